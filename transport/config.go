@@ -1,0 +1,72 @@
+package transport
+
+import "log/slog"
+
+// Config says where an API server is and how a client proves who it is. The zero value of every field but Server is
+// a valid default. Inline data wins over the file of the same name. It is a plain value: copying it is cheap, and
+// changing it after [Open] changes nothing.
+type Config struct {
+	// Server is the API server's URL, with a path where one stands before /api: https://host:6443/prefix.
+	Server string
+	// Namespace is where namespaced resources are looked for unless a handle says otherwise; "" means "default".
+	Namespace string
+	// UserAgent names the program in the server's audit log and, up to its first slash, as the default field
+	// manager of what it writes. "" means anykind/VERSION (OS/ARCH).
+	UserAgent string
+
+	// CAFile and CAData hold the PEM certificates that sign the server's; with neither, the system's roots do.
+	CAFile string
+	CAData []byte
+	// ServerName is the name the server's certificate must hold, where it is not the URL's host.
+	ServerName string
+	// Insecure accepts any server certificate.
+	Insecure bool
+
+	// CertFile, CertData, KeyFile and KeyData are the client's PEM certificate and key.
+	CertFile, KeyFile string
+	CertData, KeyData []byte
+	// Token is sent as a bearer token. TokenFile holds one too and wins; it is read again every minute.
+	Token, TokenFile string
+	// Username and Password are sent as basic authentication.
+	Username, Password string
+	// Impersonate asks the server to act as somebody else.
+	Impersonate Impersonation
+
+	// ProxyURL is an http, https or socks5 proxy; "" obeys HTTPS_PROXY and NO_PROXY.
+	ProxyURL string
+	// DisableCompression asks the server not to compress what it sends.
+	DisableCompression bool
+}
+
+// Impersonation is whom the server shall take the client for:
+// https://kubernetes.io/docs/reference/access-authn-authz/user-impersonation/. The zero value is nobody else.
+type Impersonation struct {
+	User, UID string
+	Groups    []string
+	Extra     map[string][]string
+}
+
+// String describes the config without its secrets.
+func (c Config) String() string { return c.LogValue().String() }
+
+// GoString is String: %#v shows no secret either.
+func (c Config) GoString() string { return c.String() }
+
+// LogValue implements slog.LogValuer: what identifies the connection, and which credentials there are, never what
+// they are.
+func (c Config) LogValue() slog.Value {
+	attrs := []slog.Attr{slog.String("server", withoutSecrets(c.Server)), slog.String("namespace", c.Namespace)}
+	for _, credential := range []struct {
+		name    string
+		present bool
+	}{
+		{"client certificate", len(c.CertData) > 0 || c.CertFile != ""},
+		{"token", c.Token != "" || c.TokenFile != ""},
+		{"basic", c.Username != ""},
+	} {
+		if credential.present {
+			attrs = append(attrs, slog.String("credential", credential.name))
+		}
+	}
+	return slog.GroupValue(attrs...)
+}
