@@ -1,0 +1,350 @@
+package discovery_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/transport"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+const (
+	v2      = `application/json;v=v2;g=apidiscovery.k8s.io;as=APIGroupDiscoveryList;charset=utf-8`
+	v2beta1 = `application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList`
+	plain   = `application/json`
+)
+
+// answer is one canned reply of the scripted server; the zero code means 200.
+type answer struct {
+	code              int
+	contentType, body string
+}
+
+// script serves answers by path, 404 elsewhere, and counts the requests.
+func script(t *testing.T, answers map[string]answer) (*discovery.Client, *atomic.Int32) {
+	t.Helper()
+	requests := &atomic.Int32{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		reply, ok := answers[r.URL.Path]
+		if !ok {
+			reply.code = http.StatusNotFound
+		}
+		w.Header().Set("Content-Type", reply.contentType)
+		if reply.code != 0 {
+			w.WriteHeader(reply.code)
+		}
+		_, _ = io.WriteString(w, reply.body)
+	}))
+	conn, err := transport.Open(&transport.Config{Server: server.URL})
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close(); server.Close() })
+	return discovery.New(conn), requests
+}
+
+// aggregatedCore is /api as a server with aggregated discovery answers it, with what may be odd in it: a null kind.
+const aggregatedCore = `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[
+ {"metadata":{"creationTimestamp":null},"versions":[{"version":"v1","freshness":"Current","resources":[
+  {"resource":"pods","responseKind":{"group":"","version":"v1","kind":"Pod"},"scope":"Namespaced","singularResource":"pod",
+   "verbs":["get","list"],"shortNames":["po"],"categories":["all"],
+   "subresources":[{"subresource":"exec","responseKind":{"group":"","version":"v1","kind":"PodExecOptions"},"verbs":["create","get"]}]},
+  {"resource":"ghosts","responseKind":null,"scope":"Cluster","singularResource":"","verbs":[],
+   "subresources":[{"subresource":"scale","responseKind":{"group":"autoscaling","version":"v1","kind":"Scale"},"verbs":["get"]},
+                   {"subresource":"raw","responseKind":null,"verbs":["get"]}]}]}]}]}`
+
+const aggregatedApps = `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"apps"},"versions":[
+  {"version":"v1","freshness":"Stale","resources":[{"resource":"deployments","responseKind":{"group":"","version":"","kind":"Deployment"},"scope":"Namespaced","singularResource":"deployment","verbs":["get"]}]},
+  {"version":"v1beta1","freshness":"Current"}]}]}`
+
+func TestTwoRequestsTellAllWhereBothRootsAnswerAggregated(t *testing.T) {
+	for _, contentType := range []string{v2, v2beta1} {
+		client, requests := script(t, map[string]answer{
+			"/api": {contentType: contentType, body: aggregatedCore}, "/apis": {contentType: contentType, body: aggregatedApps},
+		})
+		snapshot, err := client.Snapshot(t.Context())
+		require.NoError(t, err)
+
+		pods := schema.GroupVersion{Version: "v1"}
+		assert.True(t, snapshot.Aggregated)
+		assert.Equal(t, []discovery.Group{
+			{Name: "", Versions: []discovery.Version{{Name: "v1", Resources: []*discovery.Resource{
+				{
+					GVR: pods.WithResource("pods"), GVK: pods.WithKind("Pod"), Singular: "pod", ShortNames: []string{"po"},
+					Categories: []string{"all"}, Namespaced: true, Verbs: []string{"get", "list"},
+					Subresources: []discovery.Subresource{{Name: "exec", GVK: pods.WithKind("PodExecOptions"), Verbs: []string{"create", "get"}}},
+				},
+				{
+					GVR: pods.WithResource("ghosts"), Verbs: []string{},
+					Subresources: []discovery.Subresource{
+						{Name: "scale", GVK: schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}, Verbs: []string{"get"}},
+						{Name: "raw", Verbs: []string{"get"}},
+					},
+				},
+			}}}},
+			{Name: "apps", Versions: []discovery.Version{
+				{Name: "v1", Stale: true, Resources: []*discovery.Resource{{
+					GVR:      schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"},
+					GVK:      schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"},
+					Singular: "deployment", Namespaced: true, Verbs: []string{"get"},
+				}}},
+				{Name: "v1beta1"},
+			}},
+		}, snapshot.Groups)
+
+		again, err := client.Snapshot(t.Context())
+		require.NoError(t, err)
+		assert.Same(t, snapshot, again)
+		assert.EqualValues(t, 2, requests.Load())
+	}
+}
+
+const (
+	legacyCore   = `{"kind":"APIVersions","versions":["v1"]}`
+	legacyGroups = `{"kind":"APIGroupList","apiVersion":"v1","groups":[
+		{"name":"apps","versions":[{"groupVersion":"apps/v1beta1","version":"v1beta1"},{"groupVersion":"apps/v1","version":"v1"}],
+		 "preferredVersion":{"groupVersion":"apps/v1","version":"v1"}}]}`
+	legacyV1 = `{"kind":"APIResourceList","groupVersion":"v1","resources":[
+		{"name":"pods/exec","singularName":"","namespaced":true,"kind":"PodExecOptions","verbs":["create"]},
+		{"name":"pods","singularName":"pod","namespaced":true,"kind":"Pod","verbs":["get"],"shortNames":["po"],"categories":["all"]},
+		{"name":"pods/eviction","singularName":"","namespaced":true,"group":"policy","version":"v1","kind":"Eviction","verbs":["create"]}]}`
+	legacyApps = `{"kind":"APIResourceList","groupVersion":"apps/v1","resources":[
+		{"name":"deployments","singularName":"","namespaced":true,"kind":"Deployment","verbs":["get"]}]}`
+)
+
+func legacy() map[string]answer {
+	return map[string]answer{
+		"/api":          {contentType: plain, body: legacyCore},
+		"/apis":         {contentType: plain, body: legacyGroups},
+		"/api/v1":       {contentType: plain, body: legacyV1},
+		"/apis/apps/v1": {contentType: plain, body: legacyApps},
+	}
+}
+
+func TestAnOlderServerIsAskedForEachGroupVersion(t *testing.T) {
+	client, requests := script(t, legacy())
+	snapshot, err := client.Snapshot(t.Context())
+	require.NoError(t, err)
+
+	core, apps := schema.GroupVersion{Version: "v1"}, schema.GroupVersion{Group: "apps", Version: "v1"}
+	assert.False(t, snapshot.Aggregated)
+	assert.Equal(t, []discovery.Group{
+		{Name: "", Versions: []discovery.Version{{Name: "v1", Resources: []*discovery.Resource{{
+			GVR: core.WithResource("pods"), GVK: core.WithKind("Pod"), Singular: "pod", ShortNames: []string{"po"},
+			Categories: []string{"all"}, Namespaced: true, Verbs: []string{"get"},
+			Subresources: []discovery.Subresource{
+				{Name: "exec", GVK: core.WithKind("PodExecOptions"), Verbs: []string{"create"}},
+				{Name: "eviction", GVK: schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "Eviction"}, Verbs: []string{"create"}},
+			},
+		}}}}},
+		{Name: "apps", Versions: []discovery.Version{
+			{Name: "v1", Resources: []*discovery.Resource{{GVR: apps.WithResource("deployments"), GVK: apps.WithKind("Deployment"), Namespaced: true, Verbs: []string{"get"}}}},
+			{Name: "v1beta1"}, // 404: gone since the groups were listed
+		}},
+	}, snapshot.Groups)
+	assert.EqualValues(t, 5, requests.Load())
+}
+
+func TestOneAggregatedRootIsNotTrustedAlone(t *testing.T) {
+	answers := legacy()
+	answers["/api"] = answer{contentType: v2, body: aggregatedCore}
+	client, _ := script(t, answers)
+	snapshot, err := client.Snapshot(t.Context())
+	require.NoError(t, err)
+	assert.False(t, snapshot.Aggregated)
+	assert.Len(t, snapshot.Groups[0].Versions[0].Resources, 1, "the resources are those of /api/v1, without the ghosts of the aggregated answer")
+	assert.Len(t, snapshot.Groups[1].Versions[0].Resources, 1)
+}
+
+func TestOneBrokenGroupVersionSpoilsNothingElse(t *testing.T) {
+	for name, broken := range map[string]answer{
+		"an error":      {code: http.StatusInternalServerError},
+		"no JSON":       {body: "<html>"},
+		"another kind":  {body: `{"kind":"APIGroupList"}`},
+		"a wrong shape": {body: `{"kind":"APIResourceList","resources":{}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answers := legacy()
+			answers["/apis/apps/v1"] = broken
+			client, _ := script(t, answers)
+			snapshot, err := client.Snapshot(t.Context())
+			require.NoError(t, err)
+			assert.Len(t, snapshot.Groups[0].Versions[0].Resources, 1)
+			require.ErrorContains(t, snapshot.Groups[1].Versions[0].Err, "/apis/apps/v1")
+		})
+	}
+}
+
+func TestAServerWithOnlyOneRootIsStillAKubernetesServer(t *testing.T) {
+	client, _ := script(t, map[string]answer{"/apis": {contentType: v2, body: aggregatedApps}})
+	snapshot, err := client.Snapshot(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, "apps", snapshot.Groups[0].Name)
+
+	client, _ = script(t, map[string]answer{"/api": {contentType: v2, body: aggregatedCore}})
+	snapshot, err = client.Snapshot(t.Context())
+	require.NoError(t, err)
+	assert.Len(t, snapshot.Groups, 1)
+}
+
+func TestAnAnswerThatIsNoDiscoveryIsAnErrorAndNotAnEmptyServer(t *testing.T) {
+	for name, tc := range map[string]struct {
+		answers map[string]answer
+		says    string
+	}{
+		"no such paths":               {nil, "is this a Kubernetes API server?"},
+		"a page":                      {map[string]answer{"/api": {body: "<html>"}, "/apis": {body: "<html>"}}, "the answer is no APIVersions"},
+		"an unknown kind":             {map[string]answer{"/api": {contentType: plain, body: legacyCore}, "/apis": {contentType: v2, body: `{"kind":"Other"}`}}, `its kind is "Other"`},
+		"no kind":                     {map[string]answer{"/api": {contentType: plain, body: `{}`}, "/apis": {contentType: plain, body: legacyGroups}}, `its kind is ""`},
+		"aggregated of a later draft": {map[string]answer{"/api": {contentType: "application/json;g=apidiscovery.k8s.io;v=v9;as=APIGroupDiscoveryList", body: aggregatedCore}, "/apis": {contentType: plain, body: legacyGroups}}, "no APIVersions"},
+		"half an answer":              {map[string]answer{"/api": {contentType: plain, body: legacyCore}, "/apis": {contentType: v2, body: aggregatedApps[:40]}}, "no APIGroupDiscoveryList"},
+		"forbidden":                   {map[string]answer{"/api": {contentType: plain, body: legacyCore}, "/apis": {code: 403}}, "403 Forbidden"},
+		"unavailable":                 {map[string]answer{"/api": {contentType: plain, body: legacyCore}, "/apis": {code: 503}}, "503 Service Unavailable"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client, _ := script(t, tc.answers)
+			_, err := client.Snapshot(t.Context())
+			require.ErrorContains(t, err, tc.says)
+			require.ErrorContains(t, err, "discover what http://127.0.0.1")
+		})
+	}
+	client, _ := script(t, map[string]answer{"/api": {code: 503}, "/apis": {code: 503}})
+	_, err := client.Snapshot(t.Context())
+	assert.True(t, apierrors.IsServiceUnavailable(err), "what the server said is still a StatusError: %v", err)
+}
+
+func TestAFailedRefreshKeepsTheLatestAnswer(t *testing.T) {
+	answers := legacy()
+	client, _ := script(t, answers)
+	snapshot, err := client.Snapshot(t.Context())
+	require.NoError(t, err)
+	answers["/apis"] = answer{code: 500}
+	_, err = client.Refresh(t.Context())
+	require.Error(t, err)
+	again, err := client.Snapshot(t.Context())
+	require.NoError(t, err)
+	assert.Same(t, snapshot, again)
+}
+
+// TestOverlappingRefreshesShareAnAnswerAskedForAfterTheyBegan holds one refresh in flight while others pile up behind
+// it: they must not take its answer, which may be older than what they ask about, but may share the next one.
+func TestOverlappingRefreshesShareAnAnswerAskedForAfterTheyBegan(t *testing.T) {
+	var round atomic.Int32
+	held, release := make(chan struct{}), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/api" {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		if round.Add(1) == 1 {
+			close(held)
+			<-release
+		}
+		w.Header().Set("Content-Type", v2)
+		_, _ = fmt.Fprintf(w, `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"round%d.example"}}]}`, round.Load())
+	}))
+	defer server.Close()
+	conn, err := transport.Open(&transport.Config{Server: server.URL})
+	require.NoError(t, err)
+	defer conn.Close()
+	client := discovery.New(conn)
+
+	var all sync.WaitGroup
+	all.Go(func() {
+		_, err := client.Refresh(t.Context())
+		assert.NoError(t, err)
+	})
+	<-held
+	const waiting = 20
+	started := make(chan struct{}, waiting)
+	groups := make([]string, waiting)
+	for i := range waiting {
+		all.Go(func() {
+			started <- struct{}{}
+			snapshot, err := client.Refresh(t.Context())
+			if assert.NoError(t, err) {
+				groups[i] = snapshot.Groups[0].Name
+			}
+		})
+	}
+	for range waiting {
+		<-started
+	}
+	time.Sleep(20 * time.Millisecond) // lets every one of them reach the queue
+	close(release)
+	all.Wait()
+
+	for _, group := range groups {
+		assert.Equal(t, "round2.example", group)
+	}
+	assert.EqualValues(t, 2, round.Load())
+}
+
+func TestARefreshThatWaitsForAnotherEndsWithItsContext(t *testing.T) {
+	held, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		once.Do(func() { close(held) })
+		<-release
+	}))
+	defer server.Close()
+	defer close(release)
+	conn, err := transport.Open(&transport.Config{Server: server.URL})
+	require.NoError(t, err)
+	defer conn.Close()
+	client := discovery.New(conn)
+	first, cancelFirst := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { _, err := client.Refresh(first); done <- err }()
+	<-held
+
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = client.Refresh(cancelled)
+	require.ErrorIs(t, err, context.Canceled)
+	cancelFirst()
+	require.ErrorIs(t, <-done, context.Canceled)
+}
+
+func TestServerVersionReadsWhatTheServerSays(t *testing.T) {
+	client, _ := script(t, map[string]answer{"/version": {contentType: plain, body: `{"major":"1","minor":"36","gitVersion":"v1.36.3"}`}})
+	version, err := client.ServerVersion(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, "v1.36.3", version.GitVersion)
+
+	client, _ = script(t, map[string]answer{"/version": {body: "<html>"}})
+	_, err = client.ServerVersion(t.Context())
+	require.ErrorContains(t, err, "no version")
+}
+
+func FuzzAggregatedAnswer(f *testing.F) {
+	f.Add([]byte(aggregatedCore))
+	f.Add([]byte(aggregatedApps))
+	f.Add([]byte(legacyGroups))
+	var body atomic.Pointer[[]byte]
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", v2)
+		_, _ = w.Write(*body.Load())
+	}))
+	f.Cleanup(server.Close)
+	conn, err := transport.Open(&transport.Config{Server: server.URL})
+	require.NoError(f, err)
+	f.Cleanup(conn.Close)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		body.Store(&data)
+		snapshot, err := discovery.New(conn).Refresh(t.Context())
+		if (snapshot == nil) == (err == nil) {
+			t.Fatalf("snapshot %v, error %v", snapshot, err)
+		}
+	})
+}

@@ -1,0 +1,4 @@
+// Package restmapper finds the one resource that a name means: a plural, a singular, a kind or a short name, bare or
+// with its group and version, as kubectl takes them. What it returns, a [Mapping], carries all that a request needs:
+// path, scope, verbs and subresources.
+package restmapper
