@@ -1,0 +1,22 @@
+package dynamic
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/anykind/anykind/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Get reads one object, or a subresource of it.
+func (r *Resource) Get(ctx context.Context, name string, opts *metav1.GetOptions) (*unstructured.Object, error) {
+	path, err := r.objectPath("get", name)
+	if err != nil {
+		return nil, err
+	}
+	query, err := queryOf(opts)
+	if err != nil {
+		return nil, err
+	}
+	return r.send(ctx, http.MethodGet, path, query, "", nil)
+}

@@ -1,0 +1,84 @@
+package dynamic
+
+import (
+	"net/url"
+
+	"github.com/anykind/anykind/unstructured"
+)
+
+// objectPath is the path of one object, checked: the verb is served, name and namespace are fit for a URL.
+func (r *Resource) objectPath(verb, name string) (string, error) {
+	if err := r.checkVerb(verb, name); err != nil {
+		return "", err
+	}
+	if reason := unfitForPath(name); reason != "" {
+		return "", r.refuse(verb, name, "the name %s", reason)
+	}
+	if r.mapping.Namespaced && r.choice == inNamespaces {
+		return "", r.refuse(verb, name, "one object needs a namespace: choose it with In")
+	}
+	collection, err := r.resourcePath(verb, name)
+	if err != nil {
+		return "", err
+	}
+	path := collection + "/" + url.PathEscape(name)
+	if r.sub != "" {
+		path += "/" + url.PathEscape(r.sub)
+	}
+	return path, nil
+}
+
+// collectionPath is the path of all objects in the handle's namespace or namespaces, checked.
+func (r *Resource) collectionPath(verb string) (string, error) {
+	if r.sub != "" {
+		return "", r.refuse(verb, "", "a subresource belongs to one object and has no collection: leave Sub out")
+	}
+	if err := r.checkVerb(verb, ""); err != nil {
+		return "", err
+	}
+	return r.resourcePath(verb, "")
+}
+
+// resourcePath is /apis/GROUP/VERSION[/namespaces/NAMESPACE]/RESOURCE; name only serves the error.
+func (r *Resource) resourcePath(verb, name string) (string, error) {
+	gvr := r.mapping.GVR
+	path := "/apis/" + gvr.Group + "/" + gvr.Version
+	if gvr.Group == "" {
+		path = "/api/" + gvr.Version
+	}
+	switch {
+	case !r.mapping.Namespaced:
+		if r.choice == byIn {
+			return "", r.refuse(verb, name, "%s is cluster-scoped and in no namespace: leave In(%q) out", r.mapping.GVK.Kind, r.namespace)
+		}
+	case r.choice != inNamespaces:
+		if reason := unfitForPath(r.namespace); reason != "" {
+			return "", r.refuse(verb, name, "the namespace %q %s: choose one with In, or AllNamespaces to list or watch in all",
+				r.namespace, reason)
+		}
+		path += "/namespaces/" + url.PathEscape(r.namespace)
+	}
+	return path + "/" + gvr.Resource, nil
+}
+
+// holding is the handle to write obj with: its namespace is obj's where the caller chose none, and must not differ
+// where he did. obj's kind must be the resource's.
+func (r *Resource) holding(verb string, obj *unstructured.Object) (*Resource, error) {
+	if obj == nil || obj.Object == nil {
+		return nil, r.refuse(verb, "", "the object is nil")
+	}
+	name, namespace := obj.GetName(), obj.GetNamespace()
+	if kind := obj.GroupVersionKind(); r.sub == "" && !kind.Empty() && kind != r.mapping.GVK {
+		return nil, r.refuse(verb, name, "the object is a %s, not a %s: Client.Of gives the right handle", kind, r.mapping.GVK)
+	}
+	switch {
+	case namespace == "":
+		return r, nil
+	case !r.mapping.Namespaced:
+		return nil, r.refuse(verb, name, "%s is cluster-scoped, but the object names the namespace %q: remove it", r.mapping.GVK.Kind, namespace)
+	case r.choice == byIn && r.namespace != namespace:
+		return nil, r.refuse(verb, name, "the object names the namespace %q, the handle %q: let them agree", namespace, r.namespace)
+	default:
+		return r.In(namespace), nil
+	}
+}

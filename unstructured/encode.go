@@ -1,0 +1,154 @@
+package unstructured
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	jsoniter "github.com/json-iterator/go"
+)
+
+// Encode writes obj as JSON: fields sorted by name, HTML not escaped, no newline at the end. What [Decode] makes of
+// it equals obj, but for numbers: an integer of any Go type comes back as int64 if it fits, a float64 without a
+// fraction as int64.
+//
+// Besides what Decode makes, obj may hold whatever Go value encoding/json can write: integers, typed slices and maps,
+// structs, json.Marshalers. Strings that are not UTF-8 are written as encoding/json does, with U+FFFD. A value that
+// JSON cannot have is an error that names its path: ".spec.foo[2]: cannot encode chan int". A nil obj, or one with a
+// nil Object, is an error; a missing kind is not, since patches have none. Safe for concurrent use while nobody
+// changes obj.
+func Encode(obj *Object) ([]byte, error) {
+	if obj == nil || obj.Object == nil {
+		return nil, errors.New("cannot encode a nil object")
+	}
+	stream := encoding.BorrowStream(nil)
+	e := encoder{Stream: stream}
+	err := e.object(obj.Object)
+	data := bytes.Clone(stream.Buffer())
+	if cap(stream.Buffer()) <= maxKeptStream {
+		encoding.ReturnStream(stream)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return data, nil
+}
+
+var encoding = jsoniter.Config{}.Froze()
+
+// maxKeptStream is the size beyond which an encoder's buffer is left to the garbage collector, not reused.
+const maxKeptStream = 64 << 10
+
+type encoder struct {
+	*jsoniter.Stream
+	depth int
+	names []string // of the objects being written, innermost last
+}
+
+// value writes what Decode makes; foreign writes everything else.
+func (e *encoder) value(v any) error {
+	switch v := v.(type) {
+	case nil:
+		e.WriteNil()
+	case bool:
+		e.WriteBool(v)
+	case int64:
+		e.WriteInt64(v)
+	case int:
+		e.WriteInt(v)
+	case float64:
+		return e.float(v)
+	case string:
+		e.text(v)
+	case map[string]any:
+		return e.object(v)
+	case []any:
+		return e.array(v)
+	case json.Number:
+		if _, isNumber := integerDigits([]byte(v)); !isNumber {
+			return &encodeError{cause: fmt.Errorf("cannot encode json.Number %q", string(v))}
+		}
+		e.WriteRaw(string(v))
+	default:
+		return e.foreign(v)
+	}
+	return nil
+}
+
+// text writes a string. json-iterator would pass invalid UTF-8 through.
+func (e *encoder) text(s string) {
+	e.WriteString(validText(s))
+}
+
+func (e *encoder) float(f float64) error {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return &encodeError{cause: fmt.Errorf("cannot encode %v", f)}
+	}
+	e.WriteFloat64(f)
+	return nil
+}
+
+func (e *encoder) object(m map[string]any) error {
+	if m == nil {
+		e.WriteNil()
+		return nil
+	}
+	if err := e.enter(); err != nil {
+		return err
+	}
+	base := len(e.names)
+	for name := range m {
+		e.names = append(e.names, name)
+	}
+	names := e.names[base:]
+	slices.Sort(names)
+	e.WriteObjectStart()
+	for i, name := range names {
+		if i > 0 {
+			e.WriteMore()
+		}
+		e.WriteObjectField(validText(name))
+		if err := e.value(m[name]); err != nil {
+			return at(step(name), err)
+		}
+	}
+	e.WriteObjectEnd()
+	e.names = e.names[:base]
+	e.depth--
+	return nil
+}
+
+func (e *encoder) array(list []any) error {
+	if list == nil {
+		e.WriteNil()
+		return nil
+	}
+	if err := e.enter(); err != nil {
+		return err
+	}
+	e.WriteArrayStart()
+	for i, v := range list {
+		if i > 0 {
+			e.WriteMore()
+		}
+		if err := e.value(v); err != nil {
+			return at(step(strconv.Itoa(i)), err)
+		}
+	}
+	e.WriteArrayEnd()
+	e.depth--
+	return nil
+}
+
+// enter refuses what nobody could decode; a map that holds itself ends here, too.
+func (e *encoder) enter() error {
+	e.depth++
+	if e.depth > maxDepth {
+		return &encodeError{cause: fmt.Errorf("nested deeper than %d", maxDepth)}
+	}
+	return nil
+}

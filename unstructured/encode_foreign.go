@@ -1,0 +1,154 @@
+package unstructured
+
+import (
+	stdencoding "encoding"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+)
+
+// foreign writes a Go value that decoding never makes. Slices and string-keyed maps are walked, so that an error
+// names the path to the very value; the rest is encoding/json's.
+func (e *encoder) foreign(v any) error {
+	if marshalsItself(v) {
+		return e.marshaled(v)
+	}
+	switch rv := reflect.ValueOf(v); rv.Kind() {
+	case reflect.Chan, reflect.Func, reflect.Complex64, reflect.Complex128, reflect.UnsafePointer:
+		return &encodeError{cause: fmt.Errorf("cannot encode %T", v)}
+	case reflect.Bool:
+		e.WriteBool(rv.Bool())
+	case reflect.String:
+		e.text(rv.String())
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		e.WriteInt64(rv.Int())
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		e.WriteUint64(rv.Uint())
+	case reflect.Float64:
+		return e.float(rv.Float())
+	case reflect.Pointer:
+		if rv.IsNil() {
+			e.WriteNil()
+			return nil
+		}
+		return e.pointee(rv)
+	case reflect.Slice, reflect.Array:
+		return e.slice(rv)
+	case reflect.Map:
+		return e.typedMap(rv)
+	default:
+		return e.marshaled(v)
+	}
+	return nil
+}
+
+func marshalsItself(v any) bool {
+	switch v.(type) {
+	case json.Marshaler, stdencoding.TextMarshaler:
+		return true
+	default:
+		return false
+	}
+}
+
+// pointee counts as a level, so that a pointer to itself comes to an end.
+func (e *encoder) pointee(rv reflect.Value) error {
+	if err := e.enter(); err != nil {
+		return err
+	}
+	if err := e.value(rv.Elem().Interface()); err != nil {
+		return err
+	}
+	e.depth--
+	return nil
+}
+
+func (e *encoder) slice(rv reflect.Value) error {
+	if rv.Kind() == reflect.Slice && rv.IsNil() {
+		e.WriteNil()
+		return nil
+	}
+	if rv.Kind() == reflect.Slice && rv.Type().Elem().Kind() == reflect.Uint8 {
+		return e.marshaled(rv.Interface()) // base64
+	}
+	list := make([]any, rv.Len())
+	for i := range list {
+		list[i] = rv.Index(i).Interface()
+	}
+	return e.array(list)
+}
+
+func (e *encoder) typedMap(rv reflect.Value) error {
+	key := rv.Type().Key()
+	if rv.IsNil() {
+		e.WriteNil()
+		return nil
+	}
+	if key.Kind() != reflect.String || key.Implements(reflect.TypeFor[stdencoding.TextMarshaler]()) {
+		return e.marshaled(rv.Interface())
+	}
+	m := make(map[string]any, rv.Len())
+	for entries := rv.MapRange(); entries.Next(); {
+		m[entries.Key().String()] = entries.Value().Interface()
+	}
+	return e.object(m)
+}
+
+// marshaled writes v as encoding/json does, then reads that back to write it the way everything else is written.
+func (e *encoder) marshaled(v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return &encodeError{cause: fmt.Errorf("cannot encode %T: %w", v, err)}
+	}
+	r := borrowReader(data)
+	defer r.release()
+	plain, err := r.value()
+	if err != nil {
+		return &encodeError{cause: fmt.Errorf("cannot encode %T: %w", v, err)}
+	}
+	return e.value(plain)
+}
+
+// validText replaces every byte that is not UTF-8 by U+FFFD.
+func validText(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return string([]rune(s))
+}
+
+// encodeError says which value cannot be encoded, and why.
+type encodeError struct {
+	path  []string // innermost step first
+	cause error
+}
+
+// at adds a step to the front of the path of an encodeError.
+func at(step string, err error) error {
+	if e, ok := err.(*encodeError); ok {
+		// A map that holds itself would have a path of thousands of steps.
+		if len(e.path) < maxPath {
+			e.path = append(e.path, step)
+		} else {
+			e.path[maxPath-1] = "…"
+		}
+	}
+	return err
+}
+
+const maxPath = 32
+
+func (e *encodeError) Error() string {
+	var b strings.Builder
+	for i := range e.path {
+		b.WriteString(e.path[len(e.path)-1-i])
+	}
+	if b.Len() == 0 {
+		b.WriteByte('.')
+	}
+	return b.String() + ": " + e.cause.Error()
+}
+
+func (e *encodeError) Unwrap() error { return e.cause }

@@ -1,0 +1,211 @@
+package unstructured
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// Get reads the value at a path of field names; "0", "1" … are indexes where the path comes to a list.
+//
+// T is string, bool, int64, int, float64, []any, map[string]any, []string, map[string]string, or any. The value is
+// the caller's own: changing it does not change obj, nor the other way round. An integer reads as a float64 if that
+// is exact, since JSON writes 1.0 as 1; never the other way round. Integers of other Go types, which a program may
+// have put into obj, read as well.
+//
+// found is false if a field is missing or null, an index is past the end, or obj is nil. A value, or a field on the
+// way, of another type is an error that names its path and both types: ".spec.replicas: is string, not int64".
+func Get[T any](obj *Object, fields ...string) (value T, found bool, err error) {
+	if obj == nil || obj.Object == nil {
+		return value, false, nil
+	}
+	v, found, err := walk(obj.Object, fields)
+	if err != nil || !found {
+		return value, false, err
+	}
+	if err := store(&value, v, fields); err != nil {
+		var none T
+		return none, false, err
+	}
+	return value, true, nil
+}
+
+func walk(v any, fields []string) (any, bool, error) {
+	for i, field := range fields {
+		switch parent := v.(type) {
+		case map[string]any:
+			v = parent[field]
+		case []any:
+			if !isIndex(field) {
+				return nil, false, fmt.Errorf("%s: is []any, which has no field %q", pathText(fields[:i]), field)
+			}
+			index, err := strconv.Atoi(field)
+			if err != nil || index >= len(parent) {
+				return nil, false, nil // an index that overflows is past the end, too
+			}
+			v = parent[index]
+		default:
+			return nil, false, fmt.Errorf("%s: is %s, not map[string]any or []any", pathText(fields[:i]), typeName(v))
+		}
+		if v == nil {
+			return nil, false, nil
+		}
+	}
+	return v, true, nil
+}
+
+// store sets what target points to, a *T of Get's, to v.
+func store(target, v any, fields []string) error {
+	ok := true
+	switch target := target.(type) {
+	case *any:
+		*target = copyOf(v)
+	case *string:
+		*target, ok = v.(string)
+	case *bool:
+		*target, ok = v.(bool)
+	case *int64:
+		*target, ok = integer(v)
+	case *int:
+		var n int64
+		n, ok = integer(v)
+		*target, ok = int(n), ok && int64(int(n)) == n
+	case *float64:
+		*target, ok = float(v)
+	case *[]any:
+		var list []any
+		list, ok = v.([]any)
+		*target = copyList(list)
+	case *map[string]any:
+		var m map[string]any
+		m, ok = v.(map[string]any)
+		*target = copyMap(m)
+	case *[]string:
+		return storeStrings(target, v, fields)
+	case *map[string]string:
+		return storeStringMap(target, v, fields)
+	default:
+		return fmt.Errorf("%s: Get cannot read %s; read any and convert", pathText(fields), wanted(target))
+	}
+	if !ok {
+		return mismatch(fields, v, wanted(target))
+	}
+	return nil
+}
+
+func storeStrings(target *[]string, v any, fields []string) error {
+	list, ok := v.([]any)
+	if !ok {
+		return mismatch(fields, v, "[]string")
+	}
+	*target = make([]string, len(list))
+	for i, element := range list {
+		if (*target)[i], ok = element.(string); !ok {
+			return mismatch(append(fields[:len(fields):len(fields)], strconv.Itoa(i)), element, "string")
+		}
+	}
+	return nil
+}
+
+func storeStringMap(target *map[string]string, v any, fields []string) error {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return mismatch(fields, v, "map[string]string")
+	}
+	*target = make(map[string]string, len(m))
+	for name, element := range m {
+		if (*target)[name], ok = element.(string); !ok {
+			return mismatch(append(fields[:len(fields):len(fields)], name), element, "string")
+		}
+	}
+	return nil
+}
+
+// wanted names the type that target points to.
+func wanted(target any) string {
+	switch target.(type) {
+	case *map[string]any:
+		return "map[string]any"
+	case *[]any:
+		return "[]any"
+	default:
+		return fmt.Sprintf("%T", target)[len("*"):]
+	}
+}
+
+func mismatch(fields []string, v any, want string) error {
+	return fmt.Errorf("%s: is %s, not %s", pathText(fields), typeName(v), want)
+}
+
+func integer(v any) (int64, bool) {
+	switch n := v.(type) {
+	case int64:
+		return n, true
+	case int:
+		return int64(n), true
+	case int32:
+		return int64(n), true
+	case int16:
+		return int64(n), true
+	case int8:
+		return int64(n), true
+	case uint64:
+		return int64(n), n <= math.MaxInt64
+	case uint:
+		return int64(n), uint64(n) <= math.MaxInt64
+	case uint32:
+		return int64(n), true
+	case uint16:
+		return int64(n), true
+	case uint8:
+		return int64(n), true
+	default:
+		return 0, false
+	}
+}
+
+func float(v any) (float64, bool) {
+	switch f := v.(type) {
+	case float64:
+		return f, true
+	case float32:
+		return float64(f), true
+	}
+	n, ok := integer(v)
+	f := float64(n)
+	// 1<<63 as a float64 would overflow on the way back.
+	return f, ok && f < math.MaxInt64 && int64(f) == n
+}
+
+func copyOf(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		return copyMap(v)
+	case []any:
+		return copyList(v)
+	default:
+		return v
+	}
+}
+
+func copyMap(m map[string]any) map[string]any {
+	if m == nil {
+		return nil
+	}
+	out := make(map[string]any, len(m))
+	for name, v := range m {
+		out[name] = copyOf(v)
+	}
+	return out
+}
+
+func copyList(list []any) []any {
+	if list == nil {
+		return nil
+	}
+	out := make([]any, len(list))
+	for i, v := range list {
+		out[i] = copyOf(v)
+	}
+	return out
+}

@@ -1,0 +1,101 @@
+package unstructured
+
+import (
+	"fmt"
+	"io"
+)
+
+// A window is the part of the input that is in memory. Over a []byte it is all of it; over an io.Reader it slides
+// on, and grows only while one token is longer than it.
+type window struct {
+	buf    []byte // over a []byte the caller's own, never written to
+	pos    int    // next byte to read
+	end    int    // bytes of buf that hold input
+	before int64  // bytes of input that lay before buf[0]
+	src    io.Reader
+	srcErr error // what src said last; reported once the bytes it came with are used up
+}
+
+// maxEmptyReads is how often a reader may answer "0 bytes, no error" before it counts as broken, as in bufio.
+const maxEmptyReads = 100
+
+// offset is where in the whole input the next byte stands.
+func (w *window) offset() int64 { return w.before + int64(w.pos) }
+
+// fill reads more input, once, and keeps what stands from index keep on, which becomes index 0. It fails with the
+// reader's own error, io.EOF at the end; then nothing has moved.
+func (w *window) fill(keep int) error {
+	if w.src == nil {
+		return io.EOF
+	}
+	if w.srcErr != nil {
+		return w.srcErr
+	}
+	w.end = copy(w.buf, w.buf[keep:w.end])
+	w.pos -= keep
+	w.before += int64(keep)
+	if w.end == len(w.buf) {
+		w.buf = append(w.buf, make([]byte, len(w.buf))...)
+	}
+	for range maxEmptyReads {
+		n, err := w.src.Read(w.buf[w.end:])
+		w.end += n
+		w.srcErr = err
+		if n > 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	w.srcErr = io.ErrNoProgress
+	return w.srcErr
+}
+
+// need is fill inside a value, where the input must not end.
+func (w *window) need(keep int) error {
+	err := w.fill(keep)
+	switch err {
+	case nil:
+		return nil
+	case io.EOF:
+		return fmt.Errorf("JSON input ends early, after byte %d: %w", w.before+int64(w.end), io.ErrUnexpectedEOF)
+	default:
+		return fmt.Errorf("reading JSON after byte %d: %w", w.before+int64(w.end), err)
+	}
+}
+
+// peek skips white space and tells the next byte without consuming it. Its error is fill's.
+func (w *window) peek() (byte, error) {
+	for {
+		for ; w.pos < w.end; w.pos++ {
+			if c := w.buf[w.pos]; !isSpace(c) {
+				return c, nil
+			}
+		}
+		if err := w.fill(w.pos); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// next is peek inside a value, where the input must not end.
+func (w *window) next() (byte, error) {
+	for {
+		for ; w.pos < w.end; w.pos++ {
+			if c := w.buf[w.pos]; !isSpace(c) {
+				return c, nil
+			}
+		}
+		if err := w.need(w.pos); err != nil {
+			return 0, err
+		}
+	}
+}
+
+func isSpace(c byte) bool { return c <= ' ' && (c == ' ' || c == '\n' || c == '\t' || c == '\r') }
+
+// syntax is the error for a byte that may not stand where it does.
+func (w *window) syntax(c byte, where string) error {
+	return fmt.Errorf("invalid JSON at byte %d: %q %s", w.offset(), c, where)
+}
