@@ -1,0 +1,125 @@
+package sandboxtest
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+)
+
+// The names of components; further API servers are kube-apiserver-2 and so on.
+const (
+	Etcd              = "etcd"
+	APIServer         = "kube-apiserver"
+	ControllerManager = "kube-controller-manager"
+	Scheduler         = "kube-scheduler"
+	Nodes             = "nodes"
+)
+
+// RestartAPIServer restarts the first API server on its port and waits until it is
+// ready. With kill it goes as in a crash, without warning to its clients.
+func RestartAPIServer(t testing.TB, kill bool) {
+	t.Helper()
+	Restart(t, APIServer, kill)
+}
+
+// Restart restarts a component, as RestartAPIServer does.
+func Restart(t testing.TB, component string, kill bool) {
+	t.Helper()
+	post(t, "/restart", url.Values{"component": {component}, "kill": {strconv.FormatBool(kill)}}, nil)
+}
+
+// Stop stops a component and starts it again when the test ends. Its data stays.
+func Stop(t testing.TB, component string) {
+	t.Helper()
+	post(t, "/stop", url.Values{"component": {component}, "kill": {"true"}}, nil)
+	t.Cleanup(func() { Start(t, component) })
+}
+
+// Start starts a stopped component and waits until it is ready.
+func Start(t testing.TB, component string) {
+	t.Helper()
+	post(t, "/start", url.Values{"component": {component}}, nil)
+}
+
+// Compact makes etcd forget every revision but the newest, so that older continue
+// tokens and, after RestartAPIServer, older resource versions expire (410 Gone).
+func Compact(t testing.TB) {
+	t.Helper()
+	post(t, "/compact", nil, nil)
+}
+
+// NeedComponents skips the test, or fails it if ANYKIND_REQUIRE_SANDBOX=1 was set
+// for it, unless the sandbox runs all of components.
+func NeedComponents(t testing.TB, components ...string) {
+	t.Helper()
+	running := status(t).Components
+	for _, name := range components {
+		if !slices.ContainsFunc(running, func(c component) bool { return c.Name == name }) {
+			t.Skipf("needs %s, which this sandbox was started without (--components)", name)
+		}
+	}
+}
+
+// PodLog is the file from which every pod's log is read, following it. A line has
+// the form "2006-01-02T15:04:05.999999999Z stdout F text".
+func PodLog(t testing.TB) string {
+	t.Helper()
+	return status(t).PodLog
+}
+
+type component struct{ Name, State string }
+
+type clusterStatus struct {
+	Kubeconfigs []string
+	PodLog      string
+	Components  []component
+}
+
+func status(t testing.TB) *clusterStatus {
+	t.Helper()
+	var s clusterStatus
+	call(t, http.MethodGet, "/status", nil, &s)
+	return &s
+}
+
+func post(t testing.TB, path string, query url.Values, result any) {
+	t.Helper()
+	call(t, http.MethodPost, path, query, result)
+}
+
+// call asks the sandbox's control socket; see sandbox.Cluster.ControlSocket.
+func call(t testing.TB, method, path string, query url.Values, result any) {
+	t.Helper()
+	socket := filepath.Join(dir(t), "control.sock")
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}
+	target := url.URL{Scheme: "http", Host: "sandbox", Path: path, RawQuery: query.Encode()}
+	// Not t.Context: Stop's clean-up calls after that has ended.
+	request, err := http.NewRequestWithContext(context.Background(), method, target.String(), nil)
+	if err != nil {
+		t.Fatalf("asking the sandbox: %v", err)
+	}
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		t.Fatalf("asking the sandbox to %s %s: %v", method, path, err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		var failure struct{ Error string }
+		_ = json.NewDecoder(response.Body).Decode(&failure)
+		t.Fatalf("the sandbox could not do %s %s: %s", method, path, failure.Error)
+	}
+	if result == nil {
+		return
+	}
+	if err := json.NewDecoder(response.Body).Decode(result); err != nil {
+		t.Fatalf("reading the sandbox's answer to %s %s: %v", method, path, err)
+	}
+}

@@ -1,0 +1,49 @@
+// Package sandboxtest gives tests the sandbox's real API server. The sandbox is
+// started around the tests, by `make test` or
+//
+//	go run -C sandbox . exec -- go test ./...
+//
+// A test that asks for it without one is skipped, saying so, or fails if
+// ANYKIND_REQUIRE_SANDBOX=1. The user's own KUBECONFIG is never read.
+package sandboxtest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+const (
+	dirEnv     = "ANYKIND_SANDBOX"         // the sandbox's folder, set by `sandbox exec`
+	requireEnv = "ANYKIND_REQUIRE_SANDBOX" // 1: a missing sandbox fails the test
+)
+
+// Kubeconfig returns the path of the sandbox's kubeconfig. Its contexts are
+// "admin" (a client certificate; the current one), "token" (an administrator with
+// a bearer token) and "limited" (a user who may only get, list and watch
+// configmaps in namespace default).
+func Kubeconfig(t testing.TB) string {
+	t.Helper()
+	return filepath.Join(dir(t), "kubeconfig")
+}
+
+// Kubeconfigs returns one kubeconfig for each API server of the sandbox, the
+// first being that of Kubeconfig.
+func Kubeconfigs(t testing.TB) []string {
+	t.Helper()
+	return status(t).Kubeconfigs
+}
+
+func dir(t testing.TB) string {
+	t.Helper()
+	dir := os.Getenv(dirEnv)
+	switch {
+	case dir != "":
+		return dir
+	case os.Getenv(requireEnv) == "1":
+		t.Fatalf("%s=1, but no sandbox is running (%s is not set): run `make test`", requireEnv, dirEnv)
+	default:
+		t.Skipf("needs a real API server (%s is not set): run `make test`", dirEnv)
+	}
+	return ""
+}

@@ -1,0 +1,111 @@
+//go:build unix
+
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/anykind/anykind/sandbox/sandbox"
+)
+
+// newFlags returns a flag set whose --help shows synopsis and text first.
+func newFlags(name, synopsis, text string) *flag.FlagSet {
+	flags := flag.NewFlagSet(name, flag.ContinueOnError)
+	flags.SetOutput(os.Stderr)
+	flags.Usage = func() {
+		fmt.Fprintf(os.Stderr, "Usage: go run -C sandbox . %s %s\n\n%s\n", name, synopsis, text)
+		hasFlags := false
+		flags.VisitAll(func(*flag.Flag) { hasFlags = true })
+		if hasFlags {
+			fmt.Fprintln(os.Stderr, "\nFlags:")
+			flags.PrintDefaults()
+		}
+	}
+	return flags
+}
+
+// parse parses args; a wrong flag has been reported with the usage already.
+func parse(flags *flag.FlagSet, args []string) error {
+	if err := flags.Parse(args); err != nil {
+		if err == flag.ErrHelp {
+			return err
+		}
+		return exitCode(2)
+	}
+	return nil
+}
+
+// noArguments refuses arguments after the flags.
+func noArguments(flags *flag.FlagSet) error {
+	if flags.NArg() > 0 {
+		return fmt.Errorf("%s: unexpected argument %q", flags.Name(), flags.Arg(0))
+	}
+	return nil
+}
+
+// clusterFlags adds the flags that choose a cluster; opts is filled by Parse.
+func clusterFlags(flags *flag.FlagSet, opts *sandbox.Options) {
+	flags.Func("components", "comma-separated `list` of what to start (default all: etcd,kube-apiserver,kube-controller-manager,kube-scheduler,nodes)", func(value string) error {
+		for name := range strings.SplitSeq(value, ",") {
+			opts.Components = append(opts.Components, sandbox.Component(strings.TrimSpace(name)))
+		}
+		return nil
+	})
+	flags.StringVar(&opts.KubernetesVersion, "kubernetes-version", "", "Kubernetes `release` to build, such as v1.34.4 (default "+sandbox.DefaultKubernetesVersion+")")
+	flags.Func("feature-gates", "comma-separated `GATE=true|false`, for every component that knows the gate", func(value string) error {
+		return parseGates(opts, value)
+	})
+	flags.Func("runtime-config", "comma-separated `KEY=VALUE` for kube-apiserver, such as api/beta=true", func(value string) error {
+		return parsePairs(value, func(key, value string) error {
+			if opts.RuntimeConfig == nil {
+				opts.RuntimeConfig = map[string]string{}
+			}
+			opts.RuntimeConfig[key] = value
+			return nil
+		})
+	})
+	flags.IntVar(&opts.APIServers, "api-servers", 1, "`number` of API servers that share the one etcd")
+	flags.IntVar(&opts.Nodes, "nodes", 2, "`number` of fake nodes")
+	flags.Func("arg", "`COMPONENT=FLAG` to append to a component's command line, such as kube-apiserver=--v=4; may be repeated", func(value string) error {
+		component, arg, ok := strings.Cut(value, "=")
+		if !ok {
+			return fmt.Errorf("want COMPONENT=FLAG")
+		}
+		if opts.ExtraArgs == nil {
+			opts.ExtraArgs = map[sandbox.Component][]string{}
+		}
+		opts.ExtraArgs[sandbox.Component(component)] = append(opts.ExtraArgs[sandbox.Component(component)], arg)
+		return nil
+	})
+}
+
+func parseGates(opts *sandbox.Options, value string) error {
+	return parsePairs(value, func(gate, text string) error {
+		on, err := strconv.ParseBool(text)
+		if err != nil {
+			return fmt.Errorf("%s=%s: want true or false", gate, text)
+		}
+		if opts.FeatureGates == nil {
+			opts.FeatureGates = map[string]bool{}
+		}
+		opts.FeatureGates[gate] = on
+		return nil
+	})
+}
+
+func parsePairs(value string, each func(key, value string) error) error {
+	for pair := range strings.SplitSeq(value, ",") {
+		key, value, ok := strings.Cut(strings.TrimSpace(pair), "=")
+		if !ok || key == "" {
+			return fmt.Errorf("%q: want KEY=VALUE", pair)
+		}
+		if err := each(key, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}

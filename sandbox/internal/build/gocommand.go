@@ -1,0 +1,111 @@
+//go:build unix
+
+package build
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/anykind/anykind/sandbox/internal/process"
+)
+
+// goInterruptGrace is how long an interrupted go command may take to remove its
+// work folder.
+const goInterruptGrace = 5 * time.Second
+
+// shownLines is how many of a failed command's last lines an error carries.
+const shownLines = 20
+
+// goCommand runs the user's go command in dir as part of family and returns its
+// standard output. When ctx ends, the command and all it started end first.
+func goCommand(ctx context.Context, family *process.Family, dir, scratch string, args ...string) ([]byte, error) {
+	path, err := exec.LookPath("go")
+	if err != nil {
+		return nil, fmt.Errorf("the sandbox builds Kubernetes with the go command: %w; install Go 1.26 or newer (https://go.dev/dl) and put it on PATH", err)
+	}
+	stdout, err := os.CreateTemp(scratch, "stdout")
+	if err != nil {
+		return nil, err
+	}
+	defer stdout.Close()
+	stderr, err := os.CreateTemp(scratch, "stderr")
+	if err != nil {
+		return nil, err
+	}
+	defer stderr.Close()
+
+	cmd := exec.Command(path, args...)
+	cmd.Dir, cmd.Env = dir, goEnvironment(dir, scratch)
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	p, err := family.Start(cmd)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-p.Done():
+	case <-ctx.Done():
+		p.Stop(context.WithoutCancel(ctx), syscall.SIGINT, goInterruptGrace)
+		return nil, ctx.Err()
+	}
+	output, readErr := os.ReadFile(stdout.Name())
+	if err := p.Err(); err != nil {
+		said, _ := os.ReadFile(stderr.Name())
+		return nil, &goError{args: args, err: err, output: lastLines(append(said, output...), shownLines)}
+	}
+	return output, readErr
+}
+
+// goEnvironment is the user's, less what would make the same versions build
+// something else. Proxy and toolchain settings stay theirs.
+func goEnvironment(dir, scratch string) []string {
+	return append(os.Environ(),
+		"GOFLAGS=-mod=mod", // set, not empty: an empty one would let `go env -w` through
+		"GOWORK=off", "GO111MODULE=on", "CGO_ENABLED=0",
+		"GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH,
+		"GOTMPDIR="+scratch, "PWD="+dir,
+	)
+}
+
+type goError struct {
+	args   []string
+	err    error
+	output string
+}
+
+func (e *goError) Error() string {
+	verb := strings.Join(e.args[:min(2, len(e.args))], " ")
+	var exit *exec.ExitError
+	if errors.As(e.err, &exit) && e.output != "" {
+		return fmt.Sprintf("go %s: %v:\n%s", verb, e.err, e.output)
+	}
+	return fmt.Sprintf("go %s: %v", verb, e.err)
+}
+
+func (e *goError) Unwrap() error { return e.err }
+
+func lastLines(text []byte, n int) string {
+	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
+	if len(lines) > n {
+		lines = lines[len(lines)-n:]
+	}
+	return string(bytes.Join(lines, []byte("\n")))
+}
+
+// downloaded is what `go mod download -json` says of a module.
+type downloaded struct {
+	Dir, GoMod, Error string
+}
+
+// folder is the module's folder in the module cache.
+func (d downloaded) folder(elem ...string) string {
+	return filepath.Join(append([]string{d.Dir}, elem...)...)
+}

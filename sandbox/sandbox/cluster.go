@@ -1,0 +1,161 @@
+//go:build unix
+
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/anykind/anykind/sandbox/internal/build"
+	"github.com/anykind/anykind/sandbox/internal/process"
+)
+
+// Cluster is a running sandbox. Its methods are safe for concurrent use; its
+// fields must not be changed.
+type Cluster struct {
+	// Kubeconfig is the path of a kubeconfig for the first API server. Its
+	// contexts are "admin" (a client certificate; the current one), "token" (an
+	// administrator with a bearer token) and "limited" (a user who may only get,
+	// list and watch configmaps in namespace default).
+	Kubeconfig string
+	// Kubeconfigs has one such file for each API server.
+	Kubeconfigs []string
+	// Dir holds everything the cluster writes; Stop removes it.
+	Dir string
+	// Version is the Kubernetes version.
+	Version string
+
+	options *Options
+	log     *slog.Logger
+	family  *process.Family
+	members []*member
+	pki     *pki
+	client  *http.Client // the administrator
+	etcd    *http.Client
+	control *http.Server
+
+	watchers sync.WaitGroup
+	stopOnce sync.Once
+	stopErr  error
+
+	failure sync.Once
+	done    chan struct{}
+	err     error
+}
+
+// errStopped is what Err answers after a Stop that followed no failure.
+var errStopped = errors.New("the sandbox was stopped")
+
+// newCluster prepares the folder and everything in it; nothing runs yet.
+func newCluster(o *Options, cache *build.Cache) (*Cluster, error) {
+	dir, err := newDir()
+	if err != nil {
+		return nil, err
+	}
+	family, err := process.NewFamily(dir)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	c := &Cluster{
+		Dir: dir, Version: o.KubernetesVersion, Kubeconfig: filepath.Join(dir, "kubeconfig"),
+		options: o, log: o.Log, family: family, done: make(chan struct{}),
+	}
+	if err := c.prepare(cache); err != nil {
+		return nil, errors.Join(err, family.Close())
+	}
+	return c, nil
+}
+
+func (c *Cluster) prepare(cache *build.Cache) error {
+	for _, sub := range []string{"certs", "logs", "pods"} {
+		if err := os.Mkdir(filepath.Join(c.Dir, sub), 0o700); err != nil {
+			return err
+		}
+	}
+	var err error
+	if c.pki, err = newPKI(filepath.Join(c.Dir, "certs")); err != nil {
+		return err
+	}
+	ports, err := freePorts(len(AllComponents()) + c.options.APIServers) // etcd has two
+	if err != nil {
+		return err
+	}
+	if c.client, err = c.pki.clusterClient(); err != nil {
+		return err
+	}
+	if c.etcd, err = c.pki.etcdClient(); err != nil {
+		return err
+	}
+	return c.describeMembers(cache, ports)
+}
+
+// maxDirLength keeps the path of a unix socket in the folder within what the
+// narrowest system (macOS: 104 bytes) allows.
+const maxDirLength = 85
+
+func newDir() (string, error) {
+	dir, err := os.MkdirTemp("", "anykind-")
+	if err == nil && len(dir) > maxDirLength {
+		_ = os.Remove(dir)
+		dir, err = os.MkdirTemp("/tmp", "anykind-")
+	}
+	if err != nil {
+		return "", fmt.Errorf("creating the sandbox's folder: %w; set TMPDIR to one you may write to", err)
+	}
+	// The components resolve symbolic links; so must the paths handed out.
+	if resolved, err := filepath.EvalSymlinks(dir); err == nil && len(resolved) <= maxDirLength {
+		dir = resolved
+	}
+	return dir, nil
+}
+
+// Done is closed when a component dies without being asked to, and by Stop.
+func (c *Cluster) Done() <-chan struct{} { return c.done }
+
+// Err says why Done is closed: the *DiedError of the first component that died,
+// or that the cluster was stopped. It is nil while Done is open.
+func (c *Cluster) Err() error {
+	select {
+	case <-c.done:
+		return c.err
+	default:
+		return nil
+	}
+}
+
+func (c *Cluster) fail(err error) {
+	c.failure.Do(func() {
+		c.err = err
+		close(c.done)
+	})
+}
+
+// Stop ends every process and removes the folder. Data is lost, so nothing is
+// asked to end gently. It may be called more than once; ctx bounds only how long
+// requests to the control socket are waited for.
+func (c *Cluster) Stop(ctx context.Context) error {
+	c.stopOnce.Do(func() {
+		for _, m := range c.members {
+			m.take()
+		}
+		c.fail(errStopped)
+		c.stopErr = c.family.Close()
+		// Now that the processes are gone, calls under way fail soon.
+		if c.control != nil && c.control.Shutdown(ctx) != nil {
+			_ = c.control.Close()
+		}
+		c.watchers.Wait()
+		c.client.CloseIdleConnections()
+		c.etcd.CloseIdleConnections()
+	})
+	if c.stopErr != nil {
+		return fmt.Errorf("taking the sandbox down: %w", c.stopErr)
+	}
+	return nil
+}
