@@ -1,0 +1,142 @@
+package dynamic_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apimachinery "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func namesOf(objects []*unstructured.Object) []string {
+	var names []string
+	for _, obj := range objects {
+		names = append(names, obj.GetName())
+	}
+	return names
+}
+
+// fill creates n ConfigMaps with the label app=many, whose names are in order, and returns what names makes of them.
+func fill(t *testing.T, configMaps *dynamic.Resource, n int) []string {
+	t.Helper()
+	var created []string
+	for i := range n {
+		obj := configMap(fmt.Sprintf("many-%03d", i), map[string]any{"n": fmt.Sprint(i)})
+		obj.SetLabels(map[string]string{"app": "many"})
+		_, err := configMaps.Create(t.Context(), obj, nil)
+		require.NoError(t, err)
+		created = append(created, "ConfigMap "+obj.GetName())
+	}
+	return created
+}
+
+func TestEveryPageOfARealListArrivesOnceAndInOrder(t *testing.T) {
+	client, namespace := cluster(t)
+	configMaps := resource(t, client, "cm").In(namespace)
+	want := fill(t, configMaps, 25)
+	for _, limit := range []int64{0, 1, 10, 25, 26} {
+		got, err := names(t, configMaps, &metav1.ListOptions{LabelSelector: "app=many", Limit: limit})
+		require.NoError(t, err)
+		assert.Equal(t, want, got, "limit %d", limit)
+	}
+	page, err := configMaps.ListPage(t.Context(), &metav1.ListOptions{Limit: 10})
+	require.NoError(t, err)
+	require.NotNil(t, page.RemainingItemCount)
+	assert.GreaterOrEqual(t, *page.RemainingItemCount, int64(15))
+	assert.Len(t, page.Items, 10)
+	got, err := names(t, configMaps, &metav1.ListOptions{FieldSelector: "metadata.name=many-007"})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"ConfigMap many-007"}, got)
+}
+
+func TestAListThatTakesTooLongEndsWithAnExpiredError(t *testing.T) {
+	client, namespace := cluster(t)
+	configMaps := resource(t, client, "cm").In(namespace)
+	fill(t, configMaps, 3)
+	page, err := configMaps.ListPage(t.Context(), &metav1.ListOptions{Limit: 1})
+	require.NoError(t, err)
+	forget(t, configMaps)
+	_, err = configMaps.ListPage(t.Context(), &metav1.ListOptions{Limit: 1, Continue: page.Continue})
+	require.True(t, apierrors.IsResourceExpired(err), "%v", err)
+}
+
+// forget makes the server know nothing of revisions before now.
+func forget(t *testing.T, configMaps *dynamic.Resource) {
+	t.Helper()
+	_, err := configMaps.Create(t.Context(), configMap("later", nil), nil)
+	require.NoError(t, err)
+	sandboxtest.Compact(t)
+	sandboxtest.RestartAPIServer(t, false)
+}
+
+// TestEveryListableResourceReadsAsApimachineryReadsIt lists all that the server holds and compares it with what
+// apimachinery's decoder makes of the same answer.
+func TestEveryListableResourceReadsAsApimachineryReadsIt(t *testing.T) {
+	client, namespace := cluster(t)
+	_, err := resource(t, client, "deploy").In(namespace).Create(t.Context(), deployment("web"), nil)
+	require.NoError(t, err)
+	cfg, err := transport.Load(&transport.LoadOptions{Path: sandboxtest.Kubeconfig(t)})
+	require.NoError(t, err)
+	conn, err := transport.Open(cfg)
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	served, err := client.Discovery().Snapshot(t.Context())
+	require.NoError(t, err)
+	compared := 0
+	for _, group := range served.Groups {
+		for _, version := range group.Versions {
+			for _, listed := range version.Resources {
+				if listed.Supports("list") {
+					compared += compare(t, conn, resource(t, client, listed.GVR.Resource+"."+version.Name+"."+group.Name))
+				}
+			}
+		}
+	}
+	assert.Greater(t, compared, 50)
+}
+
+func compare(t *testing.T, conn *transport.Conn, of *dynamic.Resource) int {
+	gvr := of.Mapping().GVR
+	path := "/apis/" + gvr.Group + "/" + gvr.Version + "/" + gvr.Resource
+	if gvr.Group == "" {
+		path = "/api/" + gvr.Version + "/" + gvr.Resource
+	}
+	response, err := conn.Do(t.Context(), &transport.Request{Method: http.MethodGet, Path: path})
+	if apierrors.IsMethodNotSupported(err) {
+		return 0
+	}
+	require.NoError(t, err)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	decoded, _, err := apimachinery.UnstructuredJSONScheme.Decode(body, nil, nil)
+	require.NoError(t, err)
+	want, isList := decoded.(*apimachinery.UnstructuredList)
+	require.True(t, isList)
+
+	wide := of
+	if of.Mapping().Namespaced {
+		wide = of.AllNamespaces()
+	}
+	// What the test read is read again, whatever has changed since; component statuses are not stored and have none.
+	opts := &metav1.ListOptions{ResourceVersion: want.GetResourceVersion()}
+	if opts.ResourceVersion != "" {
+		opts.ResourceVersionMatch = metav1.ResourceVersionMatchExact
+	}
+	page, err := wide.ListPage(t.Context(), opts)
+	require.NoError(t, err, "%s", of)
+	require.Len(t, page.Items, len(want.Items), "%s", of)
+	for i, item := range page.Items {
+		require.Equal(t, &want.Items[i], item)
+	}
+	return len(page.Items)
+}

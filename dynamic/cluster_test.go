@@ -1,0 +1,115 @@
+package dynamic_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+)
+
+// patience is how long tests wait for what a real cluster does in its own time.
+const patience = 30 * time.Second
+
+// connect gives a client of the sandbox, as one of its kubeconfig's contexts: admin, token or limited.
+func connect(t *testing.T, kubeContext string) *dynamic.Client {
+	t.Helper()
+	cfg, err := transport.Load(&transport.LoadOptions{Path: sandboxtest.Kubeconfig(t), Context: kubeContext})
+	require.NoError(t, err)
+	client, err := dynamic.Connect(t.Context(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	return client
+}
+
+// cluster gives an administrator's client and the name of a namespace of the test's own.
+func cluster(t *testing.T) (client *dynamic.Client, namespace string) {
+	t.Helper()
+	client = connect(t, "admin")
+	namespaces := resource(t, client, "namespaces")
+	created, err := namespaces.Create(t.Context(), &unstructured.Object{Object: map[string]any{
+		"metadata": map[string]any{"generateName": "test-"},
+	}}, nil)
+	require.NoError(t, err)
+	removed(t, namespaces, created.GetName())
+	return client, created.GetName()
+}
+
+// removed deletes an object when the test ends.
+func removed(t *testing.T, of *dynamic.Resource, name string) {
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		_, err := of.Delete(ctx, name, nil)
+		require.NoError(t, err)
+	})
+}
+
+func configMap(name string, data map[string]any) *unstructured.Object {
+	return &unstructured.Object{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}, "data": data,
+	}}
+}
+
+func deployment(name string) *unstructured.Object {
+	labels := map[string]any{"app": name}
+	return &unstructured.Object{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": name},
+		"spec": map[string]any{
+			"replicas": int64(0),
+			"selector": map[string]any{"matchLabels": labels},
+			"template": map[string]any{
+				"metadata": map[string]any{"labels": labels},
+				"spec":     map[string]any{"containers": []any{map[string]any{"name": "web", "image": "web:1"}}},
+			},
+		},
+	}}
+}
+
+// widgets registers a kind of the test's own, in a group of the namespace's name, and gives a handle on its objects.
+// The client has asked what the server serves before.
+func widgets(t *testing.T, client *dynamic.Client, namespace string) *dynamic.Resource {
+	t.Helper()
+	group := namespace + ".example.com"
+	open := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
+	crds := resource(t, client, "crd")
+	_, err := crds.Create(t.Context(), &unstructured.Object{Object: map[string]any{
+		"metadata": map[string]any{"name": "widgets." + group},
+		"spec": map[string]any{
+			"group": group, "scope": "Namespaced",
+			"names": map[string]any{"plural": "widgets", "singular": "widget", "kind": "Widget", "shortNames": []any{"wd"}},
+			"versions": []any{map[string]any{
+				"name": "v1", "served": true, "storage": true,
+				"subresources": map[string]any{
+					"status": map[string]any{},
+					"scale":  map[string]any{"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"},
+				},
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{
+					"type": "object", "properties": map[string]any{"spec": open, "status": open},
+				}},
+			}},
+		},
+	}}, nil)
+	require.NoError(t, err)
+	removed(t, crds, "widgets."+group)
+	return eventually(t, client, "widgets."+group).In(namespace)
+}
+
+// eventually waits until the server serves a resource.
+func eventually(t *testing.T, client *dynamic.Client, name string) *dynamic.Resource {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		found, err := client.Resource(t.Context(), name)
+		if err == nil {
+			return found
+		}
+		if !meta.IsNoMatchError(err) || time.Now().After(deadline) {
+			require.NoError(t, err)
+		}
+	}
+}
