@@ -119,7 +119,11 @@ func custom(ctx context.Context, client *dynamic.Client, out io.Writer) error {
 	if err := shareFields(ctx, ats, out); err != nil {
 		return err
 	}
-	return readStatus(ctx, ats, out)
+	if err := readStatus(ctx, ats, out); err != nil {
+		return err
+	}
+	cleanUp(ctx, ats, "lunch", out) // breakfast goes with the definition
+	return nil
 }
 
 func at(name string, spec map[string]any) *unstructured.Object {

@@ -1,0 +1,136 @@
+package discovery_test
+
+import (
+	"net/http"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/transport"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func sandbox(t *testing.T) *transport.Conn {
+	t.Helper()
+	cfg, err := transport.Load(&transport.LoadOptions{Path: sandboxtest.Kubeconfig(t)})
+	require.NoError(t, err)
+	conn, err := transport.Open(cfg)
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	return conn
+}
+
+// groupByGroup is a server's other face: it asks for what servers before 1.26 answer.
+type groupByGroup struct{ conn *transport.Conn }
+
+func (p groupByGroup) RoundTrip(r *http.Request) (*http.Response, error) {
+	return p.conn.Do(r.Context(), &transport.Request{Path: r.URL.Path, Header: http.Header{"Accept": {"application/json"}}})
+}
+
+func TestARealServerSaysTheSameAggregatedAndGroupByGroup(t *testing.T) {
+	conn := sandbox(t)
+	aggregated, err := discovery.New(conn).Snapshot(t.Context())
+	require.NoError(t, err)
+	require.True(t, aggregated.Aggregated)
+	old, err := transport.New(conn.Server(), &http.Client{Transport: groupByGroup{conn}})
+	require.NoError(t, err)
+	legacy, err := discovery.New(old).Snapshot(t.Context())
+	require.NoError(t, err)
+	require.False(t, legacy.Aggregated)
+
+	require.Greater(t, len(aggregated.Groups), 10)
+	assert.Equal(t, sorted(aggregated), sorted(legacy))
+	assert.Equal(t, preferred(aggregated), preferred(legacy))
+}
+
+// sorted lists a snapshot's resources by name: the two forms list them, and their short names, in different orders.
+func sorted(snapshot *discovery.Snapshot) map[string]discovery.Resource {
+	all := map[string]discovery.Resource{}
+	for _, group := range snapshot.Groups {
+		for _, version := range group.Versions {
+			for _, resource := range version.Resources {
+				one := *resource
+				one.Verbs = slices.Sorted(slices.Values(one.Verbs))
+				one.Subresources = slices.SortedFunc(slices.Values(one.Subresources), func(a, b discovery.Subresource) int {
+					return strings.Compare(a.Name, b.Name)
+				})
+				all[one.GVR.String()] = one
+			}
+		}
+	}
+	return all
+}
+
+// preferred lists the groups in the server's order, each with its preferred version.
+func preferred(snapshot *discovery.Snapshot) []string {
+	var groups []string
+	for _, group := range snapshot.Groups {
+		groups = append(groups, group.Name+"/"+group.Versions[0].Name)
+	}
+	return groups
+}
+
+func TestServerVersionIsTheRealServers(t *testing.T) {
+	version, err := discovery.New(sandbox(t)).ServerVersion(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, "1", version.Major)
+	assert.True(t, strings.HasPrefix(version.GitVersion, "v1."), version.GitVersion)
+}
+
+// TestKubectlListsTheSameResources takes kubectl for an oracle; it lists the preferred versions only.
+func TestKubectlListsTheSameResources(t *testing.T) {
+	conn := sandbox(t)
+	kubectl, err := exec.LookPath("kubectl")
+	if err != nil {
+		t.Skip("needs kubectl on the PATH, to compare with what it says")
+	}
+	output, err := exec.CommandContext(t.Context(), kubectl, "--kubeconfig", sandboxtest.Kubeconfig(t), "--cache-dir", t.TempDir(),
+		"api-resources", "-o", "wide", "--sort-by=name").Output()
+	require.NoError(t, err)
+	snapshot, err := discovery.New(conn).Snapshot(t.Context())
+	require.NoError(t, err)
+	assert.ElementsMatch(t, table(string(output)), rows(snapshot))
+}
+
+// row is what kubectl says of a resource: plural, short names, group version, scope, kind, verbs.
+type row [6]string
+
+// table reads kubectl's columns, which begin where their headings do.
+func table(output string) []row {
+	heading, body, _ := strings.Cut(strings.TrimSpace(output), "\n")
+	var rows []row
+	for line := range strings.Lines(body) {
+		var read row
+		for i, name := range []string{"NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND", "VERBS"} {
+			read[i], _, _ = strings.Cut(line[strings.Index(heading, name):], " ")
+		}
+		read[5] = byName(strings.Split(read[5], ","))
+		rows = append(rows, read)
+	}
+	return rows
+}
+
+func rows(snapshot *discovery.Snapshot) []row {
+	var rows []row
+	for _, group := range snapshot.Groups {
+		seen := map[string]bool{}
+		for _, version := range group.Versions {
+			for _, r := range version.Resources {
+				if len(r.Verbs) == 0 || seen[r.GVR.Resource] {
+					continue
+				}
+				seen[r.GVR.Resource] = true
+				namespaced := map[bool]string{true: "true", false: "false"}[r.Namespaced]
+				rows = append(rows, row{r.GVR.Resource, strings.Join(r.ShortNames, ","), r.GVR.GroupVersion().String(),
+					namespaced, r.GVK.Kind, byName(r.Verbs)})
+			}
+		}
+	}
+	return rows
+}
+
+func byName(verbs []string) string { return strings.Join(slices.Sorted(slices.Values(verbs)), ",") }

@@ -1,0 +1,135 @@
+package restmapper_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/restmapper"
+	"github.com/anykind/anykind/transport"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+)
+
+// sandbox gives the real server's connection, what it serves, and a mapper of it.
+func sandbox(t *testing.T) (*transport.Conn, *discovery.Snapshot, *restmapper.Mapper) {
+	t.Helper()
+	cfg, err := transport.Load(&transport.LoadOptions{Path: sandboxtest.Kubeconfig(t)})
+	require.NoError(t, err)
+	conn, err := transport.Open(cfg)
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	client := discovery.New(conn)
+	snapshot, err := client.Snapshot(t.Context())
+	require.NoError(t, err)
+	return conn, snapshot, restmapper.New(client)
+}
+
+func TestEveryResourceOfARealServerIsFoundByItsFullNames(t *testing.T) {
+	_, snapshot, mapper := sandbox(t)
+	found := 0
+	for _, group := range snapshot.Groups {
+		for _, version := range group.Versions {
+			for _, resource := range version.Resources {
+				for _, name := range []string{
+					resource.GVR.Resource + "." + version.Name + "." + group.Name,
+					resource.GVK.Kind + "." + version.Name + "." + group.Name,
+				} {
+					mapping, err := mapper.Resource(t.Context(), name)
+					require.NoError(t, err)
+					assert.Same(t, resource, mapping, name)
+				}
+				mapping, err := mapper.Kind(t.Context(), resource.GVK)
+				require.NoError(t, err)
+				assert.Equal(t, resource.GVK, mapping.GVK)
+				found++
+			}
+		}
+	}
+	assert.Greater(t, found, 60)
+}
+
+func TestBareNamesOfARealServerMeanWhatKubectlUsersExpect(t *testing.T) {
+	_, _, mapper := sandbox(t)
+	for name, want := range map[string]string{
+		"po": "pods", "Pod": "pods", "pod": "pods", "PODS": "pods", "cm": "configmaps", "ns": "namespaces", "no": "nodes",
+		"svc": "services", "sa": "serviceaccounts", "pvc": "persistentvolumeclaims", "ev": "events", "events": "events",
+		"deploy": "deployments.apps", "Deployment": "deployments.apps", "deployments.apps": "deployments.apps",
+		"rs": "replicasets.apps", "sts": "statefulsets.apps", "ds": "daemonsets.apps", "cj": "cronjobs.batch",
+		"ing": "ingresses.networking.k8s.io", "netpol": "networkpolicies.networking.k8s.io",
+		"hpa": "horizontalpodautoscalers.autoscaling", "pdb": "poddisruptionbudgets.policy",
+		"crd": "customresourcedefinitions.apiextensions.k8s.io", "crds": "customresourcedefinitions.apiextensions.k8s.io",
+		"csr": "certificatesigningrequests.certificates.k8s.io", "sc": "storageclasses.storage.k8s.io",
+		"pc": "priorityclasses.scheduling.k8s.io", "events.events.k8s.io": "events.events.k8s.io",
+	} {
+		mapping, err := mapper.Resource(t.Context(), name)
+		if assert.NoError(t, err, name) {
+			assert.Equal(t, want, mapping.GVR.GroupResource().String(), name)
+		}
+	}
+	mapping, err := mapper.Resource(t.Context(), "hpa")
+	require.NoError(t, err)
+	assert.Equal(t, "v2", mapping.GVR.Version, "the server's preferred version")
+	_, err = mapper.Resource(t.Context(), "deploymnets")
+	require.True(t, meta.IsNoMatchError(err), "%v", err)
+	require.ErrorContains(t, err, "did you mean deployments.apps")
+}
+
+func TestADefinitionCreatedAfterStartUpIsFoundAndOneOfTwoGroupsIsAmbiguous(t *testing.T) {
+	conn, _, mapper := sandbox(t)
+	_, err := mapper.Resource(t.Context(), "gadgets")
+	require.True(t, meta.IsNoMatchError(err), "%v", err)
+
+	define(t, conn, "one.example.com")
+	assert.Equal(t, "one.example.com", eventually(t, mapper, "gd").GVR.Group)
+	define(t, conn, "two.example.com")
+	eventually(t, mapper, "gadgets.two.example.com")
+	_, err = mapper.Resource(t.Context(), "gadgets")
+	var ambiguous *restmapper.AmbiguousError
+	require.ErrorAs(t, err, &ambiguous)
+	var groups []string
+	for _, candidate := range ambiguous.Candidates {
+		groups = append(groups, candidate.Group)
+	}
+	assert.Equal(t, []string{"one.example.com", "two.example.com"}, slices.Sorted(slices.Values(groups)))
+}
+
+// define creates a definition of gadgets in a group, until the test ends.
+func define(t *testing.T, conn *transport.Conn, group string) {
+	t.Helper()
+	const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	send := func(ctx context.Context, method, path, body string) {
+		response, err := conn.Do(ctx, &transport.Request{
+			Method: method, Path: path, Body: []byte(body), Header: http.Header{"Content-Type": {"application/json"}},
+		})
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+	}
+	send(t.Context(), http.MethodPost, path, strings.ReplaceAll(`{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "gadgets.GROUP"},
+		"spec": {"group": "GROUP", "scope": "Cluster",
+			"names": {"plural": "gadgets", "singular": "gadget", "kind": "Gadget", "shortNames": ["gd"]},
+			"versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}]}}`,
+		"GROUP", group))
+	t.Cleanup(func() { send(context.Background(), http.MethodDelete, path+"/gadgets."+group, "{}") })
+}
+
+// eventually waits until the server serves a resource.
+func eventually(t *testing.T, mapper *restmapper.Mapper, name string) *restmapper.Mapping {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		mapping, err := mapper.Resource(t.Context(), name)
+		if err == nil {
+			return mapping
+		}
+		if !meta.IsNoMatchError(err) || time.Now().After(deadline) {
+			require.NoError(t, err)
+		}
+	}
+}
