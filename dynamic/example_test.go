@@ -1,0 +1,162 @@
+package dynamic_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// shop is a server with two pods, for the examples; a program calls transport.Load and dynamic.Connect.
+func shop() (pods *dynamic.Resource, closeAll func()) {
+	const web = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","namespace":"shop"},"spec":{"priority":7}}`
+	const items = `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"db"}},{"metadata":{"name":"web"}}]}`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/api" || r.URL.Path == "/apis":
+			w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+			fmt.Fprint(w, map[string]string{"/api": coreIndex, "/apis": appsIndex}[r.URL.Path])
+		case r.URL.Query().Get("watch") == "true":
+			fmt.Fprintf(w, `{"type":"ADDED","object":%s}{"type":"DELETED","object":%s}`, web, web)
+		case r.Method == http.MethodPost || r.Method == http.MethodPut:
+			_, _ = io.Copy(w, r.Body)
+		case r.Method == http.MethodPatch:
+			fmt.Fprint(w, strings.Replace(web, "7", "8", 1))
+		case r.Method == http.MethodDelete:
+			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Success"}`)
+		case strings.HasSuffix(r.URL.Path, "/web"):
+			fmt.Fprint(w, web)
+		default:
+			fmt.Fprint(w, items)
+		}
+	}))
+	client, err := dynamic.Connect(context.Background(), &transport.Config{Server: server.URL})
+	if err != nil {
+		log.Fatal(err)
+	}
+	pods, err = client.Resource(context.Background(), "po")
+	if err != nil {
+		log.Fatal(err)
+	}
+	return pods.In("shop"), func() { client.Close(); server.Close() }
+}
+
+func ExampleResource_Get() {
+	pods, closeAll := shop()
+	defer closeAll()
+
+	web, err := pods.Get(context.Background(), "web", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	priority, found, err := unstructured.Get[int64](web, "spec", "priority")
+	fmt.Println(priority, found, err)
+
+	_, err = pods.Get(context.Background(), "../nodes", nil)
+	fmt.Println(err)
+	// Output:
+	// 7 true <nil>
+	// get pods "../nodes": the name may not contain '/'
+}
+
+func ExampleResource_List() {
+	pods, closeAll := shop()
+	defer closeAll()
+
+	for pod, err := range pods.List(context.Background(), &metav1.ListOptions{LabelSelector: "tier=front"}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(pod.GetKind(), pod.GetName())
+	}
+	// Output:
+	// Pod db
+	// Pod web
+}
+
+func ExampleResource_Watch() {
+	pods, closeAll := shop()
+	defer closeAll()
+
+	for event, err := range pods.Watch(context.Background(), nil) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(event.Type, event.Object.GetName())
+	}
+	// Output:
+	// ADDED web
+	// DELETED web
+}
+
+func ExampleResource_Create() {
+	pods, closeAll := shop()
+	defer closeAll()
+
+	created, err := pods.Create(context.Background(), &unstructured.Object{Object: map[string]any{
+		"metadata": map[string]any{"name": "cache"},
+		"spec":     map[string]any{"containers": []any{map[string]any{"name": "cache", "image": "cache:1"}}},
+	}}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(created.GroupVersionKind(), created.GetName())
+	// Output: /v1, Kind=Pod cache
+}
+
+func ExampleResource_Patch() {
+	pods, closeAll := shop()
+	defer closeAll()
+
+	patched, err := pods.Patch(context.Background(), "web", types.MergePatchType, []byte(`{"spec":{"priority":8}}`), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(unstructured.Get[int64](patched, "spec", "priority"))
+	// Output: 8 true <nil>
+}
+
+func ExampleResource_Apply() {
+	pods, closeAll := shop()
+	defer closeAll()
+
+	applied, err := pods.Apply(context.Background(), &unstructured.Object{Object: map[string]any{
+		"metadata": map[string]any{"name": "web"},
+		"spec":     map[string]any{"priority": int64(8)},
+	}}, &metav1.ApplyOptions{FieldManager: "example"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(unstructured.Get[int64](applied, "spec", "priority"))
+	// Output: 8 true <nil>
+}
+
+func ExampleResource_Delete() {
+	pods, closeAll := shop()
+	defer closeAll()
+
+	gone, err := pods.Delete(context.Background(), "web", &metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(gone.Object == nil, gone.Status.Status)
+	// Output: true Success
+}
+
+func ExampleResource_Sub() {
+	pods, closeAll := shop()
+	defer closeAll()
+
+	_, err := pods.Sub("scale").Get(context.Background(), "web", nil)
+	fmt.Println(err)
+	// Output: get pods/scale "web": the server serves no such subresource (there are: status, eviction)
+}
