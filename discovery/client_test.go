@@ -308,9 +308,9 @@ func TestARefreshThatWaitsForAnotherEndsWithItsContext(t *testing.T) {
 	go func() { _, err := client.Refresh(first); done <- err }()
 	<-held
 
-	cancelled, cancel := context.WithCancel(t.Context())
+	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = client.Refresh(cancelled)
+	_, err = client.Refresh(canceled)
 	require.ErrorIs(t, err, context.Canceled)
 	cancelFirst()
 	require.ErrorIs(t, <-done, context.Canceled)

@@ -42,6 +42,7 @@ func cluster(t *testing.T) (client *dynamic.Client, namespace string) {
 
 // removed deletes an object when the test ends.
 func removed(t *testing.T, of *dynamic.Resource, name string) {
+	t.Helper()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()

@@ -55,7 +55,7 @@ func (r *Resource) readPage(ctx context.Context, opts *metav1.ListOptions, take 
 	items := unstructured.NewListDecoder(response.Body)
 	for {
 		obj, err := items.Next()
-		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
+		if err == io.EOF { // a wrapped EOF is a connection that broke, not the end
 			return items.Meta(), nil
 		}
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// NoMatchError says that the server serves nothing by that name. apimachinery's meta.IsNoMatchError recognises it.
+// NoMatchError says that the server serves nothing by that name. apimachinery's meta.IsNoMatchError recognizes it.
 type NoMatchError struct {
 	// Name is what was asked for.
 	Name string
@@ -45,7 +45,7 @@ func (e *NoMatchError) Is(target error) bool {
 // Unwrap gives the reasons why group versions could not be read.
 func (e *NoMatchError) Unwrap() []error { return e.Unreadable }
 
-// AmbiguousError says that a name means several resources. apimachinery's meta.IsAmbiguousError recognises it.
+// AmbiguousError says that a name means several resources. apimachinery's meta.IsAmbiguousError recognizes it.
 type AmbiguousError struct {
 	// Name is what was asked for.
 	Name string

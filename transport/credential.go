@@ -75,21 +75,21 @@ func (c *credential) wrap(next http.RoundTripper) http.RoundTripper {
 		if req.URL.Host != c.host {
 			return next.RoundTrip(req)
 		}
-		authorised := req.Clone(req.Context())
+		authorized := req.Clone(req.Context())
 		for name, values := range c.impersonate {
-			authorised.Header[name] = values
+			authorized.Header[name] = values
 		}
 		if c.basic != "" {
-			authorised.Header.Set("Authorization", c.basic)
+			authorized.Header.Set("Authorization", c.basic)
 		}
 		if c.token != nil {
 			token, err := c.token.current(time.Now())
 			if err != nil {
 				return nil, errors.Join(err, closeBody(req))
 			}
-			authorised.Header.Set("Authorization", "Bearer "+token)
+			authorized.Header.Set("Authorization", "Bearer "+token)
 		}
-		return next.RoundTrip(authorised)
+		return next.RoundTrip(authorized)
 	})
 }
 

@@ -19,19 +19,24 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	cfg, err := transport.Load(nil)
+	err := run(ctx)
+	stop()
 	if err != nil {
 		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context) error {
+	cfg, err := transport.Load(nil)
+	if err != nil {
+		return err
 	}
 	client, err := dynamic.Connect(ctx, cfg)
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	defer client.Close()
-	if err := tour(ctx, client, os.Stdout); err != nil {
-		log.Fatal(err) //nolint:gocritic // the process ends, and with it what Close would close
-	}
+	return tour(ctx, client, os.Stdout)
 }
 
 func tour(ctx context.Context, client *dynamic.Client, out io.Writer) error {

@@ -38,7 +38,7 @@ type User struct {
 	ImpersonateGroups    []string            `json:"as-groups"`
 	ImpersonateUserExtra map[string][]string `json:"as-user-extra"`
 
-	// Exec and AuthProvider are only recognised so far: they are nil unless the user has such an entry.
+	// Exec and AuthProvider are only recognized so far: they are nil unless the user has such an entry.
 	Exec         map[string]any `json:"exec"`
 	AuthProvider map[string]any `json:"auth-provider"`
 }

@@ -44,7 +44,7 @@ func (e *namedEntry[T]) UnmarshalJSON(data []byte) error {
 		}
 		if err := json.Unmarshal(body, &e.Body); err != nil {
 			// %v, not %w: Parse must not unwrap this one a second time and lose the entry's name.
-			return fmt.Errorf("entry %q: %v", e.Name, withoutValue(err))
+			return fmt.Errorf("entry %q: %v", e.Name, withoutValue(err)) //nolint:errorlint // see above
 		}
 	}
 	return nil

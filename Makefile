@@ -1,0 +1,60 @@
+# Everything a developer runs. `make help` lists it. Nothing but Go, git and make is needed.
+
+GOLANGCI_LINT := v2.15.0
+LINT := .bin/golangci-lint-$(GOLANGCI_LINT)
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+SANDBOX := go run -C sandbox .
+
+# The race detector needs a C compiler, which a newcomer may not have. CI insists on it.
+RACE ?= $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
+# Another server, for instance: make test SANDBOX_FLAGS='--kubernetes-version v1.34.4'
+SANDBOX_FLAGS ?=
+FUZZTIME ?= 1m
+
+.PHONY: help
+help: ## list these commands
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+.PHONY: tour
+tour: ## see the client at work on a real API server, built and started for it
+	$(SANDBOX) exec --components etcd,kube-apiserver --dir $(CURDIR) -- go run ./examples/tour
+
+.PHONY: test
+test: ## run every test of every module against a real cluster
+	@$(if $(RACE),,echo 'make: without a C compiler there is no race detector; the tests run without it')
+	# One package at a time: some tests restart the API server that all of them use.
+	ANYKIND_REQUIRE_SANDBOX=1 $(SANDBOX) exec $(SANDBOX_FLAGS) --dir $(CURDIR) -- go test $(RACE) -p 1 -timeout 20m ./...
+	ANYKIND_REQUIRE_SANDBOX=1 go test -C sandbox $(RACE) -p 1 -timeout 30m ./...
+
+.PHONY: unit
+unit: ## run the tests that need no cluster
+	go test $(RACE) ./...
+
+.PHONY: lint
+lint: $(LINT) ## check the code's style and its usual mistakes
+	$(LINT) run ./...
+	cd sandbox && ../$(LINT) run --config ../.golangci.yml ./...
+
+$(LINT):
+	GOBIN=$(CURDIR)/.bin CGO_ENABLED=0 go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT)
+	mv .bin/golangci-lint $@
+
+.PHONY: cross
+cross: ## compile for every platform
+	@set -e; for platform in $(PLATFORMS); do \
+		echo "compiling for $$platform"; \
+		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build ./...; \
+		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build -C sandbox -o $(if $(filter Windows_NT,$(OS)),NUL,/dev/null) . ; \
+	done
+
+.PHONY: fuzz
+fuzz: ## fuzz every decoder, each for FUZZTIME (1m)
+	@set -e; for package in $$(go list ./...); do \
+		for target in $$(go test -list '^Fuzz' $$package | grep '^Fuzz'); do \
+			echo "$$package $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
+		done; \
+	done
+
+.PHONY: bench
+bench: ## measure the codec beside apimachinery's, in one run
+	go test -run '^$$' -bench . -benchmem ./unstructured

@@ -1,0 +1,35 @@
+// Command quickstart lists the images of every Deployment in the current namespace.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
+)
+
+func main() {
+	ctx := context.Background()
+	cfg, err := transport.Load(nil) // $KUBECONFIG or ~/.kube/config
+	if err != nil {
+		log.Fatal(err)
+	}
+	client, err := dynamic.Connect(ctx, cfg) // asks the server what it serves
+	if err != nil {
+		log.Fatal(err)
+	}
+	deployments, err := client.Resource(ctx, "deploy") // any name that kubectl takes, of any kind
+	if err != nil {
+		log.Fatal(err)
+	}
+	for deployment, err := range deployments.List(ctx, nil) { // page by page, one object in memory at a time
+		if err != nil {
+			log.Fatal(err)
+		}
+		image, _, err := unstructured.Get[string](deployment, "spec", "template", "spec", "containers", "0", "image")
+		fmt.Println(deployment.GetName(), image, err)
+	}
+}
