@@ -12,9 +12,12 @@ import (
 // "items" in its Object; see [ListDecoder] for reading them one by one.
 //
 // Integers that fit become int64, other numbers float64; null stays; of fields with one name the last stays; invalid
-// UTF-8 becomes U+FFFD. Nothing in the object points into data. Data that is not an object with a kind and a
-// well-formed apiVersion is refused: runtime.IsMissingKind tells if only the kind is missing, and
+// UTF-8 becomes U+FFFD; nesting ends at 10000. Nothing in the object points into data. Data that is not an object
+// with a kind and a well-formed apiVersion is refused: runtime.IsMissingKind tells if only the kind is missing, and
 // errors.Is(err, io.ErrUnexpectedEOF) if data ends early. Safe for concurrent use.
+//
+// Only errors differ from apimachinery's: it takes a malformed apiVersion for a missing kind, and quotes the whole
+// object, secrets and all.
 func Decode(data []byte) (*Object, error) {
 	r := borrowReader(data)
 	defer r.release()

@@ -18,9 +18,9 @@ import (
 //
 // Besides what Decode makes, obj may hold whatever Go value encoding/json can write: integers, typed slices and maps,
 // structs, json.Marshalers. Strings that are not UTF-8 are written as encoding/json does, with U+FFFD. A value that
-// JSON cannot have is an error that names its path: ".spec.foo[2]: cannot encode chan int". A nil obj, or one with a
-// nil Object, is an error; a missing kind is not, since patches have none. Safe for concurrent use while nobody
-// changes obj.
+// JSON cannot have, or that nobody could decode (a json.Number beyond float64, nesting beyond 10000), is an error that
+// names its path: ".spec.foo[2]: cannot encode chan int". A nil obj, or one with a nil Object, is an error; a missing
+// kind is not, since patches have none. Safe for concurrent use while nobody changes obj.
 func Encode(obj *Object) ([]byte, error) {
 	if obj == nil || obj.Object == nil {
 		return nil, errors.New("cannot encode a nil object")
@@ -69,8 +69,8 @@ func (e *encoder) value(v any) error {
 	case []any:
 		return e.array(v)
 	case json.Number:
-		if _, isNumber := integerDigits([]byte(v)); !isNumber {
-			return &encodeError{cause: fmt.Errorf("cannot encode json.Number %q", string(v))}
+		if _, err := parseNumber([]byte(v)); err != nil {
+			return &encodeError{cause: fmt.Errorf("cannot encode json.Number: %w", err)}
 		}
 		e.WriteRaw(string(v))
 	default:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -58,11 +59,17 @@ func (e *encoder) pointee(rv reflect.Value) error {
 	if err := e.enter(); err != nil {
 		return err
 	}
-	if err := e.value(rv.Elem().Interface()); err != nil {
-		return err
+	var err error
+	switch target := rv.Elem(); target.Kind() {
+	case reflect.Struct:
+		err = e.marshaled(rv.Interface()) // fields may marshal themselves only by their address
+	case reflect.Array:
+		err = e.slice(target)
+	default:
+		err = e.value(target.Interface())
 	}
 	e.depth--
-	return nil
+	return err
 }
 
 func (e *encoder) slice(rv reflect.Value) error {
@@ -75,9 +82,29 @@ func (e *encoder) slice(rv reflect.Value) error {
 	}
 	list := make([]any, rv.Len())
 	for i := range list {
-		list[i] = rv.Index(i).Interface()
+		list[i] = addressed(rv.Index(i))
 	}
 	return e.array(list)
+}
+
+// addressed is the value of an element, or a pointer to it if it or what is in it may marshal itself only by its
+// address.
+func addressed(element reflect.Value) any {
+	if !element.CanAddr() {
+		return element.Interface()
+	}
+	p := element.Addr().Interface()
+	switch element.Kind() {
+	case reflect.Struct, reflect.Array:
+		return p
+	case reflect.Pointer, reflect.Interface:
+		return element.Interface()
+	default:
+		if marshalsItself(p) {
+			return p
+		}
+		return element.Interface()
+	}
 }
 
 func (e *encoder) typedMap(rv reflect.Value) error {
@@ -102,13 +129,17 @@ func (e *encoder) marshaled(v any) error {
 	if err != nil {
 		return &encodeError{cause: fmt.Errorf("cannot encode %T: %w", v, err)}
 	}
-	r := borrowReader(data)
-	defer r.release()
-	plain, err := r.value()
+	plain, err := decodeValue(data)
 	if err != nil {
 		return &encodeError{cause: fmt.Errorf("cannot encode %T: %w", v, err)}
 	}
 	return e.value(plain)
+}
+
+func decodeValue(data []byte) (any, error) {
+	r := borrowReader(append(data, ' ')) // a number ends only where something else begins
+	defer r.release()
+	return r.value()
 }
 
 // validText replaces every byte that is not UTF-8 by U+FFFD.
@@ -128,25 +159,23 @@ type encodeError struct {
 // at adds a step to the front of the path of an encodeError.
 func at(step string, err error) error {
 	if e, ok := err.(*encodeError); ok {
-		// A map that holds itself would have a path of thousands of steps.
-		if len(e.path) < maxPath {
-			e.path = append(e.path, step)
-		} else {
-			e.path[maxPath-1] = "…"
-		}
+		e.path = append(e.path, step)
 	}
 	return err
 }
 
-const maxPath = 32
+// maxPath is how many steps an error's text has at each end: a map that holds itself has a path of thousands.
+const maxPath = 16
 
 func (e *encodeError) Error() string {
 	var b strings.Builder
-	for i := range e.path {
-		b.WriteString(e.path[len(e.path)-1-i])
-	}
-	if b.Len() == 0 {
-		b.WriteByte('.')
+	for i, step := range slices.Backward(e.path) {
+		switch {
+		case i < maxPath || i >= len(e.path)-maxPath:
+			b.WriteString(step)
+		case i == maxPath:
+			b.WriteString("…")
+		}
 	}
 	return b.String() + ": " + e.cause.Error()
 }

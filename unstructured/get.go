@@ -10,8 +10,8 @@ import (
 //
 // T is string, bool, int64, int, float64, []any, map[string]any, []string, map[string]string, or any. The value is
 // the caller's own: changing it does not change obj, nor the other way round. An integer reads as a float64 if that
-// is exact, since JSON writes 1.0 as 1; never the other way round. Integers of other Go types, which a program may
-// have put into obj, read as well.
+// is exact, since JSON writes 1.0 as 1; never the other way round. Of what [Decode] never makes, but a program may
+// have put into obj, integers of other Go types read as well; the rest reads as any only, and is not copied.
 //
 // found is false if a field is missing or null, an index is past the end, or obj is nil. A value, or a field on the
 // way, of another type is an error that names its path and both types: ".spec.replicas: is string, not int64".
@@ -39,11 +39,7 @@ func walk(v any, fields []string) (any, bool, error) {
 			if !isIndex(field) {
 				return nil, false, fmt.Errorf("%s: is []any, which has no field %q", pathText(fields[:i]), field)
 			}
-			index, err := strconv.Atoi(field)
-			if err != nil || index >= len(parent) {
-				return nil, false, nil // an index that overflows is past the end, too
-			}
-			v = parent[index]
+			v = element(parent, field)
 		default:
 			return nil, false, fmt.Errorf("%s: is %s, not map[string]any or []any", pathText(fields[:i]), typeName(v))
 		}
@@ -52,6 +48,15 @@ func walk(v any, fields []string) (any, bool, error) {
 		}
 	}
 	return v, true, nil
+}
+
+// element is the list's element at an index, nil if that is past the end; so is one that overflows.
+func element(list []any, index string) any {
+	i, err := strconv.Atoi(index)
+	if err != nil || i >= len(list) {
+		return nil
+	}
+	return list[i]
 }
 
 // store sets what target points to, a *T of Get's, to v.

@@ -4,7 +4,7 @@ import "hash/maphash"
 
 // interned remembers recent short strings, so that "metadata", "Running" or "kube-system" is allocated once and not
 // for every object. It holds at most internSlots strings of internLongest bytes: a string takes the place of another
-// that falls on the same slot. The zero value is ready.
+// that falls on the same pair of slots. The zero value is ready.
 type interned struct {
 	slots []any // strings, kept as interface values because that is how objects hold them
 }
@@ -24,12 +24,14 @@ func (t *interned) value(b []byte) any {
 	if t.slots == nil {
 		t.slots = make([]any, internSlots)
 	}
-	slot := &t.slots[maphash.Bytes(internSeed, b)%internSlots]
-	if s, ok := (*slot).(string); ok && s == string(b) {
-		return *slot
+	pair := t.slots[maphash.Bytes(internSeed, b)%(internSlots/2)*2:][:2]
+	for _, v := range pair {
+		if s, ok := v.(string); ok && s == string(b) {
+			return v
+		}
 	}
-	*slot = string(b)
-	return *slot
+	pair[0], pair[1] = string(b), pair[0]
+	return pair[0]
 }
 
 // name is b as a string.
@@ -37,5 +39,3 @@ func (t *interned) name(b []byte) string {
 	s, _ := t.value(b).(string)
 	return s
 }
-
-func (t *interned) forget() { clear(t.slots) }

@@ -53,10 +53,10 @@ func (e *NotListError) Error() string {
 // apiVersion gets the list's, without the suffix List. After the last item Next fails with io.EOF itself.
 //
 // A list is an object with items, which may be null, or of a kind that ends in List. Anything else with a kind is a
-// *NotListError (errors.As). Input that ends early is io.ErrUnexpectedEOF and a failing reader its own error
-// (errors.Is); a list without a kind is refused as Decode refuses it, and so is one that gives its kind, apiVersion
-// or items twice. Errors may follow good items; a list is whole only if Next came to io.EOF. After an error it gives
-// the same error for ever.
+// *NotListError (errors.As), where apimachinery makes an empty list. Input that ends early is io.ErrUnexpectedEOF and
+// a failing reader its own error (errors.Is); a list without a kind is refused as Decode refuses it, and so is, unlike
+// in apimachinery, one that gives its kind, apiVersion or items twice. Errors may follow good items; a list is whole
+// only if Next came to io.EOF. After an error it gives the same error for ever.
 func (d *ListDecoder) Next() (*Object, error) {
 	if d.err != nil {
 		return nil, d.err
@@ -67,14 +67,6 @@ func (d *ListDecoder) Next() (*Object, error) {
 		return nil, err
 	}
 	return obj, nil
-}
-
-// Type is the list's kind and apiVersion, as far as they have been read. It is final once Next has failed with
-// io.EOF; most servers send it first.
-func (d *ListDecoder) Type() metav1.TypeMeta {
-	kind, _ := d.head["kind"].(string)
-	apiVersion, _ := d.head["apiVersion"].(string)
-	return metav1.TypeMeta{Kind: kind, APIVersion: apiVersion}
 }
 
 // Meta is the list's metadata as far as it has been read, without the deprecated selfLink. It is final once Next has
@@ -211,10 +203,17 @@ func (d *ListDecoder) readItem() (*Object, error) {
 	return &Object{Object: m}, nil
 }
 
+// typeMeta is the list's kind and apiVersion, as far as they have been read.
+func (d *ListDecoder) typeMeta() metav1.TypeMeta {
+	kind, _ := d.head["kind"].(string)
+	apiVersion, _ := d.head["apiVersion"].(string)
+	return metav1.TypeMeta{Kind: kind, APIVersion: apiVersion}
+}
+
 // complete gives the item its kind and apiVersion if it lacks both. It is false if these are not known yet, or if
 // items before this one wait for them.
 func (d *ListDecoder) complete(obj *Object) bool {
-	list := d.Type()
+	list := d.typeMeta()
 	switch known := list.Kind != "" && list.APIVersion != ""; {
 	case len(d.held) > 0:
 		return false
@@ -237,7 +236,7 @@ func (d *ListDecoder) finish() error {
 	if err := checkType(d.head); err != nil {
 		return err
 	}
-	if !d.sawItems && !strings.HasSuffix(d.Type().Kind, "List") {
+	if !d.sawItems && !strings.HasSuffix(d.typeMeta().Kind, "List") {
 		return &NotListError{Object: &Object{Object: d.head}}
 	}
 	d.state = afterList
@@ -256,4 +255,3 @@ type repeatedError struct{ name string }
 func (e *repeatedError) Error() string {
 	return fmt.Sprintf("the list has two fields named %q", e.name)
 }
-

@@ -36,7 +36,7 @@ func isNumberByte(c byte) bool {
 func parseNumber(b []byte) (any, error) {
 	digits, isNumber := integerDigits(b)
 	if !isNumber {
-		return nil, fmt.Errorf("%q is not a number", b)
+		return nil, fmt.Errorf("%.40q is not a number", b)
 	}
 	// 18 digits always fit; longer ones are left to strconv.
 	if len(digits) > 0 && len(digits) <= 18 {
@@ -56,7 +56,7 @@ func parseNumber(b []byte) (any, error) {
 	}
 	f, err := strconv.ParseFloat(string(b), 64)
 	if err != nil {
-		return nil, fmt.Errorf("%q is too large a number", b)
+		return nil, fmt.Errorf("%.40q is too large a number", b)
 	}
 	return f, nil
 }

@@ -6,16 +6,17 @@ import (
 )
 
 // A reader turns JSON text into Go values in one pass. It holds to what sigs.k8s.io/json accepts and refuses. After
-// an error it stands anywhere and must not be used again. One goroutine at a time.
+// an error it stands anywhere and is good for nothing but release. One goroutine at a time.
 //
-// It reads tokens itself: json-iterator's Iterator hands out field names only as freshly allocated strings that no
-// longer show whether the text was valid (raw control characters, null for a name, surrogates paired wrongly).
+// It reads tokens itself: json-iterator's Iterator hands out field names and strings only freshly allocated, passes
+// invalid UTF-8 through and reads some surrogates otherwise than the API server does (see
+// TestIteratorReadsSomeTextOtherwise). At best it is about as fast, and it takes more memory (see BenchmarkDecode).
 type reader struct {
 	window
 	depth int
 
-	names  interned // of fields
-	values interned // strings that are values
+	names  interned  // of fields
+	values *interned // strings that are values; nil over a single object, where sharing costs more than it saves
 
 	// Members and elements of the objects and lists being read, innermost last: a map or slice is made when its
 	// size is known.
@@ -34,7 +35,7 @@ const maxDepth = 10000
 
 // newReader reads from src in chunks of at least size bytes.
 func newReader(src io.Reader, size int) *reader {
-	return &reader{window: window{src: src, buf: make([]byte, size)}}
+	return &reader{window: window{src: src, buf: make([]byte, size)}, values: new(interned)}
 }
 
 var readers = sync.Pool{New: func() any { return new(reader) }}
@@ -56,15 +57,16 @@ const maxKept = 4096
 // release forgets everything but field names: values may be secret, and field names are what repeats.
 func (r *reader) release() {
 	r.window = window{}
-	r.values.forget()
 	r.members, r.elements, r.scratch = reuse(r.members), reuse(r.elements), reuse(r.scratch)
+	clear(r.scratch[:cap(r.scratch)])
 	readers.Put(r)
 }
 
+// reuse empties s. Behind its end is nothing to forget: objects and lists clear what they are done with.
 func reuse[T any](s []T) []T {
 	if cap(s) > maxKept {
 		return nil
 	}
-	clear(s[:cap(s)])
+	clear(s)
 	return s[:0]
 }

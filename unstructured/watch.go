@@ -93,6 +93,6 @@ func newEvent(typ, object any) (Event, error) {
 		}
 		return Event{Type: t, Object: &Object{Object: m}}, nil
 	default:
-		return Event{}, fmt.Errorf("unknown watch event type %q", name)
+		return Event{}, fmt.Errorf("unknown watch event type %.40q", name)
 	}
 }

@@ -22,8 +22,8 @@ const maxEmptyReads = 100
 // offset is where in the whole input the next byte stands.
 func (w *window) offset() int64 { return w.before + int64(w.pos) }
 
-// fill reads more input, once, and keeps what stands from index keep on, which becomes index 0. It fails with the
-// reader's own error, io.EOF at the end; then nothing has moved.
+// fill reads more input, once, and keeps what stands from index keep on, which becomes index 0: the caller subtracts
+// keep from indexes of its own. It fails with the reader's own error, io.EOF at the end.
 func (w *window) fill(keep int) error {
 	if w.src == nil {
 		return io.EOF
@@ -31,9 +31,11 @@ func (w *window) fill(keep int) error {
 	if w.srcErr != nil {
 		return w.srcErr
 	}
-	w.end = copy(w.buf, w.buf[keep:w.end])
-	w.pos -= keep
-	w.before += int64(keep)
+	if keep > 0 { // else a long token would be copied with every chunk that it comes in
+		w.end = copy(w.buf, w.buf[keep:w.end])
+		w.pos -= keep
+		w.before += int64(keep)
+	}
 	if w.end == len(w.buf) {
 		w.buf = append(w.buf, make([]byte, len(w.buf))...)
 	}

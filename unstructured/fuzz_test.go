@@ -1,0 +1,146 @@
+package unstructured
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// addDocuments seeds a fuzz test with every input that the other tests are about.
+func addDocuments(f *testing.F) {
+	for _, data := range samples(f) {
+		f.Add(data)
+	}
+	for _, value := range nastyValues {
+		// The fuzzer would waste its time on mutating long ones.
+		if len(value) < 1000 {
+			f.Add(inObject(value))
+		}
+	}
+	for _, document := range nastyDocuments {
+		f.Add([]byte(document))
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	addDocuments(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		before := bytes.Clone(data)
+		assertParity(t, data)
+		assert.Equal(t, before, data, "the input was written to")
+	})
+}
+
+func FuzzListDecoder(f *testing.F) {
+	addDocuments(f)
+	for _, list := range oddLists {
+		f.Add([]byte(list))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		assertListParity(t, data)
+		want, wantErr := readList(NewListDecoder(bytes.NewReader(data)))
+		for _, r := range chunked(data) {
+			got, err := readList(NewListDecoder(r))
+			assert.Equal(t, want, got)
+			assert.Equal(t, text(wantErr), text(err))
+		}
+		// Without its last brace no list is whole.
+		if wantErr == io.EOF {
+			whole := bytes.TrimRight(data, " \t\r\n")
+			_, err := readList(NewListDecoder(bytes.NewReader(whole[:len(whole)-1])))
+			assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
+		}
+	})
+}
+
+func FuzzWatchDecoder(f *testing.F) {
+	f.Add(sample(f, "watch.json"))
+	for _, data := range samples(f) {
+		f.Add(append(append([]byte(`{"type":"ADDED","object":`), data...), '}'))
+	}
+	for _, value := range nastyValues {
+		if len(value) < 1000 {
+			f.Add(append(append([]byte(`{"object":`), inObject(value)...), `,"type":"DELETED"}`...))
+		}
+	}
+	for _, frames := range oddFrames {
+		f.Add([]byte(frames))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		want, wantErr := readEvents(NewWatchDecoder(bytes.NewReader(data)))
+		assertWatchParity(t, data, want, wantErr)
+		for _, r := range chunked(data) {
+			got, err := readEvents(NewWatchDecoder(r))
+			assert.Equal(t, want, got)
+			assert.Equal(t, text(wantErr), text(err))
+		}
+	})
+}
+
+func FuzzEncodeRoundTrip(f *testing.F) {
+	addDocuments(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		obj, err := Decode(data)
+		if err != nil {
+			return
+		}
+		before := obj.DeepCopy()
+		encoded, err := Encode(obj)
+		require.NoError(t, err)
+		assert.Equal(t, before, obj, "the object was written to")
+		assertEncodesAsStandard(t, obj, encoded)
+		again, err := Decode(encoded)
+		require.NoError(t, err)
+		assertIdentical(t, settled(obj.Object), again.Object)
+		encodedAgain, err := Encode(again)
+		require.NoError(t, err)
+		third, err := Decode(encodedAgain)
+		require.NoError(t, err)
+		assertIdentical(t, again.Object, third.Object)
+		if !bytes.Contains(encoded, []byte("-0")) { // -0.0 becomes 0
+			assert.Equal(t, string(encoded), string(encodedAgain))
+		}
+	})
+}
+
+// chunked are readers of data that hand it out in unusual ways.
+func chunked(data []byte) map[string]io.Reader {
+	return map[string]io.Reader{
+		"one byte at a time":    iotest.OneByteReader(bytes.NewReader(data)),
+		"half of what is asked": iotest.HalfReader(bytes.NewReader(data)),
+		"data with the error":   iotest.DataErrReader(bytes.NewReader(data)),
+		"one byte, with EOF":    iotest.DataErrReader(iotest.OneByteReader(bytes.NewReader(data))),
+		"random chunks":         &randomReader{data: data, random: rand.New(rand.NewPCG(1, uint64(len(data))))},
+	}
+}
+
+// randomReader returns up to 16 bytes at a time, sometimes none, and io.EOF with or after the last.
+type randomReader struct {
+	data   []byte
+	random *rand.Rand
+}
+
+func (r *randomReader) Read(p []byte) (int, error) {
+	n := copy(p[:min(len(p), r.random.IntN(17))], r.data)
+	r.data = r.data[n:]
+	if len(r.data) == 0 && r.random.IntN(2) == 0 {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return io.ErrUnexpectedEOF.Error()
+	}
+	return err.Error()
+}

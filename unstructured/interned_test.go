@@ -1,0 +1,37 @@
+package unstructured
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestStringsSeenAgainAreNotAllocatedAgain(t *testing.T) {
+	var table interned
+	first := table.name([]byte("metadata"))
+	again := table.name([]byte("metadata"))
+	assert.Equal(t, "metadata", again)
+	assert.Same(t, unsafe.StringData(first), unsafe.StringData(again))
+}
+
+func TestStringsThatShareSlotsAreNotMixedUp(t *testing.T) {
+	var table interned
+	for range 3 {
+		for i := range 10 * internSlots {
+			want := fmt.Sprint("name-", i)
+			assert.Equal(t, want, table.name([]byte(want)))
+		}
+	}
+	assert.Len(t, table.slots, internSlots)
+}
+
+func TestLongStringsAreNotKept(t *testing.T) {
+	var table interned
+	long := strings.Repeat("x", internLongest+1)
+	assert.Equal(t, long, table.name([]byte(long)))
+	assert.Empty(t, table.slots)
+	assert.Empty(t, table.name(nil))
+}

@@ -1,0 +1,99 @@
+package unstructured
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"testing"
+	"weak"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// endlessly writes text(0), text(1) … as they are read, up to n.
+type endlessly struct {
+	n, next int
+	text    func(i int) string
+	rest    string
+}
+
+func (r *endlessly) Read(p []byte) (int, error) {
+	for r.rest == "" {
+		if r.next == r.n {
+			return 0, io.EOF
+		}
+		r.rest = r.text(r.next)
+		r.next++
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+func TestListKeepsNoItemItHasGiven(t *testing.T) {
+	const n = 20000
+	d := NewListDecoder(&endlessly{n: n, text: func(i int) string {
+		item := fmt.Sprintf(`{"metadata":{"name":"item-%d"},"spec":{"list":[%d,"%0100d"]}}`, i, i, i)
+		switch i {
+		case 0:
+			return `{"kind":"AList","apiVersion":"v1","items":[` + item
+		case n - 1:
+			return "," + item + "]}"
+		default:
+			return "," + item
+		}
+	}})
+	var given []weak.Pointer[Object]
+	for i := range n {
+		obj, err := d.Next()
+		require.NoError(t, err)
+		if i%1000 == 0 {
+			given = append(given, weak.Make(obj))
+		}
+	}
+	runtime.GC()
+	for i, item := range given {
+		assert.Nil(t, item.Value(), "item %d", i*1000)
+	}
+	assert.LessOrEqual(t, len(d.r.buf), listChunk)
+	assert.Less(t, cap(d.r.members), 100)
+	assert.Less(t, cap(d.r.elements), 100)
+	assert.LessOrEqual(t, len(d.r.names.slots), internSlots)
+	_, err := d.Next()
+	assert.Equal(t, io.EOF, err)
+	runtime.KeepAlive(d)
+}
+
+func TestWatchKeepsNoEventItHasGiven(t *testing.T) {
+	const n = 5000
+	d := NewWatchDecoder(&endlessly{n: n, text: func(i int) string {
+		return fmt.Sprintf(`{"type":"MODIFIED","object":{"kind":"A","metadata":{"resourceVersion":"%d"},"list":[[%d],"%0100d"]}}`+"\n", i, i, i)
+	}})
+	var given []weak.Pointer[Object]
+	for range n {
+		event, err := d.Next()
+		require.NoError(t, err)
+		given = append(given, weak.Make(event.Object))
+	}
+	runtime.GC()
+	for i, object := range given[:n-1] {
+		require.Nil(t, object.Value(), "event %d", i)
+	}
+	assert.LessOrEqual(t, len(d.r.buf), watchChunk)
+	_, err := d.Next()
+	assert.Equal(t, io.EOF, err)
+	runtime.KeepAlive(d)
+}
+
+// The buffer is as long as the longest token, not as the input.
+func TestWindowGrowsWithTheLongestTokenOnly(t *testing.T) {
+	const n = 100
+	d := NewWatchDecoder(&endlessly{n: n, text: func(i int) string {
+		return fmt.Sprintf(`{"type":"ADDED","object":{"kind":"A","text":"%09000d"}}`, i)
+	}})
+	events, err := readEvents(d)
+	require.Equal(t, io.EOF, err)
+	assert.Len(t, events, n)
+	assert.LessOrEqual(t, len(d.r.buf), 16<<10)
+}
