@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,8 @@ const clusterDirEnv = "ANYKIND_SANDBOX"
 
 const executeText = `Starts a cluster, runs COMMAND with KUBECONFIG and ANYKIND_SANDBOX (the cluster's
 folder, with the file kubeconfig and the socket control.sock in it) set, takes the
-cluster down and exits as COMMAND did. Signals are passed on to COMMAND.
+cluster down and exits as COMMAND did, or with 1 when a component died and
+COMMAND did not fail over it. Signals are passed on to COMMAND.
 
 COMMAND runs in $PWD: also under go run -C, the folder the user is in. Under
 make -C that is not the Makefile's; use --dir.`
@@ -35,13 +37,17 @@ func execute(ctx context.Context, args []string) error {
 	if flags.NArg() == 0 {
 		return errors.New("exec: there is no command to run; write it after the flags and --")
 	}
+	cmd, err := findCommand(flags.Args(), *dir)
+	if err != nil {
+		return err
+	}
 	opts.Progress = os.Stderr
 	if *reuse {
 		running, err := ensureUp(ctx, *name, &opts)
 		if err != nil {
 			return err
 		}
-		return runCommand(ctx, flags.Args(), *dir, running.Dir)
+		return runCommand(ctx, cmd, running.Dir)
 	}
 	// What happens to components is told below, in more words than a log has.
 	opts.Log = slog.New(slog.DiscardHandler)
@@ -49,18 +55,27 @@ func execute(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = cluster.Stop(context.WithoutCancel(ctx)) }()
-	told := make(chan struct{})
+	told := make(chan error, 1)
 	go func() {
-		defer close(told)
 		<-cluster.Done()
-		var died *sandbox.DiedError
-		if errors.As(cluster.Err(), &died) {
-			fmt.Fprintln(os.Stderr, "sandbox:", died)
-		}
+		told <- tellDeath(cluster.Err())
 	}()
-	err = runCommand(ctx, flags.Args(), *dir, cluster.Dir)
+	err = runCommand(ctx, cmd, cluster.Dir)
 	stopErr := cluster.Stop(context.WithoutCancel(ctx))
-	<-told
-	return errors.Join(err, stopErr)
+	if err != nil && stopErr != nil {
+		fmt.Fprintln(os.Stderr, "sandbox:", stopErr) // err is how to exit
+	}
+	// A COMMAND that failed says how itself; one that did not notice must not pass.
+	return cmp.Or(err, stopErr, <-told)
+}
+
+// tellDeath prints that a component died, at once and not after COMMAND, and
+// returns the exit code that calls for. A cluster that was stopped died of nothing.
+func tellDeath(err error) error {
+	var died *sandbox.DiedError
+	if !errors.As(err, &died) {
+		return nil
+	}
+	fmt.Fprintln(os.Stderr, "sandbox:", died)
+	return exitCode(1)
 }

@@ -3,8 +3,10 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -12,11 +14,14 @@ import (
 	"github.com/anykind/anykind/sandbox/sandbox"
 )
 
-// newFlags returns a flag set whose --help shows synopsis and text first.
+// newFlags returns a flag set whose --help shows synopsis and text first. Its
+// errors are for parse to report.
 func newFlags(name, synopsis, text string) *flag.FlagSet {
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
-	flags.SetOutput(os.Stderr)
+	flags.SetOutput(io.Discard)
 	flags.Usage = func() {
+		flags.SetOutput(os.Stderr)
+		defer flags.SetOutput(io.Discard)
 		fmt.Fprintf(os.Stderr, "Usage: go run -C sandbox . %s %s\n\n%s\n", name, synopsis, text)
 		hasFlags := false
 		flags.VisitAll(func(*flag.Flag) { hasFlags = true })
@@ -28,15 +33,21 @@ func newFlags(name, synopsis, text string) *flag.FlagSet {
 	return flags
 }
 
-// parse parses args; a wrong flag has been reported with the usage already.
+// parse parses args and answers --help.
 func parse(flags *flag.FlagSet, args []string) error {
-	if err := flags.Parse(args); err != nil {
-		if err == flag.ErrHelp {
-			return err
-		}
-		return exitCode(2)
+	help := flags.Usage
+	defer func() { flags.Usage = help }()
+	flags.Usage = func() {} // a wrong flag needs one line, not all of them
+	err := flags.Parse(args)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, flag.ErrHelp):
+		help()
+		return err
+	default:
+		return fmt.Errorf("%s: %w; see go run -C sandbox . %[1]s --help", flags.Name(), err)
 	}
-	return nil
 }
 
 // noArguments refuses arguments after the flags.

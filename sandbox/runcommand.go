@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -20,26 +21,39 @@ import (
 // and nobody is left to send it further signals.
 const commandGrace = 10 * time.Second
 
-// runCommand runs argv against the cluster in clusterDir and returns how it
-// exited as an exitCode, or nil.
-func runCommand(ctx context.Context, argv []string, dir, clusterDir string) error {
+// findCommand prepares argv to run in dir, or in the user's folder for "".
+func findCommand(argv []string, dir string) (*exec.Cmd, error) {
+	dir, err := commandDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("exec: --dir: %w", err)
+	}
+	path := argv[0]
+	if strings.Contains(path, "/") && !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	if path, err = exec.LookPath(path); err != nil {
+		return nil, err // it begins with "exec:" already
+	}
+	cmd := exec.Command(path, argv[1:]...)
+	cmd.Args[0] = argv[0]
+	cmd.Dir = dir
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	return cmd, nil
+}
+
+// runCommand runs cmd against the cluster in clusterDir and returns how it exited
+// as an exitCode, or nil.
+func runCommand(ctx context.Context, cmd *exec.Cmd, clusterDir string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	path, err := exec.LookPath(argv[0])
-	if err != nil {
-		return fmt.Errorf("exec: %w", err)
-	}
-	cmd := exec.Command(path, argv[1:]...)
-	cmd.Dir = commandDir(dir)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(),
 		"KUBECONFIG="+filepath.Join(clusterDir, "kubeconfig"), clusterDirEnv+"="+clusterDir, "PWD="+cmd.Dir)
 	family, err := process.NewFamily("")
 	if err != nil {
 		return err
 	}
-	defer family.Close()
+	defer func() { _ = family.Close() }() // it has no folder that could stay
 
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
@@ -54,15 +68,26 @@ func runCommand(ctx context.Context, argv []string, dir, clusterDir string) erro
 	return asExitCode(p.Err())
 }
 
-// commandDir is where the command runs: go run -C changes the working directory
-// but leaves PWD as the user's shell set it.
-func commandDir(chosen string) string {
-	for _, dir := range []string{chosen, os.Getenv("PWD")} {
-		if info, err := os.Stat(dir); err == nil && info.IsDir() {
-			return dir
-		}
+// commandDir is the absolute path of the folder the command runs in. go run -C
+// changes the working directory but leaves PWD as the user's shell set it.
+func commandDir(chosen string) (string, error) {
+	dir := os.Getenv("PWD")
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		dir = "."
 	}
-	return chosen // wrong or empty: exec says so, or takes the working directory
+	if filepath.IsAbs(chosen) {
+		dir = chosen
+	} else {
+		dir = filepath.Join(dir, chosen)
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return "", err
+	}
+	if !info.IsDir() {
+		return "", fmt.Errorf("%s is not a folder", dir)
+	}
+	return filepath.Abs(dir)
 }
 
 // passSignals hands signals to p until it ends. The end of ctx without a signal

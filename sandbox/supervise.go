@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/anykind/anykind/sandbox/internal/filelock"
@@ -29,6 +30,8 @@ func supervise(ctx context.Context, args []string) error {
 	if len(args) != 2 {
 		return fmt.Errorf("%s is for `up` to call", superviseCommand)
 	}
+	// Otherwise the components inherit it, and up waits for its end until they end.
+	syscall.CloseOnExec(readyFile)
 	ready := os.NewFile(readyFile, "ready")
 	err := superviseCluster(ctx, recordFolder(args[0]), args[1], func() {
 		fmt.Fprint(ready, "ok")
@@ -55,7 +58,7 @@ func superviseCluster(ctx context.Context, records recordFolder, optionsJSON str
 	if err != nil {
 		return err
 	}
-	defer os.Remove(records.file())
+	defer func() { _ = os.Remove(records.file()) }() // without its lock a record is stale anyway
 	stop := func() error { return cluster.Stop(context.WithoutCancel(ctx)) }
 	opts.Log = nil
 	err = records.write(&record{Pid: os.Getpid(), Dir: cluster.Dir, Options: &opts, Started: time.Now()})

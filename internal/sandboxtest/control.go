@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 )
 
 // The names of components; further API servers are kube-apiserver-2 and so on.
@@ -31,37 +32,37 @@ func RestartAPIServer(t testing.TB, kill bool) {
 // Restart restarts a component, as RestartAPIServer does.
 func Restart(t testing.TB, component string, kill bool) {
 	t.Helper()
-	post(t, "/restart", url.Values{"component": {component}, "kill": {strconv.FormatBool(kill)}}, nil)
+	post(t, "/restart", url.Values{"component": {component}, "kill": {strconv.FormatBool(kill)}})
 }
 
 // Stop stops a component and starts it again when the test ends. Its data stays.
 func Stop(t testing.TB, component string) {
 	t.Helper()
-	post(t, "/stop", url.Values{"component": {component}, "kill": {"true"}}, nil)
+	post(t, "/stop", url.Values{"component": {component}, "kill": {"true"}})
 	t.Cleanup(func() { Start(t, component) })
 }
 
 // Start starts a stopped component and waits until it is ready.
 func Start(t testing.TB, component string) {
 	t.Helper()
-	post(t, "/start", url.Values{"component": {component}}, nil)
+	post(t, "/start", url.Values{"component": {component}})
 }
 
 // Compact makes etcd forget every revision but the newest, so that older continue
 // tokens and, after RestartAPIServer, older resource versions expire (410 Gone).
 func Compact(t testing.TB) {
 	t.Helper()
-	post(t, "/compact", nil, nil)
+	post(t, "/compact", nil)
 }
 
-// NeedComponents skips the test, or fails it if ANYKIND_REQUIRE_SANDBOX=1 was set
-// for it, unless the sandbox runs all of components.
+// NeedComponents skips the test, or fails it if ANYKIND_REQUIRE_SANDBOX=1, unless
+// the sandbox was started with all of components.
 func NeedComponents(t testing.TB, components ...string) {
 	t.Helper()
 	running := status(t).Components
 	for _, name := range components {
 		if !slices.ContainsFunc(running, func(c component) bool { return c.Name == name }) {
-			t.Skipf("needs %s, which this sandbox was started without (--components)", name)
+			missing(t, "needs %s, which this sandbox was started without (--components)", name)
 		}
 	}
 }
@@ -88,10 +89,13 @@ func status(t testing.TB) *clusterStatus {
 	return &s
 }
 
-func post(t testing.TB, path string, query url.Values, result any) {
+func post(t testing.TB, path string, query url.Values) {
 	t.Helper()
-	call(t, http.MethodPost, path, query, result)
+	call(t, http.MethodPost, path, query, nil)
 }
+
+// callTimeout is longer than the sandbox takes to give up on a component.
+const callTimeout = 3 * time.Minute
 
 // call asks the sandbox's control socket; see sandbox.Cluster.ControlSocket.
 func call(t testing.TB, method, path string, query url.Values, result any) {
@@ -106,7 +110,7 @@ func call(t testing.TB, method, path string, query url.Values, result any) {
 	if err != nil {
 		t.Fatalf("asking the sandbox: %v", err)
 	}
-	response, err := (&http.Client{Transport: transport}).Do(request)
+	response, err := (&http.Client{Transport: transport, Timeout: callTimeout}).Do(request)
 	if err != nil {
 		t.Fatalf("asking the sandbox to %s %s: %v", method, path, err)
 	}

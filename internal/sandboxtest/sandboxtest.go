@@ -37,13 +37,17 @@ func Kubeconfigs(t testing.TB) []string {
 func dir(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv(dirEnv)
-	switch {
-	case dir != "":
-		return dir
-	case os.Getenv(requireEnv) == "1":
-		t.Fatalf("%s=1, but no sandbox is running (%s is not set): run `make test`", requireEnv, dirEnv)
-	default:
-		t.Skipf("needs a real API server (%s is not set): run `make test`", dirEnv)
+	if dir == "" {
+		missing(t, "needs a real API server (%s is not set): run `make test`", dirEnv)
 	}
-	return ""
+	return dir
+}
+
+// missing skips the test, or fails it where nothing may be skipped.
+func missing(t testing.TB, format string, args ...any) {
+	t.Helper()
+	if os.Getenv(requireEnv) == "1" {
+		t.Fatalf(requireEnv+"=1, but the test "+format, args...)
+	}
+	t.Skipf(format, args...)
 }

@@ -2,16 +2,16 @@
 
 package sandbox
 
-import (
-	"context"
-)
+import "context"
 
 // bootstrap creates what every sandbox has: the rights of the user "limited", and
 // the nodes.
 func (c *Cluster) bootstrap(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, errNotReady)
+	defer cancel()
 	// Role and binding need the namespace, which the API server makes on its own.
 	if err := poll(ctx, c.done, c.httpsProbe(c.serverURL()+"/api/v1/namespaces/default")); err != nil {
-		return err
+		return c.becauseOf(err, "waiting for namespace default")
 	}
 	const group, path = "rbac.authorization.k8s.io", "/apis/rbac.authorization.k8s.io/v1/namespaces/default/"
 	metadata := map[string]string{"name": "limited", "namespace": "default"}

@@ -11,7 +11,7 @@ import (
 
 // Build builds what Start would with the same options, and starts nothing.
 func Build(ctx context.Context, opts *Options) error {
-	o, err := opts.withDefaults()
+	o, err := opts.Complete()
 	if err != nil {
 		return err
 	}

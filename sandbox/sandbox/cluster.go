@@ -146,7 +146,11 @@ func (c *Cluster) Stop(ctx context.Context) error {
 		}
 		c.fail(errStopped)
 		c.stopErr = c.family.Close()
-		// Now that the processes are gone, calls under way fail soon.
+		// Now that the processes are gone, calls under way fail soon, and further
+		// ones at once.
+		for _, m := range c.members {
+			m.awaitChange()
+		}
 		if c.control != nil && c.control.Shutdown(ctx) != nil {
 			_ = c.control.Close()
 		}

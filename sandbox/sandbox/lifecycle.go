@@ -64,11 +64,6 @@ func (c *Cluster) RestartComponent(ctx context.Context, name string, kill bool) 
 	return c.start(ctx, m)
 }
 
-// RestartAPIServer restarts the first API server, as RestartComponent does.
-func (c *Cluster) RestartAPIServer(ctx context.Context, kill bool) error {
-	return c.RestartComponent(ctx, string(APIServer), kill)
-}
-
 func (c *Cluster) member(name string) (*member, error) {
 	var names []string
 	for _, m := range c.members {

@@ -58,3 +58,9 @@ func (m *member) diedUnasked(p *process.Process, err *DiedError) bool {
 	m.process, m.ready, m.died = nil, false, err
 	return true
 }
+
+// awaitChange waits until nobody starts or stops the process.
+func (m *member) awaitChange() {
+	m.change.Lock()
+	defer m.change.Unlock()
+}

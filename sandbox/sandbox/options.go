@@ -61,8 +61,9 @@ type Options struct {
 	Log *slog.Logger `json:"-"`
 }
 
-// withDefaults returns a checked copy with every default filled in.
-func (o *Options) withDefaults() (*Options, error) {
+// Complete returns a checked copy of the options with every default filled in.
+// Start and Build do this themselves.
+func (o *Options) Complete() (*Options, error) {
 	var c Options
 	if o != nil {
 		c = *o
@@ -125,6 +126,3 @@ func (o *Options) binary(c Component) build.Binary {
 		return build.Kubernetes(string(c), o.KubernetesVersion)
 	}
 }
-
-// Complete returns a checked copy of the options with every default filled in.
-func (o *Options) Complete() (*Options, error) { return o.withDefaults() }

@@ -21,7 +21,7 @@ const startAttempts = 3
 // down again. Afterwards the cluster lives until Stop, or as long as this
 // process.
 func Start(ctx context.Context, opts *Options) (*Cluster, error) {
-	o, err := opts.withDefaults()
+	o, err := opts.Complete()
 	if err != nil {
 		return nil, fmt.Errorf("starting the sandbox: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/anykind/anykind/sandbox/internal/filelock"
 	"github.com/anykind/anykind/sandbox/internal/process"
@@ -63,7 +64,7 @@ func (c *Cache) build(ctx context.Context, report *progress.Report, b Binary) (e
 	if err != nil {
 		return err
 	}
-	defer family.Close()
+	defer func() { _ = family.Close() }() // what it cannot remove, the next build does
 
 	step := report.Begin("building %s %s (%s on 2 cores the first time, cached afterwards)", b.Name, b.Version, b.Usual)
 	defer func() { step.End(err) }()
@@ -89,12 +90,16 @@ func (c *Cache) build(ctx context.Context, report *progress.Report, b Binary) (e
 // prepareModule downloads b's module and writes the module it is built in.
 func (c *Cache) prepareModule(ctx context.Context, family *process.Family, scratch string, b Binary) (*downloaded, error) {
 	out, err := goCommand(ctx, family, scratch, scratch, "mod", "download", "-json", b.Module+"@"+b.Version)
-	if err != nil {
-		return nil, fmt.Errorf("%w\nIs the version right, and can this machine reach the Go module proxy (go env GOPROXY)?", err)
-	}
 	var module downloaded
-	if err := json.Unmarshal(out, &module); err != nil {
-		return nil, fmt.Errorf("reading what `go mod download -json` printed: %w", err)
+	unreadable := json.Unmarshal(out, &module)
+	if module.Error != "" {
+		return nil, fmt.Errorf("%s\nIs the version right, and can this machine reach the Go module proxy (go env GOPROXY)?", module.Error)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if unreadable != nil {
+		return nil, fmt.Errorf("reading what `go mod download -json` printed: %w", unreadable)
 	}
 	out, err = goCommand(ctx, family, scratch, scratch, "mod", "edit", "-json", module.GoMod)
 	if err != nil {
@@ -104,7 +109,15 @@ func (c *Cache) prepareModule(ctx context.Context, family *process.Family, scrat
 	if err != nil {
 		return nil, err
 	}
-	return &module, c.writeModule(b, generatedModule(b, source))
+	text := generatedModule(b, source)
+	if len(b.patches) > 0 {
+		dir, err := patchedCopy(b.patches, module.Dir, scratch)
+		if err != nil {
+			return nil, err
+		}
+		text += fmt.Sprintf("\nreplace %s => %s\n", b.Module, strconv.Quote(dir))
+	}
+	return &module, c.writeModule(b, text)
 }
 
 // writeModule puts go.mod in place. A go.sum of an earlier build stays: it saves

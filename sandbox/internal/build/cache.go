@@ -15,6 +15,8 @@ const CacheEnv = "ANYKIND_SANDBOX_CACHE"
 //	bin/NAME-VERSION-OS-ARCH         finished binaries
 //	module/NAME-VERSION/             the generated modules they are built in
 //	build.lock                       held while building
+//	.building-*/                     what a build under way writes
+//	run/NAME/                        locks, log and record of a background cluster
 type Cache struct{ Dir string }
 
 // OpenCache returns the cache in dir or, for "", where CacheEnv says or in the
@@ -42,7 +44,11 @@ func OpenCache(dir string) (*Cache, error) {
 
 // Path is where b is, or will be.
 func (c *Cache) Path(b Binary) string {
-	return filepath.Join(c.Dir, "bin", fmt.Sprintf("%s-%s-%s-%s", b.Name, b.Version, runtime.GOOS, runtime.GOARCH))
+	version := b.Version
+	if b.Revision > 0 {
+		version += fmt.Sprintf("+patch%d", b.Revision)
+	}
+	return filepath.Join(c.Dir, "bin", fmt.Sprintf("%s-%s-%s-%s", b.Name, version, runtime.GOOS, runtime.GOARCH))
 }
 
 // StagesPath is where the behaviour of kwok's fake nodes and pods is kept.

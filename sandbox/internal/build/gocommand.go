@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"syscall"
 	"time"
 
@@ -26,7 +25,8 @@ const goInterruptGrace = 5 * time.Second
 const shownLines = 20
 
 // goCommand runs the user's go command in dir as part of family and returns its
-// standard output. When ctx ends, the command and all it started end first.
+// standard output, also when it fails. When ctx ends, the command and all it
+// started end first.
 func goCommand(ctx context.Context, family *process.Family, dir, scratch string, args ...string) ([]byte, error) {
 	path, err := exec.LookPath("go")
 	if err != nil {
@@ -59,7 +59,7 @@ func goCommand(ctx context.Context, family *process.Family, dir, scratch string,
 	output, readErr := os.ReadFile(stdout.Name())
 	if err := p.Err(); err != nil {
 		said, _ := os.ReadFile(stderr.Name())
-		return nil, &goError{args: args, err: err, output: lastLines(append(said, output...), shownLines)}
+		return output, &goError{args: args, err: err, output: lastLines(append(said, output...), shownLines)}
 	}
 	return output, readErr
 }
@@ -82,7 +82,10 @@ type goError struct {
 }
 
 func (e *goError) Error() string {
-	verb := strings.Join(e.args[:min(2, len(e.args))], " ")
+	verb := e.args[0]
+	if verb == "mod" {
+		verb += " " + e.args[1]
+	}
 	var exit *exec.ExitError
 	if errors.As(e.err, &exit) && e.output != "" {
 		return fmt.Sprintf("go %s: %v:\n%s", verb, e.err, e.output)

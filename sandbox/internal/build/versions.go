@@ -24,6 +24,9 @@ type Binary struct {
 	// Staging says that Module develops k8s.io/… modules in its own tree, which
 	// must be replaced by the versions published beside it.
 	Staging bool
+	// patches are made to Module for this build; Revision counts their changes.
+	patches  []patch
+	Revision int
 	// Usual is how long the first build takes on two cores.
 	Usual string
 }
@@ -59,7 +62,10 @@ func Etcd() Binary {
 // Kwok is the program that plays nodes and kubelets.
 func Kwok() Binary {
 	const module = "sigs.k8s.io/kwok"
-	return Binary{Name: "kwok", Module: module, Version: KwokVersion, Package: module + "/cmd/kwok", Usual: "about 2 minutes"}
+	return Binary{
+		Name: "kwok", Module: module, Version: KwokVersion, Package: module + "/cmd/kwok", Usual: "about 2 minutes",
+		patches: kwokPatches, Revision: 1,
+	}
 }
 
 // linkFlags strips the binary and, for Kubernetes, sets what /version answers,

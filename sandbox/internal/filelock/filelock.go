@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package filelock locks a file between processes. The system drops a lock with
 // the process that holds it, so a crash never leaves one behind.
 package filelock

@@ -99,7 +99,7 @@ func (f *Family) fork(cmd *exec.Cmd) (*Process, error) {
 func (f *Family) wait(p *Process) {
 	err := p.cmd.Wait()
 	// What the process left in its group must not live on either.
-	p.killGroup()
+	p.Kill()
 	f.mu.Lock()
 	delete(f.members, p)
 	f.watchdog.del(p.Pid())

@@ -29,7 +29,7 @@ func (p *Process) Err() error {
 }
 
 // Kill sends SIGKILL to the process and its group.
-func (p *Process) Kill() { p.killGroup() }
+func (p *Process) Kill() { _ = syscall.Kill(-p.Pid(), syscall.SIGKILL) }
 
 // Signal sends sig to the process and its group, unless it has ended.
 func (p *Process) Signal(sig syscall.Signal) {
@@ -55,5 +55,3 @@ func (p *Process) Stop(ctx context.Context, sig syscall.Signal, grace time.Durat
 	p.Kill()
 	<-p.done
 }
-
-func (p *Process) killGroup() { _ = syscall.Kill(-p.Pid(), syscall.SIGKILL) }

@@ -12,7 +12,8 @@ import (
 
 // watchScript reads "add PID" and "del PID" lines until its standard input
 // closes, then kills the process groups still listed and removes folder $1, if any. The
-// removal is tried again because dying processes may still be writing.
+// removal is tried again because dying processes may still be writing. (dash takes
+// a group's negative number only after "kill -s KILL --", not after "kill -9 --".)
 const watchScript = `trap '' INT TERM HUP QUIT
 pids=' '
 while read -r verb pid; do
@@ -21,7 +22,7 @@ while read -r verb pid; do
 	del) pids="${pids%% $pid *} ${pids#* $pid }" ;;
 	esac
 done
-for pid in $pids; do kill -9 -- "-$pid" 2>/dev/null; done
+for pid in $pids; do kill -s KILL -- "-$pid" 2>/dev/null; done
 [ -n "$1" ] || exit 0
 for try in 1 2 3 4 5 6 7 8 9 10; do
 	rm -rf -- "$1" 2>/dev/null && exit 0

@@ -1,0 +1,124 @@
+package sandboxtest
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+)
+
+// recorder is a test's stand-in: it notes whether it was skipped or failed.
+type recorder struct {
+	testing.TB
+	outcome string
+}
+
+func (r *recorder) Helper() {}
+
+func (r *recorder) Skipf(string, ...any) {
+	r.outcome = "skipped"
+	runtime.Goexit()
+}
+
+func (r *recorder) Fatalf(string, ...any) {
+	r.outcome = "failed"
+	runtime.Goexit()
+}
+
+// outcomeOf runs body as a test would be.
+func outcomeOf(t *testing.T, body func(testing.TB)) string {
+	t.Helper()
+	r := &recorder{TB: t, outcome: "passed"}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		body(r)
+	}()
+	<-done
+	return r.outcome
+}
+
+// fakeSandbox answers the control socket's calls and returns how to read them.
+func fakeSandbox(t *testing.T) (calls func() []string) {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "sandboxtest-") //nolint:usetesting // t.TempDir's path may be too long for a socket.
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	listener, err := net.Listen("unix", filepath.Join(folder, "control.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make(chan string, 20)
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen <- r.Method + " " + r.URL.String()
+		if r.FormValue("component") == "kubelet" {
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprint(w, `{"error": "no such component"}`)
+			return
+		}
+		fmt.Fprint(w, `{"kubeconfigs": ["one", "two"], "podLog": "pod.log", "components": [{"name": "etcd", "state": "ready"}]}`)
+	})}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
+	t.Setenv(dirEnv, folder)
+	return func() []string {
+		var all []string
+		for len(seen) > 0 {
+			all = append(all, <-seen)
+		}
+		return all
+	}
+}
+
+func TestWithoutASandboxATestIsSkippedOrFails(t *testing.T) {
+	t.Setenv(dirEnv, "")
+	for require, want := range map[string]string{"": "skipped", "1": "failed"} {
+		t.Setenv(requireEnv, require)
+		if got := outcomeOf(t, func(t testing.TB) { Kubeconfig(t) }); got != want {
+			t.Errorf("%s=%q: the test %s", requireEnv, require, got)
+		}
+	}
+}
+
+func TestASandboxWithoutANeededComponentSkipsOrFails(t *testing.T) {
+	fakeSandbox(t)
+	for require, want := range map[string]string{"": "skipped", "1": "failed"} {
+		t.Setenv(requireEnv, require)
+		if got := outcomeOf(t, func(t testing.TB) { NeedComponents(t, Etcd, Nodes) }); got != want {
+			t.Errorf("%s=%q: the test %s", requireEnv, require, got)
+		}
+		if got := outcomeOf(t, func(t testing.TB) { NeedComponents(t, Etcd) }); got != "passed" {
+			t.Errorf("%s=%q with the component: the test %s", requireEnv, require, got)
+		}
+	}
+}
+
+func TestCallsGoToTheControlSocket(t *testing.T) {
+	calls := fakeSandbox(t)
+	if got := Kubeconfigs(t); !slices.Equal(got, []string{"one", "two"}) {
+		t.Errorf("kubeconfigs %s", got)
+	}
+	if got := PodLog(t); got != "pod.log" {
+		t.Errorf("pod log %s", got)
+	}
+	calls()
+	RestartAPIServer(t, true)
+	Compact(t)
+	t.Run("stopped for one test", func(t *testing.T) { Stop(t, Etcd) })
+	want := []string{
+		"POST /restart?component=kube-apiserver&kill=true", "POST /compact",
+		"POST /stop?component=etcd&kill=true", "POST /start?component=etcd",
+	}
+	if got := calls(); !slices.Equal(got, want) {
+		t.Errorf("called %s, want %s", got, want)
+	}
+	if got := outcomeOf(t, func(t testing.TB) { Restart(t, "kubelet", false) }); got != "failed" {
+		t.Errorf("when the sandbox refuses, the test %s", got)
+	}
+}

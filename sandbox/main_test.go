@@ -1,0 +1,103 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/anykind/anykind/sandbox/internal/build"
+	"github.com/anykind/anykind/sandbox/internal/leftovers"
+	"github.com/anykind/anykind/sandbox/sandbox"
+)
+
+// mainEnv makes the test binary be the sandbox command.
+const mainEnv = "SANDBOX_TEST_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(mainEnv) != "" {
+		main()
+	}
+	os.Exit(leftovers.Run(m))
+}
+
+// sandboxCommand is the sandbox command, not started yet.
+func sandboxCommand(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], args...)
+	// Not the sandbox these tests may run in, nor the race detector's second of
+	// sleep at exit.
+	cmd.Env = append(os.Environ(), mainEnv+"=1", clusterDirEnv+"=", "GORACE=atexit_sleep_ms=0")
+	return cmd
+}
+
+type result struct {
+	stdout, stderr string
+	code           int
+}
+
+// runSandbox runs the sandbox command to its end.
+func runSandbox(t *testing.T, args ...string) *result {
+	t.Helper()
+	return finish(t, sandboxCommand(t, args...))
+}
+
+func finish(t *testing.T, cmd *exec.Cmd) *result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return &result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// mustRun is runSandbox for what has to succeed; it returns standard output.
+func mustRun(t *testing.T, args ...string) string {
+	t.Helper()
+	r := runSandbox(t, args...)
+	if r.code != 0 {
+		t.Fatalf("sandbox %s: exit code %d\n%s", strings.Join(args, " "), r.code, r.stderr)
+	}
+	return r.stdout
+}
+
+// smallCluster is what most tests of commands start, and all they need built.
+const smallCluster = "--components=etcd,kube-apiserver"
+
+// needSmallCluster skips the test when etcd and the API server would first have
+// to be built and nobody asked for it. It gives the test a cache of its own with
+// the real one's binaries, so that it meets no other sandbox.
+func needSmallCluster(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a real cluster: run without -short")
+	}
+	cache, err := build.OpenCache("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if os.Getenv("ANYKIND_REQUIRE_SANDBOX") == "1" {
+		opts := &sandbox.Options{Components: []sandbox.Component{sandbox.Etcd, sandbox.APIServer}, Progress: os.Stderr}
+		if err := sandbox.Build(t.Context(), opts); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, b := range []build.Binary{build.Etcd(), build.Kubernetes("kube-apiserver", build.KubernetesVersion)} {
+		if !cache.Has(b) {
+			t.Skipf("needs %s, which is not built yet: run `make test`", b.Name)
+		}
+	}
+	own := t.TempDir()
+	if err := os.Symlink(filepath.Join(cache.Dir, "bin"), filepath.Join(own, "bin")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(build.CacheEnv, own)
+}

@@ -1,0 +1,177 @@
+//go:build unix
+
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestOptionsAreCompletedWithDefaults(t *testing.T) {
+	for name, c := range map[string]struct {
+		given      *Options
+		components []Component
+		version    string
+		apiServers int
+		nodes      int
+	}{
+		"nil":                 {nil, AllComponents(), DefaultKubernetesVersion, 1, 2},
+		"zero":                {&Options{}, AllComponents(), DefaultKubernetesVersion, 1, 2},
+		"etcd brings servers": {&Options{Components: []Component{Etcd}}, []Component{Etcd, APIServer}, DefaultKubernetesVersion, 1, 2},
+		"sorted": {
+			&Options{Components: []Component{Nodes, Scheduler, APIServer}}, []Component{Etcd, APIServer, Scheduler, Nodes},
+			DefaultKubernetesVersion, 1, 2,
+		},
+		"chosen": {&Options{KubernetesVersion: "v1.34.4", APIServers: 3, Nodes: 5}, AllComponents(), "v1.34.4", 3, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, err := c.given.Complete()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(o.Components, c.components) {
+				t.Errorf("components %s, want %s", o.Components, c.components)
+			}
+			if o.KubernetesVersion != c.version || o.APIServers != c.apiServers || o.Nodes != c.nodes || o.Log == nil {
+				t.Errorf("got %+v", o)
+			}
+		})
+	}
+}
+
+func TestWrongOptionsAreNamedBeforeAnythingStarts(t *testing.T) {
+	for want, opts := range map[string]*Options{
+		`no component "kubelet"; choose from etcd, kube-apiserver`: {Components: []Component{"kubelet"}},
+		`"v9.9.9": want a full release name such as`:               {KubernetesVersion: "v9.9.9"},
+		`"1.34": want a full release name such as`:                 {KubernetesVersion: "1.34"},
+	} {
+		if _, err := Start(t.Context(), opts); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Start: %v, want %q", err, want)
+		}
+	}
+}
+
+func TestFreePortsAreDifferent(t *testing.T) {
+	ports, err := freePorts(20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(ports)
+	if len(slices.Compact(ports)) != 20 {
+		t.Errorf("ports come twice: %v", ports)
+	}
+}
+
+// prepared is a cluster of which nothing runs.
+func prepared(t *testing.T, opts *Options) *Cluster {
+	t.Helper()
+	o, err := opts.Complete()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache := openTestCache(t, t.TempDir())
+	c, err := newCluster(o, cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+func TestSecretsAreForTheUserAlone(t *testing.T) {
+	c := prepared(t, &Options{Components: []Component{Etcd}})
+	err := filepath.WalkDir(c.Dir, func(path string, entry os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %o", path, info.Mode().Perm())
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEachAPIServerHasAKubeconfigThatNamesLoopback(t *testing.T) {
+	c := prepared(t, &Options{Components: []Component{Etcd}, APIServers: 2})
+	if len(c.Kubeconfigs) != 2 || c.Kubeconfigs[0] != c.Kubeconfig {
+		t.Fatalf("kubeconfigs %s, the first being %s", c.Kubeconfigs, c.Kubeconfig)
+	}
+	servers := map[string]bool{}
+	for _, path := range c.Kubeconfigs {
+		for _, context := range []string{"admin", "token", "limited"} {
+			servers[readKubeconfig(t, path, context).server] = true
+		}
+	}
+	if len(servers) != 2 {
+		t.Errorf("two API servers, but their kubeconfigs name %v", servers)
+	}
+	for server := range servers {
+		if !strings.HasPrefix(server, "https://127.0.0.1:") {
+			t.Errorf("a kubeconfig names %s", server)
+		}
+	}
+}
+
+func TestEverythingListensOnLoopback(t *testing.T) {
+	c := prepared(t, &Options{Components: []Component{Etcd, APIServer, ControllerManager, Scheduler}, APIServers: 2})
+	if len(c.members) != 5 {
+		t.Fatalf("%d processes, want 5", len(c.members))
+	}
+	for _, m := range c.members {
+		for _, arg := range m.commandLine() {
+			name, value, _ := strings.Cut(arg, "=")
+			if (strings.HasSuffix(name, "-address") || strings.Contains(name, "listen")) && !strings.Contains(value, loopback) {
+				t.Errorf("%s: %s", m.name, arg)
+			}
+		}
+	}
+}
+
+func TestTheUsersArgumentsComeAfterTheSandboxsOwn(t *testing.T) {
+	c := prepared(t, &Options{
+		Components:    []Component{Etcd},
+		ExtraArgs:     map[Component][]string{APIServer: {"--authorization-mode=AlwaysAllow"}},
+		RuntimeConfig: map[string]string{"api/beta": "true", "api/alpha": "false"},
+	})
+	m, err := c.member(string(APIServer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := m.commandLine()
+	if args[len(args)-1] != "--authorization-mode=AlwaysAllow" {
+		t.Errorf("the last argument is %s", args[len(args)-1])
+	}
+	if !slices.Contains(args, "--runtime-config=api/alpha=false,api/beta=true") {
+		t.Errorf("no runtime config in %s", args)
+	}
+}
+
+func TestALogsLastLinesAreShown(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	for name, c := range map[string]struct{ text, want string }{
+		"empty": {"", "(it wrote nothing)"},
+		"short": {"one\ntwo\n", "one\ntwo"},
+		"long":  {strings.Repeat("line\n", 50000) + "last\n", strings.Repeat("line\n", tailLines-1) + "last"},
+	} {
+		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := logTail(path); got != c.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	if got := logTail(path + "x"); !strings.Contains(got, "no log") {
+		t.Errorf("a missing log is shown as %q", got)
+	}
+}
