@@ -16,7 +16,7 @@ import (
 
 func sandbox(t *testing.T) *transport.Conn {
 	t.Helper()
-	cfg, err := transport.Load(&transport.LoadOptions{Path: sandboxtest.Kubeconfig(t)})
+	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: sandboxtest.Kubeconfig(t)})
 	require.NoError(t, err)
 	conn, err := transport.Open(cfg)
 	require.NoError(t, err)
@@ -36,7 +36,7 @@ func TestARealServerSaysTheSameAggregatedAndGroupByGroup(t *testing.T) {
 	aggregated, err := discovery.New(conn).Snapshot(t.Context())
 	require.NoError(t, err)
 	require.True(t, aggregated.Aggregated)
-	old, err := transport.New(conn.Server(), &http.Client{Transport: groupByGroup{conn}})
+	old, err := transport.New(conn.Server(), &http.Client{Transport: groupByGroup{conn}}, nil)
 	require.NoError(t, err)
 	legacy, err := discovery.New(old).Snapshot(t.Context())
 	require.NoError(t, err)

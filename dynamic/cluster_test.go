@@ -19,7 +19,7 @@ const patience = 30 * time.Second
 // connect gives a client of the sandbox, as one of its kubeconfig's contexts: admin, token or limited.
 func connect(t *testing.T, kubeContext string) *dynamic.Client {
 	t.Helper()
-	cfg, err := transport.Load(&transport.LoadOptions{Path: sandboxtest.Kubeconfig(t), Context: kubeContext})
+	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: sandboxtest.Kubeconfig(t), Context: kubeContext})
 	require.NoError(t, err)
 	client, err := dynamic.Connect(t.Context(), cfg)
 	require.NoError(t, err)

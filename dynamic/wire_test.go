@@ -70,7 +70,7 @@ func script(t *testing.T, replies ...string) (*dynamic.Client, *wire) {
 	t.Helper()
 	server := &wire{replies: replies}
 	listening := httptest.NewServer(server)
-	client, err := dynamic.Connect(t.Context(), &transport.Config{Server: listening.URL, Namespace: "home"})
+	client, err := dynamic.Connect(t.Context(), &transport.Config{Server: listening.URL, Options: transport.Options{Namespace: "home"}})
 	require.NoError(t, err)
 	t.Cleanup(func() { client.Close(); listening.Close() })
 	return client, server

@@ -20,7 +20,7 @@ import (
 // sandbox gives the real server's connection, what it serves, and a mapper of it.
 func sandbox(t *testing.T) (*transport.Conn, *discovery.Snapshot, *restmapper.Mapper) {
 	t.Helper()
-	cfg, err := transport.Load(&transport.LoadOptions{Path: sandboxtest.Kubeconfig(t)})
+	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: sandboxtest.Kubeconfig(t)})
 	require.NoError(t, err)
 	conn, err := transport.Open(cfg)
 	require.NoError(t, err)

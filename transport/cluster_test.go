@@ -20,7 +20,7 @@ import (
 // sandbox is the sandbox's configuration as one of its contexts: admin, token or limited.
 func sandbox(t *testing.T, context string) *transport.Config {
 	t.Helper()
-	cfg, err := transport.Load(&transport.LoadOptions{Path: sandboxtest.Kubeconfig(t), Context: context})
+	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: sandboxtest.Kubeconfig(t), Context: context})
 	require.NoError(t, err)
 	return cfg
 }
@@ -142,7 +142,7 @@ func TestAProgramsOwnHTTPClientServesAsWell(t *testing.T) {
 	own := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
 		RootCAs: roots, Certificates: []tls.Certificate{certificate},
 	}}}
-	conn, err := transport.New(cfg.Server, own)
+	conn, err := transport.New(cfg.Server, own, nil)
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
 	response, err := conn.Do(t.Context(), &transport.Request{Path: "/api/v1/namespaces/default"})

@@ -8,13 +8,10 @@ import "log/slog"
 type Config struct {
 	// Server is the API server's URL, with a path where one stands before /api: https://host:6443/prefix.
 	Server string
-	// Namespace is where namespaced resources are looked for unless a handle says otherwise; "" means "default".
-	Namespace string
-	// UserAgent names the program in the server's audit log and, up to its first slash, as the default field
-	// manager of what it writes. "" means anykind/VERSION (OS/ARCH).
-	UserAgent string
+	Options
 
-	// CAFile and CAData hold the PEM certificates that sign the server's; with neither, the system's roots do.
+	// CAFile and CAData hold the PEM certificates that sign the server's; with neither, the system's roots do. This
+	// file and the next two are read again every minute, as whoever rotates certificates expects.
 	CAFile string
 	CAData []byte
 	// ServerName is the name the server's certificate must hold, where it is not the URL's host.
@@ -29,6 +26,10 @@ type Config struct {
 	Token, TokenFile string
 	// Username and Password are sent as basic authentication.
 	Username, Password string
+	// Exec runs a program that prints a credential, where there is none of those above.
+	Exec *ExecPlugin
+	// OIDC renews an ID token of an OpenID Connect provider, where there is none of those above.
+	OIDC *OIDC
 	// Impersonate asks the server to act as somebody else.
 	Impersonate Impersonation
 
@@ -63,6 +64,8 @@ func (c Config) LogValue() slog.Value {
 		{"client certificate", len(c.CertData) > 0 || c.CertFile != ""},
 		{"token", c.Token != "" || c.TokenFile != ""},
 		{"basic", c.Username != ""},
+		{"exec plugin", c.Exec != nil},
+		{"oidc", c.OIDC != nil},
 	} {
 		if credential.present {
 			attrs = append(attrs, slog.String("credential", credential.name))

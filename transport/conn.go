@@ -11,27 +11,47 @@ import (
 
 // Conn makes requests to one API server. It is safe for concurrent use, and its requests share connections.
 type Conn struct {
-	base      *url.URL
-	http      *http.Client
-	namespace string
-	userAgent string
+	base     *url.URL
+	http     *http.Client
+	options  Options
+	warnings heard
+	// who and authorize are nil where the HTTP client authenticates by itself.
+	who       authenticator
+	authorize *authorizing
 	closeIdle func()
 }
 
 // New makes a Conn of a server's URL and an HTTP client that already authenticates, as client-go's
 // rest.HTTPClientFor gives one. The client is copied; redirects are followed on the server's own host only, so that
-// no credential reaches another. A nil client means a plain one.
-func New(server string, client *http.Client) (*Conn, error) {
+// no credential reaches another. A nil client means a plain one, nil opts mean defaults.
+func New(server string, client *http.Client, opts *Options) (*Conn, error) {
 	base, err := parseServer(server)
 	if err != nil {
 		return nil, err
 	}
-	if client == nil {
-		client = &http.Client{}
+	own := http.Client{}
+	if client != nil {
+		own = *client
 	}
-	own := *client
 	own.CheckRedirect = sameHostOnly
-	return &Conn{base: base, http: &own, userAgent: defaultUserAgent(), closeIdle: own.CloseIdleConnections}, nil
+	conn := &Conn{base: base, http: &own, closeIdle: own.CloseIdleConnections}
+	if opts != nil {
+		conn.options = *opts
+	}
+	if conn.options.UserAgent == "" {
+		conn.options.UserAgent = defaultUserAgent()
+	}
+	if conn.options.Namespace == "" {
+		conn.options.Namespace = "default"
+	}
+	if wrap := conn.options.Wrap; wrap != nil {
+		inner := own.Transport
+		if inner == nil {
+			inner = http.DefaultTransport
+		}
+		own.Transport = wrap(inner)
+	}
+	return conn, nil
 }
 
 // parseServer checks the server's URL. Its errors show no password and no query.
@@ -62,12 +82,7 @@ func withoutSecrets(raw string) string {
 func (c *Conn) Server() string { return c.base.String() }
 
 // Namespace is the default namespace of namespaced resources, never "".
-func (c *Conn) Namespace() string {
-	if c.namespace == "" {
-		return "default"
-	}
-	return c.namespace
-}
+func (c *Conn) Namespace() string { return c.options.Namespace }
 
 // Close closes idle connections. Requests under way go on until they end by themselves.
 func (c *Conn) Close() { c.closeIdle() }

@@ -3,7 +3,6 @@ package transport
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -25,52 +24,30 @@ type Request struct {
 	Body []byte
 }
 
-// Do makes the request and returns the response when its status is below 400 (304 Not Modified included); the caller
+// Do makes the request and returns the response when its status is below 400 (101 and 304 included); the caller
 // reads and closes its Body. Anything else is an error and needs no closing: a refusal by the server is a
 // *apierrors.StatusError, a failure to reach it names the method, the URL and the cause, and errors.Is finds
 // context.Canceled and context.DeadlineExceeded in it.
 //
-// An answer of 429 or 5xx is tried again as [Retry-After] asks, at most 10 times and while ctx lasts; an answer that
-// asks for more than a minute, or for more than ctx has left, is returned at once. There is no other time-out than
-// ctx, which also ends a body still being read.
+// What is tried again: an answer of 429 or 5xx as [Retry-After] asks, at most 10 times, while ctx lasts and unless it
+// asks for more than a minute; a GET or HEAD whose connection broke, three times; an answer of 401, once and with a
+// new credential where there is one. There is no other time-out than ctx, which also ends a body still being read.
 //
 // [Retry-After]: https://www.rfc-editor.org/rfc/rfc9110#field.retry-after
 func (c *Conn) Do(ctx context.Context, req *Request) (*http.Response, error) {
-	for attempt := 0; ; attempt++ {
-		response, err := c.try(ctx, req)
-		if err != nil {
-			return nil, err
-		}
-		if response.StatusCode < http.StatusBadRequest {
-			return response, nil
-		}
-		wait, again := retryAfter(ctx, response, attempt)
-		if !again {
-			return nil, statusError(response)
-		}
-		discard(response.Body)
-		if err := sleep(ctx, wait); err != nil {
-			return nil, fmt.Errorf("%s %s: wait to try again: %w", response.Request.Method, shownURL(response.Request), err)
-		}
-	}
-}
-
-// try makes one attempt.
-func (c *Conn) try(ctx context.Context, req *Request) (*http.Response, error) {
-	httpRequest, err := c.build(ctx, req)
+	call, err := c.begin(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	response, err := c.http.Do(httpRequest)
-	if err != nil {
-		// The wrapper's text repeats the URL with its query, which may hold what belongs in no log.
-		var wrapper *url.Error
-		if errors.As(err, &wrapper) {
-			err = wrapper.Err
+	for {
+		response, err := call.try(ctx)
+		if err == nil && response.StatusCode < http.StatusBadRequest {
+			return response, nil
 		}
-		return nil, fmt.Errorf("%s %s: %w", httpRequest.Method, shownURL(httpRequest), err)
+		if err := call.again(ctx, response, err); err != nil {
+			return nil, err
+		}
 	}
-	return response, nil
 }
 
 // build makes the HTTP request out of ours.
@@ -94,7 +71,7 @@ func (c *Conn) build(ctx context.Context, req *Request) (*http.Request, error) {
 		httpRequest.Header.Set("Accept", "application/json")
 	}
 	if httpRequest.Header.Get("User-Agent") == "" {
-		httpRequest.Header.Set("User-Agent", c.userAgent)
+		httpRequest.Header.Set("User-Agent", c.options.UserAgent)
 	}
 	return httpRequest, nil
 }

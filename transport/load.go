@@ -1,121 +1,92 @@
 package transport
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
-
-	"github.com/anykind/anykind/transport/kubeconfig"
 )
 
-// LoadOptions says where [Load] looks and which context it takes.
+// LoadOptions says where [Load] looks and what it takes instead of what it finds.
 type LoadOptions struct {
 	// Path is the one kubeconfig file to read. It must exist. "" looks in the places Load names.
 	Path string
 	// Context is the context to use; "" means the file's current-context.
 	Context string
+	// Cluster and User take the place of the context's own, Namespace that of its namespace. Namespace works wherever
+	// the cluster was found.
+	Cluster, User, Namespace string
 }
 
-// Load finds a [Config] as kubectl finds it, in this order: opts.Path; else the files that KUBECONFIG lists, merged,
-// those that do not exist skipped; else ~/.kube/config. nil opts mean defaults. When nothing can be used the error
-// says of each place why. It reads files only: no request is made.
-func Load(opts *LoadOptions) (*Config, error) {
+// Load finds a [Config]. It takes the first that is there of:
+//
+//  1. the kubeconfig file opts.Path;
+//  2. the kubeconfig files that KUBECONFIG lists, merged as kubectl does, those that do not exist skipped;
+//  3. ~/.kube/config, unless KUBECONFIG is set;
+//  4. the service account of the pod that the program runs in;
+//  5. a `kubectl proxy` on its default port, localhost:8001.
+//
+// A place that is there and cannot be used is an error, and not a reason to go on: a program shall not end up on another
+// cluster because of a typing error. When there is none, the error tells of each place why not. Context, Cluster and
+// User ask for a kubeconfig: with them only the first three count. Only the last place is asked over the network, for
+// at most a second. nil opts mean defaults.
+func Load(ctx context.Context, opts *LoadOptions) (*Config, error) {
 	if opts == nil {
 		opts = &LoadOptions{}
 	}
-	file, from, err := loadFile(opts.Path)
+	cfg, err := machine().load(ctx, opts)
 	if err != nil {
 		return nil, fmt.Errorf("find a cluster to connect to: %w", err)
 	}
-	resolved, err := file.Resolve(opts.Context)
-	if err != nil {
-		return nil, fmt.Errorf("find a cluster to connect to: %s: %w", from, err)
+	if opts.Namespace != "" {
+		cfg.Namespace = opts.Namespace
 	}
-	config, err := fromKubeconfig(resolved)
-	if err != nil {
-		return nil, fmt.Errorf("find a cluster to connect to: %s: context %q: %w", from, resolved.Context, err)
-	}
-	return config, nil
+	return cfg, nil
 }
 
-// loadFile reads the kubeconfig and says where it came from.
-func loadFile(path string) (*kubeconfig.File, string, error) {
-	if path != "" {
-		file, err := kubeconfig.Read(path)
-		return file, path, err
-	}
-	if list := os.Getenv("KUBECONFIG"); list != "" {
-		file, err := loadList(filepath.SplitList(list))
-		if err != nil {
-			return nil, "", fmt.Errorf("KUBECONFIG=%s: %w", list, err)
-		}
-		return file, "KUBECONFIG=" + list, nil
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return nil, "", fmt.Errorf("KUBECONFIG is not set, and there is no home directory to hold .kube/config: %w", err)
-	}
-	path = filepath.Join(home, ".kube", "config")
-	file, err := kubeconfig.Read(path)
-	if err != nil {
-		return nil, "", fmt.Errorf("KUBECONFIG is not set, and %s cannot be used: %w", path, err)
-	}
-	return file, path, nil
+// places is where on a machine clusters are found.
+type places struct {
+	env            func(string) string
+	home           func() (string, error)
+	serviceAccount string // folder
+	kubectlProxy   string // URL
 }
 
-// loadList merges the files of a KUBECONFIG list; the missing ones do not count, unless all are.
-func loadList(paths []string) (*kubeconfig.File, error) {
-	var files []*kubeconfig.File
-	for _, path := range paths {
-		if path == "" {
-			continue
-		}
-		file, err := kubeconfig.Read(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, file)
+func machine() *places {
+	return &places{
+		env:            os.Getenv,
+		home:           os.UserHomeDir,
+		serviceAccount: "/var/run/secrets/kubernetes.io/serviceaccount",
+		kubectlProxy:   "http://localhost:8001",
 	}
-	if len(files) == 0 {
-		return nil, fs.ErrNotExist
-	}
-	return kubeconfig.Merge(files...), nil
 }
 
-func fromKubeconfig(r *kubeconfig.Resolved) (*Config, error) {
-	switch {
-	case r.User.Exec != nil:
-		return nil, errors.New("its user authenticates with an exec plugin, which this version cannot run: use a token or a client certificate")
-	case r.User.AuthProvider != nil:
-		return nil, errors.New("its user has an auth-provider, which kubectl itself no longer knows: use a token or a client certificate")
+// absentError says that there is nothing at a place, so that the next one counts.
+type absentError struct{ error }
+
+func (e absentError) Unwrap() error { return e.error }
+
+func absent(format string, args ...any) error { return absentError{fmt.Errorf(format, args...)} }
+
+func (p *places) load(ctx context.Context, opts *LoadOptions) (*Config, error) {
+	ways := []func() (*Config, error){
+		func() (*Config, error) { return p.fromKubeconfig(opts) },
+		p.fromPod,
+		func() (*Config, error) { return p.fromKubectlProxy(ctx) },
 	}
-	return &Config{
-		Server:             r.Cluster.Server,
-		Namespace:          r.Namespace,
-		CAFile:             r.Cluster.CertificateAuthority,
-		CAData:             r.Cluster.CertificateAuthorityData,
-		ServerName:         r.Cluster.TLSServerName,
-		Insecure:           r.Cluster.InsecureSkipTLSVerify,
-		ProxyURL:           r.Cluster.ProxyURL,
-		DisableCompression: r.Cluster.DisableCompression,
-		CertFile:           r.User.ClientCertificate,
-		CertData:           r.User.ClientCertificateData,
-		KeyFile:            r.User.ClientKey,
-		KeyData:            r.User.ClientKeyData,
-		Token:              r.User.Token,
-		TokenFile:          r.User.TokenFile,
-		Username:           r.User.Username,
-		Password:           r.User.Password,
-		Impersonate: Impersonation{
-			User:   r.User.Impersonate,
-			UID:    r.User.ImpersonateUID,
-			Groups: r.User.ImpersonateGroups,
-			Extra:  r.User.ImpersonateUserExtra,
-		},
-	}, nil
+	if opts.Path != "" || opts.Context != "" || opts.Cluster != "" || opts.User != "" {
+		ways = ways[:1]
+	}
+	var reasons []error
+	for _, way := range ways {
+		cfg, err := way()
+		if err == nil {
+			return cfg, nil
+		}
+		reasons = append(reasons, err)
+		if !errors.As(err, new(absentError)) {
+			break
+		}
+	}
+	return nil, errors.Join(reasons...)
 }

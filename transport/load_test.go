@@ -1,99 +1,256 @@
-package transport_test
+package transport
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-func writeKubeconfig(t *testing.T, name, data string) string {
+const oneContext = `
+current-context: one
+clusters:
+- {name: one, cluster: {server: "https://one"}}
+- {name: two, cluster: {server: "https://two"}}
+users: [{name: ann, user: {token: s3cret}}, {name: bob, user: {token: other}}]
+contexts:
+- {name: one, context: {cluster: one, user: ann, namespace: shop}}`
+
+// nowhere is a machine on which there is no cluster; its environment is to be filled in.
+func nowhere(t *testing.T) (at *places, env map[string]string) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
+	env = map[string]string{}
+	home := t.TempDir()
+	return &places{
+		env:            func(name string) string { return env[name] },
+		home:           func() (string, error) { return home, nil },
+		serviceAccount: filepath.Join(home, "serviceaccount"),
+		kubectlProxy:   "http://127.0.0.1:1",
+	}, env
+}
+
+func write(t *testing.T, path, data string) string {
+	t.Helper()
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	require.NoError(t, os.WriteFile(path, []byte(data), 0o600))
 	return path
 }
 
-const oneContext = `
-current-context: one
-clusters: [{name: one, cluster: {server: "https://one", certificate-authority: ca.crt}}]
-users: [{name: ann, user: {token: s3cret}}, {name: bob, user: {exec: {command: login}}}, {name: old, user: {auth-provider: {name: gcp}}}]
-contexts:
-- {name: one, context: {cluster: one, user: ann, namespace: shop}}
-- {name: exec, context: {cluster: one, user: bob}}
-- {name: old, context: {cluster: one, user: old}}`
-
-func TestLoadReadsTheFileItIsGiven(t *testing.T) {
-	t.Setenv("KUBECONFIG", "/not/this/one")
-	path := writeKubeconfig(t, "config", oneContext)
-
-	cfg, err := transport.Load(&transport.LoadOptions{Path: path})
-
+// inHome writes ~/.kube/config.
+func (p *places) inHome(t *testing.T, data string) {
+	t.Helper()
+	home, err := p.home()
 	require.NoError(t, err)
-	assert.Equal(t, &transport.Config{
-		Server: "https://one", Namespace: "shop", Token: "s3cret", CAFile: filepath.Join(filepath.Dir(path), "ca.crt"),
+	write(t, filepath.Join(home, ".kube", "config"), data)
+}
+
+// inPod makes the machine a pod.
+func (p *places) inPod(t *testing.T, env map[string]string) {
+	t.Helper()
+	env["KUBERNETES_SERVICE_HOST"], env["KUBERNETES_SERVICE_PORT"] = "fd00::1", "443"
+	write(t, filepath.Join(p.serviceAccount, "token"), "s3cret")
+	write(t, filepath.Join(p.serviceAccount, "ca.crt"), "authority")
+	write(t, filepath.Join(p.serviceAccount, "namespace"), "robots\n")
+}
+
+// behindProxy makes something listen where kubectl proxy does.
+func (p *places) behindProxy(t *testing.T, version string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, version) }))
+	t.Cleanup(server.Close)
+	p.kubectlProxy = server.URL
+}
+
+func TestLoadTakesTheFirstPlaceThatIsThere(t *testing.T) {
+	at, env := nowhere(t)
+	find := func(opts *LoadOptions) string {
+		cfg, err := at.load(t.Context(), opts)
+		require.NoError(t, err)
+		return cfg.Server
+	}
+	at.behindProxy(t, `{"gitVersion":"v1.36.3"}`)
+	assert.Equal(t, at.kubectlProxy, find(&LoadOptions{}))
+	at.inPod(t, env)
+	assert.Equal(t, "https://[fd00::1]:443", find(&LoadOptions{}))
+	at.inHome(t, "")
+	assert.Equal(t, "https://[fd00::1]:443", find(&LoadOptions{}), "an empty kubeconfig is as good as none")
+	at.inHome(t, oneContext)
+	assert.Equal(t, "https://one", find(&LoadOptions{}))
+	env["KUBECONFIG"] = write(t, filepath.Join(t.TempDir(), "listed"), `current-context: three
+clusters: [{name: three, cluster: {server: "https://three"}}]
+contexts: [{name: three, context: {cluster: three}}]`)
+	assert.Equal(t, "https://three", find(&LoadOptions{}))
+	explicit := write(t, filepath.Join(t.TempDir(), "explicit"), oneContext)
+	assert.Equal(t, "https://one", find(&LoadOptions{Path: explicit}))
+	env["KUBECONFIG"] = filepath.Join(t.TempDir(), "missing")
+	assert.Equal(t, "https://[fd00::1]:443", find(&LoadOptions{}), "with KUBECONFIG set, the home directory does not count")
+}
+
+func TestLoadReadsAllThatAPlaceHolds(t *testing.T) {
+	at, env := nowhere(t)
+	at.inPod(t, env)
+	cfg, err := at.load(t.Context(), &LoadOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, &Config{
+		Server: "https://[fd00::1]:443", Options: Options{Namespace: "robots"},
+		TokenFile: filepath.Join(at.serviceAccount, "token"), CAFile: filepath.Join(at.serviceAccount, "ca.crt"),
 	}, cfg)
+
+	path := write(t, filepath.Join(t.TempDir(), "config"), strings.Replace(oneContext, `one"`, `one", certificate-authority: ca.crt`, 1))
+	authority := write(t, filepath.Join(filepath.Dir(path), "ca.crt"), "authority")
+	cfg, err = at.load(t.Context(), &LoadOptions{Path: path})
+	require.NoError(t, err)
+	assert.Equal(t, &Config{Server: "https://one", Options: Options{Namespace: "shop"}, Token: "s3cret", CAFile: authority}, cfg)
+}
+
+func TestLoadOptionsTakeThePlaceOfWhatIsFound(t *testing.T) {
+	path := write(t, filepath.Join(t.TempDir(), "config"), oneContext)
+	cfg, err := Load(t.Context(), &LoadOptions{Path: path, Cluster: "two", User: "bob", Namespace: "home"})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"https://two", "other", "home"}, []string{cfg.Server, cfg.Token, cfg.Namespace})
 }
 
 func TestLoadMergesTheKUBECONFIGListAndSkipsWhatIsMissing(t *testing.T) {
-	first := writeKubeconfig(t, "first", `current-context: two
+	at, env := nowhere(t)
+	first := write(t, filepath.Join(t.TempDir(), "first"), `current-context: two
 contexts: [{name: two, context: {cluster: one, user: ann}}]`)
-	second := writeKubeconfig(t, "second", oneContext)
+	second := write(t, filepath.Join(t.TempDir(), "second"), oneContext)
 	list := string(os.PathListSeparator)
-	t.Setenv("KUBECONFIG", "/missing"+list+list+first+list+second)
+	env["KUBECONFIG"] = "/missing" + list + list + first + list + second
 
-	cfg, err := transport.Load(nil)
-
+	cfg, err := at.load(t.Context(), &LoadOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, "https://one", cfg.Server)
 	assert.Equal(t, "default", cfg.Namespace, "the first file's context wins")
-
-	cfg, err = transport.Load(&transport.LoadOptions{Context: "one"})
+	cfg, err = at.load(t.Context(), &LoadOptions{Context: "one"})
 	require.NoError(t, err)
 	assert.Equal(t, "shop", cfg.Namespace)
 }
 
-func TestLoadFallsBackToTheHomeDirectory(t *testing.T) {
-	home := filepath.Dir(filepath.Dir(writeKubeconfig(t, ".kube/config", oneContext)))
-	t.Setenv("KUBECONFIG", "")
-	t.Setenv("HOME", home)
-	t.Setenv("USERPROFILE", home)
-	cfg, err := transport.Load(nil)
-	require.NoError(t, err)
-	assert.Equal(t, "https://one", cfg.Server)
+func TestLoadTellsOfEachPlaceWhyItIsNoUse(t *testing.T) {
+	at, env := nowhere(t)
+	_, err := at.load(t.Context(), &LoadOptions{})
+	home, _ := at.home()
+	for _, says := range []string{
+		"KUBECONFIG is not set, and there is no " + filepath.Join(home, ".kube", "config"),
+		"not in a pod: KUBERNETES_SERVICE_HOST",
+		"no kubectl proxy at http://127.0.0.1:1: ",
+		"connection refused",
+	} {
+		require.ErrorContains(t, err, says)
+	}
+
+	env["KUBECONFIG"] = "/missing/a"
+	env["KUBERNETES_SERVICE_HOST"], env["KUBERNETES_SERVICE_PORT"] = "10.0.0.1", "443"
+	at.behindProxy(t, "<html>a web server")
+	_, err = at.load(t.Context(), &LoadOptions{})
+	for _, says := range []string{
+		"KUBECONFIG=/missing/a: no such file",
+		"is automountServiceAccountToken false?",
+		"what answers there is no Kubernetes API server",
+	} {
+		require.ErrorContains(t, err, says)
+	}
 }
 
-func TestLoadSaysWhyNothingCouldBeUsed(t *testing.T) {
-	good, broken := writeKubeconfig(t, "good", oneContext), writeKubeconfig(t, "broken", "kind: Pod")
-	empty := writeKubeconfig(t, "empty", "")
-	t.Setenv("HOME", "/no-home")
-	t.Setenv("USERPROFILE", "/no-home")
+func TestAPlaceThatCannotBeUsedIsAnErrorAndNoReasonToGoOn(t *testing.T) {
+	good := write(t, filepath.Join(t.TempDir(), "good"), oneContext)
+	broken := write(t, filepath.Join(t.TempDir(), "broken"), "kind: Pod")
+	contextless := write(t, filepath.Join(t.TempDir(), "contextless"), `clusters: [{name: one, cluster: {server: "https://one"}}]`)
 	for name, tc := range map[string]struct {
 		env  string
-		opts *transport.LoadOptions
+		opts LoadOptions
 		says []string
 	}{
-		"a given file that is missing": {"", &transport.LoadOptions{Path: "/missing/config"}, []string{"/missing/config"}},
-		"no file anywhere":             {"", nil, []string{"KUBECONFIG is not set", filepath.Join("/no-home", ".kube", "config")}},
-		"a list of missing files":      {"/missing/a", nil, []string{"KUBECONFIG=/missing/a", "does not exist"}},
-		"a broken file in the list":    {good + string(os.PathListSeparator) + broken, nil, []string{broken, `"Pod"`}},
-		"an unknown context":           {good, &transport.LoadOptions{Context: "typo"}, []string{good, `"typo"`, "exec, old, one"}},
-		"no current context":           {empty, nil, []string{empty, "no context chosen"}},
-		"an exec plugin":               {good, &transport.LoadOptions{Context: "exec"}, []string{"exec plugin", "use a token"}},
-		"an auth provider":             {good, &transport.LoadOptions{Context: "old"}, []string{"auth-provider"}},
+		"a given file that is missing": {"", LoadOptions{Path: "/missing/config"}, []string{"/missing/config"}},
+		"a given file that is empty":   {"", LoadOptions{Path: write(t, filepath.Join(t.TempDir(), "empty"), "")}, []string{"no context chosen"}},
+		"a broken file in the list":    {good + string(os.PathListSeparator) + broken, LoadOptions{}, []string{broken, `"Pod"`}},
+		"an unknown context":           {good, LoadOptions{Context: "typo"}, []string{good, `"typo"`, "one"}},
+		"no current context":           {contextless, LoadOptions{}, []string{contextless, "no context chosen"}},
+		"a context of no kubeconfig":   {"/missing/a", LoadOptions{Context: "one"}, []string{"/missing/a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Setenv("KUBECONFIG", tc.env)
-			_, err := transport.Load(tc.opts)
+			at, env := nowhere(t)
+			at.inPod(t, env)
+			env["KUBECONFIG"] = tc.env
+			_, err := at.load(t.Context(), &tc.opts)
 			require.Error(t, err)
 			for _, says := range tc.says {
 				assert.ErrorContains(t, err, says)
 			}
 			assert.NotContains(t, err.Error(), "s3cret")
+			assert.NotContains(t, err.Error(), "not in a pod")
 		})
 	}
+}
+
+func TestLoadReadsAnExecPlugin(t *testing.T) {
+	path := write(t, filepath.Join(t.TempDir(), "config"), `
+current-context: one
+clusters:
+- name: one
+  cluster:
+    server: https://one
+    extensions: [{name: client.authentication.k8s.io/exec, extension: {audience: shop}}]
+users:
+- name: ann
+  user:
+    exec:
+      apiVersion: client.authentication.k8s.io/v1
+      command: ./bin/login
+      args: [--for, shop]
+      env: [{name: MODE, value: quiet}]
+      installHint: ask Bob
+      interactiveMode: Never
+      provideClusterInfo: true
+contexts: [{name: one, context: {cluster: one, user: ann}}]`)
+	cfg, err := Load(t.Context(), &LoadOptions{Path: path})
+	require.NoError(t, err)
+	assert.Equal(t, &ExecPlugin{
+		APIVersion: "client.authentication.k8s.io/v1", Command: filepath.Join(filepath.Dir(path), "bin", "login"),
+		Args: []string{"--for", "shop"}, Env: []ExecEnv{{Name: "MODE", Value: "quiet"}}, InstallHint: "ask Bob",
+		InteractiveMode: "Never", ProvideClusterInfo: true, ClusterConfig: []byte(`{"audience":"shop"}`),
+	}, cfg.Exec)
+}
+
+func TestLoadReadsAnOIDCUserAndSavesItsTokensWhereTheyCameFrom(t *testing.T) {
+	const users = `
+users:
+- name: ann
+  user:
+    auth-provider:
+      name: oidc
+      config:
+        client-id: anykind
+        idp-issuer-url: https://issuer # ours
+        id-token: old
+        refresh-token: older
+- {name: old, user: {auth-provider: {name: gcp}}}`
+	second := write(t, filepath.Join(t.TempDir(), "users"), users)
+	first := write(t, filepath.Join(t.TempDir(), "config"), `
+current-context: one
+clusters: [{name: one, cluster: {server: "https://one"}}]
+contexts: [{name: one, context: {cluster: one, user: ann}}]`)
+	at, env := nowhere(t)
+	env["KUBECONFIG"] = first + string(os.PathListSeparator) + second
+	cfg, err := at.load(t.Context(), &LoadOptions{})
+	require.NoError(t, err)
+	require.NotNil(t, cfg.OIDC)
+	assert.Equal(t, []string{"https://issuer", "anykind", "old", "older"},
+		[]string{cfg.OIDC.Issuer, cfg.OIDC.ClientID, cfg.OIDC.IDToken, cfg.OIDC.RefreshToken})
+
+	require.NoError(t, cfg.OIDC.Save(t.Context(), "new", "newer"))
+	saved, err := os.ReadFile(second)
+	require.NoError(t, err)
+	assert.Equal(t, strings.NewReplacer("id-token: old", "id-token: new", "older", "newer").Replace(strings.TrimPrefix(users, "\n")),
+		strings.TrimSuffix(string(saved), "\n"))
+
+	_, err = at.load(t.Context(), &LoadOptions{User: "old"})
+	require.ErrorContains(t, err, `kubectl no longer knows "gcp"`)
 }

@@ -2,31 +2,42 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
 const (
 	maxRetries    = 10
 	maxRetryAfter = time.Minute
+	maxReconnects = 3
 )
 
 // retryAfter says whether the server asks for another attempt that is worth waiting for, and how long to wait.
-func retryAfter(ctx context.Context, response *http.Response, attempt int) (time.Duration, bool) {
+func retryAfter(ctx context.Context, response *http.Response, attempts int) (time.Duration, bool) {
 	if response.StatusCode != http.StatusTooManyRequests && response.StatusCode < http.StatusInternalServerError {
 		return 0, false
 	}
 	seconds, ok := retryAfterSeconds(response)
 	wait := time.Duration(seconds) * time.Second
-	if !ok || attempt >= maxRetries || wait > maxRetryAfter {
+	if !ok || attempts > maxRetries || wait > maxRetryAfter {
 		return 0, false
 	}
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait {
 		return 0, false
 	}
-	return wait, true
+	return jittered(wait), true
+}
+
+// jittered adds up to a fifth, so that those whom the server sent away do not all come back at once.
+func jittered(wait time.Duration) time.Duration {
+	return wait + time.Duration(rand.Int64N(int64(wait)/5+1)) //nolint:gosec // spread, not secrecy
 }
 
 // retryAfterSeconds reads the header's form that API servers use; the other, a date, is not obeyed.
@@ -35,6 +46,23 @@ func retryAfterSeconds(response *http.Response) (int, bool) {
 	return int(seconds), err == nil
 }
 
+// reconnects says whether the connection broke under a request that can be made again without doing anything twice.
+// A server that cannot be reached at all is not asked again: that is an answer.
+func (c *call) reconnects(ctx context.Context, err error) bool {
+	method := methodOf(c.req)
+	return ctx.Err() == nil && c.attempts > 0 && c.attempts <= maxReconnects &&
+		(method == http.MethodGet || method == http.MethodHead) && broke(err)
+}
+
+func broke(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		utilnet.IsConnectionReset(err) || utilnet.IsHTTP2ConnectionLost(err) ||
+		strings.Contains(err.Error(), "GOAWAY") // net/http keeps the type to itself
+}
+
+// reconnectWait is how long to wait after the n-th attempt broke.
+func reconnectWait(n int) time.Duration { return jittered(50 * time.Millisecond << n) }
+
 func sleep(ctx context.Context, wait time.Duration) error {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -42,7 +70,7 @@ func sleep(ctx context.Context, wait time.Duration) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return ended(ctx)
 	}
 }
 

@@ -1,7 +1,11 @@
-// Package kubeconfig turns the bytes of kubeconfig files into plain structs and picks one context out of them.
-// It opens no connection and runs no plugin: package transport does that with what this package found.
+// Package kubeconfig turns the bytes of kubeconfig files into plain structs, picks one context out of them, and edits
+// the files. It opens no connection and runs no plugin: package transport does that with what this package found.
 //
-// The format is client.authentication's v1 Config, described at
+// The format is Kubernetes' v1 Config, described at
 // https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/; several files are merged as
-// https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/ describes.
+// https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/ describes. What kubectl
+// refuses is refused, what it tolerates is tolerated; [File.Resolve] names the one exception.
+//
+// Every type that may hold a secret prints and logs without it, in every fmt verb and through log/slog. Encoding one
+// as JSON gives its real fields; slog's JSON handler does that to lists, maps and structs that hold one.
 package kubeconfig

@@ -15,17 +15,23 @@ func Merge(files ...*File) *File {
 		if merged.CurrentContext == "" {
 			merged.CurrentContext = file.CurrentContext
 		}
-		addMissing(merged.Clusters, file.Clusters)
-		addMissing(merged.Users, file.Users)
-		addMissing(merged.Contexts, file.Contexts)
+		addMissing(&merged.Clusters, file.Clusters)
+		addMissing(&merged.Users, file.Users)
+		addMissing(&merged.Contexts, file.Contexts)
+		addMissing(&merged.Extensions, file.Extensions)
+		addMissing(&merged.Preferences.Extensions, file.Preferences.Extensions)
+		merged.Preferences.Colors = merged.Preferences.Colors || file.Preferences.Colors
 	}
 	return merged
 }
 
-func addMissing[T any](into, from map[string]T) {
+func addMissing[M ~map[string]T, T any](into *M, from M) {
+	if *into == nil && len(from) > 0 {
+		*into = make(M, len(from))
+	}
 	for name, entry := range from {
-		if _, taken := into[name]; !taken {
-			into[name] = entry
+		if _, taken := (*into)[name]; !taken {
+			(*into)[name] = entry
 		}
 	}
 }

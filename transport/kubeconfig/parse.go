@@ -1,103 +1,120 @@
 package kubeconfig
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 )
 
-// document is the file's own shape: lists of named entries, with fields this package does not know left alone.
-type document struct {
-	Kind           string                `json:"kind"`
-	CurrentContext string                `json:"current-context"`
-	Clusters       []namedEntry[Cluster] `json:"clusters"`
-	Users          []namedEntry[User]    `json:"users"`
-	Contexts       []namedEntry[Context] `json:"contexts"`
-}
-
-// namedEntry is one element of the file's lists; exactly one of the three bodies belongs to each list.
-type namedEntry[T any] struct {
-	Name string
-	Body T
-}
-
-// UnmarshalJSON reads the name, and the body from whichever of cluster, user and context is there.
-func (e *namedEntry[T]) UnmarshalJSON(data []byte) error {
-	var raw struct {
-		Name    string          `json:"name"`
-		Cluster json.RawMessage `json:"cluster"`
-		User    json.RawMessage `json:"user"`
-		Context json.RawMessage `json:"context"`
-	}
-	if err := json.Unmarshal(data, &raw); err != nil {
-		return err
-	}
-	e.Name = raw.Name
-	for _, body := range []json.RawMessage{raw.Cluster, raw.User, raw.Context} {
-		if len(body) == 0 {
-			continue
-		}
-		if err := json.Unmarshal(body, &e.Body); err != nil {
-			// %v, not %w: Parse must not unwrap this one a second time and lose the entry's name.
-			return fmt.Errorf("entry %q: %v", e.Name, withoutValue(err)) //nolint:errorlint // see above
-		}
-	}
-	return nil
-}
-
-// Read parses the kubeconfig file at path. An error names the file and never quotes its contents.
+// Read parses the kubeconfig file at path and notes it as the origin of each entry. An error names the file and never
+// quotes its contents; errors.As finds a [ParseError] in it where the file is not a kubeconfig.
 func Read(path string) (*File, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	file, err := Parse(data, filepath.Dir(path))
+	origin, err := filepath.Abs(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: find the folder its file names are relative to: %w", path, err)
 	}
+	file, err := Parse(data, filepath.Dir(origin))
+	if err != nil {
+		return nil, inFile(err, path)
+	}
+	file.setOrigin(origin)
 	return file, nil
 }
 
-// Parse reads a kubeconfig document, YAML or JSON; relative file names in it are taken from dir. Unknown fields are
-// ignored. Of entries that share a name the first wins, as in kubectl. Empty data is an empty File.
+// Parse reads a kubeconfig document, YAML or JSON; relative file names in it are taken from dir, and stay as they are
+// where dir is "". As in kubectl unknown fields are ignored, case matters, and of several YAML documents the first
+// counts. Empty data is an empty File. An error is a [*ParseError].
 func Parse(data []byte, dir string) (*File, error) {
 	asJSON, err := yaml.YAMLToJSON(data)
 	if err != nil {
-		return nil, fmt.Errorf("not a kubeconfig: %w", err)
+		return nil, notYAML(data, err)
 	}
-	var doc document
-	if err := json.Unmarshal(asJSON, &doc); err != nil {
-		return nil, fmt.Errorf("not a kubeconfig: %w", withoutValue(err))
-	}
-	if doc.Kind != "" && doc.Kind != "Config" {
-		return nil, fmt.Errorf("not a kubeconfig: its kind is %q, not \"Config\"", doc.Kind)
-	}
-	file := &File{
-		CurrentContext: doc.CurrentContext,
-		Clusters:       byName(doc.Clusters),
-		Users:          byName(doc.Users),
-		Contexts:       byName(doc.Contexts),
+	d := &decoding{yaml: data}
+	file, err := d.file(asJSON)
+	if err != nil {
+		return nil, err
 	}
 	file.resolvePaths(dir)
 	return file, nil
 }
 
-func byName[T any](entries []namedEntry[T]) map[string]T {
-	named := make(map[string]T, len(entries))
-	for _, entry := range entries {
-		if _, taken := named[entry.Name]; !taken {
-			named[entry.Name] = entry.Body
+func (d *decoding) file(asJSON []byte) (*File, error) {
+	var top struct {
+		APIVersion     string          `json:"apiVersion"`
+		Kind           string          `json:"kind"`
+		CurrentContext string          `json:"current-context"`
+		Preferences    Preferences     `json:"preferences"`
+		Extensions     Extensions      `json:"extensions"`
+		Clusters       json.RawMessage `json:"clusters"`
+		Users          json.RawMessage `json:"users"`
+		Contexts       json.RawMessage `json:"contexts"`
+	}
+	if err := d.decode(asJSON, &top, "", nil); err != nil {
+		return nil, err
+	}
+	if top.Kind != "" && top.Kind != "Config" {
+		return nil, d.wrong(fmt.Sprintf("its kind is %q, not \"Config\"", top.Kind), "kind")
+	}
+	if top.APIVersion != "" && top.APIVersion != "v1" {
+		return nil, d.wrong(fmt.Sprintf("its apiVersion is %q: \"v1\" is the only one", top.APIVersion), "apiVersion")
+	}
+	file := &File{CurrentContext: top.CurrentContext, Preferences: top.Preferences, Extensions: top.Extensions}
+	var failed [3]error
+	file.Clusters, failed[0] = decodeList[Cluster](d, top.Clusters, "clusters", "cluster")
+	file.Users, failed[1] = decodeList[User](d, top.Users, "users", "user")
+	file.Contexts, failed[2] = decodeList[Context](d, top.Contexts, "contexts", "context")
+	for _, err := range failed {
+		if err != nil {
+			return nil, err
 		}
 	}
-	return named
+	return file, nil
+}
+
+// decodeList reads one of the file's three lists; what is the field that holds an entry's body, and what it is called.
+func decodeList[T any](d *decoding, raw json.RawMessage, list, what string) (map[string]T, error) {
+	var entries []map[string]json.RawMessage
+	if len(raw) > 0 {
+		if err := d.decode(raw, &entries, "", path{list}); err != nil {
+			return nil, err
+		}
+	}
+	named := make(map[string]T, len(entries))
+	for i, entry := range entries {
+		var name string
+		if raw, ok := entry["name"]; ok {
+			if err := d.decode(raw, &name, fmt.Sprintf("entry %d of %s", i+1, list), path{list, i, "name"}); err != nil {
+				return nil, err
+			}
+		}
+		if _, taken := named[name]; taken {
+			return nil, d.wrong(fmt.Sprintf("a second entry of %s is named %q, and kubectl accepts neither: "+
+				"rename or delete one", list, name), list, i, "name")
+		}
+		var body T
+		if raw, ok := entry[what]; ok {
+			if err := d.decode(raw, &body, fmt.Sprintf("%s %q", what, name), path{list, i, what}); err != nil {
+				return nil, err
+			}
+		}
+		named[name] = body
+	}
+	return named, nil
 }
 
 func (f *File) resolvePaths(dir string) {
+	if dir == "" {
+		return // joined to nothing, ./login would become login, which is looked up in PATH
+	}
 	absolute := func(path *string) {
 		if *path != "" && !filepath.IsAbs(*path) {
 			*path = filepath.Join(dir, *path)
@@ -111,20 +128,34 @@ func (f *File) resolvePaths(dir string) {
 		absolute(&user.ClientCertificate)
 		absolute(&user.ClientKey)
 		absolute(&user.TokenFile)
+		// A bare name is looked up in PATH when the program is run.
+		if user.Exec != nil && strings.ContainsAny(user.Exec.Command, "/"+string(filepath.Separator)) {
+			absolute(&user.Exec.Command)
+		}
 		f.Users[name] = user
 	}
 }
 
-// withoutValue keeps where a decoder stopped but not the value it quotes, which may be a password or a key.
-func withoutValue(err error) error {
-	var wrongType *json.UnmarshalTypeError
-	var badBase64 base64.CorruptInputError
-	switch {
-	case errors.As(err, &wrongType):
-		return fmt.Errorf("field %q does not hold a %s", wrongType.Field, wrongType.Type)
-	case errors.As(err, &badBase64):
-		return fmt.Errorf("a field whose name ends in -data is not base64: %w", badBase64)
-	default:
-		return err
+func (f *File) setOrigin(path string) {
+	for name, cluster := range f.Clusters {
+		cluster.Origin = path
+		f.Clusters[name] = cluster
 	}
+	for name, user := range f.Users {
+		user.Origin = path
+		f.Users[name] = user
+	}
+	for name, context := range f.Contexts {
+		context.Origin = path
+		f.Contexts[name] = context
+	}
+}
+
+// inFile adds the file's name to an error of Parse.
+func inFile(err error, path string) error {
+	if wrong := (*ParseError)(nil); errors.As(err, &wrong) {
+		wrong.Path = path
+		return wrong
+	}
+	return fmt.Errorf("%s: %w", path, err)
 }

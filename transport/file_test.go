@@ -10,29 +10,34 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestARenewedTokenFileIsReadAgainAfterAMinuteAndAnUnreadableOneKeepsTheOldToken(t *testing.T) {
+func TestARenewedFileIsReadAgainAfterAMinuteAndAnUnreadableOneKeepsWhatItHeld(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "token")
-	write := func(token string) { require.NoError(t, os.WriteFile(path, []byte(token), 0o600)) }
-	source := &tokenSource{path: path}
+	file := &renewedFile{path: path}
 	start := time.Now()
 	at := func(after time.Duration) string {
-		token, err := source.current(start.Add(after))
+		data, err := file.content(start.Add(after))
 		require.NoError(t, err)
-		return token
+		return string(data)
 	}
 
-	write("first\n")
+	write(t, path, "first")
 	assert.Equal(t, "first", at(0))
-	write("second")
+	write(t, path, "second")
 	assert.Equal(t, "first", at(59*time.Second))
 	assert.Equal(t, "second", at(61*time.Second))
-	write("")
+	write(t, path, "")
 	assert.Equal(t, "second", at(3*time.Minute), "an empty file is being written")
 	require.NoError(t, os.Remove(path))
 	assert.Equal(t, "second", at(6*time.Minute))
-	write("third")
+	write(t, path, "third")
 	assert.Equal(t, "third", at(6*time.Minute), "a failed read is tried again at once")
+	write(t, path, "fourth")
+	file.forget()
+	assert.Equal(t, "fourth", at(6*time.Minute))
 
-	_, err := (&tokenSource{path: path + ".empty"}).current(start)
+	_, err := (&renewedFile{path: path + ".missing"}).content(start)
 	require.ErrorIs(t, err, os.ErrNotExist)
+	write(t, path, "")
+	_, err = (&renewedFile{path: path}).content(start)
+	require.ErrorContains(t, err, "is empty")
 }

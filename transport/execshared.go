@@ -1,0 +1,137 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// expiryLeeway is how long before its end a credential is no longer used: a request takes its time, and clocks differ.
+const expiryLeeway = 10 * time.Second
+
+// sharedIdentity is an identity that lasts for a while and takes long to get. Those who need a new one at the same
+// time wait for the same. It is an authenticator.
+type sharedIdentity struct {
+	what string // gives the identity, as errors call it
+	// obtain gets a new one and says when it expires, the zero time meaning never. With an error it may return an
+	// identity for later requests.
+	obtain func(context.Context) (*identity, time.Time, error)
+	// finishes says that obtain goes on when nobody waits for it any more; else its ctx ends.
+	finishes bool
+	now      func() time.Time
+
+	mu      sync.Mutex
+	current *identity
+	expires time.Time
+	running *obtaining
+}
+
+// obtaining is one call of obtain.
+type obtaining struct {
+	waiting int
+	stop    context.CancelFunc
+	done    chan struct{} // closed when the rest is there
+	got     *identity
+	err     error
+}
+
+func (s *sharedIdentity) identity(ctx context.Context) (*identity, error) { return s.other(ctx, nil) }
+
+func (s *sharedIdentity) renew(ctx context.Context, refused *identity) (*identity, error) {
+	return s.other(ctx, refused)
+}
+
+// other is an identity that is not the refused one, unless obtain gives that again.
+func (s *sharedIdentity) other(ctx context.Context, refused *identity) (*identity, error) {
+	s.mu.Lock()
+	if s.running == nil && s.fresh() && !s.current.same(refused) {
+		defer s.mu.Unlock()
+		return s.current, nil
+	}
+	// One that is already under way was begun because of the same refusal or expiry.
+	if s.running == nil && ctx.Err() == nil {
+		s.start(ctx)
+	}
+	run := s.running
+	if run == nil {
+		s.mu.Unlock()
+		return nil, s.left(ctx)
+	}
+	run.waiting++
+	s.mu.Unlock()
+
+	select {
+	case <-run.done:
+		return run.got, run.err
+	case <-ctx.Done():
+		s.leave(run)
+		return nil, s.left(ctx)
+	}
+}
+
+func (s *sharedIdentity) fresh() bool {
+	return s.current != nil && (s.expires.IsZero() || s.now().Add(expiryLeeway).Before(s.expires))
+}
+
+// start makes a new run, whose ctx does not end with that of the caller who happened to be first.
+func (s *sharedIdentity) start(ctx context.Context) {
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	run := &obtaining{stop: stop, done: make(chan struct{})}
+	s.running = run
+	go func() {
+		defer stop()
+		got, expires, err := s.obtain(ctx)
+		s.settle(run, got, expires, err)
+	}()
+}
+
+// settle hands the result to those who wait. What did not change keeps its pointer.
+func (s *sharedIdentity) settle(run *obtaining, got *identity, expires time.Time, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer close(run.done)
+	if s.running != run {
+		return // everybody has left
+	}
+	s.running = nil
+	if got != nil {
+		if s.current != nil && sameCertificate(got, s.current) {
+			got.certificate = s.current.certificate
+		}
+		if got.same(s.current) {
+			got = s.current
+		}
+		s.current, s.expires = got, expires
+	}
+	run.got, run.err = got, err
+	if err != nil {
+		run.got = nil
+	}
+}
+
+func (s *sharedIdentity) leave(run *obtaining) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	run.waiting--
+	if run.waiting == 0 && s.running == run && !s.finishes {
+		run.stop()
+		s.running = nil
+	}
+}
+
+func (s *sharedIdentity) left(ctx context.Context) error {
+	return fmt.Errorf("wait for %s: %w", s.what, ended(ctx))
+}
+
+// same says whether a server would not see a difference.
+func (i *identity) same(other *identity) bool {
+	return other != nil && i.authorization == other.authorization && i.certificate == other.certificate
+}
+
+func sameCertificate(a, b *identity) bool {
+	return a.certificate != nil && b.certificate != nil &&
+		slices.EqualFunc(a.certificate.Certificate, b.certificate.Certificate, bytes.Equal)
+}

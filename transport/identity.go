@@ -1,0 +1,51 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+)
+
+// identity is who asks: the value of the Authorization header, and a client certificate. Either may be missing, and
+// both are for an anonymous request. It is immutable: whoever asks with the same credential gets the same pointer.
+type identity struct {
+	authorization string
+	certificate   *tls.Certificate
+}
+
+// authenticator knows who asks. It is safe for concurrent use.
+type authenticator interface {
+	// identity is the one to ask with now. It may read files, run a program or ask an issuer, while ctx lasts.
+	identity(ctx context.Context) (*identity, error)
+	// renew is called when the server did not accept an identity, and returns one to ask with instead, or the
+	// same where there is no other.
+	renew(ctx context.Context, refused *identity) (*identity, error)
+}
+
+// newAuthenticator picks the one kind of credential that the config has. As in kubectl, what is written down wins
+// over a plugin.
+func newAuthenticator(cfg *Config) (authenticator, error) {
+	hasToken, hasBasic := cfg.Token != "" || cfg.TokenFile != "", cfg.Username != "" || cfg.Password != ""
+	hasCertificate := len(cfg.CertData) > 0 || cfg.CertFile != ""
+	switch {
+	case hasToken && hasBasic:
+		return nil, errors.New("a token and a user name exclude each other: drop one")
+	case cfg.Exec != nil && cfg.OIDC != nil:
+		return nil, errors.New("an exec plugin and OIDC exclude each other: drop one")
+	case cfg.Impersonate.User == "" && len(impersonationHeader(cfg.Impersonate)) > 0:
+		return nil, errors.New("impersonating a uid, groups or extras needs a user to impersonate")
+	case !hasToken && !hasBasic && !hasCertificate && cfg.Exec != nil:
+		return newExecAuthenticator(cfg)
+	case !hasToken && !hasBasic && cfg.OIDC != nil:
+		return newOIDCAuthenticator(cfg)
+	default:
+		return newFileAuthenticator(cfg)
+	}
+}
+
+func bearer(token string) string { return "Bearer " + token }
+
+func basic(user, password string) string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
+}

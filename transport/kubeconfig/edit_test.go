@@ -1,0 +1,221 @@
+package kubeconfig_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anykind/anykind/transport/kubeconfig"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func written(t *testing.T, data string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config")
+	require.NoError(t, os.WriteFile(path, []byte(data), 0o600))
+	return path
+}
+
+func content(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(data)
+}
+
+// alone fails where an edit left a lock or a temporary file behind.
+func alone(t *testing.T, path string) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Dir(path))
+	require.NoError(t, err)
+	for _, entry := range entries {
+		assert.Equal(t, filepath.Base(path), entry.Name())
+	}
+}
+
+func choose(name string) func(*kubeconfig.Document) error {
+	return func(d *kubeconfig.Document) error {
+		d.SetCurrentContext(name)
+		return nil
+	}
+}
+
+func TestEditKeepsCommentsOrderUnknownFieldsAndOddScalars(t *testing.T) {
+	path := written(t, `# mine
+kind: Config
+future: {a: [1, 2.50, 0777, yes, ~], "b": 'c'} # kept
+current-context: a # chosen by hand
+users:
+# the first
+- name: ann
+  user:
+    token: abc
+    later: >-
+      folded text
+contexts: []
+`)
+	require.NoError(t, kubeconfig.Edit(t.Context(), path, choose("yes")))
+	assert.Equal(t, `# mine
+kind: Config
+future: {a: [1, 2.50, 0777, yes, ~], "b": 'c'} # kept
+current-context: "yes" # chosen by hand
+users:
+# the first
+- name: ann
+  user:
+    token: abc
+    later: >-
+      folded text
+contexts: []
+`, content(t, path))
+	alone(t, path)
+}
+
+func TestEditOfJSONStaysJSON(t *testing.T) {
+	path := written(t, `{
+  "kind": "Config",
+  "users": [],
+  "future": {"a": 1}
+}`)
+	require.NoError(t, kubeconfig.Edit(t.Context(), path, func(d *kubeconfig.Document) error {
+		return d.Put(&kubeconfig.File{CurrentContext: "a\"\u00e9\n\x01\u2028<", Users: map[string]kubeconfig.User{"ann": {Token: "t"}}})
+	}))
+	assert.JSONEq(t, `{"kind":"Config","users":[{"name":"ann","user":{"token":"t"}}],"future":{"a":1},"current-context":"a\"é\n\u0001\u2028<"}`,
+		content(t, path))
+	assert.Contains(t, content(t, path), "\n  \"users\": [\n")
+}
+
+func TestEditMakesAPrivateFileAndItsFolder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kube", "config")
+	require.NoError(t, kubeconfig.Edit(t.Context(), path, choose("a")))
+	assert.Equal(t, "apiVersion: v1\nkind: Config\ncurrent-context: a\n", content(t, path))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	if runtime.GOOS != "windows" {
+		assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	}
+	alone(t, path)
+}
+
+func TestEditKeepsTheModeAndFollowsLinks(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		return // neither modes nor links for everybody
+	}
+	path := written(t, "kind: Config\n")
+	require.NoError(t, os.Chmod(path, 0o640))
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(path, link))
+	second := filepath.Join(filepath.Dir(link), "second")
+	require.NoError(t, os.Symlink("link", second))
+
+	require.NoError(t, kubeconfig.Edit(t.Context(), second, choose("a")))
+
+	assert.Equal(t, "kind: Config\ncurrent-context: a\n", content(t, path))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o640), info.Mode().Perm())
+	for _, name := range []string{link, second} {
+		info, err = os.Lstat(name)
+		require.NoError(t, err)
+		assert.Equal(t, os.ModeSymlink, info.Mode().Type())
+	}
+	alone(t, path)
+}
+
+func TestEditThroughALinkToNothingMakesItsTarget(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		return
+	}
+	dir := t.TempDir()
+	require.NoError(t, os.Symlink("target", filepath.Join(dir, "link")))
+	require.NoError(t, kubeconfig.Edit(t.Context(), filepath.Join(dir, "link"), choose("a")))
+	assert.Contains(t, content(t, filepath.Join(dir, "target")), "current-context: a")
+	require.NoError(t, os.Symlink("loop", filepath.Join(dir, "loop")))
+	require.ErrorContains(t, kubeconfig.Edit(t.Context(), filepath.Join(dir, "loop"), choose("a")), "symbolic links")
+}
+
+func TestEditThatFailsLeavesTheFileAsItWas(t *testing.T) {
+	broken := errors.New("broken")
+	const good = "users: [{name: a, user: {token: abc}}]\n"
+	for name, tc := range map[string]struct {
+		data   string
+		change func(*kubeconfig.Document) error
+		says   string
+	}{
+		"the change fails":  {good, func(d *kubeconfig.Document) error { d.SetCurrentContext("b"); return broken }, "broken"},
+		"a broken file":     {"users: [", choose("a"), ":2:1: not a kubeconfig"},
+		"several documents": {good + "---\na: b\n", choose("a"), ":2:1: not a kubeconfig: it has a second YAML document"},
+		"a missing context": {good, func(d *kubeconfig.Document) error { return d.DeleteContext("x") }, `delete context "x": there is none`},
+		"a missing user":    {good, func(d *kubeconfig.Document) error { return d.SetAuthProviderConfig("x", nil) }, `user "x": there is no such user`},
+		"no auth-provider":  {good, func(d *kubeconfig.Document) error { return d.SetAuthProviderConfig("a", nil) }, `user "a": there is no such user with an auth-provider`},
+		"an unusable result": {good, func(d *kubeconfig.Document) error {
+			return d.Put(&kubeconfig.File{Extensions: kubeconfig.Extensions{"a": []byte("{")}})
+		}, "extension"},
+		"nothing has changed": {good, func(*kubeconfig.Document) error { return nil }, ""},
+		"the same as before":  {"current-context:   'a'\n", choose("a"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := written(t, tc.data)
+			before, err := os.Stat(path)
+			require.NoError(t, err)
+			err = kubeconfig.Edit(t.Context(), path, tc.change)
+			if tc.says == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, tc.says)
+				require.ErrorContains(t, err, path)
+			}
+			assert.Equal(t, tc.data, content(t, path))
+			after, err := os.Stat(path)
+			require.NoError(t, err)
+			assert.True(t, os.SameFile(before, after), "the file was replaced")
+			alone(t, path)
+		})
+	}
+}
+
+func TestEditWaitsForKubectlsLockUntilTheContextEnds(t *testing.T) {
+	path := written(t, "kind: Config\n")
+	lock := path + ".lock"
+	require.NoError(t, os.WriteFile(lock, nil, 0))
+
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	err := kubeconfig.Edit(ctx, path, choose("a"))
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorContains(t, err, "if none is running, delete "+lock)
+	assert.Equal(t, "kind: Config\n", content(t, path))
+	assert.FileExists(t, lock, "another's lock stays")
+
+	done := make(chan error)
+	go func() { done <- kubeconfig.Edit(t.Context(), path, choose("a")) }()
+	time.Sleep(30 * time.Millisecond)
+	require.NoError(t, os.Remove(lock))
+	require.NoError(t, <-done)
+	assert.Equal(t, "kind: Config\ncurrent-context: a\n", content(t, path))
+	alone(t, path)
+}
+
+func TestEditsAtTheSameTimeLoseNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config")
+	var group sync.WaitGroup
+	for i := range 20 {
+		group.Go(func() {
+			assert.NoError(t, kubeconfig.Edit(t.Context(), path, func(d *kubeconfig.Document) error {
+				return d.Put(&kubeconfig.File{Users: map[string]kubeconfig.User{fmt.Sprint(i): {Token: fmt.Sprint(i)}}})
+			}))
+		})
+	}
+	group.Wait()
+	file, err := kubeconfig.Read(path)
+	require.NoError(t, err)
+	assert.Len(t, file.Users, 20)
+	alone(t, path)
+}

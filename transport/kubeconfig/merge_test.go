@@ -1,0 +1,38 @@
+package kubeconfig_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/anykind/anykind/transport/kubeconfig"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestMergeTakesEachEntryWholeFromTheFirstFileThatHasIt(t *testing.T) {
+	first, err := kubeconfig.Parse([]byte(`
+users: [{name: ann, user: {token: first}}]
+contexts: [{name: a, context: {cluster: c, user: ann}}]
+extensions: [{name: x, extension: 1}]`), "/one")
+	require.NoError(t, err)
+	second, err := kubeconfig.Parse([]byte(`
+current-context: a
+preferences: {colors: true}
+users: [{name: ann, user: {token: second, username: ann}}, {name: bob, user: {tokenFile: bob}}]
+clusters: [{name: c, cluster: {server: https://c}}]
+extensions: [{name: x, extension: 2}, {name: z, extension: 3}]`), "/two")
+	require.NoError(t, err)
+
+	merged := kubeconfig.Merge(nil, first, second)
+
+	assert.Equal(t, "a", merged.CurrentContext, "the first file that names a current context decides")
+	assert.Equal(t, kubeconfig.User{Token: "first"}, merged.Users["ann"], "no field of the second file's ann seeps in")
+	assert.Equal(t, "/two/bob", merged.Users["bob"].TokenFile)
+	assert.Equal(t, kubeconfig.Extensions{"x": json.RawMessage("1"), "z": json.RawMessage("3")}, merged.Extensions)
+	assert.True(t, merged.Preferences.Colors)
+	assert.Len(t, first.Extensions, 1, "the inputs stay as they are")
+	resolved, err := merged.Resolve(nil)
+	require.NoError(t, err)
+	assert.Equal(t, "https://c", resolved.Cluster.Server)
+	assert.Equal(t, "default", resolved.Namespace)
+}

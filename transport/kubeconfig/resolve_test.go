@@ -1,0 +1,238 @@
+package kubeconfig_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/anykind/anykind/transport/kubeconfig"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func parse(t *testing.T, data string) *kubeconfig.File {
+	t.Helper()
+	file, err := kubeconfig.Parse([]byte(data), "")
+	require.NoError(t, err)
+	return file
+}
+
+func TestResolveOfNothingSaysThatNoContextIsChosen(t *testing.T) {
+	_, err := parse(t, "").Resolve(nil)
+	require.ErrorIs(t, err, kubeconfig.ErrNoContext)
+}
+
+func TestResolveSaysWhatIsMissingAndWhatThereIs(t *testing.T) {
+	file := parse(t, `
+clusters: [{name: c, cluster: {server: https://c}}, {name: empty, cluster: {}}]
+contexts:
+- {name: no-cluster, context: {cluster: x, user: ann}}
+- {name: unnamed-cluster, context: {user: ann}}
+- {name: no-user, context: {cluster: c, user: ann}}
+- {name: no-server, context: {cluster: empty}}
+- {name: anonymous, context: {cluster: c, namespace: store}}`)
+
+	for want, opts := range map[string]*kubeconfig.ResolveOptions{
+		"contexts: anonymous, no-cluster":                      nil,
+		`context "typo" does not exist`:                        {Context: "typo"},
+		`cluster "x" does not exist (clusters: c, empty)`:      {Context: "no-cluster"},
+		`context "unnamed-cluster" names no cluster`:           {Context: "unnamed-cluster"},
+		`user "ann" does not exist (users: none)`:              {Context: "no-user"},
+		`context "no-server": cluster "empty": server: it has`: {Context: "no-server"},
+		`cluster "typo" does not exist`:                        {Context: "anonymous", Cluster: "typo"},
+		`user "typo" does not exist`:                           {Context: "anonymous", User: "typo"},
+	} {
+		_, err := file.Resolve(opts)
+		assert.ErrorContains(t, err, want)
+	}
+	resolved, err := file.Resolve(&kubeconfig.ResolveOptions{Context: "anonymous"})
+	require.NoError(t, err)
+	assert.Equal(t, kubeconfig.User{}, resolved.User)
+	assert.Equal(t, "store", resolved.Namespace)
+}
+
+func TestResolveOverridesAsKubectlsFlags(t *testing.T) {
+	file := parse(t, `
+current-context: a
+clusters: [{name: one, cluster: {server: https://one}}, {name: two, cluster: {server: https://two}}]
+users: [{name: ann, user: {token: a}}, {name: bob, user: {token: b}}]
+contexts:
+- {name: a, context: {cluster: one, user: ann, namespace: store}}
+- {name: b, context: {cluster: two}}`)
+	none := parse(t, `clusters: [{name: one, cluster: {server: https://one}}]`)
+	for name, tc := range map[string]struct {
+		file *kubeconfig.File
+		opts *kubeconfig.ResolveOptions
+		want [5]string // context, cluster, user, namespace, token
+	}{
+		"nothing":             {file, nil, [5]string{"a", "one", "ann", "store", "a"}},
+		"context":             {file, &kubeconfig.ResolveOptions{Context: "b"}, [5]string{"b", "two", "", "default", ""}},
+		"cluster":             {file, &kubeconfig.ResolveOptions{Cluster: "two"}, [5]string{"a", "two", "ann", "store", "a"}},
+		"user":                {file, &kubeconfig.ResolveOptions{User: "bob"}, [5]string{"a", "one", "bob", "store", "b"}},
+		"namespace":           {file, &kubeconfig.ResolveOptions{Namespace: "x"}, [5]string{"a", "one", "ann", "x", "a"}},
+		"all":                 {file, &kubeconfig.ResolveOptions{Context: "b", Cluster: "one", User: "bob", Namespace: "x"}, [5]string{"b", "one", "bob", "x", "b"}},
+		"cluster, no context": {none, &kubeconfig.ResolveOptions{Cluster: "one"}, [5]string{"", "one", "", "default", ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := tc.file.Resolve(tc.opts)
+			require.NoError(t, err)
+			assert.Equal(t, tc.want, [5]string{r.Context, r.ClusterName, r.UserName, r.Namespace, r.User.Token})
+		})
+	}
+}
+
+func TestResolveSaysWhichFileEachEntryIsFrom(t *testing.T) {
+	dir := t.TempDir()
+	var files []*kubeconfig.File
+	for name, data := range map[string]string{
+		"clusters": `clusters: [{name: c, cluster: {server: https://c}}]`,
+		"users":    `users: [{name: u, user: {token: t}}]`,
+		"contexts": `{current-context: x, contexts: [{name: x, context: {cluster: c, user: u}}]}`,
+	} {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(data), 0o600))
+		file, err := kubeconfig.Read(path)
+		require.NoError(t, err)
+		files = append(files, file)
+	}
+	r, err := kubeconfig.Merge(files...).Resolve(nil)
+	require.NoError(t, err)
+	assert.Equal(t, filepath.Join(dir, "clusters"), r.Cluster.Origin)
+	assert.Equal(t, filepath.Join(dir, "users"), r.User.Origin)
+	assert.Equal(t, filepath.Join(dir, "contexts"), r.ContextOrigin)
+}
+
+// one is a kubeconfig whose current context has this cluster and user, written as JSON's insides.
+func one(cluster, user string) string {
+	return `{current-context: x, clusters: [{name: c, cluster: {` + cluster + `}}], users: [{name: u, user: {` + user + `}}],
+contexts: [{name: x, context: {cluster: c, user: u}}]}`
+}
+
+func TestResolveLeavesOfAUserWhatKubectlUses(t *testing.T) {
+	const exec = `exec: {command: login, apiVersion: client.authentication.k8s.io/v1beta1, installHint: "a\x1bb\nc"}`
+	const oidc = `auth-provider: {name: oidc, config: {idp-issuer-url: https://i, client-id: c}}`
+	wantExec := &kubeconfig.Exec{Command: "login", APIVersion: kubeconfig.ExecV1Beta1,
+		InteractiveMode: kubeconfig.InteractiveIfAvailable, InstallHint: "aU+001Bb\nc"}
+	wantOIDC := &kubeconfig.AuthProvider{Name: "oidc", Config: map[string]string{"idp-issuer-url": "https://i", "client-id": "c"}}
+	for name, tc := range map[string]struct {
+		server, user string
+		want         kubeconfig.User
+	}{
+		"exec, with what it left out":   {"https://c", exec, kubeconfig.User{Exec: wantExec}},
+		"a token before exec":           {"https://c", "token: t, " + exec, kubeconfig.User{Token: "t"}},
+		"basic before exec":             {"https://c", "username: u, password: p, " + exec, kubeconfig.User{Username: "u", Password: "p"}},
+		"a certificate before exec":     {"https://c", "client-certificate-data: YQ==, client-key-data: Yg==, " + exec, kubeconfig.User{ClientCertificateData: []byte("a"), ClientKeyData: []byte("b")}},
+		"oidc":                          {"https://c", oidc, kubeconfig.User{AuthProvider: wantOIDC}},
+		"oidc beside a certificate":     {"https://c", "client-certificate-data: YQ==, client-key-data: Yg==, " + oidc, kubeconfig.User{ClientCertificateData: []byte("a"), ClientKeyData: []byte("b"), AuthProvider: wantOIDC}},
+		"a token before oidc":           {"https://c", "token: t, " + oidc, kubeconfig.User{Token: "t"}},
+		"no key without a certificate":  {"https://c", "client-key-data: Yg==, client-key: /missing", kubeconfig.User{}},
+		"no password without a user":    {"https://c", "password: p", kubeconfig.User{}},
+		"a token beside a missing file": {"https://c", "token: t, tokenFile: /missing", kubeconfig.User{Token: "t", TokenFile: "/missing"}},
+		"nothing in the clear":          {"http://c", "token: t, as: bob, as-groups: [g], " + exec, kubeconfig.User{Impersonate: "bob", ImpersonateGroups: []string{"g"}}},
+		"nothing without a scheme":      {"localhost:8080", "token: t, as: bob", kubeconfig.User{Impersonate: "bob"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := parse(t, one("server: '"+tc.server+"'", tc.user))
+			before := file.Users["u"].Exec
+			r, err := file.Resolve(nil)
+			require.NoError(t, err)
+			assert.Equal(t, tc.want, r.User)
+			if before != nil {
+				assert.Empty(t, before.InteractiveMode, "the file itself stays as it is")
+			}
+		})
+	}
+}
+
+func TestResolveWritesTheServerAsAURL(t *testing.T) {
+	for server, want := range map[string]string{
+		"https://c:6443":         "https://c:6443",
+		"https://c:6443/prefix/": "https://c:6443/prefix/",
+		"https://c/prefix?a=b#c": "https://c/prefix",
+		"10.0.0.1:8080":          "http://10.0.0.1:8080",
+		"localhost:8080":         "http://localhost:8080",
+		"localhost":              "http://localhost",
+	} {
+		r, err := parse(t, one("server: '"+server+"'", "")).Resolve(nil)
+		require.NoError(t, err)
+		assert.Equal(t, want, r.Cluster.Server)
+	}
+}
+
+func TestResolveRefusesWhatKubectlRefusesAndSaysWhatToDo(t *testing.T) {
+	const https = "server: https://c"
+	const exec = `exec: {command: login, apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never`
+	for name, tc := range map[string]struct{ cluster, user, says string }{
+		"no URL":                     {"server: 'https://[271828'", "", `cluster "c": server: it is not a URL`},
+		"proxy of another scheme":    {https + ", proxy-url: 'ftp://u:271828@p'", "", `cluster "c": proxy-url: its scheme is "ftp": use http, https or socks5`},
+		"proxy that is no URL":       {https + ", proxy-url: 'http://u:271828@%zz'", "", `cluster "c": proxy-url: it is not a URL`},
+		"authority twice":            {https + ", certificate-authority: /dev/null, certificate-authority-data: MjcxODI4", "", `cluster "c": certificate-authority: certificate-authority-data is there too: delete one`},
+		"missing authority":          {https + ", certificate-authority: /missing", "", `cluster "c": certificate-authority: there is no such file`},
+		"insecure authority":         {https + ", certificate-authority-data: YQ==, insecure-skip-tls-verify: true", "", `cluster "c": insecure-skip-tls-verify: a certificate authority is there too`},
+		"token and basic":            {https, "token: '271828', username: a", `user "u": token: username or password is there too`},
+		"token and password":         {https, "token: '271828', password: a", `user "u": token: username or password is there too`},
+		"token file and basic":       {https, "tokenFile: /dev/null, username: a", `user "u": tokenFile: username is there too`},
+		"missing token file":         {https, "tokenFile: /missing", `user "u": tokenFile: there is no such file; relative names start at the kubeconfig's folder`},
+		"certificate twice":          {https, "client-certificate: /dev/null, client-certificate-data: YQ==, client-key-data: YQ==", `user "u": client-certificate: client-certificate-data is there too`},
+		"key twice":                  {https, "client-certificate: /dev/null, client-key: /dev/null, client-key-data: YQ==", `user "u": client-key: client-key-data is there too`},
+		"no key":                     {https, "client-certificate-data: YQ==", `user "u": client-key: a client certificate needs its key: set client-key or client-key-data`},
+		"missing certificate":        {https, "client-certificate: /missing, client-key: /dev/null", `user "u": client-certificate: there is no such file`},
+		"missing key":                {https, "client-certificate: /dev/null, client-key: /missing", `user "u": client-key: there is no such file`},
+		"groups of nobody":           {https, "as-groups: [a]", `user "u": as: as-uid, as-groups and as-user-extra need somebody to impersonate`},
+		"exec and auth-provider":     {https, exec + "}, auth-provider: {name: oidc}", `user "u": exec: auth-provider is there too`},
+		"exec without command":       {https, "exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never}", `user "u": exec.command: it is missing`},
+		"exec without apiVersion":    {https, "exec: {command: a, interactiveMode: Never}", `user "u": exec.apiVersion: it is missing: set client.authentication.k8s.io/v1`},
+		"exec of another apiVersion": {https, "exec: {command: a, apiVersion: client.authentication.k8s.io/v1alpha1}", `user "u": exec.apiVersion: "client.authentication.k8s.io/v1alpha1" is neither`},
+		"exec without mode":          {https, "exec: {command: a, apiVersion: client.authentication.k8s.io/v1}", `user "u": exec.interactiveMode: it is missing: set Never, IfAvailable or Always`},
+		"exec with a bad mode":       {https, "exec: {command: a, apiVersion: client.authentication.k8s.io/v1, interactiveMode: never}", `user "u": exec.interactiveMode: "never" is none of`},
+		"exec with a nameless env":   {https, exec + ", env: [{value: '271828'}]}", `user "u": exec.env: variable 1 has no name`},
+		"a forgotten auth-provider":  {https, "auth-provider: {name: gcp, config: {access-token: '271828'}}", `user "u": auth-provider.name: kubectl no longer knows "gcp", only oidc`},
+		"oidc without issuer":        {https, "auth-provider: {name: oidc, config: {client-id: a}}", `user "u": auth-provider.config: idp-issuer-url is missing`},
+		"in the clear, too":          {"server: http://c", "client-certificate-data: YQ==", `user "u": client-key: a client certificate needs its key`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := parse(t, one(tc.cluster, tc.user)).Resolve(nil)
+			var invalid *kubeconfig.InvalidError
+			require.ErrorAs(t, err, &invalid)
+			assert.Equal(t, "x", invalid.Context)
+			assert.ErrorContains(t, err, `context "x": `+tc.says)
+			assert.NotContains(t, err.Error(), "271828")
+		})
+	}
+}
+
+func TestResolveListsAllProblemsAtOnceAndTheirCauses(t *testing.T) {
+	_, err := parse(t, one("", "client-certificate: /missing, as-uid: a")).Resolve(nil)
+	var invalid *kubeconfig.InvalidError
+	require.ErrorAs(t, err, &invalid)
+	assert.Len(t, invalid.Problems, 4)
+	assert.ErrorIs(t, err, fs.ErrNotExist)
+	assert.Equal(t, 3, strings.Count(err.Error(), "; ")-1, "one of them has a semicolon itself")
+}
+
+func TestResolveRefusesAnEmptyTokenFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	_, err := parse(t, one("server: https://c", "tokenFile: '"+path+"'")).Resolve(nil)
+	assert.ErrorContains(t, err, `user "u": tokenFile: `+path+` is empty`)
+}
+
+func TestResolveNamesTheFileOfAWrongEntry(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config")
+	require.NoError(t, os.WriteFile(path, []byte(one("server: https://c", "tokenFile: 100%missing")), 0o600))
+	file, err := kubeconfig.Read(path)
+	require.NoError(t, err)
+	_, err = file.Resolve(nil)
+	assert.ErrorContains(t, err, `user "u" in `+path+`: tokenFile: there is no such file`)
+	assert.ErrorContains(t, err, filepath.Join(filepath.Dir(path), "100%missing"))
+}
+
+func TestResolveToleratesWhatOnlyMattersWithTLSInTheClear(t *testing.T) {
+	r, err := parse(t, one("server: http://c, certificate-authority-data: YQ==, insecure-skip-tls-verify: true, proxy-url: 'http://p'",
+		"tokenFile: /missing, auth-provider: {name: gcp}")).Resolve(nil)
+	require.NoError(t, err)
+	assert.Equal(t, kubeconfig.Cluster{Server: "http://c", ProxyURL: "http://p"}, r.Cluster)
+	assert.Equal(t, kubeconfig.User{}, r.User)
+}

@@ -1,0 +1,87 @@
+package transport
+
+import (
+	"bufio"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// whoami asks a real server whom it takes the caller for.
+func whoami(t *testing.T, cfg *Config) string {
+	t.Helper()
+	conn, err := Open(cfg)
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	var review struct {
+		Status struct{ UserInfo struct{ Username string } }
+	}
+	post(t, conn, "/apis/authentication.k8s.io/v1/selfsubjectreviews", `{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`, &review)
+	return review.Status.UserInfo.Username
+}
+
+func post(t *testing.T, conn *Conn, path, body string, answer any) {
+	t.Helper()
+	response, err := conn.Do(t.Context(), &Request{
+		Method: http.MethodPost, Path: path, Body: []byte(body), Header: http.Header{"Content-Type": {"application/json"}},
+	})
+	require.NoError(t, err)
+	defer response.Body.Close()
+	require.NoError(t, json.NewDecoder(response.Body).Decode(answer))
+}
+
+// TestAPodsServiceAccountIsKnownToARealServer makes this machine look like a pod of the sandbox.
+func TestAPodsServiceAccountIsKnownToARealServer(t *testing.T) {
+	admin, err := Load(t.Context(), &LoadOptions{Path: sandboxtest.Kubeconfig(t)})
+	require.NoError(t, err)
+	conn, err := Open(admin)
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	var account struct{ Metadata struct{ Name string } }
+	post(t, conn, "/api/v1/namespaces/default/serviceaccounts", `{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"generateName":"robot-"}}`, &account)
+	var issued struct{ Status struct{ Token string } }
+	post(t, conn, "/api/v1/namespaces/default/serviceaccounts/"+account.Metadata.Name+"/token",
+		`{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}}`, &issued)
+
+	at, env := nowhere(t)
+	server, err := url.Parse(admin.Server)
+	require.NoError(t, err)
+	env["KUBERNETES_SERVICE_HOST"], env["KUBERNETES_SERVICE_PORT"] = server.Hostname(), server.Port()
+	write(t, filepath.Join(at.serviceAccount, "token"), issued.Status.Token)
+	write(t, filepath.Join(at.serviceAccount, "ca.crt"), string(admin.CAData))
+	write(t, filepath.Join(at.serviceAccount, "namespace"), "default")
+	cfg, err := at.load(t.Context(), &LoadOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, "system:serviceaccount:default:"+account.Metadata.Name, whoami(t, cfg))
+}
+
+func TestARunningKubectlProxyIsFound(t *testing.T) {
+	kubeconfig := sandboxtest.Kubeconfig(t)
+	path, err := exec.LookPath("kubectl")
+	if err != nil {
+		t.Skip("needs kubectl on the PATH: it is what the test is about")
+	}
+	proxy := exec.CommandContext(t.Context(), path, "--kubeconfig", kubeconfig, "--context", "token", "proxy", "--port=0")
+	output, err := proxy.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, proxy.Start())
+	t.Cleanup(func() { _ = proxy.Process.Kill(); _ = proxy.Wait() })
+	line, err := bufio.NewReader(output).ReadString('\n')
+	require.NoError(t, err)
+	address, found := strings.CutPrefix(strings.TrimSpace(line), "Starting to serve on ")
+	require.True(t, found, line)
+
+	at, _ := nowhere(t)
+	at.kubectlProxy = "http://" + address
+	cfg, err := at.load(t.Context(), &LoadOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, "token-admin", whoami(t, cfg))
+}
