@@ -1,0 +1,3 @@
+// Package bench does the same work with anykind and with client-go and compares the results. It is a module of its
+// own, so that programs that use anykind never depend on client-go.
+package bench
