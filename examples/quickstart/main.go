@@ -13,7 +13,7 @@ import (
 
 func main() {
 	ctx := context.Background()
-	cfg, err := transport.Load(nil) // $KUBECONFIG or ~/.kube/config
+	cfg, err := transport.Load(ctx, nil) // $KUBECONFIG or ~/.kube/config
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	cfg, err := transport.Load(nil)
+	cfg, err := transport.Load(ctx, nil)
 	if err != nil {
 		return err
 	}

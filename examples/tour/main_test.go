@@ -17,7 +17,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestTheTourShowsEveryVerbAndLeavesNothingBehind(t *testing.T) {
-	cfg, err := transport.Load(&transport.LoadOptions{Path: sandboxtest.Kubeconfig(t)})
+	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: sandboxtest.Kubeconfig(t)})
 	require.NoError(t, err)
 	client, err := dynamic.Connect(t.Context(), cfg)
 	require.NoError(t, err)

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestPodsAreListedAndThenFollowed(t *testing.T) {
+	t.Setenv("KUBECONFIG", sandboxtest.Kubeconfig(t))
+	_, err := exec.LookPath("kubectl")
+	for name, kubectl := range map[string]bool{"by kubeconfig": false, "by kubectl": true} {
+		t.Run(name, func(t *testing.T) {
+			if kubectl && err != nil {
+				t.Skip("needs kubectl on the PATH")
+			}
+			follow(t, kubectl)
+		})
+	}
+}
+
+func follow(t *testing.T, kubectl bool) {
+	var mu sync.Mutex
+	var requests strings.Builder
+	conn, err := connect(t.Context(), kubectl, transport.Options{Observe: func(_ context.Context, a transport.Attempt) {
+		mu.Lock()
+		defer mu.Unlock()
+		a.Duration = 0
+		show(&requests, a)
+	}})
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	client := dynamic.New(conn)
+	resource, err := client.Resource(t.Context(), "pods")
+	require.NoError(t, err)
+	pod := func(name string) {
+		_, err := resource.Create(t.Context(), &unstructured.Object{Object: map[string]any{
+			"metadata": map[string]any{"name": name},
+			"spec": map[string]any{
+				"nodeName": "nowhere", "terminationGracePeriodSeconds": int64(0),
+				"containers": []any{map[string]any{"name": "web", "image": "web:1"}},
+			},
+		}}, nil)
+		require.NoError(t, err)
+	}
+	remove := func(name string) {
+		_, err := resource.Delete(t.Context(), name, &metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))})
+		require.NoError(t, err)
+	}
+	pod("listed")
+	read, write := io.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var done sync.WaitGroup
+	done.Go(func() { write.CloseWithError(pods(ctx, client, write)) })
+	lines := make([]byte, 256)
+	shown := func() string {
+		n, err := read.Read(lines)
+		require.NoError(t, err)
+		return strings.TrimSpace(string(lines[:n]))
+	}
+	assert.Equal(t, "default/listed Pending", shown())
+	pod("followed")
+	assert.Equal(t, "ADDED    default/followed Pending", shown())
+	remove("followed")
+	for shown() != "DELETED  default/followed Pending" { // first it is modified: it gets a deletionTimestamp
+	}
+	remove("listed")
+	for shown() != "DELETED  default/listed Pending" {
+	}
+	cancel()
+	_, err = read.Read(lines)
+	require.ErrorIs(t, err, context.Canceled)
+	done.Wait()
+	mu.Lock()
+	defer mu.Unlock()
+	assert.Contains(t, requests.String(), "/api/v1/namespaces/default/pods (list pods): 200 in 0s\n")
+	assert.Contains(t, requests.String(), "(watch pods): 200 in 0s\n")
+}
