@@ -7,6 +7,8 @@ import (
 
 // aggregatedList is APIGroupDiscoveryList of apidiscovery.k8s.io, v2 and v2beta1 alike, as far as it is read here.
 type aggregatedList struct {
+	metav1.TypeMeta `json:",inline"`
+
 	Items []struct {
 		Metadata struct {
 			Name string `json:"name"`

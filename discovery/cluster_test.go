@@ -54,6 +54,7 @@ func sorted(snapshot *discovery.Snapshot) map[string]discovery.Resource {
 		for _, version := range group.Versions {
 			for _, resource := range version.Resources {
 				one := *resource
+				one.StorageVersionHash = "" // which only the older form tells
 				one.Verbs = slices.Sorted(slices.Values(one.Verbs))
 				one.Subresources = slices.SortedFunc(slices.Values(one.Subresources), func(a, b discovery.Subresource) int {
 					return strings.Compare(a.Name, b.Name)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/anykind/anykind/transport"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,8 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// parallelVersions bounds how many group versions are asked for at once.
-const parallelVersions = 16
+// parallelVersions bounds how many group versions are asked for at once, versionTimeout how long each may take.
+const (
+	parallelVersions = 16
+	versionTimeout   = 10 * time.Second
+)
 
 // decodeCoreVersions reads what an older server answers at /api.
 func decodeCoreVersions(body []byte) ([]Group, error) {
@@ -66,15 +70,22 @@ func fetchVersions(ctx context.Context, conn *transport.Conn, groups []Group) er
 		}
 	}
 	all.Wait()
-	return context.Cause(ctx)
+	return ctx.Err()
+}
+
+func versionPath(gv schema.GroupVersion) string {
+	if gv.Group == "" {
+		return "/api/" + gv.Version
+	}
+	return "/apis/" + gv.Group + "/" + gv.Version
 }
 
 func fetchVersion(ctx context.Context, conn *transport.Conn, gv schema.GroupVersion) ([]*Resource, error) {
-	path := "/apis/" + gv.Group + "/" + gv.Version
-	if gv.Group == "" {
-		path = "/api/" + gv.Version
-	}
-	body, _, err := get(ctx, conn, path, "application/json")
+	path := versionPath(gv)
+	// A server that waits for somebody else's must not keep the rest of the answer back.
+	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
+	defer cancel()
+	answer, err := get(ctx, conn, path, plainJSON())
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -82,7 +93,7 @@ func fetchVersion(ctx context.Context, conn *transport.Conn, gv schema.GroupVers
 		return nil, err
 	}
 	var list metav1.APIResourceList
-	if err := decodeKind(body, "APIResourceList", &list); err != nil {
+	if err := decodeKind(answer.body, "APIResourceList", &list); err != nil {
 		return nil, fmt.Errorf("GET %s: %w", path, err)
 	}
 	return resourcesOf(gv, list.APIResources), nil
@@ -110,6 +121,7 @@ func resourcesOf(gv schema.GroupVersion, entries []metav1.APIResource) []*Resour
 		}
 		resource.GVK, resource.Singular, resource.Verbs = kind, entry.SingularName, entry.Verbs
 		resource.ShortNames, resource.Categories = entry.ShortNames, entry.Categories
+		resource.StorageVersionHash = entry.StorageVersionHash
 	}
 	return resources
 }

@@ -16,6 +16,16 @@ type Snapshot struct {
 	Taken time.Time
 	// Aggregated says that two requests told all; otherwise each group version was asked by itself.
 	Aggregated bool
+	// Removed are the resources that the client knew earlier and that the server has stopped serving, the latest
+	// first; at most 1000.
+	Removed []Removed
+}
+
+// Removed is a resource that the server no longer serves.
+type Removed struct {
+	Resource *Resource
+	// Noticed is when the client found out.
+	Noticed time.Time
 }
 
 // Group is an API group with the versions that the server serves, the preferred one first.
@@ -27,13 +37,17 @@ type Group struct {
 // Version is one version of a group.
 type Version struct {
 	Name string
-	// Resources are the resources in the server's order; a stale or failed version may have none.
+	// Resources are the resources in the server's order. Where the version is stale or could not be read they are the
+	// last that were known, and may be none.
 	Resources []*Resource
-	// Stale says that the server itself could not reach who serves this version, and told what it last knew.
+	// Stale says that the server itself could not reach who serves this version.
 	Stale bool
 	// Err is why this version's resources could not be read; nil when they were.
 	Err error
 }
+
+// Healthy says that the version's resources are as the server has them now.
+func (v *Version) Healthy() bool { return !v.Stale && v.Err == nil }
 
 // Resource is one resource of a group version and all that is needed to address it.
 type Resource struct {
@@ -48,6 +62,9 @@ type Resource struct {
 	// Verbs are the verbs of the resource itself, such as "get" and "deletecollection".
 	Verbs        []string
 	Subresources []Subresource
+	// StorageVersionHash changes when the version in which objects are stored does; "" where the server does not
+	// tell, which is with aggregated discovery.
+	StorageVersionHash string
 }
 
 // Subresource is a part of a resource's objects with a path of its own, such as "status" or "scale".

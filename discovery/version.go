@@ -10,12 +10,12 @@ import (
 
 // ServerVersion asks the server for its version, as GET /version answers it.
 func (c *Client) ServerVersion(ctx context.Context) (*version.Info, error) {
-	body, _, err := get(ctx, c.conn, "/version", "application/json")
+	answer, err := get(ctx, c.conn, "/version", plainJSON())
 	if err != nil {
 		return nil, err
 	}
 	info := &version.Info{}
-	if err := json.Unmarshal(body, info); err != nil {
+	if err := json.Unmarshal(answer.body, info); err != nil {
 		return nil, fmt.Errorf("GET /version: the answer is no version: %w", err)
 	}
 	return info, nil
