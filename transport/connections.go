@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -9,7 +10,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,6 +23,8 @@ type connections struct {
 	template  *http.Transport
 	authority *renewedFile
 	now       func() time.Time
+	// open counts the connections that are not closed.
+	open atomic.Int64
 
 	mu      sync.Mutex
 	roots   []byte // that pool was made of
@@ -37,8 +42,7 @@ func newConnections(cfg *Config) (*connections, error) {
 	}
 	c := &connections{
 		template: &http.Transport{
-			Proxy:       proxy,
-			DialContext: (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+			Proxy: proxy,
 			TLSClientConfig: &tls.Config{
 				MinVersion:         tls.VersionTLS12,
 				ServerName:         cfg.ServerName,
@@ -55,6 +59,7 @@ func newConnections(cfg *Config) (*connections, error) {
 		authority: inlineOrFile(cfg.CAData, cfg.CAFile),
 		now:       time.Now,
 	}
+	c.template.DialContext = c.dial
 	if cfg.Insecure && (len(cfg.CAData) > 0 || cfg.CAFile != "") {
 		return nil, errors.New("a certificate authority and insecure-skip-tls-verify exclude each other: drop one")
 	}
@@ -106,12 +111,42 @@ func (c *connections) replace(certificate *tls.Certificate) {
 // maxRetired is how many pools closeIdle still reaches; older ones close by themselves after IdleConnTimeout.
 const maxRetired = 4
 
-func (c *connections) closeIdle() {
+// closeIdle closes what is idle, and for a while what becomes idle after it: a connection whose request has just been
+// canceled is so a moment later.
+func (c *connections) closeIdle() { c.closeIdleAgain(10 * time.Millisecond) }
+
+func (c *connections) closeIdleAgain(wait time.Duration) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, pool := range append(c.retired, c.current) {
+	pools := append(slices.Clone(c.retired), c.current)
+	c.mu.Unlock()
+	for _, pool := range pools {
 		pool.CloseIdleConnections()
 	}
+	if c.open.Load() > 0 && wait < time.Minute {
+		time.AfterFunc(wait, func() { c.closeIdleAgain(2 * wait) })
+	}
+}
+
+// dial opens a connection and counts it.
+func (c *connections) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	c.open.Add(1)
+	return &counted{Conn: conn, open: &c.open}, nil
+}
+
+// counted is a connection that is taken off the count when it is closed.
+type counted struct {
+	net.Conn
+	open *atomic.Int64
+	once sync.Once
+}
+
+func (c *counted) Close() error {
+	c.once.Do(func() { c.open.Add(-1) })
+	return c.Conn.Close()
 }
 
 // proxyFunc is how http.Transport picks a proxy: the one asked for, else the environment's.

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -249,4 +250,27 @@ func TestAnExpiredCertificateIsNamedWhenTheServerRefusesIt(t *testing.T) {
 	defer conn.Close()
 	_, err = conn.Do(t.Context(), &Request{Path: "/"})
 	require.ErrorContains(t, err, "the client certificate expired at 2020-02-03T04:05:06Z")
+}
+
+// TestCloseLeavesNoConnectionBehindAfterACanceledWatch cancels a stream and closes at once, many times: the stream's
+// end reaches the connection a moment later.
+func TestCloseLeavesNoConnectionBehindAfterACanceledWatch(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	for range 50 {
+		conn, err := Open(&Config{Server: server.URL, Insecure: true})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		response, err := conn.Do(ctx, &Request{Path: "/watch"})
+		require.NoError(t, err)
+		cancel()
+		_ = response.Body.Close()
+		conn.Close()
+		require.Eventually(t, func() bool { return conn.authorize.connections.open.Load() == 0 }, 5*time.Second, time.Millisecond)
+	}
 }
