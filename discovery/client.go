@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/anykind/anykind/transport"
@@ -16,6 +17,10 @@ type Client struct {
 	turn    chan struct{}
 	roots   map[string]*root
 	checked time.Time
+	// patience is how long a single group version may take to answer.
+	patience time.Duration
+
+	capabilities atomic.Pointer[Capabilities]
 
 	mu     sync.Mutex
 	latest *Snapshot
@@ -25,7 +30,10 @@ type Client struct {
 
 // New makes a client that has not asked yet.
 func New(conn *transport.Conn) *Client {
-	return &Client{conn: conn, turn: make(chan struct{}, 1), roots: map[string]*root{}, changed: make(chan struct{})}
+	return &Client{
+		conn: conn, turn: make(chan struct{}, 1), roots: map[string]*root{},
+		patience: versionPatience, changed: make(chan struct{}),
+	}
 }
 
 // Snapshot returns the latest answer without asking again; the first call asks.

@@ -58,7 +58,7 @@ func (c *Client) fetch(ctx context.Context) (*Snapshot, error) {
 	clear(c.roots)
 	if snapshot.Aggregated {
 		c.roots["/api"], c.roots["/apis"] = core, named
-	} else if err := fetchVersions(ctx, c.conn, snapshot.Groups); err != nil {
+	} else if err := c.fetchVersions(ctx, snapshot.Groups); err != nil {
 		return nil, err
 	}
 	return snapshot, nil

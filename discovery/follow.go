@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -102,7 +103,7 @@ func sameGroups(a, b []Group) bool {
 
 func sameVersion(a, b *Version) bool {
 	return a.Name == b.Name && a.Stale == b.Stale && errorText(a.Err) == errorText(b.Err) &&
-		reflect.DeepEqual(a.Resources, b.Resources)
+		slices.EqualFunc(a.Resources, b.Resources, sameResource)
 }
 
 func errorText(err error) string {

@@ -7,16 +7,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/anykind/anykind/transport"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// parallelVersions bounds how many group versions are asked for at once, versionTimeout how long each may take.
+// parallelVersions bounds how many group versions are asked for at once, versionPatience how long each may take.
 const (
 	parallelVersions = 16
-	versionTimeout   = 10 * time.Second
+	versionPatience  = 10 * time.Second
 )
 
 // decodeCoreVersions reads what an older server answers at /api.
@@ -39,24 +38,29 @@ func decodeGroupList(body []byte) ([]Group, error) {
 		return nil, err
 	}
 	groups := make([]Group, 0, len(list.Groups))
-	for _, item := range list.Groups {
-		group := Group{Name: item.Name}
-		if preferred := item.PreferredVersion.Version; preferred != "" {
-			group.Versions = append(group.Versions, Version{Name: preferred})
-		}
-		for _, version := range item.Versions {
-			if version.Version != item.PreferredVersion.Version {
-				group.Versions = append(group.Versions, Version{Name: version.Version})
-			}
-		}
-		groups = append(groups, group)
+	for i := range list.Groups {
+		groups = append(groups, groupOf(&list.Groups[i]))
 	}
 	return groups, nil
 }
 
+// groupOf lists a group's versions, the preferred one first.
+func groupOf(item *metav1.APIGroup) Group {
+	group := Group{Name: item.Name}
+	if preferred := item.PreferredVersion.Version; preferred != "" {
+		group.Versions = append(group.Versions, Version{Name: preferred})
+	}
+	for _, version := range item.Versions {
+		if version.Version != item.PreferredVersion.Version {
+			group.Versions = append(group.Versions, Version{Name: version.Version})
+		}
+	}
+	return group
+}
+
 // fetchVersions fills in the resources of every version of groups. A version that cannot be read keeps its error and
 // spoils nothing else; one that is gone since the groups were listed has no resources.
-func fetchVersions(ctx context.Context, conn *transport.Conn, groups []Group) error {
+func (c *Client) fetchVersions(ctx context.Context, groups []Group) error {
 	limit := make(chan struct{}, parallelVersions)
 	var all sync.WaitGroup
 	for g := range groups {
@@ -65,7 +69,7 @@ func fetchVersions(ctx context.Context, conn *transport.Conn, groups []Group) er
 			limit <- struct{}{}
 			all.Go(func() {
 				defer func() { <-limit }()
-				version.Resources, version.Err = fetchVersion(ctx, conn, gv)
+				version.Resources, version.Err = c.fetchVersion(ctx, gv)
 			})
 		}
 	}
@@ -80,12 +84,12 @@ func versionPath(gv schema.GroupVersion) string {
 	return "/apis/" + gv.Group + "/" + gv.Version
 }
 
-func fetchVersion(ctx context.Context, conn *transport.Conn, gv schema.GroupVersion) ([]*Resource, error) {
+func (c *Client) fetchVersion(ctx context.Context, gv schema.GroupVersion) ([]*Resource, error) {
 	path := versionPath(gv)
 	// A server that waits for somebody else's must not keep the rest of the answer back.
-	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.patience)
 	defer cancel()
-	answer, err := get(ctx, conn, path, plainJSON())
+	answer, err := get(ctx, c.conn, path, plainJSON())
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

@@ -1,0 +1,35 @@
+package discovery_test
+
+import (
+	"testing"
+
+	"github.com/anykind/anykind/discovery"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestARealServersCapabilitiesAreLearnedOnce(t *testing.T) {
+	client := discovery.New(sandbox(t))
+	can, err := client.Capabilities(t.Context())
+	require.NoError(t, err)
+	assert.Regexp(t, `^v1\.\d+\.\d+`, can.Version)
+	for name, capability := range map[string]discovery.Capability{
+		"aggregated discovery": can.AggregatedDiscovery, "server-side apply": can.ServerSideApply, "watch list": can.WatchList,
+		"exec": can.WebSocketExec, "port-forward": can.PortForwardTunnel,
+	} {
+		assert.True(t, capability.Supported, name)
+		assert.NotEmpty(t, capability.Because, name)
+		assert.NotEmpty(t, capability.Otherwise, name)
+	}
+	assert.False(t, can.CBOR.Supported, "an alpha feature, off by default")
+	again, err := client.Capabilities(t.Context())
+	require.NoError(t, err)
+	assert.Same(t, can, again)
+}
+
+func TestARealServersOpenAPIIndexNamesItsGroupVersions(t *testing.T) {
+	index, err := discovery.New(sandbox(t)).OpenAPI(t.Context())
+	require.NoError(t, err)
+	assert.Regexp(t, `^/openapi/v3/apis/apps/v1\?hash=`, index["apis/apps/v1"])
+	assert.Contains(t, index, "api/v1")
+}

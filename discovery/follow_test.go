@@ -1,0 +1,258 @@
+package discovery
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/anykind/anykind/transport"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// changing is a server whose answers a test changes, with ETags as real ones give them. A path that hangs answers when
+// its request is given up.
+type changing struct {
+	answers map[string]string // a body, or an HTTP status
+	hang    map[string]bool
+	full    atomic.Int32 // answers with a body
+}
+
+func (s *changing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.hang[r.URL.Path] {
+		<-r.Context().Done()
+		return
+	}
+	body, ok := s.answers[r.URL.Path]
+	code := http.StatusNotFound
+	if _, err := fmt.Sscanf(body, "%d", &code); err == nil || !ok {
+		w.WriteHeader(code)
+		return
+	}
+	if strings.Contains(body, "APIGroupDiscoveryList") {
+		etag := fmt.Sprintf(`"%x"`, body)
+		w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+		w.Header().Set("ETag", etag)
+		if r.Header.Get("If-None-Match") == etag {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+	}
+	s.full.Add(1)
+	_, _ = w.Write([]byte(body))
+}
+
+func serving(t *testing.T, answers map[string]string) (*changing, *Client) {
+	t.Helper()
+	script := &changing{answers: answers, hang: map[string]bool{}}
+	server := httptest.NewServer(script)
+	conn, err := transport.Open(&transport.Config{Server: server.URL})
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close(); server.Close() })
+	return script, New(conn)
+}
+
+// aggregated is a discovery root's answer: "apps/v1 deployments,!stale/v1 things".
+func aggregated(groups string) string {
+	var items []string
+	for entry := range strings.SplitSeq(groups, ",") {
+		gv, plural, _ := strings.Cut(entry, " ")
+		freshness := "Current"
+		if rest, stale := strings.CutPrefix(gv, "!"); stale {
+			gv, freshness = rest, "Stale"
+		}
+		group, version, _ := strings.Cut(gv, "/")
+		resources := ""
+		if plural != "" {
+			resources = fmt.Sprintf(`{"resource":%q,"responseKind":{"group":%q,"version":%q,"kind":%q},"scope":"Namespaced","verbs":["get"]}`,
+				plural, group, version, "Kind-"+plural)
+		}
+		items = append(items, fmt.Sprintf(`{"metadata":{"name":%q},"versions":[{"version":%q,"freshness":%q,"resources":[%s]}]}`,
+			group, version, freshness, resources))
+	}
+	return `{"kind":"APIGroupDiscoveryList","items":[` + strings.Join(items, ",") + `]}`
+}
+
+func refreshed(t *testing.T, client *Client) *Snapshot {
+	t.Helper()
+	snapshot, err := client.Refresh(t.Context())
+	require.NoError(t, err)
+	return snapshot
+}
+
+func TestAWarmRefreshIsTwoEmptyAnswersAndTheSameSnapshot(t *testing.T) {
+	script, client := serving(t, map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("apps/v1 deployments")})
+	first := refreshed(t, client)
+	assert.EqualValues(t, 2, script.full.Load())
+	assert.Same(t, first, refreshed(t, client))
+	assert.EqualValues(t, 2, script.full.Load())
+
+	script.answers["/apis"] = aggregated("apps/v1 deployments,batch/v1 jobs")
+	second := refreshed(t, client)
+	assert.EqualValues(t, 3, script.full.Load(), "only what changed is sent again")
+	assert.Len(t, second.Groups, 3)
+	assert.Len(t, first.Groups, 2, "a snapshot that was handed out stays as it is")
+}
+
+func TestWhatIsGoneIsRememberedUntilItIsBack(t *testing.T) {
+	script, client := serving(t, map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("apps/v1 deployments,batch/v1 jobs")})
+	refreshed(t, client)
+	script.answers["/apis"] = aggregated("apps/v1 deployments")
+	removed := refreshed(t, client).Removed
+	require.Len(t, removed, 1)
+	assert.Equal(t, "batch/v1, Resource=jobs", removed[0].Resource.GVR.String())
+	script.answers["/api"] = aggregated("/v1 services")
+	removed = refreshed(t, client).Removed
+	require.Len(t, removed, 2)
+	assert.Equal(t, "pods", removed[0].Resource.GVR.Resource, "the latest first")
+	script.answers["/apis"] = aggregated("apps/v1 deployments,batch/v1 jobs")
+	removed = refreshed(t, client).Removed
+	require.Len(t, removed, 1)
+}
+
+func TestAStaleVersionKeepsWhatItServedLast(t *testing.T) {
+	script, client := serving(t, map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("metrics/v1 nodes")})
+	refreshed(t, client)
+	script.answers["/apis"] = aggregated("!metrics/v1 ")
+	snapshot := refreshed(t, client)
+	version := snapshot.Groups[1].Versions[0]
+	assert.False(t, version.Healthy())
+	require.Len(t, version.Resources, 1)
+	assert.Equal(t, "nodes", version.Resources[0].GVR.Resource)
+	assert.Empty(t, snapshot.Removed)
+}
+
+func TestAFailingOrHangingVersionKeepsWhatItServedLastAndHoldsNothingBack(t *testing.T) {
+	resources := func(gv, plural string) string {
+		return fmt.Sprintf(`{"kind":"APIResourceList","groupVersion":%q,"resources":[{"name":%q,"kind":"K","namespaced":true,"verbs":["get"]}]}`, gv, plural)
+	}
+	groups := func(names ...string) string {
+		var items []string
+		for _, name := range names {
+			items = append(items, fmt.Sprintf(`{"name":%q,"versions":[{"groupVersion":"%s/v1","version":"v1"}],"preferredVersion":{"version":"v1"}}`, name, name))
+		}
+		return `{"kind":"APIGroupList","groups":[` + strings.Join(items, ",") + `]}`
+	}
+	script, client := serving(t, map[string]string{
+		"/api": `{"kind":"APIVersions","versions":["v1"]}`, "/api/v1": resources("v1", "pods"),
+		"/apis": groups("apps", "metrics", "denied"), "/apis/apps/v1": resources("apps/v1", "deployments"),
+		"/apis/metrics/v1": resources("metrics/v1", "nodes"), "/apis/denied/v1": resources("denied/v1", "secrets"),
+	})
+	first := refreshed(t, client)
+	assert.Same(t, first, refreshed(t, client), "an older server gives no ETag, but says the same")
+
+	client.patience = 50 * time.Millisecond
+	script.hang["/apis/metrics/v1"] = true
+	script.answers["/apis/denied/v1"] = "403"
+	script.answers["/apis/apps/v1"] = resources("apps/v1", "daemonsets")
+	snapshot := refreshed(t, client)
+	for _, name := range []string{"metrics", "denied"} {
+		version := byVersion(snapshot)[schema.GroupVersion{Group: name, Version: "v1"}]
+		require.Error(t, version.Err)
+		assert.Len(t, version.Resources, 1)
+	}
+	assert.NotNil(t, byName(snapshot)[schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}])
+	require.Len(t, snapshot.Removed, 1)
+	assert.Equal(t, "deployments", snapshot.Removed[0].Resource.GVR.Resource)
+}
+
+func TestAnOutageIsAnErrorAndTheSnapshotStays(t *testing.T) {
+	script, client := serving(t, map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("apps/v1 deployments")})
+	first := refreshed(t, client)
+	script.answers["/apis"] = "503"
+	_, err := client.Refresh(t.Context())
+	require.Error(t, err)
+	latest, err := client.Snapshot(t.Context())
+	require.NoError(t, err)
+	assert.Same(t, first, latest)
+}
+
+func TestAGroupIsRefreshedAlone(t *testing.T) {
+	script, client := serving(t, map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("apps/v1 deployments,shop/v1 carts")})
+	refreshed(t, client)
+	list := `{"kind":"APIResourceList","groupVersion":"shop/v1","resources":[
+		{"name":"tills","kind":"Till","verbs":["get"]},{"name":"carts","kind":"Kind-carts","namespaced":true,"verbs":["get"]}]}`
+	script.answers["/apis/shop"] = `{"kind":"APIGroup","name":"shop","versions":[{"version":"v1"}],"preferredVersion":{"version":"v1"}}`
+	script.answers["/apis/shop/v1"] = list
+	changes := difference(refreshed(t, client), after(t, client, "shop"))
+	require.Len(t, changes, 1)
+	assert.Equal(t, "tills", changes[0].After.GVR.Resource, "the cart is the same in both forms of discovery")
+
+	delete(script.answers, "/apis/shop")
+	assert.Len(t, after(t, client, "shop").Groups, 2)
+	script.answers["/apis/shop"] = "500"
+	require.Error(t, client.refreshGroup(t.Context(), "shop"))
+	script.answers["/apis/new"] = strings.ReplaceAll(`{"kind":"APIGroup","name":"new","versions":[{"version":"v1"}]}`, "shop", "new")
+	script.answers["/apis/new/v1"] = strings.ReplaceAll(list, "shop", "new")
+	assert.Len(t, after(t, client, "new").Groups, 3)
+	// The whole, which knows nothing of new, is built anew and not from what it said before.
+	assert.Len(t, refreshed(t, client).Groups, 3)
+	assert.Equal(t, "shop", refreshed(t, client).Groups[2].Name)
+}
+
+func after(t *testing.T, client *Client, group string) *Snapshot {
+	t.Helper()
+	require.NoError(t, client.refreshGroup(t.Context(), group))
+	latest, _ := client.current()
+	return latest
+}
+
+func TestAGroupThatChangesIsAskedForAtOnceAndSomeTimesMore(t *testing.T) {
+	var due schedule
+	start := time.Now()
+	assert.Equal(t, time.Hour, due.next(start))
+	due.touch("shop", start)
+	var asked []time.Duration
+	for now := start; ; {
+		wait := due.next(now)
+		if wait == time.Hour {
+			break
+		}
+		now = now.Add(wait)
+		groups, whole := due.take(now)
+		if whole {
+			asked = append(asked, -now.Sub(start))
+		}
+		for range groups {
+			asked = append(asked, now.Sub(start))
+		}
+	}
+	assert.Equal(t, append(append([]time.Duration{}, followUps...), -settled), asked)
+
+	due.touch("shop", start)
+	due.touch("shop", start.Add(10*time.Millisecond))
+	groups, _ := due.take(start.Add(20 * time.Millisecond))
+	assert.Equal(t, []string{"shop"}, groups, "a group that changes all the time is not put off for ever")
+}
+
+func TestChangesEndWithTheirContextAndTellSeveralAsOne(t *testing.T) {
+	script, client := serving(t, map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("apps/v1 deployments")})
+	refreshed(t, client)
+	changes := client.Changes(t.Context())
+	script.answers["/apis"] = aggregated("apps/v1 statefulsets")
+	refreshed(t, client)
+	script.answers["/apis"] = aggregated("apps/v1 daemonsets")
+	refreshed(t, client)
+	var seen []string
+	for change := range changes {
+		if change.After != nil {
+			seen = append(seen, "+"+change.After.GVR.Resource)
+			continue
+		}
+		seen = append(seen, "-"+change.Before.GVR.Resource)
+		break
+	}
+	assert.Equal(t, []string{"+daemonsets", "-deployments"}, seen)
+}
+
+func TestErrorsOfVersionsAreComparedByTheirText(t *testing.T) {
+	a := &Version{Err: errors.New("x")}
+	assert.True(t, sameVersion(a, &Version{Err: errors.New("x")}))
+	assert.False(t, sameVersion(a, &Version{}))
+}
