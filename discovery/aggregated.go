@@ -1,6 +1,8 @@
 package discovery
 
 import (
+	"fmt"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -18,38 +20,48 @@ type aggregatedList struct {
 }
 
 type aggregatedVersion struct {
-	Version   string               `json:"version"`
+	Version   repeated             `json:"version"`
 	Resources []aggregatedResource `json:"resources"`
-	Freshness string               `json:"freshness"`
+	Freshness repeated             `json:"freshness"`
 }
 
 type aggregatedResource struct {
-	Resource         string                   `json:"resource"`
-	ResponseKind     *metav1.GroupVersionKind `json:"responseKind"`
-	Scope            string                   `json:"scope"`
-	SingularResource string                   `json:"singularResource"`
-	Verbs            []string                 `json:"verbs"`
-	ShortNames       []string                 `json:"shortNames"`
-	Categories       []string                 `json:"categories"`
-	Subresources     []aggregatedSubresource  `json:"subresources"`
+	Resource         string                  `json:"resource"`
+	ResponseKind     aggregatedKind          `json:"responseKind"`
+	Scope            repeated                `json:"scope"`
+	SingularResource string                  `json:"singularResource"`
+	Verbs            repeatedList            `json:"verbs"`
+	ShortNames       []string                `json:"shortNames"`
+	Categories       repeatedList            `json:"categories"`
+	Subresources     []aggregatedSubresource `json:"subresources"`
 }
 
 type aggregatedSubresource struct {
-	Subresource  string                   `json:"subresource"`
-	ResponseKind *metav1.GroupVersionKind `json:"responseKind"`
-	Verbs        []string                 `json:"verbs"`
+	Subresource  repeated       `json:"subresource"`
+	ResponseKind aggregatedKind `json:"responseKind"`
+	Verbs        repeatedList   `json:"verbs"`
+}
+
+type aggregatedKind struct {
+	Group   repeated `json:"group"`
+	Version repeated `json:"version"`
+	Kind    repeated `json:"kind"`
 }
 
 func decodeAggregated(body []byte) ([]Group, error) {
 	var list aggregatedList
-	if err := decodeKind(body, "APIGroupDiscoveryList", &list); err != nil {
-		return nil, err
+	if err := unmarshalRepetitive(body, &list); err != nil {
+		return nil, fmt.Errorf("the answer is no APIGroupDiscoveryList: %w", err)
+	}
+	if list.Kind != "APIGroupDiscoveryList" {
+		return nil, fmt.Errorf("the answer is no APIGroupDiscoveryList: its kind is %q", list.Kind)
 	}
 	groups := make([]Group, 0, len(list.Items))
-	for _, item := range list.Items {
-		group := Group{Name: item.Metadata.Name}
-		for i := range item.Versions {
-			group.Versions = append(group.Versions, item.Versions[i].version(group.Name))
+	for i := range list.Items {
+		item := &list.Items[i]
+		group := Group{Name: item.Metadata.Name, Versions: make([]Version, 0, len(item.Versions))}
+		for v := range item.Versions {
+			group.Versions = append(group.Versions, item.Versions[v].version(group.Name))
 		}
 		groups = append(groups, group)
 	}
@@ -57,35 +69,48 @@ func decodeAggregated(body []byte) ([]Group, error) {
 }
 
 func (v *aggregatedVersion) version(group string) Version {
-	gv := schema.GroupVersion{Group: group, Version: v.Version}
-	version := Version{Name: v.Version, Stale: v.Freshness == "Stale"}
+	gv := schema.GroupVersion{Group: group, Version: string(v.Version)}
+	version := Version{Name: gv.Version, Stale: v.Freshness == "Stale"}
+	if len(v.Resources) == 0 {
+		return version
+	}
+	// One piece of memory for all of a version's resources: they live and die together.
+	resources := make([]Resource, len(v.Resources))
+	version.Resources = make([]*Resource, len(v.Resources))
 	for i := range v.Resources {
-		version.Resources = append(version.Resources, v.Resources[i].resource(gv))
+		resources[i] = v.Resources[i].resource(gv)
+		version.Resources[i] = &resources[i]
 	}
 	return version
 }
 
-func (r *aggregatedResource) resource(gv schema.GroupVersion) *Resource {
-	resource := &Resource{
+func (r *aggregatedResource) resource(gv schema.GroupVersion) Resource {
+	resource := Resource{
 		GVR:        gv.WithResource(r.Resource),
-		GVK:        kindIn(gv, r.ResponseKind),
+		GVK:        r.ResponseKind.in(gv),
 		Singular:   r.SingularResource,
 		ShortNames: r.ShortNames,
 		Categories: r.Categories,
 		Namespaced: r.Scope == "Namespaced",
 		Verbs:      r.Verbs,
 	}
-	for _, sub := range r.Subresources {
-		resource.Subresources = append(resource.Subresources,
-			Subresource{Name: sub.Subresource, GVK: kindIn(gv, sub.ResponseKind), Verbs: sub.Verbs})
+	if len(r.Subresources) > 0 {
+		resource.Subresources = make([]Subresource, len(r.Subresources))
+	}
+	for i, sub := range r.Subresources {
+		resource.Subresources[i] = Subresource{Name: string(sub.Subresource), GVK: sub.ResponseKind.in(gv), Verbs: sub.Verbs}
 	}
 	return resource
+}
+
+func (k aggregatedKind) in(gv schema.GroupVersion) schema.GroupVersionKind {
+	return kindIn(gv, &metav1.GroupVersionKind{Group: string(k.Group), Version: string(k.Version), Kind: string(k.Kind)})
 }
 
 // kindIn completes a kind that leaves its version, and with it its group, to where it stands.
 func kindIn(gv schema.GroupVersion, kind *metav1.GroupVersionKind) schema.GroupVersionKind {
 	switch {
-	case kind == nil || kind.Kind == "":
+	case kind.Kind == "":
 		return schema.GroupVersionKind{}
 	case kind.Version == "":
 		return gv.WithKind(kind.Kind)

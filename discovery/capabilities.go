@@ -96,7 +96,7 @@ func (c *Client) tryCBOR(ctx context.Context) (Capability, error) {
 	}
 	if err != nil {
 		capability.Because = "the answer that would tell was refused"
-		return capability, nil
+		return capability, nil //nolint:nilerr // it was told
 	}
 	mediaType, _, err := mime.ParseMediaType(answer.contentType)
 	capability.Supported = err == nil && mediaType == "application/cbor"

@@ -30,13 +30,13 @@ func (c *Client) watchDefiner(ctx context.Context, path string, touched chan<- s
 					send(ctx, touched, name)
 				}
 			})
-			if errors.Is(err, errNotServed) {
-				return nil
+			if apierrors.IsNotFound(err) {
+				return nil //nolint:nilerr // the server has no such definers, so they cannot change
 			}
 			return err
 		})
 		if err != nil || at == "" {
-			return err // "": the server has no such definers, so they cannot change
+			return err
 		}
 		for at != "" {
 			at = c.followDefiner(ctx, path, at, known, func(name string) { send(ctx, touched, name) })
@@ -62,9 +62,6 @@ func (c *Client) listDefiner(ctx context.Context, path string, known map[string]
 	answer, err := get(ctx, c.conn, path, http.Header{"Accept": {
 		"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
 	}})
-	if apierrors.IsNotFound(err) {
-		return "", errNotServed
-	}
 	if err != nil {
 		return "", err
 	}
@@ -125,6 +122,7 @@ func (c *Client) followDefiner(ctx context.Context, path, from string, known map
 		case watch.Deleted:
 			delete(known, name)
 			changed(name)
+		default: // a bookmark
 		}
 	}
 }

@@ -2,7 +2,6 @@ package discovery
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -163,6 +162,3 @@ func (s *schedule) take(now time.Time) (groups []string, whole bool) {
 	}
 	return groups, whole
 }
-
-// errNotServed says that the server does not have the resource to watch.
-var errNotServed = errors.New("not served")

