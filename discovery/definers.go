@@ -31,7 +31,7 @@ func (c *Client) watchDefiner(ctx context.Context, path string, touched chan<- s
 				}
 			})
 			if apierrors.IsNotFound(err) {
-				return nil //nolint:nilerr // the server has no such definers, so they cannot change
+				return nil // the server has no such definers, so they cannot change
 			}
 			return err
 		})
@@ -40,7 +40,7 @@ func (c *Client) watchDefiner(ctx context.Context, path string, touched chan<- s
 		}
 		for at != "" {
 			at = c.followDefiner(ctx, path, at, known, func(name string) { send(ctx, touched, name) })
-			if err := ctx.Err(); err != nil {
+			if ctx.Err() != nil {
 				return nil
 			}
 		}
