@@ -1,0 +1,87 @@
+package discovery_test
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/anykind/anykind/discovery"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// A snapshot that lies beside a program's source pins what the program works with; a change of the server's shows as a
+// diff.
+func ExampleSnapshot_Save() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	apps := schema.GroupVersion{Group: "apps", Version: "v1"}
+	snapshot := &discovery.Snapshot{Groups: []discovery.Group{{Name: "apps", Versions: []discovery.Version{{
+		Name:      "v1",
+		Resources: []*discovery.Resource{{GVR: apps.WithResource("deployments"), GVK: apps.WithKind("Deployment"), Namespaced: true}},
+	}}}}} // client.Snapshot(ctx) has it from a server
+
+	path := filepath.Join(dir, "server.json")
+	if err := snapshot.Save(path); err != nil {
+		log.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Print(string(text))
+	// Output:
+	// {
+	//   "kind": "anykind discovery snapshot",
+	//   "format": 1,
+	//   "taken": "0001-01-01T00:00:00Z",
+	//   "aggregated": false,
+	//   "groups": [
+	//     {
+	//       "name": "apps",
+	//       "versions": [
+	//         {
+	//           "name": "v1",
+	//           "resources": [
+	//             {
+	//               "name": "deployments",
+	//               "kind": "Deployment",
+	//               "namespaced": true
+	//             }
+	//           ]
+	//         }
+	//       ]
+	//     }
+	//   ]
+	// }
+}
+
+func ExampleLoad() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	path := filepath.Join(dir, "server.json")
+	const text = `{"kind":"anykind discovery snapshot","format":1,"groups":[{"name":"apps","versions":[{"name":"v1","resources":[
+		{"name":"deployments","kind":"Deployment","namespaced":true}]}]}]}`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		log.Fatal(err)
+	}
+
+	snapshot, err := discovery.Load(path)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, group := range snapshot.Groups {
+		for _, version := range group.Versions {
+			for _, resource := range version.Resources {
+				fmt.Println(resource.GVK, "at", resource.GVR.Resource)
+			}
+		}
+	}
+	// Output: apps/v1, Kind=Deployment at deployments
+}
