@@ -52,12 +52,12 @@ func BenchmarkDiscovery(b *testing.B) {
 		conn, err := transport.Open(&transport.Config{Server: url})
 		require.NoError(b, err)
 		b.Cleanup(conn.Close)
-		warm := discovery.New(conn)
+		warm := discovery.New(conn, nil)
 		other, err := clientgo.NewDiscoveryClientForConfig(&rest.Config{Host: url, QPS: -1})
 		require.NoError(b, err)
 		for name, ask := range map[string]func() (int, error){
 			"cold/anykind": func() (int, error) {
-				snapshot, err := discovery.New(conn).Refresh(b.Context())
+				snapshot, err := discovery.New(conn, nil).Refresh(b.Context())
 				return len(snapshot.Groups), err
 			},
 			"warm/anykind": func() (int, error) {

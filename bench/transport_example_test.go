@@ -29,7 +29,7 @@ func Example_restConfig() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	pods, err := dynamic.New(conn).Resource(context.Background(), "po")
+	pods, err := dynamic.New(conn, nil).Resource(context.Background(), "po")
 	if err != nil {
 		log.Fatal(err)
 	}

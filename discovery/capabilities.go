@@ -45,7 +45,7 @@ func (c *Client) Capabilities(ctx context.Context) (*Capabilities, error) {
 	}
 	learned, err := c.learn(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("learn what %s can do: %w", c.conn.Server(), err)
+		return nil, fmt.Errorf("learn what the server can do: %w", err)
 	}
 	c.capabilities.CompareAndSwap(nil, learned)
 	return c.capabilities.Load(), nil

@@ -9,7 +9,7 @@ import (
 )
 
 func TestARealServersCapabilitiesAreLearnedOnce(t *testing.T) {
-	client := discovery.New(sandbox(t))
+	client := discovery.New(sandbox(t), nil)
 	can, err := client.Capabilities(t.Context())
 	require.NoError(t, err)
 	assert.Regexp(t, `^v1\.\d+\.\d+`, can.Version)
@@ -28,7 +28,7 @@ func TestARealServersCapabilitiesAreLearnedOnce(t *testing.T) {
 }
 
 func TestARealServersOpenAPIIndexNamesItsGroupVersions(t *testing.T) {
-	index, err := discovery.New(sandbox(t)).OpenAPI(t.Context())
+	index, err := discovery.New(sandbox(t), nil).OpenAPI(t.Context())
 	require.NoError(t, err)
 	assert.Regexp(t, `^/openapi/v3/apis/apps/v1\?hash=`, index["apis/apps/v1"])
 	assert.Contains(t, index, "api/v1")

@@ -22,7 +22,7 @@ func TestAnOldServersCapabilitiesAndTheFallbacks(t *testing.T) {
 	assert.Contains(t, can.WatchList.Because, "v1.21.5+vendor")
 
 	script.answers["/version"] = `{"gitVersion":"unknown"}`
-	_, err = New(client.conn).Capabilities(t.Context())
+	_, err = New(client.conn, nil).Capabilities(t.Context())
 	require.ErrorContains(t, err, `"unknown"`)
 	script.answers["/openapi/v3"] = "{}"
 	_, err = client.OpenAPI(t.Context())

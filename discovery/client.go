@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -12,11 +13,14 @@ import (
 
 // Client asks one server what it serves and keeps the latest answer. It is safe for concurrent use.
 type Client struct {
-	conn *transport.Conn
-	// turn is held by whoever is asking the server; it guards roots and checked.
+	conn *transport.Conn // nil where there is no server
+	disk *diskCache      // nil for none
+	// turn is held by whoever is asking the server; it guards the four below.
 	turn    chan struct{}
 	roots   map[string]*root
 	checked time.Time
+	kept    *Snapshot // that disk has
+	keptAt  time.Time
 	// patience is how long a single group version may take to answer.
 	patience time.Duration
 
@@ -28,20 +32,58 @@ type Client struct {
 	changed chan struct{}
 }
 
-// New makes a client that has not asked yet.
-func New(conn *transport.Conn) *Client {
-	return &Client{
+// Options say what a client begins with. The zero value is nothing.
+type Options struct {
+	// CacheDir is a folder of kubectl's, as [DefaultCacheDir] names it, for a cache that is shared with kubectl: what it
+	// holds and is younger than six hours is the first snapshot, and what the server says is written to it. A cache
+	// that cannot be read or written counts as none.
+	CacheDir string
+	// Snapshot, where it is not nil, is the first snapshot, such as one that [Load] has read.
+	Snapshot *Snapshot
+}
+
+// New makes a client that has not asked yet. nil opts mean defaults.
+func New(conn *transport.Conn, opts *Options) *Client {
+	client := &Client{
 		conn: conn, turn: make(chan struct{}, 1), roots: map[string]*root{},
 		patience: versionPatience, changed: make(chan struct{}),
 	}
+	if opts != nil {
+		client.latest = opts.Snapshot
+		if opts.CacheDir != "" {
+			client.disk = newDiskCache(opts.CacheDir, conn.Server())
+		}
+	}
+	return client
 }
 
-// Snapshot returns the latest answer without asking again; the first call asks.
+// Offline makes a client of what a server served once. It asks nobody: Refresh returns the same snapshot, and what else
+// needs a server fails.
+func Offline(snapshot *Snapshot) *Client { return New(nil, &Options{Snapshot: snapshot}) }
+
+var errOffline = errors.New("there is no server to ask: the client was made with Offline")
+
+// Snapshot returns the latest answer without asking again; the first call asks, unless there is one to begin with.
 func (c *Client) Snapshot(ctx context.Context) (*Snapshot, error) {
 	if latest, _ := c.current(); latest != nil {
 		return latest, nil
 	}
+	if c.disk != nil {
+		if cached, err := c.disk.read(time.Now()); err == nil {
+			return c.beginWith(cached), nil
+		}
+	}
 	return c.Refresh(ctx)
+}
+
+// beginWith makes a snapshot the first one, unless somebody else was faster.
+func (c *Client) beginWith(first *Snapshot) *Snapshot {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.latest == nil {
+		c.latest = first
+	}
+	return c.latest
 }
 
 // current is the latest snapshot, nil before the first, and what is closed when there is another.
@@ -56,6 +98,10 @@ func (c *Client) current() (*Snapshot, <-chan struct{}) {
 // asked for before the call: what the server served when Refresh was called is in what it returns. A group version
 // that cannot be read does not fail the rest: see [Version].Err. A failure leaves the latest answer as it was.
 func (c *Client) Refresh(ctx context.Context) (*Snapshot, error) {
+	if c.conn == nil {
+		latest, _ := c.current()
+		return latest, nil
+	}
 	called := time.Now()
 	if err := c.takeTurn(ctx); err != nil {
 		return nil, err
@@ -71,11 +117,23 @@ func (c *Client) Refresh(ctx context.Context) (*Snapshot, error) {
 		return nil, fmt.Errorf("discover what %s serves: %w", c.conn.Server(), err)
 	}
 	c.checked = asked
-	if next == nil {
-		return latest, nil
+	if next != nil {
+		next.Taken = asked
+		latest = c.publish(next)
 	}
-	next.Taken = asked
-	return c.publish(next), nil
+	c.keep(latest, asked)
+	return latest, nil
+}
+
+// keep writes what the server said to the cache, at times also when it said nothing new: the cache expires. That it
+// cannot be written is no harm to who asked. The caller has the turn.
+func (c *Client) keep(snapshot *Snapshot, asked time.Time) {
+	if c.disk == nil || snapshot == c.kept && asked.Sub(c.keptAt) < diskCacheLife/6 {
+		return
+	}
+	if c.disk.write(snapshot, asked) == nil {
+		c.kept, c.keptAt = snapshot, asked
+	}
 }
 
 func (c *Client) takeTurn(ctx context.Context) error {

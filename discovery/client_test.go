@@ -50,7 +50,7 @@ func script(t *testing.T, answers map[string]answer) (*discovery.Client, *atomic
 	conn, err := transport.Open(&transport.Config{Server: server.URL})
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close(); server.Close() })
-	return discovery.New(conn), requests
+	return discovery.New(conn, nil), requests
 }
 
 // aggregatedCore is /api as a server with aggregated discovery answers it, with what may be odd in it: a null kind.
@@ -257,7 +257,7 @@ func TestOverlappingRefreshesShareAnAnswerAskedForAfterTheyBegan(t *testing.T) {
 	conn, err := transport.Open(&transport.Config{Server: server.URL})
 	require.NoError(t, err)
 	defer conn.Close()
-	client := discovery.New(conn)
+	client := discovery.New(conn, nil)
 
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -302,7 +302,7 @@ func TestARefreshThatWaitsForAnotherEndsWithItsContext(t *testing.T) {
 	conn, err := transport.Open(&transport.Config{Server: server.URL})
 	require.NoError(t, err)
 	defer conn.Close()
-	client := discovery.New(conn)
+	client := discovery.New(conn, nil)
 	first, cancelFirst := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { _, err := client.Refresh(first); done <- err }()
@@ -342,7 +342,7 @@ func FuzzAggregatedAnswer(f *testing.F) {
 	f.Cleanup(conn.Close)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		body.Store(&data)
-		snapshot, err := discovery.New(conn).Refresh(t.Context())
+		snapshot, err := discovery.New(conn, nil).Refresh(t.Context())
 		if (snapshot == nil) == (err == nil) {
 			t.Fatalf("snapshot %v, error %v", snapshot, err)
 		}

@@ -33,12 +33,12 @@ func (p groupByGroup) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func TestARealServerSaysTheSameAggregatedAndGroupByGroup(t *testing.T) {
 	conn := sandbox(t)
-	aggregated, err := discovery.New(conn).Snapshot(t.Context())
+	aggregated, err := discovery.New(conn, nil).Snapshot(t.Context())
 	require.NoError(t, err)
 	require.True(t, aggregated.Aggregated)
 	old, err := transport.New(conn.Server(), &http.Client{Transport: groupByGroup{conn}}, nil)
 	require.NoError(t, err)
-	legacy, err := discovery.New(old).Snapshot(t.Context())
+	legacy, err := discovery.New(old, nil).Snapshot(t.Context())
 	require.NoError(t, err)
 	require.False(t, legacy.Aggregated)
 
@@ -76,7 +76,7 @@ func preferred(snapshot *discovery.Snapshot) []string {
 }
 
 func TestServerVersionIsTheRealServers(t *testing.T) {
-	version, err := discovery.New(sandbox(t)).ServerVersion(t.Context())
+	version, err := discovery.New(sandbox(t), nil).ServerVersion(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, "1", version.Major)
 	assert.True(t, strings.HasPrefix(version.GitVersion, "v1."), version.GitVersion)
@@ -92,7 +92,7 @@ func TestKubectlListsTheSameResources(t *testing.T) {
 	output, err := exec.CommandContext(t.Context(), kubectl, "--kubeconfig", sandboxtest.Kubeconfig(t), "--cache-dir", t.TempDir(),
 		"api-resources", "-o", "wide", "--sort-by=name").Output()
 	require.NoError(t, err)
-	snapshot, err := discovery.New(conn).Snapshot(t.Context())
+	snapshot, err := discovery.New(conn, nil).Snapshot(t.Context())
 	require.NoError(t, err)
 	assert.ElementsMatch(t, table(string(output)), rows(snapshot))
 }

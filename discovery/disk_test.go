@@ -39,7 +39,7 @@ func diskSample() *Snapshot {
 			{Name: "v2", Resources: []*Resource{{GVR: crd.WithResource("widgets"), GVK: crd.WithKind("Widget"), Namespaced: true, Verbs: []string{}}}},
 			{Name: "v1", Resources: []*Resource{{GVR: older.WithResource("widgets"), GVK: crd.WithKind("Widget"), Verbs: []string{"get"}}}},
 		}},
-		{Name: "apps", Versions: []Version{{Name: "v1", Resources: []*Resource{{GVR: apps.WithResource("deployments"), GVK: apps.WithKind("Deployment"), Verbs: []string{"<&>"}}}}}},
+		{Name: "apps", Versions: []Version{{Name: "v1", Resources: []*Resource{{GVR: apps.WithResource("deployments"), GVK: apps.WithKind("Deployment"), Verbs: []string{"get"}}}}}},
 		{Name: "external.metrics.k8s.io", Versions: []Version{{Name: "v1beta1"}}},
 	}}
 }
@@ -195,6 +195,24 @@ func TestDiskCacheIsValidForSixHours(t *testing.T) {
 			assert.True(t, tc.taken.Equal(snapshot.Taken), "%s: taken %s, not %s", name, snapshot.Taken, tc.taken)
 		}
 	}
+}
+
+func TestDiskCacheThatHasNotChangedOnlyBecomesFresh(t *testing.T) {
+	cache, now := newDiskCache(t.TempDir(), diskServer), time.Now().Truncate(time.Second)
+	path := filepath.Join(cache.dir, groupsFile)
+	require.NoError(t, cache.write(diskSample(), now.Add(-7*time.Hour)))
+	before, err := os.Stat(path)
+	require.NoError(t, err)
+	_, err = cache.read(now)
+	require.ErrorContains(t, err, "expired")
+
+	require.NoError(t, cache.write(diskSample(), now))
+	after, err := os.Stat(path)
+	require.NoError(t, err)
+	assert.True(t, os.SameFile(before, after), "the file is another")
+	snapshot, err := cache.read(now)
+	require.NoError(t, err)
+	assert.True(t, now.Equal(snapshot.Taken))
 }
 
 func TestDiskCacheIsTheUsersOwn(t *testing.T) {

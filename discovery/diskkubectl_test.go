@@ -59,7 +59,7 @@ func clientOfSandbox(t *testing.T) *Client {
 	conn, err := transport.Open(cfg)
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
-	return New(conn)
+	return New(conn, nil)
 }
 
 const (

@@ -1,7 +1,6 @@
 package discovery
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -66,14 +65,47 @@ func (d *diskCache) readVersion(r *diskReader, gv schema.GroupVersion) ([]*Resou
 	if err != nil {
 		return nil, err
 	}
-	var list metav1.APIResourceList
-	if err := json.Unmarshal(data, &list); err != nil {
+	var list cachedList
+	if err := unmarshalRepetitive(data, &list); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if list.Kind != "APIResourceList" || list.GroupVersion != gv.String() {
 		return nil, fmt.Errorf("%s: it is a %q of %q", path, list.Kind, list.GroupVersion)
 	}
-	return resourcesOf(gv, list.APIResources), nil
+	return resourcesOf(gv, list.entries()), nil
+}
+
+// cachedList is an APIResourceList.
+type cachedList struct {
+	metav1.TypeMeta `json:",inline"`
+
+	GroupVersion string `json:"groupVersion"`
+	Resources    []struct {
+		Name               string       `json:"name"`
+		SingularName       repeated     `json:"singularName"`
+		Namespaced         bool         `json:"namespaced"`
+		Group              repeated     `json:"group"`
+		Version            repeated     `json:"version"`
+		Kind               repeated     `json:"kind"`
+		Verbs              repeatedList `json:"verbs"`
+		ShortNames         []string     `json:"shortNames"`
+		Categories         repeatedList `json:"categories"`
+		StorageVersionHash string       `json:"storageVersionHash"`
+	} `json:"resources"`
+}
+
+func (l *cachedList) entries() []metav1.APIResource {
+	entries := make([]metav1.APIResource, len(l.Resources))
+	for i := range l.Resources {
+		r := &l.Resources[i]
+		entries[i] = metav1.APIResource{
+			Name: r.Name, SingularName: string(r.SingularName), Namespaced: r.Namespaced,
+			Group: string(r.Group), Version: string(r.Version), Kind: string(r.Kind),
+			Verbs: metav1.Verbs(r.Verbs), ShortNames: r.ShortNames, Categories: r.Categories,
+			StorageVersionHash: r.StorageVersionHash,
+		}
+	}
+	return entries
 }
 
 // diskReader reads files that are still valid now and remembers how old the oldest was.

@@ -30,7 +30,7 @@ func ExampleClient_Snapshot() {
 	}
 	defer conn.Close()
 
-	snapshot, err := discovery.New(conn).Snapshot(context.Background())
+	snapshot, err := discovery.New(conn, nil).Snapshot(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}

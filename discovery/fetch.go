@@ -123,6 +123,9 @@ type answer struct {
 }
 
 func get(ctx context.Context, conn *transport.Conn, path string, header http.Header) (*answer, error) {
+	if conn == nil {
+		return nil, errOffline
+	}
 	response, err := conn.Do(ctx, &transport.Request{Path: path, Header: header})
 	if err != nil {
 		return nil, err

@@ -55,7 +55,7 @@ func serving(t *testing.T, answers map[string]string) (*changing, *Client) {
 	conn, err := transport.Open(&transport.Config{Server: server.URL})
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close(); server.Close() })
-	return script, New(conn)
+	return script, New(conn, nil)
 }
 
 // aggregated is a discovery root's answer: "apps/v1 deployments,!stale/v1 things".

@@ -32,6 +32,7 @@ func (c *Client) refreshGroup(ctx context.Context, name string) error {
 	case group != nil:
 		next.Groups = append(next.Groups, *group)
 	}
+	// The cache on disk waits for the whole: its files say when the server was asked.
 	if c.publish(next) != latest {
 		// The root's own answer is older than this one: nothing may be built from it again.
 		delete(c.roots, "/apis")

@@ -21,6 +21,9 @@ var definers = []string{
 // server's where the user may not watch those two (a *apierrors.StatusError that apierrors.IsForbidden knows). A new
 // group stands behind all others until the whole is asked for again, some seconds later.
 func (c *Client) Live(ctx context.Context) error {
+	if c.conn == nil {
+		return errOffline
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if err := c.untilAnswered(ctx, func() error { _, err := c.Refresh(ctx); return err }); err != nil {

@@ -49,7 +49,7 @@ func define(t *testing.T, conn *transport.Conn, group string) {
 // live runs a client in live mode until the test ends, and gives the changes that it tells of.
 func live(t *testing.T, conn *transport.Conn) (client *discovery.Client, next func() discovery.Change) {
 	t.Helper()
-	client = discovery.New(conn)
+	client = discovery.New(conn, nil)
 	_, err := client.Snapshot(t.Context())
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -116,14 +116,14 @@ func TestLiveModeEndsWhereTheUserMayNotWatchDefinitions(t *testing.T) {
 	conn, err := transport.Open(cfg)
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
-	err = discovery.New(conn).Live(t.Context())
+	err = discovery.New(conn, nil).Live(t.Context())
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
 }
 
 // TestAServiceThatPointsAtNothingHidesNothingElse registers an APIService of a server that is not there.
 func TestAServiceThatPointsAtNothingHidesNothingElse(t *testing.T) {
 	conn := sandbox(t)
-	client := discovery.New(conn)
+	client := discovery.New(conn, nil)
 	before, err := client.Snapshot(t.Context())
 	require.NoError(t, err)
 	send(t.Context(), t, conn, http.MethodPost, services, `{

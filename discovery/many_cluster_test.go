@@ -105,7 +105,7 @@ func TestThreeHundredDefinitionsAreListedAsKubectlListsThem(t *testing.T) {
 	if err != nil {
 		t.Skip("needs kubectl on the PATH, to compare with what it says")
 	}
-	client := discovery.New(conn)
+	client := discovery.New(conn, nil)
 	defineMany(t, conn, client, 300)
 	output, err := exec.CommandContext(t.Context(), kubectl, "--kubeconfig", sandboxtest.Kubeconfig(t), "--cache-dir", t.TempDir(),
 		"api-resources", "-o", "wide", "--sort-by=name").Output()

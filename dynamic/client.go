@@ -24,7 +24,7 @@ func Connect(ctx context.Context, cfg *transport.Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := New(conn)
+	client := New(conn, nil)
 	if _, err := client.discovery.Refresh(ctx); err != nil {
 		conn.Close()
 		return nil, err
@@ -32,10 +32,13 @@ func Connect(ctx context.Context, cfg *transport.Config) (*Client, error) {
 	return client, nil
 }
 
-// New makes a client over a connection that is there already. It asks the server what it serves when the first
-// resource is looked up.
-func New(conn *transport.Conn) *Client {
-	served := discovery.New(conn)
+// New makes a client over a connection that is there already, and a discovery client of the same server, which a
+// program may have made with a cache, with a saved snapshot or for others to share; nil means one of its own. It asks the
+// server what it serves when the first resource is looked up.
+func New(conn *transport.Conn, served *discovery.Client) *Client {
+	if served == nil {
+		served = discovery.New(conn, nil)
+	}
 	return &Client{conn: conn, discovery: served, mapper: restmapper.New(served)}
 }
 

@@ -1,133 +1,122 @@
 package restmapper
 
 import (
+	"cmp"
+	"iter"
 	"slices"
 	"strings"
 
 	"github.com/anykind/anykind/discovery"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// catalog is a snapshot with its resources indexed by their names; each list keeps the server's order.
+// rank is how good a claim to a name is.
+type rank uint8
+
+const (
+	// byName is the claim of plurals and singulars, in lower case, and of kinds as they are.
+	byName rank = iota
+	// byShortName is the claim of short names.
+	byShortName
+	// byLowerKind is the claim of kinds in lower case that are not their resource's singular.
+	byLowerKind
+)
+
+// catalog is a snapshot with its resources indexed by all their names.
 type catalog struct {
 	snapshot *discovery.Snapshot
-	// named holds plurals and singulars, in lower case, and kinds as they are.
-	named map[string][]*Mapping
-	short map[string][]*Mapping
+	// chains leads from a name to the entries that claim it, in the server's order. One map and one slice, rather
+	// than a slice a name, keep the index of 2,000 resources at a few dozen allocations.
+	chains  map[string]chain
+	entries []entry
+}
+
+// chain is the first and the last of linked entries.
+type chain struct{ first, last int32 }
+
+type entry struct {
+	mapping *Mapping
+	// next is the index of the next entry of the same name; 0, where no entry stands, ends the chain.
+	next int32
+	rank rank
 }
 
 func newCatalog(snapshot *discovery.Snapshot) *catalog {
-	c := &catalog{snapshot: snapshot, named: map[string][]*Mapping{}, short: map[string][]*Mapping{}}
+	names := 1
 	for _, group := range snapshot.Groups {
-		for _, version := range freshFirst(group.Versions) {
+		for _, version := range group.Versions {
 			for _, resource := range version.Resources {
-				c.add(resource)
+				names += 3 + len(resource.ShortNames)
 			}
 		}
+	}
+	c := &catalog{snapshot: snapshot, chains: make(map[string]chain, names), entries: make([]entry, 1, names)}
+	for mapping := range c.mappings() {
+		c.add(mapping)
 	}
 	return c
 }
 
-// freshFirst puts stale versions last: the preferred version is the first that is not stale.
-func freshFirst(versions []discovery.Version) []discovery.Version {
-	sorted := slices.Clone(versions)
-	slices.SortStableFunc(sorted, func(a, b discovery.Version) int {
-		switch {
-		case a.Stale == b.Stale:
-			return 0
-		case a.Stale:
-			return 1
-		default:
-			return -1
-		}
-	})
-	return sorted
-}
-
-func (c *catalog) add(mapping *Mapping) {
-	addOnce(c.named, mapping.GVR.Resource, mapping)
-	if kind := mapping.GVK.Kind; kind != "" {
-		singular := mapping.Singular
-		if singular == "" {
-			singular = strings.ToLower(kind)
-		}
-		addOnce(c.named, singular, mapping)
-		addOnce(c.named, kind, mapping)
-	}
-	for _, short := range mapping.ShortNames {
-		addOnce(c.short, short, mapping)
-	}
-}
-
-// addOnce keeps a resource whose names are alike, such as a kind in lower case, from matching twice.
-func addOnce(index map[string][]*Mapping, name string, mapping *Mapping) {
-	if !slices.Contains(index[name], mapping) {
-		index[name] = append(index[name], mapping)
-	}
-}
-
-// resource resolves a name as a user types it.
-func (c *catalog) resource(name string) (*Mapping, error) {
-	for _, asked := range readings(name) {
-		for _, index := range []map[string][]*Mapping{c.named, c.short} {
-			if found := asked.among(index); len(found) > 0 {
-				return choose(name, found)
+// mappings yields every resource in the order of preference: the core group is the first of a snapshot.
+func (c *catalog) mappings() iter.Seq[*Mapping] {
+	return func(yield func(*Mapping) bool) {
+		for _, group := range c.snapshot.Groups {
+			for _, version := range healthyFirst(group.Versions) {
+				for _, mapping := range version.Resources {
+					if !yield(mapping) {
+						return
+					}
+				}
 			}
 		}
 	}
-	return nil, c.noMatch(name, readings(name))
 }
 
-// kind resolves a kind whose group is known and whose version may be.
-func (c *catalog) kind(gvk schema.GroupVersionKind) (*Mapping, error) {
-	asked := reading{name: gvk.Kind, version: gvk.Version, group: gvk.Group, grouped: true}
-	found := slices.DeleteFunc(asked.among(c.named), func(m *Mapping) bool { return m.GVK.Kind != gvk.Kind })
-	if len(found) == 0 {
-		return nil, c.noMatch(kindName(gvk), []reading{asked})
-	}
-	return choose(kindName(gvk), found)
-}
-
-// kindName writes a kind as a user would: Deployment.v1.apps, Pod.v1, Deployment.apps.
-func kindName(gvk schema.GroupVersionKind) string {
-	parts := slices.DeleteFunc([]string{gvk.Kind, gvk.Version, gvk.Group}, func(part string) bool { return part == "" })
-	return strings.Join(parts, ".")
-}
-
-// choose prefers the core group, then the server's preferred version within the one group that is left.
-func choose(name string, found []*Mapping) (*Mapping, error) {
-	if core := inGroup(found, ""); len(core) > 0 {
-		found = core
-	}
-	first := found[0]
-	// The same resource in other versions, which come later in the server's order, is no ambiguity.
-	others := slices.DeleteFunc(slices.Clone(found[1:]), func(m *Mapping) bool {
-		return m.GVR.GroupResource() == first.GVR.GroupResource()
-	})
-	if len(others) > 0 {
-		return nil, &AmbiguousError{Name: name, Candidates: append([]schema.GroupVersionResource{first.GVR}, resources(others)...)}
-	}
-	return first, nil
-}
-
-func inGroup(found []*Mapping, group string) []*Mapping {
-	var in []*Mapping
-	for _, mapping := range found {
-		if mapping.GVR.Group == group {
-			in = append(in, mapping)
+// healthyFirst puts versions that cannot be read now last: the preferred version is the first that is not stale.
+func healthyFirst(versions []discovery.Version) []discovery.Version {
+	sick := func(v *discovery.Version) int {
+		if v.Healthy() {
+			return 0
 		}
+		return 1
 	}
-	return in
+	byHealth := func(a, b discovery.Version) int { return cmp.Compare(sick(&a), sick(&b)) }
+	if slices.IsSortedFunc(versions, byHealth) {
+		return versions
+	}
+	sorted := slices.Clone(versions)
+	slices.SortStableFunc(sorted, byHealth)
+	return sorted
 }
 
-func resources(found []*Mapping) []schema.GroupVersionResource {
-	var gvrs []schema.GroupVersionResource
-	seen := map[schema.GroupResource]bool{}
-	for _, mapping := range found {
-		if group := mapping.GVR.GroupResource(); !seen[group] {
-			seen[group] = true
-			gvrs = append(gvrs, mapping.GVR)
-		}
+// add indexes a resource, its best claims first.
+func (c *catalog) add(mapping *Mapping) {
+	c.claim(mapping.GVR.Resource, byName, mapping)
+	c.claim(singular(mapping), byName, mapping)
+	c.claim(mapping.GVK.Kind, byName, mapping)
+	for _, short := range mapping.ShortNames {
+		c.claim(short, byShortName, mapping)
 	}
-	return gvrs
+	if !strings.EqualFold(mapping.GVK.Kind, mapping.Singular) {
+		c.claim(strings.ToLower(mapping.GVK.Kind), byLowerKind, mapping)
+	}
+}
+
+// claim links a name to a resource, once: a resource's names may be alike.
+func (c *catalog) claim(name string, by rank, mapping *Mapping) {
+	if name == "" {
+		return
+	}
+	linked, taken := c.chains[name]
+	if taken && c.entries[linked.last].mapping == mapping {
+		return
+	}
+	at := int32(len(c.entries))
+	c.entries = append(c.entries, entry{mapping: mapping, rank: by})
+	if taken {
+		c.entries[linked.last].next = at
+	} else {
+		linked.first = at
+	}
+	linked.last = at
+	c.chains[name] = linked
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // sandbox gives the real server's connection, what it serves, and a mapper of it.
@@ -25,7 +26,7 @@ func sandbox(t *testing.T) (*transport.Conn, *discovery.Snapshot, *restmapper.Ma
 	conn, err := transport.Open(cfg)
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
-	client := discovery.New(conn)
+	client := discovery.New(conn, nil)
 	snapshot, err := client.Snapshot(t.Context())
 	require.NoError(t, err)
 	return conn, snapshot, restmapper.New(client)
@@ -98,6 +99,40 @@ func TestADefinitionCreatedAfterStartUpIsFoundAndOneOfTwoGroupsIsAmbiguous(t *te
 		groups = append(groups, candidate.Group)
 	}
 	assert.Equal(t, []string{"one.example.com", "two.example.com"}, slices.Sorted(slices.Values(groups)))
+}
+
+func TestADefinitionThatIsDeletedIsRemovedAndNotUnknown(t *testing.T) {
+	conn, _, mapper := sandbox(t)
+	t.Run("defined", func(t *testing.T) {
+		define(t, conn, "gone.example.com")
+		eventually(t, mapper, "gadgets.gone.example.com")
+	})
+	reset := mapper.RESTMapper(t.Context())
+	var err error
+	for deadline := time.Now().Add(30 * time.Second); err == nil && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		reset.Reset()
+		_, err = reset.ResourceFor(schema.GroupVersionResource{Group: "gone.example.com", Resource: "gadgets"})
+	}
+	require.True(t, meta.IsNoMatchError(err), "%v", err)
+	var noMatch *restmapper.NoMatchError
+	require.ErrorAs(t, err, &noMatch)
+	assert.WithinDuration(t, time.Now(), noMatch.Removed, time.Minute)
+	_, err = mapper.Kind(t.Context(), schema.GroupVersionKind{Group: "gone.example.com", Version: "v1", Kind: "Gadget"})
+	require.ErrorContains(t, err, "it did until")
+}
+
+func TestCategoriesOfARealServerHoldWhatKubectlUsersExpect(t *testing.T) {
+	_, _, mapper := sandbox(t)
+	found, err := mapper.Resources(t.Context(), "all,cm")
+	require.NoError(t, err)
+	var names []string
+	for _, mapping := range found {
+		names = append(names, mapping.GVR.GroupResource().String())
+	}
+	for _, want := range []string{"pods", "services", "deployments.apps", "jobs.batch", "horizontalpodautoscalers.autoscaling", "configmaps"} {
+		assert.Contains(t, names, want)
+	}
+	assert.Equal(t, slices.Compact(slices.Sorted(slices.Values(names))), slices.Sorted(slices.Values(names)), "nothing is listed twice")
 }
 
 // define creates a definition of gadgets in a group, until the test ends.

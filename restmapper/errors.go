@@ -1,15 +1,16 @@
 package restmapper
 
 import (
-	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// NoMatchError says that the server serves nothing by that name. apimachinery's meta.IsNoMatchError recognizes it.
+// NoMatchError says that the server serves nothing by that name, and never did or no longer does. apimachinery's
+// meta.IsNoMatchError recognizes it.
 type NoMatchError struct {
 	// Name is what was asked for.
 	Name string
@@ -17,8 +18,11 @@ type NoMatchError struct {
 	Near []string
 	// Versions are the versions that the server has of what was asked for in another one.
 	Versions []string
-	// Unreadable tells, for each group version that might hold the name but could not be read, why not.
-	Unreadable []error
+	// Removed is when this client noticed that the server no longer serves what it once did; zero where it never knew
+	// the name.
+	Removed time.Time
+	// Category says that the name is a category, which [Mapper.Resources] takes.
+	Category bool
 }
 
 func (e *NoMatchError) Error() string {
@@ -27,13 +31,21 @@ func (e *NoMatchError) Error() string {
 	if len(e.Versions) > 0 {
 		fmt.Fprintf(&text, " in that version, but in %s", strings.Join(e.Versions, ", "))
 	}
-	if len(e.Near) > 0 {
-		fmt.Fprintf(&text, ": did you mean %s?", strings.Join(e.Near, ", "))
+	if !e.Removed.IsZero() {
+		fmt.Fprintf(&text, "; it did until %s", e.Removed.Format(time.RFC3339))
 	}
-	for _, err := range e.Unreadable {
-		fmt.Fprintf(&text, "; %v", err)
+	if e.Category {
+		text.WriteString("; it is a category, the name of several resources")
 	}
+	text.WriteString(didYouMean(e.Near))
 	return text.String()
+}
+
+func didYouMean(near []string) string {
+	if len(near) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(": did you mean %s?", strings.Join(near, ", "))
 }
 
 // Is makes errors.Is and meta.IsNoMatchError find apimachinery's own error for the same thing.
@@ -41,9 +53,6 @@ func (e *NoMatchError) Is(target error) bool {
 	_, ok := target.(*meta.NoResourceMatchError)
 	return ok
 }
-
-// Unwrap gives the reasons why group versions could not be read.
-func (e *NoMatchError) Unwrap() []error { return e.Unreadable }
 
 // AmbiguousError says that a name means several resources. apimachinery's meta.IsAmbiguousError recognizes it.
 type AmbiguousError struct {
@@ -67,7 +76,26 @@ func (e *AmbiguousError) Is(target error) bool {
 	return ok
 }
 
-func isNoMatch(err error) bool {
-	var noMatch *NoMatchError
-	return errors.As(err, &noMatch)
+// UnavailableError says that nobody can tell now whether the server serves the name: discovery fails, or a group
+// version that may hold the name cannot be read. That is every unhealthy version of a group that was typed; for a bare
+// name, those of which not even an earlier answer is known. Asking again later may help; meta.IsNoMatchError is false.
+type UnavailableError struct {
+	// Name is what was asked for.
+	Name string
+	// Near are names that could be read and that may have been meant, the nearest first.
+	Near []string
+	// Causes tell what could not be read and why. errors.As finds in them what the server said, an
+	// *apierrors.StatusError.
+	Causes []error
 }
+
+func (e *UnavailableError) Error() string {
+	causes := make([]string, 0, len(e.Causes))
+	for _, cause := range e.Causes {
+		causes = append(causes, cause.Error())
+	}
+	return fmt.Sprintf("cannot tell whether the server serves %q: %s%s", e.Name, strings.Join(causes, "; "), didYouMean(e.Near))
+}
+
+// Unwrap gives the causes.
+func (e *UnavailableError) Unwrap() []error { return e.Causes }

@@ -10,6 +10,8 @@ import (
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/restmapper"
 	"github.com/anykind/anykind/transport"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func ExampleMapper_Resource() {
@@ -20,7 +22,7 @@ func ExampleMapper_Resource() {
 		log.Fatal(err)
 	}
 	defer conn.Close()
-	mapper := restmapper.New(discovery.New(conn))
+	mapper := restmapper.New(discovery.New(conn, nil))
 
 	for _, name := range []string{"deploy", "Deployment", "deployments.v1.apps", "deployed"} {
 		mapping, err := mapper.Resource(context.Background(), name)
@@ -37,6 +39,71 @@ func ExampleMapper_Resource() {
 	// the server serves no resource or kind "deployed": did you mean deployments.apps?
 }
 
+func ExampleMapper_Resources() {
+	server := httptest.NewServer(http.HandlerFunc(serveApps))
+	defer server.Close()
+	conn, err := transport.Open(&transport.Config{Server: server.URL})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer conn.Close()
+	mapper := restmapper.New(discovery.New(conn, nil))
+
+	mappings, err := mapper.Resources(context.Background(), "all")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, mapping := range mappings {
+		fmt.Println(mapping.GVR.GroupResource())
+	}
+	_, err = mapper.Resource(context.Background(), "all")
+	fmt.Println(err)
+	// Output:
+	// deployments.apps
+	// the server serves no resource or kind "all"; it is a category, the name of several resources
+}
+
+func ExampleMapper_Pair() {
+	server := httptest.NewServer(http.HandlerFunc(serveApps))
+	defer server.Close()
+	conn, err := transport.Open(&transport.Config{Server: server.URL})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer conn.Close()
+	mapper := restmapper.New(discovery.New(conn, nil))
+
+	mapping, name, err := mapper.Pair(context.Background(), "deploy/web")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(mapping.GVR.GroupResource(), name)
+	// Output: deployments.apps web
+}
+
+// What takes a meta.RESTMapper, such as controller-runtime's client.Options or Helm's getter, takes this one.
+func ExampleMapper_RESTMapper() {
+	server := httptest.NewServer(http.HandlerFunc(serveApps))
+	defer server.Close()
+	conn, err := transport.Open(&transport.Config{Server: server.URL})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer conn.Close()
+
+	var mapper meta.RESTMapper = restmapper.New(discovery.New(conn, nil)).RESTMapper(context.Background())
+	mapping, err := mapper.RESTMapping(schema.GroupKind{Group: "apps", Kind: "Deployment"}, "v1")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(mapping.Resource, mapping.Scope.Name())
+	_, err = mapper.RESTMapping(schema.GroupKind{Group: "apps", Kind: "Deploymnet"})
+	fmt.Println(meta.IsNoMatchError(err), err)
+	// Output:
+	// apps/v1, Resource=deployments namespace
+	// true the server serves no resource or kind "Deploymnet.apps": did you mean deployments.apps?
+}
+
 // serveApps says what a server with nothing but deployments says.
 func serveApps(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
@@ -45,6 +112,6 @@ func serveApps(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	fmt.Fprint(w, `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"apps"},"versions":[{"version":"v1","resources":[
-		{"resource":"deployments","singularResource":"deployment","shortNames":["deploy"],"scope":"Namespaced",
+		{"resource":"deployments","singularResource":"deployment","shortNames":["deploy"],"categories":["all"],"scope":"Namespaced",
 		 "responseKind":{"group":"apps","version":"v1","kind":"Deployment"},"verbs":["get","list"]}]}]}]}`)
 }

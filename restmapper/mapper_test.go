@@ -1,6 +1,7 @@
 package restmapper_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -17,14 +18,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// served writes a line for each resource: group/version plural singular Kind shortName[,shortName]; "stale" before a
-// line marks its version.
+// served writes a line for each resource: group/version plural singular Kind shortName[,shortName] category[,category],
+// where "-" is none; "stale" before a line marks its version, "cluster" the resource's scope.
 const served = `
-/v1 pods pod Pod po
+/v1 pods pod Pod po all
 /v1 events event Event ev
-/v1 services service Service svc
-apps/v1 deployments deployment Deployment deploy
-apps/v1beta1 deployments deployment Deployment deploy
+/v1 services service Service svc all
+apps/v1 deployments deployment Deployment deploy all,workloads
+apps/v1beta1 deployments deployment Deployment deploy all
 apps/v1beta1 scales scale Scale
 events.k8s.io/v1 events event Event ev
 a.example.com/v1 widgets widget Widget wi
@@ -49,7 +50,7 @@ func scripted(t *testing.T, lines *string) (*restmapper.Mapper, *atomic.Int32) {
 	conn, err := transport.Open(&transport.Config{Server: server.URL})
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close(); server.Close() })
-	return restmapper.New(discovery.New(conn)), discoveries
+	return restmapper.New(discovery.New(conn, nil)), discoveries
 }
 
 // groups writes the lines of the core group, or of all others, as aggregated discovery does.
@@ -58,30 +59,39 @@ func groups(lines string, core bool) string {
 	versions := map[string][]string{}
 	for line := range strings.Lines(strings.TrimSpace(lines)) {
 		fields := strings.Fields(line)
-		freshness := "Current"
+		freshness, scope := "Current", "Namespaced"
 		if fields[0] == "stale" {
 			freshness, fields = "Stale", fields[1:]
+		}
+		if fields[0] == "cluster" {
+			scope, fields = "Cluster", fields[1:]
 		}
 		group, version, _ := strings.Cut(fields[0], "/")
 		if (group == "") != core {
 			continue
 		}
-		short := "[]"
-		if len(fields) > 4 {
-			short = `["` + strings.ReplaceAll(fields[4], ",", `","`) + `"]`
-		}
 		if versions[group] == nil {
 			order = append(order, group)
 		}
-		versions[group] = append(versions[group], fmt.Sprintf(
-			`{"version":%q,"freshness":%q,"resources":[{"resource":%q,"singularResource":%q,"responseKind":{"group":%q,"version":%q,"kind":%q},"shortNames":%s}]}`,
-			version, freshness, fields[1], fields[2], group, version, fields[3], short))
+		fields = append(fields, "-", "-")
+		kind := strings.Trim(fields[3], "-")
+		resource := fmt.Sprintf(
+			`{"resource":%q,"singularResource":%q,"scope":%q,"responseKind":{"group":%q,"version":%q,"kind":%q},"shortNames":%s,"categories":%s}`,
+			fields[1], fields[2], scope, group, version, kind, list(fields[4]), list(fields[5]))
+		versions[group] = append(versions[group], fmt.Sprintf(`{"version":%q,"freshness":%q,"resources":[%s]}`, version, freshness, resource))
 	}
 	var items []string
 	for _, group := range order {
 		items = append(items, fmt.Sprintf(`{"metadata":{"name":%q},"versions":[%s]}`, group, strings.Join(versions[group], ",")))
 	}
 	return strings.Join(items, ",")
+}
+
+func list(field string) string {
+	if field == "-" {
+		return "[]"
+	}
+	return `["` + strings.ReplaceAll(field, ",", `","`) + `"]`
 }
 
 func TestEveryWayOfNamingAResourceFindsIt(t *testing.T) {
@@ -98,6 +108,12 @@ func TestEveryWayOfNamingAResourceFindsIt(t *testing.T) {
 		"scales":                   "apps/v1beta1/scales", // only an older version of the group has it
 		"Curiosity":                "d.example.com/v1/oddities",
 		"oddity":                   "d.example.com/v1/oddities",
+		"curiosity.d.example.com":  "d.example.com/v1/oddities", // a kind in lower case
+		"CURIOSITY":                "d.example.com/v1/oddities",
+		"oddities.d":               "d.example.com/v1/oddities", // a group's beginning
+		"po.":                      pods,
+		"deploy.app":               deployments,
+		"Gadget.b.example":         "b.example.com/v1/gadgets",
 		"things.v3.v1.example.com": things,
 		"things.v1.example.com":    things,                   // the version reading finds nothing, the group reading does
 		"gears":                    "c.example.com/v1/gears", // v2 is preferred, but stale
@@ -137,6 +153,7 @@ func TestAKindIsFoundInTheVersionAskedForOrThePreferredOne(t *testing.T) {
 		{Group: "apps", Version: "v1", Kind: "deployment"}, // a kind's case counts
 		{Version: "v1", Kind: "Deployment"},                // the core group, not any
 		{Group: "apps", Version: "v1", Kind: ""},
+		{Group: "app", Kind: "Deployment"}, // a kind's group is whole
 	} {
 		_, err := mapper.Kind(t.Context(), gvk)
 		assert.True(t, meta.IsNoMatchError(err), "%v: %v", gvk, err)
@@ -156,6 +173,9 @@ func TestAnUnknownNameIsAnErrorThatNamesWhatMayHaveBeenMeant(t *testing.T) {
 		"":                         {},
 		"pods.apps":                {Near: []string{"pods"}},
 		"...":                      {},
+		"pd":                       {Near: []string{"pods"}},
+		"sva":                      {},                                                  // short names are alike too often
+		"deployments.v1.app":       {Versions: nil, Near: []string{"deployments.apps"}}, // a version goes with a whole group
 	} {
 		_, err := mapper.Resource(t.Context(), name)
 		var noMatch *restmapper.NoMatchError
@@ -185,11 +205,20 @@ func TestANameOfSeveralResourcesIsAnErrorThatListsThem(t *testing.T) {
 	}
 }
 
+func TestTheCoreGroupIsAmbiguousWithNothingButItself(t *testing.T) {
+	lines := served + "\n/v1 twins twin Twin tw\n/v1 twos two Two tw\nz.example.com/v1 towers tower Tower tw"
+	mapper, _ := scripted(t, &lines)
+	_, err := mapper.Resource(t.Context(), "tw")
+	var ambiguous *restmapper.AmbiguousError
+	require.ErrorAs(t, err, &ambiguous)
+	assert.Equal(t, []schema.GroupVersionResource{{Version: "v1", Resource: "twins"}, {Version: "v1", Resource: "twos"}}, ambiguous.Candidates)
+}
+
 func TestAResourceThatAppearsAfterStartUpIsFoundWhenItIsAskedFor(t *testing.T) {
 	lines := served
 	mapper, discoveries := scripted(t, &lines)
-	_, err := mapper.Resource(t.Context(), "ats")
-	require.True(t, meta.IsNoMatchError(err))
+	_, err := mapper.Resource(t.Context(), "pods")
+	require.NoError(t, err)
 
 	lines += "\ncnat.example.com/v1 ats at At"
 	mapping, err := mapper.Resource(t.Context(), "ats")
@@ -198,32 +227,7 @@ func TestAResourceThatAppearsAfterStartUpIsFoundWhenItIsAskedFor(t *testing.T) {
 	mapping, err = mapper.Kind(t.Context(), mapping.GVK)
 	require.NoError(t, err)
 	assert.Equal(t, "ats", mapping.GVR.Resource)
-	assert.EqualValues(t, 3, discoveries.Load())
-}
-
-func TestAGroupThatCannotBeReadIsNamedWhenItMayHoldWhatIsMissing(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/api":
-			_, _ = fmt.Fprint(w, `{"kind":"APIVersions","versions":[]}`)
-		case "/apis":
-			_, _ = fmt.Fprint(w, `{"kind":"APIGroupList","groups":[{"name":"apps","versions":[{"version":"v1"}]}]}`)
-		default:
-			w.WriteHeader(http.StatusInternalServerError)
-		}
-	}))
-	defer server.Close()
-	conn, err := transport.Open(&transport.Config{Server: server.URL})
-	require.NoError(t, err)
-	defer conn.Close()
-	mapper := restmapper.New(discovery.New(conn))
-	for _, name := range []string{"deployments", "deployments.apps", "deployments.v1.apps"} {
-		_, err = mapper.Resource(t.Context(), name)
-		require.ErrorContains(t, err, "apps/v1 could not be read", name)
-		require.ErrorContains(t, err, "500 Internal Server Error", name)
-	}
-	_, err = mapper.Resource(t.Context(), "deployments.other")
-	assert.NotContains(t, err.Error(), "apps/v1")
+	assert.EqualValues(t, 2, discoveries.Load())
 }
 
 func FuzzResource(f *testing.F) {
@@ -239,14 +243,31 @@ func FuzzResource(f *testing.F) {
 	conn, err := transport.Open(&transport.Config{Server: server.URL})
 	require.NoError(f, err)
 	f.Cleanup(conn.Close)
-	mapper := restmapper.New(discovery.New(conn))
+	mapper := restmapper.New(discovery.New(conn, nil))
 	f.Fuzz(func(t *testing.T, name string) {
 		mapping, err := mapper.Resource(t.Context(), name)
-		switch {
-		case err == nil && mapping == nil:
-			t.Fatal("neither a mapping nor an error")
-		case err != nil && !meta.IsNoMatchError(err) && !meta.IsAmbiguousError(err):
-			t.Fatalf("an error of another kind: %v", err)
+		requireAnswer(t, mapping != nil, err)
+		list, err := mapper.Resources(t.Context(), name)
+		requireAnswer(t, len(list) > 0, err)
+		adapter := mapper.RESTMapper(t.Context())
+		_, err = adapter.ResourcesFor(schema.GroupVersionResource{Resource: "pods", Group: name})
+		requireAnswer(t, err == nil, err)
+		_, err = adapter.RESTMappings(schema.GroupKind{Group: "apps", Kind: name}, name)
+		requireAnswer(t, err == nil, err)
+		if mapping, object, err := mapper.Pair(t.Context(), name); err == nil && (mapping == nil || object == "") {
+			t.Fatal("neither a pair nor an error")
 		}
 	})
+}
+
+// requireAnswer refuses what is neither an answer nor one of the package's errors.
+func requireAnswer(t *testing.T, found bool, err error) {
+	t.Helper()
+	var unavailable *restmapper.UnavailableError
+	switch {
+	case found == (err != nil):
+		t.Fatalf("found %v, and the error is %v", found, err)
+	case err != nil && !meta.IsNoMatchError(err) && !meta.IsAmbiguousError(err) && !errors.As(err, &unavailable):
+		t.Fatalf("an error of another kind: %v", err)
+	}
 }

@@ -2,47 +2,12 @@ package restmapper
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // mostNear is how many near matches an error names.
 const mostNear = 3
-
-// noMatch says all that is known about a name that was not found.
-func (c *catalog) noMatch(name string, asked []reading) *NoMatchError {
-	err := &NoMatchError{Name: name}
-	for _, r := range asked {
-		if r.version != "" {
-			for _, other := range (reading{name: r.name, group: r.group, grouped: true}).among(c.named) {
-				err.Versions = append(err.Versions, other.GVR.Version)
-			}
-		}
-	}
-	if len(err.Versions) == 0 {
-		err.Near = c.near(asked[0].name)
-	}
-	err.Unreadable = c.unreadable(asked)
-	return err
-}
-
-// unreadable tells of the group versions that a reading may have meant and whose resources could not be read.
-func (c *catalog) unreadable(asked []reading) []error {
-	var failed []error
-	for _, group := range c.snapshot.Groups {
-		mayBeMeant := slices.ContainsFunc(asked, func(r reading) bool { return !r.grouped || r.group == group.Name })
-		for _, version := range group.Versions {
-			if mayBeMeant && version.Err != nil {
-				gv := schema.GroupVersion{Group: group.Name, Version: version.Name}
-				failed = append(failed, fmt.Errorf("%s could not be read: %w", gv, version.Err))
-			}
-		}
-	}
-	return failed
-}
 
 // near finds the names that differ least from what was asked for, in any case.
 func (c *catalog) near(name string) []string {
@@ -53,14 +18,24 @@ func (c *catalog) near(name string) []string {
 	lower := strings.ToLower(name)
 	most := 1 + len(lower)/4
 	nearest := map[string]int{}
-	for served, mappings := range c.named {
-		far := distance(lower, strings.ToLower(served))
+	for served, linked := range c.chains {
+		far := most + 1
+		// Words of very different length need not be compared letter by letter.
+		if apart := len(lower) - len(served); max(apart, -apart) <= most {
+			far = distance(lower, strings.ToLower(served))
+		}
 		if strings.HasPrefix(served, lower) && len(lower) > 2 {
 			far = min(far, most)
 		}
-		for _, mapping := range mappings {
-			resource := mapping.GVR.GroupResource().String()
-			if best, seen := nearest[resource]; far <= most && (!seen || far < best) {
+		if far > most {
+			continue
+		}
+		for at := linked.first; at != 0; at = c.entries[at].next {
+			if c.entries[at].rank != byName {
+				continue
+			}
+			resource := c.entries[at].mapping.GVR.GroupResource().String()
+			if best, seen := nearest[resource]; !seen || far < best {
 				nearest[resource] = far
 			}
 		}

@@ -42,7 +42,7 @@ func run(ctx context.Context, wide, watch bool) error {
 		return err
 	}
 	defer conn.Close()
-	client := discovery.New(conn)
+	client := discovery.New(conn, nil)
 	if err := list(ctx, client, os.Stdout, wide); err != nil || !watch {
 		return err
 	}

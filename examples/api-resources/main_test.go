@@ -33,7 +33,7 @@ func connect(t *testing.T) *transport.Conn {
 }
 
 func TestTheListIsKubectlsToTheLetter(t *testing.T) {
-	client := discovery.New(connect(t))
+	client := discovery.New(connect(t), nil)
 	kubectl, err := exec.LookPath("kubectl")
 	if err != nil {
 		t.Skip("needs kubectl on the PATH, to compare with what it prints")
@@ -64,7 +64,7 @@ func trimmed(table string) string {
 
 func TestChangesAreShownAsTheyHappen(t *testing.T) {
 	conn := connect(t)
-	client := discovery.New(conn)
+	client := discovery.New(conn, nil)
 	_, err := client.Snapshot(t.Context())
 	require.NoError(t, err)
 	read, write := io.Pipe()

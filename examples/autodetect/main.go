@@ -33,7 +33,7 @@ func main() {
 	conn, err := connect(ctx, *kubectl, opts)
 	if err == nil {
 		defer conn.Close()
-		err = pods(ctx, dynamic.New(conn), os.Stdout)
+		err = pods(ctx, dynamic.New(conn, nil), os.Stdout)
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
 		log.Print(err)

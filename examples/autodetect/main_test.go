@@ -44,7 +44,7 @@ func follow(t *testing.T, kubectl bool) {
 	}})
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
-	client := dynamic.New(conn)
+	client := dynamic.New(conn, nil)
 	resource, err := client.Resource(t.Context(), "pods")
 	require.NoError(t, err)
 	pod := func(name string) {

@@ -1,0 +1,145 @@
+package bench_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/transport"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery/cached/disk"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+)
+
+// TestClientGosDiskCacheIsReadAsTheServerSays has client-go write the cache.
+func TestClientGosDiskCacheIsReadAsTheServerSays(t *testing.T) {
+	for name, answers := range cachedServers() {
+		t.Run(name, func(t *testing.T) {
+			server, dir := serveCached(t, answers), t.TempDir()
+			_, _, err := clientGoCached(t, server.URL, dir).ServerGroupsAndResources()
+			require.NoError(t, err)
+
+			want := askedOf(t, server.URL)
+			server.requests.Store(0)
+			snapshot, err := cachedIn(t, server.URL, dir).Snapshot(t.Context())
+			require.NoError(t, err)
+			assert.Zero(t, server.requests.Load())
+			assert.Equal(t, withoutStale(want.Groups), withoutNil(snapshot.Groups))
+		})
+	}
+}
+
+// TestClientGoReadsOurDiskCacheAsTheServerSays has anykind write the cache.
+func TestClientGoReadsOurDiskCacheAsTheServerSays(t *testing.T) {
+	for name, answers := range cachedServers() {
+		t.Run(name, func(t *testing.T) {
+			server, dir := serveCached(t, answers), t.TempDir()
+			wantGroups, wantLists, err := clientGoCached(t, server.URL, t.TempDir()).ServerGroupsAndResources()
+			require.NoError(t, err)
+			_, err = cachedIn(t, server.URL, dir).Refresh(t.Context())
+			require.NoError(t, err)
+
+			server.requests.Store(0)
+			cached := clientGoCached(t, server.URL, dir)
+			groups, lists, err := cached.ServerGroupsAndResources()
+			require.NoError(t, err)
+			assert.Equal(t, wantGroups, groups)
+			assert.Equal(t, spelledOut(wantLists), spelledOut(lists))
+			mapping, err := restmapper.NewDeferredDiscoveryRESTMapper(cached).RESTMapping(schema.GroupKind{Group: "apps", Kind: "Deployment"})
+			require.NoError(t, err)
+			assert.Equal(t, schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, mapping.Resource)
+			assert.Zero(t, server.requests.Load())
+		})
+	}
+}
+
+// TestClientGoAsksAgainForWhatHasNoResources: it caches no empty list, and finds none in our cache either.
+func TestClientGoAsksAgainForWhatHasNoResources(t *testing.T) {
+	answers := cachedServers()["group by group"]
+	answers["/apis/apps/v1beta1"] = `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"apps/v1beta1","resources":[]}`
+	server, dir := serveCached(t, answers), t.TempDir()
+	asked, err := cachedIn(t, server.URL, dir).Refresh(t.Context())
+	require.NoError(t, err)
+	server.requests.Store(0)
+	_, _, err = clientGoCached(t, server.URL, dir).ServerGroupsAndResources()
+	require.ErrorContains(t, err, "received empty response for: apps/v1beta1")
+	assert.Positive(t, server.requests.Load())
+
+	snapshot, err := cachedIn(t, server.URL, dir).Snapshot(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, withoutStale(asked.Groups), withoutNil(snapshot.Groups), "anykind remembers that there were none")
+}
+
+func clientGoCached(t *testing.T, server, dir string) *disk.CachedDiscoveryClient {
+	t.Helper()
+	folder := filepath.Join(dir, "discovery", strings.ReplaceAll(strings.TrimPrefix(server, "http://"), ":", "_"))
+	client, err := disk.NewCachedDiscoveryClientForConfig(&rest.Config{Host: server, QPS: -1}, folder, "", 6*time.Hour)
+	require.NoError(t, err)
+	return client
+}
+
+// cachedIn is an anykind client that shares a cache.
+func cachedIn(t *testing.T, server, dir string) *discovery.Client {
+	t.Helper()
+	conn, err := transport.Open(&transport.Config{Server: server})
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	return discovery.New(conn, &discovery.Options{CacheDir: dir})
+}
+
+func askedOf(t *testing.T, server string) *discovery.Snapshot {
+	t.Helper()
+	conn, err := transport.Open(&transport.Config{Server: server})
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	snapshot, err := discovery.New(conn, nil).Snapshot(t.Context())
+	require.NoError(t, err)
+	return snapshot
+}
+
+// withoutStale leaves what client-go caches.
+func withoutStale(groups []discovery.Group) []discovery.Group {
+	var healthy []discovery.Group
+	for _, group := range groups {
+		group.Versions = slices.DeleteFunc(slices.Clone(group.Versions), func(v discovery.Version) bool { return v.Stale })
+		if len(group.Versions) > 0 {
+			healthy = append(healthy, group)
+		}
+	}
+	return withoutNil(healthy)
+}
+
+// withoutNil makes no difference between no verbs and an empty list of them.
+func withoutNil(groups []discovery.Group) []discovery.Group {
+	for _, group := range groups {
+		for _, version := range group.Versions {
+			for _, resource := range version.Resources {
+				if resource.Verbs == nil {
+					resource.Verbs = []string{}
+				}
+			}
+		}
+	}
+	return groups
+}
+
+// spelledOut gives each kind the group and version that it leaves to its list.
+func spelledOut(lists []*metav1.APIResourceList) []*metav1.APIResourceList {
+	for _, list := range lists {
+		gv, _ := schema.ParseGroupVersion(list.GroupVersion)
+		list.TypeMeta = metav1.TypeMeta{} // only what was read from the disk has one
+		for i := range list.APIResources {
+			if entry := &list.APIResources[i]; entry.Version == "" {
+				entry.Group, entry.Version = gv.Group, gv.Version
+			}
+		}
+	}
+	return lists
+}

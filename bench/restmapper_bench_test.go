@@ -1,0 +1,96 @@
+package bench_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// BenchmarkResolve puts anykind and client-go side by side: cold, where nothing is known and a name is asked for, and
+// warm, where all is known. Requests and bytes are those of the server. Both share a connection with the next round,
+// and both count what the server allocates, which is the same for both.
+func BenchmarkResolve(b *testing.B) {
+	for _, count := range []int{70, 2000} {
+		served := &catalogue{}
+		served.addBuiltIn()
+		served.addDefinitions(count)
+		server := serveDiscovery(b, served.groups)
+		b.Run(fmt.Sprintf("cold/%d/anykind", count), func(b *testing.B) {
+			conn := connect(b, server)
+			cold(b, server, func(ctx context.Context) error {
+				_, err := newMapper(conn).Resource(ctx, "deploy")
+				return err
+			})
+		})
+		b.Run(fmt.Sprintf("cold/%d/client-go", count), func(b *testing.B) {
+			client := clientGoDiscovery(b, server)
+			cold(b, server, func(context.Context) error {
+				mapper, _ := clientGoMapper(client)
+				_, err := kubectlResolves(mapper, "deploy")
+				return err
+			})
+		})
+		for _, name := range []string{"deploy", "deployments.v1.apps"} {
+			b.Run(fmt.Sprintf("warm/%d/%s/anykind", count, name), func(b *testing.B) {
+				mapper := newMapper(connect(b, server))
+				warm(b, func(ctx context.Context) error {
+					_, err := mapper.Resource(ctx, name)
+					return err
+				})
+			})
+			b.Run(fmt.Sprintf("warm/%d/%s/client-go", count, name), func(b *testing.B) {
+				mapper, _ := clientGoMapper(clientGoDiscovery(b, server))
+				warm(b, func(context.Context) error {
+					_, err := kubectlResolves(mapper, name)
+					return err
+				})
+			})
+		}
+		benchmarkRESTMapping(b, server, count)
+	}
+}
+
+// benchmarkRESTMapping asks as a controller does: for a kind whose version is known.
+func benchmarkRESTMapping(b *testing.B, server *discoveryServer, count int) {
+	gk := schema.GroupKind{Group: "apps", Kind: "Deployment"}
+	b.Run(fmt.Sprintf("warm/%d/RESTMapping/anykind", count), func(b *testing.B) {
+		mapper := newMapper(connect(b, server)).RESTMapper(b.Context())
+		warm(b, func(context.Context) error { return mapped(mapper, gk) })
+	})
+	b.Run(fmt.Sprintf("warm/%d/RESTMapping/client-go", count), func(b *testing.B) {
+		mapper, _ := clientGoMapper(clientGoDiscovery(b, server))
+		warm(b, func(context.Context) error { return mapped(mapper, gk) })
+	})
+}
+
+func mapped(mapper meta.RESTMapper, gk schema.GroupKind) error {
+	_, err := mapper.RESTMapping(gk, "v1")
+	return err
+}
+
+func cold(b *testing.B, server *discoveryServer, resolve func(context.Context) error) {
+	require.NoError(b, resolve(b.Context())) // the connection stands
+	requests, bytes := server.requests.Load(), server.bytes.Load()
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := resolve(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(server.requests.Load()-requests)/float64(b.N), "requests/op")
+	b.ReportMetric(float64(server.bytes.Load()-bytes)/float64(b.N), "read-B/op")
+}
+
+func warm(b *testing.B, resolve func(context.Context) error) {
+	require.NoError(b, resolve(b.Context()))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := resolve(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package bench_test
+
+import (
+	"testing"
+
+	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/restmapper"
+	"github.com/anykind/anykind/transport"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	cgdiscovery "k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/rest"
+	cgrestmapper "k8s.io/client-go/restmapper"
+)
+
+// connect opens anykind's connection to the server.
+func connect(tb testing.TB, server *discoveryServer) *transport.Conn {
+	tb.Helper()
+	conn, err := transport.Open(&transport.Config{Server: server.URL})
+	require.NoError(tb, err)
+	tb.Cleanup(conn.Close)
+	return conn
+}
+
+func newMapper(conn *transport.Conn) *restmapper.Mapper {
+	return restmapper.New(discovery.New(conn, nil))
+}
+
+// clientGoMapper is what kubectl builds: a deferred mapper over a cache, and short names above it.
+func clientGoMapper(client cgdiscovery.DiscoveryInterface) (meta.RESTMapper, cgdiscovery.CachedDiscoveryInterface) {
+	cached := memory.NewMemCacheClient(client)
+	return cgrestmapper.NewShortcutExpander(cgrestmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil), cached
+}
+
+// inOrder hides from client-go's cache in memory that discovery is aggregated. For what is aggregated it goes through a
+// map, and so gives a short name that several groups have to any of them; kubectl's cache on disk keeps the order.
+type inOrder struct {
+	cgdiscovery.DiscoveryInterface
+	resources map[schema.GroupVersion]*metav1.APIResourceList
+}
+
+func newInOrder(tb testing.TB, client *cgdiscovery.DiscoveryClient) inOrder {
+	tb.Helper()
+	_, resources, _, err := client.GroupsAndMaybeResources()
+	require.NoError(tb, err)
+	return inOrder{DiscoveryInterface: client, resources: resources}
+}
+
+func (d inOrder) ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error) {
+	gv, err := schema.ParseGroupVersion(groupVersion)
+	if err != nil {
+		return nil, err
+	}
+	return d.resources[gv], nil
+}
+
+func clientGoDiscovery(tb testing.TB, server *discoveryServer) *cgdiscovery.DiscoveryClient {
+	tb.Helper()
+	return clientGoDiscoveryOf(tb, &rest.Config{Host: server.URL, QPS: -1})
+}
+
+// clientGoDiscoveryOf makes a client whose connections end with the test.
+func clientGoDiscoveryOf(tb testing.TB, config *rest.Config) *cgdiscovery.DiscoveryClient {
+	tb.Helper()
+	http, err := rest.HTTPClientFor(config)
+	require.NoError(tb, err)
+	tb.Cleanup(func() { utilnet.CloseIdleConnectionsFor(http.Transport) })
+	client, err := cgdiscovery.NewDiscoveryClientForConfigAndClient(config, http)
+	require.NoError(tb, err)
+	return client
+}
+
+// kubectlResolves does with a mapper what kubectl does with a name (cli-runtime, resource.Builder.mappingFor).
+func kubectlResolves(mapper meta.RESTMapper, name string) (*meta.RESTMapping, error) {
+	gvr, groupResource := schema.ParseResourceArg(name)
+	var gvk schema.GroupVersionKind
+	if gvr != nil {
+		gvk, _ = mapper.KindFor(*gvr)
+	}
+	if gvk.Empty() {
+		gvk, _ = mapper.KindFor(groupResource.WithVersion(""))
+	}
+	if !gvk.Empty() {
+		return mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	}
+	full, groupKind := schema.ParseKindArg(name)
+	if full != nil {
+		if mapping, err := mapper.RESTMapping(full.GroupKind(), full.Version); err == nil {
+			return mapping, nil
+		}
+	}
+	return mapper.RESTMapping(groupKind)
+}

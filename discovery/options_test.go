@@ -1,0 +1,70 @@
+package discovery
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestACacheOnDiskIsTheFirstSnapshotAndIsKeptUpToDate(t *testing.T) {
+	dir := t.TempDir()
+	script, client := serving(t, map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("apps/v1 deployments")})
+	first := New(client.conn, &Options{CacheDir: dir})
+	_, err := first.Snapshot(t.Context())
+	require.NoError(t, err)
+	asked := script.full.Load()
+
+	second := New(client.conn, &Options{CacheDir: dir})
+	cached, err := second.Snapshot(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, asked, script.full.Load(), "nobody was asked")
+	assert.Len(t, cached.Groups, 2)
+
+	script.answers["/apis"] = aggregated("apps/v1 deployments,batch/v1 jobs")
+	fresh := refreshed(t, second)
+	assert.Len(t, fresh.Groups, 3)
+	third, err := New(client.conn, &Options{CacheDir: dir}).Snapshot(t.Context())
+	require.NoError(t, err)
+	assert.Len(t, third.Groups, 3)
+}
+
+func TestACacheThatCannotBeUsedIsAsGoodAsNone(t *testing.T) {
+	_, client := serving(t, map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("apps/v1 deployments")})
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, (&Snapshot{}).Save(file)) // where a folder should be
+	snapshot, err := New(client.conn, &Options{CacheDir: file}).Snapshot(t.Context())
+	require.NoError(t, err)
+	assert.Len(t, snapshot.Groups, 2)
+}
+
+func TestASavedSnapshotServesOfflineAndAsABeginning(t *testing.T) {
+	script, client := serving(t, map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("apps/v1 deployments")})
+	path := filepath.Join(t.TempDir(), "snapshot.json")
+	require.NoError(t, refreshed(t, client).Save(path))
+	saved, err := Load(path)
+	require.NoError(t, err)
+
+	offline := Offline(saved)
+	assert.Same(t, saved, refreshed(t, offline))
+	latest, err := offline.Snapshot(t.Context())
+	require.NoError(t, err)
+	assert.Same(t, saved, latest)
+	_, err = offline.ServerVersion(t.Context())
+	require.ErrorIs(t, err, errOffline)
+	_, err = offline.Capabilities(t.Context())
+	require.ErrorIs(t, err, errOffline)
+	require.ErrorIs(t, offline.Live(t.Context()), errOffline)
+
+	pinned := New(client.conn, &Options{Snapshot: saved})
+	latest, err = pinned.Snapshot(context.Background())
+	require.NoError(t, err)
+	assert.Same(t, saved, latest)
+	script.answers["/apis"] = aggregated("batch/v1 jobs")
+	after := refreshed(t, pinned)
+	assert.Equal(t, "batch", after.Groups[1].Name)
+	require.Len(t, after.Removed, 1)
+	assert.Equal(t, "deployments", after.Removed[0].Resource.GVR.Resource)
+}
