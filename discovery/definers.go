@@ -40,8 +40,8 @@ func (c *Client) watchDefiner(ctx context.Context, path string, touched chan<- s
 		}
 		for at != "" {
 			at = c.followDefiner(ctx, path, at, known, func(name string) { send(ctx, touched, name) })
-			if ctx.Err() != nil {
-				return nil
+			if err := ctx.Err(); err != nil {
+				return err
 			}
 		}
 	}

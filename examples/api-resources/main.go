@@ -111,8 +111,7 @@ func follow(ctx context.Context, client *discovery.Client, out io.Writer) error 
 		}
 		if _, err := fmt.Fprintf(out, "%-7s  %s  %s\n", sign, resource.GVR.GroupResource(), resource.GVK); err != nil {
 			cancel()
-			<-ended
-			return err
+			return errors.Join(err, <-ended)
 		}
 	}
 	return <-ended
