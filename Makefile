@@ -58,5 +58,6 @@ fuzz: ## fuzz every decoder, each for FUZZTIME (1m)
 	done
 
 .PHONY: bench
-bench: ## measure the codec beside apimachinery's, in one run
+bench: ## measure beside apimachinery and client-go, each pair in one run
 	go test -run '^$$' -bench . -benchmem ./unstructured
+	go test -C bench -run '^$$' -bench . -benchmem .

@@ -77,7 +77,7 @@ func TestClientGoAsksAgainForWhatHasNoResources(t *testing.T) {
 	assert.Equal(t, withoutStale(asked.Groups), withoutNil(snapshot.Groups), "anykind remembers that there were none")
 }
 
-func clientGoCached(t *testing.T, server, dir string) *disk.CachedDiscoveryClient {
+func clientGoCached(t testing.TB, server, dir string) *disk.CachedDiscoveryClient {
 	t.Helper()
 	folder := filepath.Join(dir, "discovery", strings.ReplaceAll(strings.TrimPrefix(server, "http://"), ":", "_"))
 	client, err := disk.NewCachedDiscoveryClientForConfig(&rest.Config{Host: server, QPS: -1}, folder, "", 6*time.Hour)

@@ -1,0 +1,41 @@
+package bench_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/restmapper"
+	"github.com/stretchr/testify/require"
+	cgrestmapper "k8s.io/client-go/restmapper"
+)
+
+// BenchmarkResolveFromDisk resolves a name in a new process's situation: nothing is known but what kubectl's cache on
+// disk holds. Neither side may ask the server.
+func BenchmarkResolveFromDisk(b *testing.B) {
+	for _, count := range []int{70, 2000} {
+		served := &catalogue{}
+		served.addBuiltIn()
+		served.addDefinitions(count)
+		server := serveDiscovery(b, served.groups)
+		conn, dir := connect(b, server), b.TempDir()
+		_, err := discovery.New(conn, &discovery.Options{CacheDir: dir}).Refresh(b.Context())
+		require.NoError(b, err)
+		b.Run(fmt.Sprintf("%d/anykind", count), func(b *testing.B) {
+			cold(b, server, func(ctx context.Context) error {
+				mapper := restmapper.New(discovery.New(conn, &discovery.Options{CacheDir: dir}))
+				_, err := mapper.Resource(ctx, "deploy")
+				return err
+			})
+		})
+		b.Run(fmt.Sprintf("%d/client-go", count), func(b *testing.B) {
+			cold(b, server, func(context.Context) error {
+				cached := clientGoCached(b, conn.Server(), dir)
+				mapper := cgrestmapper.NewShortcutExpander(cgrestmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil)
+				_, err := kubectlResolves(mapper, "deploy")
+				return err
+			})
+		})
+	}
+}
