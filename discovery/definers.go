@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/anykind/anykind/transport"
 	jsoniter "github.com/json-iterator/go"
@@ -17,6 +18,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 )
+
+// shortestWatch is how long after the beginning of a watch the next one begins at the earliest.
+const shortestWatch = time.Second
 
 // watchDefiner sends the group of every object of a definer that changes, until ctx ends. It fails only where trying
 // again is no use.
@@ -39,8 +43,10 @@ func (c *Client) watchDefiner(ctx context.Context, path string, touched chan<- s
 			return err
 		}
 		for at != "" {
+			begun := time.Now()
 			at = c.followDefiner(ctx, path, at, known, func(name string) { send(ctx, touched, name) })
-			if err := ctx.Err(); err != nil {
+			// A server that ends every watch at once must not be asked without a break.
+			if err := pause(ctx, max(0, shortestWatch-time.Since(begun))); err != nil {
 				return err
 			}
 		}

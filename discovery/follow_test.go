@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,6 +14,8 @@ import (
 	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -249,6 +252,25 @@ func TestChangesEndWithTheirContextAndTellSeveralAsOne(t *testing.T) {
 		break
 	}
 	assert.Equal(t, []string{"+daemonsets", "-deployments"}, seen)
+}
+
+func TestOnlyWhatTheServerWouldAnswerAgainEndsLiveMode(t *testing.T) {
+	for code, final := range map[int32]bool{400: true, 401: true, 403: true, 406: true, 408: false, 410: false, 429: false, 500: false, 503: false} {
+		err := fmt.Errorf("asked: %w", &apierrors.StatusError{ErrStatus: metav1.Status{Code: code}})
+		assert.Equal(t, final, isFinal(err), code)
+	}
+	assert.False(t, isFinal(errors.New("connection refused")))
+}
+
+func TestAServerThatEndsEveryWatchAtOnceIsAskedWithBreaks(t *testing.T) {
+	const list = `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"1"},"items":[]}`
+	script, client := serving(t, map[string]string{
+		"/api": aggregated("/v1 pods"), "/apis": aggregated("apps/v1 deployments"), definers[0]: list, definers[1]: list,
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, client.Live(ctx), context.DeadlineExceeded)
+	assert.Less(t, script.full.Load(), int32(20))
 }
 
 func TestErrorsOfVersionsAreComparedByTheirText(t *testing.T) {

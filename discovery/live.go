@@ -2,7 +2,9 @@ package discovery
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
+	"net/http"
 	"sync"
 	"time"
 
@@ -18,7 +20,8 @@ var definers = []string{
 
 // Live keeps the snapshot current until ctx ends: it watches CustomResourceDefinitions and APIServices and asks anew
 // for the groups that they are about. It survives whatever happens to its connections, and returns ctx's error, or the
-// server's where the user may not watch those two (a *apierrors.StatusError that apierrors.IsForbidden knows). A new
+// server's where trying again is no use: a *apierrors.StatusError, which apierrors.IsForbidden knows where the user may not
+// watch those two. A new
 // group stands behind all others until the whole is asked for again, some seconds later.
 func (c *Client) Live(ctx context.Context) error {
 	if c.conn == nil {
@@ -52,12 +55,26 @@ func (c *Client) untilAnswered(ctx context.Context, call func() error) error {
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		case isFinal(err):
 			return err
 		}
 		if err := pause(ctx, wait+rand.N(wait)); err != nil {
 			return err
 		}
+	}
+}
+
+// isFinal says whether the server would answer the same the next time.
+func isFinal(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	switch code := status.Status().Code; code {
+	case http.StatusRequestTimeout, http.StatusGone, http.StatusTooManyRequests:
+		return false
+	default:
+		return code >= http.StatusBadRequest && code < http.StatusInternalServerError
 	}
 }
 
