@@ -43,7 +43,7 @@ func TestAFrozenConnectionEndsItsRequests(t *testing.T) {
 	conn, err := Open(&Config{Server: "https://" + freezable(t, server.Listener.Addr().String(), frozen), Insecure: true})
 	require.NoError(t, err)
 	defer conn.Close()
-	conn.authorize.connections.current.HTTP2 = &http.HTTP2Config{SendPingTimeout: 50 * time.Millisecond, PingTimeout: 50 * time.Millisecond}
+	conn.authorize.connections.current.HTTP2 = &http.HTTP2Config{SendPingTimeout: 500 * time.Millisecond, PingTimeout: 500 * time.Millisecond}
 
 	response, err := conn.Do(t.Context(), &Request{Path: "/api/v1/pods?watch=true"})
 	require.NoError(t, err)
