@@ -42,6 +42,10 @@ func (c *Client) watchDefiner(ctx context.Context, path string, touched chan<- s
 		if err != nil || at == "" {
 			return err
 		}
+		if first {
+			// What changed between the first snapshot and this list is told by neither.
+			send(ctx, touched, "."+everything)
+		}
 		for at != "" {
 			begun := time.Now()
 			at = c.followDefiner(ctx, path, at, known, func(name string) { send(ctx, touched, name) })

@@ -207,18 +207,15 @@ func after(t *testing.T, client *Client, group string) *Snapshot {
 }
 
 func TestAGroupThatChangesIsAskedForAtOnceAndSomeTimesMore(t *testing.T) {
-	var due schedule
 	start := time.Now()
-	assert.Equal(t, time.Hour, due.next(start))
+	due := schedule{groups: map[string]appointment{}, whole: start.Add(regularly)}
+	assert.Equal(t, regularly, due.next(start))
 	due.touch("shop", start)
 	var asked []time.Duration
-	for now := start; ; {
-		wait := due.next(now)
-		if wait == time.Hour {
-			break
-		}
-		now = now.Add(wait)
-		groups, whole := due.take(now)
+	for now, whole := start, false; !whole; {
+		now = now.Add(due.next(now))
+		var groups []string
+		groups, whole = due.take(now)
 		if whole {
 			asked = append(asked, -now.Sub(start))
 		}
@@ -226,6 +223,7 @@ func TestAGroupThatChangesIsAskedForAtOnceAndSomeTimesMore(t *testing.T) {
 			asked = append(asked, now.Sub(start))
 		}
 	}
+	assert.GreaterOrEqual(t, due.next(start.Add(settled)), regularly, "and then every now and again")
 	assert.Equal(t, append(append([]time.Duration{}, followUps...), -settled), asked)
 
 	due.touch("shop", start)

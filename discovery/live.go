@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,7 +20,8 @@ var definers = []string{
 }
 
 // Live keeps the snapshot current until ctx ends: it watches CustomResourceDefinitions and APIServices and asks anew
-// for the groups that they are about. It survives whatever happens to its connections, and returns ctx's error, or the
+// for the groups that they are about, and every half minute for the whole, which costs two empty answers where nothing
+// has changed: the resources of other API servers change without either. It survives whatever happens to its connections, and returns ctx's error, or the
 // server's where trying again is no use: a *apierrors.StatusError, which apierrors.IsForbidden knows where the user may not
 // watch those two. A new
 // group stands behind all others until the whole is asked for again, some seconds later.
@@ -93,13 +95,19 @@ func pause(ctx context.Context, wait time.Duration) error {
 // moment after the objects, and nothing says when.
 var followUps = []time.Duration{20 * time.Millisecond, 100 * time.Millisecond, 300 * time.Millisecond, time.Second, 3 * time.Second}
 
-// settled is when the whole is asked for after the last change, which puts new groups in their places.
-const settled = 5 * time.Second
+// The whole is asked for some seconds after the last change, which puts new groups in their places, and regularly.
+const (
+	settled   = 5 * time.Second
+	regularly = 30 * time.Second
+)
+
+// everything, in place of a group, is the whole.
+const everything = "*"
 
 // refreshTouched asks for the groups that come out of touched.
 func (c *Client) refreshTouched(ctx context.Context, touched <-chan string) {
-	due := schedule{}
-	timer := time.NewTimer(time.Hour)
+	due := schedule{groups: map[string]appointment{}, whole: time.Now().Add(regularly)}
+	timer := time.NewTimer(regularly)
 	defer timer.Stop()
 	for {
 		timer.Reset(due.next(time.Now()))
@@ -110,7 +118,7 @@ func (c *Client) refreshTouched(ctx context.Context, touched <-chan string) {
 			due.touch(group, time.Now())
 		case <-timer.C:
 			groups, whole := due.take(time.Now())
-			c.refreshDue(ctx, groups, whole || len(groups) > manyGroups)
+			c.refreshDue(ctx, groups, whole || len(groups) > manyGroups || slices.Contains(groups, everything))
 		}
 	}
 }
@@ -133,7 +141,7 @@ func (c *Client) refreshDue(ctx context.Context, groups []string, whole bool) {
 // schedule is when which group is to be asked for.
 type schedule struct {
 	groups map[string]appointment
-	whole  time.Time // zero for never
+	whole  time.Time
 }
 
 type appointment struct {
@@ -142,9 +150,6 @@ type appointment struct {
 }
 
 func (s *schedule) touch(group string, now time.Time) {
-	if s.groups == nil {
-		s.groups = map[string]appointment{}
-	}
 	// An appointment that is near stays, so that a group which changes all the time is asked for, too.
 	if old, waiting := s.groups[group]; !waiting || old.step > 0 {
 		s.groups[group] = appointment{at: now.Add(followUps[0])}
@@ -154,12 +159,9 @@ func (s *schedule) touch(group string, now time.Time) {
 
 // next is how long there is nothing to do.
 func (s *schedule) next(now time.Time) time.Duration {
-	wait := time.Hour
+	wait := s.whole.Sub(now)
 	for _, one := range s.groups {
 		wait = min(wait, one.at.Sub(now))
-	}
-	if !s.whole.IsZero() {
-		wait = min(wait, s.whole.Sub(now))
 	}
 	return max(wait, 0)
 }
@@ -177,8 +179,9 @@ func (s *schedule) take(now time.Time) (groups []string, whole bool) {
 		}
 		s.groups[group] = appointment{at: now.Add(followUps[one.step+1] - followUps[one.step]), step: one.step + 1}
 	}
-	if !s.whole.IsZero() && !s.whole.After(now) {
-		s.whole, whole = time.Time{}, true
+	if !s.whole.After(now) {
+		// Not all clients at once.
+		s.whole, whole = now.Add(regularly+rand.N(regularly/5)), true //nolint:gosec // spread, not secrecy
 	}
 	return groups, whole
 }

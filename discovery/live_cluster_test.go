@@ -2,8 +2,10 @@ package discovery_test
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -46,8 +48,9 @@ func define(t *testing.T, conn *transport.Conn, group string) {
 		"GROUP", group))
 }
 
-// live runs a client in live mode until the test ends, and gives the changes that it tells of.
-func live(t *testing.T, conn *transport.Conn) (client *discovery.Client, next func() discovery.Change) {
+// live runs a client in live mode until the test ends, and gives what it tells of one group until a change is the one
+// that is waited for.
+func live(t *testing.T, conn *transport.Conn, group string) (client *discovery.Client, until func(func(discovery.Change) bool)) {
 	t.Helper()
 	client = discovery.New(conn, nil)
 	_, err := client.Snapshot(t.Context())
@@ -55,59 +58,55 @@ func live(t *testing.T, conn *transport.Conn) (client *discovery.Client, next fu
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { assert.ErrorIs(t, client.Live(ctx), context.Canceled) })
-	pull, stop := iter.Pull(client.Changes(ctx))
+	next, stop := iter.Pull(client.Changes(ctx))
 	t.Cleanup(func() { stop(); cancel(); running.Wait() })
-	return client, func() discovery.Change {
+	return client, func(isIt func(discovery.Change) bool) {
 		t.Helper()
-		change, more := pull()
-		require.True(t, more)
-		return change
+		for {
+			change, more := next()
+			require.True(t, more)
+			resource := change.After
+			if resource == nil {
+				resource = change.Before
+			}
+			if resource.GVR.Group == group && isIt(change) {
+				return
+			}
+		}
 	}
 }
 
-func TestLiveModeTellsOfDefinitionsAsTheyComeChangeAndGo(t *testing.T) {
-	conn := sandbox(t)
-	client, next := live(t, conn)
-	define(t, conn, "live.example.com")
-	added := next()
-	assert.Nil(t, added.Before)
-	require.NotNil(t, added.After)
-	assert.Equal(t, "live.example.com/v1, Kind=Gizmo", added.After.GVK.String())
+// unique is a group that no other test, and no other run of this one, has.
+func unique(name string) string { return fmt.Sprintf("%s%d.example.com", name, time.Now().UnixNano()) }
 
-	const path = definitions + "/gizmos.live.example.com"
+func TestLiveModeTellsOfDefinitionsAsTheyComeChangeAndGo(t *testing.T) {
+	conn, group := sandbox(t), unique("live")
+	client, until := live(t, conn, group)
+	define(t, conn, group)
+	until(func(c discovery.Change) bool { return c.Before == nil && c.After.GVK.Kind == "Gizmo" })
+
+	path := definitions + "/gizmos." + group
 	send(t.Context(), t, conn, http.MethodPatch, path, `{"spec":{"names":{"shortNames":["gz"]}}}`)
-	changed := next()
-	require.NotNil(t, changed.Before)
-	require.NotNil(t, changed.After)
-	assert.Equal(t, []string{"gz"}, changed.After.ShortNames)
+	until(func(c discovery.Change) bool {
+		return c.Before != nil && c.After != nil && slices.Equal(c.After.ShortNames, []string{"gz"})
+	})
 
 	send(t.Context(), t, conn, http.MethodDelete, path, "{}")
-	removed := next()
-	for removed.After != nil { // a definition that is going first takes no more new objects
-		assert.NotContains(t, removed.After.Verbs, "create")
-		removed = next()
-	}
-	assert.Equal(t, "gizmos", removed.Before.GVR.Resource)
+	until(func(c discovery.Change) bool { return c.After == nil && c.Before.GVR.Resource == "gizmos" })
 	snapshot, err := client.Snapshot(t.Context())
 	require.NoError(t, err)
-	require.NotEmpty(t, snapshot.Removed)
-	assert.Equal(t, "live.example.com", snapshot.Removed[0].Resource.GVR.Group)
+	assert.True(t, slices.ContainsFunc(snapshot.Removed, func(r discovery.Removed) bool { return r.Resource.GVR.Group == group }))
 }
 
 func TestLiveModeSurvivesAServerThatRestarts(t *testing.T) {
-	conn := sandbox(t)
-	_, next := live(t, conn)
+	conn, group := sandbox(t), unique("survives")
+	_, until := live(t, conn, group)
 	sandboxtest.RestartAPIServer(t, true)
-	define(t, conn, "survives.example.com")
+	define(t, conn, group)
 	t.Cleanup(func() {
-		send(context.WithoutCancel(t.Context()), t, conn, http.MethodDelete, definitions+"/gizmos.survives.example.com", "{}")
+		send(context.WithoutCancel(t.Context()), t, conn, http.MethodDelete, definitions+"/gizmos."+group, "{}")
 	})
-	for {
-		change := next() // what other tests removed may still be on its way
-		if change.After != nil && change.After.GVR.Group == "survives.example.com" {
-			return
-		}
-	}
+	until(func(c discovery.Change) bool { return c.Before == nil })
 }
 
 func TestLiveModeEndsWhereTheUserMayNotWatchDefinitions(t *testing.T) {
