@@ -60,6 +60,9 @@ func (c *Client) watchDefiner(ctx context.Context, path string, touched chan<- s
 // send passes on the group that an object of this name is about.
 func send(ctx context.Context, touched chan<- string, name string) {
 	_, group, _ := strings.Cut(name, ".")
+	if group == "" { // the core group, which is not asked for alone
+		group = everything
+	}
 	select {
 	case touched <- group:
 	case <-ctx.Done():

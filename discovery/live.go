@@ -21,10 +21,11 @@ var definers = []string{
 
 // Live keeps the snapshot current until ctx ends: it watches CustomResourceDefinitions and APIServices and asks anew
 // for the groups that they are about, and every half minute for the whole, which costs two empty answers where nothing
-// has changed: the resources of other API servers change without either. It survives whatever happens to its connections, and returns ctx's error, or the
-// server's where trying again is no use: a *apierrors.StatusError, which apierrors.IsForbidden knows where the user may not
-// watch those two. A new
-// group stands behind all others until the whole is asked for again, some seconds later.
+// has changed: the resources of other API servers change without either.
+//
+// It survives whatever happens to its connections, and returns ctx's error, or the server's where trying again is no
+// use: a *apierrors.StatusError, which apierrors.IsForbidden knows where the user may not watch those two. A new group
+// stands behind all others until the whole is asked for again, some seconds later.
 func (c *Client) Live(ctx context.Context) error {
 	if c.conn == nil {
 		return errOffline
