@@ -51,21 +51,14 @@ func difference(before, after *Snapshot) []Change {
 		for _, version := range group.Versions {
 			for _, resource := range version.Resources {
 				old := was[resource.GVR]
-				delete(was, resource.GVR)
 				if old == nil || !sameResource(old, resource) {
 					changes = append(changes, Change{Before: old, After: resource})
 				}
 			}
 		}
 	}
-	for _, group := range before.Groups {
-		for _, version := range group.Versions {
-			for _, resource := range version.Resources {
-				if was[resource.GVR] == resource {
-					changes = append(changes, Change{Before: resource})
-				}
-			}
-		}
+	for _, resource := range gone(before, byName(after)) {
+		changes = append(changes, Change{Before: resource})
 	}
 	return changes
 }

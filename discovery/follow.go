@@ -67,14 +67,8 @@ func byName(s *Snapshot) map[schema.GroupVersionResource]*Resource {
 func removedSince(before, next *Snapshot) []Removed {
 	var removed []Removed
 	served := byName(next)
-	for _, group := range before.Groups {
-		for _, version := range group.Versions {
-			for _, resource := range version.Resources {
-				if served[resource.GVR] == nil {
-					removed = append(removed, Removed{Resource: resource, Noticed: next.Taken})
-				}
-			}
-		}
+	for _, resource := range gone(before, served) {
+		removed = append(removed, Removed{Resource: resource, Noticed: next.Taken})
 	}
 	for _, earlier := range before.Removed {
 		if served[earlier.Resource.GVR] == nil && len(removed) < maxRemoved {
@@ -82,6 +76,21 @@ func removedSince(before, next *Snapshot) []Removed {
 		}
 	}
 	return removed[:min(len(removed), maxRemoved)]
+}
+
+// gone lists, in the server's order, what was served before and is not now.
+func gone(before *Snapshot, served map[schema.GroupVersionResource]*Resource) []*Resource {
+	var resources []*Resource
+	for _, group := range before.Groups {
+		for _, version := range group.Versions {
+			for _, resource := range version.Resources {
+				if served[resource.GVR] == nil {
+					resources = append(resources, resource)
+				}
+			}
+		}
+	}
+	return resources
 }
 
 func sameGroups(a, b []Group) bool {

@@ -2,6 +2,7 @@ package dynamic
 
 import (
 	"context"
+	"errors"
 
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/restmapper"
@@ -70,6 +71,9 @@ func (c *Client) Kind(ctx context.Context, gvk schema.GroupVersionKind) (*Resour
 
 // Of gives a handle on the resource that obj belongs to, in obj's namespace where it names one.
 func (c *Client) Of(ctx context.Context, obj *unstructured.Object) (*Resource, error) {
+	if obj == nil {
+		return nil, errors.New("find the resource of an object: the object is nil")
+	}
 	resource, err := c.Kind(ctx, obj.GroupVersionKind())
 	if err != nil || obj.GetNamespace() == "" {
 		return resource, err

@@ -327,6 +327,8 @@ func TestOfFindsTheResourceAndNamespaceOfAnObject(t *testing.T) {
 
 	_, err = client.Kind(t.Context(), schema.GroupVersionKind{Group: "apps", Version: "v2", Kind: "Deployment"})
 	require.ErrorContains(t, err, "but in v1")
+	_, err = client.Of(t.Context(), nil)
+	require.ErrorContains(t, err, "the object is nil")
 }
 
 func TestWritingLeavesTheCallersObjectAsItWas(t *testing.T) {
