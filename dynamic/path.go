@@ -6,11 +6,28 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
+// Path is where the API has the object of that name, or with "" the handle's collection, escaped and ready for a
+// transport.Request: /apis/apps/v1/namespaces/shop/deployments/web. [Client.At] is the way back.
+func (r *Resource) Path(name string) (string, error) {
+	if name != "" {
+		return r.pathOf("find", name)
+	}
+	if r.sub != "" {
+		return "", r.refuse("find", "", "a subresource belongs to one object: give the object's name")
+	}
+	return r.resourcePath("find", "")
+}
+
 // objectPath is the path of one object, checked: the verb is served, name and namespace are fit for a URL.
 func (r *Resource) objectPath(verb, name string) (string, error) {
 	if err := r.checkVerb(verb, name); err != nil {
 		return "", err
 	}
+	return r.pathOf(verb, name)
+}
+
+// pathOf is the path of one object; verb only serves the error.
+func (r *Resource) pathOf(verb, name string) (string, error) {
 	if reason := unfitForPath(name); reason != "" {
 		return "", r.refuse(verb, name, "the name %s", reason)
 	}

@@ -52,6 +52,10 @@ func (r *Resource) Sub(name string) *Resource {
 // shared and must not be changed.
 func (r *Resource) Mapping() *restmapper.Mapping { return r.mapping }
 
+// Conn is the connection that the handle's requests go over: for requests that no verb makes, at a path of
+// [Resource.Path].
+func (r *Resource) Conn() *transport.Conn { return r.conn }
+
 // String names the resource as errors do: deployments.apps, pods/status.
 func (r *Resource) String() string {
 	name := r.mapping.GVR.GroupResource().String()

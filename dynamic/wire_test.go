@@ -20,6 +20,9 @@ import (
 
 const (
 	coreIndex = `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{},"versions":[{"version":"v1","resources":[
+		{"resource":"namespaces","responseKind":{"version":"v1","kind":"Namespace"},"scope":"Cluster","singularResource":"namespace","shortNames":["ns"],
+		 "verbs":["create","delete","get","list","patch","update","watch"],
+		 "subresources":[{"subresource":"finalize","responseKind":{"version":"v1","kind":"Namespace"},"verbs":["update"]}]},
 		{"resource":"nodes","responseKind":{"version":"v1","kind":"Node"},"scope":"Cluster","singularResource":"node","verbs":["get","list","create"]},
 		{"resource":"bindings","responseKind":{"version":"v1","kind":"Binding"},"scope":"Namespaced","singularResource":"binding","verbs":["create"]},
 		{"resource":"pods","responseKind":{"version":"v1","kind":"Pod"},"scope":"Namespaced","singularResource":"pod","shortNames":["po"],
