@@ -26,19 +26,29 @@ func (r *Resource) Delete(ctx context.Context, name string, opts *metav1.DeleteO
 	if err != nil {
 		return nil, err
 	}
-	var body []byte
-	if opts != nil {
-		typed := *opts
-		typed.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}
-		if body, err = json.Marshal(typed); err != nil {
-			return nil, fmt.Errorf("delete %s %q: encode the options: %w", r, name, err)
-		}
+	body, err := deleteBody(opts)
+	if err != nil {
+		return nil, fmt.Errorf("delete %s %q: %w", r, name, err)
 	}
 	answer, err := r.send(ctx, http.MethodDelete, path, nil, jsonType, body)
 	if err != nil {
 		return nil, err
 	}
 	return deletedOf(answer)
+}
+
+// deleteBody is what a request to delete carries: nothing where opts are nil.
+func deleteBody(opts *metav1.DeleteOptions) ([]byte, error) {
+	if opts == nil {
+		return nil, nil
+	}
+	typed := *opts
+	typed.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}
+	body, err := json.Marshal(typed)
+	if err != nil {
+		return nil, fmt.Errorf("encode the options: %w", err)
+	}
+	return body, nil
 }
 
 func deletedOf(answer *unstructured.Object) (*Deleted, error) {

@@ -22,47 +22,36 @@ type Page struct {
 // ListPage makes one list request, with opts as they are, and reads all of its answer. For the next page pass the
 // page's Continue in opts. [Resource.List] does that by itself and holds one object at a time.
 func (r *Resource) ListPage(ctx context.Context, opts *metav1.ListOptions) (*Page, error) {
-	page := &Page{}
-	meta, err := r.readPage(ctx, opts, func(obj *unstructured.Object) bool {
-		page.Items = append(page.Items, obj)
-		return true
-	})
+	request, err := r.collectionRequest("list", opts)
 	if err != nil {
 		return nil, err
 	}
-	page.ListMeta = meta
-	return page, nil
+	response, err := r.conn.Do(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	return r.readAll("list", request, response)
 }
 
-// readPage makes one list request and hands its items over as they come off the wire, until take returns false.
-func (r *Resource) readPage(ctx context.Context, opts *metav1.ListOptions, take func(*unstructured.Object) bool) (metav1.ListMeta, error) {
-	path, err := r.collectionPath("list")
-	if err != nil {
-		return metav1.ListMeta{}, err
-	}
-	if opts != nil && opts.Watch {
-		return metav1.ListMeta{}, r.refuse("list", "", "ListOptions.Watch is set: call Watch to watch")
-	}
-	query, err := queryOf(opts)
-	if err != nil {
-		return metav1.ListMeta{}, err
-	}
-	response, err := r.conn.Do(ctx, &transport.Request{Method: http.MethodGet, Path: path, Query: query})
-	if err != nil {
-		return metav1.ListMeta{}, err
-	}
+// readAll reads and closes an answer that is a list; verb only serves the error.
+func (r *Resource) readAll(verb string, request *transport.Request, response *http.Response) (*Page, error) {
 	defer response.Body.Close()
+	page := &Page{}
 	items := unstructured.NewListDecoder(response.Body)
 	for {
 		obj, err := items.Next()
 		if err == io.EOF { // a wrapped EOF is a connection that broke, not the end
-			return items.Meta(), nil
+			page.ListMeta = items.Meta()
+			return page, nil
 		}
 		if err != nil {
-			return metav1.ListMeta{}, fmt.Errorf("list %s: GET %s%s: %w", r, r.conn.Server(), path, err)
+			return nil, r.brokenList(verb, request, err)
 		}
-		if !take(obj) {
-			return items.Meta(), nil
-		}
+		page.Items = append(page.Items, obj)
 	}
+}
+
+// brokenList is the error of an answer that is no whole list.
+func (r *Resource) brokenList(verb string, request *transport.Request, err error) error {
+	return fmt.Errorf("%s %s: %s %s%s: %w", verb, r, request.Method, r.conn.Server(), request.Path, err)
 }

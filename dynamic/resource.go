@@ -6,13 +6,14 @@ import (
 )
 
 // Resource is a handle on one resource of one server, such as the deployments of apps/v1, and on one namespace or all.
-// It is cheap, immutable and safe for concurrent use: In, AllNamespaces and Sub return changed copies.
+// It is cheap, immutable and safe for concurrent use: In, AllNamespaces, Sub and Paging return changed copies.
 type Resource struct {
 	conn      *transport.Conn
 	mapping   *restmapper.Mapping
 	namespace string
 	choice    namespaceChoice
 	sub       string
+	paging    Paging
 }
 
 // namespaceChoice is how a handle came by its namespace.

@@ -118,6 +118,26 @@ func TestDeleteReturnsWhatTheServerAnswered(t *testing.T) {
 	assert.Equal(t, "web", deleted.Object.GetName())
 }
 
+func TestDeleteCollectionReturnsWhatTheServerDeleted(t *testing.T) {
+	client, _ := script(t, listReply, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","details":{"kind":"pods"}}`,
+		podReply, `{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"na`)
+	pods := resource(t, client, "pods")
+	page, err := pods.DeleteCollection(t.Context(), nil, nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"web"}, namesOf(page.Items))
+	assert.Equal(t, "9", page.ResourceVersion)
+
+	page, err = pods.DeleteCollection(t.Context(), nil, nil)
+	require.NoError(t, err)
+	assert.Equal(t, &dynamic.Page{}, page, "a Status names no object")
+
+	for range 2 {
+		_, err = pods.DeleteCollection(t.Context(), nil, nil)
+		require.ErrorContains(t, err, "deletecollection pods: DELETE http://127.0.0.1")
+	}
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+}
+
 func TestWatchYieldsEventsUntilTheServerClosesTheStream(t *testing.T) {
 	client, _ := script(t, `{"type":"ADDED","object":`+podReply+`}
 {"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"12"}}}

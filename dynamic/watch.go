@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"net/http"
 
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
@@ -22,7 +21,12 @@ import (
 // See https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes.
 func (r *Resource) Watch(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[unstructured.Event, error] {
 	return func(yield func(unstructured.Event, error) bool) {
-		response, err := r.openWatch(ctx, opts)
+		request, err := r.watchRequest(opts)
+		if err != nil {
+			yield(unstructured.Event{}, err)
+			return
+		}
+		response, err := r.conn.Do(ctx, request)
 		if err != nil {
 			yield(unstructured.Event{}, err)
 			return
@@ -37,7 +41,7 @@ func (r *Resource) Watch(ctx context.Context, opts *metav1.ListOptions) iter.Seq
 			if err == nil && event.Type == watch.Error {
 				err = errorOf(event.Object)
 			} else if err != nil {
-				err = fmt.Errorf("watch %s: GET %s%s: %w", r, r.conn.Server(), response.Request.URL.Path, err)
+				err = fmt.Errorf("watch %s: GET %s%s: %w", r, r.conn.Server(), request.Path, err)
 			}
 			if err != nil {
 				yield(unstructured.Event{}, err)
@@ -50,21 +54,14 @@ func (r *Resource) Watch(ctx context.Context, opts *metav1.ListOptions) iter.Seq
 	}
 }
 
-func (r *Resource) openWatch(ctx context.Context, opts *metav1.ListOptions) (*http.Response, error) {
-	path, err := r.collectionPath("watch")
-	if err != nil {
-		return nil, err
-	}
+// watchRequest is the request for the changes that opts select, checked.
+func (r *Resource) watchRequest(opts *metav1.ListOptions) (*transport.Request, error) {
 	watching := metav1.ListOptions{}
 	if opts != nil {
 		watching = *opts
 	}
 	watching.Watch = true
-	query, err := queryOf(&watching)
-	if err != nil {
-		return nil, err
-	}
-	return r.conn.Do(ctx, &transport.Request{Method: http.MethodGet, Path: path, Query: query})
+	return r.collectionRequest("watch", &watching)
 }
 
 // errorOf is the error that an ERROR event carries.

@@ -184,6 +184,15 @@ func TestEveryVerbIsOneRequest(t *testing.T) {
 				Preconditions: &metav1.Preconditions{ResourceVersion: &version}, PropagationPolicy: &foreground})
 			return err
 		}},
+		`DELETE /api/v1/namespaces/home/pods`: {listReply, func(t *testing.T, c *dynamic.Client) error {
+			_, err := resource(t, c, "pods").DeleteCollection(t.Context(), nil, nil)
+			return err
+		}},
+		`DELETE /api/v1/namespaces/shop/pods?fieldSelector=status.phase%3DFailed&labelSelector=app%3Dweb&limit=5 application/json {"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0}`: {listReply, func(t *testing.T, c *dynamic.Client) error {
+			_, err := resource(t, c, "pods").In("shop").DeleteCollection(t.Context(), &metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))},
+				&metav1.ListOptions{LabelSelector: "app=web", FieldSelector: "status.phase=Failed", Limit: 5})
+			return err
+		}},
 		`GET /apis/apps/v1/namespaces/shop/deployments/a%20b%3Fc`: {podReply, func(t *testing.T, c *dynamic.Client) error {
 			_, err := resource(t, c, "Deployment.v1.apps").In("shop").Get(t.Context(), "a b?c", nil)
 			return err
@@ -279,6 +288,32 @@ func TestACallThatCannotWorkIsRefusedBeforeARequestLeaves(t *testing.T) {
 		"a list that watches": {func(t *testing.T, c *dynamic.Client) error {
 			return drain(resource(t, c, "pods").List(t.Context(), &metav1.ListOptions{Watch: true}))
 		}, "call Watch"},
+		"a deletion that watches": {func(t *testing.T, c *dynamic.Client) error {
+			_, err := resource(t, c, "pods").DeleteCollection(t.Context(), nil, &metav1.ListOptions{Watch: true})
+			return err
+		}, "deletecollection pods: ListOptions.Watch is set"},
+		"a deletion in all namespaces": {func(t *testing.T, c *dynamic.Client) error {
+			_, err := resource(t, c, "pods").AllNamespaces().DeleteCollection(t.Context(), nil, nil)
+			return err
+		}, "deletecollection pods: the API deletes the collection of one namespace only: call it once for each"},
+		"a deletion of all that the server deletes one by one": {func(t *testing.T, c *dynamic.Client) error {
+			_, err := resource(t, c, "namespaces").DeleteCollection(t.Context(), nil, nil)
+			return err
+		}, "deletecollection namespaces: the server does not support the verb"},
+		"a list by labels that cannot be": {func(t *testing.T, c *dynamic.Client) error {
+			return drain(resource(t, c, "pods").List(t.Context(), &metav1.ListOptions{LabelSelector: "app in web"}))
+		}, `list pods: the label selector "app in web" cannot be parsed: unable to parse requirement: found 'web' expected: '('`},
+		"a page by fields that cannot be": {func(t *testing.T, c *dynamic.Client) error {
+			_, err := resource(t, c, "pods").ListPage(t.Context(), &metav1.ListOptions{FieldSelector: "metadata.name"})
+			return err
+		}, `list pods: the field selector "metadata.name" cannot be parsed: invalid selector: 'metadata.name'; can't understand 'metadata.name'`},
+		"a watch by labels that cannot be": {func(t *testing.T, c *dynamic.Client) error {
+			return drain(resource(t, c, "pods").Watch(t.Context(), &metav1.ListOptions{LabelSelector: "a/b/c=d"}))
+		}, `watch pods: the label selector "a/b/c=d" cannot be parsed`},
+		"a deletion by labels that cannot be": {func(t *testing.T, c *dynamic.Client) error {
+			_, err := resource(t, c, "pods").DeleteCollection(t.Context(), nil, &metav1.ListOptions{LabelSelector: "!"})
+			return err
+		}, `deletecollection pods: the label selector "!" cannot be parsed`},
 		"an unknown patch type": {func(t *testing.T, c *dynamic.Client) error {
 			_, err := resource(t, c, "pods").Patch(t.Context(), "web", "text/plain", []byte("{}"), nil)
 			return err

@@ -1,0 +1,64 @@
+package dynamic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// DeleteCollection asks the server to delete every object of the namespace, or of a cluster-scoped resource, that
+// selected selects; nil selects all. It returns the objects as the server found them when it deleted them or began to:
+// as after [Resource.Delete], finalizers and a grace period may keep them for a while. A server that answers with a mere
+// Status gives an empty page. Where selected has a Limit, the page's Continue goes on. An error leaves open which objects
+// the server has deleted already. opts are as in Delete, and hold for each object.
+func (r *Resource) DeleteCollection(ctx context.Context, opts *metav1.DeleteOptions, selected *metav1.ListOptions) (*Page, error) {
+	const verb = "deletecollection"
+	if r.mapping.Namespaced && r.choice == inNamespaces {
+		return nil, r.refuse(verb, "", "the API deletes the collection of one namespace only: call it once for each, chosen with In")
+	}
+	request, err := r.collectionRequest(verb, selected)
+	if err != nil {
+		return nil, err
+	}
+	request.Method = http.MethodDelete
+	if request.Body, err = deleteBody(opts); err != nil {
+		return nil, fmt.Errorf("%s %s: %w", verb, r, err)
+	}
+	if request.Body != nil {
+		request.Header = http.Header{"Content-Type": {jsonType}}
+	}
+	response, err := r.conn.Do(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	page, err := r.readAll(verb, request, response)
+	var other *unstructured.NotListError
+	if errors.As(err, &other) && isStatus(other.Object) {
+		return &Page{}, nil
+	}
+	return page, err
+}
+
+// collectionRequest is the request for the objects that opts select, checked.
+func (r *Resource) collectionRequest(verb string, opts *metav1.ListOptions) (*transport.Request, error) {
+	path, err := r.collectionPath(verb)
+	if err != nil {
+		return nil, err
+	}
+	if opts != nil && opts.Watch && verb != "watch" {
+		return nil, r.refuse(verb, "", "ListOptions.Watch is set: call Watch to watch")
+	}
+	if err := r.checkSelectors(verb, opts); err != nil {
+		return nil, err
+	}
+	query, err := queryOf(opts)
+	if err != nil {
+		return nil, err
+	}
+	return &transport.Request{Method: http.MethodGet, Path: path, Query: query}, nil
+}
