@@ -31,6 +31,8 @@ func shop() (pods *dynamic.Resource, closeAll func()) {
 			_, _ = io.Copy(w, r.Body)
 		case r.Method == http.MethodPatch:
 			fmt.Fprint(w, strings.Replace(web, "7", "8", 1))
+		case r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/pods"):
+			fmt.Fprint(w, items)
 		case r.Method == http.MethodDelete:
 			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Success"}`)
 		case strings.HasSuffix(r.URL.Path, "/web"):
@@ -81,6 +83,46 @@ func ExampleResource_List() {
 	// Output:
 	// Pod db
 	// Pod web
+}
+
+func ExampleResource_Paging() {
+	pods, closeAll := shop()
+	defer closeAll()
+
+	patient := pods.Paging(&dynamic.Paging{
+		Page:    func(page metav1.ListMeta) { fmt.Println("a page of the moment", page.ResourceVersion) },
+		Expired: func(error) dynamic.Expiry { return dynamic.GoOn },
+	})
+	for pod, err := range patient.List(context.Background(), nil) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(pod.GetName())
+	}
+	// Output:
+	// db
+	// web
+	// a page of the moment 9
+}
+
+func ExampleResource_DeleteCollection() {
+	pods, closeAll := shop()
+	defer closeAll()
+
+	deleted, err := pods.DeleteCollection(context.Background(), nil, &metav1.ListOptions{LabelSelector: "tier=front"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, pod := range deleted.Items {
+		fmt.Println(pod.GetName())
+	}
+
+	_, err = pods.DeleteCollection(context.Background(), nil, &metav1.ListOptions{LabelSelector: "tier=front,"})
+	fmt.Println(err)
+	// Output:
+	// db
+	// web
+	// deletecollection pods: the label selector "tier=front," cannot be parsed: found '', expected: identifier after ','
 }
 
 func ExampleResource_Watch() {
