@@ -11,8 +11,8 @@ import (
 
 // Apply makes the fields that obj sets what obj says, creates the object where there is none, and returns it as the
 // server stored it; obj stays as it is. opts.FieldManager must say who owns those fields. Fields that another manager
-// owns with another value are an error that apierrors.IsConflict knows, unless opts.Force takes them over. See
-// https://kubernetes.io/docs/reference/using-api/server-side-apply/.
+// owns with another value are an [*ApplyConflictError], which apierrors.IsConflict knows, unless opts.Force takes them
+// over. See https://kubernetes.io/docs/reference/using-api/server-side-apply/.
 func (r *Resource) Apply(ctx context.Context, obj *unstructured.Object, opts *metav1.ApplyOptions) (*unstructured.Object, error) {
 	target, err := r.holding("patch", obj)
 	if err != nil {

@@ -2,6 +2,7 @@ package dynamic_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -12,6 +13,7 @@ import (
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -201,4 +203,45 @@ func ExampleResource_Sub() {
 	_, err := pods.Sub("scale").Get(context.Background(), "web", nil)
 	fmt.Println(err)
 	// Output: get pods/scale "web": the server serves no such subresource (there are: status, eviction)
+}
+
+func ExampleApplyConflictError() {
+	pods, closeAll := contested()
+	defer closeAll()
+
+	_, err := pods.Apply(context.Background(), &unstructured.Object{Object: map[string]any{
+		"metadata": map[string]any{"name": "web", "labels": map[string]any{"tier": "back"}},
+	}}, &metav1.ApplyOptions{FieldManager: "example"})
+	var conflict *dynamic.ApplyConflictError
+	if errors.As(err, &conflict) {
+		for _, of := range conflict.Conflicts {
+			fmt.Println(of.Manager, "owns", of.Field)
+		}
+	}
+	fmt.Println(apierrors.IsConflict(err))
+	// Output:
+	// editor owns .metadata.labels.tier
+	// true
+}
+
+// contested is a server whose pods belong to somebody else.
+func contested() (pods *dynamic.Resource, closeAll func()) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			(&wire{}).ServeHTTP(w, r)
+			return
+		}
+		w.WriteHeader(http.StatusConflict)
+		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409,"details":{"causes":[
+			{"reason":"FieldManagerConflict","message":"conflict with \"editor\" using v1","field":".metadata.labels.tier"}]}}`)
+	}))
+	client, err := dynamic.Connect(context.Background(), &transport.Config{Server: server.URL})
+	if err != nil {
+		log.Fatal(err)
+	}
+	pods, err = client.Resource(context.Background(), "po")
+	if err != nil {
+		log.Fatal(err)
+	}
+	return pods, func() { client.Close(); server.Close() }
 }

@@ -85,8 +85,8 @@ func (r *Resource) holding(verb string, obj *unstructured.Object) (*Resource, er
 		return nil, r.refuse(verb, "", "the object is nil")
 	}
 	name, namespace := obj.GetName(), obj.GetNamespace()
-	if kind := obj.GroupVersionKind(); r.sub == "" && !kind.Empty() && kind != r.mapping.GVK {
-		return nil, r.refuse(verb, name, "the object is a %s, not a %s: Client.Of gives the right handle", kind, r.mapping.GVK)
+	if err := r.checkKind(verb, obj); err != nil {
+		return nil, err
 	}
 	switch {
 	case namespace == "":
@@ -98,4 +98,19 @@ func (r *Resource) holding(verb string, obj *unstructured.Object) (*Resource, er
 	default:
 		return r.In(namespace), nil
 	}
+}
+
+// checkKind refuses an object of another kind than the resource's, or the subresource's, where the server tells it.
+func (r *Resource) checkKind(verb string, obj *unstructured.Object) error {
+	kind, name := obj.GroupVersionKind(), obj.GetName()
+	sub, ok := r.mapping.Subresource(r.sub)
+	switch {
+	case kind.Empty():
+	case r.sub == "" && kind != r.mapping.GVK:
+		return r.refuse(verb, name, "the object is a %s, not a %s: Client.Of gives the right handle", kind, r.mapping.GVK)
+	// Some take several versions, such as eviction.
+	case ok && !sub.GVK.Empty() && kind.GroupKind() != sub.GVK.GroupKind():
+		return r.refuse(verb, name, "the object is a %s, but this subresource takes a %s", kind, sub.GVK)
+	}
+	return nil
 }

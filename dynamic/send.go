@@ -61,7 +61,7 @@ func (r *Resource) exchange(ctx context.Context, method, path string, query url.
 	}
 	response, err := r.conn.Do(ctx, request)
 	if err != nil {
-		return nil, err
+		return nil, explain(method, path, err)
 	}
 	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)

@@ -262,6 +262,26 @@ func TestACallThatCannotWorkIsRefusedBeforeARequestLeaves(t *testing.T) {
 			_, err := resource(t, c, "pods").Create(t.Context(), object("Deployment", "web"), nil)
 			return err
 		}, "the object is a apps/v1, Kind=Deployment, not a /v1, Kind=Pod"},
+		"a subresource's object of the resource's kind": {func(t *testing.T, c *dynamic.Client) error {
+			_, err := resource(t, c, "deploy").Sub("scale").Update(t.Context(), object("Deployment", "web"), nil)
+			return err
+		}, `update deployments.apps/scale "web": the object is a apps/v1, Kind=Deployment, but this subresource takes a autoscaling/v1, Kind=Scale`},
+		"an eviction that is a pod": {func(t *testing.T, c *dynamic.Client) error {
+			_, err := resource(t, c, "pods").Sub("eviction").Create(t.Context(), object("Pod", "web"), nil)
+			return err
+		}, "but this subresource takes a policy/v1, Kind=Eviction"},
+		"an applied status of another kind": {func(t *testing.T, c *dynamic.Client) error {
+			_, err := resource(t, c, "pods").Sub("status").Apply(t.Context(), object("Scale", "web"), &metav1.ApplyOptions{FieldManager: "me"})
+			return err
+		}, "but this subresource takes a /v1, Kind=Pod"},
+		"an eviction in another namespace": {func(t *testing.T, c *dynamic.Client) error {
+			_, err := resource(t, c, "pods").In("shop").Sub("eviction").Create(t.Context(), in("home", object("Eviction", "web")), nil)
+			return err
+		}, `the object names the namespace "home", the handle "shop"`},
+		"an eviction of nothing": {func(t *testing.T, c *dynamic.Client) error {
+			_, err := resource(t, c, "pods").Sub("eviction").Create(t.Context(), object("Eviction", ""), nil)
+			return err
+		}, "the name is empty"},
 		"no object": {func(t *testing.T, c *dynamic.Client) error {
 			_, err := resource(t, c, "pods").Create(t.Context(), nil, nil)
 			return err

@@ -1,0 +1,107 @@
+package dynamic_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// refused gives pods that the server refuses to read and write with that Status.
+func refused(t *testing.T, code int, reason metav1.StatusReason, message, details string) *dynamic.Resource {
+	t.Helper()
+	if details == "" {
+		details = "{}"
+	}
+	pods, _ := serve(t, map[string]http.HandlerFunc{"": failure(code, fmt.Sprintf(
+		`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":%q,"details":%s}`, reason, code, message, details))})
+	return pods
+}
+
+func TestAnApplyConflictNamesManagersAndFields(t *testing.T) {
+	pods := refused(t, 409, metav1.StatusReasonConflict, "Apply failed with 5 conflicts", `{"causes":[
+		{"reason":"FieldManagerConflict","message":"conflict with \"one\"","field":".spec.containers[name=\"web\"].image"},
+		{"reason":"FieldManagerConflict","message":"conflict with \"scaler\" with subresource \"scale\" using autoscaling/v1 at 2026-01-02T03:04:05Z","field":".spec.replicas"},
+		{"reason":"FieldManagerConflict","message":"conflict with \"my \\\"editor\\\"\" using v1","field":".metadata.labels.a"},
+		{"reason":"FieldValueInvalid","message":"of another sort","field":"x"},
+		{"reason":"FieldManagerConflict","message":"conflict with someone, worded anew","field":".spec"}]}`)
+	_, err := pods.Apply(t.Context(), object("Pod", "web"), &metav1.ApplyOptions{FieldManager: "me"})
+	var conflict *dynamic.ApplyConflictError
+	require.ErrorAs(t, err, &conflict)
+	assert.Equal(t, []dynamic.FieldConflict{
+		{Field: `.spec.containers[name="web"].image`, Manager: "one"},
+		{Field: ".spec.replicas", Manager: "scaler", Subresource: "scale", APIVersion: "autoscaling/v1", Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
+		{Field: ".metadata.labels.a", Manager: `my "editor"`, APIVersion: "v1"},
+		{Field: ".spec", Manager: "someone, worded anew"},
+	}, conflict.Conflicts)
+	assert.Equal(t, `PATCH /api/v1/namespaces/default/pods/web: other managers own what is applied: `+
+		`.spec.containers[name="web"].image of "one", .spec.replicas of "scaler" through scale, .metadata.labels.a of "my \"editor\"", `+
+		`.spec of "someone, worded anew": leave these fields out, or set Force to take them over`, err.Error())
+	assert.True(t, apierrors.IsConflict(err))
+	var status *apierrors.StatusError
+	require.ErrorAs(t, err, &status)
+	assert.Len(t, status.ErrStatus.Details.Causes, 5)
+}
+
+func TestAConflictThatIsNoApplyConflictStaysTheServersError(t *testing.T) {
+	for _, details := range []string{`{}`, `{"causes":[{"reason":"FieldValueInvalid","field":"x"}]}`} {
+		_, err := refused(t, 409, metav1.StatusReasonConflict, "modified", details).Update(t.Context(), object("Pod", "web"), nil)
+		var explained *dynamic.ApplyConflictError
+		assert.NotErrorAs(t, err, &explained)
+		assert.True(t, apierrors.IsConflict(err))
+	}
+}
+
+func TestFieldsThatAKindDoesNotHaveAreNamed(t *testing.T) {
+	const strict = "Pod in version \"v1\" cannot be handled as a Pod: strict decoding error: "
+	for message, want := range map[string]dynamic.FieldsError{
+		strict + `unknown field "spec.foo"`:                                                                                       {Unknown: []string{"spec.foo"}},
+		strict + `duplicate field "a", unknown field "spec.b\"c, d", unknown field "e"`:                                           {Unknown: []string{`spec.b"c, d`, "e"}, Duplicate: []string{"a"}},
+		strict + `json patch duplicate field "[0].value", json patch unknown field "[1].x"`:                                       {Unknown: []string{"[1].x"}, Duplicate: []string{"[0].value"}},
+		strict + "yaml: unmarshal errors:\n  line 5: key \"other\" already set in map":                                            {Duplicate: []string{"other"}},
+		strict + "yaml: unmarshal errors:\n  line 5: key \"other\" already set in map, unknown field \"u\"":                       {Unknown: []string{"u"}, Duplicate: []string{"other"}},
+		strict + "yaml: unmarshal errors:\n  line 5: key \"a\" already set in map\n  line 7: key \"b\" already set in map":        {Duplicate: []string{"a", "b"}},
+		` "" is invalid: patch: Invalid value: "strict decoding error: \"password\"": strict decoding error: unknown field "foo"`: {Unknown: []string{"foo"}},
+		"failed to create typed patch object (/web; v1, Kind=Pod): .spec.foo: field not declared in schema":                       {Unknown: []string{"spec.foo"}},
+		"failed to create typed patch object (a/b; v1, Kind=Pod): errors:\n  .spec.foo: field not declared in schema\n  .bar: field not declared in schema": {
+			Unknown: []string{"spec.foo", "bar"}},
+	} {
+		t.Run(message, func(t *testing.T) {
+			pods := refused(t, 400, metav1.StatusReasonBadRequest, message, "")
+			_, err := pods.Patch(t.Context(), "web", types.MergePatchType, []byte(`{}`), nil)
+			var fields *dynamic.FieldsError
+			require.ErrorAs(t, err, &fields)
+			assert.Equal(t, want.Unknown, fields.Unknown)
+			assert.Equal(t, want.Duplicate, fields.Duplicate)
+			assert.True(t, apierrors.IsBadRequest(err))
+			assert.NotContains(t, err.Error(), "password", "the object's own text")
+			for _, field := range append(want.Unknown, want.Duplicate...) {
+				assert.ErrorContains(t, err, fmt.Sprintf("field %q", field))
+			}
+			assert.True(t, strings.HasPrefix(err.Error(), "PATCH /api/v1/namespaces/default/pods/web: "), err.Error())
+		})
+	}
+}
+
+func TestAServersTextThatSaysSomethingElseStaysAsItIs(t *testing.T) {
+	for _, message := range []string{
+		"", "strict decoding error: ", "strict decoding error: unknown field", `strict decoding error: unknown field "a`,
+		`strict decoding error: unknown field "a", and more`, `strict decoding error: unknown field "a"; unknown field "b"`,
+		"failed to create typed patch object (/web; v1, Kind=Pod): .spec.replicas: expected numeric (int or float), got string",
+		"failed to create typed patch object (/web; v1, Kind=Pod): errors:\n  .a: field not declared in schema\n  .b: expected string",
+		"failed to create typed patch object ", "failed to create typed patch object (/web; v1, Kind=Pod): ",
+	} {
+		_, err := refused(t, 400, metav1.StatusReasonBadRequest, message, "").Create(t.Context(), object("Pod", "web"), nil)
+		var fields *dynamic.FieldsError
+		assert.NotErrorAs(t, err, &fields, message)
+		assert.True(t, apierrors.IsBadRequest(err), message)
+	}
+}

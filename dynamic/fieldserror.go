@@ -1,0 +1,93 @@
+package dynamic
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// FieldsError says which fields of a written object its kind does not have, or the text has twice: what Create, Update
+// and Patch are refused for with FieldValidation "Strict", and Apply always. It unwraps to the server's
+// *apierrors.StatusError, whose text may repeat the whole object, secrets included; this one names fields alone. See
+// https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation.
+type FieldsError struct {
+	// Unknown and Duplicate are paths of fields: spec.template.foo. Those of a JSON patch itself begin with the number
+	// of an operation: [0].value.
+	Unknown, Duplicate []string
+	request            string
+	status             *apierrors.StatusError
+}
+
+func (e *FieldsError) Error() string {
+	var wrong []string
+	for _, field := range e.Unknown {
+		wrong = append(wrong, "unknown field "+strconv.Quote(field))
+	}
+	for _, field := range e.Duplicate {
+		wrong = append(wrong, "duplicate field "+strconv.Quote(field))
+	}
+	return fmt.Sprintf("%s: %s: correct what is written", e.request, strings.Join(wrong, ", "))
+}
+
+// Unwrap is the server's own error.
+func (e *FieldsError) Unwrap() error { return e.status }
+
+// fieldsOf reads the fields out of a server's text, all of them or none.
+func fieldsOf(message string) (unknown, duplicate []string) {
+	if list, found := behindLast(message, "strict decoding error: "); found {
+		return strictFields(list)
+	}
+	if list, found := behindLast(message, "failed to create typed patch object "); found {
+		return undeclared(list), nil
+	}
+	return nil, nil
+}
+
+// behindLast is what stands behind the last sep: before it the server may quote the object's own text.
+func behindLast(s, sep string) (string, bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[i+len(sep):], true
+	}
+	return "", false
+}
+
+// strictField is one thing that a server finds: unknown field "a", or duplicate field "b", which its YAML parser says in
+// other words.
+var strictField = regexp.MustCompile(`^(?:, )?(?:(?:json patch )?(unknown|duplicate) field |(?:yaml: unmarshal errors:)?\n  line \d+: key )` +
+	`("(?:[^"\\]|\\.)*")(?: already set in map)?`)
+
+func strictFields(list string) (unknown, duplicate []string) {
+	for rest := list; rest != ""; {
+		field := strictField.FindStringSubmatch(rest)
+		if field == nil {
+			return nil, nil
+		}
+		if field[1] == "unknown" {
+			unknown = append(unknown, unquoted(field[2]))
+		} else {
+			duplicate = append(duplicate, unquoted(field[2]))
+		}
+		rest = rest[len(field[0]):]
+	}
+	return unknown, duplicate
+}
+
+// undeclared reads what an apply is refused for: (namespace/name; version, Kind=Kind): .spec.foo: field not declared in
+// schema; of several, each in a line of its own.
+func undeclared(list string) (unknown []string) {
+	_, list, found := strings.Cut(list, "): ")
+	if !found {
+		return nil
+	}
+	for line := range strings.Lines(strings.TrimPrefix(list, "errors:\n")) {
+		field, ok := strings.CutSuffix(strings.TrimSpace(line), ": field not declared in schema")
+		if !ok {
+			return nil
+		}
+		unknown = append(unknown, strings.TrimPrefix(field, "."))
+	}
+	return unknown
+}
