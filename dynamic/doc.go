@@ -1,7 +1,8 @@
 // Package dynamic is the client: [Connect] it to a server, ask it for a [Resource] by any name that kubectl takes,
 // and use the resource's verbs. Objects are maps, [unstructured.Object]; no kind needs generated code.
 //
-// What the server refuses is a *apierrors.StatusError of k8s.io/apimachinery; what can be seen to be wrong before a
+// What the server refuses is a *apierrors.StatusError of k8s.io/apimachinery, to which those errors unwrap that tell
+// more: [*ApplyConflictError], [*FieldsError], [*DisruptionError]. What can be seen to be wrong before a
 // request leaves is a [*RefusedError]; an unknown or ambiguous name is an error of package restmapper.
 //
 // Options are apimachinery's own, passed by pointer; nil means defaults. Iterators make no request before they are

@@ -18,6 +18,9 @@ func explain(method, path string, err error) error {
 	if conflicts := conflictsOf(refused); len(conflicts) > 0 {
 		return &ApplyConflictError{Conflicts: conflicts, request: request, status: refused}
 	}
+	if budgets := disruptionsOf(refused); len(budgets) > 0 {
+		return &DisruptionError{Causes: budgets, request: request, status: refused}
+	}
 	if unknown, duplicate := fieldsOf(refused.ErrStatus.Message); len(unknown)+len(duplicate) > 0 {
 		return &FieldsError{Unknown: unknown, Duplicate: duplicate, request: request, status: refused}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -46,6 +45,9 @@ func (r *Resource) Paging(p *Paging) *Resource {
 	return &chosen
 }
 
+// longestPause is how long a list whose moment is lost again and again waits at most.
+const longestPause = 30 * time.Second
+
 // expired asks what to do if err is the answer of a server that no longer keeps the list's moment, and prepares for it.
 func (l *listing) expired(ctx context.Context, err error) error {
 	var status *apierrors.StatusError
@@ -68,33 +70,8 @@ func (l *listing) expired(ctx context.Context, err error) error {
 	}
 	l.opts.Continue, l.opts.ResourceVersion, l.opts.ResourceVersionMatch = rest, "", ""
 	l.expiries++
-	if ended := pause(ctx, l.expiries); ended != nil {
+	if ended := pause(ctx, l.expiries, longestPause); ended != nil {
 		return fmt.Errorf("list %s: wait to go on after %w: %w", l.of, err, ended)
 	}
 	return nil
-}
-
-const (
-	firstPause   = 100 * time.Millisecond
-	longestPause = 30 * time.Second
-)
-
-// pause waits before the n-th attempt after the first, twice as long as before the one before it, and up to half as
-// long again, so that many clients do not come back at once.
-func pause(ctx context.Context, n int) error {
-	wait := longestPause
-	if n <= 8 {
-		wait = firstPause << (n - 1)
-	}
-	timer := time.NewTimer(wait + rand.N(wait/2)) //nolint:gosec // spread, not secrecy
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		if cause := context.Cause(ctx); !errors.Is(cause, ctx.Err()) {
-			return fmt.Errorf("%w: %w", ctx.Err(), cause)
-		}
-		return ctx.Err()
-	}
 }

@@ -30,6 +30,7 @@ func (b *book) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		(&wire{}).ServeHTTP(w, r)
 		return
 	}
+	_, _ = io.Copy(io.Discard, r.Body) // else the server does not see that the client leaves
 	b.mu.Lock()
 	b.queries = append(b.queries, r.URL.RawQuery)
 	page := b.pages[r.URL.Query().Get("continue")]

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
@@ -25,6 +26,9 @@ const (
 		 "subresources":[{"subresource":"finalize","responseKind":{"version":"v1","kind":"Namespace"},"verbs":["update"]}]},
 		{"resource":"nodes","responseKind":{"version":"v1","kind":"Node"},"scope":"Cluster","singularResource":"node","verbs":["get","list","create"]},
 		{"resource":"bindings","responseKind":{"version":"v1","kind":"Binding"},"scope":"Namespaced","singularResource":"binding","verbs":["create"]},
+		{"resource":"serviceaccounts","responseKind":{"version":"v1","kind":"ServiceAccount"},"scope":"Namespaced","singularResource":"serviceaccount","shortNames":["sa"],
+		 "verbs":["create","get"],
+		 "subresources":[{"subresource":"token","responseKind":{"group":"authentication.k8s.io","version":"v1","kind":"TokenRequest"},"verbs":["create"]}]},
 		{"resource":"pods","responseKind":{"version":"v1","kind":"Pod"},"scope":"Namespaced","singularResource":"pod","shortNames":["po"],
 		 "verbs":["create","delete","deletecollection","get","list","patch","update","watch"],
 		 "subresources":[{"subresource":"status","responseKind":{"version":"v1","kind":"Pod"},"verbs":["get","patch","update"]},
@@ -99,8 +103,9 @@ func in(namespace string, obj *unstructured.Object) *unstructured.Object {
 }
 
 const (
-	podReply  = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","resourceVersion":"7"}}`
-	listReply = `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"web"}}]}`
+	podReply   = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","resourceVersion":"7"}}`
+	tokenReply = `{"kind":"TokenRequest","apiVersion":"authentication.k8s.io/v1","status":{"token":"s3cret","expirationTimestamp":"2026-01-02T03:04:05Z"}}`
+	listReply  = `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"web"}}]}`
 )
 
 // TestEveryVerbIsOneRequest holds the exact request of each verb: method, path, query, content type and body.
@@ -193,6 +198,29 @@ func TestEveryVerbIsOneRequest(t *testing.T) {
 				&metav1.ListOptions{LabelSelector: "app=web", FieldSelector: "status.phase=Failed", Limit: 5})
 			return err
 		}},
+		`PATCH /apis/apps/v1/namespaces/shop/deployments/web/scale?dryRun=All application/merge-patch+json {"spec":{"replicas":3}}`: {podReply, func(t *testing.T, c *dynamic.Client) error {
+			_, err := resource(t, c, "deploy").In("shop").Scale(t.Context(), "web", 3, &metav1.PatchOptions{DryRun: []string{"All"}})
+			return err
+		}},
+		`POST /api/v1/namespaces/shop/pods/web/eviction application/json {"kind":"Eviction","apiVersion":"policy/v1","metadata":{"name":"web"}}`: {podReply, func(t *testing.T, c *dynamic.Client) error {
+			return resource(t, c, "pods").In("shop").Evict(t.Context(), "web", nil)
+		}},
+		`POST /api/v1/namespaces/home/pods/web/eviction?dryRun=All application/json {"kind":"Eviction","apiVersion":"policy/v1","metadata":{"name":"web"},"deleteOptions":{"gracePeriodSeconds":5,"dryRun":["All"]}}`: {podReply, func(t *testing.T, c *dynamic.Client) error {
+			return resource(t, c, "pods").Evict(t.Context(), "web", &dynamic.EvictOptions{Retry: true,
+				DeleteOptions: &metav1.DeleteOptions{GracePeriodSeconds: new(int64(5)), DryRun: []string{"All"}}})
+		}},
+		`POST /api/v1/namespaces/home/serviceaccounts/robot/token application/json {"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}}`: {tokenReply, func(t *testing.T, c *dynamic.Client) error {
+			_, err := resource(t, c, "sa").CreateToken(t.Context(), "robot", nil)
+			return err
+		}},
+		`POST /api/v1/namespaces/shop/serviceaccounts/robot/token application/json {"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":` +
+			`{"audiences":["vault","shop"],"boundObjectRef":{"apiVersion":"v1","kind":"Pod","name":"web","uid":"u"},"expirationSeconds":3600}}`: {tokenReply, func(t *testing.T, c *dynamic.Client) error {
+			web := object("Pod", "web")
+			web.SetUID("u")
+			_, err := resource(t, c, "sa").In("shop").CreateToken(t.Context(), "robot", &dynamic.TokenOptions{
+				Audiences: []string{"vault", "shop"}, Lifetime: time.Hour, BoundTo: web})
+			return err
+		}},
 		`GET /apis/apps/v1/namespaces/shop/deployments/a%20b%3Fc`: {podReply, func(t *testing.T, c *dynamic.Client) error {
 			_, err := resource(t, c, "Deployment.v1.apps").In("shop").Get(t.Context(), "a b?c", nil)
 			return err
@@ -282,6 +310,20 @@ func TestACallThatCannotWorkIsRefusedBeforeARequestLeaves(t *testing.T) {
 			_, err := resource(t, c, "pods").Sub("eviction").Create(t.Context(), object("Eviction", ""), nil)
 			return err
 		}, "the name is empty"},
+		"a scale of what has none": {func(t *testing.T, c *dynamic.Client) error {
+			_, err := resource(t, c, "pods").Scale(t.Context(), "web", 1, nil)
+			return err
+		}, `patch pods/scale "web": the server serves no such subresource (there are: status, eviction)`},
+		"an eviction of what is no pod": {func(t *testing.T, c *dynamic.Client) error {
+			return resource(t, c, "deploy").Evict(t.Context(), "web", nil)
+		}, `create deployments.apps/eviction "web": the server serves no such subresource (there are: scale)`},
+		"a pod of no namespace to evict": {func(t *testing.T, c *dynamic.Client) error {
+			return resource(t, c, "pods").AllNamespaces().Evict(t.Context(), "web", nil)
+		}, "one object needs a namespace"},
+		"a token of what is no service account": {func(t *testing.T, c *dynamic.Client) error {
+			_, err := resource(t, c, "nodes").CreateToken(t.Context(), "n1", nil)
+			return err
+		}, `create nodes/token "n1": the server serves no such subresource (there are: none)`},
 		"no object": {func(t *testing.T, c *dynamic.Client) error {
 			_, err := resource(t, c, "pods").Create(t.Context(), nil, nil)
 			return err
