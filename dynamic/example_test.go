@@ -8,7 +8,9 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
+	"time"
 
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
@@ -20,6 +22,15 @@ import (
 
 // shop is a server with two pods, for the examples; a program calls transport.Load and dynamic.Connect.
 func shop() (pods *dynamic.Resource, closeAll func()) {
+	client, closeAll := shopClient()
+	pods, err := client.Resource(context.Background(), "po")
+	if err != nil {
+		log.Fatal(err)
+	}
+	return pods.In("shop"), closeAll
+}
+
+func shopClient() (client *dynamic.Client, closeAll func()) {
 	const web = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","namespace":"shop"},"spec":{"priority":7}}`
 	const items = `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"db"}},{"metadata":{"name":"web"}}]}`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -29,6 +40,12 @@ func shop() (pods *dynamic.Resource, closeAll func()) {
 			fmt.Fprint(w, map[string]string{"/api": coreIndex, "/apis": appsIndex}[r.URL.Path])
 		case r.URL.Query().Get("watch") == "true":
 			fmt.Fprintf(w, `{"type":"ADDED","object":%s}{"type":"DELETED","object":%s}`, web, web)
+		case strings.Contains(r.URL.Path, "/proxy/"):
+			fmt.Fprint(w, "<h1>welcome</h1>")
+		case strings.HasSuffix(r.URL.Path, "/token"):
+			fmt.Fprint(w, tokenReply)
+		case strings.HasSuffix(r.URL.Path, "/eviction"):
+			blocked(w, r)
 		case r.Method == http.MethodPost || r.Method == http.MethodPut:
 			_, _ = io.Copy(w, r.Body)
 		case r.Method == http.MethodPatch:
@@ -47,11 +64,7 @@ func shop() (pods *dynamic.Resource, closeAll func()) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	pods, err = client.Resource(context.Background(), "po")
-	if err != nil {
-		log.Fatal(err)
-	}
-	return pods.In("shop"), func() { client.Close(); server.Close() }
+	return client, func() { client.Close(); server.Close() }
 }
 
 func ExampleResource_Get() {
@@ -203,6 +216,79 @@ func ExampleResource_Sub() {
 	_, err := pods.Sub("scale").Get(context.Background(), "web", nil)
 	fmt.Println(err)
 	// Output: get pods/scale "web": the server serves no such subresource (there are: status, eviction)
+}
+
+func ExampleResource_Evict() {
+	pods, closeAll := shop()
+	defer closeAll()
+
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second) // how long the budget may take
+	defer cancel()
+	err := pods.Evict(ctx, "web", &dynamic.EvictOptions{Retry: true})
+	var blocked *dynamic.DisruptionError
+	if errors.As(err, &blocked) {
+		fmt.Println(blocked.Causes[0])
+	}
+	// Output: The disruption budget web needs 2 healthy pods and has 2 currently
+}
+
+func ExampleResource_CreateToken() {
+	client, closeAll := shopClient()
+	defer closeAll()
+
+	accounts, err := client.Resource(context.Background(), "sa")
+	if err != nil {
+		log.Fatal(err)
+	}
+	token, err := accounts.CreateToken(context.Background(), "robot", &dynamic.TokenOptions{Audiences: []string{"vault"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(token, len(token.Token))
+	// Output: a token that expires at 2026-01-02T03:04:05Z 6
+}
+
+func ExampleResource_Scale() {
+	client, closeAll := shopClient()
+	defer closeAll()
+
+	deployments, err := client.Resource(context.Background(), "deploy")
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = deployments.Scale(context.Background(), "web", 3, nil)
+	fmt.Println(err)
+
+	nodes, err := client.Resource(context.Background(), "nodes")
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = nodes.Scale(context.Background(), "n1", 3, nil)
+	fmt.Println(err)
+	// Output:
+	// <nil>
+	// patch nodes/scale "n1": the server serves no such subresource (there are: none)
+}
+
+// A proxy's answer is no object: ask for it at the subresource's path.
+func ExampleResource_Path_proxy() {
+	pods, closeAll := shop()
+	defer closeAll()
+
+	path, err := pods.Sub("proxy").Path("web")
+	if err != nil {
+		log.Fatal(err)
+	}
+	response, err := pods.Conn().Do(context.Background(), &transport.Request{Path: path + "/index.html"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer response.Body.Close()
+	_, err = io.Copy(os.Stdout, response.Body)
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output: <h1>welcome</h1>
 }
 
 func ExampleApplyConflictError() {
