@@ -127,7 +127,7 @@ func pageAfterPage(ctx context.Context, pods *dynamic.Resource, count func()) er
 			}
 		}
 		response.Body.Close()
-		if err != io.EOF {
+		if err != io.EOF { //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
 			return err
 		}
 		if token = items.Meta().Continue; token == "" {

@@ -16,7 +16,8 @@ const defaultPageSize = 500
 // not grow with the list. It asks for pages of opts.Limit objects, 500 unless set; all pages show the same moment. From
 // the second object on it asks for the next page while this one is read, as soon as the server has said that there is
 // one. Where the list takes longer than the server keeps its moment, about five minutes, it ends with an error that
-// apierrors.IsResourceExpired knows, unless [Resource.Paging] says what else to do. Breaking out of the loop ends its
+// apierrors.IsResourceExpired knows, unless [Resource.Paging] says what else to do. A loop that takes longer than a minute
+// for a page wants a smaller Limit: servers give up on large answers that nobody reads. Breaking out of the loop ends its
 // requests and closes their connections. See
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#retrieving-large-results-sets-in-chunks.
 func (r *Resource) List(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[*unstructured.Object, error] {
