@@ -19,16 +19,16 @@ import (
 // when the resourceVersion is too old: list again), ctx's where ctx ended it. An ERROR event is that error and is not
 // yielded. Bookmarks come where opts.AllowWatchBookmarks asks for them. Breaking out of the loop closes the connection.
 // See https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes.
-func (r *Resource) Watch(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[unstructured.Event, error] {
-	return func(yield func(unstructured.Event, error) bool) {
+func (r *Resource) Watch(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[unstructured.Event[unstructured.Object], error] {
+	return func(yield func(unstructured.Event[unstructured.Object], error) bool) {
 		request, err := r.watchRequest(opts)
 		if err != nil {
-			yield(unstructured.Event{}, err)
+			yield(unstructured.Event[unstructured.Object]{}, err)
 			return
 		}
 		response, err := r.conn.Do(ctx, request)
 		if err != nil {
-			yield(unstructured.Event{}, err)
+			yield(unstructured.Event[unstructured.Object]{}, err)
 			return
 		}
 		defer response.Body.Close()
@@ -44,7 +44,7 @@ func (r *Resource) Watch(ctx context.Context, opts *metav1.ListOptions) iter.Seq
 				err = fmt.Errorf("watch %s: GET %s%s: %w", r, r.conn.Server(), request.Path, err)
 			}
 			if err != nil {
-				yield(unstructured.Event{}, err)
+				yield(unstructured.Event[unstructured.Object]{}, err)
 				return
 			}
 			if !yield(event, nil) {

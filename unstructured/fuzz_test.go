@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"testing/iotest"
 
@@ -80,6 +81,45 @@ func FuzzWatchDecoder(f *testing.F) {
 			assert.Equal(t, want, got)
 			assert.Equal(t, text(wantErr), text(err))
 		}
+	})
+}
+
+// FuzzLazy reads the input as an object, a list and a watch.
+func FuzzLazy(f *testing.F) {
+	addDocuments(f)
+	f.Add(sample(f, "watch.json"))
+	for _, documents := range []map[string]string{lazyDocuments, oddLists, oddFrames} {
+		for _, document := range documents {
+			f.Add([]byte(document))
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		before := bytes.Clone(data)
+		assertLazyParity(t, data)
+		assertLazyListParity(t, data)
+		assertLazyWatchParity(t, data)
+		assert.Equal(t, before, data, "the input was written to")
+	})
+}
+
+// FuzzGet reads a path of both; the fields are separated by slashes.
+func FuzzGet(f *testing.F) {
+	for _, data := range samples(f) {
+		f.Add(data, "metadata/name")
+		f.Add(data, "spec/containers/0/image")
+	}
+	for _, document := range lazyDocuments {
+		f.Add([]byte(document), "metadata/labels/a")
+		f.Add([]byte(document), "list/1")
+	}
+	f.Fuzz(func(t *testing.T, data []byte, path string) {
+		obj, err := Decode(data)
+		if err != nil {
+			return
+		}
+		l, err := NewLazy(data)
+		require.NoError(t, err)
+		assertGetIs(t, obj, l, strings.Split(path, "/"))
 	})
 }
 

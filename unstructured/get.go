@@ -8,6 +8,8 @@ import (
 
 // Get reads the value at a path of field names; "0", "1" … are indexes where the path comes to a list.
 //
+// obj is an *Object or a *[Lazy], of which nothing but that value is decoded; the answer is the same.
+//
 // T is string, bool, int64, int, float64, []any, map[string]any, []string, map[string]string, or any. The value is
 // the caller's own: changing it does not change obj, nor the other way round. An integer reads as a float64 if that
 // is exact, since JSON writes 1.0 as 1; never the other way round. Of what [Decode] never makes, but a program may
@@ -15,11 +17,20 @@ import (
 //
 // found is false if a field is missing or null, an index is past the end, or obj is nil. A value, or a field on the
 // way, of another type is an error that names its path and both types: ".spec.replicas: is string, not int64".
-func Get[T any](obj *Object, fields ...string) (value T, found bool, err error) {
-	if obj == nil || obj.Object == nil {
-		return value, false, nil
+func Get[T any, O *Object | *Lazy](obj O, fields ...string) (value T, found bool, err error) {
+	var v any
+	switch obj := any(obj).(type) {
+	case *Object:
+		if obj == nil || obj.Object == nil {
+			return value, false, nil
+		}
+		v, found, err = walk(obj.Object, fields, 0)
+	case *Lazy:
+		if obj == nil || len(obj.data) == 0 {
+			return value, false, nil
+		}
+		v, found, err = obj.walk(fields)
 	}
-	v, found, err := walk(obj.Object, fields)
 	if err != nil || !found {
 		return value, false, err
 	}
@@ -30,8 +41,10 @@ func Get[T any](obj *Object, fields ...string) (value T, found bool, err error) 
 	return value, true, nil
 }
 
-func walk(v any, fields []string) (any, bool, error) {
-	for i, field := range fields {
+// walk follows fields from v on, which is what the first done of them have led to.
+func walk(v any, fields []string, done int) (any, bool, error) {
+	for i := done; i < len(fields); i++ {
+		field := fields[i]
 		switch parent := v.(type) {
 		case map[string]any:
 			v = parent[field]

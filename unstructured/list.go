@@ -16,8 +16,9 @@ type ListDecoder struct {
 	head     map[string]any // the list's fields without its items
 	state    listState
 	sawItems bool
-	count    int       // items read
-	held     []*Object // items that wait for the list's kind, and those behind them
+	count    int         // items read
+	held     []*Lazy     // items that wait for the list's kind, and those behind them
+	suffix   *typeSuffix // what items get that have neither kind nor apiVersion, once it is known
 	err      error
 }
 
@@ -58,15 +59,26 @@ func (e *NotListError) Error() string {
 // in apimachinery, one that gives its kind, apiVersion or items twice. Errors may follow good items; a list is whole
 // only if Next came to io.EOF. After an error it gives the same error for ever.
 func (d *ListDecoder) Next() (*Object, error) {
+	return first(d, d.next)
+}
+
+// NextLazy is Next without decoding the item. It fails where Next does, with the same errors. Calls of Next and
+// NextLazy may alternate.
+func (d *ListDecoder) NextLazy() (*Lazy, error) {
+	return first(d, d.nextLazy)
+}
+
+// first is next up to the first error, which stays.
+func first[T any](d *ListDecoder, next func() (*T, error)) (*T, error) {
 	if d.err != nil {
 		return nil, d.err
 	}
-	obj, err := d.next()
+	item, err := next()
 	if err != nil {
 		d.err, d.held = err, nil
 		return nil, err
 	}
-	return obj, nil
+	return item, nil
 }
 
 // Meta is the list's metadata as far as it has been read, without the deprecated selfLink. It is final once Next has
@@ -86,37 +98,76 @@ func (d *ListDecoder) Meta() metav1.ListMeta {
 	return meta
 }
 
+// next decodes items as they come, but for those that may have to wait for the list's kind.
 func (d *ListDecoder) next() (*Object, error) {
+	if err := d.advance(); err != nil {
+		return nil, err
+	}
+	if d.state == beforeItem && d.suffix != nil && len(d.held) == 0 {
+		return d.readItem()
+	}
+	item, err := d.nextLazy()
+	if err != nil {
+		return nil, err
+	}
+	return item.Object()
+}
+
+func (d *ListDecoder) nextLazy() (*Lazy, error) {
 	for {
-		switch d.state {
-		case beforeList, betweenMembers:
-			if err := d.readMember(); err != nil {
-				return nil, err
-			}
-		case behindItem:
-			more, err := d.r.nextElement()
-			if err != nil {
-				return nil, err
-			}
-			d.enterItems(more)
-		case beforeItem:
-			obj, err := d.readItem()
-			if err != nil {
-				return nil, err
-			}
-			if d.complete(obj) {
-				return obj, nil
-			}
-			d.held = append(d.held, obj)
-		case afterList:
-			if len(d.held) == 0 {
-				return nil, io.EOF
-			}
-			obj := d.held[0]
-			d.held[0], d.held = nil, d.held[1:]
-			return obj, nil
+		if err := d.advance(); err != nil {
+			return nil, err
+		}
+		if d.state == afterList {
+			return d.release()
+		}
+		item, err := d.readLazy()
+		if err != nil {
+			return nil, err
+		}
+		if len(d.held) == 0 && (d.suffix != nil || item.hasType()) {
+			return item, nil
+		}
+		d.held = append(d.held, item)
+	}
+}
+
+// advance reads on to the next item, or to the end.
+func (d *ListDecoder) advance() error {
+	for d.state != beforeItem && d.state != afterList {
+		var err error
+		if d.state == behindItem {
+			err = d.readComma()
+		} else {
+			err = d.readMember()
+		}
+		if err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+func (d *ListDecoder) readComma() error {
+	more, err := d.r.nextElement()
+	if err != nil {
+		return err
+	}
+	d.enterItems(more)
+	return nil
+}
+
+// release is the first item that waited, at the end of the list.
+func (d *ListDecoder) release() (*Lazy, error) {
+	if len(d.held) == 0 {
+		return nil, io.EOF
+	}
+	item := d.held[0]
+	d.held[0], d.held = nil, d.held[1:]
+	if !item.hasType() {
+		item = item.typed(d.suffix)
+	}
+	return item, nil
 }
 
 // readMember reads one member of the list, of items only the opening bracket.
@@ -139,7 +190,16 @@ func (d *ListDecoder) readMember() error {
 		return &repeatedError{name}
 	}
 	d.head[name] = v
+	if list := d.typeMeta(); list.Kind != "" && list.APIVersion != "" && d.suffix == nil {
+		d.setSuffix()
+	}
 	return nil
+}
+
+// setSuffix settles what items get that lack a kind.
+func (d *ListDecoder) setSuffix() {
+	list := d.typeMeta()
+	d.suffix = newTypeSuffix(metav1.TypeMeta{Kind: strings.TrimSuffix(list.Kind, "List"), APIVersion: list.APIVersion})
 }
 
 func (d *ListDecoder) openMember() (name string, more bool, err error) {
@@ -189,6 +249,7 @@ func (d *ListDecoder) enterItems(more bool) {
 }
 
 func (d *ListDecoder) readItem() (*Object, error) {
+	d.r.shrink(listChunk)
 	v, err := d.r.value()
 	if err != nil {
 		return nil, err
@@ -196,11 +257,53 @@ func (d *ListDecoder) readItem() (*Object, error) {
 	// null is an object without fields, as for apimachinery.
 	m, isObject := v.(map[string]any)
 	if !isObject && v != nil {
-		return nil, fmt.Errorf("the list's items[%d] is %s, not an object", d.count, typeName(v))
+		return nil, d.notObject(v)
 	}
 	d.count++
 	d.state = behindItem
-	return &Object{Object: m}, nil
+	obj := &Object{Object: m}
+	if list := d.typeMeta(); obj.GetKind() == "" && obj.GetAPIVersion() == "" {
+		obj.SetKind(strings.TrimSuffix(list.Kind, "List"))
+		obj.SetAPIVersion(list.APIVersion)
+	}
+	return obj, nil
+}
+
+// readLazy reads an item as readItem does. It gives it the list's kind if that is known.
+func (d *ListDecoder) readLazy() (*Lazy, error) {
+	d.r.shrink(listChunk)
+	c, err := d.r.next()
+	if err != nil {
+		return nil, err
+	}
+	item := Lazy{data: []byte("{}")} // null: see readItem
+	if c == '{' {
+		item, err = d.r.skipObject()
+	} else {
+		err = d.readNull()
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.count++
+	d.state = behindItem
+	if d.suffix != nil && !item.hasType() {
+		return item.typed(d.suffix), nil
+	}
+	return item.own(), nil
+}
+
+// readNull reads an item that is no object.
+func (d *ListDecoder) readNull() error {
+	v, err := d.r.value()
+	if err == nil && v != nil {
+		err = d.notObject(v)
+	}
+	return err
+}
+
+func (d *ListDecoder) notObject(item any) error {
+	return fmt.Errorf("the list's items[%d] is %s, not an object", d.count, typeName(item))
 }
 
 // typeMeta is the list's kind and apiVersion, as far as they have been read.
@@ -208,24 +311,6 @@ func (d *ListDecoder) typeMeta() metav1.TypeMeta {
 	kind, _ := d.head["kind"].(string)
 	apiVersion, _ := d.head["apiVersion"].(string)
 	return metav1.TypeMeta{Kind: kind, APIVersion: apiVersion}
-}
-
-// complete gives the item its kind and apiVersion if it lacks both. It is false if these are not known yet, or if
-// items before this one wait for them.
-func (d *ListDecoder) complete(obj *Object) bool {
-	list := d.typeMeta()
-	switch known := list.Kind != "" && list.APIVersion != ""; {
-	case len(d.held) > 0:
-		return false
-	case obj.GetKind() != "" || obj.GetAPIVersion() != "":
-		return true
-	case known || d.state == afterList:
-		obj.SetKind(strings.TrimSuffix(list.Kind, "List"))
-		obj.SetAPIVersion(list.APIVersion)
-		return true
-	default:
-		return false
-	}
 }
 
 // finish reads what is behind the list and checks the whole.
@@ -240,12 +325,9 @@ func (d *ListDecoder) finish() error {
 		return &NotListError{Object: &Object{Object: d.head}}
 	}
 	d.state = afterList
-	held := d.held
-	d.held = nil
-	for _, obj := range held {
-		d.complete(obj)
+	if d.suffix == nil {
+		d.setSuffix()
 	}
-	d.held = held
 	return nil
 }
 

@@ -8,6 +8,7 @@
 //	Decode, Encode   one object
 //	ListDecoder      the items of a list, one by one
 //	WatchDecoder     the events of a watch, each as soon as its last byte is there
+//	Lazy             an object that keeps its JSON and decodes what it is asked for
 //	Get              a typed value at a path
 package unstructured
 

@@ -23,6 +23,8 @@ type reader struct {
 	members  []member
 	elements []any
 	scratch  []byte // the last string that had to be unquoted
+
+	skipper skipper
 }
 
 type member struct {

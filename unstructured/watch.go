@@ -7,12 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Event is one event of a watch. Object is never nil: the object as it is now (ADDED, MODIFIED) or was at last
-// (DELETED), one that has nothing but a resourceVersion to go on from (BOOKMARK), or the Status that says what went
-// wrong (ERROR).
-type Event struct {
+// Event is one event of a watch, whose T is [Object] or [Lazy]. Object is never nil: the object as it is now (ADDED,
+// MODIFIED) or was at last (DELETED), one that has nothing but a resourceVersion to go on from (BOOKMARK), or the
+// Status that says what went wrong (ERROR).
+type Event[T any] struct {
 	Type   watch.EventType
-	Object *Object
+	Object *T
 }
 
 // WatchDecoder reads the events of a watch off its response's body. It reads ahead no further than what its reader
@@ -22,7 +22,7 @@ type WatchDecoder struct {
 	err error
 }
 
-// watchChunk is small because programs hold many watches; it grows with the longest string only.
+// watchChunk is small because programs hold many watches.
 const watchChunk = 4 << 10
 
 // NewWatchDecoder reads events from r, which stays the caller's to close.
@@ -34,65 +34,92 @@ func NewWatchDecoder(r io.Reader) *WatchDecoder {
 // io.ErrUnexpectedEOF (errors.Is) when it ends within one, with the reader's own error (errors.Is) when reading
 // fails, and when what it reads is not an event. After an error it gives the same error for ever. An ERROR event is
 // no error here.
-func (d *WatchDecoder) Next() (Event, error) {
-	if d.err != nil {
-		return Event{}, d.err
-	}
-	event, err := d.read()
+func (d *WatchDecoder) Next() (Event[Object], error) {
+	typ, object, err := d.readFrame(d.r.value)
 	if err != nil {
-		d.err = err
-		return Event{}, err
+		return Event[Object]{}, err
 	}
-	return event, nil
+	m, isObject := object.(map[string]any)
+	if !isObject {
+		return Event[Object]{}, d.notObject(typ, object)
+	}
+	if d.err = checkType(m); d.err != nil {
+		return Event[Object]{}, d.err
+	}
+	return Event[Object]{Type: typ, Object: &Object{Object: m}}, nil
 }
 
-func (d *WatchDecoder) read() (Event, error) {
+// NextLazy is Next without decoding the event's object. It fails where Next does, with the same errors. Calls of Next
+// and NextLazy may alternate.
+func (d *WatchDecoder) NextLazy() (Event[Lazy], error) {
+	typ, object, err := d.readFrame(d.r.lazyValue)
+	if err != nil {
+		return Event[Lazy]{}, err
+	}
+	l, isObject := object.(*Lazy)
+	if !isObject {
+		return Event[Lazy]{}, d.notObject(typ, object)
+	}
+	if d.err = l.checkType(); d.err != nil {
+		return Event[Lazy]{}, d.err
+	}
+	return Event[Lazy]{Type: typ, Object: l}, nil
+}
+
+// readFrame reads one event's type and, by readObject, its object.
+func (d *WatchDecoder) readFrame(readObject func() (any, error)) (watch.EventType, any, error) {
+	if d.err != nil {
+		return "", nil, d.err
+	}
+	typ, object, err := d.readMembers(readObject)
+	if err != nil {
+		d.err = err
+		return "", nil, err
+	}
+	name, isString := typ.(string)
+	switch t := watch.EventType(name); t {
+	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark, watch.Error:
+		return t, object, nil
+	default:
+		d.err = fmt.Errorf("unknown watch event type %.40q", name)
+		if !isString {
+			d.err = fmt.Errorf("watch event's type is %s, not a string", typeName(typ))
+		}
+		return "", nil, d.err
+	}
+}
+
+func (d *WatchDecoder) readMembers(readObject func() (any, error)) (typ, object any, err error) {
+	d.r.shrink(watchChunk)
 	c, err := d.r.peek()
 	switch {
 	case err == io.EOF:
-		return Event{}, err
+		return nil, nil, err
 	case err != nil:
-		return Event{}, fmt.Errorf("reading watch events after byte %d: %w", d.r.offset(), err)
+		return nil, nil, fmt.Errorf("reading watch events after byte %d: %w", d.r.offset(), err)
 	case c != '{':
-		return Event{}, d.r.syntax(c, "where a watch event should begin")
+		return nil, nil, d.r.syntax(c, "where a watch event should begin")
 	}
-	var typ, object any
 	name, more, err := d.r.openObject()
 	for more {
-		var v any
-		if v, err = d.r.value(); err != nil {
-			return Event{}, err
-		}
 		switch name {
 		case "type":
-			typ = v
+			typ, err = d.r.value()
 		case "object":
-			object = v
+			object, err = readObject()
+		default:
+			_, err = d.r.value()
+		}
+		if err != nil {
+			return nil, nil, err
 		}
 		name, more, err = d.r.nextMember()
 	}
-	if err != nil {
-		return Event{}, err
-	}
-	return newEvent(typ, object)
+	return typ, object, err
 }
 
-func newEvent(typ, object any) (Event, error) {
-	name, isString := typ.(string)
-	if !isString {
-		return Event{}, fmt.Errorf("watch event's type is %s, not a string", typeName(typ))
-	}
-	switch t := watch.EventType(name); t {
-	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark, watch.Error:
-		m, isObject := object.(map[string]any)
-		if !isObject {
-			return Event{}, fmt.Errorf("%s watch event's object is %s, not an object", name, typeName(object))
-		}
-		if err := checkType(m); err != nil {
-			return Event{}, err
-		}
-		return Event{Type: t, Object: &Object{Object: m}}, nil
-	default:
-		return Event{}, fmt.Errorf("unknown watch event type %.40q", name)
-	}
+// notObject is the error for an event of a type that has something else for an object.
+func (d *WatchDecoder) notObject(typ watch.EventType, object any) error {
+	d.err = fmt.Errorf("%s watch event's object is %s, not an object", typ, typeName(object))
+	return d.err
 }

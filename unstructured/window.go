@@ -54,6 +54,18 @@ func (w *window) fill(keep int) error {
 	return w.srcErr
 }
 
+// keptChunks is how many chunks a buffer may grow to and still be kept for the next object.
+const keptChunks = 16
+
+// shrink goes back to a buffer of one chunk when a large object is read.
+func (w *window) shrink(chunk int) {
+	if rest := w.buf[w.pos:w.end]; len(w.buf) > keptChunks*chunk && len(rest) <= chunk {
+		w.before += int64(w.pos)
+		w.buf = make([]byte, chunk)
+		w.pos, w.end = 0, copy(w.buf, rest)
+	}
+}
+
 // need is fill inside a value, where the input must not end.
 func (w *window) need(keep int) error {
 	err := w.fill(keep)
