@@ -2,6 +2,7 @@ package unstructured
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"strconv"
 	"testing"
@@ -57,6 +58,31 @@ func BenchmarkList(b *testing.B) {
 			}
 		}
 	})
+	bench(b, "lazy", len(data), func() error {
+		items := NewListDecoder(bytes.NewReader(data))
+		for {
+			if _, err := items.NextLazy(); err == io.EOF {
+				return nil
+			} else if err != nil {
+				return err
+			}
+		}
+	})
+	bench(b, "lazy, names and phases", len(data), func() error {
+		items := NewListDecoder(bytes.NewReader(data))
+		for {
+			pod, err := items.NextLazy()
+			if err == io.EOF {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			if phase, _, err := Get[string](pod, "status", "phase"); err != nil || phase == "" || pod.GetName() == "" {
+				return fmt.Errorf("no name or phase: %w", err)
+			}
+		}
+	})
 	bench(b, "apimachinery", len(data), func() error {
 		body, err := io.ReadAll(bytes.NewReader(data))
 		if err != nil {
@@ -73,6 +99,16 @@ func BenchmarkWatch(b *testing.B) {
 		events := NewWatchDecoder(bytes.NewReader(data))
 		for {
 			if _, err := events.Next(); err == io.EOF {
+				return nil
+			} else if err != nil {
+				return err
+			}
+		}
+	})
+	bench(b, "lazy", len(data), func() error {
+		events := NewWatchDecoder(bytes.NewReader(data))
+		for {
+			if _, err := events.NextLazy(); err == io.EOF {
 				return nil
 			} else if err != nil {
 				return err
@@ -117,7 +153,7 @@ func BenchmarkEncode(b *testing.B) {
 }
 
 // manyPods is n pods of different names, each with first before it, or between for all but the first.
-func manyPods(b *testing.B, n int, first, between, last string) []byte {
+func manyPods(b testing.TB, n int, first, between, last string) []byte {
 	pod := bytes.TrimSpace(sample(b, "pod.json"))
 	data := []byte(first)
 	for i := range n {

@@ -3,6 +3,7 @@ package unstructured
 import (
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -137,16 +138,16 @@ func hex4(b []byte) rune {
 func isTextByte(c byte) bool { return c >= ' ' && c != '"' && c != '\\' }
 
 // plainPrefix counts the leading bytes of b that stand for themselves: ASCII, no control character, quote or
-// backslash. It takes eight bytes at a time: over plain bytes no subtraction borrows or sets a high bit, over any
-// other at least one does.
+// backslash. It takes eight bytes at a time: over plain bytes no subtraction borrows or sets a high bit, so that the
+// lowest high bit is the first other byte's.
 func plainPrefix(b []byte) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	n := 0
 	for ; len(b)-n >= 8; n += 8 {
 		x := binary.LittleEndian.Uint64(b[n:])
 		quote, backslash := x^(ones*'"'), x^(ones*'\\')
-		if (x|(x-ones*' ')|(quote-ones)|(backslash-ones))&highs != 0 {
-			break
+		if odd := (x | (x - ones*' ') | (quote - ones) | (backslash - ones)) & highs; odd != 0 {
+			return n + bits.TrailingZeros64(odd)/8
 		}
 	}
 	for n < len(b) && b[n] < utf8.RuneSelf && isTextByte(b[n]) {

@@ -37,7 +37,9 @@ func (w *window) fill(keep int) error {
 		w.before += int64(keep)
 	}
 	if w.end == len(w.buf) {
-		w.buf = append(w.buf, make([]byte, len(w.buf))...)
+		larger := make([]byte, 2*len(w.buf))
+		copy(larger, w.buf)
+		w.buf = larger
 	}
 	for range maxEmptyReads {
 		n, err := w.src.Read(w.buf[w.end:])
@@ -95,6 +97,13 @@ func (w *window) peek() (byte, error) {
 
 // next is peek inside a value, where the input must not end.
 func (w *window) next() (byte, error) {
+	if w.pos < w.end && w.buf[w.pos] > ' ' {
+		return w.buf[w.pos], nil
+	}
+	return w.nextBehindSpace()
+}
+
+func (w *window) nextBehindSpace() (byte, error) {
 	for {
 		for ; w.pos < w.end; w.pos++ {
 			if c := w.buf[w.pos]; !isSpace(c) {
