@@ -6,12 +6,7 @@ import "encoding/binary"
 // for every object. It holds at most internSlots strings of internLongest bytes: a string takes the place of another
 // that falls on the same pair of slots. The zero value is ready.
 type interned struct {
-	slots []internSlot
-}
-
-type internSlot struct {
-	text  string
-	boxed any // text as objects hold it; nil if it has been a name only
+	slots []any // strings, kept as interface values because that is how objects hold them
 }
 
 const (
@@ -24,35 +19,24 @@ func (t *interned) value(b []byte) any {
 	if len(b) > internLongest {
 		return string(b)
 	}
-	slot := t.slot(b)
-	if slot.boxed == nil {
-		slot.boxed = slot.text
+	if t.slots == nil {
+		t.slots = make([]any, internSlots)
 	}
-	return slot.boxed
+	pair := t.slots[internHash(b)*2:][:2]
+	if s, ok := pair[0].(string); ok && s == string(b) {
+		return pair[0]
+	}
+	if s, ok := pair[1].(string); ok && s == string(b) {
+		return pair[1]
+	}
+	pair[0], pair[1] = string(b), pair[0]
+	return pair[0]
 }
 
 // name is b as a string.
 func (t *interned) name(b []byte) string {
-	if len(b) > internLongest {
-		return string(b)
-	}
-	return t.slot(b).text
-}
-
-// slot is where b is, or is put.
-func (t *interned) slot(b []byte) *internSlot {
-	if t.slots == nil {
-		t.slots = make([]internSlot, internSlots)
-	}
-	pair := t.slots[internHash(b)*2:][:2]
-	if pair[0].text == string(b) {
-		return &pair[0]
-	}
-	if pair[1].text == string(b) {
-		return &pair[1]
-	}
-	pair[0], pair[1] = internSlot{text: string(b)}, pair[0]
-	return &pair[0]
+	s, _ := t.value(b).(string)
+	return s
 }
 
 // internHash is the number of a pair of slots. It looks at the ends of b only: what it takes for equal costs an

@@ -190,50 +190,52 @@ func (s *skipper) text(b []byte, i int) (int, skipResult) {
 }
 
 // textEnd is the index behind the closing quote of a string that goes on at index i. Where b ends first, it is the
-// index to go on from.
+// index to go on from. Of eight bytes at a time the first that may end the string is the lowest at which a
+// subtraction borrows.
 func textEnd(b []byte, i int) (int, skipResult) {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for {
-		i += textPrefix(b[i:])
-		if i == len(b) {
-			return i, needsMore
+		for ; len(b)-i >= 8; i += 8 {
+			x := binary.LittleEndian.Uint64(b[i:])
+			quote, backslash := x^(ones*'"'), x^(ones*'\\')
+			if odd := ((x-ones*' ')&^x | (quote-ones)&^quote | (backslash-ones)&^backslash) & highs; odd != 0 {
+				i += bits.TrailingZeros64(odd) / 8
+				break
+			}
 		}
-		switch b[i] {
-		case '"':
+		for i < len(b) && isTextByte(b[i]) {
+			i++
+		}
+		switch {
+		case i == len(b):
+			return i, needsMore
+		case b[i] == '"':
 			return i + 1, skipped
-		case '\\':
-			length := 2
-			if i+1 < len(b) && b[i+1] == 'u' {
-				length = len(`\u0000`)
-			}
-			switch {
-			case i+length > len(b):
-				return i, needsMore
-			case length > 2 && hex4(b[i+2:]) < 0, length == 2 && unescaped[b[i+1]] == 0:
-				return i, isOdd
-			}
-			i += length
-		default:
+		case b[i] != '\\':
 			return i, isOdd
 		}
+		length, result := escapeLength(b[i:])
+		if result != skipped {
+			return i, result
+		}
+		i += length
 	}
 }
 
-// textPrefix counts the leading bytes of b that a string may hold as they are: no control character, quote or
-// backslash. Of eight bytes at a time the first other one is found as the lowest at which a subtraction borrows.
-func textPrefix(b []byte) int {
-	const ones, highs = 0x0101010101010101, 0x8080808080808080
-	n := 0
-	for ; len(b)-n >= 8; n += 8 {
-		x := binary.LittleEndian.Uint64(b[n:])
-		quote, backslash := x^(ones*'"'), x^(ones*'\\')
-		if odd := ((x-ones*' ')&^x | (quote-ones)&^quote | (backslash-ones)&^backslash) & highs; odd != 0 {
-			return n + bits.TrailingZeros64(odd)/8
-		}
+// escapeLength is the length of the escape sequence that b begins with.
+func escapeLength(b []byte) (int, skipResult) {
+	length := 2
+	if len(b) > 1 && b[1] == 'u' {
+		length = len(`\u0000`)
 	}
-	for n < len(b) && isTextByte(b[n]) {
-		n++
+	switch {
+	case len(b) < length:
+		return 0, needsMore
+	case length == 2 && unescaped[b[1]] == 0, length > 2 && hex4(b[2:]) < 0:
+		return 0, isOdd
+	default:
+		return length, skipped
 	}
-	return n
 }
 
 func skipLiteral(b []byte, i int, word string) (int, skipResult) {
