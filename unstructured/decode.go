@@ -21,12 +21,8 @@ import (
 func Decode(data []byte) (*Object, error) {
 	r := borrowReader(data)
 	defer r.release()
-	c, err := r.next()
-	if err != nil {
+	if err := r.findObject(); err != nil {
 		return nil, err
-	}
-	if c != '{' {
-		return nil, r.syntax(c, "where an object should begin")
 	}
 	m, err := r.object()
 	if err != nil {
@@ -39,6 +35,15 @@ func Decode(data []byte) (*Object, error) {
 		return nil, err
 	}
 	return &Object{Object: m}, nil
+}
+
+// findObject reads up to the opening brace of an object, which must be what is next.
+func (r *reader) findObject() error {
+	c, err := r.next()
+	if err == nil && c != '{' {
+		err = r.syntax(c, "where an object should begin")
+	}
+	return err
 }
 
 // finish reads to the end of the input, where nothing but white space may follow.

@@ -97,3 +97,31 @@ func ExampleWatchDecoder() {
 	// ADDED Pod a
 	// ERROR Status
 }
+
+func ExampleLazy() {
+	body := strings.NewReader(`{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"a"},"status":{"phase":"Running"}},{"metadata":{"name":"b"},"status":{"phase":"Failed"}}]}`)
+	items := unstructured.NewListDecoder(body)
+	for {
+		pod, err := items.NextLazy()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			log.Fatal(err)
+		}
+		phase, _, err := unstructured.Get[string](pod, "status", "phase") // decodes nothing else
+		if err != nil {
+			log.Fatal(err)
+		}
+		if phase != "Failed" {
+			continue
+		}
+		full, err := pod.Object()
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(pod.GetName(), full.Object["status"])
+	}
+	// Output:
+	// b map[phase:Failed]
+}

@@ -3,14 +3,15 @@ package unstructured
 import "encoding/binary"
 
 // interned remembers recent short strings, so that "metadata", "Running" or "kube-system" is allocated once and not
-// for every object. It holds at most internSlots strings of internLongest bytes: a string takes the place of another
-// that falls on the same pair of slots. The zero value is ready.
+// for every object. It holds at most internSlots strings of internLongest bytes: where a string finds the slots that
+// it may be in taken by others, it takes the place of one. The zero value is ready.
 type interned struct {
 	slots []any // strings, kept as interface values because that is how objects hold them
 }
 
 const (
 	internSlots   = 512
+	internTries   = 4 // so many slots, next to each other, a string may be in
 	internLongest = 48
 )
 
@@ -22,15 +23,19 @@ func (t *interned) value(b []byte) any {
 	if t.slots == nil {
 		t.slots = make([]any, internSlots)
 	}
-	pair := t.slots[internHash(b)*2:][:2]
-	if s, ok := pair[0].(string); ok && s == string(b) {
-		return pair[0]
+	tries := t.slots[internHash(b)%(internSlots-internTries+1):][:internTries]
+	for i, v := range tries {
+		s, taken := v.(string)
+		if taken && s == string(b) {
+			return v
+		}
+		if !taken {
+			tries[i] = string(b)
+			return tries[i]
+		}
 	}
-	if s, ok := pair[1].(string); ok && s == string(b) {
-		return pair[1]
-	}
-	pair[0], pair[1] = string(b), pair[0]
-	return pair[0]
+	tries[0] = string(b)
+	return tries[0]
 }
 
 // name is b as a string.
@@ -39,7 +44,7 @@ func (t *interned) name(b []byte) string {
 	return s
 }
 
-// internHash is the number of a pair of slots. It looks at the ends of b only: what it takes for equal costs an
+// internHash looks at the ends of b only: what it takes for equal costs an
 // allocation, no more.
 func internHash(b []byte) uint64 {
 	x := uint64(len(b))
@@ -51,5 +56,5 @@ func internHash(b []byte) uint64 {
 	case n > 0:
 		x += uint64(b[0])<<8 | uint64(b[n/2])<<16 | uint64(b[n-1])<<24
 	}
-	return x * 0xD6E8FEB86659FD93 >> 56
+	return x * 0xD6E8FEB86659FD93 >> 32
 }

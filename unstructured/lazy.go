@@ -24,12 +24,8 @@ type Lazy struct {
 func NewLazy(data []byte) (*Lazy, error) {
 	r := borrowReader(data)
 	defer r.release()
-	c, err := r.next()
-	if err != nil {
+	if err := r.findObject(); err != nil {
 		return nil, err
-	}
-	if c != '{' {
-		return nil, r.syntax(c, "where an object should begin")
 	}
 	l, err := r.lazy()
 	if err != nil {
@@ -97,12 +93,8 @@ func (l *Lazy) hasType() bool { return len(l.raw(kindAt)) > 0 || len(l.raw(apiVe
 func (l *Lazy) Object() (*Object, error) {
 	r := borrowReader(l.data)
 	defer r.release()
-	c, err := r.next()
-	if err != nil {
+	if err := r.findObject(); err != nil {
 		return nil, err
-	}
-	if c != '{' {
-		return nil, r.syntax(c, "where an object should begin")
 	}
 	m, err := r.object()
 	if err != nil {

@@ -272,6 +272,14 @@ func TestEveryByteIsReadOrRefusedLazilyAsByDecode(t *testing.T) {
 	}
 }
 
+func TestCutInputIsRefusedLazilyAsByDecode(t *testing.T) {
+	for _, data := range []string{splitTokens, `{"kind":"A","list":[x`, `{"kind":"A","list":[-`, `{"kind":"A","list":[tr`, `{"kind":"A","list":["\u00`} {
+		for i := range data {
+			assertLazyParity(t, []byte(data[:i+1]))
+		}
+	}
+}
+
 func TestLazyItemsGetTheListsKindAsItemsDo(t *testing.T) {
 	fields := []string{`"kind":"A\"é\\List"`, `"apiVersion":"v1"`, `"items":[{"n":0},{},{ },null,{"n":1,"kind":"B"},{"kind":"","apiVersion":null,"metadata":{"name":"x"}}]`}
 	for _, order := range permutations(fields) {
@@ -279,25 +287,17 @@ func TestLazyItemsGetTheListsKindAsItemsDo(t *testing.T) {
 	}
 }
 
-func TestNextAndNextLazyAlternate(t *testing.T) {
-	for _, order := range permutations([]string{`"kind":"AList"`, `"apiVersion":"v1"`, `"items":[{"n":0},{"n":1,"kind":"B"},{"n":2},{"n":3}]`}) {
-		data := "{" + strings.Join(order, ",") + "}"
-		want, err := readList(listOf(data))
-		require.Equal(t, io.EOF, err)
-		d := listOf(data)
-		for i := 0; i < len(want); i += 2 {
-			obj, err := d.Next()
-			require.NoError(t, err)
-			assertIdentical(t, want[i].Object, obj.Object)
-			l, err := d.NextLazy()
-			require.NoError(t, err)
-			assertLazyIs(t, &want[i+1], l)
-		}
-		_, err = d.NextLazy()
-		assert.Equal(t, io.EOF, err)
-		_, err = d.Next()
-		assert.Equal(t, io.EOF, err)
-	}
+func TestItemsThatWaitAreReadOnlyAsTheyWereFirst(t *testing.T) {
+	d := listOf(`{"items":[{"n":0},{"kind":"A","n":1}],"kind":"AList","apiVersion":"v1"}`)
+	_, err := d.Next()
+	require.NoError(t, err)
+	_, err = d.NextLazy()
+	require.ErrorContains(t, err, "Next alone")
+	_, again := d.Next()
+	assert.Same(t, err, again)
+}
+
+func TestWatchMayAlternate(t *testing.T) {
 	d := watchOf(added + added)
 	event, err := d.NextLazy()
 	require.NoError(t, err)

@@ -2,41 +2,43 @@ package unstructured
 
 import (
 	"bytes"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// typeSuffix is how the JSON of an object ends that is given a kind and an apiVersion. Behind all other members they
-// are the ones that count.
-type typeSuffix struct {
-	text                 []byte
-	kindAt, apiVersionAt int // in text
+// itemType is the kind and apiVersion that a list's items get that have neither, and how their JSON ends then: behind
+// all other members these are the ones that count.
+type itemType struct {
+	metav1.TypeMeta
+	suffix               []byte
+	kindAt, apiVersionAt int // in suffix
 }
 
-func newTypeSuffix(t metav1.TypeMeta) *typeSuffix {
+func newItemType(list metav1.TypeMeta) *itemType {
 	stream := encoding.BorrowStream(nil)
 	defer encoding.ReturnStream(stream)
-	s := &typeSuffix{}
+	t := &itemType{TypeMeta: metav1.TypeMeta{Kind: strings.TrimSuffix(list.Kind, "List"), APIVersion: list.APIVersion}}
 	stream.WriteRaw(`,"kind":`)
-	s.kindAt = stream.Buffered()
+	t.kindAt = stream.Buffered()
 	stream.WriteString(t.Kind)
 	stream.WriteRaw(`,"apiVersion":`)
-	s.apiVersionAt = stream.Buffered()
+	t.apiVersionAt = stream.Buffered()
 	stream.WriteString(t.APIVersion)
 	stream.WriteRaw(`}`)
-	s.text = bytes.Clone(stream.Buffer())
-	return s
+	t.suffix = bytes.Clone(stream.Buffer())
+	return t
 }
 
 // typed is own with a kind and an apiVersion.
-func (l Lazy) typed(suffix *typeSuffix) *Lazy {
+func (l Lazy) typed(t *itemType) *Lazy {
 	body := bytes.TrimRight(l.data[:len(l.data)-1], " \t\r\n")
-	text, shift := suffix.text, len(body)
+	suffix, shift := t.suffix, len(body)
 	if len(body) == 1 { // the brace alone
-		text, shift = text[1:], 0
+		suffix, shift = suffix[1:], 0
 	}
-	data := make([]byte, len(body)+len(text)) // append may take more
-	copy(data[copy(data, body):], text)
-	l.at[kindAt], l.at[apiVersionAt] = shift+suffix.kindAt, shift+suffix.apiVersionAt
+	data := make([]byte, len(body)+len(suffix)) // append may take more
+	copy(data[copy(data, body):], suffix)
+	l.at[kindAt], l.at[apiVersionAt] = shift+t.kindAt, shift+t.apiVersionAt
 	return &Lazy{data: data, at: l.at}
 }

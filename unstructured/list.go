@@ -1,6 +1,7 @@
 package unstructured
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -16,10 +17,15 @@ type ListDecoder struct {
 	head     map[string]any // the list's fields without its items
 	state    listState
 	sawItems bool
-	count    int         // items read
-	held     []*Lazy     // items that wait for the list's kind, and those behind them
-	suffix   *typeSuffix // what items get that have neither kind nor apiVersion, once it is known
+	count    int        // items read
+	itemType *itemType  // what items get that have neither kind nor apiVersion, once it is known
+	held     []heldItem // items that wait for that, and those behind them
 	err      error
+}
+
+type heldItem struct {
+	item  any // an *Object or a *Lazy
+	typed bool
 }
 
 type listState int
@@ -59,26 +65,17 @@ func (e *NotListError) Error() string {
 // in apimachinery, one that gives its kind, apiVersion or items twice. Errors may follow good items; a list is whole
 // only if Next came to io.EOF. After an error it gives the same error for ever.
 func (d *ListDecoder) Next() (*Object, error) {
-	return first(d, d.next)
+	return nextItem(d, d.readItem, func(obj *Object) *Object {
+		obj.SetKind(d.itemType.Kind)
+		obj.SetAPIVersion(d.itemType.APIVersion)
+		return obj
+	})
 }
 
-// NextLazy is Next without decoding the item. It fails where Next does, with the same errors. Calls of Next and
-// NextLazy may alternate.
+// NextLazy is Next without decoding the item. It fails where Next does, with the same errors. One list is read by one
+// of the two.
 func (d *ListDecoder) NextLazy() (*Lazy, error) {
-	return first(d, d.nextLazy)
-}
-
-// first is next up to the first error, which stays.
-func first[T any](d *ListDecoder, next func() (*T, error)) (*T, error) {
-	if d.err != nil {
-		return nil, d.err
-	}
-	item, err := next()
-	if err != nil {
-		d.err, d.held = err, nil
-		return nil, err
-	}
-	return item, nil
+	return nextItem(d, d.readLazy, func(l *Lazy) *Lazy { return l.typed(d.itemType) })
 }
 
 // Meta is the list's metadata as far as it has been read, without the deprecated selfLink. It is final once Next has
@@ -98,38 +95,48 @@ func (d *ListDecoder) Meta() metav1.ListMeta {
 	return meta
 }
 
-// next decodes items as they come, but for those that may have to wait for the list's kind.
-func (d *ListDecoder) next() (*Object, error) {
-	if err := d.advance(); err != nil {
-		return nil, err
-	}
-	if d.state == beforeItem && d.suffix != nil && len(d.held) == 0 {
-		return d.readItem()
-	}
-	item, err := d.nextLazy()
-	if err != nil {
-		return nil, err
-	}
-	return item.Object()
-}
-
-func (d *ListDecoder) nextLazy() (*Lazy, error) {
-	for {
-		if err := d.advance(); err != nil {
-			return nil, err
+// nextItem is the next item; read reads it and tells whether it has a type, setType gives it the list's.
+func nextItem[T any](d *ListDecoder, read func() (*T, bool, error), setType func(*T) *T) (*T, error) {
+	for d.err == nil {
+		if d.err = d.advance(); d.err != nil {
+			break
 		}
 		if d.state == afterList {
-			return d.release()
+			return releaseHeld(d, setType)
 		}
-		item, err := d.readLazy()
-		if err != nil {
-			return nil, err
-		}
-		if len(d.held) == 0 && (d.suffix != nil || item.hasType()) {
+		item, typed, err := read()
+		switch {
+		case err != nil:
+			d.err = err
+		case len(d.held) > 0 || !typed && d.itemType == nil:
+			d.held = append(d.held, heldItem{item, typed})
+		case !typed:
+			return setType(item), nil
+		default:
 			return item, nil
 		}
-		d.held = append(d.held, item)
 	}
+	d.held = nil
+	return nil, d.err
+}
+
+// releaseHeld is the first item that waited, at the end of the list.
+func releaseHeld[T any](d *ListDecoder, setType func(*T) *T) (*T, error) {
+	if len(d.held) == 0 {
+		d.err = io.EOF
+		return nil, d.err
+	}
+	first := d.held[0]
+	d.held[0], d.held = heldItem{}, d.held[1:]
+	item, isIt := first.item.(*T)
+	if !isIt {
+		d.err = errors.New("a list must be read by Next alone or by NextLazy alone")
+		return nil, d.err
+	}
+	if !first.typed {
+		item = setType(item)
+	}
+	return item, nil
 }
 
 // advance reads on to the next item, or to the end.
@@ -157,19 +164,6 @@ func (d *ListDecoder) readComma() error {
 	return nil
 }
 
-// release is the first item that waited, at the end of the list.
-func (d *ListDecoder) release() (*Lazy, error) {
-	if len(d.held) == 0 {
-		return nil, io.EOF
-	}
-	item := d.held[0]
-	d.held[0], d.held = nil, d.held[1:]
-	if !item.hasType() {
-		item = item.typed(d.suffix)
-	}
-	return item, nil
-}
-
 // readMember reads one member of the list, of items only the opening bracket.
 func (d *ListDecoder) readMember() error {
 	name, more, err := d.openMember()
@@ -190,16 +184,10 @@ func (d *ListDecoder) readMember() error {
 		return &repeatedError{name}
 	}
 	d.head[name] = v
-	if list := d.typeMeta(); list.Kind != "" && list.APIVersion != "" && d.suffix == nil {
-		d.setSuffix()
+	if list := d.typeMeta(); list.Kind != "" && list.APIVersion != "" && d.itemType == nil {
+		d.itemType = newItemType(list)
 	}
 	return nil
-}
-
-// setSuffix settles what items get that lack a kind.
-func (d *ListDecoder) setSuffix() {
-	list := d.typeMeta()
-	d.suffix = newTypeSuffix(metav1.TypeMeta{Kind: strings.TrimSuffix(list.Kind, "List"), APIVersion: list.APIVersion})
 }
 
 func (d *ListDecoder) openMember() (name string, more bool, err error) {
@@ -248,33 +236,29 @@ func (d *ListDecoder) enterItems(more bool) {
 	}
 }
 
-func (d *ListDecoder) readItem() (*Object, error) {
+func (d *ListDecoder) readItem() (obj *Object, typed bool, err error) {
 	d.r.shrink(listChunk)
 	v, err := d.r.value()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	// null is an object without fields, as for apimachinery.
 	m, isObject := v.(map[string]any)
 	if !isObject && v != nil {
-		return nil, d.notObject(v)
+		return nil, false, d.notObject(v)
 	}
 	d.count++
 	d.state = behindItem
-	obj := &Object{Object: m}
-	if list := d.typeMeta(); obj.GetKind() == "" && obj.GetAPIVersion() == "" {
-		obj.SetKind(strings.TrimSuffix(list.Kind, "List"))
-		obj.SetAPIVersion(list.APIVersion)
-	}
-	return obj, nil
+	obj = &Object{Object: m}
+	return obj, obj.GetKind() != "" || obj.GetAPIVersion() != "", nil
 }
 
-// readLazy reads an item as readItem does. It gives it the list's kind if that is known.
-func (d *ListDecoder) readLazy() (*Lazy, error) {
+// readLazy is readItem without decoding the item.
+func (d *ListDecoder) readLazy() (l *Lazy, typed bool, err error) {
 	d.r.shrink(listChunk)
 	c, err := d.r.next()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	item := Lazy{data: []byte("{}")} // null: see readItem
 	if c == '{' {
@@ -283,14 +267,14 @@ func (d *ListDecoder) readLazy() (*Lazy, error) {
 		err = d.readNull()
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	d.count++
 	d.state = behindItem
-	if d.suffix != nil && !item.hasType() {
-		return item.typed(d.suffix), nil
+	if d.itemType != nil && !item.hasType() {
+		return item.typed(d.itemType), true, nil // one copy, not two
 	}
-	return item.own(), nil
+	return item.own(), item.hasType(), nil
 }
 
 // readNull reads an item that is no object.
@@ -325,8 +309,8 @@ func (d *ListDecoder) finish() error {
 		return &NotListError{Object: &Object{Object: d.head}}
 	}
 	d.state = afterList
-	if d.suffix == nil {
-		d.setSuffix()
+	if d.itemType == nil {
+		d.itemType = newItemType(d.typeMeta())
 	}
 	return nil
 }

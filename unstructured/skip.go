@@ -1,11 +1,6 @@
 package unstructured
 
-import (
-	"bytes"
-	"encoding/binary"
-	"fmt"
-	"math/bits"
-)
+import "fmt"
 
 // A skipper finds the end of an object without making anything of it, and accepts exactly what a reader does. It
 // notes where the object's fields of general interest are. Where the input ends it remembers how far it came, so that
@@ -128,8 +123,10 @@ func (s *skipper) value(b []byte, i int, c byte) (int, skipResult) {
 		i, result = skipLiteral(b, i, "false")
 	case 'n':
 		i, result = skipLiteral(b, i, "null")
-	default:
+	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
 		i, result = s.number(b, i)
+	default:
+		return i, isOdd
 	}
 	if result == skipped {
 		s.next, s.state = nowhere, behindValue
@@ -187,92 +184,6 @@ func (s *skipper) text(b []byte, i int) (int, skipResult) {
 		s.seen = end
 	}
 	return end, result
-}
-
-// textEnd is the index behind the closing quote of a string that goes on at index i. Where b ends first, it is the
-// index to go on from. Of eight bytes at a time the first that may end the string is the lowest at which a
-// subtraction borrows.
-func textEnd(b []byte, i int) (int, skipResult) {
-	const ones, highs = 0x0101010101010101, 0x8080808080808080
-	for {
-		for ; len(b)-i >= 8; i += 8 {
-			x := binary.LittleEndian.Uint64(b[i:])
-			quote, backslash := x^(ones*'"'), x^(ones*'\\')
-			if odd := ((x-ones*' ')&^x | (quote-ones)&^quote | (backslash-ones)&^backslash) & highs; odd != 0 {
-				i += bits.TrailingZeros64(odd) / 8
-				break
-			}
-		}
-		for i < len(b) && isTextByte(b[i]) {
-			i++
-		}
-		switch {
-		case i == len(b):
-			return i, needsMore
-		case b[i] == '"':
-			return i + 1, skipped
-		case b[i] != '\\':
-			return i, isOdd
-		}
-		length, result := escapeLength(b[i:])
-		if result != skipped {
-			return i, result
-		}
-		i += length
-	}
-}
-
-// escapeLength is the length of the escape sequence that b begins with.
-func escapeLength(b []byte) (int, skipResult) {
-	length := 2
-	if len(b) > 1 && b[1] == 'u' {
-		length = len(`\u0000`)
-	}
-	switch {
-	case len(b) < length:
-		return 0, needsMore
-	case length == 2 && unescaped[b[1]] == 0, length > 2 && hex4(b[2:]) < 0:
-		return 0, isOdd
-	default:
-		return length, skipped
-	}
-}
-
-func skipLiteral(b []byte, i int, word string) (int, skipResult) {
-	switch end := i + len(word); {
-	case end > len(b):
-		return i, needsMore
-	case string(b[i:end]) != word:
-		return i, isOdd
-	default:
-		return end, skipped
-	}
-}
-
-// noOverflow is how many characters of a number without an exponent always fit into a float64.
-const noOverflow = 300
-
-func (s *skipper) number(b []byte, i int) (int, skipResult) {
-	end := max(i, s.seen)
-	for end < len(b) && isNumberByte(b[end]) {
-		end++
-	}
-	s.seen = 0
-	if end == len(b) {
-		s.seen = end
-		return i, needsMore
-	}
-	text := b[i:end]
-	digits, isNumber := integerDigits(text)
-	if !isNumber {
-		return i, isOdd
-	}
-	if len(text) > noOverflow || digits == nil && bytes.ContainsAny(text, "eE") {
-		if _, err := parseNumber(text); err != nil {
-			return i, isOdd
-		}
-	}
-	return end, skipped
 }
 
 // skipObject reads an object, whose opening brace is next. Its data are the window's: good until the next read.
