@@ -8,7 +8,7 @@ import (
 
 // Get reads the value at a path of field names; "0", "1" … are indexes where the path comes to a list.
 //
-// obj is an *Object or a *[Lazy], of which nothing but that value is decoded; the answer is the same.
+// obj is an *Object or a *[Lazy]. Both give the same answer; of a Lazy no more is decoded than that value.
 //
 // T is string, bool, int64, int, float64, []any, map[string]any, []string, map[string]string, or any. The value is
 // the caller's own: changing it does not change obj, nor the other way round. An integer reads as a float64 if that
