@@ -4,9 +4,13 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 )
 
-// Get reads the value at a path of field names; "0", "1" … are indexes where the path comes to a list.
+// Get reads the value at a path of field names. Where the path comes to a list, "0", "1" … are indexes, and
+// "[name=app]" is the first element whose name is "app"; "[containerPort=80,protocol=TCP]" asks for several keys.
+// A number or bool is written as in JSON, and a text that is odd or must not be taken for one in quotes:
+// "[name=\"a,b\"]". At a map every step is a field's name, whatever it looks like. [ParsePath] makes steps of a text.
 //
 // obj is an *Object or a *[Lazy]. Both give the same answer; of a Lazy no more is decoded than that value.
 //
@@ -15,7 +19,7 @@ import (
 // is exact, since JSON writes 1.0 as 1; never the other way round. Of what [Decode] never makes, but a program may
 // have put into obj, integers of other Go types read as well; the rest reads as any only, and is not copied.
 //
-// found is false if a field is missing or null, an index is past the end, or obj is nil. A value, or a field on the
+// found is false if a field is missing or null, an index is past the end, no element has the keys, or obj is nil. A value, or a field on the
 // way, of another type is an error that names its path and both types: ".spec.replicas: is string, not int64".
 func Get[T any, O *Object | *Lazy](obj O, fields ...string) (value T, found bool, err error) {
 	var v any
@@ -49,10 +53,11 @@ func walk(v any, fields []string, done int) (any, bool, error) {
 		case map[string]any:
 			v = parent[field]
 		case []any:
-			if !isIndex(field) {
-				return nil, false, fmt.Errorf("%s: is []any, which has no field %q", pathText(fields[:i]), field)
+			at, err := elementIndex(parent, fields, i)
+			if err != nil || at < 0 || at >= len(parent) {
+				return nil, false, err
 			}
-			v = element(parent, field)
+			v = parent[at]
 		default:
 			return nil, false, fmt.Errorf("%s: is %s, not map[string]any or []any", pathText(fields[:i]), typeName(v))
 		}
@@ -63,13 +68,33 @@ func walk(v any, fields []string, done int) (any, bool, error) {
 	return v, true, nil
 }
 
-// element is the list's element at an index, nil if that is past the end; so is one that overflows.
-func element(list []any, index string) any {
-	i, err := strconv.Atoi(index)
-	if err != nil || i >= len(list) {
-		return nil
+// elementIndex finds the element of list, which is at fields[:i], that fields[i] stands for: an index, which may be
+// past the end, or -1 if no element has the keys.
+func elementIndex(list []any, fields []string, i int) (int, error) {
+	if isIndex(fields[i]) {
+		at, err := strconv.Atoi(fields[i])
+		if err != nil {
+			at = math.MaxInt // it overflows, and so is past the end
+		}
+		return at, nil
 	}
-	return list[i]
+	keys, err := selectorOf(fields, i)
+	if err != nil {
+		return -1, err
+	}
+	return keys.index(list), nil
+}
+
+// selectorOf reads fields[i], a step at a list that is not an index.
+func selectorOf(fields []string, i int) (selector, error) {
+	if !strings.HasPrefix(fields[i], "[") {
+		return nil, fmt.Errorf("%s: is []any, which has no field %q", pathText(fields[:i]), fields[i])
+	}
+	keys, err := parseSelector(fields[i])
+	if err != nil {
+		return nil, fmt.Errorf("%s: is []any, whose by-key step cannot be read: %w", pathText(fields[:i]), err)
+	}
+	return keys, nil
 }
 
 // store sets what target points to, a *T of Get's, to v.

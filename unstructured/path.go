@@ -6,10 +6,13 @@ import (
 	"strings"
 )
 
-// step writes one step of a path for an error's text: .spec, [2], ["a.b/c"].
+// step writes one step of a path for an error's text: .spec, [2], [name=app], ["a.b/c"]. ParsePath reads it back.
 func step(field string) string {
 	if isIndex(field) {
 		return "[" + field + "]"
+	}
+	if isSelector(field) {
+		return field
 	}
 	if field == "" || strings.ContainsFunc(field, isNoIdentifier) {
 		return "[" + strconv.Quote(field) + "]"

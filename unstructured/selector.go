@@ -1,0 +1,151 @@
+package unstructured
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// A selector is a by-key step of a path, [name=app] or [containerPort=80,protocol=TCP]: it stands for the first
+// element of a list that has all of its keys, as Kubernetes tells elements of a list with map keys apart
+// (https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy).
+type selector []key
+
+// A key says that an element's field is text: the string, or, without quotes, the number or bool that JSON writes so.
+type key struct {
+	name, text string
+	quoted     bool
+}
+
+// parseSelector reads a step that is a selector and nothing else.
+func parseSelector(step string) (selector, error) {
+	if !strings.HasPrefix(step, "[") {
+		return nil, fmt.Errorf("no [ before %q", step)
+	}
+	p := pathReader{text: step, pos: 1, end: len(step)}
+	keys, err := p.keys()
+	if err == nil && p.pos != len(step) {
+		err = p.wrong("is behind the ]")
+	}
+	return keys, err
+}
+
+// isSelector is parseSelector for who only asks.
+func isSelector(step string) bool {
+	if !strings.HasPrefix(step, "[") || !strings.HasSuffix(step, "]") {
+		return false
+	}
+	_, err := parseSelector(step)
+	return err == nil
+}
+
+// index finds the first element that s selects, or -1.
+func (s selector) index(list []any) int { return slices.IndexFunc(list, s.selects) }
+
+func (s selector) selects(element any) bool {
+	m, ok := element.(map[string]any)
+	return ok && !slices.ContainsFunc(s, func(k key) bool { return !k.is(m[k.name]) })
+}
+
+// is tells whether v is the value that the key asks for.
+func (k key) is(v any) bool {
+	if s, ok := v.(string); ok {
+		return s == k.text
+	}
+	return !k.quoted && scalarText(v) == k.text
+}
+
+// scalarText is how JSON writes a number or bool, and "" for all else.
+func scalarText(v any) string {
+	switch v := v.(type) {
+	case bool:
+		return strconv.FormatBool(v)
+	case float64:
+		data, err := json.Marshal(v)
+		if err != nil {
+			return ""
+		}
+		return string(data)
+	}
+	if n, ok := integer(v); ok {
+		return strconv.FormatInt(n, 10)
+	}
+	return ""
+}
+
+// complete gives m the keys that it lacks. What a text without quotes means, others in the list show; where there
+// are none, it means what it means in JSON.
+func (s selector) complete(m map[string]any, list []any) {
+	for _, k := range s {
+		if _, has := m[k.name]; !has {
+			m[k.name] = k.value(list)
+		}
+	}
+}
+
+func (k key) value(list []any) any {
+	for _, element := range list {
+		other, _ := element.(map[string]any)
+		if _, isText := other[k.name].(string); isText {
+			return k.text
+		}
+	}
+	if k.quoted {
+		return k.text
+	}
+	if k.text == "true" || k.text == "false" {
+		return k.text == "true"
+	}
+	if n, err := parseNumber([]byte(k.text)); err == nil && scalarText(n) == k.text {
+		return n
+	}
+	return k.text
+}
+
+// keys reads a selector behind its [, up to and with its ].
+func (p *pathReader) keys() (selector, error) {
+	var s selector
+	for {
+		name, _, err := p.word("=")
+		if err != nil {
+			return nil, err
+		}
+		if !p.take('=') {
+			return nil, p.wrong("is where a by-key step has =")
+		}
+		text, quoted, err := p.word("")
+		if err != nil {
+			return nil, err
+		}
+		s = append(s, key{name: name, text: text, quoted: quoted})
+		switch {
+		case p.take(']'):
+			return s, nil
+		case !p.take(','):
+			return nil, p.wrong("is where a by-key step has , or ]")
+		}
+	}
+}
+
+// word reads a quoted text, or one that ends before a character that would need quotes.
+func (p *pathReader) word(end string) (text string, quoted bool, err error) {
+	if strings.HasPrefix(p.rest(), `"`) {
+		text, err = p.quoted()
+		return text, true, err
+	}
+	rest := p.rest()
+	n := strings.IndexFunc(rest, func(c rune) bool {
+		return strings.ContainsRune(`[],"`, c) || strings.ContainsRune(end, c) || unicode.IsSpace(c) || unicode.IsControl(c)
+	})
+	if n < 0 {
+		n = len(rest)
+	}
+	if n == 0 {
+		return "", false, p.wrong("is where a key or value should be; put what is unusual in quotes")
+	}
+	p.pos += n
+	return rest[:n], false, nil
+}
