@@ -2,6 +2,7 @@ package unstructured
 
 import (
 	"fmt"
+	"reflect"
 
 	"sigs.k8s.io/json"
 )
@@ -9,33 +10,63 @@ import (
 // As reads obj into a new T, a struct of the caller's with json tags; metav1.TypeMeta and ObjectMeta, metav1.Time,
 // resource.Quantity, intstr.IntOrString, runtime.RawExtension and whatever unmarshals itself mean what they mean to
 // the API server. It reads as Kubernetes' own clients do, by sigs.k8s.io/json: names of fields match in case or not at
-// all, fields that T lacks are left out, integers in an any are int64. The result shares no memory with obj.
+// all, fields that T lacks are left out, integers in an any are int64. The result shares no memory with obj. Out of a
+// *[Lazy] it is read straight from the JSON, where 1.0 is no integer.
 //
-// T may be [Object], too: that is obj itself.
+// T may be [Object] or [Lazy], too: that is obj itself if it is one, and otherwise made of it.
 //
 // A value that does not fit into T is an error that names its path and both types: ".spec.replicas: is string, not
 // int32"; of a type that unmarshals itself it is that type's own error behind the path. errors.As finds the cause. A
 // nil obj is an error. Safe for concurrent use while nobody changes obj.
-func As[T any, O *Object](obj O) (*T, error) {
-	from := (*Object)(obj)
-	if from == nil || from.Object == nil {
-		return nil, fmt.Errorf("cannot read a nil object as %s", nameOf[T]())
+func As[T any, O *Object | *Lazy](obj O) (*T, error) {
+	if isNil(obj) {
+		return nil, fmt.Errorf("cannot read a nil object as %s", reflect.TypeFor[T]())
 	}
-	if same, ok := any(from).(*T); ok {
+	if same, ok := any(obj).(*T); ok {
 		return same, nil
 	}
-	data, err := Encode(from)
-	if err != nil {
-		return nil, err
+	var data []byte
+	switch obj := any(obj).(type) {
+	case *Object:
+		var err error
+		if data, err = Encode(obj); err != nil {
+			return nil, err
+		}
+	case *Lazy:
+		data = obj.data
 	}
-	return fromJSON[T](data)
-}
-
-// fromJSON reads an object's JSON, which has been checked.
-func fromJSON[T any](data []byte) (*T, error) {
 	into := new(T)
-	if err := json.UnmarshalCaseSensitivePreserveInts(data, into); err != nil {
-		return nil, misfit[T](data, err)
+	switch into := any(into).(type) {
+	case *Object:
+		m, _, err := readJSON(data)
+		if err != nil {
+			return nil, err
+		}
+		into.Object = m
+	case *Lazy:
+		r := borrowReader(data)
+		defer r.release()
+		lazy, err := r.lazy()
+		if err != nil {
+			return nil, err
+		}
+		*into = *lazy
+	default:
+		if err := json.UnmarshalCaseSensitivePreserveInts(data, into); err != nil {
+			return nil, misfit(data, reflect.TypeFor[T](), err)
+		}
 	}
 	return into, nil
+}
+
+// isNil tells whether there is no object.
+func isNil[O *Object | *Lazy](obj O) bool {
+	switch obj := any(obj).(type) {
+	case *Object:
+		return obj == nil || obj.Object == nil
+	case *Lazy:
+		return obj == nil || len(obj.data) == 0
+	default:
+		return true
+	}
 }

@@ -74,6 +74,12 @@ func BenchmarkAs(b *testing.B) {
 		_, err := As[somePod](obj)
 		return err
 	})
+	l, err := NewLazy(data)
+	require.NoError(b, err)
+	bench(b, "lazy", len(data), func() error {
+		_, err := As[somePod](l)
+		return err
+	})
 	bench(b, "apimachinery", len(data), func() error {
 		return runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, new(somePod))
 	})

@@ -28,12 +28,11 @@ func (e *misfitError) Unwrap() error { return e.cause }
 
 // misfit explains why data cannot be read as T. The JSON reader's own error has no indexes and names no path where a
 // type unmarshals itself, so the value is looked for: it is in that child which cannot be read alone either.
-func misfit[T any](data []byte, cause error) error {
+func misfit(data []byte, into reflect.Type, cause error) error {
 	v, err := decodeValue(slices.Clip(data))
 	if err != nil {
 		return err
 	}
-	into := reflect.TypeFor[T]()
 	var fields []string
 	for len(fields) < misfitDepth {
 		field, child, childType, childCause := misfitChild(v, into)
@@ -48,6 +47,11 @@ func misfit[T any](data []byte, cause error) error {
 		if alone := fits(v, into); alone != nil {
 			cause = alone // the parent's error names the parent
 		}
+	}
+	var mismatch *stdjson.UnmarshalTypeError
+	if len(fields) == 0 && errors.As(cause, &mismatch) && mismatch.Field != "" {
+		// It fits once it is decoded, as 1.0 does.
+		return &misfitError{fmt.Sprintf(".%s: is %s, not %s", mismatch.Field, mismatch.Value, mismatch.Type), cause}
 	}
 	return &misfitError{pathText(fields) + ": " + misfitReason(v, cause), cause}
 }
@@ -125,6 +129,3 @@ func memberType(into reflect.Type, name string) reflect.Type {
 	}
 	return nil
 }
-
-// nameOf names a type as an error's text does.
-func nameOf[T any]() string { return reflect.TypeFor[T]().String() }

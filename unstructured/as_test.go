@@ -3,6 +3,7 @@ package unstructured
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -113,6 +114,55 @@ func TestStructSharesNoMemoryWithTheObject(t *testing.T) {
 	assert.Equal(t, "changed", back.Object["spec"].(map[string]any)["any"].(map[string]any)["big"])
 }
 
+func TestLazyIsReadIntoTheSameStruct(t *testing.T) {
+	want, err := As[widget](decoded(t, wholeWidget))
+	require.NoError(t, err)
+	got, err := As[widget](lazy(t, wholeWidget))
+	require.NoError(t, err)
+	assert.Equal(t, want, got)
+	back, err := From(got)
+	require.NoError(t, err)
+	assertIdentical(t, decoded(t, wholeWidget).Object, back.Object)
+}
+
+func lazy(t testing.TB, text string) *Lazy {
+	t.Helper()
+	l, err := NewLazy([]byte(text))
+	require.NoError(t, err)
+	return l
+}
+
+func TestLazyAndObjectAreReadAsEachOther(t *testing.T) {
+	l := lazy(t, wholeWidget)
+	same, err := As[Lazy](l)
+	require.NoError(t, err)
+	assert.Same(t, l, same)
+	obj, err := As[Object](l)
+	require.NoError(t, err)
+	assertIdentical(t, decoded(t, wholeWidget).Object, obj.Object)
+	again, err := As[Lazy](obj)
+	require.NoError(t, err)
+	assertLazyIs(t, obj, again)
+
+	items := NewListDecoder(strings.NewReader(`{"kind":"List","apiVersion":"v1","items":[{"apiVersion":"v1","a":1}]}`))
+	bare, err := items.NextLazy()
+	require.NoError(t, err)
+	obj, err = As[Object](bare)
+	require.NoError(t, err, "a list's item may lack a kind")
+	again, err = As[Lazy](obj)
+	require.NoError(t, err)
+	assert.JSONEq(t, string(bare.JSON()), string(again.JSON()))
+}
+
+func TestJSONsOnePointZeroIsNoInteger(t *testing.T) {
+	const text = `{"kind":"Widget","spec":{"replicas":1.0}}`
+	_, err := As[widget](lazy(t, text))
+	assert.EqualError(t, err, ".spec.replicas: is number 1.0, not int32")
+	w, err := As[widget](decoded(t, text))
+	require.NoError(t, err)
+	assert.Equal(t, int32(1), w.Spec.Replicas)
+}
+
 func TestObjectAsAnObjectIsItself(t *testing.T) {
 	obj := decoded(t, wholeWidget)
 	same, err := As[Object](obj)
@@ -153,6 +203,8 @@ func TestMisfitNamesPathAndTypes(t *testing.T) {
 			assert.True(t, strings.HasPrefix(err.Error(), want), err.Error())
 			assert.Nil(t, w)
 			assert.Error(t, errors.Unwrap(err))
+			_, lazyErr := As[widget](lazy(t, `{"kind":"Widget","spec":`+spec+`}`))
+			assert.Equal(t, err.Error(), fmt.Sprint(lazyErr))
 		})
 	}
 	_, err := As[widget](decoded(t, `{"kind":"Widget","metadata":{"labels":{"a":1}}}`))
@@ -178,6 +230,12 @@ func TestMisfitFarBelowIsFoundInBoundedTime(t *testing.T) {
 func TestNilObjectIsNothingElse(t *testing.T) {
 	_, err := As[widget]((*Object)(nil))
 	assert.EqualError(t, err, "cannot read a nil object as unstructured.widget")
+	for _, none := range []*Lazy{nil, {}} {
+		_, err = As[Lazy](none)
+		assert.EqualError(t, err, "cannot read a nil object as unstructured.Lazy")
+		_, err = From(none)
+		assert.EqualError(t, err, "cannot make an object of a nil object")
+	}
 	_, err = As[Object](&Object{})
 	assert.EqualError(t, err, "cannot read a nil object as unstructured.Unstructured")
 	_, err = As[widget](&Object{Object: map[string]any{"a": map[string]any{"b": make(chan int)}}})
@@ -186,7 +244,7 @@ func TestNilObjectIsNothingElse(t *testing.T) {
 
 func TestFromTakesWhatIsAnObjectInJSON(t *testing.T) {
 	for name, v := range map[string]any{
-		"map": map[string]any{"kind": "A", "n": 1}, "typed map": map[string]int{"n": 1}, "struct": struct{ N int }{1}, "object": decoded(t, wholeWidget),
+		"lazy": lazy(t, wholeWidget), "map": map[string]any{"kind": "A", "n": 1}, "typed map": map[string]int{"n": 1}, "struct": struct{ N int }{1}, "object": decoded(t, wholeWidget),
 		"raw": json.RawMessage(`{"kind":"A"}`), "ObjectMeta alone": metav1.ObjectMeta{Name: "a"}, "empty map": map[string]string{}, "no kind": &widget{},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -199,6 +257,11 @@ func TestFromTakesWhatIsAnObjectInJSON(t *testing.T) {
 			assertIdentical(t, want, obj.Object)
 			assert.NotPanics(t, func() { obj.DeepCopy() })
 		})
+	}
+	for _, v := range []any{*decoded(t, wholeWidget), *lazy(t, wholeWidget)} {
+		obj, err := From(v)
+		require.NoError(t, err)
+		assertIdentical(t, decoded(t, wholeWidget).Object, obj.Object)
 	}
 	obj := decoded(t, wholeWidget)
 	same, err := From(obj)

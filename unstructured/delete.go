@@ -15,7 +15,7 @@ func Delete(obj *Object, fields ...string) (found bool, err error) {
 		return false, nil
 	}
 	last := len(fields) - 1
-	parent, found, err := walk(obj.Object, fields[:last])
+	parent, found, err := walk(obj.Object, fields[:last], 0)
 	if err != nil || !found {
 		return false, err
 	}

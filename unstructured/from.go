@@ -6,18 +6,28 @@ import (
 )
 
 // From makes an object of a Go value that has a JSON object's form: a struct with json tags, a map, a pointer to
-// one, or what marshals itself as one; an [Object], too. It holds what [Decode] would make of what encoding/json
+// one, or what marshals itself as one; an [Object] or a [Lazy], too. It holds what [Decode] would make of what encoding/json
 // writes, with all that the tags say (omitempty, omitzero, inline), and shares no memory with v.
 //
 // kind and apiVersion may be missing or empty, as they are in many a struct: set them before the object is sent. A nil
 // pointer or map, a list or a scalar is an error that names its type, and so is what encoding/json cannot write.
 // A value that is nowhere allowed has an error that names its path, as in [Encode].
 func From(v any) (*Object, error) {
-	if obj, ok := v.(*Object); ok {
+	switch obj := v.(type) {
+	case *Object:
 		if obj == nil {
 			return nil, errors.New("cannot make an object of a nil object")
 		}
 		v = obj.Object
+	case Object:
+		v = obj.Object // it marshals itself by its address alone
+	case Lazy:
+		return From(&obj) // so does it
+	case *Lazy:
+		if obj == nil || len(obj.data) == 0 {
+			return nil, errors.New("cannot make an object of a nil object")
+		}
+		return obj.Object()
 	}
 	plain, err := normal(v, nil)
 	if err != nil {

@@ -19,8 +19,9 @@ import (
 // is exact, since JSON writes 1.0 as 1; never the other way round. Of what [Decode] never makes, but a program may
 // have put into obj, integers of other Go types read as well; the rest reads as any only, and is not copied.
 //
-// found is false if a field is missing or null, an index is past the end, no element has the keys, or obj is nil. A value, or a field on the
-// way, of another type is an error that names its path and both types: ".spec.replicas: is string, not int64".
+// found is false if a field is missing or null, an index is past the end, no element has the keys, or obj is nil. A
+// value, or a field on the way, of another type is an error that names its path and both types: ".spec.replicas: is
+// string, not int64".
 func Get[T any, O *Object | *Lazy](obj O, fields ...string) (value T, found bool, err error) {
 	var v any
 	switch obj := any(obj).(type) {

@@ -1,6 +1,9 @@
 package unstructured
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // walk is what walk of the decoded object would be. It decodes only what it comes to in the end, or on the way what
 // is no plain field or index: for these there is one walk.
@@ -16,6 +19,8 @@ func (l *Lazy) walk(fields []string) (any, bool, error) {
 			at = memberAt(l.data, at, field)
 		case c == '[' && isIndex(field):
 			at = elementAt(l.data, at, field)
+		case c == '[' && isSelector(field):
+			at = l.elementWith(at, field)
 		default:
 			v, err := l.value(at)
 			if err != nil {
@@ -44,6 +49,35 @@ func (l *Lazy) value(at int) (any, error) {
 	r := borrowReader(l.data[at:])
 	defer r.release()
 	return r.value()
+}
+
+// elementWith is where the element that a by-key step selects begins, in the list at an index; 0 if there is none. No
+// more of an element is decoded than the values of its keys.
+func (l *Lazy) elementWith(i int, step string) int {
+	keys, err := parseSelector(step)
+	if err != nil {
+		return 0
+	}
+	i = skipSpace(l.data, i+1)
+	for l.data[i] != ']' {
+		if l.data[i] == '{' && !slices.ContainsFunc(keys, func(k key) bool { return !l.hasKey(i, k) }) {
+			return i
+		}
+		i = skipSpace(l.data, valueEnd(l.data, i))
+		if l.data[i] == ',' {
+			i = skipSpace(l.data, i+1)
+		}
+	}
+	return 0
+}
+
+func (l *Lazy) hasKey(i int, k key) bool {
+	at := memberAt(l.data, i, k.name)
+	if at == 0 || l.data[at] == '{' || l.data[at] == '[' {
+		return false
+	}
+	v, err := l.value(at)
+	return err == nil && k.is(v)
 }
 
 // The functions below read JSON that has been checked.

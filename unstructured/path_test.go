@@ -126,6 +126,20 @@ func TestElementIsFoundByItsKeys(t *testing.T) {
 	}
 }
 
+func TestElementOfALazyIsFoundByItsKeysToo(t *testing.T) {
+	const text = `{"kind":"A","l":[1,"x",null,[],{},{"n":{"a":1}},{"n":null},{"n":"a","n":"b"},{"\u006e":"a","v":1,"p":80,"o":true,"f":1.0},{"n":"a","v":2,"p":"80","f":1.50},{"n":"q\"]","v":[{"n":"a"}]}],"m":{"[n=a]":1},"s":[]}`
+	obj := decoded(t, text)
+	for _, l := range []*Lazy{lazy(t, text), lazy(t, strings.ReplaceAll(text, ",", " ,\n "))} {
+		for _, list := range []string{"l", "m", "s", "none", "kind"} {
+			for _, step := range []string{"[n=a]", "[n=b]", "[n=q]", `[n="q\"]"]`, "[p=80]", `[p="80"]`, "[o=true,v=1]", "[f=1]", "[f=1.0]", "[f=1.5]", "[n=null]", "[v=2,n=a]", "[n=c]", "[n", "[]", "[n=a]x", "n"} {
+				assertGetIs(t, obj, l, []string{list, step})
+				assertGetIs(t, obj, l, []string{list, step, "v"})
+				assertGetIs(t, obj, l, []string{list, step, "v", "[n=a]", "n"})
+			}
+		}
+	}
+}
+
 func TestStepThatCannotBeReadAtAListIsAnError(t *testing.T) {
 	for step, want := range map[string]string{
 		"app":        `.spec.containers: is []any, which has no field "app"`,
