@@ -126,6 +126,7 @@ func memberType(into reflect.Type, name string) reflect.Type {
 				return field.Type
 			}
 		}
+	default:
 	}
 	return nil
 }

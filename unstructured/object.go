@@ -5,11 +5,14 @@
 // where they do not, field names keep their case), but it reads every byte once, straight off the wire: a list of a
 // million pods or a watch that runs for days costs the memory of one object at a time.
 //
-//	Decode, Encode   one object
-//	ListDecoder      the items of a list, one by one
-//	WatchDecoder     the events of a watch, each as soon as its last byte is there
-//	Lazy             an object that keeps its JSON and decodes what it is asked for
-//	Get              a typed value at a path
+//	Decode, Encode            one object
+//	ListDecoder               the items of a list, one by one
+//	WatchDecoder              the events of a watch, each as soon as its last byte is there
+//	Lazy                      an object that keeps its JSON and decodes what it is asked for
+//	Get, Set, Delete          a typed value at a path, such as "spec", "containers", "[name=app]", "image"
+//	ParsePath                 a path from a text, such as .spec.containers[name=app].image
+//	As, From                  a struct of the caller's from an object, and back
+//	YAMLDecoder, EncodeYAML   objects in a stream of YAML or JSON documents
 package unstructured
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"

@@ -59,8 +59,12 @@ func parseTree(text []byte) (root *yaml.Node, at int, err error) {
 		return nil, at, err
 	}
 	if err := decoder.Decode(&second); err != io.EOF {
-		// Its lines end where YAML's do and ours do not, at a lone carriage return for instance.
-		return nil, max(second.Line, 1), errors.New("a second document begins where no line does")
+		// sigs.k8s.io/yaml would leave it out. A lone carriage return ends YAML's lines, and so may part documents.
+		at = max(second.Line, 1)
+		if err != nil {
+			at, _ = syntaxError(decoder, text, err)
+		}
+		return nil, at, errors.New("there is more behind the end of the document")
 	}
 	if len(tree.Content) == 0 {
 		return nil, 0, nil

@@ -147,7 +147,8 @@ func TestErrorNamesDocumentAndLineInTheStream(t *testing.T) {
 		"{\"kind\":\"A\"}\n{\"a\":1}\n":                                  `document 2, line 2: Object 'Kind' is missing in '{apiVersion: "", metadata.name: "", fields: 1}'`,
 		"\r\nkind: A\r\n---\r\na: 1\r\n":                                 `document 2, line 4: Object 'Kind' is missing in '{apiVersion: "", metadata.name: "", fields: 1}'`,
 		"kind: A\na: &x [*x]\n":                                          "document 1, line 2: an alias stands for what it is in",
-		"kind: A\r---\rkind: B\r":                                        "document 1, line 2: a second document begins where no line does",
+		"kind: A\r---\rkind: B\r":                                        "document 1, line 2: there is more behind the end of the document",
+		"{kind: A},\n":                                                   "document 1, line 1: there is more behind the end of the document",
 		"kind: A\napiVersion: a/b/c\n":                                   "document 1, line 1: invalid apiVersion: unexpected GroupVersion string: a/b/c",
 		"kind: A\n--- |\n  text\n":                                       "document 2, line 2: is a single value, not an object",
 	} {
