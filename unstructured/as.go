@@ -13,6 +13,8 @@ import (
 // all, fields that T lacks are left out, integers in an any are int64. The result shares no memory with obj. Out of a
 // *[Lazy] it is read straight from the JSON, where 1.0 is no integer.
 //
+// What nobody reads is not looked at: a field that T lacks may hold what JSON cannot have.
+//
 // T may be [Object] or [Lazy], too: that is obj itself if it is one, and otherwise made of it.
 //
 // A value that does not fit into T is an error that names its path and both types: ".spec.replicas: is string, not
@@ -25,38 +27,68 @@ func As[T any, O *Object | *Lazy](obj O) (*T, error) {
 	if same, ok := any(obj).(*T); ok {
 		return same, nil
 	}
-	var data []byte
-	switch obj := any(obj).(type) {
-	case *Object:
-		var err error
-		if data, err = Encode(obj); err != nil {
-			return nil, err
-		}
-	case *Lazy:
-		data = obj.data
-	}
 	into := new(T)
+	var err error
 	switch into := any(into).(type) {
 	case *Object:
-		m, _, err := readJSON(data)
-		if err != nil {
-			return nil, err
+		var data []byte
+		if data, err = jsonOf(obj); err == nil {
+			into.Object, _, err = readJSON(data)
 		}
-		into.Object = m
 	case *Lazy:
-		r := borrowReader(data)
-		defer r.release()
-		lazy, err := r.lazy()
-		if err != nil {
-			return nil, err
+		var data []byte
+		if data, err = jsonOf(obj); err == nil {
+			err = readLazy(data, into)
 		}
-		*into = *lazy
 	default:
-		if err := json.UnmarshalCaseSensitivePreserveInts(data, into); err != nil {
-			return nil, misfit(data, reflect.TypeFor[T](), err)
-		}
+		err = readInto(obj, reflect.ValueOf(into))
+	}
+	if err != nil {
+		return nil, err
 	}
 	return into, nil
+}
+
+// readInto reads obj into what into points to.
+func readInto[O *Object | *Lazy](obj O, into reflect.Value) error {
+	t := into.Type().Elem()
+	if obj, ok := any(obj).(*Object); ok {
+		if planOf(t).direct(obj.Object, into.Elem(), 0) {
+			return nil
+		}
+		into.Elem().SetZero()
+	}
+	data, err := jsonOf(obj)
+	if err != nil {
+		return err
+	}
+	if err := json.UnmarshalCaseSensitivePreserveInts(data, into.Interface()); err != nil {
+		return misfit(data, t, err)
+	}
+	return nil
+}
+
+func readLazy(data []byte, into *Lazy) error {
+	r := borrowReader(data)
+	defer r.release()
+	l, err := r.lazy()
+	if err != nil {
+		return err
+	}
+	*into = *l
+	return nil
+}
+
+// jsonOf is obj's JSON.
+func jsonOf[O *Object | *Lazy](obj O) ([]byte, error) {
+	switch obj := any(obj).(type) {
+	case *Object:
+		return Encode(obj)
+	case *Lazy:
+		return obj.data, nil
+	default:
+		return nil, nil
+	}
 }
 
 // isNil tells whether there is no object.

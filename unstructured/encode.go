@@ -25,9 +25,14 @@ func Encode(obj *Object) ([]byte, error) {
 	if obj == nil || obj.Object == nil {
 		return nil, errors.New("cannot encode a nil object")
 	}
+	return encodeValue(obj.Object, 0)
+}
+
+// encodeValue writes a value that is within depth others.
+func encodeValue(v any, depth int) ([]byte, error) {
 	stream := encoding.BorrowStream(nil)
-	e := encoder{Stream: stream}
-	err := e.object(obj.Object)
+	e := encoder{Stream: stream, depth: depth}
+	err := e.value(v)
 	data := bytes.Clone(stream.Buffer())
 	if cap(stream.Buffer()) <= maxKeptStream {
 		encoding.ReturnStream(stream)

@@ -1,7 +1,6 @@
 package unstructured
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 )
@@ -56,13 +55,7 @@ func normal(v any, fields []string) (any, error) {
 	if n, ok := integer(v); ok {
 		return n, nil
 	}
-	stream := encoding.BorrowStream(nil)
-	e := encoder{Stream: stream, depth: len(fields)}
-	err := e.value(v)
-	data := bytes.Clone(stream.Buffer())
-	if cap(stream.Buffer()) <= maxKeptStream {
-		encoding.ReturnStream(stream)
-	}
+	data, err := encodeValue(v, len(fields))
 	if err != nil {
 		for _, field := range slices.Backward(fields) {
 			err = at(step(field), err)
