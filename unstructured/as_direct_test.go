@@ -69,9 +69,7 @@ type (
 		Meta      metav1.ObjectMeta              `json:"meta"`
 		Labels    map[string]map[string][]string `json:"labels"`
 		Ignored   string                         `json:"-"`
-		Dash      string                         `json:"-,"`
 		Plain     string
-		hidden    string
 	}
 )
 
