@@ -15,16 +15,12 @@ import (
 func From(v any) (*Object, error) {
 	switch obj := v.(type) {
 	case *Object:
-		if obj == nil {
+		if obj == nil || obj.Object == nil {
 			return nil, errors.New("cannot make an object of a nil object")
 		}
 		v = obj.Object
-	case Object:
-		v = obj.Object // it marshals itself by its address alone
-	case Lazy:
-		return From(&obj) // so does it
 	case *Lazy:
-		if obj == nil || len(obj.data) == 0 {
+		if isNil(obj) {
 			return nil, errors.New("cannot make an object of a nil object")
 		}
 		return obj.Object()

@@ -46,6 +46,12 @@ func normal(v any, fields []string) (any, error) {
 	if len(fields) > maxDepth {
 		return nil, fmt.Errorf("%s: nested deeper than %d", pathText(fields[:1]), maxDepth)
 	}
+	switch obj := v.(type) {
+	case Object:
+		v = obj.Object // it marshals itself by its address alone
+	case Lazy:
+		v = &obj // so does it
+	}
 	switch v := v.(type) {
 	case nil, bool, int64:
 		return v, nil

@@ -148,6 +148,10 @@ func TestWhatIsSetIsWhatDecodeMakesAndCanBeCopied(t *testing.T) {
 		})
 	}
 	obj := &Object{}
+	for _, v := range []any{*lazy(t, wholeWidget), lazy(t, wholeWidget), *decoded(t, wholeWidget), decoded(t, wholeWidget)} {
+		require.NoError(t, Set(obj, v, "object"))
+		assertIdentical(t, decoded(t, wholeWidget).Object, obj.Object["object"])
+	}
 	require.NoError(t, Set(obj, uint64(math.MaxUint64), "n"))
 	assert.IsType(t, float64(0), obj.Object["n"])
 	require.NoError(t, Set(obj, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), "t"))
