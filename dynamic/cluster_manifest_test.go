@@ -1,6 +1,7 @@
 package dynamic_test
 
 import (
+	"errors"
 	"io"
 	"os/exec"
 	"strings"
@@ -59,7 +60,7 @@ func TestManifestIsSentChangedAndPrintedAsByKubectl(t *testing.T) {
 	objects := unstructured.NewYAMLDecoder(strings.NewReader(manifest))
 	for {
 		obj, err := objects.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		require.NoError(t, err)

@@ -9,8 +9,8 @@ import (
 )
 
 // direct stores v, of an Object, in into as the JSON reader would store what Encode writes of it, without the JSON.
-// It knows what objects are mostly made of. Where something is unusual or wrong it gives up, having written to into what
-// is to be thrown away: the JSON reader then does all of it, and finds the words for what is wrong.
+// It knows what objects are mostly made of. Where something is unusual or wrong it gives up, with into half done: the
+// JSON reader then does all of it, and finds the words for what is wrong.
 //
 // apimachinery's DefaultUnstructuredConverter is not used: it cuts off integers that do not fit, panics on
 // fields that are not exported, and shares memory with the object.

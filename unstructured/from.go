@@ -6,8 +6,8 @@ import (
 )
 
 // From makes an object of a Go value that has a JSON object's form: a struct with json tags, a map, a pointer to
-// one, or what marshals itself as one; an [Object] or a [Lazy], too. It holds what [Decode] would make of what encoding/json
-// writes, with all that the tags say (omitempty, omitzero, inline), and shares no memory with v.
+// one, or what marshals itself as one; an [Object] or a [Lazy], too. It holds what [Decode] would make of what
+// encoding/json writes, with all that the tags say (omitempty, omitzero, inline), and shares no memory with v.
 //
 // kind and apiVersion may be missing or empty, as they are in many a struct: set them before the object is sent. A nil
 // pointer or map, a list or a scalar is an error that names its type, and so is what encoding/json cannot write.

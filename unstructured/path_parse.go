@@ -18,8 +18,9 @@ import (
 //
 // The first dot may be missing, "." is the whole object, and braces may be around it as for kubectl's jsonpath. A
 // name that holds what means something in a path stands in brackets and quotes (single ones, or double ones as Go
-// and JSON have them), or has backslashes before it. Wildcards, slices, filters and negative indexes select more than one value or
-// depend on a length, and are refused. An error says at which byte, counted from 0, the text cannot be read.
+// and JSON have them), or has backslashes before it. Wildcards, slices, filters and negative indexes select more than
+// one value or depend on a length, and are refused. An error says at which byte, counted from 0, the text cannot be
+// read.
 func ParsePath(text string) ([]string, error) {
 	p := pathReader{text: text, end: len(text)}
 	if strings.HasPrefix(text, "{") {

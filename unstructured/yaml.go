@@ -30,9 +30,10 @@ func NewYAMLDecoder(r io.Reader) *YAMLDecoder {
 //
 // An error begins with the object's number and the line in the whole stream, both counted from 1: "document 3, line
 // 41: …". Refused is what Decode refuses, such as an object without a kind (whose line is the object's first), and
-// what is not an object; and, unlike by kubectl, a field that an object has twice, for YAML forbids it
-// (https://yaml.org/spec/1.2.2/#3213-node-comparison) and one of the two would be lost. Aliases may add 10 MiB to a document and no more.
-// No error quotes a value, which may be secret. After an error Next gives the same error for ever.
+// what is not an object; and, though kubectl takes it, a field that an object has twice, for YAML forbids it
+// (https://yaml.org/spec/1.2.2/#3213-node-comparison) and one of the two would be lost. Aliases may add 10 MiB to a
+// document and no more. No error quotes a value, which may be secret, but apiVersion and name. After an error Next
+// gives the same error for ever.
 func (d *YAMLDecoder) Next() (*Object, error) {
 	if d.err != nil {
 		return nil, d.err

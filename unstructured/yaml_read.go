@@ -90,7 +90,8 @@ func syntaxError(decoder *yaml.Decoder, text []byte, err error) (line int, reaso
 	state := parser.Elem().FieldByName("parser")
 	problem := state.FieldByName("problem").String()
 	if problem == "" {
-		// Only aliases are refused above the parser. The name is not quoted: where somebody forgot the quotes it is a secret's text.
+		// Only aliases are refused above the parser. The name is not quoted: where somebody forgot the quotes it is a
+		// secret's text.
 		event := parser.Elem().FieldByName("event")
 		return int(event.FieldByName("start_mark").FieldByName("line").Int()) + 1,
 			errors.New("a value begins with * and so means an anchor, which is not there: put it in quotes")
