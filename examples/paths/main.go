@@ -146,17 +146,20 @@ func custom(ctx context.Context, client *dynamic.Client, out io.Writer) error {
 	return fmt.Errorf("the watch of foos ended before anything changed")
 }
 
-// served waits until the server serves what was registered a moment ago.
+// served waits until the server serves what was registered a moment ago, and no longer an earlier one that is going.
 func served(ctx context.Context, client *dynamic.Client, path string) (*dynamic.Resource, error) {
 	for {
 		found, _, err := client.At(ctx, path)
-		if !meta.IsNoMatchError(err) {
+		if err != nil && !meta.IsNoMatchError(err) || err == nil && found.Mapping().Supports("create") {
 			return found, err
 		}
 		select {
 		case <-time.After(200 * time.Millisecond):
 		case <-ctx.Done():
-			return nil, fmt.Errorf("%w: %w", ctx.Err(), err)
+			return nil, fmt.Errorf("wait until %s is served: %w", path, ctx.Err())
+		}
+		if _, err := client.Discovery().Refresh(ctx); err != nil {
+			return nil, err
 		}
 	}
 }
