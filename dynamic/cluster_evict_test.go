@@ -81,7 +81,7 @@ func TestADryEvictionEvictsNothing(t *testing.T) {
 	pods := podIn(t, client, namespace, "web")
 	for _, opts := range []*metav1.DeleteOptions{
 		{DryRun: []string{metav1.DryRunAll}},
-		{Preconditions: &metav1.Preconditions{UID: new(types.UID("another"))}},
+		{Preconditions: &metav1.Preconditions{ResourceVersion: new("1")}},
 	} {
 		err := pods.Evict(t.Context(), "web", &dynamic.EvictOptions{DeleteOptions: opts})
 		assert.Equal(t, opts.Preconditions != nil, apierrors.IsConflict(err), "%v", err)

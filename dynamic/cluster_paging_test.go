@@ -1,62 +1,60 @@
 package dynamic_test
 
 import (
+	"iter"
 	"testing"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestAListOutlivesWhatARealServerForgets makes the server forget the list's moment behind its first page, and changes
-// what the rest shows.
+// TestAListOutlivesWhatARealServerForgets makes the server forget the moment of three lists behind their first page, and
+// changes what the rest shows.
 func TestAListOutlivesWhatARealServerForgets(t *testing.T) {
 	client, namespace := cluster(t)
 	configMaps := resource(t, client, "cm").In(namespace)
-	for name, tc := range map[string]struct {
-		choice dynamic.Expiry
-		want   []string
-		fails  bool
-	}{
-		"fail":    {dynamic.Fail, []string{"many-000"}, true},
-		"go on":   {dynamic.GoOn, []string{"many-000", "many-002", "many-003", "many-100"}, false},
-		"restart": {dynamic.Restart, []string{"many-000", "many-000", "many-002", "many-003", "many-100"}, false},
+	fill(t, configMaps, 4)
+	asked := map[dynamic.Expiry]int{}
+	begun := map[dynamic.Expiry]func() (*unstructured.Object, error, bool){}
+	for _, choice := range []dynamic.Expiry{dynamic.Fail, dynamic.GoOn, dynamic.Restart} {
+		next, stop := iter.Pull2(configMaps.Paging(&dynamic.Paging{Expired: func(error) dynamic.Expiry {
+			asked[choice]++
+			return choice
+		}}).List(t.Context(), &metav1.ListOptions{LabelSelector: "app=many", Limit: 1}))
+		t.Cleanup(stop)
+		begun[choice] = next
+		first, err, _ := next() // of one object that was taken, no next page has been asked for
+		require.NoError(t, err)
+		assert.Equal(t, "many-000", first.GetName())
+	}
+	_, err := configMaps.Delete(t.Context(), "many-001", nil)
+	require.NoError(t, err)
+	late := configMap("many-100", nil)
+	late.SetLabels(map[string]string{"app": "many"})
+	_, err = configMaps.Create(t.Context(), late, nil)
+	require.NoError(t, err)
+	forget(t, configMaps)
+
+	for choice, want := range map[dynamic.Expiry][]string{
+		dynamic.Fail:    nil,
+		dynamic.GoOn:    {"many-002", "many-003", "many-100"},
+		dynamic.Restart: {"many-000", "many-002", "many-003", "many-100"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			fill(t, configMaps, 4)
-			forgotten, asked := false, 0
-			paged := configMaps.Paging(&dynamic.Paging{
-				Page: func(metav1.ListMeta) {
-					if forgotten {
-						return
-					}
-					forgotten = true // of one object that was taken, no next page has been asked for
-					_, err := configMaps.Delete(t.Context(), "many-001", nil)
-					require.NoError(t, err)
-					late := configMap("many-100", nil)
-					late.SetLabels(map[string]string{"app": "many"})
-					_, err = configMaps.Create(t.Context(), late, nil)
-					require.NoError(t, err)
-					forget(t, configMaps)
-				},
-				Expired: func(error) dynamic.Expiry { asked++; return tc.choice },
-			})
-			var got []string
-			var last error
-			for obj, err := range paged.List(t.Context(), &metav1.ListOptions{LabelSelector: "app=many", Limit: 1}) {
-				if last = err; err == nil {
-					got = append(got, obj.GetName())
-				}
+		var got []string
+		var last error
+		for obj, err, more := begun[choice](); more; obj, err, more = begun[choice]() {
+			if last = err; err == nil {
+				got = append(got, obj.GetName())
 			}
-			assert.Equal(t, tc.want, got)
-			assert.Equal(t, 1, asked)
-			assert.Equal(t, tc.fails, apierrors.IsResourceExpired(last), "%v", last)
-			assert.Equal(t, tc.fails, last != nil, "%v", last)
-			_, err := configMaps.DeleteCollection(t.Context(), nil, nil)
-			require.NoError(t, err)
-		})
+		}
+		assert.Equal(t, want, got, "choice %d", choice)
+		assert.Equal(t, choice == dynamic.Fail, last != nil, "choice %d: %v", choice, last)
+		assert.Equal(t, choice == dynamic.Fail, apierrors.IsResourceExpired(last), "choice %d: %v", choice, last)
+		assert.Equal(t, 1, asked[choice], "choice %d", choice)
 	}
 }
 

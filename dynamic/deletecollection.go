@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -42,23 +41,4 @@ func (r *Resource) DeleteCollection(ctx context.Context, opts *metav1.DeleteOpti
 		return &Page{}, nil
 	}
 	return page, err
-}
-
-// collectionRequest is the request for the objects that opts select, checked.
-func (r *Resource) collectionRequest(verb string, opts *metav1.ListOptions) (*transport.Request, error) {
-	path, err := r.collectionPath(verb)
-	if err != nil {
-		return nil, err
-	}
-	if opts != nil && opts.Watch && verb != "watch" {
-		return nil, r.refuse(verb, "", "ListOptions.Watch is set: call Watch to watch")
-	}
-	if err := r.checkSelectors(verb, opts); err != nil {
-		return nil, err
-	}
-	query, err := queryOf(opts)
-	if err != nil {
-		return nil, err
-	}
-	return &transport.Request{Method: http.MethodGet, Path: path, Query: query}, nil
 }

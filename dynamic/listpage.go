@@ -33,6 +33,25 @@ func (r *Resource) ListPage(ctx context.Context, opts *metav1.ListOptions) (*Pag
 	return r.readAll("list", request, response)
 }
 
+// collectionRequest is the request for the objects that opts select, checked.
+func (r *Resource) collectionRequest(verb string, opts *metav1.ListOptions) (*transport.Request, error) {
+	path, err := r.collectionPath(verb)
+	if err != nil {
+		return nil, err
+	}
+	if opts != nil && opts.Watch && verb != "watch" {
+		return nil, r.refuse(verb, "", "ListOptions.Watch is set: call Watch to watch")
+	}
+	if err := r.checkSelectors(verb, opts); err != nil {
+		return nil, err
+	}
+	query, err := queryOf(opts)
+	if err != nil {
+		return nil, err
+	}
+	return &transport.Request{Method: http.MethodGet, Path: path, Query: query}, nil
+}
+
 // readAll reads and closes an answer that is a list; verb only serves the error.
 func (r *Resource) readAll(verb string, request *transport.Request, response *http.Response) (*Page, error) {
 	defer response.Body.Close()
