@@ -24,7 +24,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const patience = time.Minute
+// patience is long: the tests before this one may have restarted the API server, and controllers come back in their own time.
+const patience = 3 * time.Minute
 
 // workload is a Deployment and a DaemonSet whose pods run on the node only, and a budget that lets none of the
 // Deployment's go.
