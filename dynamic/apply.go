@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,6 +15,10 @@ import (
 // owns with another value are an [*ApplyConflictError], which apierrors.IsConflict knows, unless opts.Force takes them
 // over. See https://kubernetes.io/docs/reference/using-api/server-side-apply/.
 func (r *Resource) Apply(ctx context.Context, obj *unstructured.Object, opts *metav1.ApplyOptions) (*unstructured.Object, error) {
+	return applyAs(ctx, r, obj, opts, r.objects())
+}
+
+func applyAs[T any](ctx context.Context, r *Resource, obj *unstructured.Object, opts *metav1.ApplyOptions, read reader[T]) (*T, error) {
 	target, err := r.holding("patch", obj)
 	if err != nil {
 		return nil, err
@@ -34,5 +39,6 @@ func (r *Resource) Apply(ctx context.Context, obj *unstructured.Object, opts *me
 	if err != nil {
 		return nil, err
 	}
-	return target.sendObject(ctx, http.MethodPatch, path, query, string(types.ApplyYAMLPatchType), obj)
+	request := &transport.Request{Method: http.MethodPatch, Path: path, Query: query}
+	return sendObjectAs(ctx, target, request, string(types.ApplyYAMLPatchType), obj, read)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -12,6 +13,10 @@ import (
 // metadata.generateName and no name gets its name from the server. On a subresource, such as "eviction", the object's
 // name says which object it is for. An object without kind and apiVersion gets those of the resource.
 func (r *Resource) Create(ctx context.Context, obj *unstructured.Object, opts *metav1.CreateOptions) (*unstructured.Object, error) {
+	return createAs(ctx, r, obj, opts, r.objects())
+}
+
+func createAs[T any](ctx context.Context, r *Resource, obj *unstructured.Object, opts *metav1.CreateOptions, read reader[T]) (*T, error) {
 	target, err := r.holding("create", obj)
 	if err != nil {
 		return nil, err
@@ -24,7 +29,8 @@ func (r *Resource) Create(ctx context.Context, obj *unstructured.Object, opts *m
 	if err != nil {
 		return nil, err
 	}
-	return target.sendObject(ctx, http.MethodPost, path, query, jsonType, obj)
+	request := &transport.Request{Method: http.MethodPost, Path: path, Query: query}
+	return sendObjectAs(ctx, target, request, jsonType, obj, read)
 }
 
 // creationPath is where a new object is posted: the collection, or a subresource of the object of that name.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -30,7 +31,7 @@ func (r *Resource) Delete(ctx context.Context, name string, opts *metav1.DeleteO
 	if err != nil {
 		return nil, fmt.Errorf("delete %s %q: %w", r, name, err)
 	}
-	answer, err := r.send(ctx, http.MethodDelete, path, nil, jsonType, body)
+	answer, err := sendAs(ctx, r, &transport.Request{Method: http.MethodDelete, Path: path, Body: body}, jsonType, r.objects())
 	if err != nil {
 		return nil, err
 	}

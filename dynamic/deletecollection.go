@@ -15,7 +15,7 @@ import (
 // as after [Resource.Delete], finalizers and a grace period may keep them for a while. A server that answers with a mere
 // Status gives an empty page. Where selected has a Limit, the page's Continue goes on. An error leaves open which objects
 // the server has deleted already. opts are as in Delete, and hold for each object.
-func (r *Resource) DeleteCollection(ctx context.Context, opts *metav1.DeleteOptions, selected *metav1.ListOptions) (*Page, error) {
+func (r *Resource) DeleteCollection(ctx context.Context, opts *metav1.DeleteOptions, selected *metav1.ListOptions) (*Page[unstructured.Object], error) {
 	const verb = "deletecollection"
 	if r.mapping.Namespaced && r.choice == inNamespaces {
 		return nil, r.refuse(verb, "", "the API deletes the collection of one namespace only: call it once for each, chosen with In")
@@ -31,14 +31,14 @@ func (r *Resource) DeleteCollection(ctx context.Context, opts *metav1.DeleteOpti
 	if request.Body != nil {
 		request.Header = http.Header{"Content-Type": {jsonType}}
 	}
-	response, err := r.conn.Do(ctx, request)
+	response, err := r.do(ctx, request, list) //nolint:bodyclose // by readAll
 	if err != nil {
 		return nil, err
 	}
-	page, err := r.readAll(verb, request, response)
+	page, err := readAll(r, verb, request, response, r.objects())
 	var other *unstructured.NotListError
 	if errors.As(err, &other) && isStatus(other.Object) {
-		return &Page{}, nil
+		return &Page[unstructured.Object]{}, nil
 	}
 	return page, err
 }

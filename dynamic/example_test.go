@@ -38,6 +38,8 @@ func shopClient() (client *dynamic.Client, closeAll func()) {
 		case r.URL.Path == "/api" || r.URL.Path == "/apis":
 			w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
 			fmt.Fprint(w, map[string]string{"/api": coreIndex, "/apis": appsIndex}[r.URL.Path])
+		case strings.Contains(r.Header.Get("Accept"), "as=Table"):
+			fmt.Fprint(w, `{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":[{"name":"Name"},{"name":"Restarts"}],"rows":[{"cells":["db",0]},{"cells":["web",2]}]}`)
 		case r.URL.Query().Get("watch") == "true":
 			fmt.Fprintf(w, `{"type":"ADDED","object":%s}{"type":"DELETED","object":%s}`, web, web)
 		case strings.Contains(r.URL.Path, "/proxy/"):

@@ -4,12 +4,17 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Get reads one object, or a subresource of it.
 func (r *Resource) Get(ctx context.Context, name string, opts *metav1.GetOptions) (*unstructured.Object, error) {
+	return getAs(ctx, r, name, opts, r.objects())
+}
+
+func getAs[T any](ctx context.Context, r *Resource, name string, opts *metav1.GetOptions, read reader[T]) (*T, error) {
 	path, err := r.objectPath("get", name)
 	if err != nil {
 		return nil, err
@@ -18,5 +23,5 @@ func (r *Resource) Get(ctx context.Context, name string, opts *metav1.GetOptions
 	if err != nil {
 		return nil, err
 	}
-	return r.send(ctx, http.MethodGet, path, query, "", nil)
+	return sendAs(ctx, r, &transport.Request{Method: http.MethodGet, Path: path, Query: query}, "", read)
 }

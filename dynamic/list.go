@@ -21,9 +21,14 @@ const defaultPageSize = 500
 // requests and closes their connections. See
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#retrieving-large-results-sets-in-chunks.
 func (r *Resource) List(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[*unstructured.Object, error] {
-	return func(yield func(*unstructured.Object, error) bool) {
+	return listAs(ctx, r, opts, r.objects())
+}
+
+// listAs yields the objects of a list as read reads them.
+func listAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptions, read reader[T]) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
 		ctx, leave := context.WithCancel(ctx)
-		l := &listing{of: r}
+		l := &listing[T]{of: r, read: read}
 		if opts != nil {
 			l.opts = *opts
 		}
@@ -51,8 +56,9 @@ func (r *Resource) List(ctx context.Context, opts *metav1.ListOptions) iter.Seq2
 }
 
 // listing is one run through a list.
-type listing struct {
+type listing[T any] struct {
 	of       *Resource
+	read     reader[T]
 	opts     metav1.ListOptions // of the page that is next
 	next     *pending           // its request where it has been made, else nil
 	goesOn   bool               // the caller has come for a second object
@@ -60,7 +66,7 @@ type listing struct {
 }
 
 // page yields the objects of one page, and tells whether the list goes on behind it.
-func (l *listing) page(ctx context.Context, yield func(*unstructured.Object, error) bool) (more bool, err error) {
+func (l *listing[T]) page(ctx context.Context, yield func(*T, error) bool) (more bool, err error) {
 	if l.next == nil {
 		l.next = l.of.ask(ctx, l.opts)
 	}
@@ -73,8 +79,8 @@ func (l *listing) page(ctx context.Context, yield func(*unstructured.Object, err
 	defer response.Body.Close()
 	items := unstructured.NewListDecoder(response.Body)
 	for {
-		obj, err := items.Next()
-		if err == io.EOF { // a wrapped EOF is a connection that broke, not the end
+		obj, err := l.read.item(items)
+		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
 			meta := items.Meta()
 			l.follow(meta)
 			if hear := l.of.paging.Page; hear != nil {
@@ -96,7 +102,7 @@ func (l *listing) page(ctx context.Context, yield func(*unstructured.Object, err
 }
 
 // follow turns to the page behind the one of that metadata, if there is one.
-func (l *listing) follow(meta metav1.ListMeta) bool {
+func (l *listing[T]) follow(meta metav1.ListMeta) bool {
 	if meta.Continue == "" {
 		return false
 	}

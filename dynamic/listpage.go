@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Page is one answer to a list request.
-type Page struct {
-	Items []*unstructured.Object
+// Page is one answer to a list request, of objects or of what they are read as.
+type Page[T any] struct {
+	Items []*T
 	// ListMeta has the resourceVersion to watch from, the token that continues the list where it was cut by
 	// ListOptions.Limit, and how many items remain then, where the server counts them.
 	metav1.ListMeta
@@ -21,16 +21,21 @@ type Page struct {
 
 // ListPage makes one list request, with opts as they are, and reads all of its answer. For the next page pass the
 // page's Continue in opts. [Resource.List] does that by itself and holds one object at a time.
-func (r *Resource) ListPage(ctx context.Context, opts *metav1.ListOptions) (*Page, error) {
+func (r *Resource) ListPage(ctx context.Context, opts *metav1.ListOptions) (*Page[unstructured.Object], error) {
+	return listPageAs(ctx, r, opts, r.objects())
+}
+
+// listPageAs makes one list request and reads its items with read.
+func listPageAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptions, read reader[T]) (*Page[T], error) {
 	request, err := r.collectionRequest("list", opts)
 	if err != nil {
 		return nil, err
 	}
-	response, err := r.conn.Do(ctx, request)
+	response, err := r.do(ctx, request, list) //nolint:bodyclose // by readAll
 	if err != nil {
 		return nil, err
 	}
-	return r.readAll("list", request, response)
+	return readAll(r, "list", request, response, read)
 }
 
 // collectionRequest is the request for the objects that opts select, checked.
@@ -53,20 +58,20 @@ func (r *Resource) collectionRequest(verb string, opts *metav1.ListOptions) (*tr
 }
 
 // readAll reads and closes an answer that is a list; verb only serves the error.
-func (r *Resource) readAll(verb string, request *transport.Request, response *http.Response) (*Page, error) {
+func readAll[T any](r *Resource, verb string, request *transport.Request, response *http.Response, read reader[T]) (*Page[T], error) {
 	defer response.Body.Close()
-	page := &Page{}
+	page := &Page[T]{}
 	items := unstructured.NewListDecoder(response.Body)
 	for {
-		obj, err := items.Next()
-		if err == io.EOF { // a wrapped EOF is a connection that broke, not the end
+		item, err := read.item(items)
+		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
 			page.ListMeta = items.Meta()
 			return page, nil
 		}
 		if err != nil {
 			return nil, r.brokenList(verb, request, err)
 		}
-		page.Items = append(page.Items, obj)
+		page.Items = append(page.Items, item)
 	}
 }
 

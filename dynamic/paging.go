@@ -49,7 +49,7 @@ func (r *Resource) Paging(p *Paging) *Resource {
 const longestPause = 30 * time.Second
 
 // expired asks what to do if err is the answer of a server that no longer keeps the list's moment, and prepares for it.
-func (l *listing) expired(ctx context.Context, err error) error {
+func (l *listing[T]) expired(ctx context.Context, err error) error {
 	var status *apierrors.StatusError
 	if !errors.As(err, &status) || !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,6 +15,10 @@ import (
 // only) or types.ApplyYAMLPatchType, for which [Resource.Apply] is the easier call. See
 // https://kubernetes.io/docs/tasks/manage-kubernetes-objects/update-api-object-kubectl-patch/.
 func (r *Resource) Patch(ctx context.Context, name string, patchType types.PatchType, patch []byte, opts *metav1.PatchOptions) (*unstructured.Object, error) {
+	return patchAs(ctx, r, name, patchType, patch, opts, r.objects())
+}
+
+func patchAs[T any](ctx context.Context, r *Resource, name string, patchType types.PatchType, patch []byte, opts *metav1.PatchOptions, read reader[T]) (*T, error) {
 	path, err := r.objectPath("patch", name)
 	if err != nil {
 		return nil, err
@@ -30,5 +35,6 @@ func (r *Resource) Patch(ctx context.Context, name string, patchType types.Patch
 	if err != nil {
 		return nil, err
 	}
-	return r.send(ctx, http.MethodPatch, path, query, string(patchType), patch)
+	request := &transport.Request{Method: http.MethodPatch, Path: path, Query: query, Body: patch}
+	return sendAs(ctx, r, request, string(patchType), read)
 }

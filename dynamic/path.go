@@ -85,6 +85,10 @@ func (r *Resource) holding(verb string, obj *unstructured.Object) (*Resource, er
 		return nil, r.refuse(verb, "", "the object is nil")
 	}
 	name, namespace := obj.GetName(), obj.GetNamespace()
+	if isPartial(obj) {
+		return nil, r.refuse(verb, name, "the object is metadata alone, and writing it would empty the stored one: "+
+			"use Patch, or read it without Metadata")
+	}
 	if err := r.checkKind(verb, obj); err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func (r *Resource) ask(ctx context.Context, opts metav1.ListOptions) *pending {
 	}
 	go func() {
 		defer close(asked.answered)
-		asked.response, asked.err = r.conn.Do(ctx, asked.request) //nolint:bodyclose // by who takes the answer, or by discard
+		asked.response, asked.err = r.do(ctx, asked.request, list) //nolint:bodyclose // by who takes the answer, or by discard
 	}()
 	return asked
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // Resource is a handle on one resource of one server, such as the deployments of apps/v1, and on one namespace or all.
-// It is cheap, immutable and safe for concurrent use: In, AllNamespaces, Sub and Paging return changed copies.
+// It is cheap, immutable and safe for concurrent use: In, AllNamespaces, Sub, Paging and Metadata return changed copies.
 type Resource struct {
 	conn      *transport.Conn
 	mapping   *restmapper.Mapping
@@ -14,6 +14,7 @@ type Resource struct {
 	choice    namespaceChoice
 	sub       string
 	paging    Paging
+	form      form
 }
 
 // namespaceChoice is how a handle came by its namespace.

@@ -14,13 +14,14 @@ import (
 
 const jsonType = "application/json"
 
-// sendObject writes obj and returns what the server made of it.
-func (r *Resource) sendObject(ctx context.Context, method, path string, query url.Values, contentType string, obj *unstructured.Object) (*unstructured.Object, error) {
+// sendObjectAs writes obj, and reads with read what the server made of it.
+func sendObjectAs[T any](ctx context.Context, r *Resource, request *transport.Request, contentType string, obj *unstructured.Object, read reader[T]) (*T, error) {
 	body, err := unstructured.Encode(r.withKind(obj))
 	if err != nil {
-		return nil, fmt.Errorf("%s %s %q: encode the object: %w", method, r, obj.GetName(), err)
+		return nil, fmt.Errorf("%s %s %q: encode the object: %w", request.Method, r, obj.GetName(), err)
 	}
-	return r.send(ctx, method, path, query, contentType, body)
+	request.Body = body
+	return sendAs(ctx, r, request, contentType, read)
 }
 
 // withKind fills in the kind and version of an object that names neither; obj itself stays as it is.
@@ -40,35 +41,45 @@ func (r *Resource) withKind(obj *unstructured.Object) *unstructured.Object {
 	return filled
 }
 
-// send makes a request that is answered with one object.
-func (r *Resource) send(ctx context.Context, method, path string, query url.Values, contentType string, body []byte) (*unstructured.Object, error) {
-	answer, err := r.exchange(ctx, method, path, query, contentType, body)
+// sendAs makes a request that is answered with one object, and reads that with read.
+func sendAs[T any](ctx context.Context, r *Resource, request *transport.Request, contentType string, read reader[T]) (*T, error) {
+	if request.Body != nil {
+		request.Header = http.Header{"Content-Type": {contentType}}
+	}
+	answer, err := r.answerTo(ctx, request, single)
 	if err != nil {
 		return nil, err
 	}
-	obj, err := unstructured.Decode(answer)
+	obj, err := read.one(answer)
 	if err != nil {
-		return nil, fmt.Errorf("%s %s%s: the answer is no Kubernetes object: %w", method, r.conn.Server(), path, err)
+		return nil, fmt.Errorf("%s %s%s: %w", request.Method, r.conn.Server(), request.Path, err)
 	}
 	return obj, nil
 }
 
-// exchange makes a request and reads the whole answer.
-func (r *Resource) exchange(ctx context.Context, method, path string, query url.Values, contentType string, body []byte) ([]byte, error) {
-	request := &transport.Request{Method: method, Path: path, Query: query, Body: body}
-	if body != nil {
-		request.Header = http.Header{"Content-Type": {contentType}}
-	}
-	response, err := r.conn.Do(ctx, request)
+// answerTo makes a request and reads the whole answer, in the form that the handle wants.
+func (r *Resource) answerTo(ctx context.Context, request *transport.Request, many amount) ([]byte, error) {
+	response, err := r.do(ctx, request, many)
 	if err != nil {
-		return nil, explain(method, path, err)
+		return nil, explain(request.Method, request.Path, err)
 	}
 	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)
 	if err != nil {
-		return nil, fmt.Errorf("%s %s%s: read the answer: %w", method, r.conn.Server(), path, err)
+		return nil, fmt.Errorf("%s %s%s: read the answer: %w", request.Method, r.conn.Server(), request.Path, err)
 	}
 	return answer, nil
+}
+
+// exchange is answerTo for what is no object of the resource, and so has no form.
+func (r *Resource) exchange(ctx context.Context, method, path string, query url.Values, contentType string, body []byte) ([]byte, error) {
+	plain := *r
+	plain.form = form{}
+	request := &transport.Request{Method: method, Path: path, Query: query, Body: body}
+	if body != nil {
+		request.Header = http.Header{"Content-Type": {contentType}}
+	}
+	return plain.answerTo(ctx, request, single)
 }
 
 // queryOf writes options as a URL's query.

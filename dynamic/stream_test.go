@@ -10,6 +10,7 @@ import (
 
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -129,7 +130,7 @@ func TestDeleteCollectionReturnsWhatTheServerDeleted(t *testing.T) {
 
 	page, err = pods.DeleteCollection(t.Context(), nil, nil)
 	require.NoError(t, err)
-	assert.Equal(t, &dynamic.Page{}, page, "a Status names no object")
+	assert.Equal(t, &dynamic.Page[unstructured.Object]{}, page, "a Status names no object")
 
 	for range 2 {
 		_, err = pods.DeleteCollection(t.Context(), nil, nil)

@@ -2,6 +2,7 @@ package dynamic
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -10,7 +11,6 @@ import (
 	"github.com/anykind/anykind/unstructured"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 )
 
 // Watch yields what changes, over one connection, from opts.ResourceVersion on; without one it begins with an ADDED
@@ -20,31 +20,31 @@ import (
 // yielded. Bookmarks come where opts.AllowWatchBookmarks asks for them. Breaking out of the loop closes the connection.
 // See https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes.
 func (r *Resource) Watch(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[unstructured.Event[unstructured.Object], error] {
-	return func(yield func(unstructured.Event[unstructured.Object], error) bool) {
+	return watchAs(ctx, r, opts, r.objects)
+}
+
+// watchAs yields the events of a watch as begin's reader reads them; each run through the watch has a reader of its own.
+func watchAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptions, begin func() reader[T]) iter.Seq2[unstructured.Event[T], error] {
+	return func(yield func(unstructured.Event[T], error) bool) {
 		request, err := r.watchRequest(opts)
 		if err != nil {
-			yield(unstructured.Event[unstructured.Object]{}, err)
+			yield(unstructured.Event[T]{}, err)
 			return
 		}
-		response, err := r.conn.Do(ctx, request)
+		response, err := r.do(ctx, request, single)
 		if err != nil {
-			yield(unstructured.Event[unstructured.Object]{}, err)
+			yield(unstructured.Event[T]{}, err)
 			return
 		}
 		defer response.Body.Close()
-		events := unstructured.NewWatchDecoder(response.Body)
+		events, read := unstructured.NewWatchDecoder(response.Body), begin()
 		for {
-			event, err := events.Next()
+			event, err := read.event(events)
 			if err == io.EOF { //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
 				return
 			}
-			if err == nil && event.Type == watch.Error {
-				err = errorOf(event.Object)
-			} else if err != nil {
-				err = fmt.Errorf("watch %s: GET %s%s: %w", r, r.conn.Server(), request.Path, err)
-			}
 			if err != nil {
-				yield(unstructured.Event[unstructured.Object]{}, err)
+				yield(unstructured.Event[T]{}, r.brokenWatch(request, err))
 				return
 			}
 			if !yield(event, nil) {
@@ -52,6 +52,15 @@ func (r *Resource) Watch(ctx context.Context, opts *metav1.ListOptions) iter.Seq
 			}
 		}
 	}
+}
+
+// brokenWatch is the error of a watch that ended otherwise than it should, unless the server has said why.
+func (r *Resource) brokenWatch(request *transport.Request, err error) error {
+	var status *apierrors.StatusError
+	if errors.As(err, &status) {
+		return err
+	}
+	return fmt.Errorf("watch %s: GET %s%s: %w", r, r.conn.Server(), request.Path, err)
 }
 
 // watchRequest is the request for the changes that opts select, checked.
@@ -62,13 +71,4 @@ func (r *Resource) watchRequest(opts *metav1.ListOptions) (*transport.Request, e
 	}
 	watching.Watch = true
 	return r.collectionRequest("watch", &watching)
-}
-
-// errorOf is the error that an ERROR event carries.
-func errorOf(obj *unstructured.Object) error {
-	status, err := statusOf(obj)
-	if err != nil {
-		return err
-	}
-	return apierrors.FromObject(status)
 }

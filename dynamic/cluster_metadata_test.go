@@ -1,0 +1,71 @@
+package dynamic_test
+
+import (
+	"testing"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// hasOnlyMetadata checks the form and gives the object's name.
+func hasOnlyMetadata(t *testing.T, obj *unstructured.Object) string {
+	t.Helper()
+	assert.Equal(t, "meta.k8s.io/v1, Kind=PartialObjectMetadata", obj.GroupVersionKind().String())
+	assert.Len(t, obj.Object, 3)
+	return obj.GetName()
+}
+
+func TestMetadataOfBuiltInAndCustomKinds(t *testing.T) {
+	client, namespace := cluster(t)
+	custom := widgets(t, client, namespace)
+	_, err := custom.Create(t.Context(), named("one", map[string]any{"a": "1"}), nil)
+	require.NoError(t, err)
+	builtIn := resource(t, client, "deploy").In(namespace)
+	_, err = builtIn.Create(t.Context(), deployment("one"), nil)
+	require.NoError(t, err)
+	ctx := t.Context()
+	for _, of := range []*dynamic.Resource{custom.Metadata(), builtIn.Metadata()} {
+		read, err := of.Get(ctx, "one", nil)
+		require.NoError(t, err)
+		assert.Equal(t, "one", hasOnlyMetadata(t, read))
+		assert.NotEmpty(t, read.GetManagedFields())
+
+		for listed, err := range of.List(ctx, nil) {
+			require.NoError(t, err)
+			assert.Equal(t, "one", hasOnlyMetadata(t, listed))
+		}
+		page, err := of.ListPage(ctx, nil)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"one"}, namesOf(page.Items))
+
+		patched, err := of.Patch(ctx, "one", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), nil)
+		require.NoError(t, err)
+		hasOnlyMetadata(t, patched)
+		assert.Equal(t, map[string]string{"a": "b"}, patched.GetLabels())
+
+		var seen []string
+		for event, err := range of.Watch(ctx, &metav1.ListOptions{
+			SendInitialEvents: new(true), AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+		}) {
+			require.NoError(t, err)
+			hasOnlyMetadata(t, event.Object)
+			seen = append(seen, string(event.Type))
+			if event.Object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
+				break
+			}
+		}
+		assert.Equal(t, []string{"ADDED", "BOOKMARK"}, seen)
+
+		deleted, err := of.Delete(ctx, "one", nil)
+		require.NoError(t, err)
+		if deleted.Object != nil {
+			hasOnlyMetadata(t, deleted.Object)
+		} else {
+			assert.Equal(t, metav1.StatusSuccess, deleted.Status.Status)
+		}
+	}
+}
