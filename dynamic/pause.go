@@ -10,22 +10,31 @@ import (
 
 const firstPause = 100 * time.Millisecond
 
-// pause waits before the n-th attempt after the first: twice as long as before the one before it, until that is longest,
-// and up to half as long again, so that many clients do not come back at once.
+// pause sleeps before the n-th attempt after the first: twice as long as before the one before it, until that is longest.
 func pause(ctx context.Context, n int, longest time.Duration) error {
 	wait := longest
 	if n < 16 {
 		wait = min(firstPause<<(n-1), longest)
 	}
+	return sleep(ctx, wait)
+}
+
+// sleep waits, up to half as long again, so that many clients do not come back at once.
+func sleep(ctx context.Context, wait time.Duration) error {
 	timer := time.NewTimer(wait + rand.N(wait/2)) //nolint:gosec // spread, not secrecy
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		if cause := context.Cause(ctx); !errors.Is(cause, ctx.Err()) {
-			return fmt.Errorf("%w: %w", ctx.Err(), cause)
-		}
-		return ctx.Err()
+		return endOf(ctx)
 	}
+}
+
+// endOf is the error of a ctx that has ended, with its cause.
+func endOf(ctx context.Context) error {
+	if cause := context.Cause(ctx); !errors.Is(cause, ctx.Err()) {
+		return fmt.Errorf("%w: %w", ctx.Err(), cause)
+	}
+	return ctx.Err()
 }
