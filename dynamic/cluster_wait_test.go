@@ -1,0 +1,245 @@
+package dynamic_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/unstructured"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// waits runs Wait beside the test; seen is closed when it has looked at the object and found that it must wait.
+func waits(t *testing.T, of *dynamic.Resource, name string, until ...dynamic.Until) (seen chan struct{}, result func() (*unstructured.Object, error)) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	t.Cleanup(cancel)
+	seen, done := make(chan struct{}), make(chan struct{})
+	var looked atomic.Bool
+	until = append(until, dynamic.Matches("", func(*unstructured.Object) (bool, error) {
+		if looked.CompareAndSwap(false, true) {
+			close(seen)
+		}
+		return true, nil
+	}))
+	var obj *unstructured.Object
+	var err error
+	go func() {
+		defer close(done)
+		obj, err = of.Wait(ctx, name, until...)
+	}()
+	return seen, func() (*unstructured.Object, error) { <-done; return obj, err }
+}
+
+func patched(t *testing.T, of *dynamic.Resource, name, change string) {
+	t.Helper()
+	_, err := of.Patch(t.Context(), name, types.MergePatchType, []byte(change), nil)
+	require.NoError(t, err)
+}
+
+func TestAWaitForWhatIsMadeChangedAndDeleted(t *testing.T) {
+	client, namespace := cluster(t)
+	of := widgets(t, client, namespace)
+	limit, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+
+	gone, err := of.Wait(limit, "one", dynamic.Gone())
+	require.NoError(t, err)
+	assert.Nil(t, gone)
+
+	seen, ready := waits(t, of, "one", dynamic.Exists(), dynamic.Condition("Ready"), dynamic.Field("spec.replicas", 2))
+	created, err := of.Create(t.Context(), named("one", map[string]any{"replicas": int64(1)}), nil)
+	require.NoError(t, err)
+	<-seen
+	patched(t, of.Sub("status"), "one", `{"status":{"observedGeneration":1,"conditions":[{"type":"Ready","status":"True"}]}}`)
+	patched(t, of, "one", `{"spec":{"replicas":2},"metadata":{"finalizers":["example.com/hold"]}}`) // the condition is now of an old generation
+	patched(t, of.Sub("status"), "one", `{"status":{"observedGeneration":2}}`)
+	obj, err := ready()
+	require.NoError(t, err)
+	assert.Equal(t, created.GetUID(), obj.GetUID())
+	assert.Equal(t, int64(2), obj.GetGeneration())
+	observed, _, err := unstructured.Get[int64](obj, "status", "observedGeneration")
+	require.NoError(t, err)
+	assert.Equal(t, int64(2), observed)
+
+	_, err = of.Delete(t.Context(), "one", nil)
+	require.NoError(t, err)
+	short, stop := context.WithTimeout(t.Context(), time.Second)
+	defer stop()
+	_, err = of.Wait(short, "one", dynamic.Gone())
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorContains(t, err, "with the finalizers example.com/hold")
+	patched(t, of, "one", `{"metadata":{"finalizers":null}}`)
+	_, err = of.Wait(limit, "one", dynamic.Gone())
+	require.NoError(t, err)
+}
+
+func TestAWaitNeedsNoRightsButGetAndWatchOfTheOneObject(t *testing.T) {
+	client, namespace := cluster(t)
+	admins := resource(t, client, "cm").In(namespace)
+	grant(t, client, namespace, map[string][]any{"mine": {"get", "watch"}, "still": {"get"}})
+	mine := resource(t, connect(t, "limited"), "cm").In(namespace)
+	allowed(t, mine, "mine")
+
+	seen, done := waits(t, mine, "mine", dynamic.Field("data.a", "2"))
+	_, err := admins.Create(t.Context(), configMap("mine", map[string]any{"a": "1"}), nil)
+	require.NoError(t, err)
+	<-seen
+	patched(t, admins, "mine", `{"data":{"a":"2"}}`)
+	_, err = done()
+	require.NoError(t, err)
+
+	_, err = mine.Wait(t.Context(), "yours", dynamic.Exists())
+	require.True(t, apierrors.IsForbidden(err), "%v", err)
+
+	_, err = mine.Wait(t.Context(), "still", dynamic.Exists())
+	require.True(t, apierrors.IsForbidden(err), "%v", err)
+	require.ErrorContains(t, err, `cannot watch resource "configmaps"`)
+}
+
+// grant lets the user "limited" do this with ConfigMaps of these names.
+func grant(t *testing.T, client *dynamic.Client, namespace string, verbs map[string][]any) {
+	t.Helper()
+	var rules []any
+	for name, may := range verbs {
+		rules = append(rules, map[string]any{"apiGroups": []any{""}, "resources": []any{"configmaps"}, "resourceNames": []any{name}, "verbs": may})
+	}
+	_, err := resource(t, client, "roles").In(namespace).Create(t.Context(), &unstructured.Object{Object: map[string]any{
+		"metadata": map[string]any{"name": "reader"}, "rules": rules,
+	}}, nil)
+	require.NoError(t, err)
+	_, err = resource(t, client, "rolebindings").In(namespace).Create(t.Context(), &unstructured.Object{Object: map[string]any{
+		"metadata": map[string]any{"name": "reader"},
+		"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
+		"subjects": []any{map[string]any{"kind": "User", "name": "limited", "apiGroup": "rbac.authorization.k8s.io"}},
+	}}, nil)
+	require.NoError(t, err)
+}
+
+// allowed waits until a right to get has taken effect, a moment after it was granted.
+func allowed(t *testing.T, of *dynamic.Resource, name string) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		_, err := of.Get(t.Context(), name, nil)
+		if !apierrors.IsForbidden(err) {
+			return
+		}
+		require.True(t, time.Now().Before(deadline), "%v", err)
+	}
+}
+
+func TestAWaitGoesOnThroughRestartsOfTheServer(t *testing.T) {
+	client, namespace := cluster(t)
+	grant(t, client, namespace, map[string][]any{"crashed": {"get", "watch"}, "stopped": {"get", "watch"}})
+	of, limited := resource(t, client, "cm").In(namespace), resource(t, connect(t, "limited"), "cm").In(namespace)
+	allowed(t, limited, "crashed")
+	for name, kill := range map[string]bool{"crashed": true, "stopped": false} {
+		_, err := of.Create(t.Context(), configMap(name, map[string]any{"a": "1"}), nil)
+		require.NoError(t, err)
+		var results []func() (*unstructured.Object, error)
+		for range 3 {
+			for _, user := range []*dynamic.Resource{of, limited} { // to the second a starting server answers 403 at first
+				seen, result := waits(t, user, name, dynamic.Field("data.a", "2"))
+				<-seen
+				results = append(results, result)
+			}
+		}
+		sandboxtest.RestartAPIServer(t, kill)
+		patched(t, of, name, `{"data":{"a":"2"}}`)
+		for _, result := range results {
+			_, err := result()
+			require.NoError(t, err)
+		}
+	}
+}
+
+func TestAWaitBeginsWhileTheServerIsAway(t *testing.T) {
+	outer := t
+	client, namespace := cluster(t)
+	of := resource(t, client, "cm").In(namespace)
+	_, err := of.Create(t.Context(), configMap("one", map[string]any{"a": "1"}), nil)
+	require.NoError(t, err)
+	var found func() (*unstructured.Object, error)
+	t.Run("away", func(t *testing.T) {
+		sandboxtest.Stop(t, sandboxtest.APIServer) // until this part ends
+		short, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		_, err := of.Wait(short, "one", dynamic.Exists())
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, "nothing was learned of it")
+		require.ErrorContains(t, err, "connection refused")
+		_, found = waits(outer, of, "one", dynamic.Field("data.a", "1"))
+	})
+	_, err = found()
+	require.NoError(t, err)
+}
+
+func TestAWaitForAnObjectThatIsOlderThanWhatTheServerKnows(t *testing.T) {
+	client, namespace := cluster(t)
+	of := resource(t, client, "cm").In(namespace)
+	for _, name := range []string{"changed", "deleted"} {
+		_, err := of.Create(t.Context(), configMap(name, map[string]any{"a": "1"}), nil)
+		require.NoError(t, err)
+	}
+	forget(t, of)
+	seen, changed := waits(t, of, "changed", dynamic.Field("data.a", "2"))
+	<-seen
+	patched(t, of, "changed", `{"data":{"a":"2"}}`)
+	_, err := changed()
+	require.NoError(t, err)
+
+	limit, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		_, err := of.Wait(limit, "deleted", dynamic.Gone())
+		done <- err
+	}()
+	_, err = of.Delete(t.Context(), "deleted", nil)
+	require.NoError(t, err)
+	require.NoError(t, <-done)
+}
+
+// TestAWaitSeesWhatControllersDo follows a Deployment and one of its pods as kubectl rollout and kubectl delete --wait do.
+func TestAWaitSeesWhatControllersDo(t *testing.T) {
+	sandboxtest.NeedComponents(t, sandboxtest.ControllerManager, sandboxtest.Scheduler, sandboxtest.Nodes)
+	client, namespace := cluster(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
+	defer cancel()
+	sets, pods := resource(t, client, "sts").In(namespace), resource(t, client, "pods").In(namespace)
+	set := deployment("web")
+	set.SetAPIVersion("apps/v1")
+	set.SetKind("StatefulSet")
+	require.NoError(t, unstructured.Set(set, 1, "spec", "replicas"))
+	require.NoError(t, unstructured.Set(set, "web", "spec", "serviceName"))
+	_, err := sets.Create(ctx, set, nil)
+	require.NoError(t, err)
+
+	pod, err := pods.Wait(ctx, "web-0", dynamic.Condition("Ready"), dynamic.Field("status.phase", "Running"))
+	require.NoError(t, err)
+	_, err = sets.Wait(ctx, "web", dynamic.Field("status.readyReplicas", 1))
+	require.NoError(t, err)
+
+	_, err = pods.Delete(ctx, "web-0", nil)
+	require.NoError(t, err)
+	again, err := pods.Wait(ctx, "web-0", dynamic.Gone(pod.GetUID()), dynamic.Condition("Ready"))
+	require.NoError(t, err)
+	assert.NotEqual(t, pod.GetUID(), again.GetUID(), "the controller made another pod of that name")
+
+	deployments := resource(t, client, "deploy").In(namespace)
+	_, err = deployments.Create(ctx, deployment("front"), nil)
+	require.NoError(t, err)
+	_, err = deployments.Wait(ctx, "front", dynamic.Condition("Available"))
+	require.NoError(t, err)
+	_, err = deployments.Delete(ctx, "front", &metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationForeground)})
+	require.NoError(t, err)
+	_, err = deployments.Wait(ctx, "front", dynamic.Gone())
+	require.NoError(t, err)
+}

@@ -1,0 +1,260 @@
+package dynamic
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// Wait waits until all of until hold at the same time for the object of that name, and returns the object as it was
+// then; if it is gone, as it was last seen, nil if it never was. The object need not exist yet, and may go and come back.
+//
+// ctx is the time-out. When it ends, the error says what was unmet and is ctx's: errors.Is(err,
+// context.DeadlineExceeded).
+//
+//	wait for deployments.apps "web": condition Available is "False": MinimumReplicasUnavailable: Deployment does not …
+//
+// Wait reads the object once and then watches it, which takes the verbs get and watch; RBAC rules with resourceNames
+// suffice. It goes on through watches that end or expire, through restarts of the server and while it cannot be
+// reached, with growing pauses of up to seven seconds. What the server refuses, such as with 401 or 403, and an error of
+// [Matches] end it; after a watch has ended or the server was away, 401 and 403 do only when they stay, for a server that
+// starts denies everybody for a moment.
+func (r *Resource) Wait(ctx context.Context, name string, until ...Until) (*unstructured.Object, error) {
+	w := &waiting{of: r, name: name, until: until}
+	if err := w.check(); err != nil {
+		return nil, err
+	}
+	for n := 1; ; n++ {
+		began := time.Now()
+		w.moved = false
+		done, err := w.round(ctx)
+		switch {
+		case done:
+			return w.last, nil
+		case err != nil && final(err) && !w.mayBeStarting(err):
+			return nil, fmt.Errorf("wait for %s %q: %w", r, name, err)
+		case ctx.Err() != nil:
+			return nil, w.ended(ctx)
+		case w.moved || time.Since(began) > longestWaitPause:
+			n = 1
+		}
+		w.trouble, w.rounds = err, w.rounds+1
+		if pause(ctx, n, longestWaitPause) != nil {
+			return nil, w.ended(ctx)
+		}
+	}
+}
+
+const longestWaitPause = 5 * time.Second
+
+// waiting is one call of Wait.
+type waiting struct {
+	of    *Resource
+	name  string
+	until []Until
+
+	seen    seen
+	last    *unstructured.Object // as it was when it was there
+	unmet   []string
+	expired bool  // the object's resourceVersion is too old to watch from
+	moved   bool  // the watch has brought something
+	trouble error // that ended the last round
+	rounds  int   // that have ended
+	denied  int   // with 401 or 403, since a watch began
+}
+
+// check refuses what cannot work.
+func (w *waiting) check() (err error) {
+	if _, err = w.of.objectPath("get", w.name); err != nil {
+		return err
+	}
+	if _, err := w.request(""); err != nil {
+		return err
+	}
+	if len(w.until) == 0 {
+		return w.of.refuse("watch", w.name, "say what to wait for, such as Exists()")
+	}
+	for _, until := range w.until {
+		switch {
+		case until.wrong != nil:
+			return w.of.refuse("watch", w.name, "%v", until.wrong)
+		case until.unmet == nil:
+			return w.of.refuse("watch", w.name, "an Until is empty: make it with a function such as Condition")
+		}
+	}
+	return nil
+}
+
+// round reads the object and watches it, until the watch ends.
+func (w *waiting) round(ctx context.Context) (done bool, err error) {
+	again := w.expired
+	if !again {
+		if done, err = w.read(ctx); done || err != nil {
+			return done, err
+		}
+	}
+	from := ""
+	if !again && w.seen.now != nil {
+		from = w.seen.now.GetResourceVersion()
+	}
+	w.expired = false
+	request, err := w.request(from)
+	if err != nil {
+		return false, err
+	}
+	response, err := w.of.do(ctx, request, single)
+	if err != nil {
+		return false, w.noteExpiry(err)
+	}
+	defer response.Body.Close()
+	if again {
+		// A watch from no resourceVersion begins with an object that there is; that there is none it does not say.
+		if done, err = w.read(ctx); done || err != nil {
+			return done, err
+		}
+	}
+	return w.follow(request, response)
+}
+
+// request is the watch of the one object.
+func (w *waiting) request(from string) (*transport.Request, error) {
+	return w.of.watchRequest(&metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("metadata.name", w.name).String(), ResourceVersion: from,
+	})
+}
+
+// read asks for the object.
+func (w *waiting) read(ctx context.Context) (done bool, err error) {
+	obj, err := w.of.Get(ctx, w.name, nil)
+	if apierrors.IsNotFound(err) {
+		return w.evaluate(nil)
+	}
+	if err != nil {
+		return false, err
+	}
+	return w.evaluate(obj)
+}
+
+// follow evaluates what a watch tells, until it ends.
+func (w *waiting) follow(request *transport.Request, response *http.Response) (done bool, err error) {
+	w.denied = 0
+	events, read := unstructured.NewWatchDecoder(response.Body), w.of.objects()
+	for {
+		event, err := read.event(events)
+		if err != nil { // io.EOF, too: the server ends every watch some time
+			return false, w.noteExpiry(w.of.brokenWatch(request, err))
+		}
+		w.moved = true
+		switch event.Type {
+		case watch.Added, watch.Modified:
+			if w.knows(event.Object) {
+				continue
+			}
+			done, err = w.evaluate(event.Object)
+		case watch.Deleted:
+			w.last = event.Object
+			done, err = w.evaluate(nil)
+		default: // a bookmark says nothing of the object
+			continue
+		}
+		if done || err != nil {
+			return done, err
+		}
+	}
+}
+
+// knows tells whether obj is no news: a watch may begin with what the server's cache had a moment before the read.
+func (w *waiting) knows(obj *unstructured.Object) bool {
+	if w.last == nil {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(obj.GetResourceVersion(), w.last.GetResourceVersion())
+	return err == nil && order <= 0
+}
+
+// evaluate notes the object as it is now, nil if it is not there, and tells whether all that is waited for holds.
+func (w *waiting) evaluate(obj *unstructured.Object) (done bool, err error) {
+	w.trouble = nil
+	w.seen.now = obj
+	if obj != nil {
+		w.last = obj
+		if w.seen.first == "" {
+			w.seen.first = obj.GetUID()
+		}
+	}
+	w.unmet = nil
+	for _, until := range w.until {
+		text, err := until.unmet(w.seen)
+		if err != nil {
+			return false, &endingError{err}
+		}
+		if text != "" {
+			w.unmet = append(w.unmet, text)
+		}
+	}
+	return len(w.unmet) == 0, nil
+}
+
+func (w *waiting) noteExpiry(err error) error {
+	w.expired = apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
+	return err
+}
+
+// ended is the error of a wait whose ctx has ended.
+func (w *waiting) ended(ctx context.Context) error {
+	unmet := strings.Join(w.unmet, "; ")
+	if unmet == "" {
+		unmet = "nothing was learned of it"
+	}
+	if w.trouble != nil {
+		return fmt.Errorf("wait for %s %q: %s: %w; at last: %w", w.of, w.name, unmet, endOf(ctx), w.trouble)
+	}
+	return fmt.Errorf("wait for %s %q: %s: %w", w.of, w.name, unmet, endOf(ctx))
+}
+
+// mayBeStarting tells a denial that may be no answer from one that is: a server that starts denies what it is asked
+// before it has read who may do what.
+func (w *waiting) mayBeStarting(err error) bool {
+	if w.rounds == 0 || !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
+		return false
+	}
+	w.denied++
+	return w.denied <= 4
+}
+
+// endingError is an error of the caller's own function.
+type endingError struct{ error }
+
+func (e *endingError) Unwrap() error { return e.error }
+
+// final tells errors that another attempt would meet again from those of a server that is away, busy or restarting.
+func final(err error) bool {
+	var own *endingError
+	var refused *RefusedError
+	var untrusted *tls.CertificateVerificationError
+	if errors.As(err, &own) || errors.As(err, &refused) || errors.As(err, &untrusted) {
+		return true
+	}
+	var status *apierrors.StatusError
+	if !errors.As(err, &status) {
+		return false
+	}
+	switch code := status.ErrStatus.Code; code {
+	case http.StatusGone, http.StatusTooManyRequests, http.StatusRequestTimeout:
+		return false
+	default:
+		return code >= http.StatusBadRequest && code < http.StatusInternalServerError
+	}
+}
