@@ -1,0 +1,125 @@
+package dynamic_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func ExampleResource_Metadata() {
+	pods, closeAll := shop()
+	defer closeAll()
+
+	web, err := pods.Metadata().Get(context.Background(), "web", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, found, err := unstructured.Get[int64](web, "spec", "priority")
+	fmt.Println(web.GetName(), web.GetKind(), found, err)
+	// Output: web PartialObjectMetadata false <nil>
+}
+
+func ExampleResource_Tables() {
+	pods, closeAll := shop()
+	defer closeAll()
+
+	table, err := pods.Tables(metav1.IncludeNone).List(context.Background(), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, column := range table.ColumnDefinitions {
+		fmt.Print(column.Name, " ")
+	}
+	for _, row := range table.Rows {
+		fmt.Print("/ ", row.Cells[0], " ", row.Cells[1], " ")
+	}
+	// Output: Name Restarts / db 0 / web 2
+}
+
+func ExampleResource_Upsert() {
+	pods, closeAll := shop()
+	defer closeAll()
+
+	important := func(pod *unstructured.Object) error {
+		return unstructured.Set(pod, 9, "spec", "priority")
+	}
+	web, outcome, err := pods.Upsert(context.Background(), "web", important, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	priority, _, err := unstructured.Get[int64](web, "spec", "priority")
+	fmt.Println(outcome, web.GetName(), priority, err)
+	// Output: updated web 9 <nil>
+}
+
+func ExampleRetryOnConflict() {
+	pods, closeAll := shop()
+	defer closeAll()
+
+	err := dynamic.RetryOnConflict(context.Background(), func(ctx context.Context) error {
+		web, err := pods.Get(ctx, "web", nil)
+		if err != nil {
+			return err
+		}
+		web.SetLabels(map[string]string{"tier": "front"})
+		_, err = pods.Update(ctx, web, nil)
+		return err
+	})
+	fmt.Println(err)
+	// Output: <nil>
+}
+
+func ExampleResource_Wait() {
+	pods, closeAll := shop()
+	defer closeAll()
+
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	web, err := pods.Wait(ctx, "web", dynamic.Exists(), dynamic.Field("spec.priority", 7))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(web.GetName())
+
+	short, cancel := context.WithTimeout(context.Background(), 0)
+	defer cancel()
+	_, err = pods.Wait(short, "web", dynamic.Condition("Ready"))
+	fmt.Println(errors.Is(err, context.DeadlineExceeded))
+	// Output:
+	// web
+	// true
+}
+
+func ExampleAs() {
+	resource, closeAll := shop()
+	defer closeAll()
+
+	type Pod struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata,omitempty"`
+		Spec              struct {
+			Priority int `json:"priority,omitempty"`
+		} `json:"spec,omitzero"`
+	}
+	pods := dynamic.As[Pod](resource)
+	web, err := pods.Get(context.Background(), "web", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(web.Name, web.Spec.Priority)
+
+	created, err := pods.Create(context.Background(), &Pod{ObjectMeta: metav1.ObjectMeta{Name: "cache"}}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(created.Kind, created.Name)
+	// Output:
+	// web 7
+	// Pod cache
+}
