@@ -1,0 +1,131 @@
+// Command generic works with a kind of its own, Foo, through a Go struct and, beside it, without one: it defines the
+// kind, waits until the server serves it, goes through the life of two objects and cleans up.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/signal"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Foo is what this program knows of the kind; there is a field more in foo.yaml.
+type Foo struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              FooSpec   `json:"spec"`
+	Status            FooStatus `json:"status,omitzero"`
+}
+
+// FooSpec is what is wanted.
+type FooSpec struct {
+	Info     string `json:"info,omitempty"`
+	Replicas int    `json:"replicas,omitempty"`
+}
+
+// FooStatus is what is.
+type FooStatus struct {
+	IsBad bool `json:"isBad"`
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx)
+	stop()
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context) error {
+	cfg, err := transport.Load(ctx, nil)
+	if err != nil {
+		return err
+	}
+	client, err := dynamic.Connect(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return generic(ctx, client, os.Stdout)
+}
+
+func generic(ctx context.Context, client *dynamic.Client, out io.Writer) error {
+	untyped, remove, err := define(ctx, client, out)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	foos := dynamic.As[Foo](untyped)
+	if err := write(ctx, foos, out); err != nil {
+		return err
+	}
+	if err := read(ctx, foos, out); err != nil {
+		return err
+	}
+	if _, err := foos.Delete(ctx, "baz", nil); err != nil {
+		return err
+	}
+	_, err = foos.Wait(ctx, "baz", dynamic.Gone())
+	fmt.Fprintln(out, "deleted baz")
+	return err
+}
+
+// write creates, patches, applies and changes Foos.
+func write(ctx context.Context, foos *dynamic.Typed[Foo], out io.Writer) error {
+	baz, err := foos.Create(ctx, &Foo{ObjectMeta: metav1.ObjectMeta{Name: "baz"}, Spec: FooSpec{Info: "unpatched baz", Replicas: 1}}, nil)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "created %s %s: %+v\n", baz.Kind, baz.Name, baz.Spec)
+
+	baz, err = foos.Sub("status").Patch(ctx, "baz", types.MergePatchType, []byte(`{"status":{"isBad":true}}`), nil)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "patched the status of %s: %+v\n", baz.Name, baz.Status)
+
+	qux, err := foos.Apply(ctx, &Foo{ObjectMeta: metav1.ObjectMeta{Name: "qux"}, Spec: FooSpec{Replicas: 2}}, &metav1.ApplyOptions{FieldManager: "generic"})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "applied %s: %+v\n", qux.Name, qux.Spec)
+
+	qux, outcome, err := foos.Upsert(ctx, "qux", func(qux *Foo) error {
+		qux.Spec.Replicas++
+		return nil
+	}, nil)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s %s: %+v\n", outcome, qux.Name, qux.Spec)
+	return nil
+}
+
+// read lists Foos, and reads one of them without the struct.
+func read(ctx context.Context, foos *dynamic.Typed[Foo], out io.Writer) error {
+	for foo, err := range foos.List(ctx, nil) {
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "listed %s: %+v\n", foo.Name, foo.Spec)
+	}
+	obj, err := foos.Resource.Get(ctx, "qux", nil)
+	if err != nil {
+		return err
+	}
+	color, _, err := unstructured.Get[string](obj, "spec", "color")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "qux is %s, which the struct knows nothing of\n", color)
+	return nil
+}
