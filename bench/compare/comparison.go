@@ -1,0 +1,166 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// run is one task of one side, done in a process of its own.
+type run struct {
+	side  string // "ours" or "theirs"
+	task  string
+	count int // the objects, events or calls it must come to
+}
+
+// cost is one figure of a run.
+type cost struct {
+	run
+	figure string
+}
+
+// comparison is one line of the result: what part of theirs ours is.
+type comparison struct {
+	name, what   string
+	aim          float64 // the ratio that ours should not exceed
+	ours, theirs cost
+}
+
+// A result has the medians of both sides.
+type result struct {
+	comparison
+	oursCost, theirsCost float64
+}
+
+func (r result) ratio() float64 { return r.oursCost / r.theirsCost }
+
+func (r result) missed() bool { return r.ratio() > r.aim }
+
+func (r result) String() string {
+	show := shower(r.ours.figure)
+	return fmt.Sprintf("bench %s ratio=%.3f ours=%s theirs=%s", r.name, r.ratio(), show(r.oursCost), show(r.theirsCost))
+}
+
+// shower is how a figure is written.
+func shower(figure string) func(float64) string {
+	switch {
+	case strings.HasSuffix(figure, "wall"), strings.HasSuffix(figure, "cpu"):
+		return func(seconds float64) string { return fmt.Sprintf("%.3fms", seconds*1e3) }
+	case strings.HasSuffix(figure, "alloc"), figure == "heap", figure == "size":
+		return func(bytes float64) string { return fmt.Sprintf("%.1fkB", bytes/1e3) }
+	default:
+		return func(count float64) string { return fmt.Sprintf("%.0f", count) }
+	}
+}
+
+// chosen are the comparisons that are asked for.
+func (o *options) chosen() []comparison {
+	var all []comparison
+	for _, count := range o.pods {
+		all = append(all, listing(count)...)
+	}
+	all = append(all, heap(o.pods)...)
+	all = append(all, comparison{
+		name: "watch-decode", what: "CPU of an event, replayed from a resourceVersion", aim: 0.30,
+		ours: cost{run{"ours", "watch", o.events}, "cpu"}, theirs: cost{run{"theirs", "watch", o.events}, "cpu"},
+	})
+	all = append(all, calling(o.calls)...)
+	all = append(all, programs()...)
+	return slices.DeleteFunc(all, func(c comparison) bool {
+		return len(o.match) > 0 && !slices.ContainsFunc(o.match, func(begin string) bool { return strings.HasPrefix(c.name, begin) })
+	})
+}
+
+// listing compares lists of one length, in the three forms that the two sides have calls for.
+func listing(count int) []comparison {
+	var all []comparison
+	add := func(name, what, figure string, aim float64, ours, theirs run) {
+		all = append(all, comparison{fmt.Sprintf("%s/%d", name, count), what, aim, cost{ours, figure}, cost{theirs, figure}})
+	}
+	ours := func(task string) run { return run{"ours", task, count} }
+	theirs := func(task string) run { return run{"theirs", task, count} }
+	for _, form := range []struct {
+		name, what   string
+		ours, theirs run
+	}{
+		{"list-objects", "each side's usual call: List in pages of 500, one object held; List in one request, all held", ours("list"), theirs("list")},
+		{"list-objects-whole", "one request, all held: ListPage; List", ours("whole"), theirs("list")},
+		{"list-objects-paged", "pages of 500, the next one fetched meanwhile: List; the pager's EachListItem", ours("list"), theirs("pager")},
+	} {
+		add(form.name+"-cpu", form.what, "cpu", 0.22, form.ours, form.theirs)
+		add(form.name+"-alloc", form.what, "alloc", 0.40, form.ours, form.theirs)
+		add(form.name+"-wall", form.what, "wall", 0.35, form.ours, form.theirs)
+	}
+	add("list-floor", "List, against reading the same pages and throwing them away", "wall", 1.4, ours("list"), ours("drain"))
+	add("list-floor-whole", "ListPage, against reading the same answer and throwing it away", "wall", 1.4, ours("whole"), ours("drain-whole"))
+	const lazy = "names and phases: lazy objects; List and NestedString"
+	add("list-lazy-cpu", lazy, "cpu", 0.10, ours("lazy"), theirs("lazy"))
+	add("list-lazy-alloc", lazy, "alloc", 0.10, ours("lazy"), theirs("lazy"))
+	return all
+}
+
+// heap compares what is alive while a list is gone through, and how that grows with the list.
+func heap(pods []int) []comparison {
+	var all []comparison
+	for _, count := range pods {
+		all = append(all, comparison{
+			fmt.Sprintf("list-iterate-heap/%d", count), "the most that is alive on the heap while a list is gone through", 0.05,
+			cost{run{"ours", "iterate", count}, "heap"}, cost{run{"theirs", "iterate", count}, "heap"},
+		})
+	}
+	short, long := slices.Min(pods), slices.Max(pods)
+	if short == long {
+		return all
+	}
+	return append(all, comparison{
+		"list-iterate-heap-growth", fmt.Sprintf("the same of ours, with a list of %d against one of %d", long, short), 1.2,
+		cost{run{"ours", "iterate", long}, "heap"}, cost{run{"ours", "iterate", short}, "heap"},
+	})
+}
+
+func calling(count int) []comparison {
+	var all []comparison
+	ours, theirs := run{"ours", "calls", count}, run{"theirs", "calls", count}
+	for _, verb := range []string{"get", "create", "update"} {
+		for _, figure := range []struct {
+			name, figure, what string
+			aim                float64
+		}{
+			{"latency", "wall", "median time of a call", 1},
+			{"alloc", "alloc", "bytes allocated by a call", 0.5},
+			{"allocs", "allocs", "allocations of a call", 0.5},
+		} {
+			all = append(all, comparison{verb + "-" + figure.name, figure.what, figure.aim,
+				cost{ours, verb + "-" + figure.figure}, cost{theirs, verb + "-" + figure.figure}})
+		}
+	}
+	return all
+}
+
+// programs compares the smallest program that takes a kubeconfig and a resource's short name and lists its objects.
+func programs() []comparison {
+	of := func(name, what, figure, task string, aim float64) comparison {
+		return comparison{name, what, aim, cost{run{"ours", task, 1}, figure}, cost{run{"theirs", task, 1}, figure}}
+	}
+	return []comparison{
+		of("binary-size", "kubeconfig, discovery, mapping and list in a program, stripped, without cgo", "size", "program", 0.45),
+		of("packages", "packages in it that are not Go's own", "packages", "program", 0.45),
+		of("cold-cli", "a whole process: resolve deploy without a cache, get one", "wall", "first", 0.6),
+		of("cold-cli-cpu", "CPU of the same", "cpu", "first", 0.6),
+	}
+}
+
+// runsOf lists the runs that the comparisons need, each once, in order.
+func runsOf(all []comparison) []run {
+	var runs []run
+	for _, c := range all {
+		for _, needed := range []run{c.ours.run, c.theirs.run} {
+			if !slices.Contains(runs, needed) {
+				runs = append(runs, needed)
+			}
+		}
+	}
+	return runs
+}

@@ -1,0 +1,113 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/anykind/anykind/bench/internal/measure"
+)
+
+// medians has a median for each figure of each run.
+type medians map[cost]float64
+
+func (m medians) of(c cost) float64 { return m[c] }
+
+// stages are tasks that share what is prepared for them. Their runs take turns.
+var stages = [][]string{
+	{"program"}, {"first"},
+	{"list", "whole", "drain", "drain-whole", "pager", "lazy"},
+	{"iterate"}, {"watch"}, {"calls"},
+}
+
+// measureAll makes all runs, stage by stage, and within one the lists of one length together: round after round, each
+// run once a round, so that what else the machine does hits both sides.
+func measureAll(ctx context.Context, opts *options, server *server, sides *sides, runs []run) (medians, error) {
+	measured := medians{}
+	for _, tasks := range stages {
+		var counts []int
+		for _, r := range runs {
+			if slices.Contains(tasks, r.task) && !slices.Contains(counts, r.count) {
+				counts = append(counts, r.count)
+			}
+		}
+		for _, count := range counts {
+			var turn []run
+			for _, r := range runs {
+				if slices.Contains(tasks, r.task) && r.count == count {
+					turn = append(turn, r)
+				}
+			}
+			if err := measureTurns(ctx, opts, server, sides, turn, measured); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return measured, nil
+}
+
+func measureTurns(ctx context.Context, opts *options, server *server, sides *sides, turn []run, measured medians) error {
+	begin := time.Now()
+	place, err := server.prepare(ctx, turn[0])
+	if err != nil {
+		return fmt.Errorf("prepare %s: %w", turn[0].task, err)
+	}
+	fmt.Fprintf(opts.progress, "compare: prepared %s of %d in %s\n", turn[0].task, turn[0].count, time.Since(begin).Round(time.Second))
+	begin = time.Now()
+	rounds := opts.roundsOf(turn[0])
+	taken := map[cost][]float64{}
+	for round := range rounds {
+		if round > 0 { // who goes second finds the server's memory warm
+			slices.Reverse(turn)
+		}
+		for _, r := range turn {
+			figures, err := sides.do(ctx, r, place)
+			if err != nil {
+				return err
+			}
+			for name, value := range figures {
+				taken[cost{r, name}] = append(taken[cost{r, name}], value)
+			}
+		}
+	}
+	for c, values := range taken {
+		slices.Sort(values)
+		measured[c] = values[len(values)/2]
+	}
+	fmt.Fprintf(opts.progress, "compare: %d rounds of %s in %s\n", rounds, turn[0].task, time.Since(begin).Round(time.Second))
+	return nil
+}
+
+// roundsOf is how often a run is made.
+func (o *options) roundsOf(r run) int {
+	switch {
+	case r.task == "program":
+		return 1 // it measures nothing that varies
+	case o.rounds > 0:
+		return o.rounds
+	case r.task == "first":
+		return 11
+	case r.count > 10_000 || r.task == "iterate":
+		return 3
+	default:
+		return 7
+	}
+}
+
+// place is where a run works.
+type place struct{ namespace, resourceVersion string }
+
+// do makes one run.
+func (s *sides) do(ctx context.Context, r run, at place) (measure.Figures, error) {
+	switch r.task {
+	case "program":
+		return s.program(ctx, r.side)
+	case "first":
+		return s.first(ctx, r.side)
+	default:
+		return s.task(ctx, r, at)
+	}
+}

@@ -1,0 +1,152 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/transport"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// deployment is the one that the smallest program gets.
+const deployment = "web"
+
+// server is the API server that both sides ask. What they ask for is written here first.
+type server struct {
+	conn   *transport.Conn
+	client *dynamic.Client
+}
+
+func connect(ctx context.Context, opts *options) (*server, error) {
+	cfg, err := transport.Load(ctx, &transport.LoadOptions{Path: opts.kubeconfig})
+	if err != nil {
+		return nil, err
+	}
+	conn, err := transport.Open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &server{conn: conn, client: dynamic.New(conn, nil)}, nil
+}
+
+// prepare writes what a run and those beside it work on.
+func (s *server) prepare(ctx context.Context, r run) (place, error) {
+	at := place{namespace: fmt.Sprintf("bench-%d", r.count)}
+	switch r.task {
+	case "program":
+		return at, nil
+	case "first":
+		return at, s.write(ctx, http.MethodPost, "/apis/apps/v1/namespaces/"+s.conn.Namespace()+"/deployments", deploymentBody)
+	case "calls":
+		at.namespace = "bench-calls"
+		return at, s.createNamespace(ctx, at.namespace)
+	}
+	if err := s.createPods(ctx, at.namespace, r.count); err != nil || r.task != "watch" {
+		return at, err
+	}
+	return at, s.changePods(ctx, &at, r.count)
+}
+
+func (s *server) createNamespace(ctx context.Context, name string) error {
+	return s.write(ctx, http.MethodPost, "/api/v1/namespaces", fmt.Appendf(nil, `{"metadata":{"name":%q}}`, name))
+}
+
+// createPods makes the namespace's pods, as they are when they run.
+func (s *server) createPods(ctx context.Context, namespace string, count int) error {
+	if err := s.createNamespace(ctx, namespace); err != nil {
+		return err
+	}
+	pods, err := s.pods(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	if last, err := pods.Get(ctx, podName(count-1), nil); err == nil && last.Object["status"] != nil {
+		return nil // they are here from an earlier stage
+	}
+	path, err := pods.Path("")
+	if err != nil {
+		return err
+	}
+	return s.each(ctx, count, func(ctx context.Context, i int) error {
+		if err := s.write(ctx, http.MethodPost, path, podBody(podCreated, i)); err != nil {
+			return err
+		}
+		return s.write(ctx, http.MethodPut, path+"/"+podName(i)+"/status", podBody(podRunning, i))
+	})
+}
+
+// changePods changes each pod once, and tells from which moment on a watch sees that.
+func (s *server) changePods(ctx context.Context, at *place, count int) error {
+	pods, err := s.pods(ctx, at.namespace)
+	if err != nil {
+		return err
+	}
+	now, err := pods.ListPage(ctx, &metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return err
+	}
+	at.resourceVersion = now.ResourceVersion
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"changed":"%d"}}}`, time.Now().UnixNano())
+	return s.each(ctx, count, func(ctx context.Context, i int) error {
+		_, err := pods.Patch(ctx, podName(i), types.MergePatchType, patch, nil)
+		return err
+	})
+}
+
+func (s *server) pods(ctx context.Context, namespace string) (*dynamic.Resource, error) {
+	pods, err := s.client.Resource(ctx, "pods")
+	if err != nil {
+		return nil, err
+	}
+	return pods.In(namespace), nil
+}
+
+// workers is how many requests are under way while the objects are written.
+const workers = 32
+
+// each does something for all numbers below count, the last one last. After an error it starts nothing more.
+func (s *server) each(ctx context.Context, count int, do func(ctx context.Context, i int) error) error {
+	together, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var group sync.WaitGroup
+	for first := range workers {
+		group.Go(func() {
+			for i := first; i < count-1; i += workers {
+				if err := do(together, i); err != nil {
+					stop(err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	if err := context.Cause(together); err != nil {
+		return err
+	}
+	return do(ctx, count-1)
+}
+
+// write sends an object. What is there already stays.
+func (s *server) write(ctx context.Context, method, path string, body []byte) error {
+	response, err := s.conn.Do(ctx, &transport.Request{
+		Method: method, Path: path, Body: body, Header: http.Header{"Content-Type": {"application/json"}},
+	})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	_, err = io.Copy(io.Discard, response.Body)
+	return err
+}

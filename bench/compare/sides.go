@@ -1,0 +1,101 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/anykind/anykind/bench/internal/measure"
+)
+
+const module = "github.com/anykind/anykind/bench/"
+
+// sides are the compared programs, built.
+type sides struct{ dir, kubeconfig string }
+
+// build builds both sides as a release is built: without cgo, without symbols.
+func build(ctx context.Context, opts *options, dir string) (*sides, error) {
+	kubeconfig, err := filepath.Abs(opts.kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	begin := time.Now()
+	for _, name := range []string{"ours", "theirs", "first/ours", "first/theirs"} {
+		program := filepath.Join(dir, strings.ReplaceAll(name, "/", "-"))
+		command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, module+name)
+		command.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if output, err := command.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("build %s: %w\n%s", name, err, output)
+		}
+	}
+	fmt.Fprintf(opts.progress, "compare: built both sides in %s\n", time.Since(begin).Round(time.Second))
+	return &sides{dir: dir, kubeconfig: kubeconfig}, nil
+}
+
+// task runs a task in a process, which takes its own figures.
+func (s *sides) task(ctx context.Context, r run, at place, more ...string) (measure.Figures, error) {
+	args := append([]string{
+		"-task", r.task, "-kubeconfig", s.kubeconfig, "-namespace", at.namespace,
+		"-count", strconv.Itoa(r.count), "-resourceVersion", at.resourceVersion,
+	}, more...)
+	output, err := s.run(exec.CommandContext(ctx, filepath.Join(s.dir, r.side), args...))
+	if err != nil || len(more) > 0 {
+		return nil, err
+	}
+	figures := measure.Figures{}
+	if err := json.Unmarshal(output, &figures); err != nil {
+		return nil, fmt.Errorf("%s %s: %w", r.side, r.task, err)
+	}
+	return figures, nil
+}
+
+// first runs the smallest program as a whole.
+func (s *sides) first(ctx context.Context, side string) (measure.Figures, error) {
+	command := exec.CommandContext(ctx, filepath.Join(s.dir, "first-"+side), "deploy", deployment)
+	command.Env = append(os.Environ(), "KUBECONFIG="+s.kubeconfig)
+	begin := time.Now()
+	output, err := s.run(command)
+	if err != nil {
+		return nil, err
+	}
+	if got := strings.TrimSpace(string(output)); got != "Deployment "+deployment {
+		return nil, fmt.Errorf("first-%s printed %q", side, got)
+	}
+	state := command.ProcessState
+	return measure.Figures{"wall": time.Since(begin).Seconds(), "cpu": (state.UserTime() + state.SystemTime()).Seconds()}, nil
+}
+
+// program tells of the smallest program how large it is and of how many packages.
+func (s *sides) program(ctx context.Context, side string) (measure.Figures, error) {
+	info, err := os.Stat(filepath.Join(s.dir, "first-"+side))
+	if err != nil {
+		return nil, err
+	}
+	list := exec.CommandContext(ctx, "go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", module+"first/"+side)
+	list.Env = append(os.Environ(), "CGO_ENABLED=0")
+	output, err := s.run(list)
+	if err != nil {
+		return nil, err
+	}
+	packages := len(strings.Fields(string(output))) - 1 // without the program's own
+	return measure.Figures{"size": float64(info.Size()), "packages": float64(packages)}, nil
+}
+
+func (s *sides) run(command *exec.Cmd) ([]byte, error) {
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	output, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w\n%s", strings.Join(command.Args, " "), err, stderr.Bytes())
+	}
+	return output, nil
+}

@@ -1,0 +1,42 @@
+//go:build unix
+
+// Command ours does one task of the comparison with anykind.
+package main
+
+import (
+	"context"
+
+	"github.com/anykind/anykind/bench/internal/measure"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/transport"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// side is the pods of one namespace, as anykind reaches them.
+type side struct{ pods *dynamic.Resource }
+
+func main() { measure.Main(prepare) }
+
+func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task, error) {
+	cfg, err := transport.Load(ctx, &transport.LoadOptions{Path: s.Kubeconfig})
+	if err != nil {
+		return nil, err
+	}
+	client, err := dynamic.Connect(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	pods, err := client.Resource(ctx, "pods")
+	if err != nil {
+		return nil, err
+	}
+	ours := &side{pods: pods.In(s.Namespace)}
+	if _, err := ours.pods.ListPage(ctx, &metav1.ListOptions{Limit: 1}); err != nil {
+		return nil, err
+	}
+	return map[string]measure.Task{
+		"list": ours.list, "whole": ours.whole, "lazy": ours.lazy, "iterate": ours.iterate,
+		"drain": ours.drain, "drain-whole": ours.drainWhole,
+		"watch": ours.watch, "calls": ours.calls,
+	}, nil
+}

@@ -1,0 +1,71 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/anykind/anykind/bench/internal/measure"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/pager"
+)
+
+// list is one request, all of whose objects are held.
+func (s *side) list(ctx context.Context, m *measure.Meter) error {
+	list, err := s.pods.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for i := range list.Items {
+		m.See(list.Items[i].GetName())
+	}
+	return nil
+}
+
+// pager goes through pages of 500, the next of which it fetches meanwhile.
+func (s *side) pager(ctx context.Context, m *measure.Meter) error {
+	pages := pager.New(func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+		return s.pods.List(ctx, opts)
+	})
+	return pages.EachListItem(ctx, metav1.ListOptions{}, func(obj runtime.Object) error {
+		pod, ok := obj.(*unstructured.Unstructured)
+		if !ok {
+			return fmt.Errorf("%T is no pod", obj)
+		}
+		m.See(pod.GetName())
+		return nil
+	})
+}
+
+// lazy reads two fields of each pod.
+func (s *side) lazy(ctx context.Context, m *measure.Meter) error {
+	list, err := s.pods.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for i := range list.Items {
+		pod := &list.Items[i]
+		phase, _, err := unstructured.NestedString(pod.Object, "status", "phase")
+		if err != nil || phase != "Running" {
+			return fmt.Errorf("pod %s is %q: %w", pod.GetName(), phase, err)
+		}
+		m.See(pod.GetName())
+	}
+	return nil
+}
+
+// iterate is list, looking at the heap on the way through it.
+func (s *side) iterate(ctx context.Context, m *measure.Meter) error {
+	list, err := s.pods.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for i := range list.Items {
+		m.See(list.Items[i].GetName())
+		m.SampleHeap()
+	}
+	return nil
+}

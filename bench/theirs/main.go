@@ -1,0 +1,39 @@
+//go:build unix
+
+// Command theirs does one task of the comparison with client-go.
+package main
+
+import (
+	"context"
+
+	"github.com/anykind/anykind/bench/internal/measure"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// side is the pods of one namespace, as client-go's dynamic client reaches them.
+type side struct{ pods dynamic.ResourceInterface }
+
+func main() { measure.Main(prepare) }
+
+func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1 // its default of 5 requests a second would be all that is measured
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	theirs := &side{pods: client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace(s.Namespace)}
+	if _, err := theirs.pods.List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
+		return nil, err
+	}
+	return map[string]measure.Task{
+		"list": theirs.list, "pager": theirs.pager, "lazy": theirs.lazy, "iterate": theirs.iterate,
+		"watch": theirs.watch, "calls": theirs.calls,
+	}, nil
+}
