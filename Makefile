@@ -57,7 +57,15 @@ fuzz: ## fuzz every decoder, each for FUZZTIME (1m)
 		done; \
 	done
 
+# One comparison at a time, for instance: make bench BENCH=list-objects PODS=5000
+BENCH ?=
+PODS ?=
+
 .PHONY: bench
-bench: ## measure beside apimachinery and client-go, each pair in one run
+bench: ## measure beside apimachinery and client-go; without BENCH and PODS everything, and write docs/BENCHMARKS.md
+ifeq ($(BENCH)$(PODS),)
 	go test -run '^$$' -bench . -benchmem ./unstructured
 	go test -C bench -run '^$$' -bench . -benchmem .
+endif
+	$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR)/bench -- \
+		go run ./compare -bench '$(BENCH)' -pods '$(PODS)' $(if $(BENCH)$(PODS),,-docs ../docs)

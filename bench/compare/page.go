@@ -3,9 +3,99 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"text/template"
+	"time"
 )
 
-func writePage(ctx context.Context, opts *options, server *server, sides *sides, results []result) error {
-	return nil
+//go:embed page.md.tmpl
+var pageText string
+
+// plotName is the plot's file, beside the page.
+const plotName = "benchmarks.svg"
+
+// page is what the template writes.
+type page struct {
+	Versions              versions
+	Pods                  string
+	PodBytes              string
+	Events, Calls         int
+	Processors            int
+	Lines                 []line
+	Missed                []line
+	Profiles              []profile
+	Plot                  string
+	RoundsFew, RoundsMany int
 }
+
+type line struct{ Name, What, Aim, Ratio, Verdict string }
+
+type versions struct{ Go, ClientGo, Server, Platform string }
+
+// writePage writes BENCHMARKS.md and its plot.
+func writePage(ctx context.Context, opts *options, server *server, sides *sides, results []result) error {
+	text, err := template.New("page").Parse(pageText)
+	if err != nil {
+		return err
+	}
+	p := page{
+		Pods: listed(opts.pods), Events: opts.events, Calls: opts.calls, Processors: runtime.NumCPU(), Plot: plotName,
+		RoundsFew: opts.roundsOf(run{task: "list", count: 1 << 20}), RoundsMany: opts.roundsOf(run{task: "list"}),
+	}
+	if p.Versions, err = findVersions(ctx, server); err != nil {
+		return err
+	}
+	if p.PodBytes, err = server.podSize(ctx, opts.pods[0]); err != nil {
+		return err
+	}
+	for _, r := range results {
+		shown := line{Name: r.name, What: r.what, Aim: fmt.Sprintf("≤ %.2f", r.aim), Ratio: fmt.Sprintf("%.2f", r.ratio()), Verdict: "kept"}
+		if r.missed() {
+			shown.Verdict = fmt.Sprintf("missed by %.0f %%", 100*(r.ratio()/r.aim-1))
+			p.Missed = append(p.Missed, shown)
+		}
+		p.Lines = append(p.Lines, shown)
+	}
+	if p.Profiles, err = profileMissed(ctx, opts, server, sides, results); err != nil {
+		return err
+	}
+	var written bytes.Buffer
+	if err := text.Execute(&written, p); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(opts.docs, "BENCHMARKS.md"), written.Bytes(), 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(opts.docs, plotName), plot(results), 0o644)
+}
+
+// listed is a few numbers as a sentence has them.
+func listed(counts []int) string {
+	words := make([]string, len(counts))
+	for i, count := range counts {
+		words[i] = fmt.Sprint(count)
+	}
+	return strings.Join(words, " and ")
+}
+
+func findVersions(ctx context.Context, server *server) (versions, error) {
+	found := versions{Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	client, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Version}}", "k8s.io/client-go").Output()
+	if err != nil {
+		return found, fmt.Errorf("find client-go's version: %w", err)
+	}
+	found.ClientGo = strings.TrimSpace(string(client))
+	found.Server, err = server.version(ctx)
+	return found, err
+}
+
+// measuredAt is when the page was written; a day is exact enough.
+func (page) MeasuredAt() string { return time.Now().UTC().Format(time.DateOnly) }

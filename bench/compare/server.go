@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -40,7 +41,7 @@ func connect(ctx context.Context, opts *options) (*server, error) {
 
 // prepare writes what a run and those beside it work on.
 func (s *server) prepare(ctx context.Context, r run) (place, error) {
-	at := place{namespace: fmt.Sprintf("bench-%d", r.count)}
+	at := place{namespace: listNamespace(r.count)}
 	switch r.task {
 	case "program":
 		return at, nil
@@ -150,3 +151,34 @@ func (s *server) write(ctx context.Context, method, path string, body []byte) er
 	_, err = io.Copy(io.Discard, response.Body)
 	return err
 }
+
+// version is the server's own.
+func (s *server) version(ctx context.Context) (string, error) {
+	body, err := s.read(ctx, "/version")
+	if err != nil {
+		return "", err
+	}
+	var info struct{ GitVersion string }
+	if err := json.Unmarshal(body, &info); err != nil {
+		return "", fmt.Errorf("read the server's version: %w", err)
+	}
+	return info.GitVersion, nil
+}
+
+// podSize is how long one of the pods is in JSON.
+func (s *server) podSize(ctx context.Context, count int) (string, error) {
+	body, err := s.read(ctx, fmt.Sprintf("/api/v1/namespaces/%s/pods/%s", listNamespace(count), podName(0)))
+	return fmt.Sprintf("%.1f kB", float64(len(body))/1e3), err
+}
+
+func (s *server) read(ctx context.Context, path string) ([]byte, error) {
+	response, err := s.conn.Do(ctx, &transport.Request{Path: path})
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	return io.ReadAll(response.Body)
+}
+
+// listNamespace is where the list of that length is.
+func listNamespace(count int) string { return fmt.Sprintf("bench-%d", count) }

@@ -42,7 +42,7 @@ func (m *Meter) check() error {
 }
 
 // heapSamples is at how many places of a list the heap is looked at.
-const heapSamples = 50
+const heapSamples = 20
 
 // SampleHeap looks now and then, while a list is gone through, at what the heap holds alive: all garbage is collected
 // first. The figure "heap" is the most that was ever seen.

@@ -1,0 +1,96 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestEveryComparisonComesToALineAndToThePage makes every run once, tiny; what the figures are is not for a test.
+func TestEveryComparisonComesToALineAndToThePage(t *testing.T) {
+	var lines, progress bytes.Buffer
+	docs := t.TempDir()
+	opts, err := parse([]string{
+		"-kubeconfig", sandboxtest.Kubeconfig(t), "-pods", "20,50", "-events", "50", "-calls", "3", "-rounds", "1", "-docs", docs,
+	})
+	require.NoError(t, err)
+	opts.lines, opts.progress = &lines, &progress
+	require.NoError(t, compare(t.Context(), opts), "%s", &progress)
+
+	page, err := os.ReadFile(filepath.Join(docs, "BENCHMARKS.md"))
+	require.NoError(t, err)
+	drawn, err := os.ReadFile(filepath.Join(docs, plotName))
+	require.NoError(t, err)
+	printed := strings.Split(strings.TrimSpace(lines.String()), "\n")
+	want := opts.chosen()
+	require.Len(t, printed, len(want))
+	for i, line := range printed {
+		name, ratio := parseLine(t, line)
+		assert.Equal(t, want[i].name, name)
+		assert.False(t, math.IsNaN(ratio) || math.IsInf(ratio, 0) || ratio <= 0, line)
+		assert.Contains(t, string(page), "| "+name+" |")
+		assert.Contains(t, string(drawn), ">"+name+"<")
+	}
+	assert.NotContains(t, string(page), "<no value>")
+}
+
+// parseLine reads "bench NAME ratio=R ours=… theirs=…".
+func parseLine(t *testing.T, line string) (name string, ratio float64) {
+	t.Helper()
+	words := strings.Fields(line)
+	require.Len(t, words, 5, line)
+	require.Equal(t, "bench", words[0], line)
+	require.True(t, strings.HasPrefix(words[3], "ours=") && strings.HasPrefix(words[4], "theirs="), line)
+	text, found := strings.CutPrefix(words[2], "ratio=")
+	require.True(t, found, line)
+	ratio, err := strconv.ParseFloat(text, 64)
+	require.NoError(t, err, line)
+	return words[1], ratio
+}
+
+func TestComparisonsAreChosenByTheBeginningsOfTheirNames(t *testing.T) {
+	names := func(args ...string) []string {
+		opts, err := parse(append(args, "-kubeconfig", "unused"))
+		require.NoError(t, err)
+		var all []string
+		for _, c := range opts.chosen() {
+			all = append(all, c.name)
+		}
+		return all
+	}
+	assert.Equal(t, []string{"list-floor/50", "list-floor-whole/50", "packages"}, names("-pods", "50", "-bench", "list-floor,pack"))
+	everything := names("-pods", "", "-bench", "")
+	assert.Contains(t, everything, "list-objects-cpu/50000")
+	assert.Contains(t, everything, "list-iterate-heap-growth")
+	unique := map[string]bool{}
+	for _, name := range everything {
+		assert.False(t, unique[name], "%s is there twice", name)
+		unique[name] = true
+	}
+}
+
+func TestMistakenFlagsAreRefused(t *testing.T) {
+	for want, args := range map[string][]string{
+		`-pods "5,x": "x" is no length of a list`: {"-kubeconfig", "c", "-pods", "5,x"},
+		"set KUBECONFIG": {"-kubeconfig", ""},
+	} {
+		_, err := parse(args)
+		require.ErrorContains(t, err, want)
+	}
+	opts, err := parse([]string{"-kubeconfig", "c", "-bench", "lits"})
+	require.NoError(t, err)
+	require.ErrorContains(t, compare(t.Context(), opts), "no comparison's name begins with lits")
+}

@@ -1,0 +1,49 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+)
+
+const (
+	rowHeight = 22
+	nameWidth = 230
+	barWidth  = 480 // of a ratio of plotEnd
+	plotEnd   = 1.6 // longer bars are cut there
+)
+
+// plot draws each ratio as a bar, with a mark at its aim and a line at what client-go takes.
+func plot(results []result) []byte {
+	var b bytes.Buffer
+	height := rowHeight*len(results) + 40
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%[1]d" height="%[2]d" viewBox="0 0 %[1]d %[2]d" font-family="sans-serif" font-size="12">`+"\n",
+		nameWidth+barWidth+60, height)
+	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="#ffffff"/>`+"\n")
+	for _, mark := range []float64{0, 0.5, 1, 1.5} {
+		colour := "#dddddd"
+		if mark == 1 {
+			colour = "#555555"
+		}
+		fmt.Fprintf(&b, `<line x1="%.0[1]f" x2="%.0[1]f" y1="20" y2="%[2]d" stroke="%[3]s"/><text x="%.0[1]f" y="14" text-anchor="middle">%[4]g</text>`+"\n",
+			at(mark), height-15, colour, mark)
+	}
+	for i, r := range results {
+		top := 24 + rowHeight*i
+		colour := "#3572b0"
+		if r.missed() {
+			colour = "#c9622f"
+		}
+		fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="end">%s</text>`, nameWidth-8, top+13, html.EscapeString(r.name))
+		fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%.1f" height="14" fill="%s"/>`, nameWidth, top+2, at(r.ratio())-nameWidth, colour)
+		fmt.Fprintf(&b, `<line x1="%.1[1]f" x2="%.1[1]f" y1="%[2]d" y2="%[3]d" stroke="#000000" stroke-width="2"/>`, at(r.aim), top, top+18)
+		fmt.Fprintf(&b, `<text x="%d" y="%d">%.2f</text>`+"\n", nameWidth+barWidth+8, top+13, r.ratio())
+	}
+	fmt.Fprintf(&b, `<text x="%d" y="%d">bar: anykind's part of client-go's cost; mark: the aim; at 1: as client-go</text>`+"\n</svg>\n", nameWidth, height-2)
+	return b.Bytes()
+}
+
+// at is where a ratio stands, from the left.
+func at(ratio float64) float64 { return nameWidth + min(ratio, plotEnd)*barWidth/plotEnd }

@@ -1,0 +1,108 @@
+package bench_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cgdynamic "k8s.io/client-go/dynamic"
+)
+
+// wireCase is one call, as it is written with either client.
+type wireCase struct {
+	resource string // its plural; a namespaced one is used in the namespace shop
+	ours     func(context.Context, *dynamic.Resource) error
+	theirs   func(context.Context, cgdynamic.ResourceInterface) error
+}
+
+// TestEveryCallSendsWhatClientGoSends makes each call with both clients and compares the requests: method, path, query,
+// Accept, Content-Type and what the body means. What differs stands in meantDifferences with its reason.
+func TestEveryCallSendsWhatClientGoSends(t *testing.T) {
+	server := newWireServer(t)
+	ours, theirs := wireClients(t, server)
+	for name, call := range wireCases() {
+		t.Run(name, func(t *testing.T) {
+			gvr, namespaced := gvrOf(t, call.resource)
+			resource, err := ours.Resource(t.Context(), call.resource)
+			require.NoError(t, err)
+			var other cgdynamic.ResourceInterface = theirs.dynamic.Resource(gvr)
+			if namespaced {
+				resource, other = resource.In("shop"), theirs.dynamic.Resource(gvr).Namespace("shop")
+			}
+			require.NoError(t, call.ours(t.Context(), resource))
+			our := server.take(t)
+			require.NoError(t, call.theirs(t.Context(), other))
+			compareRequests(t, name, our, server.take(t))
+		})
+	}
+}
+
+// TestEveryMeantDifferenceIsOfACall finds what is left of calls that are gone.
+func TestEveryMeantDifferenceIsOfACall(t *testing.T) {
+	calls := wireCases()
+	for name := range meantDifferences {
+		assert.Contains(t, calls, name)
+	}
+}
+
+// compareRequests checks that all differences are meant, and that those that are meant are there.
+func compareRequests(t *testing.T, name string, ours, theirs []wireRequest) {
+	t.Helper()
+	require.Len(t, theirs, 1)
+	require.Len(t, ours, 1)
+	var want []string
+	for _, meant := range meantDifferences[name] {
+		require.NotEmpty(t, meant.reason)
+		want = append(want, meant.difference)
+	}
+	assert.ElementsMatch(t, want, differences(ours[0], theirs[0]))
+}
+
+// allListOptions are all options of a list that a server takes together.
+func allListOptions() metav1.ListOptions {
+	timeout := int64(30)
+	return metav1.ListOptions{
+		LabelSelector: "app=web,tier!=db", FieldSelector: "metadata.name=web", Limit: 7, ResourceVersion: "5",
+		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, TimeoutSeconds: &timeout,
+	}
+}
+
+// allWatchOptions are those of a watch.
+func allWatchOptions() metav1.ListOptions {
+	opts, yes := allListOptions(), true
+	opts.Limit, opts.AllowWatchBookmarks, opts.SendInitialEvents = 0, true, &yes
+	return opts
+}
+
+func allDeleteOptions() metav1.DeleteOptions {
+	grace, uid, version, foreground, yes := int64(0), metav1.ObjectMeta{UID: "u-1"}.UID, "7", metav1.DeletePropagationForeground, true
+	return metav1.DeleteOptions{
+		GracePeriodSeconds: &grace, PropagationPolicy: &foreground, DryRun: []string{metav1.DryRunAll},
+		Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
+		IgnoreStoreReadErrorWithClusterBreakingPotential: &yes,
+	}
+}
+
+func allPatchOptions() metav1.PatchOptions {
+	yes := true
+	return metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, Force: &yes, FieldManager: "me", FieldValidation: metav1.FieldValidationStrict}
+}
+
+// wireObject is an object with no more than its kind and name.
+func wireObject(apiVersion, kind, name string) *unstructured.Object {
+	return &unstructured.Object{Object: map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": name}}}
+}
+
+// wirePod has values of every sort.
+func wirePod() *unstructured.Object {
+	pod := wireObject("v1", "Pod", "web")
+	pod.Object["spec"] = map[string]any{
+		"priority": int64(9007199254740993), "ratio": 1.5, "hostNetwork": true, "nothing": nil,
+		"containers": []any{map[string]any{"name": "a<b>&c\u2028\"", "args": []any{}}},
+	}
+	return pod
+}
