@@ -132,7 +132,7 @@ func (s *wireServer) record(r *http.Request) {
 		Accept: r.Header.Get("Accept"), ContentType: r.Header.Get("Content-Type"),
 	}
 	body := json.NewDecoder(r.Body)
-	body.UseNumber()                                                 // as they are written: a large integer is not to pass through a float64
+	body.UseNumber() // as they are written: a large integer is not to pass through a float64
 	if err := body.Decode(&seen.Body); err != nil && err != io.EOF {
 		s.failed = err
 	}

@@ -85,19 +85,19 @@ func listing(count int) []comparison {
 		name, what   string
 		ours, theirs run
 	}{
-		{"list-objects", "each side's usual call: List in pages of 500, one object held; List in one request, all held", ours("list"), theirs("list")},
-		{"list-objects-whole", "one request, all held: ListPage; List", ours("whole"), theirs("list")},
-		{"list-objects-paged", "pages of 500, the next one fetched meanwhile: List; the pager's EachListItem", ours("list"), theirs("pager")},
+		{"list-objects", "each side's usual call, List", ours("list"), theirs("list")},
+		{"list-objects-whole", "one request, all held: ListPage and List", ours("whole"), theirs("list")},
+		{"list-objects-paged", "pages of 500: List and the pager", ours("list"), theirs("pager")},
 	} {
-		add(form.name+"-cpu", form.what, "cpu", 0.22, form.ours, form.theirs)
-		add(form.name+"-alloc", form.what, "alloc", 0.40, form.ours, form.theirs)
-		add(form.name+"-wall", form.what, "wall", 0.35, form.ours, form.theirs)
+		add(form.name+"-cpu", "CPU, "+form.what, "cpu", 0.22, form.ours, form.theirs)
+		add(form.name+"-alloc", "bytes allocated, "+form.what, "alloc", 0.40, form.ours, form.theirs)
+		add(form.name+"-wall", "time, "+form.what, "wall", 0.35, form.ours, form.theirs)
 	}
-	add("list-floor", "List, against reading the same pages and throwing them away", "wall", 1.4, ours("list"), ours("drain"))
-	add("list-floor-whole", "ListPage, against reading the same answer and throwing it away", "wall", 1.4, ours("whole"), ours("drain-whole"))
-	const lazy = "names and phases: lazy objects; List and NestedString"
-	add("list-lazy-cpu", lazy, "cpu", 0.10, ours("lazy"), theirs("lazy"))
-	add("list-lazy-alloc", lazy, "alloc", 0.10, ours("lazy"), theirs("lazy"))
+	add("list-floor", "time of List, against reading the same pages and throwing them away", "wall", 1.4, ours("list"), ours("drain"))
+	add("list-floor-whole", "time of ListPage, against reading the same answer and throwing it away", "wall", 1.4, ours("whole"), ours("drain-whole"))
+	const lazy = "names and phases: lazy objects against List and NestedString"
+	add("list-lazy-cpu", "CPU, "+lazy, "cpu", 0.10, ours("lazy"), theirs("lazy"))
+	add("list-lazy-alloc", "bytes allocated, "+lazy, "alloc", 0.10, ours("lazy"), theirs("lazy"))
 	return all
 }
 

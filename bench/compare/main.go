@@ -15,6 +15,7 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // options say what is compared.
@@ -26,6 +27,7 @@ type options struct {
 	calls      int      // of each verb
 	rounds     int      // 0 means as many as the length of a run lets us have
 	docs       string   // where the page goes; "" means nowhere
+	profileFor time.Duration
 	lines      io.Writer
 	progress   io.Writer
 }
@@ -54,6 +56,7 @@ func parse(args []string) (*options, error) {
 	flags.IntVar(&opts.calls, "calls", 300, "calls of each verb")
 	flags.IntVar(&opts.rounds, "rounds", 0, "how often each side does each task; 0 means 3 to 11 times, shorter ones more often")
 	flags.StringVar(&opts.docs, "docs", "", "the folder to write BENCHMARKS.md and its plot to")
+	flags.DurationVar(&opts.profileFor, "profileFor", 3*time.Second, "how long to profile each task whose aim is missed, for the page")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}
@@ -81,6 +84,11 @@ func compare(ctx context.Context, opts *options) error {
 	chosen := opts.chosen()
 	if len(chosen) == 0 {
 		return fmt.Errorf("no comparison's name begins with %s", strings.Join(opts.match, " or "))
+	}
+	if opts.docs != "" {
+		if err := os.MkdirAll(opts.docs, 0o755); err != nil {
+			return err
+		}
 	}
 	dir, err := os.MkdirTemp("", "anykind-bench-")
 	if err != nil {

@@ -24,16 +24,16 @@ const plotName = "benchmarks.svg"
 
 // page is what the template writes.
 type page struct {
-	Versions              versions
-	Pods                  string
-	PodBytes              string
-	Events, Calls         int
-	Processors            int
-	Lines                 []line
-	Missed                []line
-	Profiles              []profile
-	Plot                  string
-	RoundsFew, RoundsMany int
+	Versions                           versions
+	Pods                               string
+	PodBytes                           string
+	Events, Calls                      int
+	Processors                         int
+	Lines                              []line
+	Missed                             []line
+	Profiles                           []profile
+	Plot                               string
+	RoundsFew, RoundsMany, RoundsFirst int
 }
 
 type line struct{ Name, What, Aim, Ratio, Verdict string }
@@ -48,7 +48,7 @@ func writePage(ctx context.Context, opts *options, server *server, sides *sides,
 	}
 	p := page{
 		Pods: listed(opts.pods), Events: opts.events, Calls: opts.calls, Processors: runtime.NumCPU(), Plot: plotName,
-		RoundsFew: opts.roundsOf(run{task: "list", count: 1 << 20}), RoundsMany: opts.roundsOf(run{task: "list"}),
+		RoundsFew: opts.roundsOf(run{task: "list", count: 1 << 20}), RoundsMany: opts.roundsOf(run{task: "list"}), RoundsFirst: opts.roundsOf(run{task: "first"}),
 	}
 	if p.Versions, err = findVersions(ctx, server); err != nil {
 		return err

@@ -24,6 +24,8 @@ type Settings struct {
 	ResourceVersion string // to watch from
 	Count           int    // the objects, events or calls that the task must come to
 	Profile         string // where profiles go, a path without its ending; "" means none
+	// ProfileFor is how long a task is repeated for its profiles: there are a hundred samples a second.
+	ProfileFor time.Duration
 }
 
 // Task is a piece of work, the same on both sides.
@@ -48,6 +50,7 @@ func run(prepare func(ctx context.Context, s *Settings) (map[string]Task, error)
 	flag.StringVar(&s.ResourceVersion, "resourceVersion", "", "what to watch from")
 	flag.IntVar(&s.Count, "count", 0, "how many objects, events or calls there are")
 	flag.StringVar(&s.Profile, "profile", "", "write CPU and allocation profiles to files of this name")
+	flag.DurationVar(&s.ProfileFor, "profileFor", 3*time.Second, "how long to repeat the task for its profiles, at least")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

@@ -10,12 +10,9 @@ import (
 	"time"
 )
 
-// profiled is how long a task is repeated for its profile: at a hundred samples a second, long enough to tell.
-const profiled = 3 * time.Second
-
 // profile writes PROFILE.cpu and PROFILE.allocs.
 func profile(ctx context.Context, task Task, s *Settings) error {
-	runtime.MemProfileRate = 16 << 10
+	runtime.MemProfileRate = 0 // noting where memory is allocated takes time itself
 	cpu, err := os.Create(s.Profile + ".cpu")
 	if err != nil {
 		return err
@@ -24,13 +21,17 @@ func profile(ctx context.Context, task Task, s *Settings) error {
 	if err := pprof.StartCPUProfile(cpu); err != nil {
 		return err
 	}
-	for begin := time.Now(); time.Since(begin) < profiled; {
+	for begin := time.Now(); time.Since(begin) < s.ProfileFor; {
 		if _, err = take(ctx, task, s); err != nil {
 			break
 		}
 	}
 	pprof.StopCPUProfile()
 	if err != nil {
+		return err
+	}
+	runtime.MemProfileRate = 16 << 10
+	if _, err := take(ctx, task, s); err != nil {
 		return err
 	}
 	allocs, err := os.Create(s.Profile + ".allocs")
