@@ -8,13 +8,13 @@ import (
 	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	cgdynamic "k8s.io/client-go/dynamic"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
 // wireCases are all calls, by name.
 func wireCases() map[string]wireCase {
 	all := map[string]wireCase{}
-	for _, some := range []map[string]wireCase{readCases(), writeCases(), patchCases(), deleteCases(), subresourceCases()} {
+	for _, some := range []map[string]wireCase{readCases(), writeCases(), patchCases(), deleteCases(), collectionCases(), subresourceCases(), metadataCases(), tableCases()} {
 		maps.Copy(all, some)
 	}
 	return all
@@ -30,11 +30,21 @@ func exhaust[T any](all func(func(T, error) bool)) error {
 	return nil
 }
 
+// drainWatch reads a watch of client-go's to its end.
+func drainWatch(stream watch.Interface, err error) error {
+	if err == nil {
+		for range stream.ResultChan() {
+			continue
+		}
+	}
+	return err
+}
+
 func readCases() map[string]wireCase {
 	getting := func(resource, name string, opts metav1.GetOptions) wireCase {
 		return wireCase{resource,
 			func(ctx context.Context, r *dynamic.Resource) error { _, err := r.Get(ctx, name, &opts); return err },
-			func(ctx context.Context, r cgdynamic.ResourceInterface) error {
+			func(ctx context.Context, r theirHandle) error {
 				_, err := r.Get(ctx, name, opts)
 				return err
 			},
@@ -43,7 +53,7 @@ func readCases() map[string]wireCase {
 	listing := func(resource string, opts metav1.ListOptions) wireCase {
 		return wireCase{resource,
 			func(ctx context.Context, r *dynamic.Resource) error { _, err := r.ListPage(ctx, &opts); return err },
-			func(ctx context.Context, r cgdynamic.ResourceInterface) error {
+			func(ctx context.Context, r theirHandle) error {
 				_, err := r.List(ctx, opts)
 				return err
 			},
@@ -52,15 +62,7 @@ func readCases() map[string]wireCase {
 	watching := func(resource string, opts metav1.ListOptions) wireCase {
 		return wireCase{resource,
 			func(ctx context.Context, r *dynamic.Resource) error { return exhaust(r.Watch(ctx, &opts)) },
-			func(ctx context.Context, r cgdynamic.ResourceInterface) error {
-				stream, err := r.Watch(ctx, opts)
-				if err == nil {
-					for range stream.ResultChan() {
-						continue
-					}
-				}
-				return err
-			},
+			func(ctx context.Context, r theirHandle) error { return drainWatch(r.Watch(ctx, opts)) },
 		}
 	}
 	return map[string]wireCase{
@@ -75,7 +77,7 @@ func readCases() map[string]wireCase {
 		"list, a further page":       listing("pods", metav1.ListOptions{Limit: 500, Continue: "eyJ2IjoibWV0YSJ9+/="}),
 		"list by iterator": {"pods",
 			func(ctx context.Context, r *dynamic.Resource) error { return exhaust(r.List(ctx, nil)) },
-			func(ctx context.Context, r cgdynamic.ResourceInterface) error {
+			func(ctx context.Context, r theirHandle) error {
 				_, err := r.List(ctx, metav1.ListOptions{})
 				return err
 			}},
@@ -84,7 +86,7 @@ func readCases() map[string]wireCase {
 				opts := allListOptions()
 				return exhaust(r.List(ctx, &opts))
 			},
-			func(ctx context.Context, r cgdynamic.ResourceInterface) error {
+			func(ctx context.Context, r theirHandle) error {
 				_, err := r.List(ctx, allListOptions())
 				return err
 			}},
@@ -99,7 +101,7 @@ func writeCases() map[string]wireCase {
 	creating := func(resource string, obj *unstructured.Object, opts metav1.CreateOptions) wireCase {
 		return wireCase{resource,
 			func(ctx context.Context, r *dynamic.Resource) error { _, err := r.Create(ctx, obj, &opts); return err },
-			func(ctx context.Context, r cgdynamic.ResourceInterface) error {
+			func(ctx context.Context, r theirHandle) error {
 				_, err := r.Create(ctx, obj, opts)
 				return err
 			},
@@ -108,7 +110,7 @@ func writeCases() map[string]wireCase {
 	updating := func(resource string, obj *unstructured.Object, opts metav1.UpdateOptions) wireCase {
 		return wireCase{resource,
 			func(ctx context.Context, r *dynamic.Resource) error { _, err := r.Update(ctx, obj, &opts); return err },
-			func(ctx context.Context, r cgdynamic.ResourceInterface) error {
+			func(ctx context.Context, r theirHandle) error {
 				_, err := r.Update(ctx, obj, opts)
 				return err
 			},
@@ -134,7 +136,7 @@ func writeCases() map[string]wireCase {
 				_, err := r.Sub("status").Update(ctx, wirePod(), &metav1.UpdateOptions{FieldManager: "me"})
 				return err
 			},
-			func(ctx context.Context, r cgdynamic.ResourceInterface) error {
+			func(ctx context.Context, r theirHandle) error {
 				_, err := r.UpdateStatus(ctx, wirePod(), metav1.UpdateOptions{FieldManager: "me"})
 				return err
 			}},
@@ -151,7 +153,7 @@ func patchCases() map[string]wireCase {
 				_, err := r.Patch(ctx, "web", kind, []byte(patch), &opts)
 				return err
 			},
-			func(ctx context.Context, r cgdynamic.ResourceInterface) error {
+			func(ctx context.Context, r theirHandle) error {
 				_, err := r.Patch(ctx, "web", kind, []byte(patch), opts, subs...)
 				return err
 			}}
@@ -162,7 +164,7 @@ func patchCases() map[string]wireCase {
 				_, err := r.Apply(ctx, wirePod(), &opts)
 				return err
 			},
-			func(ctx context.Context, r cgdynamic.ResourceInterface) error {
+			func(ctx context.Context, r theirHandle) error {
 				_, err := r.Apply(ctx, "web", wirePod(), opts)
 				return err
 			}}
@@ -181,7 +183,7 @@ func patchCases() map[string]wireCase {
 				_, err := r.Sub("status").Apply(ctx, wirePod(), &metav1.ApplyOptions{FieldManager: "me", Force: true})
 				return err
 			},
-			func(ctx context.Context, r cgdynamic.ResourceInterface) error {
+			func(ctx context.Context, r theirHandle) error {
 				_, err := r.ApplyStatus(ctx, "web", wirePod(), metav1.ApplyOptions{FieldManager: "me", Force: true})
 				return err
 			}},
@@ -192,14 +194,14 @@ func deleteCases() map[string]wireCase {
 	deleting := func(resource, name string, opts metav1.DeleteOptions) wireCase {
 		return wireCase{resource,
 			func(ctx context.Context, r *dynamic.Resource) error { _, err := r.Delete(ctx, name, &opts); return err },
-			func(ctx context.Context, r cgdynamic.ResourceInterface) error { return r.Delete(ctx, name, opts) },
+			func(ctx context.Context, r theirHandle) error { return r.Delete(ctx, name, opts) },
 		}
 	}
 	grace, orphan, version := int64(30), metav1.DeletePropagationOrphan, "7"
 	return map[string]wireCase{
 		"delete": {"pods",
 			func(ctx context.Context, r *dynamic.Resource) error { _, err := r.Delete(ctx, "web", nil); return err },
-			func(ctx context.Context, r cgdynamic.ResourceInterface) error {
+			func(ctx context.Context, r theirHandle) error {
 				return r.Delete(ctx, "web", metav1.DeleteOptions{})
 			}},
 		"delete, no options set": deleting("pods", "web", metav1.DeleteOptions{}),
@@ -210,6 +212,30 @@ func deleteCases() map[string]wireCase {
 	}
 }
 
+func collectionCases() map[string]wireCase {
+	deleting := func(resource string, opts metav1.DeleteOptions, selected metav1.ListOptions) wireCase {
+		return wireCase{resource,
+			func(ctx context.Context, r *dynamic.Resource) error {
+				_, err := r.DeleteCollection(ctx, &opts, &selected)
+				return err
+			},
+			func(ctx context.Context, r theirHandle) error { return r.DeleteCollection(ctx, opts, selected) },
+		}
+	}
+	return map[string]wireCase{
+		"delete a collection": {"pods",
+			func(ctx context.Context, r *dynamic.Resource) error {
+				_, err := r.DeleteCollection(ctx, nil, nil)
+				return err
+			},
+			func(ctx context.Context, r theirHandle) error {
+				return r.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+			}},
+		"delete a collection, cluster-scoped": deleting("nodes", metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "old"}),
+		"delete a collection, all options":    deleting("pods", allDeleteOptions(), allListOptions()),
+	}
+}
+
 func subresourceCases() map[string]wireCase {
 	getting := func(resource, sub string) wireCase {
 		return wireCase{resource,
@@ -217,7 +243,7 @@ func subresourceCases() map[string]wireCase {
 				_, err := r.Sub(sub).Get(ctx, "web", nil)
 				return err
 			},
-			func(ctx context.Context, r cgdynamic.ResourceInterface) error {
+			func(ctx context.Context, r theirHandle) error {
 				_, err := r.Get(ctx, "web", metav1.GetOptions{}, sub)
 				return err
 			}}
@@ -228,7 +254,7 @@ func subresourceCases() map[string]wireCase {
 				_, err := r.Sub(sub).Create(ctx, obj, nil)
 				return err
 			},
-			func(ctx context.Context, r cgdynamic.ResourceInterface) error {
+			func(ctx context.Context, r theirHandle) error {
 				_, err := r.Create(ctx, obj, metav1.CreateOptions{}, sub)
 				return err
 			}}
@@ -239,7 +265,7 @@ func subresourceCases() map[string]wireCase {
 				_, err := r.Sub(sub).Update(ctx, obj, nil)
 				return err
 			},
-			func(ctx context.Context, r cgdynamic.ResourceInterface) error {
+			func(ctx context.Context, r theirHandle) error {
 				_, err := r.Update(ctx, obj, metav1.UpdateOptions{}, sub)
 				return err
 			}}

@@ -1,22 +1,58 @@
 package bench_test
 
+import "strings"
+
 // meantDifference is what differs, "ASPECT: ours | theirs" as differences writes it, and why it is meant to.
 type meantDifference struct{ difference, reason string }
 
 const (
-	noOptions = "Without options there is nothing to say: the server's defaults are the same without a body."
-	ownKind   = "An object without a kind gets the resource's: a server that serves several kinds at a path, and a reader of an audit log, can tell."
-	byPages   = "The iterator asks for pages, so that neither side ever holds the whole list; client-go's pager asks so, too."
+	noOptions  = "Without options there is nothing to say: the server's defaults are the same without a body."
+	ownKind    = "An object without a kind gets the resource's: what a server stores and logs is then clear from the request alone."
+	byPages    = "The iterator asks for pages, so that neither side ever holds the whole list; client-go's pager asks so, too."
+	noProtobuf = "anykind reads JSON alone. The parameters' order says nothing to a server; it is the one that kubectl uses for tables."
+	answered   = "The answer to a delete is handed over, so metadata alone is asked for; client-go's metadata client drops the answer."
+	noBeta     = "Tables of v1beta1 are of servers before 1.15."
+	oneTimeout = "client-go's metadata client asks for the same time-out twice; a server reads timeoutSeconds for a watch."
+)
+
+const (
+	partial     = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json"
+	partialList = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
+	cgPartial   = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+	cgAny       = "application/vnd.kubernetes.protobuf,application/json"
+	table       = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+	watchQuery  = "allowWatchBookmarks=true&fieldSelector=metadata.name%3Dweb&labelSelector=app%3Dweb%2Ctier%21%3Ddb&resourceVersion=5&resourceVersionMatch=NotOlderThan&sendInitialEvents=true"
+)
+
+var (
+	noDeleteOptions = []meantDifference{
+		{"content-type:  | application/json", noOptions},
+		{`body: null | {"apiVersion":"v1","kind":"DeleteOptions"}`, noOptions},
+	}
+	partialAccept = meantDifference{"accept: " + partial + " | " + cgPartial, noProtobuf}
+	tableAccept   = meantDifference{"accept: " + table + " | " + kubectlTables, noBeta}
 )
 
 // meantDifferences are the requests of which anykind means to send others than client-go, by the case's name.
 var meantDifferences = map[string][]meantDifference{
-	"delete": {
-		{"content-type:  | application/json", noOptions},
-		{`body: null | {"apiVersion":"v1","kind":"DeleteOptions"}`, noOptions},
-	},
+	"delete":              noDeleteOptions,
+	"delete a collection": noDeleteOptions,
 	"create without kind": {
 		{`body: {"apiVersion":"v1","kind":"Pod","metadata":{"name":"web"}} | {"metadata":{"name":"web"}}`, ownKind},
 	},
 	"list by iterator": {{"query: limit=500 | ", byPages}},
+	"get metadata":     {partialAccept},
+	"patch metadata":   {partialAccept},
+	"list metadata": {
+		{"accept: " + partialList + " | " + strings.ReplaceAll(cgPartial, "ObjectMetadata", "ObjectMetadataList"), noProtobuf},
+	},
+	"watch metadata": {
+		partialAccept,
+		{"query: " + watchQuery + "&timeoutSeconds=30&watch=true | " + watchQuery + "&timeout=30s&timeoutSeconds=30&watch=true", oneTimeout},
+	},
+	"delete, metadata":              {{"accept: " + partial + " | " + cgAny, answered}},
+	"delete a collection, metadata": {{"accept: " + partialList + " | " + cgAny, answered}},
+	"get a table":                   {tableAccept},
+	"list a table":                  {tableAccept},
+	"watch a table":                 {tableAccept},
 }

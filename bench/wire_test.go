@@ -10,13 +10,22 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cgdynamic "k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 )
 
 // wireCase is one call, as it is written with either client.
 type wireCase struct {
 	resource string // its plural; a namespaced one is used in the namespace shop
 	ours     func(context.Context, *dynamic.Resource) error
-	theirs   func(context.Context, cgdynamic.ResourceInterface) error
+	theirs   func(context.Context, theirHandle) error
+}
+
+// theirHandle is client-go's way to a resource: its dynamic client's, its metadata client's, and by path.
+type theirHandle struct {
+	cgdynamic.ResourceInterface
+	metadata metadata.ResourceInterface
+	rest     rest.Interface
 }
 
 // TestEveryCallSendsWhatClientGoSends makes each call with both clients and compares the requests: method, path, query,
@@ -29,9 +38,10 @@ func TestEveryCallSendsWhatClientGoSends(t *testing.T) {
 			gvr, namespaced := gvrOf(t, call.resource)
 			resource, err := ours.Resource(t.Context(), call.resource)
 			require.NoError(t, err)
-			var other cgdynamic.ResourceInterface = theirs.dynamic.Resource(gvr)
+			other := theirHandle{theirs.dynamic.Resource(gvr), theirs.metadata.Resource(gvr), theirs.rest}
 			if namespaced {
-				resource, other = resource.In("shop"), theirs.dynamic.Resource(gvr).Namespace("shop")
+				resource = resource.In("shop")
+				other.ResourceInterface, other.metadata = theirs.dynamic.Resource(gvr).Namespace("shop"), theirs.metadata.Resource(gvr).Namespace("shop")
 			}
 			require.NoError(t, call.ours(t.Context(), resource))
 			our := server.take(t)
