@@ -69,12 +69,12 @@ func readCases() map[string]wireCase {
 		"get":                        getting("pods", "web", metav1.GetOptions{}),
 		"get of a group":             getting("deployments", "web", metav1.GetOptions{}),
 		"get, cluster-scoped":        getting("nodes", "n1", metav1.GetOptions{}),
-		"get, all options":           getting("pods", "web", metav1.GetOptions{ResourceVersion: "0"}),
+		"get, all options":           getting("pods", "web", allGetOptions()),
 		"get a name with characters": getting("nodes", "system:a b?c+d&e=é", metav1.GetOptions{}),
 		"list":                       listing("pods", metav1.ListOptions{}),
 		"list, cluster-scoped":       listing("nodes", metav1.ListOptions{}),
 		"list, all options":          listing("deployments", allListOptions()),
-		"list, a further page":       listing("pods", metav1.ListOptions{Limit: 500, Continue: "eyJ2IjoibWV0YSJ9+/="}),
+		"list, a further page":       listing("pods", furtherPage()),
 		"list by iterator": {"pods",
 			func(ctx context.Context, r *dynamic.Resource) error { return exhaust(r.List(ctx, nil)) },
 			func(ctx context.Context, r theirHandle) error {
@@ -120,17 +120,16 @@ func writeCases() map[string]wireCase {
 	generated.Object["metadata"] = map[string]any{"generateName": "web-"}
 	namespaced := wirePod()
 	namespaced.SetNamespace("shop")
-	all := []string{metav1.DryRunAll}
 	return map[string]wireCase{
 		"create":                 creating("pods", wirePod(), metav1.CreateOptions{}),
 		"create, generateName":   creating("pods", generated, metav1.CreateOptions{}),
 		"create, with namespace": creating("pods", namespaced, metav1.CreateOptions{}),
 		"create, cluster-scoped": creating("nodes", wireObject("v1", "Node", "n1"), metav1.CreateOptions{}),
-		"create, all options":    creating("deployments", wireObject("apps/v1", "Deployment", "web"), metav1.CreateOptions{DryRun: all, FieldManager: "me", FieldValidation: metav1.FieldValidationStrict}),
+		"create, all options":    creating("deployments", wireObject("apps/v1", "Deployment", "web"), allCreateOptions()),
 		"create without kind":    creating("pods", &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"name": "web"}}}, metav1.CreateOptions{}),
 		"update":                 updating("pods", wirePod(), metav1.UpdateOptions{}),
 		"update, cluster-scoped": updating("nodes", wireObject("v1", "Node", "n1"), metav1.UpdateOptions{}),
-		"update, all options":    updating("pods", namespaced, metav1.UpdateOptions{DryRun: all, FieldManager: "me", FieldValidation: metav1.FieldValidationWarn}),
+		"update, all options":    updating("pods", namespaced, allUpdateOptions()),
 		"update the status": {"pods",
 			func(ctx context.Context, r *dynamic.Resource) error {
 				_, err := r.Sub("status").Update(ctx, wirePod(), &metav1.UpdateOptions{FieldManager: "me"})
@@ -177,7 +176,7 @@ func patchCases() map[string]wireCase {
 		"patch, all options": patching(types.MergePatchType, `{}`, allPatchOptions()),
 		"patch the status":   patching(types.MergePatchType, `{"status":{}}`, metav1.PatchOptions{FieldManager: "me"}, "status"),
 		"apply":              applying(metav1.ApplyOptions{FieldManager: "me"}),
-		"apply, all options": applying(metav1.ApplyOptions{FieldManager: "me", Force: true, DryRun: []string{metav1.DryRunAll}}),
+		"apply, all options": applying(allApplyOptions()),
 		"apply the status": {"pods",
 			func(ctx context.Context, r *dynamic.Resource) error {
 				_, err := r.Sub("status").Apply(ctx, wirePod(), &metav1.ApplyOptions{FieldManager: "me", Force: true})
@@ -197,18 +196,19 @@ func deleteCases() map[string]wireCase {
 			func(ctx context.Context, r theirHandle) error { return r.Delete(ctx, name, opts) },
 		}
 	}
-	grace, orphan, version := int64(30), metav1.DeletePropagationOrphan, "7"
+	grace, orphan, version, yes := int64(30), metav1.DeletePropagationOrphan, "7", true
 	return map[string]wireCase{
 		"delete": {"pods",
 			func(ctx context.Context, r *dynamic.Resource) error { _, err := r.Delete(ctx, "web", nil); return err },
 			func(ctx context.Context, r theirHandle) error {
 				return r.Delete(ctx, "web", metav1.DeleteOptions{})
 			}},
-		"delete, no options set": deleting("pods", "web", metav1.DeleteOptions{}),
-		"delete, cluster-scoped": deleting("nodes", "n1", metav1.DeleteOptions{GracePeriodSeconds: &grace}),
-		"delete, propagation":    deleting("deployments", "web", metav1.DeleteOptions{PropagationPolicy: &orphan}),
-		"delete, preconditions":  deleting("pods", "web", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &version}}),
-		"delete, all options":    deleting("pods", "web", allDeleteOptions()),
+		"delete, no options set":        deleting("pods", "web", metav1.DeleteOptions{}),
+		"delete, cluster-scoped":        deleting("nodes", "n1", metav1.DeleteOptions{GracePeriodSeconds: &grace}),
+		"delete, propagation":           deleting("deployments", "web", metav1.DeleteOptions{PropagationPolicy: &orphan}),
+		"delete, preconditions":         deleting("pods", "web", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &version}}),
+		"delete, the old way to orphan": deleting("deployments", "web", metav1.DeleteOptions{OrphanDependents: &yes}),
+		"delete, all options":           deleting("pods", "web", allDeleteOptions()),
 	}
 }
 

@@ -21,7 +21,7 @@ const (
 	cgPartial   = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 	cgAny       = "application/vnd.kubernetes.protobuf,application/json"
 	table       = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
-	watchQuery  = "allowWatchBookmarks=true&fieldSelector=metadata.name%3Dweb&labelSelector=app%3Dweb%2Ctier%21%3Ddb&resourceVersion=5&resourceVersionMatch=NotOlderThan&sendInitialEvents=true"
+	watchQuery  = "allowWatchBookmarks=true&fieldSelector=metadata.name%3Dweb&labelSelector=app%3Dweb%2Ctier%21%3Ddb&resourceVersion=5&resourceVersionMatch=NotOlderThan&sendInitialEvents=true&shardSelector=a+b"
 )
 
 var (

@@ -8,7 +8,6 @@ import (
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cgdynamic "k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -70,36 +69,6 @@ func compareRequests(t *testing.T, name string, ours, theirs []wireRequest) {
 		want = append(want, meant.difference)
 	}
 	assert.ElementsMatch(t, want, differences(ours[0], theirs[0]))
-}
-
-// allListOptions are all options of a list that a server takes together.
-func allListOptions() metav1.ListOptions {
-	timeout := int64(30)
-	return metav1.ListOptions{
-		LabelSelector: "app=web,tier!=db", FieldSelector: "metadata.name=web", Limit: 7, ResourceVersion: "5",
-		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, TimeoutSeconds: &timeout,
-	}
-}
-
-// allWatchOptions are those of a watch.
-func allWatchOptions() metav1.ListOptions {
-	opts, yes := allListOptions(), true
-	opts.Limit, opts.AllowWatchBookmarks, opts.SendInitialEvents = 0, true, &yes
-	return opts
-}
-
-func allDeleteOptions() metav1.DeleteOptions {
-	grace, uid, version, foreground, yes := int64(0), metav1.ObjectMeta{UID: "u-1"}.UID, "7", metav1.DeletePropagationForeground, true
-	return metav1.DeleteOptions{
-		GracePeriodSeconds: &grace, PropagationPolicy: &foreground, DryRun: []string{metav1.DryRunAll},
-		Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
-		IgnoreStoreReadErrorWithClusterBreakingPotential: &yes,
-	}
-}
-
-func allPatchOptions() metav1.PatchOptions {
-	yes := true
-	return metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, Force: &yes, FieldManager: "me", FieldValidation: metav1.FieldValidationStrict}
 }
 
 // wireObject is an object with no more than its kind and name.

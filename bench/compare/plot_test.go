@@ -1,0 +1,52 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/xml"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func half() result {
+	return result{comparison{name: "a<b", aim: 0.4, ours: cost{figure: "wall"}, theirs: cost{figure: "wall"}}, 0.001, 0.002}
+}
+
+func TestALineGivesTheRatioAndBothFigures(t *testing.T) {
+	assert.Equal(t, "bench a<b ratio=0.500 ours=1.000ms theirs=2.000ms", half().String())
+	for figure, want := range map[string]string{
+		"get-alloc": "ours=2.5kB", "heap": "ours=2.5kB", "size": "ours=2.5kB", "cpu": "ours=2500000.000ms", "allocs": "ours=2500", "packages": "ours=2500",
+	} {
+		r := result{comparison{ours: cost{figure: figure}}, 2500, 5000}
+		assert.Contains(t, r.String(), want, figure)
+	}
+}
+
+func TestAnAimIsMissedAboveIt(t *testing.T) {
+	r := half()
+	assert.True(t, r.missed())
+	r.aim = 0.5
+	assert.False(t, r.missed())
+}
+
+func TestThePlotIsWellFormedAndCutsLongBars(t *testing.T) {
+	long := half()
+	long.name, long.oursCost = "long", 1
+	drawn := string(plot([]result{half(), long}))
+	decoder := xml.NewDecoder(strings.NewReader(drawn))
+	for {
+		_, err := decoder.Token()
+		if err == io.EOF { //nolint:errorlint // Token's own
+			break
+		}
+		require.NoError(t, err)
+	}
+	assert.Contains(t, drawn, ">a&lt;b<")
+	assert.Contains(t, drawn, `width="150.0"`) // half of 1.6 is 150 of 480
+	assert.Contains(t, drawn, `width="480.0"`)
+	assert.Contains(t, drawn, ">500.00<")
+}
