@@ -65,7 +65,7 @@ PODS ?=
 bench: ## measure beside apimachinery and client-go; without BENCH and PODS everything, and write docs/BENCHMARKS.md
 ifeq ($(BENCH)$(PODS),)
 	go test -run '^$$' -bench . -benchmem ./unstructured
-	go test -C bench -run '^$$' -bench . -benchmem .
+	$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR)/bench -- go test -run '^$$' -bench . -benchmem .
 endif
 	$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR)/bench -- \
 		go run ./compare -bench '$(BENCH)' -pods '$(PODS)' $(if $(BENCH)$(PODS),,-docs ../docs)

@@ -196,7 +196,7 @@ func deleteCases() map[string]wireCase {
 			func(ctx context.Context, r theirHandle) error { return r.Delete(ctx, name, opts) },
 		}
 	}
-	grace, orphan, version, yes := int64(30), metav1.DeletePropagationOrphan, "7", true
+	grace, orphan, version := int64(30), metav1.DeletePropagationOrphan, "7"
 	return map[string]wireCase{
 		"delete": {"pods",
 			func(ctx context.Context, r *dynamic.Resource) error { _, err := r.Delete(ctx, "web", nil); return err },
@@ -207,7 +207,7 @@ func deleteCases() map[string]wireCase {
 		"delete, cluster-scoped":        deleting("nodes", "n1", metav1.DeleteOptions{GracePeriodSeconds: &grace}),
 		"delete, propagation":           deleting("deployments", "web", metav1.DeleteOptions{PropagationPolicy: &orphan}),
 		"delete, preconditions":         deleting("pods", "web", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &version}}),
-		"delete, the old way to orphan": deleting("deployments", "web", metav1.DeleteOptions{OrphanDependents: &yes}),
+		"delete, the old way to orphan": deleting("deployments", "web", orphaningAsOfOld()),
 		"delete, all options":           deleting("pods", "web", allDeleteOptions()),
 	}
 }

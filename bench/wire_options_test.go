@@ -57,13 +57,18 @@ func allDeleteOptions() metav1.DeleteOptions {
 	}
 }
 
+// orphaningAsOfOld is what a propagation policy excludes.
+func orphaningAsOfOld() metav1.DeleteOptions {
+	yes := true
+	return metav1.DeleteOptions{OrphanDependents: &yes} //nolint:staticcheck // servers take it still
+}
+
 // TestEveryOptionIsCompared finds the options that apimachinery has got since the comparison was written.
 func TestEveryOptionIsCompared(t *testing.T) {
-	orphan := true
 	for _, same := range [][]any{
 		{allListOptions(), allWatchOptions(), furtherPage(), metav1.ListOptions{Watch: true}}, // which Watch sets itself
 		{allGetOptions()}, {allCreateOptions()}, {allUpdateOptions()}, {allPatchOptions()}, {allApplyOptions()},
-		{allDeleteOptions(), metav1.DeleteOptions{OrphanDependents: &orphan}},
+		{allDeleteOptions(), orphaningAsOfOld()},
 	} {
 		compared := map[string]bool{"TypeMeta": true} // which is no option
 		for _, opts := range same {
