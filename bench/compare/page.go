@@ -25,6 +25,7 @@ const plotName = "benchmarks.svg"
 // page is what the template writes.
 type page struct {
 	Versions                           versions
+	Day                                string
 	Pods                               string
 	PodBytes                           string
 	Events, Calls                      int
@@ -47,6 +48,7 @@ func writePage(ctx context.Context, opts *options, server *server, sides *sides,
 		return err
 	}
 	p := page{
+		Day:  time.Now().UTC().Format(time.DateOnly),
 		Pods: listed(opts.pods), Events: opts.events, Calls: opts.calls, Processors: runtime.NumCPU(), Plot: plotName,
 		RoundsFew: opts.roundsOf(run{task: "list", count: 1 << 20}), RoundsMany: opts.roundsOf(run{task: "list"}), RoundsFirst: opts.roundsOf(run{task: "first"}),
 	}
@@ -59,7 +61,7 @@ func writePage(ctx context.Context, opts *options, server *server, sides *sides,
 	for _, r := range results {
 		shown := line{Name: r.name, What: r.what, Aim: fmt.Sprintf("≤ %.2f", r.aim), Ratio: fmt.Sprintf("%.2f", r.ratio()), Verdict: "kept"}
 		if r.missed() {
-			shown.Verdict = fmt.Sprintf("missed by %.0f %%", 100*(r.ratio()/r.aim-1))
+			shown.Verdict = fmt.Sprintf("missed by %.1f %%", 100*(r.ratio()/r.aim-1))
 			p.Missed = append(p.Missed, shown)
 		}
 		p.Lines = append(p.Lines, shown)
@@ -96,6 +98,3 @@ func findVersions(ctx context.Context, server *server) (versions, error) {
 	found.Server, err = server.version(ctx)
 	return found, err
 }
-
-// measuredAt is when the page was written; a day is exact enough.
-func (page) MeasuredAt() string { return time.Now().UTC().Format(time.DateOnly) }
