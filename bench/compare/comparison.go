@@ -36,6 +36,14 @@ type result struct {
 
 func (r result) ratio() float64 { return r.oursCost / r.theirsCost }
 
+// shown is the ratio as the page has it.
+func (r result) shown() string {
+	if r.ratio() < 0.1 {
+		return fmt.Sprintf("%.3f", r.ratio())
+	}
+	return fmt.Sprintf("%.2f", r.ratio())
+}
+
 func (r result) missed() bool { return r.ratio() > r.aim }
 
 func (r result) String() string {

@@ -59,7 +59,7 @@ func writePage(ctx context.Context, opts *options, server *server, sides *sides,
 		return err
 	}
 	for _, r := range results {
-		shown := line{Name: r.name, What: r.what, Aim: fmt.Sprintf("≤ %.2f", r.aim), Ratio: fmt.Sprintf("%.2f", r.ratio()), Verdict: "kept"}
+		shown := line{Name: r.name, What: r.what, Aim: fmt.Sprintf("≤ %.2f", r.aim), Ratio: r.shown(), Verdict: "kept"}
 		if r.missed() {
 			shown.Verdict = fmt.Sprintf("missed by %.1f %%", 100*(r.ratio()/r.aim-1))
 			p.Missed = append(p.Missed, shown)

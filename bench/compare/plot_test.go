@@ -26,6 +26,13 @@ func TestALineGivesTheRatioAndBothFigures(t *testing.T) {
 	}
 }
 
+func TestSmallRatiosAreShownToAThousandth(t *testing.T) {
+	r := half()
+	assert.Equal(t, "0.50", r.shown())
+	r.oursCost = 0.00001
+	assert.Equal(t, "0.005", r.shown())
+}
+
 func TestAnAimIsMissedAboveIt(t *testing.T) {
 	r := half()
 	assert.True(t, r.missed())
