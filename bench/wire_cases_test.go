@@ -14,7 +14,7 @@ import (
 // wireCases are all calls, by name.
 func wireCases() map[string]wireCase {
 	all := map[string]wireCase{}
-	for _, some := range []map[string]wireCase{readCases(), writeCases(), patchCases(), deleteCases(), collectionCases(), subresourceCases(), metadataCases(), tableCases()} {
+	for _, some := range []map[string]wireCase{readCases(), writeCases(), patchCases(), deleteCases(), collectionCases(), subresourceCases(), metadataCases(), tableCases(), namedCases()} {
 		maps.Copy(all, some)
 	}
 	return all

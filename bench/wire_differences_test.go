@@ -12,6 +12,7 @@ const (
 	noProtobuf = "anykind reads JSON alone. The parameters' order says nothing to a server; it is the one that kubectl uses for tables."
 	answered   = "The answer to a delete is handed over, so metadata alone is asked for; client-go's metadata client drops the answer."
 	noBeta     = "Tables of v1beta1 are of servers before 1.15."
+	byPath     = "Whose token it is stands in the path, and the server takes it from there."
 	oneTimeout = "client-go's metadata client asks for the same time-out twice; a server reads timeoutSeconds for a watch."
 )
 
@@ -21,6 +22,7 @@ const (
 	cgPartial   = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 	cgAny       = "application/vnd.kubernetes.protobuf,application/json"
 	table       = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+	tokenSpec   = `"spec":{"audiences":["api"],"boundObjectRef":{"apiVersion":"v1","kind":"Pod","name":"web-0","uid":"u-7"},"expirationSeconds":600}`
 	watchQuery  = "allowWatchBookmarks=true&fieldSelector=metadata.name%3Dweb&labelSelector=app%3Dweb%2Ctier%21%3Ddb&resourceVersion=5&resourceVersionMatch=NotOlderThan&sendInitialEvents=true&shardSelector=a+b"
 )
 
@@ -39,6 +41,14 @@ var meantDifferences = map[string][]meantDifference{
 	"delete a collection": noDeleteOptions,
 	"create without kind": {
 		{`body: {"apiVersion":"v1","kind":"Pod","metadata":{"name":"web"}} | {"metadata":{"name":"web"}}`, ownKind},
+	},
+	"CreateToken": {
+		{`body: {"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}} | ` +
+			`{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","metadata":{"name":"web"},"spec":{}}`, byPath},
+	},
+	"CreateToken, with options": {
+		{`body: {"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest",` + tokenSpec + `} | ` +
+			`{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","metadata":{"name":"web"},` + tokenSpec + `}`, byPath},
 	},
 	"list by iterator": {{"query: limit=500 | ", byPages}},
 	"get metadata":     {partialAccept},
