@@ -30,6 +30,7 @@ var mayImport = map[string][]string{
 	"discovery":            {"transport"},
 	"restmapper":           {"discovery"},
 	"dynamic":              {"discovery", "restmapper", "transport", "unstructured"},
+	"controller":           {"dynamic", "unstructured"},
 }
 
 // Two sorts of rooms stand above all others: what users run, and what only tests import.
