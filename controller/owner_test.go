@@ -1,7 +1,6 @@
 package controller_test
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/anykind/anykind/controller"
@@ -47,7 +46,7 @@ func TestAnObjectHasOneControllerAndAnyOwners(t *testing.T) {
 
 	err := controller.SetControllerReference(node, pod)
 	var owned *controller.OwnedError
-	require.True(t, errors.As(err, &owned))
+	require.ErrorAs(t, err, &owned)
 	assert.EqualValues(t, "1", owned.Controller.UID)
 	assert.EqualError(t, err, `Pod "web-0" is controlled by Deployment "web": an object has one controller`)
 	assert.Equal(t, want, references(pod))
