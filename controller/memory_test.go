@@ -19,7 +19,9 @@ import (
 // memory is a server of leases and events without a network, so that tests can run on synctest's clock, and that fails
 // as tests tell it to.
 type memory struct {
-	fault func(*http.Request) error // asked before each request, without the lock; its error breaks the connection
+	fault func(*http.Request) error // asked before each request of inMemory's client; its error breaks the connection
+
+	override func(http.ResponseWriter, *http.Request) bool // answers in the server's place, where it says so
 
 	mu       sync.Mutex
 	version  int
@@ -39,24 +41,38 @@ const memoryIndex = `{"kind":"APIGroupDiscoveryList","items":[
 func inMemory(t testing.TB) (*dynamic.Client, *memory) {
 	t.Helper()
 	server := &memory{objects: map[string]map[string]any{}}
-	conn, err := transport.New("http://memory", &http.Client{Transport: server}, nil)
+	return server.connect(t, func(r *http.Request) error {
+		if server.fault != nil {
+			return server.fault(r)
+		}
+		return nil
+	}), server
+}
+
+// connect gives a client on a line of its own, which fault may break for a request.
+func (m *memory) connect(t testing.TB, fault func(*http.Request) error) *dynamic.Client {
+	t.Helper()
+	conn, err := transport.New("http://memory", &http.Client{Transport: line{m, fault}}, nil)
 	require.NoError(t, err)
 	client := dynamic.New(conn, nil)
 	t.Cleanup(client.Close)
-	return client, server
+	return client
 }
 
-func (m *memory) RoundTrip(r *http.Request) (*http.Response, error) {
-	if m.fault != nil {
-		if err := m.fault(r); err != nil {
-			return nil, err
-		}
+type line struct {
+	server *memory
+	fault  func(*http.Request) error
+}
+
+func (l line) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := l.fault(r); err != nil {
+		return nil, err
 	}
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
 	w := httptest.NewRecorder()
-	m.answer(w, r)
+	l.server.answer(w, r)
 	response := w.Result()
 	response.Request = r
 	return response, nil
@@ -66,6 +82,9 @@ func (m *memory) answer(w http.ResponseWriter, r *http.Request) {
 	if index := map[string]string{"/api": `{"kind":"APIGroupDiscoveryList","items":[]}`, "/apis": memoryIndex}[r.URL.Path]; index != "" {
 		w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
 		_, _ = io.WriteString(w, index)
+		return
+	}
+	if m.override != nil && m.override(w, r) {
 		return
 	}
 	var body map[string]any
@@ -116,6 +135,19 @@ func refuse(w http.ResponseWriter, code int, reason string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,"message":"it is so"}`, code, reason)
+}
+
+// change writes an object as somebody else.
+func (m *memory) change(part string, change func(object map[string]any)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for path, object := range m.objects {
+		if strings.Contains(path, part) {
+			m.version++
+			object["metadata"].(map[string]any)["resourceVersion"] = strconv.Itoa(m.version)
+			change(object)
+		}
+	}
 }
 
 // all gives copies of the objects whose path contains part.

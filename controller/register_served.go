@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
@@ -111,16 +110,4 @@ func (v servedVersion) works(ctx context.Context, client *dynamic.Client) (bool,
 		err = nil // it may be there, and is hidden from us
 	}
 	return err == nil, err
-}
-
-// pause waits for as long as wait and up to half of that more, so that many do not come back at once.
-func pause(ctx context.Context, wait time.Duration) error {
-	timer := time.NewTimer(wait + rand.N(wait/2+1))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
