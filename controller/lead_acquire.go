@@ -34,12 +34,15 @@ func (c *candidate) acquire(ctx context.Context) error {
 		within, cancel := context.WithTimeout(ctx, c.opts.RenewDeadline)
 		held, err := c.tryAcquire(within)
 		cancel()
-		if held && c.left() > 0 {
-			c.tell(c.opts.Identity)
-			return nil
+		if held && ctx.Err() != nil {
+			c.release(context.WithoutCancel(ctx))
 		}
 		if ctx.Err() != nil {
 			return ended(ctx)
+		}
+		if held && c.left() > 0 {
+			c.tell(c.opts.Identity)
+			return nil
 		}
 		if err != nil {
 			return err

@@ -1,0 +1,222 @@
+package bench_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/transport"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// The durations of every candidate: short, but with four seconds between the renew deadline and the lease's end, so that
+// a machine that is busy does not stop too late.
+const (
+	leaseDuration = 7 * time.Second
+	renewDeadline = 3 * time.Second
+	retryPeriod   = 300 * time.Millisecond
+)
+
+// throne is what only one may sit on.
+type throne struct {
+	t     *testing.T
+	taken atomic.Bool
+	mu    sync.Mutex
+	reign []string // who led, in order
+}
+
+func (s *throne) sit(who string) {
+	assert.True(s.t, s.taken.CompareAndSwap(false, true), "%s leads beside another", who)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reign = append(s.reign, who)
+}
+
+func (s *throne) leave() { s.taken.Store(false) }
+
+func (s *throne) terms(who string) (count int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, one := range s.reign {
+		if one == who {
+			count++
+		}
+	}
+	return count
+}
+
+// TestNeverTwoLeadAtOnceBesideClientGo lets two candidates of anykind and two of client-go stand for one Lease of a real
+// server, which restarts twice. They step down, and some do so without releasing the Lease, as in a crash, or are cut off
+// from the server.
+func TestNeverTwoLeadAtOnceBesideClientGo(t *testing.T) {
+	path := sandboxtest.Kubeconfig(t)
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	require.NoError(t, err)
+	clientset, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	removeLease := func() {
+		_ = clientset.CoordinationV1().Leases("default").Delete(context.Background(), "throne", metav1.DeleteOptions{})
+	}
+	removeLease()
+	t.Cleanup(removeLease)
+
+	ctx, stop := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer stop()
+	seat := &throne{t: t}
+	var all sync.WaitGroup
+	for n := range 2 {
+		all.Go(func() { standAnykind(ctx, t, path, fmt.Sprint("anykind-", n), seat) })
+		all.Go(func() { standClientGo(ctx, t, path, fmt.Sprint("client-go-", n), seat) })
+	}
+	enough := func(each int) func() bool {
+		return func() bool {
+			ours, theirs := seat.terms("anykind"), seat.terms("client-go")
+			return ours >= each && theirs >= each
+		}
+	}
+	for round := range 3 {
+		require.Eventually(t, enough(3*(round+1)), 3*time.Minute, 100*time.Millisecond)
+		if round < 2 {
+			sandboxtest.RestartAPIServer(t, round == 1)
+		}
+	}
+	stop()
+	all.Wait()
+	lease, err := clientset.CoordinationV1().Leases("default").Get(t.Context(), "throne", metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.GreaterOrEqual(t, int(*lease.Spec.LeaseTransitions), len(seat.reign)-1, "every term has a token of its own")
+}
+
+// reign is for how long a candidate leads, if nothing comes between, and how it ends.
+func reign() (time.Duration, int) { return time.Duration(rand.IntN(1500)) * time.Millisecond, rand.IntN(4) }
+
+func standAnykind(ctx context.Context, t *testing.T, path, name string, seat *throne) {
+	for term := 0; ctx.Err() == nil; term++ {
+		cfg, err := transport.Load(ctx, &transport.LoadOptions{Path: path})
+		if !assert.NoError(t, err) {
+			return
+		}
+		var cutOff atomic.Bool
+		cfg.Options.Wrap = func(next http.RoundTripper) http.RoundTripper {
+			return tripper(func(r *http.Request) (*http.Response, error) {
+				if cutOff.Load() {
+					return nil, errors.New("cut off")
+				}
+				return next.RoundTrip(r)
+			})
+		}
+		client, err := dynamic.Connect(ctx, cfg)
+		if err != nil {
+			_ = wait(ctx, retryPeriod) // the server restarts
+			continue
+		}
+		leases, err := client.Resource(ctx, "leases.coordination.k8s.io")
+		if err == nil {
+			_ = controller.Lead(ctx, leases.In("default"), "throne", &controller.LeadOptions{
+				Identity: fmt.Sprint(name, "-", term), LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
+			}, func(ctx context.Context, _ int64) error {
+				seat.sit("anykind")
+				defer seat.leave()
+				length, ending := reign()
+				if err := wait(ctx, length); err == nil && ending == 0 {
+					cutOff.Store(true)
+					<-ctx.Done()
+				}
+				return nil
+			})
+		}
+		client.Close()
+		_ = wait(ctx, retryPeriod)
+	}
+}
+
+func standClientGo(ctx context.Context, t *testing.T, path, name string, seat *throne) {
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	if !assert.NoError(t, err) {
+		return
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if !assert.NoError(t, err) {
+		return
+	}
+	for term := 0; ctx.Err() == nil; term++ {
+		standing, step := context.WithCancel(ctx)
+		length, ending := reign()
+		finished := make(chan struct{})
+		var led, left atomic.Bool
+		elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+			Lock: afterwards{&resourcelock.LeaseLock{
+				LeaseMeta: metav1.ObjectMeta{Namespace: "default", Name: "throne"}, Client: client.CoordinationV1(),
+				LockConfig: resourcelock.ResourceLockConfig{Identity: fmt.Sprint(name, "-", term)},
+			}, &left},
+			LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod, ReleaseOnCancel: ending != 0,
+			Callbacks: leaderelection.LeaderCallbacks{
+				OnStartedLeading: func(ctx context.Context) {
+					defer close(finished)
+					led.Store(true)
+					if ctx.Err() != nil {
+						return // it was over before this goroutine ran
+					}
+					seat.sit("client-go")
+					_ = wait(ctx, length)
+					seat.leave()
+					left.Store(true)
+					step()
+				},
+				OnStoppedLeading: func() {},
+			},
+		})
+		if !assert.NoError(t, err) {
+			step()
+			return
+		}
+		elector.Run(standing)
+		step()
+		if elector.IsLeader() || led.Load() {
+			<-finished
+		}
+		_ = wait(ctx, retryPeriod)
+	}
+}
+
+// afterwards is a lock that is released only when the leader has left. By itself client-go also releases it, and only
+// then ends the leader's context, when it could not renew it in time.
+type afterwards struct {
+	resourcelock.Interface
+	left *atomic.Bool
+}
+
+func (a afterwards) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	if record.HolderIdentity == "" && !a.left.Load() {
+		return errors.New("the leader has not left")
+	}
+	return a.Interface.Update(ctx, record)
+}
+
+type tripper func(*http.Request) (*http.Response, error)
+
+func (f tripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func wait(ctx context.Context, length time.Duration) error {
+	select {
+	case <-time.After(length):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

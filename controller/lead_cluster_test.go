@@ -1,0 +1,65 @@
+package controller_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/unstructured"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestLeadersTakeTurnsThroughRestartsOfTheServer lets three candidates stand for one Lease of a real server, which is
+// restarted and killed meanwhile.
+func TestLeadersTakeTurnsThroughRestartsOfTheServer(t *testing.T) {
+	client, namespace := cluster(t)
+	handle := resource(t, client, "leases.coordination.k8s.io").In(namespace)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var leads atomic.Bool
+	var all sync.WaitGroup
+	terms := make(chan int64, 1000)
+	for n := range 3 {
+		all.Go(func() {
+			for term := 0; ctx.Err() == nil; term++ {
+				_ = controller.Lead(ctx, handle, "op", &controller.LeadOptions{
+					Identity: fmt.Sprint("candidate-", n, "-", term), LeaseDuration: 8 * time.Second, RenewDeadline: 4 * time.Second, RetryPeriod: 200 * time.Millisecond,
+				}, func(ctx context.Context, token int64) error {
+					assert.True(t, leads.CompareAndSwap(false, true), "two lead at once")
+					terms <- token
+					select {
+					case <-ctx.Done():
+					case <-time.After(500 * time.Millisecond):
+					}
+					leads.Store(false)
+					return nil
+				})
+			}
+		})
+	}
+	last := int64(-1)
+	for n := range 9 {
+		select {
+		case token := <-terms:
+			assert.Greater(t, token, last)
+			last = token
+		case <-time.After(2 * patience):
+			t.Fatal("nobody leads")
+		}
+		if n%3 == 1 {
+			sandboxtest.RestartAPIServer(t, n == 4)
+		}
+	}
+	stop()
+	all.Wait()
+	lease := get(t, handle, "op")
+	transitions, _, err := unstructured.Get[int64](lease, "spec", "leaseTransitions")
+	require.NoError(t, err)
+	assert.GreaterOrEqual(t, transitions, last)
+}
