@@ -10,13 +10,17 @@ import (
 
 const firstPause = 100 * time.Millisecond
 
-// pause sleeps before the n-th attempt after the first: twice as long as before the one before it, until that is longest.
+// pause sleeps before the n-th attempt after the first, as long as backOff says.
 func pause(ctx context.Context, n int, longest time.Duration) error {
-	wait := longest
-	if n < 16 {
-		wait = min(firstPause<<(n-1), longest)
+	return sleep(ctx, backOff(n, longest))
+}
+
+// backOff is, for the n-th time, twice as long as for the one before it, until that is longest.
+func backOff(n int, longest time.Duration) time.Duration {
+	if n >= 16 {
+		return longest
 	}
-	return sleep(ctx, wait)
+	return min(firstPause<<(n-1), longest)
 }
 
 // sleep waits, up to half as long again, so that many clients do not come back at once.

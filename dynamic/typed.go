@@ -171,22 +171,23 @@ func (t *Typed[T]) written(verb string, obj *T) (*unstructured.Object, error) {
 }
 
 // reader makes a T of each object.
-func (t *Typed[T]) reader() reader[T] {
-	return through(func(lazy *unstructured.Lazy) (read *T, err error) {
-		if t.form.as == partialKind && lazy.GetKind() != partialKind {
-			var obj *unstructured.Object
-			if obj, err = lazy.Object(); err != nil {
-				return nil, err
-			}
-			read, err = unstructured.As[T](t.inForm(obj))
-		} else {
-			read, err = unstructured.As[T](lazy)
+func (t *Typed[T]) reader() reader[T] { return through(t.made) }
+
+// made is the T that an object makes.
+func (t *Typed[T]) made(lazy *unstructured.Lazy) (read *T, err error) {
+	if t.form.as == partialKind && lazy.GetKind() != partialKind {
+		var obj *unstructured.Object
+		if obj, err = lazy.Object(); err != nil {
+			return nil, err
 		}
-		if err != nil {
-			return nil, t.misfit(lazy.GetNamespace(), lazy.GetName(), err)
-		}
-		return read, nil
-	})
+		read, err = unstructured.As[T](t.inForm(obj))
+	} else {
+		read, err = unstructured.As[T](lazy)
+	}
+	if err != nil {
+		return nil, t.misfit(lazy.GetNamespace(), lazy.GetName(), err)
+	}
+	return read, nil
 }
 
 // misfit is the error of an object that is no T.
@@ -194,5 +195,5 @@ func (t *Typed[T]) misfit(namespace, name string, err error) error {
 	if namespace != "" {
 		name = namespace + "/" + name
 	}
-	return fmt.Errorf("read %s %q as %s: %w", t, name, reflect.TypeFor[T](), err)
+	return &endingError{fmt.Errorf("read %s %q as %s: %w", t, name, reflect.TypeFor[T](), err)}
 }

@@ -234,7 +234,7 @@ func (w *waiting) mayBeStarting(err error) bool {
 	return w.denied <= 4
 }
 
-// endingError is an error of the caller's own function.
+// endingError is an error that is no server's: of the caller's own function, or of an object that does not fit.
 type endingError struct{ error }
 
 func (e *endingError) Unwrap() error { return e.error }
