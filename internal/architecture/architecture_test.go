@@ -30,6 +30,7 @@ var mayImport = map[string][]string{
 	"discovery":            {"transport"},
 	"restmapper":           {"discovery"},
 	"dynamic":              {"discovery", "restmapper", "transport", "unstructured"},
+	"cache":                {"dynamic"},
 	"controller":           {"dynamic", "unstructured"},
 }
 

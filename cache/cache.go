@@ -1,0 +1,211 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/anykind/anykind/dynamic"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// Source is where a cache reads from: a *dynamic.Resource, or a typed handle on one.
+type Source[T any] interface {
+	Follow(ctx context.Context, opts *dynamic.FollowOptions) iter.Seq2[dynamic.Change[T], error]
+	Path(name string) (string, error)
+}
+
+// Object is what a cache must be able to ask of its objects. *unstructured.Object, *unstructured.Lazy and every struct
+// that embeds metav1.ObjectMeta have it.
+type Object[T any] interface {
+	*T
+	GetNamespace() string
+	GetName() string
+	GetUID() types.UID
+	GetResourceVersion() string
+	GetLabels() map[string]string
+}
+
+// Options say what a cache holds and how it can be asked. nil means all objects of the source, as they are.
+type Options[T any] struct {
+	// LabelSelector and FieldSelector choose objects, as in metav1.ListOptions.
+	LabelSelector, FieldSelector string
+	// Indexes are ways to find objects with [Cache.By]: each gives the values under which an object is found.
+	Indexes map[string]func(*T) []string
+	// Transform changes each object before it is kept, to drop what nobody reads; it may return another. It is not
+	// asked about an object whose deletion was not seen, of which only the identity is known.
+	Transform func(*T) *T
+	// Resync is how often every object is told to each consumer again; 0 means never.
+	Resync time.Duration
+	// Interrupted hears of every break in the stream; see dynamic.FollowOptions.
+	Interrupted func(dynamic.Interruption)
+}
+
+// Cache is a copy of what a source has. It is safe for concurrent use.
+type Cache[T any] struct {
+	source Source[T]
+	opts   Options[T]
+	meta   func(*T) meta
+
+	mu        sync.RWMutex
+	objects   map[Key]*entry[T]
+	indexes   map[string]index[T]
+	consumers map[*consumer[T]]struct{}
+	version   version
+	started   bool
+	trouble   error // what interrupted the stream last
+
+	synced chan struct{} // closed at the first Synced
+	ended  chan struct{} // closed when Run returns
+	err    error         // of Run, once ended is closed
+}
+
+// Key names an object; Namespace is "" where it is cluster-scoped.
+type Key struct{ Namespace, Name string }
+
+func (k Key) String() string {
+	if k.Namespace == "" {
+		return k.Name
+	}
+	return k.Namespace + "/" + k.Name
+}
+
+// New makes a cache. It is empty, and makes no request, until Run.
+func New[T any, P Object[T]](source Source[T], opts *Options[T]) *Cache[T] {
+	c := &Cache[T]{
+		source: source, meta: metaOf[T, P],
+		objects: map[Key]*entry[T]{}, indexes: map[string]index[T]{}, consumers: map[*consumer[T]]struct{}{},
+		synced: make(chan struct{}), ended: make(chan struct{}),
+	}
+	if opts != nil {
+		c.opts = *opts
+	}
+	c.indexes[byNamespace] = index[T]{}
+	for name := range c.opts.Indexes {
+		c.indexes[name] = index[T]{}
+	}
+	return c
+}
+
+// Run fills the cache and keeps it true until ctx ends; it is called once. Its error is that of
+// [dynamic.Resource.Follow]: ctx's, or what the server refused at the start.
+func (c *Cache[T]) Run(ctx context.Context) error {
+	if err := c.begin(); err != nil {
+		return err
+	}
+	err := c.follow(ctx)
+	c.mu.Lock()
+	c.err = err
+	close(c.ended)
+	for each := range c.consumers {
+		each.wake()
+	}
+	c.mu.Unlock()
+	return err
+}
+
+func (c *Cache[T]) begin() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.started {
+		return errors.New("run a cache: it runs already, or has run: make another with New")
+	}
+	c.started = true
+	return nil
+}
+
+func (c *Cache[T]) follow(ctx context.Context) error {
+	if c.opts.Resync > 0 {
+		var resyncs sync.WaitGroup
+		defer resyncs.Wait()
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		resyncs.Go(func() { c.resync(ctx) })
+	}
+	for change, err := range c.source.Follow(ctx, &dynamic.FollowOptions{
+		LabelSelector: c.opts.LabelSelector, FieldSelector: c.opts.FieldSelector,
+		Progress: c.advance, Interrupted: c.interrupted,
+	}) {
+		if err != nil {
+			return err
+		}
+		c.take(change)
+	}
+	return ctx.Err()
+}
+
+func (c *Cache[T]) interrupted(i dynamic.Interruption) {
+	c.mu.Lock()
+	c.trouble = i.Err
+	c.mu.Unlock()
+	if c.opts.Interrupted != nil {
+		c.opts.Interrupted(i)
+	}
+}
+
+// take brings one change into the cache and to its consumers.
+func (c *Cache[T]) take(change dynamic.Change[T]) {
+	switch change.Type {
+	case watch.Added, watch.Modified:
+		obj := change.Object
+		if c.opts.Transform != nil {
+			obj = c.opts.Transform(obj)
+		}
+		c.put(obj)
+	case watch.Deleted:
+		c.remove(change.Object, change.Unseen)
+	case dynamic.Synced:
+		select {
+		case <-c.synced: // again, after Lost
+		default:
+			close(c.synced)
+			c.tellSynced()
+		}
+	}
+}
+
+// Sync waits until the cache has all that there was when Run began. It fails with Run's error if Run ends before, and
+// with ctx's, which then tells what kept the cache from it.
+func (c *Cache[T]) Sync(ctx context.Context) error {
+	select {
+	case <-c.synced:
+		return nil
+	default:
+	}
+	select {
+	case <-c.synced:
+		return nil
+	case <-c.ended:
+		return c.err
+	case <-ctx.Done():
+		c.mu.RLock()
+		defer c.mu.RUnlock()
+		if c.trouble != nil {
+			return fmt.Errorf("wait until the cache of %s is whole: %w; the server: %w", c.what(), context.Cause(ctx), c.trouble)
+		}
+		return fmt.Errorf("wait until the cache of %s is whole: %w", c.what(), context.Cause(ctx))
+	}
+}
+
+// Wait waits until Run has ended and returns its error, or ctx's if that ends before.
+func (c *Cache[T]) Wait(ctx context.Context) error {
+	select {
+	case <-c.ended:
+		return c.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// what names the cache in errors.
+func (c *Cache[T]) what() string {
+	path, err := c.source.Path("")
+	if err != nil {
+		return err.Error()
+	}
+	return path
+}

@@ -1,0 +1,68 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// version is how far the cache has come, and wakes those who wait for it.
+type version struct {
+	at      string
+	waiting map[chan struct{}]string
+}
+
+// reached says whether version at is not older than wanted. Versions that cannot be compared are not.
+func reached(at, wanted string) bool {
+	order, err := resourceversion.CompareResourceVersion(at, wanted)
+	return err == nil && order >= 0
+}
+
+// advance notes that the cache shows all that there was at a resourceVersion.
+func (c *Cache[T]) advance(at string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if reached(c.version.at, at) {
+		return
+	}
+	c.version.at = at
+	for ready, wanted := range c.version.waiting {
+		if reached(at, wanted) {
+			close(ready)
+			delete(c.version.waiting, ready)
+		}
+	}
+}
+
+// WaitFor waits until the cache shows at least what there was at a resourceVersion: that of an object that was just
+// written, so that the cache shows the write. See https://kep.k8s.io/5504 for what may be compared.
+func (c *Cache[T]) WaitFor(ctx context.Context, resourceVersion string) error {
+	if _, err := resourceversion.CompareResourceVersion(resourceVersion, resourceVersion); err != nil {
+		return fmt.Errorf("wait for the cache of %s: %w", c.what(), err)
+	}
+	ready := make(chan struct{})
+	c.mu.Lock()
+	if reached(c.version.at, resourceVersion) {
+		c.mu.Unlock()
+		return nil
+	}
+	if c.version.waiting == nil {
+		c.version.waiting = map[chan struct{}]string{}
+	}
+	c.version.waiting[ready] = resourceVersion
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		delete(c.version.waiting, ready)
+		c.mu.Unlock()
+	}()
+	select {
+	case <-ready:
+		return nil
+	case <-c.ended:
+		return fmt.Errorf("wait for the cache of %s to show version %s: it has ended: %w", c.what(), resourceVersion, c.err)
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the cache of %s to show version %s: %w", c.what(), resourceVersion, context.Cause(ctx))
+	}
+}

@@ -1,0 +1,61 @@
+package faultproxy
+
+import "time"
+
+// fault is what happens to one request. The zero fault is none.
+type fault struct {
+	name   string
+	status int           // answered in the server's stead
+	drop   bool          // the connection is closed without an answer
+	delay  time.Duration // before all else
+	breaks bool          // the answer is cut after so many bytes and, first, stalls
+	after  int
+	stall  time.Duration
+	life   time.Duration // after which a stream ends as if the server had closed it; 0 is for ever
+}
+
+var statuses = map[int]string{
+	401: `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"the credential has expired","reason":"Unauthorized","code":401}`,
+	410: `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"too old resource version","reason":"Expired","code":410}`,
+	429: `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"too many requests","reason":"TooManyRequests","code":429}`,
+	500: `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"the server is ill","reason":"InternalError","code":500}`,
+	503: `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"the server shuts down","reason":"ServiceUnavailable","code":503}`,
+}
+
+// next draws the next request's fault. It draws as many numbers for each fault, so that the schedule is the seed's alone.
+func (p *Proxy) next() fault {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.storm {
+		return fault{}
+	}
+	kind, after, wait := p.rng.IntN(20), p.rng.IntN(4_000), time.Duration(p.rng.IntN(400))*time.Millisecond
+	f := faultOf(kind, after, wait)
+	p.met[f.name]++
+	return f
+}
+
+func faultOf(kind, after int, wait time.Duration) fault {
+	switch kind {
+	case 0:
+		return fault{name: "410", status: 410}
+	case 1:
+		return fault{name: "429", status: 429}
+	case 2:
+		return fault{name: "500", status: 500}
+	case 3:
+		return fault{name: "503", status: 503}
+	case 4, 5:
+		return fault{name: "drop", drop: true}
+	case 6, 7:
+		return fault{name: "delay", delay: wait}
+	case 8, 9, 10, 11, 12:
+		return fault{name: "cut", breaks: true, after: after}
+	case 15:
+		return fault{name: "401", status: 401}
+	case 13, 14:
+		return fault{name: "stall", breaks: true, after: after, stall: 2 * wait}
+	default:
+		return fault{name: "end", life: 100*time.Millisecond + 2*wait}
+	}
+}

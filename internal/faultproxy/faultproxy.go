@@ -1,0 +1,175 @@
+// Package faultproxy stands between a client under test and a real API server and breaks what goes through, on a
+// schedule that a seed determines: it refuses, drops, delays, cuts in the middle of a frame and stalls.
+package faultproxy
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/transport"
+)
+
+// Proxy is a server on loopback that needs no credentials: it has an administrator's. In a storm the n-th
+// request meets the n-th fault of the schedule.
+type Proxy struct {
+	// URL is the proxy's own, for transport.Config.Server.
+	URL string
+
+	server   *httptest.Server
+	upstream string
+	token    string
+	client   *http.Client
+
+	mu    sync.Mutex
+	storm bool
+	rng   *rand.Rand
+	met   map[string]int
+	ended chan struct{}
+}
+
+// New starts a proxy in front of the sandbox's API server; it ends with the test. Until Storm it lets all through.
+func New(t testing.TB, seed uint64) *Proxy {
+	t.Helper()
+	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: sandboxtest.Kubeconfig(t), Context: "token"})
+	if err != nil {
+		t.Fatalf("reading the sandbox's kubeconfig: %v", err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(cfg.CAData)
+	through := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableCompression: true}
+	p := &Proxy{
+		upstream: cfg.Server, token: cfg.Token, met: map[string]int{}, ended: make(chan struct{}),
+		client: &http.Client{Transport: through},
+		rng:    rand.New(rand.NewPCG(seed, seed)), //nolint:gosec // a schedule that can be repeated
+	}
+	p.server = httptest.NewServer(p)
+	p.URL = p.server.URL
+	t.Cleanup(func() {
+		close(p.ended)
+		p.server.CloseClientConnections()
+		p.server.Close()
+		through.CloseIdleConnections()
+	})
+	return p
+}
+
+// Storm begins the schedule of faults: it closes every connection, so that whoever streams must come again.
+func (p *Proxy) Storm() {
+	p.set(true)
+	p.server.CloseClientConnections()
+}
+
+// Calm lets everything through from now on; what stalls goes on to stall until its time is over.
+func (p *Proxy) Calm() { p.set(false) }
+
+func (p *Proxy) set(storm bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.storm = storm
+}
+
+// Met counts the faults that requests have met, by name.
+func (p *Proxy) Met() map[string]int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	met := make(map[string]int, len(p.met))
+	for name, n := range p.met {
+		met[name] = n
+	}
+	return met
+}
+
+// ServeHTTP implements http.Handler.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f := p.next()
+	if !p.sleep(r, f.delay) {
+		return
+	}
+	switch {
+	case f.status != 0:
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(f.status)
+		_, _ = io.WriteString(w, statuses[f.status])
+	case f.drop:
+		panic(http.ErrAbortHandler) // closes the connection without an answer
+	default:
+		p.forward(w, r, f)
+	}
+}
+
+// forward hands the request on and its answer back, as far as the fault lets it.
+func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, f fault) {
+	ctx := r.Context()
+	if f.life > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.life)
+		defer cancel()
+	}
+	request, err := http.NewRequestWithContext(ctx, r.Method, p.upstream+r.URL.RequestURI(), r.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	request.Header = r.Header.Clone()
+	request.Header.Set("Authorization", "Bearer "+p.token)
+	response, err := p.client.Do(request)
+	if err != nil {
+		panic(http.ErrAbortHandler) // as if the server itself could not be reached
+	}
+	defer response.Body.Close()
+	for name, values := range response.Header {
+		if !strings.EqualFold(name, "Content-Length") {
+			w.Header()[name] = values
+		}
+	}
+	w.WriteHeader(response.StatusCode)
+	p.copy(w, r, response.Body, f)
+}
+
+func (p *Proxy) copy(w http.ResponseWriter, r *http.Request, body io.Reader, f fault) {
+	flush := http.NewResponseController(w)
+	left := f.after
+	for chunk := make([]byte, 4<<10); ; {
+		n, err := body.Read(chunk)
+		if f.breaks && n >= left {
+			_, _ = w.Write(chunk[:left])
+			_ = flush.Flush()
+			p.sleep(r, f.stall)
+			panic(http.ErrAbortHandler)
+		}
+		left -= n
+		if _, failed := w.Write(chunk[:n]); failed != nil {
+			return
+		}
+		_ = flush.Flush()
+		if err == io.EOF || errors.Is(err, context.DeadlineExceeded) {
+			return
+		}
+		if err != nil {
+			panic(http.ErrAbortHandler) // a cut answer must not look whole
+		}
+	}
+}
+
+// sleep is false if the client left or the test ended.
+func (p *Proxy) sleep(r *http.Request, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-r.Context().Done():
+	case <-p.ended:
+	}
+	return false
+}
