@@ -17,9 +17,16 @@ import (
 // patience is how long tests wait for what a real cluster does in its own time.
 const patience = time.Minute
 
+// connect gives an administrator's client.
 func connect(t testing.TB) *dynamic.Client {
 	t.Helper()
-	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: sandboxtest.Kubeconfig(t)})
+	return connectAs(t, "admin")
+}
+
+// connectAs gives a client of one of the kubeconfig's contexts.
+func connectAs(t testing.TB, kubeContext string) *dynamic.Client {
+	t.Helper()
+	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: sandboxtest.Kubeconfig(t), Context: kubeContext})
 	require.NoError(t, err)
 	client, err := dynamic.Connect(t.Context(), cfg)
 	require.NoError(t, err)

@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 	"restmapper":           {"discovery"},
 	"dynamic":              {"discovery", "restmapper", "transport", "unstructured"},
 	"cache":                {"dynamic"},
-	"controller":           {"dynamic", "unstructured"},
+	"controller":           {"cache", "dynamic", "unstructured"},
 }
 
 // Two sorts of rooms stand above all others: what users run, and what only tests import.

@@ -1,0 +1,87 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// Operator calls handlers for what happens to objects: the short way to a controller, where a handler takes an event
+// instead of reading a cache. Tell it what to watch, then Run it. It is safe for concurrent use.
+type Operator struct {
+	client *dynamic.Client
+	opts   Options
+
+	mu      sync.Mutex
+	watches []*watching
+	begin   func(*watching) // where Run is under way
+}
+
+// ResourceEvent is what happened to one object.
+type ResourceEvent struct {
+	// Type is watch.Added, watch.Modified or watch.Deleted. What was there at the start is Added.
+	Type watch.EventType
+	// Object is the object as it is now, or as it was at last (Deleted). It is the handler's own.
+	Object *unstructured.Object
+	// Resource is a handle on the object's resource, in its namespace.
+	Resource *dynamic.Resource
+}
+
+// Handler takes one event. An error, or a panic, has it called again after a growing pause, with what is true of the
+// object then.
+type Handler func(ctx context.Context, event ResourceEvent) error
+
+// NewOperator makes an operator; of opts, Triggers are not used.
+func NewOperator(client *dynamic.Client, opts *Options) *Operator {
+	o := &Operator{client: client}
+	if opts != nil {
+		o.opts = *opts
+	}
+	return o
+}
+
+// Watch has handler called for every object of a resource, in a namespace or, with "", in all, and for whatever happens
+// to it. An object's events come one after the other and in order; what changes several times before its handler comes
+// to it is one event, and what comes and goes meanwhile none. Called while Run is under way, it begins at once, and a
+// watch that fails ends Run.
+func (o *Operator) Watch(group, version, plural string, handler Handler, namespace string) {
+	one := &watching{
+		resource: schema.GroupVersionResource{Group: group, Version: version, Resource: plural},
+		handler:  handler, namespace: namespace, client: o.client, opts: o.opts,
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.watches = append(o.watches, one)
+	if o.begin != nil {
+		o.begin(one)
+	}
+}
+
+// Run watches until ctx ends, or until the server refuses one of the watches at its start, which is the error. When it
+// ends, handlers under way have Options.Grace to finish. It runs once at a time.
+func (o *Operator) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var all sync.WaitGroup
+	o.mu.Lock()
+	if o.begin != nil {
+		o.mu.Unlock()
+		return errors.New("run an operator: it runs already")
+	}
+	o.begin = func(one *watching) { all.Go(func() { stop(one.run(ctx)) }) }
+	for _, one := range o.watches {
+		o.begin(one)
+	}
+	o.mu.Unlock()
+	<-ctx.Done()
+	o.mu.Lock()
+	o.begin = nil
+	o.mu.Unlock()
+	all.Wait()
+	return context.Cause(ctx)
+}

@@ -1,0 +1,133 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// watching is one Watch of an operator.
+type watching struct {
+	resource  schema.GroupVersionResource
+	handler   Handler
+	namespace string
+	client    *dynamic.Client
+	opts      Options
+}
+
+// run watches until ctx ends or the cache under it fails.
+func (w *watching) run(ctx context.Context) error {
+	resource, err := w.find(ctx)
+	if err != nil {
+		return fmt.Errorf("watch %s: %w", w.resource.GroupResource(), err)
+	}
+	s := &stories{
+		resource: resource, handler: w.handler, objects: cache.New(resource, nil),
+		told: map[cache.Key]*unstructured.Object{}, last: map[cache.Key]*unstructured.Object{},
+	}
+	r := newRunning(&w.opts, func(ctx context.Context, key cache.Key) (again time.Duration, err error) { return 0, s.tell(ctx, key) })
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var beside sync.WaitGroup
+	beside.Go(func() { stop(s.objects.Run(ctx)) })
+	beside.Go(func() {
+		for change := range s.objects.Changes(ctx) {
+			if change.Object != nil {
+				r.queue.Add(s.note(change))
+			}
+		}
+	})
+	r.work(ctx)
+	beside.Wait()
+	return context.Cause(ctx)
+}
+
+func (w *watching) find(ctx context.Context) (*dynamic.Resource, error) {
+	resource, err := w.client.Resource(ctx, w.resource.Resource+"."+w.resource.Version+"."+w.resource.Group)
+	switch {
+	case err != nil:
+		return nil, err
+	case w.namespace != "":
+		return resource.In(w.namespace), nil
+	default:
+		return resource.AllNamespaces(), nil
+	}
+}
+
+// stories tell a handler what happens to each object, by comparing what it was told with what is.
+type stories struct {
+	resource *dynamic.Resource
+	handler  Handler
+	objects  *cache.Cache[unstructured.Object]
+
+	mu   sync.Mutex
+	told map[cache.Key]*unstructured.Object // what the handler has taken
+	last map[cache.Key]*unstructured.Object // the last states of deleted objects that it has not
+}
+
+// note keeps the last state of what is deleted.
+func (s *stories) note(change cache.Change[unstructured.Object]) cache.Key {
+	key := cache.Key{Namespace: change.Object.GetNamespace(), Name: change.Object.GetName()}
+	if change.Type == watch.Deleted {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.told[key] != nil {
+			s.last[key] = change.Object
+		}
+	}
+	return key
+}
+
+// tell tells the handler what is new about one object. The queue sees to it that one object is told once at a time.
+func (s *stories) tell(ctx context.Context, key cache.Key) error {
+	now, _ := s.objects.Get(key.Namespace, key.Name)
+	s.mu.Lock()
+	told, last := s.told[key], s.last[key]
+	s.mu.Unlock()
+	if told != nil && (now == nil || now.GetUID() != told.GetUID()) {
+		if last == nil || last.GetUID() != told.GetUID() {
+			last = told
+		}
+		if err := s.handle(ctx, key, watch.Deleted, last); err != nil {
+			return err
+		}
+		told = nil
+	}
+	switch {
+	case now == nil:
+		return nil
+	case told == nil:
+		return s.handle(ctx, key, watch.Added, now)
+	case told.GetResourceVersion() != now.GetResourceVersion():
+		return s.handle(ctx, key, watch.Modified, now)
+	default:
+		return nil
+	}
+}
+
+// handle calls the handler and remembers what it took.
+func (s *stories) handle(ctx context.Context, key cache.Key, kind watch.EventType, obj *unstructured.Object) error {
+	resource := s.resource
+	if key.Namespace != "" {
+		resource = resource.In(key.Namespace)
+	}
+	if err := s.handler(ctx, ResourceEvent{Type: kind, Object: obj.DeepCopy(), Resource: resource}); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if kind == watch.Deleted {
+		delete(s.told, key)
+		delete(s.last, key)
+	} else {
+		s.told[key] = obj
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/anykind/anykind/cache"
+)
+
+// Reconcile brings the world in line with one object, or with its absence: it is told only which, reads what is there
+// from the cache, and may be called any number of times. An error, or a panic, has it called again after a growing
+// pause; with after it is called again then, should nothing else call for it before.
+type Reconcile func(ctx context.Context, key cache.Key) (after time.Duration, err error)
+
+// Options say how [Run] works. nil means the defaults.
+type Options struct {
+	// Workers is how many objects are reconciled at once; 0 means one. One object is never reconciled twice at once.
+	Workers int
+	// Triggers are other objects whose changes call for a reconcile; see [Owned] and [On].
+	Triggers []Trigger
+	// Grace is how long reconciles under way may go on once ctx has ended, until their own ctx ends; 0 means 30
+	// seconds.
+	Grace time.Duration
+	// Queue sets the pauses after errors, and hears of depth, waiting times and retries.
+	Queue QueueOptions
+	// Reconciled hears of every reconcile: for metrics and logs. It is called by several goroutines at once.
+	Reconciled func(Reconciled)
+}
+
+// Reconciled is how one reconcile went.
+type Reconciled struct {
+	Key  cache.Key
+	Took time.Duration
+	// Err is what it returned, or a [*PanicError].
+	Err error
+}
+
+// PanicError says that a reconcile panicked.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.Value, e.Stack) }
+
+const (
+	defaultGrace = 30 * time.Second
+	// beginning is the priority of what was there at the start: what changes goes first.
+	beginning = -100
+)
+
+// Run reconciles every object of a cache, and each again whenever it or what Triggers watch changes, until ctx ends. The
+// caches run beside it; it begins when all of them are whole. When ctx ends it takes up no more, waits for what is
+// under way, and returns ctx's error; it returns the error of a cache that ends before.
+func Run[T any, P cache.Object[T]](ctx context.Context, c *cache.Cache[T], reconcile Reconcile, opts *Options) error {
+	r := newRunning(opts, reconcile)
+	own := On(c, func(obj *T) []cache.Key {
+		return []cache.Key{{Namespace: P(obj).GetNamespace(), Name: P(obj).GetName()}}
+	})
+	return r.run(ctx, append([]Trigger{own}, r.opts.Triggers...))
+}
+
+// running is one Run.
+type running struct {
+	opts      Options
+	reconcile Reconcile
+	queue     *Queue[cache.Key]
+}
+
+func newRunning(opts *Options, reconcile Reconcile) *running {
+	r := &running{reconcile: reconcile}
+	if opts != nil {
+		r.opts = *opts
+	}
+	if r.opts.Grace == 0 {
+		r.opts.Grace = defaultGrace
+	}
+	r.queue = NewQueue[cache.Key](&r.opts.Queue)
+	return r
+}
+
+func (r *running) run(ctx context.Context, triggers []Trigger) error {
+	for _, each := range triggers {
+		if err := each.sync(ctx); err != nil {
+			return err
+		}
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var watching sync.WaitGroup
+	for _, each := range triggers {
+		watching.Go(func() { stop(each.follow(ctx, r.queue)) })
+	}
+	r.work(ctx)
+	watching.Wait()
+	return context.Cause(ctx)
+}
+
+// work has the workers work until ctx ends, and then finish what they have in hand.
+func (r *running) work(ctx context.Context) {
+	own, cut := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cut(nil)
+	var workers sync.WaitGroup
+	for range max(r.opts.Workers, 1) {
+		workers.Go(func() {
+			for {
+				key, ok := r.queue.Get(ctx)
+				if !ok {
+					return
+				}
+				r.one(own, key)
+			}
+		})
+	}
+	<-ctx.Done()
+	late := time.AfterFunc(r.opts.Grace, func() { cut(fmt.Errorf("%w: the grace of %s is over", context.Canceled, r.opts.Grace)) })
+	defer late.Stop()
+	workers.Wait()
+	r.queue.ShutDown()
+}
+
+// one reconciles one object.
+func (r *running) one(ctx context.Context, key cache.Key) {
+	defer r.queue.Done(key)
+	begin := time.Now()
+	after, err := r.contained(ctx, key)
+	if r.opts.Reconciled != nil {
+		r.opts.Reconciled(Reconciled{Key: key, Took: time.Since(begin), Err: err})
+	}
+	if err != nil {
+		r.queue.AddRateLimited(key)
+		return
+	}
+	r.queue.Forget(key)
+	if after > 0 {
+		r.queue.AddAfter(key, after)
+	}
+}
+
+// contained makes an error of a panic.
+func (r *running) contained(ctx context.Context, key cache.Key) (after time.Duration, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &PanicError{Value: value, Stack: debug.Stack()}
+		}
+	}()
+	return r.reconcile(ctx, key)
+}

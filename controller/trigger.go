@@ -1,0 +1,63 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/dynamic"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Trigger watches objects whose changes call for a reconcile.
+type Trigger struct {
+	sync   func(ctx context.Context) error
+	follow func(ctx context.Context, queue *Queue[cache.Key]) error
+}
+
+// On calls for a reconcile of the keys that an object of c leads to, whenever it changes: those it leads to now, and
+// those it led to before. keys must be quick and do no more than look at the object.
+func On[T any](c *cache.Cache[T], keys func(*T) []cache.Key) Trigger {
+	return Trigger{sync: c.Sync, follow: func(ctx context.Context, queue *Queue[cache.Key]) error {
+		priority := beginning
+		for change := range c.Changes(ctx) {
+			if change.Type == dynamic.Synced {
+				priority = 0
+			}
+			for _, obj := range []*T{change.Old, change.Object} {
+				if obj == nil {
+					continue
+				}
+				for _, key := range keys(obj) {
+					queue.AddWith(key, AddOptions{Priority: priority})
+				}
+			}
+		}
+		return fmt.Errorf("a cache that calls for reconciles has ended: %w", c.Wait(ctx))
+	}}
+}
+
+// Owned calls for a reconcile of the object that controls one of c's objects, whenever that changes. owner is a handle
+// on the resource that is reconciled. See
+// https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/.
+func Owned[T any, P interface {
+	cache.Object[T]
+	GetOwnerReferences() []metav1.OwnerReference
+}](c *cache.Cache[T], owner *dynamic.Resource) Trigger {
+	kind, namespaced := owner.Mapping().GVK.GroupKind(), owner.Mapping().Namespaced
+	return On(c, func(obj *T) []cache.Key {
+		for _, reference := range P(obj).GetOwnerReferences() {
+			group := schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind).GroupKind()
+			if reference.Controller == nil || !*reference.Controller || group != kind {
+				continue
+			}
+			key := cache.Key{Name: reference.Name}
+			if namespaced {
+				key.Namespace = P(obj).GetNamespace()
+			}
+			return []cache.Key{key}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestItTellsOfEachPodAndItsNeighbours(t *testing.T) {
+	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: sandboxtest.Kubeconfig(t)})
+	require.NoError(t, err)
+	client, err := dynamic.Connect(t.Context(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	pods, err := client.Resource(t.Context(), "pods")
+	require.NoError(t, err)
+	pods = pods.In("default")
+	read, write := io.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- inform(ctx, pods, write) }()
+	lines := bufio.NewScanner(read)
+	expect := func(want string) {
+		t.Helper()
+		for ok := false; !ok; ok = lines.Text() == want { // a pod may change several times
+			require.True(t, lines.Scan(), "waiting for %q", want)
+		}
+	}
+	for i := range 2 {
+		name := fmt.Sprint("informed-", i)
+		_, err := pods.Create(t.Context(), &unstructured.Object{Object: map[string]any{
+			"metadata": map[string]any{"name": name},
+			"spec": map[string]any{
+				"nodeName": "far-away", "terminationGracePeriodSeconds": int64(0),
+				"containers": []any{map[string]any{"name": "web", "image": "web:1"}},
+			},
+		}}, nil)
+		require.NoError(t, err)
+		expect(fmt.Sprintf("default/%s is one of %d on far-away", name, i+1))
+	}
+	now := int64(0)
+	for i := range 2 {
+		name := fmt.Sprint("informed-", i)
+		_, err := pods.Delete(t.Context(), name, &metav1.DeleteOptions{GracePeriodSeconds: &now})
+		require.NoError(t, err)
+		expect(fmt.Sprintf("default/%s is gone", name))
+	}
+	cancel()
+	assert.ErrorIs(t, <-ended, context.Canceled)
+}

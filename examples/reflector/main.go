@@ -1,0 +1,61 @@
+// Command reflector shows what there is of a resource, by any name that kubectl takes, and then everything that happens
+// to it, whatever happens to the connection: go run ./examples/reflector configmaps.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/signal"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/transport"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, append(os.Args[1:], "pods")[0]); !errors.Is(err, context.Canceled) {
+		log.Print(err)
+	}
+}
+
+func run(ctx context.Context, name string) error {
+	cfg, err := transport.Load(ctx, nil)
+	if err != nil {
+		return err
+	}
+	client, err := dynamic.Connect(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	resource, err := client.Resource(ctx, name)
+	if err != nil {
+		return err
+	}
+	return reflect(ctx, resource, os.Stdout)
+}
+
+// reflect prints changes until ctx ends.
+func reflect(ctx context.Context, resource *dynamic.Resource, out io.Writer) error {
+	opts := &dynamic.FollowOptions{Interrupted: func(i dynamic.Interruption) {
+		if i.Err != nil {
+			fmt.Fprintf(out, "interrupted, again in %s: %v\n", i.Wait, i.Err)
+		}
+	}}
+	for change, err := range resource.Follow(ctx, opts) {
+		switch {
+		case err != nil:
+			return err
+		case change.Object == nil:
+			fmt.Fprintln(out, change.Type)
+		default:
+			fmt.Fprintln(out, change.Type, change.Object.GetName())
+		}
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestItShowsWhatHappensAcrossACrashOfTheServer(t *testing.T) {
+	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: sandboxtest.Kubeconfig(t)})
+	require.NoError(t, err)
+	client, err := dynamic.Connect(t.Context(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	limits, err := client.Resource(t.Context(), "limits")
+	require.NoError(t, err)
+	limits = limits.In("default")
+	create := func(name string) {
+		_, err := limits.Create(t.Context(), &unstructured.Object{Object: map[string]any{
+			"metadata": map[string]any{"name": name}, "spec": map[string]any{"limits": []any{}},
+		}}, nil)
+		require.NoError(t, err)
+	}
+	remove := func(name string) {
+		_, err := limits.Delete(t.Context(), name, nil)
+		require.NoError(t, err)
+	}
+	create("first")
+	read, write := io.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- reflect(ctx, limits, write) }()
+	lines := bufio.NewScanner(read)
+	expect := func(want string) {
+		for again := true; again; again = strings.HasPrefix(lines.Text(), "interrupted") {
+			require.True(t, lines.Scan())
+		}
+		assert.Equal(t, want, lines.Text())
+	}
+	for _, want := range []string{"STARTED", "ADDED first", "SYNCED"} {
+		expect(want)
+	}
+	sandboxtest.RestartAPIServer(t, true)
+	create("second")
+	expect("ADDED second")
+	remove("first")
+	expect("DELETED first")
+	remove("second")
+	expect("DELETED second")
+	cancel()
+	require.ErrorIs(t, <-ended, context.Canceled)
+}
