@@ -1,11 +1,12 @@
 package dynamic
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
+	"sync"
 
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
@@ -46,29 +47,45 @@ func sendAs[T any](ctx context.Context, r *Resource, request *transport.Request,
 	if request.Body != nil {
 		request.Header = http.Header{"Content-Type": {contentType}}
 	}
-	answer, err := r.answerTo(ctx, request, single)
-	if err != nil {
-		return nil, err
-	}
-	obj, err := read.one(answer)
-	if err != nil {
-		return nil, fmt.Errorf("%s %s%s: %w", request.Method, r.conn.Server(), request.Path, err)
-	}
-	return obj, nil
+	var obj *T
+	err := r.answerTo(ctx, request, single, func(answer []byte) (err error) {
+		if obj, err = read.one(answer); err != nil {
+			return fmt.Errorf("%s %s%s: %w", request.Method, r.conn.Server(), request.Path, err)
+		}
+		return nil
+	})
+	return obj, err
 }
 
-// answerTo makes a request and reads the whole answer, in the form that the handle wants.
-func (r *Resource) answerTo(ctx context.Context, request *transport.Request, many amount) ([]byte, error) {
+// answerTo makes a request and hands the whole answer, in the form that the handle wants, to take, which must not keep
+// it.
+func (r *Resource) answerTo(ctx context.Context, request *transport.Request, many amount, take func(answer []byte) error) error {
 	response, err := r.do(ctx, request, many)
 	if err != nil {
-		return nil, explain(request.Method, request.Path, err)
+		return explain(request.Method, request.Path, err)
 	}
 	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	if err != nil {
-		return nil, fmt.Errorf("%s %s%s: read the answer: %w", request.Method, r.conn.Server(), request.Path, err)
+	answer, _ := answers.Get().(*bytes.Buffer)
+	defer release(answer)
+	if _, err := answer.ReadFrom(response.Body); err != nil {
+		return fmt.Errorf("%s %s%s: read the answer: %w", request.Method, r.conn.Server(), request.Path, err)
 	}
-	return answer, nil
+	return take(answer.Bytes())
+}
+
+// answers are buffers that answers are read into, one after the other.
+var answers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+const longestKept = 64 << 10
+
+// release keeps a buffer for the next answer, but nothing of this one: it may be secret.
+func release(answer *bytes.Buffer) {
+	if answer.Cap() > longestKept {
+		return
+	}
+	clear(answer.Bytes())
+	answer.Reset()
+	answers.Put(answer)
 }
 
 // exchange is answerTo for what is no object of the resource, and so has no form.
@@ -79,7 +96,12 @@ func (r *Resource) exchange(ctx context.Context, method, path string, query url.
 	if body != nil {
 		request.Header = http.Header{"Content-Type": {contentType}}
 	}
-	return plain.answerTo(ctx, request, single)
+	var answer []byte
+	err := plain.answerTo(ctx, request, single, func(all []byte) error {
+		answer = bytes.Clone(all)
+		return nil
+	})
+	return answer, err
 }
 
 // queryOf writes options as a URL's query.

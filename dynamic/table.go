@@ -58,19 +58,18 @@ func (t *Tables) List(ctx context.Context, opts *metav1.ListOptions) (*metav1.Ta
 }
 
 func (t *Tables) read(ctx context.Context, verb string, request *transport.Request, many amount) (*metav1.Table, error) {
-	answer, err := t.of.answerTo(ctx, request, many)
-	if err != nil {
-		return nil, err
-	}
-	obj, err := unstructured.NewLazy(answer)
-	if err != nil {
-		return nil, fmt.Errorf("%s %s: GET %s%s: %w", verb, t.of, t.of.conn.Server(), request.Path, err)
-	}
-	table, err := tableOf(obj)
-	if err != nil {
-		return nil, fmt.Errorf("%s %s: GET %s%s: %w", verb, t.of, t.of.conn.Server(), request.Path, err)
-	}
-	return table, nil
+	var table *metav1.Table
+	err := t.of.answerTo(ctx, request, many, func(answer []byte) error {
+		obj, err := unstructured.NewLazy(answer)
+		if err == nil {
+			table, err = tableOf(obj)
+		}
+		if err != nil {
+			return fmt.Errorf("%s %s: GET %s%s: %w", verb, t.of, t.of.conn.Server(), request.Path, err)
+		}
+		return nil
+	})
+	return table, err
 }
 
 // Watch yields what changes as tables of one row, and otherwise does what [Resource.Watch] does. Each table has the

@@ -60,10 +60,11 @@ func (c *Conn) build(ctx context.Context, req *Request) (*http.Request, error) {
 	if req.Body != nil {
 		body = bytes.NewReader(req.Body)
 	}
-	httpRequest, err := http.NewRequestWithContext(ctx, req.Method, target.String(), body)
+	httpRequest, err := http.NewRequestWithContext(ctx, req.Method, "", body)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", req.Method, target.Path, err)
 	}
+	httpRequest.URL, httpRequest.Host = target, target.Host // as it is: it need not be written and read again
 	for name, values := range req.Header {
 		httpRequest.Header[name] = values
 	}
@@ -85,7 +86,11 @@ func (c *Conn) target(req *Request) (*url.URL, error) {
 	if err != nil || target.Fragment != "" || target.Host != c.base.Host {
 		return nil, fmt.Errorf("the request's path %q cannot be sent: escape what stands in it with url.PathEscape", req.Path)
 	}
-	if len(req.Query) > 0 {
+	switch {
+	case len(req.Query) == 0:
+	case target.RawQuery == "":
+		target.RawQuery = req.Query.Encode()
+	default:
 		query := target.Query()
 		for name, values := range req.Query {
 			query[name] = append(query[name], values...)

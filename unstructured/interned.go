@@ -3,15 +3,18 @@ package unstructured
 import "encoding/binary"
 
 // interned remembers recent short strings, so that "metadata", "Running" or "kube-system" is allocated once and not
-// for every object. It holds at most internSlots strings of internLongest bytes: where a string finds the slots that
-// it may be in taken by others, it takes the place of one. The zero value is ready.
+// for every object. It holds at most as many strings of internLongest bytes as it has slots: where a string finds the
+// slots that it may be in taken by others, it takes the place of one.
 type interned struct {
 	slots []any // strings, kept as interface values because that is how objects hold them
 }
 
+func newInterned(slots int) *interned { return &interned{slots: make([]any, slots)} }
+
 const (
-	internSlots   = 512
-	internTries   = 4 // so many slots, next to each other, a string may be in
+	internSlots   = 512 // of a list or watch, and of field names
+	internFew     = 64  // of one object, which are forgotten behind it
+	internTries   = 4   // so many slots, next to each other, a string may be in
 	internLongest = 48
 )
 
@@ -20,10 +23,7 @@ func (t *interned) value(b []byte) any {
 	if len(b) > internLongest {
 		return string(b)
 	}
-	if t.slots == nil {
-		t.slots = make([]any, internSlots)
-	}
-	tries := t.slots[internHash(b)%(internSlots-internTries+1):][:internTries]
+	tries := t.slots[internHash(b)%uint64(len(t.slots)-internTries+1):][:internTries]
 	for i, v := range tries {
 		s, taken := v.(string)
 		if taken && s == string(b) {

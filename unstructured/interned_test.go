@@ -10,7 +10,7 @@ import (
 )
 
 func TestStringsSeenAgainAreNotAllocatedAgain(t *testing.T) {
-	var table interned
+	table := newInterned(internSlots)
 	first := table.name([]byte("metadata"))
 	again := table.name([]byte("metadata"))
 	assert.Equal(t, "metadata", again)
@@ -18,7 +18,7 @@ func TestStringsSeenAgainAreNotAllocatedAgain(t *testing.T) {
 }
 
 func TestStringsThatShareSlotsAreNotMixedUp(t *testing.T) {
-	var table interned
+	table := newInterned(internSlots)
 	for range 3 {
 		for i := range 10 * internSlots {
 			want := fmt.Sprint("name-", i)
@@ -29,9 +29,11 @@ func TestStringsThatShareSlotsAreNotMixedUp(t *testing.T) {
 }
 
 func TestLongStringsAreNotKept(t *testing.T) {
-	var table interned
+	table := newInterned(internSlots)
 	long := strings.Repeat("x", internLongest+1)
 	assert.Equal(t, long, table.name([]byte(long)))
-	assert.Empty(t, table.slots)
+	for _, slot := range table.slots {
+		assert.Nil(t, slot)
+	}
 	assert.Empty(t, table.name(nil))
 }

@@ -15,8 +15,8 @@ type reader struct {
 	window
 	depth int
 
-	names  interned  // of fields
-	values *interned // strings that are values; nil over a single object, where sharing costs more than it saves
+	names  *interned // of fields
+	values *interned // strings that are values
 
 	// Members and elements of the objects and lists being read, innermost last: a map or slice is made when its
 	// size is known.
@@ -37,16 +37,20 @@ const maxDepth = 10000
 
 // newReader reads from src in chunks of at least size bytes.
 func newReader(src io.Reader, size int) *reader {
-	return &reader{window: window{src: src, buf: make([]byte, size)}, values: new(interned)}
+	return &reader{window: window{src: src, buf: make([]byte, size)}, names: newInterned(internSlots), values: newInterned(internSlots)}
 }
 
-var readers = sync.Pool{New: func() any { return new(reader) }}
+var readers = sync.Pool{New: func() any { return newPooled() }}
+
+func newPooled() *reader {
+	return &reader{names: newInterned(internSlots), values: newInterned(internFew)}
+}
 
 // borrowReader reads from data. Give it back with release.
 func borrowReader(data []byte) *reader {
 	r, _ := readers.Get().(*reader)
 	if r == nil {
-		r = new(reader)
+		r = newPooled()
 	}
 	r.window = window{buf: data, end: len(data)}
 	r.depth = 0
@@ -61,6 +65,7 @@ func (r *reader) release() {
 	r.window = window{}
 	r.members, r.elements, r.scratch = reuse(r.members), reuse(r.elements), reuse(r.scratch)
 	clear(r.scratch[:cap(r.scratch)])
+	clear(r.values.slots)
 	readers.Put(r)
 }
 

@@ -14,9 +14,6 @@ func (r *reader) value() (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if r.values == nil {
-			return string(b), nil
-		}
 		return r.values.value(b), nil
 	case c == '{':
 		return r.object()
