@@ -1,15 +1,45 @@
 package unstructured
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"strings"
+)
 
 // interned remembers recent short strings, so that "metadata", "Running" or "kube-system" is allocated once and not
 // for every object. It holds at most as many strings of internLongest bytes as it has slots: where a string finds the
 // slots that it may be in taken by others, it takes the place of one.
 type interned struct {
 	slots []any // strings, kept as interface values because that is how objects hold them
+	// together has the strings of one object stand in few pieces of memory, which live as long as any of them: those
+	// of a list, whose objects go different ways, stand each for itself.
+	together bool
+	piece    strings.Builder
 }
 
 func newInterned(slots int) *interned { return &interned{slots: make([]any, slots)} }
+
+// pieceSize is small because one string that is kept keeps all of it.
+const pieceSize = 512
+
+// forget leaves nothing of the strings behind.
+func (t *interned) forget() {
+	clear(t.slots)
+	t.piece = strings.Builder{}
+}
+
+// text is b as a string that is new.
+func (t *interned) text(b []byte) string {
+	if !t.together {
+		return string(b)
+	}
+	if t.piece.Cap()-t.piece.Len() < len(b) {
+		t.piece = strings.Builder{}
+		t.piece.Grow(pieceSize)
+	}
+	begin := t.piece.Len()
+	t.piece.Write(b) // within its capacity, so that what stands there stays
+	return t.piece.String()[begin:]
+}
 
 const (
 	internSlots   = 512 // of a list or watch, and of field names
@@ -30,11 +60,11 @@ func (t *interned) value(b []byte) any {
 			return v
 		}
 		if !taken {
-			tries[i] = string(b)
+			tries[i] = t.text(b)
 			return tries[i]
 		}
 	}
-	tries[0] = string(b)
+	tries[0] = t.text(b)
 	return tries[0]
 }
 

@@ -37,3 +37,17 @@ func TestLongStringsAreNotKept(t *testing.T) {
 	}
 	assert.Empty(t, table.name(nil))
 }
+
+func TestStringsThatStandTogetherStayWhatTheyAre(t *testing.T) {
+	table := newInterned(internFew)
+	table.together = true
+	var want, got []string
+	for i := range 1000 {
+		text := strings.Repeat(fmt.Sprint(i), i%9)
+		want, got = append(want, text), append(got, table.name([]byte(text)))
+	}
+	assert.Equal(t, want, got)
+	table.forget()
+	assert.Equal(t, want, got)
+	assert.Zero(t, table.piece.Cap())
+}

@@ -43,7 +43,9 @@ func newReader(src io.Reader, size int) *reader {
 var readers = sync.Pool{New: func() any { return newPooled() }}
 
 func newPooled() *reader {
-	return &reader{names: newInterned(internSlots), values: newInterned(internFew)}
+	r := &reader{names: newInterned(internSlots), values: newInterned(internFew)}
+	r.values.together = true
+	return r
 }
 
 // borrowReader reads from data. Give it back with release.
@@ -65,7 +67,7 @@ func (r *reader) release() {
 	r.window = window{}
 	r.members, r.elements, r.scratch = reuse(r.members), reuse(r.elements), reuse(r.scratch)
 	clear(r.scratch[:cap(r.scratch)])
-	clear(r.values.slots)
+	r.values.forget()
 	readers.Put(r)
 }
 
