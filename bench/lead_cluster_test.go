@@ -18,7 +18,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -65,10 +67,7 @@ func (s *throne) terms(who string) (count int) {
 // from the server.
 func TestNeverTwoLeadAtOnceBesideClientGo(t *testing.T) {
 	path := sandboxtest.Kubeconfig(t)
-	config, err := clientcmd.BuildConfigFromFlags("", path)
-	require.NoError(t, err)
-	clientset, err := kubernetes.NewForConfig(config)
-	require.NoError(t, err)
+	clientset := clientGoClientset(t, path)
 	removeLease := func() {
 		_ = clientset.CoordinationV1().Leases("default").Delete(context.Background(), "throne", metav1.DeleteOptions{})
 	}
@@ -81,7 +80,8 @@ func TestNeverTwoLeadAtOnceBesideClientGo(t *testing.T) {
 	var all sync.WaitGroup
 	for n := range 2 {
 		all.Go(func() { standAnykind(ctx, t, path, fmt.Sprint("anykind-", n), seat) })
-		all.Go(func() { standClientGo(ctx, t, path, fmt.Sprint("client-go-", n), seat) })
+		theirs := clientGoClientset(t, path)
+		all.Go(func() { standClientGo(ctx, t, theirs, fmt.Sprint("client-go-", n), seat) })
 	}
 	enough := func(each int) func() bool {
 		return func() bool {
@@ -103,7 +103,9 @@ func TestNeverTwoLeadAtOnceBesideClientGo(t *testing.T) {
 }
 
 // reign is for how long a candidate leads, if nothing comes between, and how it ends.
-func reign() (time.Duration, int) { return time.Duration(rand.IntN(1500)) * time.Millisecond, rand.IntN(4) }
+func reign() (time.Duration, int) {
+	return time.Duration(rand.IntN(1500)) * time.Millisecond, rand.IntN(4)
+}
 
 func standAnykind(ctx context.Context, t *testing.T, path, name string, seat *throne) {
 	for term := 0; ctx.Err() == nil; term++ {
@@ -145,15 +147,20 @@ func standAnykind(ctx context.Context, t *testing.T, path, name string, seat *th
 	}
 }
 
-func standClientGo(ctx context.Context, t *testing.T, path, name string, seat *throne) {
+// clientGoClientset has connections of its own.
+func clientGoClientset(t *testing.T, path string) *kubernetes.Clientset {
+	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", path)
-	if !assert.NoError(t, err) {
-		return
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if !assert.NoError(t, err) {
-		return
-	}
+	require.NoError(t, err)
+	http, err := rest.HTTPClientFor(config)
+	require.NoError(t, err)
+	t.Cleanup(func() { utilnet.CloseIdleConnectionsFor(http.Transport) })
+	client, err := kubernetes.NewForConfigAndClient(config, http)
+	require.NoError(t, err)
+	return client
+}
+
+func standClientGo(ctx context.Context, t *testing.T, client *kubernetes.Clientset, name string, seat *throne) {
 	for term := 0; ctx.Err() == nil; term++ {
 		standing, step := context.WithCancel(ctx)
 		length, ending := reign()

@@ -335,6 +335,13 @@ func TestWhatTheServerForbidsAtFirstIsReturned(t *testing.T) {
 func TestAServerThatStartsMayForbidForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := inMemory(t)
+		var forbids atomic.Bool
+		server.override = func(w http.ResponseWriter, _ *http.Request) bool {
+			if forbids.Load() {
+				refuse(w, http.StatusForbidden, "Forbidden")
+			}
+			return forbids.Load()
+		}
 		ctx, stop := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		all.Go(func() { assert.NoError(t, controller.Lead(ctx, leases(t, client), "op", as("one"), until)) })
@@ -343,13 +350,6 @@ func TestAServerThatStartsMayForbidForAWhile(t *testing.T) {
 			assert.NoError(t, controller.Lead(t.Context(), leases(t, client), "op", as("two"), func(context.Context, int64) error { return nil }))
 		})
 		time.Sleep(time.Minute)
-		var forbids atomic.Bool
-		server.override = func(w http.ResponseWriter, r *http.Request) bool {
-			if forbids.Load() {
-				refuse(w, http.StatusForbidden, "Forbidden")
-			}
-			return forbids.Load()
-		}
 		forbids.Store(true)
 		time.Sleep(6 * time.Second)
 		forbids.Store(false)
