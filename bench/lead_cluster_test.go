@@ -114,7 +114,7 @@ func standAnykind(ctx context.Context, t *testing.T, path, name string, seat *th
 			return
 		}
 		var cutOff atomic.Bool
-		cfg.Options.Wrap = func(next http.RoundTripper) http.RoundTripper {
+		cfg.Wrap = func(next http.RoundTripper) http.RoundTripper {
 			return tripper(func(r *http.Request) (*http.Response, error) {
 				if cutOff.Load() {
 					return nil, errors.New("cut off")

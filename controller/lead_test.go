@@ -45,12 +45,13 @@ func spec(t testing.TB, server *memory) map[string]any {
 func TestOneLeadsAndTheNextTakesOverWhenItReleases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := inMemory(t)
+		handle := leases(t, client)
 		first, stop := context.WithCancel(t.Context())
 		var ended time.Time
 		var told []string
 		var all sync.WaitGroup
 		all.Go(func() {
-			assert.NoError(t, controller.Lead(first, leases(t, client), "op", as("one"), func(ctx context.Context, token int64) error {
+			assert.NoError(t, controller.Lead(first, handle, "op", as("one"), func(ctx context.Context, token int64) error {
 				assert.EqualValues(t, 0, token)
 				<-ctx.Done()
 				ended = time.Now()
@@ -64,7 +65,7 @@ func TestOneLeadsAndTheNextTakesOverWhenItReleases(t *testing.T) {
 		all.Go(func() {
 			opts := as("two")
 			opts.NewLeader = func(identity string) { told = append(told, identity) }
-			assert.NoError(t, controller.Lead(second, leases(t, client), "op", opts, func(_ context.Context, token int64) error {
+			assert.NoError(t, controller.Lead(second, handle, "op", opts, func(_ context.Context, token int64) error {
 				assert.EqualValues(t, 1, token)
 				assert.Less(t, time.Since(ended), 3*time.Second+time.Millisecond)
 				return nil
@@ -77,7 +78,7 @@ func TestOneLeadsAndTheNextTakesOverWhenItReleases(t *testing.T) {
 		all.Wait()
 		assert.Equal(t, []string{"one", "two"}, told)
 		released := spec(t, server)
-		assert.Equal(t, "", released["holderIdentity"])
+		assert.Empty(t, released["holderIdentity"])
 		assert.EqualValues(t, 1, released["leaseTransitions"])
 	})
 }
@@ -199,12 +200,13 @@ func TestWhatOthersWriteIntoTheLeaseIsNoLoss(t *testing.T) {
 func TestTheLeaseIsKeptWhileTheLeaderFinishesItsWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, _ := inMemory(t)
+		handle := leases(t, client)
 		var all sync.WaitGroup
 		var finished atomic.Bool
 		ctx, stop := context.WithCancel(t.Context())
 		failure := errors.New("half of it")
 		all.Go(func() {
-			assert.ErrorIs(t, controller.Lead(ctx, leases(t, client), "op", as("one"), func(ctx context.Context, _ int64) error {
+			assert.ErrorIs(t, controller.Lead(ctx, handle, "op", as("one"), func(ctx context.Context, _ int64) error {
 				<-ctx.Done()
 				assert.NotErrorIs(t, context.Cause(ctx), controller.ErrLeaseLost)
 				time.Sleep(10 * time.Minute)
@@ -289,7 +291,7 @@ func TestAnEarlierProcessOfTheSameNameIsAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := inMemory(t)
 		require.Panics(t, func() {
-			_ = controller.Lead(t.Context(), leases(t, client), "op", as("one"), func(context.Context, int64) error { panic("crash") }) //nolint:forbidigo // the test's own
+			_ = controller.Lead(t.Context(), leases(t, client), "op", as("one"), func(context.Context, int64) error { panic("crash") })
 		})
 		assert.Equal(t, "one", spec(t, server)["holderIdentity"], "who knows what it has left")
 		crashed := time.Now()
