@@ -243,9 +243,10 @@ func TestALossWhileTheLeaderFinishesItsWorkIsTold(t *testing.T) {
 func TestACandidateGivesUpWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, _ := inMemory(t)
+		handle := leases(t, client)
 		ctx, stop := context.WithCancel(t.Context())
 		var all sync.WaitGroup
-		all.Go(func() { assert.NoError(t, controller.Lead(ctx, leases(t, client), "op", as("one"), until)) })
+		all.Go(func() { assert.NoError(t, controller.Lead(ctx, handle, "op", as("one"), until)) })
 		time.Sleep(time.Second)
 		waiting, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -344,9 +345,10 @@ func TestAServerThatStartsMayForbidForAWhile(t *testing.T) {
 			}
 			return forbids.Load()
 		}
+		handle := leases(t, client)
 		ctx, stop := context.WithCancel(t.Context())
 		var all sync.WaitGroup
-		all.Go(func() { assert.NoError(t, controller.Lead(ctx, leases(t, client), "op", as("one"), until)) })
+		all.Go(func() { assert.NoError(t, controller.Lead(ctx, handle, "op", as("one"), until)) })
 		time.Sleep(time.Second)
 		all.Go(func() {
 			assert.NoError(t, controller.Lead(t.Context(), leases(t, client), "op", as("two"), func(context.Context, int64) error { return nil }))
