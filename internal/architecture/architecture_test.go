@@ -32,6 +32,7 @@ var mayImport = map[string][]string{
 	"dynamic":              {"discovery", "restmapper", "transport", "unstructured"},
 	"cache":                {"dynamic"},
 	"controller":           {"cache", "dynamic", "unstructured"},
+	"stream":               {"transport"},
 }
 
 // Two sorts of rooms stand above all others: what users run, and what only tests import.

@@ -1,0 +1,18 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// ended is err, or the end of ctx where that is what lies behind err: errors.Is then finds ctx's error, and its cause.
+func ended(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil || errors.Is(err, ctx.Err()) {
+		return err
+	}
+	if cause := context.Cause(ctx); cause != ctx.Err() { //nolint:errorlint // the very same where no cause was given
+		return fmt.Errorf("%w: %w", ctx.Err(), cause)
+	}
+	return ctx.Err()
+}
