@@ -2,15 +2,23 @@ package stream_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/anykind/anykind/internal/sandboxtest"
 	"github.com/anykind/anykind/stream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // kubectl runs the oracle, which reads stdin, and gives what it wrote and its exit code.
@@ -62,7 +70,7 @@ func TestACommandIsWhatItIsThroughKubectl(t *testing.T) {
 		"a silent last words": {"", []string{"sh", "-c", "sleep 0.2; exit 1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			args := []string{"exec", "-n", strings.Split(pathOf(t, pods), "/")[4], "web-0", "-i", "--"}
+			args := []string{"exec", "-n", namespaceOf(t, pods), "web-0", "-i", "--"}
 			wantOut, wantErr, wantCode := kubectl(t, c.stdin, append(args, c.command...)...)
 			var stdout, stderr bytes.Buffer
 			err := stream.Exec(t.Context(), pods, "web-0", &stream.ExecOptions{
@@ -76,9 +84,139 @@ func TestACommandIsWhatItIsThroughKubectl(t *testing.T) {
 	}
 }
 
-func pathOf(t *testing.T, pods stream.Target) string {
+func TestACommandOnATerminalSeesItsSize(t *testing.T) {
+	pods := podsOf(t)
+	run(t, pods, named("web-0"), "web")
+	cmd := stream.Command(t.Context(), pods, "web-0", "sh", "-c", "read begin; stty size; tty >/dev/null && echo terminal")
+	sizes := make(chan stream.Size)
+	cmd.TTY, cmd.Resize = true, sizes
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	var stdout bytes.Buffer
+	cmd.Stdout = &stdout
+	require.NoError(t, cmd.Start())
+	sizes <- stream.Size{Width: 101, Height: 33}
+	close(sizes)
+	_, err = io.WriteString(stdin, "go\n")
+	require.NoError(t, err)
+	require.NoError(t, cmd.Wait())
+	assert.Contains(t, stdout.String(), "33 101\r\nterminal\r\n")
+}
+
+func TestOfSeveralContainersTheOneThatKubectlChoosesIsUsed(t *testing.T) {
+	pods := podsOf(t)
+	pod := named("several")
+	pod.SetAnnotations(map[string]string{"kubectl.kubernetes.io/default-container": "second"})
+	run(t, pods, pod, "first", "second")
+	out, err := stream.Command(t.Context(), pods, "several", "echo", "hello").Output()
+	require.NoError(t, err)
+	assert.Equal(t, "hello\n", string(out))
+	cmd := stream.Command(t.Context(), pods, "several", "ls")
+	cmd.Container = "third"
+	err = cmd.Run()
+	require.True(t, apierrors.IsBadRequest(err), "%v", err)
+	require.ErrorContains(t, err, "container third is not valid")
+}
+
+func TestWhoMayNotIsToldTheRule(t *testing.T) {
+	pods := podsOf(t)
+	limited, err := connect(t, "limited").Resource(t.Context(), "pods")
+	require.NoError(t, err)
+	limited = limited.In(namespaceOf(t, pods))
+	for sub, call := range map[string]error{
+		"exec":   stream.Command(t.Context(), limited, "web-0", "ls").Run(),
+		"attach": stream.Attach(t.Context(), limited, "web-0", nil),
+	} {
+		require.True(t, apierrors.IsForbidden(call), "%v", call)
+		assert.ErrorContains(t, call, `{apiGroups: [""], resources: ["pods/`+sub+`"], verbs: ["get", "create"]}`)
+	}
+	err = stream.Command(t.Context(), pods, "none", "ls").Run()
+	require.True(t, apierrors.IsNotFound(err), "%v", err)
+}
+
+func TestAProgramThatIsMissingIsAnErrorOfTheServers(t *testing.T) {
+	pods := podsOf(t)
+	run(t, pods, named("web-0"), "web")
+	err := stream.Command(t.Context(), pods, "web-0", "no-such-program").Run()
+	require.True(t, apierrors.IsInternalError(err), "%v", err)
+	require.ErrorContains(t, err, "no-such-program")
+}
+
+// A command that reads its input ends with the context, for that ends the input.
+func TestTheEndOfTheContextEndsTheCommand(t *testing.T) {
+	pods := podsOf(t)
+	run(t, pods, named("web-0"), "web")
+	end := filepath.Join(t.TempDir(), "ended")
+	ctx, cancel := context.WithCancel(t.Context())
+	cmd := stream.Command(ctx, pods, "web-0", "sh", "-c", `echo begun; cat; touch "$0"`, end)
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	_, err = io.ReadFull(stdout, make([]byte, len("begun\n")))
+	require.NoError(t, err)
+	require.NoFileExists(t, end)
+	cancel()
+	require.ErrorIs(t, cmd.Wait(), context.Canceled)
+	_, err = stdin.Write([]byte("x"))
+	require.ErrorIs(t, err, io.ErrClosedPipe)
+	require.Eventually(t, func() bool { _, err := os.Stat(end); return err == nil }, patience, 50*time.Millisecond)
+}
+
+func TestAServerThatIsKilledLeavesAnErrorNotAShortRead(t *testing.T) {
+	pods := podsOf(t)
+	run(t, pods, named("web-0"), "web")
+	cmd := stream.Command(t.Context(), pods, "web-0", "sh", "-c", "echo begun; sleep 60")
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	_, err = io.ReadFull(stdout, make([]byte, len("begun\n")))
+	require.NoError(t, err)
+	sandboxtest.RestartAPIServer(t, true)
+	_, err = io.ReadAll(stdout)
+	require.Error(t, err)
+	require.ErrorContains(t, cmd.Wait(), "before the server told how the command ended")
+}
+
+func TestManyCommandsLeaveNothingBehind(t *testing.T) {
+	pods := podsOf(t)
+	run(t, pods, named("web-0"), "web")
+	once := func() {
+		out, err := stream.Command(t.Context(), pods, "web-0", "echo", "x").Output()
+		assert.NoError(t, err)
+		assert.Equal(t, "x\n", string(out))
+	}
+	once()
+	goroutines, files := runtime.NumGoroutine(), openFiles(t)
+	var workers sync.WaitGroup
+	for range 4 {
+		workers.Go(func() {
+			for range 50 {
+				once()
+			}
+		})
+	}
+	workers.Wait()
+	assert.Eventually(t, func() bool {
+		return runtime.NumGoroutine() <= goroutines && openFiles(t) <= files
+	}, patience, 50*time.Millisecond, "%d goroutines, %d files open", goroutines, files)
+}
+
+// openFiles counts this process's descriptors, where the system shows them.
+func openFiles(t *testing.T) int {
+	t.Helper()
+	all, err := os.ReadDir("/proc/self/fd")
+	if errors.Is(err, os.ErrNotExist) {
+		return 0
+	}
+	require.NoError(t, err)
+	return len(all)
+}
+
+func namespaceOf(t *testing.T, pods stream.Target) string {
 	t.Helper()
 	path, err := pods.Path("")
 	require.NoError(t, err)
-	return path
+	return strings.Split(path, "/")[4]
 }
