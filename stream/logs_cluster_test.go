@@ -1,0 +1,159 @@
+package stream_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/stream"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// logged appends lines to the log that all pods of the sandbox share, and takes them out when the test ends.
+func logged(t *testing.T) func(texts ...string) {
+	t.Helper()
+	path := sandboxtest.PodLog(t)
+	before, err := os.ReadFile(path)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.WriteFile(path, before, 0o600)) })
+	return func(texts ...string) {
+		file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
+		require.NoError(t, err)
+		for _, text := range texts {
+			_, err = fmt.Fprintf(file, "%s stdout F %s\n", time.Now().UTC().Format(time.RFC3339Nano), text)
+			require.NoError(t, err)
+		}
+		require.NoError(t, file.Close())
+	}
+}
+
+func TestALogIsWhatItIsThroughKubectl(t *testing.T) {
+	pods := podsOf(t)
+	run(t, pods, named("web-0"), "web")
+	write := logged(t)
+	write("one", "two", "", "three ü")
+	zero, two := int64(0), int64(2)
+	for flags, opts := range map[string]*stream.LogOptions{
+		"":                                  nil,
+		"--timestamps":                      {Timestamps: true},
+		"--tail=2":                          {TailLines: &two},
+		"--tail=0":                          {TailLines: &zero},
+		"--previous":                        {Previous: true},
+		"--container=web":                   {Container: "web"},
+		"--limit-bytes=20":                  {LimitBytes: 20},
+		"--since=1h":                        {SinceSeconds: 3600},
+		"--since-time=2024-01-01T00:00:01Z": {SinceTime: time.Date(2024, 1, 1, 0, 0, 1, 0, time.UTC)},
+	} {
+		t.Run(flags, func(t *testing.T) {
+			args := []string{"logs", "-n", namespaceOf(t, pods), "web-0"}
+			if flags != "" {
+				args = append(args, flags)
+			}
+			want, _, code := kubectl(t, "", args...)
+			require.Zero(t, code)
+			log, err := stream.Logs(t.Context(), pods, "web-0", opts)
+			require.NoError(t, err)
+			got, err := io.ReadAll(log)
+			require.NoError(t, err)
+			require.NoError(t, log.Close())
+			assert.Equal(t, want, string(got))
+		})
+	}
+	_, err := stream.Logs(t.Context(), pods, "web-0", &stream.LogOptions{Container: "none"})
+	require.True(t, apierrors.IsBadRequest(err), "%v", err)
+}
+
+func TestFollowingARealLogSurvivesRotationAndRestarts(t *testing.T) {
+	pods := podsOf(t)
+	run(t, pods, named("web-0"), "web")
+	write := logged(t)
+	path := sandboxtest.PodLog(t)
+	zero := int64(0)
+	log, err := stream.Logs(t.Context(), pods, "web-0", &stream.LogOptions{Follow: true, TailLines: &zero})
+	require.NoError(t, err)
+	defer log.Close()
+	reader := bufio.NewReader(log)
+	next := func(want string) {
+		t.Helper()
+		line, err := reader.ReadString('\n')
+		require.NoError(t, err)
+		require.Equal(t, want+"\n", line)
+	}
+	// That the log is being followed shows when what is written comes.
+	first := make(chan error)
+	go func() {
+		_, err := reader.ReadString('\n')
+		first <- err
+	}()
+	for begun := false; !begun; {
+		write("begin")
+		select {
+		case err := <-first:
+			require.NoError(t, err)
+			begun = true
+		case <-time.After(time.Second):
+		}
+	}
+	write("one")
+	for line := "begin\n"; line != "one\n"; {
+		line, err = reader.ReadString('\n')
+		require.NoError(t, err)
+	}
+	require.NoError(t, os.Rename(path, path+".1"))
+	t.Cleanup(func() { _ = os.Remove(path + ".1") })
+	write("two", "two")
+	next("two")
+	next("two")
+	for i, kill := range []bool{true, false} {
+		sandboxtest.RestartAPIServer(t, kill)
+		write(fmt.Sprint("after restart ", i), "", "and more")
+		next(fmt.Sprint("after restart ", i))
+		next("")
+		next("and more")
+	}
+	sandboxtest.Restart(t, sandboxtest.Nodes, true)
+	write("after the node's restart")
+	next("after the node's restart")
+}
+
+func TestLinesOfManyPodsSayWhereTheyComeFrom(t *testing.T) {
+	pods := podsOf(t)
+	run(t, pods, named("web-0"), "first", "second")
+	write := logged(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	zero := int64(0)
+	seen := map[string]int{}
+	wrote := false
+	for line, err := range stream.LogLines(ctx, pods.AllNamespaces(), &stream.LogOptions{Selector: "app=web", Follow: true, TailLines: &zero}) {
+		require.NoError(t, err)
+		if line.Namespace != namespaceOf(t, pods) {
+			continue
+		}
+		if line.Text == "ping" {
+			assert.WithinDuration(t, time.Now(), line.Time, patience)
+			seen[line.Pod+"/"+line.Container]++
+		}
+		if len(seen) == 2 && !wrote {
+			wrote = true
+			run(t, pods, named("web-1"), "only")
+		}
+		if len(seen) == 3 {
+			break
+		}
+		if !wrote && len(seen) == 0 {
+			write("ping")
+		}
+	}
+	assert.Len(t, seen, 3)
+	for source, times := range seen {
+		assert.Equal(t, 1, times, source)
+	}
+}
