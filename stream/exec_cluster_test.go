@@ -220,3 +220,38 @@ func namespaceOf(t *testing.T, pods stream.Target) string {
 	require.NoError(t, err)
 	return strings.Split(path, "/")[4]
 }
+
+// The sandbox's containers show whoever attaches what is added to their log.
+func TestAttachingShowsWhatIsWrittenFromNowOn(t *testing.T) {
+	pods := podsOf(t)
+	run(t, pods, named("web-0"), "web")
+	write := logged(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	reader, writer := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- stream.Attach(ctx, pods, "web-0", &stream.AttachOptions{Stdout: writer, Stderr: io.Discard})
+	}()
+	arrived := make(chan string, 1)
+	go func() {
+		text := make([]byte, len("hello"))
+		_, _ = io.ReadFull(reader, text)
+		arrived <- string(text)
+		_, _ = io.Copy(io.Discard, reader)
+	}()
+	for {
+		write("hello")
+		select {
+		case text := <-arrived:
+			assert.Equal(t, "hello", text)
+			cancel()
+			require.ErrorIs(t, <-ended, context.Canceled)
+			_ = writer.Close()
+			return
+		case err := <-ended:
+			require.NoError(t, err)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+)
+
+// CopyOptions are those of [CopyTo] and [CopyFrom].
+type CopyOptions struct {
+	// Container is where the files are; see [ExecOptions].
+	Container string
+	// Progress is called with each file, link and folder as it begins, and after every MiB of a file. One goroutine
+	// calls it, and copying waits for it.
+	Progress func(Progress)
+}
+
+// Progress is how far a copy has come.
+type Progress struct {
+	// Path is that of the file, link or folder, below what is copied, with slashes; "." for that itself.
+	Path string
+	// Size is a file's, in bytes, and Done how many of them are copied.
+	Size, Done int64
+	// Total is how many bytes of all files are copied.
+	Total int64
+}
+
+// progressEvery is how much of a file is copied between two calls of CopyOptions.Progress.
+const progressEvery = 1 << 20
+
+// CopyTo copies a local file or folder, with all that is in it, to path in a container: path is its name there, and
+// must not end with a slash. Folders that path lies in are made where they are missing. Permissions, times, in seconds,
+// and symbolic links stay as they are, what is there already is overwritten, and a folder is copied into one of that name.
+// What is neither file, folder nor symbolic link is an error.
+//
+// It streams a tar archive to the program tar, which the container must have; so it does with sh and mkdir. What was
+// copied before an error stays. Errors are those of [Exec], with what tar said.
+func CopyTo(ctx context.Context, pods Target, pod, local, path string, opts *CopyOptions) error {
+	return inPod("copy into", pod, copyTo(ctx, pods, pod, local, path, opts.orDefault()))
+}
+
+// CopyFrom copies a file or folder, with all that is in it, from path in a container to local, which is its name here.
+// The folder that local lies in must be there. Permissions (but for setuid, setgid and sticky bits), times of files and
+// symbolic links stay as they are, what is there already is overwritten, and a folder is copied into one of that name.
+// What is neither file, folder nor link is left out.
+//
+// The archive is not trusted: nothing is written outside of local, whatever names and links it has, and a symbolic link
+// that leads out of what is copied is an error; so are a device, a name that is absolute or holds .., and a link through
+// a link. The program tar must be in the container. What was copied before an error stays. Errors are those of [Exec],
+// with what tar said.
+func CopyFrom(ctx context.Context, pods Target, pod, path, local string, opts *CopyOptions) error {
+	return inPod("copy from", pod, copyFrom(ctx, pods, pod, path, local, opts.orDefault()))
+}
+
+func (o *CopyOptions) orDefault() *CopyOptions {
+	if o == nil {
+		return &CopyOptions{}
+	}
+	return o
+}
+
+// meter counts what is copied.
+type meter struct {
+	report func(Progress)
+	now    Progress
+	told   int64
+}
+
+func (m *meter) begin(path string, size int64) {
+	m.now.Path, m.now.Size, m.now.Done, m.told = path, size, 0, 0
+	if m.report != nil {
+		m.report(m.now)
+	}
+}
+
+// Write counts what goes by.
+func (m *meter) Write(data []byte) (int, error) {
+	m.now.Done += int64(len(data))
+	m.now.Total += int64(len(data))
+	if m.report != nil && (m.now.Done-m.told >= progressEvery || m.now.Done == m.now.Size) {
+		m.told = m.now.Done
+		m.report(m.now)
+	}
+	return len(data), nil
+}
+
+// errNotCopied is what stands in an archive that is not copied.
+var errNotCopied = errors.New("it is neither a file, a folder nor a symbolic link")
+
+// entryError names what of an archive an error is about.
+func entryError(path string, err error) error {
+	var known *fs.PathError
+	if errors.As(err, &known) && strings.HasSuffix(known.Path, path) {
+		return err
+	}
+	return fmt.Errorf("%q: %w", path, err)
+}
+
+// toldBy adds what tar said to why it failed.
+func toldBy(stderr *tail, err error) error {
+	var exited *ExitError
+	if !errors.As(err, &exited) {
+		return err
+	}
+	exited.Stderr = stderr.last()
+	switch said := strings.TrimSpace(string(exited.Stderr)); {
+	case exited.Code == 127 || exited.Code == 126:
+		return fmt.Errorf("%w: the container must have the program tar: %s", err, said)
+	case said != "":
+		return fmt.Errorf("%w: %s", err, said)
+	default:
+		return err
+	}
+}
+
+// firstError is the error that counts of a copy's two sides: that of this side, unless it only shows that the other has
+// failed.
+func firstError(local, remote error) error {
+	if local == nil || (remote != nil && (errors.Is(local, io.ErrClosedPipe) || errors.Is(local, errEmpty))) {
+		return remote
+	}
+	return local
+}
