@@ -1,6 +1,7 @@
 package stream_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -87,20 +88,32 @@ func TestACommandIsWhatItIsThroughKubectl(t *testing.T) {
 func TestACommandOnATerminalSeesItsSize(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
-	cmd := stream.Command(t.Context(), pods, "web-0", "sh", "-c", "read begin; stty size; tty >/dev/null && echo terminal")
+	cmd := stream.Command(t.Context(), pods, "web-0", "sh", "-c", "read begin; stty size; tty >/dev/null && echo terminal; read end")
 	sizes := make(chan stream.Size)
 	cmd.TTY, cmd.Resize = true, sizes
 	stdin, err := cmd.StdinPipe()
 	require.NoError(t, err)
-	var stdout bytes.Buffer
-	cmd.Stdout = &stdout
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
 	sizes <- stream.Size{Width: 101, Height: 33}
 	close(sizes)
 	_, err = io.WriteString(stdin, "go\n")
 	require.NoError(t, err)
+	reader := bufio.NewReader(stdout)
+	var lines []string
+	for len(lines) < 3 {
+		line, err := reader.ReadString('\n')
+		require.NoError(t, err)
+		lines = append(lines, line)
+	}
+	assert.Equal(t, []string{"go\r\n", "33 101\r\n", "terminal\r\n"}, lines)
+	// The sandbox's nodes throw away what is not read yet when the command ends, so it waits until it is.
+	_, err = io.WriteString(stdin, "end\n")
+	require.NoError(t, err)
+	_, err = io.Copy(io.Discard, reader)
+	require.NoError(t, err)
 	require.NoError(t, cmd.Wait())
-	assert.Contains(t, stdout.String(), "33 101\r\nterminal\r\n")
 }
 
 func TestOfSeveralContainersTheOneThatKubectlChoosesIsUsed(t *testing.T) {
@@ -198,9 +211,12 @@ func TestManyCommandsLeaveNothingBehind(t *testing.T) {
 		})
 	}
 	workers.Wait()
-	assert.Eventually(t, func() bool {
-		return runtime.NumGoroutine() <= goroutines && openFiles(t) <= files
-	}, patience, 50*time.Millisecond, "%d goroutines, %d files open", goroutines, files)
+	deadline := time.Now().Add(patience)
+	for runtime.NumGoroutine() > goroutines || openFiles(t) > files {
+		require.True(t, time.Now().Before(deadline), "%d goroutines, were %d; %d files, were %d",
+			runtime.NumGoroutine(), goroutines, openFiles(t), files)
+		time.Sleep(20 * time.Millisecond)
+	}
 }
 
 // openFiles counts this process's descriptors, where the system shows them.
