@@ -31,13 +31,15 @@ type output struct {
 
 // take reads one message. Its writers may make it wait: then nothing is read meanwhile, and the server waits, too.
 func (o *output) take(message io.Reader) error {
-	var channel [1]byte
-	if _, err := io.ReadFull(message, channel[:]); err == io.EOF {
+	if o.buffer == nil {
+		o.buffer = make([]byte, messageSize)
+	}
+	if _, err := io.ReadFull(message, o.buffer[:1]); err == io.EOF {
 		return nil // servers greet with an empty message
 	} else if err != nil {
 		return err
 	}
-	switch channel[0] {
+	switch o.buffer[0] {
 	case channelStdout:
 		return o.copy("stdout", o.stdout, message)
 	case channelStderr:
@@ -60,9 +62,6 @@ func (e *writeError) Unwrap() error { return e.err }
 
 // copy does as io.Copy, but never lets the writer read: that of a file would allocate a buffer for each message.
 func (o *output) copy(stream string, to io.Writer, message io.Reader) error {
-	if o.buffer == nil {
-		o.buffer = make([]byte, messageSize)
-	}
 	for {
 		n, err := message.Read(o.buffer)
 		if n > 0 && to != nil {

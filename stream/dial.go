@@ -20,10 +20,13 @@ import (
 )
 
 const (
-	// messageSize is the most that one message of ours carries beside its channel.
-	messageSize = 32 << 10
-	// bufferSize has room for a whole message: the server takes each fragment of one for a message of its own.
-	bufferSize = messageSize + 1<<10
+	// messageSize is the most that one message of ours carries beside its channel. With that and the frame's header of
+	// 8 bytes it fills two records of TLS, and does not begin a third.
+	messageSize = 32<<10 - 1 - 8
+	// writeBuffer has room for a whole message: the server takes each fragment of one for a message of its own.
+	writeBuffer = 32 << 10
+	// readBuffer is small, because what is larger is read past it.
+	readBuffer = 4 << 10
 	// shownBody is how much gorilla keeps of the body of a refusal.
 	shownBody = 1 << 10
 )
@@ -76,7 +79,7 @@ func (d *dialing) shake(handshake *transport.Handshake) (*http.Response, error) 
 	release := func() bool { return true }
 	dialer := &websocket.Dialer{
 		Proxy: handshake.Proxy, TLSClientConfig: handshake.TLS, Subprotocols: d.protocols,
-		ReadBufferSize: bufferSize, WriteBufferSize: bufferSize, WriteBufferPool: &writeBuffers,
+		ReadBufferSize: readBuffer, WriteBufferSize: writeBuffer, WriteBufferPool: &writeBuffers,
 		NetDialContext: wired(handshake.Dial, func(conn net.Conn) {
 			raw = conn
 			// The dialer looks at ctx while it connects, and not while it waits for the answer.
