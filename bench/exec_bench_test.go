@@ -117,25 +117,25 @@ func sides(b *testing.B, both map[string]execute, measure func(b *testing.B, run
 
 // BenchmarkExecGigabyte sends a GiB to a command that sends it back, and compares checksums. A run is one GiB:
 // -benchtime 3x makes three.
-func BenchmarkExecGigabyte(b *testing.B) {
-	sides(b, echoExecutors(b), func(b *testing.B, run execute) {
-		const size = 1 << 30
-		block := make([]byte, 1<<20)
-		_, _ = rand.New(rand.NewSource(1)).Read(block)
-		b.SetBytes(size)
-		b.ReportAllocs()
-		for b.Loop() {
-			table := crc32.MakeTable(crc32.Castagnoli)
-			sent, came := &summing{Hash32: crc32.New(table)}, &summing{Hash32: crc32.New(table)}
-			stdin := io.TeeReader(io.LimitReader(&repeating{block: block}, size), sent)
-			if err := run(b.Context(), "cat", stdin, came); err != nil {
-				b.Fatal(err)
-			}
-			if came.size != size || came.Sum32() != sent.Sum32() {
-				b.Fatalf("%d bytes came back, checksums %x and %x", came.size, sent.Sum32(), came.Sum32())
-			}
+func BenchmarkExecGigabyte(b *testing.B) { sides(b, echoExecutors(b), gigabyte) }
+
+func gigabyte(b *testing.B, run execute) {
+	const size = 1 << 30
+	block := make([]byte, 1<<20)
+	_, _ = rand.New(rand.NewSource(1)).Read(block)
+	b.SetBytes(size)
+	b.ReportAllocs()
+	for b.Loop() {
+		table := crc32.MakeTable(crc32.Castagnoli)
+		sent, came := &summing{Hash32: crc32.New(table)}, &summing{Hash32: crc32.New(table)}
+		stdin := io.TeeReader(io.LimitReader(&repeating{block: block}, size), sent)
+		if err := run(b.Context(), "cat", stdin, came); err != nil {
+			b.Fatal(err)
 		}
-	})
+		if came.size != size || came.Sum32() != sent.Sum32() {
+			b.Fatalf("%d bytes came back, checksums %x and %x", came.size, sent.Sum32(), came.Sum32())
+		}
+	}
 }
 
 // summing is a checksum that counts.
@@ -162,15 +162,15 @@ func (r *repeating) Read(p []byte) (int, error) {
 }
 
 // BenchmarkExecShort runs commands that end at once, one after the other: its inverse is execs per second.
-func BenchmarkExecShort(b *testing.B) {
-	sides(b, echoExecutors(b), func(b *testing.B, run execute) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if err := run(b.Context(), "true", nil, io.Discard); err != nil {
-				b.Fatal(err)
-			}
+func BenchmarkExecShort(b *testing.B) { sides(b, echoExecutors(b), short) }
+
+func short(b *testing.B, run execute) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := run(b.Context(), "true", nil, io.Discard); err != nil {
+			b.Fatal(err)
 		}
-	})
+	}
 }
 
 // BenchmarkExecFirstByte measures from the call to the first byte of the command's output.
