@@ -305,6 +305,16 @@ func TestAServerThatVanishesIsNoticedWithin61Seconds(t *testing.T) {
 	})
 }
 
+func TestInputThatIsLeftUnreadIsNamedAsAReasonForSilence(t *testing.T) {
+	var gone chan struct{}
+	serving(t, upgrading(t, func(*websocket.Conn, *http.Request) { <-gone }, v5), func(t *testing.T, pods pods) {
+		gone = make(chan struct{})
+		defer close(gone)
+		err := stream.Exec(t.Context(), pods, "web-0", &stream.ExecOptions{Command: ls, Stdin: strings.NewReader("x")})
+		require.ErrorContains(t, err, "a command that leaves it unread for so long keeps the server from answering")
+	})
+}
+
 func TestAQuietCommandIsWaitedForWhileTheServerAnswersPings(t *testing.T) {
 	var pings atomic.Int64
 	serving(t, upgrading(t, func(ws *websocket.Conn, _ *http.Request) {

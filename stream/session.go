@@ -28,6 +28,7 @@ type session struct {
 	stdin  io.Reader             // may be nil
 	resize <-chan Size           // may be nil
 	writes sync.Mutex            // gorilla allows one writer
+	taking atomic.Bool           // the connection is taking a message
 	failed atomic.Pointer[error] // the first of our own reasons to end it
 }
 
@@ -53,6 +54,9 @@ func (s *session) receive() error {
 	var hangUp *time.Timer
 	for {
 		kind, message, err := s.socket.NextReader()
+		if errors.Is(err, errSilent) && s.taking.Load() {
+			return fmt.Errorf("%w; input was under way: a command that leaves it unread for so long keeps the server from answering", err)
+		}
 		if err != nil {
 			return err
 		}
@@ -102,6 +106,8 @@ func (s *session) fail(err error) {
 func (s *session) send(message []byte) error {
 	s.writes.Lock()
 	defer s.writes.Unlock()
+	s.taking.Store(true)
+	defer s.taking.Store(false)
 	return s.socket.WriteMessage(websocket.BinaryMessage, message)
 }
 
