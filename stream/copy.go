@@ -45,11 +45,11 @@ func CopyTo(ctx context.Context, pods Target, pod, local, path string, opts *Cop
 // CopyFrom copies a file or folder, with all that is in it, from path in a container to local, which is its name here.
 // The folder that local lies in must be there. Permissions (but for setuid, setgid and sticky bits), times of files and
 // symbolic links stay as they are, what is there already is overwritten, and a folder is copied into one of that name.
-// What is neither file, folder nor link is left out.
+// Sockets are left out, as tar does; pipes and devices are errors.
 //
 // The archive is not trusted: nothing is written outside of local, whatever names and links it has, and a symbolic link
-// that leads out of what is copied is an error; so are a device, a name that is absolute or holds .., and a link through
-// a link. The program tar must be in the container. What was copied before an error stays. Errors are those of [Exec],
+// that leads out of what is copied is an error; so are a name that is absolute or holds .., and one that leads through a
+// link. The program tar must be in the container. What was copied before an error stays. Errors are those of [Exec],
 // with what tar said.
 func CopyFrom(ctx context.Context, pods Target, pod, path, local string, opts *CopyOptions) error {
 	return inPod("copy from", pod, copyFrom(ctx, pods, pod, path, local, opts.orDefault()))
