@@ -1,0 +1,69 @@
+package stream
+
+import (
+	"sync"
+	"time"
+)
+
+// deadline is a point in time that can be waited for and moved. Make one with newDeadline.
+type deadline struct {
+	mu     sync.Mutex
+	timer  *time.Timer
+	passed chan struct{} // closed while the deadline has passed
+}
+
+func newDeadline() *deadline { return &deadline{passed: make(chan struct{})} }
+
+// set moves the deadline; the zero time is never.
+func (d *deadline) set(at time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.timer != nil && !d.timer.Stop() {
+		<-d.passed // the timer's function is under way, and closes it
+	}
+	d.timer = nil
+	wait := time.Until(at)
+	switch {
+	case isClosed(d.passed) && (at.IsZero() || wait > 0):
+		d.passed = make(chan struct{})
+	case !isClosed(d.passed) && !at.IsZero() && wait <= 0:
+		close(d.passed)
+	}
+	if !at.IsZero() && wait > 0 {
+		passed := d.passed
+		d.timer = time.AfterFunc(wait, func() { close(passed) })
+	}
+}
+
+// wait is closed when the deadline passes. It is good for one wait.
+func (d *deadline) wait() <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.passed
+}
+
+// stop frees the timer.
+func (d *deadline) stop() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.timer != nil {
+		d.timer.Stop()
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// signal wakes whoever waits on c, a channel with room for one, or who comes next.
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,234 @@
+package stream
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/anykind/anykind/transport"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// place is where in the API an object is.
+type place struct {
+	group, namespace, resource, name string
+	path                             string
+}
+
+// locate reads the path of an object that has pods.
+func locate(target Target, name string) (*place, error) {
+	if name == "" {
+		return nil, fmt.Errorf("portforward: the name is empty")
+	}
+	path, err := target.Path(name)
+	if err != nil {
+		return nil, fmt.Errorf("portforward: %w", err)
+	}
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	at := &place{name: name, path: path}
+	switch {
+	case len(parts) == 6 && parts[0] == "api" && parts[2] == "namespaces":
+		at.namespace, at.resource = parts[3], parts[4]
+	case len(parts) == 7 && parts[0] == "apis" && parts[3] == "namespaces":
+		at.group, at.namespace, at.resource = parts[1], parts[4], parts[5]
+	default:
+		return nil, fmt.Errorf("portforward: %s is neither a pod nor has pods in its namespace: name a pod, a service or a workload", path)
+	}
+	return at, nil
+}
+
+// String is how errors name the object.
+func (p *place) String() string { return p.resource + "/" + p.name }
+
+func (p *place) isPod() bool     { return p.group == "" && p.resource == "pods" }
+func (p *place) isService() bool { return p.group == "" && p.resource == "services" }
+
+// pods is the path of the pods beside the object, or of one of them.
+func (p *place) pods(name string) string {
+	path := "/api/v1/namespaces/" + p.namespace + "/pods"
+	if name != "" {
+		path += "/" + url.PathEscape(name)
+	}
+	return path
+}
+
+// pod is what matters here of a pod.
+type pod struct {
+	Metadata struct {
+		Name, UID         string
+		DeletionTimestamp *string
+	}
+	Spec   struct{ Containers, InitContainers []podContainer }
+	Status struct {
+		Phase      string
+		Conditions []struct{ Type, Status string }
+	}
+}
+
+type podContainer struct {
+	Ports []struct {
+		Name          string
+		ContainerPort uint16
+	}
+}
+
+// ready tells whether the pod is one that a service sends to.
+func (p *pod) ready() bool {
+	if p.Metadata.DeletionTimestamp != nil || p.Status.Phase != "Running" {
+		return false
+	}
+	for _, condition := range p.Status.Conditions {
+		if condition.Type == "Ready" {
+			return condition.Status == "True"
+		}
+	}
+	return false
+}
+
+// state is why the pod is not ready.
+func (p *pod) state() string {
+	if p.Metadata.DeletionTimestamp != nil {
+		return "terminating"
+	}
+	if p.Status.Phase == "Running" {
+		return "not ready"
+	}
+	return cmp.Or(p.Status.Phase, "without a phase")
+}
+
+// port finds a port by its name.
+func (p *pod) port(name string) (uint16, error) {
+	var names []string
+	for _, container := range append(p.Spec.Containers, p.Spec.InitContainers...) {
+		for _, port := range container.Ports {
+			if port.Name == name {
+				return port.ContainerPort, nil
+			}
+			if port.Name != "" {
+				names = append(names, port.Name)
+			}
+		}
+	}
+	return 0, fmt.Errorf("pod %s has no port named %q, but %q", p.Metadata.Name, name, names)
+}
+
+// group is what matters of an object that has pods: a service or a workload.
+type group struct {
+	Kind string
+	Spec struct {
+		Selector  json.RawMessage
+		ClusterIP string
+		Ports     []servicePort
+	}
+}
+
+type servicePort struct {
+	Name, Protocol string
+	Port           uint16
+	TargetPort     intstr.IntOrString
+}
+
+// selector reads the labels of the group's pods, in either of the API's two forms.
+func (g *group) selector(of *place) (string, error) {
+	var plain map[string]string
+	if len(g.Spec.Selector) == 0 || string(g.Spec.Selector) == "null" {
+		return "", fmt.Errorf("portforward: %s selects no pods (it has no spec.selector): name a pod, or something that has pods", of)
+	}
+	if json.Unmarshal(g.Spec.Selector, &plain) == nil {
+		if len(plain) == 0 {
+			return "", fmt.Errorf("portforward: the selector of %s is empty: name one of its pods", of)
+		}
+		return labels.SelectorFromSet(plain).String(), nil
+	}
+	var full metav1.LabelSelector
+	err := json.Unmarshal(g.Spec.Selector, &full)
+	if err == nil {
+		var selector labels.Selector
+		if selector, err = metav1.LabelSelectorAsSelector(&full); err == nil && !selector.Empty() {
+			return selector.String(), nil
+		}
+	}
+	if err == nil {
+		err = fmt.Errorf("it selects all pods")
+	}
+	return "", fmt.Errorf("portforward: the selector of %s cannot be used: %w: name one of its pods", of, err)
+}
+
+// podPort is the port of a pod behind a service's port, as kubectl has it: a headless service's is the port itself,
+// because its clients talk with the pods without the service between.
+func (g *group) podPort(of *place, port string, chosen *pod) (uint16, error) {
+	number, numeric := portNumber(port)
+	var known []string
+	for _, served := range g.Spec.Ports {
+		known = append(known, strings.Trim(fmt.Sprintf("%d (%s)", served.Port, served.Name), " ()"))
+		if served.Name != port && (!numeric || served.Port != number) {
+			continue
+		}
+		if served.Protocol != "" && served.Protocol != "TCP" {
+			return 0, fmt.Errorf("portforward: port %s of %s is %s, and only TCP can be forwarded", port, of, served.Protocol)
+		}
+		switch target := served.TargetPort; {
+		case g.Spec.ClusterIP == "None", target.Type == intstr.Int && target.IntVal == 0:
+			return served.Port, nil
+		case target.Type == intstr.Int:
+			return uint16(target.IntVal), nil //nolint:gosec // the server checks that it is a port
+		default:
+			return chosen.port(target.StrVal)
+		}
+	}
+	return 0, fmt.Errorf("portforward: %s has no port %s, but %q", of, port, known)
+}
+
+// portNumber reads a port that is a number.
+func portNumber(port string) (uint16, bool) {
+	number, err := strconv.ParseUint(port, 10, 16)
+	return uint16(number), err == nil && number > 0
+}
+
+// choose picks a ready pod of the group.
+func choose(ctx context.Context, conn *transport.Conn, at *place, selector string) (*pod, error) {
+	query := url.Values{"labelSelector": {selector}, "limit": {"500"}}
+	states := map[string]int{}
+	for {
+		var page struct {
+			Metadata struct{ Continue string }
+			Items    []pod
+		}
+		if err := getJSON(ctx, conn, at.pods(""), query, &page); err != nil {
+			return nil, fmt.Errorf("portforward: the pods of %s: %w", at, err)
+		}
+		for i := range page.Items {
+			if page.Items[i].ready() {
+				return &page.Items[i], nil
+			}
+			states[page.Items[i].state()]++
+		}
+		if page.Metadata.Continue == "" {
+			break
+		}
+		query.Set("continue", page.Metadata.Continue)
+	}
+	if len(states) == 0 {
+		return nil, fmt.Errorf("portforward: %s has no pods (%s)", at, selector)
+	}
+	return nil, fmt.Errorf("portforward: no pod of %s is ready: %s", at, strings.TrimPrefix(fmt.Sprint(states), "map"))
+}
+
+// getJSON reads an answer of the API.
+func getJSON(ctx context.Context, conn *transport.Conn, path string, query url.Values, into any) error {
+	response, err := conn.Do(ctx, &transport.Request{Path: path, Query: query})
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
+		return fmt.Errorf("GET %s: the answer cannot be read: %w", path, ended(ctx, err))
+	}
+	return nil
+}
