@@ -58,7 +58,9 @@ func (e *foreignError) Unwrap() error { return e.error }
 // first is the one to prefer. The end of ctx closes the socket until its release is called. The caller closes it. An
 // error wraps a *foreignError where it may help to ask for other protocols.
 func dial(ctx context.Context, conn *transport.Conn, path string, query url.Values, protocols ...string) (*socket, error) {
-	attempt := &dialing{ctx: ctx, request: &transport.Request{Path: path, Query: query}, protocols: protocols}
+	// Nodes refuse to forward ports for somebody who accepts nothing but JSON.
+	request := &transport.Request{Path: path, Query: query, Header: http.Header{"Accept": {"*/*"}}}
+	attempt := &dialing{ctx: ctx, request: request, protocols: protocols}
 	err := ended(ctx, conn.Upgrade(ctx, attempt.request, attempt.shake))
 	switch {
 	case err == nil:

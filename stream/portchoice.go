@@ -77,14 +77,14 @@ func (c *choices) current(ctx context.Context) (*pod, error) {
 func (c *choices) renewed(ctx context.Context, chosen *pod) (*pod, error) {
 	if c.at.isPod() {
 		chosen = new(pod)
-		if err := getJSON(ctx, c.conn, c.at.path, nil, chosen); err != nil {
+		if err := get(ctx, c.conn, c.at.path, chosen); err != nil {
 			return nil, fmt.Errorf("portforward: %w", err)
 		}
 		return chosen, nil
 	}
 	if chosen != nil {
 		var now pod
-		err := getJSON(ctx, c.conn, c.at.pods(chosen.Metadata.Name), nil, &now)
+		err := get(ctx, c.conn, c.at.pods(chosen.Metadata.Name), &now)
 		if err == nil && now.ready() && now.Metadata.UID == chosen.Metadata.UID {
 			return &now, nil
 		}
@@ -93,7 +93,7 @@ func (c *choices) renewed(ctx context.Context, chosen *pod) (*pod, error) {
 		}
 	}
 	found := new(group)
-	if err := getJSON(ctx, c.conn, c.at.path, nil, found); err != nil {
+	if err := get(ctx, c.conn, c.at.path, found); err != nil {
 		return nil, fmt.Errorf("portforward: %w", err)
 	}
 	selector, err := found.selector(c.at)

@@ -200,7 +200,7 @@ func choose(ctx context.Context, conn *transport.Conn, at *place, selector strin
 			Metadata struct{ Continue string }
 			Items    []pod
 		}
-		if err := getJSON(ctx, conn, at.pods(""), query, &page); err != nil {
+		if err := get(ctx, conn, at.pods("")+"?"+query.Encode(), &page); err != nil {
 			return nil, fmt.Errorf("portforward: the pods of %s: %w", at, err)
 		}
 		for i := range page.Items {
@@ -218,17 +218,4 @@ func choose(ctx context.Context, conn *transport.Conn, at *place, selector strin
 		return nil, fmt.Errorf("portforward: %s has no pods (%s)", at, selector)
 	}
 	return nil, fmt.Errorf("portforward: no pod of %s is ready: %s", at, strings.TrimPrefix(fmt.Sprint(states), "map"))
-}
-
-// getJSON reads an answer of the API.
-func getJSON(ctx context.Context, conn *transport.Conn, path string, query url.Values, into any) error {
-	response, err := conn.Do(ctx, &transport.Request{Path: path, Query: query})
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
-		return fmt.Errorf("GET %s: the answer cannot be read: %w", path, ended(ctx, err))
-	}
-	return nil
 }

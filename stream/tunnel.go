@@ -17,10 +17,20 @@ import (
 const tunnelProtocol = "SPDY/3.1+portforward.k8s.io"
 
 const (
+	// firstData is the first data stream, after the first error stream. Streams of ours have odd numbers.
+	firstData = 3
 	// lastStream is the stream after which a tunnel takes no more; numbers are never used twice.
 	lastStream = 1 << 30
 	// maxUnwanted is how much a node may send of connections that were closed here before it costs it the tunnel.
 	maxUnwanted = 1 << 20
+	// replyWait is how long a node that says nothing may take to accept a connection in a tunnel that has carried
+	// others. Nodes hand what comes in a tunnel to a few workers, each for some of the streams, and a worker is stuck
+	// for good where a connection ended in the pod with input that nobody read.
+	replyWait = 2 * time.Second
+	// pongWait is how long a ping may go unanswered before its tunnel takes no connections.
+	pongWait = replyWait / 8
+	// spdyWorkers is how many workers nodes have; each ping goes to the next.
+	spdyWorkers = 5
 	// maxLeft is how many closed connections a tunnel may have that the node has not closed.
 	maxLeft = 100
 )
@@ -41,15 +51,16 @@ type tunnel struct {
 	in      *received
 	scratch []byte
 
-	heard    atomic.Int64 // when the node last gave a sign of life; 0 while this side does not listen
-	answered atomic.Bool  // the node answers pings
+	heard atomic.Int64 // when the node last gave a sign of life; 0 while this side does not listen
 
 	mu       sync.Mutex
 	streams  map[uint32]*tunneled // by the number of the data stream, and by that of the error stream
 	last     uint32               // the last stream's number
 	pings    uint32
-	live     int // connections that are not closed here
-	left     int // connections that are closed here, but not at the node
+	unheard  map[uint32]time.Time // pings that were not answered, by their number
+	newest   uint32               // the last ping that was answered; 0 of nodes that answer none
+	live     int                  // connections that are not closed here
+	left     int                  // connections that are closed here, but not at the node
 	unwanted int
 	full     bool // takes no more connections
 	leaving  bool
@@ -83,6 +94,7 @@ func dialTunnel(ctx context.Context, conn *transport.Conn, path, pod string, cha
 	t := &tunnel{
 		pod: pod, backlog: newBacklog(), changed: changed, opening: make(chan struct{}, 1),
 		in: &received{socket: opened}, scratch: make([]byte, messageSize), streams: map[uint32]*tunneled{},
+		unheard: map[uint32]time.Time{},
 	}
 	t.sender = newSender(opened, t.broken)
 	t.heard.Store(time.Now().UnixNano())
@@ -105,15 +117,26 @@ func (t *tunnel) open(ctx context.Context, port uint16) (*portConn, error) {
 	if err := t.start(ctx, opened); err != nil {
 		return nil, err
 	}
-	select {
-	case <-opened.opened:
-		return conn, nil
-	case <-conn.gone:
+	checks := time.NewTicker(replyWait)
+	defer checks.Stop()
+	for {
+		var err error
+		select {
+		case <-opened.opened:
+			return conn, nil
+		case <-conn.gone:
+			err = conn.failure
+		case <-ctx.Done():
+			err = ended(ctx, ctx.Err())
+		case <-checks.C:
+			if !t.stuck() {
+				continue
+			}
+			t.leave()
+			err = errTunnelFull
+		}
 		_ = conn.Close()
-		return nil, conn.failure
-	case <-ctx.Done():
-		_ = conn.Close()
-		return nil, ended(ctx, ctx.Err())
+		return nil, err
 	}
 }
 
@@ -133,7 +156,7 @@ func (t *tunnel) start(ctx context.Context, opened *tunneled) error {
 		return t.why()
 	}
 	first := t.last == 0
-	opened.errors, opened.data = t.last+1, t.last+3
+	opened.errors, opened.data = firstData-2, firstData
 	if !first {
 		opened.errors, opened.data = t.last+2, t.last+4
 	}
@@ -173,15 +196,59 @@ var errTunnelFull = errors.New("the tunnel takes no more connections")
 // beat asks the node for a sign of life.
 func (t *tunnel) beat() *[]byte {
 	heard := t.heard.Load()
-	if t.answered.Load() && heard != 0 && time.Since(time.Unix(0, heard)) > silence {
+	t.mu.Lock()
+	answered := t.newest > 0
+	t.mu.Unlock()
+	if answered && heard != 0 && time.Since(time.Unix(0, heard)) > silence {
 		t.end(errNodeSilent)
 		return nil
 	}
+	return t.ping(1)
+}
+
+// ping is a message with so many pings.
+func (t *tunnel) ping(count int) *[]byte {
+	var frames []byte
 	t.mu.Lock()
-	t.pings += 2
-	ping := t.pings - 1
-	t.mu.Unlock()
-	return message(appendSPDYControl(nil, spdyPing, ping))
+	defer t.mu.Unlock()
+	for range count {
+		t.pings += 2
+		frames = appendSPDYControl(frames, spdyPing, t.pings-1)
+		if len(t.unheard) < maxUnheard {
+			t.unheard[t.pings-1] = time.Now()
+		}
+	}
+	return message(frames)
+}
+
+// maxUnheard bounds what is kept of a node that answers no pings.
+const maxUnheard = 100
+
+// pong is called when the node has answered a ping.
+func (t *tunnel) pong(number uint32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.newest = max(t.newest, number)
+	delete(t.unheard, number)
+}
+
+// lagsLocked tells whether the node has left a ping unanswered and answered later ones: then one of its workers is
+// stuck, or as good as.
+func (t *tunnel) lagsLocked() bool {
+	for number, sent := range t.unheard {
+		if number+2*spdyWorkers <= t.newest && time.Since(sent) > pongWait {
+			return true
+		}
+	}
+	return false
+}
+
+// stuck tells whether there is little hope that the node will accept a connection.
+func (t *tunnel) stuck() bool {
+	heard := t.heard.Load()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.last > firstData && (t.lagsLocked() || heard != 0 && time.Since(time.Unix(0, heard)) > replyWait)
 }
 
 // message is a message of those bytes.
@@ -247,10 +314,11 @@ func (t *tunnel) settle() {
 	}
 }
 
-// load is how many connections the tunnel has, and whether it may take another.
+// load is how many connections the tunnel has, whether it may take others, and whether that had better wait.
 func (t *tunnel) load() (live int, takes, behind bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	behind = t.lagsLocked()
 	for _, stream := range t.streams {
 		behind = behind || stream.conn.behind()
 	}

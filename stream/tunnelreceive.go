@@ -45,7 +45,7 @@ func (t *tunnel) handle(frame spdyFrame) error {
 		t.putSoon(message(appendSPDYControl(nil, spdyRstStream, frame.stream, spdyRefused)))
 	case spdyPing:
 		if frame.stream%2 == 1 {
-			t.answered.Store(true) // one of ours
+			t.pong(frame.stream) // one of ours
 		} else {
 			t.putSoon(message(appendSPDYControl(nil, spdyPing, frame.stream)))
 		}
@@ -147,7 +147,11 @@ func (t *tunnel) overAt(stream *tunneled) {
 	if stream.gone {
 		t.forget(stream)
 	}
+	full := t.full
 	t.mu.Unlock()
+	if !full {
+		t.putSoon(t.ping(spdyWorkers)) // is any stuck with what the connection left?
+	}
 	t.settle()
 }
 

@@ -15,8 +15,8 @@ const NodeLabel = "anykind.sandbox/fake-node"
 
 // kwokRules say what pods answer. Logs and attach read files that tests may
 // append to, exec runs the command here as the user, and every forwarded port
-// echoes what it is sent, but for 8080, where the fake kubelet speaks HTTP, and
-// 1, where nobody listens.
+// echoes what it is sent, but for 8080, where the fake kubelet speaks HTTP, 2,
+// where a shell runs the first line that comes, and 1, where nobody listens.
 const kwokRules = `---
 apiVersion: kwok.x-k8s.io/v1alpha1
 kind: ClusterLogs
@@ -42,6 +42,8 @@ spec:
     target: {address: 127.0.0.1, port: %[4]d}
   - ports: [1]
     target: {address: 127.0.0.1, port: 1}
+  - ports: [2]
+    command: [sh, -c, 'read -r line; eval "$line"']
   - command: [cat]
 `
 
