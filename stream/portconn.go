@@ -163,10 +163,18 @@ func (c *portConn) CloseWrite() error {
 	if err := c.writable(); err != nil {
 		return c.failed("close", err)
 	}
+	c.shutting(true)
+	err := c.carrier.finish(c.gone)
+	if err != nil {
+		c.shutting(false)
+	}
+	return c.failed("close", err)
+}
+
+func (c *portConn) shutting(shut bool) {
 	c.mu.Lock()
-	c.shut = true
-	c.mu.Unlock()
-	return c.failed("close", c.carrier.finish(c.gone))
+	defer c.mu.Unlock()
+	c.shut = shut
 }
 
 // Close ends the connection both ways. What was written before is still sent.

@@ -104,7 +104,8 @@ func (s *sender) run(ticks <-chan time.Time, beat func() *[]byte) {
 			messages.Put(message)
 		}
 		if err != nil {
-			s.end(err)
+			// The reader may have more to read, and then finds out by itself.
+			time.AfterFunc(goodbyeWait, func() { s.end(err) })
 			return
 		}
 	}

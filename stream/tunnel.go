@@ -48,8 +48,9 @@ type tunnel struct {
 	opening chan struct{} // has one while streams are being opened: their numbers must go up
 
 	// Only the reading goroutine touches these.
-	in      *received
+	in      io.Reader
 	scratch []byte
+	theirs  uint32 // the last stream that the node opened
 
 	heard atomic.Int64 // when the node last gave a sign of life; 0 while this side does not listen
 

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"syscall"
@@ -41,7 +42,8 @@ func (t *tunnel) handle(frame spdyFrame) error {
 		}
 	case spdyRstStream:
 		t.reset(frame.stream, frame.code)
-	case spdySynStream: // nodes open no streams
+	case spdySynStream: // nodes have no need to open streams
+		t.theirs = max(t.theirs, frame.stream)
 		t.putSoon(message(appendSPDYControl(nil, spdyRstStream, frame.stream, spdyRefused)))
 	case spdyPing:
 		if frame.stream%2 == 1 {
@@ -62,8 +64,14 @@ func (t *tunnel) handle(frame spdyFrame) error {
 // data reads a data frame as its bytes come.
 func (t *tunnel) data(frame spdyFrame) error {
 	t.mu.Lock()
-	stream := t.streams[frame.stream]
+	stream, last := t.streams[frame.stream], t.last
 	t.mu.Unlock()
+	if frame.stream%2 == 0 {
+		last = t.theirs
+	}
+	if frame.stream > last {
+		return errors.New("the SPDY peer sent data on a stream that nobody opened")
+	}
 	for left := frame.length; left > 0; {
 		if stream != nil && frame.stream == stream.data {
 			t.makeRoom(stream.conn)
@@ -73,6 +81,7 @@ func (t *tunnel) data(frame spdyFrame) error {
 			return err
 		}
 		left -= n
+		t.heard.Store(time.Now().UnixNano())
 		switch {
 		case stream == nil:
 			t.refuse(n)
