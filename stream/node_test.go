@@ -2,7 +2,9 @@ package stream_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"io"
+	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -36,6 +38,14 @@ func portServing(t *testing.T, handler http.HandlerFunc, test func(t *testing.T,
 		defer time.Sleep(10 * time.Second)
 		test(t, pods)
 	})
+}
+
+// closed closes what a test has opened, and may have closed itself.
+func closed(t testing.TB, c io.Closer) {
+	t.Helper()
+	if err := c.Close(); !errors.Is(err, net.ErrClosed) {
+		assert.NoError(t, err)
+	}
 }
 
 func (n *node) Read(p []byte) (int, error) {

@@ -103,7 +103,7 @@ func (c *portConn) take(p []byte) (int, error) {
 		c.carrier.taken(n)
 		return n, nil
 	}
-	if err == io.EOF {
+	if err == io.EOF { //nolint:errorlint // itself, and not one within another
 		return 0, err
 	}
 	return 0, c.failed("read", err)
@@ -151,7 +151,7 @@ func (c *portConn) writable() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err := c.endLocked()
-	if err == io.EOF || err == nil && c.shut {
+	if errors.Is(err, io.EOF) || err == nil && c.shut {
 		return syscall.EPIPE
 	}
 	return err
@@ -347,5 +347,5 @@ func (e *refusedError) Error() string { return e.text }
 
 // Is finds a refusal of the port in the node's words.
 func (e *refusedError) Is(target error) bool {
-	return target == syscall.ECONNREFUSED && strings.Contains(e.text, "connection refused") //nolint:errorlint // Is compares
+	return target == syscall.ECONNREFUSED && strings.Contains(e.text, "connection refused")
 }

@@ -131,10 +131,11 @@ func (d *PortDialer) try(ctx context.Context, name, port string) (*portConn, err
 	var foreign *foreignError
 	if errors.As(err, &foreign) {
 		var legacyErr error
-		if conn, legacyErr = d.openLegacy(ctx, path, to); legacyErr != nil {
-			return nil, fmt.Errorf("%w; and over the legacy channels: %w", err, legacyErr)
+		conn, legacyErr = d.openLegacy(ctx, path, to)
+		if legacyErr != nil && foreign != errLegacy {
+			legacyErr = fmt.Errorf("%w; and over the legacy channels: %w", err, legacyErr)
 		}
-		err = nil
+		err = legacyErr
 	}
 	return conn, chosenGone(chosen, err)
 }

@@ -116,7 +116,7 @@ func (d *PortDialer) join(ctx context.Context, address string, client net.Conn) 
 	// A client that is still sending would lose the end of the answer if its connection were closed now.
 	shutDown(client)
 	_ = client.SetReadDeadline(time.Now().Add(goodbyeWait))
-	<-broken
+	_ = <-broken // it cannot matter any more
 	_, _ = pump(nowhere{}, client)
 	return nil
 }

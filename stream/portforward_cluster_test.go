@@ -139,13 +139,13 @@ func TestDeadlinesAreAConnectionsOwn(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	dialer := &stream.PortDialer{Target: pods, Tunnels: 1}
-	defer dialer.Close()
+	defer closed(t, dialer)
 	conn, err := dialer.DialContext(t.Context(), "tcp", "web-0:7")
 	require.NoError(t, err)
-	defer conn.Close()
+	defer closed(t, conn)
 	other, err := dialer.DialContext(t.Context(), "tcp", "web-0:7")
 	require.NoError(t, err)
-	defer other.Close()
+	defer closed(t, other)
 
 	require.NoError(t, conn.SetReadDeadline(time.Now().Add(20*time.Millisecond)))
 	_, err = conn.Read(make([]byte, 1))
@@ -173,7 +173,7 @@ func TestTwoHundredConnectionsAtOnceShareOneTunnel(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	dialer := &stream.PortDialer{Target: pods, Tunnels: 1}
-	defer dialer.Close()
+	defer closed(t, dialer)
 	var all sync.WaitGroup
 	conns := make(chan net.Conn, 200)
 	for i := range cap(conns) {
@@ -200,10 +200,10 @@ func TestASlowReaderBlocksItsOwnConnectionAlone(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	dialer := &stream.PortDialer{Target: pods}
-	defer dialer.Close()
+	defer closed(t, dialer)
 	slow, err := dialer.DialContext(t.Context(), "tcp", "web-0:2")
 	require.NoError(t, err)
-	defer slow.Close()
+	defer closed(t, slow)
 	const size = 64 << 20
 	_, err = fmt.Fprintf(slow, "head -c %d /dev/zero\n", size)
 	require.NoError(t, err)
@@ -224,7 +224,7 @@ func TestInputThatNobodyReadsDoesNotStopOtherConnections(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	dialer := &stream.PortDialer{Target: pods, Tunnels: 1}
-	defer dialer.Close()
+	defer closed(t, dialer)
 	for range 5 {
 		conn, err := dialer.DialContext(t.Context(), "tcp", "web-0:2")
 		require.NoError(t, err)
@@ -241,7 +241,7 @@ func TestAnHTTPTransportReachesAPod(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	dialer := &stream.PortDialer{Target: pods}
-	defer dialer.Close()
+	defer closed(t, dialer)
 	transport := &http.Transport{DialContext: dialer.DialContext}
 	defer transport.CloseIdleConnections()
 	for range 3 {
@@ -258,10 +258,10 @@ func TestAServerThatIsKilledBreaksConnectionsOff(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	dialer := &stream.PortDialer{Target: pods}
-	defer dialer.Close()
+	defer closed(t, dialer)
 	conn, err := dialer.DialContext(t.Context(), "tcp", "web-0:2")
 	require.NoError(t, err)
-	defer conn.Close()
+	defer closed(t, conn)
 	_, err = io.WriteString(conn, "cat /dev/zero\n")
 	require.NoError(t, err)
 	_, err = io.CopyN(io.Discard, conn, 1<<20)
@@ -278,7 +278,7 @@ func TestAServerThatIsKilledBreaksConnectionsOff(t *testing.T) {
 
 	again, err := dialer.DialContext(t.Context(), "tcp", "web-0:7")
 	require.NoError(t, err)
-	defer again.Close()
+	defer closed(t, again)
 	echo(t, again, "a new tunnel")
 }
 

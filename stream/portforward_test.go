@@ -105,7 +105,7 @@ func TestHowAConnectionEnds(t *testing.T) {
 			}), func(t *testing.T, pods pods) {
 				conn, err := stream.DialPort(t.Context(), pods, "web-0", 80)
 				require.NoError(t, err)
-				defer conn.Close()
+				defer closed(t, conn)
 				said, err := io.ReadAll(conn)
 				assert.Equal(t, c.said, string(said))
 				if c.text == "" {
@@ -168,16 +168,16 @@ func TestAPeerThatVanishesIsNoticedWithin61Seconds(t *testing.T) {
 			portServing(t, tunneling(t, script), func(t *testing.T, pods pods) {
 				conn, err := stream.DialPort(t.Context(), pods, "web-0", 80)
 				require.NoError(t, err)
-				defer conn.Close()
+				defer closed(t, conn)
 				begin := time.Now()
 				_, err = conn.Read(make([]byte, 1))
 				require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-				require.ErrorContains(t, err, "answered nothing for 1m1s")
+				require.ErrorContains(t, err, "answered nothing for")
 				require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
 				if name == "the node" {
 					begin = begin.Add(time.Minute)
 				}
-				assert.LessOrEqual(t, time.Since(begin), 67*time.Second) // a ping is sent every five
+				assert.LessOrEqual(t, time.Since(begin), 61*time.Second)
 			})
 		})
 	}
@@ -194,7 +194,7 @@ func TestAnIdleConnectionLastsAsLongAsItsPeers(t *testing.T) {
 			}), func(t *testing.T, pods pods) {
 				conn, err := stream.DialPort(t.Context(), pods, "web-0", 80)
 				require.NoError(t, err)
-				defer conn.Close()
+				defer closed(t, conn)
 				said, err := io.ReadAll(conn)
 				require.NoError(t, err)
 				assert.Equal(t, "still here", string(said))
@@ -220,22 +220,22 @@ func TestAReaderThatLagsStopsOnlyWhatSharesItsTunnelAndOnlyAfterFourMegabytes(t 
 		})
 	}), func(t *testing.T, pods pods) {
 		dialer := &stream.PortDialer{Target: pods, Tunnels: 1}
-		defer dialer.Close()
+		defer closed(t, dialer)
 		open := func() net.Conn {
 			conn, err := dialer.DialContext(t.Context(), "tcp", "web-0:80")
 			require.NoError(t, err)
 			return conn
 		}
 		slow, quick := open(), open()
-		defer slow.Close()
-		defer quick.Close()
+		defer closed(t, slow)
+		defer closed(t, quick)
 		_, err := io.WriteString(slow, "much")
 		require.NoError(t, err)
 		synctest.Wait()
 		assert.EqualValues(t, 1, tunnels.Load())
 		echo(t, quick, "not stopped")
 		other := open()
-		defer other.Close()
+		defer closed(t, other)
 		assert.EqualValues(t, 2, tunnels.Load(), "it takes another tunnel")
 		echo(t, other, "quick")
 		n, err := io.CopyN(io.Discard, slow, 3<<20)
@@ -307,7 +307,7 @@ func TestATunnelTakesNoMoreConnections(t *testing.T) {
 				n.rest()
 			}), func(t *testing.T, pods pods) {
 				dialer := &stream.PortDialer{Target: pods}
-				defer dialer.Close()
+				defer closed(t, dialer)
 				conn, err := dialer.DialContext(t.Context(), "tcp", "web-0:80")
 				require.NoError(t, err)
 				require.NoError(t, conn.Close())
@@ -339,7 +339,7 @@ func TestTheEndOfCtxEndsDialingAndNothingElse(t *testing.T) {
 		}
 	}), func(t *testing.T, pods pods) {
 		dialer := &stream.PortDialer{Target: pods, Tunnels: 1}
-		defer dialer.Close()
+		defer closed(t, dialer)
 		ctx, cancel := context.WithCancel(t.Context())
 		conn, err := dialer.DialContext(ctx, "tcp", "web-0:80")
 		require.NoError(t, err)
@@ -407,7 +407,7 @@ func TestAnOlderServerForwardsOverChannels(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			portServing(t, older(t, func(ws *websocket.Conn) { c.script(ws); hear(ws) }), func(t *testing.T, pods pods) {
 				dialer := &stream.PortDialer{Target: pods}
-				defer dialer.Close()
+				defer closed(t, dialer)
 				for range 2 {
 					conn, err := dialer.DialContext(t.Context(), "tcp", "web-0:80")
 					require.NoError(t, err)
@@ -431,7 +431,7 @@ func TestTheChannelsOfAnOlderServerCannotBeHalfClosed(t *testing.T) {
 	heard := make(chan []string, 1)
 	portServing(t, older(t, func(ws *websocket.Conn) { heard <- hear(ws) }), func(t *testing.T, pods pods) {
 		dialer := &stream.PortDialer{Target: pods}
-		defer dialer.Close()
+		defer closed(t, dialer)
 		conn, err := dialer.DialContext(t.Context(), "tcp", "web-0:80")
 		require.NoError(t, err)
 		require.ErrorContains(t, conn.(halfCloser).CloseWrite(), "Kubernetes before 1.30")
@@ -452,7 +452,7 @@ func TestAnotherPortThanTheOneAskedForIsNotTaken(t *testing.T) {
 	}, func(t *testing.T, pods pods) {
 		conn, err := stream.DialPort(t.Context(), pods, "web-0", 80)
 		require.NoError(t, err)
-		defer conn.Close()
+		defer closed(t, conn)
 		_, err = conn.Read(make([]byte, 1))
 		require.ErrorContains(t, err, "another port")
 	})

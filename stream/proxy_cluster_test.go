@@ -122,16 +122,16 @@ func TestAPodAnswersThroughTheProxy(t *testing.T) {
 		"/%2E%2e/b": "would change the path",
 		"/.":        "would change the path",
 	} {
-		_, err := client.Get(base + path) //nolint:bodyclose // none
+		_, err := client.Get(base + path)
 		require.ErrorContains(t, err, want, path)
 	}
 	for _, url := range []string{"http://user:secret@web-0/", "ftp://web-0/", "http:///x"} {
-		_, err := client.Get(url) //nolint:bodyclose // none
+		_, err := client.Get(url)
 		require.Error(t, err, url)
 		assert.NotContains(t, err.Error(), "secret")
 	}
 	request.Header = http.Header{"Authorization": {"Bearer mine"}}
-	_, err = client.Do(request) //nolint:bodyclose // none
+	_, err = client.Do(request)
 	require.ErrorContains(t, err, "Authorization")
 	assert.NotContains(t, err.Error(), "mine")
 	code, body = fetch(t, client, "http://none:80/")
@@ -178,7 +178,7 @@ func TestAnUpgradeGoesThroughTheProxy(t *testing.T) {
 		if !assert.NoError(t, err) {
 			return
 		}
-		defer conn.Close()
+		defer closed(t, conn)
 		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
 		_, _ = io.Copy(conn, buffered)
 	})
@@ -224,7 +224,7 @@ func TestAServiceAndANodeAnswerThroughTheProxy(t *testing.T) {
 	assert.Equal(t, 404, code)
 
 	deployments := resourceIn(t, client, "deployments", pods)
-	_, err = (&http.Client{Transport: stream.Proxy(deployments)}).Get("http://web/") //nolint:bodyclose // none
+	_, err = (&http.Client{Transport: stream.Proxy(deployments)}).Get("http://web/")
 	require.ErrorContains(t, err, "only to pods, services and nodes")
 }
 

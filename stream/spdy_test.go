@@ -38,7 +38,7 @@ func TestFramesThatCannotBe(t *testing.T) {
 	} {
 		_, err := readSPDYFrame(strings.NewReader(c.bytes))
 		require.ErrorContains(t, err, c.want, name)
-		assert.Equal(t, c.want == "EOF", err == io.EOF, name)
+		assert.Equal(t, c.want == "EOF", err == io.EOF, name) //nolint:errorlint // itself
 	}
 }
 

@@ -50,7 +50,7 @@ func podBehind(t testing.TB, dialer *stream.PortDialer, address string) string {
 	t.Helper()
 	conn, err := dialer.DialContext(t.Context(), "tcp", address)
 	require.NoError(t, err)
-	defer conn.Close()
+	defer closed(t, conn)
 	echo(t, conn, "hello")
 	name, _, err := net.SplitHostPort(conn.RemoteAddr().String())
 	require.NoError(t, err)
@@ -78,9 +78,9 @@ func TestAReadyPodIsChosenAndAnotherWhenItDies(t *testing.T) {
 	}
 
 	byDeployment := &stream.PortDialer{Target: deployments}
-	defer byDeployment.Close()
+	defer closed(t, byDeployment)
 	byService := &stream.PortDialer{Target: services}
-	defer byService.Close()
+	defer closed(t, byService)
 	for _, address := range []string{"web:80", "web:http", "named:80", "named:http", "headless:7", "headless:http"} {
 		assert.True(t, strings.HasPrefix(podBehind(t, byService, address), "web-"), address)
 	}

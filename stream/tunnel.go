@@ -35,8 +35,11 @@ const (
 	maxLeft = 100
 )
 
+// nodeSilence is how long a node may say nothing, by a clock that is read with every ping.
+const nodeSilence = silence - pingEvery - time.Second
+
 // errNodeSilent is what ends a tunnel whose API server is there and whose node is not.
-var errNodeSilent = fmt.Errorf("the node has answered nothing for %v, not even a ping", silence)
+var errNodeSilent = fmt.Errorf("the node has answered nothing for %v, not even a ping", nodeSilence)
 
 // tunnel carries connections to one pod's ports over one WebSocket. It is safe for concurrent use.
 type tunnel struct {
@@ -200,7 +203,7 @@ func (t *tunnel) beat() *[]byte {
 	t.mu.Lock()
 	answered := t.newest > 0
 	t.mu.Unlock()
-	if answered && heard != 0 && time.Since(time.Unix(0, heard)) > silence {
+	if answered && heard != 0 && time.Since(time.Unix(0, heard)) > nodeSilence {
 		t.end(errNodeSilent)
 		return nil
 	}
@@ -286,7 +289,7 @@ func brokenTunnel(pod string, err error) error {
 		return fmt.Errorf(text, pod, err)
 	default:
 		// Told in words alone: somebody who waits for a deadline of his own would take that of a ping for it.
-		return fmt.Errorf(text+": %v", pod, io.ErrUnexpectedEOF, err) //nolint:errorlint // as said
+		return fmt.Errorf(text+": %v", pod, io.ErrUnexpectedEOF, err)
 	}
 }
 

@@ -215,7 +215,7 @@ func (s *tunneled) leave(unread int) {
 	t.live--
 	t.left++
 	// The node gives up the streams of what it has dealt with once both sides have said that they are through.
-	reset := !(s.over && s.finished) && t.err == nil
+	reset := (!s.over || !s.finished) && t.err == nil
 	if s.over || t.err != nil {
 		t.forget(s)
 	}

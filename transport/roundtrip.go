@@ -32,6 +32,10 @@ func (c *Conn) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil || response.StatusCode != http.StatusUnauthorized || call.id == nil || !isStatus(response) {
 		return response, err
 	}
+	renewed, err := c.who.renew(req.Context(), call.id)
+	if err != nil || renewed == call.id {
+		return response, nil //nolint:nilerr // the answer says what is wrong
+	}
 	again := req
 	if req.Body != nil && req.Body != http.NoBody {
 		if req.GetBody == nil {
@@ -41,11 +45,6 @@ func (c *Conn) RoundTrip(req *http.Request) (*http.Response, error) {
 		if again.Body, err = req.GetBody(); err != nil {
 			return response, nil //nolint:nilerr // the answer is one without that
 		}
-	}
-	renewed, err := c.who.renew(req.Context(), call.id)
-	if err != nil || renewed == call.id {
-		closeBody(again)
-		return response, nil //nolint:nilerr // the answer says what is wrong
 	}
 	discard(response.Body)
 	call.id = renewed
