@@ -93,30 +93,33 @@ func (d *PortDialer) join(ctx context.Context, address string, client net.Conn) 
 		_ = remote.Close()
 	})
 	defer stop()
-	broken := make(chan error, 1) // the client's own
+	var broken error // the client's own
+	sent := make(chan struct{})
 	go func() {
+		defer close(sent)
 		readErr, writeErr := pump(remote, client)
+		broken = readErr
 		switch {
 		case readErr != nil:
 			_ = remote.Close()
 		case writeErr == nil:
 			shutDown(remote)
 		}
-		broken <- readErr
 	}()
 	err, writeErr := pump(client, remote)
 	_ = remote.Close()
 	if err != nil || writeErr != nil {
 		_ = client.SetReadDeadline(time.Unix(1, 0)) // ends the other direction
-		if readErr := <-broken; readErr != nil && errors.Is(err, net.ErrClosed) {
-			return readErr
+		<-sent
+		if broken != nil && errors.Is(err, net.ErrClosed) {
+			return broken
 		}
 		return errors.Join(err, writeErr)
 	}
 	// A client that is still sending would lose the end of the answer if its connection were closed now.
 	shutDown(client)
 	_ = client.SetReadDeadline(time.Now().Add(goodbyeWait))
-	_ = <-broken // it cannot matter any more
+	<-sent
 	_, _ = pump(nowhere{}, client)
 	return nil
 }

@@ -26,9 +26,9 @@ const (
 	// replyWait is how long a node that says nothing may take to accept a connection in a tunnel that has carried
 	// others. Nodes hand what comes in a tunnel to a few workers, each for some of the streams, and a worker is stuck
 	// for good where a connection ended in the pod with input that nobody read.
-	replyWait = 2 * time.Second
+	replyWait = 4 * time.Second
 	// pongWait is how long a ping may go unanswered before its tunnel takes no connections.
-	pongWait = replyWait / 8
+	pongWait = replyWait / 16
 	// spdyWorkers is how many workers nodes have; each ping goes to the next.
 	spdyWorkers = 5
 	// maxLeft is how many closed connections a tunnel may have that the node has not closed.
@@ -172,7 +172,7 @@ func (t *tunnel) start(ctx context.Context, opened *tunneled) error {
 	t.backlog.joined(1)
 	port, request := fmt.Sprint(opened.conn.remote.port), fmt.Sprint(opened.data)
 	// Once it is queued it must stay in line: the end of ctx does not take it back.
-	return t.put(nil, nil, func(b []byte) []byte {
+	err := t.put(nil, nil, func(b []byte) []byte {
 		for _, kind := range []string{"error", "data"} {
 			number := map[string]uint32{"error": opened.errors, "data": opened.data}[kind]
 			b = appendSPDYSynStream(b, number, first && kind == "error",
@@ -183,6 +183,10 @@ func (t *tunnel) start(ctx context.Context, opened *tunneled) error {
 		}
 		return b
 	})
+	if err != nil {
+		return brokenTunnel(t.pod, io.ErrUnexpectedEOF)
+	}
+	return nil
 }
 
 // why is the error of a tunnel that takes no connections.
