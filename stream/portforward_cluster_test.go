@@ -377,3 +377,21 @@ func TestForwardFailsAtOnceWhereNothingCanBeReached(t *testing.T) {
 		require.ErrorIs(t, err, net.ErrClosed)
 	}
 }
+
+func TestForwardGoesOnAfterARestartOfTheAPIServer(t *testing.T) {
+	pods := podsOf(t)
+	run(t, pods, named("web-0"), "web")
+	address := forwarding(t, &stream.PortDialer{Target: pods}, "web-0:7")
+	open := func() net.Conn {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address.String())
+		require.NoError(t, err)
+		echo(t, conn, "hello")
+		return conn
+	}
+	before := open()
+	defer closed(t, before)
+	sandboxtest.RestartAPIServer(t, true)
+	_, err := before.Read(make([]byte, 1))
+	require.ErrorIs(t, err, syscall.ECONNRESET)
+	closed(t, open())
+}
