@@ -5,6 +5,7 @@
 //	pod [-n NAMESPACE] [-c CONTAINER] logs [-f] [-p] [-tail N] -l SELECTOR
 //	pod [-n NAMESPACE] [-c CONTAINER] cp POD:PATH LOCAL
 //	pod [-n NAMESPACE] [-c CONTAINER] cp LOCAL POD:PATH
+//	pod [-n NAMESPACE] port-forward POD|RESOURCE/NAME [LOCAL:]PORT
 package main
 
 import (
@@ -44,11 +45,13 @@ type streams struct {
 // pod is what every command needs.
 type pod struct {
 	streams
+	client    *dynamic.Client
 	pods      *dynamic.Resource
+	namespace string // "" is the kubeconfig's
 	container string
 }
 
-var errUsage = errors.New("usage: pod [-n NAMESPACE] [-c CONTAINER] exec|logs|cp …")
+var errUsage = errors.New("usage: pod [-n NAMESPACE] [-c CONTAINER] exec|logs|cp|port-forward …")
 
 func run(ctx context.Context, args []string, own streams) error {
 	flags := flag.NewFlagSet("pod", flag.ContinueOnError)
@@ -58,7 +61,9 @@ func run(ctx context.Context, args []string, own streams) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	commands := map[string]func(context.Context, *pod, []string) error{"exec": execute, "logs": logs, "cp": copyFiles}
+	commands := map[string]func(context.Context, *pod, []string) error{
+		"exec": execute, "logs": logs, "cp": copyFiles, "port-forward": portForward,
+	}
 	command := commands[flags.Arg(0)]
 	if command == nil {
 		return errUsage
@@ -79,7 +84,7 @@ func run(ctx context.Context, args []string, own streams) error {
 	if *namespace != "" {
 		pods = pods.In(*namespace)
 	}
-	return command(ctx, &pod{own, pods, *container}, flags.Args()[1:])
+	return command(ctx, &pod{own, client, pods, *namespace, *container}, flags.Args()[1:])
 }
 
 func (p *pod) flags(name string) *flag.FlagSet {

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -131,4 +134,36 @@ func TestWhatMakesNoSenseIsExplained(t *testing.T) {
 	require.ErrorContains(t, err, "one of the two must be in a pod")
 	_, _, err = pods(t, "", "-x")
 	require.ErrorContains(t, err, "not defined")
+}
+
+func TestAPortOfAPodIsForwarded(t *testing.T) {
+	name := web(t)
+	for _, target := range []string{name, "pods/" + name} {
+		ctx, stop := context.WithCancel(t.Context())
+		read, write := io.Pipe()
+		ended := make(chan error, 1)
+		go func() {
+			ended <- run(ctx, []string{"-n", "default", "port-forward", target, "0:7"}, streams{nil, write, io.Discard})
+		}()
+		line, err := bufio.NewReader(read).ReadString('\n')
+		require.NoError(t, err)
+		var address, port, of string
+		_, err = fmt.Sscanf(line, "forwarding %s to %s of %s", &address, &port, &of)
+		require.NoError(t, err, line)
+		assert.Equal(t, []string{"7", target}, []string{port, of})
+
+		conn, err := net.Dial("tcp", address)
+		require.NoError(t, err)
+		_, err = io.WriteString(conn, "echo")
+		require.NoError(t, err)
+		require.NoError(t, conn.(*net.TCPConn).CloseWrite())
+		back, err := io.ReadAll(conn)
+		require.NoError(t, err)
+		assert.Equal(t, "echo", string(back))
+		require.NoError(t, conn.Close())
+		stop()
+		require.ErrorIs(t, <-ended, context.Canceled)
+	}
+	_, _, err := pods(t, "", "port-forward", name)
+	require.ErrorContains(t, err, "usage: pod port-forward")
 }
