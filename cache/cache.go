@@ -165,6 +165,7 @@ func (c *Cache[T]) take(change dynamic.Change[T]) {
 			close(c.synced)
 			c.tellSynced()
 		}
+	default: // what begins or is lost is told object by object, too
 	}
 }
 

@@ -150,8 +150,8 @@ func TestStoppingWaitsForTheWorkInHandAsLongAsGraceLasts(t *testing.T) {
 			go func() { stopped <- stop() }()
 			if grace == 0 {
 				select {
-				case <-stopped:
-					assert.Fail(t, "the work in hand was left")
+				case err := <-stopped:
+					assert.Fail(t, "the work in hand was left", err)
 				case <-time.After(20 * time.Millisecond):
 				}
 				close(finish)

@@ -55,6 +55,8 @@ func (m *mirror) read() watch.EventType {
 	case watch.Deleted:
 		assert.True(m.t, known, "%s is deleted before it is added", name)
 		delete(m.objects, name)
+	default:
+		assert.Fail(m.t, "an object is told as "+string(change.Type))
 	}
 	return change.Type
 }
