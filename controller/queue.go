@@ -191,8 +191,8 @@ func (q *Queue[K]) item(key K) *item[K] {
 	return it
 }
 
-// most is how many items and channels are kept to be used again.
-const most = 1024
+// mostSpare is how many items are kept to be used again, for the next burst: some 2 MB.
+const mostSpare = 16_384
 
 // drop forgets an item that neither waits nor is delayed nor worked on.
 func (q *Queue[K]) drop(it *item[K]) {
@@ -200,7 +200,7 @@ func (q *Queue[K]) drop(it *item[K]) {
 		return
 	}
 	delete(q.items, it.key)
-	if len(q.spare) < most {
+	if len(q.spare) < mostSpare {
 		*it = item[K]{}
 		q.spare = append(q.spare, it)
 	}
