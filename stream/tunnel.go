@@ -67,7 +67,8 @@ type tunnel struct {
 	left     int                  // connections that are closed here, but not at the node
 	unwanted int
 	full     bool // takes no more connections
-	leaving  bool
+	leaving  bool // once all is dealt with
+	parted   bool // said goodbye
 	err      error
 }
 
@@ -129,6 +130,9 @@ func (t *tunnel) open(ctx context.Context, port uint16) (*portConn, error) {
 		case <-opened.opened:
 			return conn, nil
 		case <-conn.gone:
+			if isClosed(opened.opened) {
+				return conn, nil // what came after is for Read to tell
+			}
 			err = conn.failure
 		case <-ctx.Done():
 			err = ended(ctx, ctx.Err())
@@ -312,13 +316,22 @@ func (t *tunnel) settle() {
 	switch {
 	case !t.full || t.live > 0 || t.err != nil:
 	case t.left == 0:
-		if !t.leaving {
-			t.leaving = true
-			t.goodbye()
-		}
+		t.sayGoodbyeLocked()
 	case !t.leaving:
 		t.leaving = true
-		time.AfterFunc(goodbyeWait, t.goodbye)
+		time.AfterFunc(goodbyeWait, func() {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.sayGoodbyeLocked()
+		})
+	}
+}
+
+func (t *tunnel) sayGoodbyeLocked() {
+	t.leaving = true
+	if !t.parted {
+		t.parted = true
+		t.goodbye()
 	}
 }
 
