@@ -110,6 +110,15 @@ func (l *Lazy) JSON() []byte { return l.data }
 // MarshalJSON is JSON, for encoding/json.
 func (l *Lazy) MarshalJSON() ([]byte, error) { return l.data, nil }
 
+// String names the object: what it holds may be secret.
+func (l *Lazy) String() string {
+	name := l.GetName()
+	if namespace := l.GetNamespace(); namespace != "" {
+		name = namespace + "/" + name
+	}
+	return l.GetKind() + " " + name
+}
+
 // GetKind is as Object's.
 func (l *Lazy) GetKind() string { return l.text(kindAt) }
 
