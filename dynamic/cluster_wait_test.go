@@ -2,6 +2,7 @@ package dynamic_test
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -144,13 +145,23 @@ func TestAWaitGoesOnThroughRestartsOfTheServer(t *testing.T) {
 		_, err := of.Create(t.Context(), configMap(name, map[string]any{"a": "1"}), nil)
 		require.NoError(t, err)
 		var results []func() (*unstructured.Object, error)
+		var watching sync.WaitGroup
 		for range 3 {
 			for _, user := range []*dynamic.Resource{of, limited} { // to the second a starting server answers 403 at first
-				seen, result := waits(t, user, name, dynamic.Field("data.a", "2"))
+				watching.Add(1)
+				isWatching := sync.OnceFunc(watching.Done)
+				seen, result := waits(t, user, name, dynamic.Field("data.a", "2"), dynamic.Matches("", func(obj *unstructured.Object) (bool, error) {
+					if _, told, _ := unstructured.Get[string](obj, "data", "b"); told {
+						isWatching()
+					}
+					return true, nil
+				}))
 				<-seen
 				results = append(results, result)
 			}
 		}
+		patched(t, of, name, `{"data":{"b":"1"}}`)
+		watching.Wait() // a denial before the first watch would be an answer
 		sandboxtest.RestartAPIServer(t, kill)
 		patched(t, of, name, `{"data":{"a":"2"}}`)
 		for _, result := range results {
