@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -39,13 +40,15 @@ func newDiskCache(dir, serverURL string) *diskCache {
 	return &diskCache{dir: filepath.Join(dir, "discovery", host)}
 }
 
-var notInFolderNames = regexp.MustCompile(`[^(\w/.)]`)
+var notInFolderNames = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`[^(\w/.)]`)
+})
 
 // hostFolder names a server's folder as kubectl does (cli-runtime's computeDiscoverCacheDir); the parentheses, which
 // that leaves alone by oversight, included.
 func hostFolder(serverURL string) string {
 	host := strings.Replace(strings.Replace(serverURL, "https://", "", 1), "http://", "", 1)
-	return notInFolderNames.ReplaceAllString(host, "_")
+	return notInFolderNames().ReplaceAllString(host, "_")
 }
 
 // DefaultCacheDir is the folder in which kubectl caches what servers told it: $KUBECACHEDIR, or else .kube/cache in the

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -56,13 +57,15 @@ func (c FieldConflict) String() string {
 }
 
 // ownership is how a server describes the manager of a field.
-var ownership = regexp.MustCompile(`^conflict with ("(?:[^"\\]|\\.)*")(?: with subresource ("(?:[^"\\]|\\.)*"))?(?: using (\S+))?(?: at (\S+))?$`)
+var ownership = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^conflict with ("(?:[^"\\]|\\.)*")(?: with subresource ("(?:[^"\\]|\\.)*"))?(?: using (\S+))?(?: at (\S+))?$`)
+})
 
 func conflictsOf(refused *apierrors.StatusError) []FieldConflict {
 	var conflicts []FieldConflict
 	for _, cause := range causes(refused, metav1.CauseTypeFieldManagerConflict) {
 		conflict := FieldConflict{Field: cause.Field, Manager: strings.TrimPrefix(cause.Message, "conflict with ")}
-		if parts := ownership.FindStringSubmatch(cause.Message); parts != nil {
+		if parts := ownership().FindStringSubmatch(cause.Message); parts != nil {
 			conflict.Manager, conflict.Subresource, conflict.APIVersion = unquoted(parts[1]), unquoted(parts[2]), parts[3]
 			conflict.Time, _ = time.Parse(time.RFC3339, parts[4]) // zero where there is none
 		}

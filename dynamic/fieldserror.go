@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
@@ -56,12 +57,14 @@ func behindLast(s, sep string) (string, bool) {
 
 // strictField is one thing that a server finds: unknown field "a", or duplicate field "b", which its YAML parser says in
 // other words.
-var strictField = regexp.MustCompile(`^(?:, )?(?:(?:json patch )?(unknown|duplicate) field |(?:yaml: unmarshal errors:)?\n  line \d+: key )` +
-	`("(?:[^"\\]|\\.)*")(?: already set in map)?`)
+var strictField = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:, )?(?:(?:json patch )?(unknown|duplicate) field |(?:yaml: unmarshal errors:)?\n  line \d+: key )` +
+		`("(?:[^"\\]|\\.)*")(?: already set in map)?`)
+})
 
 func strictFields(list string) (unknown, duplicate []string) {
 	for rest := list; rest != ""; {
-		field := strictField.FindStringSubmatch(rest)
+		field := strictField().FindStringSubmatch(rest)
 		if field == nil {
 			return nil, nil
 		}

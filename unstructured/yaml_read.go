@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 	ky "sigs.k8s.io/yaml"
@@ -72,13 +73,15 @@ func parseTree(text []byte) (root *yaml.Node, at int, err error) {
 	return tree.Content[0], 0, nil
 }
 
-var printedLine = regexp.MustCompile(`\bline (\d+):`)
+var printedLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\bline (\d+):`)
+})
 
 // syntaxError says where the parser stopped and why. It prints a line not always and not always that one; so what it
 // knows is read by reflection. Where a later version names that differently, the printed line stays.
 func syntaxError(decoder *yaml.Decoder, text []byte, err error) (line int, reason error) {
 	line = 1
-	if printed := printedLine.FindStringSubmatch(err.Error()); printed != nil {
+	if printed := printedLine().FindStringSubmatch(err.Error()); printed != nil {
 		if n, err := strconv.Atoi(printed[1]); err == nil {
 			line = n
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 	ky "sigs.k8s.io/yaml"
@@ -121,11 +122,13 @@ func (t *yamlTree) names(mapping *yaml.Node) error {
 }
 
 // notText matches whatever YAML 1.1 may take for a number, bool or null, and more.
-var notText = regexp.MustCompile(`^[-+.0-9~]|^(?i:y|n|yes|no|on|off|true|false|null)$`)
+var notText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[-+.0-9~]|^(?i:y|n|yes|no|on|off|true|false|null)$`)
+})
 
 // fieldName is what a key becomes in JSON.
 func fieldName(key *yaml.Node) string {
-	if key.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle|yaml.TaggedStyle) != 0 || !notText.MatchString(key.Value) {
+	if key.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle|yaml.TaggedStyle) != 0 || !notText().MatchString(key.Value) {
 		return key.Value
 	}
 	data, err := ky.YAMLToJSON([]byte(strings.ReplaceAll(key.Value, "\n", " ") + ": 0"))
@@ -140,11 +143,13 @@ func fieldName(key *yaml.Node) string {
 	return key.Value
 }
 
-var notNumber = regexp.MustCompile(`^[-+]?\.(?i:inf|nan)$`)
+var notNumber = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[-+]?\.(?i:inf|nan)$`)
+})
 
 // lineNotJSON is the line of the first value in n that JSON cannot have, 0 if none is found.
 func lineNotJSON(n *yaml.Node) int {
-	if n.Kind == yaml.ScalarNode && (n.Style == 0 && notNumber.MatchString(n.Value) || n.Style&yaml.TaggedStyle != 0) {
+	if n.Kind == yaml.ScalarNode && (n.Style == 0 && notNumber().MatchString(n.Value) || n.Style&yaml.TaggedStyle != 0) {
 		return n.Line
 	}
 	for _, child := range n.Content {

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"regexp"
 	"strconv"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -105,11 +106,13 @@ func number(v reflect.Value, name string) (int, bool) {
 	return int(found.Int()), true
 }
 
-var printedLine = regexp.MustCompile(`\bline (\d+):`)
+var printedLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\bline (\d+):`)
+})
 
 // lineOf finds the line that the YAML library printed, and 0 where it printed none.
 func lineOf(err error) int {
-	match := printedLine.FindStringSubmatch(err.Error())
+	match := printedLine().FindStringSubmatch(err.Error())
 	if match == nil {
 		return 0
 	}
