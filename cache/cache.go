@@ -162,7 +162,6 @@ func (c *Cache[T]) take(change dynamic.Change[T]) {
 		select {
 		case <-c.synced: // again, after Lost
 		default:
-			close(c.synced)
 			c.tellSynced()
 		}
 	default: // what begins or is lost is told object by object, too

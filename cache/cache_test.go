@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/dynamic"
@@ -306,6 +309,58 @@ func TestASlowConsumerIsToldTheLastStateOfEachObjectAndHoldsNobodyUp(t *testing.
 		}
 		assert.Equal(t, []string{"DELETED a 1 was 1", "ADDED a 1005", "DELETED b 1003 was 2", "ADDED d 1006"}, told)
 	})
+}
+
+func TestWhatComesAndGoesIsNotKeptForASlowConsumer(t *testing.T) {
+	c, source := running(t, nil)
+	source.tell(dynamic.Synced, nil)
+	require.NoError(t, c.Sync(t.Context()))
+	next, stop := iter.Pull(c.Changes(t.Context()))
+	defer stop()
+	next() // it has come for one change, and not for the next
+	var objects []weak.Pointer[object]
+	for i := range 10 {
+		passing := pod("shop", fmt.Sprint("job-", i), "job", i+1)
+		objects = append(objects, weak.Make(passing))
+		source.tell(watch.Added, passing)
+		source.tell(watch.Deleted, passing)
+	}
+	source.tell(watch.Added, pod("shop", "stays", "web", 100)) // so that all before has been taken in
+	source.progress("100")
+	runtime.GC()
+	kept := 0
+	for _, each := range objects {
+		if each.Value() != nil {
+			kept++
+		}
+	}
+	assert.LessOrEqual(t, kept, 1, "of ten objects that are no more")
+	change, _ := next()
+	assert.Equal(t, "ADDED stays 100", text(change))
+}
+
+func TestSyncedIsToldOnceToWhoeverComesAtThatMoment(t *testing.T) {
+	for range 500 {
+		c, source := running(t, nil)
+		var twice atomic.Int32
+		var consumers sync.WaitGroup
+		for range 4 {
+			consumers.Go(func() {
+				times := 0
+				assert.NoError(t, c.Sync(t.Context()))
+				for range c.Changes(t.Context()) {
+					times++
+				}
+				if times != 1 {
+					twice.Add(1)
+				}
+			})
+		}
+		source.tell(dynamic.Synced, nil)
+		source.fail(errors.New("over"))
+		consumers.Wait()
+		require.Zero(t, twice.Load())
+	}
 }
 
 func TestASuccessorThatIsGoneAgainIsNotTold(t *testing.T) {

@@ -54,17 +54,19 @@ func (c *Cache[T]) Changes(ctx context.Context) iter.Seq[Change[T]] {
 
 // consumer is one loop over Changes.
 type consumer[T any] struct {
-	mu      sync.Mutex
-	order   []Key // of what is pending; the zero Key is Synced
-	pending map[Key]*pending[T]
-	ready   chan struct{}
+	mu          sync.Mutex
+	pending     map[Key]*pending[T] // the zero Key is Synced
+	first, last *pending[T]         // in the order in which they are told
+	ready       chan struct{}
 }
 
 // pending is what a consumer has not been told of one object.
 type pending[T any] struct {
-	told *T // what it was told last; nil for nothing
-	now  *T
-	gone bool // now is the last state of an object that is no more
+	key        Key
+	told       *T // what it was told last; nil for nothing
+	now        *T
+	gone       bool // now is the last state of an object that is no more
+	prev, next *pending[T]
 }
 
 // join makes a consumer that has everything before it.
@@ -93,6 +95,7 @@ func (c *Cache[T]) leave(each *consumer[T]) {
 func (c *Cache[T]) tellSynced() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	close(c.synced) // with the lock, or who joins just now would be told twice
 	for each := range c.consumers {
 		each.noteSynced()
 	}
@@ -108,7 +111,7 @@ func (c *consumer[T]) wake() {
 func (c *consumer[T]) has() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.order) > 0
+	return c.first != nil
 }
 
 // note notes that an object was so and is now so.
@@ -124,30 +127,52 @@ func (c *consumer[T]) set(key Key, was, now *T, gone bool) {
 	defer c.mu.Unlock()
 	p, waiting := c.pending[key]
 	if !waiting {
-		p = &pending[T]{told: was}
-		c.pending[key] = p
-		c.order = append(c.order, key)
+		p = &pending[T]{key: key, told: was}
+		c.push(p)
 		c.wake()
 	}
 	p.now, p.gone = now, gone
+	if gone && p.told == nil {
+		c.drop(p) // it came and went, and must not be kept for a consumer who is slow
+	}
+}
+
+func (c *consumer[T]) push(p *pending[T]) {
+	c.pending[p.key] = p
+	if p.prev = c.last; p.prev == nil {
+		c.first = p
+	} else {
+		p.prev.next = p
+	}
+	c.last = p
+}
+
+func (c *consumer[T]) drop(p *pending[T]) {
+	delete(c.pending, p.key)
+	if p.prev == nil {
+		c.first = p.next
+	} else {
+		p.prev.next = p.next
+	}
+	if p.next == nil {
+		c.last = p.prev
+	} else {
+		p.next.prev = p.prev
+	}
 }
 
 // next takes the next object off and says what there is to tell of it.
 func (c *consumer[T]) next(metaOf func(*T) meta) []Change[T] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.order) == 0 {
+	p := c.first
+	if p == nil {
 		return nil
 	}
-	key := c.order[0]
-	c.order = c.order[1:]
-	p := c.pending[key]
-	delete(c.pending, key)
+	c.drop(p)
 	switch {
-	case key == Key{}:
+	case p.key == Key{}:
 		return []Change[T]{{Type: dynamic.Synced}}
-	case p.gone && p.told == nil:
-		return nil
 	case p.told == nil:
 		return []Change[T]{{Type: watch.Added, Object: p.now}}
 	}
