@@ -36,8 +36,9 @@ type Options[T any] struct {
 	LabelSelector, FieldSelector string
 	// Indexes are ways to find objects with [Cache.By]: each gives the values under which an object is found.
 	Indexes map[string]func(*T) []string
-	// Transform changes each object before it is kept, to drop what nobody reads; it may return another. It is not
-	// asked about an object whose deletion was not seen, of which only the identity is known.
+	// Transform changes each object before it is kept, to drop what nobody reads; it may return another, or nil for one
+	// that the cache shall not have. It is asked about the last state of a deleted object, too, but not about one whose
+	// deletion was not seen: then the last state is what the cache had. The object's UID must stay.
 	Transform func(*T) *T
 	// Resync is how often every object is told to each consumer again; 0 means never.
 	Resync time.Duration
@@ -135,7 +136,7 @@ func (c *Cache[T]) follow(ctx context.Context) error {
 		}
 		c.take(change)
 	}
-	return ctx.Err()
+	return fmt.Errorf("run the cache of %s: its source has ended without saying why", c.what())
 }
 
 func (c *Cache[T]) interrupted(i dynamic.Interruption) {
@@ -151,13 +152,18 @@ func (c *Cache[T]) interrupted(i dynamic.Interruption) {
 func (c *Cache[T]) take(change dynamic.Change[T]) {
 	switch change.Type {
 	case watch.Added, watch.Modified:
-		obj := change.Object
-		if c.opts.Transform != nil {
-			obj = c.opts.Transform(obj)
+		key := c.meta(change.Object).key // which Transform may change
+		if obj := c.transformed(change.Object); obj != nil {
+			c.put(key, obj)
+		} else {
+			c.remove(key, nil)
 		}
-		c.put(obj)
 	case watch.Deleted:
-		c.remove(change.Object, change.Unseen)
+		key, last := c.meta(change.Object).key, (*T)(nil)
+		if !change.Unseen {
+			last = c.transformed(change.Object)
+		}
+		c.remove(key, last)
 	case dynamic.Synced:
 		select {
 		case <-c.synced: // again, after Lost
@@ -166,6 +172,13 @@ func (c *Cache[T]) take(change dynamic.Change[T]) {
 		}
 	default: // what begins or is lost is told object by object, too
 	}
+}
+
+func (c *Cache[T]) transformed(obj *T) *T {
+	if c.opts.Transform == nil {
+		return obj
+	}
+	return c.opts.Transform(obj)
 }
 
 // Sync waits until the cache has all that there was when Run began. It fails with Run's error if Run ends before, and

@@ -20,6 +20,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -228,6 +229,84 @@ func TestTransformDropsWhatNobodyReads(t *testing.T) {
 	require.NoError(t, c.Sync(t.Context()))
 	web, _ := c.Get("shop", "web")
 	assert.Empty(t, web.GetLabels())
+}
+
+func TestTransformIsAskedAboutEveryStateAndMayKeepAnObjectOut(t *testing.T) {
+	c, source := running(t, &cache.Options[object]{Transform: func(obj *object) *object {
+		if obj.GetLabels()["app"] == "secret" {
+			return nil
+		}
+		small := pod("", "small "+obj.GetName(), "", 0)
+		small.SetUID(obj.GetUID())
+		small.SetResourceVersion(obj.GetResourceVersion())
+		return small
+	}})
+	source.tell(watch.Added, pod("shop", "never", "secret", 1))
+	source.tell(watch.Added, pod("shop", "web", "web", 2))
+	source.tell(watch.Added, pod("shop", "db", "db", 3))
+	source.tell(dynamic.Synced, nil)
+	require.NoError(t, c.Sync(t.Context()))
+	assert.Equal(t, []string{"/small db", "/small web"}, names(c.List("shop", nil)), "found by what it was")
+	next, stop := iter.Pull(c.Changes(t.Context()))
+	defer stop()
+	for range 3 {
+		next()
+	}
+	expect := func(want string) {
+		t.Helper()
+		change, _ := next()
+		assert.Equal(t, want, text(change))
+	}
+	source.tell(watch.Modified, pod("shop", "web", "secret", 4))
+	expect("DELETED small web 2 was 2")
+	source.tell(watch.Deleted, pod("shop", "web", "secret", 5))
+	source.tell(watch.Deleted, pod("shop", "db", "db", 6))
+	expect("DELETED small db 6 was 3")
+	assert.Empty(t, c.All())
+}
+
+func TestASourceThatJustEndsIsAnError(t *testing.T) {
+	c := cache.New(silent{newScript()}, nil)
+	require.ErrorContains(t, c.Run(t.Context()), "run the cache of /api/v1/pods: its source has ended")
+	require.Error(t, c.Sync(t.Context()))
+}
+
+// silent is a source that has nothing to tell and does not say why.
+type silent struct{ *script }
+
+func (silent) Follow(context.Context, *dynamic.FollowOptions) iter.Seq2[change, error] {
+	return func(func(change, error) bool) {}
+}
+
+func TestAnIndexFindsObjectsByTheirOwners(t *testing.T) {
+	c, source := running(t, &cache.Options[object]{Indexes: map[string]func(*object) []string{"owner": cache.Owner[object]}})
+	owned := pod("shop", "web-1", "web", 1)
+	owned.SetOwnerReferences([]metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web", UID: "u1"}, {Kind: "Job", Name: "one", UID: "u2"}})
+	source.tell(watch.Added, owned)
+	source.tell(watch.Added, pod("shop", "free", "free", 2))
+	source.tell(dynamic.Synced, nil)
+	require.NoError(t, c.Sync(t.Context()))
+	for uid, want := range map[string][]string{"u1": {"shop/web-1"}, "u2": {"shop/web-1"}, "u3": {}} {
+		found, err := c.By("owner", uid)
+		require.NoError(t, err)
+		assert.Equal(t, want, names(found), uid)
+	}
+}
+
+func TestASetDoesNotShareWhatHasJustEnded(t *testing.T) {
+	set := cache.NewSet[object](nil)
+	for range 500 {
+		source := newScript()
+		ended, release, err := set.Use(t.Context(), source)
+		require.NoError(t, err)
+		source.fail(errors.New("forbidden"))
+		require.Error(t, ended.Sync(t.Context()))
+		next, releaseNext, err := set.Use(t.Context(), source)
+		require.NoError(t, err)
+		release()
+		releaseNext()
+		require.NotSame(t, ended, next)
+	}
 }
 
 func text(c cache.Change[object]) string {

@@ -6,7 +6,8 @@ import (
 )
 
 // Set shares caches: all who use the same resource, in the same namespace or namespaces, share one stream and one copy,
-// from the first use to the last. All its caches have the same options. It is safe for concurrent use.
+// from the first use to the last. All its caches have the same options, and all its sources are of one cluster and one
+// user: it tells them apart by path alone. It is safe for concurrent use.
 type Set[T any] struct {
 	make func(Source[T]) *Cache[T]
 
@@ -74,7 +75,7 @@ func (s *Set[T]) release(path string, one *shared[T]) {
 
 func (o *shared[T]) hasEnded() bool {
 	select {
-	case <-o.ended:
+	case <-o.cache.ended: // which its users see before o.ended
 		return true
 	default:
 		return false

@@ -14,8 +14,8 @@ type index[T any] map[string]map[Key]*entry[T]
 const byNamespace = "\x00namespace"
 
 // put stores an object's new state and tells the consumers.
-func (c *Cache[T]) put(obj *T) {
-	now := &entry[T]{key: c.meta(obj).key, object: obj}
+func (c *Cache[T]) put(key Key, obj *T) {
+	now := &entry[T]{key: key, object: obj}
 	if len(c.opts.Indexes) > 0 {
 		now.found = make(map[string][]string, len(c.opts.Indexes))
 		for name, values := range c.opts.Indexes {
@@ -33,17 +33,15 @@ func (c *Cache[T]) put(obj *T) {
 	}
 }
 
-// remove forgets an object and tells the consumers its last state: what the server told, or if that was not seen, what
-// the cache had.
-func (c *Cache[T]) remove(last *T, unseen bool) {
-	key := c.meta(last).key
+// remove forgets an object and tells the consumers its last state: what the server told, or with nil what the cache had.
+func (c *Cache[T]) remove(key Key, last *T) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	was := c.objects[key]
 	if was == nil {
 		return
 	}
-	if unseen {
+	if last == nil {
 		last = was.object
 	}
 	c.unindex(was)

@@ -36,7 +36,12 @@ func (c *Cache[T]) advance(at string) {
 }
 
 // WaitFor waits until the cache shows at least what there was at a resourceVersion: that of an object that was just
-// written, so that the cache shows the write. See https://kep.k8s.io/5504 for what may be compared.
+// written, so that the cache shows the write. See https://kep.k8s.io/5504 for what may be compared. The version must be
+// of the cache's own resource.
+//
+// A write that the cache does not hear of, since no selector or namespace of its source chooses the object, is waited for
+// until the server says how far it is: a minute or so. Most resources answer a Delete with a Status, which has no
+// version: wait for a deletion with [Cache.Changes].
 func (c *Cache[T]) WaitFor(ctx context.Context, resourceVersion string) error {
 	if _, err := resourceversion.CompareResourceVersion(resourceVersion, resourceVersion); err != nil {
 		return fmt.Errorf("wait for the cache of %s: %w", c.what(), err)
