@@ -181,6 +181,20 @@ func TestFollowTellsThatTheResourceIsGoneAndGoesOnWhenItReturns(t *testing.T) {
 		follow(t, pods, nil, 8))
 }
 
+func TestFollowListsWhereTheServerNeverSaysThatAllIsTold(t *testing.T) {
+	a := podOf("a", "u1", "1")
+	pods, _ := exchanging(t, says(frame("ADDED", a)), says(frame("ADDED", a)), says(podList("3", a)),
+		answer{body: frame("MODIFIED", podOf("a", "u1", "5")), stays: true})
+	assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "MODIFIED a u1 5"}, follow(t, pods, nil, 4))
+}
+
+func TestAnswersThatTheResourceIsNotThereCountOnlyInARow(t *testing.T) {
+	gone := refuses(404, "NotFound")
+	pods, _ := exchanging(t, says(frame("ADDED", podOf("a", "u1", "1"))+allTold("4")),
+		gone, says(""), gone, refuses(503, "ServiceUnavailable"), gone, answer{body: frame("MODIFIED", podOf("a", "u1", "5")), stays: true})
+	assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "MODIFIED a u1 5"}, follow(t, pods, nil, 4))
+}
+
 func TestFollowEndsAtOnceWhereAskingAgainIsNoUse(t *testing.T) {
 	for code, reason := range map[int]string{401: "Unauthorized", 403: "Forbidden", 404: "NotFound", 405: "MethodNotAllowed"} {
 		pods, _ := exchanging(t, answer{status: code, body: statusOf(strconv.Itoa(code), reason, "")})

@@ -34,6 +34,7 @@ type follower[T any, P object[T]] struct {
 	interruptions int
 	brief         int   // streams in a row that did not last
 	missing       int   // answers in a row that say that the resource is not served
+	unfinished    int   // streams that the server closed before it had told all that there is
 	trouble       error // what broke last
 }
 
@@ -77,7 +78,7 @@ func (f *follower[T, P]) stream(ctx context.Context) error {
 	defer cancel()
 	opts := f.listOptions()
 	opts.ResourceVersion, opts.AllowWatchBookmarks, opts.TimeoutSeconds = f.version, true, &seconds
-	if f.version == "" {
+	if f.version == "" && !f.lists {
 		yes := true
 		opts.SendInitialEvents, opts.ResourceVersionMatch = &yes, metav1.ResourceVersionMatchNotOlderThan
 		f.known.begin()

@@ -26,6 +26,14 @@ func (f *follower[T, P]) mend(ctx context.Context, err error, lasted time.Durati
 		f.lists = true // what is wrong besides, the list will say
 		return nil
 	}
+	if err == nil && f.version == "" && !f.lists {
+		// Twice is a server that does not know what it was asked for, and would never say that all has been told.
+		f.unfinished++
+		f.lists = f.unfinished > 1
+	}
+	if !apierrors.IsNotFound(err) {
+		f.missing = 0
+	}
 	relist := apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 	switch {
 	case relist:
