@@ -215,6 +215,69 @@ func TestAnOperatorIsToldWhatHappensToEachObject(t *testing.T) {
 	require.ErrorIs(t, take(t, ended), context.Canceled)
 }
 
+func TestAnOperatorTellsTheLastStateOfWhatWasDeletedWhileItsHandlerWasBusy(t *testing.T) {
+	client, namespace := cluster(t)
+	configMaps := resource(t, client, "cm").In(namespace)
+	_, err := configMaps.Create(t.Context(), object("ConfigMap", "watched"), nil)
+	require.NoError(t, err)
+	inHand, finish := make(chan struct{}), make(chan struct{})
+	last := make(chan string, 1)
+	operator := controller.NewOperator(client, &controller.Options{Workers: 2})
+	operator.Watch("", "v1", "configmaps", func(_ context.Context, event controller.ResourceEvent) error {
+		switch {
+		case event.Object.GetName() == "sign":
+			close(finish) // the deletion came before this, and has been heard, too
+		case event.Object.GetName() != "watched":
+		case event.Type == watch.Added:
+			close(inHand)
+			<-finish
+		case event.Type == watch.Deleted:
+			value, _, err := unstructured.Get[string](event.Object, "data", "a")
+			last <- value
+			return err
+		}
+		return nil
+	}, namespace)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- operator.Run(ctx) }()
+	take(t, inHand)
+	_, err = configMaps.Patch(t.Context(), "watched", types.MergePatchType, []byte(`{"data":{"a":"1"}}`), nil)
+	require.NoError(t, err)
+	_, err = configMaps.Delete(t.Context(), "watched", nil)
+	require.NoError(t, err)
+	_, err = configMaps.Create(t.Context(), object("ConfigMap", "sign"), nil)
+	require.NoError(t, err)
+	assert.Equal(t, "1", take(t, last))
+	cancel()
+	require.ErrorIs(t, take(t, ended), context.Canceled)
+}
+
+func TestAnOperatorIsNotRunAgainWhileAHandlerIsBusy(t *testing.T) {
+	client, namespace := cluster(t)
+	_, err := resource(t, client, "cm").In(namespace).Create(t.Context(), object("ConfigMap", "slow"), nil)
+	require.NoError(t, err)
+	inHand, finish := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	operator := controller.NewOperator(client, nil)
+	operator.Watch("", "v1", "configmaps", func(ctx context.Context, _ controller.ResourceEvent) error {
+		once.Do(func() { close(inHand) })
+		<-finish
+		return nil
+	}, namespace)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- operator.Run(ctx) }()
+	take(t, inHand)
+	cancel()
+	over, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer stop()
+	require.ErrorContains(t, operator.Run(over), "it runs already")
+	close(finish)
+	require.ErrorIs(t, take(t, ended), context.Canceled)
+	require.ErrorIs(t, operator.Run(over), context.DeadlineExceeded, "now it may")
+}
+
 func TestAnOperatorEndsWithTheErrorOfAWatchThatCannotBegin(t *testing.T) {
 	client, namespace := cluster(t)
 	ignore := func(context.Context, controller.ResourceEvent) error { return nil }

@@ -19,7 +19,8 @@ type Operator struct {
 
 	mu      sync.Mutex
 	watches []*watching
-	begin   func(*watching) // where Run is under way
+	running bool
+	begin   func(*watching) // where Run is under way and its ctx has not ended
 }
 
 // ResourceEvent is what happened to one object.
@@ -36,7 +37,8 @@ type ResourceEvent struct {
 // object then.
 type Handler func(ctx context.Context, event ResourceEvent) error
 
-// NewOperator makes an operator; of opts, Triggers are not used.
+// NewOperator makes an operator; of opts, Triggers are not used. Each watch has Options.Workers of its own, and a queue:
+// with several watches, Queue.Metrics is called by several goroutines at once.
 func NewOperator(client *dynamic.Client, opts *Options) *Operator {
 	o := &Operator{client: client}
 	if opts != nil {
@@ -69,10 +71,12 @@ func (o *Operator) Run(ctx context.Context) error {
 	defer stop(nil)
 	var all sync.WaitGroup
 	o.mu.Lock()
-	if o.begin != nil {
+	if o.running {
 		o.mu.Unlock()
 		return errors.New("run an operator: it runs already")
 	}
+	o.running = true
+	defer o.stopped()
 	o.begin = func(one *watching) { all.Go(func() { stop(one.run(ctx)) }) }
 	for _, one := range o.watches {
 		o.begin(one)
@@ -84,4 +88,11 @@ func (o *Operator) Run(ctx context.Context) error {
 	o.mu.Unlock()
 	all.Wait()
 	return context.Cause(ctx)
+}
+
+// stopped lets Run be called again: no handler is under way.
+func (o *Operator) stopped() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.running = false
 }

@@ -69,7 +69,7 @@ type stories struct {
 
 	mu   sync.Mutex
 	told map[cache.Key]*unstructured.Object // what the handler has taken
-	last map[cache.Key]*unstructured.Object // the last states of deleted objects that it has not
+	last map[cache.Key]*unstructured.Object // the last states of deleted objects that it may have to be told
 }
 
 // note keeps the last state of what is deleted.
@@ -78,9 +78,7 @@ func (s *stories) note(change cache.Change[unstructured.Object]) cache.Key {
 	if change.Type == watch.Deleted {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.told[key] != nil {
-			s.last[key] = change.Object
-		}
+		s.last[key] = change.Object // even if it was not told: it may be in the handler's hands just now
 	}
 	return key
 }
@@ -90,6 +88,9 @@ func (s *stories) tell(ctx context.Context, key cache.Key) error {
 	now, _ := s.objects.Get(key.Namespace, key.Name)
 	s.mu.Lock()
 	told, last := s.told[key], s.last[key]
+	if told == nil {
+		delete(s.last, key)
+	}
 	s.mu.Unlock()
 	if told != nil && (now == nil || now.GetUID() != told.GetUID()) {
 		if last == nil || last.GetUID() != told.GetUID() {
