@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -35,6 +36,7 @@ type Proxy struct {
 	storm bool
 	rng   *rand.Rand
 	met   map[string]int
+	conns map[net.Conn]struct{}
 	ended chan struct{}
 }
 
@@ -49,11 +51,13 @@ func New(t testing.TB, seed uint64) *Proxy {
 	roots.AppendCertsFromPEM(cfg.CAData)
 	through := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableCompression: true}
 	p := &Proxy{
-		upstream: cfg.Server, token: cfg.Token, met: map[string]int{}, ended: make(chan struct{}),
+		upstream: cfg.Server, token: cfg.Token, met: map[string]int{}, conns: map[net.Conn]struct{}{}, ended: make(chan struct{}),
 		client: &http.Client{Transport: through},
 		rng:    rand.New(rand.NewPCG(seed, seed)), //nolint:gosec // a schedule that can be repeated
 	}
-	p.server = httptest.NewServer(p)
+	p.server = httptest.NewUnstartedServer(p)
+	p.server.Config.ConnState = p.count
+	p.server.Start()
 	p.URL = p.server.URL
 	t.Cleanup(func() {
 		close(p.ended)
@@ -88,6 +92,24 @@ func (p *Proxy) Met() map[string]int {
 		met[name] = n
 	}
 	return met
+}
+
+// Connections is how many connections clients have to the proxy.
+func (p *Proxy) Connections() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.conns)
+}
+
+func (p *Proxy) count(conn net.Conn, state http.ConnState) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch state {
+	case http.StateNew:
+		p.conns[conn] = struct{}{}
+	case http.StateClosed, http.StateHijacked:
+		delete(p.conns, conn)
+	}
 }
 
 // ServeHTTP implements http.Handler.
