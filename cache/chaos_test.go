@@ -40,15 +40,70 @@ func number(t *testing.T, name string, otherwise uint64) uint64 {
 // TestACacheIsRightAfterEveryStorm writes while everything that can break breaks, and then compares. The seed of a
 // round is in its name: ANYKIND_CHAOS_SEED=n ANYKIND_CHAOS_ROUNDS=1 plays it again.
 func TestACacheIsRightAfterEveryStorm(t *testing.T) {
-	configMaps := resource(t, sandboxtest.Kubeconfig(t), "cm")
+	configMaps, crds := resource(t, sandboxtest.Kubeconfig(t), "cm"), resource(t, sandboxtest.Kubeconfig(t), "crd")
 	first := number(t, "ANYKIND_CHAOS_SEED", 1)
 	for seed := first; seed < first+number(t, "ANYKIND_CHAOS_ROUNDS", 6); seed++ {
-		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) { storm(t, configMaps.In(namespace(t)), seed) })
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			if seed%6 == 3 { // the custom resource goes and comes back in mid-storm
+				define(t, crds)
+				notes := defined(t)
+				storm(t, notes.In(namespace(t)), seed, func() {
+					remove(t, crds)
+					define(t, crds)
+				})
+				remove(t, crds)
+				return
+			}
+			storm(t, configMaps.In(namespace(t)), seed, nil)
+		})
 	}
 }
 
-// storm is one round.
-func storm(t *testing.T, direct *dynamic.Resource, seed uint64) {
+// define makes a kind of objects that are as free as ConfigMaps, and waits until the server serves it.
+func define(t *testing.T, crds *dynamic.Resource) {
+	t.Helper()
+	_, err := crds.Create(t.Context(), &object{Object: map[string]any{
+		"metadata": map[string]any{"name": "notes.storm.example.com"},
+		"spec": map[string]any{
+			"group": "storm.example.com", "scope": "Namespaced",
+			"names": map[string]any{"plural": "notes", "kind": "Note"},
+			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "schema": map[string]any{
+				"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+			}}},
+		},
+	}}, nil)
+	require.NoError(t, err)
+	_, err = crds.Wait(t.Context(), "notes.storm.example.com", dynamic.Condition("Established"))
+	require.NoError(t, err)
+}
+
+// defined gives a handle on the kind once the server tells of it, which may be a moment after it is Established.
+func defined(t *testing.T) *dynamic.Resource {
+	t.Helper()
+	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: sandboxtest.Kubeconfig(t), Context: "admin"})
+	require.NoError(t, err)
+	client, err := dynamic.Connect(t.Context(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	var notes *dynamic.Resource
+	require.Eventually(t, func() bool {
+		notes, err = client.Resource(t.Context(), "notes.storm.example.com")
+		return err == nil
+	}, patience, 50*time.Millisecond)
+	return notes
+}
+
+// remove deletes the kind and waits until it is gone.
+func remove(t *testing.T, crds *dynamic.Resource) {
+	t.Helper()
+	_, err := crds.Delete(t.Context(), "notes.storm.example.com", nil)
+	require.NoError(t, err)
+	_, err = crds.Wait(t.Context(), "notes.storm.example.com", dynamic.Gone())
+	require.NoError(t, err)
+}
+
+// storm is one round; disaster strikes half-way.
+func storm(t *testing.T, direct *dynamic.Resource, seed uint64, disaster func()) {
 	proxy := faultproxy.New(t, seed)
 	path, err := direct.Path("")
 	require.NoError(t, err)
@@ -66,7 +121,10 @@ func storm(t *testing.T, direct *dynamic.Resource, seed uint64) {
 
 	proxy.Storm()
 	rng := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a script that can be repeated
-	for range 120 {
+	for i := range 120 {
+		if i == 60 && disaster != nil {
+			disaster()
+		}
 		write(t, direct, rng)
 		time.Sleep(time.Duration(rng.IntN(15)) * time.Millisecond)
 	}
@@ -90,6 +148,11 @@ func storm(t *testing.T, direct *dynamic.Resource, seed uint64) {
 		assert.Eventually(t, func() bool { return maps.Equal(want, c.told()) }, patience, 10*time.Millisecond,
 			"a last state was not told by cache %d", i)
 	}
+	assert.Positive(t, proxy.Connections())
+	cancel()
+	busy.Wait()
+	client.Close()
+	assert.Eventually(t, func() bool { return proxy.Connections() == 0 }, patience, 10*time.Millisecond, "connections are left behind")
 }
 
 // mirror is a cache and a consumer of its changes: the versions by name that it shows, and those that it told.
@@ -126,13 +189,20 @@ func write(t *testing.T, to *dynamic.Resource, rng *rand.Rand) {
 	case 0:
 		_, err = to.Delete(t.Context(), name, nil)
 	case 1:
-		_, err = to.Create(t.Context(), configMap(name), nil)
+		_, err = to.Create(t.Context(), stormy(to, name), nil)
 	default:
-		_, err = to.Apply(t.Context(), configMap(name, strconv.Itoa(rng.Int())), &metav1.ApplyOptions{FieldManager: "storm"})
+		_, err = to.Apply(t.Context(), stormy(to, name, strconv.Itoa(rng.Int())), &metav1.ApplyOptions{FieldManager: "storm"})
 	}
 	if !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) {
 		require.NoError(t, err)
 	}
+}
+
+// stormy is an object of the resource that is written to.
+func stormy(to *dynamic.Resource, name string, values ...string) *object {
+	obj := configMap(name, values...)
+	obj.SetGroupVersionKind(to.Mapping().GVK)
+	return obj
 }
 
 // witness is a consumer that checks that its story makes sense.
