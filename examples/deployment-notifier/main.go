@@ -58,26 +58,38 @@ func notify(ctx context.Context, client *dynamic.Client, out io.Writer) error {
 	}
 	var watching sync.WaitGroup
 	defer watching.Wait()
-	stops := map[types.UID]context.CancelFunc{}
+	notifiers := map[types.UID]notifier{}
 	defer func() {
-		for _, stop := range stops {
-			stop()
+		for _, each := range notifiers {
+			each.stop()
 		}
 	}()
 	for change, err := range registered[0].AllNamespaces().Follow(ctx, nil) {
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case change.Type == watch.Added:
+		}
+		if change.Object == nil {
+			continue
+		}
+		uid, generation := change.Object.GetUID(), change.Object.GetGeneration()
+		was, known := notifiers[uid]
+		if known && (change.Type == watch.Deleted || was.generation != generation) {
+			was.stop()
+			delete(notifiers, uid)
+		}
+		if change.Type != watch.Deleted && (!known || was.generation != generation) {
 			of, stop := context.WithCancel(ctx)
-			stops[change.Object.GetUID()] = stop
+			notifiers[uid] = notifier{generation, stop}
 			watching.Go(func() { tell(of, deployments, change.Object, out) })
-		case change.Type == watch.Deleted:
-			stops[change.Object.GetUID()]()
-			delete(stops, change.Object.GetUID())
 		}
 	}
 	return nil
+}
+
+// notifier is one that is being told: its spec's generation, and what stops that.
+type notifier struct {
+	generation int64
+	stop       context.CancelFunc
 }
 
 // tell follows one notifier's Deployment until ctx ends.
@@ -97,6 +109,9 @@ func tell(ctx context.Context, deployments *dynamic.Resource, notifier *unstruct
 		case err != nil:
 			fmt.Fprintln(out, notifier.GetName(), err)
 			return
+		case change.Type == watch.Deleted:
+			had = ""
+			continue
 		case change.Object == nil:
 			continue
 		}

@@ -76,9 +76,14 @@ func TestItTellsWhenAnImageChangesUntilItsNotifierIsDeleted(t *testing.T) {
 	}
 	assert.Regexp(t, `^mine: noted went from web:\d to web:\d$`, told)
 
-	_, err = notifiers.Delete(ctx, "mine", nil)
+	_, err = notifiers.Patch(ctx, "mine", types.MergePatchType, []byte(`{"spec":{"deployment":"another"}}`), nil)
 	require.NoError(t, err)
 	for told != "mine: no longer watching noted" {
+		told = <-lines
+	}
+	_, err = notifiers.Delete(ctx, "mine", nil)
+	require.NoError(t, err)
+	for told != "mine: no longer watching another" {
 		told = <-lines
 	}
 	stop()

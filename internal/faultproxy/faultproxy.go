@@ -104,11 +104,10 @@ func (p *Proxy) Connections() int {
 func (p *Proxy) count(conn net.Conn, state http.ConnState) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch state {
-	case http.StateNew:
-		p.conns[conn] = struct{}{}
-	case http.StateClosed, http.StateHijacked:
+	if state == http.StateClosed || state == http.StateHijacked {
 		delete(p.conns, conn)
+	} else {
+		p.conns[conn] = struct{}{}
 	}
 }
 
