@@ -7,7 +7,7 @@ import (
 
 // Set shares caches: all who use the same resource, in the same namespace or namespaces, share one stream and one copy,
 // from the first use to the last. All its caches have the same options, and all its sources are of one cluster and one
-// user: it tells them apart by path alone. It is safe for concurrent use.
+// user, and read in one form, whole or as metadata: it tells them apart by path alone. It is safe for concurrent use.
 type Set[T any] struct {
 	make func(Source[T]) *Cache[T]
 

@@ -67,7 +67,7 @@ type Interruption struct {
 // closes the connection. The loop's body may take its time, but the server ends the stream of one who is minutes late,
 // who then reads all objects again. What is kept of each object is its name, UID and resourceVersion.
 func (r *Resource) Follow(ctx context.Context, opts *FollowOptions) iter.Seq2[Change[unstructured.Object], error] {
-	return followAs(ctx, r, opts, r.objects, func(obj *unstructured.Object) (*unstructured.Object, error) { return obj, nil })
+	return followAs(ctx, r, opts, r.objects, func(obj *unstructured.Object) (*unstructured.Object, error) { return r.inForm(obj), nil })
 }
 
 // Follow is as [Resource.Follow]. An object that does not fit T ends it.

@@ -272,6 +272,21 @@ func TestATypedHandleFollowsInItsOwnType(t *testing.T) {
 	assert.Equal(t, []string{"STARTED", "ADDED a on n1", "SYNCED", "ADDED b on ", "DELETED a on "}, got)
 }
 
+func TestAFollowOfMetadataTellsNothingElseOfWhatWentUnseen(t *testing.T) {
+	pods, _ := exchanging(t, says(frame("ADDED", podOf("a", "u1", "1"))+allTold("2")+frame("ERROR", statusOf("410", "Expired", ""))), says(allTold("4")))
+	var kinds []string
+	for change, err := range pods.Metadata().Follow(t.Context(), nil) {
+		require.NoError(t, err)
+		if change.Object != nil {
+			kinds = append(kinds, change.Object.GetKind())
+		}
+		if change.Unseen {
+			break
+		}
+	}
+	assert.Equal(t, []string{"PartialObjectMetadata", "PartialObjectMetadata"}, kinds)
+}
+
 func TestAFollowCanHoldItsObjectsAsJSON(t *testing.T) {
 	pods, _ := exchanging(t, says(frame("ADDED", podOf("a", "u1", "1"))+allTold("2")))
 	for change, err := range dynamic.As[unstructured.Lazy](pods).Follow(t.Context(), nil) {
