@@ -11,6 +11,7 @@ type fault struct {
 	breaks bool          // the answer is cut after so many bytes and, first, stalls
 	after  int
 	stall  time.Duration
+	half   bool          // it is cut by closing one direction alone
 	life   time.Duration // after which a stream ends as if the server had closed it; 0 is for ever
 }
 
@@ -49,8 +50,10 @@ func faultOf(kind, after int, wait time.Duration) fault {
 		return fault{name: "drop", drop: true}
 	case 6, 7:
 		return fault{name: "delay", delay: wait}
-	case 8, 9, 10, 11, 12:
+	case 8, 9, 10, 11:
 		return fault{name: "cut", breaks: true, after: after}
+	case 12:
+		return fault{name: "half-close", breaks: true, after: after, half: true}
 	case 15:
 		return fault{name: "401", status: 401}
 	case 13, 14:

@@ -1,5 +1,6 @@
 // Package faultproxy stands between a client under test and a real API server and breaks what goes through, on a
-// schedule that a seed determines: it refuses, drops, delays, cuts in the middle of a frame and stalls.
+// schedule that a seed determines: it refuses, drops, delays, cuts in the middle of a frame, closes
+// one direction alone and stalls.
 package faultproxy
 
 import (
@@ -166,6 +167,9 @@ func (p *Proxy) copy(w http.ResponseWriter, r *http.Request, body io.Reader, f f
 			_, _ = w.Write(chunk[:left])
 			_ = flush.Flush()
 			p.sleep(r, f.stall)
+			if f.half {
+				halfClose(flush)
+			}
 			panic(http.ErrAbortHandler)
 		}
 		left -= n
@@ -180,6 +184,20 @@ func (p *Proxy) copy(w http.ResponseWriter, r *http.Request, body io.Reader, f f
 			panic(http.ErrAbortHandler) // a cut answer must not look whole
 		}
 	}
+}
+
+// halfClose ends what the client hears, and then waits a while for the client to leave, too.
+func halfClose(answer *http.ResponseController) {
+	conn, _, err := answer.Hijack()
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.CloseWrite()
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_, _ = io.Copy(io.Discard, conn)
 }
 
 // sleep is false if the client left or the test ended.
