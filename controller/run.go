@@ -12,7 +12,7 @@ import (
 
 // Reconcile brings the world in line with one object, or with its absence: it is told only which, reads what is there
 // from the cache, and may be called any number of times. An error, or a panic, has it called again after a growing
-// pause; with after it is called again then, should nothing else call for it before.
+// pause; with after it is called again then, even if something else has called for it before.
 type Reconcile func(ctx context.Context, key cache.Key) (after time.Duration, err error)
 
 // Options say how [Run] works. nil means the defaults.
