@@ -187,14 +187,18 @@ func (c *Cache[T]) Sync(ctx context.Context) error {
 	select {
 	case <-c.synced:
 		return nil
+	case <-c.ended:
+	case <-ctx.Done():
+	}
+	select { // what was whole once stays so, whatever else has happened meanwhile
+	case <-c.synced:
+		return nil
 	default:
 	}
 	select {
-	case <-c.synced:
-		return nil
 	case <-c.ended:
 		return c.err
-	case <-ctx.Done():
+	default:
 		c.mu.RLock()
 		defer c.mu.RUnlock()
 		if c.trouble != nil {
