@@ -54,9 +54,11 @@ func (r result) String() string {
 // shower is how a figure is written.
 func shower(figure string) func(float64) string {
 	switch {
-	case strings.HasSuffix(figure, "wall"), strings.HasSuffix(figure, "cpu"):
+	case strings.HasPrefix(figure, "lookup"), figure == "event-cpu":
+		return func(seconds float64) string { return fmt.Sprintf("%.3fµs", seconds*1e6) }
+	case strings.HasSuffix(figure, "wall"), strings.HasSuffix(figure, "cpu"), strings.HasPrefix(figure, "event-delay"):
 		return func(seconds float64) string { return fmt.Sprintf("%.3fms", seconds*1e3) }
-	case strings.HasSuffix(figure, "alloc"), figure == "heap", figure == "size":
+	case strings.HasSuffix(figure, "alloc"), strings.HasSuffix(figure, "peak"), figure == "heap", figure == "held", figure == "size":
 		return func(bytes float64) string { return fmt.Sprintf("%.1fkB", bytes/1e3) }
 	default:
 		return func(count float64) string { return fmt.Sprintf("%.0f", count) }
@@ -75,6 +77,7 @@ func (o *options) chosen() []comparison {
 		ours: cost{run{"ours", "watch", o.events}, "cpu"}, theirs: cost{run{"theirs", "watch", o.events}, "cpu"},
 	})
 	all = append(all, calling(o.calls)...)
+	all = append(all, caching(o.pods, o.events)...)
 	all = append(all, programs()...)
 	return slices.DeleteFunc(all, func(c comparison) bool {
 		return len(o.match) > 0 && !slices.ContainsFunc(o.match, func(begin string) bool { return strings.HasPrefix(c.name, begin) })
@@ -144,6 +147,31 @@ func calling(count int) []comparison {
 				cost{ours, verb + "-" + figure.figure}, cost{theirs, verb + "-" + figure.figure}})
 		}
 	}
+	return all
+}
+
+// caching compares what holds a copy of all objects: a cache and an informer over the dynamic client.
+func caching(pods []int, events int) []comparison {
+	var all []comparison
+	add := func(name, what, figure string, aim float64, ours string, theirs string, count int) {
+		all = append(all, comparison{name, what, aim, cost{run{"ours", ours, count}, figure}, cost{run{"theirs", theirs, count}, figure}})
+	}
+	for _, count := range pods {
+		of := func(name, what, figure string, aim float64, ours string) {
+			add(fmt.Sprintf("%s/%d", name, count), what, figure, aim, ours, "cache", count)
+		}
+		of("cache-sync-wall", "time until a cache is whole, of full objects", "sync-wall", 0.35, "cache")
+		of("cache-sync-cpu", "CPU until then", "sync-cpu", 0.35, "cache")
+		of("cache-heap", "what a whole cache keeps on the heap, of full objects", "held", 0.65, "cache")
+		of("cache-heap-lazy", "the same, of lazy objects", "held", 0.20, "cache-lazy")
+		of("cache-peak", "by how much the heap has to grow until a cache is whole, of lazy objects", "sync-peak", 0.30, "cache-lazy")
+	}
+	const event = "from writing a change until it is told to a consumer of the cache"
+	add("cache-event-cpu", "CPU of a change, as it comes, in a cache of full objects and to one consumer", "event-cpu", 0.30, "cache-event", "cache-event", events)
+	add("cache-event-delay", "median time "+event, "event-delay", 1, "cache-event", "cache-event", events)
+	add("cache-event-delay-99", "99th percentile of the time "+event, "event-delay-99", 1, "cache-event", "cache-event", events)
+	shortest := slices.Min(pods)
+	add("cache-index", "time to find the pods of a node by an index", "lookup-wall", 1, "cache-index", "cache-index", shortest)
 	return all
 }
 

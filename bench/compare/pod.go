@@ -5,6 +5,8 @@ package main
 import (
 	"fmt"
 	"time"
+
+	"github.com/anykind/anykind/bench/internal/measure"
 )
 
 // podMeta is what a ReplicaSet's controller says of a pod.
@@ -27,7 +29,7 @@ func podName(i int) string { return fmt.Sprintf("web-7c5ddbdf54-%05d", i) }
 
 // podBody is the pod of that number, in one of the forms.
 func podBody(form string, i int) []byte {
-	return fmt.Appendf(nil, form, podName(i), i%200, time.Now().UTC().Format(time.RFC3339))
+	return fmt.Appendf(nil, form, podName(i), i%measure.NodeCount, time.Now().UTC().Format(time.RFC3339))
 }
 
 var deploymentBody = []byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"selector":{"matchLabels":{"app":"web"}},` +

@@ -43,7 +43,7 @@ func profileMissed(ctx context.Context, opts *options, server *server, sides *si
 // profileOf is the kind of profile that explains a figure. Processes of a few milliseconds have none.
 func profileOf(c cost) (kind string, ok bool) {
 	switch {
-	case c.task == "program" || c.task == "first" || c.figure == "heap":
+	case c.task == "program" || c.task == "first" || c.figure == "heap" || c.figure == "held" || strings.HasSuffix(c.figure, "peak"):
 		return "", false
 	case strings.HasSuffix(c.figure, "alloc"), strings.HasSuffix(c.figure, "allocs"):
 		return "allocs", true

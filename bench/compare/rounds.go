@@ -21,6 +21,7 @@ var stages = [][]string{
 	{"program"}, {"first"},
 	{"list", "whole", "drain", "drain-whole", "pager", "lazy"},
 	{"iterate"}, {"watch"}, {"calls"},
+	{"cache", "cache-lazy"}, {"cache-index"}, {"cache-event"},
 }
 
 // measureAll makes all runs, stage by stage, and within one the lists of one length together: round after round, each
@@ -98,7 +99,11 @@ func (o *options) roundsOf(r run) int {
 }
 
 // place is where a run works.
-type place struct{ namespace, resourceVersion string }
+type place struct {
+	namespace, resourceVersion string
+	// change changes each object once; a task says when.
+	change func(ctx context.Context) error
+}
 
 // do makes one run.
 func (s *sides) do(ctx context.Context, r run, at place) (measure.Figures, error) {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/anykind/anykind/bench/internal/measure"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -51,10 +52,16 @@ func (s *server) prepare(ctx context.Context, r run) (place, error) {
 		at.namespace = "bench-calls"
 		return at, s.createNamespace(ctx, at.namespace)
 	}
-	if err := s.createPods(ctx, at.namespace, r.count); err != nil || r.task != "watch" {
+	if err := s.createPods(ctx, at.namespace, r.count); err != nil {
 		return at, err
 	}
-	return at, s.changePods(ctx, &at, r.count)
+	switch r.task {
+	case "watch":
+		return at, s.changePods(ctx, &at, r.count)
+	case "cache-event":
+		at.change = func(ctx context.Context) error { return s.patchPods(ctx, at.namespace, r.count) }
+	}
+	return at, nil
 }
 
 func (s *server) createNamespace(ctx context.Context, name string) error {
@@ -96,8 +103,17 @@ func (s *server) changePods(ctx context.Context, at *place, count int) error {
 		return err
 	}
 	at.resourceVersion = now.ResourceVersion
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"changed":"%d"}}}`, time.Now().UnixNano())
+	return s.patchPods(ctx, at.namespace, count)
+}
+
+// patchPods writes into each pod when it does so.
+func (s *server) patchPods(ctx context.Context, namespace string, count int) error {
+	pods, err := s.pods(ctx, namespace)
+	if err != nil {
+		return err
+	}
 	return s.each(ctx, count, func(ctx context.Context, i int) error {
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, measure.Changed, time.Now().UnixNano())
 		_, err := pods.Patch(ctx, podName(i), types.MergePatchType, patch, nil)
 		return err
 	})

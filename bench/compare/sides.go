@@ -3,7 +3,9 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -47,7 +49,7 @@ func (s *sides) task(ctx context.Context, r run, at place, more ...string) (meas
 		"-task", r.task, "-kubeconfig", s.kubeconfig, "-namespace", at.namespace,
 		"-count", strconv.Itoa(r.count), "-resourceVersion", at.resourceVersion,
 	}, more...)
-	output, err := s.run(exec.CommandContext(ctx, filepath.Join(s.dir, r.side), args...))
+	output, err := s.runChanging(ctx, at.change, filepath.Join(s.dir, r.side), args...)
 	if err != nil || len(more) > 0 {
 		return nil, err
 	}
@@ -56,6 +58,37 @@ func (s *sides) task(ctx context.Context, r run, at place, more ...string) (meas
 		return nil, fmt.Errorf("%s %s: %w", r.side, r.task, err)
 	}
 	return figures, nil
+}
+
+// runChanging runs a program and makes the change whenever the program says that it is ready. What it says last is returned.
+func (s *sides) runChanging(ctx context.Context, change func(ctx context.Context) error, program string, args ...string) (last []byte, err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	command := exec.CommandContext(ctx, program, args...)
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	output, err := command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := command.Start(); err != nil {
+		return nil, err
+	}
+	var failed error
+	for lines := bufio.NewScanner(output); lines.Scan(); {
+		last = bytes.Clone(lines.Bytes())
+		if string(last) != measure.ReadyLine {
+			continue
+		}
+		if failed = change(ctx); failed != nil {
+			stop()
+			break
+		}
+	}
+	if err := command.Wait(); err != nil || failed != nil {
+		return nil, fmt.Errorf("%s: %w\n%s", strings.Join(command.Args, " "), cmp.Or(failed, err), stderr.Bytes())
+	}
+	return last, nil
 }
 
 // first runs the smallest program as a whole.

@@ -14,7 +14,13 @@ import (
 )
 
 // side is the pods of one namespace, as client-go's dynamic client reaches them.
-type side struct{ pods dynamic.ResourceInterface }
+type side struct {
+	client    dynamic.Interface
+	namespace string
+	pods      dynamic.ResourceInterface
+}
+
+var podsResource = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
 func main() { measure.Main(prepare) }
 
@@ -28,12 +34,13 @@ func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task,
 	if err != nil {
 		return nil, err
 	}
-	theirs := &side{pods: client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace(s.Namespace)}
+	theirs := &side{client: client, namespace: s.Namespace, pods: client.Resource(podsResource).Namespace(s.Namespace)}
 	if _, err := theirs.pods.List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
 		return nil, err
 	}
 	return map[string]measure.Task{
 		"list": theirs.list, "pager": theirs.pager, "lazy": theirs.lazy, "iterate": theirs.iterate,
 		"watch": theirs.watch, "calls": theirs.calls,
+		"cache": theirs.cache, "cache-index": theirs.cacheIndex, "cache-event": theirs.cacheEvent,
 	}, nil
 }

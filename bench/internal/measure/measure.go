@@ -78,11 +78,12 @@ func take(ctx context.Context, task Task, s *Settings) (Figures, error) {
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	cpu, begin := cpuTime(), time.Now()
+	m.heapBefore = before.HeapAlloc
+	start := begin()
 	if err := task(ctx, m); err != nil {
 		return nil, err
 	}
-	m.Figures["wall"], m.Figures["cpu"] = time.Since(begin).Seconds(), cpuTime()-cpu
+	m.Figures["wall"], m.Figures["cpu"] = time.Since(start.at).Seconds(), cpuTime()-start.cpu
 	runtime.ReadMemStats(&after)
 	m.Figures["alloc"] = float64(after.TotalAlloc - before.TotalAlloc)
 	m.Figures["allocs"] = float64(after.Mallocs - before.Mallocs)

@@ -17,6 +17,10 @@ type Meter struct {
 
 	seen    int
 	unnamed int
+
+	heapBefore uint64 // what was alive before the task
+	events     begun
+	delays     []float64
 }
 
 // See counts an object, of which the task read at least the name.

@@ -1,0 +1,43 @@
+//go:build unix
+
+package measure
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"time"
+)
+
+const (
+	// Changed is the annotation that says when a change was written, in nanoseconds since 1970.
+	Changed = "changed"
+	// ReadyLine is what a task prints that wants its objects changed now.
+	ReadyLine = "ready"
+)
+
+// Ready has every object changed once. What the task has done so far, and its garbage, are not counted.
+func (m *Meter) Ready() {
+	runtime.GC()
+	m.events = begin()
+	fmt.Fprintln(os.Stdout, ReadyLine)
+}
+
+// Hear is See for a changed object, with its annotation. The last one adds the figures event-cpu, the CPU of one change,
+// and event-delay and event-delay-99, the median and the 99th percentile of the time since a change was written.
+func (m *Meter) Hear(name, changed string) {
+	m.See(name)
+	written, err := strconv.ParseInt(changed, 10, 64)
+	if err != nil {
+		m.unnamed++ // no change that was asked for
+	}
+	m.delays = append(m.delays, time.Since(time.Unix(0, written)).Seconds())
+	if !m.Done() {
+		return
+	}
+	m.Figures["event-cpu"] = (cpuTime() - m.events.cpu) / float64(m.seen)
+	slices.Sort(m.delays)
+	m.Figures["event-delay"], m.Figures["event-delay-99"] = m.delays[len(m.delays)/2], m.delays[len(m.delays)*99/100]
+}

@@ -1,0 +1,47 @@
+//go:build unix
+
+package measure
+
+import (
+	"fmt"
+	"time"
+)
+
+// NodeCount is how many nodes the pods are on.
+const NodeCount = 200
+
+// Nodes are their names.
+func Nodes() []string {
+	nodes := make([]string, NodeCount)
+	for i := range nodes {
+		nodes[i] = NodeName(i)
+	}
+	return nodes
+}
+
+// NodeName is the name of a pod's node.
+func NodeName(pod int) string { return fmt.Sprintf("node-%d", pod%NodeCount) }
+
+// lookupRounds is how often each node is looked up.
+const lookupRounds = 200
+
+// Lookups has all nodes' pods found, again and again, and adds the figure "lookup-wall", what one lookup takes on the
+// average. find tells how many pods it has found.
+func (m *Meter) Lookups(find func(node string) (int, error)) error {
+	nodes, all := Nodes(), 0
+	start := time.Now()
+	for range lookupRounds {
+		for _, node := range nodes {
+			found, err := find(node)
+			if err != nil {
+				return err
+			}
+			all += found
+		}
+	}
+	m.Figures["lookup-wall"] = time.Since(start).Seconds() / float64(lookupRounds*len(nodes))
+	if want := lookupRounds * m.Count; all != want {
+		return fmt.Errorf("lookups found %d pods, not %d", all, want)
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/anykind/anykind/bench/internal/measure"
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// cache fills a cache with full objects.
+func (s *side) cache(ctx context.Context, m *measure.Meter) error {
+	return syncing(ctx, m, cache.New(s.pods, nil), (*unstructured.Object).GetName)
+}
+
+// cacheLazy fills one with objects that stay JSON.
+func (s *side) cacheLazy(ctx context.Context, m *measure.Meter) error {
+	return syncing(ctx, m, cache.New(dynamic.As[unstructured.Lazy](s.pods), nil), (*unstructured.Lazy).GetName)
+}
+
+// syncing fills a cache and sees what is in it.
+func syncing[T any](ctx context.Context, m *measure.Meter, pods *cache.Cache[T], nameOf func(*T) string) error {
+	return running(ctx, pods, func(ctx context.Context) error {
+		if err := m.Stage("sync", func() error { return pods.Sync(ctx) }); err != nil {
+			return err
+		}
+		m.Held()
+		for _, pod := range pods.All() {
+			m.See(nameOf(pod))
+		}
+		return nil
+	})
+}
+
+// running runs a cache for as long as do takes.
+func running[T any](ctx context.Context, pods *cache.Cache[T], do func(ctx context.Context) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = pods.Run(ctx) // Sync tells it, too
+	}()
+	defer func() { stop(); <-ended }()
+	return do(ctx)
+}
+
+// cacheIndex finds the pods of each node.
+func (s *side) cacheIndex(ctx context.Context, m *measure.Meter) error {
+	pods := cache.New(s.pods, &cache.Options[unstructured.Object]{Indexes: map[string]func(*unstructured.Object) []string{
+		"node": func(pod *unstructured.Object) []string {
+			node, _, _ := unstructured.Get[string](pod, "spec", "nodeName")
+			return []string{node}
+		},
+	}})
+	return running(ctx, pods, func(ctx context.Context) error {
+		if err := pods.Sync(ctx); err != nil {
+			return err
+		}
+		for _, node := range measure.Nodes() {
+			found, err := pods.By("node", node)
+			if err != nil {
+				return err
+			}
+			for _, pod := range found {
+				m.See(pod.GetName())
+			}
+		}
+		return m.Lookups(func(node string) (int, error) {
+			found, err := pods.By("node", node)
+			return len(found), err
+		})
+	})
+}
+
+// cacheEvent hears each change of what a cache holds.
+func (s *side) cacheEvent(ctx context.Context, m *measure.Meter) error {
+	pods := cache.New(s.pods, nil)
+	return running(ctx, pods, func(ctx context.Context) error {
+		for change := range pods.Changes(ctx) {
+			switch change.Type {
+			case dynamic.Synced:
+				m.Ready()
+			case watch.Modified:
+				m.Hear(change.Object.GetName(), change.Object.GetAnnotations()[measure.Changed])
+			}
+			if m.Done() {
+				return nil
+			}
+		}
+		return fmt.Errorf("the changes ended: %w", pods.Sync(ctx))
+	})
+}
