@@ -21,11 +21,12 @@ func (c *Cache[T]) All() []*T { return c.List("", nil) }
 // order. labels.Parse makes a selector of text.
 func (c *Cache[T]) List(namespace string, selector labels.Selector) []*T {
 	c.mu.RLock()
-	from := c.objects
-	if namespace != "" {
-		from = c.indexes[byNamespace][namespace]
+	var all []*T
+	if namespace == "" {
+		all = objectsOf(c.objects)
+	} else {
+		all = c.indexes[byNamespace][namespace].objects()
 	}
-	all := objectsOf(from)
 	c.mu.RUnlock()
 	if selector == nil || selector.Empty() {
 		return all
@@ -47,7 +48,7 @@ func (c *Cache[T]) By(name, value string) ([]*T, error) {
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return objectsOf(c.indexes[name][value]), nil
+	return c.indexes[name][value].objects(), nil
 }
 
 func objectsOf[T any](entries map[Key]*entry[T]) []*T {

@@ -31,6 +31,8 @@ type goneObject struct {
 type known[T any, P object[T]] struct {
 	objects map[objectKey]identity
 	reading uint32
+	// namespace is the one of the last new object, so that what follows in it has the same text.
+	namespace string
 }
 
 func newKnown[T any, P object[T]]() known[T, P] {
@@ -45,6 +47,10 @@ func (k *known[T, P]) note(obj *T) (was *identity, is identity) {
 	key := keyOf[T, P](obj)
 	if last, ok := k.objects[key]; ok {
 		was = &last
+	} else if key.namespace == k.namespace {
+		key.namespace = k.namespace
+	} else {
+		k.namespace = key.namespace
 	}
 	is = identity{uid: P(obj).GetUID(), version: P(obj).GetResourceVersion(), read: k.reading}
 	k.objects[key] = is
