@@ -20,6 +20,7 @@ func TestALineGivesTheRatioAndBothFigures(t *testing.T) {
 	assert.Equal(t, "bench a<b ratio=0.500 ours=1.000ms theirs=2.000ms", half().String())
 	for figure, want := range map[string]string{
 		"get-alloc": "ours=2.5kB", "heap": "ours=2.5kB", "size": "ours=2.5kB", "cpu": "ours=2500000.000ms", "allocs": "ours=2500", "packages": "ours=2500",
+		"sync-peak": "ours=2.5kB", "held": "ours=2.5kB", "event-cpu": "ours=2500000000.000µs", "lookup-wall": "µs", "event-delay-99": "ours=2500000.000ms",
 	} {
 		r := result{comparison{ours: cost{figure: figure}}, 2500, 5000}
 		assert.Contains(t, r.String(), want, figure)

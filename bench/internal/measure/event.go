@@ -31,7 +31,7 @@ func (m *Meter) Hear(name, changed string) {
 	m.See(name)
 	written, err := strconv.ParseInt(changed, 10, 64)
 	if err != nil {
-		m.unnamed++ // no change that was asked for
+		m.unmarked++
 	}
 	m.delays = append(m.delays, time.Since(time.Unix(0, written)).Seconds())
 	if !m.Done() {

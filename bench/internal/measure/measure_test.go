@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"testing"
 	"time"
 
@@ -112,4 +113,50 @@ func TestAProfileIsWrittenOfEachKind(t *testing.T) {
 		require.NoError(t, err)
 		assert.Positive(t, info.Size())
 	}
+}
+
+func TestAStageIsCountedAlone(t *testing.T) {
+	var held []byte
+	figures, err := take(t.Context(), func(_ context.Context, m *Meter) error {
+		m.See("web")
+		for begin := time.Now(); time.Since(begin) < 20*time.Millisecond; {
+			continue
+		}
+		err := m.Stage("sync", func() error { held = make([]byte, 64<<20); return nil })
+		m.Held()
+		runtime.KeepAlive(held)
+		return err
+	}, &Settings{Count: 1})
+	require.NoError(t, err)
+	assert.Less(t, figures["sync-wall"], figures["wall"])
+	assert.LessOrEqual(t, figures["sync-cpu"], figures["cpu"])
+	assert.GreaterOrEqual(t, figures["sync-peak"], float64(32<<20)) // the heap may have had some
+	assert.InDelta(t, 64<<20, figures["held"], 1<<20)
+	m := &Meter{Figures: Figures{}}
+	require.ErrorContains(t, m.Stage("sync", func() error { return errors.New("refused") }), "refused")
+	assert.Empty(t, m.Figures)
+}
+
+func TestEachChangeHasADelay(t *testing.T) {
+	figures, err := take(t.Context(), func(_ context.Context, m *Meter) error {
+		m.Ready()
+		for _, ago := range []time.Duration{time.Hour, 2 * time.Hour, 3 * time.Hour} {
+			m.Hear("web", strconv.FormatInt(time.Now().Add(-ago).UnixNano(), 10))
+		}
+		return nil
+	}, &Settings{Count: 3})
+	require.NoError(t, err)
+	assert.InDelta(t, 7200, figures["event-delay"], 600)
+	assert.InDelta(t, 10800, figures["event-delay-99"], 600)
+	assert.Contains(t, figures, "event-cpu")
+	_, err = take(t.Context(), func(_ context.Context, m *Meter) error { m.Hear("web", "yes"); return nil }, &Settings{Count: 1})
+	require.ErrorContains(t, err, "1 changes do not say when")
+}
+
+func TestLookupsMustFindAllPods(t *testing.T) {
+	m := &Meter{Settings: &Settings{Count: NodeCount}, Figures: Figures{}}
+	require.NoError(t, m.Lookups(func(string) (int, error) { return 1, nil }))
+	assert.Positive(t, m.Figures["lookup-wall"])
+	require.ErrorContains(t, m.Lookups(func(string) (int, error) { return 2, nil }), "not 40000")
+	require.ErrorContains(t, m.Lookups(func(string) (int, error) { return 0, errors.New("no index") }), "no index")
 }

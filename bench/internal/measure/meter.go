@@ -21,6 +21,7 @@ type Meter struct {
 	heapBefore uint64 // what was alive before the task
 	events     begun
 	delays     []float64
+	unmarked   int // changes that do not say when they were written
 }
 
 // See counts an object, of which the task read at least the name.
@@ -38,6 +39,8 @@ func (m *Meter) check() error {
 	switch {
 	case m.unnamed > 0:
 		return fmt.Errorf("%d objects had no name", m.unnamed)
+	case m.unmarked > 0:
+		return fmt.Errorf("%d changes do not say when they were written", m.unmarked)
 	case m.seen != m.Count:
 		return fmt.Errorf("%d objects came, not %d", m.seen, m.Count)
 	default:
