@@ -164,7 +164,7 @@ func caching(pods []int, events int) []comparison {
 		of("cache-sync-cpu", "CPU until then", "sync-cpu", 0.35, "cache")
 		of("cache-heap", "what a whole cache keeps on the heap, of full objects", "held", 0.65, "cache")
 		of("cache-heap-lazy", "the same, of lazy objects", "held", 0.20, "cache-lazy")
-		of("cache-peak", "by how much the heap has to grow until a cache is whole, of lazy objects", "sync-peak", 0.30, "cache-lazy")
+		of("cache-peak", "the most that the heap takes from the system until a cache is whole, of lazy objects", "sync-peak", 0.30, "cache-lazy")
 	}
 	const event = "from writing a change until it is told to a consumer of the cache"
 	add("cache-event-cpu", "CPU of a change, as it comes, in a cache of full objects and to one consumer", "event-cpu", 0.30, "cache-event", "cache-event", events)

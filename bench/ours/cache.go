@@ -82,10 +82,10 @@ func (s *side) cacheEvent(ctx context.Context, m *measure.Meter) error {
 	pods := cache.New(s.pods, nil)
 	return running(ctx, pods, func(ctx context.Context) error {
 		for change := range pods.Changes(ctx) {
-			switch change.Type {
-			case dynamic.Synced:
+			if change.Type == dynamic.Synced {
 				m.Ready()
-			case watch.Modified:
+			}
+			if change.Type == watch.Modified {
 				m.Hear(change.Object.GetName(), change.Object.GetAnnotations()[measure.Changed])
 			}
 			if m.Done() {

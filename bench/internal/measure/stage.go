@@ -9,22 +9,21 @@ import (
 
 // begun is what had been used up when something began.
 type begun struct {
-	at   time.Time
-	cpu  float64
-	heap uint64 // the most that the heap had ever had
+	at  time.Time
+	cpu float64
 }
 
-func begin() begun { return begun{time.Now(), cpuTime(), heapSys()} }
+func begin() begun { return begun{time.Now(), cpuTime()} }
 
-// Stage adds what a part of the task costs: KIND-wall, KIND-cpu, and KIND-peak, by which the heap had to grow, garbage
-// and all.
+// Stage adds what a part of the task costs: KIND-wall, KIND-cpu, and KIND-peak, the most that the heap
+// ever had from the system, garbage, and what was there before, and all.
 func (m *Meter) Stage(kind string, do func() error) error {
 	start := begin()
 	if err := do(); err != nil {
 		return err
 	}
 	m.Figures[kind+"-wall"], m.Figures[kind+"-cpu"] = time.Since(start.at).Seconds(), cpuTime()-start.cpu
-	m.Figures[kind+"-peak"] = float64(heapSys() - start.heap)
+	m.Figures[kind+"-peak"] = float64(heapSys())
 	return nil
 }
 
