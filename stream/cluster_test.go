@@ -48,12 +48,12 @@ func podsOf(t testing.TB) *dynamic.Resource {
 	return pods.In(created.GetName())
 }
 
-// run creates a pod with these containers and waits until it runs.
+// run creates a pod with these containers and waits until it runs. One named terminal has one.
 func run(t testing.TB, pods *dynamic.Resource, pod *unstructured.Object, containers ...string) {
 	t.Helper()
 	var list []any
 	for _, name := range containers {
-		list = append(list, map[string]any{"name": name, "image": "busybox", "stdin": true})
+		list = append(list, map[string]any{"name": name, "image": "busybox", "stdin": true, "tty": name == "terminal"})
 	}
 	pod.Object["spec"] = map[string]any{"containers": list}
 	name := pod.GetName()

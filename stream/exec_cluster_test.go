@@ -1,7 +1,6 @@
 package stream_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -69,6 +68,8 @@ func TestACommandIsWhatItIsThroughKubectl(t *testing.T) {
 		"input left unread":   {large, []string{"head", "-c", "10"}},
 		"binary":              {"\x00\xff\x01\r\n", []string{"cat"}},
 		"a silent last words": {"", []string{"sh", "-c", "sleep 0.2; exit 1"}},
+		"killed":              {"", []string{"sh", "-c", "echo out; kill -KILL $$"}},
+		"terminated":          {"", []string{"sh", "-c", "kill -TERM $$"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := []string{"exec", "-n", namespaceOf(t, pods), "web-0", "-i", "--"}
@@ -85,35 +86,13 @@ func TestACommandIsWhatItIsThroughKubectl(t *testing.T) {
 	}
 }
 
-func TestACommandOnATerminalSeesItsSize(t *testing.T) {
+func TestACommandThatASignalEndsHasTheSignalsCode(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
-	cmd := stream.Command(t.Context(), pods, "web-0", "sh", "-c", "read begin; stty size; tty >/dev/null && echo terminal; read end")
-	sizes := make(chan stream.Size)
-	cmd.TTY, cmd.Resize = true, sizes
-	stdin, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	stdout, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	sizes <- stream.Size{Width: 101, Height: 33}
-	close(sizes)
-	_, err = io.WriteString(stdin, "go\n")
-	require.NoError(t, err)
-	reader := bufio.NewReader(stdout)
-	var lines []string
-	for len(lines) < 3 {
-		line, err := reader.ReadString('\n')
-		require.NoError(t, err)
-		lines = append(lines, line)
+	for signal, code := range map[string]int{"KILL": 137, "TERM": 143, "HUP": 129} {
+		err := stream.Command(t.Context(), pods, "web-0", "sh", "-c", "kill -"+signal+" $$").Run()
+		assert.Equal(t, code, codeOf(t, err), signal)
 	}
-	assert.Equal(t, []string{"go\r\n", "33 101\r\n", "terminal\r\n"}, lines)
-	// The sandbox's nodes throw away what is not read yet when the command ends, so it waits until it is.
-	_, err = io.WriteString(stdin, "end\n")
-	require.NoError(t, err)
-	_, err = io.Copy(io.Discard, reader)
-	require.NoError(t, err)
-	require.NoError(t, cmd.Wait())
 }
 
 func TestOfSeveralContainersTheOneThatKubectlChoosesIsUsed(t *testing.T) {
@@ -235,39 +214,4 @@ func namespaceOf(t *testing.T, pods stream.Target) string {
 	path, err := pods.Path("")
 	require.NoError(t, err)
 	return strings.Split(path, "/")[4]
-}
-
-// The sandbox's containers show whoever attaches what is added to their log.
-func TestAttachingShowsWhatIsWrittenFromNowOn(t *testing.T) {
-	pods := podsOf(t)
-	run(t, pods, named("web-0"), "web")
-	write := logged(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	reader, writer := io.Pipe()
-	ended := make(chan error, 1)
-	go func() {
-		ended <- stream.Attach(ctx, pods, "web-0", &stream.AttachOptions{Stdout: writer, Stderr: io.Discard})
-	}()
-	arrived := make(chan string, 1)
-	go func() {
-		text := make([]byte, len("hello"))
-		_, _ = io.ReadFull(reader, text)
-		arrived <- string(text)
-		_, _ = io.Copy(io.Discard, reader)
-	}()
-	for {
-		write("hello")
-		select {
-		case text := <-arrived:
-			assert.Equal(t, "hello", text)
-			cancel()
-			require.ErrorIs(t, <-ended, context.Canceled)
-			_ = writer.Close()
-			return
-		case err := <-ended:
-			require.NoError(t, err)
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
 }

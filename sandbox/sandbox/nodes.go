@@ -14,9 +14,11 @@ import (
 const NodeLabel = "anykind.sandbox/fake-node"
 
 // kwokRules say what pods answer. Logs and attach read files that tests may
-// append to, exec runs the command here as the user, and every forwarded port
-// echoes what it is sent, but for 8080, where the fake kubelet speaks HTTP, 2,
-// where a shell runs the first line that comes, and 1, where nobody listens.
+// append to, but to who attaches with input or a terminal, whatever the pod's
+// spec says, a shell that runs each line. Exec runs the command here as the user.
+// Every forwarded port echoes what it is sent, but for 8080, where the fake
+// kubelet speaks HTTP, 2, where a shell runs the first line that comes, and 1,
+// where nobody listens.
 const kwokRules = `---
 apiVersion: kwok.x-k8s.io/v1alpha1
 kind: ClusterLogs

@@ -26,7 +26,7 @@ func TestAWholeCluster(t *testing.T) {
 			"replicas": 2, "selector": map[string]any{"matchLabels": labels},
 			"template": map[string]any{
 				"metadata": map[string]any{"labels": labels},
-				"spec":     map[string]any{"containers": []any{map[string]any{"name": "web", "image": "web"}}},
+				"spec":     map[string]any{"containers": []any{map[string]any{"name": "web", "image": "web", "stdin": true}}},
 			},
 		},
 	}, nil)
@@ -57,6 +57,17 @@ func TestAWholeCluster(t *testing.T) {
 		out, err := cmd.Output()
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) || exit.ExitCode() != 7 || string(out) != "typed\n" {
+			t.Errorf("it printed %q and ended with %v", out, err)
+		}
+	})
+	t.Run("gives kubectl attach a shell to attach to", func(t *testing.T) {
+		kubectl, err := exec.LookPath("kubectl")
+		if err != nil {
+			t.Skip("needs kubectl on PATH")
+		}
+		cmd := exec.CommandContext(t.Context(), kubectl, "--kubeconfig", c.Kubeconfig, "attach", "-i", "-q", pod)
+		cmd.Stdin = strings.NewReader("cat\ntyped\n")
+		if out, err := cmd.Output(); err != nil || string(out) != "typed\n" {
 			t.Errorf("it printed %q and ended with %v", out, err)
 		}
 	})

@@ -64,7 +64,7 @@ func Kwok() Binary {
 	const module = "sigs.k8s.io/kwok"
 	return Binary{
 		Name: "kwok", Module: module, Version: KwokVersion, Package: module + "/cmd/kwok", Usual: "about 2 minutes",
-		patches: kwokPatches, Revision: 1,
+		patches: kwokPatches, Revision: 2,
 	}
 }
 
