@@ -96,11 +96,7 @@ func (d *YAMLDecoder) object(one document, isJSON bool) (m map[string]any, line 
 func readJSON(text []byte) (m map[string]any, size int, err error) {
 	r := borrowReader(text)
 	defer r.release()
-	c, err := r.next()
-	if err == nil && c != '{' {
-		err = r.syntax(c, "where an object should begin")
-	}
-	if err == nil {
+	if err = r.findObject(); err == nil {
 		m, err = r.object()
 	}
 	return m, min(r.pos, len(text)), err
