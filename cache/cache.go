@@ -38,7 +38,8 @@ type Options[T any] struct {
 	Indexes map[string]func(*T) []string
 	// Transform changes each object before it is kept, to drop what nobody reads; it may return another, or nil for one
 	// that the cache shall not have. It is asked about the last state of a deleted object, too, but not about one whose
-	// deletion was not seen: then the last state is what the cache had. The object's UID must stay.
+	// deletion was not seen: then the last state is what the cache had. The object's UID must stay. With a Transform
+	// objects do not share what is equal in them, so that it can change them; see dynamic.FollowOptions.Shared.
 	Transform func(*T) *T
 	// Resync is how often every object is told to each consumer again; 0 means never.
 	Resync time.Duration
@@ -129,6 +130,7 @@ func (c *Cache[T]) follow(ctx context.Context) error {
 	}
 	for change, err := range c.source.Follow(ctx, &dynamic.FollowOptions{
 		LabelSelector: c.opts.LabelSelector, FieldSelector: c.opts.FieldSelector,
+		Shared:   c.opts.Transform == nil, // which changes objects
 		Progress: c.advance, Interrupted: c.interrupted,
 	}) {
 		if err != nil {

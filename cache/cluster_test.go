@@ -3,6 +3,8 @@ package cache_test
 import (
 	"context"
 	"fmt"
+	"reflect"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -90,4 +92,27 @@ func TestSyncReturnsThatTheUserMayNotRead(t *testing.T) {
 	run(t, c)
 	err := c.Sync(t.Context())
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
+}
+
+func TestEqualPartsOfObjectsAreHeldOnceUnlessTransformChangesThem(t *testing.T) {
+	configMaps := resource(t, sandboxtest.Kubeconfig(t), "cm").In(namespace(t))
+	for i := range 5 {
+		_, err := configMaps.Create(t.Context(), configMap(fmt.Sprint("alike-", i), "the same"), nil)
+		require.NoError(t, err)
+	}
+	held := func(opts *cache.Options[object]) (maps int) {
+		c := cache.New(configMaps, opts)
+		run(t, c)
+		require.NoError(t, c.Sync(t.Context()))
+		places := map[uintptr]bool{}
+		for _, obj := range c.All() {
+			if strings.HasPrefix(obj.GetName(), "alike-") {
+				assert.Equal(t, map[string]any{"v0": "the same"}, obj.Object["data"])
+				places[reflect.ValueOf(obj.Object["data"]).Pointer()] = true
+			}
+		}
+		return len(places)
+	}
+	assert.Equal(t, 2, held(nil), "the first has its own, before it is known that it comes again")
+	assert.Equal(t, 5, held(&cache.Options[object]{Transform: func(obj *object) *object { return obj }}))
 }

@@ -34,6 +34,10 @@ type Change[T any] struct {
 type FollowOptions struct {
 	// LabelSelector and FieldSelector choose objects, as in ListOptions. One that no longer matches is Deleted.
 	LabelSelector, FieldSelector string
+	// Shared has objects share what is equal in them, with each other and with their own earlier states: of the labels,
+	// containers or managed fields that many have, there is one. It takes a part of the memory and time, and what is
+	// told must then not be changed; a DeepCopy may. Typed handles do not share.
+	Shared bool
 	// Progress hears how far the stream has come: to the resourceVersion of everything told so far, once all objects have
 	// been read, then behind each change, and now and then while nothing changes.
 	Progress func(resourceVersion string)
@@ -67,7 +71,14 @@ type Interruption struct {
 // closes the connection. The loop's body may take its time, but the server ends the stream of one who is minutes late,
 // who then reads all objects again. What is kept of each object is its name, UID and resourceVersion.
 func (r *Resource) Follow(ctx context.Context, opts *FollowOptions) iter.Seq2[Change[unstructured.Object], error] {
-	return followAs(ctx, r, opts, r.objects, func(obj *unstructured.Object) (*unstructured.Object, error) { return r.inForm(obj), nil })
+	return func(yield func(Change[unstructured.Object], error) bool) {
+		read := r.objects
+		if opts != nil && opts.Shared {
+			parts := unstructured.NewParts() // for all streams of this run, so that a change shares with what was before
+			read = func() reader[unstructured.Object] { return r.sharing(parts) }
+		}
+		followAs(ctx, r, opts, read, func(obj *unstructured.Object) (*unstructured.Object, error) { return r.inForm(obj), nil })(yield)
+	}
 }
 
 // Follow is as [Resource.Follow]. An object that does not fit T ends it.

@@ -297,3 +297,30 @@ func TestAFollowCanHoldItsObjectsAsJSON(t *testing.T) {
 		}
 	}
 }
+
+func TestAFollowMayShareWhatIsEqual(t *testing.T) {
+	labeled := func(name, uid, version string) string {
+		return strings.Replace(podOf(name, uid, version), `"name"`, `"labels":{"app":"web"},"name"`, 1)
+	}
+	script := []answer{
+		{body: frame("ADDED", labeled("a", "u1", "1")) + frame("ADDED", labeled("b", "u2", "2")) + allTold("2")},
+		{body: frame("ADDED", labeled("c", "u3", "3")) + frame("MODIFIED", labeled("a", "u1", "4")), stays: true},
+	}
+	for _, shared := range []bool{true, false} {
+		pods, _ := exchanging(t, script...)
+		var last []*unstructured.Object
+		for change, err := range pods.Follow(t.Context(), &dynamic.FollowOptions{Shared: shared}) {
+			require.NoError(t, err)
+			if change.Object != nil {
+				last = append(last, change.Object)
+			}
+			if len(last) == 4 {
+				break
+			}
+		}
+		assert.Equal(t, "web", last[2].GetLabels()["app"])
+		require.NoError(t, unstructured.Set(last[2], "changed", "metadata", "labels", "app"))
+		want := map[bool]string{true: "changed", false: "web"}[shared]
+		assert.Equal(t, want, last[3].GetLabels()["app"], "shared: %t", shared)
+	}
+}

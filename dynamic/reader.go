@@ -47,6 +47,22 @@ func (r *Resource) objects() reader[unstructured.Object] {
 	}
 }
 
+// sharing reads objects of which equal parts are the same.
+func (r *Resource) sharing(parts *unstructured.Parts) reader[unstructured.Object] {
+	own := r.objects()
+	return reader[unstructured.Object]{
+		one: own.one,
+		item: func(items *unstructured.ListDecoder) (*unstructured.Object, error) {
+			items.Share(parts)
+			return own.item(items)
+		},
+		event: func(events *unstructured.WatchDecoder) (unstructured.Event[unstructured.Object], error) {
+			events.Share(parts)
+			return own.event(events)
+		},
+	}
+}
+
 // through reads what convert makes of each object.
 func through[T any](convert func(*unstructured.Lazy) (*T, error)) reader[T] {
 	return reader[T]{

@@ -78,6 +78,10 @@ func (d *ListDecoder) NextLazy() (*Lazy, error) {
 	return nextItem(d, d.readLazy, func(l *Lazy) *Lazy { return l.typed(d.itemType) })
 }
 
+// Share has the items that Next reads share equal parts, with each other and with what else is read with the same
+// parts; nil for no more.
+func (d *ListDecoder) Share(parts *Parts) { d.r.parts = parts }
+
 // Meta is the list's metadata as far as it has been read, without the deprecated selfLink. It is final once Next has
 // failed with io.EOF: for custom resources it comes behind the items. Fields of a wrong type are left out.
 func (d *ListDecoder) Meta() metav1.ListMeta {
@@ -238,7 +242,7 @@ func (d *ListDecoder) enterItems(more bool) {
 
 func (d *ListDecoder) readItem() (obj *Object, typed bool, err error) {
 	d.r.shrink(listChunk)
-	v, err := d.r.value()
+	v, err := d.r.whole()
 	if err != nil {
 		return nil, false, err
 	}

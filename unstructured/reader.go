@@ -25,6 +25,7 @@ type reader struct {
 	scratch  []byte // the last string that had to be unquoted
 
 	skipper skipper
+	parts   *Parts // what is shared; nil for nothing
 }
 
 type member struct {

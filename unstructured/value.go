@@ -15,10 +15,11 @@ func (r *reader) value() (any, error) {
 			return nil, err
 		}
 		return r.values.value(b), nil
-	case c == '{':
-		return r.object()
-	case c == '[':
-		return r.array()
+	case c == '{' || c == '[':
+		if r.parts != nil {
+			return r.part()
+		}
+		return r.collection()
 	case c == '-' || '0' <= c && c <= '9':
 		return r.number()
 	case c == 't':
@@ -30,6 +31,22 @@ func (r *reader) value() (any, error) {
 	default:
 		return nil, r.syntax(c, "where a value should begin")
 	}
+}
+
+// whole is value for what is nobody's part.
+func (r *reader) whole() (any, error) {
+	if c, err := r.next(); err != nil || c != '{' {
+		return r.value()
+	}
+	return r.object()
+}
+
+// collection reads an object or a list, whose opening brace or bracket is next.
+func (r *reader) collection() (any, error) {
+	if r.buf[r.pos] == '{' {
+		return r.object()
+	}
+	return r.array()
 }
 
 func (r *reader) literal(word string) error {
@@ -50,6 +67,9 @@ func (r *reader) object() (map[string]any, error) {
 	base := len(r.members)
 	name, more, err := r.openObject()
 	for more {
+		if r.parts != nil {
+			r.parts.under = name
+		}
 		var v any
 		if v, err = r.value(); err != nil {
 			return nil, err

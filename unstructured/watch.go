@@ -35,7 +35,7 @@ func NewWatchDecoder(r io.Reader) *WatchDecoder {
 // fails, and when what it reads is not an event. After an error it gives the same error for ever. An ERROR event is
 // no error here.
 func (d *WatchDecoder) Next() (Event[Object], error) {
-	typ, object, err := d.readFrame(d.r.value)
+	typ, object, err := d.readFrame(d.r.whole)
 	if err != nil {
 		return Event[Object]{}, err
 	}
@@ -123,3 +123,7 @@ func (d *WatchDecoder) notObject(typ watch.EventType, object any) error {
 	d.err = fmt.Errorf("%s watch event's object is %s, not an object", typ, typeName(object))
 	return d.err
 }
+
+// Share has the objects that Next reads share equal parts, with each other and with what else is read with the same
+// parts; nil for no more.
+func (d *WatchDecoder) Share(parts *Parts) { d.r.parts = parts }

@@ -1,0 +1,174 @@
+package unstructured
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// modified is a watch that has each of these objects once.
+func modified(objects ...string) io.Reader {
+	var frames strings.Builder
+	for _, obj := range objects {
+		fmt.Fprintf(&frames, `{"type":"MODIFIED","object":%s}`+"\n", obj)
+	}
+	return strings.NewReader(frames.String())
+}
+
+func readShared(t *testing.T, parts *Parts, r io.Reader) []*Object {
+	t.Helper()
+	events := NewWatchDecoder(r)
+	events.Share(parts)
+	var all []*Object
+	for {
+		event, err := events.Next()
+		if err == io.EOF {
+			return all
+		}
+		require.NoError(t, err)
+		all = append(all, event.Object)
+	}
+}
+
+// where is where a field's map or list is in memory.
+func where(t *testing.T, obj *Object, fields ...string) uintptr {
+	t.Helper()
+	var v any = obj.Object // Get would copy
+	for _, field := range fields {
+		m, isMap := v.(map[string]any)
+		require.True(t, isMap)
+		v = m[field]
+	}
+	return reflect.ValueOf(v).Pointer()
+}
+
+func TestEqualPartsAreMadeOnce(t *testing.T) {
+	pod := func(i int) string {
+		return fmt.Sprintf(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"pod-%d","labels":{"app":"web"}},"spec":{"tolerations":[{"key":"a"}]}}`, i)
+	}
+	parts := NewParts()
+	list := NewListDecoder(strings.NewReader(`{"kind":"PodList","apiVersion":"v1","items":[` + pod(0) + "," + pod(1) + "]}"))
+	list.Share(parts)
+	var all []*Object
+	for range 2 {
+		obj, err := list.Next()
+		require.NoError(t, err)
+		all = append(all, obj)
+	}
+	all = append(all, readShared(t, parts, modified(pod(2), pod(3)))...)
+	for i, obj := range all {
+		plain, err := Decode([]byte(pod(i)))
+		require.NoError(t, err)
+		assert.Equal(t, plain, obj)
+	}
+	for _, fields := range [][]string{{"metadata", "labels"}, {"spec", "tolerations"}} {
+		assert.Equal(t, where(t, all[1], fields...), where(t, all[2], fields...), "what came twice is kept")
+		assert.Equal(t, where(t, all[2], fields...), where(t, all[3], fields...))
+	}
+	assert.NotEqual(t, where(t, all[2], "metadata"), where(t, all[3], "metadata"), "what is not equal is its own")
+}
+
+func TestAnObjectIsItsOwnThoughAllOfItIsShared(t *testing.T) {
+	const obj = `{"kind":"Thing","apiVersion":"v1","spec":{"a":[1]}}`
+	all := readShared(t, NewParts(), modified(obj, obj, obj, obj))
+	assert.Equal(t, where(t, all[2], "spec"), where(t, all[3], "spec"))
+	all[3].SetKind("Other")
+	assert.Equal(t, "Thing", all[2].GetKind())
+}
+
+func TestACopyOfASharedObjectMayBeChanged(t *testing.T) {
+	const obj = `{"kind":"Thing","apiVersion":"v1","spec":{"a":[1]}}`
+	all := readShared(t, NewParts(), modified(obj, obj, obj, obj))
+	require.NoError(t, Set(all[3].DeepCopy(), int64(2), "spec", "a", "0"))
+	one, _, err := Get[int64](all[2], "spec", "a", "0")
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, one)
+}
+
+// TestWhatIsSharedIsBounded reads what comes twice and never again, for ever.
+func TestWhatIsSharedIsBounded(t *testing.T) {
+	parts := NewParts()
+	r := newReader(nil, 0)
+	r.parts = parts
+	read := func(text string) {
+		r.window = window{buf: []byte(text), end: len(text)}
+		_, err := r.part()
+		require.NoError(t, err)
+	}
+	const length = 1 << 10
+	for i := range 3 * partsSize / length {
+		parts.luck = [256]luck{} // else it would give up
+		for range 2 {
+			read(fmt.Sprintf(`["%0*d"]`, length, i))
+		}
+	}
+	assert.LessOrEqual(t, parts.size, partsSize+2*length)
+	assert.Less(t, len(parts.recent)+len(parts.before), 2*partsSize/length+2)
+
+	read(`{"mine":1}`)
+	read(`{"mine":1}`)
+	for range 3 * partsLooks {
+		read(`{"other":1}`)
+	}
+	assert.NotContains(t, parts.recent, `{"mine":1}`)
+	assert.NotContains(t, parts.before, `{"mine":1}`, "what does not come any more is forgotten")
+	assert.Contains(t, parts.recent, `{"other":1}`)
+}
+
+func TestNamesWhoseValuesAreNeverEqualAreRarelyLookedFor(t *testing.T) {
+	parts := NewParts()
+	for i := range 1000 {
+		readShared(t, parts, modified(fmt.Sprintf(`{"kind":"Thing","apiVersion":"v1","status":{"value":%d}}`, i)))
+	}
+	assert.LessOrEqual(t, parts.looks, 1000/luckIdleLooks+10)
+}
+
+func TestLongPartsAreReadAsAllOthers(t *testing.T) {
+	obj := fmt.Sprintf(`{"kind":"Thing","apiVersion":"v1","spec":{"text":%q,"list":[{"a":1}]}}`, strings.Repeat("x", 2*partLongest))
+	plain, err := Decode([]byte(obj))
+	require.NoError(t, err)
+	for _, got := range readShared(t, NewParts(), modified(obj, obj, obj, obj)) {
+		assert.Equal(t, plain, got)
+	}
+}
+
+// FuzzParts reads a watch again and again, so that ever more of it is found.
+func FuzzParts(f *testing.F) {
+	f.Add(sample(f, "watch.json"))
+	for _, data := range samples(f) {
+		f.Add(append(append([]byte(`{"type":"ADDED","object":`), data...), '}'))
+	}
+	for _, value := range nastyValues {
+		if len(value) < 1000 {
+			f.Add(append(append([]byte(`{"object":`), inObject(value)...), `,"type":"DELETED"}`...))
+		}
+	}
+	for _, frames := range oddFrames {
+		f.Add([]byte(frames))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		want, wantErr := readEvents(NewWatchDecoder(bytes.NewReader(data)))
+		parts := NewParts()
+		sharing := func(r io.Reader) *WatchDecoder {
+			events := NewWatchDecoder(r)
+			events.Share(parts)
+			return events
+		}
+		for range 4 {
+			got, err := readEvents(sharing(bytes.NewReader(data)))
+			assert.Equal(t, want, got)
+			assert.Equal(t, text(wantErr), text(err))
+		}
+		for _, r := range chunked(data) {
+			got, err := readEvents(sharing(r))
+			assert.Equal(t, want, got)
+			assert.Equal(t, text(wantErr), text(err))
+		}
+	})
+}
