@@ -9,14 +9,17 @@ import (
 // for every object. It holds at most as many strings of internLongest bytes as it has slots: where a string finds the
 // slots that it may be in taken by others, it takes the place of one.
 type interned struct {
-	slots []any // strings, kept as interface values because that is how objects hold them
+	slots []any    // strings, kept as interface values because that is how objects hold them
+	tags  []uint32 // of the strings' hashes, so that others are told apart without being looked at; 0 for no string
 	// together has the strings of one object stand in few pieces of memory, which live as long as any of them: those
 	// of a list, whose objects go different ways, stand each for itself.
 	together bool
 	piece    strings.Builder
 }
 
-func newInterned(slots int) *interned { return &interned{slots: make([]any, slots)} }
+func newInterned(slots int) *interned {
+	return &interned{slots: make([]any, slots), tags: make([]uint32, slots)}
+}
 
 // pieceSize is small because one string that is kept keeps all of it.
 const pieceSize = 512
@@ -24,6 +27,7 @@ const pieceSize = 512
 // forget leaves nothing of the strings behind.
 func (t *interned) forget() {
 	clear(t.slots)
+	clear(t.tags)
 	t.piece = strings.Builder{}
 }
 
@@ -53,19 +57,24 @@ func (t *interned) value(b []byte) any {
 	if len(b) > internLongest {
 		return string(b)
 	}
-	tries := t.slots[internHash(b)%uint64(len(t.slots)-internTries+1):][:internTries]
-	for i, v := range tries {
-		s, taken := v.(string)
-		if taken && s == string(b) {
-			return v
+	hash := internHash(b)
+	// The upper half scaled to the places where a string can begin, and the lower half, which is never 0.
+	first := hash >> 32 * uint64(len(t.slots)-internTries+1) >> 32
+	slots, tags, tag := t.slots[first:][:internTries], t.tags[first:][:internTries], uint32(hash)|1
+	free := 0
+	for i, is := range tags {
+		if is == tag {
+			if s, _ := slots[i].(string); s == string(b) {
+				return slots[i]
+			}
 		}
-		if !taken {
-			tries[i] = t.text(b)
-			return tries[i]
+		if is == 0 {
+			free = i
+			break
 		}
 	}
-	tries[0] = t.text(b)
-	return tries[0]
+	slots[free], tags[free] = t.text(b), tag
+	return slots[free]
 }
 
 // name is b as a string.
@@ -86,5 +95,5 @@ func internHash(b []byte) uint64 {
 	case n > 0:
 		x += uint64(b[0])<<8 | uint64(b[n/2])<<16 | uint64(b[n-1])<<24
 	}
-	return x * 0xD6E8FEB86659FD93 >> 32
+	return x * 0xD6E8FEB86659FD93
 }

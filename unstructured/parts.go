@@ -15,7 +15,7 @@ type Parts struct {
 	recent, before map[string]any
 	size           int       // bytes of JSON in recent
 	looks          int       // into recent
-	once           []uint64  // hashes of what was seen once, each at one of few places
+	once           []uint32  // hashes of what was seen once, each at one of few places
 	luck           [256]luck // by the name of the member that a value is, or is in
 	under          string
 }
@@ -33,7 +33,7 @@ const (
 	partLongest   = 32 << 10 // bytes of JSON
 	partsSize     = 4 << 20
 	partsLooks    = 1 << 17
-	partsOnce     = 1 << 12
+	partsOnce     = 1 << 11
 	bestLuck      = 8
 	noLuck        = -4
 	luckIdleLooks = 32 // so many values of a name that is out of luck pass before one is looked for again
@@ -41,12 +41,12 @@ const (
 
 // NewParts remembers nothing yet.
 func NewParts() *Parts {
-	return &Parts{seed: maphash.MakeSeed(), recent: map[string]any{}, once: make([]uint64, partsOnce)}
+	return &Parts{seed: maphash.MakeSeed(), recent: map[string]any{}, once: make([]uint32, partsOnce)}
 }
 
 // wanted says whether a value under the name that was read last is worth looking for.
 func (p *Parts) wanted() *luck {
-	l := &p.luck[internHash([]byte(p.under))%uint64(len(p.luck))]
+	l := &p.luck[internHash([]byte(p.under))>>56]
 	if l.score == noLuck {
 		if l.idle++; l.idle < luckIdleLooks {
 			return nil
@@ -78,11 +78,11 @@ func (p *Parts) keep(text string, v any) {
 // again says whether this JSON was seen before, and has it seen now.
 func (p *Parts) again(text []byte) bool {
 	h := maphash.Bytes(p.seed, text)
-	at := &p.once[h%partsOnce]
-	if *at == h {
+	at, rest := &p.once[h%partsOnce], uint32(h>>32)
+	if *at == rest {
 		return true
 	}
-	*at = h
+	*at = rest
 	return false
 }
 
