@@ -22,13 +22,15 @@ type place[T any] struct {
 type indexValue struct{ index, value string }
 
 // valuesOf asks the caller's indexes where they find an object.
-func (c *Cache[T]) valuesOf(obj *T) []indexValue {
+func (c *Cache[T]) valuesOf(key Key, obj *T) []indexValue {
 	var all []indexValue
 	for name, valuesOf := range c.opts.Indexes {
+		c.callee = callee{"the index", name, key}
 		for _, value := range valuesOf(obj) {
 			all = append(all, indexValue{name, value})
 		}
 	}
+	c.callee = callee{}
 	return all
 }
 

@@ -52,6 +52,7 @@ type Cache[T any] struct {
 	source Source[T]
 	opts   Options[T]
 	meta   func(*T) meta
+	callee callee // of Run's goroutine alone
 
 	mu        sync.RWMutex
 	objects   map[Key]*entry[T]
@@ -94,20 +95,27 @@ func New[T any, P Object[T]](source Source[T], opts *Options[T]) *Cache[T] {
 }
 
 // Run fills the cache and keeps it true until ctx ends; it is called once. Its error is that of
-// [dynamic.Resource.Follow]: ctx's, or what the server refused at the start.
-func (c *Cache[T]) Run(ctx context.Context) error {
+// [dynamic.Resource.Follow]: ctx's, or what the server refused at the start. Where one of the functions in Options
+// panics, Run ends with a *[PanicError]: what was not indexed or transformed would be missing from then on.
+func (c *Cache[T]) Run(ctx context.Context) (err error) {
 	if err := c.begin(); err != nil {
 		return err
 	}
-	err := c.follow(ctx)
+	err = fmt.Errorf("run the cache of %s: its goroutine was ended by runtime.Goexit", c.what())
+	// Those who wait are told, however this ends.
+	defer func() { c.end(err) }()
+	defer c.contain(&err)
+	return c.follow(ctx)
+}
+
+func (c *Cache[T]) end(err error) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.err = err
 	close(c.ended)
 	for each := range c.consumers {
 		each.wake()
 	}
-	c.mu.Unlock()
-	return err
 }
 
 func (c *Cache[T]) begin() error {
@@ -146,7 +154,9 @@ func (c *Cache[T]) interrupted(i dynamic.Interruption) {
 	c.trouble = i.Err
 	c.mu.Unlock()
 	if c.opts.Interrupted != nil {
+		c.callee = callee{function: "Interrupted"}
 		c.opts.Interrupted(i)
+		c.callee = callee{}
 	}
 }
 
@@ -155,7 +165,7 @@ func (c *Cache[T]) take(change dynamic.Change[T]) {
 	switch change.Type {
 	case watch.Added, watch.Modified:
 		key := c.meta(change.Object).key // which Transform may change
-		if obj := c.transformed(change.Object); obj != nil {
+		if obj := c.transformed(key, change.Object); obj != nil {
 			c.put(key, obj)
 		} else {
 			c.remove(key, nil)
@@ -163,7 +173,7 @@ func (c *Cache[T]) take(change dynamic.Change[T]) {
 	case watch.Deleted:
 		key, last := c.meta(change.Object).key, (*T)(nil)
 		if !change.Unseen {
-			last = c.transformed(change.Object)
+			last = c.transformed(key, change.Object)
 		}
 		c.remove(key, last)
 	case dynamic.Synced:
@@ -176,11 +186,14 @@ func (c *Cache[T]) take(change dynamic.Change[T]) {
 	}
 }
 
-func (c *Cache[T]) transformed(obj *T) *T {
+func (c *Cache[T]) transformed(key Key, obj *T) *T {
 	if c.opts.Transform == nil {
 		return obj
 	}
-	return c.opts.Transform(obj)
+	c.callee = callee{function: "Transform", key: key}
+	obj = c.opts.Transform(obj)
+	c.callee = callee{}
+	return obj
 }
 
 // Sync waits until the cache has all that there was when Run began. It fails with Run's error if Run ends before, and

@@ -32,7 +32,8 @@ func NewSet[T any, P Object[T]](opts *Options[T]) *Set[T] {
 
 // Use gives the cache of a source, which runs from the first Use on, until each user has called its release; the last
 // release waits until the stream is closed. The cache does not end with ctx, from which it takes values alone. A cache
-// that has ended with an error is replaced by the next Use. The error is of a source that has no path.
+// that has ended with an error, which [Cache.Wait] tells its users, is replaced by the next Use. The error is of a source
+// that has no path.
 func (s *Set[T]) Use(ctx context.Context, source Source[T]) (cache *Cache[T], release func(), err error) {
 	path, err := source.Path("")
 	if err != nil {

@@ -8,7 +8,7 @@ type entry[T any] struct {
 
 // put stores an object's new state and tells the consumers.
 func (c *Cache[T]) put(key Key, obj *T) {
-	values := c.valuesOf(obj)
+	values := c.valuesOf(key, obj)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if in := c.indexes[byNamespace][key.Namespace]; in != nil {

@@ -38,13 +38,11 @@ func (w *watching) run(ctx context.Context) error {
 	var beside sync.WaitGroup
 	beside.Go(func() { stop(s.objects.Run(ctx)) })
 	beside.Go(func() {
-		for change := range s.objects.Changes(ctx) {
-			if change.Object != nil {
-				r.queue.Add(s.note(change))
-			}
+		if err := s.follow(ctx, r.queue); err != nil {
+			stop(err)
 		}
 	})
-	r.work(ctx)
+	r.work(ctx, stop)
 	beside.Wait()
 	return context.Cause(ctx)
 }
@@ -70,6 +68,17 @@ type stories struct {
 	mu   sync.Mutex
 	told map[cache.Key]*unstructured.Object // what the handler has taken
 	last map[cache.Key]*unstructured.Object // the last states of deleted objects that it may have to be told
+}
+
+// follow adds what changes to the queue until ctx ends, or the cache.
+func (s *stories) follow(ctx context.Context, queue *Queue[cache.Key]) (err error) {
+	defer contain(&err, "a watch of an Operator")
+	for change := range s.objects.Changes(ctx) {
+		if change.Object != nil {
+			queue.Add(s.note(change))
+		}
+	}
+	return nil
 }
 
 // note keeps the last state of what is deleted.

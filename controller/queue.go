@@ -94,10 +94,10 @@ func NewQueue[K comparable](opts *QueueOptions) *Queue[K] {
 // Add adds a key. A queue that is shut down ignores it.
 func (q *Queue[K]) Add(key K) {
 	q.mu.Lock()
+	defer q.mu.Unlock() // also where Metrics panic
 	if q.state == open {
 		q.add(q.item(key), 0)
 	}
-	q.mu.Unlock()
 }
 
 // AddAfter adds a key when the delay is over. Where the key is delayed already, the earlier time holds, and the higher

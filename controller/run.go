@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -26,7 +25,8 @@ type Options struct {
 	Grace time.Duration
 	// Queue sets the pauses after errors, and hears of depth, waiting times and retries.
 	Queue QueueOptions
-	// Reconciled hears of every reconcile: for metrics and logs. It is called by several goroutines at once.
+	// Reconciled hears of every reconcile: for metrics and logs. It is called by several goroutines at once. A panic in it
+	// ends Run: nobody else would hear of it.
 	Reconciled func(Reconciled)
 }
 
@@ -38,14 +38,6 @@ type Reconciled struct {
 	Err error
 }
 
-// PanicError says that a reconcile panicked.
-type PanicError struct {
-	Value any
-	Stack []byte
-}
-
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.Value, e.Stack) }
-
 const (
 	defaultGrace = 30 * time.Second
 	// beginning is the priority of what was there at the start: what changes goes first.
@@ -54,7 +46,8 @@ const (
 
 // Run reconciles every object of a cache, and each again whenever it or what Triggers watch changes, until ctx ends. The
 // caches run beside it; it begins when all of them are whole. When ctx ends it takes up no more, waits for what is
-// under way, and returns ctx's error; it returns the error of a cache that ends before.
+// under way, and returns ctx's error; it returns the error of a cache that ends before, and a *[PanicError] where one of
+// the functions in opts panics, but for reconcile, which is called again.
 func Run[T any, P cache.Object[T]](ctx context.Context, c *cache.Cache[T], reconcile Reconcile, opts *Options) error {
 	r := newRunning(opts, reconcile)
 	own := On(c, func(obj *T) []cache.Key {
@@ -92,26 +85,29 @@ func (r *running) run(ctx context.Context, triggers []Trigger) error {
 	defer stop(nil)
 	var watching sync.WaitGroup
 	for _, each := range triggers {
-		watching.Go(func() { stop(each.follow(ctx, r.queue)) })
+		watching.Go(func() { stop(r.watch(ctx, each)) })
 	}
-	r.work(ctx)
+	r.work(ctx, stop)
 	watching.Wait()
 	return context.Cause(ctx)
 }
 
-// work has the workers work until ctx ends, and then finish what they have in hand.
-func (r *running) work(ctx context.Context) {
+// watch has a trigger call for reconciles until ctx ends or something breaks.
+func (r *running) watch(ctx context.Context, each Trigger) (err error) {
+	defer contain(&err, "a Trigger of a controller")
+	return each.follow(ctx, r.queue)
+}
+
+// work has the workers work until ctx ends, and then finish what they have in hand. It ends ctx by stop where one of them
+// cannot go on.
+func (r *running) work(ctx context.Context, stop context.CancelCauseFunc) {
 	own, cut := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cut(nil)
 	var workers sync.WaitGroup
 	for range max(r.opts.Workers, 1) {
 		workers.Go(func() {
-			for {
-				key, ok := r.queue.Get(ctx)
-				if !ok {
-					return
-				}
-				r.one(own, key)
+			if err := r.worker(ctx, own); err != nil {
+				stop(err)
 			}
 		})
 	}
@@ -122,29 +118,55 @@ func (r *running) work(ctx context.Context) {
 	r.queue.ShutDown()
 }
 
-// one reconciles one object.
-func (r *running) one(ctx context.Context, key cache.Key) {
+// worker reconciles what the queue hands out until ctx ends; each reconcile has own for its ctx.
+func (r *running) worker(ctx, own context.Context) (err error) {
+	defer contain(&err, "a worker of a controller")
+	for {
+		key, ok := r.queue.Get(ctx)
+		if !ok {
+			return nil
+		}
+		if err := r.one(own, key); err != nil {
+			return err
+		}
+	}
+}
+
+// one reconciles one object. Its error is not the reconcile's, but of who should hear how that went.
+func (r *running) one(ctx context.Context, key cache.Key) error {
 	defer r.queue.Done(key)
 	begin := time.Now()
 	after, err := r.contained(ctx, key)
-	if r.opts.Reconciled != nil {
-		r.opts.Reconciled(Reconciled{Key: key, Took: time.Since(begin), Err: err})
-	}
+	deaf := r.tell(Reconciled{Key: key, Took: time.Since(begin), Err: err})
 	if err != nil {
 		r.queue.AddRateLimited(key)
-		return
+		return deaf
 	}
 	r.queue.Forget(key)
 	if after > 0 {
 		r.queue.AddAfter(key, after)
 	}
+	return deaf
+}
+
+func (r *running) tell(how Reconciled) (err error) {
+	if r.opts.Reconciled == nil {
+		return nil
+	}
+	defer func() {
+		if value := recover(); value != nil {
+			err = panicked("Options.Reconciled, for "+how.Key.String(), value)
+		}
+	}()
+	r.opts.Reconciled(how)
+	return nil
 }
 
 // contained makes an error of a panic.
 func (r *running) contained(ctx context.Context, key cache.Key) (after time.Duration, err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			err = &PanicError{Value: value, Stack: debug.Stack()}
+			err = panicked("the reconcile of "+key.String(), value)
 		}
 	}()
 	return r.reconcile(ctx, key)

@@ -17,7 +17,8 @@ type Trigger struct {
 }
 
 // On calls for a reconcile of the keys that an object of c leads to, whenever it changes: those it leads to now, and
-// those it led to before. keys must be quick and do no more than look at the object.
+// those it led to before. keys must be quick and do no more than look at the object; a panic in it ends [Run], since
+// changes would be missed from then on.
 func On[T any](c *cache.Cache[T], keys func(*T) []cache.Key) Trigger {
 	return Trigger{sync: c.Sync, follow: func(ctx context.Context, queue *Queue[cache.Key]) error {
 		priority := beginning
@@ -29,13 +30,38 @@ func On[T any](c *cache.Cache[T], keys func(*T) []cache.Key) Trigger {
 				if obj == nil {
 					continue
 				}
-				for _, key := range keys(obj) {
+				found, err := keysOf(keys, obj)
+				if err != nil {
+					return err
+				}
+				for _, key := range found {
 					queue.AddWith(key, AddOptions{Priority: priority})
 				}
 			}
 		}
 		return fmt.Errorf("a cache that calls for reconciles has ended: %w", c.Wait(ctx))
 	}}
+}
+
+// keysOf makes an error of a panic.
+func keysOf[T any](keys func(*T) []cache.Key, obj *T) (found []cache.Key, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = panicked("the keys function of a Trigger, for "+nameOf(obj), value)
+		}
+	}()
+	return keys(obj), nil
+}
+
+// nameOf is what an object of any type is called in errors.
+func nameOf(obj any) string {
+	if named, ok := obj.(interface {
+		GetNamespace() string
+		GetName() string
+	}); ok {
+		return cache.Key{Namespace: named.GetNamespace(), Name: named.GetName()}.String()
+	}
+	return fmt.Sprintf("a %T", obj)
 }
 
 // Owned calls for a reconcile of the object that controls one of c's objects, whenever that changes. owner is a handle
