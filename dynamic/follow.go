@@ -61,10 +61,11 @@ type Interruption struct {
 // and Synced, then each change once, in the server's order for any one object. It asks for a stream that begins with
 // the objects (WatchList, https://kep.k8s.io/3157) and where the server has none lists and watches.
 //
-// It mends what breaks: streams that end or die, servers that restart or shed load, resourceVersions that are too old
-// (410) or too new, credentials that expire. It goes on from where it was, or reads all objects again and tells only what
-// is different: nothing comes twice, and nothing is passed over but states that an object was in between. A resource
-// that the server no longer serves is told as Lost once the server has said so twice; when it returns, Follow goes on.
+// It mends what breaks: streams that end, die or bring what cannot be read, servers that restart, shed load or fall
+// silent, resourceVersions that are too old (410) or too new, credentials that expire. It goes on from where it was, or
+// reads all objects again and tells only what is different: nothing comes twice, and nothing is passed over but states that
+// an object was in between. A resource that the server no longer serves is told as Lost once the server has answered
+// nothing but 404 for five seconds, since one that starts does so for a moment; when it returns, Follow goes on.
 //
 // It ends with an error, once and last, when ctx ends or, before the first Synced, when the server refuses: an
 // apierrors.IsForbidden, for instance, or any other answer that asking again would not change. Breaking out of the loop

@@ -173,14 +173,6 @@ func TestFollowListsWhereTheServerCannotBeginAWatchWithWhatThereIs(t *testing.T)
 	}
 }
 
-func TestFollowTellsThatTheResourceIsGoneAndGoesOnWhenItReturns(t *testing.T) {
-	gone := answer{status: 404, body: statusOf("404", "NotFound", "")}
-	pods, _ := exchanging(t, answer{body: frame("ADDED", podOf("a", "u1", "1")) + allTold("4")}, gone, gone, gone,
-		answer{body: frame("ADDED", podOf("a", "u2", "8")) + allTold("9"), stays: true})
-	assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "DELETED a u1 1 unseen", "LOST", "STARTED", "ADDED a u2 8", "SYNCED"},
-		follow(t, pods, nil, 8))
-}
-
 func TestFollowListsWhereTheServerNeverSaysThatAllIsTold(t *testing.T) {
 	a := podOf("a", "u1", "1")
 	pods, _ := exchanging(t, says(frame("ADDED", a)), says(frame("ADDED", a)), says(podList("3", a)),

@@ -32,9 +32,10 @@ type follower[T any, P object[T]] struct {
 	lists   bool   // the server has no WatchList
 
 	interruptions int
-	brief         int   // streams in a row that did not last
-	missing       int   // answers in a row that say that the resource is not served
-	unfinished    int   // streams that the server closed before it had told all that there is
+	brief         int // streams in a row that did not last
+	missing       absence
+	garbled       garbled
+	unfinished    int   // streams that ended before the server had told all that there is
 	trouble       error // what broke last
 }
 
@@ -78,20 +79,38 @@ func (f *follower[T, P]) stream(ctx context.Context) error {
 	defer cancel()
 	opts := f.listOptions()
 	opts.ResourceVersion, opts.AllowWatchBookmarks, opts.TimeoutSeconds = f.version, true, &seconds
-	if f.version == "" && !f.lists {
+	ctx, alarm := f.resource.listen(ctx)
+	defer alarm.end()
+	starts := f.version == "" && !f.lists
+	if starts {
 		yes := true
 		opts.SendInitialEvents, opts.ResourceVersionMatch = &yes, metav1.ResourceVersionMatchNotOlderThan
 		f.known.begin()
+	} else {
+		alarm.rest() // where nothing changes, nothing is to be told
 	}
 	for event, err := range watchAs(ctx, f.resource, opts, f.read) {
 		if err != nil {
-			return err
+			return alarm.explain(err)
 		}
+		if f.premature(event) {
+			continue
+		}
+		alarm.rest()
 		if err := f.hear(event); err != nil {
 			return err
 		}
+		if starts && f.version == "" {
+			alarm.set()
+		}
 	}
 	return nil
+}
+
+// premature says of a bookmark that it is not the one behind all that there is. That tells nothing, nor that the server
+// comes on with telling all.
+func (f *follower[T, P]) premature(event unstructured.Event[T]) bool {
+	return f.version == "" && event.Type == watch.Bookmark && P(event.Object).GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true"
 }
 
 func (f *follower[T, P]) listOptions() *metav1.ListOptions {
@@ -103,13 +122,17 @@ func (f *follower[T, P]) readAll(ctx context.Context) error {
 	f.known.begin()
 	var version string
 	pages := f.resource.Paging(&Paging{Page: func(meta metav1.ListMeta) { version = meta.ResourceVersion }})
+	ctx, alarm := f.resource.listen(ctx)
+	defer alarm.end()
 	for obj, err := range listAs(ctx, pages, f.listOptions(), f.read()) {
+		alarm.rest()
 		if err != nil {
-			return err
+			return alarm.explain(err)
 		}
 		if err := f.present(obj); err != nil {
 			return err
 		}
+		alarm.set()
 	}
 	if err := f.start(); err != nil {
 		return err
@@ -117,7 +140,7 @@ func (f *follower[T, P]) readAll(ctx context.Context) error {
 	return f.complete(version)
 }
 
-// hear takes one event of the watch.
+// hear takes one event of the watch, which is not premature.
 func (f *follower[T, P]) hear(event unstructured.Event[T]) error {
 	if err := f.start(); err != nil {
 		return err
@@ -126,9 +149,6 @@ func (f *follower[T, P]) hear(event unstructured.Event[T]) error {
 	switch event.Type {
 	case watch.Bookmark:
 		if f.version == "" {
-			if obj.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" {
-				return nil
-			}
 			return f.complete(obj.GetResourceVersion())
 		}
 	case watch.Deleted:
@@ -143,14 +163,16 @@ func (f *follower[T, P]) hear(event unstructured.Event[T]) error {
 	if f.version == "" {
 		return nil
 	}
-	f.version = obj.GetResourceVersion()
-	f.progress()
+	if version := obj.GetResourceVersion(); version != "" { // without one there is nothing to go on from
+		f.version = version
+		f.progress()
+	}
 	return nil
 }
 
 // start tells that what there is begins, once.
 func (f *follower[T, P]) start() error {
-	f.missing = 0
+	f.missing = absence{}
 	if f.begun {
 		return nil
 	}

@@ -26,27 +26,24 @@ func (f *follower[T, P]) mend(ctx context.Context, err error, lasted time.Durati
 		f.lists = true // what is wrong besides, the list will say
 		return nil
 	}
-	if err == nil && f.version == "" && !f.lists {
+	if (err == nil || errors.Is(err, errSilent)) && f.version == "" && !f.lists {
 		// Twice is a server that does not know what it was asked for, and would never say that all has been told.
 		f.unfinished++
 		f.lists = f.unfinished > 1
 	}
 	if !apierrors.IsNotFound(err) {
-		f.missing = 0
+		f.missing = absence{}
 	}
 	relist := apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 	switch {
-	case relist:
+	case relist, f.garbled.heard(f.version, err):
 		f.version = ""
 	case f.ends(err):
 		return err
-	case apierrors.IsNotFound(err):
-		// Once may be a server that has just started and knows its custom resources in a moment.
-		if f.missing++; f.missing > 1 {
-			f.version = ""
-			if err := f.lose(); err != nil {
-				return err
-			}
+	case apierrors.IsNotFound(err) && f.missing.heard():
+		f.version = ""
+		if err := f.lose(); err != nil {
+			return err
 		}
 	}
 	if err != nil {

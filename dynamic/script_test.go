@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
@@ -22,6 +23,7 @@ type exchanges struct {
 	accepts  []string
 	written  string // the last request with a body
 	answers  []answer
+	began    time.Time // when the first of answers was asked for; zero while it was not
 }
 
 // answer is one answer of a scripted server.
@@ -29,6 +31,11 @@ type answer struct {
 	status int // 200 unless set
 	body   string
 	stays  bool // the body does not end before the client leaves
+	// What follows is for bubble alone.
+	mute  bool          // the answer never begins
+	lasts time.Duration // the same answer is given for so long
+	then  string        // comes behind the body again and again,
+	after time.Duration // with such pauses
 }
 
 func (s *exchanges) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -36,18 +43,7 @@ func (s *exchanges) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		(&wire{}).ServeHTTP(w, r)
 		return
 	}
-	body, _ := io.ReadAll(r.Body)
-	s.mu.Lock()
-	s.requests = append(s.requests, strings.Replace(r.Method+" "+r.RequestURI, "/api/v1/namespaces/home/pods", "…", 1))
-	if len(body) > 0 {
-		s.written = s.requests[len(s.requests)-1] + " " + r.Header.Get("Content-Type") + " " + string(body)
-	}
-	s.accepts = append(s.accepts, r.Header.Get("Accept"))
-	next := answer{status: http.StatusTeapot, body: "the script is over"}
-	if len(s.answers) > 0 {
-		next, s.answers = s.answers[0], s.answers[1:]
-	}
-	s.mu.Unlock()
+	next := s.next(r)
 	if next.status != 0 {
 		w.WriteHeader(next.status)
 	}
@@ -56,6 +52,35 @@ func (s *exchanges) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	}
+}
+
+// next notes a request and finds its answer.
+func (s *exchanges) next(r *http.Request) answer {
+	var body []byte
+	if r.Body != nil {
+		body, _ = io.ReadAll(r.Body)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, strings.Replace(r.Method+" "+r.URL.RequestURI(), "/api/v1/namespaces/home/pods", "…", 1))
+	if len(body) > 0 {
+		s.written = s.requests[len(s.requests)-1] + " " + r.Header.Get("Content-Type") + " " + string(body)
+	}
+	s.accepts = append(s.accepts, r.Header.Get("Accept"))
+	for len(s.answers) > 0 {
+		if s.began.IsZero() {
+			s.began = time.Now()
+		}
+		next := s.answers[0]
+		if time.Since(s.began) < next.lasts {
+			return next
+		}
+		s.answers, s.began = s.answers[1:], time.Time{}
+		if next.lasts == 0 {
+			return next
+		}
+	}
+	return answer{status: http.StatusTeapot, body: "the script is over"}
 }
 
 func (s *exchanges) seen() []string {

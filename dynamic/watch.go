@@ -37,14 +37,19 @@ func watchAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptions, 
 			return
 		}
 		defer response.Body.Close()
-		events, read := unstructured.NewWatchDecoder(response.Body), begin()
+		body := &witness{Reader: response.Body}
+		events, read := unstructured.NewWatchDecoder(body), begin()
 		for {
 			event, err := read.event(events)
 			if err == io.EOF { //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
 				return
 			}
 			if err != nil {
-				yield(unstructured.Event[T]{}, r.brokenWatch(request, err))
+				broken := r.brokenWatch(request, err)
+				if body.clears(err) {
+					broken = &noEventError{broken}
+				}
+				yield(unstructured.Event[T]{}, broken)
 				return
 			}
 			if !yield(event, nil) {
