@@ -64,12 +64,13 @@ func (o *Operator) Watch(group, version, plural string, handler Handler, namespa
 	}
 }
 
-// Run watches until ctx ends, or until the server refuses one of the watches at its start, which is the error. When it
-// ends, handlers under way have Options.Grace to finish. It runs once at a time.
+// Run watches until ctx ends, until the server refuses one of the watches at its start, or until a hook in Options panics,
+// which is a *[PanicError]. When it ends, handlers under way have Options.Grace to finish. It runs once at a time.
 func (o *Operator) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var all sync.WaitGroup
+	var panics panics
 	o.mu.Lock()
 	if o.running {
 		o.mu.Unlock()
@@ -77,7 +78,7 @@ func (o *Operator) Run(ctx context.Context) error {
 	}
 	o.running = true
 	defer o.stopped()
-	o.begin = func(one *watching) { all.Go(func() { stop(one.run(ctx)) }) }
+	o.begin = func(one *watching) { all.Go(func() { stop(panics.note(one.run(ctx))) }) }
 	for _, one := range o.watches {
 		o.begin(one)
 	}
@@ -87,7 +88,7 @@ func (o *Operator) Run(ctx context.Context) error {
 	o.begin = nil
 	o.mu.Unlock()
 	all.Wait()
-	return context.Cause(ctx)
+	return panics.beside(context.Cause(ctx))
 }
 
 // stopped lets Run be called again: no handler is under way.

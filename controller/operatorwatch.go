@@ -39,12 +39,12 @@ func (w *watching) run(ctx context.Context) error {
 	beside.Go(func() { stop(s.objects.Run(ctx)) })
 	beside.Go(func() {
 		if err := s.follow(ctx, r.queue); err != nil {
-			stop(err)
+			stop(r.panics.note(err))
 		}
 	})
 	r.work(ctx, stop)
 	beside.Wait()
-	return context.Cause(ctx)
+	return r.panics.beside(context.Cause(ctx))
 }
 
 func (w *watching) find(ctx context.Context) (*dynamic.Resource, error) {

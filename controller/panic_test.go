@@ -2,7 +2,10 @@ package controller_test
 
 import (
 	"context"
+	"fmt"
 	"iter"
+	"net/http"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -129,4 +132,52 @@ func TestAQueueStaysUsableWhenItsMetricsPanic(t *testing.T) {
 	assert.Panics(t, func() { queue.Add("a") })
 	queue.Add("a")
 	assert.Equal(t, 1, queue.Len())
+}
+
+func TestAPanicWhileAControllerEndsIsToldToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		err := controller.Run(ctx, running(t, still{"web"}), func(context.Context, cache.Key) (time.Duration, error) {
+			cancel()
+			return 0, nil
+		}, &controller.Options{Reconciled: func(controller.Reconciled) { panic("out of order") }})
+		require.ErrorIs(t, err, context.Canceled)
+		var panicked *controller.PanicError
+		require.ErrorAs(t, err, &panicked)
+		assert.ErrorContains(t, err, "context canceled; meanwhile panic in Options.Reconciled, for shop/web: out of order")
+	})
+}
+
+func TestAControllerDoesNotGoOnWithoutItsWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		err := controller.Run(t.Context(), running(t, still{"web"}), func(context.Context, cache.Key) (time.Duration, error) {
+			runtime.Goexit() // as FailNow does
+			return 0, nil
+		}, nil)
+		require.ErrorContains(t, err, "one of its goroutines was ended by runtime.Goexit")
+	})
+}
+
+func TestAnOperatorTellsThatAHookPanicked(t *testing.T) {
+	client, server := inMemory(t)
+	server.override = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Query().Get("watch") == "" {
+			return false
+		}
+		fmt.Fprint(w, `{"type":"ADDED","object":{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"name":"a","namespace":"shop","uid":"u","resourceVersion":"1"}}}`)
+		return true
+	}
+	handled := func(context.Context, controller.ResourceEvent) error { return nil }
+	for where, opts := range map[string]controller.Options{
+		"Options.Reconciled, for shop/a": {Reconciled: func(controller.Reconciled) { panic("out of order") }},
+		"a watch of an Operator":         {Queue: controller.QueueOptions{Metrics: controller.QueueMetrics{Added: func() { panic("out of order") }}}},
+	} {
+		t.Run(where, func(t *testing.T) {
+			operator := controller.NewOperator(client, &opts)
+			operator.Watch("coordination.k8s.io", "v1", "leases", handled, "shop")
+			var panicked *controller.PanicError
+			require.ErrorAs(t, operator.Run(t.Context()), &panicked)
+			assert.Equal(t, where, panicked.Where)
+		})
+	}
 }

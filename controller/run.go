@@ -61,6 +61,7 @@ type running struct {
 	opts      Options
 	reconcile Reconcile
 	queue     *Queue[cache.Key]
+	panics    panics
 }
 
 func newRunning(opts *Options, reconcile Reconcile) *running {
@@ -85,11 +86,15 @@ func (r *running) run(ctx context.Context, triggers []Trigger) error {
 	defer stop(nil)
 	var watching sync.WaitGroup
 	for _, each := range triggers {
-		watching.Go(func() { stop(r.watch(ctx, each)) })
+		watching.Go(func() {
+			err := errExited
+			defer func() { stop(r.panics.note(err)) }()
+			err = r.watch(ctx, each)
+		})
 	}
 	r.work(ctx, stop)
 	watching.Wait()
-	return context.Cause(ctx)
+	return r.panics.beside(context.Cause(ctx))
 }
 
 // watch has a trigger call for reconciles until ctx ends or something breaks.
@@ -106,9 +111,9 @@ func (r *running) work(ctx context.Context, stop context.CancelCauseFunc) {
 	var workers sync.WaitGroup
 	for range max(r.opts.Workers, 1) {
 		workers.Go(func() {
-			if err := r.worker(ctx, own); err != nil {
-				stop(err)
-			}
+			err := errExited
+			defer func() { stop(r.panics.note(err)) }()
+			err = r.worker(ctx, own)
 		})
 	}
 	<-ctx.Done()

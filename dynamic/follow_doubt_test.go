@@ -215,3 +215,16 @@ func TestAServerWhoseListsHaveNoVersionIsWatchedWithoutOne(t *testing.T) {
 		assert.Equal(t, []string{wholeStart, "", "watch=true"}, beginnings(t, server))
 	})
 }
+
+func TestAPanicInAHookIsTheCallersAndLeavesNothingOpen(t *testing.T) {
+	a, b := podOf("a", "u1", "1"), podOf("b", "u2", "2")
+	for name, opts := range map[string]dynamic.FollowOptions{
+		"Interrupted": {Interrupted: func(dynamic.Interruption) { panic("out of order") }},
+		"Progress":    {Progress: func(string) { panic("out of order") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pods, _ := exchanging(t, answer{status: noStart}, answer{body: podList("3", a, b)}, answer{body: "<html>", stays: true})
+			assert.PanicsWithValue(t, "out of order", func() { follow(t, pods, &opts, 100) })
+		})
+	}
+}

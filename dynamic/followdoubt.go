@@ -8,7 +8,7 @@ import (
 
 const (
 	// surelyGone is for how long a server must say that it does not serve the resource. One that starts, or is behind
-	// others of its cluster, says so for a moment of what its discovery does not know yet, either.
+	// others of its cluster, says so for a moment. Its discovery is no better witness: it learns from the same informers.
 	surelyGone = 5 * time.Second
 	// mostGarbled is how many streams may bring no event at the same place: more would be no better.
 	mostGarbled = 3
