@@ -83,6 +83,7 @@ func TestOnePanicEndsAControllerOnlyWhenTheOthersHaveFinished(t *testing.T) {
 		c := running(t, still{"web", "slow"})
 		var finished atomic.Bool
 		err := controller.Run(t.Context(), c, func(_ context.Context, key cache.Key) (time.Duration, error) {
+			time.Sleep(time.Second) // until both are in hand
 			if key.Name == "slow" {
 				time.Sleep(time.Second)
 				finished.Store(true)
