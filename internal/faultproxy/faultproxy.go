@@ -1,6 +1,6 @@
 // Package faultproxy stands between a client under test and a real API server and breaks what goes through, on a
 // schedule that a seed determines: it refuses, drops, delays, cuts in the middle of a frame, closes
-// one direction alone and stalls.
+// one direction alone, stalls, and lets credentials expire.
 package faultproxy
 
 import (
@@ -22,12 +22,10 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
-// Proxy is a server on loopback that needs no credentials: it has an administrator's. In a storm the n-th
-// request meets the n-th fault of the schedule.
+// Proxy is a server on loopback. It takes one token, which expires in storms, and is an administrator to the server
+// behind it. In a storm the n-th request meets the n-th fault of the schedule.
 type Proxy struct {
-	// URL is the proxy's own, for transport.Config.Server.
-	URL string
-
+	url      string
 	server   *httptest.Server
 	upstream string
 	token    string
@@ -35,6 +33,9 @@ type Proxy struct {
 
 	mu    sync.Mutex
 	storm bool
+	reach int  // how late an answer is cut, in bytes
+	lists bool // no watch begins with what there is
+	valid *credential
 	rng   *rand.Rand
 	met   map[string]int
 	conns map[net.Conn]struct{}
@@ -56,10 +57,13 @@ func New(t testing.TB, seed uint64) *Proxy {
 		client: &http.Client{Transport: through},
 		rng:    rand.New(rand.NewPCG(seed, seed)), //nolint:gosec // a schedule that can be repeated
 	}
+	if p.valid, err = credentialIn(t.TempDir()); err != nil {
+		t.Fatalf("writing the first token: %v", err)
+	}
 	p.server = httptest.NewUnstartedServer(p)
 	p.server.Config.ConnState = p.count
 	p.server.Start()
-	p.URL = p.server.URL
+	p.url = p.server.URL
 	t.Cleanup(func() {
 		close(p.ended)
 		p.server.CloseClientConnections()
@@ -69,19 +73,28 @@ func New(t testing.TB, seed uint64) *Proxy {
 	return p
 }
 
-// Storm begins the schedule of faults: it closes every connection, so that whoever streams must come again.
-func (p *Proxy) Storm() {
-	p.set(true)
+// Storm begins the schedule of faults, in which what is cut is cut within so many bytes. It closes every connection, so
+// that whoever streams must come again.
+func (p *Proxy) Storm(reach int) {
+	p.mu.Lock()
+	p.storm, p.reach = true, reach
+	p.mu.Unlock()
 	p.server.CloseClientConnections()
 }
 
-// Calm lets everything through from now on; what stalls goes on to stall until its time is over.
-func (p *Proxy) Calm() { p.set(false) }
-
-func (p *Proxy) set(storm bool) {
+// Calm lets everything through from now on; what stalls goes on to stall until its time is over. The token that is
+// valid now stays so.
+func (p *Proxy) Calm() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.storm = storm
+	p.storm = false
+}
+
+// WithoutWatchList makes the server one that has no WatchList (https://kep.k8s.io/3157), so that clients list in pages.
+func (p *Proxy) WithoutWatchList() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lists = true
 }
 
 // Met counts the faults that requests have met, by name.
@@ -119,15 +132,32 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch {
+	case !p.takes(r):
+		answer(w, http.StatusUnauthorized)
 	case f.status != 0:
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(f.status)
-		_, _ = io.WriteString(w, statuses[f.status])
+		answer(w, f.status)
 	case f.drop:
 		panic(http.ErrAbortHandler) // closes the connection without an answer
+	case p.refusesWatchList(r):
+		answer(w, http.StatusUnprocessableEntity)
 	default:
 		p.forward(w, r, f)
 	}
+}
+
+func (p *Proxy) refusesWatchList(r *http.Request) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lists && r.URL.Query().Has("sendInitialEvents")
+}
+
+func answer(w http.ResponseWriter, status int) {
+	w.Header().Set("Content-Type", "application/json")
+	if status == http.StatusTooManyRequests {
+		w.Header().Set("Retry-After", "1") // as API servers do
+	}
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, statuses[status])
 }
 
 // forward hands the request on and its answer back, as far as the fault lets it.

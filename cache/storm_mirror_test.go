@@ -1,0 +1,65 @@
+package cache_test
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"weak"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/stretchr/testify/require"
+)
+
+// mirror is a cache and a consumer of its changes.
+type mirror struct {
+	*witness
+	shows   func() map[string]string // the versions by name that it shows
+	entries func() int               // what it keeps
+	alive   func() int               // how many of all the states that it ever had are in memory
+}
+
+func mirrorOf[T any, P cache.Object[T]](ctx context.Context, t *testing.T, busy *sync.WaitGroup, source cache.Source[T]) *mirror {
+	t.Helper()
+	all := &everything[T]{}
+	c := cache.New[T, P](source, &cache.Options[T]{Transform: all.note})
+	busy.Go(func() { _ = c.Run(ctx) })
+	require.NoError(t, c.Sync(ctx))
+	w := newWitness(t)
+	busy.Go(func() {
+		for change := range c.Changes(ctx) {
+			if obj := P(change.Object); obj != nil {
+				w.hear(change.Type, obj.GetName(), obj.GetUID(), obj.GetResourceVersion())
+			}
+		}
+	})
+	return &mirror{witness: w, entries: c.Entries, alive: all.alive, shows: func() map[string]string {
+		shown := map[string]string{}
+		for _, obj := range c.All() {
+			shown[P(obj).GetName()] = P(obj).GetResourceVersion()
+		}
+		return shown
+	}}
+}
+
+// everything knows every state of an object that went into a cache, without keeping it in memory.
+type everything[T any] struct {
+	mu  sync.Mutex
+	all []weak.Pointer[T]
+}
+
+func (s *everything[T]) note(obj *T) *T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, weak.Make(obj))
+	return obj
+}
+
+func (s *everything[T]) alive() int {
+	runtime.GC()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = slices.DeleteFunc(s.all, func(each weak.Pointer[T]) bool { return each.Value() == nil })
+	return len(s.all)
+}

@@ -1,0 +1,79 @@
+package faultproxy
+
+import (
+	"crypto/subtle"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/transport/kubeconfig"
+)
+
+// tokenFile is the variable that makes a test's binary a credential plugin, which prints the token in that file.
+const tokenFile = "ANYKIND_FAULTPROXY_TOKEN"
+
+func init() {
+	if path := os.Getenv(tokenFile); path != "" {
+		os.Exit(bePlugin(path))
+	}
+}
+
+func bePlugin(path string) int {
+	token, err := os.ReadFile(path)
+	if err != nil {
+		return 101
+	}
+	err = json.NewEncoder(os.Stdout).Encode(map[string]any{
+		"kind": "ExecCredential", "apiVersion": kubeconfig.ExecV1, "status": map[string]any{"token": string(token)},
+	})
+	if err != nil {
+		return 102
+	}
+	return 0
+}
+
+// credential is the one token that the proxy takes, and where the plugin finds it.
+type credential struct {
+	path  string
+	token string
+	count int
+}
+
+// expire makes another token the valid one.
+func (c *credential) expire() error {
+	c.count++
+	c.token = fmt.Sprint("token-", c.count)
+	// At once, or a plugin might print half of it.
+	if err := os.WriteFile(c.path+".new", []byte(c.token), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(c.path+".new", c.path)
+}
+
+// Config is a client's whose credential comes from a plugin: the test's own binary.
+func (p *Proxy) Config() (*transport.Config, error) {
+	command, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return &transport.Config{Server: p.url, Exec: &transport.ExecPlugin{
+		APIVersion: kubeconfig.ExecV1, Command: command, InteractiveMode: kubeconfig.InteractiveNever,
+		// The race detector's programs would wait for a second before they exit.
+		Env: []transport.ExecEnv{{Name: tokenFile, Value: p.valid.path}, {Name: "GORACE", Value: "atexit_sleep_ms=0"}},
+	}}, nil
+}
+
+// takes says whether a request has the credential that is valid now.
+func (p *Proxy) takes(r *http.Request) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer "+p.valid.token)) == 1
+}
+
+func credentialIn(dir string) (*credential, error) {
+	valid := &credential{path: filepath.Join(dir, "token")}
+	return valid, valid.expire()
+}

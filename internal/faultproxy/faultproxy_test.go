@@ -1,0 +1,71 @@
+package faultproxy
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func schedule(seed uint64, reach int) (all []fault) {
+	rng := rand.New(rand.NewPCG(seed, seed)) //nolint:gosec // a schedule that can be repeated
+	for range 500 {
+		all = append(all, draw(rng, reach))
+	}
+	return all
+}
+
+func TestAScheduleIsItsSeedsAlone(t *testing.T) {
+	first, again, other := schedule(7, 4_000), schedule(7, 4_000), schedule(8, 4_000)
+	assert.Equal(t, first, again)
+	assert.NotEqual(t, first, other)
+}
+
+func TestAScheduleHasEveryFaultAndCutsLongAnswersInTheirMiddleToo(t *testing.T) {
+	met, early, late := map[string]bool{}, 0, 0
+	for _, f := range schedule(1, 1<<18) {
+		met[f.name] = true
+		assert.Less(t, f.after, 1<<18)
+		if f.breaks && f.after < 1<<14 {
+			early++
+		} else if f.breaks && f.after > 1<<16 {
+			late++
+		}
+	}
+	for _, name := range []string{"410", "429", "500", "503", "drop", "delay", "cut", "half-close", "stall", "expiry", "end"} {
+		assert.True(t, met[name], name)
+	}
+	assert.Greater(t, early, 20)
+	assert.Greater(t, late, 20)
+}
+
+func TestAPluginPrintsTheTokenThatIsValidNow(t *testing.T) {
+	valid, err := credentialIn(t.TempDir())
+	require.NoError(t, err)
+	p := &Proxy{valid: valid}
+	cfg, err := p.Config()
+	require.NoError(t, err)
+	printed := func() string {
+		plugin := exec.CommandContext(t.Context(), cfg.Exec.Command)
+		for _, variable := range cfg.Exec.Env {
+			plugin.Env = append(plugin.Env, variable.Name+"="+variable.Value)
+		}
+		output, err := plugin.Output()
+		require.NoError(t, err)
+		return string(output)
+	}
+	with := func(token string) *http.Request {
+		return &http.Request{Header: http.Header{"Authorization": {"Bearer " + token}}}
+	}
+	first := valid.token
+	assert.Contains(t, printed(), `"`+first+`"`)
+	assert.True(t, p.takes(with(first)))
+	require.NoError(t, valid.expire())
+	assert.False(t, p.takes(with(first)))
+	assert.Contains(t, printed(), `"`+valid.token+`"`)
+	assert.True(t, p.takes(with(valid.token)))
+	assert.False(t, p.takes(&http.Request{Header: http.Header{}}))
+}
