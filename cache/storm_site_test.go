@@ -96,9 +96,7 @@ func (s *site) read(ctx context.Context, t *testing.T, of *strength) {
 			broken++
 		} else {
 			whole++
-			for n := range of.stay {
-				assert.True(t, seen[of.name(n)], "a list that did not fail is without %s", of.name(n))
-			}
+			assert.Empty(t, of.missing(seen), "a list that did not fail is without these")
 		}
 		select {
 		case <-ctx.Done():
@@ -113,10 +111,9 @@ func (s *site) compare(t *testing.T) {
 	t.Helper()
 	want := versionsOf(t, s.direct)
 	for i, m := range s.mirrors {
-		assert.Eventually(t, func() bool { return maps.Equal(want, m.shows()) }, patience, 10*time.Millisecond,
+		require.Eventually(t, func() bool { return maps.Equal(want, m.shows()) }, patience, 10*time.Millisecond,
 			"cache %d does not show what the server has", i)
-		assert.Equal(t, want, m.shows())
-		assert.Eventually(t, func() bool { return maps.Equal(want, m.states()) }, patience, 10*time.Millisecond,
+		require.Eventually(t, func() bool { return maps.Equal(want, m.states()) }, patience, 10*time.Millisecond,
 			"a last state was not told by cache %d", i)
 	}
 	assert.Equal(t, want, versionsOf(t, s.behind))
@@ -141,10 +138,10 @@ func (s *site) clear(t *testing.T, of *strength) {
 	of.remove(t, s.direct)
 	assert.Empty(t, versionsOf(t, s.direct))
 	for i, m := range s.mirrors {
-		assert.Eventually(t, func() bool { return len(m.states()) == 0 && m.entries() == 0 }, patience, 10*time.Millisecond,
+		require.Eventually(t, func() bool { return len(m.states()) == 0 && m.entries() == 0 }, patience, 10*time.Millisecond,
 			"cache %d keeps something of what is no more", i)
 		// What was read last, and was told last, may wait in variables for what comes next.
-		assert.Eventually(t, func() bool { return m.alive() <= 8 }, patience, 100*time.Millisecond,
+		require.Eventually(t, func() bool { return m.alive() <= 8 }, patience, 100*time.Millisecond,
 			"states of objects that are no more stay in memory behind cache %d", i)
 		m.begin()
 	}

@@ -36,6 +36,16 @@ func (s *strength) name(n int) string {
 	return fmt.Sprintf("%scomes-%04d", s.prefix, n-s.stay)
 }
 
+// missing are the names of what stays that are not among these.
+func (s *strength) missing(seen map[string]bool) (names []string) {
+	for n := range s.stay {
+		if !seen[s.name(n)] {
+			names = append(names, s.name(n))
+		}
+	}
+	return names
+}
+
 // populate makes what stays and every other one of what comes.
 func (s *strength) populate(t *testing.T, to *dynamic.Resource) {
 	t.Helper()
