@@ -44,13 +44,16 @@ type credential struct {
 
 // expire makes another token the valid one.
 func (c *credential) expire() error {
-	c.count++
-	c.token = fmt.Sprint("token-", c.count)
+	next := fmt.Sprint("token-", c.count+1)
 	// At once, or a plugin might print half of it.
-	if err := os.WriteFile(c.path+".new", []byte(c.token), 0o600); err != nil {
+	if err := os.WriteFile(c.path+".new", []byte(next), 0o600); err != nil {
 		return err
 	}
-	return os.Rename(c.path+".new", c.path)
+	if err := os.Rename(c.path+".new", c.path); err != nil {
+		return err
+	}
+	c.token, c.count = next, c.count+1
+	return nil
 }
 
 // Config is a client's whose credential comes from a plugin: the test's own binary.
