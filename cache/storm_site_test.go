@@ -53,7 +53,9 @@ func (s *site) follow(t *testing.T) {
 	t.Cleanup(func() { stop(); s.busy.Wait() })
 	lazily := dynamic.As[unstructured.Lazy](s.behind)
 	for range 2 {
-		s.mirrors = append(s.mirrors, mirrorOf(ctx, t, &s.busy, s.behind), mirrorOf(ctx, t, &s.busy, lazily))
+		s.mirrors = append(s.mirrors,
+			mirrorOf(ctx, t, &s.busy, s.behind, func(obj *object) (*object, error) { return obj, nil }),
+			mirrorOf(ctx, t, &s.busy, lazily, (*unstructured.Lazy).Object))
 	}
 }
 
@@ -109,22 +111,32 @@ func (s *site) read(ctx context.Context, t *testing.T, of *strength) {
 // compare waits until every cache and list is what the server has.
 func (s *site) compare(t *testing.T) {
 	t.Helper()
-	want := versionsOf(t, s.direct)
+	objects := objectsOf(t, s.direct)
+	want := versionsOf(objects)
 	for i, m := range s.mirrors {
 		require.Eventually(t, func() bool { return maps.Equal(want, m.shows()) }, patience, 10*time.Millisecond,
 			"cache %d does not show what the server has", i)
 		require.Eventually(t, func() bool { return maps.Equal(want, m.states()) }, patience, 10*time.Millisecond,
 			"a last state was not told by cache %d", i)
+		require.Equal(t, objects, m.holds(), "cache %d", i)
 	}
-	assert.Equal(t, want, versionsOf(t, s.behind))
+	assert.Equal(t, objects, objectsOf(t, s.behind))
 }
 
-func versionsOf(t *testing.T, listed *dynamic.Resource) map[string]string {
+func objectsOf(t *testing.T, listed *dynamic.Resource) map[string]*object {
 	t.Helper()
-	versions := map[string]string{}
+	objects := map[string]*object{}
 	for obj, err := range listed.List(t.Context(), nil) {
 		require.NoError(t, err)
-		versions[obj.GetName()] = obj.GetResourceVersion()
+		objects[obj.GetName()] = obj
+	}
+	return objects
+}
+
+func versionsOf(objects map[string]*object) map[string]string {
+	versions := map[string]string{}
+	for name, obj := range objects {
+		versions[name] = obj.GetResourceVersion()
 	}
 	return versions
 }
@@ -136,7 +148,7 @@ func (s *site) clear(t *testing.T, of *strength) {
 		m.end()
 	}
 	of.remove(t, s.direct)
-	assert.Empty(t, versionsOf(t, s.direct))
+	assert.Empty(t, objectsOf(t, s.direct))
 	for i, m := range s.mirrors {
 		require.Eventually(t, func() bool { return len(m.states()) == 0 && m.entries() == 0 }, patience, 10*time.Millisecond,
 			"cache %d keeps something of what is no more", i)

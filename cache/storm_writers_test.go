@@ -74,7 +74,8 @@ func (s *strength) write(t *testing.T, to *dynamic.Resource, seed uint64, half u
 // writeOne does one thing to one object.
 func (s *strength) writeOne(t *testing.T, to *dynamic.Resource, rng *rand.Rand) {
 	t.Helper()
-	n, what, value := rng.IntN(s.stay+s.come), rng.IntN(4), strconv.Itoa(rng.Int())
+	// Few values, so that objects have equal parts, which caches share.
+	n, what, value := rng.IntN(s.stay+s.come), rng.IntN(4), strconv.Itoa(rng.IntN(50))
 	name := s.name(n)
 	var err error
 	switch {
