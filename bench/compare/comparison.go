@@ -78,6 +78,7 @@ func (o *options) chosen() []comparison {
 	})
 	all = append(all, calling(o.calls)...)
 	all = append(all, caching(o.pods, o.events)...)
+	all = append(all, minute(slices.Max(o.pods))...)
 	all = append(all, programs()...)
 	return slices.DeleteFunc(all, func(c comparison) bool {
 		return len(o.match) > 0 && !slices.ContainsFunc(o.match, func(begin string) bool { return strings.HasPrefix(c.name, begin) })
@@ -172,6 +173,26 @@ func caching(pods []int, events int) []comparison {
 	add("cache-event-delay-99", "99th percentile of the time "+event, "event-delay-99", 1, "cache-event", "cache-event", events)
 	shortest := slices.Min(pods)
 	add("cache-index", "time to find the pods of a node by an index", "lookup-wall", 1, "cache-index", "cache-index", shortest)
+	return all
+}
+
+// minuteChanges is how many changes a minute has: a thousand a second.
+const (
+	minuteChanges = 60_000
+	minuteWall    = "cache-minute-wall"
+)
+
+// minute compares what changes cost in caches of many objects.
+func minute(objects int) []comparison {
+	var all []comparison
+	add := func(name, what, figure string, aim float64) {
+		all = append(all, comparison{name, fmt.Sprintf("%s, %d objects for a minute", what, objects), aim,
+			cost{run{"ours", "cache-minute", minuteChanges}, figure}, cost{run{"theirs", "cache-minute", minuteChanges}, figure}})
+	}
+	add("cache-minute-cpu", "CPU of a change", "event-cpu", 0.30)
+	add("cache-minute-delay", "median delay of a change", "event-delay", 1)
+	add("cache-minute-delay-99", "99th percentile of the delay", "event-delay-99", 1)
+	add(minuteWall, "time that all changes take", "event-wall", 1.1)
 	return all
 }
 

@@ -34,6 +34,7 @@ type page struct {
 	Missed                             []line
 	Profiles                           []profile
 	Plot                               string
+	Rates                              string // of the changes of cache-minute, on our side and on theirs
 	RoundsFew, RoundsMany, RoundsFirst int
 }
 
@@ -59,6 +60,9 @@ func writePage(ctx context.Context, opts *options, server *server, sides *sides,
 		return err
 	}
 	for _, r := range results {
+		if r.name == minuteWall {
+			p.Rates = listed([]int{int(minuteChanges / r.oursCost), int(minuteChanges / r.theirsCost)})
+		}
 		shown := line{Name: r.name, What: r.what, Aim: fmt.Sprintf("≤ %.2f", r.aim), Ratio: r.shown(), Verdict: "kept"}
 		if r.missed() {
 			shown.Verdict = fmt.Sprintf("missed by %.1f %%", 100*(r.ratio()/r.aim-1))

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,8 +25,9 @@ const deployment = "web"
 
 // server is the API server that both sides ask. What they ask for is written here first.
 type server struct {
-	conn   *transport.Conn
-	client *dynamic.Client
+	conn    *transport.Conn
+	client  *dynamic.Client
+	longest int // of the lists
 }
 
 func connect(ctx context.Context, opts *options) (*server, error) {
@@ -37,7 +39,7 @@ func connect(ctx context.Context, opts *options) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &server{conn: conn, client: dynamic.New(conn, nil)}, nil
+	return &server{conn: conn, client: dynamic.New(conn, nil), longest: slices.Max(opts.pods)}, nil
 }
 
 // prepare writes what a run and those beside it work on.
@@ -52,14 +54,21 @@ func (s *server) prepare(ctx context.Context, r run) (place, error) {
 		at.namespace = "bench-calls"
 		return at, s.createNamespace(ctx, at.namespace)
 	}
-	if err := s.createPods(ctx, at.namespace, r.count); err != nil {
+	objects := r.count
+	if r.task == "cache-minute" { // whose count is that of the changes
+		objects = s.longest
+		at.namespace = listNamespace(objects)
+	}
+	if err := s.createPods(ctx, at.namespace, objects); err != nil {
 		return at, err
 	}
 	switch r.task {
 	case "watch":
 		return at, s.changePods(ctx, &at, r.count)
 	case "cache-event":
-		at.change = func(ctx context.Context) error { return s.patchPods(ctx, at.namespace, r.count) }
+		at.change = func(ctx context.Context) error { return s.patchPods(ctx, at.namespace, r.count, objects, 0) }
+	case "cache-minute":
+		at.change = func(ctx context.Context) error { return s.patchPods(ctx, at.namespace, r.count, objects, time.Minute) }
 	}
 	return at, nil
 }
@@ -103,18 +112,20 @@ func (s *server) changePods(ctx context.Context, at *place, count int) error {
 		return err
 	}
 	at.resourceVersion = now.ResourceVersion
-	return s.patchPods(ctx, at.namespace, count)
+	return s.patchPods(ctx, at.namespace, count, count, 0)
 }
 
-// patchPods writes into each pod when it does so.
-func (s *server) patchPods(ctx context.Context, namespace string, count int) error {
+// patchPods makes so many changes, of one pod after the other, spread over a time, and writes into each pod when that was.
+func (s *server) patchPods(ctx context.Context, namespace string, count, objects int, over time.Duration) error {
 	pods, err := s.pods(ctx, namespace)
 	if err != nil {
 		return err
 	}
+	begin := time.Now()
 	return s.each(ctx, count, func(ctx context.Context, i int) error {
+		time.Sleep(time.Until(begin.Add(over / time.Duration(count) * time.Duration(i))))
 		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, measure.Changed, time.Now().UnixNano())
-		_, err := pods.Patch(ctx, podName(i), types.MergePatchType, patch, nil)
+		_, err := pods.Patch(ctx, podName(i%objects), types.MergePatchType, patch, nil)
 		return err
 	})
 }

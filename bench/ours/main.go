@@ -38,6 +38,6 @@ func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task,
 		"list": ours.list, "whole": ours.whole, "lazy": ours.lazy, "iterate": ours.iterate,
 		"drain": ours.drain, "drain-whole": ours.drainWhole,
 		"watch": ours.watch, "calls": ours.calls,
-		"cache": ours.cache, "cache-lazy": ours.cacheLazy, "cache-index": ours.cacheIndex, "cache-event": ours.cacheEvent,
+		"cache": ours.cache, "cache-lazy": ours.cacheLazy, "cache-index": ours.cacheIndex, "cache-event": ours.cacheEvent, "cache-minute": ours.cacheEvent,
 	}, nil
 }

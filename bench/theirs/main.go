@@ -41,6 +41,6 @@ func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task,
 	return map[string]measure.Task{
 		"list": theirs.list, "pager": theirs.pager, "lazy": theirs.lazy, "iterate": theirs.iterate,
 		"watch": theirs.watch, "calls": theirs.calls,
-		"cache": theirs.cache, "cache-index": theirs.cacheIndex, "cache-event": theirs.cacheEvent,
+		"cache": theirs.cache, "cache-index": theirs.cacheIndex, "cache-event": theirs.cacheEvent, "cache-minute": theirs.cacheEvent,
 	}, nil
 }

@@ -26,7 +26,8 @@ func (m *Meter) Ready() {
 }
 
 // Hear is See for a changed object, with its annotation. The last one adds the figures event-cpu, the CPU of one change,
-// and event-delay and event-delay-99, the median and the 99th percentile of the time since a change was written.
+// event-wall, the time from Ready to the last, and event-delay and event-delay-99, the median and the 99th percentile of
+// the time since a change was written.
 func (m *Meter) Hear(name, changed string) {
 	m.See(name)
 	written, err := strconv.ParseInt(changed, 10, 64)
@@ -38,6 +39,7 @@ func (m *Meter) Hear(name, changed string) {
 		return
 	}
 	m.Figures["event-cpu"] = (cpuTime() - m.events.cpu) / float64(m.seen)
+	m.Figures["event-wall"] = time.Since(m.events.at).Seconds()
 	slices.Sort(m.delays)
 	m.Figures["event-delay"], m.Figures["event-delay-99"] = m.delays[len(m.delays)/2], m.delays[len(m.delays)*99/100]
 }
