@@ -186,13 +186,13 @@ const (
 func minute(objects int) []comparison {
 	var all []comparison
 	add := func(name, what, figure string, aim float64) {
-		all = append(all, comparison{name, fmt.Sprintf("%s, %d objects for a minute", what, objects), aim,
+		all = append(all, comparison{name, fmt.Sprintf("%s, of %d changes among %d objects", what, minuteChanges, objects), aim,
 			cost{run{"ours", "cache-minute", minuteChanges}, figure}, cost{run{"theirs", "cache-minute", minuteChanges}, figure}})
 	}
-	add("cache-minute-cpu", "CPU of a change", "event-cpu", 0.30)
-	add("cache-minute-delay", "median delay of a change", "event-delay", 1)
+	add("cache-minute-cpu", "CPU of one", "event-cpu", 0.30)
+	add("cache-minute-delay", "median delay of one", "event-delay", 1)
 	add("cache-minute-delay-99", "99th percentile of the delay", "event-delay-99", 1)
-	add(minuteWall, "time that all changes take", "event-wall", 1.1)
+	add(minuteWall, "time of all", "event-wall", 1.1)
 	return all
 }
 
