@@ -60,7 +60,8 @@ func FuzzListDecoder(f *testing.F) {
 	})
 }
 
-func FuzzWatchDecoder(f *testing.F) {
+// addFrames seeds a fuzz test of watches likewise.
+func addFrames(f *testing.F) {
 	f.Add(sample(f, "watch.json"))
 	for _, data := range samples(f) {
 		f.Add(append(append([]byte(`{"type":"ADDED","object":`), data...), '}'))
@@ -73,6 +74,10 @@ func FuzzWatchDecoder(f *testing.F) {
 	for _, frames := range oddFrames {
 		f.Add([]byte(frames))
 	}
+}
+
+func FuzzWatchDecoder(f *testing.F) {
+	addFrames(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		want, wantErr := readEvents(NewWatchDecoder(bytes.NewReader(data)))
 		assertWatchParity(t, data, want, wantErr)

@@ -140,18 +140,7 @@ func TestLongPartsAreReadAsAllOthers(t *testing.T) {
 
 // FuzzParts reads a watch again and again, so that ever more of it is found.
 func FuzzParts(f *testing.F) {
-	f.Add(sample(f, "watch.json"))
-	for _, data := range samples(f) {
-		f.Add(append(append([]byte(`{"type":"ADDED","object":`), data...), '}'))
-	}
-	for _, value := range nastyValues {
-		if len(value) < 1000 {
-			f.Add(append(append([]byte(`{"object":`), inObject(value)...), `,"type":"DELETED"}`...))
-		}
-	}
-	for _, frames := range oddFrames {
-		f.Add([]byte(frames))
-	}
+	addFrames(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		want, wantErr := readEvents(NewWatchDecoder(bytes.NewReader(data)))
 		parts := NewParts()
