@@ -24,7 +24,7 @@ func TestEveryComparisonComesToALineAndToThePage(t *testing.T) {
 	var lines, progress bytes.Buffer
 	docs := t.TempDir()
 	opts, err := parse([]string{
-		"-kubeconfig", sandboxtest.Kubeconfig(t), "-pods", "20,50", "-events", "50", "-calls", "3", "-rounds", "1", "-docs", docs, "-profileFor", "1ms",
+		"-kubeconfig", sandboxtest.Kubeconfig(t), "-pods", "20,50", "-events", "50", "-changes", "50", "-calls", "3", "-rounds", "1", "-docs", docs, "-profileFor", "1ms",
 	})
 	require.NoError(t, err)
 	opts.lines, opts.progress = &lines, &progress

@@ -78,7 +78,7 @@ func (o *options) chosen() []comparison {
 	})
 	all = append(all, calling(o.calls)...)
 	all = append(all, caching(o.pods, o.events)...)
-	all = append(all, minute(slices.Max(o.pods))...)
+	all = append(all, minute(slices.Max(o.pods), o.changes)...)
 	all = append(all, programs()...)
 	return slices.DeleteFunc(all, func(c comparison) bool {
 		return len(o.match) > 0 && !slices.ContainsFunc(o.match, func(begin string) bool { return strings.HasPrefix(c.name, begin) })
@@ -176,18 +176,14 @@ func caching(pods []int, events int) []comparison {
 	return all
 }
 
-// minuteChanges is how many changes a minute has: a thousand a second.
-const (
-	minuteChanges = 60_000
-	minuteWall    = "cache-minute-wall"
-)
+const minuteWall = "cache-minute-wall"
 
 // minute compares what changes cost in caches of many objects.
-func minute(objects int) []comparison {
+func minute(objects, changes int) []comparison {
 	var all []comparison
 	add := func(name, what, figure string, aim float64) {
-		all = append(all, comparison{name, fmt.Sprintf("%s, of %d changes among %d objects", what, minuteChanges, objects), aim,
-			cost{run{"ours", "cache-minute", minuteChanges}, figure}, cost{run{"theirs", "cache-minute", minuteChanges}, figure}})
+		all = append(all, comparison{name, fmt.Sprintf("%s, of %d changes among %d objects", what, changes, objects), aim,
+			cost{run{"ours", "cache-minute", changes}, figure}, cost{run{"theirs", "cache-minute", changes}, figure}})
 	}
 	add("cache-minute-cpu", "CPU of one", "event-cpu", 0.30)
 	add("cache-minute-delay", "median delay of one", "event-delay", 1)

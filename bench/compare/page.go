@@ -28,7 +28,7 @@ type page struct {
 	Day                                string
 	Pods                               string
 	PodBytes                           string
-	Events, Calls                      int
+	Events, Calls, Changes             int
 	Processors                         int
 	Lines                              []line
 	Missed                             []line
@@ -50,7 +50,7 @@ func writePage(ctx context.Context, opts *options, server *server, sides *sides,
 	}
 	p := page{
 		Day:  time.Now().UTC().Format(time.DateOnly),
-		Pods: listed(opts.pods), Events: opts.events, Calls: opts.calls, Processors: runtime.NumCPU(), Plot: plotName,
+		Pods: listed(opts.pods), Events: opts.events, Calls: opts.calls, Changes: opts.changes, Processors: runtime.NumCPU(), Plot: plotName,
 		RoundsFew: opts.roundsOf(run{task: "list", count: 1 << 20}), RoundsMany: opts.roundsOf(run{task: "list"}), RoundsFirst: opts.roundsOf(run{task: "first"}),
 	}
 	if p.Versions, err = findVersions(ctx, server); err != nil {
@@ -61,7 +61,7 @@ func writePage(ctx context.Context, opts *options, server *server, sides *sides,
 	}
 	for _, r := range results {
 		if r.name == minuteWall {
-			p.Rates = listed([]int{int(minuteChanges / r.oursCost), int(minuteChanges / r.theirsCost)})
+			p.Rates = listed([]int{int(float64(opts.changes) / r.oursCost), int(float64(opts.changes) / r.theirsCost)})
 		}
 		shown := line{Name: r.name, What: r.what, Aim: fmt.Sprintf("≤ %.2f", r.aim), Ratio: r.shown(), Verdict: "kept"}
 		if r.missed() {

@@ -68,7 +68,9 @@ func (s *server) prepare(ctx context.Context, r run) (place, error) {
 	case "cache-event":
 		at.change = func(ctx context.Context) error { return s.patchPods(ctx, at.namespace, r.count, objects, 0) }
 	case "cache-minute":
-		at.change = func(ctx context.Context) error { return s.patchPods(ctx, at.namespace, r.count, objects, time.Minute) }
+		at.change = func(ctx context.Context) error {
+			return s.patchPods(ctx, at.namespace, r.count, objects, time.Duration(r.count)*time.Millisecond)
+		}
 	}
 	return at, nil
 }
