@@ -1,8 +1,10 @@
 package dynamic_test
 
 import (
+	"context"
 	"testing"
 
+	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -42,13 +44,15 @@ func TestScaleIsAnObjectOfItsOwnKind(t *testing.T) {
 	deployments := resource(t, client, "deploy").In(namespace)
 	_, err := deployments.Create(t.Context(), deployment("web"), nil)
 	require.NoError(t, err)
-	scale, err := deployments.Sub("scale").Get(t.Context(), "web", nil)
-	require.NoError(t, err)
-	assert.Equal(t, "autoscaling/v1, Kind=Scale", scale.GroupVersionKind().String())
-
-	require.NoError(t, setReplicas(scale, 2))
-	_, err = deployments.Sub("scale").Update(t.Context(), scale, nil)
-	require.NoError(t, err)
+	// The deployment's controller writes, too.
+	require.NoError(t, dynamic.RetryOnConflict(t.Context(), func(ctx context.Context) error {
+		scale, err := deployments.Sub("scale").Get(ctx, "web", nil)
+		require.NoError(t, err)
+		assert.Equal(t, "autoscaling/v1, Kind=Scale", scale.GroupVersionKind().String())
+		require.NoError(t, setReplicas(scale, 2))
+		_, err = deployments.Sub("scale").Update(ctx, scale, nil)
+		return err
+	}))
 	read, err := deployments.Get(t.Context(), "web", nil)
 	require.NoError(t, err)
 	replicas, _, err := unstructured.Get[int64](read, "spec", "replicas")
