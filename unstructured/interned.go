@@ -9,24 +9,36 @@ import (
 // for every object. It holds at most as many strings of internLongest bytes as it has slots: where a string finds the
 // slots that it may be in taken by others, it takes the place of one.
 type interned struct {
-	slots []any    // strings, kept as interface values because that is how objects hold them
+	slots []string
 	tags  []uint32 // of the strings' hashes, so that others are told apart without being looked at; 0 for no string
-	// together has the strings of one object stand in few pieces of memory, which live as long as any of them: those
-	// of a list, whose objects go different ways, stand each for itself.
+	// together has strings that came one after the other stand in few pieces of memory, which live as long as any of
+	// them: good for names, which come again and again, and for what is in one object, but not for the values of many
+	// objects, which go different ways.
 	together bool
 	piece    strings.Builder
 }
 
 func newInterned(slots int) *interned {
-	return &interned{slots: make([]any, slots), tags: make([]uint32, slots)}
+	return &interned{slots: make([]string, slots), tags: make([]uint32, slots)}
+}
+
+// internedValues has them as interface values, which is how objects hold those that are no names.
+type internedValues struct {
+	interned
+	boxed []any
+}
+
+func newInternedValues(slots int) *internedValues {
+	return &internedValues{interned: *newInterned(slots), boxed: make([]any, slots)}
 }
 
 // pieceSize is small because one string that is kept keeps all of it.
 const pieceSize = 512
 
 // forget leaves nothing of the strings behind.
-func (t *interned) forget() {
+func (t *internedValues) forget() {
 	clear(t.slots)
+	clear(t.boxed)
 	clear(t.tags)
 	t.piece = strings.Builder{}
 }
@@ -53,34 +65,44 @@ const (
 )
 
 // value is b as a string in an interface value.
-func (t *interned) value(b []byte) any {
+func (t *internedValues) value(b []byte) any {
 	if len(b) > internLongest {
 		return string(b)
 	}
-	hash := internHash(b)
-	// The upper half scaled to the places where a string can begin, and the lower half, which is never 0.
-	first := hash >> 32 * uint64(len(t.slots)-internTries+1) >> 32
-	slots, tags, tag := t.slots[first:][:internTries], t.tags[first:][:internTries], uint32(hash)|1
-	free := 0
-	for i, is := range tags {
-		if is == tag {
-			if s, _ := slots[i].(string); s == string(b) {
-				return slots[i]
-			}
-		}
-		if is == 0 {
-			free = i
-			break
-		}
+	at, found := t.find(b)
+	if !found {
+		t.boxed[at] = t.slots[at]
 	}
-	slots[free], tags[free] = t.text(b), tag
-	return slots[free]
+	return t.boxed[at]
 }
 
 // name is b as a string.
 func (t *interned) name(b []byte) string {
-	s, _ := t.value(b).(string)
-	return s
+	if len(b) > internLongest {
+		return string(b)
+	}
+	at, _ := t.find(b)
+	return t.slots[at]
+}
+
+// find is the slot of b, which is new there if it was not found.
+func (t *interned) find(b []byte) (at int, found bool) {
+	hash := internHash(b)
+	// The upper half scaled to the places where a string can begin, and the lower half, which is never 0.
+	first := int(hash >> 32 * uint64(len(t.slots)-internTries+1) >> 32) //nolint:gosec // less than there are slots
+	tag := uint32(hash) | 1                                             //nolint:gosec // a half
+	at = first
+	for i, is := range t.tags[first:][:internTries] {
+		if is == tag && t.slots[first+i] == string(b) {
+			return first + i, true
+		}
+		if is == 0 {
+			at = first + i
+			break
+		}
+	}
+	t.slots[at], t.tags[at] = t.text(b), tag
+	return at, false
 }
 
 // internHash looks at the ends of b only: what it takes for equal costs an

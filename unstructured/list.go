@@ -253,7 +253,7 @@ func (d *ListDecoder) readItem() (obj *Object, typed bool, err error) {
 	}
 	d.count++
 	d.state = behindItem
-	obj = &Object{Object: m}
+	obj = d.r.parts.object(m, false)
 	return obj, obj.GetKind() != "" || obj.GetAPIVersion() != "", nil
 }
 

@@ -16,10 +16,10 @@ func (r *reader) number() (any, error) {
 			break
 		}
 		start := r.pos
-		if err := r.need(start); err != nil {
+		if err := r.need(); err != nil {
 			return nil, err
 		}
-		i -= start
+		i += r.pos - start
 	}
 	v, err := parseNumber(r.buf[r.pos:i])
 	if err != nil {

@@ -18,6 +18,7 @@ type Parts struct {
 	once           []uint32  // hashes of what was seen once, each at one of few places
 	luck           [256]luck // by the name of the member that a value is, or is in
 	under          string
+	states         states
 }
 
 // luck says whether it was worth looking for values of a name.
@@ -41,19 +42,19 @@ const (
 
 // NewParts remembers nothing yet.
 func NewParts() *Parts {
-	return &Parts{seed: maphash.MakeSeed(), recent: map[string]any{}, once: make([]uint32, partsOnce)}
+	return &Parts{seed: maphash.MakeSeed(), recent: map[string]any{}, once: make([]uint32, partsOnce), states: newStates()}
 }
 
-// wanted says whether a value under the name that was read last is worth looking for.
-func (p *Parts) wanted() *luck {
-	l := &p.luck[internHash([]byte(p.under))>>56]
-	if l.score == noLuck {
-		if l.idle++; l.idle < luckIdleLooks {
-			return nil
-		}
-		l.idle = 0
+// wanted says whether to look, which it is worth now and then even without luck.
+func (l *luck) wanted() bool {
+	if l.score > noLuck {
+		return true
 	}
-	return l
+	if l.idle++; l.idle < luckIdleLooks {
+		return false
+	}
+	l.idle = 0
+	return true
 }
 
 // find is the value of this JSON, if it is remembered.
@@ -86,11 +87,12 @@ func (p *Parts) again(text []byte) bool {
 	return false
 }
 
-// part reads an object or a list, whose opening brace or bracket is next, or finds it among what was read before.
-func (r *reader) part() (any, error) {
-	l := r.parts.wanted()
-	if l == nil {
-		return r.collection()
+// part reads an object or a list, whose opening brace or bracket is next, by collection, or finds it among what was read
+// before.
+func (r *reader) part(collection func() (any, error)) (any, error) {
+	l := &r.parts.luck[internHash([]byte(r.parts.under))>>56]
+	if !l.wanted() {
+		return collection()
 	}
 	text := r.ahead()
 	if v, found := r.parts.find(text); found {
@@ -100,10 +102,10 @@ func (r *reader) part() (any, error) {
 	}
 	l.miss()
 	if text == nil || !r.parts.again(text) {
-		return r.collection()
+		return collection()
 	}
 	kept := string(text)
-	v, err := r.collection()
+	v, err := collection()
 	if err == nil {
 		r.parts.keep(kept, v)
 	}
@@ -119,7 +121,7 @@ func (r *reader) ahead() []byte {
 		case skipped:
 			return r.buf[r.pos : r.pos+s.pos]
 		case needsMore:
-			if r.end-r.pos > partLongest || r.need(r.pos) != nil {
+			if r.end-r.pos > partLongest || r.need() != nil {
 				return nil
 			}
 		case isOdd:

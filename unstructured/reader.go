@@ -15,8 +15,8 @@ type reader struct {
 	window
 	depth int
 
-	names  *interned // of fields
-	values *interned // strings that are values
+	names  *interned       // of fields
+	values *internedValues // strings that are values
 
 	// Members and elements of the objects and lists being read, innermost last: a map or slice is made when its
 	// size is known.
@@ -38,13 +38,15 @@ const maxDepth = 10000
 
 // newReader reads from src in chunks of at least size bytes.
 func newReader(src io.Reader, size int) *reader {
-	return &reader{window: window{src: src, buf: make([]byte, size)}, names: newInterned(internSlots), values: newInterned(internSlots)}
+	r := &reader{window: window{src: src, buf: make([]byte, size)}, names: newInterned(internSlots), values: newInternedValues(internSlots)}
+	r.names.together = true
+	return r
 }
 
 var readers = sync.Pool{New: func() any { return newPooled() }}
 
 func newPooled() *reader {
-	r := &reader{names: newInterned(internSlots), values: newInterned(internFew)}
+	r := &reader{names: newInterned(internSlots), values: newInternedValues(internFew)}
 	r.values.together = true
 	return r
 }

@@ -197,7 +197,7 @@ func (r *reader) skipObject() (Lazy, error) {
 			r.pos += s.pos
 			return Lazy{data: r.buf[start:r.pos], at: s.at}, nil
 		case needsMore:
-			if err := r.need(r.pos); err != nil {
+			if err := r.need(); err != nil {
 				return Lazy{}, err
 			}
 		case isOdd:

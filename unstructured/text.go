@@ -29,10 +29,10 @@ func (r *reader) textFrom(i int) ([]byte, error) {
 		}
 		if i == r.end {
 			quote := r.pos
-			if err := r.need(quote); err != nil {
+			if err := r.need(); err != nil {
 				return nil, err
 			}
-			i -= quote
+			i += r.pos - quote
 			continue
 		}
 		switch c := r.buf[i]; c {
@@ -61,10 +61,10 @@ func (r *reader) afterEscape(i int) (int, error) {
 	for length := 2; ; {
 		if i+length > r.end {
 			quote := r.pos
-			if err := r.need(quote); err != nil {
+			if err := r.need(); err != nil {
 				return 0, err
 			}
-			i -= quote
+			i += r.pos - quote
 			continue
 		}
 		switch c := r.buf[i+1]; {

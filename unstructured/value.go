@@ -17,7 +17,7 @@ func (r *reader) value() (any, error) {
 		return r.values.value(b), nil
 	case c == '{' || c == '[':
 		if r.parts != nil {
-			return r.part()
+			return r.part(r.collection)
 		}
 		return r.collection()
 	case c == '-' || '0' <= c && c <= '9':
@@ -35,10 +35,15 @@ func (r *reader) value() (any, error) {
 
 // whole is value for what is nobody's part.
 func (r *reader) whole() (any, error) {
-	if c, err := r.next(); err != nil || c != '{' {
+	c, err := r.next()
+	switch {
+	case err != nil || c != '{':
 		return r.value()
+	case r.parts != nil:
+		return r.state()
+	default:
+		return r.object()
 	}
-	return r.object()
 }
 
 // collection reads an object or a list, whose opening brace or bracket is next.
@@ -51,7 +56,7 @@ func (r *reader) collection() (any, error) {
 
 func (r *reader) literal(word string) error {
 	for r.end-r.pos < len(word) {
-		if err := r.need(r.pos); err != nil {
+		if err := r.need(); err != nil {
 			return err
 		}
 	}
@@ -80,6 +85,11 @@ func (r *reader) object() (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	return r.makeObject(base), nil
+}
+
+// makeObject is an object of the members that have been read since base.
+func (r *reader) makeObject(base int) map[string]any {
 	read := r.members[base:]
 	m := make(map[string]any, len(read))
 	for i := range read {
@@ -87,16 +97,21 @@ func (r *reader) object() (map[string]any, error) {
 	}
 	clear(read)
 	r.members = r.members[:base]
-	return m, nil
+	return m
 }
 
 // array reads a list, whose opening bracket is next.
 func (r *reader) array() ([]any, error) {
+	return r.arrayOf(func(int) (any, error) { return r.value() })
+}
+
+// arrayOf reads a list, whose opening bracket is next, and its elements by value.
+func (r *reader) arrayOf(value func(i int) (any, error)) ([]any, error) {
 	base := len(r.elements)
 	more, err := r.openArray()
 	for more {
 		var v any
-		if v, err = r.value(); err != nil {
+		if v, err = value(len(r.elements) - base); err != nil {
 			return nil, err
 		}
 		r.elements = append(r.elements, v)

@@ -46,7 +46,7 @@ func (d *WatchDecoder) Next() (Event[Object], error) {
 	if d.err = checkType(m); d.err != nil {
 		return Event[Object]{}, d.err
 	}
-	return Event[Object]{Type: typ, Object: &Object{Object: m}}, nil
+	return Event[Object]{Type: typ, Object: d.r.parts.object(m, typ == watch.Deleted)}, nil
 }
 
 // NextLazy is Next without decoding the event's object. It fails where Next does, with the same errors. Calls of Next

@@ -14,6 +14,8 @@ type window struct {
 	before int64  // bytes of input that lay before buf[0]
 	src    io.Reader
 	srcErr error // what src said last; reported once the bytes it came with are used up
+	held   bool  // what stands from index from on stays
+	from   int
 }
 
 // maxEmptyReads is how often a reader may answer "0 bytes, no error" before it counts as broken, as in bufio.
@@ -22,18 +24,23 @@ const maxEmptyReads = 100
 // offset is where in the whole input the next byte stands.
 func (w *window) offset() int64 { return w.before + int64(w.pos) }
 
-// fill reads more input, once, and keeps what stands from index keep on, which becomes index 0: the caller subtracts
-// keep from indexes of its own. It fails with the reader's own error, io.EOF at the end.
-func (w *window) fill(keep int) error {
+// fill reads more input, once, and keeps what stands from pos on, or what is held: pos may be another index of the same
+// byte then. It fails with the reader's own error, io.EOF at the end.
+func (w *window) fill() error {
 	if w.src == nil {
 		return io.EOF
 	}
 	if w.srcErr != nil {
 		return w.srcErr
 	}
+	keep := w.pos
+	if w.held = w.held && w.end-w.from <= longestHeld; w.held {
+		keep = w.from
+	}
 	if keep > 0 { // else a long token would be copied with every chunk that it comes in
 		w.end = copy(w.buf, w.buf[keep:w.end])
 		w.pos -= keep
+		w.from -= keep
 		w.before += int64(keep)
 	}
 	if w.end == len(w.buf) {
@@ -68,9 +75,16 @@ func (w *window) shrink(chunk int) {
 	}
 }
 
+// hold keeps what comes from pos on, until that is too long, or letGo.
+func (w *window) hold()  { w.held, w.from = true, w.pos }
+func (w *window) letGo() { w.held = false }
+
+// longestHeld is how much is held, in bytes.
+const longestHeld = 32 << 10
+
 // need is fill inside a value, where the input must not end.
-func (w *window) need(keep int) error {
-	err := w.fill(keep)
+func (w *window) need() error {
+	err := w.fill()
 	switch err {
 	case nil:
 		return nil
@@ -89,7 +103,7 @@ func (w *window) peek() (byte, error) {
 				return c, nil
 			}
 		}
-		if err := w.fill(w.pos); err != nil {
+		if err := w.fill(); err != nil {
 			return 0, err
 		}
 	}
@@ -110,7 +124,7 @@ func (w *window) nextBehindSpace() (byte, error) {
 				return c, nil
 			}
 		}
-		if err := w.need(w.pos); err != nil {
+		if err := w.need(); err != nil {
 			return 0, err
 		}
 	}
