@@ -3,6 +3,6 @@
 // Changes tells each consumer what has changed at that consumer's own pace. A [Set] shares caches between users.
 //
 // What the cache gives out is shared: read it, and copy what you change. That holds for parts, too: what is equal in
-// full objects, their labels, containers or managed fields, is held once for all of them, unless a Transform might
-// change it.
+// full objects, their labels, containers or managed fields, is held once for all of them, and what has not changed of an
+// object stays in its next state, unless a Transform might change it.
 package cache

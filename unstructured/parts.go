@@ -5,10 +5,11 @@ import "hash/maphash"
 // Parts has what decoders read next to each other, or one after the other, share what is equal: of many objects with
 // the same labels, containers or managed fields, or of many states of one object, all have the same map or list in
 // their Object, which is made once. They take a fraction of the memory and of the time, and none of them may be
-// changed: a change of one would be a change of others. A copy made by DeepCopy may.
+// changed: a change of one would be a change of others, and of what is read later. A copy made by DeepCopy may.
 //
-// It remembers what came twice within a while, some MB of JSON at most. Give it to [ListDecoder.Share] and
-// [WatchDecoder.Share]. One goroutine at a time.
+// It remembers what came twice within a while, some MB of JSON at most, and of each object that it knows by its UID the
+// last state, for as long as somebody else holds that: what has not changed since is not read again. Give it to
+// [ListDecoder.Share] and [WatchDecoder.Share]. One goroutine at a time.
 type Parts struct {
 	seed maphash.Seed
 	// recent has what was found or kept since a while, before what was only then, by its JSON.
