@@ -1,5 +1,7 @@
 package cache
 
+import "slices"
+
 // index finds entries by a value.
 type index[T any] map[string]*bucket[T]
 
@@ -34,6 +36,28 @@ func (c *Cache[T]) valuesOf(key Key, obj *T) []indexValue {
 	return all
 }
 
+// index has an entry found by its namespace and by these values.
+func (c *Cache[T]) index(e *entry[T], key Key, values []indexValue) {
+	e.places = make([]place[T], 0, 1+len(values))
+	c.indexes[byNamespace].add(key.Namespace, e)
+	for _, v := range values {
+		c.indexes[v.index].add(v.value, e)
+	}
+}
+
+// finds says whether an entry, whose namespace does not change, is found by exactly these values already.
+func (c *Cache[T]) finds(e *entry[T], values []indexValue) bool {
+	if len(e.places) != 1+len(values) {
+		return false
+	}
+	for _, p := range e.places[1:] {
+		if !slices.ContainsFunc(values, func(v indexValue) bool { return c.indexes[v.index][v.value] == p.in }) {
+			return false
+		}
+	}
+	return true
+}
+
 // add has an entry found by a value, once.
 func (i index[T]) add(value string, e *entry[T]) {
 	in := i[value]
@@ -57,11 +81,8 @@ func (e *entry[T]) placeIn(in *bucket[T]) *place[T] {
 	return nil
 }
 
-// unindex has an entry, if there is one, found no more.
+// unindex has an entry found no more.
 func (e *entry[T]) unindex() {
-	if e == nil {
-		return
-	}
 	for _, p := range e.places {
 		p.in.remove(p.at)
 	}

@@ -1,9 +1,9 @@
 package cache
 
-// entry is one object in the cache. A new state of the object is a new entry.
+// entry is one object in the cache, as it is now.
 type entry[T any] struct {
 	object *T
-	places []place[T] // where indexes find it
+	places []place[T] // where indexes find it, by its namespace first
 }
 
 // put stores an object's new state and tells the consumers.
@@ -14,16 +14,19 @@ func (c *Cache[T]) put(key Key, obj *T) {
 	if in := c.indexes[byNamespace][key.Namespace]; in != nil {
 		key.Namespace = in.value // one text for all
 	}
-	was, now := c.objects[key], &entry[T]{object: obj}
-	was.unindex()
-	c.objects[key] = now
-	now.places = make([]place[T], 0, 1+len(values))
-	c.indexes[byNamespace].add(key.Namespace, now)
-	for _, v := range values {
-		c.indexes[v.index].add(v.value, now)
+	e := c.objects[key]
+	if e == nil {
+		e = &entry[T]{}
+		c.objects[key] = e
+	}
+	was := e.object
+	e.object = obj
+	if !c.finds(e, values) {
+		e.unindex()
+		c.index(e, key, values)
 	}
 	for each := range c.consumers {
-		each.note(key, objectOf(was), obj)
+		each.note(key, was, obj)
 	}
 }
 
