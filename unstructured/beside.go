@@ -2,8 +2,13 @@ package unstructured
 
 import "slices"
 
-// deepest is how many levels of an object are read beside its last state: spec, a list in it, and an element of that.
-const deepest = 3
+// deepest is how many levels of an object are read beside its last state: spec, a list in it, and an element of that. In
+// the metadata it is one more, since an entry of managedFields changes with each write by its time alone.
+const (
+	deepest    = 3
+	ofMetadata = 0
+	ofObject   = 1
+)
 
 // state reads an object of Kubernetes, whose opening brace is next, beside its last state: what has not changed is taken
 // from there. The object itself and its metadata are always new, so that they can be given another kind.
@@ -17,7 +22,7 @@ func (r *reader) state() (map[string]any, error) {
 		if c, err := r.next(); err == nil && c == '{' && name == "metadata" {
 			return r.metadata(&last)
 		}
-		return r.beside(s.member(0, name), 1, last[name])
+		return r.memberBeside(last, 0, name, ofObject)
 	})
 }
 
@@ -28,7 +33,7 @@ func (r *reader) metadata(last *map[string]any) (map[string]any, error) {
 	at := s.member(0, "metadata")
 	var was map[string]any
 	return r.objectOf(func(name string) (any, error) {
-		v, err := r.beside(s.member(at, name), 2, was[name])
+		v, err := r.memberBeside(was, at, name, ofMetadata)
 		if uid, isString := v.(string); isString && name == "uid" {
 			*last = s.meet(uid)
 			was, _ = (*last)["metadata"].(map[string]any)
@@ -61,13 +66,33 @@ func (r *reader) objectOf(value func(name string) (any, error)) (map[string]any,
 	return m, nil
 }
 
-// beside reads any value beside was, which is what stood at its path in the object's last state.
-func (r *reader) beside(at path, depth int, was any) (any, error) {
-	s := &r.parts.states
-	c, err := r.next()
-	if err != nil || c != '{' && c != '[' || s.uid == "" || len(s.now) >= digests {
+// memberBeside reads the value of the member of that name of the object at a path, beside that of what stood there.
+func (r *reader) memberBeside(was map[string]any, at path, name string, depth int) (any, error) {
+	if !r.hasDigest() {
 		return r.value()
 	}
+	return r.beside(r.parts.states.member(at, name), depth, was[name])
+}
+
+// elementBeside is memberBeside for a list.
+func (r *reader) elementBeside(was []any, at path, i, depth int) (any, error) {
+	if !r.hasDigest() {
+		return r.value()
+	}
+	return r.beside(r.parts.states.element(at, i), depth, elementOf(was, i))
+}
+
+// hasDigest says whether what is next is an object or a list that may be remembered by a digest.
+func (r *reader) hasDigest() bool {
+	c, err := r.next()
+	s := &r.parts.states
+	return err == nil && (c == '{' || c == '[') && s.uid != "" && len(s.now) < digests
+}
+
+// beside reads an object or a list, which has a digest, beside was, which is what stood at its path in the object's last
+// state.
+func (r *reader) beside(at path, depth int, was any) (any, error) {
+	s := &r.parts.states
 	if isCollection(was) && s.luck[at>>56].wanted() {
 		if text := r.ahead(); s.find(at, text) {
 			r.pos += len(text)
@@ -89,16 +114,15 @@ func (r *reader) beside(at path, depth int, was any) (any, error) {
 
 // inside reads an object or a list, whose opening brace or bracket is next, and what is in it beside what was in was.
 func (r *reader) inside(at path, depth int, was any) (any, error) {
-	s := &r.parts.states
 	switch {
 	case depth == deepest:
 		return r.collection()
 	case r.buf[r.pos] == '{':
 		of, _ := was.(map[string]any)
-		return r.objectOf(func(name string) (any, error) { return r.beside(s.member(at, name), depth+1, of[name]) })
+		return r.objectOf(func(name string) (any, error) { return r.memberBeside(of, at, name, depth+1) })
 	default:
 		of, _ := was.([]any)
-		return r.arrayOf(func(i int) (any, error) { return r.beside(s.element(at, i), depth+1, elementOf(of, i)) })
+		return r.arrayOf(func(i int) (any, error) { return r.elementBeside(of, at, i, depth+1) })
 	}
 }
 
