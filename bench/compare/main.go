@@ -54,7 +54,7 @@ func parse(args []string) (*options, error) {
 	flags.StringVar(&match, "bench", "", "beginnings of the names to compare, with commas between them; all without it")
 	flags.StringVar(&pods, "pods", "5000,50000", "lengths of lists, with commas between them")
 	flags.IntVar(&opts.events, "events", 5000, "length of the watch")
-	flags.IntVar(&opts.changes, "changes", 60_000, "changes in caches of the longest list, offered at a thousand a second; so few that no object is changed again within a second, or a cache tells two changes as one")
+	flags.IntVar(&opts.changes, "changes", 60_000, "changes in caches of the longest list, written at a thousand a second; so few that no object is changed again within a second, or a cache tells two changes as one")
 	flags.IntVar(&opts.calls, "calls", 300, "calls of each verb")
 	flags.IntVar(&opts.rounds, "rounds", 0, "how often each side does each task; 0 means 3 to 11 times, shorter ones more often")
 	flags.StringVar(&opts.docs, "docs", "", "the folder to write BENCHMARKS.md and its plot to")

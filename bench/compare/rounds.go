@@ -85,8 +85,8 @@ func measureTurns(ctx context.Context, opts *options, server *server, sides *sid
 // roundsOf is how often a run is made.
 func (o *options) roundsOf(r run) int {
 	switch {
-	case r.task == "cache-minute", r.task == "program", r.task == "iterate" && r.count > 10_000:
-		return 1 // a minute is long; what is alive on a long list's heap varies by less than a hundredth, and a program's size not at all
+	case r.task == "program", r.task == "iterate" && r.count > 10_000:
+		return 1 // what is alive on a long list's heap varies by less than a hundredth, and a program's size not at all
 	case o.rounds > 0:
 		return o.rounds
 	case r.task == "first":

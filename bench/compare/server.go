@@ -66,11 +66,11 @@ func (s *server) prepare(ctx context.Context, r run) (place, error) {
 	case "watch":
 		return at, s.changePods(ctx, &at, r.count)
 	case "cache-event":
-		at.change = func(ctx context.Context) error { return s.patchPods(ctx, at.namespace, r.count, objects, 0) }
+		at.change = func(ctx context.Context) error { return s.patchPods(ctx, at.namespace, r.count) }
 	case "cache-minute":
-		at.change = func(ctx context.Context) error {
-			return s.patchPods(ctx, at.namespace, r.count, objects, time.Duration(r.count)*time.Millisecond)
-		}
+		change, err := s.rewriting(ctx, at.namespace, r.count, objects, time.Duration(r.count)*time.Millisecond)
+		at.change = change
+		return at, err
 	}
 	return at, nil
 }
@@ -114,20 +114,18 @@ func (s *server) changePods(ctx context.Context, at *place, count int) error {
 		return err
 	}
 	at.resourceVersion = now.ResourceVersion
-	return s.patchPods(ctx, at.namespace, count, count, 0)
+	return s.patchPods(ctx, at.namespace, count)
 }
 
-// patchPods makes so many changes, of one pod after the other, spread over a time, and writes into each pod when that was.
-func (s *server) patchPods(ctx context.Context, namespace string, count, objects int, over time.Duration) error {
+// patchPods changes each pod once, and writes into it when that was.
+func (s *server) patchPods(ctx context.Context, namespace string, count int) error {
 	pods, err := s.pods(ctx, namespace)
 	if err != nil {
 		return err
 	}
-	begin := time.Now()
 	return s.each(ctx, count, func(ctx context.Context, i int) error {
-		time.Sleep(time.Until(begin.Add(over / time.Duration(count) * time.Duration(i))))
 		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, measure.Changed, time.Now().UnixNano())
-		_, err := pods.Patch(ctx, podName(i%objects), types.MergePatchType, patch, nil)
+		_, err := pods.Patch(ctx, podName(i), types.MergePatchType, patch, nil)
 		return err
 	})
 }

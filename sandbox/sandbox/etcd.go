@@ -11,6 +11,7 @@ func (c *Cluster) describeEtcd(clientPort, peerPort int) *member {
 	url, peer := httpsURL(clientPort), httpsURL(peerPort)
 	return &member{
 		component: Etcd, url: url,
+		credentials: &Credentials{CA: c.pki.cert("etcd-ca"), Cert: c.pki.cert("etcd-client"), Key: c.pki.key("etcd-client")},
 		args: []string{
 			"--name=sandbox",
 			"--data-dir=" + filepath.Join(c.Dir, "etcd"),

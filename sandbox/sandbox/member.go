@@ -19,6 +19,8 @@ type member struct {
 	gates     map[string]bool
 	url       string
 	log       string // file that gets its output
+	// credentials are its clients', nil for those of a kubeconfig.
+	credentials *Credentials
 	// probe reports whether the running process is ready.
 	probe func(ctx context.Context) error
 

@@ -23,6 +23,15 @@ type ComponentStatus struct {
 	URL     string `json:"url"`
 	Log     string `json:"log"`
 	Error   string `json:"error,omitempty"` // how it died, with its log's last lines
+	// Credentials are for who talks to etcd past the API server.
+	Credentials *Credentials `json:"credentials,omitempty"`
+}
+
+// Credentials are the files that a TLS client of a component needs.
+type Credentials struct {
+	CA   string `json:"ca"`
+	Cert string `json:"cert"`
+	Key  string `json:"key"`
 }
 
 // Status returns what is running.
@@ -42,7 +51,7 @@ func (c *Cluster) Status() *Status {
 func (m *member) status() ComponentStatus {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := ComponentStatus{Name: m.name, Version: m.version, URL: m.url, Log: m.log, State: "stopped"}
+	s := ComponentStatus{Name: m.name, Version: m.version, URL: m.url, Log: m.log, State: "stopped", Credentials: m.credentials}
 	switch {
 	case m.died != nil:
 		s.State, s.Error = "died", m.died.Error()

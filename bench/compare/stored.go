@@ -1,0 +1,78 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/anykind/anykind/bench/internal/measure"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// stored reads and writes objects as the API server stores them.
+var stored = protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
+
+// rewriting is patchPods behind the server's back: what it gives has in etcd what patches would leave there.
+func (s *server) rewriting(ctx context.Context, namespace string, count, objects int, over time.Duration) (func(ctx context.Context) error, error) {
+	store, err := openEtcd(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer store.close()
+	pods, err := store.values(ctx, podKey(namespace, ""))
+	if err != nil {
+		return nil, err
+	}
+	if len(pods) != objects {
+		return nil, fmt.Errorf("etcd has %d pods in %s, want %d", len(pods), namespace, objects)
+	}
+	return func(ctx context.Context) error {
+		defer store.close()
+		begin := time.Now()
+		return s.each(ctx, count, func(ctx context.Context, i int) error {
+			time.Sleep(time.Until(begin.Add(over / time.Duration(count) * time.Duration(i))))
+			value, err := changed(pods[i%objects], time.Now())
+			if err != nil {
+				return fmt.Errorf("change %s: %w", podName(i%objects), err)
+			}
+			return store.put(ctx, podKey(namespace, podName(i%objects)), value)
+		})
+	}, nil
+}
+
+// podKey is where the server stores a pod.
+func podKey(namespace, name string) string { return "/registry/pods/" + namespace + "/" + name }
+
+// changed is a stored pod with the annotation of a change.
+func changed(value []byte, at time.Time) ([]byte, error) {
+	pod := &corev1.Pod{}
+	if _, _, err := stored.Decode(value, nil, pod); err != nil {
+		return nil, err
+	}
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, measure.Changed, strconv.FormatInt(at.UnixNano(), 10))
+	for i := range pod.ManagedFields {
+		if entry := &pod.ManagedFields[i]; entry.Subresource == "" {
+			entry.Time = &metav1.Time{Time: at}
+			entry.FieldsV1 = &metav1.FieldsV1{Raw: ownsChange(entry.FieldsV1.Raw)}
+		}
+	}
+	pod.APIVersion, pod.Kind = "v1", "Pod"
+	return runtime.Encode(stored, pod)
+}
+
+// ownsChange adds the annotation to the fields that the writer of a pod owns, which are in order.
+func ownsChange(fields []byte) []byte {
+	const before, change = `{"f:metadata":{`, `"f:annotations":{".":{},"f:` + measure.Changed + `":{}},`
+	if bytes.Contains(fields, []byte(change)) {
+		return fields
+	}
+	return bytes.Replace(fields, []byte(before), []byte(before+change), 1)
+}
