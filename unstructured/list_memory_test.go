@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strings"
 	"testing"
 	"weak"
 
@@ -84,6 +85,28 @@ func TestWatchKeepsNoEventItHasGiven(t *testing.T) {
 	_, err := d.Next()
 	assert.Equal(t, io.EOF, err)
 	runtime.KeepAlive(d)
+}
+
+func TestAWatchReadsMoreAtOnceOnlyWhenMoreIsReady(t *testing.T) {
+	event := func(i int) string {
+		return fmt.Sprintf(`{"type":"ADDED","object":{"kind":"A","text":"%01000d"}}`, i)
+	}
+	for name, c := range map[string]struct {
+		ready int // events, at each read
+		buf   int
+	}{"event by event": {1, watchChunk}, "all at once": {100, watchMost}} {
+		d := NewWatchDecoder(&endlessly{n: 10, text: func(i int) string {
+			var events strings.Builder
+			for range c.ready {
+				events.WriteString(event(i))
+			}
+			return events.String()
+		}})
+		events, err := readEvents(d)
+		require.Equal(t, io.EOF, err, name)
+		assert.Len(t, events, 10*c.ready, name)
+		assert.Len(t, d.r.buf, c.buf, name)
+	}
 }
 
 // The buffer is as long as the longest token, not as the input.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -51,6 +52,25 @@ func element(t *testing.T, obj *Object, i int, fields ...string) uintptr {
 	elements, isList := list.([]any)
 	require.True(t, isList)
 	return reflect.ValueOf(elements[i]).Pointer()
+}
+
+func TestWhatAnEntryOfManagedFieldsSaysOfFieldsIsNotMadeAgain(t *testing.T) {
+	state := func(version int, annotations string) string {
+		return fmt.Sprintf(`{"kind":"Thing","metadata":{"name":"a","uid":"u1","resourceVersion":"%[1]d","managedFields":[`+
+			`{"manager":"m","time":"%[1]d","fieldsV1":{"f:metadata":{%[2]s"f:labels":{"f:app":{}}},"f:spec":{"f:a":{}}}}]}}`, version, annotations)
+	}
+	all := readShared(t, finding(), modified(state(1, ""), state(2, ""), state(3, `"f:annotations":{},`)))
+	var entries []*Object
+	for i, obj := range all {
+		list, _, err := unstructured.NestedFieldNoCopy(obj.Object, "metadata", "managedFields")
+		require.NoError(t, err)
+		entry := list.([]any)[0].(map[string]any)
+		assert.Equal(t, strconv.Itoa(i+1), entry["time"])
+		entries = append(entries, &Object{Object: entry})
+	}
+	assert.Equal(t, where(t, entries[0], "fieldsV1"), where(t, entries[1], "fieldsV1"))
+	assert.NotEqual(t, where(t, entries[1], "fieldsV1"), where(t, entries[2], "fieldsV1"))
+	assert.Equal(t, where(t, entries[1], "fieldsV1", "f:spec"), where(t, entries[2], "fieldsV1", "f:spec"))
 }
 
 func TestWhatHasNotChangedIsKnownThroughStatesThatHaveItWhole(t *testing.T) {

@@ -22,12 +22,18 @@ type WatchDecoder struct {
 	err error
 }
 
-// watchChunk is small because programs hold many watches.
-const watchChunk = 4 << 10
+// A watch's buffer is small because programs hold many watches, and grows where events come faster than they are read:
+// HTTP/2 answers each read of 4 KiB or more with a packet.
+const (
+	watchChunk = 4 << 10
+	watchMost  = 32 << 10
+)
 
 // NewWatchDecoder reads events from r, which stays the caller's to close.
 func NewWatchDecoder(r io.Reader) *WatchDecoder {
-	return &WatchDecoder{r: newReader(r, watchChunk)}
+	d := &WatchDecoder{r: newReader(r, watchChunk)}
+	d.r.most = watchMost
+	return d
 }
 
 // Next waits for the next event. It fails with io.EOF itself when the stream ends between events, with

@@ -16,6 +16,8 @@ type window struct {
 	srcErr error // what src said last; reported once the bytes it came with are used up
 	held   bool  // what stands from index from on stays
 	from   int
+	full   bool // the last read filled buf, so that there may be more
+	most   int  // bytes that buf may grow to because it was full, so that reading more at once saves reads
 }
 
 // maxEmptyReads is how often a reader may answer "0 bytes, no error" before it counts as broken, as in bufio.
@@ -43,7 +45,7 @@ func (w *window) fill() error {
 		w.from -= keep
 		w.before += int64(keep)
 	}
-	if w.end == len(w.buf) {
+	if w.end == len(w.buf) || w.full && len(w.buf) < w.most {
 		larger := make([]byte, 2*len(w.buf))
 		copy(larger, w.buf)
 		w.buf = larger
@@ -51,6 +53,7 @@ func (w *window) fill() error {
 	for range maxEmptyReads {
 		n, err := w.src.Read(w.buf[w.end:])
 		w.end += n
+		w.full = w.end == len(w.buf)
 		w.srcErr = err
 		if n > 0 {
 			return nil

@@ -61,7 +61,7 @@ func changed(value []byte, at time.Time) ([]byte, error) {
 	for i := range pod.ManagedFields {
 		if entry := &pod.ManagedFields[i]; entry.Subresource == "" {
 			entry.Time = &metav1.Time{Time: at}
-			entry.FieldsV1 = &metav1.FieldsV1{Raw: ownsChange(entry.FieldsV1.Raw)}
+			entry.FieldsV1.SetRawBytes(ownsChange(entry.FieldsV1.GetRawBytes()))
 		}
 	}
 	pod.APIVersion, pod.Kind = "v1", "Pod"
