@@ -2,12 +2,10 @@ package unstructured
 
 import "slices"
 
-// deepest is how many levels of an object are read beside its last state: spec, a list in it, and an element of that. In
-// the metadata it is one more, since an entry of managedFields changes with each write by its time alone.
+// So many levels of an object are read beside its last state.
 const (
-	deepest    = 3
-	ofMetadata = 0
-	ofObject   = 1
+	ofObject   = 3 // spec, a list in it, and an element of that
+	ofMetadata = 4 // managedFields, an entry, which changes with each write by its time alone, its fieldsV1 and what is in that
 )
 
 // state reads an object of Kubernetes, whose opening brace is next, beside its last state: what has not changed is taken
@@ -67,19 +65,19 @@ func (r *reader) objectOf(value func(name string) (any, error)) (map[string]any,
 }
 
 // memberBeside reads the value of the member of that name of the object at a path, beside that of what stood there.
-func (r *reader) memberBeside(was map[string]any, at path, name string, depth int) (any, error) {
+func (r *reader) memberBeside(was map[string]any, at path, name string, levels int) (any, error) {
 	if !r.hasDigest() {
 		return r.value()
 	}
-	return r.beside(r.parts.states.member(at, name), depth, was[name])
+	return r.beside(r.parts.states.member(at, name), levels, was[name])
 }
 
 // elementBeside is memberBeside for a list.
-func (r *reader) elementBeside(was []any, at path, i, depth int) (any, error) {
+func (r *reader) elementBeside(was []any, at path, i, levels int) (any, error) {
 	if !r.hasDigest() {
 		return r.value()
 	}
-	return r.beside(r.parts.states.element(at, i), depth, elementOf(was, i))
+	return r.beside(r.parts.states.element(at, i), levels, elementOf(was, i))
 }
 
 // hasDigest says whether what is next is an object or a list that may be remembered by a digest.
@@ -91,7 +89,7 @@ func (r *reader) hasDigest() bool {
 
 // beside reads an object or a list, which has a digest, beside was, which is what stood at its path in the object's last
 // state.
-func (r *reader) beside(at path, depth int, was any) (any, error) {
+func (r *reader) beside(at path, levels int, was any) (any, error) {
 	s := &r.parts.states
 	if isCollection(was) && s.luck[at>>56].wanted() {
 		if text := r.ahead(); s.find(at, text) {
@@ -101,7 +99,7 @@ func (r *reader) beside(at path, depth int, was any) (any, error) {
 	}
 	start, mine := r.offset(), len(s.now)
 	s.now = append(s.now, digest{})
-	v, err := r.part(func() (any, error) { return r.inside(at, depth, was) })
+	v, err := r.part(func() (any, error) { return r.inside(at, levels, was) })
 	if err == nil && r.held && r.offset()-start >= int64(s.least) {
 		d := s.digest(at, r.buf[start-r.before:r.pos])
 		d.within = uint32(len(s.now) - mine - 1) //nolint:gosec // less than a few times digests
@@ -113,16 +111,16 @@ func (r *reader) beside(at path, depth int, was any) (any, error) {
 }
 
 // inside reads an object or a list, whose opening brace or bracket is next, and what is in it beside what was in was.
-func (r *reader) inside(at path, depth int, was any) (any, error) {
+func (r *reader) inside(at path, levels int, was any) (any, error) {
 	switch {
-	case depth == deepest:
+	case levels == 1:
 		return r.collection()
 	case r.buf[r.pos] == '{':
 		of, _ := was.(map[string]any)
-		return r.objectOf(func(name string) (any, error) { return r.memberBeside(of, at, name, depth+1) })
+		return r.objectOf(func(name string) (any, error) { return r.memberBeside(of, at, name, levels-1) })
 	default:
 		of, _ := was.([]any)
-		return r.arrayOf(func(i int) (any, error) { return r.elementBeside(of, at, i, depth+1) })
+		return r.arrayOf(func(i int) (any, error) { return r.elementBeside(of, at, i, levels-1) })
 	}
 }
 

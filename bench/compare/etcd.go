@@ -40,7 +40,7 @@ func openEtcd(ctx context.Context) (*etcd, error) {
 			Credentials struct{ CA, Cert, Key string }
 		}
 	}
-	if err := ask(ctx, &http.Client{Transport: socket}, http.MethodGet, "http://sandbox/status", nil, &status); err != nil {
+	if err := ask(ctx, &http.Client{Transport: socket}, "http://sandbox/status", nil, &status); err != nil {
 		return nil, err
 	}
 	for _, c := range status.Components {
@@ -86,7 +86,7 @@ func (e *etcd) values(ctx context.Context, prefix string) ([][]byte, error) {
 			More bool
 		}
 		question := map[string]any{"key": first, "range_end": end, "limit": valuesPage}
-		if err := ask(ctx, e.client, http.MethodPost, e.url+"/v3/kv/range", question, &page); err != nil {
+		if err := ask(ctx, e.client, e.url+"/v3/kv/range", question, &page); err != nil {
 			return nil, err
 		}
 		for _, kv := range page.Kvs {
@@ -101,14 +101,18 @@ func (e *etcd) values(ctx context.Context, prefix string) ([][]byte, error) {
 
 func (e *etcd) put(ctx context.Context, key string, value []byte) error {
 	var answer struct{}
-	return ask(ctx, e.client, http.MethodPost, e.url+"/v3/kv/put", map[string][]byte{"key": []byte(key), "value": value}, &answer)
+	return ask(ctx, e.client, e.url+"/v3/kv/put", map[string][]byte{"key": []byte(key), "value": value}, &answer)
 }
 
-// ask sends a body as JSON and reads the answer.
-func ask(ctx context.Context, client *http.Client, method, url string, body, answer any) error {
-	text, err := json.Marshal(body)
-	if err != nil {
-		return err
+// ask reads the answer to a GET, or with a body to a POST of that as JSON.
+func ask(ctx context.Context, client *http.Client, url string, body, answer any) error {
+	method, text := http.MethodGet, []byte(nil)
+	if body != nil {
+		var err error
+		if text, err = json.Marshal(body); err != nil {
+			return err
+		}
+		method = http.MethodPost
 	}
 	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(text))
 	if err != nil {
