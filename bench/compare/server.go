@@ -68,7 +68,7 @@ func (s *server) prepare(ctx context.Context, r run) (place, error) {
 	case "cache-event":
 		at.change = func(ctx context.Context) error { return s.patchPods(ctx, at.namespace, r.count) }
 	case "cache-minute":
-		change, err := s.rewriting(ctx, at.namespace, r.count, objects, time.Duration(r.count)*time.Millisecond)
+		change, err := s.rewriting(ctx, at.namespace, r.count, objects)
 		at.change = change
 		return at, err
 	}

@@ -20,8 +20,11 @@ import (
 // stored reads and writes objects as the API server stores them.
 var stored = protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
 
-// rewriting is patchPods behind the server's back: what it gives has in etcd what patches would leave there.
-func (s *server) rewriting(ctx context.Context, namespace string, count, objects int, over time.Duration) (func(ctx context.Context) error, error) {
+// pace is from one change to the next: a thousand a second.
+const pace = time.Millisecond
+
+// rewriting is patchPods at that pace and behind the server's back: what it gives has in etcd what patches would leave there.
+func (s *server) rewriting(ctx context.Context, namespace string, count, objects int) (func(ctx context.Context) error, error) {
 	store, err := openEtcd(ctx)
 	if err != nil {
 		return nil, err
@@ -38,7 +41,7 @@ func (s *server) rewriting(ctx context.Context, namespace string, count, objects
 		defer store.close()
 		begin := time.Now()
 		return s.each(ctx, count, func(ctx context.Context, i int) error {
-			time.Sleep(time.Until(begin.Add(over / time.Duration(count) * time.Duration(i))))
+			time.Sleep(time.Until(begin.Add(time.Duration(i) * pace)))
 			value, err := changed(pods[i%objects], time.Now())
 			if err != nil {
 				return fmt.Errorf("change %s: %w", podName(i%objects), err)
