@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/require"
@@ -15,8 +15,8 @@ import (
 
 // clusterExecutors run commands in a pod of a real server, whose node runs them here.
 func clusterExecutors(b *testing.B) map[string]execute {
-	sandboxtest.NeedComponents(b, sandboxtest.Nodes, sandboxtest.ControllerManager, sandboxtest.Scheduler)
-	kubeconfig := sandboxtest.Kubeconfig(b)
+	cluster.NeedComponents(b, cluster.Nodes, cluster.ControllerManager, cluster.Scheduler)
+	kubeconfig := cluster.Kubeconfig(b)
 	cfg, err := transport.Load(b.Context(), &transport.LoadOptions{Path: kubeconfig})
 	require.NoError(b, err)
 	client, err := dynamic.Connect(b.Context(), cfg)

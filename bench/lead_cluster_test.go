@@ -13,7 +13,7 @@ import (
 
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -66,7 +66,7 @@ func (s *throne) terms(who string) (count int) {
 // server, which restarts twice. They step down, and some do so without releasing the Lease, as in a crash, or are cut off
 // from the server.
 func TestNeverTwoLeadAtOnceBesideClientGo(t *testing.T) {
-	path := sandboxtest.Kubeconfig(t)
+	path := cluster.Kubeconfig(t)
 	clientset := clientGoClientset(t, path)
 	removeLease := func() {
 		_ = clientset.CoordinationV1().Leases("default").Delete(context.Background(), "throne", metav1.DeleteOptions{})
@@ -92,7 +92,7 @@ func TestNeverTwoLeadAtOnceBesideClientGo(t *testing.T) {
 	for round := range 3 {
 		require.Eventually(t, enough(3*(round+1)), 3*time.Minute, 100*time.Millisecond)
 		if round < 2 {
-			sandboxtest.RestartAPIServer(t, round == 1)
+			cluster.RestartAPIServer(t, round == 1)
 		}
 	}
 	stop()

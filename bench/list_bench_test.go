@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/require"
@@ -30,7 +30,7 @@ const manyPods = 5000
 // BenchmarkListOfManyPods reads 5,000 pods of a real server, 500 a page: with the next page asked for while one is
 // read, page after page, and with client-go's pager; on loopback, and with 20 ms to the server. It needs the sandbox.
 func BenchmarkListOfManyPods(b *testing.B) {
-	config, err := clientcmd.BuildConfigFromFlags("", sandboxtest.Kubeconfig(b))
+	config, err := clientcmd.BuildConfigFromFlags("", cluster.Kubeconfig(b))
 	require.NoError(b, err)
 	namespace := createPods(b, podsOf(b, 0))
 	for _, latency := range []time.Duration{0, 20 * time.Millisecond} {
@@ -98,7 +98,7 @@ func clientGoOf(b *testing.B, config *rest.Config, latency time.Duration) *clien
 
 func podsOf(b *testing.B, latency time.Duration) *dynamic.Resource {
 	b.Helper()
-	cfg, err := transport.Load(b.Context(), &transport.LoadOptions{Path: sandboxtest.Kubeconfig(b)})
+	cfg, err := transport.Load(b.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(b)})
 	require.NoError(b, err)
 	cfg.Wrap = func(next http.RoundTripper) http.RoundTripper { return farAway{next, latency} }
 	client, err := dynamic.Connect(b.Context(), cfg)

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/stream"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
@@ -29,7 +29,7 @@ const forwarded = 1 << 30
 // BenchmarkPortForward carries 1 GiB each way between a program and a pod, over the same listener, API server and node,
 // and compares checksums. In the sandbox's pods port 2 runs the first line that it is sent.
 func BenchmarkPortForward(b *testing.B) {
-	sandboxtest.NeedComponents(b, sandboxtest.Nodes, sandboxtest.ControllerManager, sandboxtest.Scheduler)
+	cluster.NeedComponents(b, cluster.Nodes, cluster.ControllerManager, cluster.Scheduler)
 	pods, pod := runningPod(b)
 	for _, side := range []struct {
 		name    string
@@ -121,7 +121,7 @@ func forwardWithAnykind(b *testing.B, pods *dynamic.Resource, pod string) string
 }
 
 func forwardWithClientGo(b *testing.B, pods *dynamic.Resource, pod string) string {
-	config, err := clientcmd.BuildConfigFromFlags("", sandboxtest.Kubeconfig(b))
+	config, err := clientcmd.BuildConfigFromFlags("", cluster.Kubeconfig(b))
 	require.NoError(b, err)
 	path, err := pods.Path(pod)
 	require.NoError(b, err)
@@ -150,7 +150,7 @@ func forwardWithClientGo(b *testing.B, pods *dynamic.Resource, pod string) strin
 
 // runningPod is a pod of a namespace of the benchmark's own.
 func runningPod(b *testing.B) (*dynamic.Resource, string) {
-	cfg, err := transport.Load(b.Context(), &transport.LoadOptions{Path: sandboxtest.Kubeconfig(b), Context: "admin"})
+	cfg, err := transport.Load(b.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(b), Context: "admin"})
 	require.NoError(b, err)
 	client, err := dynamic.Connect(b.Context(), cfg)
 	require.NoError(b, err)

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/require"
 	apidiscovery "k8s.io/api/apidiscovery/v2"
@@ -19,13 +19,13 @@ const aggregatedForm = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupD
 // TestEveryWayOfNamingARealServersResourceResolvesAsInKubectl does so with three hundred definitions beside what is
 // built in.
 func TestEveryWayOfNamingARealServersResourceResolvesAsInKubectl(t *testing.T) {
-	path := sandboxtest.Kubeconfig(t)
+	path := cluster.Kubeconfig(t)
 	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: path})
 	require.NoError(t, err)
 	conn, err := transport.Open(cfg)
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
-	sandboxtest.Define(t, func(ctx context.Context, method, path, body string) (string, error) {
+	cluster.Define(t, func(ctx context.Context, method, path, body string) (string, error) {
 		response, err := conn.Do(ctx, &transport.Request{Method: method, Path: path, Body: []byte(body), Header: http.Header{
 			"Content-Type": {"application/json"}, "Accept": {aggregatedForm + ",application/json"},
 		}})

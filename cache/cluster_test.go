@@ -11,7 +11,7 @@ import (
 
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -42,7 +42,7 @@ func resourceAs(t *testing.T, kubeconfig, kubeContext, name string) *dynamic.Res
 // namespace makes a namespace of the test's own.
 func namespace(t *testing.T) string {
 	t.Helper()
-	namespaces := resource(t, sandboxtest.Kubeconfig(t), "namespaces")
+	namespaces := resource(t, cluster.Kubeconfig(t), "namespaces")
 	created, err := namespaces.Create(t.Context(), &object{Object: map[string]any{"metadata": map[string]any{"generateName": "test-"}}}, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -72,7 +72,7 @@ func run[T any](t *testing.T, c *cache.Cache[T]) {
 }
 
 func TestACacheShowsWhatWasJustWritten(t *testing.T) {
-	configMaps := resource(t, sandboxtest.Kubeconfig(t), "cm").In(namespace(t))
+	configMaps := resource(t, cluster.Kubeconfig(t), "cm").In(namespace(t))
 	c := cache.New(configMaps, nil)
 	run(t, c)
 	require.NoError(t, c.Sync(t.Context()))
@@ -87,7 +87,7 @@ func TestACacheShowsWhatWasJustWritten(t *testing.T) {
 }
 
 func TestSyncReturnsThatTheUserMayNotRead(t *testing.T) {
-	secrets := resourceAs(t, sandboxtest.Kubeconfig(t), "limited", "secrets").In("default")
+	secrets := resourceAs(t, cluster.Kubeconfig(t), "limited", "secrets").In("default")
 	c := cache.New(secrets, nil)
 	run(t, c)
 	err := c.Sync(t.Context())
@@ -95,7 +95,7 @@ func TestSyncReturnsThatTheUserMayNotRead(t *testing.T) {
 }
 
 func TestEqualPartsOfObjectsAreHeldOnceUnlessTransformChangesThem(t *testing.T) {
-	configMaps := resource(t, sandboxtest.Kubeconfig(t), "cm").In(namespace(t))
+	configMaps := resource(t, cluster.Kubeconfig(t), "cm").In(namespace(t))
 	for i := range 5 {
 		_, err := configMaps.Create(t.Context(), configMap(fmt.Sprint("alike-", i), "the same"), nil)
 		require.NoError(t, err)

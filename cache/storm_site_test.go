@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/faultproxy"
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/internal/testing/faultproxy"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -74,8 +74,8 @@ func (s *site) storm(t *testing.T, of *strength, seed uint64, disaster func()) {
 	}
 	of.write(t, s.direct, seed, 1)
 	if seed%6 == 0 {
-		sandboxtest.Compact(t)
-		sandboxtest.RestartAPIServer(t, true)
+		cluster.Compact(t)
+		cluster.RestartAPIServer(t, true)
 	}
 	of.writeOne(t, s.direct, rand.New(rand.NewPCG(seed, 0))) //nolint:gosec // a script that can be repeated
 	s.proxy.Calm()

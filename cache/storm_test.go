@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -31,7 +31,7 @@ func number(t *testing.T, name string, otherwise uint64) uint64 {
 // round is in its name: ANYKIND_CHAOS_SEED=n ANYKIND_CHAOS_ROUNDS=1 plays it again.
 func TestACacheIsRightAfterEveryStorm(t *testing.T) {
 	// No controller puts a Secret into a new namespace.
-	secrets, crds := resource(t, sandboxtest.Kubeconfig(t), "secrets"), resource(t, sandboxtest.Kubeconfig(t), "crd")
+	secrets, crds := resource(t, cluster.Kubeconfig(t), "secrets"), resource(t, cluster.Kubeconfig(t), "crd")
 	first := number(t, "ANYKIND_CHAOS_SEED", 1)
 	for seed := first; seed < first+number(t, "ANYKIND_CHAOS_ROUNDS", 6); seed++ {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -77,7 +77,7 @@ func round(t *testing.T, direct *dynamic.Resource, of *strength, seed uint64, di
 
 // TestStormAfterStormTheHeapStaysAsItIs gives every object a long name, of which whatever keeps it gives itself away.
 func TestStormAfterStormTheHeapStaysAsItIs(t *testing.T) {
-	direct, seed := resource(t, sandboxtest.Kubeconfig(t), "secrets").In(namespace(t)), number(t, "ANYKIND_CHAOS_SEED", 1)
+	direct, seed := resource(t, cluster.Kubeconfig(t), "secrets").In(namespace(t)), number(t, "ANYKIND_CHAOS_SEED", 1)
 	s := siteOf(t, direct, seed)
 	s.follow(t)
 	var heap []uint64

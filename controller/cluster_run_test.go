@@ -59,7 +59,7 @@ func take[T any](t *testing.T, from <-chan T) T {
 }
 
 func TestEveryObjectIsReconciledAndAgainWhenItOrWhatItOwnsChanges(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	configMaps, secrets := resource(t, client, "cm").In(namespace), resource(t, client, "secrets").In(namespace)
 	owner, err := configMaps.Create(t.Context(), object("ConfigMap", "owner"), nil)
 	require.NoError(t, err)
@@ -90,7 +90,7 @@ func TestEveryObjectIsReconciledAndAgainWhenItOrWhatItOwnsChanges(t *testing.T) 
 }
 
 func TestAFailedReconcileIsTriedAgainAndAPanicIsAFailure(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	configMaps := resource(t, client, "cm").In(namespace)
 	_, err := configMaps.Create(t.Context(), object("ConfigMap", "hard"), nil)
 	require.NoError(t, err)
@@ -125,7 +125,7 @@ func TestAFailedReconcileIsTriedAgainAndAPanicIsAFailure(t *testing.T) {
 }
 
 func TestStoppingWaitsForTheWorkInHandAsLongAsGraceLasts(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	configMaps := resource(t, client, "cm").In(namespace)
 	_, err := configMaps.Create(t.Context(), object("ConfigMap", "slow"), nil)
 	require.NoError(t, err)
@@ -169,7 +169,7 @@ func TestRunReturnsWhyACacheCannotBeRead(t *testing.T) {
 }
 
 func TestAnOperatorIsToldWhatHappensToEachObject(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	configMaps := resource(t, client, "cm").In(namespace)
 	created, err := configMaps.Create(t.Context(), object("ConfigMap", "watched"), nil)
 	require.NoError(t, err)
@@ -216,7 +216,7 @@ func TestAnOperatorIsToldWhatHappensToEachObject(t *testing.T) {
 }
 
 func TestAnOperatorTellsTheLastStateOfWhatWasDeletedWhileItsHandlerWasBusy(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	configMaps := resource(t, client, "cm").In(namespace)
 	_, err := configMaps.Create(t.Context(), object("ConfigMap", "watched"), nil)
 	require.NoError(t, err)
@@ -254,7 +254,7 @@ func TestAnOperatorTellsTheLastStateOfWhatWasDeletedWhileItsHandlerWasBusy(t *te
 }
 
 func TestAnOperatorIsNotRunAgainWhileAHandlerIsBusy(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	_, err := resource(t, client, "cm").In(namespace).Create(t.Context(), object("ConfigMap", "slow"), nil)
 	require.NoError(t, err)
 	inHand, finish := make(chan struct{}), make(chan struct{})
@@ -279,7 +279,7 @@ func TestAnOperatorIsNotRunAgainWhileAHandlerIsBusy(t *testing.T) {
 }
 
 func TestAnOperatorEndsWithTheErrorOfAWatchThatCannotBegin(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	ignore := func(context.Context, controller.ResourceEvent) error { return nil }
 	operator := controller.NewOperator(client, nil)
 	operator.Watch("example.com", "v1", "nothings", ignore, namespace)

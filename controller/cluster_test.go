@@ -7,7 +7,7 @@ import (
 
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/require"
@@ -26,7 +26,7 @@ func connect(t testing.TB) *dynamic.Client {
 // connectAs gives a client of one of the kubeconfig's contexts.
 func connectAs(t testing.TB, kubeContext string) *dynamic.Client {
 	t.Helper()
-	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: sandboxtest.Kubeconfig(t), Context: kubeContext})
+	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t), Context: kubeContext})
 	require.NoError(t, err)
 	client, err := dynamic.Connect(t.Context(), cfg)
 	require.NoError(t, err)
@@ -41,8 +41,8 @@ func resource(t testing.TB, client *dynamic.Client, name string) *dynamic.Resour
 	return found
 }
 
-// cluster gives an administrator's client and the name of a namespace of the test's own.
-func cluster(t testing.TB) (client *dynamic.Client, namespace string) {
+// newNamespace returns an administrator's client and the name of a new namespace, deleted when the test ends.
+func newNamespace(t testing.TB) (client *dynamic.Client, namespace string) {
 	t.Helper()
 	client = connect(t)
 	namespaces := resource(t, client, "namespaces")

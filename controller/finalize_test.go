@@ -53,7 +53,7 @@ func gone(t *testing.T, of *dynamic.Resource, name string) {
 }
 
 func TestAnObjectGetsTheFinalizerCleanupAndItsEnd(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	of, obj := createConfigMap(t, client, namespace, map[string]any{"name": "web"})
 
 	live, deleted, err := controller.Finalize(t.Context(), of.AllNamespaces(), obj, finalizer, never(t))
@@ -108,7 +108,7 @@ func TestAClusterScopedObjectIsFinalizedToo(t *testing.T) {
 }
 
 func TestAnothersFinalizerStays(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	of, obj := createConfigMap(t, client, namespace, map[string]any{"name": "web", "finalizers": []any{"example.com/a", "example.com/b"}})
 	obj, _, err := controller.Finalize(t.Context(), of, obj, finalizer, never(t))
 	require.NoError(t, err)
@@ -129,7 +129,7 @@ func TestAnothersFinalizerStays(t *testing.T) {
 }
 
 func TestAnObjectThatIsOutOfDateIsReadAnew(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	cleanup := func(cleaned *int) func(context.Context, *unstructured.Object) error {
 		return func(context.Context, *unstructured.Object) error { *cleaned++; return nil }
 	}
@@ -187,7 +187,7 @@ func TestAnObjectThatIsOutOfDateIsReadAnew(t *testing.T) {
 }
 
 func TestWhatTheServerRefusesForGoodIsItsError(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	of, obj := createConfigMap(t, client, namespace, map[string]any{"name": "web"})
 	_, _, err := controller.Finalize(t.Context(), of, obj, "no name/ for a finalizer", never(t))
 	assert.True(t, apierrors.IsInvalid(err), "%v", err)

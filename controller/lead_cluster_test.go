@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/controller"
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -18,7 +18,7 @@ import (
 // TestLeadersTakeTurnsThroughRestartsOfTheServer lets three candidates stand for one Lease of a real server, which is
 // restarted and killed meanwhile.
 func TestLeadersTakeTurnsThroughRestartsOfTheServer(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	handle := resource(t, client, "leases.coordination.k8s.io").In(namespace)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -53,7 +53,7 @@ func TestLeadersTakeTurnsThroughRestartsOfTheServer(t *testing.T) {
 			t.Fatal("nobody leads")
 		}
 		if n%3 == 1 {
-			sandboxtest.RestartAPIServer(t, n == 4)
+			cluster.RestartAPIServer(t, n == 4)
 		}
 	}
 	stop()

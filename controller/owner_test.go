@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/controller"
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -69,8 +69,8 @@ func TestAnOwnerThatTheGarbageCollectorWouldNotFindIsRefused(t *testing.T) {
 }
 
 func TestTheGarbageCollectorFollowsTheReference(t *testing.T) {
-	client, namespace := cluster(t)
-	sandboxtest.NeedComponents(t, sandboxtest.ControllerManager)
+	client, namespace := newNamespace(t)
+	cluster.NeedComponents(t, cluster.ControllerManager)
 	of, owner := createConfigMap(t, client, namespace, map[string]any{"name": "owner"})
 	owned := named("v1", "ConfigMap", namespace, "owned", "")
 	require.NoError(t, controller.SetControllerReference(owner, owned))

@@ -21,7 +21,7 @@ import (
 
 // TestEventsAreWhatTheServerTakes writes them to a real server, which is strict.
 func TestEventsAreWhatTheServerTakes(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	_, regarding := createConfigMap(t, client, namespace, map[string]any{"name": "web"})
 	failures := make(chan error, 10)
 	recorder, err := controller.NewRecorder(t.Context(), client, "example.com/tests", &controller.RecorderOptions{
@@ -74,7 +74,7 @@ func TestEventsAreWhatTheServerTakes(t *testing.T) {
 }
 
 func TestWhatTheServerRefusesIsDroppedAndTold(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	_, regarding := createConfigMap(t, client, namespace, map[string]any{"name": "web"})
 	var failure error
 	recorder, err := controller.NewRecorder(t.Context(), client, "no controller's name!", &controller.RecorderOptions{
@@ -311,7 +311,7 @@ func TestAnEventWithoutWhatItNeedsIsDropped(t *testing.T) {
 }
 
 func TestOneRecorderIsForManyGoroutines(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	recorder, err := controller.NewRecorder(t.Context(), client, "example.com/tests", &controller.RecorderOptions{Instance: "many"})
 	require.NoError(t, err)
 	var all sync.WaitGroup

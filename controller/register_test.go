@@ -41,7 +41,7 @@ spec:
 }
 
 func TestRegisteredKindsWorkAtOnce(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	crds := resource(t, client, "crd")
 	group := namespace + ".example.com"
 	file := "# two kinds\n---\n" + definition("widgets", group) + "---\n" + definition("gears", group)
@@ -63,7 +63,7 @@ func TestRegisteredKindsWorkAtOnce(t *testing.T) {
 }
 
 func TestWhatIsRegisteredAlreadyIsNotWritten(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	crds := resource(t, client, "crd")
 	group := namespace + ".example.com"
 	widgets(t, client, namespace)
@@ -77,7 +77,7 @@ func TestWhatIsRegisteredAlreadyIsNotWritten(t *testing.T) {
 }
 
 func TestAChangedDefinitionIsBroughtUpToTheFile(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	group := namespace + ".example.com"
 	widgets(t, client, namespace)
 	file := strings.Replace(definition("widgets", group), "  versions:\n", `  versions:
@@ -110,7 +110,7 @@ func TestAChangedDefinitionIsBroughtUpToTheFile(t *testing.T) {
 }
 
 func TestNamesThatAnotherDefinitionHasAreAnError(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	group := namespace + ".example.com"
 	widgets(t, client, namespace)
 	file := strings.Replace(definition("gears", group), "kind: Gear", "kind: Widget", 1)
@@ -121,7 +121,7 @@ func TestNamesThatAnotherDefinitionHasAreAnError(t *testing.T) {
 }
 
 func TestADefinitionThatTheServerRefusesIsItsError(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	file := strings.Replace(definition("widgets", namespace+".example.com"), "  scope: Namespaced\n", "  scope: Everywhere\n", 1)
 	_, err := controller.Register(t.Context(), client, []byte(file), nil)
 	assert.True(t, apierrors.IsInvalid(err), "%v", err)
@@ -129,7 +129,7 @@ func TestADefinitionThatTheServerRefusesIsItsError(t *testing.T) {
 }
 
 func TestRegisteringWithoutForceLeavesWhatOthersSet(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	widgets(t, client, namespace)
 	file := strings.Replace(definition("widgets", namespace+".example.com"), "subresources: {status: {}}", "subresources: {}", 1)
 	_, err := controller.Register(t.Context(), client, []byte(file), &metav1.ApplyOptions{FieldManager: "somebody-else"})
@@ -137,7 +137,7 @@ func TestRegisteringWithoutForceLeavesWhatOthersSet(t *testing.T) {
 }
 
 func TestRegisteringEndsWithItsContext(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
 	defer cancel()
 	_, err := controller.Register(ctx, client, []byte(definition("widgets", namespace+".example.com")), nil)
@@ -145,7 +145,7 @@ func TestRegisteringEndsWithItsContext(t *testing.T) {
 }
 
 func TestAFileThatIsNotAllDefinitionsAppliesNothing(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	good := definition("widgets", namespace+".example.com")
 	for name, tc := range map[string]struct{ file, want string }{
 		"another kind":    {good + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "register definitions: document 2 is a ConfigMap of v1, not a CustomResourceDefinition of apiextensions.k8s.io/v1"},

@@ -24,7 +24,7 @@ func createWidget(t *testing.T, of *dynamic.Resource, name string) *unstructured
 }
 
 func TestStatusIsReplacedMergedAndWrittenOnlyWhenItChanges(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	of := widgets(t, client, namespace)
 	obj := createWidget(t, of, "web")
 
@@ -53,7 +53,7 @@ func TestStatusIsReplacedMergedAndWrittenOnlyWhenItChanges(t *testing.T) {
 }
 
 func TestStatusSaysWhichGenerationItIsAbout(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	of := widgets(t, client, namespace)
 	obj := createWidget(t, of, "web")
 	patch(t, of, "web", `{"spec":{"size":2}}`) // generation 2, which the controller has not seen
@@ -81,7 +81,7 @@ func TestStatusSaysWhichGenerationItIsAbout(t *testing.T) {
 }
 
 func TestAPatchOfAnObjectThatIsOutOfDateMergesAllTheSame(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	of := widgets(t, client, namespace)
 	for name, tc := range map[string]struct{ before, meanwhile, patch, want map[string]any }{
 		"no status was there": {nil, map[string]any{"a": "other", "b": "other"}, map[string]any{"a": "new"},
@@ -119,7 +119,7 @@ func TestAPatchOfAnObjectThatIsOutOfDateMergesAllTheSame(t *testing.T) {
 }
 
 func TestAStatusThatTheSchemaRefusesIsTheServersError(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	of := widgets(t, client, namespace)
 	obj := createWidget(t, of, "web")
 	obj.Object["status"] = map[string]any{"old": true} // which is not so
@@ -142,7 +142,7 @@ func TestAStatusThatTheSchemaRefusesIsTheServersError(t *testing.T) {
 }
 
 func TestTheStatusOfAnObjectMadeAnewIsLeftAlone(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	of := widgets(t, client, namespace)
 	obj := createWidget(t, of, "web")
 	_, err := of.Delete(t.Context(), "web", nil)
@@ -173,7 +173,7 @@ func TestWhatStatusCannotHaveIsRefused(t *testing.T) {
 }
 
 func TestConditionsChangeTheirTimeOnlyWithTheirStatus(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	of := widgets(t, client, namespace)
 	obj := createWidget(t, of, "web")
 	long := metav1.NewTime(time.Date(2020, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600)))

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/discovery"
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -16,7 +16,7 @@ import (
 
 func sandbox(t *testing.T) *transport.Conn {
 	t.Helper()
-	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: sandboxtest.Kubeconfig(t)})
+	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t)})
 	require.NoError(t, err)
 	conn, err := transport.Open(cfg)
 	require.NoError(t, err)
@@ -89,7 +89,7 @@ func TestKubectlListsTheSameResources(t *testing.T) {
 	if err != nil {
 		t.Skip("needs kubectl on the PATH, to compare with what it says")
 	}
-	output, err := exec.CommandContext(t.Context(), kubectl, "--kubeconfig", sandboxtest.Kubeconfig(t), "--cache-dir", t.TempDir(),
+	output, err := exec.CommandContext(t.Context(), kubectl, "--kubeconfig", cluster.Kubeconfig(t), "--cache-dir", t.TempDir(),
 		"api-resources", "-o", "wide", "--sort-by=name").Output()
 	require.NoError(t, err)
 	snapshot, err := discovery.New(conn, nil).Snapshot(t.Context())

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -22,7 +22,7 @@ import (
 // kubectlOfSandbox runs kubectl with a cache of its own.
 func kubectlOfSandbox(t *testing.T, cacheDir string) func(stdin string, args ...string) string {
 	t.Helper()
-	kubeconfig := sandboxtest.Kubeconfig(t)
+	kubeconfig := cluster.Kubeconfig(t)
 	path, err := exec.LookPath("kubectl")
 	if err != nil {
 		t.Skip("needs kubectl on the PATH, to share its cache")
@@ -54,7 +54,7 @@ func snapshotOfSandbox(t *testing.T) (server string, groups []Group) {
 
 func clientOfSandbox(t *testing.T) *Client {
 	t.Helper()
-	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: sandboxtest.Kubeconfig(t)})
+	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t)})
 	require.NoError(t, err)
 	conn, err := transport.Open(cfg)
 	require.NoError(t, err)
@@ -84,7 +84,7 @@ func withDialsAndAStaleGroup(t *testing.T) {
 	client := clientOfSandbox(t)
 	awaitDials(t.Context(), t, client, false)
 	t.Cleanup(func() {
-		deleting := exec.Command("kubectl", "--kubeconfig", sandboxtest.Kubeconfig(t), "--cache-dir", t.TempDir(), "delete", "--ignore-not-found", "-f", "-")
+		deleting := exec.Command("kubectl", "--kubeconfig", cluster.Kubeconfig(t), "--cache-dir", t.TempDir(), "delete", "--ignore-not-found", "-f", "-")
 		deleting.Stdin = strings.NewReader(diskObjects)
 		output, err := deleting.CombinedOutput()
 		assert.NoError(t, err, string(output))

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/discovery"
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -101,7 +101,7 @@ func TestLiveModeTellsOfDefinitionsAsTheyComeChangeAndGo(t *testing.T) {
 func TestLiveModeSurvivesAServerThatRestarts(t *testing.T) {
 	conn, group := sandbox(t), unique("survives")
 	_, until := live(t, conn, group)
-	sandboxtest.RestartAPIServer(t, true)
+	cluster.RestartAPIServer(t, true)
 	define(t, conn, group)
 	t.Cleanup(func() {
 		send(context.WithoutCancel(t.Context()), t, conn, http.MethodDelete, definitions+"/gizmos."+group, "{}")
@@ -110,7 +110,7 @@ func TestLiveModeSurvivesAServerThatRestarts(t *testing.T) {
 }
 
 func TestLiveModeEndsWhereTheUserMayNotWatchDefinitions(t *testing.T) {
-	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: sandboxtest.Kubeconfig(t), Context: "limited"})
+	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t), Context: "limited"})
 	require.NoError(t, err)
 	conn, err := transport.Open(cfg)
 	require.NoError(t, err)

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/discovery"
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -20,8 +20,8 @@ func TestThreeHundredDefinitionsAreListedAsKubectlListsThem(t *testing.T) {
 	if err != nil {
 		t.Skip("needs kubectl on the PATH, to compare with what it says")
 	}
-	sandboxtest.Define(t, asAdministrator(conn), 300)
-	output, err := exec.CommandContext(t.Context(), kubectl, "--kubeconfig", sandboxtest.Kubeconfig(t), "--cache-dir", t.TempDir(),
+	cluster.Define(t, asAdministrator(conn), 300)
+	output, err := exec.CommandContext(t.Context(), kubectl, "--kubeconfig", cluster.Kubeconfig(t), "--cache-dir", t.TempDir(),
 		"api-resources", "-o", "wide", "--sort-by=name").Output()
 	require.NoError(t, err)
 	snapshot, err := discovery.New(conn, nil).Snapshot(t.Context())
@@ -29,7 +29,7 @@ func TestThreeHundredDefinitionsAreListedAsKubectlListsThem(t *testing.T) {
 	assert.ElementsMatch(t, table(string(output)), rows(snapshot))
 }
 
-func asAdministrator(conn *transport.Conn) sandboxtest.Send {
+func asAdministrator(conn *transport.Conn) cluster.Send {
 	return func(ctx context.Context, method, path, body string) (string, error) {
 		response, err := conn.Do(ctx, &transport.Request{Method: method, Path: path, Body: []byte(body), Header: http.Header{
 			"Content-Type": {"application/json"},

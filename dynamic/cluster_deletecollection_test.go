@@ -13,7 +13,7 @@ import (
 
 // TestACollectionIsDeletedAsItIsSelected does so with a built-in and a custom kind.
 func TestACollectionIsDeletedAsItIsSelected(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	for name, of := range map[string]*dynamic.Resource{
 		"a built-in kind": resource(t, client, "secrets").In(namespace),
 		"a custom kind":   widgets(t, client, namespace),
@@ -56,7 +56,7 @@ func TestACollectionIsDeletedAsItIsSelected(t *testing.T) {
 }
 
 func TestALimitedDeletionGoesOnByItsToken(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	configMaps := resource(t, client, "cm").In(namespace)
 	fill(t, configMaps, 5)
 	selected := &metav1.ListOptions{LabelSelector: "app=many", Limit: 2}
@@ -72,7 +72,7 @@ func TestALimitedDeletionGoesOnByItsToken(t *testing.T) {
 }
 
 func TestADeletionThatIsForbiddenDeletesNothing(t *testing.T) {
-	cluster(t)
+	newNamespace(t)
 	_, err := resource(t, connect(t, "limited"), "configmaps").DeleteCollection(t.Context(), nil, nil)
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
 	require.ErrorContains(t, err, `User "limited" cannot deletecollection resource "configmaps" in API group "" in the namespace "default"`)

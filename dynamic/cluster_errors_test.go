@@ -20,7 +20,7 @@ import (
 )
 
 func TestARealApplyConflictNamesEveryManagerAndField(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	deployments := resource(t, client, "deploy").In(namespace)
 	_, err := deployments.Apply(t.Context(), deployment("web"), &metav1.ApplyOptions{FieldManager: "one"})
 	require.NoError(t, err)
@@ -49,7 +49,7 @@ func TestARealApplyConflictNamesEveryManagerAndField(t *testing.T) {
 
 // TestStrictWritesNameTheFieldsThatTheKindLacks writes a built-in and a custom kind in every way.
 func TestStrictWritesNameTheFieldsThatTheKindLacks(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	for name, of := range map[string]*dynamic.Resource{
 		"a built-in kind": resource(t, client, "cm").In(namespace),
 		"a custom kind":   widgets(t, client, namespace),
@@ -106,7 +106,7 @@ func assertUnknown(t *testing.T, err error, want ...string) {
 }
 
 func TestAnInvalidObjectsFieldsAreCausesOfTheError(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	broken := deployment("broken")
 	broken.Object["spec"].(map[string]any)["replicas"] = int64(-1)
 	broken.Object["spec"].(map[string]any)["selector"] = map[string]any{"matchLabels": map[string]any{"app": "other"}}
@@ -122,7 +122,7 @@ func TestAnInvalidObjectsFieldsAreCausesOfTheError(t *testing.T) {
 }
 
 func TestAStaleUpdateIsAConflict(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	configMaps := resource(t, client, "cm").In(namespace)
 	stale, err := configMaps.Create(t.Context(), configMap("one", nil), nil)
 	require.NoError(t, err)
@@ -136,7 +136,7 @@ func TestAStaleUpdateIsAConflict(t *testing.T) {
 }
 
 func TestForbiddenVerbsNameVerbResourceAndUser(t *testing.T) {
-	cluster(t)
+	newNamespace(t)
 	client := connect(t, "limited")
 	configMaps := resource(t, client, "configmaps")
 	for verb, call := range map[string]func() error{
@@ -156,7 +156,7 @@ func TestForbiddenVerbsNameVerbResourceAndUser(t *testing.T) {
 }
 
 func TestAWebhooksDenialComesBackInItsOwnWords(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	hook := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review struct {
 			Request struct {
@@ -192,7 +192,7 @@ func TestAWebhooksDenialComesBackInItsOwnWords(t *testing.T) {
 }
 
 func TestAnAdmissionPolicysDenialComesBackInItsOwnWords(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	policies, bindings := resource(t, client, "validatingadmissionpolicies"), resource(t, client, "validatingadmissionpolicybindings")
 	_, err := policies.Create(t.Context(), named(namespace, map[string]any{
 		"failurePolicy": "Fail",

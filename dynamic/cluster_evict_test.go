@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -35,7 +35,7 @@ func guarded(t *testing.T, client *dynamic.Client, namespace string) (pods, budg
 }
 
 func TestARealBudgetBlocksAnEvictionUntilItAllowsIt(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	pods, budgets := guarded(t, client, namespace)
 	err := pods.Evict(t.Context(), "web", nil)
 	var disruption *dynamic.DisruptionError
@@ -51,7 +51,7 @@ func TestARealBudgetBlocksAnEvictionUntilItAllowsIt(t *testing.T) {
 
 	// The budget goes when the eviction has been refused once more.
 	refusals := make(chan struct{}, 100)
-	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: sandboxtest.Kubeconfig(t)})
+	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t)})
 	require.NoError(t, err)
 	cfg.Observe = func(_ context.Context, attempt transport.Attempt) {
 		if attempt.Resource == "pods/eviction" && attempt.Code == http.StatusTooManyRequests {
@@ -77,7 +77,7 @@ func TestARealBudgetBlocksAnEvictionUntilItAllowsIt(t *testing.T) {
 }
 
 func TestADryEvictionEvictsNothing(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	pods := podIn(t, client, namespace, "web")
 	for _, opts := range []*metav1.DeleteOptions{
 		{DryRun: []string{metav1.DryRunAll}},

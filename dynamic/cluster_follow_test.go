@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -94,7 +94,7 @@ func churn(t *testing.T, of *dynamic.Resource, round string) {
 }
 
 func TestFollowShowsWhatTheServerHasAfterEveryFault(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	configMaps := resource(t, client, "cm").In(namespace)
 	fill(t, configMaps, 3)
 	followed := mirrored(t, configMaps, nil)
@@ -106,11 +106,11 @@ func TestFollowShowsWhatTheServerHasAfterEveryFault(t *testing.T) {
 	churn(t, configMaps, "quiet")
 	followed.until(configMaps)
 
-	sandboxtest.RestartAPIServer(t, true)
+	cluster.RestartAPIServer(t, true)
 	churn(t, configMaps, "crash")
 	followed.until(configMaps)
 
-	sandboxtest.RestartAPIServer(t, false)
+	cluster.RestartAPIServer(t, false)
 	churn(t, configMaps, "restart")
 	followed.until(configMaps)
 
@@ -121,7 +121,7 @@ func TestFollowShowsWhatTheServerHasAfterEveryFault(t *testing.T) {
 }
 
 func TestFollowSeesACustomResourceGoAndComeBack(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	first := widgets(t, client, namespace)
 	create := func(of *dynamic.Resource) {
 		_, err := of.Create(t.Context(), &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"name": "w"}}}, nil)

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
@@ -40,7 +40,7 @@ func fill(t *testing.T, configMaps *dynamic.Resource, n int) []string {
 }
 
 func TestEveryPageOfARealListArrivesOnceAndInOrder(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	configMaps := resource(t, client, "cm").In(namespace)
 	want := fill(t, configMaps, 25)
 	for _, limit := range []int64{0, 1, 10, 25, 26} {
@@ -59,7 +59,7 @@ func TestEveryPageOfARealListArrivesOnceAndInOrder(t *testing.T) {
 }
 
 func TestAListThatTakesTooLongEndsWithAnExpiredError(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	configMaps := resource(t, client, "cm").In(namespace)
 	fill(t, configMaps, 3)
 	page, err := configMaps.ListPage(t.Context(), &metav1.ListOptions{Limit: 1})
@@ -74,17 +74,17 @@ func forget(t *testing.T, configMaps *dynamic.Resource) {
 	t.Helper()
 	_, err := configMaps.Create(t.Context(), configMap("later", nil), nil)
 	require.NoError(t, err)
-	sandboxtest.Compact(t)
-	sandboxtest.RestartAPIServer(t, false)
+	cluster.Compact(t)
+	cluster.RestartAPIServer(t, false)
 }
 
 // TestEveryListableResourceReadsAsApimachineryReadsIt lists all that the server holds and compares it with what
 // apimachinery's decoder makes of the same answer.
 func TestEveryListableResourceReadsAsApimachineryReadsIt(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	_, err := resource(t, client, "deploy").In(namespace).Create(t.Context(), deployment("web"), nil)
 	require.NoError(t, err)
-	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: sandboxtest.Kubeconfig(t)})
+	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t)})
 	require.NoError(t, err)
 	conn, err := transport.Open(cfg)
 	require.NoError(t, err)

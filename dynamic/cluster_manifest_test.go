@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -56,7 +56,7 @@ type rollout struct {
 }
 
 func TestManifestIsSentChangedAndPrintedAsByKubectl(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	objects := unstructured.NewYAMLDecoder(strings.NewReader(manifest))
 	for {
 		obj, err := objects.Next()
@@ -87,7 +87,7 @@ func TestManifestIsSentChangedAndPrintedAsByKubectl(t *testing.T) {
 			assert.False(t, r.CreationTimestamp.IsZero())
 		}
 		if kubectl, err := exec.LookPath("kubectl"); err == nil && created.GetKind() == "ConfigMap" { // which nobody changes meanwhile
-			output, err := exec.CommandContext(t.Context(), kubectl, "--kubeconfig", sandboxtest.Kubeconfig(t), "get", created.GetKind(), created.GetName(), "-n", namespace, "-o", "yaml").Output()
+			output, err := exec.CommandContext(t.Context(), kubectl, "--kubeconfig", cluster.Kubeconfig(t), "get", created.GetKind(), created.GetName(), "-n", namespace, "-o", "yaml").Output()
 			require.NoError(t, err)
 			_, err = unstructured.Delete(created, "metadata", "managedFields") // which kubectl does not show
 			require.NoError(t, err)

@@ -20,7 +20,7 @@ func hasOnlyMetadata(t *testing.T, obj *unstructured.Object) string {
 }
 
 func TestMetadataOfBuiltInAndCustomKinds(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	custom := widgets(t, client, namespace)
 	_, err := custom.Create(t.Context(), named("one", map[string]any{"a": "1"}), nil)
 	require.NoError(t, err)

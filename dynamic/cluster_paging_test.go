@@ -15,7 +15,7 @@ import (
 // TestAListOutlivesWhatARealServerForgets makes the server forget the moment of three lists behind their first page, and
 // changes what the rest shows.
 func TestAListOutlivesWhatARealServerForgets(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	configMaps := resource(t, client, "cm").In(namespace)
 	fill(t, configMaps, 4)
 	asked := map[dynamic.Expiry]int{}
@@ -59,7 +59,7 @@ func TestAListOutlivesWhatARealServerForgets(t *testing.T) {
 }
 
 func TestEveryPageOfARealListOfACustomKindArrivesOnceAndInOrder(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	of := widgets(t, client, namespace)
 	var want []string
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {

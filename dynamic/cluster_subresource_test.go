@@ -14,7 +14,7 @@ import (
 )
 
 func TestStatusIsWrittenThroughItsSubresourceOnly(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	of := widgets(t, client, namespace)
 	created, err := of.Create(t.Context(), &unstructured.Object{Object: map[string]any{
 		"metadata": map[string]any{"name": "one"}, "spec": map[string]any{"a": "1"}, "status": map[string]any{"phase": "lost"},
@@ -40,7 +40,7 @@ func TestStatusIsWrittenThroughItsSubresourceOnly(t *testing.T) {
 }
 
 func TestScaleIsAnObjectOfItsOwnKind(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	deployments := resource(t, client, "deploy").In(namespace)
 	_, err := deployments.Create(t.Context(), deployment("web"), nil)
 	require.NoError(t, err)
@@ -71,7 +71,7 @@ func setReplicas(obj *unstructured.Object, replicas int64) error {
 }
 
 func TestASubresourceThatOnlyCreatesIsPostedToItsObject(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	accounts := resource(t, client, "sa").In(namespace)
 	_, err := accounts.Create(t.Context(), named("robot", nil), nil)
 	require.NoError(t, err)

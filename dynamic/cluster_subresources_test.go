@@ -44,7 +44,7 @@ func podIn(t *testing.T, client *dynamic.Client, namespace, name string) (pods *
 
 // TestEverySubresourceIsReachedByItsName goes through those that hold objects.
 func TestEverySubresourceIsReachedByItsName(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	pods := podIn(t, client, namespace, "web")
 	_, err := resource(t, client, "deploy").In(namespace).Create(t.Context(), deployment("web"), nil)
 	require.NoError(t, err)
@@ -130,7 +130,7 @@ func finalize(t *testing.T, client *dynamic.Client, name string) (*unstructured.
 
 // TestAProxysAnswerIsNoObject asks for a service that nothing stands behind: the path is right, and the proxy says so.
 func TestAProxysAnswerIsNoObject(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	services := resource(t, client, "svc").In(namespace)
 	_, err := services.Create(t.Context(), named("web", map[string]any{"ports": []any{map[string]any{"port": int64(80)}}}), nil)
 	require.NoError(t, err)
@@ -144,7 +144,7 @@ func TestAProxysAnswerIsNoObject(t *testing.T) {
 }
 
 func TestACustomKindIsScaledAndOthersAreNot(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	of := widgets(t, client, namespace)
 	_, err := of.Create(t.Context(), named("one", map[string]any{"replicas": int64(1)}), nil)
 	require.NoError(t, err)

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -58,7 +58,7 @@ func kubectlGets(t *testing.T, args ...string) []string {
 	if err != nil {
 		t.Skip("kubectl is the oracle of this test and is not installed")
 	}
-	command := exec.CommandContext(t.Context(), kubectl, append([]string{"--kubeconfig", sandboxtest.Kubeconfig(t), "get", "-o", "wide"}, args...)...)
+	command := exec.CommandContext(t.Context(), kubectl, append([]string{"--kubeconfig", cluster.Kubeconfig(t), "get", "-o", "wide"}, args...)...)
 	output, err := command.Output()
 	require.NoError(t, err, "%s", command)
 	rows := strings.Split(strings.TrimRight(string(output), "\n"), "\n")
@@ -85,7 +85,7 @@ func kubectlGets(t *testing.T, args ...string) []string {
 }
 
 func TestTablesHaveTheCellsThatKubectlPrints(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	printing(t, client, namespace)
 	_, err := resource(t, client, "deploy").In(namespace).Create(t.Context(), deployment("web"), nil)
 	require.NoError(t, err)
@@ -156,7 +156,7 @@ func printing(t *testing.T, client *dynamic.Client, namespace string) *dynamic.R
 }
 
 func TestATableOfACustomResourceThroughItsLife(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	gadgets := printing(t, client, namespace)
 	ctx := t.Context()
 

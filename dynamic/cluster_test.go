@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/require"
@@ -19,7 +19,7 @@ const patience = 30 * time.Second
 // connect gives a client of the sandbox, as one of its kubeconfig's contexts: admin, token or limited.
 func connect(t *testing.T, kubeContext string) *dynamic.Client {
 	t.Helper()
-	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: sandboxtest.Kubeconfig(t), Context: kubeContext})
+	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t), Context: kubeContext})
 	require.NoError(t, err)
 	client, err := dynamic.Connect(t.Context(), cfg)
 	require.NoError(t, err)
@@ -27,8 +27,8 @@ func connect(t *testing.T, kubeContext string) *dynamic.Client {
 	return client
 }
 
-// cluster gives an administrator's client and the name of a namespace of the test's own.
-func cluster(t *testing.T) (client *dynamic.Client, namespace string) {
+// newNamespace returns an administrator's client and the name of a new namespace, deleted when the test ends.
+func newNamespace(t *testing.T) (client *dynamic.Client, namespace string) {
 	t.Helper()
 	client = connect(t, "admin")
 	namespaces := resource(t, client, "namespaces")

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -13,7 +13,7 @@ import (
 )
 
 func TestAnIssuedTokenIsGoodUntilWhatItIsBoundToIsGone(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	pods := podIn(t, client, namespace, "web")
 	web, err := pods.Get(t.Context(), "web", nil)
 	require.NoError(t, err)
@@ -40,7 +40,7 @@ func TestAnIssuedTokenIsGoodUntilWhatItIsBoundToIsGone(t *testing.T) {
 // whoAmI is the refusal of what a token's bearer may not do, which names the bearer.
 func whoAmI(t *testing.T, token *dynamic.Token) error {
 	t.Helper()
-	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: sandboxtest.Kubeconfig(t)})
+	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t)})
 	require.NoError(t, err)
 	conn, err := transport.Open(&transport.Config{Server: cfg.Server, CAFile: cfg.CAFile, CAData: cfg.CAData, Token: token.Token})
 	require.NoError(t, err)

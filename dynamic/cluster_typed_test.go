@@ -30,7 +30,7 @@ func widgetOf(name string, replicas int) *widget {
 }
 
 func TestATypedObjectThroughItsLife(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	untyped := widgets(t, client, namespace)
 	of, ctx := dynamic.As[widget](untyped), t.Context()
 

@@ -15,7 +15,7 @@ import (
 )
 
 func TestUpsertCreatesUpdatesAndLeavesAlone(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	configMaps := resource(t, client, "cm").In(namespace)
 	for _, step := range []struct {
 		value string
@@ -42,7 +42,7 @@ func TestUpsertCreatesUpdatesAndLeavesAlone(t *testing.T) {
 
 // TestManyWhoCountTogetherCountRight lets writers count in one object, beginning with none, against each other.
 func TestManyWhoCountTogetherCountRight(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	configMaps := resource(t, client, "cm").In(namespace)
 	const writers, each = 4, 5
 	var all sync.WaitGroup
@@ -72,7 +72,7 @@ func increment(obj *unstructured.Object) error {
 }
 
 func TestUpsertOfAStatus(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	of := widgets(t, client, namespace)
 	_, err := of.Create(t.Context(), named("one", nil), nil)
 	require.NoError(t, err)

@@ -23,7 +23,7 @@ func field(t *testing.T, obj *unstructured.Object, path ...string) string {
 
 // TestAnObjectLivesThroughEveryVerb does the same with a built-in and a custom kind.
 func TestAnObjectLivesThroughEveryVerb(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	for name, tc := range map[string]struct {
 		of   *dynamic.Resource
 		root string
@@ -121,7 +121,7 @@ func apply(t *testing.T, of *dynamic.Resource, root string) {
 }
 
 func TestApplyCreatesWhatIsNotThere(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	applied, err := resource(t, client, "cm").In(namespace).Apply(t.Context(), configMap("new", map[string]any{"a": "1"}),
 		&metav1.ApplyOptions{FieldManager: "test"})
 	require.NoError(t, err)
@@ -129,7 +129,7 @@ func TestApplyCreatesWhatIsNotThere(t *testing.T) {
 }
 
 func TestADryRunChangesNothing(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	configMaps := resource(t, client, "cm").In(namespace)
 	_, err := configMaps.Create(t.Context(), configMap("dry", nil), &metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	require.NoError(t, err)
@@ -138,7 +138,7 @@ func TestADryRunChangesNothing(t *testing.T) {
 }
 
 func TestAnObjectThatAFinalizerKeepsIsWhatDeleteReturns(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	configMaps := resource(t, client, "cm").In(namespace)
 	kept := configMap("kept", nil)
 	kept.SetFinalizers([]string{"example.com/keep"})
@@ -155,7 +155,7 @@ func TestAnObjectThatAFinalizerKeepsIsWhatDeleteReturns(t *testing.T) {
 }
 
 func TestTheServersOwnWordsComeBack(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	broken := deployment("broken")
 	unset := broken.Object["spec"].(map[string]any)
 	delete(unset, "selector")
@@ -168,7 +168,7 @@ func TestTheServersOwnWordsComeBack(t *testing.T) {
 }
 
 func TestALimitedUserIsToldWhatIsForbidden(t *testing.T) {
-	cluster(t)
+	newNamespace(t)
 	client := connect(t, "limited")
 	_, err := resource(t, client, "configmaps").ListPage(t.Context(), nil)
 	require.NoError(t, err)

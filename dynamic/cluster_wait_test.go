@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -46,7 +46,7 @@ func patched(t *testing.T, of *dynamic.Resource, name, change string) {
 }
 
 func TestAWaitForWhatIsMadeChangedAndDeleted(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	of := widgets(t, client, namespace)
 	limit, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
@@ -83,7 +83,7 @@ func TestAWaitForWhatIsMadeChangedAndDeleted(t *testing.T) {
 }
 
 func TestAWaitNeedsNoRightsButGetAndWatchOfTheOneObject(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	admins := resource(t, client, "cm").In(namespace)
 	grant(t, client, namespace, map[string][]any{"mine": {"get", "watch"}, "still": {"get"}})
 	mine := resource(t, connect(t, "limited"), "cm").In(namespace)
@@ -137,7 +137,7 @@ func allowed(t *testing.T, of *dynamic.Resource, name string) {
 }
 
 func TestAWaitGoesOnThroughRestartsOfTheServer(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	grant(t, client, namespace, map[string][]any{"crashed": {"get", "watch"}, "stopped": {"get", "watch"}})
 	of, limited := resource(t, client, "cm").In(namespace), resource(t, connect(t, "limited"), "cm").In(namespace)
 	allowed(t, limited, "crashed")
@@ -162,7 +162,7 @@ func TestAWaitGoesOnThroughRestartsOfTheServer(t *testing.T) {
 		}
 		patched(t, of, name, `{"data":{"b":"1"}}`)
 		watching.Wait() // a denial before the first watch would be an answer
-		sandboxtest.RestartAPIServer(t, kill)
+		cluster.RestartAPIServer(t, kill)
 		patched(t, of, name, `{"data":{"a":"2"}}`)
 		for _, result := range results {
 			_, err := result()
@@ -173,13 +173,13 @@ func TestAWaitGoesOnThroughRestartsOfTheServer(t *testing.T) {
 
 func TestAWaitBeginsWhileTheServerIsAway(t *testing.T) {
 	outer := t
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	of := resource(t, client, "cm").In(namespace)
 	_, err := of.Create(t.Context(), configMap("one", map[string]any{"a": "1"}), nil)
 	require.NoError(t, err)
 	var found func() (*unstructured.Object, error)
 	t.Run("away", func(t *testing.T) {
-		sandboxtest.Stop(t, sandboxtest.APIServer) // until this part ends
+		cluster.Stop(t, cluster.APIServer) // until this part ends
 		short, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
 		_, err := of.Wait(short, "one", dynamic.Exists())
@@ -193,7 +193,7 @@ func TestAWaitBeginsWhileTheServerIsAway(t *testing.T) {
 }
 
 func TestAWaitForAnObjectThatIsOlderThanWhatTheServerKnows(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	of := resource(t, client, "cm").In(namespace)
 	for _, name := range []string{"changed", "deleted"} {
 		_, err := of.Create(t.Context(), configMap(name, map[string]any{"a": "1"}), nil)
@@ -220,8 +220,8 @@ func TestAWaitForAnObjectThatIsOlderThanWhatTheServerKnows(t *testing.T) {
 
 // TestAWaitSeesWhatControllersDo follows a Deployment and one of its pods as kubectl rollout and kubectl delete --wait do.
 func TestAWaitSeesWhatControllersDo(t *testing.T) {
-	sandboxtest.NeedComponents(t, sandboxtest.ControllerManager, sandboxtest.Scheduler, sandboxtest.Nodes)
-	client, namespace := cluster(t)
+	cluster.NeedComponents(t, cluster.ControllerManager, cluster.Scheduler, cluster.Nodes)
+	client, namespace := newNamespace(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
 	defer cancel()
 	sets, pods := resource(t, client, "sts").In(namespace), resource(t, client, "pods").In(namespace)

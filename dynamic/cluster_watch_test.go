@@ -5,7 +5,7 @@ import (
 	"iter"
 	"testing"
 
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -15,7 +15,7 @@ import (
 )
 
 func TestAWatchTellsWhatHappensToAnObject(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	configMaps := resource(t, client, "cm").In(namespace)
 	now, err := configMaps.ListPage(t.Context(), nil)
 	require.NoError(t, err)
@@ -43,7 +43,7 @@ func TestAWatchTellsWhatHappensToAnObject(t *testing.T) {
 }
 
 func TestAWatchWithoutAResourceVersionBeginsWithWhatThereIs(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	configMaps := resource(t, client, "cm").In(namespace)
 	fill(t, configMaps, 2)
 	var added []string
@@ -57,7 +57,7 @@ func TestAWatchWithoutAResourceVersionBeginsWithWhatThereIs(t *testing.T) {
 }
 
 func TestAStreamedListEndsWithTheBookmarkThatSaysSo(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	configMaps := resource(t, client, "cm").In(namespace)
 	fill(t, configMaps, 2)
 	var seen []string
@@ -75,13 +75,13 @@ func TestAStreamedListEndsWithTheBookmarkThatSaysSo(t *testing.T) {
 }
 
 func TestAWatchThatTheServerEndsInTimeEndsWithoutAnError(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	configMaps := resource(t, client, "cm").In(namespace)
 	require.NoError(t, drain(configMaps.Watch(t.Context(), &metav1.ListOptions{TimeoutSeconds: new(int64(1))})))
 }
 
 func TestAWatchFromARevisionThatIsForgottenSaysThatItExpired(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	configMaps := resource(t, client, "cm").In(namespace)
 	old, err := configMaps.Create(t.Context(), configMap("old", nil), nil)
 	require.NoError(t, err)
@@ -91,7 +91,7 @@ func TestAWatchFromARevisionThatIsForgottenSaysThatItExpired(t *testing.T) {
 }
 
 func TestAWatchEndsWhenTheServerCrashesAndTheClientGoesOn(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	configMaps := resource(t, client, "cm").In(namespace)
 	fill(t, configMaps, 1)
 	events, stop := iter.Pull2(configMaps.Watch(t.Context(), &metav1.ListOptions{LabelSelector: "app=many"}))
@@ -99,7 +99,7 @@ func TestAWatchEndsWhenTheServerCrashesAndTheClientGoesOn(t *testing.T) {
 	_, err, _ := events()
 	require.NoError(t, err)
 
-	sandboxtest.RestartAPIServer(t, true)
+	cluster.RestartAPIServer(t, true)
 	event, err, more := events()
 	assert.True(t, !more || err != nil, "the stream broke, but the watch goes on with %v", event)
 	read, err := configMaps.Get(t.Context(), "many-000", nil)
@@ -108,7 +108,7 @@ func TestAWatchEndsWhenTheServerCrashesAndTheClientGoesOn(t *testing.T) {
 }
 
 func TestACancelledWatchEndsWithThatError(t *testing.T) {
-	client, namespace := cluster(t)
+	client, namespace := newNamespace(t)
 	configMaps := resource(t, client, "cm").In(namespace)
 	fill(t, configMaps, 1)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/discovery"
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/restmapper"
 	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
@@ -21,7 +21,7 @@ import (
 // sandbox gives the real server's connection, what it serves, and a mapper of it.
 func sandbox(t *testing.T) (*transport.Conn, *discovery.Snapshot, *restmapper.Mapper) {
 	t.Helper()
-	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: sandboxtest.Kubeconfig(t)})
+	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t)})
 	require.NoError(t, err)
 	conn, err := transport.Open(cfg)
 	require.NoError(t, err)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/require"
@@ -18,7 +18,7 @@ const patience = 2 * time.Minute
 // connect gives a client of the sandbox, as one of its kubeconfig's contexts: admin, token or limited.
 func connect(t testing.TB, kubeContext string) *dynamic.Client {
 	t.Helper()
-	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: sandboxtest.Kubeconfig(t), Context: kubeContext})
+	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t), Context: kubeContext})
 	require.NoError(t, err)
 	client, err := dynamic.Connect(t.Context(), cfg)
 	require.NoError(t, err)
@@ -29,7 +29,7 @@ func connect(t testing.TB, kubeContext string) *dynamic.Client {
 // podsOf gives a handle on pods in a namespace of the test's own.
 func podsOf(t testing.TB) *dynamic.Resource {
 	t.Helper()
-	sandboxtest.NeedComponents(t, sandboxtest.Nodes, sandboxtest.ControllerManager, sandboxtest.Scheduler)
+	cluster.NeedComponents(t, cluster.Nodes, cluster.ControllerManager, cluster.Scheduler)
 	client := connect(t, "admin")
 	namespaces, err := client.Resource(t.Context(), "namespaces")
 	require.NoError(t, err)

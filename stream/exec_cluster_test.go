@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/stream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -33,7 +33,7 @@ func kubectl(t *testing.T, stdin string, args ...string) (stdout, stderr string,
 	if err != nil {
 		t.Skip("kubectl, the oracle, is not installed")
 	}
-	cmd := exec.CommandContext(t.Context(), path, append([]string{"--kubeconfig", sandboxtest.Kubeconfig(t)}, args...)...)
+	cmd := exec.CommandContext(t.Context(), path, append([]string{"--kubeconfig", cluster.Kubeconfig(t)}, args...)...)
 	var out, errOut bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errOut
 	err = cmd.Run()
@@ -171,7 +171,7 @@ func TestAServerThatIsKilledLeavesAnErrorNotAShortRead(t *testing.T) {
 	require.NoError(t, cmd.Start())
 	_, err = io.ReadFull(stdout, make([]byte, len("begun\n")))
 	require.NoError(t, err)
-	sandboxtest.RestartAPIServer(t, true)
+	cluster.RestartAPIServer(t, true)
 	_, err = io.ReadAll(stdout)
 	require.Error(t, err)
 	require.ErrorContains(t, cmd.Wait(), "before the server told how the command ended")

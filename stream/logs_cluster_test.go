@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/stream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -20,7 +20,7 @@ import (
 // logged appends lines to the log that all pods of the sandbox share, and takes them out when the test ends.
 func logged(t *testing.T) func(texts ...string) {
 	t.Helper()
-	path := sandboxtest.PodLog(t)
+	path := cluster.PodLog(t)
 	before, err := os.ReadFile(path)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.WriteFile(path, before, 0o600)) })
@@ -77,7 +77,7 @@ func TestFollowingARealLogSurvivesRotationAndRestarts(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	write := logged(t)
-	path := sandboxtest.PodLog(t)
+	path := cluster.PodLog(t)
 	zero := int64(0)
 	log, err := stream.Logs(t.Context(), pods, "web-0", &stream.LogOptions{Follow: true, TailLines: &zero})
 	require.NoError(t, err)
@@ -115,13 +115,13 @@ func TestFollowingARealLogSurvivesRotationAndRestarts(t *testing.T) {
 	next("two")
 	next("two")
 	for i, kill := range []bool{true, false} {
-		sandboxtest.RestartAPIServer(t, kill)
+		cluster.RestartAPIServer(t, kill)
 		write(fmt.Sprint("after restart ", i), "", "and more")
 		next(fmt.Sprint("after restart ", i))
 		next("")
 		next("and more")
 	}
-	sandboxtest.Restart(t, sandboxtest.Nodes, true)
+	cluster.Restart(t, cluster.Nodes, true)
 	write("after the node's restart")
 	next("after the node's restart")
 }

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/stream"
 	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
@@ -271,7 +271,7 @@ func TestAServerThatIsKilledBreaksConnectionsOff(t *testing.T) {
 		_, err := io.Copy(io.Discard, conn)
 		copied <- err
 	}()
-	sandboxtest.RestartAPIServer(t, true)
+	cluster.RestartAPIServer(t, true)
 	require.ErrorIs(t, <-copied, io.ErrUnexpectedEOF)
 	_, err = conn.Write([]byte("x"))
 	require.Error(t, err)
@@ -311,7 +311,7 @@ func TestForwardAndKubectlCarryTheSameBytes(t *testing.T) {
 	ours := forwarding(t, &stream.PortDialer{Target: pods}, "web-0:2")
 
 	ctx, cancel := context.WithCancel(t.Context())
-	oracle := exec.CommandContext(ctx, kubectl, "--kubeconfig", sandboxtest.Kubeconfig(t), "-n", namespace, "port-forward", "web-0", ":2")
+	oracle := exec.CommandContext(ctx, kubectl, "--kubeconfig", cluster.Kubeconfig(t), "-n", namespace, "port-forward", "web-0", ":2")
 	output, err := oracle.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, oracle.Start())
@@ -390,7 +390,7 @@ func TestForwardGoesOnAfterARestartOfTheAPIServer(t *testing.T) {
 	}
 	before := open()
 	defer closed(t, before)
-	sandboxtest.RestartAPIServer(t, true)
+	cluster.RestartAPIServer(t, true)
 	_, err := before.Read(make([]byte, 1))
 	require.ErrorIs(t, err, syscall.ECONNRESET)
 	closed(t, open())

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -20,7 +20,7 @@ import (
 // sandbox is the sandbox's configuration as one of its contexts: admin, token or limited.
 func sandbox(t *testing.T, context string) *transport.Config {
 	t.Helper()
-	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: sandboxtest.Kubeconfig(t), Context: context})
+	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t), Context: context})
 	require.NoError(t, err)
 	return cfg
 }
@@ -128,7 +128,7 @@ func TestAConnectionGoesOnAfterTheServerRestarts(t *testing.T) {
 	}
 	ask()
 	for _, kill := range []bool{false, true} {
-		sandboxtest.RestartAPIServer(t, kill)
+		cluster.RestartAPIServer(t, kill)
 		ask()
 	}
 }

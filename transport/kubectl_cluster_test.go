@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -47,7 +47,7 @@ func send(t *testing.T, conn *transport.Conn, method, path, contentType, body st
 
 func TestTheUsersOwnKubectlCarriesReadsWritesAndWatches(t *testing.T) {
 	kubectlPath(t)
-	conn, err := transport.Kubectl(t.Context(), &transport.KubectlOptions{Args: []string{"--kubeconfig", sandboxtest.Kubeconfig(t)}})
+	conn, err := transport.Kubectl(t.Context(), &transport.KubectlOptions{Args: []string{"--kubeconfig", cluster.Kubeconfig(t)}})
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
 	assert.Equal(t, "default", conn.Namespace())
@@ -90,7 +90,7 @@ func TestTheUsersOwnKubectlCarriesReadsWritesAndWatches(t *testing.T) {
 func TestAnotherContextOfKubectlIsAnotherUser(t *testing.T) {
 	kubectlPath(t)
 	conn, err := transport.Kubectl(t.Context(), &transport.KubectlOptions{
-		Args: []string{"--kubeconfig", sandboxtest.Kubeconfig(t), "--context", "limited"},
+		Args: []string{"--kubeconfig", cluster.Kubeconfig(t), "--context", "limited"},
 	})
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
@@ -104,13 +104,13 @@ func TestAKubectlThatCannotStartSaysWhy(t *testing.T) {
 	require.ErrorContains(t, err, "no-kubectl")
 
 	kubectlPath(t)
-	_, err = transport.Kubectl(t.Context(), &transport.KubectlOptions{Args: []string{"--kubeconfig", sandboxtest.Kubeconfig(t), "--context", "typo"}})
+	_, err = transport.Kubectl(t.Context(), &transport.KubectlOptions{Args: []string{"--kubeconfig", cluster.Kubeconfig(t), "--context", "typo"}})
 	require.ErrorContains(t, err, `context "typo" does not exist`)
 }
 
 func TestAKubectlThatDiesEndsItsRequestsWithAnError(t *testing.T) {
 	kubectlPath(t)
-	conn, err := transport.Kubectl(t.Context(), &transport.KubectlOptions{Args: []string{"--kubeconfig", sandboxtest.Kubeconfig(t)}})
+	conn, err := transport.Kubectl(t.Context(), &transport.KubectlOptions{Args: []string{"--kubeconfig", cluster.Kubeconfig(t)}})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -40,7 +40,7 @@ func post(t *testing.T, conn *Conn, path, body string, answer any) {
 
 // TestAPodsServiceAccountIsKnownToARealServer makes this machine look like a pod of the sandbox.
 func TestAPodsServiceAccountIsKnownToARealServer(t *testing.T) {
-	admin, err := Load(t.Context(), &LoadOptions{Path: sandboxtest.Kubeconfig(t)})
+	admin, err := Load(t.Context(), &LoadOptions{Path: cluster.Kubeconfig(t)})
 	require.NoError(t, err)
 	conn, err := Open(admin)
 	require.NoError(t, err)
@@ -64,7 +64,7 @@ func TestAPodsServiceAccountIsKnownToARealServer(t *testing.T) {
 }
 
 func TestARunningKubectlProxyIsFound(t *testing.T) {
-	kubeconfig := sandboxtest.Kubeconfig(t)
+	kubeconfig := cluster.Kubeconfig(t)
 	path, err := exec.LookPath("kubectl")
 	if err != nil {
 		t.Skip("needs kubectl on the PATH: it is what the test is about")

@@ -11,7 +11,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -153,7 +153,7 @@ func TestARealServerAnswersAStreamsHandshake(t *testing.T) {
 
 func TestAStreamGoesThroughTheUsersKubectl(t *testing.T) {
 	kubectlPath(t)
-	conn, err := transport.Kubectl(t.Context(), &transport.KubectlOptions{Args: []string{"--kubeconfig", sandboxtest.Kubeconfig(t)}})
+	conn, err := transport.Kubectl(t.Context(), &transport.KubectlOptions{Args: []string{"--kubeconfig", cluster.Kubeconfig(t)}})
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
 	stream := dialer{ctx: t.Context()}

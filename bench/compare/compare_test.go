@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -24,7 +24,7 @@ func TestEveryComparisonComesToALineAndToThePage(t *testing.T) {
 	var lines, progress bytes.Buffer
 	docs := t.TempDir()
 	opts, err := parse([]string{
-		"-kubeconfig", sandboxtest.Kubeconfig(t), "-pods", "20,50", "-events", "50", "-changes", "50", "-calls", "3", "-rounds", "1", "-docs", docs, "-profileFor", "1ms",
+		"-kubeconfig", cluster.Kubeconfig(t), "-pods", "20,50", "-events", "50", "-changes", "50", "-calls", "3", "-rounds", "1", "-docs", docs, "-profileFor", "1ms",
 	})
 	require.NoError(t, err)
 	opts.lines, opts.progress = &lines, &progress

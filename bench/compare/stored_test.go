@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -15,7 +15,7 @@ import (
 )
 
 func TestAChangeInEtcdIsWhatAPatchLeavesThere(t *testing.T) {
-	server, err := connect(t.Context(), &options{kubeconfig: sandboxtest.Kubeconfig(t), pods: []int{1}})
+	server, err := connect(t.Context(), &options{kubeconfig: cluster.Kubeconfig(t), pods: []int{1}})
 	require.NoError(t, err)
 	defer server.client.Close()
 	store, err := openEtcd(t.Context())

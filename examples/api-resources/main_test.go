@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/discovery"
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func connect(t *testing.T) *transport.Conn {
 	t.Helper()
-	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: sandboxtest.Kubeconfig(t)})
+	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t)})
 	require.NoError(t, err)
 	conn, err := transport.Open(cfg)
 	require.NoError(t, err)
@@ -43,7 +43,7 @@ func TestTheListIsKubectlsToTheLetter(t *testing.T) {
 		flags []string
 	}{"narrow": {false, nil}, "wide": {true, []string{"-o", "wide"}}} {
 		t.Run(name, func(t *testing.T) {
-			want, err := exec.CommandContext(t.Context(), kubectl, append([]string{"--kubeconfig", sandboxtest.Kubeconfig(t),
+			want, err := exec.CommandContext(t.Context(), kubectl, append([]string{"--kubeconfig", cluster.Kubeconfig(t),
 				"--cache-dir", t.TempDir(), "api-resources"}, tc.flags...)...).Output()
 			require.NoError(t, err)
 			var got bytes.Buffer

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
@@ -21,7 +21,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestPodsAreListedAndThenFollowed(t *testing.T) {
-	t.Setenv("KUBECONFIG", sandboxtest.Kubeconfig(t))
+	t.Setenv("KUBECONFIG", cluster.Kubeconfig(t))
 	_, err := exec.LookPath("kubectl")
 	for name, kubectl := range map[string]bool{"by kubeconfig": false, "by kubectl": true} {
 		t.Run(name, func(t *testing.T) {

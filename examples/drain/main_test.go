@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
@@ -39,7 +39,7 @@ const workload = `[
 ]`
 
 func TestADrainRespectsBudgetsAndLeavesDaemonSetsAlone(t *testing.T) {
-	sandboxtest.NeedComponents(t, sandboxtest.ControllerManager, sandboxtest.Scheduler, sandboxtest.Nodes)
+	cluster.NeedComponents(t, cluster.ControllerManager, cluster.Scheduler, cluster.Nodes)
 	ctx, giveUp := context.WithCancel(t.Context())
 	defer giveUp()
 	var refusals atomic.Int32
@@ -91,7 +91,7 @@ func TestAMirrorPodStays(t *testing.T) {
 
 func connect(t *testing.T, observe func(context.Context, transport.Attempt)) *dynamic.Client {
 	t.Helper()
-	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: sandboxtest.Kubeconfig(t)})
+	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t)})
 	require.NoError(t, err)
 	cfg.Observe = observe
 	client, err := dynamic.Connect(t.Context(), cfg)

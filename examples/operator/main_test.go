@@ -7,7 +7,7 @@ import (
 
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestEveryGreetingHasItsConfigMapAndItsStatusUntilItGoes(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
-	cfg, err := transport.Load(ctx, &transport.LoadOptions{Path: sandboxtest.Kubeconfig(t)})
+	cfg, err := transport.Load(ctx, &transport.LoadOptions{Path: cluster.Kubeconfig(t)})
 	require.NoError(t, err)
 	client, err := dynamic.Connect(ctx, cfg)
 	require.NoError(t, err)

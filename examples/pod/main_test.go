@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/stream"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
@@ -31,8 +31,8 @@ const patience = 2 * time.Minute
 // web runs a pod for the test and gives its name.
 func web(t *testing.T) string {
 	t.Helper()
-	sandboxtest.NeedComponents(t, sandboxtest.Nodes, sandboxtest.ControllerManager, sandboxtest.Scheduler)
-	t.Setenv("KUBECONFIG", sandboxtest.Kubeconfig(t))
+	cluster.NeedComponents(t, cluster.Nodes, cluster.ControllerManager, cluster.Scheduler)
+	t.Setenv("KUBECONFIG", cluster.Kubeconfig(t))
 	cfg, err := transport.Load(t.Context(), nil)
 	require.NoError(t, err)
 	client, err := dynamic.Connect(t.Context(), cfg)
@@ -125,7 +125,7 @@ func TestFilesAreCopied(t *testing.T) {
 }
 
 func TestWhatMakesNoSenseIsExplained(t *testing.T) {
-	t.Setenv("KUBECONFIG", sandboxtest.Kubeconfig(t))
+	t.Setenv("KUBECONFIG", cluster.Kubeconfig(t))
 	for _, args := range [][]string{nil, {"run"}, {"exec", "web"}, {"cp", "x"}} {
 		_, _, err := pods(t, "", args...)
 		require.ErrorContains(t, err, "usage")

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
@@ -19,7 +19,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestItShowsWhatHappensAcrossACrashOfTheServer(t *testing.T) {
-	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: sandboxtest.Kubeconfig(t)})
+	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t)})
 	require.NoError(t, err)
 	client, err := dynamic.Connect(t.Context(), cfg)
 	require.NoError(t, err)
@@ -52,7 +52,7 @@ func TestItShowsWhatHappensAcrossACrashOfTheServer(t *testing.T) {
 	for _, want := range []string{"STARTED", "ADDED first", "SYNCED"} {
 		expect(want)
 	}
-	sandboxtest.RestartAPIServer(t, true)
+	cluster.RestartAPIServer(t, true)
 	create("second")
 	expect("ADDED second")
 	remove("first")

@@ -1,10 +1,11 @@
-// Package architecture holds the module to its design: who may import whom, what it depends on, and the habits that
-// every package keeps.
+// Package architecture checks the module's design: which package may import which, what the module depends on, and the
+// rules that every package follows.
 package architecture_test
 
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -22,8 +23,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const module = "github.com/anykind/anykind"
 
-// mayImport says for each room which others it may import. ARCHITECTURE.md says why.
-var mayImport = map[string][]string{
+// allowedImports lists for each package the other packages of the module that it may import. ARCHITECTURE.md says why.
+var allowedImports = map[string][]string{
 	"unstructured":         {},
 	"transport/kubeconfig": {},
 	"transport":            {"transport/kubeconfig"},
@@ -33,10 +34,20 @@ var mayImport = map[string][]string{
 	"cache":                {"dynamic"},
 	"controller":           {"cache", "dynamic", "unstructured"},
 	"stream":               {"transport"},
+	"internal/retry":       {},
 }
 
-// Two sorts of rooms stand above all others: what users run, and what only tests import.
-var above = []string{"examples/", "internal/"}
+// allowedImporters lists the internal machinery that several packages share, and the packages that may import it. What
+// one package alone uses is that package's own internal, such as transport/internal/oidc, and is not listed.
+var allowedImporters = map[string][]string{
+	"internal/retry": {"transport", "discovery", "restmapper", "dynamic", "cache", "controller", "stream"},
+}
+
+const (
+	programs = "examples/"         // import any package and are imported by none
+	fixtures = "internal/testing/" // imported by tests alone
+	checks   = "internal/architecture"
+)
 
 type pkg struct {
 	ImportPath   string
@@ -46,7 +57,7 @@ type pkg struct {
 	XTestGoFiles []string
 }
 
-// packages lists the module's own packages as they are for an operating system: some files are for one alone.
+// packages returns the module's packages as built for an operating system.
 func packages(t *testing.T, goos string) []pkg {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "go", "list", "-json", "./...")
@@ -81,33 +92,98 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-func TestRoomsImportOnlyWhatTheDesignLetsThem(t *testing.T) {
+func TestPackages_ImportOnlyWhatIsAllowed(t *testing.T) {
 	for _, goos := range []string{"linux", "darwin", "windows"} {
 		for _, p := range packages(t, goos) {
-			room := strings.TrimPrefix(p.ImportPath, module+"/")
-			if slices.ContainsFunc(above, func(prefix string) bool { return strings.HasPrefix(room, prefix) }) {
+			name := strings.TrimPrefix(p.ImportPath, module+"/")
+			if strings.HasPrefix(name, programs) || strings.HasPrefix(name, fixtures) || name == checks {
 				continue
 			}
-			allowed, known := mayImport[room]
-			assert.True(t, known, "the room %s is new: say in mayImport and in ARCHITECTURE.md what it may import", room)
 			for _, imported := range p.Imports {
 				if other, ours := strings.CutPrefix(imported, module+"/"); ours {
-					assert.Contains(t, allowed, other, "%s may not import %s", room, other)
+					assert.NoError(t, checkImport(name, other))
 				}
+			}
+			if owner, internal := owner(name); !internal {
+				assert.Contains(t, allowedImports, name, "%s is new: list in allowedImports and in ARCHITECTURE.md what it may import", name)
+			} else if owner == "" {
+				assert.Contains(t, allowedImporters, name, "%s is new: list in allowedImporters which packages may import it", name)
 			}
 		}
 	}
 }
 
-func TestOnlyStreamKnowsWebSockets(t *testing.T) {
+// owner returns the package whose own machinery name is: "transport" for "transport/internal/oidc", and "" for the
+// module's.
+func owner(name string) (owner string, internal bool) {
+	if strings.HasPrefix(name, "internal/") {
+		return "", true
+	}
+	if owner, _, internal = strings.Cut(name, "/internal/"); !internal {
+		return "", false
+	}
+	return owner, true
+}
+
+// checkImport returns an error unless package name may import other.
+func checkImport(name, other string) error {
+	importer, _ := owner(name)
+	switch owner, internal := owner(other); {
+	case strings.HasPrefix(other, fixtures):
+		return fmt.Errorf("%s imports %s: fixtures are for tests", name, other)
+	case strings.HasPrefix(other, programs):
+		return fmt.Errorf("%s imports %s: a program", name, other)
+	case internal && owner != "":
+		if name == owner || importer == owner {
+			return nil
+		}
+		return fmt.Errorf("%s imports %s, which is %s's own", name, other, owner)
+	case internal:
+		if importer == "" {
+			importer = name
+		}
+		if slices.Contains(allowedImporters[other], importer) {
+			return nil
+		}
+		return fmt.Errorf("%s imports %s and is not listed in allowedImporters", name, other)
+	case importer != "":
+		return fmt.Errorf("%s imports %s: machinery imports no public package", name, other)
+	case slices.Contains(allowedImports[name], other):
+		return nil
+	}
+	return fmt.Errorf("%s imports %s and is not allowed to by allowedImports", name, other)
+}
+
+func TestCheckImport_Rules(t *testing.T) {
+	for _, c := range []struct {
+		name, other string
+		allowed     bool
+	}{
+		{"dynamic", "restmapper", true},
+		{"restmapper", "dynamic", false},
+		{"dynamic", "internal/retry", true},
+		{"unstructured", "internal/retry", false},
+		{"dynamic/internal/pager", "internal/retry", true},
+		{"transport", "transport/internal/oidc", true},
+		{"transport/internal/execplugin", "transport/internal/oidc", true},
+		{"dynamic", "transport/internal/oidc", false},
+		{"transport/internal/oidc", "transport", false},
+		{"dynamic", "internal/testing/cluster", false},
+		{"dynamic", "examples/tour", false},
+	} {
+		assert.Equal(t, c.allowed, checkImport(c.name, c.other) == nil, "%s imports %s", c.name, c.other)
+	}
+}
+
+func TestWebSockets_ImportedByStreamOnly(t *testing.T) {
 	for _, p := range packages(t, "linux") {
-		if strings.TrimPrefix(p.ImportPath, module+"/") != "stream" {
+		if name := strings.TrimPrefix(p.ImportPath, module+"/"); name != "stream" && !strings.HasPrefix(name, "stream/internal/") {
 			assert.NotContains(t, p.Imports, "github.com/gorilla/websocket", p.ImportPath)
 		}
 	}
 }
 
-func TestNothingDependsOnClientGoOrGeneratedTypes(t *testing.T) {
+func TestModule_WithoutClientGoAndGeneratedTypes(t *testing.T) {
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-test", "./...")
 	list.Dir = root(t)
 	output, err := list.Output()
@@ -121,7 +197,7 @@ func TestNothingDependsOnClientGoOrGeneratedTypes(t *testing.T) {
 	}
 }
 
-func TestEveryDependencyHasAReasonInContributing(t *testing.T) {
+func TestDependencies_HaveReasonsInContributing(t *testing.T) {
 	edit := exec.CommandContext(t.Context(), "go", "mod", "edit", "-json")
 	edit.Dir = root(t)
 	output, err := edit.Output()
@@ -142,7 +218,7 @@ func TestEveryDependencyHasAReasonInContributing(t *testing.T) {
 	}
 }
 
-func TestEverySuiteFailsOnLeakedGoroutines(t *testing.T) {
+func TestSuites_FailOnLeakedGoroutines(t *testing.T) {
 	for _, p := range packages(t, "linux") {
 		tests := append(p.TestGoFiles, p.XTestGoFiles...)
 		if len(tests) == 0 {
@@ -156,7 +232,7 @@ func TestEverySuiteFailsOnLeakedGoroutines(t *testing.T) {
 	}
 }
 
-func TestTheReadmesProgramIsTheOneThatIsCompiled(t *testing.T) {
+func TestReadme_ProgramIsTheQuickstart(t *testing.T) {
 	_, program, found := strings.Cut(read(t, "examples/quickstart/main.go"), "\n")
 	require.True(t, found)
 	assert.Contains(t, read(t, "README.md"), "```go\n"+program+"```")

@@ -1,11 +1,11 @@
-// Package sandboxtest gives tests the sandbox's real API server. The sandbox is
+// Package cluster gives tests the sandbox's real API server. The sandbox is
 // started around the tests, by `make test` or
 //
 //	go run -C sandbox . exec -- go test ./...
 //
 // A test that asks for it without one is skipped, saying so, or fails if
 // ANYKIND_REQUIRE_SANDBOX=1. The user's own KUBECONFIG is never read.
-package sandboxtest
+package cluster
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-package sandboxtest
+package cluster
 
 import (
 	"fmt"
@@ -45,7 +45,7 @@ func outcomeOf(t *testing.T, body func(testing.TB)) string {
 // fakeSandbox answers the control socket's calls and returns how to read them.
 func fakeSandbox(t *testing.T) (calls func() []string) {
 	t.Helper()
-	folder, err := os.MkdirTemp("", "sandboxtest-") //nolint:usetesting // t.TempDir's path may be too long for a socket.
+	folder, err := os.MkdirTemp("", "cluster-") //nolint:usetesting // t.TempDir's path may be too long for a socket.
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/internal/sandboxtest"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
 )
 
@@ -45,7 +45,7 @@ type Proxy struct {
 // New starts a proxy in front of the sandbox's API server; it ends with the test. Until Storm it lets all through.
 func New(t testing.TB, seed uint64) *Proxy {
 	t.Helper()
-	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: sandboxtest.Kubeconfig(t), Context: "token"})
+	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t), Context: "token"})
 	if err != nil {
 		t.Fatalf("reading the sandbox's kubeconfig: %v", err)
 	}

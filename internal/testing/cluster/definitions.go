@@ -1,4 +1,4 @@
-package sandboxtest
+package cluster
 
 import (
 	"context"

@@ -1,0 +1,53 @@
+package retry
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// Backoff computes exponential delays between attempts.
+type Backoff struct {
+	Min time.Duration // before the second attempt
+	Max time.Duration // the upper bound, without jitter
+}
+
+// Delay returns the delay after the n-th failed attempt in a row, counted from 1: Min, doubled with each attempt up to
+// Max, without jitter. It returns 0 for n below 1.
+func (b Backoff) Delay(n int) time.Duration {
+	if n < 1 {
+		return 0
+	}
+	delay := b.Min
+	for ; n > 1 && delay < b.Max; n-- {
+		delay *= 2
+	}
+	return min(delay, b.Max)
+}
+
+// Wait sleeps for Delay(n) with jitter. See [Sleep] for its error.
+func (b Backoff) Wait(ctx context.Context, n int) error { return Sleep(ctx, Jitter(b.Delay(n))) }
+
+// Jitter returns d lengthened by a random part of up to a half, so that clients that failed together do not return
+// together.
+func Jitter(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 0
+	}
+	return d + rand.N(d/2+1) //nolint:gosec // spread, not secrecy
+}
+
+// MaxJitter returns the longest duration that Jitter(d) may return.
+func MaxJitter(d time.Duration) time.Duration { return d + d/2 }
+
+// Sleep waits for d, without jitter, or until ctx ends; it then returns [ContextError].
+func Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ContextError(ctx) // both may be ready
+	case <-ctx.Done():
+		return ContextError(ctx)
+	}
+}
