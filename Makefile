@@ -1,9 +1,13 @@
 # Everything a developer runs. `make help` lists it. Nothing but Go, git and make is needed.
 
+# .ci/modules lists the Go modules of this repository; every target that says "every module" reads it.
+MODULES := $(shell sed -n 's/^\([^\#[:space:]][^[:space:]]*\)[[:space:]].*/\1/p' .ci/modules)
+
 GOLANGCI_LINT := v2.15.0
 LINT := .bin/golangci-lint-$(GOLANGCI_LINT)
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 SANDBOX := go run -C sandbox .
+CORPUS := go run -C corpus .
 
 # The race detector needs a C compiler, which a newcomer may not have. CI insists on it.
 RACE ?= $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
@@ -20,12 +24,20 @@ tour: ## see the client at work on a real API server, built and started for it
 	$(SANDBOX) exec --components etcd,kube-apiserver --dir $(CURDIR) -- go run ./examples/tour
 
 .PHONY: test
-test: ## run every test of every module against a real cluster
+test: ## run every test of every module against a real cluster; make test MODULES=bench for one module
 	@$(if $(RACE),,echo 'make: without a C compiler there is no race detector; the tests run without it')
-	# One package at a time: some tests restart the API server that all of them use.
-	ANYKIND_REQUIRE_SANDBOX=1 $(SANDBOX) exec $(SANDBOX_FLAGS) --dir $(CURDIR) -- go test $(RACE) -p 1 -timeout 20m ./...
-	ANYKIND_REQUIRE_SANDBOX=1 go test -C sandbox $(RACE) -p 1 -timeout 30m ./...
-	ANYKIND_REQUIRE_SANDBOX=1 $(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR)/bench -- go test $(RACE) -p 1 -timeout 20m ./...
+	@set -e; for module in $(MODULES); do $(MAKE) --no-print-directory test-module MODULE=$$module; done
+
+# One package at a time: some tests restart the API server that all of them use.
+MODULE ?= .
+COMPONENTS = $(shell awk '$$1 == "$(MODULE)" { print $$2 }' .ci/modules)
+GOTEST = go test $(RACE) -p 1 -timeout 30m ./...
+.PHONY: test-module
+test-module:
+	@test -n '$(COMPONENTS)' || { echo 'make: .ci/modules has no module $(MODULE)' >&2; exit 1; }
+	export ANYKIND_REQUIRE_SANDBOX=1 ANYKIND_CORPUS="$$($(CORPUS))" && \
+	$(if $(filter none,$(COMPONENTS)),cd $(MODULE) && $(GOTEST),\
+	$(SANDBOX) exec $(if $(filter all,$(COMPONENTS)),,--components $(COMPONENTS)) $(SANDBOX_FLAGS) --dir $(CURDIR)/$(MODULE) -- $(GOTEST))
 
 .PHONY: unit
 unit: ## run the tests that need no cluster
@@ -40,31 +52,39 @@ chaos: ## compare caches with the server after 1,000 storms of faults (ROUNDS); 
 		$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR) -- \
 		go test $(RACE) -timeout 12h -run Storm ./cache
 
+.PHONY: corpus
+corpus: ## collect CustomResourceDefinitions and objects of public projects, and print the folder that has them
+	$(CORPUS)
+
 .PHONY: lint
-lint: $(LINT) ## check the code's style and its usual mistakes
-	$(LINT) run ./...
-	cd sandbox && ../$(LINT) run --config ../.golangci.yml ./...
-	cd bench && ../$(LINT) run --config ../.golangci.yml ./...
+lint: $(LINT) ## check the style and the usual mistakes of every module
+	@set -e; for module in $(MODULES); do \
+		echo "linting $$module"; (cd $$module && $(CURDIR)/$(LINT) run --config $(CURDIR)/.golangci.yml ./...); \
+	done
 
 $(LINT):
 	GOBIN=$(CURDIR)/.bin CGO_ENABLED=0 go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT)
 	mv .bin/golangci-lint $@
 
+.PHONY: format
+format: ## fail on files that are not gofmt-ed, and on go.mod files of any module that are not tidy
+	@test -z "$$(gofmt -l .)" || { echo 'not formatted:' >&2; gofmt -l . >&2; exit 1; }
+	@set -e; for module in $(MODULES); do go -C $$module mod tidy -diff; done
+
 .PHONY: cross
-cross: ## compile for every platform
-	@set -e; for platform in $(PLATFORMS); do \
-		echo "compiling for $$platform"; \
-		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build ./...; \
-		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build -C sandbox -o $(if $(filter Windows_NT,$(OS)),NUL,/dev/null) . ; \
-	done
+cross: ## compile every module for every platform
+	@set -e; for platform in $(PLATFORMS); do for module in $(MODULES); do \
+		echo "compiling $$module for $$platform"; \
+		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build -C $$module ./...; \
+	done; done
 
 .PHONY: fuzz
-fuzz: ## fuzz every decoder, each for FUZZTIME (1m)
-	@set -e; for package in $$(go list ./...); do \
+fuzz: ## fuzz every decoder of every module, each for FUZZTIME (1m)
+	@set -e; for module in $(MODULES); do (cd $$module; for package in $$(go list ./...); do \
 		for target in $$(go test -list '^Fuzz' $$package | grep '^Fuzz'); do \
 			echo "$$package $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
 		done; \
-	done
+	done); done
 
 # One comparison at a time, for instance: make bench BENCH=list-objects PODS=5000
 BENCH ?=

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+)
+
+//go:embed modules.txt
+var moduleList string
+
+// module is a Go module that the corpus is collected from.
+type module struct {
+	Path, Version string
+	Sum           string // as in go.sum
+	Zip           string // the file in the module cache, once downloaded
+}
+
+func (m *module) String() string { return m.Path + "@" + m.Version }
+
+// parseModules reads lines of path, version and checksum. Empty lines and lines that begin with # are skipped.
+func parseModules(list string) ([]module, error) {
+	var modules []module
+	for n, line := range strings.Split(list, "\n") {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		fields := strings.Fields(line)
+		if len(fields) != 3 {
+			return nil, fmt.Errorf("modules.txt line %d: %q is not a module's path, version and checksum", n+1, line)
+		}
+		modules = append(modules, module{Path: fields[0], Version: fields[1], Sum: fields[2]})
+	}
+	return modules, nil
+}
+
+// download brings the modules into Go's module cache and sets their Zip. A checksum that differs from the list's is an
+// error.
+func download(ctx context.Context, modules []module) error {
+	// Outside any module, so that no go.mod decides about versions.
+	dir, err := os.MkdirTemp("", "anykind-corpus-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	errs := make([]error, len(modules))
+	slots := make(chan struct{}, 4)
+	var all sync.WaitGroup
+	for i := range modules {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = modules[i].download(ctx, dir)
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// download brings one module.
+func (m *module) download(ctx context.Context, dir string) error {
+	command := exec.CommandContext(ctx, "go", "mod", "download", "-json", m.String())
+	command.Dir, command.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	output, failed := command.Output() // on failure, too, the output names the error
+	var answer struct{ Sum, Zip, Error string }
+	if err := json.Unmarshal(output, &answer); err != nil {
+		return fmt.Errorf("download %s: %w: %s", m, cmp.Or(failed, err), strings.TrimSpace(stderr.String()))
+	}
+	switch {
+	case answer.Zip == "": // with a Zip the error is that its programs need a newer Go, and none of them is built
+		return fmt.Errorf("download %s: %s", m, answer.Error)
+	case answer.Sum != m.Sum:
+		return fmt.Errorf("download %s: checksum %s is not the one of modules.txt, %s", m, answer.Sum, m.Sum)
+	}
+	m.Zip = answer.Zip
+	return nil
+}
