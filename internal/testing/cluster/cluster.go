@@ -34,6 +34,24 @@ func Kubeconfigs(t testing.TB) []string {
 	return status(t).Kubeconfigs
 }
 
+// Kubectl returns the path of a kubectl of the sandbox's version. The file is called
+// kubectl and its folder holds nothing else, so that it may be put on the PATH.
+func Kubectl(t testing.TB) string {
+	t.Helper()
+	path := status(t).Kubectl
+	if path == "" {
+		missing(t, "needs kubectl, which this sandbox was started without (--components)")
+	}
+	return path
+}
+
+// KubectlOnPath makes the sandbox's kubectl the one that the PATH names, until the
+// test ends.
+func KubectlOnPath(t testing.TB) {
+	t.Helper()
+	t.Setenv("PATH", filepath.Dir(Kubectl(t))+string(filepath.ListSeparator)+os.Getenv("PATH"))
+}
+
 func dir(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv(dirEnv)

@@ -78,6 +78,7 @@ type component struct{ Name, State string }
 
 type clusterStatus struct {
 	Kubeconfigs []string
+	Kubectl     string
 	PodLog      string
 	Components  []component
 }
