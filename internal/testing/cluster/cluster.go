@@ -40,7 +40,7 @@ func Kubectl(t testing.TB) string {
 	t.Helper()
 	path := status(t).Kubectl
 	if path == "" {
-		missing(t, "needs kubectl, which this sandbox was started without (--components)")
+		Skipf(t, "needs kubectl, which this sandbox was started without (--components)")
 	}
 	return path
 }
@@ -56,13 +56,14 @@ func dir(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv(dirEnv)
 	if dir == "" {
-		missing(t, "needs a real API server (%s is not set): run `make test`", dirEnv)
+		Skipf(t, "needs a real API server (%s is not set): run `make test`", dirEnv)
 	}
 	return dir
 }
 
-// missing skips the test, or fails it where nothing may be skipped.
-func missing(t testing.TB, format string, args ...any) {
+// Skipf skips the test, or fails it if ANYKIND_REQUIRE_SANDBOX=1: where everything
+// that tests need is there, none of them is skipped.
+func Skipf(t testing.TB, format string, args ...any) {
 	t.Helper()
 	if os.Getenv(requireEnv) == "1" {
 		t.Fatalf(requireEnv+"=1, but the test "+format, args...)
