@@ -85,11 +85,7 @@ func TestServerVersionIsTheRealServers(t *testing.T) {
 // TestKubectlListsTheSameResources takes kubectl for an oracle; it lists the preferred versions only.
 func TestKubectlListsTheSameResources(t *testing.T) {
 	conn := sandbox(t)
-	kubectl, err := exec.LookPath("kubectl")
-	if err != nil {
-		t.Skip("needs kubectl on the PATH, to compare with what it says")
-	}
-	output, err := exec.CommandContext(t.Context(), kubectl, "--kubeconfig", cluster.Kubeconfig(t), "--cache-dir", t.TempDir(),
+	output, err := exec.CommandContext(t.Context(), cluster.Kubectl(t), "--kubeconfig", cluster.Kubeconfig(t), "--cache-dir", t.TempDir(),
 		"api-resources", "-o", "wide", "--sort-by=name").Output()
 	require.NoError(t, err)
 	snapshot, err := discovery.New(conn, nil).Snapshot(t.Context())

@@ -22,11 +22,7 @@ import (
 // kubectlOfSandbox runs kubectl with a cache of its own.
 func kubectlOfSandbox(t *testing.T, cacheDir string) func(stdin string, args ...string) string {
 	t.Helper()
-	kubeconfig := cluster.Kubeconfig(t)
-	path, err := exec.LookPath("kubectl")
-	if err != nil {
-		t.Skip("needs kubectl on the PATH, to share its cache")
-	}
+	kubeconfig, path := cluster.Kubeconfig(t), cluster.Kubectl(t)
 	return func(stdin string, args ...string) string {
 		t.Helper()
 		kubectl := exec.CommandContext(t.Context(), path, append([]string{"--kubeconfig", kubeconfig, "--cache-dir", cacheDir}, args...)...)
@@ -84,7 +80,7 @@ func withDialsAndAStaleGroup(t *testing.T) {
 	client := clientOfSandbox(t)
 	awaitDials(t.Context(), t, client, false)
 	t.Cleanup(func() {
-		deleting := exec.Command("kubectl", "--kubeconfig", cluster.Kubeconfig(t), "--cache-dir", t.TempDir(), "delete", "--ignore-not-found", "-f", "-")
+		deleting := exec.Command(cluster.Kubectl(t), "--kubeconfig", cluster.Kubeconfig(t), "--cache-dir", t.TempDir(), "delete", "--ignore-not-found", "-f", "-")
 		deleting.Stdin = strings.NewReader(diskObjects)
 		output, err := deleting.CombinedOutput()
 		assert.NoError(t, err, string(output))

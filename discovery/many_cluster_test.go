@@ -16,10 +16,7 @@ import (
 
 func TestThreeHundredDefinitionsAreListedAsKubectlListsThem(t *testing.T) {
 	conn := sandbox(t)
-	kubectl, err := exec.LookPath("kubectl")
-	if err != nil {
-		t.Skip("needs kubectl on the PATH, to compare with what it says")
-	}
+	kubectl := cluster.Kubectl(t)
 	cluster.Define(t, asAdministrator(conn), 300)
 	output, err := exec.CommandContext(t.Context(), kubectl, "--kubeconfig", cluster.Kubeconfig(t), "--cache-dir", t.TempDir(),
 		"api-resources", "-o", "wide", "--sort-by=name").Output()

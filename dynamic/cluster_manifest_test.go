@@ -86,8 +86,8 @@ func TestManifestIsSentChangedAndPrintedAsByKubectl(t *testing.T) {
 			assert.Equal(t, intstr.FromString("25%"), r.Spec.Strategy.RollingUpdate.MaxSurge)
 			assert.False(t, r.CreationTimestamp.IsZero())
 		}
-		if kubectl, err := exec.LookPath("kubectl"); err == nil && created.GetKind() == "ConfigMap" { // which nobody changes meanwhile
-			output, err := exec.CommandContext(t.Context(), kubectl, "--kubeconfig", cluster.Kubeconfig(t), "get", created.GetKind(), created.GetName(), "-n", namespace, "-o", "yaml").Output()
+		if created.GetKind() == "ConfigMap" { // which nobody changes meanwhile
+			output, err := exec.CommandContext(t.Context(), cluster.Kubectl(t), "--kubeconfig", cluster.Kubeconfig(t), "get", created.GetKind(), created.GetName(), "-n", namespace, "-o", "yaml").Output()
 			require.NoError(t, err)
 			_, err = unstructured.Delete(created, "metadata", "managedFields") // which kubectl does not show
 			require.NoError(t, err)

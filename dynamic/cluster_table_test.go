@@ -54,11 +54,7 @@ func withoutAges(lines [][]string) []string {
 // kubectlGets is what kubectl get -o wide prints, cut into cells where the header's words begin.
 func kubectlGets(t *testing.T, args ...string) []string {
 	t.Helper()
-	kubectl, err := exec.LookPath("kubectl")
-	if err != nil {
-		t.Skip("kubectl is the oracle of this test and is not installed")
-	}
-	command := exec.CommandContext(t.Context(), kubectl, append([]string{"--kubeconfig", cluster.Kubeconfig(t), "get", "-o", "wide"}, args...)...)
+	command := exec.CommandContext(t.Context(), cluster.Kubectl(t), append([]string{"--kubeconfig", cluster.Kubeconfig(t), "get", "-o", "wide"}, args...)...)
 	output, err := command.Output()
 	require.NoError(t, err, "%s", command)
 	rows := strings.Split(strings.TrimRight(string(output), "\n"), "\n")

@@ -27,6 +27,22 @@ func TestExecPassesInputFolderAndExitCode(t *testing.T) {
 	}
 }
 
+func TestExec_NamesTheClusterInTheEnvironment(t *testing.T) {
+	needSmallCluster(t)
+	t.Setenv(kubectlEnv, "that of another cluster")
+	const script = `echo "$ANYKIND_SANDBOX" "$KUBECONFIG" "$KUBECACHEDIR" "$ANYKIND_KUBECTL"`
+	for components, withKubectl := range map[string]bool{smallCluster: false, smallCluster + ",kubectl": true} {
+		dir, rest, _ := strings.Cut(mustRun(t, "exec", components, "--", "sh", "-c", script), " ")
+		want := dir + "/kubeconfig " + dir + "/kubectl-cache "
+		if withKubectl {
+			want += dir + "/bin/kubectl"
+		}
+		if rest != want+"\n" {
+			t.Errorf("%s: the environment names %q, want %q", components, rest, want)
+		}
+	}
+}
+
 // TestNothingOutlivesExec ends exec while its command runs.
 func TestNothingOutlivesExec(t *testing.T) {
 	needSmallCluster(t)

@@ -13,13 +13,21 @@ import (
 	"github.com/anykind/anykind/sandbox/sandbox"
 )
 
-// clusterDirEnv tells the command run by exec where its cluster's folder is.
-const clusterDirEnv = "ANYKIND_SANDBOX"
+// The variables that name a cluster to the command run by exec.
+const (
+	clusterDirEnv = "ANYKIND_SANDBOX" // its folder
+	kubectlEnv    = "ANYKIND_KUBECTL" // the path of its kubectl, if it has one
+)
 
-const executeText = `Starts a cluster, runs COMMAND with KUBECONFIG and ANYKIND_SANDBOX (the cluster's
-folder, with the file kubeconfig and the socket control.sock in it) set, takes the
-cluster down and exits as COMMAND did, or with 1 when a component died and
-COMMAND did not fail over it. Signals are passed on to COMMAND.
+const executeText = `Starts a cluster, runs COMMAND, takes the cluster down and exits as COMMAND did, or
+with 1 when a component died and COMMAND did not fail over it. Signals are passed
+on to COMMAND. Its environment has, besides that of this program:
+
+  KUBECONFIG       the cluster's kubeconfig
+  ANYKIND_SANDBOX  the cluster's folder, with the socket control.sock in it
+  ANYKIND_KUBECTL  the path of a kubectl of the cluster's version; empty when kubectl
+                   is not among the components
+  KUBECACHEDIR     a folder for discovery caches that is removed with the cluster
 
 COMMAND runs in $PWD: also under go run -C, the folder the user is in. Under
 make -C that is not the Makefile's; use --dir.`
@@ -47,7 +55,7 @@ func execute(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		return runCommand(ctx, cmd, running.Dir)
+		return runCommand(ctx, cmd, clusterEnvironment(running.Dir, running.Kubectl))
 	}
 	// What happens to components is told below, in more words than a log has.
 	opts.Log = slog.New(slog.DiscardHandler)
@@ -60,7 +68,7 @@ func execute(ctx context.Context, args []string) error {
 		<-cluster.Done()
 		told <- tellDeath(cluster.Err())
 	}()
-	err = runCommand(ctx, cmd, cluster.Dir)
+	err = runCommand(ctx, cmd, clusterEnvironment(cluster.Dir, cluster.Kubectl))
 	stopErr := cluster.Stop(context.WithoutCancel(ctx))
 	if err != nil && stopErr != nil {
 		fmt.Fprintln(os.Stderr, "sandbox:", stopErr) // err is how to exit

@@ -60,7 +60,7 @@ func noArguments(flags *flag.FlagSet) error {
 
 // clusterFlags adds the flags that choose a cluster; opts is filled by Parse.
 func clusterFlags(flags *flag.FlagSet, opts *sandbox.Options) {
-	flags.Func("components", "comma-separated `list` of what to start (default all: etcd,kube-apiserver,kube-controller-manager,kube-scheduler,nodes)", func(value string) error {
+	flags.Func("components", "comma-separated `list` of what to start (default all: etcd,kube-apiserver,kube-controller-manager,kube-scheduler,nodes,kubectl; the last is only built)", func(value string) error {
 		for name := range strings.SplitSeq(value, ",") {
 			opts.Components = append(opts.Components, sandbox.Component(strings.TrimSpace(name)))
 		}

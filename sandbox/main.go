@@ -91,7 +91,7 @@ func usage(w io.Writer) {
 		fmt.Fprintf(w, "  %-8s  %s\n", c.name, c.summary)
 	}
 	fmt.Fprint(w, `
-Programs are built from Go modules on first use, which takes about 10 minutes on
+Programs are built from Go modules on first use, which takes about 11 minutes on
 2 cores for all of them, and kept in $ANYKIND_SANDBOX_CACHE or the user's cache
 folder (anykind/sandbox).
 

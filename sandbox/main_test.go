@@ -72,8 +72,8 @@ func mustRun(t *testing.T, args ...string) string {
 // smallCluster is what most tests of commands start, and all they need built.
 const smallCluster = "--components=etcd,kube-apiserver"
 
-// needSmallCluster skips the test when etcd and the API server would first have
-// to be built and nobody asked for it. It gives the test a cache of its own with
+// needSmallCluster skips the test when etcd, the API server or kubectl would first
+// have to be built and nobody asked for it. It gives the test a cache of its own with
 // the real one's binaries, so that it meets no other sandbox.
 func needSmallCluster(t *testing.T) {
 	t.Helper()
@@ -85,12 +85,13 @@ func needSmallCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	if os.Getenv("ANYKIND_REQUIRE_SANDBOX") == "1" {
-		opts := &sandbox.Options{Components: []sandbox.Component{sandbox.Etcd, sandbox.APIServer}, Progress: os.Stderr}
+		opts := &sandbox.Options{Components: []sandbox.Component{sandbox.Etcd, sandbox.APIServer, sandbox.Kubectl}, Progress: os.Stderr}
 		if err := sandbox.Build(t.Context(), opts); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, b := range []build.Binary{build.Etcd(), build.Kubernetes("kube-apiserver", build.KubernetesVersion)} {
+	kubernetes := func(name string) build.Binary { return build.Kubernetes(name, build.KubernetesVersion) }
+	for _, b := range []build.Binary{build.Etcd(), kubernetes("kube-apiserver"), kubernetes("kubectl")} {
 		if !cache.Has(b) {
 			t.Skipf("needs %s, which is not built yet: run `make test`", b.Name)
 		}

@@ -24,6 +24,7 @@ const defaultName = "default"
 type record struct {
 	Pid     int              `json:"pid"`
 	Dir     string           `json:"dir"`
+	Kubectl string           `json:"kubectl,omitempty"`
 	Options *sandbox.Options `json:"options"`
 	Started time.Time        `json:"started"`
 }

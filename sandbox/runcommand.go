@@ -41,14 +41,23 @@ func findCommand(argv []string, dir string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// runCommand runs cmd against the cluster in clusterDir and returns how it exited
-// as an exitCode, or nil.
-func runCommand(ctx context.Context, cmd *exec.Cmd, clusterDir string) error {
+// clusterEnvironment returns the variables that name a cluster to the command run
+// against it. kubectl is a path, or empty. Discovery caches live as long as the
+// cluster: another one may get its port.
+func clusterEnvironment(dir, kubectl string) []string {
+	return []string{
+		"KUBECONFIG=" + filepath.Join(dir, "kubeconfig"), clusterDirEnv + "=" + dir, kubectlEnv + "=" + kubectl,
+		"KUBECACHEDIR=" + filepath.Join(dir, "kubectl-cache"),
+	}
+}
+
+// runCommand runs cmd with the further variables env and returns how it exited as
+// an exitCode, or nil.
+func runCommand(ctx context.Context, cmd *exec.Cmd, env []string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	cmd.Env = append(os.Environ(),
-		"KUBECONFIG="+filepath.Join(clusterDir, "kubeconfig"), clusterDirEnv+"="+clusterDir, "PWD="+cmd.Dir)
+	cmd.Env = append(append(os.Environ(), env...), "PWD="+cmd.Dir)
 	family, err := process.NewFamily("")
 	if err != nil {
 		return err

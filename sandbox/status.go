@@ -51,6 +51,9 @@ func printStatus(w io.Writer, s *sandbox.Status) error {
 	for _, path := range s.Kubeconfigs {
 		fmt.Fprintf(w, "KUBECONFIG=%s\n", path)
 	}
+	if s.Kubectl != "" {
+		fmt.Fprintf(w, "ANYKIND_KUBECTL=%s\n", s.Kubectl)
+	}
 	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(table, "\nCOMPONENT\tVERSION\tSTATE\tPID\tURL")
 	for _, c := range s.Components {

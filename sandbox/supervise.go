@@ -61,7 +61,7 @@ func superviseCluster(ctx context.Context, records recordFolder, optionsJSON str
 	defer func() { _ = os.Remove(records.file()) }() // without its lock a record is stale anyway
 	stop := func() error { return cluster.Stop(context.WithoutCancel(ctx)) }
 	opts.Log = nil
-	err = records.write(&record{Pid: os.Getpid(), Dir: cluster.Dir, Options: &opts, Started: time.Now()})
+	err = records.write(&record{Pid: os.Getpid(), Dir: cluster.Dir, Kubectl: cluster.Kubectl, Options: &opts, Started: time.Now()})
 	if err != nil {
 		return errors.Join(err, stop())
 	}

@@ -37,14 +37,18 @@ func up(ctx context.Context, args []string) error {
 	if *name != defaultName {
 		again = " --name " + *name
 	}
+	path := ""
+	if running.Kubectl != "" {
+		path = fmt.Sprintf("  export PATH=%s:$PATH  # kubectl of this version\n", filepath.Dir(running.Kubectl))
+	}
 	fmt.Printf(`The sandbox is up: Kubernetes %s.
 
   export KUBECONFIG=%s
-
+%s
 Contexts: admin (current), token, limited. Take it down with:
 
   go run -C sandbox . down%s
-`, running.Options.KubernetesVersion, filepath.Join(running.Dir, "kubeconfig"), again)
+`, running.Options.KubernetesVersion, filepath.Join(running.Dir, "kubeconfig"), path, again)
 	return nil
 }
 

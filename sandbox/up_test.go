@@ -58,22 +58,23 @@ func TestTheLifeOfABackgroundCluster(t *testing.T) {
 		t.Errorf("status of what was killed: exit code %d, %s", r.code, r.stderr)
 	}
 
-	out := mustRun(t, "up", smallCluster)
+	withKubectl := smallCluster + ",kubectl"
+	out := mustRun(t, "up", withKubectl)
 	s := upStatus(t)
-	if !strings.Contains(out, "export KUBECONFIG="+s.Kubeconfig) {
-		t.Errorf("up said\n%s\nbut the kubeconfig is %s", out, s.Kubeconfig)
+	if !strings.Contains(out, "export KUBECONFIG="+s.Kubeconfig) || !strings.Contains(out, "export PATH="+s.Dir+"/bin:") {
+		t.Errorf("up said\n%s\nbut the kubeconfig is %s and kubectl %s", out, s.Kubeconfig, s.Kubectl)
 	}
 	began := time.Now()
-	mustRun(t, "up", smallCluster)
+	mustRun(t, "up", withKubectl)
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("a second up took %s", took)
 	}
-	if r := runSandbox(t, "up", smallCluster, "--api-servers=2"); r.code != 1 || !strings.Contains(r.stderr, "running with other options") {
+	if r := runSandbox(t, "up", withKubectl, "--api-servers=2"); r.code != 1 || !strings.Contains(r.stderr, "running with other options") {
 		t.Errorf("up with other options: exit code %d, %s", r.code, r.stderr)
 	}
 	for range 2 {
-		r := runSandbox(t, "exec", "--reuse", smallCluster, "--", "sh", "-c", `echo "$ANYKIND_SANDBOX"; exit 5`)
-		if r.stdout != s.Dir+"\n" || r.code != 5 {
+		r := runSandbox(t, "exec", "--reuse", withKubectl, "--", "sh", "-c", `echo "$ANYKIND_SANDBOX" "$ANYKIND_KUBECTL"; exit 5`)
+		if r.stdout != s.Dir+" "+s.Kubectl+"\n" || r.code != 5 {
 			t.Errorf("exec --reuse printed %q and exited with %d, want %s and 5", r.stdout, r.code, s.Dir)
 		}
 	}

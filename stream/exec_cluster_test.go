@@ -29,14 +29,10 @@ var kubectlsOwn = regexp.MustCompile(`(?m)^[EW]\d{4} \d\d:\d\d:\d\d\.\d+ .*\n`)
 // kubectl runs the oracle, which reads stdin, and gives what the command wrote and its exit code.
 func kubectl(t *testing.T, stdin string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	path, err := exec.LookPath("kubectl")
-	if err != nil {
-		t.Skip("kubectl, the oracle, is not installed")
-	}
-	cmd := exec.CommandContext(t.Context(), path, append([]string{"--kubeconfig", cluster.Kubeconfig(t)}, args...)...)
+	cmd := exec.CommandContext(t.Context(), cluster.Kubectl(t), append([]string{"--kubeconfig", cluster.Kubeconfig(t)}, args...)...)
 	var out, errOut bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errOut
-	err = cmd.Run()
+	err := cmd.Run()
 	stderr = kubectlsOwn.ReplaceAllString(errOut.String(), "")
 	var exited *exec.ExitError
 	if errors.As(err, &exited) {

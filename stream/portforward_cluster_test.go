@@ -299,10 +299,6 @@ func forwarding(t testing.TB, dialer *stream.PortDialer, address string) net.Add
 }
 
 func TestForwardAndKubectlCarryTheSameBytes(t *testing.T) {
-	kubectl, err := exec.LookPath("kubectl")
-	if err != nil {
-		t.Skip("needs kubectl on PATH")
-	}
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	path, err := pods.Path("web-0")
@@ -311,7 +307,7 @@ func TestForwardAndKubectlCarryTheSameBytes(t *testing.T) {
 	ours := forwarding(t, &stream.PortDialer{Target: pods}, "web-0:2")
 
 	ctx, cancel := context.WithCancel(t.Context())
-	oracle := exec.CommandContext(ctx, kubectl, "--kubeconfig", cluster.Kubeconfig(t), "-n", namespace, "port-forward", "web-0", ":2")
+	oracle := exec.CommandContext(ctx, cluster.Kubectl(t), "--kubeconfig", cluster.Kubeconfig(t), "-n", namespace, "port-forward", "web-0", ":2")
 	output, err := oracle.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, oracle.Start())

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/stream"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
@@ -41,7 +42,7 @@ func program(t *testing.T, secure bool, handler http.HandlerFunc) (ip string, po
 		t.Cleanup(server.Close)
 		return network.IP.String(), listener.Addr().(*net.TCPAddr).Port
 	}
-	t.Skip("needs an IPv4 address beside those of loopback, to which no API server proxies")
+	cluster.Skipf(t, "needs an IPv4 address beside those of loopback, to which no API server proxies")
 	return "", 0
 }
 

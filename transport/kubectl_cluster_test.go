@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -16,16 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
-
-// kubectlPath skips the test where there is no kubectl.
-func kubectlPath(t *testing.T) string {
-	t.Helper()
-	path, err := exec.LookPath("kubectl")
-	if err != nil {
-		t.Skip("needs kubectl on the PATH: it is what the test is about")
-	}
-	return path
-}
 
 // send makes a JSON request and decodes the answer.
 func send(t *testing.T, conn *transport.Conn, method, path, contentType, body string) (map[string]any, error) {
@@ -46,7 +35,7 @@ func send(t *testing.T, conn *transport.Conn, method, path, contentType, body st
 }
 
 func TestTheUsersOwnKubectlCarriesReadsWritesAndWatches(t *testing.T) {
-	kubectlPath(t)
+	cluster.KubectlOnPath(t)
 	conn, err := transport.Kubectl(t.Context(), &transport.KubectlOptions{Args: []string{"--kubeconfig", cluster.Kubeconfig(t)}})
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
@@ -88,7 +77,7 @@ func TestTheUsersOwnKubectlCarriesReadsWritesAndWatches(t *testing.T) {
 }
 
 func TestAnotherContextOfKubectlIsAnotherUser(t *testing.T) {
-	kubectlPath(t)
+	cluster.KubectlOnPath(t)
 	conn, err := transport.Kubectl(t.Context(), &transport.KubectlOptions{
 		Args: []string{"--kubeconfig", cluster.Kubeconfig(t), "--context", "limited"},
 	})
@@ -103,13 +92,13 @@ func TestAKubectlThatCannotStartSaysWhy(t *testing.T) {
 	_, err := transport.Kubectl(t.Context(), &transport.KubectlOptions{Command: filepath.Join(t.TempDir(), "no-kubectl")})
 	require.ErrorContains(t, err, "no-kubectl")
 
-	kubectlPath(t)
+	cluster.KubectlOnPath(t)
 	_, err = transport.Kubectl(t.Context(), &transport.KubectlOptions{Args: []string{"--kubeconfig", cluster.Kubeconfig(t), "--context", "typo"}})
 	require.ErrorContains(t, err, `context "typo" does not exist`)
 }
 
 func TestAKubectlThatDiesEndsItsRequestsWithAnError(t *testing.T) {
-	kubectlPath(t)
+	cluster.KubectlOnPath(t)
 	conn, err := transport.Kubectl(t.Context(), &transport.KubectlOptions{Args: []string{"--kubeconfig", cluster.Kubeconfig(t)}})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -65,11 +65,7 @@ func TestAPodsServiceAccountIsKnownToARealServer(t *testing.T) {
 
 func TestARunningKubectlProxyIsFound(t *testing.T) {
 	kubeconfig := cluster.Kubeconfig(t)
-	path, err := exec.LookPath("kubectl")
-	if err != nil {
-		t.Skip("needs kubectl on the PATH: it is what the test is about")
-	}
-	proxy := exec.CommandContext(t.Context(), path, "--kubeconfig", kubeconfig, "--context", "token", "proxy", "--port=0")
+	proxy := exec.CommandContext(t.Context(), cluster.Kubectl(t), "--kubeconfig", kubeconfig, "--context", "token", "proxy", "--port=0")
 	output, err := proxy.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, proxy.Start())

@@ -152,7 +152,7 @@ func TestARealServerAnswersAStreamsHandshake(t *testing.T) {
 }
 
 func TestAStreamGoesThroughTheUsersKubectl(t *testing.T) {
-	kubectlPath(t)
+	cluster.KubectlOnPath(t)
 	conn, err := transport.Kubectl(t.Context(), &transport.KubectlOptions{Args: []string{"--kubeconfig", cluster.Kubeconfig(t)}})
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)

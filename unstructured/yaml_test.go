@@ -13,6 +13,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
@@ -89,10 +90,7 @@ func TestValuesAreWhatSigsYAMLMakesOfThem(t *testing.T) {
 }
 
 func TestKubectlReadsTheSameObjects(t *testing.T) {
-	kubectl, err := exec.LookPath("kubectl")
-	if err != nil {
-		t.Skip("kubectl is the oracle, and is not installed")
-	}
+	kubectl := cluster.Kubectl(t)
 	for _, name := range []string{"two", "empty between", "Windows", "JSON in a row", "YAML 1.1", "merge", "text", "aliases", "exact integers"} {
 		t.Run(name, func(t *testing.T) {
 			text := strings.NewReplacer("kind: ", "metadata: {name: a}\napiVersion: v1\nkind: ", `{"kind"`, `{"metadata":{"name":"a"},"apiVersion":"v1","kind"`, "{kind: ", "{metadata: {name: a}, apiVersion: v1, kind: ").Replace(streams[name].text)

@@ -34,16 +34,12 @@ func connect(t *testing.T) *transport.Conn {
 
 func TestTheListIsKubectlsToTheLetter(t *testing.T) {
 	client := discovery.New(connect(t), nil)
-	kubectl, err := exec.LookPath("kubectl")
-	if err != nil {
-		t.Skip("needs kubectl on the PATH, to compare with what it prints")
-	}
 	for name, tc := range map[string]struct {
 		wide  bool
 		flags []string
 	}{"narrow": {false, nil}, "wide": {true, []string{"-o", "wide"}}} {
 		t.Run(name, func(t *testing.T) {
-			want, err := exec.CommandContext(t.Context(), kubectl, append([]string{"--kubeconfig", cluster.Kubeconfig(t),
+			want, err := exec.CommandContext(t.Context(), cluster.Kubectl(t), append([]string{"--kubeconfig", cluster.Kubeconfig(t),
 				"--cache-dir", t.TempDir(), "api-resources"}, tc.flags...)...).Output()
 			require.NoError(t, err)
 			var got bytes.Buffer

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"io"
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -22,11 +21,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestPodsAreListedAndThenFollowed(t *testing.T) {
 	t.Setenv("KUBECONFIG", cluster.Kubeconfig(t))
-	_, err := exec.LookPath("kubectl")
 	for name, kubectl := range map[string]bool{"by kubeconfig": false, "by kubectl": true} {
 		t.Run(name, func(t *testing.T) {
-			if kubectl && err != nil {
-				t.Skip("needs kubectl on the PATH")
+			if kubectl {
+				cluster.KubectlOnPath(t)
 			}
 			follow(t, kubectl)
 		})

@@ -26,6 +26,9 @@ type Cluster struct {
 	Kubeconfig string
 	// Kubeconfigs has one such file for each API server.
 	Kubeconfigs []string
+	// Kubectl is the path of a kubectl of the cluster's version, in a folder of its
+	// own and so fit for PATH. It is empty unless Kubectl is among the components.
+	Kubectl string
 	// Dir holds everything the cluster writes; Stop removes it.
 	Dir string
 	// Version is the Kubernetes version.
@@ -78,6 +81,9 @@ func (c *Cluster) prepare(cache *build.Cache) error {
 			return err
 		}
 	}
+	if err := c.linkKubectl(cache); err != nil {
+		return err
+	}
 	var err error
 	if c.pki, err = newPKI(filepath.Join(c.Dir, "certs")); err != nil {
 		return err
@@ -93,6 +99,19 @@ func (c *Cluster) prepare(cache *build.Cache) error {
 		return err
 	}
 	return c.describeMembers(cache, ports)
+}
+
+// linkKubectl links kubectl by that name: in the cache its name has a version.
+func (c *Cluster) linkKubectl(cache *build.Cache) error {
+	if !c.options.has(Kubectl) {
+		return nil
+	}
+	dir := filepath.Join(c.Dir, "bin")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	c.Kubectl = filepath.Join(dir, string(Kubectl))
+	return os.Symlink(cache.Path(c.options.binary(Kubectl)), c.Kubectl)
 }
 
 // maxDirLength keeps the path of a unix socket in the folder within what the

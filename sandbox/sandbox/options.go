@@ -15,25 +15,27 @@ import (
 // Component is a part of the cluster.
 type Component string
 
-// The components there are. Nodes is kwok, which plays nodes and their kubelets.
+// The components. Nodes is kwok, which plays nodes and their kubelets. Kubectl is a
+// program for the cluster's users: it is built and not run.
 const (
 	Etcd              Component = "etcd"
 	APIServer         Component = "kube-apiserver"
 	ControllerManager Component = "kube-controller-manager"
 	Scheduler         Component = "kube-scheduler"
 	Nodes             Component = "nodes"
+	Kubectl           Component = "kubectl"
 )
 
 // AllComponents lists every component, in the order they are started.
 func AllComponents() []Component {
-	return []Component{Etcd, APIServer, ControllerManager, Scheduler, Nodes}
+	return []Component{Etcd, APIServer, ControllerManager, Scheduler, Nodes, Kubectl}
 }
 
 // Options says what to start. The zero value, or nil, is a whole cluster of the
 // default version with one API server and two nodes.
 type Options struct {
 	// Components to build and start; empty means all. Etcd and APIServer are
-	// always among them.
+	// always among them. Kubectl is only built.
 	Components []Component
 	// KubernetesVersion is a release such as v1.36.3, the default.
 	KubernetesVersion string
@@ -105,6 +107,11 @@ func inOrder(chosen []Component) ([]Component, error) {
 	}), nil
 }
 
+// processes returns the components that run.
+func (o *Options) processes() []Component {
+	return slices.DeleteFunc(slices.Clone(o.Components), func(c Component) bool { return c == Kubectl })
+}
+
 func joinComponents(components []Component) string {
 	names := make([]string, len(components))
 	for i, c := range components {
@@ -115,7 +122,7 @@ func joinComponents(components []Component) string {
 
 func (o *Options) has(c Component) bool { return slices.Contains(o.Components, c) }
 
-// binary is the program that plays c.
+// binary returns the program of c.
 func (o *Options) binary(c Component) build.Binary {
 	switch c {
 	case Etcd:

@@ -21,6 +21,7 @@ func TestOptionsAreCompletedWithDefaults(t *testing.T) {
 		"nil":                 {nil, AllComponents(), DefaultKubernetesVersion, 1, 2},
 		"zero":                {&Options{}, AllComponents(), DefaultKubernetesVersion, 1, 2},
 		"etcd brings servers": {&Options{Components: []Component{Etcd}}, []Component{Etcd, APIServer}, DefaultKubernetesVersion, 1, 2},
+		"kubectl":             {&Options{Components: []Component{Kubectl}}, []Component{Etcd, APIServer, Kubectl}, DefaultKubernetesVersion, 1, 2},
 		"sorted": {
 			&Options{Components: []Component{Nodes, Scheduler, APIServer}}, []Component{Etcd, APIServer, Scheduler, Nodes},
 			DefaultKubernetesVersion, 1, 2,
@@ -120,6 +121,23 @@ func TestEachAPIServerHasAKubeconfigThatNamesLoopback(t *testing.T) {
 		if !strings.HasPrefix(server, "https://127.0.0.1:") {
 			t.Errorf("a kubeconfig names %s", server)
 		}
+	}
+}
+
+func TestCluster_LinksKubectlByItsName(t *testing.T) {
+	c := prepared(t, &Options{Components: []Component{Kubectl}})
+	if len(c.members) != 2 {
+		t.Errorf("%d processes, want etcd and kube-apiserver", len(c.members))
+	}
+	if c.Kubectl != filepath.Join(c.Dir, "bin", "kubectl") || c.Status().Kubectl != c.Kubectl {
+		t.Errorf("kubectl is %s, and %s by the status", c.Kubectl, c.Status().Kubectl)
+	}
+	target, err := os.Readlink(c.Kubectl)
+	if err != nil || !strings.HasPrefix(filepath.Base(target), "kubectl-"+c.Version) {
+		t.Errorf("it links to %s: %v", target, err)
+	}
+	if c := prepared(t, &Options{Components: []Component{Etcd}}); c.Kubectl != "" {
+		t.Errorf("without the component, kubectl is %s", c.Kubectl)
 	}
 }
 

@@ -54,7 +54,7 @@ func startOnce(ctx context.Context, o *Options, cache *build.Cache, report *prog
 			err = errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
 		}
 	}()
-	step := report.Begin("starting Kubernetes %s (%s)", o.KubernetesVersion, joinComponents(o.Components))
+	step := report.Begin("starting Kubernetes %s (%s)", o.KubernetesVersion, joinComponents(o.processes()))
 	defer func() { step.End(err) }()
 	if err := c.startAll(ctx); err != nil {
 		return nil, err

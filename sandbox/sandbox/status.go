@@ -10,6 +10,7 @@ type Status struct {
 	Kubernetes  string            `json:"kubernetes"`
 	Kubeconfig  string            `json:"kubeconfig"`
 	Kubeconfigs []string          `json:"kubeconfigs"`
+	Kubectl     string            `json:"kubectl,omitempty"` // see Cluster.Kubectl
 	PodLog      string            `json:"podLog"`
 	Components  []ComponentStatus `json:"components"`
 }
@@ -38,7 +39,7 @@ type Credentials struct {
 func (c *Cluster) Status() *Status {
 	s := &Status{
 		Ready: true, Dir: c.Dir, Kubernetes: c.Version,
-		Kubeconfig: c.Kubeconfig, Kubeconfigs: c.Kubeconfigs, PodLog: c.PodLog(),
+		Kubeconfig: c.Kubeconfig, Kubeconfigs: c.Kubeconfigs, Kubectl: c.Kubectl, PodLog: c.PodLog(),
 	}
 	for _, m := range c.members {
 		status := m.status()

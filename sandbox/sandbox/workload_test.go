@@ -47,12 +47,14 @@ func TestAWholeCluster(t *testing.T) {
 			t.Errorf("the log is %q", log)
 		}
 	})
-	t.Run("runs kubectl exec with standard input and exit code", func(t *testing.T) {
-		kubectl, err := exec.LookPath("kubectl")
-		if err != nil {
-			t.Skip("needs kubectl on PATH")
+	t.Run("has a kubectl of its version", func(t *testing.T) {
+		out, err := exec.CommandContext(t.Context(), c.Kubectl, "version", "--client").Output()
+		if want := "Client Version: " + c.Version + "\n"; err != nil || !strings.HasPrefix(string(out), want) {
+			t.Errorf("it printed %q and ended with %v, want %q", out, err, want)
 		}
-		cmd := exec.CommandContext(t.Context(), kubectl, "--kubeconfig", c.Kubeconfig, "exec", "-i", pod, "--", "sh", "-c", "cat; exit 7")
+	})
+	t.Run("runs kubectl exec with standard input and exit code", func(t *testing.T) {
+		cmd := exec.CommandContext(t.Context(), c.Kubectl, "--kubeconfig", c.Kubeconfig, "exec", "-i", pod, "--", "sh", "-c", "cat; exit 7")
 		cmd.Stdin = strings.NewReader("typed\n")
 		out, err := cmd.Output()
 		var exit *exec.ExitError
@@ -61,11 +63,7 @@ func TestAWholeCluster(t *testing.T) {
 		}
 	})
 	t.Run("gives kubectl attach a shell to attach to", func(t *testing.T) {
-		kubectl, err := exec.LookPath("kubectl")
-		if err != nil {
-			t.Skip("needs kubectl on PATH")
-		}
-		cmd := exec.CommandContext(t.Context(), kubectl, "--kubeconfig", c.Kubeconfig, "attach", "-i", "-q", pod)
+		cmd := exec.CommandContext(t.Context(), c.Kubectl, "--kubeconfig", c.Kubeconfig, "attach", "-i", "-q", pod)
 		cmd.Stdin = strings.NewReader("cat\ntyped\n")
 		if out, err := cmd.Output(); err != nil || string(out) != "typed\n" {
 			t.Errorf("it printed %q and ended with %v", out, err)

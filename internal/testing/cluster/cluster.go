@@ -34,17 +34,36 @@ func Kubeconfigs(t testing.TB) []string {
 	return status(t).Kubeconfigs
 }
 
+// Kubectl returns the path of a kubectl of the sandbox's version. The file is called
+// kubectl and its folder holds nothing else, so that it may be put on the PATH.
+func Kubectl(t testing.TB) string {
+	t.Helper()
+	path := status(t).Kubectl
+	if path == "" {
+		Skipf(t, "needs kubectl, which this sandbox was started without (--components)")
+	}
+	return path
+}
+
+// KubectlOnPath makes the sandbox's kubectl the one that the PATH names, until the
+// test ends.
+func KubectlOnPath(t testing.TB) {
+	t.Helper()
+	t.Setenv("PATH", filepath.Dir(Kubectl(t))+string(filepath.ListSeparator)+os.Getenv("PATH"))
+}
+
 func dir(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv(dirEnv)
 	if dir == "" {
-		missing(t, "needs a real API server (%s is not set): run `make test`", dirEnv)
+		Skipf(t, "needs a real API server (%s is not set): run `make test`", dirEnv)
 	}
 	return dir
 }
 
-// missing skips the test, or fails it where nothing may be skipped.
-func missing(t testing.TB, format string, args ...any) {
+// Skipf skips the test, or fails it if ANYKIND_REQUIRE_SANDBOX=1: where everything
+// that tests need is there, none of them is skipped.
+func Skipf(t testing.TB, format string, args ...any) {
 	t.Helper()
 	if os.Getenv(requireEnv) == "1" {
 		t.Fatalf(requireEnv+"=1, but the test "+format, args...)

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -42,8 +43,8 @@ func outcomeOf(t *testing.T, body func(testing.TB)) string {
 	return r.outcome
 }
 
-// fakeSandbox answers the control socket's calls and returns how to read them.
-func fakeSandbox(t *testing.T) (calls func() []string) {
+// fakeSandbox answers the control socket's calls, as a sandbox with that kubectl, and returns how to read them.
+func fakeSandbox(t *testing.T, kubectl string) (calls func() []string) {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "cluster-") //nolint:usetesting // t.TempDir's path may be too long for a socket.
 	if err != nil {
@@ -62,7 +63,7 @@ func fakeSandbox(t *testing.T) (calls func() []string) {
 			fmt.Fprint(w, `{"error": "no such component"}`)
 			return
 		}
-		fmt.Fprint(w, `{"kubeconfigs": ["one", "two"], "podLog": "pod.log", "components": [{"name": "etcd", "state": "ready"}]}`)
+		fmt.Fprintf(w, `{"kubeconfigs": ["one", "two"], "podLog": "pod.log", "kubectl": %q, "components": [{"name": "etcd", "state": "ready"}]}`, kubectl)
 	})}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
@@ -87,7 +88,7 @@ func TestWithoutASandboxATestIsSkippedOrFails(t *testing.T) {
 }
 
 func TestASandboxWithoutANeededComponentSkipsOrFails(t *testing.T) {
-	fakeSandbox(t)
+	fakeSandbox(t, "")
 	for require, want := range map[string]string{"": "skipped", "1": "failed"} {
 		t.Setenv(requireEnv, require)
 		if got := outcomeOf(t, func(t testing.TB) { NeedComponents(t, Etcd, Nodes) }); got != want {
@@ -99,8 +100,33 @@ func TestASandboxWithoutANeededComponentSkipsOrFails(t *testing.T) {
 	}
 }
 
+func TestKubectl_SkipsOrFailsWithoutOne(t *testing.T) {
+	fakeSandbox(t, "")
+	for require, want := range map[string]string{"": "skipped", "1": "failed"} {
+		t.Setenv(requireEnv, require)
+		if got := outcomeOf(t, func(t testing.TB) { Kubectl(t) }); got != want {
+			t.Errorf("%s=%q: the test %s", requireEnv, require, got)
+		}
+	}
+}
+
+func TestKubectlOnPath(t *testing.T) {
+	kubectl := filepath.Join(t.TempDir(), "kubectl")
+	if err := os.WriteFile(kubectl, nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	fakeSandbox(t, kubectl)
+	if got := Kubectl(t); got != kubectl {
+		t.Errorf("kubectl is %s, want %s", got, kubectl)
+	}
+	KubectlOnPath(t)
+	if got, err := exec.LookPath("kubectl"); err != nil || got != kubectl {
+		t.Errorf("the PATH names %s (%v), want %s", got, err, kubectl)
+	}
+}
+
 func TestCallsGoToTheControlSocket(t *testing.T) {
-	calls := fakeSandbox(t)
+	calls := fakeSandbox(t, "")
 	if got := Kubeconfigs(t); !slices.Equal(got, []string{"one", "two"}) {
 		t.Errorf("kubeconfigs %s", got)
 	}

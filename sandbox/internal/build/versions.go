@@ -43,9 +43,12 @@ func CheckKubernetesVersion(version string) error {
 
 // Kubernetes is a program from k8s.io/kubernetes/cmd.
 func Kubernetes(name, version string) Binary {
-	usual := "about 6 minutes"
-	if name != "kube-apiserver" {
-		usual = "about 1 minute after kube-apiserver, 4 minutes without"
+	usual := "about 1 minute after kube-apiserver, 4 minutes without"
+	switch name {
+	case "kube-apiserver":
+		usual = "about 6 minutes"
+	case "kubectl":
+		usual = "about 1 minute after kube-apiserver, 2 minutes without"
 	}
 	return Binary{
 		Name: name, Module: "k8s.io/kubernetes", Version: version,
