@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/internal/testing/corpus"
 	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/require"
 	apidiscovery "k8s.io/api/apidiscovery/v2"
@@ -16,9 +17,8 @@ import (
 
 const aggregatedForm = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// TestEveryWayOfNamingARealServersResourceResolvesAsInKubectl does so with three hundred definitions beside what is
-// built in.
-func TestEveryWayOfNamingARealServersResourceResolvesAsInKubectl(t *testing.T) {
+// TestMapper_RealServersNamesAsKubectl resolves every name of a real server that has 300 definitions of public projects.
+func TestMapper_RealServersNamesAsKubectl(t *testing.T) {
 	path := cluster.Kubeconfig(t)
 	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: path})
 	require.NoError(t, err)
@@ -35,7 +35,7 @@ func TestEveryWayOfNamingARealServersResourceResolvesAsInKubectl(t *testing.T) {
 		defer response.Body.Close()
 		answer, err := io.ReadAll(response.Body)
 		return string(answer), err
-	}, 300)
+	}, append(corpus.Definitions(t, 300), corpus.Synthetic(t)...))
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	require.NoError(t, err)
 	client := clientGoDiscoveryOf(t, config)

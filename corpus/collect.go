@@ -136,7 +136,7 @@ func (c *collector) addDefinition(f found, version string) {
 	versions, _, err := unstructured.Get[[]any](f.object, "spec", "versions")
 	group, _, _ := unstructured.Get[string](f.object, "spec", "group")
 	plural, _, _ := unstructured.Get[string](f.object, "spec", "names", "plural")
-	if err == nil && len(versions) > 0 && name == plural+"."+group && !isTestData(f.source, group) {
+	if err == nil && len(versions) > 0 && group != "" && name == plural+"."+group && !isTestData(f.source, group) {
 		c.definitions[name] = f
 	}
 }

@@ -16,7 +16,7 @@ func synthetic() []*unstructured.Object {
 		// Names: a plural that is the singular, one that is no English, the longest, and those of a built-in kind.
 		definition(syntheticGroup, "sheep", "Sheep", fields{"singular": "sheep"}, nil),
 		definition(syntheticGroup, "xylofoner", "Xylofon", fields{"singular": "xylofon"}, nil),
-		definition(syntheticGroup, strings.Repeat("x", 63), "Long"+strings.Repeat("X", 59), nil, nil),
+		definition(syntheticGroup, strings.Repeat("x", 63), "Long"+strings.Repeat("X", 55), nil, nil),
 		definition(longGroup, "fars", "Far", nil, nil),
 		definition(syntheticGroup, "pods", "Pod", fields{"shortNames": list("po", "deploy")}, nil),
 		definition(syntheticGroup, "deployments", "Deployment", fields{"categories": list("all")}, nil),
@@ -58,10 +58,10 @@ func synthetic() []*unstructured.Object {
 		// A cluster-scoped kind whose fields are not pruned.
 		definition(syntheticGroup, "wilds", "Wild", nil, fields{"scope": "Cluster", "preserveUnknownFields": false}),
 	}
-	// Many kinds of one group that share a short name and a category.
+	// Many groups whose kinds share a plural, a short name and a category; within a group the server permits none of that.
 	for n := range 20 {
-		all = append(all, definition("crowd."+syntheticGroup, fmt.Sprintf("crowd%ds", n), fmt.Sprintf("Crowd%d", n),
-			fields{"shortNames": list("crowd", fmt.Sprintf("c%d", n)), "categories": list("crowded")}, nil))
+		all = append(all, definition(fmt.Sprintf("crowd%d.%s", n/2, syntheticGroup), []string{"crowds", "crowdeds"}[n%2], []string{"Crowd", "Crowded"}[n%2],
+			fields{"shortNames": list([]string{"crowd", "cr"}[n%2], fmt.Sprintf("c%d", n)), "categories": list("crowded")}, nil))
 	}
 	return all
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // format is part of the folder's name: raise it when the program collects or writes something else.
-const format = "1"
+const format = "2"
 
 // Index is index.json: what a corpus has. Files are relative to the folder.
 type Index struct {

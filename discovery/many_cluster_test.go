@@ -9,15 +9,16 @@ import (
 
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/internal/testing/corpus"
 	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-func TestThreeHundredDefinitionsAreListedAsKubectlListsThem(t *testing.T) {
+func TestSnapshot_ThreeHundredRealCRDsAsKubectl(t *testing.T) {
 	conn := sandbox(t)
 	kubectl := cluster.Kubectl(t)
-	cluster.Define(t, asAdministrator(conn), 300)
+	cluster.Define(t, asAdministrator(conn), append(corpus.Definitions(t, 300), corpus.Synthetic(t)...))
 	output, err := exec.CommandContext(t.Context(), kubectl, "--kubeconfig", cluster.Kubeconfig(t), "--cache-dir", t.TempDir(),
 		"api-resources", "-o", "wide", "--sort-by=name").Output()
 	require.NoError(t, err)
