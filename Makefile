@@ -78,6 +78,10 @@ cross: ## compile every module for every platform
 		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build -C $$module ./...; \
 	done; done
 
+.PHONY: vulnerabilities
+vulnerabilities: ## check every module for known vulnerabilities; needs govulncheck and the network
+	@set -e; for module in $(MODULES); do echo "checking $$module"; (cd $$module && govulncheck ./...); done
+
 .PHONY: fuzz
 fuzz: ## fuzz every decoder of every module, each for FUZZTIME (1m)
 	@set -e; for module in $(MODULES); do (cd $$module; for package in $$(go list ./...); do \
