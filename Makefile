@@ -52,6 +52,13 @@ chaos: ## compare caches with the server after 1,000 storms of faults (ROUNDS); 
 		$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR) -- \
 		go test $(RACE) -timeout 12h -run Storm ./cache
 
+MINUTES ?= 25
+
+.PHONY: soak
+soak: ## run caches beside client-go's informers for MINUTES (25) of churn and faults, and write docs/RELIABILITY.md
+	$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR)/bench -- \
+		go run ./soak -minutes $(MINUTES) -seed $(SEED) -docs ../docs
+
 .PHONY: corpus
 corpus: ## collect CustomResourceDefinitions and objects of public projects, and print the folder that has them
 	$(CORPUS)

@@ -1,0 +1,180 @@
+//go:build unix
+
+// Package soak is the protocol between the soak and the two programs that it drives: one keeps caches with anykind, the
+// other informers with client-go, of the same sources. The driver writes a [Config] as one line of JSON to a program's
+// standard input and then one command a line; the program answers each with one line of JSON.
+package soak
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Commands of the driver.
+const (
+	CommandSample = "sample" // is answered with a Sample
+	CommandStates = "states" // is answered with a States
+	CommandStop   = "stop"   // stops every cache and is answered with a Sample of what is left; the program then exits
+)
+
+// Config says what a program keeps.
+type Config struct {
+	Kubeconfig string
+	Sources    []Source
+}
+
+// Source is what one cache is of.
+type Source struct {
+	Group, Version, Resource string
+	Namespace                string // "" for all
+	LabelSelector            string
+}
+
+func (s Source) String() string {
+	return strings.Join([]string{s.Resource, s.Group, s.Namespace, s.LabelSelector}, "/")
+}
+
+// States has, of each source by its String, the resourceVersion of each object by namespace/name.
+type States map[string]map[string]string
+
+// Sample is what a program uses at a moment.
+type Sample struct {
+	At          time.Time
+	CPU         float64 // seconds since the start
+	RSS         uint64  // bytes, as the kernel counts them; 0 where it does not say
+	HeapLive    uint64  // bytes of objects, garbage not yet collected included
+	HeapInuse   uint64  // bytes of spans
+	Goroutines  int
+	Descriptors int // -1 where the system does not say
+	Objects     int // in all caches
+	Events      int64
+	Trouble     string // what ended a cache, "" while all run
+}
+
+// Side keeps caches of sources.
+type Side interface {
+	// States returns the contents of every cache.
+	States() States
+	// Count returns the number of objects in all caches, the number of changes delivered so far, and what ended a cache.
+	Count() (objects int, events int64, trouble error)
+	// Stop ends every cache and returns when all have ended.
+	Stop()
+}
+
+// Main is the program: start returns once the caches are being filled.
+func Main(start func(ctx context.Context, config *Config) (Side, error)) {
+	if err := serve(context.Background(), os.Stdin, os.Stdout, start); err != nil {
+		fmt.Fprintln(os.Stderr, filepath.Base(os.Args[0])+":", err)
+		os.Exit(1)
+	}
+}
+
+func serve(ctx context.Context, in io.Reader, out io.Writer, start func(ctx context.Context, config *Config) (Side, error)) error {
+	lines, answers := bufio.NewReader(in), json.NewEncoder(out)
+	line, err := lines.ReadBytes('\n')
+	if err != nil {
+		return fmt.Errorf("read the configuration: %w", err)
+	}
+	var config Config
+	if err := json.Unmarshal(line, &config); err != nil {
+		return fmt.Errorf("read the configuration: %w", err)
+	}
+	side, err := start(ctx, &config)
+	if err != nil {
+		return err
+	}
+	for {
+		command, err := lines.ReadString('\n')
+		if errors.Is(err, io.EOF) {
+			side.Stop()
+			return errors.New("the driver has gone")
+		}
+		if err != nil {
+			return err
+		}
+		switch command = strings.TrimSpace(command); command {
+		case CommandSample:
+			err = answers.Encode(take(side))
+		case CommandStates:
+			err = answers.Encode(side.States())
+		case CommandStop:
+			side.Stop()
+			return answers.Encode(settled(side))
+		default:
+			err = fmt.Errorf("unknown command %q", command)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// settled takes a sample of what is left after a stop: connections need a moment to close.
+func settled(side Side) Sample {
+	for range 50 {
+		if runtime.NumGoroutine() <= 4 {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	debug.FreeOSMemory()
+	return take(side)
+}
+
+func take(side Side) Sample {
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	s := Sample{
+		At: time.Now(), CPU: cpu(), RSS: rss(), HeapLive: memory.HeapAlloc, HeapInuse: memory.HeapInuse,
+		Goroutines: runtime.NumGoroutine(), Descriptors: descriptors(),
+	}
+	var trouble error
+	if s.Objects, s.Events, trouble = side.Count(); trouble != nil {
+		s.Trouble = trouble.Error()
+	}
+	return s
+}
+
+func cpu() float64 {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
+}
+
+func rss() uint64 {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(text))
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, err := strconv.ParseUint(fields[1], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return pages * uint64(os.Getpagesize()) //nolint:gosec // a page's size is positive
+}
+
+func descriptors() int {
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return -1
+	}
+	return len(open)
+}

@@ -1,0 +1,119 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// silentProxy passes TCP connections on to the API server and can let them fall silent: nothing passes any more, and nothing is
+// closed, as behind a firewall that has forgotten its connections.
+type silentProxy struct {
+	listener net.Listener
+	target   string
+
+	mu     sync.Mutex
+	frozen bool
+	open   map[*passage]struct{}
+}
+
+// passage is one connection from a client to the server.
+type passage struct {
+	client, server net.Conn
+	mu             sync.Mutex
+	silent         bool
+}
+
+func newSilentProxy(ctx context.Context, target string) (*silentProxy, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &silentProxy{listener: listener, target: target, open: map[*passage]struct{}{}}
+	context.AfterFunc(ctx, func() { listener.Close() })
+	go p.accept(ctx)
+	return p, nil
+}
+
+func (p *silentProxy) accept(ctx context.Context) {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		go p.pass(ctx, client)
+	}
+}
+
+func (p *silentProxy) pass(ctx context.Context, client net.Conn) {
+	defer client.Close()
+	server, err := new(net.Dialer).DialContext(ctx, "tcp", p.target)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	one := &passage{client: client, server: server}
+	p.mu.Lock()
+	p.open[one] = struct{}{}
+	one.silent = p.frozen
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.open, one)
+	}()
+	ended := make(chan struct{}, 2)
+	go func() { one.copy(server, client); ended <- struct{}{} }()
+	go func() { one.copy(client, server); ended <- struct{}{} }()
+	<-ended
+}
+
+// copy passes one direction on. What comes to a silent connection is dropped.
+func (o *passage) copy(to io.Writer, from io.Reader) {
+	for buffer := make([]byte, 32<<10); ; {
+		n, err := from.Read(buffer)
+		o.mu.Lock()
+		silent := o.silent
+		o.mu.Unlock()
+		if !silent {
+			if _, failed := to.Write(buffer[:n]); failed != nil {
+				return
+			}
+			if err != nil {
+				return
+			}
+		} else if err != nil {
+			return
+		}
+	}
+}
+
+// freeze lets every connection fall silent, and for a while every new one, too. A connection that is silent stays so.
+func (p *silentProxy) freeze(ctx context.Context, length time.Duration) error {
+	p.set(true)
+	defer p.set(false)
+	select {
+	case <-time.After(length):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (p *silentProxy) set(frozen bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.frozen = frozen
+	if !frozen {
+		return
+	}
+	for one := range p.open {
+		one.mu.Lock()
+		one.silent = true
+		one.mu.Unlock()
+	}
+}
