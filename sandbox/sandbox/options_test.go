@@ -174,22 +174,3 @@ func TestTheUsersArgumentsComeAfterTheSandboxsOwn(t *testing.T) {
 		t.Errorf("no runtime config in %s", args)
 	}
 }
-
-func TestALogsLastLinesAreShown(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "log")
-	for name, c := range map[string]struct{ text, want string }{
-		"empty": {"", "(it wrote nothing)"},
-		"short": {"one\ntwo\n", "one\ntwo"},
-		"long":  {strings.Repeat("line\n", 50000) + "last\n", strings.Repeat("line\n", tailLines-1) + "last"},
-	} {
-		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if got := logTail(path); got != c.want {
-			t.Errorf("%s: %q", name, got)
-		}
-	}
-	if got := logTail(path + "x"); !strings.Contains(got, "no log") {
-		t.Errorf("a missing log is shown as %q", got)
-	}
-}
