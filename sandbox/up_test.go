@@ -99,4 +99,5 @@ func TestTheLifeOfABackgroundCluster(t *testing.T) {
 	if err := leftovers.Check(); err != nil {
 		t.Error(err)
 	}
+	checkNoRecords(t)
 }
