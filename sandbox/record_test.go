@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -28,7 +29,7 @@ func TestRead_IgnoresTheRecordOfADeadCluster(t *testing.T) {
 	if err := records.write(&record{Pid: 1, Dir: "/gone"}); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := records.read(); r != nil || err != errNotRunning {
+	if r, err := records.read(); r != nil || !errors.Is(err, errNotRunning) {
 		t.Errorf("got %+v, %v", r, err)
 	}
 }
