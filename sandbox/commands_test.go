@@ -63,6 +63,12 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 	}
 }
 
+func TestVersions_PrintsOneALine(t *testing.T) {
+	if got, want := mustRun(t, "versions"), strings.Join(sandbox.KubernetesVersions(), "\n")+"\n"; got != want {
+		t.Errorf("it printed %q, want %q", got, want)
+	}
+}
+
 func TestTakingDownWhatIsNotUpIsFine(t *testing.T) {
 	t.Setenv(build.CacheEnv, t.TempDir())
 	if r := runSandbox(t, "down"); r.code != 0 || !strings.Contains(r.stderr, `"default" is not running`) {

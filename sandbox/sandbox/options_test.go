@@ -3,11 +3,14 @@
 package sandbox
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/anykind/anykind/sandbox/internal/build"
 )
 
 func TestOptionsAreCompletedWithDefaults(t *testing.T) {
@@ -52,6 +55,26 @@ func TestWrongOptionsAreNamedBeforeAnythingStarts(t *testing.T) {
 		if _, err := Start(t.Context(), opts); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Start: %v, want %q", err, want)
 		}
+	}
+}
+
+func TestKubernetesVersions_HasFourMinors(t *testing.T) {
+	var minors []int
+	for _, version := range KubernetesVersions() {
+		if err := build.CheckKubernetesVersion(version); err != nil {
+			t.Error(err)
+		}
+		var minor int
+		if _, err := fmt.Sscanf(version, "v1.%d.", &minor); err != nil {
+			t.Errorf("%s: %v", version, err)
+		}
+		minors = append(minors, minor)
+	}
+	if len(minors) != 4 || !slices.IsSorted(minors) || len(slices.Compact(minors)) != 4 {
+		t.Errorf("the minor versions are %d, want four in order", minors)
+	}
+	if !slices.Contains(KubernetesVersions(), DefaultKubernetesVersion) {
+		t.Errorf("the default, %s, is not among them", DefaultKubernetesVersion)
 	}
 }
 
