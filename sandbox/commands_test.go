@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/sandbox/internal/build"
+	"github.com/anykind/anykind/sandbox/internal/filelock"
 	"github.com/anykind/anykind/sandbox/sandbox"
 )
 
@@ -62,10 +63,63 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 	}
 }
 
+func TestVersions_PrintsOneALine(t *testing.T) {
+	if got, want := mustRun(t, "versions"), strings.Join(sandbox.KubernetesVersions(), "\n")+"\n"; got != want {
+		t.Errorf("it printed %q, want %q", got, want)
+	}
+}
+
 func TestTakingDownWhatIsNotUpIsFine(t *testing.T) {
 	t.Setenv(build.CacheEnv, t.TempDir())
 	if r := runSandbox(t, "down"); r.code != 0 || !strings.Contains(r.stderr, `"default" is not running`) {
 		t.Errorf("exit code %d: %s", r.code, r.stderr)
+	}
+	if r := runSandbox(t, "status"); r.code != 1 {
+		t.Errorf("status: exit code %d: %s", r.code, r.stderr)
+	}
+	checkNoRecords(t)
+}
+
+func TestDown_RemovesWhatAKilledClusterLeft(t *testing.T) {
+	cache := t.TempDir()
+	t.Setenv(build.CacheEnv, cache)
+	folder := filepath.Join(cache, "run", "x")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"up.lock", "supervisor.lock", "supervisor.log", "cluster.json", "cluster.json.new"} {
+		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustRun(t, "down", "--name=x")
+	checkNoRecords(t)
+}
+
+func TestDown_WaitsForNoSupervisorThatStarts(t *testing.T) {
+	t.Setenv(build.CacheEnv, t.TempDir())
+	records, err := openRecords("", defaultName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	starting, err := filelock.Try(records.supervisorLock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := runSandbox(t, "down"); r.code != 1 || !strings.Contains(r.stderr, "is starting or running; try again") {
+		t.Errorf("exit code %d: %s", r.code, r.stderr)
+	}
+	starting.Unlock()
+	mustRun(t, "down")
+	checkNoRecords(t)
+}
+
+// checkNoRecords fails the test if the cache has anything of a background cluster.
+func checkNoRecords(t *testing.T) {
+	t.Helper()
+	if left, _ := filepath.Glob(filepath.Join(os.Getenv(build.CacheEnv), "run", "*")); len(left) > 0 {
+		inside, _ := filepath.Glob(filepath.Join(left[0], "*"))
+		t.Errorf("left behind: %s %s", left, inside)
 	}
 }
 

@@ -35,16 +35,19 @@ func down(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer lock.Unlock()
 	running, err := records.read()
-	if errors.Is(err, errNotRunning) {
+	switch {
+	case err == nil:
+		err = takeDown(ctx, running, records)
+	case errors.Is(err, errNotRunning):
 		report.Say("sandbox %q is not running", *name)
-		return nil
+		err = nil
 	}
 	if err != nil {
+		lock.Unlock()
 		return err
 	}
-	return takeDown(ctx, running, records)
+	return records.remove(ctx, lock)
 }
 
 // takeDown tells the supervisor to end and waits until it and the cluster's

@@ -66,7 +66,7 @@ func clusterFlags(flags *flag.FlagSet, opts *sandbox.Options) {
 		}
 		return nil
 	})
-	flags.StringVar(&opts.KubernetesVersion, "kubernetes-version", "", "Kubernetes `release` to build, such as v1.34.4 (default "+sandbox.DefaultKubernetesVersion+")")
+	flags.StringVar(&opts.KubernetesVersion, "kubernetes-version", "", "Kubernetes `release` to build, such as one that `versions` prints (default "+sandbox.DefaultKubernetesVersion+")")
 	flags.Func("feature-gates", "comma-separated `GATE=true|false`, for every component that knows the gate", func(value string) error {
 		return parseGates(opts, value)
 	})

@@ -30,6 +30,7 @@ func commands() []command {
 		{"status", "say what is running; fails when something is not", status},
 		{"exec", "run a command with a cluster of its own", execute},
 		{"build", "only build what up and exec need", buildOnly},
+		{"versions", "print the Kubernetes releases that the sandbox supports", versions},
 		{"restart", "restart a component of the background cluster", restart},
 		{"compact", "make etcd of the background cluster forget old revisions", compact},
 		{"logs", "print the log of a component of the background cluster", logs},

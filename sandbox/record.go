@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,7 +30,7 @@ type record struct {
 	Started time.Time        `json:"started"`
 }
 
-// errNotRunning is what readRecord answers when there is no such cluster.
+// errNotRunning is what read answers when there is no such cluster.
 var errNotRunning = errors.New("no sandbox is running")
 
 // recordFolder is the folder of the cluster called name, in the cache.
@@ -45,8 +46,7 @@ func openRecords(cacheDir, name string) (recordFolder, error) {
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(cache.Dir, "run", name)
-	return recordFolder(dir), os.MkdirAll(dir, 0o700)
+	return recordFolder(filepath.Join(cache.Dir, "run", name)), nil
 }
 
 // supervisorLock is held by the cluster's supervisor.
@@ -60,17 +60,18 @@ func (f recordFolder) log() string { return filepath.Join(string(f), "supervisor
 
 func (f recordFolder) file() string { return filepath.Join(string(f), "cluster.json") }
 
-// read returns the record of the running cluster, or errNotRunning. A stale
-// record is removed.
+// unfinished is the record while it is written.
+func (f recordFolder) unfinished() string { return f.file() + ".new" }
+
+// read returns the record of the running cluster, or errNotRunning. It changes
+// nothing in the folder.
 func (f recordFolder) read() (*record, error) {
-	lock, err := filelock.Try(f.supervisorLock())
-	if err == nil {
-		_ = os.Remove(f.file())
-		lock.Unlock()
-		return nil, errNotRunning
-	}
-	if !errors.Is(err, filelock.ErrHeld) {
+	running, err := filelock.IsHeld(f.supervisorLock())
+	if err != nil {
 		return nil, err
+	}
+	if !running {
+		return nil, errNotRunning
 	}
 	text, err := os.ReadFile(f.file())
 	if errors.Is(err, os.ErrNotExist) {
@@ -86,15 +87,56 @@ func (f recordFolder) read() (*record, error) {
 	return &r, nil
 }
 
+// readTime is how long processes that read the record may keep the supervisor's lock
+// from others.
+const readTime = 2 * time.Second
+
+// takeSupervisorLock takes the lock, which no supervisor may hold.
+func (f recordFolder) takeSupervisorLock(ctx context.Context) (*filelock.Lock, error) {
+	waitCtx, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	lock, err := filelock.Wait(waitCtx, f.supervisorLock(), nil)
+	if err != nil && waitCtx.Err() != nil && ctx.Err() == nil {
+		return nil, errors.New("another sandbox of this name is starting or running; try again")
+	}
+	return lock, err
+}
+
+// remove removes the folder of a cluster that does not run, and gives back its up
+// lock, which the caller holds: without it no supervisor is started.
+func (f recordFolder) remove(ctx context.Context, upLock *filelock.Lock) error {
+	supervisorLock, err := f.takeSupervisorLock(ctx)
+	if err != nil {
+		upLock.Unlock()
+		return err
+	}
+	err = errors.Join(f.removeStale(), removeFile(f.log()))
+	err = errors.Join(err, supervisorLock.Remove(), upLock.Remove())
+	_ = os.Remove(string(f)) // unless another process is at work in it again
+	return err
+}
+
+// removeStale removes the record of a cluster that does not run.
+func (f recordFolder) removeStale() error {
+	return errors.Join(removeFile(f.file()), removeFile(f.unfinished()))
+}
+
+// removeFile removes a file, if there is one.
+func removeFile(path string) error {
+	if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
 // write replaces the record at once, so that nobody reads half of it.
 func (f recordFolder) write(r *record) error {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	unfinished := f.file() + ".new"
-	if err := os.WriteFile(unfinished, text, 0o600); err != nil {
+	if err := os.WriteFile(f.unfinished(), text, 0o600); err != nil {
 		return fmt.Errorf("recording the running sandbox: %w", err)
 	}
-	return os.Rename(unfinished, f.file())
+	return os.Rename(f.unfinished(), f.file())
 }

@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/anykind/anykind/sandbox/internal/filelock"
 	"github.com/anykind/anykind/sandbox/sandbox"
 )
 
@@ -48,9 +47,9 @@ func superviseCluster(ctx context.Context, records recordFolder, optionsJSON str
 	if err := json.Unmarshal([]byte(optionsJSON), &opts); err != nil {
 		return fmt.Errorf("reading the options: %w", err)
 	}
-	lock, err := filelock.Try(records.supervisorLock())
+	lock, err := records.takeSupervisorLock(ctx)
 	if err != nil {
-		return fmt.Errorf("another sandbox of this name is running: %w", err)
+		return err
 	}
 	defer lock.Unlock()
 	opts.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))

@@ -123,6 +123,9 @@ func startSupervisor(ctx context.Context, records recordFolder, opts *sandbox.Op
 	if err != nil {
 		return fmt.Errorf("finding this program, to run it in the background: %w", err)
 	}
+	if err := records.removeStale(); err != nil {
+		return err
+	}
 	log, err := os.Create(records.log())
 	if err != nil {
 		return err

@@ -3,10 +3,7 @@
 package sandbox
 
 import (
-	"bytes"
 	"fmt"
-	"io"
-	"os"
 	"regexp"
 	"strings"
 )
@@ -15,17 +12,28 @@ import (
 type DiedError struct {
 	Component string // its name, such as kube-apiserver-2
 	Reason    error  // how the process ended
-	LogTail   string // the last lines it wrote
-	LogFile   string
+	// Disk is the error of writing to the disk of the cluster's folder, if that was
+	// full. The log may then end before the line that names the cause.
+	Disk     error
+	LogCause string // the first line of its log that names a fatal error, or empty
+	LogTail  string // the last lines it wrote
+	LogFile  string
 }
 
 func (e *DiedError) Error() string {
-	return fmt.Sprintf("%s died (%v); the last lines of its log:\n%s", e.Component, e.Reason, indent(e.LogTail))
+	disk := ""
+	if e.Disk != nil {
+		disk = fmt.Sprintf("; the disk is full (%v)", e.Disk)
+	}
+	return fmt.Sprintf("%s died (%v)%s; %s", e.Component, e.Reason, disk, logExcerpt{e.LogCause, e.LogTail})
 }
 
 func (e *DiedError) Unwrap() error { return e.Reason }
 
-func (e *DiedError) addressInUse() bool { return strings.Contains(e.LogTail, "address already in use") }
+func (e *DiedError) addressInUse() bool {
+	const text = "address already in use"
+	return strings.Contains(e.LogCause, text) || strings.Contains(e.LogTail, text)
+}
 
 var unknownGate = regexp.MustCompile(`unrecognized feature gate: (\w+)`)
 
@@ -36,35 +44,3 @@ func (e *DiedError) unknownGate() string {
 	}
 	return ""
 }
-
-// How much of a log an error shows.
-const (
-	tailLines = 15
-	tailBytes = 16 << 10
-)
-
-// logTail returns the last lines of a log, or a note why there are none.
-func logTail(path string) string {
-	file, err := os.Open(path)
-	if err != nil {
-		return fmt.Sprintf("(no log: %v)", err)
-	}
-	defer file.Close()
-	if info, err := file.Stat(); err == nil && info.Size() > tailBytes {
-		_, _ = file.Seek(-tailBytes, io.SeekEnd)
-	}
-	text, err := io.ReadAll(file)
-	if err != nil {
-		return fmt.Sprintf("(no log: %v)", err)
-	}
-	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
-	if len(lines) > tailLines {
-		lines = lines[len(lines)-tailLines:]
-	}
-	if tail := string(bytes.Join(lines, []byte("\n"))); tail != "" {
-		return tail
-	}
-	return "(it wrote nothing)"
-}
-
-func indent(text string) string { return "    " + strings.ReplaceAll(text, "\n", "\n    ") }

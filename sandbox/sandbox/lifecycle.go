@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -107,7 +109,7 @@ func (c *Cluster) start(ctx context.Context, m *member) error {
 }
 
 func (c *Cluster) startAndWait(ctx context.Context, m *member) error {
-	p, err := c.run(m)
+	p, logStart, err := c.run(m)
 	if err != nil {
 		return err
 	}
@@ -116,38 +118,41 @@ func (c *Cluster) startAndWait(ctx context.Context, m *member) error {
 	if err := poll(ctx, p.Done(), m.probe); err != nil {
 		select {
 		case <-p.Done():
-			died := c.newDiedError(m, p)
+			died := c.newDiedError(m, p, logStart)
 			m.set(nil, false, died)
 			return died
 		default:
 		}
 		c.stop(ctx, m, true)
-		return fmt.Errorf("waiting for %s: %w; the last lines of its log:\n%s", m.name, err, indent(logTail(m.log)))
+		return fmt.Errorf("waiting for %s: %w; %s", m.name, err, readLogExcerpt(m.log, logStart))
 	}
 	m.set(p, true, nil)
-	c.watchers.Go(func() { c.watch(m, p) })
+	c.watchers.Go(func() { c.watch(m, p, logStart) })
 	return nil
 }
 
 // errNotReady is why a component's start is given up.
 var errNotReady = fmt.Errorf("not ready after %s", readyTimeout)
 
-// run starts the process, with its output appended to its log.
-func (c *Cluster) run(m *member) (*process.Process, error) {
+// run starts the process, with its output appended to its log from logStart on.
+func (c *Cluster) run(m *member) (_ *process.Process, logStart int64, err error) {
 	log, err := os.OpenFile(m.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer log.Close()
+	if logStart, err = log.Seek(0, io.SeekEnd); err != nil {
+		return nil, 0, err
+	}
 	cmd := exec.Command(m.path, m.commandLine()...)
 	cmd.Dir = c.Dir
 	cmd.Stdout, cmd.Stderr = log, log
 	p, err := c.family.Start(cmd)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	m.set(p, false, nil)
-	return p, nil
+	return p, logStart, nil
 }
 
 func (m *member) commandLine() []string {
@@ -163,9 +168,9 @@ func (m *member) commandLine() []string {
 }
 
 // watch notices the end of a running process that nobody asked for.
-func (c *Cluster) watch(m *member, p *process.Process) {
+func (c *Cluster) watch(m *member, p *process.Process, logStart int64) {
 	<-p.Done()
-	died := c.newDiedError(m, p)
+	died := c.newDiedError(m, p, logStart)
 	if !m.diedUnasked(p, died) {
 		return
 	}
@@ -173,12 +178,16 @@ func (c *Cluster) watch(m *member, p *process.Process) {
 	c.fail(died)
 }
 
-func (c *Cluster) newDiedError(m *member, p *process.Process) *DiedError {
+func (c *Cluster) newDiedError(m *member, p *process.Process, logStart int64) *DiedError {
 	reason := p.Err()
 	if reason == nil {
 		reason = errors.New("exit status 0")
 	}
-	return &DiedError{Component: m.name, Reason: reason, LogTail: logTail(m.log), LogFile: m.log}
+	log := readLogExcerpt(m.log, logStart)
+	return &DiedError{
+		// Beside the cluster's folder, which may be about to be removed.
+		Component: m.name, Reason: reason, Disk: checkDisk(filepath.Dir(c.Dir)), LogCause: log.cause, LogTail: log.tail, LogFile: m.log,
+	}
 }
 
 func (m *member) running() bool {

@@ -3,11 +3,14 @@
 package sandbox
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/anykind/anykind/sandbox/internal/build"
 )
 
 func TestOptionsAreCompletedWithDefaults(t *testing.T) {
@@ -52,6 +55,26 @@ func TestWrongOptionsAreNamedBeforeAnythingStarts(t *testing.T) {
 		if _, err := Start(t.Context(), opts); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Start: %v, want %q", err, want)
 		}
+	}
+}
+
+func TestKubernetesVersions_HasFourMinors(t *testing.T) {
+	var minors []int
+	for _, version := range KubernetesVersions() {
+		if err := build.CheckKubernetesVersion(version); err != nil {
+			t.Error(err)
+		}
+		var minor int
+		if _, err := fmt.Sscanf(version, "v1.%d.", &minor); err != nil {
+			t.Errorf("%s: %v", version, err)
+		}
+		minors = append(minors, minor)
+	}
+	if len(minors) != 4 || !slices.IsSorted(minors) || len(slices.Compact(minors)) != 4 {
+		t.Errorf("the minor versions are %d, want four in order", minors)
+	}
+	if !slices.Contains(KubernetesVersions(), DefaultKubernetesVersion) {
+		t.Errorf("the default, %s, is not among them", DefaultKubernetesVersion)
 	}
 }
 
@@ -172,24 +195,5 @@ func TestTheUsersArgumentsComeAfterTheSandboxsOwn(t *testing.T) {
 	}
 	if !slices.Contains(args, "--runtime-config=api/alpha=false,api/beta=true") {
 		t.Errorf("no runtime config in %s", args)
-	}
-}
-
-func TestALogsLastLinesAreShown(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "log")
-	for name, c := range map[string]struct{ text, want string }{
-		"empty": {"", "(it wrote nothing)"},
-		"short": {"one\ntwo\n", "one\ntwo"},
-		"long":  {strings.Repeat("line\n", 50000) + "last\n", strings.Repeat("line\n", tailLines-1) + "last"},
-	} {
-		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if got := logTail(path); got != c.want {
-			t.Errorf("%s: %q", name, got)
-		}
-	}
-	if got := logTail(path + "x"); !strings.Contains(got, "no log") {
-		t.Errorf("a missing log is shown as %q", got)
 	}
 }

@@ -10,7 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -65,6 +67,102 @@ func TestALockKeepsAnotherProcessOutUntilItsHolderDies(t *testing.T) {
 		t.Fatalf("the dead process still holds the lock: %v", err)
 	}
 	lock.Unlock()
+}
+
+func TestIsHeld(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	check := func(want bool) {
+		t.Helper()
+		if held, err := IsHeld(path); held != want || err != nil {
+			t.Errorf("IsHeld: %t, %v, want %t", held, err, want)
+		}
+	}
+	check(false)
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it created the file: %v", err)
+	}
+	release := holdElsewhere(t, path)
+	check(true)
+	release()
+	check(false)
+	lock, err := Try(path)
+	if err != nil {
+		t.Fatalf("IsHeld still has the lock: %v", err)
+	}
+	check(true)
+	lock.Unlock()
+}
+
+func TestTryOpen_RefusesAFileThatWasRemoved(t *testing.T) {
+	for name, replace := range map[string]bool{"removed": false, "replaced": true} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "lock")
+			first, err := Try(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Another process has opened the file and not asked for the lock yet.
+			opened, err := os.OpenFile(path, os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer opened.Close()
+			if err := first.Remove(); err != nil {
+				t.Fatal(err)
+			}
+			if replace {
+				second, err := Try(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer second.Unlock()
+			}
+			if err := tryOpen(opened); !errors.Is(err, errRemoved) {
+				t.Errorf("tryOpen: %v, want that the file was removed", err)
+			}
+		})
+	}
+}
+
+// TestLock_HoldersThatRemoveNeverOverlap has many contend for one lock, of whom some
+// remove its file and some its folder.
+func TestLock_HoldersThatRemoveNeverOverlap(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "folder", "lock")
+	var all sync.WaitGroup
+	var holders, sections atomic.Int32
+	for worker := range 8 {
+		all.Go(func() {
+			for turn := 0; turn < 300; {
+				lock, err := Try(path)
+				if errors.Is(err, ErrHeld) {
+					runtime.Gosched()
+					continue
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if n := holders.Add(1); n != 1 {
+					t.Errorf("%d hold the lock at once", n)
+				}
+				runtime.Gosched()
+				sections.Add(1)
+				holders.Add(-1)
+				if turn++; worker%2 == 0 {
+					lock.Unlock()
+					continue
+				}
+				if err := lock.Remove(); err != nil {
+					t.Errorf("removing: %v", err)
+				}
+				_ = os.Remove(filepath.Dir(path))
+			}
+		})
+	}
+	all.Wait()
+	if n := sections.Load(); n != 8*300 {
+		t.Errorf("the lock was held %d times", n)
+	}
 }
 
 func TestWaitSaysSoOnceAndTakesTheLockWhenItIsFree(t *testing.T) {

@@ -9,9 +9,14 @@ import (
 	"syscall"
 )
 
-func tryLock(file *os.File) error {
+func tryLock(file *os.File) error { return flock(file, syscall.LOCK_EX) }
+
+// tryShared takes a lock that excludes holders of tryLock's, and no others.
+func tryShared(file *os.File) error { return flock(file, syscall.LOCK_SH) }
+
+func flock(file *os.File, how int) error {
 	for {
-		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		err := syscall.Flock(int(file.Fd()), how|syscall.LOCK_NB)
 		switch {
 		case err == nil:
 			return nil
