@@ -95,10 +95,13 @@ const denialGrace = 5 * time.Second
 
 // Denials tells a server that is starting from one that denies a request for good. The zero value is ready. It is not
 // safe for concurrent use.
-type Denials struct{ since time.Time }
+type Denials struct {
+	Grace time.Duration // for how long denials may pass; 0 means five seconds
+	since time.Time
+}
 
-// Transient reports whether err is a 401 or 403 that may pass: denials have been returned for less than five seconds
-// since the last call with another error. Call it with the result of every attempt, nil included.
+// Transient reports whether err is a 401 or 403 that may pass: denials have been returned for less than the grace since
+// the last call with another error. Call it with the result of every attempt, nil included.
 func (d *Denials) Transient(err error) bool {
 	if !IsDenied(err) {
 		d.since = time.Time{}
@@ -107,5 +110,9 @@ func (d *Denials) Transient(err error) bool {
 	if d.since.IsZero() {
 		d.since = time.Now()
 	}
-	return time.Since(d.since) < denialGrace
+	grace := d.Grace
+	if grace == 0 {
+		grace = denialGrace
+	}
+	return time.Since(d.since) < grace
 }
