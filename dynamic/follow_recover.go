@@ -86,7 +86,7 @@ func (f *reflector[T, P]) isTerminal(err error) bool {
 	case f.started && apierrors.IsNotFound(err):
 		return f.absence.exceeded()
 	default:
-		return retry.IsTerminal(err)
+		return retry.IsRejected(err) // ctx has not ended
 	}
 }
 

@@ -128,7 +128,7 @@ func (d *definition) lookUp(ctx context.Context) {
 			if err == nil {
 				d.existed.Store(true)
 			}
-			if err == nil || retry.IsTerminal(err) || backoff.Wait(ctx, n) != nil {
+			if err == nil || retry.IsRejected(err) || backoff.Wait(ctx, n) != nil {
 				return
 			}
 		}

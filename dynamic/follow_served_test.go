@@ -258,6 +258,18 @@ func TestFollow_NotFoundWithinInitialList(t *testing.T) {
 	}
 }
 
+// TestFollow_AttemptTimeoutIsNotTerminal has an HTTP client that ends requests by itself.
+func TestFollow_AttemptTimeoutIsNotTerminal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &exchanges{answers: []answer{{mute: true}, {body: frame("ADDED", podOf("a", "u1", "1")) + allTold("2"), stays: true}}}
+		conn, err := transport.New("http://bubble", &http.Client{Transport: bubble{server}, Timeout: time.Minute}, &transport.Options{Namespace: "home"})
+		require.NoError(t, err)
+		client := dynamic.New(conn, nil)
+		defer client.Close()
+		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED"}, followFor(t, resource(t, client, "pods"), nil, 3, nil))
+	})
+}
+
 // cutBody breaks as a connection does.
 type cutBody struct{}
 

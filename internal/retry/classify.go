@@ -33,15 +33,19 @@ func (e *terminalError) Unwrap() error { return e.error }
 // 401 and 403 are terminal here. A server that has just started returns them to everybody for up to a second or so;
 // long-lived calls put [Denials] in front.
 func IsTerminal(err error) bool {
+	return IsRejected(err) ||
+		statusCode(err) == 0 && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
+}
+
+// IsRejected is [IsTerminal] without ended contexts, for calls that look at their own ctx first: what is left then are
+// time-outs of one attempt, such as http.Client's.
+func IsRejected(err error) bool {
 	var marked *terminalError
 	var untrusted *tls.CertificateVerificationError
 	if errors.As(err, &marked) || errors.As(err, &untrusted) {
 		return true
 	}
 	code := statusCode(err)
-	if code == 0 {
-		return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-	}
 	switch code {
 	case http.StatusRequestTimeout, http.StatusGone, http.StatusTooManyRequests:
 		return false
