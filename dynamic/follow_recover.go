@@ -18,6 +18,8 @@ const (
 	// firstDenialGrace is for how long 401 and 403 are retried before the server has accepted a request: longer than a
 	// starting server returns them, and short enough for a user who lacks the rights.
 	firstDenialGrace = 2 * time.Second
+	// maxDenialDelay bounds the delay between these requests, so that a user who lacks the rights is told soon.
+	maxDenialDelay = 500 * time.Millisecond
 )
 
 func followBackoff() retry.Backoff {
@@ -124,8 +126,11 @@ func (f *reflector[T, P]) backOff(ctx context.Context, i Interruption, lasted ti
 		f.failures++
 		i.Wait = followBackoff().Delay(f.failures)
 	}
-	if apierrors.IsNotFound(i.Err) {
+	switch {
+	case apierrors.IsNotFound(i.Err):
 		i.Wait = min(i.Wait, maxAbsenceDelay)
+	case !f.hasSynced && retry.IsDenied(i.Err):
+		i.Wait = min(i.Wait, maxDenialDelay)
 	}
 	if seconds, asked := apierrors.SuggestsClientDelay(i.Err); asked {
 		i.Wait = max(i.Wait, time.Duration(seconds)*time.Second)

@@ -204,7 +204,7 @@ func TestFollow_EndsWithTerminalError(t *testing.T) {
 			if retry.IsDenied(got[0]) {
 				assert.GreaterOrEqual(t, time.Since(began), 2*time.Second, "it may be a starting server")
 			}
-			assert.LessOrEqual(t, time.Since(began), 5*time.Second)
+			assert.LessOrEqual(t, time.Since(began), 3*time.Second)
 		})
 	}
 	pods, server := exchanging(t)

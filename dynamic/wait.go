@@ -51,7 +51,11 @@ func (r *Resource) Wait(ctx context.Context, name string, until ...Until) (*unst
 			n = 1
 		}
 		w.trouble = err
-		if waitBackoff().Wait(ctx, n) != nil {
+		delay := waitBackoff().Delay(n)
+		if retry.IsDenied(err) {
+			delay = min(delay, maxDenialDelay)
+		}
+		if retry.Sleep(ctx, retry.Jitter(delay)) != nil {
 			return nil, w.ended(ctx)
 		}
 	}

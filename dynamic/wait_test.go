@@ -109,8 +109,8 @@ func TestWait_EndsWithTerminalError(t *testing.T) {
 		is         func(error) bool
 		from, till time.Duration // when it ends
 	}{
-		"reading is forbidden":      {running, []answer{lasting(forbidden)}, apierrors.IsForbidden, 2 * time.Second, 5 * time.Second},
-		"unauthorized":              {running, []answer{lasting(unauthorized)}, apierrors.IsUnauthorized, 2 * time.Second, 5 * time.Second},
+		"reading is forbidden":      {running, []answer{lasting(forbidden)}, apierrors.IsForbidden, 2 * time.Second, 3 * time.Second},
+		"unauthorized":              {running, []answer{lasting(unauthorized)}, apierrors.IsUnauthorized, 2 * time.Second, 3 * time.Second},
 		"a right taken away":        {running, []answer{labelledPod("a"), says(""), lasting(forbidden)}, apierrors.IsForbidden, 5 * time.Second, 10 * time.Second},
 		"the path is not served":    {running, []answer{lasting(unserved)}, apierrors.IsNotFound, 5 * time.Second, 10 * time.Second},
 		"not served any more":       {dynamic.Gone(), []answer{labelledPod("a"), says(""), lasting(unserved)}, apierrors.IsNotFound, 5 * time.Second, 10 * time.Second},
@@ -144,7 +144,7 @@ func TestWait_WatchForbidden(t *testing.T) {
 		began := time.Now()
 		_, err := pods.Wait(t.Context(), "web", running)
 		assert.True(t, apierrors.IsForbidden(err), "%v", err)
-		assert.LessOrEqual(t, time.Since(began), 5*time.Second)
+		assert.LessOrEqual(t, time.Since(began), 3*time.Second)
 	})
 }
 
