@@ -52,7 +52,7 @@ func TestAnIndexFindsWhatAMapOfAllObjectsWould(t *testing.T) {
 		}
 		key := Key{obj.Namespace, obj.Name}
 		if random.IntN(3) == 0 {
-			c.remove(key, obj)
+			c.remove(key, obj, false)
 			delete(held, key)
 		} else {
 			c.put(key, obj)
@@ -64,7 +64,7 @@ func TestAnIndexFindsWhatAMapOfAllObjectsWould(t *testing.T) {
 	}
 	check()
 	for key := range held {
-		c.remove(key, nil)
+		c.remove(key, nil, false)
 		delete(held, key)
 	}
 	check()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/retry"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -45,14 +46,19 @@ type Options[T any] struct {
 	Resync time.Duration
 	// Interrupted hears of every break in the stream; see dynamic.FollowOptions.
 	Interrupted func(dynamic.Interruption)
+	// DetectMutations compares every object now and then with what it was when it was stored, which costs memory and
+	// time: for tests. Run ends with a *[MutationError] if a reader has changed one. With ANYKIND_CACHE_MUTATION_DETECTOR=true
+	// in the environment every cache does so.
+	DetectMutations bool
 }
 
 // Cache is a copy of what a source has. It is safe for concurrent use.
 type Cache[T any] struct {
-	source Source[T]
-	opts   Options[T]
-	meta   func(*T) meta
-	callee callee // of Run's goroutine alone
+	source    Source[T]
+	opts      Options[T]
+	meta      func(*T) meta
+	callee    callee               // of Run's goroutine alone
+	mutations *mutationDetector[T] // nil for none
 
 	mu        sync.RWMutex
 	objects   map[Key]*entry[T]
@@ -60,7 +66,8 @@ type Cache[T any] struct {
 	consumers map[*consumer[T]]struct{}
 	version   version
 	started   bool
-	trouble   error // what interrupted the stream last
+	notServed bool
+	lastErr   error // that interrupted the stream
 
 	synced chan struct{} // closed at the first Synced
 	ended  chan struct{} // closed when Run returns
@@ -87,6 +94,9 @@ func New[T any, P Object[T]](source Source[T], opts *Options[T]) *Cache[T] {
 	if opts != nil {
 		c.opts = *opts
 	}
+	if c.opts.DetectMutations || detectsMutations() {
+		c.mutations = newMutationDetector[T]()
+	}
 	c.indexes[byNamespace] = index[T]{}
 	for name := range c.opts.Indexes {
 		c.indexes[name] = index[T]{}
@@ -95,7 +105,8 @@ func New[T any, P Object[T]](source Source[T], opts *Options[T]) *Cache[T] {
 }
 
 // Run fills the cache and keeps it true until ctx ends; it is called once. Its error is that of
-// [dynamic.Resource.Follow]: ctx's, or what the server refused at the start. Where one of the functions in Options
+// [dynamic.Resource.Follow]: ctx's, or that of a request that the server rejects at the start. While the server does not
+// serve the resource the cache keeps what it has. Where one of the functions in Options
 // panics, Run ends with a *[PanicError]: what was not indexed or transformed would be missing from then on.
 func (c *Cache[T]) Run(ctx context.Context) (err error) {
 	if err := c.begin(); err != nil {
@@ -128,13 +139,17 @@ func (c *Cache[T]) begin() error {
 	return nil
 }
 
-func (c *Cache[T]) follow(ctx context.Context) error {
+func (c *Cache[T]) follow(ctx context.Context) (err error) {
+	var background sync.WaitGroup
+	defer background.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	if c.opts.Resync > 0 {
-		var resyncs sync.WaitGroup
-		defer resyncs.Wait()
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		resyncs.Go(func() { c.resync(ctx) })
+		background.Go(func() { c.resync(ctx) })
+	}
+	if c.mutations != nil {
+		background.Go(func() { c.mutations.run(ctx, cancel) })
+		defer func() { err = c.mutations.explain(c.what(), err) }()
 	}
 	for change, err := range c.source.Follow(ctx, &dynamic.FollowOptions{
 		LabelSelector: c.opts.LabelSelector, FieldSelector: c.opts.FieldSelector,
@@ -151,7 +166,7 @@ func (c *Cache[T]) follow(ctx context.Context) error {
 
 func (c *Cache[T]) interrupted(i dynamic.Interruption) {
 	c.mu.Lock()
-	c.trouble = i.Err
+	c.lastErr = i.Err
 	c.mu.Unlock()
 	if c.opts.Interrupted != nil {
 		c.callee = callee{function: "Interrupted"}
@@ -168,21 +183,17 @@ func (c *Cache[T]) take(change dynamic.Change[T]) {
 		if obj := c.transformed(key, change.Object); obj != nil {
 			c.put(key, obj)
 		} else {
-			c.remove(key, nil)
+			c.remove(key, nil, false)
 		}
 	case watch.Deleted:
 		key, last := c.meta(change.Object).key, (*T)(nil)
-		if !change.Unseen {
+		if !change.FinalStateUnknown {
 			last = c.transformed(key, change.Object)
 		}
-		c.remove(key, last)
-	case dynamic.Synced:
-		select {
-		case <-c.synced: // again, after Lost
-		default:
-			c.tellSynced()
-		}
-	default: // what begins or is lost is told object by object, too
+		c.remove(key, last, change.FinalStateUnknown)
+	case dynamic.Synced, dynamic.NotServed:
+		c.setServed(change.Type)
+	default: // the start of a list is of no interest
 	}
 }
 
@@ -196,8 +207,8 @@ func (c *Cache[T]) transformed(key Key, obj *T) *T {
 	return obj
 }
 
-// Sync waits until the cache has all that there was when Run began. It fails with Run's error if Run ends before, and
-// with ctx's, which then tells what kept the cache from it.
+// Sync waits until the cache has all objects that there were when Run began. If Run ends before, it returns Run's error. If
+// ctx ends before, its error is ctx's and names what kept the cache from it.
 func (c *Cache[T]) Sync(ctx context.Context) error {
 	select {
 	case <-c.synced:
@@ -214,12 +225,22 @@ func (c *Cache[T]) Sync(ctx context.Context) error {
 	case <-c.ended:
 		return c.err
 	default:
-		c.mu.RLock()
-		defer c.mu.RUnlock()
-		if c.trouble != nil {
-			return fmt.Errorf("wait until the cache of %s is whole: %w; the server: %w", c.what(), context.Cause(ctx), c.trouble)
-		}
-		return fmt.Errorf("wait until the cache of %s is whole: %w", c.what(), context.Cause(ctx))
+		return c.notSynced(ctx)
+	}
+}
+
+// notSynced is the error of a ctx that ended before the cache had synced.
+func (c *Cache[T]) notSynced(ctx context.Context) error {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	err := fmt.Errorf("cache %s: not synced: %w", c.what(), retry.ContextError(ctx))
+	switch {
+	case !c.started:
+		return fmt.Errorf("%w (Run has not been called)", err)
+	case c.lastErr != nil:
+		return fmt.Errorf("%w; the last error: %w", err, c.lastErr)
+	default:
+		return err
 	}
 }
 
@@ -229,9 +250,12 @@ func (c *Cache[T]) Wait(ctx context.Context) error {
 	case <-c.ended:
 		return c.err
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return fmt.Errorf("cache %s: not ended: %w", c.what(), retry.ContextError(ctx))
 	}
 }
+
+// String returns the path of the cache's resource.
+func (c *Cache[T]) String() string { return c.what() }
 
 // what names the cache in errors.
 func (c *Cache[T]) what() string {

@@ -73,7 +73,7 @@ func (s *script) tell(kind watch.EventType, obj *object) {
 
 func (s *script) unseen(obj *object) {
 	s.changes <- func(*dynamic.FollowOptions) (change, error) {
-		return change{Type: watch.Deleted, Object: obj, Unseen: true}, nil
+		return change{Type: watch.Deleted, Object: obj, FinalStateUnknown: true}, nil
 	}
 }
 
@@ -185,7 +185,7 @@ func TestSyncReturnsWhyTheCacheCannotBeWhole(t *testing.T) {
 	cancel()
 	err := c.Sync(ctx)
 	require.ErrorIs(t, err, context.Canceled)
-	require.EqualError(t, err, "wait until the cache of /api/v1/pods is whole: context canceled; the server: connection refused")
+	require.EqualError(t, err, "cache /api/v1/pods: not synced: context canceled; the last error: connection refused")
 }
 
 func TestACacheRunsOnce(t *testing.T) {
@@ -214,7 +214,7 @@ func TestWaitForReturnsWhenTheCacheShowsTheVersion(t *testing.T) {
 		defer cancel()
 		err := c.WaitFor(ctx, "12")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.ErrorContains(t, err, "to show version 12")
+		assert.ErrorContains(t, err, "cache /api/v1/pods: resourceVersion 12 not reached: ")
 		require.Error(t, c.WaitFor(t.Context(), "no number"))
 	})
 }
@@ -317,6 +317,9 @@ func text(c cache.Change[object]) string {
 	if c.Old != nil {
 		told += " was " + c.Old.GetResourceVersion()
 	}
+	if c.FinalStateUnknown {
+		told += " final state unknown"
+	}
 	return told
 }
 
@@ -386,7 +389,7 @@ func TestASlowConsumerIsToldTheLastStateOfEachObjectAndHoldsNobodyUp(t *testing.
 			change, _ := next()
 			told = append(told, text(change))
 		}
-		assert.Equal(t, []string{"DELETED a 1 was 1", "ADDED a 1005", "DELETED b 1003 was 2", "ADDED d 1006"}, told)
+		assert.Equal(t, []string{"DELETED a 1 was 1 final state unknown", "ADDED a 1005", "DELETED b 1003 was 2", "ADDED d 1006"}, told)
 	})
 }
 
@@ -459,7 +462,7 @@ func TestASuccessorThatIsGoneAgainIsNotTold(t *testing.T) {
 		source.tell(watch.Deleted, again)
 		synctest.Wait()
 		change, _ := next()
-		assert.Equal(t, "DELETED a 1 was 1", text(change))
+		assert.Equal(t, "DELETED a 1 was 1 final state unknown", text(change))
 	})
 }
 

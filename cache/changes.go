@@ -9,14 +9,19 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Change is one thing that [Cache.Changes] tells.
+// Change is one change that [Cache.Changes] delivers.
 type Change[T any] struct {
-	// Type is watch.Added, watch.Modified, watch.Deleted, or dynamic.Synced: all that there was has been told.
+	// Type is watch.Added, watch.Modified, watch.Deleted, dynamic.Synced: all objects that there were have been
+	// delivered; or dynamic.NotServed: the server does not serve the resource, whose objects are kept until Synced comes
+	// again.
 	Type watch.EventType
-	// Object is the object as it is now, or as it was at last (Deleted); nil with Synced.
+	// Object is the object as it is now, or as it was at last (Deleted); nil with Synced and NotServed.
 	Object *T
-	// Old is what the same consumer was told of the object before; nil with Added. With a resync it is Object.
+	// Old is what was delivered to the same consumer before; nil with Added. With a resync it is Object.
 	Old *T
+	// FinalStateUnknown is set with Deleted if Object may not be the object's final state: the API did not report the
+	// deletion, which a relist showed, or another object of the name followed before this consumer read the deletion.
+	FinalStateUnknown bool
 }
 
 // Changes tells one consumer every object and then every change, at the consumer's own pace: the cache does not wait.
@@ -55,9 +60,11 @@ func (c *Cache[T]) Changes(ctx context.Context) iter.Seq[Change[T]] {
 // consumer is one loop over Changes.
 type consumer[T any] struct {
 	mu          sync.Mutex
-	pending     map[Key]*pending[T] // the zero Key is Synced
+	pending     map[Key]*pending[T] // the zero Key is state
 	first, last *pending[T]         // in the order in which they are told
 	ready       chan struct{}
+	// The type of the latest change that is about no object, and of the one that was delivered last; "" for none.
+	state, delivered watch.EventType
 }
 
 // pending is what a consumer has not been told of one object.
@@ -66,6 +73,7 @@ type pending[T any] struct {
 	told       *T // what it was told last; nil for nothing
 	now        *T
 	gone       bool // now is the last state of an object that is no more
+	inferred   bool // likewise, and the API did not report the deletion
 	prev, next *pending[T]
 }
 
@@ -79,8 +87,11 @@ func (c *Cache[T]) join() *consumer[T] {
 	}
 	select {
 	case <-c.synced:
-		each.noteSynced()
+		each.noteState(dynamic.Synced)
 	default:
+	}
+	if c.notServed {
+		each.noteState(dynamic.NotServed)
 	}
 	c.consumers[each] = struct{}{}
 	return each
@@ -92,12 +103,20 @@ func (c *Cache[T]) leave(each *consumer[T]) {
 	delete(c.consumers, each)
 }
 
-func (c *Cache[T]) tellSynced() {
+// setServed notifies consumers that the cache has synced, or that the resource is not served.
+func (c *Cache[T]) setServed(state watch.EventType) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	close(c.synced) // with the lock, or who joins just now would be told twice
+	c.notServed = state == dynamic.NotServed
+	select {
+	case <-c.synced:
+	default:
+		if state == dynamic.Synced {
+			close(c.synced) // with the lock, or a consumer that joins just now would be notified twice
+		}
+	}
 	for each := range c.consumers {
-		each.noteSynced()
+		each.noteState(state)
 	}
 }
 
@@ -115,14 +134,39 @@ func (c *consumer[T]) has() bool {
 }
 
 // note notes that an object was so and is now so.
-func (c *consumer[T]) note(key Key, was, now *T) { c.set(key, was, now, false) }
+func (c *consumer[T]) note(key Key, was, now *T) { c.set(key, was, now, false, false) }
 
-// noteGone notes that an object was so and, last, so, and is no more.
-func (c *consumer[T]) noteGone(key Key, was, last *T) { c.set(key, was, last, true) }
+// noteGone notes that an object was so and, last, so, and is no more; inferred if the API did not report that.
+func (c *consumer[T]) noteGone(key Key, was, last *T, inferred bool) {
+	c.set(key, was, last, true, inferred)
+}
 
-func (c *consumer[T]) noteSynced() { c.set(Key{}, nil, nil, false) }
+// noteState queues a change that is about no object, behind all changes so far.
+func (c *consumer[T]) noteState(state watch.EventType) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state = state
+	if p, waiting := c.pending[Key{}]; waiting {
+		c.drop(p)
+	}
+	c.push(&pending[T]{})
+	c.wake()
+}
 
-func (c *consumer[T]) set(key Key, was, now *T, gone bool) {
+// nextStates returns what to deliver for the latest state. NotServed is not delivered to a consumer before Synced.
+func (c *consumer[T]) nextStates() (changes []Change[T]) {
+	if c.delivered == "" {
+		changes = append(changes, Change[T]{Type: dynamic.Synced})
+		c.delivered = dynamic.Synced
+	}
+	if c.delivered != c.state {
+		changes = append(changes, Change[T]{Type: c.state})
+		c.delivered = c.state
+	}
+	return changes
+}
+
+func (c *consumer[T]) set(key Key, was, now *T, gone, inferred bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p, waiting := c.pending[key]
@@ -131,7 +175,7 @@ func (c *consumer[T]) set(key Key, was, now *T, gone bool) {
 		c.push(p)
 		c.wake()
 	}
-	p.now, p.gone = now, gone
+	p.now, p.gone, p.inferred = now, gone, inferred
 	if gone && p.told == nil {
 		c.drop(p) // it came and went, and must not be kept for a consumer who is slow
 	}
@@ -172,18 +216,18 @@ func (c *consumer[T]) next(metaOf func(*T) meta) []Change[T] {
 	c.drop(p)
 	switch {
 	case p.key == Key{}:
-		return []Change[T]{{Type: dynamic.Synced}}
+		return c.nextStates()
 	case p.told == nil:
 		return []Change[T]{{Type: watch.Added, Object: p.now}}
 	}
 	replaced := metaOf(p.told).uid != metaOf(p.now).uid
 	switch {
 	case p.gone && replaced: // and its successor, too
-		return []Change[T]{{Type: watch.Deleted, Object: p.told, Old: p.told}}
+		return []Change[T]{{Type: watch.Deleted, Object: p.told, Old: p.told, FinalStateUnknown: true}}
 	case p.gone:
-		return []Change[T]{{Type: watch.Deleted, Object: p.now, Old: p.told}}
+		return []Change[T]{{Type: watch.Deleted, Object: p.now, Old: p.told, FinalStateUnknown: p.inferred}}
 	case replaced:
-		return []Change[T]{{Type: watch.Deleted, Object: p.told, Old: p.told}, {Type: watch.Added, Object: p.now}}
+		return []Change[T]{{Type: watch.Deleted, Object: p.told, Old: p.told, FinalStateUnknown: true}, {Type: watch.Added, Object: p.now}}
 	default:
 		return []Change[T]{{Type: watch.Modified, Object: p.now, Old: p.told}}
 	}

@@ -8,6 +8,7 @@ type entry[T any] struct {
 
 // put stores an object's new state and tells the consumers.
 func (c *Cache[T]) put(key Key, obj *T) {
+	c.mutations.record(key, obj)
 	values := c.valuesOf(key, obj)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -30,8 +31,10 @@ func (c *Cache[T]) put(key Key, obj *T) {
 	}
 }
 
-// remove forgets an object and tells the consumers its last state: what the server told, or with nil what the cache had.
-func (c *Cache[T]) remove(key Key, last *T) {
+// remove deletes an object and notifies the consumers of its last state: last or, where that is nil, what the cache had.
+// inferred reports that the API did not report the deletion.
+func (c *Cache[T]) remove(key Key, last *T, inferred bool) {
+	c.mutations.forget(key)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	was := c.objects[key]
@@ -44,7 +47,7 @@ func (c *Cache[T]) remove(key Key, last *T) {
 	was.unindex()
 	delete(c.objects, key)
 	for each := range c.consumers {
-		each.noteGone(key, was.object, last)
+		each.noteGone(key, was.object, last, inferred)
 	}
 }
 

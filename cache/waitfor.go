@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/anykind/anykind/internal/retry"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
@@ -19,13 +20,11 @@ func reached(at, wanted string) bool {
 	return err == nil && order >= 0
 }
 
-// advance notes that the cache shows all that there was at a resourceVersion.
+// advance records that the cache shows a resourceVersion. It may be lower than the last one: versions go back where etcd is
+// restored from a backup.
 func (c *Cache[T]) advance(at string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if reached(c.version.at, at) {
-		return
-	}
 	c.version.at = at
 	for ready, wanted := range c.version.waiting {
 		if reached(at, wanted) {
@@ -44,7 +43,7 @@ func (c *Cache[T]) advance(at string) {
 // version: wait for a deletion with [Cache.Changes].
 func (c *Cache[T]) WaitFor(ctx context.Context, resourceVersion string) error {
 	if _, err := resourceversion.CompareResourceVersion(resourceVersion, resourceVersion); err != nil {
-		return fmt.Errorf("wait for the cache of %s: %w", c.what(), err)
+		return fmt.Errorf("cache %s: wait for resourceVersion %q: %w", c.what(), resourceVersion, err)
 	}
 	ready := make(chan struct{})
 	c.mu.Lock()
@@ -66,8 +65,8 @@ func (c *Cache[T]) WaitFor(ctx context.Context, resourceVersion string) error {
 	case <-ready:
 		return nil
 	case <-c.ended:
-		return fmt.Errorf("wait for the cache of %s to show version %s: it has ended: %w", c.what(), resourceVersion, c.err)
+		return fmt.Errorf("cache %s: resourceVersion %s not reached: it has ended: %w", c.what(), resourceVersion, c.err)
 	case <-ctx.Done():
-		return fmt.Errorf("wait for the cache of %s to show version %s: %w", c.what(), resourceVersion, context.Cause(ctx))
+		return fmt.Errorf("cache %s: resourceVersion %s not reached: %w", c.what(), resourceVersion, retry.ContextError(ctx))
 	}
 }

@@ -31,9 +31,13 @@ type ResourceEvent struct {
 	Object *unstructured.Object
 	// Resource is a handle on the object's resource, in its namespace.
 	Resource *dynamic.Resource
+	// FinalStateUnknown is set with Deleted if Object may not be the object's final state: the API did not report the
+	// deletion, which a relist showed, or the state after it was replaced before the handler could be called.
+	FinalStateUnknown bool
 }
 
-// Handler takes one event. An error, or a panic, has it called again after a growing pause, with what is true of the
+// Handler handles one event. While the server does not serve the resource there are none: objects are reported as deleted
+// only if the API did so, if a list of all objects lacks them, or if their CustomResourceDefinition is deleted. An error, or a panic, has it called again after a growing pause, with what is true of the
 // object then.
 type Handler func(ctx context.Context, event ResourceEvent) error
 

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -30,7 +31,7 @@ func (w *watching) run(ctx context.Context) error {
 	}
 	s := &stories{
 		resource: resource, handler: w.handler, objects: cache.New(resource, nil),
-		told: map[cache.Key]*unstructured.Object{}, last: map[cache.Key]*unstructured.Object{},
+		told: map[cache.Key]*unstructured.Object{}, last: map[cache.Key]finalState{},
 	}
 	r := newRunning(&w.opts, func(ctx context.Context, key cache.Key) (again time.Duration, err error) { return 0, s.tell(ctx, key) })
 	ctx, stop := context.WithCancelCause(ctx)
@@ -38,7 +39,7 @@ func (w *watching) run(ctx context.Context) error {
 	var beside sync.WaitGroup
 	beside.Go(func() { stop(s.objects.Run(ctx)) })
 	beside.Go(func() {
-		if err := s.follow(ctx, r.queue); err != nil {
+		if err := s.follow(ctx, r.queue, r.logger()); err != nil {
 			stop(r.panics.note(err))
 		}
 	})
@@ -67,13 +68,21 @@ type stories struct {
 
 	mu   sync.Mutex
 	told map[cache.Key]*unstructured.Object // what the handler has taken
-	last map[cache.Key]*unstructured.Object // the last states of deleted objects that it may have to be told
+	last map[cache.Key]finalState           // of deleted objects whose deletion it may have to handle
+}
+
+// finalState is the state of an object that is delivered, the last one of a deleted object.
+type finalState struct {
+	object  *unstructured.Object
+	unknown bool // it may not be the final one
 }
 
 // follow adds what changes to the queue until ctx ends, or the cache.
-func (s *stories) follow(ctx context.Context, queue *Queue[cache.Key]) (err error) {
+func (s *stories) follow(ctx context.Context, queue *Queue[cache.Key], log *slog.Logger) (err error) {
 	defer contain(&err, "a watch of an Operator")
+	served := servedLog{log: log, resource: s.objects.String()}
 	for change := range s.objects.Changes(ctx) {
+		served.note(change.Type)
 		if change.Object != nil {
 			queue.Add(s.note(change))
 		}
@@ -87,7 +96,7 @@ func (s *stories) note(change cache.Change[unstructured.Object]) cache.Key {
 	if change.Type == watch.Deleted {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.last[key] = change.Object // even if it was not told: it may be in the handler's hands just now
+		s.last[key] = finalState{change.Object, change.FinalStateUnknown} // even if it was not told: it may be in the handler's hands just now
 	}
 	return key
 }
@@ -102,8 +111,8 @@ func (s *stories) tell(ctx context.Context, key cache.Key) error {
 	}
 	s.mu.Unlock()
 	if told != nil && (now == nil || now.GetUID() != told.GetUID()) {
-		if last == nil || last.GetUID() != told.GetUID() {
-			last = told
+		if last.object == nil || last.object.GetUID() != told.GetUID() {
+			last = finalState{told, true}
 		}
 		if err := s.handle(ctx, key, watch.Deleted, last); err != nil {
 			return err
@@ -114,21 +123,22 @@ func (s *stories) tell(ctx context.Context, key cache.Key) error {
 	case now == nil:
 		return nil
 	case told == nil:
-		return s.handle(ctx, key, watch.Added, now)
+		return s.handle(ctx, key, watch.Added, finalState{object: now})
 	case told.GetResourceVersion() != now.GetResourceVersion():
-		return s.handle(ctx, key, watch.Modified, now)
+		return s.handle(ctx, key, watch.Modified, finalState{object: now})
 	default:
 		return nil
 	}
 }
 
 // handle calls the handler and remembers what it took.
-func (s *stories) handle(ctx context.Context, key cache.Key, kind watch.EventType, obj *unstructured.Object) error {
+func (s *stories) handle(ctx context.Context, key cache.Key, kind watch.EventType, state finalState) error {
 	resource := s.resource
 	if key.Namespace != "" {
 		resource = resource.In(key.Namespace)
 	}
-	if err := s.handler(ctx, ResourceEvent{Type: kind, Object: obj.DeepCopy(), Resource: resource}); err != nil {
+	event := ResourceEvent{Type: kind, Object: state.object.DeepCopy(), Resource: resource, FinalStateUnknown: state.unknown}
+	if err := s.handler(ctx, event); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -137,7 +147,7 @@ func (s *stories) handle(ctx context.Context, key cache.Key, kind watch.EventTyp
 		delete(s.told, key)
 		delete(s.last, key)
 	} else {
-		s.told[key] = obj
+		s.told[key] = state.object
 	}
 	return nil
 }

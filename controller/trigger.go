@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"log/slog"
 
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/dynamic"
@@ -13,16 +14,17 @@ import (
 // Trigger watches objects whose changes call for a reconcile.
 type Trigger struct {
 	sync   func(ctx context.Context) error
-	follow func(ctx context.Context, queue *Queue[cache.Key]) error
+	follow func(ctx context.Context, queue *Queue[cache.Key], log *slog.Logger) error
 }
 
 // On calls for a reconcile of the keys that an object of c leads to, whenever it changes: those it leads to now, and
 // those it led to before. keys must be quick and do no more than look at the object; a panic in it ends [Run], since
 // changes would be missed from then on.
 func On[T any](c *cache.Cache[T], keys func(*T) []cache.Key) Trigger {
-	return Trigger{sync: c.Sync, follow: func(ctx context.Context, queue *Queue[cache.Key]) error {
-		priority := beginning
+	return Trigger{sync: c.Sync, follow: func(ctx context.Context, queue *Queue[cache.Key], log *slog.Logger) error {
+		priority, served := beginning, servedLog{log: log, resource: c.String()}
 		for change := range c.Changes(ctx) {
+			served.note(change.Type)
 			if change.Type == dynamic.Synced {
 				priority = 0
 			}

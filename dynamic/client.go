@@ -82,5 +82,5 @@ func (c *Client) Of(ctx context.Context, obj *unstructured.Object) (*Resource, e
 }
 
 func (c *Client) handle(mapping *restmapper.Mapping) *Resource {
-	return &Resource{conn: c.conn, mapping: mapping, namespace: c.conn.Namespace()}
+	return &Resource{conn: c.conn, discovery: c.discovery, mapping: mapping, namespace: c.conn.Namespace()}
 }

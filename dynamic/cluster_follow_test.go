@@ -138,7 +138,7 @@ func TestFollowSeesACustomResourceGoAndComeBack(t *testing.T) {
 	_, err = crds.Delete(t.Context(), crd.GetName(), nil)
 	require.NoError(t, err)
 	// The server deletes the objects before it drops the resource, and may tell that as a change, too.
-	for kind := followed.read(); kind != dynamic.Lost; kind = followed.read() {
+	for kind := followed.read(); kind != dynamic.NotServed; kind = followed.read() {
 		assert.Contains(t, []watch.EventType{watch.Modified, watch.Deleted}, kind)
 	}
 	assert.Empty(t, followed.objects)

@@ -112,6 +112,12 @@ func grant(t *testing.T, client *dynamic.Client, namespace string, verbs map[str
 	for name, may := range verbs {
 		rules = append(rules, map[string]any{"apiGroups": []any{""}, "resources": []any{"configmaps"}, "resourceNames": []any{name}, "verbs": may})
 	}
+	grantRule(t, client, namespace, rules...)
+}
+
+// grantRule lets the user "limited" do what rules say, in a namespace.
+func grantRule(t *testing.T, client *dynamic.Client, namespace string, rules ...any) {
+	t.Helper()
 	_, err := resource(t, client, "roles").In(namespace).Create(t.Context(), &unstructured.Object{Object: map[string]any{
 		"metadata": map[string]any{"name": "reader"}, "rules": rules,
 	}}, nil)

@@ -9,25 +9,27 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// What a [Change] tells besides watch.Added, watch.Modified and watch.Deleted, which are about one object.
+// Types of a [Change] that is not about one object. The others are watch.Added, watch.Modified and watch.Deleted.
 const (
-	// Started says that what there is begins: the changes up to Synced are that. It comes again after Lost.
+	// Started begins the initial list: all objects until Synced. It is repeated after NotServed.
 	Started watch.EventType = "STARTED"
-	// Synced says that all there was has been told.
+	// Synced ends the initial list. It is repeated after NotServed.
 	Synced watch.EventType = "SYNCED"
-	// Lost says that the server no longer serves the resource, whose CustomResourceDefinition is gone, perhaps. Its
-	// objects were told Deleted before.
-	Lost watch.EventType = "LOST"
+	// NotServed reports that the server no longer serves the resource: its CustomResourceDefinition is deleted, this
+	// version of it is not served any more, or an aggregated API is removed. The objects may exist, and be served in
+	// another version: what is known of them stays as it is. If the definition is known to be deleted, their deletions
+	// follow. Once the resource is served again, Started, the differences and Synced follow.
+	NotServed watch.EventType = "NOTSERVED"
 )
 
-// Change is one thing that [Resource.Follow] tells.
+// Change is one change that [Resource.Follow] emits.
 type Change[T any] struct {
 	Type watch.EventType
-	// Object is the object as it is now, or was at last (Deleted); nil where the change is about none.
+	// Object is the object as it is now, or its final state (Deleted); nil where the change is not about one object.
 	Object *T
-	// Unseen says of a Deleted that the server was not heard to delete it, but did while the connection was down:
+	// FinalStateUnknown is set with a deletion that the API did not report, such as one while the connection was down.
 	// Object then has only its kind, namespace, name, UID and the resourceVersion that was last known.
-	Unseen bool
+	FinalStateUnknown bool
 }
 
 // FollowOptions say what to follow. The zero value follows all objects of the handle's namespace or namespaces.
@@ -55,22 +57,32 @@ type Interruption struct {
 	Wait time.Duration
 	// Count is how many there have been, this one included.
 	Count int
+	// NotServed reports that the server has answered nothing but 404 for five seconds or longer. Err says why what is
+	// known of the objects is kept, if it is.
+	NotServed bool
 }
 
 // Follow tells what objects there are and then every change, for as long as ctx lasts: what there is between Started
 // and Synced, then each change once, in the server's order for any one object. It asks for a stream that begins with
 // the objects (WatchList, https://kep.k8s.io/3157) and where the server has none lists and watches.
 //
-// It mends what breaks: streams that end, die or bring what cannot be read, servers that restart, shed load or fall
-// silent, resourceVersions that are too old (410) or too new, credentials that expire. It goes on from where it was, or
-// reads all objects again and tells only what is different: nothing comes twice, and nothing is passed over but states that
-// an object was in between. A resource that the server no longer serves is told as Lost once the server has answered
-// nothing but 404 for five seconds, since one that starts does so for a moment; when it returns, Follow goes on.
+// It recovers from what breaks: streams that end, die or bring what cannot be read, servers that restart, shed load or
+// fall silent, resourceVersions that are too old (410) or too new, credentials that expire. It resumes from where it was,
+// or reads all objects again and emits only what is different: nothing comes twice, and nothing is passed over but states
+// that an object was in between. A deletion is emitted only if the API reported it or a complete list lacks the object.
 //
-// It ends with an error, once and last, when ctx ends or, before the first Synced, when the server refuses: an
-// apierrors.IsForbidden, for instance, or any other answer that asking again would not change. Breaking out of the loop
-// closes the connection. The loop's body may take its time, but the server ends the stream of one who is minutes late,
-// who then reads all objects again. What is kept of each object is its name, UID and resourceVersion.
+// A resource that the server no longer serves is reported as [NotServed] once the server has answered nothing but 404 for
+// five seconds, since one that starts does so for a moment. What is known of its objects is kept. If the server also
+// answers that their CustomResourceDefinition does not exist, which Follow has seen before, deletions follow with
+// FinalStateUnknown. For that Follow reads the metadata of a custom resource's definition when it has synced; without the
+// right to do so, objects are kept. When the resource returns, Follow goes on: at once, where the client's discovery is
+// kept current with [discovery.Client.Live], and otherwise at the next request, every two or three seconds.
+//
+// It ends with an error, once and last, when ctx ends or, before the first Synced, when the server rejects the request and
+// would do so again: an apierrors.IsForbidden, for instance. 401 and 403 are retried for two seconds before that, or for
+// five if the server has accepted a request before: one that starts denies every request for a moment. Breaking out of
+// the loop closes the connection. The loop's body may take its time, but the server ends the stream of one who is minutes
+// late, who then reads all objects again. What is kept of each object is its name, UID and resourceVersion.
 func (r *Resource) Follow(ctx context.Context, opts *FollowOptions) iter.Seq2[Change[unstructured.Object], error] {
 	return func(yield func(Change[unstructured.Object], error) bool) {
 		read := r.objects
@@ -86,7 +98,7 @@ func (r *Resource) Follow(ctx context.Context, opts *FollowOptions) iter.Seq2[Ch
 func (t *Typed[T]) Follow(ctx context.Context, opts *FollowOptions) iter.Seq2[Change[T], error] {
 	return func(yield func(Change[T], error) bool) {
 		for change, err := range followAs(ctx, t.Resource, opts, lazies, lazyOf) {
-			told := Change[T]{Type: change.Type, Unseen: change.Unseen}
+			told := Change[T]{Type: change.Type, FinalStateUnknown: change.FinalStateUnknown}
 			if err == nil && change.Object != nil {
 				told.Object, err = t.made(change.Object)
 			}

@@ -44,7 +44,7 @@ func followFor(t *testing.T, r *dynamic.Resource, opts *dynamic.FollowOptions, w
 	return got
 }
 
-func TestFollowTellsThatTheResourceIsGoneAndGoesOnWhenItReturns(t *testing.T) {
+func TestFollow_NotServedAndServedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone := refuses(404, "NotFound")
 		gone.lasts = time.Minute
@@ -52,11 +52,11 @@ func TestFollowTellsThatTheResourceIsGoneAndGoesOnWhenItReturns(t *testing.T) {
 			answer{body: frame("ADDED", podOf("a", "u2", "8")) + allTold("9"), stays: true})
 		began := time.Now()
 		got := followFor(t, pods, nil, 8, func(change dynamic.Change[unstructured.Object]) {
-			if change.Unseen {
+			if change.Type == dynamic.NotServed {
 				assert.GreaterOrEqual(t, time.Since(began), 5*time.Second)
 			}
 		})
-		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "DELETED a u1 1 unseen", "LOST", "STARTED", "ADDED a u2 8", "SYNCED"}, got)
+		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "NOTSERVED", "STARTED", "DELETED a u1 1 unseen", "ADDED a u2 8", "SYNCED"}, got)
 	})
 }
 

@@ -6,8 +6,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -59,7 +62,7 @@ func told(change dynamic.Change[unstructured.Object]) string {
 	if change.Object != nil {
 		text += " " + change.Object.GetName() + " " + string(change.Object.GetUID()) + " " + change.Object.GetResourceVersion()
 	}
-	if change.Unseen {
+	if change.FinalStateUnknown {
 		text += " unseen"
 	}
 	return text
@@ -187,15 +190,22 @@ func TestAnswersThatTheResourceIsNotThereCountOnlyInARow(t *testing.T) {
 	assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "MODIFIED a u1 5"}, follow(t, pods, nil, 4))
 }
 
-func TestFollowEndsAtOnceWhereAskingAgainIsNoUse(t *testing.T) {
+func TestFollow_EndsWithTerminalError(t *testing.T) {
 	for code, reason := range map[int]string{401: "Unauthorized", 403: "Forbidden", 404: "NotFound", 405: "MethodNotAllowed"} {
-		pods, _ := exchanging(t, answer{status: code, body: statusOf(strconv.Itoa(code), reason, "")})
-		var got []error
-		for _, err := range pods.Follow(t.Context(), nil) {
-			got = append(got, err)
-		}
-		require.Len(t, got, 1, reason)
-		assert.EqualValues(t, reason, apierrors.ReasonForError(got[0]))
+		synctest.Test(t, func(t *testing.T) {
+			pods, _ := inBubble(t, answer{status: code, body: statusOf(strconv.Itoa(code), reason, ""), lasts: time.Minute})
+			began := time.Now()
+			var got []error
+			for _, err := range pods.Follow(t.Context(), nil) {
+				got = append(got, err)
+			}
+			require.Len(t, got, 1, reason)
+			assert.EqualValues(t, reason, apierrors.ReasonForError(got[0]))
+			if retry.IsDenied(got[0]) {
+				assert.GreaterOrEqual(t, time.Since(began), 2*time.Second, "it may be a starting server")
+			}
+			assert.LessOrEqual(t, time.Since(began), 3*time.Second)
+		})
 	}
 	pods, server := exchanging(t)
 	for _, err := range pods.Sub("status").Follow(t.Context(), nil) {
@@ -272,7 +282,7 @@ func TestAFollowOfMetadataTellsNothingElseOfWhatWentUnseen(t *testing.T) {
 		if change.Object != nil {
 			kinds = append(kinds, change.Object.GetKind())
 		}
-		if change.Unseen {
+		if change.FinalStateUnknown {
 			break
 		}
 	}

@@ -2,16 +2,15 @@ package dynamic
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"time"
 
+	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -24,13 +23,14 @@ import (
 // ctx is the time-out. When it ends, the error says what was unmet and is ctx's: errors.Is(err,
 // context.DeadlineExceeded).
 //
-//	wait for deployments.apps "web": condition Available is "False": MinimumReplicasUnavailable: Deployment does not …
+//	wait for deployments.apps "shop/web": condition Available is "False": MinimumReplicasUnavailable: Deployment does not …
 //
 // Wait reads the object once and then watches it, which takes the verbs get and watch; RBAC rules with resourceNames
 // suffice. It goes on through watches that end or expire, through restarts of the server and while it cannot be
-// reached, with growing pauses of up to seven seconds. What the server refuses, such as with 401 or 403, and an error of
-// [Matches] end it; after a watch has ended or the server was away, 401 and 403 do only when they stay, for a server that
-// starts denies everybody for a moment.
+// reached, with growing delays of up to seven seconds. An error of [Matches] ends it, and what the server rejects, with 401
+// or 403 for instance, if that lasts: for two seconds or, once there was a watch, five, since a server that starts denies
+// every request for a moment. While the server does not serve the resource nothing holds, not even [Gone]; after five
+// seconds of that Wait ends with an error that apierrors.IsNotFound knows.
 func (r *Resource) Wait(ctx context.Context, name string, until ...Until) (*unstructured.Object, error) {
 	w := &waiting{of: r, name: name, until: until}
 	if err := w.check(); err != nil {
@@ -43,21 +43,27 @@ func (r *Resource) Wait(ctx context.Context, name string, until ...Until) (*unst
 		switch {
 		case done:
 			return w.last, nil
-		case err != nil && final(err) && !w.mayBeStarting(err):
-			return nil, fmt.Errorf("wait for %s %q: %w", r, name, err)
+		case w.isTerminal(err):
+			return nil, fmt.Errorf("wait for %s: %w", w.target(), err)
 		case ctx.Err() != nil:
 			return nil, w.ended(ctx)
-		case w.moved || time.Since(began) > longestWaitPause:
+		case w.moved || time.Since(began) > waitBackoff().Max:
 			n = 1
 		}
-		w.trouble, w.rounds = err, w.rounds+1
-		if pause(ctx, n, longestWaitPause) != nil {
+		w.trouble = err
+		delay := waitBackoff().Delay(n)
+		if retry.IsDenied(err) {
+			delay = min(delay, maxDenialDelay)
+		}
+		if retry.Sleep(ctx, retry.Jitter(delay)) != nil {
 			return nil, w.ended(ctx)
 		}
 	}
 }
 
-const longestWaitPause = 5 * time.Second
+func waitBackoff() retry.Backoff {
+	return retry.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second}
+}
 
 // waiting is one call of Wait.
 type waiting struct {
@@ -71,8 +77,10 @@ type waiting struct {
 	expired bool  // the object's resourceVersion is too old to watch from
 	moved   bool  // the watch has brought something
 	trouble error // that ended the last round
-	rounds  int   // that have ended
-	denied  int   // with 401 or 403, since a watch began
+
+	watched        bool // the server has accepted a watch
+	denials        retry.Denials
+	notServedSince time.Time // since when every answer has been that the path is not served
 }
 
 // check refuses what cannot work.
@@ -135,10 +143,10 @@ func (w *waiting) request(from string) (*transport.Request, error) {
 	})
 }
 
-// read asks for the object.
+// read gets the object. That the server does not serve the path does not mean that the object does not exist.
 func (w *waiting) read(ctx context.Context) (done bool, err error) {
 	obj, err := w.of.Get(ctx, w.name, nil)
-	if apierrors.IsNotFound(err) {
+	if retry.IsObjectNotFound(err) {
 		return w.evaluate(nil)
 	}
 	if err != nil {
@@ -149,7 +157,7 @@ func (w *waiting) read(ctx context.Context) (done bool, err error) {
 
 // follow evaluates what a watch tells, until it ends.
 func (w *waiting) follow(request *transport.Request, response *http.Response) (done bool, err error) {
-	w.denied = 0
+	w.watched = true
 	events, read := unstructured.NewWatchDecoder(response.Body), w.of.objects()
 	for {
 		event, err := read.event(events)
@@ -208,8 +216,17 @@ func (w *waiting) evaluate(obj *unstructured.Object) (done bool, err error) {
 }
 
 func (w *waiting) noteExpiry(err error) error {
-	w.expired = apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
+	w.expired = retry.IsExpired(err)
 	return err
+}
+
+// target names the object in errors.
+func (w *waiting) target() string {
+	name := w.name
+	if w.of.mapping.Namespaced {
+		name = w.of.namespace + "/" + name
+	}
+	return fmt.Sprintf("%s %q", w.of, name)
 }
 
 // ended is the error of a wait whose ctx has ended.
@@ -219,42 +236,40 @@ func (w *waiting) ended(ctx context.Context) error {
 		unmet = "nothing was learned of it"
 	}
 	if w.trouble != nil {
-		return fmt.Errorf("wait for %s %q: %s: %w; at last: %w", w.of, w.name, unmet, endOf(ctx), w.trouble)
+		return fmt.Errorf("wait for %s: %s: %w; the last error: %w", w.target(), unmet, retry.ContextError(ctx), w.trouble)
 	}
-	return fmt.Errorf("wait for %s %q: %s: %w", w.of, w.name, unmet, endOf(ctx))
+	return fmt.Errorf("wait for %s: %s: %w", w.target(), unmet, retry.ContextError(ctx))
 }
 
-// mayBeStarting tells a denial that may be no answer from one that is: a server that starts denies what it is asked
-// before it has read who may do what.
-func (w *waiting) mayBeStarting(err error) bool {
-	if w.rounds == 0 || !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
+// isTerminal reports whether the error of a round ends the wait. 401 and 403 do so when they have been returned for two
+// seconds, or for five once the server has accepted a watch, and 404 for the path after five: a server that starts
+// returns them for a moment.
+func (w *waiting) isTerminal(err error) bool {
+	w.denials.Grace = firstDenialGrace
+	if w.watched {
+		w.denials.Grace = 0
+	}
+	denied := w.denials.Transient(err)
+	if !retry.IsPathNotFound(err) {
+		w.notServedSince = time.Time{}
+	} else if w.notServedSince.IsZero() {
+		w.notServedSince = time.Now()
+	}
+	var own *endingError
+	var refused *RefusedError
+	switch {
+	case errors.As(err, &own) || errors.As(err, &refused):
+		return true
+	case denied:
 		return false
+	case !w.notServedSince.IsZero():
+		return time.Since(w.notServedSince) >= notServedGrace
+	default:
+		return retry.IsRejected(err)
 	}
-	w.denied++
-	return w.denied <= 4
 }
 
-// endingError is an error that is no server's: of the caller's own function, or of an object that does not fit.
+// endingError is an error that is not the server's: of the caller's own function, or of an object that does not fit.
 type endingError struct{ error }
 
 func (e *endingError) Unwrap() error { return e.error }
-
-// final tells errors that another attempt would meet again from those of a server that is away, busy or restarting.
-func final(err error) bool {
-	var own *endingError
-	var refused *RefusedError
-	var untrusted *tls.CertificateVerificationError
-	if errors.As(err, &own) || errors.As(err, &refused) || errors.As(err, &untrusted) {
-		return true
-	}
-	var status *apierrors.StatusError
-	if !errors.As(err, &status) {
-		return false
-	}
-	switch code := status.ErrStatus.Code; code {
-	case http.StatusGone, http.StatusTooManyRequests, http.StatusRequestTimeout:
-		return false
-	default:
-		return code >= http.StatusBadRequest && code < http.StatusInternalServerError
-	}
-}

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -32,6 +34,11 @@ const (
 	from9     = "GET …?fieldSelector=metadata.name%3Dweb&resourceVersion=9&watch=true"
 )
 
+var (
+	absent   = answer{status: http.StatusNotFound, body: `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"pods \"web\" not found","reason":"NotFound","code":404,"details":{"name":"web","kind":"pods"}}`}
+	unserved = answer{status: http.StatusNotFound, body: "404 page not found\n"}
+)
+
 var running = dynamic.Field("status.phase", "Running")
 
 // TestAWaitIsOneReadAndOneWatch holds the requests of each course that a wait may take.
@@ -47,7 +54,7 @@ func TestAWaitIsOneReadAndOneWatch(t *testing.T) {
 		"it holds": {running, []answer{says(podAt("7", "u", "Running"))}, []string{asked}, "7"},
 		"it comes to hold": {running, []answer{says(podAt("7", "u", "Pending")), stays(happens("MODIFIED", podAt("8", "u", "Pending")) + happens("MODIFIED", podAt("9", "u", "Running")))},
 			[]string{asked, from7}, "9"},
-		"it is made": {dynamic.Exists(), []answer{missing, stays(happens("ADDED", podAt("7", "u", "Pending")))}, []string{asked, fromStart}, "7"},
+		"it is made": {dynamic.Exists(), []answer{absent, stays(happens("ADDED", podAt("7", "u", "Pending")))}, []string{asked, fromStart}, "7"},
 		"it goes and comes back": {running, []answer{says(podAt("7", "u", "Pending")), stays(happens("DELETED", podAt("8", "u", "Running")) + happens("ADDED", podAt("9", "v", "Running")))},
 			[]string{asked, from7}, "9"},
 		"the watch ends": {running, []answer{says(podAt("7", "u", "Pending")), says(""), says(podAt("9", "u", "Pending")), stays(happens("MODIFIED", podAt("10", "u", "Running")))},
@@ -61,12 +68,12 @@ func TestAWaitIsOneReadAndOneWatch(t *testing.T) {
 			[]answer{says(podAt("7", "u", "Pending")), says(gonePast), stays(happens("ADDED", podAt("6", "u", "Running")) + happens("BOOKMARK", podAt("8", "", "Running")) + happens("MODIFIED", podAt("9", "u", "Running"))), says(podAt("7", "u", "Pending"))},
 			[]string{asked, from7, fromStart, asked}, "9"},
 		"it went while the server forgot": {dynamic.Gone(),
-			[]answer{says(podAt("7", "u", "Pending")), expired, stays(""), missing}, []string{asked, from7, fromStart, asked}, "7"},
+			[]answer{says(podAt("7", "u", "Pending")), expired, stays(""), absent}, []string{asked, from7, fromStart, asked}, "7"},
 		"the server is away": {running, []answer{unavailable, refuses(http.StatusTooManyRequests, "TooManyRequests"), says(podAt("7", "u", "Pending")), unavailable, says("<html>"), says(podAt("9", "u", "Running"))},
 			[]string{asked, asked, asked, from7, asked, asked}, "9"},
 		"the server starts and knows nobody": {running, []answer{says(podAt("7", "u", "Pending")), says(""), unavailable, forbidden, refuses(http.StatusUnauthorized, "Unauthorized"), says(podAt("9", "u", "Running"))},
 			[]string{asked, from7, asked, asked, asked, asked}, "9"},
-		"it is gone":           {dynamic.Gone(), []answer{missing}, []string{asked}, ""},
+		"it is gone":           {dynamic.Gone(), []answer{absent}, []string{asked}, ""},
 		"it goes":              {dynamic.Gone(), []answer{says(podAt("7", "u", "Pending")), stays(happens("MODIFIED", podAt("8", "u", "Pending")) + happens("DELETED", podAt("9", "u", "Failed")))}, []string{asked, from7}, "9"},
 		"it is made anew":      {dynamic.Gone(), []answer{says(podAt("7", "u", "Pending")), says(""), says(podAt("9", "v", "Pending"))}, []string{asked, from7, asked}, "9"},
 		"it was made anew":     {dynamic.Gone("u"), []answer{says(podAt("7", "v", "Pending"))}, []string{asked}, "7"},
@@ -89,32 +96,81 @@ func TestAWaitIsOneReadAndOneWatch(t *testing.T) {
 	}
 }
 
-func TestWhatAnotherAttemptWouldMeetAgainEndsAWait(t *testing.T) {
+func TestWait_EndsWithTerminalError(t *testing.T) {
 	other := errors.New("other")
 	fails := dynamic.Matches("the other", func(*unstructured.Object) (bool, error) { return false, other })
+	slow := dynamic.Matches("the other", func(*unstructured.Object) (bool, error) { return false, context.DeadlineExceeded })
+	isOther := func(err error) bool { return errors.Is(err, other) }
+	lasting := func(one answer) answer { one.lasts = time.Minute; return one }
+	unauthorized := refuses(http.StatusUnauthorized, "Unauthorized")
 	for name, tc := range map[string]struct {
-		until    dynamic.Until
-		answers  []answer
-		is       func(error) bool
-		requests int
+		until      dynamic.Until
+		answers    []answer
+		is         func(error) bool
+		from, till time.Duration // when it ends
 	}{
-		"reading is forbidden":      {running, []answer{forbidden}, apierrors.IsForbidden, 1},
-		"nobody":                    {running, []answer{refuses(http.StatusUnauthorized, "Unauthorized")}, apierrors.IsUnauthorized, 1},
-		"watching is forbidden":     {running, []answer{labelledPod("a"), forbidden}, apierrors.IsForbidden, 2},
-		"there is no such resource": {running, []answer{missing, missing}, apierrors.IsNotFound, 2},
-		"a bad request":             {running, []answer{labelledPod("a"), refuses(http.StatusBadRequest, "BadRequest")}, apierrors.IsBadRequest, 2},
-		"a right taken away":        {running, []answer{labelledPod("a"), says(""), forbidden, forbidden, forbidden, forbidden, forbidden}, apierrors.IsForbidden, 7},
-		"a right to watch, too":     {running, []answer{labelledPod("a"), says(""), labelledPod("a"), forbidden, labelledPod("a"), forbidden, labelledPod("a"), forbidden, labelledPod("a"), forbidden, labelledPod("a"), forbidden}, apierrors.IsForbidden, 12},
-		"the caller's error":        {fails, []answer{labelledPod("a")}, func(err error) bool { return errors.Is(err, other) }, 1},
-		"the caller's error, later": {fails, []answer{missing, stays(happens("ADDED", podAt("9", "u", "Pending")))}, func(err error) bool { return errors.Is(err, other) }, 2},
+		"reading is forbidden":      {running, []answer{lasting(forbidden)}, apierrors.IsForbidden, 2 * time.Second, 3 * time.Second},
+		"unauthorized":              {running, []answer{lasting(unauthorized)}, apierrors.IsUnauthorized, 2 * time.Second, 3 * time.Second},
+		"a right taken away":        {running, []answer{labelledPod("a"), says(""), lasting(forbidden)}, apierrors.IsForbidden, 5 * time.Second, 10 * time.Second},
+		"the path is not served":    {running, []answer{lasting(unserved)}, apierrors.IsNotFound, 5 * time.Second, 10 * time.Second},
+		"not served any more":       {dynamic.Gone(), []answer{labelledPod("a"), says(""), lasting(unserved)}, apierrors.IsNotFound, 5 * time.Second, 10 * time.Second},
+		"a bad request":             {running, []answer{labelledPod("a"), refuses(http.StatusBadRequest, "BadRequest")}, apierrors.IsBadRequest, 0, 0},
+		"the caller's error":        {fails, []answer{labelledPod("a")}, isOther, 0, 0},
+		"the caller's own time-out": {slow, []answer{labelledPod("a")}, func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }, 0, 0},
+		"the caller's error, later": {fails, []answer{absent, stays(happens("ADDED", podAt("9", "u", "Pending")))}, isOther, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			pods, server := exchanging(t, tc.answers...)
-			_, err := pods.Wait(t.Context(), "web", tc.until)
-			assert.True(t, tc.is(err), "%v", err)
-			require.ErrorContains(t, err, `wait for pods "web": `)
-			assert.Len(t, server.seen(), tc.requests)
+			synctest.Test(t, func(t *testing.T) {
+				pods, _ := inBubble(t, tc.answers...)
+				began := time.Now()
+				_, err := pods.Wait(t.Context(), "web", tc.until)
+				assert.True(t, tc.is(err), "%v", err)
+				require.ErrorContains(t, err, `wait for pods "home/web": `)
+				assert.GreaterOrEqual(t, time.Since(began), tc.from)
+				assert.LessOrEqual(t, time.Since(began), tc.till)
+			})
+		})
+	}
+}
+
+// TestWait_WatchForbidden lets the user get the object, but not watch it.
+func TestWait_WatchForbidden(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var answers []answer
+		for range 100 {
+			answers = append(answers, labelledPod("a"), forbidden)
+		}
+		pods, _ := inBubble(t, answers...)
+		began := time.Now()
+		_, err := pods.Wait(t.Context(), "web", running)
+		assert.True(t, apierrors.IsForbidden(err), "%v", err)
+		assert.LessOrEqual(t, time.Since(began), 3*time.Second)
+	})
+}
+
+// TestWait_StartingServer answers for a moment with what a server does that has not read its rules and definitions.
+func TestWait_StartingServer(t *testing.T) {
+	for name, tc := range map[string]struct {
+		until   dynamic.Until
+		answers []answer
+	}{
+		"denials at the first request":   {running, []answer{{status: 403, body: forbidden.body, lasts: 1500 * time.Millisecond}, says(podAt("9", "u", "Running"))}},
+		"denials after a watch":          {running, []answer{says(podAt("7", "u", "Pending")), says(""), {status: 401, body: statusOf("401", "Unauthorized", ""), lasts: 4 * time.Second}, says(podAt("9", "u", "Running"))}},
+		"the path is not served yet":     {running, []answer{{status: 404, body: unserved.body, lasts: 4 * time.Second}, says(podAt("9", "u", "Running"))}},
+		"not served, and it still is":    {dynamic.Gone(), []answer{says(podAt("7", "u", "Running")), says(""), {status: 404, body: unserved.body, lasts: 4 * time.Second}, says(podAt("7", "u", "Running")), stays(happens("DELETED", podAt("9", "u", "Running")))}},
+		"an attempt that takes too long": {running, []answer{{mute: true}, says(podAt("9", "u", "Running"))}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := &exchanges{answers: tc.answers}
+				conn, err := transport.New("http://bubble", &http.Client{Transport: bubble{server}, Timeout: time.Minute}, &transport.Options{Namespace: "home"})
+				require.NoError(t, err)
+				client := dynamic.New(conn, nil)
+				defer client.Close()
+				obj, err := resource(t, client, "pods").Wait(t.Context(), "web", tc.until)
+				require.NoError(t, err)
+				assert.Equal(t, "9", obj.GetResourceVersion())
+			})
 		})
 	}
 }
@@ -177,7 +233,7 @@ func TestATimeOutSaysWhatWasUnmet(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			answers := []answer{says(tc.stored), stays("")}
 			if tc.stored == "" {
-				answers[0] = missing
+				answers[0] = absent
 			}
 			pods, server := exchanging(t, answers...)
 			ctx, cancel := context.WithCancelCause(t.Context())
@@ -189,7 +245,7 @@ func TestATimeOutSaysWhatWasUnmet(t *testing.T) {
 			}()
 			_, err := pods.Wait(ctx, "web", tc.until...)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
-			require.ErrorContains(t, err, `wait for pods "web": `+want)
+			require.ErrorContains(t, err, `wait for pods "home/web": `+want)
 			assert.NotContains(t, err.Error(), "hidden")
 		})
 	}
@@ -202,7 +258,7 @@ func TestATimeOutSaysWhyNothingWasLearned(t *testing.T) {
 	pods, _ := exchanging(t)
 	_, err := pods.Wait(ctx, "web", running)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.ErrorContains(t, err, `wait for pods "web": nothing was learned of it: context deadline exceeded`)
+	require.ErrorContains(t, err, `wait for pods "home/web": nothing was learned of it: context deadline exceeded`)
 
 	answers := make([]answer, 100)
 	for i := range answers {
@@ -220,7 +276,7 @@ func TestATimeOutSaysWhyNothingWasLearned(t *testing.T) {
 	_, err = pods.Wait(ctx, "web", running)
 	require.ErrorIs(t, err, context.Canceled)
 	require.True(t, apierrors.IsServiceUnavailable(err), "%v", err)
-	require.ErrorContains(t, err, "nothing was learned of it: context canceled; at last: ")
+	require.ErrorContains(t, err, "nothing was learned of it: context canceled; the last error: ")
 }
 
 func TestWhatFieldsHold(t *testing.T) {

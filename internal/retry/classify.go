@@ -33,15 +33,19 @@ func (e *terminalError) Unwrap() error { return e.error }
 // 401 and 403 are terminal here. A server that has just started returns them to everybody for up to a second or so;
 // long-lived calls put [Denials] in front.
 func IsTerminal(err error) bool {
+	return IsRejected(err) ||
+		statusCode(err) == 0 && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
+}
+
+// IsRejected is [IsTerminal] without ended contexts, for calls that look at their own ctx first: what is left then are
+// time-outs of one attempt, such as http.Client's.
+func IsRejected(err error) bool {
 	var marked *terminalError
 	var untrusted *tls.CertificateVerificationError
 	if errors.As(err, &marked) || errors.As(err, &untrusted) {
 		return true
 	}
 	code := statusCode(err)
-	if code == 0 {
-		return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-	}
 	switch code {
 	case http.StatusRequestTimeout, http.StatusGone, http.StatusTooManyRequests:
 		return false
@@ -95,10 +99,13 @@ const denialGrace = 5 * time.Second
 
 // Denials tells a server that is starting from one that denies a request for good. The zero value is ready. It is not
 // safe for concurrent use.
-type Denials struct{ since time.Time }
+type Denials struct {
+	Grace time.Duration // for how long denials may pass; 0 means five seconds
+	since time.Time
+}
 
-// Transient reports whether err is a 401 or 403 that may pass: denials have been returned for less than five seconds
-// since the last call with another error. Call it with the result of every attempt, nil included.
+// Transient reports whether err is a 401 or 403 that may pass: denials have been returned for less than the grace since
+// the last call with another error. Call it with the result of every attempt, nil included.
 func (d *Denials) Transient(err error) bool {
 	if !IsDenied(err) {
 		d.since = time.Time{}
@@ -107,5 +114,9 @@ func (d *Denials) Transient(err error) bool {
 	if d.since.IsZero() {
 		d.since = time.Now()
 	}
-	return time.Since(d.since) < denialGrace
+	grace := d.Grace
+	if grace == 0 {
+		grace = denialGrace
+	}
+	return time.Since(d.since) < grace
 }

@@ -143,6 +143,7 @@ func TestIsTerminal_ByError(t *testing.T) {
 		{"unavailable behind a context's end", fmt.Errorf("%w: %w", context.Canceled, apierrors.NewServiceUnavailable("x")), false},
 	} {
 		assert.Equal(t, c.want, IsTerminal(c.err), c.name)
+		assert.Equal(t, c.want && !errors.Is(c.err, context.Canceled), IsRejected(c.err), c.name)
 	}
 	assert.NoError(t, Terminal(nil))
 	assert.ErrorIs(t, Terminal(io.EOF), io.EOF)
@@ -195,5 +196,8 @@ func TestDenials_TransientForGraceOnly(t *testing.T) {
 		assert.False(t, d.Transient(denied))
 		assert.False(t, d.Transient(nil), "an answer ends the series")
 		assert.True(t, d.Transient(denied))
+		d.Grace = time.Second
+		time.Sleep(time.Second)
+		assert.False(t, d.Transient(denied))
 	})
 }

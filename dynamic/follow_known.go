@@ -2,7 +2,7 @@ package dynamic
 
 import "k8s.io/apimachinery/pkg/types"
 
-// object is what a follower must be able to ask of what it reads.
+// object is the metadata of objects that a reflector reads.
 type object[T any] interface {
 	*T
 	GetNamespace() string
@@ -12,25 +12,26 @@ type object[T any] interface {
 	GetAnnotations() map[string]string
 }
 
-// identity tells one state of one object from all others.
+// identity identifies one version of one object.
 type identity struct {
 	uid     types.UID
 	version string
-	read    uint32 // the last reading of all objects that found it
+	read    uint32 // the last relist that contained it
 }
 
 type objectKey struct{ namespace, name string }
 
-// goneObject is one that was there and is not any more.
-type goneObject struct {
+// deletedObject is a known object that a relist did not contain.
+type deletedObject struct {
 	objectKey
 	identity
 }
 
-// known is what has been told: it makes each change come once, and finds what went away unseen.
+// known holds the identity of every object that has been emitted, so that each change is emitted once and deletions that
+// were not reported are found.
 type known[T any, P object[T]] struct {
 	objects map[objectKey]identity
-	reading uint32
+	relist  uint32
 	// namespace is the one of the last new object, so that what follows in it has the same text.
 	namespace string
 }
@@ -39,10 +40,10 @@ func newKnown[T any, P object[T]]() known[T, P] {
 	return known[T, P]{objects: map[objectKey]identity{}}
 }
 
-// begin begins a reading of all objects.
-func (k *known[T, P]) begin() { k.reading++ }
+// begin begins a relist.
+func (k *known[T, P]) begin() { k.relist++ }
 
-// note remembers an object and tells what was known of it, nil for nothing, and what is now.
+// note stores the identity of an object. It returns the previous one, nil for none, and the new one.
 func (k *known[T, P]) note(obj *T) (was *identity, is identity) {
 	key := keyOf[T, P](obj)
 	if last, ok := k.objects[key]; ok {
@@ -52,12 +53,12 @@ func (k *known[T, P]) note(obj *T) (was *identity, is identity) {
 	} else {
 		k.namespace = key.namespace
 	}
-	is = identity{uid: P(obj).GetUID(), version: P(obj).GetResourceVersion(), read: k.reading}
+	is = identity{uid: P(obj).GetUID(), version: P(obj).GetResourceVersion(), read: k.relist}
 	k.objects[key] = is
 	return was, is
 }
 
-// forget says whether the object was known.
+// forget removes an object and reports whether it was known.
 func (k *known[T, P]) forget(obj *T) bool {
 	key := keyOf[T, P](obj)
 	_, was := k.objects[key]
@@ -65,12 +66,12 @@ func (k *known[T, P]) forget(obj *T) bool {
 	return was
 }
 
-// unread forgets and returns what the last reading did not find.
-func (k *known[T, P]) unread() []goneObject {
-	var gone []goneObject
+// missing forgets and returns the objects that the last relist did not contain.
+func (k *known[T, P]) missing() []deletedObject {
+	var gone []deletedObject
 	for key, last := range k.objects {
-		if last.read != k.reading {
-			gone = append(gone, goneObject{key, last})
+		if last.read != k.relist {
+			gone = append(gone, deletedObject{key, last})
 			delete(k.objects, key)
 		}
 	}
