@@ -1,9 +1,19 @@
 package controller_test
 
 import (
+	"log"
+	"log/slog"
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain silences slog's default logger: most tests let something fail.
+func TestMain(m *testing.M) {
+	flags := log.Flags()
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	log.SetOutput(os.Stderr) // which SetDefault has taken away
+	log.SetFlags(flags)
+	goleak.VerifyTestMain(m)
+}
