@@ -52,10 +52,7 @@ func TestCalls_ReturnContextErrorAndCause(t *testing.T) {
 		"Lead, which stands": func(t *testing.T, ctx context.Context) error {
 			client, server := inMemory(t)
 			handle := leases(t, client)
-			server.objects["/apis/coordination.k8s.io/v1/namespaces/shop/leases/op"] = map[string]any{
-				"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": map[string]any{"name": "op", "resourceVersion": "1"},
-				"spec": map[string]any{"holderIdentity": "two", "leaseDurationSeconds": 100_000, "renewTime": "2026-01-01T00:00:00.000000Z"},
-			}
+			server.hold("op", "two")
 			return controller.Lead(ctx, handle, "op", as("one"), until)
 		},
 		"Lead, whose request hangs": func(t *testing.T, ctx context.Context) error {

@@ -153,6 +153,16 @@ func (m *memory) change(part string, change func(object map[string]any)) {
 	}
 }
 
+// hold makes a Lease that a candidate holds for long.
+func (m *memory) hold(name, holder string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.objects["/apis/coordination.k8s.io/v1/namespaces/shop/leases/"+name] = map[string]any{
+		"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": map[string]any{"name": name, "resourceVersion": "1"},
+		"spec": map[string]any{"holderIdentity": holder, "leaseDurationSeconds": 100_000},
+	}
+}
+
 // all gives copies of the objects whose path contains part.
 func (m *memory) all(part string) (found []map[string]any) {
 	m.mu.Lock()
