@@ -41,7 +41,7 @@ func exampleServer() (client *dynamic.Client, closeAll func()) {
 			fmt.Fprint(w, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"web","namespace":"shop","uid":"7","generation":2,"finalizers":["example.com/disk"]}}`)
 		case r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/leases/"):
 			w.WriteHeader(http.StatusNotFound)
-			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":404,"reason":"NotFound"}`)
+			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":404,"reason":"NotFound","details":{"name":"widgets"}}`)
 		default:
 			_, _ = w.Write(body)
 		}
@@ -102,7 +102,7 @@ func ExamplePatchStatus() {
 	_, err := controller.PatchStatus(context.Background(), widgets, web, map[string]any{"disks": 1, "phase": "Up"})
 	fmt.Println(err)
 	// Output:
-	// PATCH /apis/example.com/v1/namespaces/shop/widgets/web/status [{"op":"test","path":"/metadata/uid","value":"7"},{"op":"add","path":"/status/phase","value":"Up"}]
+	// PATCH /apis/example.com/v1/namespaces/shop/widgets/web/status [{"op":"test","path":"/metadata/uid","value":"7"},{"op":"add","path":"/status/disks","value":1},{"op":"add","path":"/status/observedGeneration","value":2},{"op":"add","path":"/status/phase","value":"Up"}]
 	// <nil>
 }
 

@@ -3,6 +3,8 @@ package controller_test
 import (
 	"context"
 	"errors"
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/anykind/anykind/controller"
@@ -11,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -192,6 +195,56 @@ func TestWhatTheServerRefusesForGoodIsItsError(t *testing.T) {
 	_, _, err := controller.Finalize(t.Context(), of, obj, "no name/ for a finalizer", never(t))
 	assert.True(t, apierrors.IsInvalid(err), "%v", err)
 	assert.ErrorContains(t, err, `add the finalizer no name/ for a finalizer to configmaps "web": `)
+}
+
+// TestFinalize_UnservedPathIsNoDeletion answers 404 for the path of an object that is there.
+func TestFinalize_UnservedPathIsNoDeletion(t *testing.T) {
+	client, server := inMemory(t)
+	handle := leases(t, client)
+	for name, methods := range map[string]string{"to the patch": "PATCH", "to the read": "GET"} {
+		t.Run(name, func(t *testing.T) {
+			server.override = func(w http.ResponseWriter, r *http.Request) bool {
+				if strings.Contains(methods, r.Method) {
+					notServed(w)
+				} else {
+					refuse(w, http.StatusUnprocessableEntity, "Invalid") // obj is out of date: it is read
+				}
+				return true
+			}
+			lease := named("coordination.k8s.io/v1", "Lease", "shop", "op", "u")
+			_, deleted, err := controller.Finalize(t.Context(), handle, lease, finalizer, never(t))
+			assert.True(t, apierrors.IsNotFound(err), "%v", err)
+			assert.False(t, deleted)
+			lease.SetFinalizers([]string{finalizer})
+			lease.SetDeletionTimestamp(new(metav1.Now()))
+			_, deleted, err = controller.Finalize(t.Context(), handle, lease, finalizer, func(context.Context, *unstructured.Object) error { return nil })
+			assert.True(t, apierrors.IsNotFound(err), "%v", err)
+			assert.False(t, deleted)
+		})
+	}
+}
+
+func TestFinalize_UnservedVersionIsNoDeletion(t *testing.T) {
+	client, namespace := newNamespace(t)
+	group := namespace + ".example.com"
+	file := strings.Replace(definition("widgets", group), "  versions:\n", `  versions:
+  - name: v1beta1
+    served: true
+    storage: false
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`, 1)
+	_, err := controller.Register(t.Context(), client, []byte(file), nil)
+	require.NoError(t, err)
+	removed(t, resource(t, client, "crd"), "widgets."+group)
+	old, now := resource(t, client, "widgets.v1beta1."+group).In(namespace), resource(t, client, "widgets.v1."+group).In(namespace)
+	obj := createWidget(t, now, "web")
+	_, err = controller.Register(t.Context(), client, []byte(strings.Replace(file, "served: true", "served: false", 1)), nil)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { _, err := old.Get(t.Context(), "web", nil); return apierrors.IsNotFound(err) }, patience, patience/600)
+	_, deleted, err := controller.Finalize(t.Context(), old, obj, finalizer, never(t))
+	assert.True(t, apierrors.IsNotFound(err), "%v", err)
+	assert.False(t, deleted)
+	get(t, now, "web")
 }
 
 func TestAnObjectWithoutUIDCannotBeFinalized(t *testing.T) {

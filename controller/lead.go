@@ -5,10 +5,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/retry"
 )
 
 // ErrLeaseLost says that a process does not lead any more: its Lease was lost, or could not be renewed in time, so that
@@ -30,8 +32,11 @@ type LeadOptions struct {
 	// RetryPeriod is how often the leader renews the Lease and others look at it, and up to half of that more. 0 means 2
 	// seconds.
 	RetryPeriod time.Duration
-	// NewLeader, where set, is called when another identity leads, this process' own included. It must be quick.
+	// NewLeader, where set, is called when another identity leads, this process' own included. It must be quick. A panic in
+	// it ends Lead with a *[PanicError].
 	NewLeader func(identity string)
+	// Logger receives who leads, attempts and renewals that failed, and the loss of the Lease; nil means slog.Default().
+	Logger *slog.Logger
 }
 
 // Lead waits until this process holds the coordination.k8s.io/v1 Lease of that name, in the namespace of the handle
@@ -50,8 +55,11 @@ type LeadOptions struct {
 // the Lease's leaseTransitions, is higher for every later leader, for as long as nobody deletes the Lease. Whoever is
 // written to keeps the highest token that he has seen and refuses lower ones.
 //
-// While it waits, Lead goes on through restarts of the server and while that cannot be reached; what the server refuses
-// at the first attempt, as with 403, it returns. It takes the verbs get, create and update on leases. See
+// [Run] and [Operator.Run] with lead's ctx end their reconciles with the Lease, without Options.Grace.
+//
+// While it waits, Lead goes on through restarts of the server and while that cannot be reached. What the server refuses
+// before it has answered once is returned, 401 and 403 when they have lasted for five seconds: a server that is starting
+// denies everybody. It takes the verbs get, create and update on leases. See
 // https://kubernetes.io/docs/concepts/architecture/leases/.
 func Lead(ctx context.Context, leases *dynamic.Resource, name string, opts *LeadOptions, lead func(ctx context.Context, token int64) error) error {
 	c, err := newCandidate(leases, name, opts)
@@ -61,6 +69,7 @@ func Lead(ctx context.Context, leases *dynamic.Resource, name string, opts *Lead
 	if err != nil {
 		return fmt.Errorf("lead by %s %q: %w", leases, name, err)
 	}
+	c.log.Info("leading", "token", c.term.transitions)
 	if err = c.hold(ctx, lead); errors.Is(err, ErrLeaseLost) {
 		return fmt.Errorf("lead by %s %q: %w", leases, name, err)
 	}
@@ -76,7 +85,7 @@ func newCandidate(leases *dynamic.Resource, name string, opts *LeadOptions) (*ca
 	orDefault(&c.opts.RenewDeadline, 10*time.Second)
 	orDefault(&c.opts.RetryPeriod, 2*time.Second)
 	c.opts.LeaseDuration = (c.opts.LeaseDuration + time.Second - 1).Truncate(time.Second)
-	if c.opts.RenewDeadline >= c.opts.LeaseDuration || longest(c.opts.RetryPeriod) >= c.opts.RenewDeadline {
+	if c.opts.RenewDeadline >= c.opts.LeaseDuration || retry.MaxJitter(c.opts.RetryPeriod) >= c.opts.RenewDeadline {
 		return nil, fmt.Errorf("the lease duration %s must be more than the renew deadline %s, and that more than 1.5 times the retry period %s",
 			c.opts.LeaseDuration, c.opts.RenewDeadline, c.opts.RetryPeriod)
 	}
@@ -87,6 +96,10 @@ func newCandidate(leases *dynamic.Resource, name string, opts *LeadOptions) (*ca
 		}
 		c.opts.Identity = host + "_" + rand.Text()
 	}
+	if c.opts.Logger == nil {
+		c.opts.Logger = slog.Default()
+	}
+	c.log = c.opts.Logger.With("lease", name, "identity", c.opts.Identity)
 	return c, nil
 }
 

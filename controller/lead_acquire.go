@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
+	"log/slog"
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/unstructured"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
@@ -17,11 +18,14 @@ type candidate struct {
 	leases *dynamic.Resource
 	name   string
 	opts   LeadOptions
+	log    *slog.Logger
 
-	seen   record    // as the Lease was when it was read last
-	seenAt time.Time // when it was first seen so, by the local clock: others' clocks do not count
-	leader string    // whom NewLeader was told of
-	asked  bool      // the server has answered once
+	seen     record    // as the Lease was when it was read last
+	seenAt   time.Time // when it was first seen so, by the local clock: others' clocks do not count
+	leader   string    // whom NewLeader was called with
+	answered bool      // the server has answered once
+	denials  retry.Denials
+	failure  string // the error that was logged last
 
 	term  record               // ours, or the one that was asked for last: holder, acquired and transitions tell it
 	lease *unstructured.Object // as the server has it, as far as we know
@@ -31,81 +35,91 @@ type candidate struct {
 // acquire waits until the Lease is ours.
 func (c *candidate) acquire(ctx context.Context) error {
 	for {
-		within, cancel := context.WithTimeout(ctx, c.opts.RenewDeadline)
-		held, err := c.tryAcquire(within)
-		cancel()
-		if held && ctx.Err() != nil {
-			c.release(context.WithoutCancel(ctx))
-		}
-		if ctx.Err() != nil {
-			return ended(ctx)
-		}
-		if held && c.left() > 0 {
-			c.tell(c.opts.Identity)
-			return nil
-		}
-		if err != nil {
+		if held, err := c.attempt(ctx); held || err != nil {
 			return err
 		}
-		if pause(ctx, c.opts.RetryPeriod) != nil {
-			return ended(ctx)
+		if err := retry.Sleep(ctx, retry.Jitter(c.opts.RetryPeriod)); err != nil {
+			return err
 		}
 	}
 }
 
-func ended(ctx context.Context) error {
-	if cause := context.Cause(ctx); !errors.Is(cause, ctx.Err()) {
-		return fmt.Errorf("%w: %w", ctx.Err(), cause)
+// attempt tries once to acquire the Lease. Its error is one that will not pass.
+func (c *candidate) attempt(ctx context.Context) (held bool, err error) {
+	within, cancel := context.WithTimeout(ctx, c.opts.RenewDeadline)
+	held, err = c.tryAcquire(within)
+	cancel()
+	if held && ctx.Err() == nil && c.left() > 0 {
+		if err = c.setLeader(c.opts.Identity); err == nil {
+			return true, nil
+		}
 	}
-	return ctx.Err()
+	if held && (ctx.Err() != nil || err != nil) {
+		c.release(context.WithoutCancel(ctx))
+	}
+	transient := c.denials.Transient(err)
+	switch {
+	case ctx.Err() != nil:
+		return false, retry.ContextError(ctx)
+	case err != nil && !transient && !c.mayPass(err):
+		return false, err
+	}
+	c.logFailure("the leader lease cannot be acquired", err)
+	return false, nil
 }
 
-// final passes on an error of which the server, or our own checks, will say the same again; others pass.
-func final(err error) error {
-	var refused *dynamic.RefusedError
-	if errors.As(err, &refused) {
-		return err
+// mayPass reports whether another attempt to acquire the Lease may succeed.
+func (c *candidate) mayPass(err error) bool {
+	var hook *PanicError
+	if errors.As(err, &hook) {
+		return false
 	}
-	var status *apierrors.StatusError
-	if !errors.As(err, &status) || status.ErrStatus.Code >= http.StatusInternalServerError {
-		return nil
-	}
-	switch status.ErrStatus.Code {
-	case http.StatusConflict, http.StatusTooManyRequests, http.StatusRequestTimeout:
-		return nil
-	}
-	return err
+	var reading *readError
+	return !isTerminal(err) || c.answered && (errors.As(err, &reading) || retry.IsPathNotFound(err))
 }
 
-// tryAcquire looks at the Lease, and takes it if it may. An error is one that will not pass.
+// logFailure logs an error once, and again when it has changed.
+func (c *candidate) logFailure(what string, err error) {
+	text := ""
+	if err != nil && !retry.IsConflict(err) && !apierrors.IsAlreadyExists(err) { // others stand, too
+		text = err.Error()
+	}
+	if text != "" && text != c.failure {
+		c.log.Warn(what, "error", err)
+	}
+	c.failure = text
+}
+
+// readError is a failure to read the Lease. It passes once the server has answered: others may lead meanwhile.
+type readError struct{ error }
+
+func (e *readError) Unwrap() error { return e.error }
+
+// tryAcquire reads the Lease, and takes it if it may.
 func (c *candidate) tryAcquire(ctx context.Context) (held bool, err error) {
 	lease, err := c.leases.Get(ctx, c.name, nil)
-	if apierrors.IsNotFound(err) {
+	if retry.IsObjectNotFound(err) {
 		return c.create(ctx)
 	}
 	if err != nil {
-		if c.asked { // a server that has just started forbids what it will allow
-			return false, nil
-		}
-		return false, final(err)
+		return false, &readError{err}
 	}
-	c.asked = true
+	c.answered = true
 	now, err := c.look(lease)
 	if err != nil {
-		return false, err
+		return false, retry.Terminal(err)
 	}
 	switch {
 	case c.ours(now):
 		// The answer to an earlier attempt was lost, or came too late.
 	case now.holder != "" && time.Since(c.seenAt) < now.duration:
-		c.tell(now.holder)
-		return false, nil
+		return false, c.setLeader(now.holder)
 	default:
 		c.term = record{holder: c.opts.Identity, duration: c.opts.LeaseDuration, acquired: stamp(time.Now()), transitions: now.transitions + 1}
 	}
 	c.lease = lease
 	err = c.write(ctx)
-	return err == nil, final(ignoreNotFound(err))
+	return err == nil, ignoreObjectNotFound(err)
 }
 
 // look notes what the Lease says, and when it began to.
@@ -120,16 +134,26 @@ func (c *candidate) look(lease *unstructured.Object) (record, error) {
 	return now, nil
 }
 
-// ours tells if a record is of our term: the identity alone may be that of an earlier process.
+// ours reports whether a record is of our term: the identity alone may be that of an earlier process.
 func (c *candidate) ours(now record) bool {
 	return c.term.holder != "" && now.holder == c.term.holder && now.acquired == c.term.acquired && now.transitions == c.term.transitions
 }
 
-func (c *candidate) tell(leader string) {
-	if leader != c.leader && c.opts.NewLeader != nil {
+// setLeader notes who leads and calls the NewLeader hook when that has changed. Its error is a panic of the hook.
+func (c *candidate) setLeader(leader string) (err error) {
+	defer contain(&err, "LeadOptions.NewLeader")
+	changed := leader != c.leader
+	c.leader = leader
+	if !changed {
+		return nil
+	}
+	if leader != c.opts.Identity {
+		c.log.Info("another candidate leads", "leader", leader)
+	}
+	if c.opts.NewLeader != nil {
 		c.opts.NewLeader(leader)
 	}
-	c.leader = leader
+	return nil
 }
 
 // create makes the Lease, which is ours then.
@@ -140,9 +164,9 @@ func (c *candidate) create(ctx context.Context) (bool, error) {
 	lease.SetName(c.name)
 	lease, err := c.leases.Create(ctx, c.term.with(lease), nil)
 	if err != nil {
-		return false, final(err)
+		return false, err
 	}
-	c.asked, c.lease, c.sent = true, lease, now
+	c.answered, c.lease, c.sent = true, lease, now
 	return true, nil
 }
 

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"github.com/anykind/anykind/internal/retry"
 )
 
 // tenure is the time for which a candidate leads.
@@ -21,12 +21,19 @@ type tenure struct {
 
 // hold calls lead while the Lease is renewed.
 func (c *candidate) hold(ctx context.Context, lead func(context.Context, int64) error) error {
-	leading, end := context.WithCancelCause(ctx)
-	defer end(nil)
 	// The Lease is renewed until lead has finished, also when ctx has ended; sure ends when it is not surely ours any more.
 	sure, lose := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer lose(nil)
-	t := &tenure{candidate: c, lose: func(why error) { lose(why); end(context.Cause(sure)) }}
+	leading, end := context.WithCancelCause(context.WithValue(ctx, leaseKey{}, sure))
+	defer end(nil)
+	var once sync.Once // the deadline may pass while a renewal finds the Lease lost
+	t := &tenure{candidate: c, lose: func(why error) {
+		once.Do(func() {
+			lose(why)
+			end(why)
+			c.log.Error("the leader lease is lost", "error", why)
+		})
+	}}
 	renewing, stop := context.WithCancel(sure)
 	var renewal sync.WaitGroup
 	renewal.Go(func() { t.renew(renewing) })
@@ -41,7 +48,8 @@ func (c *candidate) hold(ctx context.Context, lead func(context.Context, int64) 
 		c.release(context.WithoutCancel(ctx))
 		return err
 	}
-	if err == nil || errors.Is(err, ErrLeaseLost) || errors.Is(err, context.Canceled) {
+	var panicked *PanicError
+	if err == nil || !errors.As(err, &panicked) && (errors.Is(err, ErrLeaseLost) || errors.Is(err, context.Canceled)) {
 		return lost
 	}
 	return errors.Join(lost, err)
@@ -53,7 +61,7 @@ func (t *tenure) renew(ctx context.Context) {
 	alarm := time.AfterFunc(t.left(), func() { t.lose(t.late()) })
 	defer alarm.Stop()
 	for {
-		if pause(ctx, min(t.opts.RetryPeriod, max(t.left(), 0))) != nil {
+		if retry.Sleep(ctx, retry.Jitter(min(t.opts.RetryPeriod, max(t.left(), 0)))) != nil {
 			return
 		}
 		left := t.left()
@@ -70,6 +78,9 @@ func (t *tenure) renew(ctx context.Context) {
 		}
 		if err == nil {
 			alarm.Reset(t.left())
+		}
+		if ctx.Err() == nil {
+			t.logFailure("the leader lease cannot be renewed", err)
 		}
 		t.mu.Lock()
 		t.trouble = err
@@ -90,12 +101,12 @@ func (t *tenure) late() error {
 // renewOnce renews the Lease, whatever else was changed in it, while it is of our term.
 func (c *candidate) renewOnce(ctx context.Context) error {
 	err := c.write(ctx)
-	if apierrors.IsConflict(err) {
+	if retry.IsConflict(err) {
 		if err = c.reread(ctx); err == nil {
 			err = c.write(ctx)
 		}
 	}
-	if apierrors.IsNotFound(err) {
+	if retry.IsObjectNotFound(err) {
 		return fmt.Errorf("%w: somebody deleted it", ErrLeaseLost)
 	}
 	return err
@@ -112,8 +123,11 @@ func (c *candidate) reread(ctx context.Context) error {
 		return err
 	}
 	if !c.ours(now) {
-		c.tell(now.holder)
-		return fmt.Errorf("%w: %q has it", ErrLeaseLost, now.holder)
+		lost := fmt.Errorf("%w: %q has it", ErrLeaseLost, now.holder)
+		if hook := c.setLeader(now.holder); hook != nil {
+			return fmt.Errorf("%w; meanwhile %w", lost, hook)
+		}
+		return lost
 	}
 	c.lease = lease
 	return nil
@@ -123,11 +137,19 @@ func (c *candidate) reread(ctx context.Context) error {
 func (c *candidate) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.RenewDeadline)
 	defer cancel()
-	for range overtaken {
+	for range maxPatches {
 		now := stamp(time.Now())
 		free := record{duration: time.Second, acquired: now, renewed: now, transitions: c.term.transitions}
 		_, err := c.leases.Update(ctx, free.with(c.lease), nil)
-		if !apierrors.IsConflict(err) || c.reread(ctx) != nil {
+		if err == nil {
+			c.log.Info("the leader lease is released")
+			return
+		}
+		if retry.IsConflict(err) {
+			err = c.reread(ctx)
+		}
+		if err != nil {
+			c.log.Warn("the leader lease cannot be released", "error", err)
 			return
 		}
 	}

@@ -304,18 +304,20 @@ func TestAnEarlierProcessOfTheSameNameIsAnother(t *testing.T) {
 	})
 }
 
-func TestWhatTheServerForbidsAtFirstIsReturned(t *testing.T) {
-	refusal := func(code int, reason string) func(http.ResponseWriter) {
-		return func(w http.ResponseWriter) { refuse(w, code, reason) }
-	}
+// TestLead_ReturnsWhatTheServerRefuses has the server give the same answer to all requests of a method.
+func TestLead_ReturnsWhatTheServerRefuses(t *testing.T) {
 	for name, tc := range map[string]struct {
 		method string
 		answer func(http.ResponseWriter)
 		check  func(error) bool
+		after  time.Duration // at most
 	}{
-		"reading":         {http.MethodGet, refusal(http.StatusForbidden, "Forbidden"), apierrors.IsForbidden},
-		"creating":        {http.MethodPost, refusal(http.StatusForbidden, "Forbidden"), apierrors.IsForbidden},
-		"in no namespace": {http.MethodPost, refusal(http.StatusNotFound, "NotFound"), apierrors.IsNotFound},
+		"reading is forbidden":  {http.MethodGet, answer(http.StatusForbidden, "Forbidden"), apierrors.IsForbidden, 10 * time.Second},
+		"creating is forbidden": {http.MethodPost, answer(http.StatusForbidden, "Forbidden"), apierrors.IsForbidden, 10 * time.Second},
+		"unauthorized":          {http.MethodGet, answer(http.StatusUnauthorized, "Unauthorized"), apierrors.IsUnauthorized, 10 * time.Second},
+		"in no namespace":       {http.MethodPost, func(w http.ResponseWriter) { refuseObject(w, http.StatusNotFound, "NotFound", "shop") }, apierrors.IsNotFound, 0},
+		"not served":            {http.MethodGet, notServed, apierrors.IsNotFound, 0},
+		"invalid":               {http.MethodPost, answer(http.StatusUnprocessableEntity, "Invalid"), apierrors.IsInvalid, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -327,9 +329,84 @@ func TestWhatTheServerForbidsAtFirstIsReturned(t *testing.T) {
 					tc.answer(w)
 					return true
 				}
-				err := controller.Lead(t.Context(), leases(t, client), "op", as("one"), until)
+				handle, began := leases(t, client), time.Now()
+				err := controller.Lead(t.Context(), handle, "op", as("one"), until)
 				assert.True(t, tc.check(err), "%v", err)
 				assert.ErrorContains(t, err, `lead by leases.coordination.k8s.io "op": `)
+				assert.LessOrEqual(t, time.Since(began), tc.after)
+			})
+		})
+	}
+}
+
+// TestLead_RetriesWhatMayPass refuses one request, of a candidate that has not been answered before or of a leader.
+func TestLead_RetriesWhatMayPass(t *testing.T) {
+	for name, tc := range map[string]struct {
+		method string
+		answer func(http.ResponseWriter)
+	}{
+		"read: a server that starts":  {http.MethodGet, answer(http.StatusForbidden, "Forbidden")},
+		"write: a server that starts": {http.MethodPost, answer(http.StatusForbidden, "Forbidden")},
+		"read: too many requests":     {http.MethodGet, answer(http.StatusTooManyRequests, "TooManyRequests")},
+		"read: request timeout":       {http.MethodGet, answer(http.StatusRequestTimeout, "Timeout")},
+		"another creates it":          {http.MethodPost, answer(http.StatusConflict, "AlreadyExists")},
+		"renew: conflict":             {http.MethodPut, answer(http.StatusConflict, "Conflict")},
+		"renew: not served":           {http.MethodPut, notServed},
+		"renew: a server that starts": {http.MethodPut, answer(http.StatusForbidden, "Forbidden")},
+		"take over: not served":       {http.MethodPut, notServed},
+		"take over: conflict":         {http.MethodPut, answer(http.StatusConflict, "Conflict")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client, server := inMemory(t)
+				handle := leases(t, client)
+				if strings.HasPrefix(name, "take over") {
+					server.hold("op", "")
+				}
+				refused := false
+				server.override = func(w http.ResponseWriter, r *http.Request) bool {
+					if refused || r.Method != tc.method {
+						return false
+					}
+					refused = true
+					tc.answer(w)
+					return true
+				}
+				require.NoError(t, controller.Lead(t.Context(), handle, "op", as("one"), func(ctx context.Context, _ int64) error {
+					time.Sleep(time.Minute)
+					return ctx.Err()
+				}))
+				assert.True(t, refused)
+			})
+		})
+	}
+}
+
+// TestLead_StandsThroughRefusedReads refuses a candidate that was answered before for a minute.
+func TestLead_StandsThroughRefusedReads(t *testing.T) {
+	for name, answer := range map[string]func(http.ResponseWriter){
+		"forbidden": answer(http.StatusForbidden, "Forbidden"), "not served": notServed,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client, server := inMemory(t)
+				handle := leases(t, client)
+				server.hold("op", "zero")
+				var refuses atomic.Bool
+				server.override = func(w http.ResponseWriter, _ *http.Request) bool {
+					if refuses.Load() {
+						answer(w)
+					}
+					return refuses.Load()
+				}
+				time.AfterFunc(10*time.Second, func() { refuses.Store(true) })
+				time.AfterFunc(70*time.Second, func() { refuses.Store(false) })
+				time.AfterFunc(80*time.Second, func() {
+					server.change("/leases/op", func(o map[string]any) { o["spec"].(map[string]any)["holderIdentity"] = "" })
+				})
+				began := time.Now()
+				require.NoError(t, controller.Lead(t.Context(), handle, "op", as("one"), func(context.Context, int64) error { return nil }))
+				assert.GreaterOrEqual(t, time.Since(began), 80*time.Second)
 			})
 		})
 	}

@@ -106,7 +106,7 @@ func (m *memory) answer(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusConflict, "AlreadyExists")
 		return
 	case r.Method != http.MethodPost && there == nil:
-		refuse(w, http.StatusNotFound, "NotFound")
+		refuseObject(w, http.StatusNotFound, "NotFound", path[strings.LastIndex(path, "/")+1:])
 		return
 	case r.Method == http.MethodPut && body["metadata"].(map[string]any)["resourceVersion"] != there["metadata"].(map[string]any)["resourceVersion"]:
 		refuse(w, http.StatusConflict, "Conflict")
@@ -131,10 +131,13 @@ func (m *memory) answer(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-func refuse(w http.ResponseWriter, code int, reason string) {
+func refuse(w http.ResponseWriter, code int, reason string) { refuseObject(w, code, reason, "") }
+
+// refuseObject answers with a Status about an object.
+func refuseObject(w http.ResponseWriter, code int, reason, name string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,"message":"it is so"}`, code, reason)
+	fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,"message":"it is so","details":{"name":%q}}`, code, reason, name)
 }
 
 // change writes an object as somebody else.
@@ -147,6 +150,16 @@ func (m *memory) change(part string, change func(object map[string]any)) {
 			object["metadata"].(map[string]any)["resourceVersion"] = strconv.Itoa(m.version)
 			change(object)
 		}
+	}
+}
+
+// hold makes a Lease that a candidate holds for long.
+func (m *memory) hold(name, holder string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.objects["/apis/coordination.k8s.io/v1/namespaces/shop/leases/"+name] = map[string]any{
+		"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": map[string]any{"name": name, "resourceVersion": "1"},
+		"spec": map[string]any{"holderIdentity": holder, "leaseDurationSeconds": 100_000},
 	}
 }
 

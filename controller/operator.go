@@ -37,8 +37,8 @@ type ResourceEvent struct {
 }
 
 // Handler handles one event. While the server does not serve the resource there are none: objects are reported as deleted
-// only if the API did so, if a list of all objects lacks them, or if their CustomResourceDefinition is deleted. An error, or a panic, has it called again after a growing pause, with what is true of the
-// object then.
+// only if the API did so, if a list of all objects lacks them, or if their CustomResourceDefinition is deleted. An error, or
+// a panic, is logged and has it called again after a growing delay, with what is true of the object then.
 type Handler func(ctx context.Context, event ResourceEvent) error
 
 // NewOperator makes an operator; of opts, Triggers are not used. Each watch has Options.Workers of its own, and a queue:
@@ -69,9 +69,11 @@ func (o *Operator) Watch(group, version, plural string, handler Handler, namespa
 }
 
 // Run watches until ctx ends, until the server refuses one of the watches at its start, or until a hook in Options panics,
-// which is a *[PanicError]. When it ends, handlers under way have Options.Grace to finish. It runs once at a time.
+// which is a *[PanicError]. When it ends, handlers under way have Options.Grace to finish, or no time where the Lease of
+// [Lead] is lost, as with [Run]. It runs once at a time.
 func (o *Operator) Run(ctx context.Context) error {
-	ctx, stop := context.WithCancelCause(ctx)
+	parent := ctx
+	ctx, stop := context.WithCancelCause(parent)
 	defer stop(nil)
 	var all sync.WaitGroup
 	var panics panics
@@ -92,7 +94,7 @@ func (o *Operator) Run(ctx context.Context) error {
 	o.begin = nil
 	o.mu.Unlock()
 	all.Wait()
-	return panics.beside(context.Cause(ctx))
+	return panics.beside(endOf(parent, ctx))
 }
 
 // stopped lets Run be called again: no handler is under way.

@@ -24,8 +24,8 @@ type watching struct {
 }
 
 // run watches until ctx ends or the cache under it fails.
-func (w *watching) run(ctx context.Context) error {
-	resource, err := w.find(ctx)
+func (w *watching) run(parent context.Context) error {
+	resource, err := w.find(parent)
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", w.resource.GroupResource(), err)
 	}
@@ -33,8 +33,8 @@ func (w *watching) run(ctx context.Context) error {
 		resource: resource, handler: w.handler, objects: cache.New(resource, nil),
 		told: map[cache.Key]*unstructured.Object{}, last: map[cache.Key]finalState{},
 	}
-	r := newRunning(&w.opts, func(ctx context.Context, key cache.Key) (again time.Duration, err error) { return 0, s.tell(ctx, key) })
-	ctx, stop := context.WithCancelCause(ctx)
+	r := newRunning(&w.opts, resource, func(ctx context.Context, key cache.Key) (again time.Duration, err error) { return 0, s.tell(ctx, key) })
+	ctx, stop := context.WithCancelCause(parent)
 	defer stop(nil)
 	var beside sync.WaitGroup
 	beside.Go(func() { stop(s.objects.Run(ctx)) })
@@ -45,7 +45,7 @@ func (w *watching) run(ctx context.Context) error {
 	})
 	r.work(ctx, stop)
 	beside.Wait()
-	return r.panics.beside(context.Cause(ctx))
+	return r.panics.beside(endOf(parent, ctx))
 }
 
 func (w *watching) find(ctx context.Context) (*dynamic.Resource, error) {

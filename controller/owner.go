@@ -25,7 +25,8 @@ func (e *OwnedError) Error() string {
 // deletes obj when owner is gone, a foreground deletion of owner waits for obj, and nobody else may control it. An older
 // reference to owner is replaced; other references stay.
 //
-// owner is an object as the server gave it. Refused, and obj left as it is: an obj that another object controls, with a
+// owner is an object as the server gave it, with its own apiVersion and kind, which a PartialObjectMetadata does not have.
+// Refused, and obj left as it is: an obj that another object controls, with a
 // *[OwnedError]; and an owner in another namespace than obj, or in one where obj is in none, which the garbage collector
 // would take for gone: obj then says its namespace first. See
 // https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/.
@@ -68,6 +69,9 @@ func referenceTo(owner, obj *unstructured.Object) (metav1.OwnerReference, error)
 	if reference.APIVersion == "" || reference.Kind == "" || reference.Name == "" || reference.UID == "" {
 		return reference, fmt.Errorf("make %s the owner of %s: the owner needs apiVersion, kind, name and uid, as the server gives them", called(owner), called(obj))
 	}
+	if isMetaKind(owner) {
+		return reference, fmt.Errorf("make %s the owner of %s: the kind is that of a metadata-only answer: set the apiVersion and kind of the object itself", called(owner), called(obj))
+	}
 	from, to := owner.GetNamespace(), obj.GetNamespace()
 	switch {
 	case from == "" || from == to:
@@ -76,6 +80,11 @@ func referenceTo(owner, obj *unstructured.Object) (metav1.OwnerReference, error)
 		return reference, fmt.Errorf("make %s the owner of %s: the owner is in namespace %q, the object in none: set its namespace; a cluster-scoped object cannot have such an owner", called(owner), called(obj), from)
 	}
 	return reference, fmt.Errorf("make %s the owner of %s: the owner is in namespace %q, the object in %q: owners are in the same namespace or in none", called(owner), called(obj), from, to)
+}
+
+// isMetaKind reports whether an object says a kind of meta.k8s.io, such as PartialObjectMetadata, instead of its own.
+func isMetaKind(obj *unstructured.Object) bool {
+	return obj.GroupVersionKind().Group == metav1.GroupName
 }
 
 func called(obj *unstructured.Object) string {

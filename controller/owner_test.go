@@ -68,6 +68,18 @@ func TestAnOwnerThatTheGarbageCollectorWouldNotFindIsRefused(t *testing.T) {
 	}
 }
 
+func TestSetOwner_RefusesMetadataOnlyKind(t *testing.T) {
+	for _, version := range []string{"v1", "v1beta1"} {
+		owner, obj := named("meta.k8s.io/"+version, "PartialObjectMetadata", "shop", "web", "1"), named("v1", "Pod", "shop", "p", "")
+		want := `make PartialObjectMetadata "web" the owner of Pod "p": the kind is that of a metadata-only answer: set the apiVersion and kind of the object itself`
+		assert.EqualError(t, controller.SetControllerReference(owner, obj), want)
+		assert.EqualError(t, controller.SetOwnerReference(owner, obj), want)
+		assert.Nil(t, references(obj))
+	}
+	obj := named("meta.k8s.io/v1", "PartialObjectMetadata", "shop", "p", "")
+	require.NoError(t, controller.SetControllerReference(named("apps/v1", "Deployment", "shop", "web", "1"), obj), "of an owned object only metadata is written")
+}
+
 func TestTheGarbageCollectorFollowsTheReference(t *testing.T) {
 	client, namespace := newNamespace(t)
 	cluster.NeedComponents(t, cluster.ControllerManager)

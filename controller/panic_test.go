@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -120,6 +121,59 @@ func TestAPanickingReconcileIsNamedAndTriedAgain(t *testing.T) {
 		assert.Equal(t, "the reconcile of shop/web", panicked.Where)
 		assert.NoError(t, outcomes[1])
 	})
+}
+
+func TestRun_PanicOfMetricsInTimerEndsRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		added := 0
+		opts := &controller.Options{Queue: controller.QueueOptions{Metrics: controller.QueueMetrics{Added: func() {
+			if added++; added == 2 { // the first is the object, the second the delayed key
+				panic("out of order")
+			}
+		}}}}
+		err := controller.Run(t.Context(), running(t, still{"web"}), func(context.Context, cache.Key) (time.Duration, error) { return time.Minute, nil }, opts)
+		var panicked *controller.PanicError
+		require.ErrorAs(t, err, &panicked)
+		assert.Equal(t, "QueueOptions.Metrics", panicked.Where)
+		assert.Contains(t, string(panicked.Stack), "panic_test.go")
+	})
+}
+
+func TestLead_PanicOfNewLeaderIsReturned(t *testing.T) {
+	for name, panics := range map[string]string{"when it leads": "one", "while it renews": "two", "while it stands": "zero"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client, server := inMemory(t)
+				handle := leases(t, client)
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				if panics == "zero" {
+					go func() { _ = controller.Lead(ctx, handle, "op", as("zero"), until) }()
+					time.Sleep(time.Second)
+				}
+				opts := as("one")
+				opts.NewLeader = func(identity string) {
+					if identity == panics {
+						panic("out of order")
+					}
+				}
+				err := controller.Lead(t.Context(), handle, "op", opts, func(ctx context.Context, _ int64) error {
+					server.change("/leases/op", func(o map[string]any) { o["spec"].(map[string]any)["holderIdentity"] = "two" })
+					<-ctx.Done()
+					return ctx.Err()
+				})
+				var panicked *controller.PanicError
+				require.ErrorAs(t, err, &panicked)
+				assert.Equal(t, "LeadOptions.NewLeader", panicked.Where)
+				assert.Equal(t, panics == "two", errors.Is(err, controller.ErrLeaseLost))
+				if panics == "one" {
+					assert.Empty(t, spec(t, server)["holderIdentity"], "it is released")
+				}
+				stop()
+				synctest.Wait()
+			})
+		})
+	}
 }
 
 func TestAQueueStaysUsableWhenItsMetricsPanic(t *testing.T) {

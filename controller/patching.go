@@ -3,8 +3,10 @@ package controller
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/unstructured"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -39,15 +41,16 @@ func sameObject(uid types.UID) operation {
 // missing is the value of a test that something is not there.
 var missing = json.RawMessage("null")
 
-// overtaken is how often a patch is tried that somebody else keeps overtaking.
-const overtaken = 10
+// maxPatches bounds how often a patch is tried that somebody else keeps overtaking.
+const maxPatches = 10
 
-// patch patches the object until there is nothing left to patch, as patchOf says of the object as it is. It returns the
-// object as it is then, nil if it is gone.
+// patch patches the object until patchOf has nothing left to patch or the server has applied it. It returns the object as
+// it is then, nil if it is gone.
 func (p patching) patch(ctx context.Context, obj *unstructured.Object, patchOf func(*unstructured.Object) []operation) (*unstructured.Object, error) {
 	name, last := obj.GetName(), ""
+	backoff := retry.Backoff{Min: 10 * time.Millisecond, Max: time.Second} // while others keep writing
 	var refused error
-	for range overtaken {
+	for n := range maxPatches {
 		operations := patchOf(obj)
 		if len(operations) == 0 {
 			return obj, nil
@@ -56,29 +59,27 @@ func (p patching) patch(ctx context.Context, obj *unstructured.Object, patchOf f
 		if err != nil {
 			return nil, err
 		}
-		if string(patch) == last {
+		if string(patch) == last && !retry.IsConflict(refused) {
 			return nil, refused // not because obj was out of date
+		}
+		if n > 0 && retry.IsConflict(refused) {
+			if err := backoff.Wait(ctx, n); err != nil {
+				return nil, err
+			}
 		}
 		last = string(patch)
 		obj, refused = p.of.Patch(ctx, name, types.JSONPatchType, patch, nil)
-		if !apierrors.IsInvalid(refused) && !apierrors.IsConflict(refused) {
-			return obj, ignoreNotFound(refused)
+		if !apierrors.IsInvalid(refused) && !retry.IsConflict(refused) {
+			return obj, ignoreObjectNotFound(refused)
 		}
 		// A test failed, or the object is being deleted.
 		obj, err = p.of.Get(ctx, name, nil)
 		if err != nil {
-			return nil, ignoreNotFound(err)
+			return nil, ignoreObjectNotFound(err)
 		}
 		if obj.GetUID() != p.uid {
 			return nil, nil
 		}
 	}
 	return nil, refused
-}
-
-func ignoreNotFound(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }

@@ -30,6 +30,7 @@ type Queue[K comparable] struct {
 	idle     []chan struct{} // channels of waiters that come back
 	state    queueState
 	drained  chan struct{} // closed when draining has ended; nil while nobody drains
+	onPanic  func(error)   // is called with a panic of Metrics in the timer's goroutine; nil lets it end the program
 }
 
 type queueState int
@@ -123,14 +124,14 @@ func (q *Queue[K]) AddWith(key K, opts AddOptions) {
 	q.delay(q.item(key), opts.After, opts.Priority)
 }
 
-// Get waits for a key and hands it to the caller, who works on it and then calls Done. It is not ok when ctx ends or
-// when the queue is shut down and has no more to hand out: the worker's end.
+// Get waits for a key and hands it to the caller, who works on it and then calls Done. It is not ok when ctx has ended,
+// whatever is ready then, or when the queue is shut down and has no more to hand out.
 func (q *Queue[K]) Get(ctx context.Context) (key K, ok bool) {
-	if ctx.Err() != nil {
-		return key, false
-	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if ctx.Err() != nil { // with the lock: a key that is added after that end is not handed out
+		return key, false
+	}
 	for {
 		if found := q.ready.pop(); found != nil {
 			return q.handOut(found), true

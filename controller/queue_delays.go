@@ -35,10 +35,17 @@ func (q *Queue[K]) arm(now time.Duration) {
 	q.timer.Reset(after)
 }
 
-// release makes ready what is due.
+// release makes ready what is due. It runs in the timer's goroutine.
 func (q *Queue[K]) release() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.onPanic != nil {
+		defer func() {
+			if value := recover(); value != nil {
+				q.onPanic(panicked("QueueOptions.Metrics", value))
+			}
+		}()
+	}
 	now := q.now()
 	for len(q.delays) > 0 && q.delays[0].due <= now {
 		it := q.delays.pop()
@@ -47,6 +54,12 @@ func (q *Queue[K]) release() {
 	if len(q.delays) > 0 {
 		q.arm(now)
 	}
+}
+
+func (q *Queue[K]) setOnPanic(f func(error)) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.onPanic = f
 }
 
 // undelay forgets what is delayed.

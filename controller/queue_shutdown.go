@@ -3,6 +3,8 @@ package controller
 import (
 	"context"
 	"fmt"
+
+	"github.com/anykind/anykind/internal/retry"
 )
 
 // ShutDown ends the queue: what is ready or delayed is dropped, what is added is ignored, and every Get ends. Workers
@@ -53,7 +55,7 @@ func (q *Queue[K]) ShutDownWithDrain(ctx context.Context) error {
 	defer q.mu.Unlock()
 	left := q.ready.count + q.working
 	q.shutDown()
-	return fmt.Errorf("drain the queue: %d keys are not done: %w", left, context.Cause(ctx))
+	return fmt.Errorf("drain the queue: %d keys are not done: %w", left, retry.ContextError(ctx))
 }
 
 // checkDrained ends draining when there is nothing left to do.

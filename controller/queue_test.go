@@ -344,6 +344,43 @@ func TestGetEndsWithItsContext(t *testing.T) {
 	})
 }
 
+func TestQueue_GetHandsOutNothingAfterContextEnded(t *testing.T) {
+	for range 50 { // a worker may be called and see its ctx end at once
+		synctest.Test(t, func(t *testing.T) {
+			q := controller.NewQueue[string](nil)
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				_, ok := q.Get(ctx)
+				assert.False(t, ok)
+			}()
+			synctest.Wait()
+			cancel()
+			q.Add("a")
+			synctest.Wait()
+			assert.Equal(t, []string{"a"}, got(t, q), "another worker may have it")
+		})
+	}
+}
+
+func TestQueue_GetPassesKeyOfLeavingWorkerOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := controller.NewQueue[string](nil)
+		taken := make(chan string, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		for _, ctx := range []context.Context{t.Context(), ctx} { // the one that waits last is called first
+			go func() {
+				if key, ok := q.Get(ctx); ok {
+					taken <- key
+				}
+			}()
+			synctest.Wait()
+		}
+		cancel()
+		q.Add("a")
+		assert.Equal(t, "a", <-taken)
+	})
+}
+
 // TestAKeyIsNotLostToAWorkerThatLeaves adds keys while the contexts of those who wait for them end.
 func TestAKeyIsNotLostToAWorkerThatLeaves(t *testing.T) {
 	q := controller.NewQueue[int](nil)

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// wait gives up the lock until there may be something for the worker, and takes it again. It is false if ctx ended.
+// wait gives up the lock until there may be something for the worker, and takes it again. It returns false if ctx has
+// ended, also where the worker was called as well: a key that was added after that end is another's.
 func (q *Queue[K]) wait(ctx context.Context) bool {
 	var called chan struct{}
 	if last := len(q.idle) - 1; last >= 0 {
@@ -15,13 +16,12 @@ func (q *Queue[K]) wait(ctx context.Context) bool {
 	}
 	q.waiters = append(q.waiters, called)
 	q.mu.Unlock()
-	var ended bool
 	select {
 	case <-called:
 	case <-ctx.Done():
-		ended = true
 	}
 	q.mu.Lock()
+	ended := ctx.Err() != nil
 	if ended {
 		q.leave(called)
 	}
@@ -29,13 +29,16 @@ func (q *Queue[K]) wait(ctx context.Context) bool {
 	return !ended
 }
 
-// leave ends the waiting of a worker whose ctx has ended. If it was called just then, another one goes in its place.
+// leave ends the waiting of a worker whose ctx has ended. If it was called just then, another one is called in its place.
 func (q *Queue[K]) leave(called chan struct{}) {
 	if at := slices.Index(q.waiters, called); at >= 0 {
 		q.waiters = slices.Delete(q.waiters, at, at+1)
 		return
 	}
-	<-called
+	select {
+	case <-called:
+	default: // taken already
+	}
 	if q.ready.count > 0 {
 		q.call()
 	}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"sync"
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -36,6 +38,8 @@ type Recorder struct {
 	controller string
 	instance   string
 	failed     func(error)
+	log        *slog.Logger
+	denials    retry.Denials // of the worker alone
 
 	queue *Queue[*series]
 	stop  context.CancelFunc
@@ -58,6 +62,8 @@ type RecorderOptions struct {
 	// Failed is called with why an event or a series was dropped, but not for each of too many. It must be quick: the
 	// goroutine that writes calls it, or Record, for an event that lacks something.
 	Failed func(error)
+	// Logger receives the same errors; nil means slog.Default().
+	Logger *slog.Logger
 }
 
 const (
@@ -67,8 +73,8 @@ const (
 )
 
 // NewRecorder starts a recorder for the controller of that name, such as "example.com/widgets". Its goroutine ends with
-// Close, and not with ctx: what is recorded on the way out is written too. It takes the verbs create and patch on
-// events.events.k8s.io.
+// Close, and not with ctx: what is recorded on the way out is written too. An event that the server refuses is logged and
+// dropped. It takes the verbs create and patch on events.events.k8s.io.
 func NewRecorder(ctx context.Context, client *dynamic.Client, controller string, opts *RecorderOptions) (*Recorder, error) {
 	events, err := client.Resource(ctx, "events.v1.events.k8s.io")
 	if err != nil {
@@ -81,8 +87,12 @@ func NewRecorder(ctx context.Context, client *dynamic.Client, controller string,
 		events: events, controller: controller, instance: opts.Instance, failed: opts.Failed,
 		queue: NewQueue[*series](&QueueOptions{MinBackoff: time.Second, MaxBackoff: time.Minute}),
 		ended: make(chan struct{}), flushed: make(chan struct{}),
-		series: map[seriesKey]*series{}, notes: map[groupKey]int{},
+		series: map[seriesKey]*series{}, notes: map[groupKey]int{}, log: opts.Logger,
 	}
+	if r.log == nil {
+		r.log = slog.Default()
+	}
+	r.log = r.log.With("controller", controller)
 	if r.instance == "" {
 		host, _ := os.Hostname()
 		r.instance = cut(controller+"-"+host, mostWord)
@@ -93,12 +103,13 @@ func NewRecorder(ctx context.Context, client *dynamic.Client, controller string,
 	return r, nil
 }
 
-// Record records an event about an object, which is not kept. It never blocks: where a thousand new events wait already,
+// Record records an event about an object, which is not kept and says its own apiVersion and kind: an event about a
+// PartialObjectMetadata is dropped. It never blocks: where a thousand new events wait already,
 // for a server that is slow or away, and after Close, the event is dropped and counted.
 func (r *Recorder) Record(regarding *unstructured.Object, event Event) {
 	s, err := newSeries(regarding, event)
-	if err != nil && r.failed != nil {
-		r.failed(err)
+	if err != nil {
+		r.report(err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,6 +140,14 @@ func (r *Recorder) Record(regarding *unstructured.Object, event Event) {
 	r.queue.Add(s)
 }
 
+// report logs why an event or a series is dropped, and calls the Failed hook.
+func (r *Recorder) report(err error) {
+	r.log.Error("event dropped", "error", err)
+	if r.failed != nil {
+		r.failed(err)
+	}
+}
+
 // Dropped is how many events were not written and never will be: there were too many, the server refused them or could
 // not be reached for long, or Close gave up.
 func (r *Recorder) Dropped() int {
@@ -155,7 +174,7 @@ func (r *Recorder) Close(ctx context.Context) error {
 	select {
 	case <-r.flushed:
 	case <-ctx.Done():
-		err = context.Cause(ctx)
+		err = retry.ContextError(ctx)
 	}
 	r.queue.ShutDown()
 	r.stop()

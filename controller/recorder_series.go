@@ -70,6 +70,11 @@ func newSeries(regarding *unstructured.Object, event Event) (*series, error) {
 	if regarding == nil || regarding.GetKind() == "" || regarding.GetName() == "" || event.Reason == "" {
 		return nil, fmt.Errorf("record the event %q: it needs an object with kind and name, and a reason", event.Reason)
 	}
+	for _, obj := range []*unstructured.Object{regarding, event.Related} {
+		if obj != nil && isMetaKind(obj) {
+			return nil, fmt.Errorf("record the event %q about %s: the kind is that of a metadata-only answer: set the apiVersion and kind of the object itself", event.Reason, called(obj))
+		}
+	}
 	if event.Type == "" {
 		event.Type = "Normal"
 	}

@@ -310,6 +310,73 @@ func TestAnEventWithoutWhatItNeedsIsDropped(t *testing.T) {
 	})
 }
 
+func TestRecorder_RefusesMetadataOnlyKind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var failures []error
+		recorder, server := recording(t, &controller.RecorderOptions{Failed: func(err error) { failures = append(failures, err) }})
+		partial := named("meta.k8s.io/v1", "PartialObjectMetadata", "shop", "web", "1")
+		recorder.Record(partial, controller.Event{Reason: "Pulled"})
+		recorder.Record(pod("web"), controller.Event{Reason: "Pulled", Related: partial})
+		require.NoError(t, recorder.Close(t.Context()))
+		require.Len(t, failures, 2)
+		assert.EqualError(t, failures[0], `record the event "Pulled" about PartialObjectMetadata "web": the kind is that of a metadata-only answer: set the apiVersion and kind of the object itself`)
+		assert.Empty(t, server.all("/events/"))
+		assert.Equal(t, 2, recorder.Dropped())
+	})
+}
+
+// TestRecorder_RetriesWhatMayPass refuses the first request of each kind, and then no more.
+func TestRecorder_RetriesWhatMayPass(t *testing.T) {
+	for name, tc := range map[string]struct {
+		method  string
+		answer  func(http.ResponseWriter)
+		written map[string]int
+	}{
+		"request timeout":                       {http.MethodPost, answer(http.StatusRequestTimeout, "Timeout"), map[string]int{"Pulled": 2}},
+		"too many requests":                     {http.MethodPost, answer(http.StatusTooManyRequests, "TooManyRequests"), map[string]int{"Pulled": 2}},
+		"expired":                               {http.MethodPatch, answer(http.StatusGone, "Expired"), map[string]int{"Pulled": 2}},
+		"conflict":                              {http.MethodPatch, answer(http.StatusConflict, "Conflict"), map[string]int{"Pulled": 2}},
+		"a server that starts":                  {http.MethodPost, answer(http.StatusForbidden, "Forbidden"), map[string]int{"Pulled": 2}},
+		"a path that is not served to a create": {http.MethodPost, notServed, map[string]int{"Pulled": 2}},
+		"a path that is not served to a patch":  {http.MethodPatch, notServed, map[string]int{"Pulled": 2}},
+		"invalid":                               {http.MethodPost, answer(http.StatusUnprocessableEntity, "Invalid"), map[string]int{"Pulled": 1}},
+		"a namespace that ends": {http.MethodPost, func(w http.ResponseWriter) {
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden","details":{"name":"e","causes":[{"reason":"NamespaceTerminating"}]}}`)
+		}, map[string]int{"Pulled": 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				recorder, server := recording(t, nil)
+				refused := false
+				server.override = func(w http.ResponseWriter, r *http.Request) bool {
+					if refused || r.Method != tc.method {
+						return false
+					}
+					refused = true
+					tc.answer(w)
+					return true
+				}
+				recorder.Record(pod("web"), controller.Event{Reason: "Pulled"})
+				time.Sleep(time.Minute)
+				recorder.Record(pod("web"), controller.Event{Reason: "Pulled"})
+				time.Sleep(time.Minute)
+				require.NoError(t, recorder.Close(t.Context()))
+				assert.True(t, refused)
+				assert.Equal(t, tc.written, counts(server))
+				assert.Len(t, server.all("/events/"), 1, "not written twice")
+			})
+		})
+	}
+}
+
+func answer(code int, reason string) func(http.ResponseWriter) {
+	return func(w http.ResponseWriter) { refuse(w, code, reason) }
+}
+
+// notServed answers as a server does that has nothing at a path.
+func notServed(w http.ResponseWriter) { http.Error(w, "404 page not found", http.StatusNotFound) }
+
 func TestOneRecorderIsForManyGoroutines(t *testing.T) {
 	client, namespace := newNamespace(t)
 	recorder, err := controller.NewRecorder(t.Context(), client, "example.com/tests", &controller.RecorderOptions{Instance: "many"})

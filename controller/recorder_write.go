@@ -3,12 +3,12 @@ package controller
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
+	"github.com/anykind/anykind/internal/retry"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -46,14 +46,15 @@ func (r *Recorder) write(ctx context.Context, s *series) {
 	if ctx.Err() != nil {
 		return // Close has given up, and counts
 	}
-	if err != nil && passing(err) && r.queue.NumRequeues(s) < writeTries {
+	denied := r.denials.Transient(err) && !apierrors.HasStatusCause(err, namespaceTerminating)
+	if err != nil && (denied || mayBeWritten(err)) && r.queue.NumRequeues(s) < writeTries {
 		r.queue.AddRateLimited(s)
 		return
 	}
 	r.queue.Forget(s)
 	r.settle(s, count, err)
-	if err != nil && r.failed != nil {
-		r.failed(err)
+	if err != nil {
+		r.report(err)
 	}
 }
 
@@ -63,7 +64,7 @@ func (r *Recorder) send(ctx context.Context, s *series, count int, last time.Tim
 	defer cancel()
 	if s.written > 0 {
 		err := r.sendCount(ctx, s, count, last)
-		if !apierrors.IsNotFound(err) {
+		if !retry.IsObjectNotFound(err) {
 			return about(s, err)
 		}
 		s.rename() // the server forgets events after an hour
@@ -94,15 +95,11 @@ func about(s *series, err error) error {
 	return fmt.Errorf("write the event %s about %s %q: %w", s.key.reason, s.key.regarding.kind, s.key.regarding.name, err)
 }
 
-// passing tells if a failure may pass: the server was not reached, or has trouble.
-func passing(err error) bool {
-	var status *apierrors.StatusError
-	if !errors.As(err, &status) {
-		return true
-	}
-	code := status.ErrStatus.Code
-	return code == http.StatusTooManyRequests || code >= http.StatusInternalServerError
-}
+// namespaceTerminating is the cause of a 403 that lasts: nothing is created in a namespace that is being deleted.
+const namespaceTerminating metav1.CauseType = "NamespaceTerminating"
+
+// mayBeWritten reports whether a failure may pass, also that of a path that a starting server does not serve yet.
+func mayBeWritten(err error) bool { return !isTerminal(err) || retry.IsPathNotFound(err) }
 
 // settle notes what has become of count occurrences.
 func (r *Recorder) settle(s *series, count int, err error) {

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -37,11 +38,11 @@ func Register(ctx context.Context, client *dynamic.Client, file []byte, opts *me
 	}
 	crds, err := client.Kind(ctx, definitionKind)
 	if err != nil {
-		return nil, fmt.Errorf("register definitions: %w", err)
+		return nil, fmt.Errorf("register definitions: %w", retry.WithContextError(ctx, err))
 	}
 	for i, definition := range definitions {
 		if definitions[i], err = crds.Apply(ctx, definition, opts); err != nil {
-			return nil, fmt.Errorf("register %s: %w", definition.GetName(), err)
+			return nil, fmt.Errorf("register %s: %w", definition.GetName(), retry.WithContextError(ctx, err))
 		}
 	}
 	registered := make([]*dynamic.Resource, len(definitions))
@@ -50,7 +51,7 @@ func Register(ctx context.Context, client *dynamic.Client, file []byte, opts *me
 			registered[i], err = served(ctx, client, definition)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("register %s: %w", definition.GetName(), err)
+			return nil, fmt.Errorf("register %s: %w", definition.GetName(), retry.WithContextError(ctx, err))
 		}
 	}
 	return registered, nil

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/unstructured"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -33,8 +33,8 @@ func served(ctx context.Context, client *dynamic.Client, definition *unstructure
 		if err != nil && time.Since(began) > troubled {
 			return nil, err
 		}
-		if err := pause(ctx, 50*time.Millisecond); err != nil {
-			return nil, fmt.Errorf("the server does not serve version %s yet: %w", lacking, err)
+		if ended := retry.Sleep(ctx, retry.Jitter(50*time.Millisecond)); ended != nil {
+			return nil, fmt.Errorf("the server does not serve version %s yet: %w", lacking, ended)
 		}
 	}
 }
@@ -103,11 +103,11 @@ func (v servedVersion) works(ctx context.Context, client *dynamic.Client) (bool,
 	}
 	// Not a list, which might call a conversion webhook that is not there yet.
 	_, err = of.Get(ctx, "none", nil)
-	if apierrors.IsNotFound(err) {
-		return !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse), nil // the path or the object?
-	}
-	if apierrors.IsForbidden(err) {
-		err = nil // it may be there, and is hidden from us
+	switch {
+	case retry.IsObjectNotFound(err), apierrors.IsForbidden(err): // what is forbidden may be there
+		return true, nil
+	case retry.IsPathNotFound(err):
+		return false, nil
 	}
 	return err == nil, err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -17,7 +16,10 @@ import (
 const generationField = "observedGeneration"
 
 // SetStatus makes status the object's whole status and returns the object as the server stored it. status is what JSON
-// can have, and is not changed. A status that obj has already is not written, so that a controller does not wake itself.
+// can have, and is not changed.
+//
+// When it succeeds, the server's status was status, however old obj is: it is sent also where it equals obj's, which may
+// have changed since obj was read. The server stores nothing, and wakes no watcher, if its own is equal.
 //
 // observedGeneration becomes obj's metadata.generation, by which readers tell whether the status is about the spec that
 // they see; a value of its own in status stays, and nil leaves the field out, for kinds that have none.
@@ -28,31 +30,27 @@ const generationField = "observedGeneration"
 // get for when obj is out of date, on the status subresource, which a CustomResourceDefinition must enable. See
 // https://github.com/kubernetes/community/blob/main/contributors/devel/sig-architecture/api-conventions.md#spec-and-status.
 func SetStatus(ctx context.Context, r *dynamic.Resource, obj *unstructured.Object, status map[string]any) (*unstructured.Object, error) {
-	return writeStatus(ctx, r, obj, status, func(there, status map[string]any) []operation {
+	return writeStatus(ctx, r, obj, status, func(_ any, _ bool, status map[string]any) []operation {
 		status = maps.Clone(status)
 		if generation, given := status[generationField]; given && generation == nil {
 			delete(status, generationField)
-		}
-		if there != nil && reflect.DeepEqual(there, status) {
-			return nil
 		}
 		return []operation{{"add", "/status", status}} // which replaces what is there: RFC 6902, section 4.1
 	})
 }
 
 // PatchStatus merges status into the object's status and returns the object as the server stored it: maps are merged,
-// lists and values replaced, and what is nil is removed where obj has it (RFC 7386). The rest is as with [SetStatus].
+// lists and values replaced, and what is nil is removed (RFC 7386). When it succeeds, the server's status had every value
+// of status, and none of the fields that are nil there, however old obj is; of obj's status nothing is sent. The rest is
+// as with [SetStatus].
 func PatchStatus(ctx context.Context, r *dynamic.Resource, obj *unstructured.Object, status map[string]any) (*unstructured.Object, error) {
-	return writeStatus(ctx, r, obj, status, func(there, status map[string]any) []operation {
-		if there == nil {
-			return merged("/status", nil, false, status)
-		}
-		return merged("/status", there, true, status)
+	return writeStatus(ctx, r, obj, status, func(old any, found bool, status map[string]any) []operation {
+		return mergePatch("/status", old, found, status)
 	})
 }
 
-// writeStatus writes what changes tells of the status that is there and the one to be.
-func writeStatus(ctx context.Context, r *dynamic.Resource, obj *unstructured.Object, status map[string]any, changes func(there, status map[string]any) []operation) (*unstructured.Object, error) {
+// writeStatus sends the operations that make an object's old status what status says; found is whether it has an old one.
+func writeStatus(ctx context.Context, r *dynamic.Resource, obj *unstructured.Object, status map[string]any, operations func(old any, found bool, status map[string]any) []operation) (*unstructured.Object, error) {
 	fail := func(err error) (*unstructured.Object, error) {
 		return nil, fmt.Errorf("write the status of %s %q: %w", r, obj.GetName(), err)
 	}
@@ -62,11 +60,8 @@ func writeStatus(ctx context.Context, r *dynamic.Resource, obj *unstructured.Obj
 	}
 	p := patching{at(r, obj).Sub("status"), obj.GetUID()}
 	written, err := p.patch(ctx, obj, func(obj *unstructured.Object) []operation {
-		there, _ := obj.Object["status"].(map[string]any)
-		if changed := changes(there, status); changed != nil {
-			return append([]operation{sameObject(p.uid)}, changed...)
-		}
-		return nil
+		old, found := obj.Object["status"]
+		return append([]operation{sameObject(p.uid)}, operations(old, found, status)...)
 	})
 	if err == nil && written == nil {
 		err = apierrors.NewNotFound(r.Mapping().GVR.GroupResource(), obj.GetName())
@@ -95,26 +90,30 @@ func observed(obj *unstructured.Object, status map[string]any) (map[string]any, 
 	return filled, nil
 }
 
-// merged makes a merge patch's JSON patch: what is there is known, so that it can be tested.
-func merged(path string, there any, found bool, patch any) []operation {
+// mergePatch returns the JSON patch that has the effect of a merge patch (RFC 7386) at path, of which old is known. The
+// operations hold whatever the server's values are, and fail where its maps are others than old's: the caller then reads
+// the object again. So each value of the merge patch is sent, also one that equals old's.
+func mergePatch(path string, old any, found bool, patch any) []operation {
 	fields, isMap := patch.(map[string]any)
-	old, wasMap := there.(map[string]any)
+	oldFields, wasMap := old.(map[string]any)
 	switch {
 	case patch == nil && found:
 		return []operation{{"remove", path, nil}}
-	case patch == nil || reflect.DeepEqual(there, patch):
-		return nil
+	case patch == nil:
+		return []operation{{"test", path, missing}}
 	case !isMap:
 		return []operation{{"add", path, patch}}
-	case !found:
+	case old == nil:
 		return []operation{{"test", path, missing}, {"add", path, withoutNulls(fields)}}
-	case !wasMap:
-		return []operation{{"add", path, withoutNulls(fields)}}
+	case !wasMap || len(fields) == 0 && len(oldFields) == 0:
+		return []operation{{"test", path, old}, {"add", path, withoutNulls(fields)}}
+	case len(fields) == 0:
+		return []operation{{"test", path, old}}
 	}
 	var all []operation
 	for _, field := range slices.Sorted(maps.Keys(fields)) {
-		inner, found := old[field]
-		all = append(all, merged(path+"/"+pointer.Replace(field), inner, found, fields[field])...)
+		inner, found := oldFields[field]
+		all = append(all, mergePatch(path+"/"+pointer.Replace(field), inner, found, fields[field])...)
 	}
 	return all
 }

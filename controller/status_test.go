@@ -1,7 +1,10 @@
 package controller_test
 
 import (
+	"context"
+	"fmt"
 	"maps"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,12 +23,32 @@ func createWidget(t *testing.T, of *dynamic.Resource, name string) *unstructured
 		"metadata": map[string]any{"name": name}, "spec": map[string]any{"size": int64(1)},
 	}}, nil)
 	require.NoError(t, err)
+	t.Cleanup(func() {
+		if _, err := of.Delete(context.WithoutCancel(t.Context()), name, nil); !apierrors.IsNotFound(err) {
+			require.NoError(t, err)
+		}
+	})
 	return obj
 }
 
-func TestStatusIsReplacedMergedAndWrittenOnlyWhenItChanges(t *testing.T) {
+// TestStatus_OfCustomResource registers one kind for all.
+func TestStatus_OfCustomResource(t *testing.T) {
 	client, namespace := newNamespace(t)
 	of := widgets(t, client, namespace)
+	for name, test := range map[string]func(*testing.T, *dynamic.Resource){
+		"replaced and merged": testStatusReplacedAndMerged,
+		"observedGeneration":  testStatusObservedGeneration,
+		"merge patch":         testPatchStatusMerges,
+		"object out of date":  testStatusOfStaleObject,
+		"many writers":        testPatchStatusOfManyWriters,
+		"object made anew":    testStatusOfRecreatedObject,
+		"conditions":          testConditionsTransitionTime,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, of) })
+	}
+}
+
+func testStatusReplacedAndMerged(t *testing.T, of *dynamic.Resource) {
 	obj := createWidget(t, of, "web")
 
 	set, err := controller.SetStatus(t.Context(), of.AllNamespaces(), obj, map[string]any{"ready": 1, "old": map[string]string{"a": "b"}})
@@ -36,7 +59,7 @@ func TestStatusIsReplacedMergedAndWrittenOnlyWhenItChanges(t *testing.T) {
 
 	same, err := controller.SetStatus(t.Context(), of, set, map[string]any{"ready": int32(1), "old": map[string]any{"a": "b"}})
 	require.NoError(t, err)
-	assert.Same(t, set, same)
+	assert.Equal(t, set, same, "the server stores nothing new, and no watch tells of it")
 
 	replaced, err := controller.SetStatus(t.Context(), of, set, map[string]any{"ready": int64(2)})
 	require.NoError(t, err)
@@ -49,12 +72,72 @@ func TestStatusIsReplacedMergedAndWrittenOnlyWhenItChanges(t *testing.T) {
 
 	same, err = controller.PatchStatus(t.Context(), of, merged, map[string]any{"phase": "Up", "ready": nil})
 	require.NoError(t, err)
-	assert.Same(t, merged, same)
+	assert.Equal(t, merged, same)
 }
 
-func TestStatusSaysWhichGenerationItIsAbout(t *testing.T) {
-	client, namespace := newNamespace(t)
-	of := widgets(t, client, namespace)
+func testStatusOfStaleObject(t *testing.T, of *dynamic.Resource) {
+	ready := map[string]any{"phase": "Ready", "list": []any{"a"}, "map": map[string]any{"k": "v"}, "empty": map[string]any{}, "observedGeneration": nil}
+	for name, tc := range map[string]struct {
+		write           func(context.Context, *dynamic.Resource, *unstructured.Object, map[string]any) (*unstructured.Object, error)
+		meanwhile, want map[string]any
+		status          map[string]any
+	}{
+		"set what obj has": {controller.SetStatus, map[string]any{"phase": "Working", "step": int64(1)},
+			map[string]any{"phase": "Ready", "list": []any{"a"}, "map": map[string]any{"k": "v"}, "empty": map[string]any{}}, ready},
+		"patch what obj has": {controller.PatchStatus, map[string]any{"phase": "Working", "step": int64(1)},
+			map[string]any{"phase": "Ready", "step": int64(1)}, map[string]any{"phase": "Ready"}},
+		"patch what obj has and more": {controller.PatchStatus, map[string]any{"phase": "Working"},
+			map[string]any{"phase": "Ready", "step": int64(2)}, map[string]any{"phase": "Ready", "step": 2}},
+		"patch in a map": {controller.PatchStatus, map[string]any{"map": map[string]any{"k": "other", "l": "other"}},
+			map[string]any{"map": map[string]any{"k": "v", "l": "other"}}, map[string]any{"map": map[string]any{"k": "v"}}},
+		"patch in a map that is gone": {controller.PatchStatus, map[string]any{},
+			map[string]any{"map": map[string]any{"k": "v"}, "empty": map[string]any{}}, map[string]any{"map": map[string]any{"k": "v"}, "empty": map[string]any{}}},
+		"patch a list": {controller.PatchStatus, map[string]any{"list": []any{"b", "c"}},
+			map[string]any{"list": []any{"a"}}, map[string]any{"list": []any{"a"}}},
+		"patch a value that is a map by now": {controller.PatchStatus, map[string]any{"phase": map[string]any{"old": "other"}},
+			map[string]any{"phase": map[string]any{"old": "other", "new": "v"}}, map[string]any{"phase": map[string]any{"new": "v"}}},
+		"remove what obj has not": {controller.PatchStatus, map[string]any{"phase": "Ready", "step": int64(1)},
+			map[string]any{"phase": "Ready"}, map[string]any{"step": nil}},
+		"remove what is gone": {controller.PatchStatus, map[string]any{"step": int64(1)},
+			map[string]any{"step": int64(1)}, map[string]any{"phase": nil}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stale, err := controller.SetStatus(t.Context(), of, createWidget(t, of, "web"), ready)
+			require.NoError(t, err)
+			tc.status["observedGeneration"] = nil
+			tc.meanwhile["observedGeneration"] = nil
+			_, err = controller.SetStatus(t.Context(), of, stale, tc.meanwhile)
+			require.NoError(t, err)
+			written, err := tc.write(t.Context(), of, stale, tc.status)
+			require.NoError(t, err)
+			assert.Equal(t, tc.want, written.Object["status"])
+			assert.Equal(t, written, get(t, of, "web"))
+		})
+	}
+}
+
+// testPatchStatusOfManyWriters has writers with one stale object write fields of their own at the same time.
+func testPatchStatusOfManyWriters(t *testing.T, of *dynamic.Resource) {
+	stale := createWidget(t, of, "web")
+	var all sync.WaitGroup
+	want := map[string]any{"observedGeneration": int64(1)}
+	for n := range 8 {
+		field := fmt.Sprint("field", n)
+		want[field] = map[string]any{"n": int64(4)}
+		all.Go(func() {
+			for value := range 5 {
+				written, err := controller.PatchStatus(t.Context(), of, stale, map[string]any{field: map[string]any{"n": value}})
+				assert.NoError(t, err)
+				got, _, _ := unstructured.Get[int64](written, "status", field, "n")
+				assert.EqualValues(t, value, got)
+			}
+		})
+	}
+	all.Wait()
+	assert.Equal(t, want, get(t, of, "web").Object["status"])
+}
+
+func testStatusObservedGeneration(t *testing.T, of *dynamic.Resource) {
 	obj := createWidget(t, of, "web")
 	patch(t, of, "web", `{"spec":{"size":2}}`) // generation 2, which the controller has not seen
 
@@ -80,9 +163,7 @@ func TestStatusSaysWhichGenerationItIsAbout(t *testing.T) {
 	}
 }
 
-func TestAPatchOfAnObjectThatIsOutOfDateMergesAllTheSame(t *testing.T) {
-	client, namespace := newNamespace(t)
-	of := widgets(t, client, namespace)
+func testPatchStatusMerges(t *testing.T, of *dynamic.Resource) {
 	for name, tc := range map[string]struct{ before, meanwhile, patch, want map[string]any }{
 		"no status was there": {nil, map[string]any{"a": "other", "b": "other"}, map[string]any{"a": "new"},
 			map[string]any{"a": "new", "b": "other"}},
@@ -118,13 +199,8 @@ func TestAPatchOfAnObjectThatIsOutOfDateMergesAllTheSame(t *testing.T) {
 	}
 }
 
-func TestAStatusThatTheSchemaRefusesIsTheServersError(t *testing.T) {
+func TestSetStatus_RefusedBySchema(t *testing.T) {
 	client, namespace := newNamespace(t)
-	of := widgets(t, client, namespace)
-	obj := createWidget(t, of, "web")
-	obj.Object["status"] = map[string]any{"old": true} // which is not so
-	_, err := controller.PatchStatus(t.Context(), of, obj, map[string]any{"old": nil})
-	assert.NoError(t, err, "gone already")
 	deployment := named("apps/v1", "Deployment", namespace, "web", "")
 	deployment.Object["spec"] = map[string]any{
 		"selector": map[string]any{"matchLabels": map[string]any{"a": "b"}},
@@ -134,16 +210,14 @@ func TestAStatusThatTheSchemaRefusesIsTheServersError(t *testing.T) {
 		},
 	}
 	deployments := resource(t, client, "deploy")
-	deployment, err = deployments.Create(t.Context(), deployment, nil)
+	deployment, err := deployments.Create(t.Context(), deployment, nil)
 	require.NoError(t, err)
 	_, err = controller.SetStatus(t.Context(), deployments, deployment, map[string]any{"replicas": -1})
 	assert.True(t, apierrors.IsInvalid(err), "%v", err)
 	assert.ErrorContains(t, err, `write the status of deployments.apps "web": `)
 }
 
-func TestTheStatusOfAnObjectMadeAnewIsLeftAlone(t *testing.T) {
-	client, namespace := newNamespace(t)
-	of := widgets(t, client, namespace)
+func testStatusOfRecreatedObject(t *testing.T, of *dynamic.Resource) {
 	obj := createWidget(t, of, "web")
 	_, err := of.Delete(t.Context(), "web", nil)
 	require.NoError(t, err)
@@ -172,9 +246,7 @@ func TestWhatStatusCannotHaveIsRefused(t *testing.T) {
 	assert.ErrorAs(t, err, &refused, "a kind without status")
 }
 
-func TestConditionsChangeTheirTimeOnlyWithTheirStatus(t *testing.T) {
-	client, namespace := newNamespace(t)
-	of := widgets(t, client, namespace)
+func testConditionsTransitionTime(t *testing.T, of *dynamic.Resource) {
 	obj := createWidget(t, of, "web")
 	long := metav1.NewTime(time.Date(2020, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600)))
 	const longText = "2020-01-02T02:04:05Z"
