@@ -98,7 +98,7 @@ func TestWhatIsSharedIsBounded(t *testing.T) {
 	r := newReader(nil, 0)
 	r.parts = parts
 	read := func(text string) {
-		r.window = window{buf: []byte(text), end: len(text)}
+		r.window, r.lookedAhead = window{buf: []byte(text), end: len(text)}, 0
 		_, err := r.part(r.collection)
 		require.NoError(t, err)
 	}
