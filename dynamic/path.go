@@ -85,9 +85,9 @@ func (r *Resource) holding(verb string, obj *unstructured.Object) (*Resource, er
 		return nil, r.refuse(verb, "", "the object is nil")
 	}
 	name, namespace := obj.GetName(), obj.GetNamespace()
-	if isPartial(obj) {
+	if isPartial(obj) || verb == "update" && r.lacksManaged(obj) {
 		return nil, r.refuse(verb, name, "the object is metadata alone, and writing it would empty the stored one: "+
-			"use Patch, or read it without Metadata")
+			"use Patch, or read it without Metadata; to empty a field, set it")
 	}
 	if err := r.checkKind(verb, obj); err != nil {
 		return nil, err

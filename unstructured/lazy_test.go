@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func TestALazyPrintsItsNameAndNothingOfWhatItHolds(t *testing.T) {
@@ -35,5 +36,24 @@ func TestGet_ReadsEscapedNamesAlike(t *testing.T) {
 			assert.Equal(t, want, value, "%s %q", of, name)
 			assert.Equal(t, want != nil, found, "%s %q", of, name)
 		}
+	}
+}
+
+func TestLazy_MetadataKeepsNothingElse(t *testing.T) {
+	for name, document := range lazyDocuments {
+		if name == "kind twice, lost" || name == "apiVersion with escapes" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			lazy, err := NewLazy([]byte(document))
+			require.NoError(t, err)
+			obj, err := lazy.Object()
+			require.NoError(t, err)
+			want := &Object{Object: map[string]any{"kind": `P"od`, "apiVersion": "v1"}}
+			if metadata, found := obj.Object["metadata"]; found {
+				want.Object["metadata"] = metadata
+			}
+			assertLazyIs(t, want, lazy.Metadata(metav1.TypeMeta{Kind: `P"od`, APIVersion: "v1"}))
+		})
 	}
 }
