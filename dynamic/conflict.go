@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/anykind/anykind/internal/retry"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -19,15 +20,16 @@ const conflictAttempts = 10
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions; for one object [Resource.Upsert] is
 // the easier call.
 func RetryOnConflict(ctx context.Context, change func(context.Context) error) error {
-	return retry(ctx, func(ctx context.Context) (again bool, err error) {
+	return retryConflicts(ctx, func(ctx context.Context) (again bool, err error) {
 		err = change(ctx)
 		var owned *ApplyConflictError
 		return apierrors.IsConflict(err) && !errors.As(err, &owned), err
 	})
 }
 
-// retry calls attempt until it says that it has failed for good, or not at all.
-func retry(ctx context.Context, attempt func(context.Context) (again bool, err error)) error {
+// retryConflicts calls attempt until it succeeds, fails without a conflict, or has been called conflictAttempts times.
+func retryConflicts(ctx context.Context, attempt func(context.Context) (again bool, err error)) error {
+	backoff := retry.Backoff{Min: 10 * time.Millisecond, Max: time.Second}
 	for n := 1; ; n++ {
 		again, err := attempt(ctx)
 		if err == nil || !again {
@@ -36,7 +38,7 @@ func retry(ctx context.Context, attempt func(context.Context) (again bool, err e
 		if n == conflictAttempts {
 			return fmt.Errorf("given up after %d attempts: %w", n, err)
 		}
-		if ended := sleep(ctx, min(10*time.Millisecond<<(n-1), time.Second)); ended != nil {
+		if ended := backoff.Wait(ctx, n); ended != nil {
 			return fmt.Errorf("%w after %w", ended, err)
 		}
 	}

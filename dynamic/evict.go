@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/anykind/anykind/internal/retry"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -20,8 +21,10 @@ type EvictOptions struct {
 	Retry bool
 }
 
-// longestEvictPause is how long a pod whose budget blocks it waits at most, as in kubectl drain.
-const longestEvictPause = 5 * time.Second
+// evictBackoff is for pods whose disruption budget blocks them; its maximum is kubectl drain's interval.
+func evictBackoff() retry.Backoff {
+	return retry.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second}
+}
 
 // Evict asks the server to delete a pod if its disruption budgets allow that now. A budget that does not is a
 // [*DisruptionError]; with Retry, Evict then goes on asking until ctx ends, and its error holds both ctx's and the last
@@ -52,7 +55,7 @@ func (r *Resource) Evict(ctx context.Context, name string, opts *EvictOptions) e
 			return err
 		}
 		if errors.As(err, &blocked) {
-			if err = pause(ctx, attempt, longestEvictPause); err == nil {
+			if err = evictBackoff().Wait(ctx, attempt); err == nil {
 				continue
 			}
 		}

@@ -6,15 +6,17 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/anykind/anykind/internal/retry"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-const (
-	longestFollowPause = 5 * time.Second
-	// steady is how long a stream must last for the next pause to be short again.
-	steady = 10 * time.Second
-)
+// steady is how long a stream must last for the next pause to be short again.
+const steady = 10 * time.Second
+
+func followBackoff() retry.Backoff {
+	return retry.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second}
+}
 
 // mend decides how to go on after a stream that lasted so long and ended with err, nil where the server closed it. The
 // error that it returns is the end.
@@ -66,7 +68,7 @@ func (f *follower[T, P]) pause(ctx context.Context, i Interruption, lasted time.
 	}
 	if i.Err != nil || lasted < time.Second {
 		f.brief++
-		i.Wait = backOff(f.brief, longestFollowPause)
+		i.Wait = followBackoff().Delay(f.brief)
 	}
 	if seconds, asked := apierrors.SuggestsClientDelay(i.Err); asked {
 		i.Wait = max(i.Wait, time.Duration(seconds)*time.Second)
@@ -76,7 +78,7 @@ func (f *follower[T, P]) pause(ctx context.Context, i Interruption, lasted time.
 	if f.opts.Interrupted != nil {
 		f.opts.Interrupted(i)
 	}
-	if i.Wait > 0 && sleep(ctx, i.Wait) != nil {
+	if i.Wait > 0 && retry.Sleep(ctx, retry.Jitter(i.Wait)) != nil {
 		return f.ended(ctx)
 	}
 	return nil
@@ -85,7 +87,7 @@ func (f *follower[T, P]) pause(ctx context.Context, i Interruption, lasted time.
 // ended is the error of a ctx that ended, with what kept the follower from its first Synced.
 func (f *follower[T, P]) ended(ctx context.Context) error {
 	if f.once || f.trouble == nil {
-		return fmt.Errorf("follow %s: %w", f.resource, endOf(ctx))
+		return fmt.Errorf("follow %s: %w", f.resource, retry.ContextError(ctx))
 	}
-	return fmt.Errorf("follow %s: %w; it could not begin: %w", f.resource, endOf(ctx), f.trouble)
+	return fmt.Errorf("follow %s: %w; it could not begin: %w", f.resource, retry.ContextError(ctx), f.trouble)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/anykind/anykind/internal/retry"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -45,8 +46,10 @@ func (r *Resource) Paging(p *Paging) *Resource {
 	return &chosen
 }
 
-// longestPause is how long a list whose moment is lost again and again waits at most.
-const longestPause = 30 * time.Second
+// expiryBackoff is for lists whose continue token expires again and again.
+func expiryBackoff() retry.Backoff {
+	return retry.Backoff{Min: 100 * time.Millisecond, Max: 30 * time.Second}
+}
 
 // expired asks what to do if err is the answer of a server that no longer keeps the list's moment, and prepares for it.
 func (l *listing[T]) expired(ctx context.Context, err error) error {
@@ -70,7 +73,7 @@ func (l *listing[T]) expired(ctx context.Context, err error) error {
 	}
 	l.opts.Continue, l.opts.ResourceVersion, l.opts.ResourceVersionMatch = rest, "", ""
 	l.expiries++
-	if ended := pause(ctx, l.expiries, longestPause); ended != nil {
+	if ended := expiryBackoff().Wait(ctx, l.expiries); ended != nil {
 		return fmt.Errorf("list %s: wait to go on after %w: %w", l.of, err, ended)
 	}
 	return nil

@@ -42,7 +42,7 @@ func (r *Resource) Upsert(ctx context.Context, name string, change func(*unstruc
 	}
 	var obj *unstructured.Object
 	var did Outcome
-	err := retry(ctx, func(ctx context.Context) (again bool, err error) {
+	err := retryConflicts(ctx, func(ctx context.Context) (again bool, err error) {
 		obj, did, again, err = r.upsertOnce(ctx, name, change, opts)
 		return again, err
 	})

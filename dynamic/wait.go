@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -47,17 +48,19 @@ func (r *Resource) Wait(ctx context.Context, name string, until ...Until) (*unst
 			return nil, fmt.Errorf("wait for %s %q: %w", r, name, err)
 		case ctx.Err() != nil:
 			return nil, w.ended(ctx)
-		case w.moved || time.Since(began) > longestWaitPause:
+		case w.moved || time.Since(began) > waitBackoff().Max:
 			n = 1
 		}
 		w.trouble, w.rounds = err, w.rounds+1
-		if pause(ctx, n, longestWaitPause) != nil {
+		if waitBackoff().Wait(ctx, n) != nil {
 			return nil, w.ended(ctx)
 		}
 	}
 }
 
-const longestWaitPause = 5 * time.Second
+func waitBackoff() retry.Backoff {
+	return retry.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second}
+}
 
 // waiting is one call of Wait.
 type waiting struct {
@@ -219,9 +222,9 @@ func (w *waiting) ended(ctx context.Context) error {
 		unmet = "nothing was learned of it"
 	}
 	if w.trouble != nil {
-		return fmt.Errorf("wait for %s %q: %s: %w; at last: %w", w.of, w.name, unmet, endOf(ctx), w.trouble)
+		return fmt.Errorf("wait for %s %q: %s: %w; at last: %w", w.of, w.name, unmet, retry.ContextError(ctx), w.trouble)
 	}
-	return fmt.Errorf("wait for %s %q: %s: %w", w.of, w.name, unmet, endOf(ctx))
+	return fmt.Errorf("wait for %s %q: %s: %w", w.of, w.name, unmet, retry.ContextError(ctx))
 }
 
 // mayBeStarting tells a denial that may be no answer from one that is: a server that starts denies what it is asked
