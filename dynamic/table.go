@@ -93,7 +93,8 @@ func (t *Tables) Watch(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[
 
 func (r *Resource) tableOf(lazy *unstructured.Lazy) (*metav1.Table, error) {
 	if lazy.GetKind() != tableKind || lazy.GetAPIVersion() != metaVersion {
-		return nil, fmt.Errorf("the server answered %s %s and no table: it cannot print this resource", lazy.GetAPIVersion(), lazy.GetKind())
+		return nil, fmt.Errorf("the server answered %s %s and no table: it cannot print this resource",
+			printable(lazy.GetAPIVersion()), printable(lazy.GetKind()))
 	}
 	obj, err := lazy.Object()
 	if err != nil {

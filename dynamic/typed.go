@@ -187,5 +187,5 @@ func (t *Typed[T]) misfit(namespace, name string, err error) error {
 	if namespace != "" {
 		name = namespace + "/" + name
 	}
-	return &endingError{fmt.Errorf("read %s %q as %s: %w", t, name, reflect.TypeFor[T](), err)}
+	return &endingError{fmt.Errorf("read %s %s as %s: %w", t, quotedText(name), reflect.TypeFor[T](), err)}
 }

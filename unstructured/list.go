@@ -53,7 +53,7 @@ type NotListError struct {
 }
 
 func (e *NotListError) Error() string {
-	return fmt.Sprintf("%s %s is not a list: it has no items", e.Object.GetAPIVersion(), e.Object.GetKind())
+	return fmt.Sprintf("%s %s is not a list: it has no items", printable(e.Object.GetAPIVersion()), printable(e.Object.GetKind()))
 }
 
 // Next reads the next item, decoded as [Decode] does, though an item may lack a kind. An item with neither kind nor

@@ -42,7 +42,7 @@ var allowedImports = map[string][]string{
 // one package alone uses is that package's own internal, such as transport/internal/oidc, and is not listed.
 var allowedImporters = map[string][]string{
 	"internal/retry":    {"transport", "discovery", "restmapper", "dynamic", "cache", "controller", "stream"},
-	"internal/sanitize": {"transport", "discovery", "restmapper", "dynamic", "stream"},
+	"internal/sanitize": {"transport", "discovery", "restmapper", "unstructured", "dynamic", "stream"},
 }
 
 const (
