@@ -42,16 +42,16 @@ func (e *ApplyConflictError) Error() string {
 		owned = append(owned, conflict.String())
 	}
 	return fmt.Sprintf("%s: other managers own what is applied: %s: leave these fields out, or set Force to take them over",
-		e.request, strings.Join(owned, ", "))
+		e.request, joined(owned))
 }
 
 // Unwrap is the server's own error.
 func (e *ApplyConflictError) Unwrap() error { return e.status }
 
 func (c FieldConflict) String() string {
-	text := fmt.Sprintf("%s of %q", c.Field, c.Manager)
+	text := printable(c.Field) + " of " + quotedText(c.Manager)
 	if c.Subresource != "" {
-		text += " through " + c.Subresource
+		text += " through " + printable(c.Subresource)
 	}
 	return text
 }

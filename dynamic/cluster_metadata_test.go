@@ -12,9 +12,9 @@ import (
 )
 
 // hasOnlyMetadata checks the form and gives the object's name.
-func hasOnlyMetadata(t *testing.T, obj *unstructured.Object) string {
+func hasOnlyMetadata(t *testing.T, of *dynamic.Resource, obj *unstructured.Object) string {
 	t.Helper()
-	assert.Equal(t, "meta.k8s.io/v1, Kind=PartialObjectMetadata", obj.GroupVersionKind().String())
+	assert.Equal(t, of.Mapping().GVK, obj.GroupVersionKind())
 	assert.Len(t, obj.Object, 3)
 	return obj.GetName()
 }
@@ -31,20 +31,27 @@ func TestMetadataOfBuiltInAndCustomKinds(t *testing.T) {
 	for _, of := range []*dynamic.Resource{custom.Metadata(), builtIn.Metadata()} {
 		read, err := of.Get(ctx, "one", nil)
 		require.NoError(t, err)
-		assert.Equal(t, "one", hasOnlyMetadata(t, read))
+		assert.Equal(t, "one", hasOnlyMetadata(t, of, read))
 		assert.NotEmpty(t, read.GetManagedFields())
+		its, err := client.Of(ctx, read)
+		require.NoError(t, err)
+		assert.Equal(t, of.Mapping().GVR, its.Mapping().GVR)
+		_, err = its.Update(ctx, read, nil)
+		require.ErrorContains(t, err, "metadata alone")
 
 		for listed, err := range of.List(ctx, nil) {
 			require.NoError(t, err)
-			assert.Equal(t, "one", hasOnlyMetadata(t, listed))
+			assert.Equal(t, "one", hasOnlyMetadata(t, of, listed))
 		}
 		page, err := of.ListPage(ctx, nil)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"one"}, namesOf(page.Items))
+		assert.Equal(t, of.Mapping().GVK.Kind+"List", page.Kind)
+		assert.Equal(t, of.Mapping().GVK.GroupVersion().String(), page.APIVersion)
 
 		patched, err := of.Patch(ctx, "one", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), nil)
 		require.NoError(t, err)
-		hasOnlyMetadata(t, patched)
+		hasOnlyMetadata(t, of, patched)
 		assert.Equal(t, map[string]string{"a": "b"}, patched.GetLabels())
 
 		var seen []string
@@ -52,7 +59,7 @@ func TestMetadataOfBuiltInAndCustomKinds(t *testing.T) {
 			SendInitialEvents: new(true), AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 		}) {
 			require.NoError(t, err)
-			hasOnlyMetadata(t, event.Object)
+			hasOnlyMetadata(t, of, event.Object)
 			seen = append(seen, string(event.Type))
 			if event.Object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
 				break
@@ -63,7 +70,7 @@ func TestMetadataOfBuiltInAndCustomKinds(t *testing.T) {
 		deleted, err := of.Delete(ctx, "one", nil)
 		require.NoError(t, err)
 		if deleted.Object != nil {
-			hasOnlyMetadata(t, deleted.Object)
+			hasOnlyMetadata(t, of, deleted.Object)
 		} else {
 			assert.Equal(t, metav1.StatusSuccess, deleted.Status.Status)
 		}

@@ -173,7 +173,7 @@ func TestATableOfACustomResourceThroughItsLife(t *testing.T) {
 	require.NotEmpty(t, page.Continue)
 	partial, ok := page.Rows[0].Object.Object.(*unstructured.Object)
 	require.True(t, ok)
-	hasOnlyMetadata(t, partial)
+	hasOnlyMetadata(t, gadgets, partial)
 	rest, err := gadgets.Tables("").List(ctx, &metav1.ListOptions{Continue: page.Continue})
 	require.NoError(t, err)
 	require.Len(t, rest.Rows, 1)

@@ -1,6 +1,7 @@
 package dynamic
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -16,7 +18,7 @@ import (
 type Deleted struct {
 	// Object is the object as it was last, or as it is while it is being deleted.
 	Object *unstructured.Object
-	// Status says that it was done, and to which object.
+	// Status says that it was done and, if the server tells, to which object.
 	Status *metav1.Status
 }
 
@@ -31,11 +33,7 @@ func (r *Resource) Delete(ctx context.Context, name string, opts *metav1.DeleteO
 	if err != nil {
 		return nil, fmt.Errorf("delete %s %q: %w", r, name, err)
 	}
-	answer, err := sendAs(ctx, r, &transport.Request{Method: http.MethodDelete, Path: path, Body: body}, jsonType, r.objects())
-	if err != nil {
-		return nil, err
-	}
-	return deletedOf(answer)
+	return sendAs(ctx, r, &transport.Request{Method: http.MethodDelete, Path: path, Body: body}, jsonType, r.deletions())
 }
 
 // deleteBody is what a request to delete carries: nothing where opts are nil.
@@ -52,13 +50,57 @@ func deleteBody(opts *metav1.DeleteOptions) ([]byte, error) {
 	return body, nil
 }
 
-func deletedOf(answer *unstructured.Object) (*Deleted, error) {
-	if !isStatus(answer) {
-		return &Deleted{Object: answer}, nil
-	}
-	status, err := statusOf(answer)
+// deletions reads answers to a deletion.
+func (r *Resource) deletions() reader[Deleted] {
+	objects := r.objects()
+	return reader[Deleted]{one: func(answer []byte) (*Deleted, error) {
+		obj, err := objects.one(answer)
+		switch {
+		case err == nil && isStatus(obj):
+			status, err := success(obj)
+			if err != nil {
+				return nil, err
+			}
+			return &Deleted{Status: status}, nil
+		case err == nil:
+			return &Deleted{Object: obj}, nil
+		case isBare(answer):
+			return &Deleted{Status: bareSuccess()}, nil
+		default:
+			return nil, err
+		}
+	}}
+}
+
+// success reads a Status that a deletion was answered with. A failure is an error, though the HTTP status was one of
+// success.
+func success(obj *unstructured.Object) (*metav1.Status, error) {
+	status, err := statusOf(obj)
 	if err != nil {
 		return nil, err
 	}
-	return &Deleted{Status: status}, nil
+	if status.Status == metav1.StatusFailure {
+		printableStatus(status)
+		return nil, apierrors.FromObject(status)
+	}
+	return status, nil
+}
+
+// isBare reports whether an answer says nothing but that the request succeeded: it is empty, null, or an object without
+// kind and items. Aggregated API servers and webhooks of their own answer like this.
+func isBare(answer []byte) bool {
+	if answer = bytes.TrimSpace(answer); len(answer) == 0 {
+		return true
+	}
+	var object struct {
+		Kind  string
+		Items json.RawMessage
+	}
+	return (answer[0] == 'n' || answer[0] == '{') && json.Unmarshal(answer, &object) == nil && object.Kind == "" && object.Items == nil
+}
+
+func bareSuccess() *metav1.Status {
+	return &metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess, Code: http.StatusOK,
+	}
 }

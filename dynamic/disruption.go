@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/anykind/anykind/internal/sanitize"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -22,7 +23,7 @@ type DisruptionError struct {
 }
 
 func (e *DisruptionError) Error() string {
-	return fmt.Sprintf("%s: not allowed now: %s", e.request, strings.Join(e.Causes, "; "))
+	return fmt.Sprintf("%s: not allowed now: %s", e.request, sanitize.Text(strings.Join(e.Causes, "; "), maxMessage))
 }
 
 // Unwrap is the server's own error.

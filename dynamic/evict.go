@@ -29,7 +29,8 @@ func evictBackoff() retry.Backoff {
 // Evict asks the server to delete a pod if its disruption budgets allow that now. A budget that does not is a
 // [*DisruptionError]; with Retry, Evict then goes on asking until ctx ends, and its error holds both ctx's and the last
 // DisruptionError. That Evict succeeded does not say that the pod is gone: it has its grace period. A pod that was gone
-// before is an error that apierrors.IsNotFound knows. Resources without the subresource eviction are refused. See
+// before is an error that apierrors.IsNotFound knows. Resources without the subresource eviction are refused, by a
+// [*RefusedError] that IsNotFound knows, too. See
 // https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/.
 func (r *Resource) Evict(ctx context.Context, name string, opts *EvictOptions) error {
 	evictions := r.Sub("eviction")

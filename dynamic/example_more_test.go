@@ -22,7 +22,7 @@ func ExampleResource_Metadata() {
 	}
 	_, found, err := unstructured.Get[int64](web, "spec", "priority")
 	fmt.Println(web.GetName(), web.GetKind(), found, err)
-	// Output: web PartialObjectMetadata false <nil>
+	// Output: web Pod false <nil>
 }
 
 func ExampleResource_Tables() {

@@ -2,6 +2,7 @@ package dynamic
 
 import (
 	"errors"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +23,10 @@ func explain(method, path string, err error) error {
 		return &DisruptionError{Causes: budgets, request: request, status: refused}
 	}
 	if unknown, duplicate := fieldsOf(refused.ErrStatus.Message); len(unknown)+len(duplicate) > 0 {
-		return &FieldsError{Unknown: unknown, Duplicate: duplicate, request: request, status: refused}
+		return &FieldsError{
+			Unknown: unknown, Duplicate: duplicate, request: request, status: refused,
+			undeclared: strings.HasSuffix(refused.ErrStatus.Message, undeclaredError),
+		}
 	}
 	return err
 }

@@ -73,6 +73,10 @@ func TestFieldsThatAKindDoesNotHaveAreNamed(t *testing.T) {
 		"failed to create typed patch object (/web; v1, Kind=Pod): .spec.foo: field not declared in schema":                       {Unknown: []string{"spec.foo"}},
 		"failed to create typed patch object (a/b; v1, Kind=Pod): errors:\n  .spec.foo: field not declared in schema\n  .bar: field not declared in schema": {
 			Unknown: []string{"spec.foo", "bar"}},
+		// The same in one line, as the connection may make it.
+		"failed to create typed patch object (a/b; v1, Kind=Pod): errors: .spec.foo: field not declared in schema   .bar: field not declared in schema": {
+			Unknown: []string{"spec.foo", "bar"}},
+		strict + "yaml: unmarshal errors: line 5: key \"a\" already set in map   line 7: key \"b\" already set in map": {Duplicate: []string{"a", "b"}},
 	} {
 		t.Run(message, func(t *testing.T) {
 			pods := refused(t, 400, metav1.StatusReasonBadRequest, message, "")
@@ -83,6 +87,11 @@ func TestFieldsThatAKindDoesNotHaveAreNamed(t *testing.T) {
 			assert.Equal(t, want.Duplicate, fields.Duplicate)
 			assert.True(t, apierrors.IsBadRequest(err))
 			assert.NotContains(t, err.Error(), "password", "the object's own text")
+			phrase := "strict decoding error: "
+			if strings.HasPrefix(message, "failed") {
+				phrase = ": field not declared in schema"
+			}
+			assert.ErrorContains(t, err, phrase, "callers know the error by it")
 			for _, field := range append(want.Unknown, want.Duplicate...) {
 				assert.ErrorContains(t, err, fmt.Sprintf("field %q", field))
 			}
@@ -97,6 +106,7 @@ func TestAServersTextThatSaysSomethingElseStaysAsItIs(t *testing.T) {
 		`strict decoding error: unknown field "a", and more`, `strict decoding error: unknown field "a"; unknown field "b"`,
 		"failed to create typed patch object (/web; v1, Kind=Pod): .spec.replicas: expected numeric (int or float), got string",
 		"failed to create typed patch object (/web; v1, Kind=Pod): errors:\n  .a: field not declared in schema\n  .b: expected string",
+		"failed to create typed patch object (/web; v1, Kind=Pod): errors: .a: expected string .b: field not declared in schema",
 		"failed to create typed patch object ", "failed to create typed patch object (/web; v1, Kind=Pod): ",
 	} {
 		_, err := refused(t, 400, metav1.StatusReasonBadRequest, message, "").Create(t.Context(), object("Pod", "web"), nil)

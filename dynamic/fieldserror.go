@@ -3,7 +3,6 @@ package dynamic
 import (
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -18,6 +17,7 @@ type FieldsError struct {
 	// Unknown and Duplicate are paths of fields: spec.template.foo. Those of a JSON patch itself begin with the number
 	// of an operation: [0].value.
 	Unknown, Duplicate []string
+	undeclared         bool // by an apply, which servers word otherwise
 	request            string
 	status             *apierrors.StatusError
 }
@@ -25,20 +25,29 @@ type FieldsError struct {
 func (e *FieldsError) Error() string {
 	var wrong []string
 	for _, field := range e.Unknown {
-		wrong = append(wrong, "unknown field "+strconv.Quote(field))
+		wrong = append(wrong, "unknown field "+quotedText(field))
 	}
 	for _, field := range e.Duplicate {
-		wrong = append(wrong, "duplicate field "+strconv.Quote(field))
+		wrong = append(wrong, "duplicate field "+quotedText(field))
 	}
-	return fmt.Sprintf("%s: %s: correct what is written", e.request, strings.Join(wrong, ", "))
+	if e.undeclared {
+		return fmt.Sprintf("%s: %s: field not declared in schema (correct what is written)", e.request, joined(wrong))
+	}
+	return fmt.Sprintf("%s: strict decoding error: %s (correct what is written)", e.request, joined(wrong))
 }
 
 // Unwrap is the server's own error.
 func (e *FieldsError) Unwrap() error { return e.status }
 
-// fieldsOf reads the fields out of a server's text, all of them or none.
+// The words that servers, kubectl and its users know these errors by.
+const (
+	strictError     = "strict decoding error: "
+	undeclaredError = ": field not declared in schema"
+)
+
+// fieldsOf reads the fields out of a server's text, all of them or none. The text may have been made one line.
 func fieldsOf(message string) (unknown, duplicate []string) {
-	if list, found := behindLast(message, "strict decoding error: "); found {
+	if list, found := behindLast(message, strictError); found {
 		return strictFields(list)
 	}
 	if list, found := behindLast(message, "failed to create typed patch object "); found {
@@ -58,7 +67,7 @@ func behindLast(s, sep string) (string, bool) {
 // strictField is one thing that a server finds: unknown field "a", or duplicate field "b", which its YAML parser says in
 // other words.
 var strictField = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(?:, )?(?:(?:json patch )?(unknown|duplicate) field |(?:yaml: unmarshal errors:)?\n  line \d+: key )` +
+	return regexp.MustCompile(`^(?:, )?(?:(?:json patch )?(unknown|duplicate) field |(?:yaml: unmarshal errors:)?\s+line \d+: key )` +
 		`("(?:[^"\\]|\\.)*")(?: already set in map)?`)
 })
 
@@ -79,18 +88,20 @@ func strictFields(list string) (unknown, duplicate []string) {
 }
 
 // undeclared reads what an apply is refused for: (namespace/name; version, Kind=Kind): .spec.foo: field not declared in
-// schema; of several, each in a line of its own.
+// schema; of several, each behind white space.
 func undeclared(list string) (unknown []string) {
 	_, list, found := strings.Cut(list, "): ")
 	if !found {
 		return nil
 	}
-	for line := range strings.Lines(strings.TrimPrefix(list, "errors:\n")) {
-		field, ok := strings.CutSuffix(strings.TrimSpace(line), ": field not declared in schema")
-		if !ok {
+	list = strings.TrimSpace(strings.TrimPrefix(list, "errors:"))
+	for list != "" {
+		field, rest, found := strings.Cut(list, undeclaredError)
+		if !found || strings.Contains(field, ": ") || rest != "" && !strings.HasPrefix(rest, "\n") && !strings.HasPrefix(rest, " ") {
 			return nil
 		}
 		unknown = append(unknown, strings.TrimPrefix(field, "."))
+		list = strings.TrimSpace(rest)
 	}
 	return unknown
 }

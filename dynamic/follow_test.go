@@ -286,7 +286,7 @@ func TestAFollowOfMetadataTellsNothingElseOfWhatWentUnseen(t *testing.T) {
 			break
 		}
 	}
-	assert.Equal(t, []string{"PartialObjectMetadata", "PartialObjectMetadata"}, kinds)
+	assert.Equal(t, []string{"Pod", "Pod"}, kinds)
 }
 
 func TestAFollowCanHoldItsObjectsAsJSON(t *testing.T) {

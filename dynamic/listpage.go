@@ -14,6 +14,8 @@ import (
 // Page is one answer to a list request, of objects or of what they are read as.
 type Page[T any] struct {
 	Items []*T
+	// TypeMeta is the list's own kind and apiVersion, such as PodList and v1; empty if the server answered with no list.
+	metav1.TypeMeta
 	// ListMeta has the resourceVersion to watch from, the token that continues the list where it was cut by
 	// ListOptions.Limit, and how many items remain then, where the server counts them.
 	metav1.ListMeta
@@ -65,7 +67,7 @@ func readAll[T any](r *Resource, verb string, request *transport.Request, respon
 	for {
 		item, err := read.item(items)
 		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
-			page.ListMeta = items.Meta()
+			page.ListMeta, page.TypeMeta = items.Meta(), r.listInForm(items.TypeMeta())
 			return page, nil
 		}
 		if err != nil {

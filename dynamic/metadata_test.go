@@ -3,6 +3,7 @@ package dynamic_test
 import (
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
@@ -18,7 +19,9 @@ const (
 	acceptsPartials = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 
 	partial = `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"web"}}`
-	whole   = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web"},"spec":{"nodeName":"n"},"status":{}}`
+	// metadataOnly is what callers get of either.
+	metadataOnly = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web"}}`
+	whole        = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web"},"spec":{"nodeName":"n"},"status":{}}`
 )
 
 // metadataVerbs are all verbs whose answers have a form, each returning the objects that it was answered with.
@@ -88,7 +91,11 @@ func metadataVerbs(t *testing.T) map[string]func(pods *dynamic.Resource) ([]*uns
 func answeredTo(verb, kind, obj string) string {
 	switch verb {
 	case "list", "list page", "deletecollection":
-		return `{"kind":"` + kind + `List","apiVersion":"v1","metadata":{},"items":[` + obj + `]}`
+		apiVersion := "v1"
+		if kind == "PartialObjectMetadata" {
+			apiVersion = "meta.k8s.io/v1"
+		}
+		return `{"kind":"` + kind + `List","apiVersion":"` + apiVersion + `","metadata":{},"items":[` + obj + `]}`
 	case "watch":
 		return `{"type":"ADDED","object":` + obj + `}`
 	default:
@@ -97,7 +104,7 @@ func answeredTo(verb, kind, obj string) string {
 }
 
 func TestMetadataIsAskedForAndPromisedWhateverTheServerSends(t *testing.T) {
-	want, err := unstructured.Decode([]byte(partial))
+	want, err := unstructured.Decode([]byte(metadataOnly))
 	require.NoError(t, err)
 	for verb, call := range metadataVerbs(t) {
 		for _, reply := range []string{answeredTo(verb, "PartialObjectMetadata", partial), answeredTo(verb, "Pod", whole)} {
@@ -121,7 +128,8 @@ func TestAServerThatRefusesMetadataIsAskedForAllButNothingIsWrittenTwice(t *test
 		switch verb {
 		case "get", "list", "list page", "watch":
 			require.NoError(t, err, verb)
-			assert.Equal(t, "PartialObjectMetadata", got[0].GetKind(), verb)
+			assert.Equal(t, "Pod", got[0].GetKind(), verb)
+			assert.Len(t, got[0].Object, 3, verb)
 			assert.Len(t, server.accepted(), 2)
 			assert.Equal(t, "application/json", server.accepted()[1])
 		default:
@@ -139,15 +147,103 @@ func TestWhatDeleteAnswersOfAnObjectIsAStatusForMetadataToo(t *testing.T) {
 	assert.EqualValues(t, "u", deleted.Status.Details.UID)
 }
 
-func TestMetadataAloneIsNeverWritten(t *testing.T) {
-	pods, server := exchanging(t, says(partial))
-	read, err := pods.Metadata().Get(t.Context(), "web", nil)
-	require.NoError(t, err)
-	for _, of := range []*dynamic.Resource{pods, pods.Metadata(), pods.Sub("status")} {
-		_, err = of.Update(t.Context(), read, nil)
-		var refused *dynamic.RefusedError
-		require.ErrorAs(t, err, &refused)
-		require.ErrorContains(t, err, "the object is metadata alone, and writing it would empty the stored one: use Patch, or read it without Metadata")
+const (
+	managedPartial = `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"web","managedFields":[` +
+		`{"manager":"kubelet","subresource":"status","fieldsV1":{"f:status":{"f:phase":{}}}},` +
+		`{"manager":"kubectl","fieldsV1":{"f:metadata":{"f:labels":{".":{}}},"f:spec":{"f:nodeName":{}}}}]}}`
+	// unmanagedPartial is of an object that has no other fields than its status.
+	unmanagedPartial = `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"web","managedFields":[` +
+		`{"manager":"kubelet","subresource":"status","fieldsV1":{"f:status":{"f:phase":{}}}},` +
+		`{"manager":"kubectl","fieldsV1":{"f:metadata":{"f:labels":{".":{}}}}}]}}`
+)
+
+func TestResource_UpdateRefusesMetadataOnly(t *testing.T) {
+	const refusal = "the object is metadata alone, and writing it would empty the stored one: use Patch, or read it without Metadata"
+	for _, c := range []struct {
+		name, read string
+		sub        string
+		change     func(*unstructured.Object)
+		refused    bool
+	}{
+		{"of fields", managedPartial, "", nil, true},
+		{"of a status", managedPartial, "status", nil, true},
+		{"of fields that are there", managedPartial, "", func(obj *unstructured.Object) { obj.Object["spec"] = map[string]any{} }, false},
+		{"of an object without fields", unmanagedPartial, "", nil, false},
+		{"of the status of an object without fields", unmanagedPartial, "status", nil, true},
+		{"of another client", managedPartial, "", func(obj *unstructured.Object) {
+			obj.SetAPIVersion("meta.k8s.io/v1")
+			obj.SetKind("PartialObjectMetadata")
+		}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			pods, server := exchanging(t, says(c.read), says(whole), says(whole), says(whole))
+			read, err := pods.Metadata().Get(t.Context(), "web", nil)
+			require.NoError(t, err)
+			if c.change != nil {
+				c.change(read)
+			}
+			typed, err := unstructured.As[metav1.PartialObjectMetadata](read)
+			require.NoError(t, err)
+			for name, update := range map[string]func() error{
+				"plain":    func() error { _, err := pods.Sub(c.sub).Update(t.Context(), read, nil); return err },
+				"metadata": func() error { _, err := pods.Metadata().Sub(c.sub).Update(t.Context(), read, nil); return err },
+				"typed": func() error {
+					_, err := dynamic.As[metav1.PartialObjectMetadata](pods.Sub(c.sub)).Update(t.Context(), typed, nil)
+					return err
+				},
+			} {
+				if name == "typed" && read.Object["spec"] != nil {
+					continue
+				}
+				err := update()
+				if !c.refused {
+					assert.NoError(t, err, name)
+					continue
+				}
+				var refused *dynamic.RefusedError
+				require.ErrorAs(t, err, &refused, name)
+				require.ErrorContains(t, err, refusal, name)
+			}
+			if c.refused {
+				assert.Len(t, server.seen(), 1)
+			}
+		})
 	}
-	assert.Len(t, server.seen(), 1)
+}
+
+// TestResource_MetadataKeepsKind has what a server sends, whatever it calls it, and the forms that it is read in.
+func TestResource_MetadataKeepsKind(t *testing.T) {
+	for _, sent := range []string{partial, whole} {
+		sentKind := map[string]string{partial: "PartialObjectMetadata", whole: "Pod"}[sent]
+		pods, _ := exchanging(t, answer{body: answeredTo("list", sentKind, sent), lasts: time.Hour})
+		for lazy, err := range dynamic.As[unstructured.Lazy](pods.Metadata()).List(t.Context(), nil) {
+			require.NoError(t, err)
+			assert.JSONEq(t, metadataOnly, string(lazy.JSON()))
+			assert.Equal(t, "Pod web", lazy.String())
+		}
+		for typed, err := range dynamic.As[metav1.PartialObjectMetadata](pods.Metadata()).List(t.Context(), nil) {
+			require.NoError(t, err)
+			assert.Equal(t, metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}, typed.TypeMeta)
+			assert.Equal(t, "web", typed.Name)
+		}
+		page, err := pods.Metadata().ListPage(t.Context(), nil)
+		require.NoError(t, err)
+		assert.Equal(t, metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, page.TypeMeta)
+	}
+}
+
+func TestClient_OfMetadataFindsResource(t *testing.T) {
+	client, server := script(t, partial)
+	for name, path := range map[string]string{"pods": "/api/v1/namespaces/home/pods/web", "deploy": "/apis/apps/v1/namespaces/home/deployments/web"} {
+		read, err := resource(t, client, name).Metadata().Get(t.Context(), "web", nil)
+		require.NoError(t, err)
+		of, err := client.Of(t.Context(), read)
+		require.NoError(t, err)
+		_, err = of.Get(t.Context(), "web", nil)
+		require.NoError(t, err)
+		assert.Equal(t, "GET "+path, server.seen()[len(server.seen())-1])
+	}
+	scale, err := resource(t, client, "deploy").Sub("scale").Metadata().Get(t.Context(), "web", nil)
+	require.NoError(t, err)
+	assert.Equal(t, "autoscaling/v1, Kind=Scale", scale.GroupVersionKind().String(), "a subresource's own kind")
 }

@@ -2,6 +2,7 @@ package dynamic
 
 import (
 	"net/url"
+	"strings"
 
 	"github.com/anykind/anykind/unstructured"
 )
@@ -39,8 +40,14 @@ func (r *Resource) pathOf(verb, name string) (string, error) {
 		return "", err
 	}
 	path := collection + "/" + url.PathEscape(name)
-	if r.sub != "" {
-		path += "/" + url.PathEscape(r.sub)
+	if r.sub == "" {
+		return path, nil
+	}
+	for segment := range strings.SplitSeq(r.sub, "/") { // some servers have subresources of two, such as sev/setupsession
+		if reason := unfitForPath(segment); reason != "" {
+			return "", r.refuse(verb, name, "%s, a part of the subresource's name, %s", quotedText(segment), reason)
+		}
+		path += "/" + url.PathEscape(segment)
 	}
 	return path, nil
 }
@@ -59,10 +66,20 @@ func (r *Resource) collectionPath(verb string) (string, error) {
 // resourcePath is /apis/GROUP/VERSION[/namespaces/NAMESPACE]/RESOURCE; name only serves the error.
 func (r *Resource) resourcePath(verb, name string) (string, error) {
 	gvr := r.mapping.GVR
-	path := "/apis/" + gvr.Group + "/" + gvr.Version
-	if gvr.Group == "" {
-		path = "/api/" + gvr.Version
+	segments := []string{gvr.Version, gvr.Resource}
+	if gvr.Group != "" {
+		segments = append(segments, gvr.Group)
 	}
+	for _, segment := range segments { // a server wrote them, perhaps one that is not the API server's own
+		if reason := unfitForPath(segment); reason != "" {
+			return "", r.refuse(verb, name, "%s, as the server names the resource, %s", quotedText(segment), reason)
+		}
+	}
+	path := "/api/"
+	if gvr.Group != "" {
+		path = "/apis/" + url.PathEscape(gvr.Group) + "/"
+	}
+	path += url.PathEscape(gvr.Version)
 	switch {
 	case !r.mapping.Namespaced:
 		if r.choice == byIn {
@@ -75,7 +92,7 @@ func (r *Resource) resourcePath(verb, name string) (string, error) {
 		}
 		path += "/namespaces/" + url.PathEscape(r.namespace)
 	}
-	return path + "/" + gvr.Resource, nil
+	return path + "/" + url.PathEscape(gvr.Resource), nil
 }
 
 // holding is the handle to write obj with: its namespace is obj's where the caller chose none, and must not differ
@@ -85,9 +102,9 @@ func (r *Resource) holding(verb string, obj *unstructured.Object) (*Resource, er
 		return nil, r.refuse(verb, "", "the object is nil")
 	}
 	name, namespace := obj.GetName(), obj.GetNamespace()
-	if isPartial(obj) {
+	if isPartial(obj) || verb == "update" && r.lacksManaged(obj) {
 		return nil, r.refuse(verb, name, "the object is metadata alone, and writing it would empty the stored one: "+
-			"use Patch, or read it without Metadata")
+			"use Patch, or read it without Metadata; to empty a field, set it")
 	}
 	if err := r.checkKind(verb, obj); err != nil {
 		return nil, err

@@ -108,5 +108,6 @@ func errorOf(obj *unstructured.Object) error {
 	if err != nil {
 		return err
 	}
+	printableStatus(status)
 	return apierrors.FromObject(status)
 }

@@ -1,14 +1,20 @@
 package dynamic
 
 import (
+	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"unicode"
 
+	"github.com/anykind/anykind/internal/retry"
 	"k8s.io/apimachinery/pkg/api/validate/content"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// RefusedError says that a call cannot work and that no request was made.
+// RefusedError reports that a call cannot work and that no request was made. apierrors.IsNotFound holds for one whose cause
+// is a subresource that the server does not serve, and apierrors.IsMethodNotSupported for a verb; neither is a
+// *apierrors.StatusError, which is what a server answered.
 type RefusedError struct {
 	// Verb is the API verb, such as "get" or "deletecollection".
 	Verb string
@@ -18,6 +24,7 @@ type RefusedError struct {
 	Name string
 	// Reason is what is wrong, and what to do.
 	Reason string
+	cause  error
 }
 
 func (e *RefusedError) Error() string {
@@ -27,9 +34,38 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("%s %s %q: %s", e.Verb, e.Resource, e.Name, e.Reason)
 }
 
+// Unwrap returns the cause: why a selector cannot be parsed, for example.
+func (e *RefusedError) Unwrap() error { return e.cause }
+
 func (r *Resource) refuse(verb, name, reason string, args ...any) error {
-	return &RefusedError{Verb: verb, Resource: r.String(), Name: name, Reason: fmt.Sprintf(reason, args...)}
+	return r.refuseFor(nil, verb, name, reason, args...)
 }
+
+// refuseFor is refuse with a cause; nil is the reason itself. It would be the same at another attempt.
+func (r *Resource) refuseFor(cause error, verb, name, reason string, args ...any) error {
+	refused := &RefusedError{Verb: verb, Resource: r.String(), Name: name, Reason: fmt.Sprintf(reason, args...)}
+	if cause == nil {
+		cause = errors.New(refused.Reason)
+	}
+	refused.cause = retry.Terminal(cause)
+	return refused
+}
+
+// unservedError is the cause of a refusal for which the server would have a Status. It has the code, reason and kind of
+// that, and no object's name: it is about a path, not about an object.
+type unservedError struct{ status metav1.Status }
+
+func (r *Resource) unserved(code int32, reason metav1.StatusReason, text string) error {
+	return &unservedError{metav1.Status{
+		Status: metav1.StatusFailure, Code: code, Reason: reason, Message: text,
+		Details: &metav1.StatusDetails{Group: r.mapping.GVR.Group, Kind: r.mapping.GVR.Resource},
+	}}
+}
+
+func (e *unservedError) Error() string { return e.status.Message }
+
+// Status implements apierrors.APIStatus, by which apierrors.IsNotFound and others classify errors.
+func (e *unservedError) Status() metav1.Status { return e.status }
 
 // checkVerb refuses what the server does not serve.
 func (r *Resource) checkVerb(verb, name string) error {
@@ -41,7 +77,8 @@ func (r *Resource) checkVerb(verb, name string) error {
 			for _, other := range r.mapping.Subresources {
 				served = append(served, other.Name)
 			}
-			return r.refuse(verb, name, "the server serves no such subresource (there are: %s)", listed(served))
+			reason := fmt.Sprintf("the server serves no such subresource (there are: %s)", listed(served))
+			return r.refuseFor(r.unserved(http.StatusNotFound, metav1.StatusReasonNotFound, reason), verb, name, "%s", reason)
 		}
 		verbs = sub.Verbs
 	}
@@ -50,7 +87,8 @@ func (r *Resource) checkVerb(verb, name string) error {
 			return nil
 		}
 	}
-	return r.refuse(verb, name, "the server does not support the verb (it has: %s)", listed(verbs))
+	reason := fmt.Sprintf("the server does not support the verb (it has: %s)", listed(verbs))
+	return r.refuseFor(r.unserved(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, reason), verb, name, "%s", reason)
 }
 
 func listed(names []string) string {

@@ -13,10 +13,10 @@ func (r *Resource) checkSelectors(verb string, opts *metav1.ListOptions) error {
 		return nil
 	}
 	if _, err := labels.Parse(opts.LabelSelector); err != nil {
-		return r.refuse(verb, "", "the label selector %q cannot be parsed: %v", opts.LabelSelector, err)
+		return r.refuseFor(err, verb, "", "the label selector %q cannot be parsed: %v", opts.LabelSelector, err)
 	}
 	if _, err := fields.ParseSelector(opts.FieldSelector); err != nil {
-		return r.refuse(verb, "", "the field selector %q cannot be parsed: %v", opts.FieldSelector, err)
+		return r.refuseFor(err, verb, "", "the field selector %q cannot be parsed: %v", opts.FieldSelector, err)
 	}
 	return nil
 }

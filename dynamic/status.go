@@ -8,8 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
+// isStatus reports whether obj is a Status, which some aggregated API servers send without an apiVersion.
 func isStatus(obj *unstructured.Object) bool {
-	return obj.GetKind() == "Status" && obj.GetAPIVersion() == "v1"
+	return obj.GetKind() == "Status" && (obj.GetAPIVersion() == "v1" || obj.GetAPIVersion() == "")
 }
 
 // statusOf reads an object of kind Status.

@@ -65,6 +65,7 @@ func TestListPageReturnsItemsAndTheListsMetadata(t *testing.T) {
 	require.NoError(t, err)
 	left := int64(41)
 	assert.Equal(t, metav1.ListMeta{ResourceVersion: "9", Continue: "more", RemainingItemCount: &left}, page.ListMeta)
+	assert.Equal(t, metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, page.TypeMeta)
 	require.Len(t, page.Items, 1)
 	assert.Equal(t, "v1", page.Items[0].GetAPIVersion())
 }

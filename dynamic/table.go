@@ -26,7 +26,7 @@ type Tables struct {
 }
 
 // Tables gives the resource as tables, whose rows come with what include says: metav1.IncludeNone,
-// metav1.IncludeMetadata (an object of kind PartialObjectMetadata), metav1.IncludeObject, or the server's choice, which is
+// metav1.IncludeMetadata (as of [Resource.Metadata]), metav1.IncludeObject, or the server's choice, which is
 // metadata, where it is "".
 func (r *Resource) Tables(include metav1.IncludeObjectPolicy) *Tables {
 	chosen := *r
@@ -62,7 +62,7 @@ func (t *Tables) read(ctx context.Context, verb string, request *transport.Reque
 	err := t.of.answerTo(ctx, request, many, func(answer []byte) error {
 		obj, err := unstructured.NewLazy(answer)
 		if err == nil {
-			table, err = tableOf(obj)
+			table, err = t.of.tableOf(obj)
 		}
 		if err != nil {
 			return fmt.Errorf("%s %s: GET %s%s: %w", verb, t.of, t.of.conn.Server(), request.Path, err)
@@ -78,7 +78,7 @@ func (t *Tables) Watch(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[
 	return watchAs(ctx, t.of, opts, func() reader[metav1.Table] {
 		var columns []metav1.TableColumnDefinition
 		return through(func(obj *unstructured.Lazy) (*metav1.Table, error) {
-			table, err := tableOf(obj)
+			table, err := t.of.tableOf(obj)
 			if err != nil {
 				return nil, err
 			}
@@ -91,9 +91,10 @@ func (t *Tables) Watch(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[
 	})
 }
 
-func tableOf(lazy *unstructured.Lazy) (*metav1.Table, error) {
+func (r *Resource) tableOf(lazy *unstructured.Lazy) (*metav1.Table, error) {
 	if lazy.GetKind() != tableKind || lazy.GetAPIVersion() != metaVersion {
-		return nil, fmt.Errorf("the server answered %s %s and no table: it cannot print this resource", lazy.GetAPIVersion(), lazy.GetKind())
+		return nil, fmt.Errorf("the server answered %s %s and no table: it cannot print this resource",
+			printable(lazy.GetAPIVersion()), printable(lazy.GetKind()))
 	}
 	obj, err := lazy.Object()
 	if err != nil {
@@ -107,7 +108,7 @@ func tableOf(lazy *unstructured.Lazy) (*metav1.Table, error) {
 	}
 	table.Rows = make([]metav1.TableRow, len(rows))
 	for i, row := range rows {
-		if table.Rows[i], err = rowOf(row); err != nil {
+		if table.Rows[i], err = r.rowOf(row); err != nil {
 			return nil, fmt.Errorf("read row %d of the table that the server answered: %w", i, err)
 		}
 	}
@@ -115,14 +116,18 @@ func tableOf(lazy *unstructured.Lazy) (*metav1.Table, error) {
 }
 
 // rowOf keeps the cells and the object as they were decoded; apimachinery would make float64 and bytes of them.
-func rowOf(row any) (read metav1.TableRow, err error) {
+func (r *Resource) rowOf(row any) (read metav1.TableRow, err error) {
 	fields, ok := row.(map[string]any)
 	if !ok {
 		return read, fmt.Errorf("it is no object")
 	}
 	read.Cells, _ = fields["cells"].([]any)
 	if object, ok := fields["object"].(map[string]any); ok {
-		read.Object.Object = &unstructured.Object{Object: object}
+		obj := &unstructured.Object{Object: object}
+		if isPartial(obj) {
+			obj.SetGroupVersionKind(r.ownKind())
+		}
+		read.Object.Object = obj
 	}
 	if conditions, ok := fields["conditions"]; ok {
 		var of struct {

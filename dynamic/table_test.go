@@ -50,7 +50,7 @@ func TestATableKeepsIntegersAndItsObjects(t *testing.T) {
 	pods, _ := exchanging(t, says(tableOne))
 	table, err := pods.Tables("").List(t.Context(), nil)
 	require.NoError(t, err)
-	object, err := unstructured.Decode([]byte(partial))
+	object, err := unstructured.Decode([]byte(metadataOnly))
 	require.NoError(t, err)
 	four := int64(4)
 	assert.Equal(t, metav1.ListMeta{ResourceVersion: "9", Continue: "more", RemainingItemCount: &four}, table.ListMeta)

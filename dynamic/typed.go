@@ -18,7 +18,7 @@ import (
 // T is a struct with json tags, most often with metav1.TypeMeta and metav1.ObjectMeta embedded, as generated types are;
 // [unstructured.As] says how it is read, and [unstructured.From] how it is written. An object without kind and apiVersion
 // is written with those of the resource. With T [unstructured.Lazy] objects stay JSON until they are asked for something;
-// with T metav1.PartialObjectMetadata and [Resource.Metadata] they are metadata alone.
+// with T metav1.PartialObjectMetadata and [Resource.Metadata] they are metadata alone, whose TypeMeta is the object's own.
 //
 // An object that does not fit T is an error that names the object, the path in it and both types, and ends a List or
 // Watch.
@@ -174,16 +174,8 @@ func (t *Typed[T]) written(verb string, obj *T) (*unstructured.Object, error) {
 func (t *Typed[T]) reader() reader[T] { return through(t.made) }
 
 // made is the T that an object makes.
-func (t *Typed[T]) made(lazy *unstructured.Lazy) (read *T, err error) {
-	if t.form.as == partialKind && lazy.GetKind() != partialKind {
-		var obj *unstructured.Object
-		if obj, err = lazy.Object(); err != nil {
-			return nil, err
-		}
-		read, err = unstructured.As[T](t.inForm(obj))
-	} else {
-		read, err = unstructured.As[T](lazy)
-	}
+func (t *Typed[T]) made(lazy *unstructured.Lazy) (*T, error) {
+	read, err := unstructured.As[T](t.lazyInForm(lazy))
 	if err != nil {
 		return nil, t.misfit(lazy.GetNamespace(), lazy.GetName(), err)
 	}
@@ -195,5 +187,5 @@ func (t *Typed[T]) misfit(namespace, name string, err error) error {
 	if namespace != "" {
 		name = namespace + "/" + name
 	}
-	return &endingError{fmt.Errorf("read %s %q as %s: %w", t, name, reflect.TypeFor[T](), err)}
+	return &endingError{fmt.Errorf("read %s %s as %s: %w", t, quotedText(name), reflect.TypeFor[T](), err)}
 }

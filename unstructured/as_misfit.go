@@ -22,7 +22,7 @@ type misfitError struct {
 	cause error
 }
 
-func (e *misfitError) Error() string { return e.text }
+func (e *misfitError) Error() string { return printable(e.text) }
 
 func (e *misfitError) Unwrap() error { return e.cause }
 

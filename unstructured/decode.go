@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/anykind/anykind/internal/sanitize"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -63,7 +64,7 @@ func (r *reader) finish() error {
 func checkType(m map[string]any) error {
 	apiVersion, _ := m["apiVersion"].(string)
 	if _, err := schema.ParseGroupVersion(apiVersion); err != nil {
-		return fmt.Errorf("invalid apiVersion: %w", err)
+		return fmt.Errorf("invalid apiVersion: %s", printable(err.Error()))
 	}
 	if kind, _ := m["kind"].(string); kind == "" {
 		return runtime.NewMissingKindErr(describe(m))
@@ -76,5 +77,11 @@ func describe(m map[string]any) string {
 	apiVersion, _ := m["apiVersion"].(string)
 	metadata, _ := m["metadata"].(map[string]any)
 	name, _ := metadata["name"].(string)
-	return fmt.Sprintf("{apiVersion: %q, metadata.name: %q, fields: %d}", apiVersion, name, len(m))
+	return fmt.Sprintf("{apiVersion: %q, metadata.name: %q, fields: %d}", printable(apiVersion), printable(name), len(m))
 }
+
+// maxText is how much of an object's text an error shows, in bytes.
+const maxText = 1 << 10
+
+// printable returns text of an object as it may be shown in an error: one short line.
+func printable(text string) string { return sanitize.Text(text, maxText) }

@@ -21,7 +21,7 @@ import (
 //
 // found is false if a field is missing or null, an index is past the end, no element has the keys, or obj is nil. A
 // value, or a field on the way, of another type is an error that names its path and both types: ".spec.replicas: is
-// string, not int64".
+// string, not int64". So is a whole path given as the first field, "spec.replicas", if obj has no field of that name.
 func Get[T any, O *Object | *Lazy](obj O, fields ...string) (value T, found bool, err error) {
 	var v any
 	switch obj := any(obj).(type) {
@@ -30,11 +30,17 @@ func Get[T any, O *Object | *Lazy](obj O, fields ...string) (value T, found bool
 			return value, false, nil
 		}
 		v, found, err = walk(obj.Object, fields, 0)
+		if err == nil && !found {
+			err = checkUnsplitIn(obj.Object, fields[0])
+		}
 	case *Lazy:
 		if obj == nil || len(obj.data) == 0 {
 			return value, false, nil
 		}
 		v, found, err = obj.walk(fields)
+		if err == nil && !found {
+			err = obj.checkUnsplit(fields[0])
+		}
 	}
 	if err != nil || !found {
 		return value, false, err

@@ -44,6 +44,17 @@ func (l *Lazy) field(name string) int {
 	return memberAt(l.data, 0, name)
 }
 
+// checkUnsplit is checkUnsplitIn.
+func (l *Lazy) checkUnsplit(name string) error {
+	if l.field(name) != 0 {
+		return nil
+	}
+	return checkUnsplit(name, func(name string) bool {
+		at := l.field(name)
+		return at != 0 && (l.data[at] == '{' || l.data[at] == '[')
+	})
+}
+
 // value decodes the value at an index.
 func (l *Lazy) value(at int) (any, error) {
 	r := borrowReader(l.data[at:])
@@ -102,9 +113,12 @@ func memberAt(b []byte, i int, name string) int {
 	return found
 }
 
-// isName tells whether the text between quotes means name.
+// isName reports whether the text between quotes means name. Text with escapes does not mean what it looks like.
 func isName(raw []byte, name string) bool {
-	return string(raw) == name || plainPrefix(raw) != len(raw) && string(unquote(nil, raw)) == name
+	if plainPrefix(raw) == len(raw) {
+		return string(raw) == name
+	}
+	return string(unquote(nil, raw)) == name
 }
 
 // elementAt is where an element of the list at index i begins; 0 if it is past the end.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func TestALazyPrintsItsNameAndNothingOfWhatItHolds(t *testing.T) {
@@ -14,4 +15,45 @@ func TestALazyPrintsItsNameAndNothingOfWhatItHolds(t *testing.T) {
 	node, err := NewLazy([]byte(`{"kind":"Node","apiVersion":"v1","metadata":{"name":"n1"}}`))
 	require.NoError(t, err)
 	assert.Equal(t, "Secret shop/key, Node n1", fmt.Sprintf("%v, %s", secret, node))
+}
+
+func TestGet_ReadsEscapedNamesAlike(t *testing.T) {
+	data := []byte(`{"kind":"X","apiVersion":"v1","spec":{"C:\\\\dir":1,"a\nb":2,"\u0061":3,"é":4,"` + "\xff" + `":5,"x":"\\x"}}`)
+	obj, err := Decode(data)
+	require.NoError(t, err)
+	lazy, err := NewLazy(data)
+	require.NoError(t, err)
+	for name, want := range map[string]any{
+		`C:\\dir`: int64(1), "a\nb": int64(2), "a": int64(3), "é": int64(4), "\ufffd": int64(5),
+		`C:\\\\dir`: nil, `a\nb`: nil, `\u0061`: nil, "\xff": nil, `\x`: nil,
+	} {
+		for of, get := range map[string]func() (any, bool, error){
+			"Object": func() (any, bool, error) { return Get[any](obj, "spec", name) },
+			"Lazy":   func() (any, bool, error) { return Get[any](lazy, "spec", name) },
+		} {
+			value, found, err := get()
+			assert.NoError(t, err)
+			assert.Equal(t, want, value, "%s %q", of, name)
+			assert.Equal(t, want != nil, found, "%s %q", of, name)
+		}
+	}
+}
+
+func TestLazy_MetadataKeepsNothingElse(t *testing.T) {
+	for name, document := range lazyDocuments {
+		if name == "kind twice, lost" || name == "apiVersion with escapes" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			lazy, err := NewLazy([]byte(document))
+			require.NoError(t, err)
+			obj, err := lazy.Object()
+			require.NoError(t, err)
+			want := &Object{Object: map[string]any{"kind": `P"od`, "apiVersion": "v1"}}
+			if metadata, found := obj.Object["metadata"]; found {
+				want.Object["metadata"] = metadata
+			}
+			assertLazyIs(t, want, lazy.Metadata(metav1.TypeMeta{Kind: `P"od`, APIVersion: "v1"}))
+		})
+	}
 }

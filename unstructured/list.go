@@ -53,7 +53,7 @@ type NotListError struct {
 }
 
 func (e *NotListError) Error() string {
-	return fmt.Sprintf("%s %s is not a list: it has no items", e.Object.GetAPIVersion(), e.Object.GetKind())
+	return fmt.Sprintf("%s %s is not a list: it has no items", printable(e.Object.GetAPIVersion()), printable(e.Object.GetKind()))
 }
 
 // Next reads the next item, decoded as [Decode] does, though an item may lack a kind. An item with neither kind nor
@@ -97,6 +97,14 @@ func (d *ListDecoder) Meta() metav1.ListMeta {
 		meta.ShardInfo = &metav1.ShardInfo{Selector: selector}
 	}
 	return meta
+}
+
+// TypeMeta returns the list's own kind and apiVersion as far as they have been read. It is final once Next has failed with
+// io.EOF.
+func (d *ListDecoder) TypeMeta() metav1.TypeMeta {
+	kind, _ := d.head["kind"].(string)
+	apiVersion, _ := d.head["apiVersion"].(string)
+	return metav1.TypeMeta{Kind: kind, APIVersion: apiVersion}
 }
 
 // nextItem is the next item; read reads it and tells whether it has a type, setType gives it the list's.
@@ -188,7 +196,7 @@ func (d *ListDecoder) readMember() error {
 		return &repeatedError{name}
 	}
 	d.head[name] = v
-	if list := d.typeMeta(); list.Kind != "" && list.APIVersion != "" && d.itemType == nil {
+	if list := d.TypeMeta(); list.Kind != "" && list.APIVersion != "" && d.itemType == nil {
 		d.itemType = newItemType(list)
 	}
 	return nil
@@ -294,13 +302,6 @@ func (d *ListDecoder) notObject(item any) error {
 	return fmt.Errorf("the list's items[%d] is %s, not an object", d.count, typeName(item))
 }
 
-// typeMeta is the list's kind and apiVersion, as far as they have been read.
-func (d *ListDecoder) typeMeta() metav1.TypeMeta {
-	kind, _ := d.head["kind"].(string)
-	apiVersion, _ := d.head["apiVersion"].(string)
-	return metav1.TypeMeta{Kind: kind, APIVersion: apiVersion}
-}
-
 // finish reads what is behind the list and checks the whole.
 func (d *ListDecoder) finish() error {
 	if err := d.r.finish(); err != nil {
@@ -309,12 +310,12 @@ func (d *ListDecoder) finish() error {
 	if err := checkType(d.head); err != nil {
 		return err
 	}
-	if !d.sawItems && !strings.HasSuffix(d.typeMeta().Kind, "List") {
+	if !d.sawItems && !strings.HasSuffix(d.TypeMeta().Kind, "List") {
 		return &NotListError{Object: &Object{Object: d.head}}
 	}
 	d.state = afterList
 	if d.itemType == nil {
-		d.itemType = newItemType(d.typeMeta())
+		d.itemType = newItemType(d.TypeMeta())
 	}
 	return nil
 }

@@ -38,6 +38,7 @@ const (
 	partsOnce     = 1 << 11
 	bestLuck      = 8
 	noLuck        = -4
+	maxLookAhead  = 8  // bytes looked at in vain for each byte read, so that deeply nested objects do not cost depth times length
 	luckIdleLooks = 32 // so many values of a name that is out of luck pass before one is looked for again
 )
 
@@ -92,7 +93,7 @@ func (p *Parts) again(text []byte) bool {
 // before.
 func (r *reader) part(collection func() (any, error)) (any, error) {
 	l := &r.parts.luck[internHash([]byte(r.parts.under))>>56]
-	if !l.wanted() {
+	if !l.wanted() || r.lookedAhead > maxLookAhead*(r.offset()-r.objectStart)+partLongest {
 		return collection()
 	}
 	text := r.ahead()
@@ -102,6 +103,7 @@ func (r *reader) part(collection func() (any, error)) (any, error) {
 		return v, nil
 	}
 	l.miss()
+	r.lookedAhead += int64(r.skipper.pos)
 	if text == nil || !r.parts.again(text) {
 		return collection()
 	}

@@ -98,7 +98,7 @@ func TestWhatIsSharedIsBounded(t *testing.T) {
 	r := newReader(nil, 0)
 	r.parts = parts
 	read := func(text string) {
-		r.window = window{buf: []byte(text), end: len(text)}
+		r.window, r.lookedAhead = window{buf: []byte(text), end: len(text)}, 0
 		_, err := r.part(r.collection)
 		require.NoError(t, err)
 	}
@@ -162,4 +162,26 @@ func FuzzParts(f *testing.F) {
 		}
 		runtime.KeepAlive(held)
 	})
+}
+
+// TestWatchDecoder_BoundsLookAhead reads objects in which each level has a part that is found, which makes it worth
+// looking, and one that never ends within what is looked at.
+func TestWatchDecoder_BoundsLookAhead(t *testing.T) {
+	for name, level := range map[string]string{"found in between": `{"a":{},"a":{},"a":`, "never found": `{"a":`, "lists": `[{},`} {
+		t.Run(name, func(t *testing.T) {
+			const depth = 9000
+			end := strings.Repeat(map[bool]string{true: "]", false: "}"}[name == "lists"], depth)
+			obj := `{"kind":"Thing","metadata":{"uid":"u"},"spec":` + strings.Repeat(level, depth) + "1" + end + "}"
+			plain, err := Decode([]byte(obj))
+			require.NoError(t, err)
+			events := NewWatchDecoder(modified(obj, obj, obj))
+			events.Share(NewParts())
+			for range 3 {
+				event, err := events.Next()
+				require.NoError(t, err)
+				assert.Equal(t, plain, event.Object)
+				assert.LessOrEqual(t, events.r.lookedAhead, int64(maxLookAhead*len(obj)+2*partLongest))
+			}
+		})
+	}
 }

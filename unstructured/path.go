@@ -32,10 +32,14 @@ func pathText(fields []string) string {
 	for _, field := range fields {
 		b.WriteString(step(field))
 	}
-	if b.Len() == 0 {
+	switch {
+	case b.Len() == 0:
 		return "."
+	case b.Len() > maxText:
+		return printable(b.String())
+	default:
+		return b.String()
 	}
-	return b.String()
 }
 
 // typeName names a value's type as this package's documentation does.

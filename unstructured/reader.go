@@ -26,6 +26,9 @@ type reader struct {
 
 	skipper skipper
 	parts   *Parts // what is shared; nil for nothing
+
+	objectStart int64 // the offset of the object being read
+	lookedAhead int64 // bytes from there on that were looked at for a shared part in vain
 }
 
 type member struct {

@@ -18,7 +18,8 @@ import (
 // DeepCopy, which panics on an int, never does on what Set wrote. A value that JSON cannot have is an error that
 // names its path, as in Encode.
 //
-// Whatever else does not fit is an error that names its path and both types. An error leaves obj as it was. Set
+// Whatever else does not fit is an error that names its path and both types, and so is a whole path given as one field,
+// as in [Get]. An error leaves obj as it was. Set
 // changes obj's maps in place: an object that others see, out of a cache for instance, is to be copied first.
 func Set(obj *Object, value any, fields ...string) error {
 	if obj == nil {
@@ -89,6 +90,11 @@ func (s *setting) at(v any, i int) (any, error) {
 		if parent == nil {
 			return s.missing(i)
 		}
+		if i == 0 {
+			if err := checkUnsplitIn(parent, s.fields[0]); err != nil {
+				return nil, err
+			}
+		}
 		child, err := s.at(parent[s.fields[i]], i+1)
 		if err != nil {
 			return nil, err
@@ -111,6 +117,11 @@ func (s *setting) missing(i int) (any, error) {
 	case i > 0 && isIndex(field):
 		return nil, fmt.Errorf("%s: is not there, and %q may be an index or a field's name: set it to a list or a map first",
 			pathText(s.fields[:i]), field)
+	}
+	if i == 0 {
+		if err := checkUnsplitIn(nil, field); err != nil {
+			return nil, err
+		}
 	}
 	child, err := s.at(nil, i+1)
 	if err != nil {

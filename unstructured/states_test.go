@@ -248,3 +248,24 @@ func objectsOf(events []Event[Object]) (all []map[string]any) {
 	}
 	return all
 }
+
+// TestStates_SkipObjectsWithDuplicateKeys has states whose digests do not belong to what their objects hold: of members
+// with one name each was read, and the last one stayed.
+func TestStates_SkipObjectsWithDuplicateKeys(t *testing.T) {
+	const first, last = `{"list":["first"]}`, `{"list":["last"]}`
+	for name, rest := range map[string]struct{ twice, once string }{
+		"in the object": {`"spec":` + first + `,"spec":` + last, `"spec":` + first},
+		"deeper":        {`"spec":{"x":` + first + `,"x":` + last + `}`, `"spec":{"x":` + first + `}`},
+		"in a list":     {`"spec":[{"x":` + first + `,"x":` + last + `}]`, `"spec":[{"x":` + first + `}]`},
+		"in metadata":   {`"metadata":{"uid":"u1","labels":{"a":"1"},"labels":{"a":"2"}}`, `"metadata":{"uid":"u1","labels":{"a":"1"}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			twice, once := rest.twice, rest.once
+			if name != "in metadata" {
+				twice, once = `"metadata":{"uid":"u1"},`+twice, `"metadata":{"uid":"u1"},`+once
+			}
+			twice, once = `{"kind":"Thing",`+twice+"}", `{"kind":"Thing",`+once+"}"
+			assertAsAlone(t, twice, once, twice, once)
+		})
+	}
+}

@@ -36,6 +36,7 @@ func (r *reader) value() (any, error) {
 // whole is value for what is nobody's part.
 func (r *reader) whole() (any, error) {
 	c, err := r.next()
+	r.objectStart, r.lookedAhead = r.offset(), 0
 	switch {
 	case err != nil || c != '{':
 		return r.value()

@@ -147,5 +147,6 @@ func remove(ctx context.Context, pods *dynamic.Resource, pod *unstructured.Objec
 
 // leavesAnyway says whether an eviction failed because the pod is gone, is another by now, or goes with its namespace.
 func leavesAnyway(err error) bool {
-	return apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.HasStatusCause(err, "NamespaceTerminating")
+	var refused *dynamic.RefusedError // not by the server: it serves no evictions
+	return !errors.As(err, &refused) && (apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.HasStatusCause(err, "NamespaceTerminating"))
 }
