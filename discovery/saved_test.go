@@ -139,7 +139,7 @@ func TestSavedSnapshotThatCannotBeTrustedIsRefused(t *testing.T) {
 		"an earlier format":       {`{"kind":"anykind discovery snapshot","format":1,"groups":[]}`, "it has format 1, which has no checksum"},
 		"no checksum":             {`{"kind":"anykind discovery snapshot","format":2,"groups":[]}`, "its content does not match its checksum"},
 		"a path for a resource":   {sealed(t, `{"kind":"anykind discovery snapshot","format":2,"groups":[{"name":"a","versions":[{"name":"v1","resources":[{"name":"../secrets"}]}]}]}`), `invalid resource name "../secrets"`},
-		"a removed of no name":       {sealed(t, `{"kind":"anykind discovery snapshot","format":2,"removed":[{}]}`), `removed: invalid resource name ""`},
+		"a removed of no name":    {sealed(t, `{"kind":"anykind discovery snapshot","format":2,"removed":[{}]}`), `removed: invalid resource name ""`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "snapshot.json")

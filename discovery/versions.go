@@ -142,7 +142,7 @@ func (c *Client) unansweredSince(gv schema.GroupVersion, since time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at, unanswered := c.unanswered[gv]
-	return unanswered && !at.Before(since)
+	return unanswered && at.After(since)
 }
 
 // lateVersions lists the group versions that have not answered, of those that are wanted.
