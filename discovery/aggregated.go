@@ -1,6 +1,8 @@
 package discovery
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 
 	jsoniter "github.com/json-iterator/go"
@@ -58,6 +60,9 @@ func decodeAggregated(body []byte) (groups []Group, rejected []error, err error)
 	}
 	if err := checkKind(list.Kind, "APIGroupDiscoveryList"); err != nil {
 		return nil, nil, err
+	}
+	if list.Items == nil && !bytes.Contains(body, []byte(`"items"`)) { // it may be null
+		return nil, nil, errors.New("the answer is no APIGroupDiscoveryList: it has no items")
 	}
 	groups = make([]Group, 0, len(list.Items))
 	for i := range list.Items {
