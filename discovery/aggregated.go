@@ -1,8 +1,11 @@
 package discovery
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 
+	jsoniter "github.com/json-iterator/go"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -48,15 +51,20 @@ type aggregatedKind struct {
 	Kind    repeated `json:"kind"`
 }
 
-func decodeAggregated(body []byte) ([]Group, error) {
+// decodeAggregated reads the groups of an aggregated answer. What is wrong in one of them alone is an error of its version
+// or, where that has no name, among those that are rejected.
+func decodeAggregated(body []byte) (groups []Group, rejected []error, err error) {
 	var list aggregatedList
 	if err := unmarshalRepetitive(body, &list); err != nil {
-		return nil, fmt.Errorf("the answer is no APIGroupDiscoveryList: %w", err)
+		return decodeItems(body, err)
 	}
-	if list.Kind != "APIGroupDiscoveryList" {
-		return nil, fmt.Errorf("the answer is no APIGroupDiscoveryList: its kind is %q", list.Kind)
+	if err := checkKind(list.Kind, "APIGroupDiscoveryList"); err != nil {
+		return nil, nil, err
 	}
-	groups := make([]Group, 0, len(list.Items))
+	if list.Items == nil && !bytes.Contains(body, []byte(`"items"`)) { // it may be null
+		return nil, nil, errors.New("the answer is no APIGroupDiscoveryList: it has no items")
+	}
+	groups = make([]Group, 0, len(list.Items))
 	for i := range list.Items {
 		item := &list.Items[i]
 		group := Group{Name: item.Metadata.Name, Versions: make([]Version, 0, len(item.Versions))}
@@ -65,7 +73,56 @@ func decodeAggregated(body []byte) ([]Group, error) {
 		}
 		groups = append(groups, group)
 	}
-	return groups, nil
+	return groups, nil, nil
+}
+
+// decodeItems reads a list that cannot be read as a whole, because of whole, item by item.
+func decodeItems(body []byte, whole error) (groups []Group, rejected []error, err error) {
+	var list struct {
+		Kind  string                `json:"kind"`
+		Items []jsoniter.RawMessage `json:"items"`
+	}
+	if codec.Unmarshal(body, &list) != nil || list.Kind != "APIGroupDiscoveryList" {
+		return nil, nil, fmt.Errorf("the answer is no APIGroupDiscoveryList: %w", decodeError(whole))
+	}
+	for _, item := range list.Items {
+		group, some := decodeItem(item)
+		rejected = append(rejected, some...)
+		if group != nil {
+			groups = append(groups, *group)
+		}
+	}
+	return groups, rejected, nil
+}
+
+func decodeItem(item []byte) (group *Group, rejected []error) {
+	var head struct {
+		Metadata struct {
+			Name string `json:"name"`
+		} `json:"metadata"`
+		Versions []jsoniter.RawMessage `json:"versions"`
+	}
+	if err := codec.Unmarshal(item, &head); err != nil {
+		return nil, []error{fmt.Errorf("group %s: %w", quoted(head.Metadata.Name), decodeError(err))}
+	}
+	group = &Group{Name: head.Metadata.Name}
+	for _, document := range head.Versions {
+		var version aggregatedVersion
+		err := unmarshalRepetitive(document, &version)
+		if err == nil {
+			group.Versions = append(group.Versions, version.version(group.Name))
+			continue
+		}
+		var named struct {
+			Version string `json:"version"`
+		}
+		if codec.Unmarshal(document, &named) != nil {
+			rejected = append(rejected, fmt.Errorf("group %s: %w", quoted(group.Name), decodeError(err)))
+			continue
+		}
+		group.Versions = append(group.Versions, Version{Name: named.Version, Err: decodeError(err)})
+	}
+	return group, rejected
 }
 
 func (v *aggregatedVersion) version(group string) Version {
@@ -80,6 +137,9 @@ func (v *aggregatedVersion) version(group string) Version {
 	for i := range v.Resources {
 		resources[i] = v.Resources[i].resource(gv)
 		version.Resources[i] = &resources[i]
+	}
+	if err := validateResources(version.Resources); err != nil {
+		version.Resources, version.Err = nil, err
 	}
 	return version
 }

@@ -44,7 +44,7 @@ func (d *diskCache) read(now time.Time) (*Snapshot, error) {
 	if len(snapshot.Groups) == 0 { // which no server has, and nobody caches
 		return nil, fmt.Errorf("%s: it lists no group", filepath.Join(d.dir, groupsFile))
 	}
-	if err := checkNames(snapshot.Groups); err != nil {
+	if err := validateGroups(snapshot.Groups); err != nil {
 		return nil, fmt.Errorf("%s: %w", d.dir, err)
 	}
 	snapshot.Taken = r.oldest
@@ -129,30 +129,4 @@ func (r *diskReader) file(path string) ([]byte, error) {
 		r.oldest = modified
 	}
 	return os.ReadFile(path)
-}
-
-// checkNames finds what no server serves and no lookup could stand: things without a name, and groups and versions that
-// are there twice.
-func checkNames(groups []Group) error {
-	seen := map[schema.GroupVersion]bool{}
-	for g := range groups {
-		name := groups[g].Name
-		if seen[schema.GroupVersion{Group: name}] {
-			return fmt.Errorf("the group %q is there twice", name)
-		}
-		seen[schema.GroupVersion{Group: name}] = true
-		for _, version := range groups[g].Versions {
-			gv := schema.GroupVersion{Group: name, Version: version.Name}
-			if seen[gv] { // a version without a name is its group's own entry
-				return fmt.Errorf("the version %q of group %q has no name or is there twice", gv.Version, name)
-			}
-			seen[gv] = true
-			for _, resource := range version.Resources {
-				if resource.GVR.Resource == "" {
-					return fmt.Errorf("a resource of %s has no name", gv)
-				}
-			}
-		}
-	}
-	return nil
 }

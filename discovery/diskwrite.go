@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"time"
@@ -131,7 +132,7 @@ func writeDocument(folder, name string, document any, asked time.Time) error {
 	if holds(path, data) && os.Chtimes(path, asked, asked) == nil {
 		return nil
 	}
-	return replaceFile(path, data, 0o660, asked)
+	return replaceFile(path, data, writeOptions{mode: 0o660, ignoreUmask: true, modified: asked})
 }
 
 // holds says that a file already has this text.
@@ -144,9 +145,16 @@ func holds(path string, data []byte) bool {
 	return err == nil && bytes.Equal(text, data)
 }
 
-// replaceFile puts a whole file in the place of another, or leaves that as it was. A zero time means now.
-func replaceFile(path string, data []byte, mode fs.FileMode, modified time.Time) (err error) {
-	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".")
+type writeOptions struct {
+	mode fs.FileMode
+	// ignoreUmask gives the file exactly mode.
+	ignoreUmask bool
+	modified    time.Time // zero for now
+}
+
+// replaceFile puts a whole file in the place of another, or leaves that as it was.
+func replaceFile(path string, data []byte, opts writeOptions) (err error) {
+	temp, err := createTemp(path, opts.mode)
 	if err != nil {
 		return err
 	}
@@ -159,11 +167,24 @@ func replaceFile(path string, data []byte, mode fs.FileMode, modified time.Time)
 	if err = errors.Join(err, temp.Close()); err != nil {
 		return err
 	}
-	if err := os.Chmod(temp.Name(), mode); err != nil {
-		return err
+	if opts.ignoreUmask {
+		if err := os.Chmod(temp.Name(), opts.mode); err != nil {
+			return err
+		}
 	}
-	if err := os.Chtimes(temp.Name(), modified, modified); err != nil {
+	if err := os.Chtimes(temp.Name(), opts.modified, opts.modified); err != nil {
 		return err
 	}
 	return os.Rename(temp.Name(), path)
+}
+
+// createTemp creates a new file beside path. Unlike os.CreateTemp it lets the umask decide about its mode.
+func createTemp(path string, mode fs.FileMode) (*os.File, error) {
+	for range 100 {
+		file, err := os.OpenFile(fmt.Sprintf("%s.%d", path, rand.Uint32()), os.O_RDWR|os.O_CREATE|os.O_EXCL, mode) //nolint:gosec // unique, not secret
+		if !errors.Is(err, fs.ErrExist) {
+			return file, err
+		}
+	}
+	return nil, fmt.Errorf("create a file beside %s: %w", path, fs.ErrExist)
 }

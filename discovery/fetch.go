@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/anykind/anykind/transport"
-	jsoniter "github.com/json-iterator/go"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // acceptAggregated offers aggregated discovery, newest first, and takes what every server has. API servers compare
@@ -23,7 +21,8 @@ const acceptAggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 
 // root is what one of the two discovery roots, /api and /apis, answered last.
 type root struct {
-	groups []Group
+	groups   []Group
+	rejected []error
 	// aggregated is the version of the form in which the groups' versions came with their resources, "" for the
 	// older form without them.
 	aggregated string
@@ -34,27 +33,23 @@ type root struct {
 // fetch asks both roots at once, and each group version too unless both answered aggregated. It returns nil where
 // both say that nothing has changed.
 func (c *Client) fetch(ctx context.Context) (*Snapshot, error) {
-	var core, named *root
-	var coreErr, namedErr error
-	var both sync.WaitGroup
-	both.Go(func() { core, coreErr = fetchRoot(ctx, c.conn, "/api", c.roots["/api"], decodeCoreVersions) })
-	both.Go(func() { named, namedErr = fetchRoot(ctx, c.conn, "/apis", c.roots["/apis"], decodeGroupList) })
-	both.Wait()
-	switch {
-	case apierrors.IsNotFound(coreErr) && apierrors.IsNotFound(namedErr):
-		return nil, fmt.Errorf("neither /api nor /apis is there: is this a Kubernetes API server? %w", namedErr)
-	case apierrors.IsNotFound(coreErr): // some servers have no core group
-		core, coreErr = &root{aggregated: "none"}, nil
-	case apierrors.IsNotFound(namedErr):
-		named, namedErr = &root{aggregated: "none"}, nil
+	c.mu.Lock()
+	if c.rootsStale {
+		clear(c.roots)
+		c.rootsStale = false
 	}
-	if err := errors.Join(coreErr, namedErr); err != nil {
+	c.mu.Unlock()
+	core, named, err := c.fetchRoots(ctx)
+	if err != nil {
 		return nil, err
 	}
-	if latest, _ := c.current(); latest != nil && core == c.roots["/api"] && named == c.roots["/apis"] {
+	if c.Latest() != nil && core == c.roots["/api"] && named == c.roots["/apis"] {
 		return nil, nil
 	}
-	snapshot := &Snapshot{Groups: copyGroups(core.groups, named.groups), Aggregated: core.aggregated != "" && named.aggregated != ""}
+	snapshot := &Snapshot{Aggregated: core.aggregated != "" && named.aggregated != ""}
+	snapshot.Groups, snapshot.Rejected = rejectNames(copyGroups(core.groups, named.groups))
+	snapshot.Rejected = append(snapshot.Rejected, slices.Concat(core.rejected, named.rejected)...)
+	snapshot.Rejected = snapshot.Rejected[:min(len(snapshot.Rejected), maxRejected)]
 	clear(c.roots)
 	if snapshot.Aggregated {
 		c.roots["/api"], c.roots["/apis"] = core, named
@@ -62,6 +57,23 @@ func (c *Client) fetch(ctx context.Context) (*Snapshot, error) {
 		return nil, err
 	}
 	return snapshot, nil
+}
+
+func (c *Client) fetchRoots(ctx context.Context) (core, named *root, err error) {
+	var coreErr, namedErr error
+	var both sync.WaitGroup
+	both.Go(func() { core, coreErr = fetchRoot(ctx, c.conn, "/api", c.roots["/api"], decodeCoreVersions) })
+	both.Go(func() { named, namedErr = fetchRoot(ctx, c.conn, "/apis", c.roots["/apis"], decodeGroupList) })
+	both.Wait()
+	switch {
+	case apierrors.IsNotFound(coreErr) && apierrors.IsNotFound(namedErr):
+		return nil, nil, fmt.Errorf("neither /api nor /apis is there: is this a Kubernetes API server? %w", namedErr)
+	case apierrors.IsNotFound(coreErr): // some servers have no core group
+		core, coreErr = &root{aggregated: "none"}, nil
+	case apierrors.IsNotFound(namedErr):
+		named, namedErr = &root{aggregated: "none"}, nil
+	}
+	return core, named, errors.Join(coreErr, namedErr)
 }
 
 // copyGroups joins the groups of both roots, so that completing a snapshot does not change what a root answered.
@@ -91,11 +103,12 @@ func fetchRoot(ctx context.Context, conn *transport.Conn, path string, last *roo
 		return last, nil
 	}
 	fetched := &root{aggregated: aggregatedForm(answer.contentType), etag: answer.etag}
-	decode := legacy
 	if fetched.aggregated != "" {
-		decode = decodeAggregated
+		fetched.groups, fetched.rejected, err = decodeAggregated(answer.body)
+	} else {
+		fetched.groups, err = legacy(answer.body)
 	}
-	if fetched.groups, err = decode(answer.body); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("GET %s: %w", path, err)
 	}
 	return fetched, nil
@@ -113,46 +126,4 @@ func aggregatedForm(contentType string) string {
 		return form
 	}
 	return ""
-}
-
-// answer is a document of the server.
-type answer struct {
-	body              []byte
-	contentType, etag string
-	unchanged         bool
-}
-
-func get(ctx context.Context, conn *transport.Conn, path string, header http.Header) (*answer, error) {
-	if conn == nil {
-		return nil, errOffline
-	}
-	response, err := conn.Do(ctx, &transport.Request{Path: path, Header: header})
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	read := &answer{
-		contentType: response.Header.Get("Content-Type"), etag: response.Header.Get("ETag"),
-		unchanged: response.StatusCode == http.StatusNotModified,
-	}
-	if read.body, err = io.ReadAll(response.Body); err != nil {
-		return nil, fmt.Errorf("GET %s: read the answer: %w", path, err)
-	}
-	return read, nil
-}
-
-// plainJSON asks for a document as every server has it.
-func plainJSON() http.Header { return http.Header{"Accept": {"application/json"}} }
-
-var codec = jsoniter.Config{CaseSensitive: true}.Froze()
-
-// decodeKind reads a document of the one kind that is expected.
-func decodeKind(body []byte, kind string, into interface{ GetObjectKind() schema.ObjectKind }) error {
-	if err := codec.Unmarshal(body, into); err != nil {
-		return fmt.Errorf("the answer is no %s: %w", kind, err)
-	}
-	if got := into.GetObjectKind().GroupVersionKind().Kind; got != kind {
-		return fmt.Errorf("the answer is no %s: its kind is %q", kind, got)
-	}
-	return nil
 }

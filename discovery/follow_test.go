@@ -14,8 +14,6 @@ import (
 	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -208,7 +206,7 @@ func after(t *testing.T, client *Client, group string) *Snapshot {
 
 func TestAGroupThatChangesIsAskedForAtOnceAndSomeTimesMore(t *testing.T) {
 	start := time.Now()
-	due := schedule{groups: map[string]appointment{}, whole: start.Add(regularly)}
+	due := newSchedule(start)
 	assert.Equal(t, regularly, due.next(start))
 	due.touch("shop", start)
 	var asked []time.Duration
@@ -250,14 +248,6 @@ func TestChangesEndWithTheirContextAndTellSeveralAsOne(t *testing.T) {
 		break
 	}
 	assert.Equal(t, []string{"+daemonsets", "-deployments"}, seen)
-}
-
-func TestOnlyWhatTheServerWouldAnswerAgainEndsLiveMode(t *testing.T) {
-	for code, final := range map[int32]bool{400: true, 401: true, 403: true, 406: true, 408: false, 410: false, 429: false, 500: false, 503: false} {
-		err := fmt.Errorf("asked: %w", &apierrors.StatusError{ErrStatus: metav1.Status{Code: code}})
-		assert.Equal(t, final, isFinal(err), code)
-	}
-	assert.False(t, isFinal(errors.New("connection refused")))
 }
 
 func TestAServerThatEndsEveryWatchAtOnceIsAskedWithBreaks(t *testing.T) {

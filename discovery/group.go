@@ -3,40 +3,24 @@ package discovery
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
+	"github.com/anykind/anykind/internal/retry"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// refreshGroup asks for one group alone and puts it in its place in the latest snapshot.
+// refreshGroup asks for one group alone and puts it in its place in the latest snapshot. It waits for nobody who asks for
+// something else.
 func (c *Client) refreshGroup(ctx context.Context, name string) error {
-	if err := c.takeTurn(ctx); err != nil {
-		return err
-	}
-	defer c.endTurn()
-	latest, _ := c.current()
 	asked := time.Now()
 	group, err := c.fetchGroup(ctx, name)
 	if err != nil {
-		return fmt.Errorf("discover what %s serves of %s: %w", c.conn.Server(), name, err)
-	}
-	next := &Snapshot{Taken: asked, Aggregated: latest.Aggregated, Groups: copyGroups(latest.Groups)}
-	at := slices.IndexFunc(next.Groups, func(g Group) bool { return g.Name == name })
-	switch {
-	case group == nil && at >= 0:
-		next.Groups = slices.Delete(next.Groups, at, at+1)
-	case group != nil && at >= 0:
-		next.Groups[at] = *group
-	case group != nil:
-		next.Groups = append(next.Groups, *group)
+		return fmt.Errorf("discover what %s serves of %s: %w", c.conn.Server(), name, retry.WithContextError(ctx, err))
 	}
 	// The cache on disk waits for the whole: its files say when the server was asked.
-	if c.publish(next) != latest {
-		// The root's own answer is older than this one: nothing may be built from it again.
-		delete(c.roots, "/apis")
-	}
+	c.amend(name, asked, func(*Group) *Group { return group })
 	return nil
 }
 
@@ -54,9 +38,20 @@ func (c *Client) fetchGroup(ctx context.Context, name string) (*Group, error) {
 	if err := decodeKind(answer.body, "APIGroup", &served); err != nil {
 		return nil, fmt.Errorf("GET %s: %w", path, err)
 	}
-	groups := []Group{groupOf(&served)}
-	if err := c.fetchVersions(ctx, groups); err != nil {
-		return nil, err
+	if served.Name != name {
+		return nil, fmt.Errorf("GET %s: the answer is the group %s", path, quoted(served.Name))
 	}
-	return &groups[0], nil
+	group := groupOf(&served)
+	group.Versions, _ = rejectVersions(group.Versions)
+	if len(group.Versions) == 0 {
+		return nil, nil
+	}
+	late := make([]schema.GroupVersion, 0, len(group.Versions))
+	for _, version := range group.Versions {
+		late = append(late, schema.GroupVersion{Group: name, Version: version.Name})
+	}
+	c.fetchEach(ctx, late, func(i int, resources []*Resource, err error) {
+		group.Versions[i].Resources, group.Versions[i].Err = resources, err
+	})
+	return &group, retry.ContextError(ctx)
 }

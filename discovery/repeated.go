@@ -22,7 +22,9 @@ type (
 func unmarshalRepetitive(body []byte, into any) error {
 	iterator := repetitive.BorrowIterator(body)
 	defer repetitive.ReturnIterator(iterator)
-	iterator.Attachment = &repetitions{texts: map[string]string{}, lists: map[string][]string{}}
+	iterator.Attachment = &repetitions{
+		texts: map[string]string{}, lists: map[string][]string{}, escaped: bytes.IndexByte(body, '\\') >= 0,
+	}
 	defer func() { iterator.Attachment = nil }()
 	iterator.ReadVal(into)
 	if iterator.Error == nil {
@@ -51,6 +53,8 @@ type repetitions struct {
 	texts map[string]string
 	lists map[string][]string
 	key   []byte
+	// escaped says that some text of the document has escape sequences: then each is decoded before it is looked up.
+	escaped bool
 }
 
 func (r *repetitions) text(b []byte) string {
@@ -70,16 +74,11 @@ func (textDecoder) Decode(ptr unsafe.Pointer, it *jsoniter.Iterator) {
 	if it.ReadNil() {
 		return
 	}
-	*(*repeated)(ptr) = repeated(known.text(name(it)))
-}
-
-// name reads a text that needs no escape sequences, as names of the API do not.
-func name(it *jsoniter.Iterator) []byte {
-	b := it.ReadStringAsSlice()
-	if bytes.IndexByte(b, '\\') >= 0 {
-		it.ReportError("name", "a name holds an escape sequence")
+	if known.escaped {
+		*(*repeated)(ptr) = repeated(known.text([]byte(it.ReadString())))
+		return
 	}
-	return b
+	*(*repeated)(ptr) = repeated(known.text(it.ReadStringAsSlice()))
 }
 
 type listDecoder struct{}
@@ -90,11 +89,19 @@ func (listDecoder) Decode(ptr unsafe.Pointer, it *jsoniter.Iterator) {
 	if it.ReadNil() {
 		return
 	}
+	if known.escaped {
+		list := []string{}
+		for it.ReadArray() {
+			list = append(list, known.text([]byte(it.ReadString())))
+		}
+		*(*repeatedList)(ptr) = list
+		return
+	}
 	known.key = known.key[:0]
 	size := 0
 	for it.ReadArray() {
-		// No text of such a list holds a line break: they are names.
-		known.key = append(append(known.key, name(it)...), '\n')
+		// Without escape sequences no text holds a line break.
+		known.key = append(append(known.key, it.ReadStringAsSlice()...), '\n')
 		size++
 	}
 	*(*repeatedList)(ptr) = known.list(size)

@@ -36,7 +36,8 @@ func ExampleSnapshot_Save() {
 	// Output:
 	// {
 	//   "kind": "anykind discovery snapshot",
-	//   "format": 1,
+	//   "format": 2,
+	//   "checksum": "sha256:23ee3bac885f76dc7c7f50cde8bd33ba6f4fef4e151407fc0e47d80c67914dc1",
 	//   "taken": "0001-01-01T00:00:00Z",
 	//   "aggregated": false,
 	//   "groups": [
@@ -66,9 +67,12 @@ func ExampleLoad() {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	path := filepath.Join(dir, "server.json")
-	const text = `{"kind":"anykind discovery snapshot","format":1,"groups":[{"name":"apps","versions":[{"name":"v1","resources":[
-		{"name":"deployments","kind":"Deployment","namespaced":true}]}]}]}`
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	apps := schema.GroupVersion{Group: "apps", Version: "v1"}
+	saved := &discovery.Snapshot{Groups: []discovery.Group{{Name: "apps", Versions: []discovery.Version{{
+		Name:      "v1",
+		Resources: []*discovery.Resource{{GVR: apps.WithResource("deployments"), GVK: apps.WithKind("Deployment"), Namespaced: true}},
+	}}}}}
+	if err := saved.Save(path); err != nil {
 		log.Fatal(err)
 	}
 

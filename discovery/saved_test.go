@@ -1,11 +1,13 @@
 package discovery
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -58,9 +60,11 @@ func TestSavedSnapshotIsTheSameTextEachTimeAndTellsWhatItIs(t *testing.T) {
 	second, err := os.ReadFile(other)
 	require.NoError(t, err)
 	assert.Equal(t, string(first), string(second))
-	assert.True(t, strings.HasPrefix(string(first), `{
+	text := regexp.MustCompile("sha256:[0-9a-f]{64}").ReplaceAllString(string(first), "sha256:CHECKSUM")
+	assert.True(t, strings.HasPrefix(text, `{
   "kind": "anykind discovery snapshot",
-  "format": 1,
+  "format": 2,
+  "checksum": "sha256:CHECKSUM",
   "taken": "2026-03-01T12:30:00.123456789Z",
   "aggregated": true,
   "groups": [
@@ -74,7 +78,16 @@ func TestSavedSnapshotIsTheSameTextEachTimeAndTellsWhatItIs(t *testing.T) {
               "name": "pods",
               "kind": "Pod",
               "singular": "pod",
-`), string(first))
+`), text)
+}
+
+// sealed completes a file of format 2 by its checksum.
+func sealed(t testing.TB, text string) string {
+	t.Helper()
+	text = strings.Replace(text, `"format":2`, `"format":2,"checksum":"`+noChecksum+`"`, 1)
+	var compact bytes.Buffer
+	require.NoError(t, json.Compact(&compact, []byte(text)))
+	return strings.Replace(text, noChecksum, checksumOf(compact.Bytes()), 1)
 }
 
 func TestSavedSnapshotReplacesAFileAsAWholeOrNotAtAll(t *testing.T) {
@@ -105,7 +118,7 @@ func TestSavedSnapshotReplacesAFileAsAWholeOrNotAtAll(t *testing.T) {
 }
 
 func TestSavedSnapshotThatCannotBeTrustedIsRefused(t *testing.T) {
-	whole, err := json.Marshal(savedOf(savedSample()))
+	whole, err := encodeSaved(savedSample())
 	require.NoError(t, err)
 	for name, tc := range map[string]struct{ text, says string }{
 		"nothing":                 {"", "it is no saved snapshot"},
@@ -115,15 +128,18 @@ func TestSavedSnapshotThatCannotBeTrustedIsRefused(t *testing.T) {
 		"a list":                  {"[]", "it is no saved snapshot"},
 		"null":                    {"null", `its kind is ""`},
 		"another kind":            {`{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`, `its kind is "APIGroupList"`},
-		"a later format":          {`{"kind":"anykind discovery snapshot","format":2,"groups":"otherwise"}`, "it has format 2 and this version of anykind reads up to 1"},
-		"no format":               {`{"kind":"anykind discovery snapshot"}`, "it is damaged: its format is 0"},
-		"another shape":           {`{"kind":"anykind discovery snapshot","format":1,"groups":{}}`, "it is damaged: json: cannot unmarshal object"},
-		"no time":                 {`{"kind":"anykind discovery snapshot","format":1,"taken":"yesterday"}`, "it is damaged"},
-		"a resource of no name":   {`{"kind":"anykind discovery snapshot","format":1,"groups":[{"name":"a","versions":[{"name":"v1","resources":[null]}]}]}`, "a resource of a/v1 has no name"},
-		"a version of no name":    {`{"kind":"anykind discovery snapshot","format":1,"groups":[{"name":"a","versions":[{}]}]}`, `the version "" of group "a" has no name`},
-		"a version that is twice": {`{"kind":"anykind discovery snapshot","format":1,"groups":[{"name":"a","versions":[{"name":"v1"},{"name":"v1"}]}]}`, `the version "v1" of group "a" has no name or is there twice`},
-		"a group that is twice":   {`{"kind":"anykind discovery snapshot","format":1,"groups":[{"name":"a"},{"name":"a"}]}`, `the group "a" is there twice`},
-		"a removed of no name":    {`{"kind":"anykind discovery snapshot","format":1,"removed":[{}]}`, "a removed resource has no name"},
+		"a later format":          {`{"kind":"anykind discovery snapshot","format":3,"groups":"otherwise"}`, "it has format 3 and this version of anykind reads up to 2"},
+		"no format":               {`{"kind":"anykind discovery snapshot"}`, "it has format 0, which has no checksum"},
+		"another shape":           {sealed(t, `{"kind":"anykind discovery snapshot","format":2,"groups":{}}`), "it is damaged: json: cannot unmarshal object"},
+		"no time":                 {sealed(t, `{"kind":"anykind discovery snapshot","format":2,"taken":"yesterday"}`), "it is damaged"},
+		"a resource of no name":   {sealed(t, `{"kind":"anykind discovery snapshot","format":2,"groups":[{"name":"a","versions":[{"name":"v1","resources":[null]}]}]}`), `group "a": version v1: invalid resource name ""`},
+		"a version of no name":    {sealed(t, `{"kind":"anykind discovery snapshot","format":2,"groups":[{"name":"a","versions":[{}]}]}`), `group "a": invalid version name ""`},
+		"a version that is twice": {sealed(t, `{"kind":"anykind discovery snapshot","format":2,"groups":[{"name":"a","versions":[{"name":"v1"},{"name":"v1"}]}]}`), `group "a": version v1: listed twice`},
+		"a group that is twice":   {sealed(t, `{"kind":"anykind discovery snapshot","format":2,"groups":[{"name":"a"},{"name":"a"}]}`), `group "a": listed twice`},
+		"an earlier format":       {`{"kind":"anykind discovery snapshot","format":1,"groups":[]}`, "it has format 1, which has no checksum"},
+		"no checksum":             {`{"kind":"anykind discovery snapshot","format":2,"groups":[]}`, "its content does not match its checksum"},
+		"a path for a resource":   {sealed(t, `{"kind":"anykind discovery snapshot","format":2,"groups":[{"name":"a","versions":[{"name":"v1","resources":[{"name":"../secrets"}]}]}]}`), `invalid resource name "../secrets"`},
+		"a removed of no name":    {sealed(t, `{"kind":"anykind discovery snapshot","format":2,"removed":[{}]}`), `removed: invalid resource name ""`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "snapshot.json")
@@ -137,7 +153,7 @@ func TestSavedSnapshotThatCannotBeTrustedIsRefused(t *testing.T) {
 }
 
 func TestSavedSnapshotOfALaterMinorVersionIsRead(t *testing.T) {
-	snapshot, err := decodeSaved([]byte(`{"kind":"anykind discovery snapshot","format":1,"future":1,"groups":[{"name":"a","future":[]}]}`))
+	snapshot, err := decodeSaved([]byte(sealed(t, `{"kind":"anykind discovery snapshot","format":2,"future":1,"groups":[{"name":"a","future":[]}]}`)))
 	require.NoError(t, err)
 	assert.Equal(t, []Group{{Name: "a"}}, snapshot.Groups)
 }
@@ -161,10 +177,10 @@ func TestSavedSnapshotThatCannotBeReadIsAnError(t *testing.T) {
 }
 
 func FuzzSavedSnapshot(f *testing.F) {
-	whole, err := json.Marshal(savedOf(savedSample()))
+	whole, err := encodeSaved(savedSample())
 	require.NoError(f, err)
 	f.Add(whole)
-	f.Add([]byte(`{"kind":"anykind discovery snapshot","format":1,"groups":[{"name":"a","versions":[{"name":"v1","resources":[{"name":"x","group":"g","verbs":[]}]}]}]}`))
+	f.Add([]byte(sealed(f, `{"kind":"anykind discovery snapshot","format":2,"groups":[{"name":"a","versions":[{"name":"v1","resources":[{"name":"x","group":"g","verbs":[]}]}]}]}`)))
 	path := filepath.Join(f.TempDir(), "snapshot.json")
 	f.Fuzz(func(t *testing.T, data []byte) {
 		snapshot, err := decodeSaved(data)
@@ -181,4 +197,30 @@ func FuzzSavedSnapshot(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, string(first), string(again))
 	})
+}
+
+// TestLoad_RejectsEveryFlippedBit flips each bit that leaves text text, and the highest.
+func TestLoad_RejectsEveryFlippedBit(t *testing.T) {
+	whole, err := encodeSaved(savedSample())
+	require.NoError(t, err)
+	for at := range whole {
+		for bit := range 8 {
+			damaged := bytes.Clone(whole)
+			damaged[at] ^= 1 << bit
+			_, err := decodeSaved(damaged)
+			require.Error(t, err, "byte %d, bit %d: %q became %q", at, bit, whole[at], damaged[at])
+		}
+	}
+}
+
+func TestLoad_AcceptsOtherWhiteSpace(t *testing.T) {
+	whole, err := encodeSaved(savedSample())
+	require.NoError(t, err)
+	for _, text := range []string{
+		strings.ReplaceAll(string(whole), "\n", "\r\n"), strings.ReplaceAll(string(whole), "  ", "\t"), strings.TrimSpace(string(whole)),
+	} {
+		loaded, err := decodeSaved([]byte(text))
+		require.NoError(t, err)
+		assert.Equal(t, savedSample(), loaded)
+	}
 }

@@ -12,8 +12,9 @@ import (
 // format by accident.
 
 type savedHead struct {
-	Kind   string `json:"kind"`
-	Format int    `json:"format"`
+	Kind     string `json:"kind"`
+	Format   int    `json:"format"`
+	Checksum string `json:"checksum"`
 }
 
 type savedSnapshot struct {
@@ -22,6 +23,7 @@ type savedSnapshot struct {
 	Aggregated bool           `json:"aggregated"`
 	Groups     []savedGroup   `json:"groups"`
 	Removed    []savedRemoved `json:"removed,omitempty"`
+	Rejected   []string       `json:"rejected,omitempty"`
 }
 
 type savedGroup struct {
@@ -93,6 +95,9 @@ func savedOf(s *Snapshot) *savedSnapshot {
 			Resource: savedResourceOf(removed.Resource),
 		})
 	}
+	for _, err := range s.Rejected {
+		saved.Rejected = append(saved.Rejected, err.Error())
+	}
 	return saved
 }
 
@@ -135,6 +140,9 @@ func (s *savedSnapshot) snapshot() *Snapshot {
 	for _, removed := range s.Removed {
 		resource := removed.Resource.resource(schema.GroupVersion{Group: removed.Group, Version: removed.Version})
 		snapshot.Removed = append(snapshot.Removed, Removed{Resource: resource, Noticed: removed.Noticed})
+	}
+	for _, text := range s.Rejected {
+		snapshot.Rejected = append(snapshot.Rejected, errors.New(text))
 	}
 	return snapshot
 }

@@ -19,6 +19,8 @@ type Snapshot struct {
 	// Removed are the resources that the client knew earlier and that the server has stopped serving, the latest
 	// first; at most 1000.
 	Removed []Removed
+	// Rejected says which groups and versions the server lists under names that cannot be used; at most 100.
+	Rejected []error
 }
 
 // Removed is a resource that the server no longer serves.

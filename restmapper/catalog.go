@@ -24,6 +24,7 @@ const (
 // catalog is a snapshot with its resources indexed by all their names.
 type catalog struct {
 	snapshot *discovery.Snapshot
+	number   uint64 // among those of its mapper
 	// chains leads from a name to the entries that claim it, in the server's order. One map and one slice, rather
 	// than a slice a name, keep the index of 2,000 resources at a few dozen allocations.
 	chains  map[string]chain

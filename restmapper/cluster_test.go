@@ -114,6 +114,7 @@ func TestADefinitionThatIsDeletedIsRemovedAndNotUnknown(t *testing.T) {
 		_, err = reset.ResourceFor(schema.GroupVersionResource{Group: "gone.example.com", Resource: "gadgets"})
 	}
 	require.True(t, meta.IsNoMatchError(err), "%v", err)
+	_, err = mapper.Resource(t.Context(), "gadgets.gone.example.com")
 	var noMatch *restmapper.NoMatchError
 	require.ErrorAs(t, err, &noMatch)
 	assert.WithinDuration(t, time.Now(), noMatch.Removed, time.Minute)

@@ -2,9 +2,11 @@ package restmapper
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/anykind/anykind/internal/sanitize"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -21,15 +23,20 @@ type NoMatchError struct {
 	// Removed is when this client noticed that the server no longer serves what it once did; zero where it never knew
 	// the name.
 	Removed time.Time
+	// Group is the API group that was typed, if the server serves no such group.
+	Group string
 	// Category says that the name is a category, which [Mapper.Resources] takes.
 	Category bool
 }
 
 func (e *NoMatchError) Error() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "the server serves no resource or kind %q", e.Name)
+	fmt.Fprintf(&text, "the server serves no resource or kind %s", quoted(e.Name))
 	if len(e.Versions) > 0 {
-		fmt.Fprintf(&text, " in that version, but in %s", strings.Join(e.Versions, ", "))
+		fmt.Fprintf(&text, " in that version, but in %s", joined(e.Versions))
+	}
+	if e.Group != "" {
+		fmt.Fprintf(&text, ", and no API group %s", quoted(e.Group))
 	}
 	if !e.Removed.IsZero() {
 		fmt.Fprintf(&text, "; it did until %s", e.Removed.Format(time.RFC3339))
@@ -37,15 +44,26 @@ func (e *NoMatchError) Error() string {
 	if e.Category {
 		text.WriteString("; it is a category, the name of several resources")
 	}
-	text.WriteString(didYouMean(e.Near))
+	if len(e.Near) > 0 {
+		fmt.Fprintf(&text, ": did you mean %s?", joined(e.Near))
+	}
 	return text.String()
 }
 
-func didYouMean(near []string) string {
-	if len(near) == 0 {
-		return ""
+const (
+	// maxListed bounds the lists in the text of an error, and maxText each text from outside.
+	maxListed = 5
+	maxText   = 300
+)
+
+func quoted(name string) string { return strconv.Quote(sanitize.Text(name, maxText)) }
+
+// joined lists names, and how many more there are.
+func joined(names []string) string {
+	if len(names) <= maxListed {
+		return strings.Join(names, ", ")
 	}
-	return fmt.Sprintf(": did you mean %s?", strings.Join(near, ", "))
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed], ", "), len(names)-maxListed)
 }
 
 // Is makes errors.Is and meta.IsNoMatchError find apimachinery's own error for the same thing.
@@ -67,7 +85,7 @@ func (e *AmbiguousError) Error() string {
 	for _, gvr := range e.Candidates {
 		names = append(names, gvr.GroupResource().String())
 	}
-	return fmt.Sprintf("%q means several resources: say which of %s", e.Name, strings.Join(names, ", "))
+	return fmt.Sprintf("%s means several resources: say which of %s", quoted(e.Name), joined(names))
 }
 
 // Is makes errors.Is and meta.IsAmbiguousError find apimachinery's own error for the same thing.
@@ -92,9 +110,13 @@ type UnavailableError struct {
 func (e *UnavailableError) Error() string {
 	causes := make([]string, 0, len(e.Causes))
 	for _, cause := range e.Causes {
-		causes = append(causes, cause.Error())
+		causes = append(causes, sanitize.Text(cause.Error(), maxText))
 	}
-	return fmt.Sprintf("cannot tell whether the server serves %q: %s%s", e.Name, strings.Join(causes, "; "), didYouMean(e.Near))
+	text := fmt.Sprintf("cannot tell whether the server serves %s: %s", quoted(e.Name), joined(causes))
+	if len(e.Near) > 0 {
+		text += fmt.Sprintf("; among what could be read, did you mean %s?", joined(e.Near))
+	}
+	return text
 }
 
 // Unwrap gives the causes.

@@ -101,7 +101,7 @@ func ExampleMapper_RESTMapper() {
 	fmt.Println(meta.IsNoMatchError(err), err)
 	// Output:
 	// apps/v1, Resource=deployments namespace
-	// true the server serves no resource or kind "Deploymnet.apps": did you mean deployments.apps?
+	// true no matches for kind "Deploymnet" in group "apps"
 }
 
 // serveApps says what a server with nothing but deployments says.

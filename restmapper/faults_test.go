@@ -225,7 +225,7 @@ q.example.com/v1 queens queen Queen qn`
 	require.ErrorAs(t, err, &noMatch)
 	assert.Equal(t, []string{"v1"}, noMatch.Versions)
 	assert.NotZero(t, noMatch.Removed)
-	_, err = mapper.RESTMapper(t.Context()).RESTMapping(schema.GroupKind{Group: "r.example.com", Kind: "Robot"}, "v7")
+	_, err = mapper.Kind(t.Context(), schema.GroupVersionKind{Group: "r.example.com", Version: "v7", Kind: "Robot"})
 	require.ErrorAs(t, err, &noMatch)
 	assert.Zero(t, noMatch.Removed, "another version was removed")
 	mapping, err := mapper.Resource(t.Context(), "robots")

@@ -15,21 +15,22 @@ import (
 type Mapping = discovery.Resource
 
 // Mapper resolves names against what the server serves. A name that the latest snapshot lacks is looked for once more
-// in a fresh one, so a CustomResourceDefinition created after start-up is found when it is first asked for. A name that
-// the fresh one lacks, too, asks the server again only after a second, but is found as soon as any later snapshot has
-// it. What is found in a group version that is stale or cannot be read is its last known mapping. Mapper is safe for
-// concurrent use.
+// as [discovery.Client.Search] does, so a CustomResourceDefinition created after start-up is found when it is first asked
+// for, also if it is Established and not served yet. A name that is still missing asks the server again only after 50
+// milliseconds and, as long as it is missing, less and less often up to once a second, but is found as soon as any later
+// snapshot has it. What is found in a group version that is stale or cannot be read is its last known mapping. Mapper is
+// safe for concurrent use.
 type Mapper struct {
 	discovery *discovery.Client
 	latest    atomic.Pointer[catalog]
-	// indexing is held by whoever makes a catalog, so that many who wait for one share it.
+	// indexing is held by whoever makes a catalog, so that many who wait for one share it. It guards catalogs.
 	indexing sync.Mutex
+	catalogs uint64 // made so far
 	misses   misses
-	now      func() time.Time
 }
 
 // New makes a mapper over a discovery client.
-func New(client *discovery.Client) *Mapper { return &Mapper{discovery: client, now: time.Now} }
+func New(client *discovery.Client) *Mapper { return &Mapper{discovery: client} }
 
 // Resource resolves a name as a user types it: deployments, deployment, deploy, Deployment, deployments.apps,
 // deployments.v1.apps, Deployment.v1.apps. Plurals, singulars and short names are taken in any case; a kind in its own
@@ -51,52 +52,50 @@ func (m *Mapper) Kind(ctx context.Context, gvk schema.GroupVersionKind) (*Mappin
 
 // find looks in the latest catalog, and in a fresh one where that has no match.
 func find[T any](ctx context.Context, m *Mapper, q query, look func(*catalog, query) (T, error)) (T, error) {
-	var called time.Time
-	if m.latest.Load() == nil {
-		called = time.Now()
+	snapshot := m.discovery.Latest()
+	if snapshot != nil {
+		found, err := look(m.catalog(snapshot), q)
+		if !errors.Is(err, errMissing) {
+			return found, err
+		}
+		if err := m.recall(&q, snapshot); err != nil {
+			return found, err
+		}
 	}
-	snapshot, err := m.discovery.Snapshot(ctx)
-	if err != nil {
-		var none T
-		return none, &UnavailableError{Name: q.String(), Causes: []error{err}}
-	}
-	found, err := look(m.catalog(snapshot), q)
-	if !errors.Is(err, errMissing) {
-		return found, err
-	}
-	if called.IsZero() || !snapshot.Taken.After(called) {
-		return findAgain(ctx, m, q, snapshot, look)
-	}
-	// The first question was asked of this very snapshot: another would say the same.
-	return found, m.missed(&q, m.catalog(snapshot))
+	return search(ctx, m, q, look)
 }
 
-// findAgain asks the server anew, unless it lacked the same name a moment ago.
-func findAgain[T any](ctx context.Context, m *Mapper, q query, snapshot *discovery.Snapshot, look func(*catalog, query) (T, error)) (T, error) {
-	var none T
-	known, recent := m.misses.recall(&q, snapshot, m.now())
-	switch {
-	case recent != nil:
-		return none, recent
-	case known:
-		return none, m.missed(&q, m.catalog(snapshot))
+// search asks the server.
+func search[T any](ctx context.Context, m *Mapper, q query, look func(*catalog, query) (T, error)) (T, error) {
+	var found T
+	var err error
+	snapshot, failed := m.discovery.Search(ctx, &discovery.Target{
+		Found: func(snapshot *discovery.Snapshot) bool {
+			found, err = look(m.catalog(snapshot), q)
+			return !errors.Is(err, errMissing)
+		},
+		InGroup: q.mayBeIn,
+	})
+	if failed != nil {
+		var none T
+		return none, &UnavailableError{Name: q.String(), Causes: []error{failed}}
 	}
-	snapshot, err := m.discovery.Refresh(ctx)
-	if err != nil {
-		return none, &UnavailableError{Name: q.String(), Causes: []error{err}}
-	}
-	fresh := m.catalog(snapshot)
-	found, err := look(fresh, q)
-	if errors.Is(err, errMissing) {
-		return none, m.missed(&q, fresh)
+	if found, err = look(m.catalog(snapshot), q); errors.Is(err, errMissing) {
+		err = m.catalog(snapshot).missing(&q)
+		m.misses.note(&q, m.catalog(snapshot).number, err, time.Now())
 	}
 	return found, err
 }
 
-// missed says what is known about a name that is missing, and remembers that.
-func (m *Mapper) missed(q *query, c *catalog) error {
-	err := c.missing(q)
-	m.misses.note(q, c.snapshot, err, m.now())
+// recall returns what is known about a name that was missing a moment ago; nil if the server is to be asked.
+func (m *Mapper) recall(q *query, snapshot *discovery.Snapshot) error {
+	c := m.catalog(snapshot)
+	known, err := m.misses.recall(q, c.number, time.Now())
+	if !known || err != nil {
+		return err
+	}
+	err = c.missing(q)
+	m.misses.update(q, c.number, err)
 	return err
 }
 
@@ -111,6 +110,8 @@ func (m *Mapper) catalog(snapshot *discovery.Snapshot) *catalog {
 		return latest
 	}
 	indexed := newCatalog(snapshot)
+	m.catalogs++
+	indexed.number = m.catalogs
 	m.latest.Store(indexed)
 	return indexed
 }

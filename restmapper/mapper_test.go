@@ -56,7 +56,7 @@ func scripted(t *testing.T, lines *string) (*restmapper.Mapper, *atomic.Int32) {
 // groups writes the lines of the core group, or of all others, as aggregated discovery does.
 func groups(lines string, core bool) string {
 	var order []string
-	versions := map[string][]string{}
+	versions, resources, fresh := map[string][]string{}, map[string][]string{}, map[string]string{}
 	for line := range strings.Lines(strings.TrimSpace(lines)) {
 		fields := strings.Fields(line)
 		freshness, scope := "Current", "Namespaced"
@@ -78,11 +78,20 @@ func groups(lines string, core bool) string {
 		resource := fmt.Sprintf(
 			`{"resource":%q,"singularResource":%q,"scope":%q,"responseKind":{"group":%q,"version":%q,"kind":%q},"shortNames":%s,"categories":%s}`,
 			fields[1], fields[2], scope, group, version, kind, list(fields[4]), list(fields[5]))
-		versions[group] = append(versions[group], fmt.Sprintf(`{"version":%q,"freshness":%q,"resources":[%s]}`, version, freshness, resource))
+		gv := group + "/" + version
+		if resources[gv] == nil {
+			versions[group] = append(versions[group], version)
+		}
+		resources[gv], fresh[gv] = append(resources[gv], resource), freshness
 	}
 	var items []string
 	for _, group := range order {
-		items = append(items, fmt.Sprintf(`{"metadata":{"name":%q},"versions":[%s]}`, group, strings.Join(versions[group], ",")))
+		var listed []string
+		for _, version := range versions[group] {
+			gv := group + "/" + version
+			listed = append(listed, fmt.Sprintf(`{"version":%q,"freshness":%q,"resources":[%s]}`, version, fresh[gv], strings.Join(resources[gv], ",")))
+		}
+		items = append(items, fmt.Sprintf(`{"metadata":{"name":%q},"versions":[%s]}`, group, strings.Join(listed, ",")))
 	}
 	return strings.Join(items, ",")
 }

@@ -16,8 +16,9 @@ import (
 // that take none; the same value is a meta.ResettableRESTMapperWithContext, whose methods take their own.
 //
 // It answers as client-go's DeferredDiscoveryRESTMapper with short names does. So a name that several groups serve is
-// no error here: the first group wins. Its errors are those of [Mapper.Resource] too, so that what cannot be read now
-// is an [*UnavailableError] and never a meta.NoKindMatchError. Reset asks the server anew at the next call.
+// no error here: the first group wins. Its errors for what is missing are apimachinery's own, *meta.NoKindMatchError and
+// *meta.NoResourceMatchError, without the suggestions of [Mapper.Resource]; what cannot be read now is an
+// [*UnavailableError] and never one of those. Reset asks the server anew at the next call.
 func (m *Mapper) RESTMapper(ctx context.Context) meta.ResettableRESTMapper {
 	return &restMapper{mapper: m, ctx: ctx}
 }
@@ -44,7 +45,7 @@ func (r *restMapper) KindForWithContext(ctx context.Context, resource schema.Gro
 		return schema.GroupVersionKind{}, err
 	}
 	if len(kinds) > 1 && kinds[1].GroupVersion() == kinds[0].GroupVersion() {
-		return schema.GroupVersionKind{}, &meta.AmbiguousResourceError{PartialResource: resource, MatchingKinds: kinds}
+		return schema.GroupVersionKind{}, &meta.AmbiguousResourceError{PartialResource: resource, MatchingKinds: kinds[:min(maxListed, len(kinds))]}
 	}
 	return kinds[0], nil
 }
@@ -81,7 +82,7 @@ func (r *restMapper) ResourceForWithContext(ctx context.Context, resource schema
 		return schema.GroupVersionResource{}, err
 	}
 	if len(found) > 1 && found[1].GroupVersion() == found[0].GroupVersion() {
-		return schema.GroupVersionResource{}, &meta.AmbiguousResourceError{PartialResource: resource, MatchingResources: found}
+		return schema.GroupVersionResource{}, &meta.AmbiguousResourceError{PartialResource: resource, MatchingResources: found[:min(maxListed, len(found))]}
 	}
 	return found[0], nil
 }

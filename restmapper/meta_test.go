@@ -70,29 +70,28 @@ k.example.com/v1 kindless kindless -`
 	require.Error(t, err)
 }
 
-func TestTheRESTMappersErrorsAreApimachinerysAndOurs(t *testing.T) {
+// TestRESTMapper_ErrorsAreApimachinerys checks the types themselves: cli-runtime and kubectl assert them and do not
+// unwrap.
+func TestRESTMapper_ErrorsAreApimachinerys(t *testing.T) {
 	lines := served + "\nr.example.com/v1 robots robots Robot\nr.example.com/v1 cyborgs robots Cyborg"
 	m, _ := scripted(t, &lines)
 	mapper := m.RESTMapper(t.Context())
-	var ours *restmapper.NoMatchError
 
-	_, err := mapper.RESTMapping(schema.GroupKind{Group: "apps", Kind: "Deployment"}, "v2")
-	var noKind *meta.NoKindMatchError
-	require.ErrorAs(t, err, &noKind)
-	assert.Equal(t, &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "apps", Kind: "Deployment"}, SearchedVersions: []string{"v2"}}, noKind)
-	require.ErrorAs(t, err, &ours)
-	assert.Equal(t, []string{"v1", "v1beta1"}, ours.Versions)
-	assert.True(t, meta.IsNoMatchError(err))
+	deployment := schema.GroupKind{Group: "apps", Kind: "Deployment"}
+	_, err := mapper.RESTMapping(deployment, "v2")
+	assert.Equal(t, &meta.NoKindMatchError{GroupKind: deployment, SearchedVersions: []string{"v2"}}, err)
+	_, err = mapper.RESTMappings(schema.GroupKind{Kind: "Nothing"})
+	assert.Equal(t, &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "Nothing"}}, err)
 
 	partial := schema.GroupVersionResource{Resource: "deploymnets"}
-	_, err = mapper.KindFor(partial)
-	var noResource *meta.NoResourceMatchError
-	require.ErrorAs(t, err, &noResource)
-	assert.Equal(t, partial, noResource.PartialResource)
-	require.ErrorAs(t, err, &ours)
-	assert.Equal(t, []string{"deployments.apps"}, ours.Near)
+	for range 2 { // asked, and remembered
+		_, err = mapper.KindFor(partial)
+		assert.Equal(t, &meta.NoResourceMatchError{PartialResource: partial}, err)
+		_, err = mapper.ResourceFor(partial)
+		assert.Equal(t, &meta.NoResourceMatchError{PartialResource: partial}, err)
+	}
 	singular, err := mapper.ResourceSingularizer("deploymnets")
-	assert.True(t, meta.IsNoMatchError(err))
+	assert.Equal(t, &meta.NoResourceMatchError{PartialResource: partial}, err)
 	assert.Equal(t, "deploymnets", singular)
 
 	_, err = mapper.ResourceFor(schema.GroupVersionResource{Resource: "robots"})

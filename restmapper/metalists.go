@@ -109,18 +109,12 @@ func restMapping(gvr schema.GroupVersionResource, gvk schema.GroupVersionKind, n
 	return &meta.RESTMapping{Resource: gvr, GroupVersionKind: gvk, Scope: scope}
 }
 
-// inTermsOf gives a missing name apimachinery's error too, for callers that look for that.
+// inTermsOf returns theirs for a missing name, and any other err as it is: kubectl and cli-runtime look for apimachinery's
+// types themselves, not for what wraps them.
 func inTermsOf(err, theirs error) error {
-	var noMatch *NoMatchError
-	if errors.As(err, &noMatch) {
-		return &metaError{ours: noMatch, theirs: theirs}
+	var missing *NoMatchError
+	if errors.As(err, &missing) {
+		return theirs
 	}
 	return err
 }
-
-// metaError is a [NoMatchError] in which errors.As finds apimachinery's own error, too.
-type metaError struct{ ours, theirs error }
-
-func (e *metaError) Error() string { return e.ours.Error() }
-
-func (e *metaError) Unwrap() []error { return []error{e.ours, e.theirs} }

@@ -3,7 +3,9 @@ package restmapper
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/anykind/anykind/discovery"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,13 +15,42 @@ import (
 func (c *catalog) missing(q *query) error {
 	name, category := q.String(), q.isBare() && c.isCategory(q.text)
 	if causes := c.unreadable(q); len(causes) > 0 && !category {
-		return &UnavailableError{Name: name, Near: c.near(q.asked[0].name), Causes: causes}
+		return &UnavailableError{Name: name, Near: c.near(q), Causes: causes}
 	}
 	err := &NoMatchError{Name: name, Versions: c.otherVersions(q), Removed: c.removed(q), Category: category}
 	if len(err.Versions) == 0 && !category {
-		err.Near = c.near(q.asked[0].name)
+		err.Near, err.Group = c.near(q), c.unknownGroup(q)
 	}
 	return err
+}
+
+// unknownGroup returns the group that was typed if the server serves no group that begins like it.
+func (c *catalog) unknownGroup(q *query) string {
+	typed := q.asked[0]
+	switch {
+	case q.count == 2 && !isVersion(typed.version):
+		typed = q.asked[1]
+	case q.count == 1 && isVersion(typed.group): // pods.v1
+		return ""
+	}
+	begins := func(g discovery.Group) bool { return strings.HasPrefix(g.Name, typed.group) }
+	if !strings.ContainsFunc(typed.group, unicode.IsLetter) || slices.ContainsFunc(c.snapshot.Groups, begins) {
+		return ""
+	}
+	return typed.group
+}
+
+// isVersion reports whether a part of a name looks like a version.
+func isVersion(part string) bool {
+	return len(part) > 1 && part[0] == 'v' && '0' <= part[1] && part[1] <= '9' && !strings.Contains(part, ".")
+}
+
+// mayBeIn reports whether what is asked for may be in a group.
+func (q *query) mayBeIn(group string) bool {
+	return slices.ContainsFunc(q.readings(), func(r reading) bool {
+		beginning := reading{group: r.group, prefix: r.version == "" && !r.kind}
+		return !r.grouped || r.inGroup(group) || beginning.inGroup(group)
+	})
 }
 
 func (q *query) isBare() bool { return q.count == 1 && !q.asked[0].grouped }

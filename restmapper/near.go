@@ -6,71 +6,114 @@ import (
 	"strings"
 )
 
-// mostNear is how many near matches an error names.
-const mostNear = 3
+// maxNear is how many near matches an error names.
+const maxNear = 3
 
-// near finds the names that differ least from what was asked for, in any case.
-func (c *catalog) near(name string) []string {
-	type candidate struct {
-		name string
-		far  int
-	}
-	lower := strings.ToLower(name)
-	most := 1 + len(lower)/4
+// suggestion is a resource that may have been meant, and how far it is from what was typed.
+type suggestion struct {
+	name     string
+	distance int
+}
+
+// near returns the resources whose names differ least from what was asked for, in any case: plurals, singulars and kinds
+// by letters, short names also by a plural's s (svcs, deploys). A typed group must be that of the resource, nearly, unless
+// the name is right: then it is the group that is wrong.
+func (c *catalog) near(q *query) []string {
 	nearest := map[string]int{}
-	for served, linked := range c.chains {
-		far := most + 1
-		// Words of very different length need not be compared letter by letter.
-		if apart := len(lower) - len(served); max(apart, -apart) <= most {
-			far = distance(lower, strings.ToLower(served))
-		}
-		if strings.HasPrefix(served, lower) && len(lower) > 2 {
-			far = min(far, most)
-		}
-		if far > most {
-			continue
-		}
-		for at := linked.first; at != 0; at = c.entries[at].next {
-			if c.entries[at].rank != byName {
+	var order []string // the server's
+	for _, r := range q.readings() {
+		typed := strings.ToLower(r.name)
+		for mapping := range c.mappings() {
+			distance, isNear := distanceTo(mapping, typed)
+			if !isNear || distance > 0 && !r.isNearGroup(mapping.GVR.Group) {
 				continue
 			}
-			resource := c.entries[at].mapping.GVR.GroupResource().String()
-			if best, seen := nearest[resource]; !seen || far < best {
-				nearest[resource] = far
+			name := mapping.GVR.GroupResource().String()
+			best, seen := nearest[name]
+			if !seen {
+				order = append(order, name)
+			}
+			if !seen || distance < best {
+				nearest[name] = distance
 			}
 		}
 	}
-	var candidates []candidate
-	for resource, far := range nearest {
-		candidates = append(candidates, candidate{resource, far})
+	suggestions := make([]suggestion, 0, len(order))
+	for _, name := range order {
+		suggestions = append(suggestions, suggestion{name, nearest[name]})
 	}
-	slices.SortFunc(candidates, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.far, b.far), cmp.Compare(a.name, b.name))
-	})
+	slices.SortStableFunc(suggestions, func(a, b suggestion) int { return cmp.Compare(a.distance, b.distance) })
 	var names []string
-	for _, candidate := range candidates[:min(mostNear, len(candidates))] {
-		names = append(names, candidate.name)
+	for _, s := range suggestions[:min(maxNear, len(suggestions))] {
+		if best := suggestions[0].distance; best > 1 || s.distance == best { // a good match needs no others beside it
+			names = append(names, s.name)
+		}
 	}
 	return names
 }
 
-// distance is how many letters must be added, dropped or changed to make one word of the other.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
+// isNearGroup reports whether the typed group is, nearly, a resource's.
+func (r *reading) isNearGroup(group string) bool {
+	if !r.grouped || r.inGroup(group) {
+		return true
+	}
+	return r.group != "" && (strings.HasPrefix(group, r.group) || within(r.group, group, maxDistance(r.group)))
+}
+
+// distanceTo returns how far a name in lower case is from the nearest name of a resource.
+func distanceTo(mapping *Mapping, typed string) (distance int, isNear bool) {
+	most := maxDistance(typed)
+	best := most + 1
+	for _, name := range [...]string{mapping.GVR.Resource, singular(mapping), strings.ToLower(mapping.GVK.Kind)} {
+		if within(typed, name, most) {
+			best = min(best, editDistance(typed, name))
+		}
+		if len(typed) > 2 && strings.HasPrefix(name, typed) {
+			best = min(best, most)
+		}
+	}
+	for _, short := range mapping.ShortNames {
+		short = strings.ToLower(short)
+		switch {
+		case typed == short:
+			best = 0
+		case typed == short+"s":
+			best = min(best, 1)
+		case len(short) > 3 && within(typed, short, 1): // shorter ones are alike too often
+			best = min(best, 1)
+		}
+	}
+	return best, best <= most
+}
+
+func maxDistance(typed string) int { return 1 + len(typed)/4 }
+
+// within reports whether two words are at most so far apart. Words of very different length are not compared letter by
+// letter.
+func within(a, b string, most int) bool {
+	apart := len(a) - len(b)
+	return max(apart, -apart) <= most && b != "" && editDistance(a, b) <= most
+}
+
+// editDistance is how many letters must be added, dropped, changed or swapped with the next to make one word of the other.
+func editDistance(a, b string) int {
+	before, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
+		next[0] = i + 1
 		for j := range len(b) {
-			changed := diagonal
+			changed := row[j]
 			if a[i] != b[j] {
 				changed++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(changed, row[j]+1, row[j+1]+1)
+			next[j+1] = min(changed, row[j+1]+1, next[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], before[j-1]+1)
+			}
 		}
+		before, row, next = row, next, before
 	}
 	return row[len(b)]
 }
