@@ -104,7 +104,11 @@ func (c *connections) replace(certificate *tls.Certificate) {
 	c.current, c.shown = c.template.Clone(), certificate
 	c.current.TLSClientConfig.RootCAs = c.pool
 	if certificate != nil {
-		c.current.TLSClientConfig.Certificates = []tls.Certificate{*certificate}
+		// Not Certificates: those are withheld if the server's list of authorities lacks the issuer, which it may though the
+		// server accepts the certificate, while authorities are replaced for example.
+		c.current.TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			return certificate, nil
+		}
 	}
 }
 

@@ -138,18 +138,6 @@ func TestDoTriesAgainWhenTheServerSaysWhen(t *testing.T) {
 	}
 }
 
-func TestDoGivesUpAfterTenRetries(t *testing.T) {
-	var attempts atomic.Int32
-	conn := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		attempts.Add(1)
-		w.Header().Set("Retry-After", "0")
-		w.WriteHeader(http.StatusTooManyRequests)
-	})
-	_, err := conn.Do(t.Context(), &transport.Request{Path: "/api"})
-	assert.True(t, apierrors.IsTooManyRequests(err))
-	assert.EqualValues(t, 11, attempts.Load())
-}
-
 func TestDoReturnsTheRefusalWhenTheDeadlineComesBeforeTheRetry(t *testing.T) {
 	conn := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "50")

@@ -77,7 +77,7 @@ func (c *call) shake(ctx context.Context, dial func(*Handshake) (*http.Response,
 	c.observe(ctx, httpRequest, response, err, time.Since(begin))
 	if response != nil {
 		response.Request = httpRequest
-		c.conn.hear(ctx, response.Header)
+		c.conn.passWarnings(ctx, response.Header)
 	}
 	return response, err
 }
