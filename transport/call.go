@@ -57,7 +57,7 @@ func (c *call) try(ctx context.Context) (*http.Response, error) {
 			err = wrapper.Err
 		}
 		// net/http returns only the cause of a context that ended with one.
-		err = retry.WithContextError(ctx, printableError(err))
+		err = retry.WithContextError(ctx, sanitizeError(err))
 		err = fmt.Errorf("%s %s: %w", httpRequest.Method, shownURL(httpRequest), err)
 	}
 	c.attempts++

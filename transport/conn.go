@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+
+	"github.com/anykind/anykind/internal/sanitize"
 )
 
 // Conn makes requests to one API server. It is safe for concurrent use, and its requests share connections.
@@ -80,14 +82,14 @@ func withoutSecrets(raw string) string {
 	switch {
 	case at >= 0 && query >= 0 && query < at:
 		scheme, _, _ := strings.Cut(raw, "://")
-		return printable(strings.ToLower(scheme[:schemeLength(scheme)]), maxWord) + "://…"
+		return sanitize.Text(strings.ToLower(scheme[:schemeLength(scheme)]), maxWord) + "://…"
 	case query >= 0:
 		raw = raw[:query]
 	}
 	if at >= 0 {
-		return "…" + printable(raw[at:], maxWord)
+		return "…" + sanitize.Text(raw[at:], maxWord)
 	}
-	return printable(raw, maxWord)
+	return sanitize.Text(raw, maxWord)
 }
 
 // schemeLength returns how long the scheme is at the beginning of a URL, 0 if there is none that this package knows.

@@ -74,7 +74,7 @@ func (c *call) carry(req *http.Request) (*http.Response, error) {
 	begin := time.Now()
 	response, err := c.conn.roundTripper().RoundTrip(own)
 	if err != nil {
-		err = retry.WithContextError(ctx, printableError(err))
+		err = retry.WithContextError(ctx, sanitizeError(err))
 		err = fmt.Errorf("%s %s: %w", own.Method, shownURL(own), err)
 	}
 	c.attempts++

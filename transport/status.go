@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/anykind/anykind/internal/sanitize"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,7 +26,7 @@ func statusError(response *http.Response) *apierrors.StatusError {
 		if status.Code == 0 {
 			status.Code = int32(response.StatusCode) //nolint:gosec // an HTTP status has three digits
 		}
-		printableStatus(&status)
+		sanitizeStatus(&status)
 		return &apierrors.StatusError{ErrStatus: status}
 	}
 	return foreignError(response, string(body))
@@ -41,7 +42,7 @@ func foreignError(response *http.Response, body string) *apierrors.StatusError {
 	if body == "" {
 		message += " with an empty body"
 	} else {
-		message += fmt.Sprintf(" and no Kubernetes Status, but %s: %q", printable(contentType(response), maxWord), excerpt(body))
+		message += fmt.Sprintf(" and no Kubernetes Status, but %s: %q", sanitize.Text(contentType(response), maxWord), excerpt(body))
 	}
 	if strings.HasPrefix(contentType(response), "text/html") {
 		message += ": does a proxy or a login page stand before the API server?"
@@ -58,7 +59,4 @@ func contentType(response *http.Response) string {
 }
 
 // excerpt returns the body's beginning, its white space folded.
-func excerpt(body string) string {
-	const most = 256
-	return printable(strings.Join(strings.Fields(body[:min(len(body), 8*most)]), " "), most)
-}
+func excerpt(body string) string { return sanitize.Text(body, 256) }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/anykind/anykind/internal/sanitize"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
@@ -90,7 +91,7 @@ func (c *Conn) passWarnings(ctx context.Context, header http.Header) {
 		if warning.Code != 299 || warning.Text == "" {
 			continue
 		}
-		text := printable(warning.Text, maxWarningLength)
+		text := sanitize.Text(warning.Text, maxWarningLength)
 		collected.add(text)
 		if c.options.Warn != nil && (c.options.WarnRepeated || c.warnings.add(text)) {
 			c.options.Warn(ctx, text)
