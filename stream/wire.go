@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -15,7 +14,7 @@ const silence = 12*pingEvery + time.Second
 // errSilent is what ends a stream whose peer has vanished.
 var errSilent = fmt.Errorf("the server has answered nothing for %v, not even a ping: %w", silence, os.ErrDeadlineExceeded)
 
-// wire is the connection under a WebSocket and its TLS. Its time-out begins with each read, not with the last answer:
+// wire is the connection under a WebSocket. Its time-out begins with each read, not with the last answer:
 // while nobody reads because a writer of ours is slow, the peer is not to blame.
 type wire struct{ net.Conn }
 
@@ -26,22 +25,4 @@ func (w *wire) Read(p []byte) (int, error) {
 		err = errSilent
 	}
 	return n, err
-}
-
-// dialFunc is how connections are opened.
-type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
-
-// wired gives the connections of dial their time-out and hands each to seen.
-func wired(dial dialFunc, seen func(net.Conn)) dialFunc {
-	if dial == nil {
-		dial = new(net.Dialer).DialContext
-	}
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := dial(ctx, network, address)
-		if err != nil {
-			return nil, err
-		}
-		seen(conn)
-		return &wire{conn}, nil
-	}
 }

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/anykind/anykind/internal/retry"
 )
 
 // call is a request on its way through its attempts.
@@ -54,16 +56,14 @@ func (c *call) try(ctx context.Context) (*http.Response, error) {
 		if errors.As(err, &wrapper) {
 			err = wrapper.Err
 		}
-		// Where ctx ended with a cause, net/http tells that alone.
-		if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
-			err = fmt.Errorf("%w: %w", ctx.Err(), err)
-		}
+		// net/http returns only the cause of a context that ended with one.
+		err = retry.WithContextError(ctx, sanitizeError(err))
 		err = fmt.Errorf("%s %s: %w", httpRequest.Method, shownURL(httpRequest), err)
 	}
 	c.attempts++
 	c.observe(ctx, httpRequest, response, err, time.Since(begin))
 	if err == nil {
-		c.conn.hear(ctx, response.Header)
+		c.conn.passWarnings(ctx, response.Header)
 	}
 	return response, err
 }
@@ -90,7 +90,7 @@ func (c *call) again(ctx context.Context, response *http.Response, err error) er
 		if !c.reconnects(ctx, err) {
 			return err
 		}
-		wait = reconnectWait(c.attempts)
+		wait = retry.Jitter(minDelay().Delay(c.attempts))
 	case response.StatusCode == http.StatusUnauthorized && c.id != nil:
 		return c.renew(ctx, response)
 	default:
@@ -102,7 +102,7 @@ func (c *call) again(ctx context.Context, response *http.Response, err error) er
 		wait = asked
 	}
 	c.waited = wait
-	if err := sleep(ctx, wait); err != nil {
+	if err := retry.Sleep(ctx, wait); err != nil {
 		return fmt.Errorf("%s %s%s: wait to try again: %w", methodOf(c.req), c.conn.Server(), pathOf(c.req), err)
 	}
 	return nil

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+
+	"github.com/anykind/anykind/internal/sanitize"
 )
 
 // Conn makes requests to one API server. It is safe for concurrent use, and its requests share connections.
@@ -14,7 +16,7 @@ type Conn struct {
 	base     *url.URL
 	http     *http.Client
 	options  Options
-	warnings heard
+	warnings warningSet
 	// who and authorize are nil where the HTTP client authenticates by itself.
 	who       authenticator
 	authorize *authorizing
@@ -65,17 +67,39 @@ func parseServer(server string) (*url.URL, error) {
 	case base.RawQuery != "" || base.Fragment != "":
 		return nil, fmt.Errorf("the server's URL %s has a query or a fragment: leave them out", withoutSecrets(server))
 	}
-	base.Path, base.RawPath = strings.TrimRight(base.Path, "/"), ""
+	// An escaped slash is no separator: %2F stays as it is.
+	base.RawPath = strings.TrimRight(base.EscapedPath(), "/")
+	if base.Path, err = url.PathUnescape(base.RawPath); err != nil {
+		return nil, fmt.Errorf("the server's URL %q cannot be used: its path is escaped wrongly", withoutSecrets(server))
+	}
 	return base, nil
 }
 
-// withoutSecrets cuts a URL's user and query off, also where it cannot be parsed.
+// withoutSecrets returns a URL for an error or a log, without its user, password, query and fragment, also if it cannot
+// be parsed. A password may hold a character that ends the host's part of a URL: then only the scheme is shown.
 func withoutSecrets(raw string) string {
-	raw, _, _ = strings.Cut(raw, "?")
-	if at := strings.LastIndex(raw, "@"); at >= 0 {
-		return "…" + raw[at:]
+	at, query := strings.LastIndex(raw, "@"), strings.IndexAny(raw, "?#")
+	switch {
+	case at >= 0 && query >= 0 && query < at:
+		scheme, _, _ := strings.Cut(raw, "://")
+		return sanitize.Text(strings.ToLower(scheme[:schemeLength(scheme)]), maxWord) + "://…"
+	case query >= 0:
+		raw = raw[:query]
 	}
-	return raw
+	if at >= 0 {
+		return "…" + sanitize.Text(raw[at:], maxWord)
+	}
+	return sanitize.Text(raw, maxWord)
+}
+
+// schemeLength returns how long the scheme is at the beginning of a URL, 0 if there is none that this package knows.
+func schemeLength(raw string) int {
+	for _, scheme := range []string{"https", "http", "socks5"} {
+		if strings.EqualFold(raw, scheme) {
+			return len(scheme)
+		}
+	}
+	return 0
 }
 
 // Server is the server's URL, without a slash at its end.

@@ -53,6 +53,8 @@ func newConnections(cfg *Config) (*connections, error) {
 			IdleConnTimeout:     90 * time.Second,
 			DisableCompression:  cfg.DisableCompression,
 			ForceAttemptHTTP2:   true,
+			// Of a Status's size: what explains an answer stands in its body.
+			MaxResponseHeaderBytes: maxHeader,
 			// A connection whose peer vanished is noticed after the two together, though no read has a time-out.
 			HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 		},
@@ -104,9 +106,16 @@ func (c *connections) replace(certificate *tls.Certificate) {
 	c.current, c.shown = c.template.Clone(), certificate
 	c.current.TLSClientConfig.RootCAs = c.pool
 	if certificate != nil {
-		c.current.TLSClientConfig.Certificates = []tls.Certificate{*certificate}
+		// Not Certificates: those are withheld if the server's list of authorities lacks the issuer, which it may though the
+		// server accepts the certificate, while authorities are replaced for example.
+		c.current.TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			return certificate, nil
+		}
 	}
 }
+
+// maxHeader bounds what is read of an answer's header, the server's or a proxy's.
+const maxHeader = 1 << 20
 
 // maxRetired is how many pools closeIdle still reaches; older ones close by themselves after IdleConnTimeout.
 const maxRetired = 4

@@ -79,7 +79,7 @@ func TestDoMakesAStatusErrorOfEveryRefusal(t *testing.T) {
 		"a Success Status":   {500, "application/json", `{"kind":"Status","status":"Success"}`, apierrors.IsInternalError, []string{"500 Internal Server Error"}},
 		"a broken Status":    {409, "application/json", `{"kind":"Status","reason`, apierrors.IsConflict, []string{"409 Conflict"}},
 		"a very long body":   {400, "text/plain", long, apierrors.IsBadRequest, []string{"long long", "…"}},
-		"a body of bad UTF8": {404, "text/plain", "\xff\x00", apierrors.IsNotFound, []string{"404 Not Found", `\x00`}},
+		"a body of bad UTF8": {404, "text/plain", "\xff\x00", apierrors.IsNotFound, []string{"404 Not Found", "�"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -136,18 +136,6 @@ func TestDoTriesAgainWhenTheServerSaysWhen(t *testing.T) {
 			require.ErrorAs(t, err, &status)
 		})
 	}
-}
-
-func TestDoGivesUpAfterTenRetries(t *testing.T) {
-	var attempts atomic.Int32
-	conn := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		attempts.Add(1)
-		w.Header().Set("Retry-After", "0")
-		w.WriteHeader(http.StatusTooManyRequests)
-	})
-	_, err := conn.Do(t.Context(), &transport.Request{Path: "/api"})
-	assert.True(t, apierrors.IsTooManyRequests(err))
-	assert.EqualValues(t, 11, attempts.Load())
 }
 
 func TestDoReturnsTheRefusalWhenTheDeadlineComesBeforeTheRetry(t *testing.T) {

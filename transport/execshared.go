@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/anykind/anykind/internal/retry"
 )
 
 // expiryLeeway is how long before its end a credential is no longer used: a request takes its time, and clocks differ.
@@ -123,7 +125,7 @@ func (s *sharedIdentity) leave(run *obtaining) {
 }
 
 func (s *sharedIdentity) left(ctx context.Context) error {
-	return fmt.Errorf("wait for %s: %w", s.what, ended(ctx))
+	return fmt.Errorf("wait for %s: %w", s.what, retry.ContextError(ctx))
 }
 
 // same says whether a server would not see a difference.

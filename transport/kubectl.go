@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/anykind/anykind/internal/retry"
 )
 
 // KubectlOptions say which kubectl is run, and how.
@@ -94,7 +96,7 @@ func startKubectl(ctx context.Context, opts *KubectlOptions) (*kubectl, error) {
 		return nil, k.err
 	case <-ctx.Done():
 		k.stop()
-		return nil, ended(ctx)
+		return nil, retry.ContextError(ctx)
 	}
 }
 

@@ -21,7 +21,8 @@ type LoadOptions struct {
 // Load finds a [Config]. It takes the first that is there of:
 //
 //  1. the kubeconfig file opts.Path;
-//  2. the kubeconfig files that KUBECONFIG lists, merged as kubectl does, those that do not exist skipped;
+//  2. the kubeconfig files that KUBECONFIG lists, merged as kubectl does, those that do not exist skipped, though one of
+//     them must exist;
 //  3. ~/.kube/config, unless KUBECONFIG is set;
 //  4. the service account of the pod that the program runs in;
 //  5. a `kubectl proxy` on its default port, localhost:8001.

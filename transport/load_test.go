@@ -88,7 +88,7 @@ contexts: [{name: three, context: {cluster: three}}]`)
 	assert.Equal(t, "https://three", find(&LoadOptions{}))
 	explicit := write(t, filepath.Join(t.TempDir(), "explicit"), oneContext)
 	assert.Equal(t, "https://one", find(&LoadOptions{Path: explicit}))
-	env["KUBECONFIG"] = filepath.Join(t.TempDir(), "missing")
+	env["KUBECONFIG"] = os.DevNull
 	assert.Equal(t, "https://[fd00::1]:443", find(&LoadOptions{}), "with KUBECONFIG set, the home directory does not count")
 }
 
@@ -146,12 +146,12 @@ func TestLoadTellsOfEachPlaceWhyItIsNoUse(t *testing.T) {
 		require.ErrorContains(t, err, says)
 	}
 
-	env["KUBECONFIG"] = "/missing/a"
+	env["KUBECONFIG"] = os.DevNull
 	env["KUBERNETES_SERVICE_HOST"], env["KUBERNETES_SERVICE_PORT"] = "10.0.0.1", "443"
 	at.behindProxy(t, "<html>a web server")
 	_, err = at.load(t.Context(), &LoadOptions{})
 	for _, says := range []string{
-		"KUBECONFIG=/missing/a: no such file",
+		"KUBECONFIG=" + os.DevNull + ": nothing in it",
 		"is automountServiceAccountToken false?",
 		"what answers there is no Kubernetes API server",
 	} {
@@ -162,6 +162,7 @@ func TestLoadTellsOfEachPlaceWhyItIsNoUse(t *testing.T) {
 func TestAPlaceThatCannotBeUsedIsAnErrorAndNoReasonToGoOn(t *testing.T) {
 	good := write(t, filepath.Join(t.TempDir(), "good"), oneContext)
 	broken := write(t, filepath.Join(t.TempDir(), "broken"), "kind: Pod")
+	list := string(os.PathListSeparator)
 	contextless := write(t, filepath.Join(t.TempDir(), "contextless"), `clusters: [{name: one, cluster: {server: "https://one"}}]`)
 	for name, tc := range map[string]struct {
 		env  string
@@ -174,6 +175,9 @@ func TestAPlaceThatCannotBeUsedIsAnErrorAndNoReasonToGoOn(t *testing.T) {
 		"an unknown context":           {good, LoadOptions{Context: "typo"}, []string{good, `"typo"`, "one"}},
 		"no current context":           {contextless, LoadOptions{}, []string{contextless, "no context chosen"}},
 		"a context of no kubeconfig":   {"/missing/a", LoadOptions{Context: "one"}, []string{"/missing/a"}},
+		"a mistyped KUBECONFIG":        {"/missing/a", LoadOptions{}, []string{"KUBECONFIG=/missing/a: none of its files exists"}},
+		"a mistyped list":              {"/missing/a" + list + list + "/missing/b", LoadOptions{}, []string{"/missing/b: none of its files exists"}},
+		"a list of nothing":            {list, LoadOptions{}, []string{"none of its files exists"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			at, env := nowhere(t)

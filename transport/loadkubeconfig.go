@@ -40,7 +40,8 @@ func (p *places) kubeconfig(path string) (*kubeconfig.File, string, error) {
 	if list := p.env("KUBECONFIG"); list != "" {
 		file, err := readList(filepath.SplitList(list))
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, "", absent("KUBECONFIG=%s: no such file", list)
+			// Not absent: a typing error must not lead to another cluster.
+			return nil, "", fmt.Errorf("KUBECONFIG=%s: none of its files exists (correct it, or unset it to look elsewhere): %w", list, fs.ErrNotExist)
 		}
 		if err != nil {
 			return nil, "", fmt.Errorf("KUBECONFIG=%s: %w", list, err)

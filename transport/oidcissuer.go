@@ -61,7 +61,7 @@ func tokenEndpoint(ctx context.Context, client *http.Client, issuer string) (str
 		if errors.As(err, &wrapper) {
 			err = wrapper.Err
 		}
-		return "", fmt.Errorf("GET %s: %w", from, err)
+		return "", fmt.Errorf("GET %s: %w", from, sanitizeError(err))
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {

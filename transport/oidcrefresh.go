@@ -74,7 +74,7 @@ func (a *oidcAuthenticator) refused(err error) error {
 	var broken *url.Error
 	switch {
 	case errors.As(err, &broken):
-		return fmt.Errorf("POST %s: %w", withoutSecrets(at), broken.Err)
+		return fmt.Errorf("POST %s: %w", withoutSecrets(at), sanitizeError(broken.Err))
 	case !errors.As(err, &answer):
 		return fmt.Errorf("POST %s: the answer is no token of OAuth 2.0", withoutSecrets(at))
 	}

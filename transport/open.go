@@ -18,11 +18,11 @@ func Open(cfg *Config) (*Conn, error) {
 	}
 	who, err := newAuthenticator(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("open a connection to %s: %w", cfg.Server, err)
+		return nil, fmt.Errorf("open a connection to %s: %w", withoutSecrets(cfg.Server), err)
 	}
 	pools, err := newConnections(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("open a connection to %s: %w", cfg.Server, err)
+		return nil, fmt.Errorf("open a connection to %s: %w", withoutSecrets(cfg.Server), err)
 	}
 	authorize := &authorizing{host: server.Host, impersonate: impersonationHeader(cfg.Impersonate), connections: pools}
 	conn, err := New(cfg.Server, &http.Client{Transport: authorize}, &cfg.Options)

@@ -21,9 +21,11 @@ type Options struct {
 	Wrap func(http.RoundTripper) http.RoundTripper
 	// Observe is called after every attempt, in the goroutine that made it.
 	Observe func(context.Context, Attempt)
-	// Warn is called with every text that the server warns of, once for a connection. See [CollectWarnings] for
-	// those of one call, and https://kubernetes.io/blog/2020/09/03/warnings/.
+	// Warn is called with every warning of the server, once for a connection unless WarnRepeated is set. See
+	// [CollectWarnings] for those of one call, and https://kubernetes.io/blog/2020/09/03/warnings/.
 	Warn func(ctx context.Context, text string)
+	// WarnRepeated calls Warn with the same text for each response that has it.
+	WarnRepeated bool
 }
 
 // Limiter makes its callers wait for their turn.

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/anykind/anykind/internal/retry"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
@@ -19,25 +19,23 @@ const (
 	maxReconnects = 3
 )
 
+// minDelay is the least delay between two attempts: a server that asks to come back after 0 seconds is not asked at once.
+func minDelay() retry.Backoff { return retry.Backoff{Min: 50 * time.Millisecond, Max: time.Second} }
+
 // retryAfter says whether the server asks for another attempt that is worth waiting for, and how long to wait.
 func retryAfter(ctx context.Context, response *http.Response, attempts int) (time.Duration, bool) {
 	if response.StatusCode != http.StatusTooManyRequests && response.StatusCode < http.StatusInternalServerError {
 		return 0, false
 	}
 	seconds, ok := retryAfterSeconds(response)
-	wait := time.Duration(seconds) * time.Second
+	wait := max(time.Duration(seconds)*time.Second, minDelay().Delay(attempts))
 	if !ok || attempts > maxRetries || wait > maxRetryAfter {
 		return 0, false
 	}
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait {
 		return 0, false
 	}
-	return jittered(wait), true
-}
-
-// jittered adds up to a fifth, so that those whom the server sent away do not all come back at once.
-func jittered(wait time.Duration) time.Duration {
-	return wait + time.Duration(rand.Int64N(int64(wait)/5+1)) //nolint:gosec // spread, not secrecy
+	return retry.Jitter(wait), true
 }
 
 // retryAfterSeconds reads the header's form that API servers use; the other, a date, is not obeyed.
@@ -58,20 +56,6 @@ func broke(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		utilnet.IsConnectionReset(err) || utilnet.IsHTTP2ConnectionLost(err) ||
 		strings.Contains(err.Error(), "GOAWAY") // net/http keeps the type to itself
-}
-
-// reconnectWait is how long to wait after the n-th attempt broke.
-func reconnectWait(n int) time.Duration { return jittered(50 * time.Millisecond << n) }
-
-func sleep(ctx context.Context, wait time.Duration) error {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ended(ctx)
-	}
 }
 
 // discard reads what little is left of a body, so that its connection can be used again.

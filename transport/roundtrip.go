@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/anykind/anykind/internal/retry"
 )
 
 // RoundTrip implements [http.RoundTripper]: it sends a request to the server as it is, with the connection's
@@ -72,6 +74,7 @@ func (c *call) carry(req *http.Request) (*http.Response, error) {
 	begin := time.Now()
 	response, err := c.conn.roundTripper().RoundTrip(own)
 	if err != nil {
+		err = retry.WithContextError(ctx, sanitizeError(err))
 		err = fmt.Errorf("%s %s: %w", own.Method, shownURL(own), err)
 	}
 	c.attempts++
@@ -79,7 +82,7 @@ func (c *call) carry(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.conn.hear(ctx, response.Header)
+	c.conn.passWarnings(ctx, response.Header)
 	response.Request = req
 	return response, nil
 }

@@ -59,7 +59,7 @@ func TestNoPlantedSecretIsEverShown(t *testing.T) {
 			_, err = conn.Do(t.Context(), &transport.Request{Path: "/api?token=" + secret})
 			assert.Error(t, err, name)
 			show(err)
-			err = conn.Upgrade(t.Context(), &transport.Request{Path: "/exec?token=" + secret}, (&dialer{ctx: t.Context()}).dial)
+			_, _, err = conn.Upgrade(t.Context(), &transport.Request{Path: "/exec?token=" + secret, Header: http.Header{"Upgrade": {"websocket"}}})
 			assert.Error(t, err, name)
 			show(err)
 			conn.Close()

@@ -7,12 +7,13 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/anykind/anykind/internal/sanitize"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// maxErrorBody bounds what is read of a body that explains a failure.
+// maxErrorBody bounds what is read of a body that explains a failure, after decompression.
 const maxErrorBody = 1 << 20
 
 // statusError makes the error of a refused request and closes its body: the Status in the body, or one made of the
@@ -25,6 +26,7 @@ func statusError(response *http.Response) *apierrors.StatusError {
 		if status.Code == 0 {
 			status.Code = int32(response.StatusCode) //nolint:gosec // an HTTP status has three digits
 		}
+		sanitizeStatus(&status)
 		return &apierrors.StatusError{ErrStatus: status}
 	}
 	return foreignError(response, string(body))
@@ -40,7 +42,7 @@ func foreignError(response *http.Response, body string) *apierrors.StatusError {
 	if body == "" {
 		message += " with an empty body"
 	} else {
-		message += fmt.Sprintf(" and no Kubernetes Status, but %s: %q", contentType(response), excerpt(body))
+		message += fmt.Sprintf(" and no Kubernetes Status, but %s: %q", sanitize.Text(contentType(response), maxWord), excerpt(body))
 	}
 	if strings.HasPrefix(contentType(response), "text/html") {
 		message += ": does a proxy or a login page stand before the API server?"
@@ -56,12 +58,5 @@ func contentType(response *http.Response) string {
 	return "data without a Content-Type"
 }
 
-// excerpt is the body's beginning, its white space folded.
-func excerpt(body string) string {
-	const most = 256
-	folded := []rune(strings.Join(strings.Fields(body), " "))
-	if len(folded) > most {
-		return string(folded[:most]) + "…"
-	}
-	return string(folded)
-}
+// excerpt returns the body's beginning, its white space folded.
+func excerpt(body string) string { return sanitize.Text(body, 256) }

@@ -1,128 +1,187 @@
 package transport
 
 import (
+	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
-	"net/url"
+	"net/http/httptrace"
+	"os"
+	"sync"
 	"time"
 
-	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"github.com/anykind/anykind/internal/retry"
 )
 
-// Handshake is what a WebSocket dialer needs to reach the server as [Conn.Do] does.
-type Handshake struct {
-	// URL has the scheme ws or wss.
-	URL *url.URL
-	// Header has the request's own headers, the User-Agent and the credentials: keep it out of logs.
-	Header http.Header
-	// TLS is a copy that the dialer may change; it speaks HTTP/1.1 only. It is nil where there is no TLS.
-	TLS *tls.Config
-	// Proxy picks the proxy; nil for none.
-	Proxy func(*http.Request) (*url.URL, error)
-	// Dial opens the connection under it all; nil means as net.Dialer does.
-	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-}
+// upgradeTimeout is how long a server may take to answer a request for an upgrade.
+const upgradeTimeout = 61 * time.Second
 
-// Upgrade calls dial to turn a request into a stream, as WebSocket dialers do: dial returns the server's response, with
-// a body where the server refused, and an error unless the stream is open. An answer of 401 renews the credential and
-// calls dial again, once. A refusal is a *apierrors.StatusError, and any other failure names the method and the URL.
+var (
+	// ErrNotUpgraded is the error of a server that answered a request for an upgrade with another status below 400 than
+	// 101 Switching Protocols.
+	ErrNotUpgraded = errors.New("the server does not switch protocols")
+
+	errUpgradeTimeout = fmt.Errorf("the server has answered nothing for %v: %w", upgradeTimeout, os.ErrDeadlineExceeded)
+)
+
+// Upgrade sends a request for an upgrade, whose Header names the protocol in Upgrade, and returns the connection after the
+// server has switched to that protocol, and the header of the server's answer. The caller closes the connection, which
+// ends it at once, without TLS's farewell; the end of ctx no longer does. The protocol should be websocket: others fail
+// where the connection is made for HTTP/2.
 //
-// A Conn that [New] made of an HTTP client has the TLS settings, proxy and dialer that the client's transport holds,
-// but not the headers that it adds; see [Options].Wrap for those.
-func (c *Conn) Upgrade(ctx context.Context, req *Request, dial func(*Handshake) (*http.Response, error)) error {
+// The request takes the way of all others: through [Options].Wrap, the HTTP client's round trippers and its proxy. They
+// must pass on the request's context, which reports the connection by net/http/httptrace, and the answer's Body as the
+// io.ReadWriteCloser that net/http makes of it; else Upgrade returns an error that says so.
+//
+// An answer of 401 renews the credential and sends the request again, once. A refusal is a *apierrors.StatusError, an
+// answer below 400 that is no upgrade wraps [ErrNotUpgraded], and any other failure names the method and the URL.
+// Redirects are not followed.
+func (c *Conn) Upgrade(ctx context.Context, req *Request) (net.Conn, http.Header, error) {
 	call, err := c.begin(ctx, req)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	for {
-		response, err := call.shake(ctx, dial)
-		if err == nil {
-			return nil
+		conn, response, err := call.upgrade(ctx)
+		if err != nil {
+			return nil, nil, err
 		}
-		if response == nil || response.StatusCode < http.StatusBadRequest {
-			return err
+		if conn != nil {
+			return conn, response.Header, nil
 		}
 		if response.StatusCode != http.StatusUnauthorized || call.id == nil {
-			return statusError(response)
+			return nil, nil, statusError(response)
 		}
 		if err := call.renew(ctx, response); err != nil {
-			return err
+			return nil, nil, err
 		}
 	}
 }
 
-// shake makes one attempt.
-func (c *call) shake(ctx context.Context, dial func(*Handshake) (*http.Response, error)) (*http.Response, error) {
-	httpRequest, err := c.conn.build(ctx, c.req)
-	if err != nil {
-		return nil, err
+// upgrade makes one attempt. It returns the connection, the response of a refusal, or an error.
+func (c *call) upgrade(ctx context.Context) (net.Conn, *http.Response, error) {
+	if c.id != nil {
+		ctx = asking(ctx, c.id)
 	}
-	handshake, err := c.handshake(httpRequest)
-	if err == nil {
-		err = c.queue(ctx, httpRequest)
-	}
+	attempt, cancel := context.WithCancelCause(ctx)
+	upgraded := false
+	defer func() {
+		if !upgraded {
+			cancel(nil)
+		}
+	}()
+	var traced tracedConn
+	httpRequest, err := c.conn.build(httptrace.WithClientTrace(attempt, traced.trace()), c.req)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	httpRequest.Header.Set("Connection", "Upgrade")
+	if err := c.queue(ctx, httpRequest); err != nil {
+		return nil, nil, err
 	}
 	begin := time.Now()
-	response, err := dial(handshake)
+	timeout := time.AfterFunc(upgradeTimeout, func() { cancel(errUpgradeTimeout) })
+	response, err := c.conn.roundTripper().RoundTrip(httpRequest)
+	timeout.Stop()
+	if err != nil {
+		err = upgradeError(ctx, attempt, httpRequest, err)
+	}
 	c.attempts++
-	if err != nil {
-		err = fmt.Errorf("%s %s: open a stream: %w", httpRequest.Method, shownURL(httpRequest), err)
-	}
 	c.observe(ctx, httpRequest, response, err, time.Since(begin))
-	if response != nil {
-		response.Request = httpRequest
-		c.conn.hear(ctx, response.Header)
-	}
-	return response, err
-}
-
-func (c *call) handshake(httpRequest *http.Request) (*Handshake, error) {
-	target := *httpRequest.URL
-	target.Scheme = map[string]string{"http": "ws", "https": "wss"}[target.Scheme]
-	shaking := &Handshake{URL: &target, Header: httpRequest.Header}
-	from := c.conn.http.Transport
-	if c.id != nil {
-		pool, err := c.conn.authorize.connections.showing(c.id.certificate)
-		if err != nil {
-			return nil, err
-		}
-		c.conn.authorize.write(c.id, shaking.Header)
-		from = pool
-	}
-	transport, err := innermost(from)
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: open a stream: %w", httpRequest.Method, shownURL(httpRequest), err)
+		return nil, nil, err
 	}
-	shaking.Proxy, shaking.Dial = transport.Proxy, transport.DialContext
-	if target.Scheme == "wss" {
-		shaking.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
-		if transport.TLSClientConfig != nil {
-			shaking.TLS = transport.TLSClientConfig.Clone()
+	response.Request = httpRequest
+	c.conn.passWarnings(ctx, response.Header)
+	switch {
+	case response.StatusCode >= http.StatusBadRequest:
+		detach(response)
+		return nil, response, nil
+	case response.StatusCode == http.StatusSwitchingProtocols:
+		conn, err := traced.upgraded(response)
+		if err == nil {
+			upgraded = true
+			conn.release = func() { cancel(nil) }
+			return conn, response, nil
 		}
-		shaking.TLS.NextProtos = []string{"http/1.1"}
+		_ = response.Body.Close()
+		return nil, nil, fmt.Errorf("%s %s: open a stream: %w", httpRequest.Method, shownURL(httpRequest), err)
+	default:
+		discard(response.Body)
+		return nil, nil, fmt.Errorf("%s %s: open a stream: %w, but answers %d %s", httpRequest.Method, shownURL(httpRequest),
+			ErrNotUpgraded, response.StatusCode, http.StatusText(response.StatusCode))
 	}
-	return shaking, nil
 }
 
-// innermost finds the http.Transport under wrappers that tell what they wrap, as client-go's do.
-func innermost(wrapped http.RoundTripper) (*http.Transport, error) {
-	for {
-		switch t := wrapped.(type) {
-		case nil:
-			wrapped = http.DefaultTransport
-		case *http.Transport:
-			return t, nil
-		case utilnet.RoundTripperWrapper:
-			wrapped = t.WrappedRoundTripper()
-		default:
-			return nil, errors.New("the HTTP client's transport does not show what it dials with: " +
-				"give transport.New one that is an *http.Transport, or has a method WrappedRoundTripper")
-		}
+// upgradeError returns the error of a request without an answer.
+func upgradeError(ctx, attempt context.Context, req *http.Request, err error) error {
+	if cause := context.Cause(attempt); ctx.Err() == nil && cause != nil {
+		err = cause
 	}
+	err = retry.WithContextError(ctx, sanitizeError(err))
+	return fmt.Errorf("%s %s: open a stream: %w", req.Method, shownURL(req), err)
+}
+
+// detach makes a refusal's body readable after the request's context has ended.
+func detach(response *http.Response) {
+	body, _ := io.ReadAll(io.LimitReader(response.Body, maxErrorBody)) // what there is explains the refusal
+	_ = response.Body.Close()
+	response.Body = io.NopCloser(bytes.NewReader(body))
+}
+
+// tracedConn is the connection that net/http has sent a request on.
+type tracedConn struct {
+	mu   sync.Mutex
+	conn net.Conn
+}
+
+func (t *tracedConn) trace() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.conn = info.Conn // the last counts: net/http may try again on another
+	}}
+}
+
+// upgraded returns the connection that a response has switched to another protocol.
+func (t *tracedConn) upgraded(response *http.Response) (*upgradedConn, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	body, ok := response.Body.(io.ReadWriteCloser)
+	if !ok {
+		return nil, fmt.Errorf("a round tripper of the HTTP client replaces the body of the answer 101 by a %T, which cannot be written to: "+
+			"let it pass on such an answer's body as it is", response.Body)
+	}
+	if t.conn == nil {
+		return nil, errors.New("the HTTP client's transport does not report its connection, which a stream needs for its time-outs: " +
+			"use an *http.Transport, and round trippers that pass on the request's context")
+	}
+	return &upgradedConn{Conn: t.conn, body: body}, nil
+}
+
+// upgradedConn is the connection of an upgrade. What is read and written passes through the response's body, which has
+// what the server sent right behind its header.
+type upgradedConn struct {
+	net.Conn // for addresses and deadlines
+	body     io.ReadWriteCloser
+	release  func() // ends the request's context
+}
+
+func (c *upgradedConn) Read(p []byte) (int, error)  { return c.body.Read(p) }
+func (c *upgradedConn) Write(p []byte) (int, error) { return c.body.Write(p) }
+
+// Close closes the network connection under TLS first: TLS's own Close sends an alert, and waits for seconds to be able
+// to.
+func (c *upgradedConn) Close() error {
+	raw := c.Conn
+	if secured, ok := raw.(interface{ NetConn() net.Conn }); ok {
+		raw = secured.NetConn()
+	}
+	err := raw.Close()
+	_ = c.body.Close()
+	c.release()
+	return err
 }

@@ -15,6 +15,7 @@ func (d *Document) DeleteContext(name string) error {
 		return fmt.Errorf("delete context %q: there is none of that name in this file", name)
 	}
 	entry := named(list, name)
+	d.edits.entry("contexts", name)
 	list.Content = slices.DeleteFunc(list.Content, func(other *yaml.Node) bool { return other == entry })
 	return nil
 }

@@ -17,6 +17,9 @@ type Document struct {
 	json bool
 	// indent is JSON's, "" where it stands in one line.
 	indent string
+	// before is what was parsed, and edits are what has been changed since: everything else must keep its meaning.
+	before []byte
+	edits  edits
 }
 
 // ParseDocument reads a document for editing; empty data is an empty one. Relative file names in it are taken from
@@ -30,7 +33,7 @@ func ParseDocument(data []byte, dir string) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Document{dir: dir, root: root}
+	d := &Document{dir: dir, root: root, before: data, edits: edits{}}
 	d.json = json.Valid(data)
 	if bytes.ContainsRune(bytes.TrimSpace(data), '\n') {
 		d.indent = "  "
@@ -39,15 +42,26 @@ func ParseDocument(data []byte, dir string) (*Document, error) {
 		d.root = emptyDocument(root)
 		return d, nil
 	}
-	written, err := d.Bytes()
-	if err != nil {
+	if err := d.keepsMeaning(); err != nil {
 		return nil, err
 	}
-	if !sameMeaning(data, written) {
-		return nil, &ParseError{Problem: "it uses YAML that cannot be rewritten without a change of meaning: edit it by hand"}
-	}
 	inline(d.root)
+	if err := d.keepsMeaning(); err != nil {
+		return nil, err
+	}
 	return d, nil
+}
+
+// keepsMeaning returns an error unless the tree means what the data does that it was parsed from.
+func (d *Document) keepsMeaning() error {
+	written, err := d.encode()
+	if err != nil {
+		return err
+	}
+	if !sameMeaning(d.before, written) {
+		return &ParseError{Problem: "it uses YAML that cannot be rewritten without a change of meaning: edit it by hand"}
+	}
+	return nil
 }
 
 func emptyDocument(old *yaml.Node) *yaml.Node {
@@ -78,8 +92,20 @@ func parseOnly(data []byte) (*yaml.Node, error) {
 	return root, nil
 }
 
-// Bytes writes the document.
+// Bytes writes the document. It returns an error if an entry or field that no method was asked to change would not mean
+// what it did, as kubectl reads it.
 func (d *Document) Bytes() ([]byte, error) {
+	after, err := d.encode()
+	if err != nil {
+		return nil, err
+	}
+	if err := d.edits.checkRest(d.before, after); err != nil {
+		return nil, err
+	}
+	return after, nil
+}
+
+func (d *Document) encode() ([]byte, error) {
 	var out bytes.Buffer
 	if d.json {
 		return d.bytesOfJSON(&out)

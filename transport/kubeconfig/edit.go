@@ -12,7 +12,11 @@ import (
 
 // Edit changes the kubeconfig file at path, which need not exist. It holds the lock kubectl takes, PATH.lock, while
 // change works on what the file says now, and replaces the file in one step; where change or anything else fails, the
-// file stays as it was. A symbolic link stays one. A new file has mode 0600, an old one keeps its mode and owner.
+// file stays as it was. A symbolic link stays one. A new file has mode 0600, an old one keeps its mode and owner. A file
+// that cannot be replaced, as one that is mounted into a container, is written in place; where that fails half-way and
+// cannot be undone, the error names a file with the new content.
+//
+// What change was not asked to change keeps its meaning, merge keys and aliases included, or Edit fails.
 //
 // Edit waits for the lock until ctx ends, but 10 seconds at most: a program that was killed leaves its lock behind.
 func Edit(ctx context.Context, path string, change func(*Document) error) (err error) {
@@ -41,7 +45,7 @@ func Edit(ctx context.Context, path string, change func(*Document) error) (err e
 	if exists && bytes.Equal(before, after) {
 		return nil
 	}
-	if err := replace(target, after); err != nil {
+	if err := newReplacer().replace(target, before, after); err != nil {
 		return fmt.Errorf("edit the kubeconfig %s: %w", path, err)
 	}
 	return nil

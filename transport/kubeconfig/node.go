@@ -168,27 +168,39 @@ func inline(node *yaml.Node) {
 	}
 }
 
-// unfold appends the fields of "<<" that the mapping does not have itself.
+// unfold replaces "<<" by the fields that it merges. As in the YAML library that kubectl reads with, fields count in the
+// order in which they are written, merged or not, and the last one of a name wins; of several mappings that one "<<"
+// merges, the first wins.
 func unfold(mapping *yaml.Node) {
-	var merged []*yaml.Node
-	for i := len(mapping.Content) - 2; i >= 0; i -= 2 {
-		if mapping.Content[i].ShortTag() != "!!merge" {
+	content := mapping.Content
+	mapping.Content = make([]*yaml.Node, 0, len(content))
+	for i := 0; i+1 < len(content); i += 2 {
+		key, value := content[i], content[i+1]
+		if key.ShortTag() != "!!merge" {
+			unfoldField(mapping, key, value)
 			continue
 		}
-		from := []*yaml.Node{mapping.Content[i+1]}
-		if from[0].Kind == yaml.SequenceNode {
-			from = from[0].Content
+		merged := []*yaml.Node{value}
+		if value.Kind == yaml.SequenceNode {
+			merged = value.Content
 		}
-		merged = append(merged, from...)
-		mapping.Content = slices.Delete(mapping.Content, i, i+2)
-	}
-	for _, from := range merged {
-		for i := 0; i+1 < len(from.Content); i += 2 {
-			if field(mapping, from.Content[i].Value) == nil {
-				mapping.Content = append(mapping.Content, from.Content[i], from.Content[i+1])
+		for _, from := range slices.Backward(merged) {
+			for j := 0; j+1 < len(from.Content); j += 2 {
+				unfoldField(mapping, from.Content[j], from.Content[j+1])
 			}
 		}
 	}
+}
+
+// unfoldField sets a field in its place, or appends it.
+func unfoldField(mapping *yaml.Node, key, value *yaml.Node) {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key.Value {
+			mapping.Content[i+1] = value
+			return
+		}
+	}
+	mapping.Content = append(mapping.Content, key, value)
 }
 
 func clone(node *yaml.Node) *yaml.Node {

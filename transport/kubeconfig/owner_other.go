@@ -2,10 +2,7 @@
 
 package kubeconfig
 
-import (
-	"io/fs"
-	"os"
-)
+import "io/fs"
 
 // keepOwner has nothing to do: a new file inherits its owner's rights from the folder.
-func keepOwner(*os.File, fs.FileInfo) error { return nil }
+func keepOwner(string, fs.FileInfo) error { return nil }

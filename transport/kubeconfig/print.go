@@ -131,8 +131,8 @@ func printSafe(w io.Writer, v slog.LogValuer) {
 // withoutSecrets drops from a URL what may be one: user, password, query.
 func withoutSecrets(raw string) string {
 	parsed, err := url.Parse(raw)
-	if err != nil || parsed.Opaque != "" && parsed.Host == "" && strings.Contains(raw, "@") {
-		return "(not a URL)"
+	if err != nil || parsed.User == nil && strings.Contains(raw, "@") {
+		return "(not a URL)" // a password may hold a character that ends the host's part, such as ?
 	}
 	if parsed.User != nil {
 		parsed.User = url.User("REDACTED")

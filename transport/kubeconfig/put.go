@@ -17,20 +17,24 @@ import (
 // that the new one leaves empty. Fields this package does not know and extensions of other names stay. File names are
 // written as they are. The current context is written where file names one; see [Document.SetCurrentContext].
 func (d *Document) Put(file *File) error {
-	if err := putList(d.top(), "clusters", "cluster", file.Clusters); err != nil {
+	if err := putList(d, "clusters", "cluster", file.Clusters); err != nil {
 		return err
 	}
-	if err := putList(d.top(), "users", "user", file.Users); err != nil {
+	if err := putList(d, "users", "user", file.Users); err != nil {
 		return err
 	}
-	if err := putList(d.top(), "contexts", "context", file.Contexts); err != nil {
+	if err := putList(d, "contexts", "context", file.Contexts); err != nil {
 		return err
 	}
 	if file.Preferences.Colors || len(file.Preferences.Extensions) > 0 {
+		d.edits.field("preferences")
 		preferences := child(d.top(), "preferences", yaml.MappingNode)
 		if err := setFields(preferences, file.Preferences); err != nil {
 			return fmt.Errorf("preferences: %w", err)
 		}
+	}
+	if len(file.Extensions) > 0 {
+		d.edits.field("extensions")
 	}
 	if err := putExtensions(d.top(), file.Extensions); err != nil {
 		return err
@@ -41,13 +45,15 @@ func (d *Document) Put(file *File) error {
 	return nil
 }
 
-func putList[T any](top *yaml.Node, listName, what string, entries map[string]T) error {
+func putList[T any](d *Document, listName, what string, entries map[string]T) error {
 	if len(entries) == 0 {
 		return nil
 	}
+	top := d.top()
 	flow := top.Style&yaml.FlowStyle != 0
 	list := child(top, listName, yaml.SequenceNode)
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		d.edits.entry(listName, name)
 		entry := named(list, name)
 		if entry == nil {
 			entry = addNamed(list, name, flow)

@@ -20,6 +20,7 @@ func (d *Document) SetAuthProviderConfig(user string, config map[string]string) 
 	if provider == nil || provider.Kind != yaml.MappingNode {
 		return fmt.Errorf("set the auth-provider's config of user %q: there is no such user with an auth-provider in this file", user)
 	}
+	d.edits.entry("users", user)
 	entries := child(provider, "config", yaml.MappingNode)
 	for _, name := range slices.Sorted(maps.Keys(config)) {
 		setField(entries, name, stringNode(config[name], entries.Style&yaml.FlowStyle != 0))
