@@ -45,7 +45,12 @@ func (o *output) take(message io.Reader) error {
 	case channelStderr:
 		return o.copy("stderr", o.stderr, message)
 	case channelError:
-		return o.copy("status", &o.status, message)
+		err := o.copy("status", &o.status, message)
+		var failed *writeError
+		if errors.As(err, &failed) {
+			return failed.err // of what the server wrote, not of a writer
+		}
+		return err
 	default: // of a later protocol, or nothing that we asked for
 		return o.copy("", nil, message)
 	}

@@ -2,9 +2,13 @@ package stream
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+
+	"github.com/anykind/anykind/internal/retry"
 )
 
 // Cmd is a command in a pod, used as os/exec's Cmd is: set its options, then Run, Output, or Start and Wait it, once. It
@@ -12,9 +16,13 @@ import (
 type Cmd struct {
 	ExecOptions
 
-	ctx  context.Context
-	pods Target
-	pod  string
+	// MaxOutput is how many bytes [Cmd.Output] and [Cmd.CombinedOutput] collect at most; 0 means 64 MiB. A command that
+	// writes more is ended, with an error.
+	MaxOutput int
+
+	ctx    context.Context
+	target Target
+	name   string
 
 	ends    []func(error) // what the command's end closes
 	running *session
@@ -22,9 +30,10 @@ type Cmd struct {
 	err     error
 }
 
-// Command prepares to run a command in a pod. The end of ctx ends it, as [Exec] says.
-func Command(ctx context.Context, pods Target, pod string, command ...string) *Cmd {
-	return &Cmd{ctx: ctx, pods: pods, pod: pod, ExecOptions: ExecOptions{Command: command}}
+// Command prepares to run a command in a pod, or in one of a service's or workload's. The end of ctx ends it, as [Exec]
+// says.
+func Command(ctx context.Context, target Target, name string, command ...string) *Cmd {
+	return &Cmd{ctx: ctx, target: target, name: name, ExecOptions: ExecOptions{Command: command}}
 }
 
 // Run starts the command and waits for its end. Errors are those of [Exec].
@@ -46,13 +55,19 @@ func (c *Cmd) Start() error {
 	if len(c.Command) == 0 {
 		err = errors.New("there is no command to run")
 	} else {
-		c.running, err = open(c.ctx, c.pods, c.pod, "exec", &c.ExecOptions)
+		c.running, err = open(c.ctx, c.target, c.name, "exec", &c.ExecOptions)
 	}
 	if err != nil {
-		c.finish(inPod("exec in", c.pod, err))
+		c.finish(onObject("exec in", c.target, c.name, err))
 		return c.err
 	}
-	go func() { c.finish(c.running.run()) }()
+	// Nobody may be reading the pipes: then the session waits in a write to one.
+	release := context.AfterFunc(c.ctx, func() { c.end(retry.ContextError(c.ctx)) })
+	go func() {
+		err := c.running.run()
+		release()
+		c.finish(err)
+	}()
 	return nil
 }
 
@@ -61,21 +76,26 @@ func (c *Cmd) finish(err error) {
 	var exited *ExitError
 	complete := err == nil || errors.As(err, &exited)
 	if !complete && c.running != nil {
-		err = inPod("exec in", c.pod, err)
+		err = onObject("exec in", c.target, c.name, c.running.pod.of(c.name, err))
 	}
 	c.err = err
-	for _, end := range c.ends {
-		if complete {
-			end(nil)
-		} else {
-			end(err)
-		}
+	if complete {
+		c.end(nil)
+	} else {
+		c.end(err)
 	}
 	close(c.ended)
 }
 
+// end closes the command's pipes. The first error that one is closed with stays.
+func (c *Cmd) end(err error) {
+	for _, end := range c.ends {
+		end(err)
+	}
+}
+
 // Wait returns when the command has ended and all its output is written, with the errors of [Exec]. Read its pipes to
-// their end first.
+// their end first; where ctx ends, what is left in them is dropped.
 func (c *Cmd) Wait() error {
 	if c.ended == nil {
 		return errors.New("stream: the command is not started")
@@ -119,8 +139,8 @@ func (c *Cmd) Output() ([]byte, error) {
 	if c.Stdout != nil {
 		return nil, errors.New("stream: Stdout is set")
 	}
-	var stdout bytes.Buffer
-	c.Stdout = &stdout
+	stdout := c.buffer()
+	c.Stdout = stdout
 	stderr := &tail{}
 	if c.Stderr == nil {
 		c.Stderr = stderr
@@ -138,10 +158,32 @@ func (c *Cmd) CombinedOutput() ([]byte, error) {
 	if c.Stdout != nil || c.Stderr != nil {
 		return nil, errors.New("stream: Stdout or Stderr is set")
 	}
-	var both bytes.Buffer
-	c.Stdout, c.Stderr = &both, &both
+	both := c.buffer()
+	c.Stdout, c.Stderr = both, both
 	err := c.Run()
 	return both.Bytes(), err
+}
+
+// defaultMaxOutput is the default of Cmd.MaxOutput.
+const defaultMaxOutput = 64 << 20
+
+// outputBuffer collects output up to a limit.
+type outputBuffer struct {
+	bytes.Buffer
+
+	limit int
+}
+
+func (c *Cmd) buffer() *outputBuffer {
+	return &outputBuffer{limit: cmp.Or(c.MaxOutput, defaultMaxOutput)}
+}
+
+// Write implements io.Writer.
+func (b *outputBuffer) Write(text []byte) (int, error) {
+	if b.Len()+len(text) > b.limit {
+		return 0, fmt.Errorf("the output is larger than %d bytes: read it from StdoutPipe, or set MaxOutput", b.limit)
+	}
+	return b.Buffer.Write(text)
 }
 
 // maxTail is how much an ExitError holds of what the command wrote.

@@ -7,6 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"strings"
+
+	"github.com/anykind/anykind/internal/sanitize"
 )
 
 // CopyOptions are those of [CopyTo] and [CopyFrom].
@@ -38,8 +40,8 @@ const progressEvery = 1 << 20
 //
 // It streams a tar archive to the program tar, which the container must have; so it does with sh and mkdir. What was
 // copied before an error stays. Errors are those of [Exec], with what tar said.
-func CopyTo(ctx context.Context, pods Target, pod, local, path string, opts *CopyOptions) error {
-	return inPod("copy into", pod, copyTo(ctx, pods, pod, local, path, opts.orDefault()))
+func CopyTo(ctx context.Context, target Target, name, local, path string, opts *CopyOptions) error {
+	return onObject("copy into", target, name, copyTo(ctx, target, name, local, path, opts.orDefault()))
 }
 
 // CopyFrom copies a file or folder, with all that is in it, from path in a container to local, which is its name here.
@@ -51,8 +53,8 @@ func CopyTo(ctx context.Context, pods Target, pod, local, path string, opts *Cop
 // that leads out of what is copied is an error; so are a name that is absolute or holds .., and one that leads through a
 // link. The program tar must be in the container. What was copied before an error stays. Errors are those of [Exec],
 // with what tar said.
-func CopyFrom(ctx context.Context, pods Target, pod, path, local string, opts *CopyOptions) error {
-	return inPod("copy from", pod, copyFrom(ctx, pods, pod, path, local, opts.orDefault()))
+func CopyFrom(ctx context.Context, target Target, name, path, local string, opts *CopyOptions) error {
+	return onObject("copy from", target, name, copyFrom(ctx, target, name, path, local, opts.orDefault()))
 }
 
 func (o *CopyOptions) orDefault() *CopyOptions {
@@ -106,7 +108,7 @@ func toldBy(stderr *tail, err error) error {
 		return err
 	}
 	exited.Stderr = stderr.last()
-	switch said := strings.TrimSpace(string(exited.Stderr)); {
+	switch said := sanitize.Text(string(exited.Stderr), maxMessage); {
 	case exited.Code == 127 || exited.Code == 126:
 		return fmt.Errorf("%w: the container must have the program tar: %s", err, said)
 	case said != "":

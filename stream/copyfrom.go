@@ -11,12 +11,12 @@ import (
 // padding is more than tar writes behind an archive's end, to fill up its last record.
 const padding = 1 << 20
 
-func copyFrom(ctx context.Context, pods Target, pod, remote, local string, opts *CopyOptions) error {
+func copyFrom(ctx context.Context, target Target, pod, remote, local string, opts *CopyOptions) error {
 	if remote == "" || local == "" {
 		return errors.New("a path is empty")
 	}
 	folder, name := splitRemote(remote)
-	cmd := Command(ctx, pods, pod, "tar", "-C", folder, "-cf", "-", "./"+name)
+	cmd := Command(ctx, target, pod, "tar", "-C", folder, "-cf", "-", "./"+name)
 	stderr := &tail{}
 	cmd.Container, cmd.Stderr = opts.Container, stderr
 	stdout, err := cmd.StdoutPipe()

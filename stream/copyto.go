@@ -19,7 +19,7 @@ import (
 // the user that it runs as. These options are also those of busybox.
 const unpack = `mkdir -p -- "$1" && exec tar -C "$1" -xopf -`
 
-func copyTo(ctx context.Context, pods Target, pod, local, remote string, opts *CopyOptions) error {
+func copyTo(ctx context.Context, target Target, pod, local, remote string, opts *CopyOptions) error {
 	folder, name := path.Split(remote)
 	if name == "" || name == "." || name == ".." {
 		return fmt.Errorf("the path %q must be the copy's own: give it a name at its end, such as %s",
@@ -31,7 +31,7 @@ func copyTo(ctx context.Context, pods Target, pod, local, remote string, opts *C
 	if folder == "" {
 		folder = "."
 	}
-	cmd := Command(ctx, pods, pod, "sh", "-c", unpack, "sh", folder)
+	cmd := Command(ctx, target, pod, "sh", "-c", unpack, "sh", folder)
 	stderr := &tail{}
 	cmd.Container, cmd.Stderr = opts.Container, stderr
 	stdin, err := cmd.StdinPipe()

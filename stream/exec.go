@@ -31,18 +31,20 @@ type ExecOptions struct {
 // Size is that of a terminal, in characters.
 type Size struct{ Width, Height uint16 }
 
-// Exec runs a command in a pod's container and returns when it has ended: nil where its exit code is 0, a *[ExitError]
+// Exec runs a command in a pod's container and returns when it has ended. Of a service or a workload, such as a
+// deployment, it takes one of the pods, a ready one if there is any. It returns nil where its exit code is 0, a *[ExitError]
 // where it is another, a *apierrors.StatusError where the server refused or could not run it. Where the connection ends
 // before the server has told how the command ended, the error wraps io.ErrUnexpectedEOF, and what was read may not be
-// all; a server that has vanished is noticed after 61 seconds.
+// all; a server that has vanished is noticed after 61 seconds. A request whose command may have begun to run is not
+// repeated.
 //
 // The end of ctx ends the command's input and the connection. Whether that also ends a command which heeds neither is
 // the container runtime's choice.
 //
 // The user needs the RBAC verbs get and, since Kubernetes 1.35, create on pods/exec. See
 // https://kubernetes.io/docs/tasks/debug/debug-application/get-shell-running-container.
-func Exec(ctx context.Context, pods Target, pod string, opts *ExecOptions) error {
-	cmd := Command(ctx, pods, pod)
+func Exec(ctx context.Context, target Target, name string, opts *ExecOptions) error {
+	cmd := Command(ctx, target, name)
 	if opts != nil {
 		cmd.ExecOptions = *opts
 	}

@@ -44,13 +44,6 @@ func TestAnOlderServerIsSpokenToInItsOwnProtocol(t *testing.T) {
 			}
 			upgrading(t, greet, v4)(w, r)
 		},
-		"that chooses nothing at first": func(w http.ResponseWriter, r *http.Request) {
-			if r.Header.Get("Sec-WebSocket-Protocol") != v4 {
-				upgrading(t, greet)(w, r)
-				return
-			}
-			upgrading(t, greet, v4)(w, r)
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			serving(t, handler, func(t *testing.T, pods pods) {

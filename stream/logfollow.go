@@ -2,8 +2,10 @@ package stream
 
 import (
 	"context"
+	"hash/maphash"
 	"io"
 
+	"github.com/anykind/anykind/transport"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -19,28 +21,24 @@ type logReader struct {
 
 // followLog finds out whose log it is and begins to connect. It does not wait for that: servers answer with the first
 // line, which may be long in coming.
-func followLog(ctx context.Context, pods Target, pod string, opts *LogOptions) (io.ReadCloser, error) {
-	path, err := pods.Path(pod)
-	if err != nil {
-		return nil, err
-	}
+func followLog(ctx context.Context, conn *transport.Conn, pod string, opts *LogOptions) (io.ReadCloser, error) {
 	following, cancel := context.WithCancel(ctx)
-	stream := newLogStream(following, pods, path, opts)
+	stream := newLogStream(following, conn, pod, opts)
 	if err := stream.identify(); err != nil {
 		cancel()
 		return nil, err
 	}
-	begun, conn, first := make(chan opening, 1), pods.Conn(), stream.request()
-	stream.opening = begun
-	go func() {
-		response, err := conn.Do(following, first) //nolint:bodyclose // hangUp closes it, or the end of following
-		begun <- opening{response, err}
-	}()
+	begun, first := make(chan opening, 1), stream.request()
+	stream.opening, stream.verify = begun, true
+	go func() { begun <- openWith(following, conn, first) }() // hangUp closes it, or the end of following
 	return &logReader{stream: stream, cancel: cancel, stamps: opts.Timestamps}, nil
 }
 
-func newLogStream(ctx context.Context, pods Target, path string, opts *LogOptions) *logStream {
-	return &logStream{ctx: ctx, conn: pods.Conn(), pod: path, opts: *opts, limited: opts.LimitBytes > 0, left: opts.LimitBytes}
+func newLogStream(ctx context.Context, conn *transport.Conn, pod string, opts *LogOptions) *logStream {
+	return &logStream{
+		ctx: ctx, conn: conn, pod: pod, opts: *opts, limited: opts.LimitBytes > 0, left: opts.LimitBytes,
+		recent: recentLines{seed: maphash.MakeSeed()},
+	}
 }
 
 // identify finds out which container's log it is, and which run of it.
@@ -55,6 +53,17 @@ func (s *logStream) identify() error {
 	}
 	s.first, _ = found.instance(s.opts.Container)
 	return err
+}
+
+// identifyAgain looks once more after the log was opened: the container may have been restarted between.
+func (s *logStream) identifyAgain() {
+	var found podParts
+	if s.first.uid == "" || get(s.ctx, s.conn, s.pod, &found) != nil || found.Metadata.UID != s.first.uid {
+		return
+	}
+	if now, _ := found.instance(s.opts.Container); now.restarts > s.first.restarts {
+		s.first = now
+	}
 }
 
 // Read gives what is there, at most a line, and waits for one.

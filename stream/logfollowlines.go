@@ -2,208 +2,228 @@ package stream
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/internal/retry"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// gathering reads the logs of many containers at once.
-type gathering struct {
+// lineFollower reads the logs of many containers at once: one goroutine finds containers, and one reads each run.
+type lineFollower struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
-	pods    Target
+	source  *podSource
 	opts    LogOptions
-	list    *podList
 	lines   chan Line
 	readers sync.WaitGroup
-	known   map[containerKey]*following
+	listed  bool // a list has succeeded
+
+	mu       sync.Mutex
+	known    map[containerKey]*containerReader
+	failures logFailures
 }
 
 // containerKey is a container of one pod, in all its runs.
 type containerKey struct{ uid, container string }
 
-// following is a container whose log is being read.
-type following struct {
+// containerReader reads one run of a container.
+type containerReader struct {
 	restarts int
+	stream   *logStream
+	cancel   context.CancelCauseFunc
 	done     chan struct{} // closed when the log of that run is read
+	failed   bool
+	before   atomic.Pointer[containerReader] // reads the run before; nil once that is done
 }
 
-// followLines reads logs until ctx ends or give says that it is enough.
-func followLines(ctx context.Context, pods Target, opts *LogOptions, give func(Line) bool) error {
+// followLines reads logs until ctx ends, give returns false, or no log can be read.
+func followLines(ctx context.Context, source *podSource, opts *LogOptions, give func(Line) bool) error {
 	caller := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
-	g := &gathering{
-		ctx: ctx, cancel: cancel, pods: pods, opts: *opts, lines: make(chan Line), known: map[containerKey]*following{},
+	f := &lineFollower{
+		ctx: ctx, cancel: cancel, source: source, opts: *opts, lines: make(chan Line),
+		known: map[containerKey]*containerReader{}, failures: logFailures{opts: opts},
 	}
-	defer g.readers.Wait()
+	defer f.readers.Wait()
 	defer cancel(errLeft)
-	g.readers.Go(func() {
-		if err := g.watch(); err != nil {
+	f.readers.Go(func() {
+		if err := f.watch(); err != nil {
 			cancel(err)
 		}
 	})
 	for {
 		select {
-		case line := <-g.lines:
+		case line := <-f.lines:
 			if !give(line) {
 				return errLeft
 			}
 		case <-ctx.Done():
-			if caller.Err() != nil {
-				return ended(caller, context.Canceled)
-			}
-			return context.Cause(ctx)
+			return f.end(caller)
 		}
 	}
+}
+
+// end returns why the following ended: the end of the caller's context, or an error of its own. Without OnError the
+// failures of containers are told now.
+func (f *lineFollower) end(caller context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if caller.Err() == nil {
+		return context.Cause(f.ctx)
+	}
+	ended := retry.ContextError(caller)
+	if failed := f.failures.err(); failed != nil && f.opts.OnError == nil {
+		return fmt.Errorf("%w; %w", ended, failed)
+	}
+	return ended
 }
 
 // watch finds containers until ctx ends.
-func (g *gathering) watch() error {
-	pause := time.Duration(0)
-	for joining := false; ; joining = true {
+func (f *lineFollower) watch() error {
+	var denials retry.Denials
+	backoff := retry.Backoff{Min: 100 * time.Millisecond, Max: 10 * time.Second}
+	for first, n := true, 1; ; first, n = false, n+1 {
 		begun := time.Now()
-		list, err := listPods(g.ctx, g.pods, g.opts.Selector)
-		if err == nil {
-			g.list = list
-			g.forget()
-			for i := range list.Items {
-				g.note(&list.Items[i], joining)
-			}
-			err = g.events(list.Metadata.ResourceVersion)
-		}
-		if err != nil && (!joining && g.list == nil || !passes(err)) {
-			return err
+		err := f.listAndWatch()
+		denied := denials.Transient(err)
+		if err != nil && (!f.listed || retry.IsTerminal(err) && (first || !denied)) {
+			return retry.WithContextError(f.ctx, err)
 		}
 		// A watch that ends is nothing unusual; one that ends at once, or fails, is not to be begun in haste.
 		if time.Since(begun) > time.Minute {
-			pause = 0
+			n = 1
 		}
-		pause = min(10*time.Second, max(100*time.Millisecond, 2*pause))
-		select {
-		case <-time.After(pause):
-		case <-g.ctx.Done():
-			return g.ctx.Err()
+		if err := backoff.Wait(f.ctx, n); err != nil {
+			return err
 		}
 	}
 }
 
-// events notes what happens to the pods until the watch ends, which is no error.
-func (g *gathering) events(version string) error {
-	query := url.Values{"watch": {"1"}, "resourceVersion": {version}}
-	if g.opts.Selector != "" {
-		query.Set("labelSelector", g.opts.Selector)
-	}
-	response, err := g.pods.Conn().Do(g.ctx, &transport.Request{Path: g.list.path, Query: query})
-	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-		return nil
+func (f *lineFollower) listAndWatch() error {
+	list, err := f.source.list(f.ctx)
+	if err == nil && !f.listed {
+		err = list.check(&f.opts, f.source)
 	}
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close()
-	for decoder := json.NewDecoder(response.Body); ; {
-		var event struct {
-			Type   string
-			Object json.RawMessage
-		}
-		if err := decoder.Decode(&event); err != nil {
-			return nil // a watch that ends, well or not, is begun again
-		}
-		var pod podParts
-		switch event.Type {
-		case "ERROR":
-			return g.eventError(event.Object)
-		case "ADDED", "MODIFIED":
-			if err := json.Unmarshal(event.Object, &pod); err != nil {
-				return fmt.Errorf("watch pods: %w", err)
-			}
-			g.note(&pod, true)
-		}
-	}
+	f.replace(list)
+	return f.events(list.Metadata.ResourceVersion)
 }
 
-// eventError is what ends a watch: one whose beginning is forgotten begins with a new list.
-func (g *gathering) eventError(object json.RawMessage) error {
-	refusal := &apierrors.StatusError{}
-	if err := json.Unmarshal(object, &refusal.ErrStatus); err != nil {
-		return fmt.Errorf("watch pods: %w", err)
-	}
-	if refusal.ErrStatus.Reason == metav1.StatusReasonExpired || refusal.ErrStatus.Reason == metav1.StatusReasonGone {
-		return nil
-	}
-	return refusal
-}
-
-// forget drops the containers of pods that are there no more.
-func (g *gathering) forget() {
+// replace makes the pods of a list those that are read.
+func (f *lineFollower) replace(list *podList) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	there := map[string]bool{}
-	for i := range g.list.Items {
-		there[g.list.Items[i].Metadata.UID] = true
+	for i := range list.Items {
+		there[list.Items[i].Metadata.UID] = true
 	}
-	for key := range g.known {
+	for key := range f.known {
 		if !there[key.uid] {
-			delete(g.known, key)
+			f.forget(key)
 		}
 	}
+	for i := range list.Items {
+		f.note(&list.Items[i])
+	}
+	f.listed = true
+	f.endIfAllFailed()
 }
 
-// note begins to read the logs of a pod's containers that have begun to run.
-func (g *gathering) note(pod *podParts, joining bool) {
+// note begins to read the logs of a pod's containers that have begun to run. It is called with the lock.
+func (f *lineFollower) note(pod *podParts) {
 	for _, container := range pod.containers() {
-		if !g.opts.wants(&container) {
+		if !f.opts.wants(&container) {
 			continue
 		}
 		key := containerKey{pod.Metadata.UID, container.Name}
-		before := g.known[key]
+		before := f.known[key]
 		if before != nil && before.restarts >= container.RestartCount {
 			continue
 		}
-		opts := g.opts
-		if joining {
+		opts := f.opts
+		if f.listed {
 			opts.TailLines, opts.SinceSeconds, opts.SinceTime = nil, 0, time.Time{}
 		}
-		now := &following{restarts: container.RestartCount, done: make(chan struct{})}
-		g.known[key] = now
-		stream := g.list.stream(g.ctx, g.pods, pod, &container, &opts)
+		ctx, cancel := context.WithCancelCause(f.ctx)
+		reader := &containerReader{restarts: container.RestartCount, cancel: cancel, done: make(chan struct{})}
+		reader.stream = f.source.stream(ctx, pod, &container, &opts)
+		reader.stream.joined = f.listed
+		reader.before.Store(before)
+		f.known[key] = reader
 		from := sourceOf(pod, &container)
-		g.readers.Go(func() {
-			defer close(now.done)
-			if before != nil {
-				<-before.done
-			}
-			g.read(stream, from)
+		f.readers.Go(func() {
+			defer close(reader.done)
+			defer cancel(nil)
+			reader.awaitBefore(ctx)
+			f.read(reader, from)
 		})
 	}
 }
 
+// awaitBefore waits until the run before is read, and continues after it.
+func (r *containerReader) awaitBefore(ctx context.Context) {
+	before := r.before.Load()
+	if before == nil {
+		return
+	}
+	select {
+	case <-before.done:
+	case <-ctx.Done():
+		before.cancel(context.Cause(ctx))
+		<-before.done
+	}
+	r.stream.continueAfter(before.stream)
+	r.before.Store(nil)
+}
+
 // read reads one run of one container.
-func (g *gathering) read(stream *logStream, from Line) {
-	err := stream.await()
+func (f *lineFollower) read(reader *containerReader, from Line) {
+	err := reader.stream.await()
 	if err == nil {
-		err = eachLine(stream, from, func(line Line) bool {
+		err = eachLine(reader.stream, from, func(line Line) bool {
 			select {
-			case g.lines <- line:
+			case f.lines <- line:
 				return true
-			case <-g.ctx.Done():
+			case <-f.ctx.Done():
 				return false
 			}
 		})
 	}
-	if err != nil && !errors.Is(err, errLeft) && !errors.Is(err, errGone) && err != io.EOF { //nolint:errorlint // itself
-		g.cancel(err)
+	reader.stream.lines = nil                                                                                    // the stream's memory of lines is for the next run
+	if err == nil || err == io.EOF || errors.Is(err, errLeft) || errors.Is(err, errGone) || f.ctx.Err() != nil { //nolint:errorlint // itself
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.failures.add(from, err)
+	reader.failed = true
+	if f.listed {
+		f.endIfAllFailed()
+	}
+}
+
+// endIfAllFailed ends the following if there is no container whose log can be read. It is called with the lock.
+func (f *lineFollower) endIfAllFailed() {
+	for _, reader := range f.known {
+		if !reader.failed {
+			return
+		}
+	}
+	if len(f.known) > 0 {
+		f.cancel(f.failures.err())
 	}
 }
 
 // await makes the first connection to a container that is said to run: its node may need a moment to give its log.
 func (s *logStream) await() error {
+	s.waiting.Store(time.Now().UnixNano())
 	for {
 		err := s.connect()
 		switch {
@@ -211,10 +231,14 @@ func (s *logStream) await() error {
 			return nil
 		case apierrors.IsNotFound(err):
 			return errGone
-		case !passes(err) && !apierrors.IsBadRequest(err):
-			return fmt.Errorf("pod %q: %w", s.pod, err)
+		case retry.IsTerminal(err) && !apierrors.IsBadRequest(err) && !(s.joined && s.transient(err)):
+			return err
 		}
-		if _, _, err := s.look(); err != nil {
+		_, running, lookErr := s.look()
+		switch {
+		case lookErr != nil:
+			return lookErr
+		case !running && s.retries >= mostRetries:
 			return err
 		}
 		if err := s.wait(); err != nil {

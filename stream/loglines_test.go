@@ -159,7 +159,7 @@ func TestAWatchThatEndsIsBegunAgain(t *testing.T) {
 			refuse(w, 503, "ServiceUnavailable", "starting")
 		case 5:
 			n.write(n.add("web-1", "app"), time.Now(), "found by listing")
-		case 6:
+		default:
 			time.Sleep(time.Second)
 			_, _ = io.WriteString(w, `{"type":"ERROR","object":{"status":"Failure","reason":"Forbidden","message":"not any more","code":403}}`)
 		}

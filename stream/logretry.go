@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net/http"
 	"time"
 
+	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/transport"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -16,22 +16,32 @@ import (
 type instance struct {
 	uid      string // the pod's; "" where it could not be found out
 	restarts int
+	finished time.Time // the end of the run before, in whole seconds; zero if unknown
 }
 
 // errGone is a pod that is there no more, or was replaced by another of its name.
 var errGone = errors.New("the pod is gone")
 
-// connect makes the next connection. The first attempt of all tells its error; later ones go on while that may help.
+// logBackoff is the delay between connections that bring nothing new.
+func logBackoff() retry.Backoff {
+	return retry.Backoff{Min: 100 * time.Millisecond, Max: 10 * time.Second}
+}
+
+// connect makes the next connection. The first attempt of all returns its error; later ones go on while that may help.
 func (s *logStream) connect() error {
 	for {
 		attempt := s.open()
+		transient := s.transient(attempt.err)
 		if attempt.err == nil {
-			s.opened(attempt.response)
+			s.begin(attempt.response, attempt.at)
+			if s.verify {
+				s.verify = false
+				s.identifyAgain()
+			}
 			return nil
 		}
-		err := attempt.err
-		if s.connects == 0 || !passes(err) || (!s.opts.Follow && s.retries >= mostRetries) {
-			return s.refused(err)
+		if s.connects == 0 || !transient || (!s.opts.Follow && s.retries >= mostRetries) {
+			return s.refused(attempt.err)
 		}
 		if err := s.wait(); err != nil {
 			return err
@@ -44,8 +54,19 @@ func (s *logStream) open() opening {
 		s.opening = nil
 		return <-begun
 	}
-	response, err := s.conn.Do(s.ctx, s.request()) //nolint:bodyclose // hangUp closes it
-	return opening{response, err}
+	return openWith(s.ctx, s.conn, s.request())
+}
+
+func openWith(ctx context.Context, conn *transport.Conn, request *transport.Request) opening {
+	response, err := conn.Do(ctx, request) //nolint:bodyclose // hangUp closes it
+	return opening{response, err, time.Now()}
+}
+
+// transient reports whether an attempt's error may be gone a moment later. It is called with every attempt's. A server
+// that is starting denies everything to users whose rights come from RBAC alone.
+func (s *logStream) transient(err error) bool {
+	denied := s.denials.Transient(err)
+	return !retry.IsTerminal(err) || denied && (s.connects > 0 || s.joined)
 }
 
 // refused is what it means that a log cannot be read on: where the last connection ended well and the container with
@@ -68,28 +89,10 @@ func (s *logStream) lost(why error) error {
 	return fmt.Errorf("%w: the connection broke, and what was logged after that is lost: %w (%w)", io.ErrUnexpectedEOF, why, s.broke)
 }
 
-// passes says whether an error may be gone a moment later.
-func passes(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
-	}
-	code := status.Status().Code
-	return code >= http.StatusInternalServerError || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout
-}
-
 // wait lets some time pass, the more the longer nothing new has come.
 func (s *logStream) wait() error {
 	s.retries++
-	pause := min(10*time.Second, 50*time.Millisecond<<min(s.retries, 10))
-	timer := time.NewTimer(pause + rand.N(pause/5)) //nolint:gosec // spread, not secrecy
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-s.ctx.Done():
-		return ended(s.ctx, context.Canceled)
-	}
+	return logBackoff().Wait(s.ctx, s.retries)
 }
 
 // mostRetries is how often a log that is not followed is asked for again without getting any further.
@@ -102,37 +105,64 @@ func (s *logStream) atEnd(end error) error {
 		s.broke = end
 	}
 	if s.ctx.Err() != nil {
-		return ended(s.ctx, end)
+		return retry.WithContextError(s.ctx, end)
 	}
 	if !s.opts.Follow || s.final {
 		return s.atFinalEnd()
 	}
-	if s.retries > 0 || s.broke != nil {
+	// A connection that ends at once is not made again in haste, whatever it brought.
+	if s.retries > 0 || s.broke != nil || time.Since(s.opened) < time.Second {
 		if err := s.wait(); err != nil {
 			return err
 		}
 	}
 	s.retries++
 	now, running, err := s.look()
+	if err != nil {
+		return s.atUnknownEnd(err)
+	}
+	return s.atEndOf(now, running)
+}
+
+// atUnknownEnd is atEnd where the pod could not be read.
+func (s *logStream) atUnknownEnd(err error) error {
+	unreadable := apierrors.IsForbidden(err) && s.first.uid == "" // may read logs, but not pods
 	switch {
 	case errors.Is(err, errGone) && s.broke != nil:
 		return s.lost(err)
-	case errors.Is(err, errGone), apierrors.IsForbidden(err) && s.broke == nil:
+	case errors.Is(err, errGone), unreadable && s.broke == nil:
 		s.complete = true
-	case apierrors.IsForbidden(err): // may read logs, but not pods
-	case err != nil:
+		return nil
+	case unreadable:
+		return nil
+	default:
 		return err
-	case now.restarts > s.first.restarts+1 && s.broke != nil:
-		return s.lost(fmt.Errorf("the container was restarted %d times since", now.restarts-s.first.restarts))
-	case now.restarts > s.first.restarts+1:
+	}
+}
+
+// atEndOf is atEnd where the container's run is known.
+func (s *logStream) atEndOf(now instance, running bool) error {
+	if s.connects == 1 && s.isAfter(now) {
+		s.first = now
+	}
+	switch missed := now.restarts - s.first.restarts; {
+	case missed > 1 && s.broke != nil:
+		return s.lost(fmt.Errorf("the container was restarted %d times since", missed))
+	case missed > 1:
 		s.complete = true
-	case now.restarts > s.first.restarts:
+	case missed == 1:
 		s.final, s.opts.Follow, s.opts.Previous = true, false, true
 	case !running:
 		// A connection that the node broke ends as well as any. One more shows what is missing.
 		s.final = true
 	}
 	return nil
+}
+
+// isAfter reports whether lines were given that the run before now cannot have written: the container was restarted
+// between being looked at and the opening of its log.
+func (s *logStream) isAfter(now instance) bool {
+	return now.restarts > s.first.restarts && !now.finished.IsZero() && !s.recent.newest.Before(now.finished.Add(time.Second))
 }
 
 // atFinalEnd ends a log that nothing is added to any more.
@@ -152,13 +182,14 @@ func (s *logStream) look() (now instance, running bool, err error) {
 	for {
 		var pod podParts
 		err := get(s.ctx, s.conn, s.pod, &pod)
+		denied := s.denials.Transient(err)
 		switch {
 		case apierrors.IsNotFound(err), err == nil && s.first.uid != "" && pod.Metadata.UID != s.first.uid:
 			return now, false, errGone
 		case err == nil:
 			now, running = pod.instance(s.opts.Container)
 			return now, running, nil
-		case !passes(err):
+		case retry.IsTerminal(err) && (!denied || s.first.uid == ""):
 			return now, false, err
 		}
 		if err := s.wait(); err != nil {
@@ -171,9 +202,14 @@ func (s *logStream) look() (now instance, running bool, err error) {
 func (p *podParts) instance(container string) (now instance, running bool) {
 	now.uid = p.Metadata.UID
 	for _, status := range p.containers() {
-		if status.Name == container {
-			return instance{now.uid, status.RestartCount}, status.State.Running != nil
+		if status.Name != container {
+			continue
 		}
+		now.restarts = status.RestartCount
+		if before := status.LastState.Terminated; before != nil {
+			now.finished = before.FinishedAt
+		}
+		return now, status.State.Running != nil
 	}
 	return now, true
 }

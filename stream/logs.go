@@ -20,6 +20,9 @@ type LogOptions struct {
 	// Selector is a label selector, such as app=web,tier!=cache: [LogLines] reads the logs of the pods that it
 	// matches, all where it is "".
 	Selector string
+	// Name is the pod, service or workload whose pods' logs [LogLines] reads. It is required where the handle is not
+	// one on pods.
+	Name string
 	// Follow goes on with what is written from now on.
 	Follow bool
 	// Previous reads the log of the container before its last restart. It leaves nothing to follow.
@@ -38,6 +41,9 @@ type LogOptions struct {
 	Stream string
 	// InsecureSkipTLSVerifyBackend lets the API server take the log of a node whose certificate it cannot check.
 	InsecureSkipTLSVerifyBackend bool
+	// OnError is called by [LogLines] with the error of each container whose log cannot be read, or not to its end,
+	// while the others are read on; one call at a time. Without it such errors are part of the one that comes last.
+	OnError func(from Line, err error)
 }
 
 // query is the request's v1.PodLogOptions.
@@ -63,41 +69,45 @@ func (o *LogOptions) query(container string) url.Values {
 	return query
 }
 
-// Logs reads a container's log; nil options mean all that is there. The caller closes the reader, which may be done
-// while it is being read, and reads it from one goroutine.
+// Logs reads a container's log; nil options mean all that is there. Of a service or a workload, such as a deployment, it
+// reads that of one of the pods, a ready one if there is any. The caller closes the reader, which may be done while it is
+// being read, and reads it from one goroutine.
 //
 // With Follow the reader gives every line once, in whole lines as long as they are shorter than 64 KiB: where the
 // connection breaks, or the log is rotated, it connects again, for as long as it takes, and leaves out what it has
 // given already. It ends with io.EOF when the container has ended, or been restarted, and all is read; where what was
 // written while the connection was broken is lost, with an error that wraps io.ErrUnexpectedEOF. For all that the user
 // needs the RBAC verb get on pods besides get on pods/log; without it the end of the connection is that of the log. The
-// call itself does not wait for the first line, so that a refusal of the log may come from the reader.
-func Logs(ctx context.Context, pods Target, pod string, opts *LogOptions) (io.ReadCloser, error) {
+// call itself does not wait for the first line, so that a refusal of the log may come from the reader. Of a log whose
+// times jump back while the connection is broken, lines may be lost or come twice.
+func Logs(ctx context.Context, target Target, name string, opts *LogOptions) (io.ReadCloser, error) {
 	if opts == nil {
 		opts = &LogOptions{}
 	}
-	reader, err := openLog(ctx, pods, pod, opts)
-	return reader, inPod("read the log of", pod, err)
+	reader, err := openLog(ctx, target, name, opts)
+	return reader, onObject("read the log of", target, name, err)
 }
 
-func openLog(ctx context.Context, pods Target, pod string, opts *LogOptions) (io.ReadCloser, error) {
-	if opts.Selector != "" {
-		return nil, errors.New("a selector chooses among several: use LogLines")
+func openLog(ctx context.Context, target Target, name string, opts *LogOptions) (io.ReadCloser, error) {
+	if opts.Selector != "" || opts.Name != "" {
+		return nil, errors.New("Selector and Name choose among several: use LogLines")
 	}
-	path, err := subresource(pods, pod, "log")
+	pod, err := resolvePod(ctx, target, name, mayHaveLog)
 	if err != nil {
 		return nil, err
 	}
+	conn := target.Conn()
 	if opts.Follow && !opts.Previous {
-		return followLog(ctx, pods, pod, opts)
+		reader, err := followLog(ctx, conn, pod.path, opts)
+		return reader, pod.of(name, err)
 	}
 	var body io.ReadCloser
-	err = inContainer(ctx, pods, pod, opts.Container, func(container string) error {
-		response, err := pods.Conn().Do(ctx, &transport.Request{Path: path, Query: opts.query(container)}) //nolint:bodyclose // the caller does
+	err = inContainer(ctx, conn, pod.path, opts.Container, func(container string) error {
+		response, err := conn.Do(ctx, &transport.Request{Path: pod.path + "/log", Query: opts.query(container)}) //nolint:bodyclose // the caller does
 		if err == nil {
 			body = response.Body
 		}
 		return err
 	})
-	return body, err
+	return body, pod.of(name, err)
 }

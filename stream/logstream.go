@@ -7,8 +7,10 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 
+	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/transport"
 )
 
@@ -37,24 +39,49 @@ type logStream struct {
 	body     io.ReadCloser // nil while there is no connection
 	lines    *bufio.Reader
 	connects int
+	clock    serverClock
+	opened   time.Time      // when the last connection was
 	begun    time.Time      // the server's time at the first connection
+	asked    time.Time      // since when the connection was asked for
 	oldest   time.Time      // of the first line that was given
-	again    map[uint64]int // what the connection sends again
-	retries  int            // since the last new line
-	broke    error          // how the last connection ended; nil where it ended well
-	final    bool           // the container has ended: the connection sends all that is left
+	again    map[uint64]int // what the connection sends again; nil if it is the first
+	retries  int            // since the last new line with a time
+	denials  retry.Denials
+	joined   bool  // there were logs before this one: 401 and 403 may pass
+	verify   bool  // first is to be looked at once more
+	broke    error // how the last connection ended; nil where it ended well
+	final    bool  // the container has ended: the connection sends all that is left
 	complete bool
+	// waiting is since when next has waited, in nanoseconds of the Unix epoch; 0 while it does not. It is read by other
+	// goroutines.
+	waiting atomic.Int64
 
 	line    lineState
 	cut     lineState // the line in which the last connection ended
+	notice  uint64    // the hash of the last line, if it had no time: an error of the node, which repeats it
+	count   int       // lines of the connection
 	limited bool
 	left    int64
+}
+
+// serverClock estimates the API server's clock by the Date of its last answer.
+type serverClock struct {
+	date time.Time // zero if unknown
+	at   time.Time // when it came
+}
+
+func (c *serverClock) now() time.Time {
+	if c.date.IsZero() {
+		return c.date
+	}
+	return c.date.Add(time.Since(c.at))
 }
 
 // opening is what came of an attempt to connect.
 type opening struct {
 	response *http.Response
 	err      error
+	at       time.Time
 }
 
 // lineState is how far a line is given.
@@ -69,6 +96,8 @@ type lineState struct {
 
 // next gives the next piece, or io.EOF after the last.
 func (s *logStream) next() (piece, error) {
+	s.waiting.Store(time.Now().UnixNano())
+	defer s.waiting.Store(0)
 	for {
 		if s.complete || (s.limited && s.left <= 0) {
 			return piece{}, io.EOF
@@ -105,8 +134,9 @@ func (s *logStream) take(raw []byte) (taken piece, fresh bool) {
 	if !s.line.open {
 		var stamp time.Time
 		stamp, taken.head, text = splitStamp(raw)
-		s.line = lineState{stamp: stamp, hash: lineHash(raw)}
+		s.line = lineState{stamp: stamp, hash: s.recent.hash(raw)}
 		s.line.drop = s.isOld(stamp, s.line.hash)
+		s.count++
 		if s.cut.open && s.cut.hash == s.line.hash {
 			s.line.given, s.cut = s.cut.given, lineState{}
 		}
@@ -116,7 +146,7 @@ func (s *logStream) take(raw []byte) (taken piece, fresh bool) {
 	s.line.seen += len(text)
 	defer func() {
 		if !s.line.open && !s.line.drop {
-			s.recent.add(s.line.stamp, s.line.hash)
+			s.recent.add(s.line.stamp, s.clock.now(), s.line.hash)
 		}
 	}()
 	if s.line.drop || behind == len(text) && behind > 0 {
@@ -125,13 +155,26 @@ func (s *logStream) take(raw []byte) (taken piece, fresh bool) {
 	if behind > 0 {
 		text, taken.head = text[behind:], nil
 	}
-	if s.oldest.IsZero() {
-		s.oldest = s.line.stamp
-	}
 	s.line.given = s.line.seen
-	s.retries = 0
+	s.progress()
 	taken.stamp, taken.text = s.line.stamp, s.limit(&taken, text)
 	return taken, true
+}
+
+// progress notes that a line was given. One without a time is no progress: nodes repeat their errors as often as they
+// are asked.
+func (s *logStream) progress() {
+	if s.line.stamp.IsZero() {
+		s.notice = s.line.hash
+		return
+	}
+	s.notice, s.retries = 0, 0
+	if s.oldest.IsZero() {
+		s.oldest = s.line.stamp
+		if now := s.clock.now(); !now.IsZero() && s.oldest.After(now) {
+			s.oldest = now
+		}
+	}
 }
 
 // limit cuts off what the caller does not want any more.
@@ -147,16 +190,19 @@ func (s *logStream) limit(taken *piece, text []byte) []byte {
 	return text
 }
 
-// isOld says whether a line was given before, or is older than the first that was.
+// isOld reports whether a line was given before, or is older than what was asked for or than the first that was given.
 func (s *logStream) isOld(stamp time.Time, hash uint64) bool {
-	if s.again == nil || stamp.IsZero() {
+	switch {
+	case s.again == nil:
 		return false
-	}
-	if s.again[hash] > 0 {
+	case stamp.IsZero():
+		return s.count == 0 && hash == s.notice
+	case s.again[hash] > 0:
 		s.again[hash]--
 		return true
+	default:
+		return stamp.Before(s.oldest) || stamp.Before(s.asked)
 	}
-	return stamp.Before(s.oldest)
 }
 
 // splitStamp takes a line's time off its beginning. Where there is none it is the zero time.
@@ -177,9 +223,11 @@ func (s *logStream) request() *transport.Request {
 	opts := s.opts
 	opts.Timestamps = true
 	opts.LimitBytes = 0 // the server would count the times as well, and from the beginning again
+	s.asked = time.Time{}
 	switch {
 	case !s.recent.last.IsZero():
-		opts.SinceTime, opts.SinceSeconds, opts.TailLines = s.recent.since(), 0, nil
+		s.asked = s.recent.since()
+		opts.SinceTime, opts.SinceSeconds, opts.TailLines = s.asked, 0, nil
 	case s.begun.IsZero():
 	case opts.TailLines != nil:
 		opts.SinceTime, opts.SinceSeconds, opts.TailLines = s.begun, 0, nil
@@ -189,19 +237,30 @@ func (s *logStream) request() *transport.Request {
 	return &transport.Request{Path: s.pod + "/log", Query: opts.query(s.opts.Container)}
 }
 
-// opened begins to read a connection.
-func (s *logStream) opened(response *http.Response) {
+// begin begins to read a connection.
+func (s *logStream) begin(response *http.Response, at time.Time) {
 	s.connects++
+	s.opened, s.clock.at = at, at
+	s.clock.date, _ = http.ParseTime(response.Header.Get("Date"))
 	if s.connects == 1 {
-		s.begun, _ = http.ParseTime(response.Header.Get("Date"))
-	} else {
+		s.begun = s.clock.date
+	}
+	if s.connects > 1 || !s.recent.last.IsZero() {
 		s.again = s.recent.again()
 	}
 	if s.lines == nil {
 		s.lines = bufio.NewReaderSize(nil, pieceSize)
 	}
+	s.count = 0
 	s.body = response.Body
 	s.lines.Reset(response.Body)
+}
+
+// continueAfter makes s give what is new after before, which has read the container's last run to its end. Which run a
+// connection's lines are of is not certain: the node knows of a restart before the API server does.
+func (s *logStream) continueAfter(before *logStream) {
+	s.recent, s.oldest = before.recent, before.oldest
+	before.recent = recentLines{}
 }
 
 // hangUp leaves a connection.

@@ -3,27 +3,30 @@ package stream
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/url"
 
 	"github.com/anykind/anykind/transport"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // open begins a session with exec or attach.
-func open(ctx context.Context, pods Target, pod, sub string, opts *ExecOptions) (*session, error) {
-	path, err := subresource(pods, pod, sub)
+func open(ctx context.Context, target Target, name, sub string, opts *ExecOptions) (*session, error) {
+	pod, err := resolvePod(ctx, target, name, isRunning)
 	if err != nil {
 		return nil, err
 	}
+	conn := target.Conn()
 	var opened *socket
-	err = inContainer(ctx, pods, pod, opts.Container, func(container string) (err error) {
-		opened, err = dialChannels(ctx, pods.Conn(), path, opts.query(container))
+	err = inContainer(ctx, conn, pod.path, opts.Container, func(container string) (err error) {
+		opened, err = dialChannels(ctx, conn, pod.path+"/"+sub, opts.query(container))
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, pod.of(name, err)
 	}
 	begun := &session{
-		ctx: ctx, socket: opened, stdin: opts.Stdin,
+		ctx: ctx, pod: pod, socket: opened, stdin: opts.Stdin,
 		output: output{stdout: opts.Stdout, stderr: opts.Stderr},
 	}
 	if opts.TTY {
@@ -32,11 +35,13 @@ func open(ctx context.Context, pods Target, pod, sub string, opts *ExecOptions) 
 	return begun, nil
 }
 
-// dialChannels offers both protocols at once, and v4 alone to what does not look past the first.
+// dialChannels offers both protocols at once, and v4 alone to what refuses the request because it does not look past the
+// first. After any other answer, such as a gateway's 504 or a stream without a protocol, the command may run: the request
+// is not repeated.
 func dialChannels(ctx context.Context, conn *transport.Conn, path string, query url.Values) (*socket, error) {
 	opened, err := dial(ctx, conn, path, query, protocolV5, protocolV4)
 	var foreign *foreignError
-	if !errors.As(err, &foreign) {
+	if !errors.As(err, &foreign) || !hadNoEffect(err) {
 		return opened, err
 	}
 	opened, again := dial(ctx, conn, path, query, protocolV4)
@@ -44,6 +49,13 @@ func dialChannels(ctx context.Context, conn *transport.Conn, path string, query 
 		return nil, err // the first says more
 	}
 	return opened, again
+}
+
+// hadNoEffect reports whether a handshake was answered with a code from 400 to 499.
+func hadNoEffect(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) &&
+		status.Status().Code >= http.StatusBadRequest && status.Status().Code < http.StatusInternalServerError
 }
 
 // query is the request's part of a v1.PodExecOptions or v1.PodAttachOptions.

@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
+	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/transport"
 )
 
@@ -20,7 +23,7 @@ type podParts struct {
 		Annotations                           map[string]string
 	}
 	Spec struct {
-		Containers []struct{ Name string }
+		InitContainers, Containers, EphemeralContainers []struct{ Name string }
 	}
 	Status struct {
 		InitContainerStatuses, ContainerStatuses, EphemeralContainerStatuses []containerParts
@@ -32,7 +35,8 @@ type containerParts struct {
 	Name             string
 	RestartCount     int
 	State, LastState struct {
-		Running, Terminated *struct{}
+		Running    *struct{}
+		Terminated *struct{ FinishedAt time.Time }
 	}
 }
 
@@ -60,15 +64,29 @@ func (p *podParts) defaultContainer() (string, error) {
 	return p.Spec.Containers[0].Name, nil
 }
 
+// containerNames returns the names of the pod's containers of every sort.
+func (p *podParts) containerNames() []string {
+	var names []string
+	for _, container := range slices.Concat(p.Spec.Containers, p.Spec.InitContainers, p.Spec.EphemeralContainers) {
+		names = append(names, container.Name)
+	}
+	return names
+}
+
 // get reads one object.
 func get(ctx context.Context, conn *transport.Conn, path string, into any) error {
+	return getWithin(ctx, conn, path, maxObject, into)
+}
+
+// getWithin reads an answer of at most limit bytes.
+func getWithin(ctx context.Context, conn *transport.Conn, path string, limit int, into any) error {
 	response, err := conn.Do(ctx, &transport.Request{Path: path})
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
-	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
-		return fmt.Errorf("GET %s: %w", path, ended(ctx, err))
+	if err := json.NewDecoder(newLimitedReader(response.Body, "the answer", limit)).Decode(into); err != nil {
+		return fmt.Errorf("GET %s: %w", path, retry.WithContextError(ctx, err))
 	}
 	return nil
 }

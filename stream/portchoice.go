@@ -98,7 +98,7 @@ func (c *choices) renewed(ctx context.Context, chosen *pod) (*pod, error) {
 	}
 	selector, err := found.selector(c.at)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("portforward: %w", err)
 	}
 	c.group = found
 	return choose(ctx, c.conn, c.at, selector)

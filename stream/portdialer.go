@@ -157,7 +157,7 @@ func (d *PortDialer) chooser(name string) (*choices, error) {
 	}
 	at, err := locate(d.Target, name)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("portforward: %w", err)
 	}
 	if d.names == nil {
 		d.names = map[string]*choices{}

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/internal/sanitize"
 	"github.com/gorilla/websocket"
 )
 
@@ -23,6 +25,7 @@ var errStdinOpen = errors.New("the server speaks " + protocolV4 + " only, as Kub
 // session is a command's streams over one socket.
 type session struct {
 	ctx    context.Context
+	pod    podRef
 	socket *socket
 	output output
 	stdin  io.Reader             // may be nil
@@ -78,6 +81,9 @@ func (s *session) receive() error {
 func (s *session) outcome(err error) error {
 	var failed *writeError
 	if errors.As(err, &failed) {
+		if errors.Is(err, io.ErrClosedPipe) {
+			return retry.WithContextError(s.ctx, err) // whose end has closed the pipe
+		}
 		return err
 	}
 	if s.output.status.reached {
@@ -87,10 +93,13 @@ func (s *session) outcome(err error) error {
 		return *failed
 	}
 	if s.ctx.Err() != nil {
-		return ended(s.ctx, err)
+		return retry.WithContextError(s.ctx, err)
 	}
 	var closed *websocket.CloseError
-	if errors.As(err, &closed) || errors.Is(err, io.EOF) {
+	if errors.As(err, &closed) {
+		closed.Text = sanitize.Text(closed.Text, maxName)
+	}
+	if closed != nil || errors.Is(err, io.EOF) {
 		err = fmt.Errorf("%w: %w", io.ErrUnexpectedEOF, err)
 	}
 	return fmt.Errorf("the connection broke before the server told how the command ended: %w", err)

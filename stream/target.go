@@ -6,8 +6,8 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
-// Target is a handle on pods, or on what stands before pods, that gives paths; a *dynamic.Resource is one. It must be
-// safe for concurrent use.
+// Target is a handle on pods, or on services or workloads that have pods, and returns paths; a *dynamic.Resource is one.
+// It must be safe for concurrent use.
 type Target interface {
 	// Path is the path of the object of that name, such as /api/v1/namespaces/shop/pods/web-0, or that of the
 	// collection with "", escaped.
@@ -16,14 +16,13 @@ type Target interface {
 	Conn() *transport.Conn
 }
 
-// subresource is the path of one of an object's subresources.
-func subresource(of Target, name, sub string) (string, error) {
-	if name == "" {
-		return "", fmt.Errorf("%s: the name is empty", sub)
+// onObject adds to an error what was tried on which object.
+func onObject(operation string, target Target, name string, err error) error {
+	if err == nil {
+		return nil
 	}
-	path, err := of.Path(name)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", sub, err)
+	if at, locateErr := locate(target, name); locateErr == nil && !at.isPod() {
+		return fmt.Errorf("%s %s: %w", operation, at, err)
 	}
-	return path + "/" + sub, nil
+	return fmt.Errorf("%s pod %q: %w", operation, name, err)
 }

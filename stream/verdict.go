@@ -14,9 +14,11 @@ import (
 // maxStatus is more than any Status needs.
 const maxStatus = 1 << 20
 
-// verdict gathers the Status of the error channel, which may come in pieces.
+// verdict gathers the Status of the error channel, which may come in pieces. It is parsed once, when its last brace has
+// come.
 type verdict struct {
 	text    []byte
+	end     objectEnd
 	status  metav1.Status
 	reached bool
 }
@@ -26,12 +28,53 @@ func (v *verdict) Write(piece []byte) (int, error) {
 	if v.reached {
 		return len(piece), nil
 	}
-	if len(v.text)+len(piece) > maxStatus {
+	whole := v.end.find(piece)
+	rest := piece
+	if whole >= 0 {
+		rest = piece[:whole]
+	}
+	if len(v.text)+len(rest) > maxStatus {
 		return 0, errors.New("the server's Status is larger than 1 MiB")
 	}
-	v.text = append(v.text, piece...)
-	v.reached = json.Unmarshal(v.text, &v.status) == nil && v.status.Status != ""
+	v.text = append(v.text, rest...)
+	if whole < 0 {
+		return len(piece), nil
+	}
+	if err := json.Unmarshal(v.text, &v.status); err != nil {
+		return 0, fmt.Errorf("the server's Status cannot be read: %w", err)
+	}
+	if v.status.Status == "" {
+		return 0, errors.New("the server's Status says neither success nor failure")
+	}
+	v.reached, v.text = true, nil
 	return len(piece), nil
+}
+
+// objectEnd finds the end of a JSON object that comes in pieces.
+type objectEnd struct {
+	depth            int
+	inString, escape bool
+}
+
+// find returns the index behind the object's last brace, or -1 if that is yet to come.
+func (e *objectEnd) find(piece []byte) int {
+	for i, c := range piece {
+		switch {
+		case e.escape:
+			e.escape = false
+		case e.inString:
+			e.escape, e.inString = c == '\\', c != '"'
+		case c == '"':
+			e.inString = true
+		case c == '{' || c == '[':
+			e.depth++
+		case c == '}' || c == ']':
+			if e.depth--; e.depth <= 0 {
+				return i + 1
+			}
+		}
+	}
+	return -1
 }
 
 // err is how the command ended: nil, a *ExitError, or a *apierrors.StatusError of what kept it from running.
@@ -47,7 +90,7 @@ func (v *verdict) err() error {
 			}
 		}
 	}
-	return &apierrors.StatusError{ErrStatus: v.status}
+	return sanitized(&apierrors.StatusError{ErrStatus: v.status})
 }
 
 // ExitError is a command that ran and ended with a code other than 0.
