@@ -35,12 +35,14 @@ var allowedImports = map[string][]string{
 	"controller":           {"cache", "dynamic", "unstructured"},
 	"stream":               {"transport"},
 	"internal/retry":       {},
+	"internal/sanitize":    {},
 }
 
 // allowedImporters lists the internal machinery that several packages share, and the packages that may import it. What
 // one package alone uses is that package's own internal, such as transport/internal/oidc, and is not listed.
 var allowedImporters = map[string][]string{
-	"internal/retry": {"transport", "discovery", "restmapper", "dynamic", "cache", "controller", "stream"},
+	"internal/retry":    {"transport", "discovery", "restmapper", "dynamic", "cache", "controller", "stream"},
+	"internal/sanitize": {"transport", "discovery", "restmapper", "dynamic", "stream"},
 }
 
 const (
