@@ -18,6 +18,6 @@ func DialPort[P Port](ctx context.Context, target Target, name string, port P) (
 		_ = d.Close()
 		return nil, err
 	}
-	conn.onClose = append(conn.onClose, func() { _ = d.Close() })
+	conn.OnClose(func() { _ = d.Close() })
 	return conn, nil
 }

@@ -27,9 +27,20 @@ type node struct {
 	writing sync.Mutex
 }
 
-// tunneling is a server whose nodes act by the script, one for each tunnel.
+// tunneling is a server whose nodes act by the script, one for each tunnel. Its pods cannot be read.
 func tunneling(t *testing.T, script func(*node)) http.HandlerFunc {
-	return upgrading(t, func(ws *websocket.Conn, _ *http.Request) { script(&node{t: t, ws: ws}) }, tunnelProtocol)
+	return unreadable(upgrading(t, func(ws *websocket.Conn, _ *http.Request) { script(&node{t: t, ws: ws}) }, tunnelProtocol))
+}
+
+// unreadable refuses all requests but those that ask for a stream.
+func unreadable(streams http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") == "" {
+			http.Error(w, "pods cannot be read", http.StatusForbidden)
+			return
+		}
+		streams(w, r)
+	}
 }
 
 // portServing is serving, and waits for the goodbyes of tunnels.

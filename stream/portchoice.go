@@ -6,85 +6,121 @@ import (
 	"sync"
 	"time"
 
+	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/transport"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// choiceAge is how old may be what is known of a pod that was chosen: a burst of connections asks once.
-const choiceAge = time.Second
+const (
+	// choiceAge is how old the state of a chosen pod may be: a burst of connections reads it once.
+	choiceAge = time.Second
+	// unreadableAge is for how long a pod that could not be read is not read again to check the protocol of a port.
+	unreadableAge = time.Minute
+)
 
-// choices knows which pod serves a name. It is safe for concurrent use.
-type choices struct {
+// podResolver finds the pod that serves a name, and the number of its port. It stays with a pod while that is ready. It is
+// safe for concurrent use.
+type podResolver struct {
 	conn *transport.Conn
 	at   *place
+	used time.Time // guarded by the dialer's mu
 
-	// turn is held while the API is asked: those who come meanwhile use the answer.
-	turn    chan struct{}
-	mu      sync.Mutex
-	group   *group
-	chosen  *pod
-	checked time.Time
+	// turn is held while the API is read; callers that come meanwhile use the result.
+	turn  chan struct{}
+	group *group // guarded by turn
+
+	mu         sync.Mutex
+	chosen     *pod
+	checked    time.Time
+	unreadable time.Time
 }
 
-func newChoices(conn *transport.Conn, at *place) *choices {
-	return &choices{conn: conn, at: at, turn: make(chan struct{}, 1)}
+func newPodResolver(conn *transport.Conn, at *place) *podResolver {
+	return &podResolver{conn: conn, at: at, turn: make(chan struct{}, 1)}
 }
 
-// pod finds the pod and its port to dial, which is port's number or name.
-func (c *choices) pod(ctx context.Context, port string) (path, name string, number uint16, err error) {
-	number, numeric := portNumber(port)
-	if c.at.isPod() && numeric {
-		return c.at.path, c.at.name, number, nil
+// resolve returns the pod and its port to dial for a port's number or name.
+func (r *podResolver) resolve(ctx context.Context, port string) (path, pod string, number uint16, err error) {
+	number, numeric, err := parsePort(port)
+	if err != nil {
+		return "", "", 0, err
 	}
 	select {
-	case c.turn <- struct{}{}:
-		defer func() { <-c.turn }()
+	case r.turn <- struct{}{}:
+		defer func() { <-r.turn }()
 	case <-ctx.Done():
-		return "", "", 0, ended(ctx, ctx.Err())
+		return "", "", 0, retry.ContextError(ctx)
 	}
-	chosen, err := c.current(ctx)
+	if r.at.isPod() && numeric {
+		return r.at.path, r.at.name, number, r.checkProtocol(ctx, number)
+	}
+	chosen, err := r.current(ctx)
 	if err != nil {
 		return "", "", 0, err
 	}
 	switch {
-	case c.at.isService():
-		number, err = c.group.podPort(c.at, port, chosen)
-	case !numeric:
+	case r.at.isService():
+		number, err = r.group.podPort(r.at, port, chosen)
+	case numeric:
+		err = chosen.checkProtocol(number)
+	default:
 		number, err = chosen.port(port)
 	}
-	return c.at.pods(chosen.Metadata.Name), chosen.Metadata.Name, number, err
+	return r.at.pods(chosen.Metadata.Name), chosen.Metadata.Name, number, err
 }
 
-// current is the pod that was chosen, if it is still ready, or another.
-func (c *choices) current(ctx context.Context) (*pod, error) {
-	c.mu.Lock()
-	chosen, fresh := c.chosen, time.Since(c.checked) < choiceAge
-	c.mu.Unlock()
+// checkProtocol returns an error if the pod declares the port for another protocol than TCP. A pod that cannot be read is
+// not checked: who may forward its ports need not be allowed to read it, and if it does not exist the tunnel will say so.
+func (r *podResolver) checkProtocol(ctx context.Context, number uint16) error {
+	r.mu.Lock()
+	known, unreadable := r.chosen, r.unreadable
+	r.mu.Unlock()
+	if known != nil && known.checkProtocol(number) == nil || known == nil && time.Since(unreadable) < unreadableAge {
+		return nil
+	}
+	now, err := r.current(ctx)
+	if err == nil {
+		return now.checkProtocol(number)
+	}
+	if ctx.Err() != nil {
+		return retry.WithContextError(ctx, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unreadable = time.Now()
+	return nil
+}
+
+// current returns the pod that was chosen, if it is still ready, or another.
+func (r *podResolver) current(ctx context.Context) (*pod, error) {
+	r.mu.Lock()
+	chosen, fresh := r.chosen, time.Since(r.checked) < choiceAge
+	r.mu.Unlock()
 	if chosen != nil && fresh {
 		return chosen, nil
 	}
-	chosen, err := c.renewed(ctx, chosen)
+	chosen, err := r.choose(ctx, chosen)
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.chosen, c.checked = chosen, time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.chosen, r.checked = chosen, time.Now()
 	return chosen, nil
 }
 
-// renewed asks the API for the pod, or for what has pods.
-func (c *choices) renewed(ctx context.Context, chosen *pod) (*pod, error) {
-	if c.at.isPod() {
+// choose reads the pod, or what has pods, and chooses among those unless the one that was chosen is still ready.
+func (r *podResolver) choose(ctx context.Context, chosen *pod) (*pod, error) {
+	if r.at.isPod() {
 		chosen = new(pod)
-		if err := get(ctx, c.conn, c.at.path, chosen); err != nil {
+		if err := get(ctx, r.conn, r.at.path, chosen); err != nil {
 			return nil, fmt.Errorf("portforward: %w", err)
 		}
 		return chosen, nil
 	}
 	if chosen != nil {
 		var now pod
-		err := get(ctx, c.conn, c.at.pods(chosen.Metadata.Name), &now)
+		err := get(ctx, r.conn, r.at.pods(chosen.Metadata.Name), &now)
 		if err == nil && now.ready() && now.Metadata.UID == chosen.Metadata.UID {
 			return &now, nil
 		}
@@ -93,20 +129,20 @@ func (c *choices) renewed(ctx context.Context, chosen *pod) (*pod, error) {
 		}
 	}
 	found := new(group)
-	if err := get(ctx, c.conn, c.at.path, found); err != nil {
+	if err := get(ctx, r.conn, r.at.path, found); err != nil {
 		return nil, fmt.Errorf("portforward: %w", err)
 	}
-	selector, err := found.selector(c.at)
+	selector, err := found.selector(r.at)
 	if err != nil {
 		return nil, fmt.Errorf("portforward: %w", err)
 	}
-	c.group = found
-	return choose(ctx, c.conn, c.at, selector)
+	r.group = found
+	return readyPod(ctx, r.conn, r.at, selector)
 }
 
-// forget asks anew next time.
-func (c *choices) forget() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.chosen = nil
+// forget has a pod chosen anew next time.
+func (r *podResolver) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.chosen = nil
 }

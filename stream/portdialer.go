@@ -4,10 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/stream/internal/portconn"
+	"github.com/anykind/anykind/stream/internal/spdy"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -18,6 +23,8 @@ const (
 	idleTunnel = 30 * time.Second
 	// dialAttempts is how often a connection is tried: a tunnel may have broken, a pod may have gone meanwhile.
 	dialAttempts = 3
+	// legacyAge is for how long a server that has no tunnels is not asked for one again.
+	legacyAge = 10 * time.Minute
 )
 
 // PortDialer dials the ports of what its target names, over tunnels that it keeps. Its DialContext serves an
@@ -37,25 +44,12 @@ type PortDialer struct {
 	// from. It is called in the connection's goroutine.
 	Failed func(client net.Addr, err error)
 
-	mu     sync.Mutex
-	closed bool
-	names  map[string]*choices
-	pods   map[string]*podTunnels
-}
-
-// podTunnels are the tunnels to one pod, by its path. The dialer's mu guards them.
-type podTunnels struct {
-	slots  []*tunnelSlot
-	legacy map[*portConn]bool // not nil where the server knows no tunnels: the connections that are open
-}
-
-// tunnelSlot is a tunnel, or a place for one.
-type tunnelSlot struct {
-	ready  chan struct{} // closed when it was dialed
-	tunnel *tunnel       // nil until then, and where that failed
-	err    error
-	taken  int // by who has not opened a connection yet
-	idle   *time.Timer
+	mu          sync.Mutex
+	closed      bool
+	names       map[string]*podResolver
+	pods        map[string]*podTunnels // by the pod's path; only those that have tunnels
+	legacy      map[*legacyConn]struct{}
+	legacyUntil time.Time // until then the server is taken for one without tunnels
 }
 
 // DialContext opens a connection to "name:port", where name is that of an object of the target, and port a number or a
@@ -84,16 +78,20 @@ func (d *PortDialer) DialContext(ctx context.Context, network, address string) (
 	return conn, nil
 }
 
-func (d *PortDialer) dial(ctx context.Context, name, port string) (*portConn, error) {
+func (d *PortDialer) dial(ctx context.Context, name, port string) (*portconn.Conn, error) {
+	backoff := retry.Backoff{Min: 100 * time.Millisecond, Max: time.Second}
 	for attempt := 1; ; attempt++ {
 		conn, err := d.try(ctx, name, port)
 		if err == nil {
 			return conn, nil
 		}
-		if attempt == dialAttempts || ctx.Err() != nil || !worthAnother(err) {
+		if attempt < dialAttempts && isStale(err) && ctx.Err() == nil {
+			d.forget(name)
+			err = backoff.Wait(ctx, attempt-1) // at first at once, for a tunnel may have ended unnoticed
+		}
+		if err != nil {
 			return nil, fmt.Errorf("dial %s: %w", net.JoinHostPort(name, port), err)
 		}
-		d.forget(name)
 	}
 }
 
@@ -101,116 +99,72 @@ func (d *PortDialer) dial(ctx context.Context, name, port string) (*portConn, er
 func (d *PortDialer) forget(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if chosen := d.names[name]; chosen != nil {
-		chosen.forget()
+	if known := d.names[name]; known != nil {
+		known.forget()
 	}
 }
 
-// goneError is an error of a pod or a tunnel that was there a moment before: another may be.
-type goneError struct{ error }
+// staleError is the error of a pod or a tunnel that was there a moment before: another may be.
+type staleError struct{ error }
 
-func (e *goneError) Unwrap() error { return e.error }
+func (e *staleError) Unwrap() error { return e.error }
 
-func worthAnother(err error) bool {
-	var gone *goneError
-	return errors.As(err, &gone)
+func isStale(err error) bool {
+	var stale *staleError
+	return errors.As(err, &stale)
 }
 
 // try makes one attempt.
-func (d *PortDialer) try(ctx context.Context, name, port string) (*portConn, error) {
-	chosen, err := d.chooser(name)
+func (d *PortDialer) try(ctx context.Context, name, port string) (*portconn.Conn, error) {
+	known, err := d.resolver(name)
 	if err != nil {
 		return nil, err
 	}
-	path, pod, number, err := chosen.pod(ctx, port)
+	path, pod, number, err := known.resolve(ctx, port)
 	if err != nil {
 		return nil, err
 	}
-	to := portAddr{pod, number}
-	conn, err := d.openTunneled(ctx, path, to)
+	to := portconn.Addr{Pod: pod, Port: number}
+	var conn *portconn.Conn
+	err = d.inTunnel(ctx, path, pod, func(t *tunnel) (err error) {
+		conn, err = t.open(ctx, number)
+		return err
+	})
 	var foreign *foreignError
 	if errors.As(err, &foreign) {
-		var legacyErr error
-		conn, legacyErr = d.openLegacy(ctx, path, to)
-		if legacyErr != nil && foreign != errLegacy {
-			legacyErr = fmt.Errorf("%w; and over the legacy channels: %w", err, legacyErr)
-		}
-		err = legacyErr
+		conn, err = d.openLegacy(ctx, path, to, foreign)
 	}
-	return conn, chosenGone(chosen, err)
+	if err != nil && apierrors.IsNotFound(err) && !known.at.isPod() {
+		err = &staleError{err} // the pod that was chosen has gone
+	}
+	return conn, err
 }
 
-// chosenGone marks the error of a pod that was chosen and has gone since.
-func chosenGone(chosen *choices, err error) error {
-	if err != nil && apierrors.IsNotFound(err) && !chosen.at.isPod() {
-		return &goneError{err}
-	}
-	return err
-}
-
-// chooser knows the pods of a name.
-func (d *PortDialer) chooser(name string) (*choices, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if known := d.names[name]; known != nil {
-		return known, nil
-	}
-	at, err := locate(d.Target, name)
-	if err != nil {
-		return nil, fmt.Errorf("portforward: %w", err)
-	}
-	if d.names == nil {
-		d.names = map[string]*choices{}
-	}
-	d.names[name] = newChoices(d.Target.Conn(), at)
-	return d.names[name], nil
-}
-
-// podAt is called with the lock.
-func (d *PortDialer) podAt(path string) *podTunnels {
-	if d.pods == nil {
-		d.pods = map[string]*podTunnels{}
-	}
-	if d.pods[path] == nil {
-		d.pods[path] = &podTunnels{}
-	}
-	return d.pods[path]
-}
-
-// reach opens a tunnel to where the address leads, so that who mistypes it hears of it. Of servers without tunnels
-// nothing is found out.
+// reach opens a tunnel to where the address leads, so that a mistyped one is an error. Of servers without tunnels nothing
+// is found out.
 func (d *PortDialer) reach(ctx context.Context, address string) error {
 	name, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return fmt.Errorf("forward to %s: the address must be that of an object and its port, as web-0:8080: %w", address, err)
 	}
-	chosen, err := d.chooser(name)
+	known, err := d.resolver(name)
 	if err == nil {
 		var path, pod string
-		if path, pod, _, err = chosen.pod(ctx, port); err == nil {
+		if path, pod, _, err = known.resolve(ctx, port); err == nil {
 			err = d.inTunnel(ctx, path, pod, func(*tunnel) error { return nil })
 		}
 	}
 	var foreign *foreignError
-	if err == nil || errors.As(err, &foreign) || worthAnother(err) {
+	if err == nil || errors.As(err, &foreign) || isStale(err) {
 		return nil
 	}
 	return fmt.Errorf("forward to %s: %w", address, err)
 }
 
-// openTunneled opens a connection in a tunnel.
-func (d *PortDialer) openTunneled(ctx context.Context, path string, to portAddr) (conn *portConn, err error) {
-	err = d.inTunnel(ctx, path, to.pod, func(t *tunnel) error {
-		conn, err = t.open(ctx, to.port)
-		return err
-	})
-	return conn, err
-}
-
 // errLegacy is the error of a server that is known to have no tunnels.
 var errLegacy = &foreignError{errors.New("the server has no tunnels")}
 
-// inTunnel calls open with a tunnel to a pod, which it dials where nobody has yet.
+// inTunnel calls open with a tunnel to a pod, which it dials unless there is one.
 func (d *PortDialer) inTunnel(ctx context.Context, path, pod string, open func(*tunnel) error) error {
 	slot, reused, err := d.take(path)
 	if err != nil {
@@ -223,17 +177,21 @@ func (d *PortDialer) inTunnel(ctx context.Context, path, pod string, open func(*
 	select {
 	case <-slot.ready:
 	case <-ctx.Done():
-		return ended(ctx, ctx.Err())
+		return retry.ContextError(ctx)
 	}
 	if err = slot.err; err == nil {
 		err = open(slot.tunnel)
 	} else if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
-		return err // the server's word, which holds for all who waited for it
+		return err // what the server says holds for all that waited for the tunnel
 	}
-	if err != nil && reused && ctx.Err() == nil {
-		return &goneError{err} // the tunnel has ended, or the ctx of who dialed it
+	switch {
+	case err == nil || ctx.Err() != nil || errors.Is(err, spdy.ErrNotAccepted):
+		return err
+	case reused || errors.Is(err, spdy.ErrRetired):
+		return &staleError{err} // the tunnel has ended, or the ctx of the caller that dialed it
+	default:
+		return err
 	}
-	return err
 }
 
 // fill dials a slot's tunnel.
@@ -245,36 +203,42 @@ func (d *PortDialer) fill(ctx context.Context, path string, slot *tunnelSlot, po
 	d.mu.Unlock()
 	close(slot.ready)
 	if closed && opened != nil {
-		opened.end(net.ErrClosed)
+		opened.Close(net.ErrClosed)
 	}
 }
 
-// openLegacy opens a connection over channels.
-func (d *PortDialer) openLegacy(ctx context.Context, path string, to portAddr) (*portConn, error) {
-	conn, err := dialLegacy(ctx, d.Target.Conn(), path, to)
-	if err != nil {
+// openLegacy opens a connection over channels, because of why.
+func (d *PortDialer) openLegacy(ctx context.Context, path string, to portconn.Addr, why *foreignError) (*portconn.Conn, error) {
+	opened, err := dialLegacy(ctx, d.Target.Conn(), path, to)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var foreign *foreignError
+	switch {
+	case err == nil && d.closed:
+		opened.end(net.ErrClosed)
+		return nil, net.ErrClosed
+	case err == nil:
+	case why != errLegacy:
+		return nil, fmt.Errorf("%w; and over the legacy channels: %w", why, err)
+	case errors.As(err, &foreign):
+		d.legacyUntil = time.Time{} // it may have been replaced by one with tunnels
+		return nil, &staleError{err}
+	default:
 		return nil, err
 	}
-	d.mu.Lock()
-	closed := d.closed
-	if !closed {
-		pod := d.podAt(path)
-		if pod.legacy == nil {
-			pod.legacy = map[*portConn]bool{}
-		}
-		pod.legacy[conn] = true
-		conn.onClose = append(conn.onClose, func() {
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			delete(pod.legacy, conn)
-		})
+	if why != errLegacy {
+		d.legacyUntil = time.Now().Add(legacyAge)
 	}
-	d.mu.Unlock()
-	if closed {
-		_ = conn.Close()
-		return nil, net.ErrClosed
+	if d.legacy == nil {
+		d.legacy = map[*legacyConn]struct{}{}
 	}
-	return conn, nil
+	d.legacy[opened] = struct{}{}
+	opened.conn.OnClose(func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.legacy, opened)
+	})
+	return opened.conn, nil
 }
 
 // Close closes all tunnels, and with them the connections that are open. Those that were closed before have the time
@@ -282,31 +246,28 @@ func (d *PortDialer) openLegacy(ctx context.Context, path string, to portAddr) (
 func (d *PortDialer) Close() error {
 	d.mu.Lock()
 	d.closed = true
-	var open []*tunnel
-	var legacy []*legacyConn
-	for path, pod := range d.pods {
+	var tunnels []*tunnel
+	for _, pod := range d.pods {
 		for _, slot := range pod.slots {
 			if slot.idle != nil {
 				slot.idle.Stop()
 			}
 			if slot.tunnel != nil {
-				open = append(open, slot.tunnel)
+				tunnels = append(tunnels, slot.tunnel)
 			}
 		}
-		for conn := range pod.legacy {
-			legacy = append(legacy, conn.carrier.(*legacyConn))
-		}
-		delete(d.pods, path)
 	}
+	legacy := slices.Collect(maps.Keys(d.legacy))
+	d.pods, d.legacy, d.names = nil, nil, nil
 	d.mu.Unlock()
 	for _, conn := range legacy {
 		conn.end(net.ErrClosed)
 	}
-	for _, tunnel := range open {
-		if live, _, _ := tunnel.load(); live > 0 {
-			tunnel.end(net.ErrClosed)
+	for _, tunnel := range tunnels {
+		if tunnel.Load().Live > 0 {
+			tunnel.Close(net.ErrClosed)
 		} else {
-			tunnel.leave()
+			tunnel.Retire()
 		}
 	}
 	return nil

@@ -7,6 +7,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/anykind/anykind/internal/retry"
 )
 
 // Forward hands each connection that comes in at listener on to a port of a pod, or of what a service or a workload
@@ -43,16 +45,13 @@ func (d *PortDialer) Forward(ctx context.Context, address string, listener net.L
 			wait = 0
 			clients.Go(func() { d.serve(ctx, address, client) })
 		case ctx.Err() != nil:
-			return ended(ctx, ctx.Err())
+			return retry.ContextError(ctx)
 		case !temporary(err):
 			return fmt.Errorf("forward to %s: %w", address, err)
 		default:
 			// No more files, for one: net/http waits likewise.
 			wait = min(max(2*wait, 5*time.Millisecond), time.Second)
-			select {
-			case <-time.After(wait):
-			case <-ctx.Done():
-			}
+			_ = retry.Sleep(ctx, wait) // where ctx has ended, Accept fails
 		}
 	}
 }
@@ -118,7 +117,7 @@ func (d *PortDialer) join(ctx context.Context, address string, client net.Conn) 
 	}
 	// A client that is still sending would lose the end of the answer if its connection were closed now.
 	shutDown(client)
-	_ = client.SetReadDeadline(time.Now().Add(goodbyeWait))
+	_ = client.SetReadDeadline(time.Now().Add(closeTimeout))
 	<-sent
 	_, _ = pump(nowhere{}, client)
 	return nil

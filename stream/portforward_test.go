@@ -373,7 +373,7 @@ func TestAWriterThatIsNotReadWaitsNoLongerThanItsDeadline(t *testing.T) {
 
 // older is a server that knows no tunnels: its kubelet answers.
 func older(t *testing.T, script func(ws *websocket.Conn)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+	return unreadable(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Sec-WebSocket-Protocol") != v4 {
 			http.Error(w, `query parameter "port" is required`, http.StatusBadRequest)
 			return
@@ -383,7 +383,7 @@ func older(t *testing.T, script func(ws *websocket.Conn)) http.HandlerFunc {
 			say(ws, "\x00P\x00", "\x01P\x00")
 			script(ws)
 		}, v4)(w, r)
-	}
+	})
 }
 
 func TestAnOlderServerForwardsOverChannels(t *testing.T) {

@@ -6,14 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
-	"strconv"
+	"slices"
 	"strings"
 
+	"github.com/anykind/anykind/internal/sanitize"
 	"github.com/anykind/anykind/transport"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // place is where in the API an object is.
@@ -59,6 +60,9 @@ func (p *place) pods(name string) string {
 	return path
 }
 
+// maxStates is how many states of pods an error names.
+const maxStates = 8
+
 // pod is what matters here of a pod.
 type pod struct {
 	Metadata struct {
@@ -72,14 +76,14 @@ type pod struct {
 	}
 }
 
-type podContainer struct {
-	Ports []struct {
-		Name          string
-		ContainerPort uint16
-	}
+type podContainer struct{ Ports []containerPort }
+
+type containerPort struct {
+	Name, Protocol string
+	ContainerPort  uint16
 }
 
-// ready tells whether the pod is one that a service sends to.
+// ready reports whether a service sends to the pod.
 func (p *pod) ready() bool {
 	if p.Metadata.DeletionTimestamp != nil || p.Status.Phase != "Running" {
 		return false
@@ -92,7 +96,7 @@ func (p *pod) ready() bool {
 	return false
 }
 
-// state is why the pod is not ready.
+// state returns why the pod is not ready.
 func (p *pod) state() string {
 	if p.Metadata.DeletionTimestamp != nil {
 		return "terminating"
@@ -103,22 +107,6 @@ func (p *pod) state() string {
 	return cmp.Or(p.Status.Phase, "without a phase")
 }
 
-// port finds a port by its name.
-func (p *pod) port(name string) (uint16, error) {
-	var names []string
-	for _, container := range append(p.Spec.Containers, p.Spec.InitContainers...) {
-		for _, port := range container.Ports {
-			if port.Name == name {
-				return port.ContainerPort, nil
-			}
-			if port.Name != "" {
-				names = append(names, port.Name)
-			}
-		}
-	}
-	return 0, fmt.Errorf("pod %s has no port named %q, but %q", p.Metadata.Name, name, names)
-}
-
 // group is what matters of an object that has pods: a service or a workload.
 type group struct {
 	Kind string
@@ -127,12 +115,6 @@ type group struct {
 		ClusterIP string
 		Ports     []servicePort
 	}
-}
-
-type servicePort struct {
-	Name, Protocol string
-	Port           uint16
-	TargetPort     intstr.IntOrString
 }
 
 // selector reads the labels of the group's pods, in either of the API's two forms.
@@ -161,41 +143,10 @@ func (g *group) selector(of *place) (string, error) {
 	return "", fmt.Errorf("the selector of %s cannot be used: %w: name one of its pods", of, err)
 }
 
-// podPort is the port of a pod behind a service's port, as kubectl has it: a headless service's is the port itself,
-// because its clients talk with the pods without the service between.
-func (g *group) podPort(of *place, port string, chosen *pod) (uint16, error) {
-	number, numeric := portNumber(port)
-	var known []string
-	for _, served := range g.Spec.Ports {
-		known = append(known, strings.Trim(fmt.Sprintf("%d (%s)", served.Port, served.Name), " ()"))
-		if served.Name != port && (!numeric || served.Port != number) {
-			continue
-		}
-		if served.Protocol != "" && served.Protocol != "TCP" {
-			return 0, fmt.Errorf("portforward: port %s of %s is %s, and only TCP can be forwarded", port, of, served.Protocol)
-		}
-		switch target := served.TargetPort; {
-		case g.Spec.ClusterIP == "None", target.Type == intstr.Int && target.IntVal == 0:
-			return served.Port, nil
-		case target.Type == intstr.Int:
-			return uint16(target.IntVal), nil //nolint:gosec // the server checks that it is a port
-		default:
-			return chosen.port(target.StrVal)
-		}
-	}
-	return 0, fmt.Errorf("portforward: %s has no port %s, but %q", of, port, known)
-}
-
-// portNumber reads a port that is a number.
-func portNumber(port string) (uint16, bool) {
-	number, err := strconv.ParseUint(port, 10, 16)
-	return uint16(number), err == nil && number > 0
-}
-
-// choose picks a ready pod of the group.
-func choose(ctx context.Context, conn *transport.Conn, at *place, selector string) (*pod, error) {
+// readyPod returns a ready pod of those that a selector selects.
+func readyPod(ctx context.Context, conn *transport.Conn, at *place, selector string) (*pod, error) {
 	query := url.Values{"labelSelector": {selector}, "limit": {"500"}}
-	states := map[string]int{}
+	states := map[string]int{} // how many pods are in each
 	for {
 		var page struct {
 			Metadata struct{ Continue string }
@@ -208,7 +159,9 @@ func choose(ctx context.Context, conn *transport.Conn, at *place, selector strin
 			if page.Items[i].ready() {
 				return &page.Items[i], nil
 			}
-			states[page.Items[i].state()]++
+			if state := page.Items[i].state(); len(states) < maxStates || states[state] > 0 {
+				states[state]++
+			}
 		}
 		if page.Metadata.Continue == "" {
 			break
@@ -216,7 +169,11 @@ func choose(ctx context.Context, conn *transport.Conn, at *place, selector strin
 		query.Set("continue", page.Metadata.Continue)
 	}
 	if len(states) == 0 {
-		return nil, fmt.Errorf("portforward: %s has no pods (%s)", at, selector)
+		return nil, fmt.Errorf("portforward: %s has no pods (%s)", at, sanitize.Text(selector, maxListed))
 	}
-	return nil, fmt.Errorf("portforward: no pod of %s is ready: %s", at, strings.TrimPrefix(fmt.Sprint(states), "map"))
+	var counts []string
+	for _, state := range slices.Sorted(maps.Keys(states)) {
+		counts = append(counts, fmt.Sprintf("%d %s", states[state], state))
+	}
+	return nil, fmt.Errorf("portforward: no pod of %s is ready: %s", at, sanitize.Text(strings.Join(counts, ", "), maxListed))
 }

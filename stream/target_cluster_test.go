@@ -23,7 +23,10 @@ func deployment(name string, replicas int64) *unstructured.Object {
 			"template": map[string]any{
 				"metadata": map[string]any{"labels": labels},
 				"spec": map[string]any{"containers": []any{map[string]any{
-					"name": "web", "image": "web", "ports": []any{map[string]any{"name": "echo", "containerPort": int64(portEcho)}},
+					"name": "web", "image": "web", "ports": []any{
+						map[string]any{"name": "echo", "containerPort": int64(portEcho)},
+						map[string]any{"name": "dns", "containerPort": int64(53), "protocol": "UDP"},
+					},
 				}}},
 			},
 		},
@@ -81,7 +84,7 @@ func TestAReadyPodIsChosenAndAnotherWhenItDies(t *testing.T) {
 	defer closed(t, byDeployment)
 	byService := &stream.PortDialer{Target: services}
 	defer closed(t, byService)
-	for _, address := range []string{"web:80", "web:http", "named:80", "named:http", "headless:7", "headless:http"} {
+	for _, address := range []string{"web:80", "web:http", "named:80", "named:http", "headless:7", "headless:http", "named:echo", "web:7"} {
 		assert.True(t, strings.HasPrefix(podBehind(t, byService, address), "web-"), address)
 	}
 	for _, address := range []string{"web:7", "web:echo"} {
@@ -100,13 +103,21 @@ func TestAReadyPodIsChosenAndAnotherWhenItDies(t *testing.T) {
 	}
 
 	for address, want := range map[string]string{
-		"web:81": `no port 81, but ["80 (http"]`, "web:none": "no port none", "named:53": "only TCP", "none:80": "not found",
+		"web:81": `services/web has no port 81: its ports are 80 (http) to 7`, "web:none": "no port none",
+		"named:53": "port 53 of services/named is UDP: only TCP can be forwarded", "none:80": "not found",
 	} {
 		_, err := byService.DialContext(t.Context(), "tcp", address)
 		require.ErrorContains(t, err, want, address)
 	}
 	_, err = byDeployment.DialContext(t.Context(), "tcp", "web:none")
-	require.ErrorContains(t, err, `no port named "none", but ["echo"]`)
+	require.ErrorContains(t, err, `no port named "none": its ports are 7 (echo)`)
+	_, err = byDeployment.DialContext(t.Context(), "tcp", "web:53")
+	require.ErrorContains(t, err, "is UDP: only TCP can be forwarded")
+	_, err = byDeployment.DialContext(t.Context(), "tcp", "web:dns")
+	require.ErrorContains(t, err, "is UDP: only TCP can be forwarded")
+	pod := podBehind(t, byDeployment, "web:7")
+	_, err = stream.DialPort(t.Context(), pods, pod, 53)
+	require.ErrorContains(t, err, "port 53 of pod "+pod+" is UDP: only TCP can be forwarded")
 }
 
 func TestWhatHasNoReadyPodSaysSo(t *testing.T) {
@@ -129,7 +140,7 @@ func TestWhatHasNoReadyPodSaysSo(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	_, err = stream.DialPort(t.Context(), deployments, "web", portEcho)
-	require.ErrorContains(t, err, "no pod of deployments/web is ready: [Pending:1]")
+	require.ErrorContains(t, err, "no pod of deployments/web is ready: 1 Pending")
 
 	services := resourceIn(t, client, "services", pods)
 	alone := service("alone", 80, 80)

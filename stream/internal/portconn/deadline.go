@@ -1,4 +1,4 @@
-package stream
+package portconn
 
 import (
 	"sync"
@@ -19,7 +19,7 @@ func (d *deadline) set(at time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.timer != nil && !d.timer.Stop() {
-		<-d.passed // the timer's function is under way, and closes it
+		<-d.passed // the timer's function is running, and closes it
 	}
 	d.timer = nil
 	wait := time.Until(at)
@@ -35,7 +35,7 @@ func (d *deadline) set(at time.Time) {
 	}
 }
 
-// wait is closed when the deadline passes. It is good for one wait.
+// wait returns a channel that is closed when the deadline passes. It is good for one wait.
 func (d *deadline) wait() <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -60,7 +60,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// signal wakes whoever waits on c, a channel with room for one, or who comes next.
+// signal wakes the goroutine that waits on c, a channel with room for one, or the next that will.
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -1,0 +1,113 @@
+package spdy
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Types of control frames. Data frames have none; typeData stands for it here.
+const (
+	typeData      = 0
+	typeSynStream = 1
+	typeSynReply  = 2
+	typeRstStream = 3
+	typePing      = 6
+	typeGoAway    = 7
+)
+
+const (
+	flagFin      = 1 // the sender sends nothing more on the stream
+	headerSize   = 8
+	controlBit   = 1 << 31
+	version      = 3
+	statusRefuse = 3 // RST_STREAM: the stream was refused before it was processed
+	statusCancel = 5 // RST_STREAM: the stream is no longer needed
+	maxLength    = 1<<24 - 1
+	maxStreamID  = 1<<31 - 1
+)
+
+// MaxData is the most that one data frame of this side carries: with its header and the byte that a WebSocket channel
+// would need it fills two TLS records.
+const MaxData = 32<<10 - 1 - headerSize
+
+// frame is a frame's header and the fixed part of its payload.
+type frame struct {
+	kind   uint16 // typeData, typeSynReply …
+	flags  byte
+	stream uint32 // or the number of a ping, or the last stream of GOAWAY
+	status uint32 // of RST_STREAM and GOAWAY
+	length int    // bytes of the payload that are still to be read
+}
+
+// frameReader reads frames.
+type frameReader struct {
+	in     io.Reader
+	buffer [headerSize]byte
+}
+
+// next reads a frame's header and the fixed part of its payload. The caller reads or discards the rest: data, or headers
+// that nobody needs. io.EOF itself is an end between two frames.
+func (r *frameReader) next() (frame, error) {
+	if _, err := io.ReadFull(r.in, r.buffer[:]); err != nil {
+		return frame{}, err
+	}
+	first, second := binary.BigEndian.Uint32(r.buffer[:]), binary.BigEndian.Uint32(r.buffer[4:])
+	f := frame{stream: first, flags: byte(second >> 24), length: int(second & maxLength)}
+	if first&controlBit == 0 {
+		if f.stream == 0 {
+			return frame{}, errors.New("SPDY: the node sent data on stream 0")
+		}
+		return f, nil
+	}
+	if v := first >> 16 & 0x7fff; v != version {
+		return frame{}, fmt.Errorf("SPDY: the node sent a frame of version %d, not %d", v, version)
+	}
+	f.kind, f.stream = uint16(first), 0 //nolint:gosec // the lower half
+	return f, r.fixed(&f)
+}
+
+// fixed reads the fixed part of a control frame's payload.
+func (r *frameReader) fixed(f *frame) error {
+	size := 0
+	switch f.kind {
+	case typeSynStream, typeSynReply, typePing:
+		size = 4
+	case typeRstStream, typeGoAway:
+		size = 8
+	}
+	if f.length < size {
+		return fmt.Errorf("SPDY: the node sent a frame of type %d with %d bytes, too few", f.kind, f.length)
+	}
+	clear(r.buffer[:])
+	if _, err := io.ReadFull(r.in, r.buffer[:size]); err != nil {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return err
+	}
+	f.length -= size
+	f.stream, f.status = binary.BigEndian.Uint32(r.buffer[:]), binary.BigEndian.Uint32(r.buffer[4:])
+	if f.kind != typePing {
+		f.stream &= maxStreamID
+	}
+	return nil
+}
+
+// appendData appends a data frame.
+func appendData(to []byte, stream uint32, flags byte, data []byte) []byte {
+	to = binary.BigEndian.AppendUint32(to, stream)
+	to = binary.BigEndian.AppendUint32(to, uint32(flags)<<24|uint32(len(data))) //nolint:gosec // at most MaxData
+	return append(to, data...)
+}
+
+// appendControl appends a control frame without flags.
+func appendControl(to []byte, kind uint16, payload ...uint32) []byte {
+	to = binary.BigEndian.AppendUint32(to, controlBit|version<<16|uint32(kind))
+	to = binary.BigEndian.AppendUint32(to, uint32(4*len(payload))) //nolint:gosec // at most two words
+	for _, word := range payload {
+		to = binary.BigEndian.AppendUint32(to, word)
+	}
+	return to
+}
