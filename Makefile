@@ -43,6 +43,16 @@ test-module:
 unit: ## run the tests that need no cluster
 	go test $(RACE) ./...
 
+# One version alone, for instance: make matrix VERSIONS=v1.34.4
+VERSIONS ?= $(shell $(SANDBOX) versions)
+
+.PHONY: matrix
+matrix: ## run the cluster tests against four minor versions of Kubernetes (VERSIONS), each built on first use
+	@set -e; for version in $(VERSIONS); do \
+		echo "Kubernetes $$version"; \
+		$(MAKE) --no-print-directory test-module MODULE=. SANDBOX_FLAGS="--kubernetes-version $$version"; \
+	done
+
 ROUNDS ?= 1000
 SEED ?= 1
 
