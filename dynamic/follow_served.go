@@ -67,6 +67,9 @@ func isServedAgain(change discovery.Change, gvr schema.GroupVersionResource) boo
 }
 
 func (a *absence) end() {
+	if a.since.IsZero() { // as it is before almost every event
+		return
+	}
 	if a.cancel != nil {
 		a.cancel()
 	}
