@@ -46,9 +46,9 @@ type Options[T any] struct {
 	Resync time.Duration
 	// Interrupted hears of every break in the stream; see dynamic.FollowOptions.
 	Interrupted func(dynamic.Interruption)
-	// DetectMutations compares every object now and then with what it was when it was stored, which costs memory and
-	// time: for tests. Run ends with a *[MutationError] if a reader has changed one. With ANYKIND_CACHE_MUTATION_DETECTOR=true
-	// in the environment every cache does so.
+	// DetectMutations compares objects with what they were when they were stored, which costs memory and time: for tests.
+	// If a reader has changed one, Run ends with a *[MutationError], at the latest when ctx ends. In a process with
+	// ANYKIND_CACHE_MUTATION_DETECTOR=true in its environment every cache does so.
 	DetectMutations bool
 }
 
@@ -147,10 +147,7 @@ func (c *Cache[T]) follow(ctx context.Context) (err error) {
 	if c.opts.Resync > 0 {
 		background.Go(func() { c.resync(ctx) })
 	}
-	if c.mutations != nil {
-		background.Go(func() { c.mutations.run(ctx, cancel) })
-		defer func() { err = c.mutations.explain(c.what(), err) }()
-	}
+	defer func() { err = c.mutations.explain(c.what(), err) }()
 	for change, err := range c.source.Follow(ctx, &dynamic.FollowOptions{
 		LabelSelector: c.opts.LabelSelector, FieldSelector: c.opts.FieldSelector,
 		Shared:   c.opts.Transform == nil, // which changes objects
@@ -159,7 +156,9 @@ func (c *Cache[T]) follow(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		c.take(change)
+		if c.take(change); c.mutations.hasFound() {
+			break
+		}
 	}
 	return fmt.Errorf("run the cache of %s: its source has ended without saying why", c.what())
 }

@@ -113,9 +113,16 @@ func running(t *testing.T, opts *cache.Options[object]) (*cache.Cache[object], *
 	c := cache.New(source, opts)
 	ctx, cancel := context.WithCancel(t.Context())
 	var done sync.WaitGroup
-	done.Go(func() { _ = c.Run(ctx) })
+	done.Go(func() { unchanged(t, c.Run(ctx)) })
 	t.Cleanup(func() { cancel(); done.Wait() })
 	return c, source
+}
+
+// unchanged fails if a cache ended since a reader had changed an object.
+func unchanged(t *testing.T, err error) {
+	t.Helper()
+	var found *cache.MutationError
+	assert.False(t, errors.As(err, &found), "%v", err)
 }
 
 func names(objects []*object) []string {

@@ -67,7 +67,7 @@ func run[T any](t *testing.T, c *cache.Cache[T]) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var done sync.WaitGroup
-	done.Go(func() { _ = c.Run(ctx) })
+	done.Go(func() { unchanged(t, c.Run(ctx)) })
 	t.Cleanup(func() { cancel(); done.Wait() })
 }
 

@@ -2,14 +2,12 @@ package cache
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"reflect"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 )
 
@@ -21,7 +19,8 @@ func detectsMutations() bool {
 	return err == nil && on
 }
 
-// mutationInterval is the time between two comparisons of all objects.
+// mutationInterval is the minimum time between two comparisons of all objects. One object is compared when it is replaced
+// or deleted, and all are when Run ends.
 const mutationInterval = time.Second
 
 // MutationError reports that a reader has changed an object of a cache, which all readers share.
@@ -37,11 +36,12 @@ func (e *MutationError) Error() string {
 	return fmt.Sprintf("cache %s: object %s was changed by a reader at %s (change a copy)", e.Cache, e.Key, e.Field)
 }
 
-// mutationDetector keeps the JSON of every object as it was when it was stored. A nil one detects nothing.
+// mutationDetector keeps the JSON of every object as it was when it was stored. A nil one detects nothing. It is used by
+// Run's goroutine alone.
 type mutationDetector[T any] struct {
-	mu      sync.Mutex
-	objects map[Key]recorded[T]
-	found   *MutationError
+	objects  map[Key]recorded[T]
+	found    *MutationError
+	compared time.Time // when all of them were
 }
 
 type recorded[T any] struct {
@@ -59,8 +59,6 @@ func (d *mutationDetector[T]) record(key Key, obj *T) {
 		return
 	}
 	data, err := json.Marshal(obj)
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	d.compare(key)
 	delete(d.objects, key)
 	if err == nil { // types that have no JSON cannot be compared
@@ -70,16 +68,13 @@ func (d *mutationDetector[T]) record(key Key, obj *T) {
 
 // forget compares an object that leaves the cache.
 func (d *mutationDetector[T]) forget(key Key) {
-	if d == nil {
-		return
+	if d != nil {
+		d.compare(key)
+		delete(d.objects, key)
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.compare(key)
-	delete(d.objects, key)
 }
 
-// compare looks for a mutation of one object. The caller holds the lock.
+// compare looks for a mutation of one object.
 func (d *mutationDetector[T]) compare(key Key) {
 	was, known := d.objects[key]
 	if !known || d.found != nil {
@@ -95,33 +90,29 @@ func (d *mutationDetector[T]) compare(key Key) {
 
 // compareAll looks for a mutation of any object.
 func (d *mutationDetector[T]) compareAll() *MutationError {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	for key := range d.objects {
 		d.compare(key)
 	}
 	return d.found
 }
 
-// run compares all objects now and then, and calls cancel if one was changed.
-func (d *mutationDetector[T]) run(ctx context.Context, cancel func()) {
-	ticks := time.NewTicker(mutationInterval)
-	defer ticks.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticks.C:
-			if d.compareAll() != nil {
-				cancel()
-				return
-			}
-		}
+// hasFound compares all objects if it is time, and reports whether one was changed.
+func (d *mutationDetector[T]) hasFound() bool {
+	if d == nil {
+		return false
 	}
+	if time.Since(d.compared) >= mutationInterval {
+		d.compareAll()
+		d.compared = time.Now()
+	}
+	return d.found != nil
 }
 
 // explain returns the mutation that was found, and err if there is none.
 func (d *mutationDetector[T]) explain(cache string, err error) error {
+	if d == nil {
+		return err
+	}
 	found := d.compareAll()
 	if found == nil {
 		return err

@@ -156,9 +156,9 @@ func TestCache_DetectsMutations(t *testing.T) {
 		then   func(*script)
 		field  string
 	}{
-		"found in time":        {func(obj *object) { obj.Object["metadata"].(map[string]any)["labels"].(map[string]any)["app"] = "x" }, func(*script) { time.Sleep(2 * time.Second) }, ".metadata.labels.app"},
-		"found at replacement": {func(obj *object) { obj.SetName("b") }, func(s *script) { s.tell(watch.Modified, pod("shop", "web", "web", 2)); s.fail(errors.New("over")) }, ".metadata.name"},
-		"found at deletion":    {func(obj *object) { delete(obj.Object, "kind") }, func(s *script) { s.unseen(pod("shop", "web", "web", 1)); s.fail(errors.New("over")) }, ".kind"},
+		"found in time":        {func(obj *object) { obj.Object["metadata"].(map[string]any)["labels"].(map[string]any)["app"] = "x" }, func(s *script) { time.Sleep(2 * time.Second); s.tell(watch.Added, pod("shop", "db", "db", 2)) }, ".metadata.labels.app"},
+		"found at replacement": {func(obj *object) { obj.SetName("b") }, func(s *script) { s.tell(watch.Modified, pod("shop", "web", "web", 2)) }, ".metadata.name"},
+		"found at deletion":    {func(obj *object) { delete(obj.Object, "kind") }, func(s *script) { s.unseen(pod("shop", "web", "web", 1)) }, ".kind"},
 		"found when Run ends":  {func(obj *object) { obj.Object["a"] = []any{int64(1)} }, func(s *script) { s.fail(errors.New("over")) }, ".a"},
 		"no JSON any more":     {func(obj *object) { obj.Object["a"] = func() {} }, func(s *script) { s.fail(errors.New("over")) }, "a field that is no JSON now ("},
 		"nothing, in copies":   {func(obj *object) { obj.DeepCopy().SetName("b") }, func(s *script) { s.fail(errors.New("over")) }, ""},

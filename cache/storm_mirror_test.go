@@ -29,7 +29,7 @@ func mirrorOf[T any, P cache.Object[T]](
 	t.Helper()
 	all := &everything[T]{}
 	c := cache.New[T, P](source, &cache.Options[T]{Indexes: map[string]func(*T) []string{"none": all.note}})
-	busy.Go(func() { _ = c.Run(ctx) })
+	busy.Go(func() { unchanged(t, c.Run(ctx)) })
 	require.NoError(t, c.Sync(ctx))
 	w := newWitness(t)
 	busy.Go(func() {

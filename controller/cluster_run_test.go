@@ -26,7 +26,11 @@ func following(t *testing.T, r *dynamic.Resource) *cache.Cache[unstructured.Obje
 	c := cache.New(r, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	var done sync.WaitGroup
-	done.Go(func() { _ = c.Run(ctx) })
+	done.Go(func() {
+		var found *cache.MutationError
+		err := c.Run(ctx)
+		assert.False(t, errors.As(err, &found), "%v", err)
+	})
 	t.Cleanup(func() { cancel(); done.Wait() })
 	return c
 }

@@ -60,6 +60,15 @@ func TestFollow_NotServedAndServedAgain(t *testing.T) {
 	})
 }
 
+func TestFollow_NotServedIsEmittedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gone := answer{status: 404, body: "404 page not found", lasts: time.Minute}
+		pods, _ := inBubble(t, says(frame("ADDED", podOf("a", "u1", "1"))+allTold("4")), gone, refuses(503, "ServiceUnavailable"), gone,
+			refuses(403, "Forbidden"), gone, answer{body: frame("ADDED", podOf("a", "u1", "1")) + allTold("9"), then: frame("MODIFIED", podOf("a", "u1", "10")), after: time.Second})
+		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "NOTSERVED", "STARTED", "SYNCED", "MODIFIED a u1 10"}, followFor(t, pods, nil, 7, nil))
+	})
+}
+
 func TestAServerThatDoesNotKnowTheResourceForAMomentLosesNothing(t *testing.T) {
 	for name, answers := range map[string][]answer{
 		"while it starts":              {{status: 404, body: statusOf("404", "NotFound", ""), lasts: 4 * time.Second}},

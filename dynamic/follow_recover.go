@@ -67,7 +67,7 @@ func (f *reflector[T, P]) recover(ctx context.Context, err error, lasted time.Du
 	if err != nil {
 		f.lastErr = err
 	}
-	return f.backOff(ctx, Interruption{Err: err, Relist: f.version == "", NotServed: f.absence.reported}, lasted)
+	return f.backOff(ctx, Interruption{Err: err, Relist: f.version == "", NotServed: f.absence.exceeded()}, lasted)
 }
 
 // isTerminal reports whether err ends Follow. After the first Synced nothing does that the server answers: rights,
@@ -95,8 +95,7 @@ func (f *reflector[T, P]) isTerminal(err error) bool {
 // handleNotServed reports that the resource is not served, once, and emits the deletion of all objects if its definition
 // is deleted. It returns err with the reason why objects are kept.
 func (f *reflector[T, P]) handleNotServed(ctx context.Context, err error) error {
-	if !f.absence.reported {
-		f.absence.reported = true
+	if f.started { // and not if it was reported before another error
 		if err := f.emitNotServed(); err != nil {
 			return err
 		}

@@ -29,12 +29,11 @@ const (
 
 // absence is a time in which every answer was 404. The zero value is none.
 type absence struct {
-	since    time.Time
-	reported bool          // NotServed has been emitted
-	read     time.Time     // when the definition was read
-	reason   string        // why objects are kept
-	served   chan struct{} // receives when discovery finds the resource again
-	cancel   func()
+	since  time.Time
+	read   time.Time     // when the definition was read
+	reason string        // why objects are kept
+	served chan struct{} // receives when discovery finds the resource again
+	cancel func()
 }
 
 // begin starts an absence of r unless one is under way.
@@ -67,6 +66,9 @@ func isServedAgain(change discovery.Change, gvr schema.GroupVersionResource) boo
 }
 
 func (a *absence) end() {
+	if a.since.IsZero() { // as it is before almost every event
+		return
+	}
 	if a.cancel != nil {
 		a.cancel()
 	}

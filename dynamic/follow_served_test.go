@@ -359,3 +359,25 @@ func TestFollow_PrematureBookmarkDoesNotMoveVersion(t *testing.T) {
 		assert.Equal(t, []string{"3", "9"}, versions)
 	})
 }
+
+func TestFollow_ContextErrorHasCause(t *testing.T) {
+	cause := errors.New("the user left")
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, cause)
+		defer cancel()
+		pods, _ := inBubble(t, answer{body: allTold("1"), stays: true})
+		var ended error
+		for _, ended = range pods.Follow(ctx, nil) {
+			if ended != nil {
+				break
+			}
+		}
+		pods, _ = inBubble(t, absent, answer{stays: true})
+		_, waited := pods.Wait(ctx, "web", dynamic.Exists())
+		for name, err := range map[string]error{"follow pods: ": ended, `wait for pods "home/web": `: waited} {
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.ErrorIs(t, err, cause)
+			require.ErrorContains(t, err, name)
+		}
+	})
+}
