@@ -53,7 +53,7 @@ func TestLeadersTakeTurnsThroughRestartsOfTheServer(t *testing.T) {
 			t.Fatal("nobody leads")
 		}
 		if n%3 == 1 {
-			cluster.RestartAPIServer(t, n == 4)
+			cluster.RestartAPIServer(t, n != 4)
 		}
 	}
 	stop()

@@ -502,6 +502,7 @@ func TestDurationsThatCannotBeSafeAreRefused(t *testing.T) {
 func TestNoTwoLeadAtOnceWhateverFails(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { storm(t, seed) })
 		})
 	}

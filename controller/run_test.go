@@ -93,14 +93,15 @@ func TestRun_ChangesGoBeforeInitialObjects(t *testing.T) {
 				source.emit(watch.Added, version(pod(name), "1"))
 			}
 			source.sync()
-			time.Sleep(time.Second) // one of them is under way
+			time.Sleep(time.Second)
+			synctest.Wait() // one of them is under way
 			changed := "a"
 			if order[0] == changed {
 				changed = "b"
 			}
+			want = []string{order[0], changed, "new"}
 			source.emit(watch.Modified, version(pod(changed), "2"))
 			source.emit(watch.Added, version(pod("new"), "3"))
-			want = []string{order[0], changed, "new"}
 		}()
 		err := controller.Run(ctx, c, func(_ context.Context, key cache.Key) (time.Duration, error) {
 			if order = append(order, key.Name); len(order) == 4 {
