@@ -11,6 +11,7 @@ import (
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -293,4 +294,24 @@ func TestAnOperatorEndsWithTheErrorOfAWatchThatCannotBegin(t *testing.T) {
 	operator.Watch("", "v1", "secrets", ignore, "default")
 	err := operator.Run(t.Context())
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
+}
+
+// It needs the controller manager, which takes a while to come back after restarts of the server in later tests.
+func TestTheGarbageCollectorFollowsTheReference(t *testing.T) {
+	client, namespace := newNamespace(t)
+	cluster.NeedComponents(t, cluster.ControllerManager)
+	of, owner := createConfigMap(t, client, namespace, map[string]any{"name": "owner"})
+	owned := named("v1", "ConfigMap", namespace, "owned", "")
+	require.NoError(t, controller.SetControllerReference(owner, owned))
+	_, err := of.Create(t.Context(), owned, nil)
+	require.NoError(t, err)
+	_, err = of.Delete(t.Context(), "owner", nil)
+	require.NoError(t, err)
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		page, err := of.ListPage(t.Context(), nil)
+		require.NoError(c, err)
+		for _, left := range page.Items {
+			assert.NotEqual(c, "owned", left.GetName())
+		}
+	}, patience, patience/600)
 }

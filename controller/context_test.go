@@ -11,89 +11,98 @@ import (
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestCalls_ReturnContextErrorAndCause lets a deadline with a cause pass in every call that waits.
 func TestCalls_ReturnContextErrorAndCause(t *testing.T) {
 	errCause := errors.New("the operator asked for it")
 	never := func(context.Context, cache.Key) (time.Duration, error) { return 0, nil }
-	lease := func() *unstructured.Object { return named("coordination.k8s.io/v1", "Lease", "shop", "op", "u") }
-	for name, call := range map[string]func(t *testing.T, ctx context.Context) error{
-		"Run": func(t *testing.T, ctx context.Context) error {
-			return controller.Run(ctx, running(t, still{"web"}), never, nil)
+	for name, prepare := range map[string]func(t *testing.T) func(ctx context.Context) error{
+		"Run": func(t *testing.T) func(context.Context) error {
+			c := running(t, still{"web"})
+			return func(ctx context.Context) error { return controller.Run(ctx, c, never, nil) }
 		},
-		"Run, whose cache ends as well": func(_ *testing.T, ctx context.Context) error {
+		"Run, whose cache ends as well": func(*testing.T) func(context.Context) error {
 			c := cache.New(still{"web"}, nil)
-			go func() { _ = c.Run(ctx) }()
-			return controller.Run(ctx, c, never, nil)
+			return func(ctx context.Context) error {
+				go func() { _ = c.Run(ctx) }()
+				return controller.Run(ctx, c, never, nil)
+			}
 		},
-		"Run, whose cache is not synced": func(_ *testing.T, ctx context.Context) error {
-			return controller.Run(ctx, cache.New(still{"web"}, nil), never, nil)
+		"Run, whose cache is not synced": func(*testing.T) func(context.Context) error {
+			return func(ctx context.Context) error { return controller.Run(ctx, cache.New(still{"web"}, nil), never, nil) }
 		},
-		"Operator.Run": func(t *testing.T, ctx context.Context) error {
+		"Operator.Run": func(t *testing.T) func(context.Context) error {
 			client, hang := hanging(t)
 			leases(t, client)
 			hang()
 			operator := controller.NewOperator(client, nil)
 			operator.Watch("coordination.k8s.io", "v1", "leases", nil, "shop")
-			return operator.Run(ctx)
+			return operator.Run
 		},
-		"Operator.Run without watches": func(t *testing.T, ctx context.Context) error {
+		"Operator.Run without watches": func(t *testing.T) func(context.Context) error {
 			client, _ := hanging(t)
-			return controller.NewOperator(client, nil).Run(ctx)
+			return controller.NewOperator(client, nil).Run
 		},
-		"ShutDownWithDrain": func(_ *testing.T, ctx context.Context) error {
+		"ShutDownWithDrain": func(*testing.T) func(context.Context) error {
 			q := controller.NewQueue[string](nil)
 			q.Add("a")
-			return q.ShutDownWithDrain(ctx)
+			return q.ShutDownWithDrain
 		},
-		"Lead, which stands": func(t *testing.T, ctx context.Context) error {
+		"Lead, which stands": func(t *testing.T) func(context.Context) error {
 			client, server := inMemory(t)
 			handle := leases(t, client)
 			server.hold("op", "two")
-			return controller.Lead(ctx, handle, "op", as("one"), until)
+			return func(ctx context.Context) error { return controller.Lead(ctx, handle, "op", as("one"), until) }
 		},
-		"Lead, whose request hangs": func(t *testing.T, ctx context.Context) error {
+		"Lead, whose request hangs": func(t *testing.T) func(context.Context) error {
 			client, hang := hanging(t)
 			handle := leases(t, client)
 			hang()
-			return controller.Lead(ctx, handle, "op", as("one"), until)
+			return func(ctx context.Context) error { return controller.Lead(ctx, handle, "op", as("one"), until) }
 		},
-		"Recorder.Close": func(t *testing.T, ctx context.Context) error {
+		"Recorder.Close": func(t *testing.T) func(context.Context) error {
 			client, hang := hanging(t)
 			recorder, err := controller.NewRecorder(t.Context(), client, "example.com/tests", nil)
-			assert.NoError(t, err)
+			require.NoError(t, err)
 			hang()
 			recorder.Record(pod("web"), controller.Event{Reason: "Pulled"})
-			return recorder.Close(ctx)
+			return recorder.Close
 		},
-		"NewRecorder": func(t *testing.T, ctx context.Context) error {
+		"NewRecorder": func(t *testing.T) func(context.Context) error {
 			client, hang := hanging(t)
 			hang()
-			_, err := controller.NewRecorder(ctx, client, "example.com/tests", nil)
-			return err
+			return func(ctx context.Context) error {
+				_, err := controller.NewRecorder(ctx, client, "example.com/tests", nil)
+				return err
+			}
 		},
-		"Register": func(t *testing.T, ctx context.Context) error {
+		"Register": func(t *testing.T) func(context.Context) error {
 			client, hang := hanging(t)
 			hang()
-			_, err := controller.Register(ctx, client, []byte(definition("widgets", "example.com")), nil)
-			return err
+			return func(ctx context.Context) error {
+				_, err := controller.Register(ctx, client, []byte(definition("widgets", "example.com")), nil)
+				return err
+			}
 		},
-		"Finalize": func(t *testing.T, ctx context.Context) error {
+		"Finalize": func(t *testing.T) func(context.Context) error {
 			client, hang := hanging(t)
 			handle := leases(t, client)
 			hang()
-			_, _, err := controller.Finalize(ctx, handle, lease(), finalizer, nil)
-			return err
+			return func(ctx context.Context) error {
+				_, _, err := controller.Finalize(ctx, handle, named("coordination.k8s.io/v1", "Lease", "shop", "op", "u"), finalizer, nil)
+				return err
+			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
+				call := prepare(t)
 				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errCause)
 				defer cancel()
-				err := call(t, ctx)
+				err := call(ctx)
 				assert.ErrorIs(t, err, context.DeadlineExceeded)
 				assert.ErrorIs(t, err, errCause)
 			})

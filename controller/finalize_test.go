@@ -131,6 +131,18 @@ func TestAnothersFinalizerStays(t *testing.T) {
 	patch(t, of, "web", `{"metadata":{"finalizers":null}}`)
 }
 
+func TestFinalize_RemovesByNameNotPosition(t *testing.T) {
+	client, namespace := newNamespace(t)
+	of, _ := createConfigMap(t, client, namespace, map[string]any{"name": "web", "finalizers": []any{finalizer, "example.com/a"}})
+	going := deleting(t, of, "web")
+	patch(t, of, "web", `{"metadata":{"finalizers":["example.com/a","`+finalizer+`"]}}`)
+	_, deleted, err := controller.Finalize(t.Context(), of, going, finalizer, func(context.Context, *unstructured.Object) error { return nil })
+	require.NoError(t, err)
+	assert.True(t, deleted)
+	assert.Equal(t, []string{"example.com/a"}, get(t, of, "web").GetFinalizers())
+	patch(t, of, "web", `{"metadata":{"finalizers":null}}`)
+}
+
 func TestAnObjectThatIsOutOfDateIsReadAnew(t *testing.T) {
 	client, namespace := newNamespace(t)
 	cleanup := func(cleaned *int) func(context.Context, *unstructured.Object) error {

@@ -21,14 +21,14 @@ func onLeaseEnd(ctx context.Context, f func()) (stop func()) {
 	if !leads {
 		return func() { stopOwn() }
 	}
-	stopLease := context.AfterFunc(lease, f)
+	stopLease := context.AfterFunc(lease, f) //nolint:contextcheck // it ends later than ctx
 	return func() { stopOwn(); stopLease() }
 }
 
 // leaseEnd returns why onLeaseEnd called its f.
 func leaseEnd(ctx context.Context) error {
 	if lease, leads := ctx.Value(leaseKey{}).(context.Context); leads && lease.Err() != nil {
-		return context.Cause(lease)
+		return context.Cause(lease) //nolint:contextcheck // it ends later than ctx
 	}
 	return context.Cause(ctx)
 }

@@ -35,11 +35,12 @@ func TestLead_LostLeaseEndsReconciles(t *testing.T) {
 				healthy := server.connect(t, func(*http.Request) error { return nil })
 				ctx, stop := context.WithCancel(t.Context())
 				defer stop()
+				objects, handle := running(t, still{"web"}), leases(t, cutOff)
 				var all sync.WaitGroup
 				var endedAt, tookOverAt time.Time
 				all.Go(func() {
-					err := controller.Lead(ctx, leases(t, cutOff), "op", as("one"), func(ctx context.Context, _ int64) error {
-						return controller.Run(ctx, running(t, still{"web"}), func(ctx context.Context, _ cache.Key) (time.Duration, error) {
+					err := controller.Lead(ctx, handle, "op", as("one"), func(ctx context.Context, _ int64) error {
+						return controller.Run(ctx, objects, func(ctx context.Context, _ cache.Key) (time.Duration, error) {
 							time.Sleep(time.Minute)
 							away.Store(true)
 							if stopped {

@@ -158,6 +158,9 @@ func TestALeaseThatIsTakenAwayIsLostAtOnce(t *testing.T) {
 	}{
 		"by another":             {func(o map[string]any, _ *memory) { o["spec"].(map[string]any)["holderIdentity"] = "two" }, `the lease is lost: "two" has it`},
 		"and is ours, but later": {func(o map[string]any, _ *memory) { o["spec"].(map[string]any)["leaseTransitions"] = 7 }, `the lease is lost: "one" has it`},
+		"and is ours, made anew": {func(o map[string]any, _ *memory) {
+			o["spec"].(map[string]any)["acquireTime"] = "1999-01-01T00:00:00.000000Z"
+		}, `the lease is lost: "one" has it`},
 		"by deleting it":         {func(_ map[string]any, server *memory) { clear(server.objects) }, `the lease is lost: somebody deleted it`},
 		"by making it something": {func(o map[string]any, _ *memory) { o["spec"] = map[string]any{} }, `the lease is lost: "" has it`},
 	} {
@@ -280,6 +283,36 @@ func TestAnAnswerThatIsLostIsNoLostTerm(t *testing.T) {
 				}
 				assert.NoError(t, controller.Lead(t.Context(), leases(t, client), "op", as("one"), func(ctx context.Context, _ int64) error {
 					assert.Less(t, time.Since(began), 10*time.Second, "it knows its own term")
+					time.Sleep(time.Minute)
+					return ctx.Err()
+				}))
+			})
+		})
+	}
+}
+
+func TestLead_AnswerAfterRenewDeadlineIsNoTerm(t *testing.T) {
+	for _, method := range []string{http.MethodPost, http.MethodPut} {
+		t.Run(method, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client, server := inMemory(t)
+				handle := leases(t, client)
+				if method == http.MethodPut {
+					server.hold("op", "")
+				}
+				slow := true
+				server.override = func(_ http.ResponseWriter, r *http.Request) bool {
+					if slow && r.Method == method {
+						slow = false
+						time.Sleep(11 * time.Second)
+					}
+					return false
+				}
+				assert.NoError(t, controller.Lead(t.Context(), handle, "op", as("one"), func(ctx context.Context, _ int64) error {
+					assert.NoError(t, ctx.Err(), "it begins with a Lease that it holds")
+					renewed, err := time.Parse(time.RFC3339Nano, spec(t, server)["renewTime"].(string))
+					assert.NoError(t, err)
+					assert.Less(t, time.Since(renewed), time.Second)
 					time.Sleep(time.Minute)
 					return ctx.Err()
 				}))
@@ -469,6 +502,7 @@ func TestDurationsThatCannotBeSafeAreRefused(t *testing.T) {
 func TestNoTwoLeadAtOnceWhateverFails(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { storm(t, seed) })
 		})
 	}

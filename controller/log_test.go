@@ -132,6 +132,7 @@ func TestLead_LogsItsTerms(t *testing.T) {
 				time.Sleep(time.Minute)
 				away.Store(true)
 				<-ctx.Done()
+				time.Sleep(time.Millisecond) // the loss is logged when it has ended ctx
 				away.Store(false)
 				server.change("/leases/op", func(o map[string]any) { o["spec"].(map[string]any)["holderIdentity"] = "two" })
 				return nil

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/controller"
-	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -78,23 +77,4 @@ func TestSetOwner_RefusesMetadataOnlyKind(t *testing.T) {
 	}
 	obj := named("meta.k8s.io/v1", "PartialObjectMetadata", "shop", "p", "")
 	require.NoError(t, controller.SetControllerReference(named("apps/v1", "Deployment", "shop", "web", "1"), obj), "of an owned object only metadata is written")
-}
-
-func TestTheGarbageCollectorFollowsTheReference(t *testing.T) {
-	client, namespace := newNamespace(t)
-	cluster.NeedComponents(t, cluster.ControllerManager)
-	of, owner := createConfigMap(t, client, namespace, map[string]any{"name": "owner"})
-	owned := named("v1", "ConfigMap", namespace, "owned", "")
-	require.NoError(t, controller.SetControllerReference(owner, owned))
-	_, err := of.Create(t.Context(), owned, nil)
-	require.NoError(t, err)
-	_, err = of.Delete(t.Context(), "owner", nil)
-	require.NoError(t, err)
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		page, err := of.ListPage(t.Context(), nil)
-		require.NoError(c, err)
-		for _, left := range page.Items {
-			assert.NotEqual(c, "owned", left.GetName())
-		}
-	}, patience, patience/600)
 }

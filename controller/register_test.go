@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // definition is a CustomResourceDefinition of widgets and the like, as a file has it.
@@ -52,6 +54,14 @@ func TestRegisteredKindsWorkAtOnce(t *testing.T) {
 	require.Len(t, registered, 2)
 	assert.Equal(t, "widgets."+group, registered[0].String())
 	assert.Equal(t, "gears."+group, registered[1].String())
+	for _, known := range []*dynamic.Client{client, connect(t)} {
+		for _, name := range []string{"widgets." + group, "widgets.v1." + group, "Gear." + group} {
+			_, err := known.Resource(t.Context(), name)
+			require.NoError(t, err)
+		}
+		_, err := known.Kind(t.Context(), schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Widget"})
+		require.NoError(t, err)
+	}
 	for _, of := range registered {
 		obj, err := of.In(namespace).Create(t.Context(), &unstructured.Object{Object: map[string]any{
 			"metadata": map[string]any{"name": "one"}, "spec": map[string]any{"size": 1},

@@ -25,6 +25,10 @@ func main() {
 	wide := flag.Bool("wide", false, "show verbs and categories")
 	watch := flag.Bool("watch", false, "go on to show what changes")
 	flag.Parse()
+	if flag.NArg() > 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx, *wide, *watch); err != nil && !errors.Is(err, context.Canceled) {

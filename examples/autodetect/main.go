@@ -24,6 +24,10 @@ func main() {
 	verbose := flag.Bool("v", false, "show each request")
 	kubectl := flag.Bool("kubectl", false, "make every request through kubectl")
 	flag.Parse()
+	if flag.NArg() > 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	var opts transport.Options

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -36,7 +37,9 @@ func TestEveryGreetingHasItsConfigMapAndItsStatusUntilItGoes(t *testing.T) {
 
 	operating, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	go func() { ended <- operate(operating, client, "default", nil) }()
+	go func() {
+		ended <- operate(operating, client, "default", &controller.Options{Logger: slog.New(slog.DiscardHandler)})
+	}()
 
 	_, err = greetings.Create(ctx, &unstructured.Object{Object: map[string]any{
 		"metadata": map[string]any{"name": "first"}, "spec": map[string]any{"name": "world"},

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log"
@@ -16,9 +17,15 @@ import (
 )
 
 func main() {
+	flag.Usage = func() { fmt.Fprintln(flag.CommandLine.Output(), "usage: reflector [RESOURCE]") }
+	flag.Parse()
+	if flag.NArg() > 1 {
+		flag.Usage()
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, append(os.Args[1:], "pods")[0]); !errors.Is(err, context.Canceled) {
+	if err := run(ctx, append(flag.Args(), "pods")[0]); !errors.Is(err, context.Canceled) {
 		log.Print(err)
 	}
 }

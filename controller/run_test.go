@@ -1,0 +1,189 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// script is a source that emits what a test sends.
+type script chan dynamic.Change[unstructured.Object]
+
+func (script) Path(string) (string, error) { return "/api/v1/pods", nil }
+
+func (s script) Follow(ctx context.Context, _ *dynamic.FollowOptions) iter.Seq2[dynamic.Change[unstructured.Object], error] {
+	return func(yield func(dynamic.Change[unstructured.Object], error) bool) {
+		for {
+			select {
+			case change := <-s:
+				if !yield(change, nil) {
+					return
+				}
+			case <-ctx.Done():
+				yield(dynamic.Change[unstructured.Object]{}, ctx.Err())
+				return
+			}
+		}
+	}
+}
+
+func (s script) emit(kind watch.EventType, objects ...*unstructured.Object) {
+	for _, obj := range objects {
+		s <- dynamic.Change[unstructured.Object]{Type: kind, Object: obj}
+	}
+}
+
+func (s script) sync() { s <- dynamic.Change[unstructured.Object]{Type: dynamic.Synced} }
+
+// scripted returns a source and its cache, which runs until the test ends.
+func scripted(t *testing.T) (script, *cache.Cache[unstructured.Object]) {
+	t.Helper()
+	source := make(script)
+	c := cache.New(source, nil)
+	go func() { _ = c.Run(t.Context()) }()
+	return source, c
+}
+
+func version(obj *unstructured.Object, resourceVersion string) *unstructured.Object {
+	changed := obj.DeepCopy()
+	changed.SetResourceVersion(resourceVersion)
+	return changed
+}
+
+func TestRun_SuccessEndsBackoff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var calls []time.Time
+		err := controller.Run(ctx, running(t, still{"web"}), func(context.Context, cache.Key) (time.Duration, error) {
+			calls = append(calls, time.Now())
+			switch len(calls) {
+			case 8:
+				return time.Hour, nil
+			case 10:
+				cancel()
+			}
+			return 0, errors.New("not yet")
+		}, &controller.Options{Queue: controller.QueueOptions{MinBackoff: time.Second}})
+		require.ErrorIs(t, err, context.Canceled)
+		require.Len(t, calls, 10)
+		assert.Greater(t, calls[7].Sub(calls[6]), 30*time.Second)
+		assert.LessOrEqual(t, calls[9].Sub(calls[8]), time.Second, "after a success the backoff begins anew")
+	})
+}
+
+func TestRun_ChangesGoBeforeInitialObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source, c := scripted(t)
+		var order, want []string
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			for _, name := range []string{"a", "b", "c"} {
+				source.emit(watch.Added, version(pod(name), "1"))
+			}
+			source.sync()
+			time.Sleep(time.Second)
+			synctest.Wait() // one of them is under way
+			changed := "a"
+			if order[0] == changed {
+				changed = "b"
+			}
+			want = []string{order[0], changed, "new"}
+			source.emit(watch.Modified, version(pod(changed), "2"))
+			source.emit(watch.Added, version(pod("new"), "3"))
+		}()
+		err := controller.Run(ctx, c, func(_ context.Context, key cache.Key) (time.Duration, error) {
+			if order = append(order, key.Name); len(order) == 4 {
+				cancel()
+			}
+			time.Sleep(time.Minute)
+			return 0, nil
+		}, nil)
+		require.ErrorIs(t, err, context.Canceled)
+		require.Len(t, order, 4)
+		assert.Equal(t, want, order[:3])
+	})
+}
+
+func TestOn_ReconcilesOldAndNewKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source, c := scripted(t)
+		belongs := func(to, version string) *unstructured.Object {
+			obj := pod("child")
+			obj.SetLabels(map[string]string{"to": to})
+			obj.SetResourceVersion(version)
+			return obj
+		}
+		reconciled := reconciledKeys(t, controller.On(c, func(obj *unstructured.Object) []cache.Key {
+			return []cache.Key{{Name: obj.GetLabels()["to"]}}
+		}))
+		source.emit(watch.Added, belongs("a", "1"))
+		source.sync()
+		assert.Equal(t, []string{"a"}, reconciled())
+		source.emit(watch.Modified, belongs("b", "2"))
+		assert.ElementsMatch(t, []string{"a", "b"}, reconciled(), "a has lost it")
+		source.emit(watch.Deleted, belongs("b", "3"))
+		assert.Equal(t, []string{"b"}, reconciled())
+	})
+}
+
+// reconciledKeys runs a controller of nothing with a trigger and returns what reads the names that were reconciled since
+// the last call.
+func reconciledKeys(t *testing.T, trigger controller.Trigger) func() []string {
+	t.Helper()
+	var names []string
+	go func() {
+		_ = controller.Run(t.Context(), running(t, still{}), func(_ context.Context, key cache.Key) (time.Duration, error) {
+			names = append(names, key.String())
+			return 0, nil
+		}, &controller.Options{Triggers: []controller.Trigger{trigger}})
+	}()
+	return func() []string {
+		synctest.Wait()
+		read := names
+		names = nil
+		return read
+	}
+}
+
+func TestOwned_ReconcilesControllersOfTheKind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, _ := inMemory(t)
+		source, c := scripted(t)
+		reconciled := reconciledKeys(t, controller.Owned(c, leases(t, client)))
+		owner := func(apiVersion, kind string, controls *bool) metav1.OwnerReference {
+			return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: "owner", UID: "1", Controller: controls}
+		}
+		source.sync()
+		for name, tc := range map[string]struct {
+			owners []metav1.OwnerReference
+			want   []string
+		}{
+			"controller":                    {[]metav1.OwnerReference{owner("coordination.k8s.io/v1", "Lease", new(true))}, []string{"shop/owner"}},
+			"controller of another version": {[]metav1.OwnerReference{owner("coordination.k8s.io/v2", "Lease", new(true))}, []string{"shop/owner"}},
+			"owner, not controller":         {[]metav1.OwnerReference{owner("coordination.k8s.io/v1", "Lease", new(false))}, nil},
+			"owner that does not say":       {[]metav1.OwnerReference{owner("coordination.k8s.io/v1", "Lease", nil)}, nil},
+			"controller of another kind":    {[]metav1.OwnerReference{owner("coordination.k8s.io/v1", "LeaseCandidate", new(true))}, nil},
+			"controller of another group":   {[]metav1.OwnerReference{owner("example.com/v1", "Lease", new(true))}, nil},
+			"controller behind an owner": {[]metav1.OwnerReference{owner("v1", "Node", new(false)), owner("coordination.k8s.io/v1", "Lease", new(true))},
+				[]string{"shop/owner"}},
+			"none": {nil, nil},
+		} {
+			child := pod(name)
+			child.SetOwnerReferences(tc.owners)
+			source.emit(watch.Added, child)
+			assert.Equal(t, tc.want, reconciled(), name)
+		}
+	})
+}

@@ -1,0 +1,50 @@
+package architecture_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestExamples_ExplainTheirArguments builds the programs and asks each for help, and with arguments that it does not take.
+// quickstart is not one of them: it is shown whole, and takes none.
+func TestExamples_ExplainTheirArguments(t *testing.T) {
+	folder := t.TempDir()
+	programs := map[string][]string{
+		"api-resources": {"-x", "pods"}, "autodetect": {"-x", "pods"}, "deployment-notifier": {"-x", "pods"}, "drain": {"-x"},
+		"generic": {"-x", "pods"}, "informer": {"-x", "pods"}, "operator": {"-x", "pods"}, "paths": {"-x", "pods"}, "pod": {"-x", "pods"},
+		"reflector": {"-x"}, "tour": {"-x", "pods"},
+	}
+	build := []string{"build", "-o", folder}
+	for name := range programs {
+		build = append(build, "../../examples/"+name)
+	}
+	text, err := exec.CommandContext(t.Context(), "go", build...).CombinedOutput()
+	require.NoError(t, err, "%s", text)
+	run := func(name, argument string) (code int, output string) {
+		program := exec.CommandContext(t.Context(), filepath.Join(folder, name), argument)
+		program.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(folder, "none"))
+		text, err := program.CombinedOutput()
+		var exit *exec.ExitError
+		if err != nil {
+			require.ErrorAs(t, err, &exit)
+		}
+		return program.ProcessState.ExitCode(), string(text)
+	}
+	for name, wrong := range programs {
+		t.Run(name, func(t *testing.T) {
+			code, text := run(name, "-h")
+			assert.Zero(t, code, text)
+			assert.Regexp(t, "(?i)^usage", text)
+			for _, argument := range wrong {
+				code, text := run(name, argument)
+				assert.NotZero(t, code, argument)
+				assert.Regexp(t, "(?i)usage", text, argument)
+			}
+		})
+	}
+}
