@@ -50,7 +50,8 @@ func (c *Client) Close() { c.conn.Close() }
 func (c *Client) Discovery() *discovery.Client { return c.discovery }
 
 // Resource gives a handle on the resource that a name means: "deploy", "deployments", "Deployment",
-// "deployments.apps" or "deployments.v1.apps"; [restmapper.Mapper.Resource] has the rules and the errors.
+// "deployments.apps" or "deployments.v1.apps"; [restmapper.Mapper.Resource] has the rules and the errors. The kind of a
+// CustomResourceDefinition is found once a [Resource.Wait] for its condition Established has returned.
 func (c *Client) Resource(ctx context.Context, name string) (*Resource, error) {
 	mapping, err := c.mapper.Resource(ctx, name)
 	if err != nil {
@@ -82,5 +83,5 @@ func (c *Client) Of(ctx context.Context, obj *unstructured.Object) (*Resource, e
 }
 
 func (c *Client) handle(mapping *restmapper.Mapping) *Resource {
-	return &Resource{conn: c.conn, mapping: mapping, namespace: c.conn.Namespace()}
+	return &Resource{conn: c.conn, discovery: c.discovery, mapping: mapping, namespace: c.conn.Namespace()}
 }

@@ -1,6 +1,7 @@
 package dynamic
 
 import (
+	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/restmapper"
 	"github.com/anykind/anykind/transport"
 )
@@ -9,6 +10,7 @@ import (
 // It is cheap, immutable and safe for concurrent use: In, AllNamespaces, Sub, Paging and Metadata return changed copies.
 type Resource struct {
 	conn      *transport.Conn
+	discovery *discovery.Client // of the client that made the handle
 	mapping   *restmapper.Mapping
 	namespace string
 	choice    namespaceChoice

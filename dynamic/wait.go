@@ -43,6 +43,7 @@ func (r *Resource) Wait(ctx context.Context, name string, until ...Until) (*unst
 		done, err := w.round(ctx)
 		switch {
 		case done:
+			r.awaitDiscovery(ctx, w.seen.now)
 			return w.last, nil
 		case err != nil && final(err) && !w.mayBeStarting(err):
 			return nil, fmt.Errorf("wait for %s %q: %w", r, name, err)
