@@ -10,7 +10,6 @@ import (
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/api/meta"
 )
 
 // patience is how long tests wait for what a real cluster does in its own time.
@@ -98,19 +97,7 @@ func widgets(t *testing.T, client *dynamic.Client, namespace string) *dynamic.Re
 	}}, nil)
 	require.NoError(t, err)
 	removed(t, crds, "widgets."+group)
-	return eventually(t, client, "widgets."+group).In(namespace)
-}
-
-// eventually waits until the server serves a resource.
-func eventually(t *testing.T, client *dynamic.Client, name string) *dynamic.Resource {
-	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-		found, err := client.Resource(t.Context(), name)
-		if err == nil {
-			return found
-		}
-		if !meta.IsNoMatchError(err) || time.Now().After(deadline) {
-			require.NoError(t, err)
-		}
-	}
+	_, err = crds.Wait(t.Context(), "widgets."+group, dynamic.Condition("Established"))
+	require.NoError(t, err)
+	return resource(t, client, "widgets."+group).In(namespace)
 }
