@@ -50,7 +50,8 @@ func (c *Client) Close() { c.conn.Close() }
 func (c *Client) Discovery() *discovery.Client { return c.discovery }
 
 // Resource gives a handle on the resource that a name means: "deploy", "deployments", "Deployment",
-// "deployments.apps" or "deployments.v1.apps"; [restmapper.Mapper.Resource] has the rules and the errors.
+// "deployments.apps" or "deployments.v1.apps"; [restmapper.Mapper.Resource] has the rules and the errors. The kind of a
+// CustomResourceDefinition is found once a [Resource.Wait] for its condition Established has returned.
 func (c *Client) Resource(ctx context.Context, name string) (*Resource, error) {
 	mapping, err := c.mapper.Resource(ctx, name)
 	if err != nil {

@@ -16,7 +16,7 @@ func TestACollectionIsDeletedAsItIsSelected(t *testing.T) {
 	client, namespace := newNamespace(t)
 	for name, of := range map[string]*dynamic.Resource{
 		"a built-in kind": resource(t, client, "secrets").In(namespace),
-		"a custom kind":   widgets(t, client, namespace),
+		"a custom kind":   sharedWidgets(t, client, namespace),
 	} {
 		t.Run(name, func(t *testing.T) {
 			for name, app := range map[string]string{"a": "old", "b": "old", "c": "new", "kept": "old"} {

@@ -52,7 +52,7 @@ func TestStrictWritesNameTheFieldsThatTheKindLacks(t *testing.T) {
 	client, namespace := newNamespace(t)
 	for name, of := range map[string]*dynamic.Resource{
 		"a built-in kind": resource(t, client, "cm").In(namespace),
-		"a custom kind":   widgets(t, client, namespace),
+		"a custom kind":   sharedWidgets(t, client, namespace),
 	} {
 		t.Run(name, func(t *testing.T) {
 			strict := func() *unstructured.Object {

@@ -21,7 +21,7 @@ func hasOnlyMetadata(t *testing.T, of *dynamic.Resource, obj *unstructured.Objec
 
 func TestMetadataOfBuiltInAndCustomKinds(t *testing.T) {
 	client, namespace := newNamespace(t)
-	custom := widgets(t, client, namespace)
+	custom := sharedWidgets(t, client, namespace)
 	_, err := custom.Create(t.Context(), named("one", map[string]any{"a": "1"}), nil)
 	require.NoError(t, err)
 	builtIn := resource(t, client, "deploy").In(namespace)

@@ -60,7 +60,7 @@ func TestAListOutlivesWhatARealServerForgets(t *testing.T) {
 
 func TestEveryPageOfARealListOfACustomKindArrivesOnceAndInOrder(t *testing.T) {
 	client, namespace := newNamespace(t)
-	of := widgets(t, client, namespace)
+	of := sharedWidgets(t, client, namespace)
 	var want []string
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
 		_, err := of.Create(t.Context(), named(name, nil), nil)

@@ -89,7 +89,9 @@ func TestFollow_VersionNotServedAndServedAgain(t *testing.T) {
 	definition, err := crds.Create(t.Context(), gadgets(group), nil)
 	require.NoError(t, err)
 	removed(t, crds, definition.GetName())
-	beta, stable := eventually(t, client, "gadgets.v1beta1."+group).In(namespace), eventually(t, client, "gadgets.v1."+group).In(namespace)
+	_, err = crds.Wait(t.Context(), definition.GetName(), dynamic.Condition("Established"))
+	require.NoError(t, err)
+	beta, stable := resource(t, client, "gadgets.v1beta1."+group).In(namespace), resource(t, client, "gadgets.v1."+group).In(namespace)
 	serve := func(served string) {
 		_, err := crds.Patch(t.Context(), definition.GetName(), types.JSONPatchType, []byte(`[{"op":"replace","path":"/spec/versions/1/served","value":`+served+`}]`), nil)
 		require.NoError(t, err)
@@ -124,7 +126,9 @@ func TestFollow_DefinitionDeletedWhileDisconnected(t *testing.T) {
 	group, crds := namespace+".example.com", resource(t, client, "crd")
 	_, err := crds.Create(t.Context(), gadgets(group), nil)
 	require.NoError(t, err)
-	stable := eventually(t, client, "gadgets.v1."+group).In(namespace)
+	_, err = crds.Wait(t.Context(), "gadgets."+group, dynamic.Condition("Established"))
+	require.NoError(t, err)
+	stable := resource(t, client, "gadgets.v1."+group).In(namespace)
 	_, err = stable.Create(t.Context(), named("a", nil), nil)
 	require.NoError(t, err)
 	rule := map[string]any{"apiGroups": []any{group}, "resources": []any{"gadgets"}, "verbs": []any{"get", "list", "watch"}}
@@ -132,7 +136,7 @@ func TestFollow_DefinitionDeletedWhileDisconnected(t *testing.T) {
 	admin, adminNetwork := gated(t, "admin")
 	limited, limitedNetwork := gated(t, "limited") // may not read definitions
 	follow := func(client *dynamic.Client) *mirror {
-		of := eventually(t, client, "gadgets.v1."+group).In(namespace)
+		of := resource(t, client, "gadgets.v1."+group).In(namespace)
 		allowed(t, of, "a")
 		followed := mirrored(t, of, nil)
 		followed.readUntil(dynamic.Synced)

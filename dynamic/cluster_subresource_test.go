@@ -15,7 +15,7 @@ import (
 
 func TestStatusIsWrittenThroughItsSubresourceOnly(t *testing.T) {
 	client, namespace := newNamespace(t)
-	of := widgets(t, client, namespace)
+	of := sharedWidgets(t, client, namespace)
 	created, err := of.Create(t.Context(), &unstructured.Object{Object: map[string]any{
 		"metadata": map[string]any{"name": "one"}, "spec": map[string]any{"a": "1"}, "status": map[string]any{"phase": "lost"},
 	}}, nil)

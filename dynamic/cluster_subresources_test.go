@@ -145,7 +145,7 @@ func TestAProxysAnswerIsNoObject(t *testing.T) {
 
 func TestACustomKindIsScaledAndOthersAreNot(t *testing.T) {
 	client, namespace := newNamespace(t)
-	of := widgets(t, client, namespace)
+	of := sharedWidgets(t, client, namespace)
 	_, err := of.Create(t.Context(), named("one", map[string]any{"replicas": int64(1)}), nil)
 	require.NoError(t, err)
 	scale, err := of.Scale(t.Context(), "one", 4, &metav1.PatchOptions{FieldManager: "test"})

@@ -141,7 +141,9 @@ func printing(t *testing.T, client *dynamic.Client, namespace string) *dynamic.R
 	}}, nil)
 	require.NoError(t, err)
 	removed(t, crds, "gadgets."+group)
-	gadgets := eventually(t, client, "gadgets."+group).In(namespace)
+	_, err = crds.Wait(t.Context(), "gadgets."+group, dynamic.Condition("Established"))
+	require.NoError(t, err)
+	gadgets := resource(t, client, "gadgets."+group).In(namespace)
 	for name, spec := range map[string]map[string]any{
 		"full": {"replicas": int64(3), "load": 0.5, "paused": true, "color": "dark red"}, "empty": {},
 	} {

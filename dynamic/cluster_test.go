@@ -10,7 +10,6 @@ import (
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/api/meta"
 )
 
 // patience is how long tests wait for what a real cluster does in its own time.
@@ -77,6 +76,49 @@ func deployment(name string) *unstructured.Object {
 func widgets(t *testing.T, client *dynamic.Client, namespace string) *dynamic.Resource {
 	t.Helper()
 	group := namespace + ".example.com"
+	register(t, client, group)
+	removed(t, resource(t, client, "crd"), "widgets."+group)
+	return resource(t, client, "widgets."+group).In(namespace)
+}
+
+// sharedWidgets gives a handle on objects of the same kind as widgets, of a definition that stays until the last test has
+// ended: a server keeps the first writes of a new kind waiting for two seconds.
+func sharedWidgets(t *testing.T, client *dynamic.Client, namespace string) *dynamic.Resource {
+	t.Helper()
+	if removeShared == nil {
+		group := "shared." + namespace + ".example.com"
+		register(t, client, group)
+		cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t)})
+		require.NoError(t, err)
+		shared = "widgets." + group
+		removeShared = func(ctx context.Context) error { return remove(ctx, cfg, shared) }
+	}
+	return resource(t, client, shared).In(namespace)
+}
+
+// removeShared removes the definition of sharedWidgets; nil before there is one.
+var (
+	removeShared func(context.Context) error
+	shared       string // its name
+)
+
+func remove(ctx context.Context, cfg *transport.Config, definition string) error {
+	client, err := dynamic.Connect(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	definitions, err := client.Resource(ctx, "crd")
+	if err != nil {
+		return err
+	}
+	_, err = definitions.Delete(ctx, definition, nil)
+	return err
+}
+
+// register makes the kind Widget in a group.
+func register(t *testing.T, client *dynamic.Client, group string) {
+	t.Helper()
 	open := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
 	crds := resource(t, client, "crd")
 	_, err := crds.Create(t.Context(), &unstructured.Object{Object: map[string]any{
@@ -97,20 +139,6 @@ func widgets(t *testing.T, client *dynamic.Client, namespace string) *dynamic.Re
 		},
 	}}, nil)
 	require.NoError(t, err)
-	removed(t, crds, "widgets."+group)
-	return eventually(t, client, "widgets."+group).In(namespace)
-}
-
-// eventually waits until the server serves a resource.
-func eventually(t *testing.T, client *dynamic.Client, name string) *dynamic.Resource {
-	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-		found, err := client.Resource(t.Context(), name)
-		if err == nil {
-			return found
-		}
-		if !meta.IsNoMatchError(err) || time.Now().After(deadline) {
-			require.NoError(t, err)
-		}
-	}
+	_, err = crds.Wait(t.Context(), "widgets."+group, dynamic.Condition("Established"))
+	require.NoError(t, err)
 }

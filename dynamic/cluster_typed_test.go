@@ -31,7 +31,7 @@ func widgetOf(name string, replicas int) *widget {
 
 func TestATypedObjectThroughItsLife(t *testing.T) {
 	client, namespace := newNamespace(t)
-	untyped := widgets(t, client, namespace)
+	untyped := sharedWidgets(t, client, namespace)
 	of, ctx := dynamic.As[widget](untyped), t.Context()
 
 	created, err := of.Create(ctx, widgetOf("one", 1), nil)

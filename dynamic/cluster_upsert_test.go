@@ -73,7 +73,7 @@ func increment(obj *unstructured.Object) error {
 
 func TestUpsertOfAStatus(t *testing.T) {
 	client, namespace := newNamespace(t)
-	of := widgets(t, client, namespace)
+	of := sharedWidgets(t, client, namespace)
 	_, err := of.Create(t.Context(), named("one", nil), nil)
 	require.NoError(t, err)
 	for _, want := range []dynamic.Outcome{dynamic.Updated, dynamic.Unchanged} {

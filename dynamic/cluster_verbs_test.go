@@ -29,7 +29,7 @@ func TestAnObjectLivesThroughEveryVerb(t *testing.T) {
 		root string
 	}{
 		"a built-in kind": {resource(t, client, "cm").In(namespace), "data"},
-		"a custom kind":   {widgets(t, client, namespace), "spec"},
+		"a custom kind":   {sharedWidgets(t, client, namespace), "spec"},
 	} {
 		t.Run(name, func(t *testing.T) { live(t, tc.of, tc.root) })
 	}

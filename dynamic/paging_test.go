@@ -335,6 +335,7 @@ func TestAnExpiredListDoesAsItsPagingSays(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			pods, book := serve(t, tc.pages)
 			asked := 0
 			got, err := names(t, pods.Paging(&dynamic.Paging{Expired: func(err error) dynamic.Expiry {

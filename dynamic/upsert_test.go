@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"testing"
+	"testing/synctest"
 
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
@@ -181,15 +182,17 @@ func TestAConflictOfFieldManagersIsNotTriedAgain(t *testing.T) {
 }
 
 func TestConflictsWithoutEndEndWithTheLastOne(t *testing.T) {
-	calls := 0
-	err := dynamic.RetryOnConflict(t.Context(), func(context.Context) error { calls++; return conflict })
-	assert.True(t, apierrors.IsConflict(err))
-	require.ErrorContains(t, err, "given up after 10 attempts: ")
-	assert.Equal(t, 10, calls)
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		err := dynamic.RetryOnConflict(t.Context(), func(context.Context) error { calls++; return conflict })
+		assert.True(t, apierrors.IsConflict(err))
+		require.ErrorContains(t, err, "given up after 10 attempts: ")
+		assert.Equal(t, 10, calls)
 
-	ctx, cancel := context.WithCancelCause(t.Context())
-	err = dynamic.RetryOnConflict(ctx, func(context.Context) error { cancel(errors.New("enough")); return conflict })
-	assert.True(t, apierrors.IsConflict(err))
-	require.ErrorIs(t, err, context.Canceled)
-	require.ErrorContains(t, err, "enough")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		err = dynamic.RetryOnConflict(ctx, func(context.Context) error { cancel(errors.New("enough")); return conflict })
+		assert.True(t, apierrors.IsConflict(err))
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorContains(t, err, "enough")
+	})
 }

@@ -42,6 +42,7 @@ func (r *Resource) Wait(ctx context.Context, name string, until ...Until) (*unst
 		done, err := w.round(ctx)
 		switch {
 		case done:
+			r.awaitDiscovery(ctx, w.seen.now)
 			return w.last, nil
 		case w.isTerminal(err):
 			return nil, fmt.Errorf("wait for %s: %w", w.target(), err)
