@@ -122,7 +122,7 @@ func (w *definerWatcher) touch(ctx context.Context, name string) {
 func (w *definerWatcher) list(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, wholeTimeout)
 	defer cancel()
-	answer, err := get(bounded, w.client.conn, w.path, http.Header{"Accept": {
+	answer, err := w.client.get(bounded, w.path, http.Header{"Accept": {
 		"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
 	}})
 	if err != nil {

@@ -148,7 +148,7 @@ func TestAFailingOrHangingVersionKeepsWhatItServedLastAndHoldsNothingBack(t *tes
 	first := refreshed(t, client)
 	assert.Same(t, first, refreshed(t, client), "an older server gives no ETag, but says the same")
 
-	client.patience = time.Second
+	client.patience, client.grace = 200*time.Millisecond, 50*time.Millisecond
 	script.hang["/apis/metrics/v1"] = true
 	script.answers["/apis/denied/v1"] = "403"
 	script.answers["/apis/apps/v1"] = resources("apps/v1", "daemonsets")
