@@ -55,7 +55,7 @@ func (w *definerWatcher) run(ctx context.Context) error {
 			return retry.ContextError(ctx)
 		}
 		if w.isTerminal(err, listing) {
-			return err
+			return fmt.Errorf("%s %s: %w", map[bool]string{true: "list", false: "watch"}[listing], w.path, err)
 		}
 		wait := time.Duration(0)
 		switch {
