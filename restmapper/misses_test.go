@@ -138,11 +138,13 @@ func TestMapper_NewSnapshotEndsAMiss(t *testing.T) {
 func TestMapper_MissesTakeBoundedMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lines := "/v1 pods pod Pod po"
-		mapper, _, _ := unscripted(t, &lines)
+		mapper, _, requests := unscripted(t, &lines)
+		began := time.Now()
 		for i := range 1100 {
 			requireMissing(t, mapper, fmt.Sprintf("none%d", i))
 			require.LessOrEqual(t, mapper.Misses(), 1024)
 		}
+		assert.LessOrEqual(t, float64(requests.Load()), 300+2+50*time.Since(began).Seconds())
 		time.Sleep(20 * time.Second)
 		requireMissing(t, mapper, "another")
 		assert.Equal(t, 1, mapper.Misses(), "the others have expired")
