@@ -90,7 +90,7 @@ func (c *Client) learn(ctx context.Context) (*Capabilities, error) {
 // tryCBOR reads a namespace that every cluster has: whether the user may does not matter, the answer's form does.
 func (c *Client) tryCBOR(ctx context.Context) (Capability, error) {
 	capability := Capability{Because: "the form of an answer that may be CBOR", Otherwise: "JSON"}
-	answer, err := get(ctx, c.conn, "/api/v1/namespaces/default", http.Header{"Accept": {"application/cbor,application/json"}})
+	answer, err := c.get(ctx, "/api/v1/namespaces/default", http.Header{"Accept": {"application/cbor,application/json"}})
 	if ctx.Err() != nil {
 		return capability, err
 	}

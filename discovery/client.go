@@ -20,6 +20,7 @@ type Client struct {
 	disk *diskCache      // nil for none
 	// patience is how long a single group version may take to answer, and grace how long the others wait for it.
 	patience, grace time.Duration
+	maxDocument     int64
 
 	// turn is held by whoever reads both roots; it guards the fields up to keptAt.
 	turn    chan struct{}
@@ -59,7 +60,8 @@ type Options struct {
 func New(conn *transport.Conn, opts *Options) *Client {
 	client := &Client{
 		conn: conn, turn: make(chan struct{}, 1), roots: map[string]*root{}, patience: versionPatience, grace: versionGrace,
-		changed: make(chan struct{}), groupAsked: map[string]time.Time{}, unanswered: map[schema.GroupVersion]time.Time{},
+		maxDocument: maxDocument,
+		changed:     make(chan struct{}), groupAsked: map[string]time.Time{}, unanswered: map[schema.GroupVersion]time.Time{},
 	}
 	client.definitions.turn = make(chan struct{}, 1)
 	if opts != nil {
@@ -218,11 +220,11 @@ func (c *Client) publishWhole(next *Snapshot) *Snapshot {
 
 // amend replaces one group of the latest snapshot, by nil where the server does not serve it. It does nothing where
 // something newer is known.
-func (c *Client) amend(name string, asked time.Time, replacement func(latest *Group) *Group) *Snapshot {
+func (c *Client) amend(name string, asked time.Time, replacement func(latest *Group) *Group) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.asked.After(asked) || c.groupAsked[name].After(asked) {
-		return c.latest
+		return
 	}
 	next := &Snapshot{Taken: asked, Groups: copyGroups(c.latest.Groups), Aggregated: c.latest.Aggregated, Rejected: c.latest.Rejected}
 	var latest *Group
@@ -236,7 +238,6 @@ func (c *Client) amend(name string, asked time.Time, replacement func(latest *Gr
 		// The root's own answer is older than this one: nothing may be built from it again.
 		c.rootsStale = true
 	}
-	return c.latest
 }
 
 func replaceGroup(groups []Group, name string, by *Group) []Group {

@@ -40,8 +40,7 @@ type definerWatcher struct {
 	// version is where a watch goes on, "" to list.
 	version string
 	listed  bool // at least once
-	// listDenials and watchDenials are apart, for a user who may list and not watch.
-	listDenials, watchDenials retry.Denials
+	denials retry.Denials
 }
 
 // run goes on until ctx ends or the server denies the user to list or watch. A path that is not found may appear: a
@@ -54,8 +53,8 @@ func (w *definerWatcher) run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return retry.ContextError(ctx)
 		}
-		if w.isTerminal(err, listing) {
-			return err
+		if w.isTerminal(err) {
+			return fmt.Errorf("%s %s: %w", map[bool]string{true: "list", false: "watch"}[listing], w.path, err)
 		}
 		wait := time.Duration(0)
 		switch {
@@ -90,12 +89,8 @@ func (w *definerWatcher) step(ctx context.Context, listing bool) error {
 }
 
 // isTerminal reports whether err ends Live.
-func (w *definerWatcher) isTerminal(err error, listing bool) bool {
-	denials := &w.watchDenials
-	if listing {
-		denials = &w.listDenials
-	}
-	transient := denials.Transient(err)
+func (w *definerWatcher) isTerminal(err error) bool {
+	transient := w.denials.Transient(err)
 	switch {
 	case retry.IsDenied(err):
 		return !transient || !w.listed
@@ -122,7 +117,7 @@ func (w *definerWatcher) touch(ctx context.Context, name string) {
 func (w *definerWatcher) list(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, wholeTimeout)
 	defer cancel()
-	answer, err := get(bounded, w.client.conn, w.path, http.Header{"Accept": {
+	answer, err := w.client.get(bounded, w.path, http.Header{"Accept": {
 		"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
 	}})
 	if err != nil {
@@ -182,7 +177,7 @@ func (w *definerWatcher) watch(ctx context.Context) error {
 		return unlessTimeout(bounded, printable(err))
 	}
 	defer response.Body.Close()
-	w.watchDenials.Transient(nil)
+	w.denials.Transient(nil)
 	body := &io.LimitedReader{R: response.Body, N: maxEvent}
 	for events := codec.NewDecoder(body); ; body.N = maxEvent {
 		var event struct {

@@ -103,7 +103,7 @@ func (c *Client) listDefinitions(ctx context.Context) ([]schema.GroupResource, e
 	if err := c.budget.wait(ctx, 1); err != nil {
 		return nil, err
 	}
-	answer, err := get(ctx, c.conn, definitionsPath+"?includeObject=None", http.Header{"Accept": {
+	answer, err := c.get(ctx, definitionsPath+"?includeObject=None", http.Header{"Accept": {
 		"application/json;as=Table;g=meta.k8s.io;v=v1",
 	}})
 	if err != nil {

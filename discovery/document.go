@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/internal/sanitize"
 	"github.com/anykind/anykind/transport"
 	jsoniter "github.com/json-iterator/go"
@@ -28,21 +29,21 @@ type document struct {
 	unchanged         bool
 }
 
-func get(ctx context.Context, conn *transport.Conn, path string, header http.Header) (*document, error) {
-	if conn == nil {
+func (c *Client) get(ctx context.Context, path string, header http.Header) (*document, error) {
+	if c.conn == nil {
 		return nil, errOffline
 	}
-	response, err := conn.Do(ctx, &transport.Request{Path: path, Header: header})
+	response, err := c.conn.Do(ctx, &transport.Request{Path: path, Header: header})
 	if err != nil {
-		return nil, printable(err)
+		return nil, printable(retry.WithContextError(ctx, err))
 	}
 	defer response.Body.Close()
 	read := &document{
 		contentType: response.Header.Get("Content-Type"), etag: response.Header.Get("ETag"),
 		unchanged: response.StatusCode == http.StatusNotModified,
 	}
-	if read.body, err = readLimited(response.Body, maxDocument); err != nil {
-		return nil, fmt.Errorf("GET %s: read the answer: %w", path, err)
+	if read.body, err = readLimited(response.Body, c.maxDocument); err != nil {
+		return nil, fmt.Errorf("GET %s: read the answer: %w", path, retry.WithContextError(ctx, err))
 	}
 	return read, nil
 }

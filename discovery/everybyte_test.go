@@ -47,7 +47,7 @@ func (p *faultyPeer) dial(context.Context, string, string) (net.Conn, error) {
 	p.open.Add(1)
 	go func() {
 		defer p.open.Add(-1)
-		defer server.Close()
+		defer func() { _ = server.Close() }()
 		p.serve(server)
 	}()
 	return client, nil
@@ -113,8 +113,12 @@ func everyByte(t *testing.T, peer *faultyPeer, faults []fault, check func(t *tes
 	return cases
 }
 
-var smallDocument = `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[` +
-	item("alpha.example", "", "") + "," + item("bravo.example", "", "") + "," + item("charlie.example", "", "") + "]}"
+var smallDocument = `{"kind":"APIGroupDiscoveryList","items":[` + smallItem("alpha.example") + "," + smallItem("bravo.example") + "]}"
+
+func smallItem(group string) string {
+	return `{"metadata":{"name":"` + group + `"},"versions":[{"version":"v1","freshness":"Current","resources":[{"resource":"things",
+		"scope":"Cluster","responseKind":{"kind":"Thing"},"verbs":["get"],"categories":["all"],"subresources":[{"subresource":"scale"}]}]}]}`
+}
 
 func newFaultyPeer() *faultyPeer {
 	return &faultyPeer{api: httpAnswer(aggregated("/v1 pods")), apis: httpAnswer(smallDocument)}
@@ -152,7 +156,7 @@ func TestRefresh_CorruptAtEveryByte(t *testing.T) {
 	peer := newFaultyPeer()
 	body := len(peer.apis) - len(smallDocument)
 	failed := 0
-	flips := []fault{{flip: 1}, {flip: 0x20}, {flip: 0x80}}
+	flips := []fault{{flip: 1}, {flip: 0x20}}
 	cases := everyByte(t, peer, flips, func(t *testing.T, f fault, client *Client, before *Snapshot) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -186,7 +190,7 @@ func TestRefresh_CorruptAtEveryByte(t *testing.T) {
 
 // damagedGroup returns the group of the document's item that holds a byte.
 func damagedGroup(at int) string {
-	for _, name := range []string{"charlie.example", "bravo.example", "alpha.example"} {
+	for _, name := range []string{"bravo.example", "alpha.example"} {
 		if start := strings.Index(smallDocument, `{"metadata":{"name":"`+name); at >= start {
 			return name
 		}

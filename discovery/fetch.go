@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/anykind/anykind/transport"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -62,8 +61,8 @@ func (c *Client) fetch(ctx context.Context) (*Snapshot, error) {
 func (c *Client) fetchRoots(ctx context.Context) (core, named *root, err error) {
 	var coreErr, namedErr error
 	var both sync.WaitGroup
-	both.Go(func() { core, coreErr = fetchRoot(ctx, c.conn, "/api", c.roots["/api"], decodeCoreVersions) })
-	both.Go(func() { named, namedErr = fetchRoot(ctx, c.conn, "/apis", c.roots["/apis"], decodeGroupList) })
+	both.Go(func() { core, coreErr = c.fetchRoot(ctx, "/api", c.roots["/api"], decodeCoreVersions) })
+	both.Go(func() { named, namedErr = c.fetchRoot(ctx, "/apis", c.roots["/apis"], decodeGroupList) })
 	both.Wait()
 	switch {
 	case apierrors.IsNotFound(coreErr) && apierrors.IsNotFound(namedErr):
@@ -90,12 +89,12 @@ func copyGroups(both ...[]Group) []Group {
 
 // fetchRoot asks one root, and returns last where the server says that nothing has changed since. Only the answer's
 // Content-Type tells an aggregated answer from a legacy one: read as the other, each is an empty list.
-func fetchRoot(ctx context.Context, conn *transport.Conn, path string, last *root, legacy func([]byte) ([]Group, error)) (*root, error) {
+func (c *Client) fetchRoot(ctx context.Context, path string, last *root, legacy func([]byte) ([]Group, error)) (*root, error) {
 	header := http.Header{"Accept": {acceptAggregated}}
 	if last != nil && last.etag != "" {
 		header.Set("If-None-Match", last.etag)
 	}
-	answer, err := get(ctx, conn, path, header)
+	answer, err := c.get(ctx, path, header)
 	if err != nil {
 		return nil, err
 	}

@@ -7,8 +7,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/anykind/anykind/transport"
@@ -148,7 +150,7 @@ func TestAFailingOrHangingVersionKeepsWhatItServedLastAndHoldsNothingBack(t *tes
 	first := refreshed(t, client)
 	assert.Same(t, first, refreshed(t, client), "an older server gives no ETag, but says the same")
 
-	client.patience = time.Second
+	client.patience, client.grace = 200*time.Millisecond, 50*time.Millisecond
 	script.hang["/apis/metrics/v1"] = true
 	script.answers["/apis/denied/v1"] = "403"
 	script.answers["/apis/apps/v1"] = resources("apps/v1", "daemonsets")
@@ -195,6 +197,49 @@ func TestAGroupIsRefreshedAlone(t *testing.T) {
 	// The whole, which knows nothing of new, is built anew and not from what it said before.
 	assert.Len(t, refreshed(t, client).Groups, 3)
 	assert.Equal(t, "shop", refreshed(t, client).Groups[2].Name)
+}
+
+// slowly answers after a second as a server did when it was asked.
+func slowly(handle http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(time.Second)
+		handle(w, r)
+	}
+}
+
+func TestRefresh_KeepsNewerAnswerOfGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newLiveServer()
+		server.replace("/apis/shop", answerJSON(`{"kind":"APIGroup","name":"shop","versions":[{"version":"v1"}]}`))
+		server.replace("/apis/shop/v1", answerJSON(`{"kind":"APIResourceList","resources":[{"name":"carts","kind":"Cart"}]}`))
+		client := New(connectPipes(t, server), nil)
+		refreshed(t, client)
+		server.replace("/apis", slowly(answerAggregated("apps/v1 deployments")))
+		var whole sync.WaitGroup
+		whole.Go(func() { refreshed(t, client) })
+		time.Sleep(time.Second / 2)
+		require.NoError(t, client.refreshGroup(t.Context(), "shop"))
+		whole.Wait()
+		assert.Contains(t, byGroup(client.Latest()), "shop", "the whole was asked for before")
+		time.Sleep(time.Second)
+		assert.NotContains(t, byGroup(refreshed(t, client)), "shop")
+	})
+}
+
+func TestRefreshGroup_LosesToNewerWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newLiveServer()
+		client := New(connectPipes(t, server), nil)
+		refreshed(t, client)
+		server.replace("/apis/shop", slowly(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }))
+		var group sync.WaitGroup
+		group.Go(func() { assert.NoError(t, client.refreshGroup(t.Context(), "shop")) })
+		time.Sleep(time.Second / 2)
+		server.replace("/apis", answerAggregated("shop/v1 carts"))
+		refreshed(t, client)
+		group.Wait()
+		assert.Contains(t, byGroup(client.Latest()), "shop")
+	})
 }
 
 func after(t *testing.T, client *Client, group string) *Snapshot {

@@ -27,7 +27,7 @@ func (c *Client) refreshGroup(ctx context.Context, name string) error {
 // fetchGroup reads a group and its versions, nil where the server does not serve it.
 func (c *Client) fetchGroup(ctx context.Context, name string) (*Group, error) {
 	path := "/apis/" + name
-	answer, err := get(ctx, c.conn, path, plainJSON())
+	answer, err := c.get(ctx, path, plainJSON())
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

@@ -2,6 +2,7 @@ package discovery_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"net/http"
@@ -57,7 +58,10 @@ func live(t *testing.T, conn *transport.Conn, group string) (client *discovery.C
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { assert.ErrorIs(t, client.Live(ctx), context.Canceled) })
+	running.Go(func() {
+		assert.ErrorIs(t, client.Live(ctx), context.Canceled)
+		cancel() // whoever waits for a change ends, too
+	})
 	next, stop := iter.Pull(client.Changes(ctx))
 	t.Cleanup(func() { stop(); cancel(); running.Wait() })
 	return client, func(isIt func(discovery.Change) bool) {
@@ -105,6 +109,59 @@ func TestLiveModeSurvivesAServerThatRestarts(t *testing.T) {
 	define(t, conn, group)
 	t.Cleanup(func() {
 		send(context.WithoutCancel(t.Context()), t, conn, http.MethodDelete, definitions+"/gizmos."+group, "{}")
+	})
+	until(func(c discovery.Change) bool { return c.Before == nil })
+}
+
+// TestLive_SurvivesRestartsWithRBACRights has a user whom a starting server denies everything until it has read the
+// roles; administrators never see that.
+func TestLive_SurvivesRestartsWithRBACRights(t *testing.T) {
+	admin, name := sandbox(t), fmt.Sprintf("live-%d", time.Now().UnixNano())
+	const roles, bindings = "/apis/rbac.authorization.k8s.io/v1/clusterroles", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+	const accounts = "/api/v1/namespaces/default/serviceaccounts"
+	send(t.Context(), t, admin, http.MethodPost, accounts, fmt.Sprintf(`{"metadata":{"name":%q}}`, name))
+	send(t.Context(), t, admin, http.MethodPost, roles, fmt.Sprintf(`{"metadata":{"name":%q},"rules":[{"verbs":["list","watch"],
+		"apiGroups":["apiextensions.k8s.io","apiregistration.k8s.io"],"resources":["customresourcedefinitions","apiservices"]}]}`, name))
+	send(t.Context(), t, admin, http.MethodPost, bindings, fmt.Sprintf(`{"metadata":{"name":%q},
+		"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":%q},
+		"subjects":[{"kind":"ServiceAccount","name":%q,"namespace":"default"}]}`, name, name, name))
+	t.Cleanup(func() {
+		for _, path := range []string{accounts, roles, bindings} {
+			send(context.WithoutCancel(t.Context()), t, admin, http.MethodDelete, path+"/"+name, "{}")
+		}
+	})
+	response, err := admin.Do(t.Context(), &transport.Request{
+		Method: http.MethodPost, Path: accounts + "/" + name + "/token", Body: []byte(`{"spec":{}}`),
+		Header: http.Header{"Content-Type": {"application/json"}},
+	})
+	require.NoError(t, err)
+	var request struct{ Status struct{ Token string } }
+	require.NoError(t, json.NewDecoder(response.Body).Decode(&request))
+	require.NoError(t, response.Body.Close())
+	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t)})
+	require.NoError(t, err)
+	conn, err := transport.Open(&transport.Config{Server: cfg.Server, CAFile: cfg.CAFile, CAData: cfg.CAData, Token: request.Status.Token})
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	require.Eventually(t, func() bool { // the server has read the roles
+		for _, path := range []string{definitions, services} {
+			response, err := conn.Do(t.Context(), &transport.Request{Path: path})
+			if err != nil {
+				return false
+			}
+			_ = response.Body.Close()
+		}
+		return true
+	}, 10*time.Second, 20*time.Millisecond)
+
+	group := unique("rbac")
+	_, until := live(t, conn, group)
+	for range 2 {
+		cluster.RestartAPIServer(t, true)
+	}
+	define(t, admin, group)
+	t.Cleanup(func() {
+		send(context.WithoutCancel(t.Context()), t, admin, http.MethodDelete, definitions+"/gizmos."+group, "{}")
 	})
 	until(func(c discovery.Change) bool { return c.Before == nil })
 }

@@ -213,6 +213,25 @@ func TestLive_ReportsDiscoveryDeniedLater(t *testing.T) {
 	})
 }
 
+func TestLive_SurvivesSingleDenialsOfDiscovery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newLiveServer()
+		deny := []time.Duration{60 * time.Second, 85 * time.Second}
+		server.replace("/apis", func(w http.ResponseWriter, r *http.Request) {
+			if len(deny) > 0 && time.Since(server.began) >= deny[0] {
+				deny = deny[1:]
+				answerStatus(http.StatusForbidden, "Forbidden")(w, r)
+				return
+			}
+			answerAggregated("apps/v1 deployments")(w, r)
+		})
+		_, _, stop := goLive(t, server)
+		time.Sleep(3 * time.Minute)
+		assert.Empty(t, deny)
+		require.ErrorIs(t, stop(), context.Canceled)
+	})
+}
+
 func TestLive_WatchesAgainAfterNotFoundDuringRelist(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newLiveServer()

@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/anykind/anykind/internal/sanitize"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -99,7 +98,7 @@ func validateWord(what, word string) error {
 // isSegment reports whether a name is one segment of a URL path, and nothing else in it: metrics APIs use any other
 // character in the names of resources.
 func isSegment(name string) bool {
-	return name != "" && isWord(name) && len(path.IsValidPathSegmentName(name)) == 0 && !strings.ContainsAny(name, `\?#`)
+	return name != "" && name != "." && name != ".." && isWord(name) && !strings.ContainsAny(name, `/\%?#`)
 }
 
 // isWord reports whether a name is short and printable, without white space.

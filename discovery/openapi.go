@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
+	"path"
+	"strings"
 )
 
 // OpenAPI asks for the index of the server's own description of its API: for each path, such as apis/apps/v1, where
 // its OpenAPI v3 document is, with a hash that changes when the document does.
-// See https://kubernetes.io/docs/concepts/overview/kubernetes-api/#openapi-v3.
+// See https://kubernetes.io/docs/concepts/overview/kubernetes-api/#openapi-v3. Documents elsewhere than on the server are
+// left out.
 func (c *Client) OpenAPI(ctx context.Context) (map[string]string, error) {
-	answer, err := get(ctx, c.conn, "/openapi/v3", plainJSON())
+	answer, err := c.get(ctx, "/openapi/v3", plainJSON())
 	if err != nil {
 		return nil, err
 	}
@@ -26,8 +30,17 @@ func (c *Client) OpenAPI(ctx context.Context) (map[string]string, error) {
 		return nil, errors.New("GET /openapi/v3: the index is empty")
 	}
 	urls := make(map[string]string, len(index.Paths))
-	for path, document := range index.Paths {
-		urls[path] = document.ServerRelativeURL
+	for name, document := range index.Paths {
+		if isServerRelative(document.ServerRelativeURL) {
+			urls[name] = document.ServerRelativeURL
+		}
 	}
 	return urls, nil
+}
+
+// isServerRelative reports whether a URL is a path on the server that leads where it says.
+func isServerRelative(text string) bool {
+	target, err := url.Parse(text)
+	return err == nil && target.Scheme == "" && target.Host == "" && strings.HasPrefix(target.Path, "/") &&
+		path.Clean(target.Path) == strings.TrimSuffix(target.Path, "/")
 }

@@ -10,7 +10,7 @@ import (
 
 // ServerVersion asks the server for its version, as GET /version answers it.
 func (c *Client) ServerVersion(ctx context.Context) (*version.Info, error) {
-	answer, err := get(ctx, c.conn, "/version", plainJSON())
+	answer, err := c.get(ctx, "/version", plainJSON())
 	if err != nil {
 		return nil, err
 	}

@@ -98,7 +98,7 @@ func versionPath(gv schema.GroupVersion) string {
 func (c *Client) fetchVersion(ctx context.Context, gv schema.GroupVersion) ([]*Resource, error) {
 	patient, cancel := context.WithTimeout(ctx, c.patience)
 	defer cancel()
-	resources, err := readVersion(patient, c, gv)
+	resources, err := c.readVersion(patient, gv)
 	hangs := err != nil && patient.Err() != nil && ctx.Err() == nil
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,9 +113,9 @@ func (c *Client) fetchVersion(ctx context.Context, gv schema.GroupVersion) ([]*R
 	return resources, err
 }
 
-func readVersion(ctx context.Context, c *Client, gv schema.GroupVersion) ([]*Resource, error) {
+func (c *Client) readVersion(ctx context.Context, gv schema.GroupVersion) ([]*Resource, error) {
 	path := versionPath(gv)
-	answer, err := get(ctx, c.conn, path, plainJSON())
+	answer, err := c.get(ctx, path, plainJSON())
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

@@ -86,7 +86,8 @@ func distanceTo(mapping *Mapping, typed string) (distance int, isNear bool) {
 	return best, best <= most
 }
 
-func maxDistance(typed string) int { return 1 + len(typed)/4 }
+// maxDistance leaves at least one letter in common.
+func maxDistance(typed string) int { return min(1+len(typed)/4, max(len(typed)-1, 0)) }
 
 // within reports whether two words are at most so far apart. Words of very different length are not compared letter by
 // letter.

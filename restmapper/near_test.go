@@ -127,10 +127,10 @@ func TestMapper_UnknownNamesCauseBoundedRequests(t *testing.T) {
 func serveLegacy(w http.ResponseWriter, r *http.Request, count int) {
 	w.Header().Set("Content-Type", "application/json")
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
-	switch {
-	case r.URL.Path == "/api":
+	switch r.URL.Path {
+	case "/api":
 		_, _ = fmt.Fprint(w, `{"kind":"APIVersions","versions":["v1"]}`)
-	case r.URL.Path == "/apis":
+	case "/apis":
 		var all []string
 		for i := range count {
 			all = append(all, fmt.Sprintf(`{"name":"g%d","versions":[{"groupVersion":"g%d/v1","version":"v1"}]}`, i, i))
