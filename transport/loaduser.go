@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 
 	"github.com/anykind/anykind/transport/kubeconfig"
 )
@@ -74,6 +75,17 @@ func oidcOf(r *kubeconfig.Resolved) (*OIDC, error) {
 		RefreshToken: from.Config["refresh-token"],
 		CAFile:       from.Config["idp-certificate-authority"],
 		CAData:       authorities,
+		Load: func(context.Context) (idToken, refreshToken string, err error) {
+			stored, err := kubeconfig.Read(file)
+			if err != nil {
+				return "", "", err
+			}
+			provider := stored.Users[user].AuthProvider
+			if provider == nil {
+				return "", "", fmt.Errorf("user %q of %s has no auth-provider any more", user, file)
+			}
+			return provider.Config["id-token"], provider.Config["refresh-token"], nil
+		},
 		Save: func(ctx context.Context, idToken, refreshToken string) error {
 			return kubeconfig.Edit(ctx, file, func(document *kubeconfig.Document) error {
 				return document.SetAuthProviderConfig(user, map[string]string{"id-token": idToken, "refresh-token": refreshToken})

@@ -25,6 +25,10 @@ type OIDC struct {
 	// CAFile and CAData hold the PEM certificates that sign the issuer's; with neither, the system's roots do.
 	CAFile string
 	CAData []byte
+	// Load, if any, returns the tokens that are stored now, where other programs that refresh them save theirs too. It is
+	// called before a refresh, and again if the issuer refuses the refresh token: most issuers accept each one once, and
+	// some revoke all if one is used twice. An error of Load means that there are none.
+	Load func(ctx context.Context) (idToken, refreshToken string, err error)
 	// Save is called after each refresh with the tokens that replace the ones above, of which one may be the same as
 	// before, so that whoever reads them from the same place next does not find them outdated. Its ctx has a
 	// deadline, and the calls come one after the other. Its error fails the requests that wait for the refresh; those

@@ -110,8 +110,20 @@ func (a *oidcAuthenticator) withCertificate(ctx context.Context, token *identity
 func (a *oidcAuthenticator) obtain(ctx context.Context) (*identity, time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, refreshLimit)
 	defer cancel()
+	if who, expires, ok := a.adoptStored(ctx); ok {
+		return who, expires, nil
+	}
 	before := a.refreshToken
 	who, expires, err := a.refresh(ctx)
+	if err != nil && a.refreshToken == before {
+		if stored, storedExpires, ok := a.adoptStored(ctx); ok {
+			return stored, storedExpires, nil
+		}
+		if a.refreshToken != before { // somebody else was faster
+			before = a.refreshToken
+			who, expires, err = a.refresh(ctx)
+		}
+	}
 	if err != nil {
 		err = fmt.Errorf("oidc: refresh the ID token: %w", err)
 	}
@@ -126,4 +138,23 @@ func (a *oidcAuthenticator) obtain(ctx context.Context) (*identity, time.Time, e
 		err = failed
 	}
 	return who, expires, err
+}
+
+// adoptStored takes over tokens that another program has stored since. ok reports that their ID token is another one than
+// ours and can be used.
+func (a *oidcAuthenticator) adoptStored(ctx context.Context) (who *identity, expires time.Time, ok bool) {
+	if a.oidc.Load == nil {
+		return nil, time.Time{}, false
+	}
+	idToken, refreshToken, err := a.oidc.Load(ctx)
+	if err != nil || refreshToken == "" || refreshToken == a.refreshToken {
+		return nil, time.Time{}, false
+	}
+	before := a.idToken
+	a.refreshToken, a.idToken = refreshToken, idToken
+	authorization, expires, err := readIDToken(idToken)
+	if err != nil || idToken == before || !a.tokens.now().Add(expiryLeeway).Before(expires) {
+		return nil, time.Time{}, false
+	}
+	return &identity{authorization: authorization}, expires, true
 }
