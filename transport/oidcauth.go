@@ -24,6 +24,9 @@ type oidcAuthenticator struct {
 	oauth       *oauth2.Config // remembers how the issuer wants the client's secret
 	// refreshToken and idToken are the latest; only obtain uses them, which runs once at a time.
 	refreshToken, idToken string
+	// stored is the refresh token that was last seen or saved where OIDC.Load finds it: ours may be newer, if saving it
+	// failed.
+	stored string
 
 	mu sync.Mutex
 	// whole is token and the certificate in one.
@@ -33,6 +36,7 @@ type oidcAuthenticator struct {
 func newOIDCAuthenticator(cfg *Config) (authenticator, error) {
 	a := &oidcAuthenticator{oidc: cfg.OIDC.clone(), roots: inlineOrFile(cfg.OIDC.CAData, cfg.OIDC.CAFile)}
 	a.refreshToken, a.idToken = a.oidc.RefreshToken, a.oidc.IDToken
+	a.stored = a.refreshToken
 	a.oauth = &oauth2.Config{ClientID: a.oidc.ClientID, ClientSecret: a.oidc.ClientSecret}
 	a.tokens = &sharedIdentity{what: "a new OIDC token", obtain: a.obtain, finishes: true, now: time.Now}
 	if err := a.check(); err != nil {
@@ -135,8 +139,9 @@ func (a *oidcAuthenticator) obtain(ctx context.Context) (*identity, time.Time, e
 		if err != nil {
 			failed = fmt.Errorf("%w; %w", err, failed)
 		}
-		err = failed
+		return who, expires, failed
 	}
+	a.stored = a.refreshToken
 	return who, expires, err
 }
 
@@ -147,11 +152,11 @@ func (a *oidcAuthenticator) adoptStored(ctx context.Context) (who *identity, exp
 		return nil, time.Time{}, false
 	}
 	idToken, refreshToken, err := a.oidc.Load(ctx)
-	if err != nil || refreshToken == "" || refreshToken == a.refreshToken {
+	if err != nil || refreshToken == "" || refreshToken == a.stored {
 		return nil, time.Time{}, false
 	}
 	before := a.idToken
-	a.refreshToken, a.idToken = refreshToken, idToken
+	a.stored, a.refreshToken, a.idToken = refreshToken, refreshToken, idToken
 	authorization, expires, err := readIDToken(idToken)
 	if err != nil || idToken == before || !a.tokens.now().Add(expiryLeeway).Before(expires) {
 		return nil, time.Time{}, false
