@@ -3,6 +3,7 @@ package transport
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 )
 
@@ -19,9 +20,10 @@ type OIDC struct {
 	// Both must be https, or http on this machine. Redirects to other hosts are not followed.
 	Issuer string
 	// ClientID and ClientSecret are those of the log-in; a public client has no secret.
-	ClientID, ClientSecret string
+	ClientID     string
+	ClientSecret Secret
 	// IDToken may be missing or expired where there is a RefreshToken, which may be missing until then.
-	IDToken, RefreshToken string
+	IDToken, RefreshToken Secret
 	// CAFile and CAData hold the PEM certificates that sign the issuer's; with neither, the system's roots do.
 	CAFile string
 	CAData []byte
@@ -39,13 +41,16 @@ type OIDC struct {
 // String describes the user without tokens and secrets.
 func (o OIDC) String() string { return o.LogValue().String() }
 
-// GoString is String: %#v shows no secret either.
-func (o OIDC) GoString() string { return o.String() }
+// Format implements fmt.Formatter with what String returns, for every verb.
+func (o OIDC) Format(state fmt.State, _ rune) { printSafe(state, o) }
+
+// MarshalJSON implements json.Marshaler with what String returns.
+func (o OIDC) MarshalJSON() ([]byte, error) { return safeJSON(o) }
 
 // LogValue implements slog.LogValuer, with what String shows.
 func (o OIDC) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("issuer", withoutSecrets(o.Issuer)), slog.String("client", o.ClientID),
-		slog.Bool("id token", o.IDToken != ""), slog.Bool("refresh token", o.RefreshToken != ""))
+		slog.Bool("id token", !o.IDToken.IsZero()), slog.Bool("refresh token", !o.RefreshToken.IsZero()))
 }
 
 // clone shares nothing with o.

@@ -32,7 +32,7 @@ func (s *store) save(_ context.Context, idToken, refreshToken string) error {
 func storedOIDC(t *testing.T) (a *oidcAuthenticator, issuer *fakeIssuer, kept *store, c *clock) {
 	issuer, c = newFakeIssuer(t), newClock()
 	oidc := issuer.oidc()
-	kept = &store{refreshToken: oidc.RefreshToken}
+	kept = &store{refreshToken: oidc.RefreshToken.Reveal()}
 	oidc.Load, oidc.Save = kept.load, kept.save
 	return oidcAuthenticatorOf(t, &Config{OIDC: oidc}, c), issuer, kept, c
 }

@@ -35,9 +35,9 @@ type oidcAuthenticator struct {
 
 func newOIDCAuthenticator(cfg *Config) (authenticator, error) {
 	a := &oidcAuthenticator{oidc: cfg.OIDC.clone(), roots: inlineOrFile(cfg.OIDC.CAData, cfg.OIDC.CAFile)}
-	a.refreshToken, a.idToken = a.oidc.RefreshToken, a.oidc.IDToken
+	a.refreshToken, a.idToken = a.oidc.RefreshToken.Reveal(), a.oidc.IDToken.Reveal()
 	a.stored = a.refreshToken
-	a.oauth = &oauth2.Config{ClientID: a.oidc.ClientID, ClientSecret: a.oidc.ClientSecret}
+	a.oauth = &oauth2.Config{ClientID: a.oidc.ClientID, ClientSecret: a.oidc.ClientSecret.Reveal()}
 	a.tokens = &sharedIdentity{what: "a new OIDC token", obtain: a.obtain, finishes: true, now: time.Now}
 	if err := a.check(); err != nil {
 		return nil, fmt.Errorf("oidc: %w", err)

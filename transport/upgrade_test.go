@@ -80,7 +80,7 @@ func TestConn_UpgradeSwitchesProtocols(t *testing.T) {
 	defer server.Close()
 	var seen []transport.Attempt
 	conn, err := transport.Open(&transport.Config{
-		Server: server.URL + "/prefix", Insecure: true, Token: "s3cret", Impersonate: transport.Impersonation{User: "bob"},
+		Server: server.URL + "/prefix", Insecure: true, Token: transport.NewSecret("s3cret"), Impersonate: transport.Impersonation{User: "bob"},
 		Options: transport.Options{Observe: func(_ context.Context, a transport.Attempt) { seen = append(seen, a) }},
 	})
 	require.NoError(t, err)

@@ -85,7 +85,7 @@ func TestEditOfJSONStaysJSON(t *testing.T) {
   "future": {"a": 1}
 }`)
 	require.NoError(t, kubeconfig.Edit(t.Context(), path, func(d *kubeconfig.Document) error {
-		return d.Put(&kubeconfig.File{CurrentContext: "a\"\u00e9\n\x01\u2028<", Users: map[string]kubeconfig.User{"ann": {Token: "t"}}})
+		return d.Put(&kubeconfig.File{CurrentContext: "a\"\u00e9\n\x01\u2028<", Users: map[string]kubeconfig.User{"ann": {Token: kubeconfig.NewSecret("t")}}})
 	}))
 	assert.JSONEq(t, `{"kind":"Config","users":[{"name":"ann","user":{"token":"t"}}],"future":{"a":1},"current-context":"a\"é\n\u0001\u2028<"}`,
 		content(t, path))
@@ -209,7 +209,7 @@ func TestEditsAtTheSameTimeLoseNothing(t *testing.T) {
 	for i := range 20 {
 		group.Go(func() {
 			assert.NoError(t, kubeconfig.Edit(t.Context(), path, func(d *kubeconfig.Document) error {
-				return d.Put(&kubeconfig.File{Users: map[string]kubeconfig.User{fmt.Sprint(i): {Token: fmt.Sprint(i)}}})
+				return d.Put(&kubeconfig.File{Users: map[string]kubeconfig.User{fmt.Sprint(i): {Token: kubeconfig.NewSecret(fmt.Sprint(i))}}})
 			}))
 		})
 	}
