@@ -68,7 +68,7 @@ type kubectlBody struct {
 
 func (b *kubectlBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err == nil || err == io.EOF && !b.upgraded { //nolint:errorlint // io.Reader's
+	if err == nil || err == io.EOF && !b.upgraded {
 		return n, err
 	}
 	if explained := b.kubectl.explain(b.ctx, err); explained != err { //nolint:errorlint // the very same if unexplained

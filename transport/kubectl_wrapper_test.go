@@ -78,7 +78,7 @@ func TestFakeKubectl(*testing.T) {
 func wrapper(t *testing.T, mode string) (command, folder string) {
 	t.Helper()
 	// Not t.TempDir: a socket's path must be short.
-	folder, err := os.MkdirTemp("/tmp", "ak")
+	folder, err := os.MkdirTemp("/tmp", "ak") //nolint:usetesting // see above
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	t.Setenv("TMPDIR", folder)
@@ -153,7 +153,7 @@ func TestKubectl_ErrorsNameLastWords(t *testing.T) {
 		"a stream": func(t *testing.T, conn *transport.Conn) error {
 			stream, _, err := conn.Upgrade(t.Context(), upgradeRequest("/stream"))
 			require.NoError(t, err)
-			defer stream.Close()
+			defer func() { _ = stream.Close() }()
 			_, err = io.WriteString(stream, "end\n")
 			require.NoError(t, err)
 			text, err := io.ReadAll(stream)

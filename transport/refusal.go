@@ -32,7 +32,7 @@ func (c *call) refusedByServer(ctx context.Context, response *http.Response) boo
 		return false
 	}
 	check := &call{conn: c.conn, req: &Request{Path: "/version"}, id: c.id}
-	answer, err := check.try(ctx)
+	answer, err := check.try(ctx) //nolint:bodyclose // discard does
 	if err != nil {
 		return false
 	}

@@ -37,7 +37,7 @@ func switching(check func(*http.Request)) http.HandlerFunc {
 		if err != nil {
 			return
 		}
-		defer conn.Close()
+		defer func() { _ = conn.Close() }()
 		_, _ = both.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-Chosen: v5\r\n\r\nhello\n")
 		_ = both.Flush()
 		_, _ = io.Copy(conn, both.Reader)

@@ -186,10 +186,12 @@ func TestEditWaitsForKubectlsLockUntilTheContextEnds(t *testing.T) {
 	lock := path + ".lock"
 	require.NoError(t, os.WriteFile(lock, nil, 0))
 
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	cause := errors.New("the user left")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, cause)
 	defer cancel()
 	err := kubeconfig.Edit(ctx, path, choose("a"))
 	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, err, cause)
 	require.ErrorContains(t, err, "if none is running, delete "+lock)
 	assert.Equal(t, "kind: Config\n", content(t, path))
 	assert.FileExists(t, lock, "another's lock stays")
