@@ -95,11 +95,11 @@ func endOfAnykind(t *testing.T, cfg *transport.Config) end {
 	require.NoError(t, err)
 	e := end{
 		Server: plainServer(server), Namespace: cfg.Namespace, Proxy: cfg.ProxyURL, DisableCompression: cfg.DisableCompression,
-		Token: token(cfg.Token, cfg.TokenFile), TokenFile: cfg.TokenFile, Username: cfg.Username, Password: cfg.Password,
+		Token: token(cfg.Token.Reveal(), cfg.TokenFile), TokenFile: cfg.TokenFile, Username: cfg.Username, Password: cfg.Password.Reveal(),
 		As: cfg.Impersonate.User, AsUID: cfg.Impersonate.UID, AsGroups: cfg.Impersonate.Groups, AsExtra: extra(cfg.Impersonate.Extra),
 	}
 	e.Insecure, e.ServerName, e.CA = cfg.Insecure, cfg.ServerName, dataOrFile(t, cfg.CAData, cfg.CAFile)
-	e.Certificate, e.Key = dataOrFile(t, cfg.CertData, cfg.CertFile), dataOrFile(t, cfg.KeyData, cfg.KeyFile)
+	e.Certificate, e.Key = dataOrFile(t, cfg.CertData, cfg.CertFile), dataOrFile(t, []byte(cfg.KeyData.Reveal()), cfg.KeyFile)
 	written := e.Token != "" || e.Username != ""
 	if exec := cfg.Exec; exec != nil && !written && e.Certificate == "" {
 		e.Exec = &execEnd{
@@ -110,11 +110,11 @@ func endOfAnykind(t *testing.T, cfg *transport.Config) end {
 			e.Exec.ClusterConfig = compact(t, exec.ClusterConfig)
 		}
 		for _, env := range exec.Env {
-			e.Exec.Env = append(e.Exec.Env, env.Name+"="+env.Value)
+			e.Exec.Env = append(e.Exec.Env, env.Name+"="+env.Value.Reveal())
 		}
 	}
 	if oidc := cfg.OIDC; oidc != nil && !written {
-		e.OIDC = &oidcEnd{oidc.Issuer, oidc.ClientID, oidc.ClientSecret, oidc.IDToken, oidc.RefreshToken}
+		e.OIDC = &oidcEnd{oidc.Issuer, oidc.ClientID, oidc.ClientSecret.Reveal(), oidc.IDToken.Reveal(), oidc.RefreshToken.Reveal()}
 	}
 	return e
 }

@@ -42,7 +42,7 @@ func whoAmI(t *testing.T, token *dynamic.Token) error {
 	t.Helper()
 	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t)})
 	require.NoError(t, err)
-	conn, err := transport.Open(&transport.Config{Server: cfg.Server, CAFile: cfg.CAFile, CAData: cfg.CAData, Token: token.Token})
+	conn, err := transport.Open(&transport.Config{Server: cfg.Server, CAFile: cfg.CAFile, CAData: cfg.CAData, Token: transport.NewSecret(token.Token)})
 	require.NoError(t, err)
 	defer conn.Close()
 	_, err = conn.Do(t.Context(), &transport.Request{Path: "/api/v1/nodes"})

@@ -123,7 +123,7 @@ func newWebSocket(ctx context.Context, raw net.Conn, protocol string) (*websocke
 		ReadBufferSize: readBuffer, WriteBufferSize: writeBuffer, WriteBufferPool: &writeBuffers,
 		NetDialContext: func(context.Context, string, string) (net.Conn, error) { return opened, nil },
 	}
-	ws, _, err := dialer.DialContext(ctx, "ws://opened", nil)
+	ws, _, err := dialer.DialContext(ctx, "ws://opened", nil) //nolint:bodyclose // gorilla has replaced it
 	return ws, err
 }
 

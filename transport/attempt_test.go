@@ -19,7 +19,7 @@ import (
 func serveWith(t *testing.T, opts transport.Options, handler http.HandlerFunc) *transport.Conn {
 	t.Helper()
 	server := httptest.NewServer(handler)
-	conn, err := transport.Open(&transport.Config{Server: server.URL + "/prefix/", Token: "s3cret", Options: opts})
+	conn, err := transport.Open(&transport.Config{Server: server.URL + "/prefix/", Token: transport.NewSecret("s3cret"), Options: opts})
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close(); server.Close() })
 	return conn

@@ -110,7 +110,7 @@ func (c *call) again(ctx context.Context, response *http.Response, err error) er
 
 // renew gets another credential after the server refused the first.
 func (c *call) renew(ctx context.Context, response *http.Response) error {
-	if c.renewed {
+	if c.renewed || !c.refusedByServer(ctx, response) {
 		return unauthorized(response, c.id, nil)
 	}
 	c.renewed = true

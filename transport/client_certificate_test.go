@@ -27,7 +27,7 @@ func TestConn_ShowsCertificateOfUnlistedIssuer(t *testing.T) {
 	require.True(t, server.TLS.ClientCAs.AppendCertsFromPEM(other))
 	server.StartTLS()
 	defer server.Close()
-	conn, err := transport.Open(&transport.Config{Server: server.URL, Insecure: true, CertData: certificate, KeyData: key})
+	conn, err := transport.Open(&transport.Config{Server: server.URL, Insecure: true, CertData: certificate, KeyData: transport.NewSecret(string(key))})
 	require.NoError(t, err)
 	defer conn.Close()
 	response, err := conn.Do(t.Context(), &transport.Request{Path: "/"})

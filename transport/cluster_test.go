@@ -53,8 +53,8 @@ func whoami(t *testing.T, cfg *transport.Config) (user string, groups []string, 
 func TestARealServerKnowsTheUserByCertificateTokenAndTokenFile(t *testing.T) {
 	tokenFile := sandbox(t, "token")
 	path := filepath.Join(t.TempDir(), "token")
-	require.NoError(t, os.WriteFile(path, []byte(tokenFile.Token+"\n"), 0o600))
-	tokenFile.Token, tokenFile.TokenFile = "", path
+	require.NoError(t, os.WriteFile(path, []byte(tokenFile.Token.Reveal()+"\n"), 0o600))
+	tokenFile.Token, tokenFile.TokenFile = transport.Secret{}, path
 	impersonating := sandbox(t, "admin")
 	impersonating.Impersonate = transport.Impersonation{User: "jane", Groups: []string{"shop"}}
 
@@ -78,7 +78,7 @@ func TestARealServerKnowsTheUserByCertificateTokenAndTokenFile(t *testing.T) {
 
 func TestARealServersRefusalsAreStatusErrors(t *testing.T) {
 	stranger := sandbox(t, "token")
-	stranger.Token = "nobody's"
+	stranger.Token = transport.NewSecret("nobody's")
 	for name, tc := range map[string]struct {
 		cfg  *transport.Config
 		path string
@@ -137,7 +137,7 @@ func TestAProgramsOwnHTTPClientServesAsWell(t *testing.T) {
 	cfg := sandbox(t, "admin")
 	roots := x509.NewCertPool()
 	require.True(t, roots.AppendCertsFromPEM(cfg.CAData))
-	certificate, err := tls.X509KeyPair(cfg.CertData, cfg.KeyData)
+	certificate, err := tls.X509KeyPair(cfg.CertData, []byte(cfg.KeyData.Reveal()))
 	require.NoError(t, err)
 	own := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
 		RootCAs: roots, Certificates: []tls.Certificate{certificate},

@@ -1,6 +1,9 @@
 package transport
 
-import "log/slog"
+import (
+	"fmt"
+	"log/slog"
+)
 
 // Config says where an API server is and how a client proves who it is. The zero value of every field but Server is
 // a valid default. Inline data wins over the file of the same name. It is a plain value: copying it is cheap, and
@@ -21,11 +24,14 @@ type Config struct {
 
 	// CertFile, CertData, KeyFile and KeyData are the client's PEM certificate and key.
 	CertFile, KeyFile string
-	CertData, KeyData []byte
+	CertData          []byte
+	KeyData           Secret
 	// Token is sent as a bearer token. TokenFile holds one too and wins; it is read again every minute.
-	Token, TokenFile string
+	Token     Secret
+	TokenFile string
 	// Username and Password are sent as basic authentication.
-	Username, Password string
+	Username string
+	Password Secret
 	// Exec runs a program that prints a credential, where there is none of those above.
 	Exec *ExecPlugin
 	// OIDC renews an ID token of an OpenID Connect provider, where there is none of those above.
@@ -33,7 +39,8 @@ type Config struct {
 	// Impersonate asks the server to act as somebody else.
 	Impersonate Impersonation
 
-	// ProxyURL is an http, https or socks5 proxy; "" obeys HTTPS_PROXY and NO_PROXY.
+	// ProxyURL is an http, https or socks5 proxy; "" obeys HTTPS_PROXY and NO_PROXY. A user and a password in it are for the
+	// proxy, and are left out where the config is printed.
 	ProxyURL string
 	// DisableCompression asks the server not to compress what it sends.
 	DisableCompression bool
@@ -50,8 +57,11 @@ type Impersonation struct {
 // String describes the config without its secrets.
 func (c Config) String() string { return c.LogValue().String() }
 
-// GoString is String: %#v shows no secret either.
-func (c Config) GoString() string { return c.String() }
+// Format implements fmt.Formatter with what String returns, for every verb.
+func (c Config) Format(state fmt.State, _ rune) { printSafe(state, c) }
+
+// MarshalJSON implements json.Marshaler with what String returns.
+func (c Config) MarshalJSON() ([]byte, error) { return safeJSON(c) }
 
 // LogValue implements slog.LogValuer: what identifies the connection, and which credentials there are, never what
 // they are.
@@ -62,7 +72,7 @@ func (c Config) LogValue() slog.Value {
 		present bool
 	}{
 		{"client certificate", len(c.CertData) > 0 || c.CertFile != ""},
-		{"token", c.Token != "" || c.TokenFile != ""},
+		{"token", !c.Token.IsZero() || c.TokenFile != ""},
 		{"basic", c.Username != ""},
 		{"exec plugin", c.Exec != nil},
 		{"oidc", c.OIDC != nil},

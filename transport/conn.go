@@ -17,6 +17,7 @@ type Conn struct {
 	http     *http.Client
 	options  Options
 	warnings warningSet
+	checks   credentialChecks
 	// who and authorize are nil where the HTTP client authenticates by itself.
 	who       authenticator
 	authorize *authorizing

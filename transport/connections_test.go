@@ -245,7 +245,7 @@ func TestAnExpiredCertificateIsNamedWhenTheServerRefusesIt(t *testing.T) {
 	defer server.Close()
 	expired := time.Date(2020, 2, 3, 4, 5, 6, 0, time.UTC)
 	certificate, key := issued(t, "ann", expired)
-	conn, err := Open(&Config{Server: server.URL, Insecure: true, CertData: []byte(certificate), KeyData: []byte(key)})
+	conn, err := Open(&Config{Server: server.URL, Insecure: true, CertData: []byte(certificate), KeyData: NewSecret(key)})
 	require.NoError(t, err)
 	defer conn.Close()
 	_, err = conn.Do(t.Context(), &Request{Path: "/"})

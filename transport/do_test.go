@@ -198,7 +198,7 @@ func TestCredentialsDoNotFollowARedirectToAnotherHost(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	conn, err := transport.Open(&transport.Config{Server: server.URL, Token: "secret"})
+	conn, err := transport.Open(&transport.Config{Server: server.URL, Token: transport.NewSecret("secret")})
 	require.NoError(t, err)
 	defer conn.Close()
 

@@ -3,6 +3,7 @@ package transport
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"slices"
 )
@@ -19,7 +20,9 @@ type ExecPlugin struct {
 	APIVersion string
 	// Command is a path, or a name to look up in PATH.
 	Command string
-	Args    []string
+	// Args are shown to every user of the machine while the program runs; a secret belongs into Env. They and ClusterConfig
+	// are left out where the plugin is printed, though not where it is an unexported field of another type.
+	Args []string
 	// Env is added to this program's own environment.
 	Env []ExecEnv
 	// InstallHint is shown when the command is not there.
@@ -38,13 +41,19 @@ type ExecPlugin struct {
 }
 
 // ExecEnv is a variable of the program's environment.
-type ExecEnv struct{ Name, Value string }
+type ExecEnv struct {
+	Name  string
+	Value Secret
+}
 
 // String describes the plugin without its arguments and the values of its environment: they may be secrets.
 func (p ExecPlugin) String() string { return p.LogValue().String() }
 
-// GoString is String: %#v shows no secret either.
-func (p ExecPlugin) GoString() string { return p.String() }
+// Format implements fmt.Formatter with what String returns, for every verb.
+func (p ExecPlugin) Format(state fmt.State, _ rune) { printSafe(state, p) }
+
+// MarshalJSON implements json.Marshaler with what String returns.
+func (p ExecPlugin) MarshalJSON() ([]byte, error) { return safeJSON(p) }
 
 // LogValue implements slog.LogValuer, with what String shows.
 func (p ExecPlugin) LogValue() slog.Value {
@@ -59,8 +68,11 @@ func (p ExecPlugin) LogValue() slog.Value {
 // String is the variable's name: its value may be a secret.
 func (e ExecEnv) String() string { return e.Name + "=…" }
 
-// GoString is String.
-func (e ExecEnv) GoString() string { return e.String() }
+// Format implements fmt.Formatter with what String returns, for every verb.
+func (e ExecEnv) Format(state fmt.State, _ rune) { printSafe(state, e) }
+
+// MarshalJSON implements json.Marshaler with what String returns.
+func (e ExecEnv) MarshalJSON() ([]byte, error) { return safeJSON(e) }
 
 // LogValue implements slog.LogValuer, with what String shows.
 func (e ExecEnv) LogValue() slog.Value { return slog.StringValue(e.String()) }

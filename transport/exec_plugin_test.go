@@ -99,7 +99,7 @@ func (p *FakePlugin) Plugin(t *testing.T) *ExecPlugin {
 	return &ExecPlugin{
 		APIVersion: kubeconfig.ExecV1, Command: command,
 		// The race detector's programs would wait for a second before they exit.
-		Env: []ExecEnv{{pluginAddress, p.listener.Addr().String()}, {"GORACE", "atexit_sleep_ms=0"}},
+		Env: []ExecEnv{{pluginAddress, NewSecret(p.listener.Addr().String())}, {"GORACE", NewSecret("atexit_sleep_ms=0")}},
 	}
 }
 

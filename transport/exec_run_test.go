@@ -64,7 +64,7 @@ func TestAPluginIsToldWhatItAskedFor(t *testing.T) {
 			tc.cfg.Exec.APIVersion, tc.cfg.Exec.ProvideClusterInfo = tc.apiVersion, tc.cluster
 			tc.cfg.Exec.ClusterConfig = json.RawMessage(tc.config)
 			tc.cfg.Exec.Args = []string{"get-token", "a b"}
-			tc.cfg.Exec.Env = append(tc.cfg.Exec.Env, ExecEnv{"PLUGIN_ONLY", "1"}, ExecEnv{"INHERITED", "own"}, ExecEnv{"KUBERNETES_EXEC_INFO", "x"})
+			tc.cfg.Exec.Env = append(tc.cfg.Exec.Env, ExecEnv{"PLUGIN_ONLY", NewSecret("1")}, ExecEnv{"INHERITED", NewSecret("own")}, ExecEnv{"KUBERNETES_EXEC_INFO", NewSecret("x")})
 			t.Setenv("INHERITED", "parent's")
 			t.Setenv("PARENTS", "1")
 			result := execAuthenticatorOf(t, &tc.cfg).ask(t.Context())

@@ -134,6 +134,7 @@ func TestWhatDidNotChangeKeepsItsPointer(t *testing.T) {
 	give := func(next *identity) *identity {
 		result := make(chan *identity, 1)
 		before := who
+		s.clock.advance(2 * time.Minute) // see renewalBackoff
 		go func() {
 			got, err := s.renew(t.Context(), before)
 			assert.NoError(t, err)

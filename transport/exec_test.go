@@ -15,7 +15,7 @@ import (
 func TestAPluginPrintsWithoutWhatMayBeSecret(t *testing.T) {
 	plugin := ExecPlugin{
 		APIVersion: kubeconfig.ExecV1, Command: "aws", Args: []string{planted}, ClusterConfig: json.RawMessage(`"` + planted + `"`),
-		Env: []ExecEnv{{Name: "AWS_PROFILE", Value: planted}},
+		Env: []ExecEnv{{Name: "AWS_PROFILE", Value: NewSecret(planted)}},
 	}
 	var log bytes.Buffer
 	logger := slog.New(slog.NewJSONHandler(&log, nil))
@@ -39,8 +39,8 @@ func TestOpenRefusesAPluginThatCannotWork(t *testing.T) {
 		"no version":         {ExecPlugin{Command: "aws"}, "apiVersion"},
 		"an old version":     {ExecPlugin{Command: "aws", APIVersion: "client.authentication.k8s.io/v1alpha1"}, "needs an update"},
 		"an unknown mode":    {ExecPlugin{Command: "aws", APIVersion: kubeconfig.ExecV1, InteractiveMode: "Sometimes"}, "Sometimes"},
-		"a nameless env":     {ExecPlugin{Command: "aws", APIVersion: kubeconfig.ExecV1, Env: []ExecEnv{{Value: planted}}}, "environment variable"},
-		"an env with =":      {ExecPlugin{Command: "aws", APIVersion: kubeconfig.ExecV1, Env: []ExecEnv{{Name: "A=B", Value: planted}}}, "A=B"},
+		"a nameless env":     {ExecPlugin{Command: "aws", APIVersion: kubeconfig.ExecV1, Env: []ExecEnv{{Value: NewSecret(planted)}}}, "environment variable"},
+		"an env with =":      {ExecPlugin{Command: "aws", APIVersion: kubeconfig.ExecV1, Env: []ExecEnv{{Name: "A=B", Value: NewSecret(planted)}}}, "A=B"},
 		"a broken extension": {ExecPlugin{Command: "aws", APIVersion: kubeconfig.ExecV1, ClusterConfig: json.RawMessage(planted)}, "no JSON"},
 		"not allowed":        {ExecPlugin{Command: "aws", APIVersion: kubeconfig.ExecV1, Allowed: []string{"gcloud"}}, `exec plugin "aws"`},
 		"nothing allowed":    {ExecPlugin{Command: "aws", APIVersion: kubeconfig.ExecV1, Allowed: []string{}}, "ExecPlugin.Allowed"},

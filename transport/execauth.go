@@ -80,7 +80,7 @@ func checkCommand(plugin *ExecPlugin) error {
 		return fmt.Errorf("the interactiveMode %q is not known: it must be Never, IfAvailable or Always", plugin.InteractiveMode)
 	}
 	for _, variable := range plugin.Env {
-		if variable.Name == "" || strings.ContainsAny(variable.Name, "=\x00") || strings.Contains(variable.Value, "\x00") {
+		if variable.Name == "" || strings.ContainsAny(variable.Name, "=\x00") || strings.Contains(variable.Value.Reveal(), "\x00") {
 			return fmt.Errorf("the environment variable %q cannot be set: it needs a name, and no \"=\" in it and no NUL", variable.Name)
 		}
 	}

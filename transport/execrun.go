@@ -47,7 +47,7 @@ func (a *execAuthenticator) command(ctx context.Context, path string, interactiv
 	cmd.Args = append([]string{a.plugin.Command}, a.plugin.Args...)
 	cmd.Env = os.Environ()
 	for _, variable := range a.plugin.Env {
-		cmd.Env = append(cmd.Env, variable.Name+"="+variable.Value)
+		cmd.Env = append(cmd.Env, variable.Name+"="+variable.Value.Reveal())
 	}
 	if interactive {
 		cmd.Stdin = os.Stdin

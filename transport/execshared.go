@@ -29,11 +29,21 @@ type sharedIdentity struct {
 	current *identity
 	expires time.Time
 	running *obtaining
+	// refusals are the runs in a row that began because a server refused current, the last of which ended at refused with
+	// refusedErr.
+	refusals   int
+	refused    time.Time
+	refusedErr error
 }
+
+// renewalBackoff returns the least time between two runs that begin because a server refused the identity: a server that
+// refuses every one must not cause a log-in for each request.
+func renewalBackoff() retry.Backoff { return retry.Backoff{Min: time.Second, Max: time.Minute} }
 
 // obtaining is one call of obtain.
 type obtaining struct {
 	waiting int
+	refusal bool // whether a refusal is why it began
 	stop    context.CancelFunc
 	done    chan struct{} // closed when the rest is there
 	got     *identity
@@ -53,9 +63,17 @@ func (s *sharedIdentity) other(ctx context.Context, refused *identity) (*identit
 		defer s.mu.Unlock()
 		return s.current, nil
 	}
+	refusal := s.fresh() && s.current.same(refused)
+	if s.running == nil && refusal && s.renewedJustNow() {
+		defer s.mu.Unlock()
+		if s.refusedErr != nil {
+			return nil, s.refusedErr
+		}
+		return s.current, nil
+	}
 	// One that is already under way was begun because of the same refusal or expiry.
 	if s.running == nil && ctx.Err() == nil {
-		s.start(ctx)
+		s.start(ctx, refusal)
 	}
 	run := s.running
 	if run == nil {
@@ -78,10 +96,19 @@ func (s *sharedIdentity) fresh() bool {
 	return s.current != nil && (s.expires.IsZero() || s.now().Add(expiryLeeway).Before(s.expires))
 }
 
+// renewedJustNow reports whether a run that a refusal caused ended so short a time ago that another is not worth it.
+func (s *sharedIdentity) renewedJustNow() bool {
+	since := s.now().Sub(s.refused)
+	if since > renewalBackoff().Max {
+		s.refusals = 0
+	}
+	return s.refusals > 0 && since < renewalBackoff().Delay(s.refusals)
+}
+
 // start makes a new run, whose ctx does not end with that of the caller who happened to be first.
-func (s *sharedIdentity) start(ctx context.Context) {
+func (s *sharedIdentity) start(ctx context.Context, refusal bool) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	run := &obtaining{stop: stop, done: make(chan struct{})}
+	run := &obtaining{refusal: refusal, stop: stop, done: make(chan struct{})}
 	s.running = run
 	go func() {
 		defer stop()
@@ -99,6 +126,10 @@ func (s *sharedIdentity) settle(run *obtaining, got *identity, expires time.Time
 		return // everybody has left
 	}
 	s.running = nil
+	if run.refusal {
+		s.refusals++
+		s.refused, s.refusedErr = s.now(), err
+	}
 	if got != nil {
 		if s.current != nil && sameCertificate(got, s.current) {
 			got.certificate = s.current.certificate

@@ -154,7 +154,7 @@ func TestProxiesAreUsedAndTheirRefusalsTold(t *testing.T) {
 	defer proxy.Close()
 	address := strings.TrimPrefix(proxy.URL, "http://")
 
-	got, err := ask(t, &transport.Config{Server: server, CAData: authority, Token: "t", ProxyURL: "http://ann:s3cret@" + address})
+	got, err := ask(t, &transport.Config{Server: server, CAData: authority, Token: transport.NewSecret("t"), ProxyURL: "http://ann:s3cret@" + address})
 	require.NoError(t, err)
 	assert.Equal(t, "HTTP/2.0 nobody Bearer t", got)
 	parsed, err := url.Parse(server)
@@ -223,7 +223,7 @@ func TestASOCKS5ProxyIsUsed(t *testing.T) {
 		go splice(near, far)
 		splice(far, in)
 	}()
-	got, err := ask(t, &transport.Config{Server: server, CAData: authority, Token: "t", ProxyURL: "socks5://" + listener.Addr().String()})
+	got, err := ask(t, &transport.Config{Server: server, CAData: authority, Token: transport.NewSecret("t"), ProxyURL: "socks5://" + listener.Addr().String()})
 	require.NoError(t, err)
 	assert.Equal(t, "HTTP/2.0 nobody Bearer t", got)
 }

@@ -26,15 +26,15 @@ type fileAuthenticator struct {
 
 func newFileAuthenticator(cfg *Config) (*fileAuthenticator, error) {
 	a := &fileAuthenticator{
-		token:       &renewedFile{path: cfg.TokenFile, data: []byte(cfg.Token)},
+		token:       &renewedFile{path: cfg.TokenFile, data: []byte(cfg.Token.Reveal())},
 		certificate: inlineOrFile(cfg.CertData, cfg.CertFile),
-		key:         inlineOrFile(cfg.KeyData, cfg.KeyFile),
+		key:         inlineOrFile([]byte(cfg.KeyData.Reveal()), cfg.KeyFile),
 		now:         time.Now,
 	}
-	if cfg.Username != "" || cfg.Password != "" {
-		a.basic = basic(cfg.Username, cfg.Password)
+	if cfg.Username != "" || !cfg.Password.IsZero() {
+		a.basic = basic(cfg.Username, cfg.Password.Reveal())
 	}
-	hasCertificate, hasKey := len(cfg.CertData) > 0 || cfg.CertFile != "", len(cfg.KeyData) > 0 || cfg.KeyFile != ""
+	hasCertificate, hasKey := len(cfg.CertData) > 0 || cfg.CertFile != "", !cfg.KeyData.IsZero() || cfg.KeyFile != ""
 	if hasCertificate != hasKey {
 		return nil, errors.New("a client certificate needs its key and a key its certificate: one is missing")
 	}

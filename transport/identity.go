@@ -26,7 +26,7 @@ type authenticator interface {
 // newAuthenticator picks the one kind of credential that the config has. As in kubectl, what is written down wins
 // over a plugin.
 func newAuthenticator(cfg *Config) (authenticator, error) {
-	hasToken, hasBasic := cfg.Token != "" || cfg.TokenFile != "", cfg.Username != "" || cfg.Password != ""
+	hasToken, hasBasic := !cfg.Token.IsZero() || cfg.TokenFile != "", cfg.Username != "" || !cfg.Password.IsZero()
 	hasCertificate := len(cfg.CertData) > 0 || cfg.CertFile != ""
 	switch {
 	case hasToken && hasBasic:

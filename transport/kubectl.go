@@ -1,20 +1,18 @@
 package transport
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/internal/sanitize"
 )
 
 // KubectlOptions say which kubectl is run, and how.
@@ -32,7 +30,8 @@ type KubectlOptions struct {
 // [Conn.Upgrade] do works; a refusal is the API server's own.
 //
 // The process is a `kubectl proxy` on a unix socket in a folder that nobody else may enter. [Conn.Close] ends it. ctx
-// bounds the start only. When kubectl ends by itself, requests fail and say so. nil opts mean defaults. See
+// bounds the start only. When kubectl ends by itself, requests, watches and streams fail and say so, with the last errors
+// that it printed. What a killed program left behind is removed when the next one calls Kubectl. nil opts mean defaults. See
 // https://kubernetes.io/docs/reference/kubectl/generated/kubectl_proxy/.
 func Kubectl(ctx context.Context, opts *KubectlOptions) (*Conn, error) {
 	if opts == nil {
@@ -58,10 +57,13 @@ func Kubectl(ctx context.Context, opts *KubectlOptions) (*Conn, error) {
 	return conn, nil
 }
 
+// kubectlGrace is how long kubectl's output may stay open after its end, by processes that it left behind.
+const kubectlGrace = 2 * time.Second
+
 // kubectl is a running kubectl proxy.
 type kubectl struct {
 	opts   *KubectlOptions
-	dir    string
+	folder *socketFolder
 	direct *http.Transport
 
 	end   context.CancelFunc
@@ -71,25 +73,27 @@ type kubectl struct {
 }
 
 func startKubectl(ctx context.Context, opts *KubectlOptions) (*kubectl, error) {
-	dir, err := os.MkdirTemp("", "anykind-kubectl-")
+	sweepSocketFolders(os.TempDir())
+	folder, err := newSocketFolder()
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for its socket: %w", err)
 	}
-	socket := filepath.Join(dir, "socket")
 	// Not ctx's end but Close ends the process.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
-	k := &kubectl{opts: opts, dir: dir, end: end, ended: make(chan struct{}), direct: &http.Transport{
+	k := &kubectl{opts: opts, folder: folder, end: end, ended: make(chan struct{}), direct: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", socket)
+			return new(net.Dialer).DialContext(ctx, "unix", folder.socket())
 		},
-		DisableCompression: true, // over a socket on this machine
+		DisableCompression:     true, // over a socket on this machine
+		MaxResponseHeaderBytes: maxHeader,
 	}}
 	// Its filters protect browsers; here nobody else can reach the socket.
-	command := k.command(life, "proxy", "--unix-socket="+socket, "--accept-hosts=^localhost$", "--reject-paths=^$")
-	serving := make(chan struct{})
-	go k.run(command, serving)
+	command := k.command(life, "proxy", folder.argument(), "--accept-hosts=^localhost$", "--reject-paths=^$")
+	serving := &servingWriter{serving: make(chan struct{})}
+	command.Stdout = serving
+	go k.run(command)
 	select {
-	case <-serving:
+	case <-serving.serving:
 		return k, nil
 	case <-k.ended:
 		k.stop()
@@ -100,54 +104,61 @@ func startKubectl(ctx context.Context, opts *KubectlOptions) (*kubectl, error) {
 	}
 }
 
+// command returns a kubectl command. The end of ctx kills it and, as that of an exec plugin, the processes that it
+// started: a wrapper may run kubectl without becoming it. With a terminal, which they then share, only those are killed
+// that serve the socket.
 func (k *kubectl) command(ctx context.Context, args ...string) *exec.Cmd {
 	name := k.opts.Command
 	if name == "" {
 		name = "kubectl"
 	}
-	return exec.CommandContext(ctx, name, append(append([]string{}, k.opts.Args...), args...)...)
+	command := exec.CommandContext(ctx, name, append(append([]string{}, k.opts.Args...), args...)...)
+	if !hasTerminal() {
+		killChildrenToo(command)
+	}
+	kill := command.Cancel
+	command.Cancel = func() error {
+		err := kill()
+		k.folder.killServers()
+		return err
+	}
+	command.WaitDelay = kubectlGrace
+	return command
 }
 
 // run is the process's whole life, on one thread: on Linux the kernel ends the process with the thread that began it.
-func (k *kubectl) run(command *exec.Cmd, serving chan<- struct{}) {
+func (k *kubectl) run(command *exec.Cmd) {
 	defer close(k.ended)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	endWithThread(command)
 	var complaint complaints
 	command.Stderr = &complaint
-	output, err := command.StdoutPipe()
-	if err == nil {
-		err = command.Start()
-	}
-	if err != nil {
+	if err := command.Start(); err != nil {
 		k.err = err
 		return
 	}
-	lines := bufio.NewReader(output)
-	if line, err := lines.ReadString('\n'); err == nil && strings.HasPrefix(line, "Starting to serve") {
-		close(serving)
-	}
-	_, _ = io.Copy(io.Discard, lines)
 	k.err = complaint.explain(command.Wait())
+	k.folder.killServers() // that a wrapper has left behind
 }
 
-// RoundTrip implements http.RoundTripper.
-func (k *kubectl) RoundTrip(req *http.Request) (*http.Response, error) {
-	response, err := k.direct.RoundTrip(req)
-	if err == nil {
-		return response, nil
-	}
-	select {
-	case <-k.ended:
-		return nil, fmt.Errorf("the kubectl that makes the requests has ended: %w", errors.Join(k.err, err))
-	default:
-		return nil, err
-	}
+// servingWriter reads what kubectl proxy prints, and closes serving when that says that it is ready.
+type servingWriter struct {
+	serving chan struct{}
+	begin   []byte
+	ready   bool
 }
 
-// WrappedRoundTripper lets Upgrade find out how to dial.
-func (k *kubectl) WrappedRoundTripper() http.RoundTripper { return k.direct }
+func (w *servingWriter) Write(p []byte) (int, error) {
+	const ready = "Starting to serve"
+	if !w.ready && len(w.begin) < len(ready) {
+		w.begin = append(w.begin, p[:min(len(p), len(ready)-len(w.begin))]...)
+		if w.ready = string(w.begin) == ready; w.ready {
+			close(w.serving)
+		}
+	}
+	return len(p), nil
+}
 
 // namespace asks kubectl for its context's namespace.
 func (k *kubectl) namespace(ctx context.Context) (string, error) {
@@ -163,7 +174,7 @@ func (k *kubectl) stop() {
 	k.end()
 	<-k.ended
 	k.direct.CloseIdleConnections()
-	_ = os.RemoveAll(k.dir)
+	k.folder.remove()
 }
 
 // complaints keeps what kubectl itself complains of. What login plugins write may be secret and is dropped.
@@ -197,5 +208,5 @@ func (c *complaints) explain(err error) error {
 	if err == nil || len(c.kept) == 0 {
 		return err
 	}
-	return fmt.Errorf("%w%s", err, c.kept)
+	return fmt.Errorf("%w%s", err, sanitize.Text(string(c.kept), maxComplaints))
 }

@@ -106,14 +106,14 @@ func TestLoadReadsAllThatAPlaceHolds(t *testing.T) {
 	authority := write(t, filepath.Join(filepath.Dir(path), "ca.crt"), "authority")
 	cfg, err = at.load(t.Context(), &LoadOptions{Path: path})
 	require.NoError(t, err)
-	assert.Equal(t, &Config{Server: "https://one", Options: Options{Namespace: "shop"}, Token: "s3cret", CAFile: authority}, cfg)
+	assert.Equal(t, &Config{Server: "https://one", Options: Options{Namespace: "shop"}, Token: NewSecret("s3cret"), CAFile: authority}, cfg)
 }
 
 func TestLoadOptionsTakeThePlaceOfWhatIsFound(t *testing.T) {
 	path := write(t, filepath.Join(t.TempDir(), "config"), oneContext)
 	cfg, err := Load(t.Context(), &LoadOptions{Path: path, Cluster: "two", User: "bob", Namespace: "home"})
 	require.NoError(t, err)
-	assert.Equal(t, []string{"https://two", "other", "home"}, []string{cfg.Server, cfg.Token, cfg.Namespace})
+	assert.Equal(t, []string{"https://two", "other", "home"}, []string{cfg.Server, cfg.Token.Reveal(), cfg.Namespace})
 }
 
 func TestLoadMergesTheKUBECONFIGListAndSkipsWhatIsMissing(t *testing.T) {
@@ -218,7 +218,7 @@ contexts: [{name: one, context: {cluster: one, user: ann}}]`)
 	require.NoError(t, err)
 	assert.Equal(t, &ExecPlugin{
 		APIVersion: "client.authentication.k8s.io/v1", Command: filepath.Join(filepath.Dir(path), "bin", "login"),
-		Args: []string{"--for", "shop"}, Env: []ExecEnv{{Name: "MODE", Value: "quiet"}}, InstallHint: "ask Bob",
+		Args: []string{"--for", "shop"}, Env: []ExecEnv{{Name: "MODE", Value: NewSecret("quiet")}}, InstallHint: "ask Bob",
 		InteractiveMode: "Never", ProvideClusterInfo: true, ClusterConfig: []byte(`{"audience":"shop"}`),
 	}, cfg.Exec)
 }
@@ -247,7 +247,7 @@ contexts: [{name: one, context: {cluster: one, user: ann}}]`)
 	require.NoError(t, err)
 	require.NotNil(t, cfg.OIDC)
 	assert.Equal(t, []string{"https://issuer", "anykind", "old", "older"},
-		[]string{cfg.OIDC.Issuer, cfg.OIDC.ClientID, cfg.OIDC.IDToken, cfg.OIDC.RefreshToken})
+		[]string{cfg.OIDC.Issuer, cfg.OIDC.ClientID, cfg.OIDC.IDToken.Reveal(), cfg.OIDC.RefreshToken.Reveal()})
 
 	require.NoError(t, cfg.OIDC.Save(t.Context(), "new", "newer"))
 	saved, err := os.ReadFile(second)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 
 	"github.com/anykind/anykind/transport/kubeconfig"
 )
@@ -22,7 +23,7 @@ func configOf(r *kubeconfig.Resolved) *Config {
 		CertFile:           r.User.ClientCertificate,
 		CertData:           r.User.ClientCertificateData,
 		KeyFile:            r.User.ClientKey,
-		KeyData:            r.User.ClientKeyData,
+		KeyData:            r.User.ClientKeyData.Secret,
 		Token:              r.User.Token,
 		TokenFile:          r.User.TokenFile,
 		Username:           r.User.Username,
@@ -61,19 +62,30 @@ func execOf(r *kubeconfig.Resolved) *ExecPlugin {
 // came from.
 func oidcOf(r *kubeconfig.Resolved) (*OIDC, error) {
 	from := r.User.AuthProvider
-	authorities, err := base64.StdEncoding.DecodeString(from.Config["idp-certificate-authority-data"])
+	authorities, err := base64.StdEncoding.DecodeString(from.Config["idp-certificate-authority-data"].Reveal())
 	if err != nil {
 		return nil, errors.New("its auth-provider's idp-certificate-authority-data is not base64")
 	}
 	file, user := r.User.Origin, r.UserName
 	return &OIDC{
-		Issuer:       from.Config["idp-issuer-url"],
-		ClientID:     from.Config["client-id"],
+		Issuer:       from.Config["idp-issuer-url"].Reveal(),
+		ClientID:     from.Config["client-id"].Reveal(),
 		ClientSecret: from.Config["client-secret"],
 		IDToken:      from.Config["id-token"],
 		RefreshToken: from.Config["refresh-token"],
-		CAFile:       from.Config["idp-certificate-authority"],
+		CAFile:       from.Config["idp-certificate-authority"].Reveal(),
 		CAData:       authorities,
+		Load: func(context.Context) (idToken, refreshToken string, err error) {
+			stored, err := kubeconfig.Read(file)
+			if err != nil {
+				return "", "", err
+			}
+			provider := stored.Users[user].AuthProvider
+			if provider == nil {
+				return "", "", fmt.Errorf("user %q of %s has no auth-provider any more", user, file)
+			}
+			return provider.Config["id-token"].Reveal(), provider.Config["refresh-token"].Reveal(), nil
+		},
 		Save: func(ctx context.Context, idToken, refreshToken string) error {
 			return kubeconfig.Edit(ctx, file, func(document *kubeconfig.Document) error {
 				return document.SetAuthProviderConfig(user, map[string]string{"id-token": idToken, "refresh-token": refreshToken})

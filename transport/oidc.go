@@ -3,6 +3,7 @@ package transport
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 )
 
@@ -19,12 +20,17 @@ type OIDC struct {
 	// Both must be https, or http on this machine. Redirects to other hosts are not followed.
 	Issuer string
 	// ClientID and ClientSecret are those of the log-in; a public client has no secret.
-	ClientID, ClientSecret string
+	ClientID     string
+	ClientSecret Secret
 	// IDToken may be missing or expired where there is a RefreshToken, which may be missing until then.
-	IDToken, RefreshToken string
+	IDToken, RefreshToken Secret
 	// CAFile and CAData hold the PEM certificates that sign the issuer's; with neither, the system's roots do.
 	CAFile string
 	CAData []byte
+	// Load, if any, returns the tokens that are stored now, where other programs that refresh them save theirs too. It is
+	// called before a refresh, and again if the issuer refuses the refresh token: most issuers accept each one once, and
+	// some revoke all if one is used twice. An error of Load means that there are none.
+	Load func(ctx context.Context) (idToken, refreshToken string, err error)
 	// Save is called after each refresh with the tokens that replace the ones above, of which one may be the same as
 	// before, so that whoever reads them from the same place next does not find them outdated. Its ctx has a
 	// deadline, and the calls come one after the other. Its error fails the requests that wait for the refresh; those
@@ -35,13 +41,16 @@ type OIDC struct {
 // String describes the user without tokens and secrets.
 func (o OIDC) String() string { return o.LogValue().String() }
 
-// GoString is String: %#v shows no secret either.
-func (o OIDC) GoString() string { return o.String() }
+// Format implements fmt.Formatter with what String returns, for every verb.
+func (o OIDC) Format(state fmt.State, _ rune) { printSafe(state, o) }
+
+// MarshalJSON implements json.Marshaler with what String returns.
+func (o OIDC) MarshalJSON() ([]byte, error) { return safeJSON(o) }
 
 // LogValue implements slog.LogValuer, with what String shows.
 func (o OIDC) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("issuer", withoutSecrets(o.Issuer)), slog.String("client", o.ClientID),
-		slog.Bool("id token", o.IDToken != ""), slog.Bool("refresh token", o.RefreshToken != ""))
+		slog.Bool("id token", !o.IDToken.IsZero()), slog.Bool("refresh token", !o.RefreshToken.IsZero()))
 }
 
 // clone shares nothing with o.

@@ -49,7 +49,7 @@ func (i *fakeIssuer) authority() []byte {
 
 // oidc is the configuration of a user whose ID token is missing.
 func (i *fakeIssuer) oidc() *OIDC {
-	return &OIDC{Issuer: i.URL + "/realm/", ClientID: "kubectl", ClientSecret: planted + "-client", RefreshToken: planted + "-refresh", CAData: i.authority()}
+	return &OIDC{Issuer: i.URL + "/realm/", ClientID: "kubectl", ClientSecret: NewSecret(planted + "-client"), RefreshToken: NewSecret(planted + "-refresh"), CAData: i.authority()}
 }
 
 func (i *fakeIssuer) give(idToken, refreshToken string) {

@@ -38,7 +38,7 @@ func TestAnIDTokenIsUsedUntilItExpiresAndThenRefreshed(t *testing.T) {
 	issuer, c := newFakeIssuer(t), newClock()
 	first, second, third := jwtUntil("1", c.now().Add(time.Hour)), jwtUntil("2", c.now().Add(2*time.Hour)), jwtUntil("3", c.now().Add(3*time.Hour))
 	oidc := issuer.oidc()
-	oidc.IDToken = first
+	oidc.IDToken = NewSecret(first)
 	var saved []string
 	oidc.Save = func(_ context.Context, idToken, refreshToken string) error {
 		saved = append(saved, idToken, refreshToken)
@@ -81,7 +81,7 @@ func TestAnIDTokenThatCannotBeReadIsRefreshed(t *testing.T) {
 	good := jwtUntil("ann", c.now().Add(time.Hour))
 	issuer.give(good, "")
 	oidc := issuer.oidc()
-	oidc.IDToken = "opaque"
+	oidc.IDToken = NewSecret("opaque")
 	who, err := oidcAuthenticatorOf(t, &Config{OIDC: oidc}, c).identity(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, "Bearer "+good, who.authorization)
@@ -193,7 +193,7 @@ func TestAnIssuerOfAnotherAuthorityIsRefused(t *testing.T) {
 func TestAnExpiredIDTokenWithoutARefreshTokenNeedsALogIn(t *testing.T) {
 	issuer, c := newFakeIssuer(t), newClock()
 	oidc := issuer.oidc()
-	oidc.IDToken, oidc.RefreshToken = jwtUntil("ann", c.now().Add(time.Hour)), ""
+	oidc.IDToken, oidc.RefreshToken = NewSecret(jwtUntil("ann", c.now().Add(time.Hour))), NewSecret("")
 	a := oidcAuthenticatorOf(t, &Config{OIDC: oidc}, c)
 	who, err := a.identity(t.Context())
 	require.NoError(t, err)
@@ -223,7 +223,7 @@ func TestAfterA401TheIDTokenIsRefreshedOnce(t *testing.T) {
 				}
 			})
 			cfg.OIDC = issuer.oidc()
-			cfg.OIDC.IDToken = first
+			cfg.OIDC.IDToken = NewSecret(first)
 			response, err := openOIDC(t, cfg, c).Do(t.Context(), &Request{Path: "/"})
 			if tc.ok {
 				require.NoError(t, err)
@@ -327,9 +327,10 @@ func TestAClientCertificateIsShownBesidesTheIDToken(t *testing.T) {
 		}
 		_, _ = fmt.Fprint(w, shownName(r))
 	})
-	cfg.CertData, cfg.KeyData = pairUntil(t, "ann", time.Now().Add(time.Hour))
+	certificate, key := pairUntil(t, "ann", time.Now().Add(time.Hour))
+	cfg.CertData, cfg.KeyData = certificate, NewSecret(string(key))
 	cfg.OIDC = issuer.oidc()
-	cfg.OIDC.IDToken = first
+	cfg.OIDC.IDToken = NewSecret(first)
 	conn := openOIDC(t, cfg, c)
 	assert.Equal(t, "ann", bodyOf(t, conn, &Request{Path: "/"}))
 	one, err := conn.who.identity(t.Context())

@@ -12,7 +12,7 @@ import (
 )
 
 func TestOIDCPrintsWithoutItsTokens(t *testing.T) {
-	oidc := OIDC{Issuer: "https://user:" + planted + "@id.example/x", ClientID: "kubectl", ClientSecret: planted, IDToken: planted, RefreshToken: planted}
+	oidc := OIDC{Issuer: "https://user:" + planted + "@id.example/x", ClientID: "kubectl", ClientSecret: NewSecret(planted), IDToken: NewSecret(planted), RefreshToken: NewSecret(planted)}
 	var log bytes.Buffer
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "oidc", oidc, "pointer", &oidc, "config", Config{OIDC: &oidc})
 	assert.NotContains(t, log.String(), planted)
@@ -31,17 +31,17 @@ func TestOpenRefusesAnOIDCUserThatCannotWork(t *testing.T) {
 		oidc OIDC
 		says string
 	}{
-		"no issuer":              {OIDC{ClientID: "c", RefreshToken: planted}, "idp-issuer-url"},
-		"no client":              {OIDC{Issuer: issuer, RefreshToken: planted}, "client-id"},
-		"plain http":             {OIDC{Issuer: "http://id.example", ClientID: "c", RefreshToken: planted}, "must be https"},
-		"a user in the URL":      {OIDC{Issuer: "https://" + planted + "@id.example", ClientID: "c", RefreshToken: planted}, "leave them out"},
-		"a query":                {OIDC{Issuer: issuer + "?k=" + planted, ClientID: "c", RefreshToken: planted}, "a query"},
-		"no URL":                 {OIDC{Issuer: "id.example", ClientID: "c", RefreshToken: planted}, "https://host"},
-		"no token":               {OIDC{Issuer: issuer, ClientID: "c", ClientSecret: planted}, "log in"},
-		"an opaque token":        {OIDC{Issuer: issuer, ClientID: "c", IDToken: planted}, "no JWT"},
-		"a token of two lines":   {OIDC{Issuer: issuer, ClientID: "c", IDToken: jwtUntil("a", time.Now().Add(time.Hour)) + "\n" + planted}, "control character"},
-		"an authority not there": {OIDC{Issuer: issuer, ClientID: "c", RefreshToken: planted, CAFile: "/missing"}, "certificate authority"},
-		"no authority":           {OIDC{Issuer: issuer, ClientID: "c", RefreshToken: planted, CAData: []byte(planted)}, "no PEM"},
+		"no issuer":              {OIDC{ClientID: "c", RefreshToken: NewSecret(planted)}, "idp-issuer-url"},
+		"no client":              {OIDC{Issuer: issuer, RefreshToken: NewSecret(planted)}, "client-id"},
+		"plain http":             {OIDC{Issuer: "http://id.example", ClientID: "c", RefreshToken: NewSecret(planted)}, "must be https"},
+		"a user in the URL":      {OIDC{Issuer: "https://" + planted + "@id.example", ClientID: "c", RefreshToken: NewSecret(planted)}, "leave them out"},
+		"a query":                {OIDC{Issuer: issuer + "?k=" + planted, ClientID: "c", RefreshToken: NewSecret(planted)}, "a query"},
+		"no URL":                 {OIDC{Issuer: "id.example", ClientID: "c", RefreshToken: NewSecret(planted)}, "https://host"},
+		"no token":               {OIDC{Issuer: issuer, ClientID: "c", ClientSecret: NewSecret(planted)}, "log in"},
+		"an opaque token":        {OIDC{Issuer: issuer, ClientID: "c", IDToken: NewSecret(planted)}, "no JWT"},
+		"a token of two lines":   {OIDC{Issuer: issuer, ClientID: "c", IDToken: NewSecret(jwtUntil("a", time.Now().Add(time.Hour)) + "\n" + planted)}, "control character"},
+		"an authority not there": {OIDC{Issuer: issuer, ClientID: "c", RefreshToken: NewSecret(planted), CAFile: "/missing"}, "certificate authority"},
+		"no authority":           {OIDC{Issuer: issuer, ClientID: "c", RefreshToken: NewSecret(planted), CAData: []byte(planted)}, "no PEM"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Open(&Config{Server: "https://127.0.0.1:1", OIDC: &tc.oidc})
@@ -50,6 +50,6 @@ func TestOpenRefusesAnOIDCUserThatCannotWork(t *testing.T) {
 			assert.NotContains(t, err.Error(), planted)
 		})
 	}
-	_, err := Open(&Config{Server: "https://127.0.0.1:1", OIDC: &OIDC{Issuer: "http://127.0.0.1:5556/dex", ClientID: "c", RefreshToken: "r"}})
+	_, err := Open(&Config{Server: "https://127.0.0.1:1", OIDC: &OIDC{Issuer: "http://127.0.0.1:5556/dex", ClientID: "c", RefreshToken: NewSecret("r")}})
 	require.NoError(t, err, "http on this machine")
 }

@@ -24,6 +24,9 @@ type oidcAuthenticator struct {
 	oauth       *oauth2.Config // remembers how the issuer wants the client's secret
 	// refreshToken and idToken are the latest; only obtain uses them, which runs once at a time.
 	refreshToken, idToken string
+	// stored is the refresh token that was last seen or saved where OIDC.Load finds it: ours may be newer, if saving it
+	// failed.
+	stored string
 
 	mu sync.Mutex
 	// whole is token and the certificate in one.
@@ -32,8 +35,9 @@ type oidcAuthenticator struct {
 
 func newOIDCAuthenticator(cfg *Config) (authenticator, error) {
 	a := &oidcAuthenticator{oidc: cfg.OIDC.clone(), roots: inlineOrFile(cfg.OIDC.CAData, cfg.OIDC.CAFile)}
-	a.refreshToken, a.idToken = a.oidc.RefreshToken, a.oidc.IDToken
-	a.oauth = &oauth2.Config{ClientID: a.oidc.ClientID, ClientSecret: a.oidc.ClientSecret}
+	a.refreshToken, a.idToken = a.oidc.RefreshToken.Reveal(), a.oidc.IDToken.Reveal()
+	a.stored = a.refreshToken
+	a.oauth = &oauth2.Config{ClientID: a.oidc.ClientID, ClientSecret: a.oidc.ClientSecret.Reveal()}
 	a.tokens = &sharedIdentity{what: "a new OIDC token", obtain: a.obtain, finishes: true, now: time.Now}
 	if err := a.check(); err != nil {
 		return nil, fmt.Errorf("oidc: %w", err)
@@ -110,8 +114,20 @@ func (a *oidcAuthenticator) withCertificate(ctx context.Context, token *identity
 func (a *oidcAuthenticator) obtain(ctx context.Context) (*identity, time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, refreshLimit)
 	defer cancel()
+	if who, expires, ok := a.adoptStored(ctx); ok {
+		return who, expires, nil
+	}
 	before := a.refreshToken
 	who, expires, err := a.refresh(ctx)
+	if err != nil && a.refreshToken == before {
+		if stored, storedExpires, ok := a.adoptStored(ctx); ok {
+			return stored, storedExpires, nil
+		}
+		if a.refreshToken != before { // somebody else was faster
+			before = a.refreshToken
+			who, expires, err = a.refresh(ctx)
+		}
+	}
 	if err != nil {
 		err = fmt.Errorf("oidc: refresh the ID token: %w", err)
 	}
@@ -123,7 +139,27 @@ func (a *oidcAuthenticator) obtain(ctx context.Context) (*identity, time.Time, e
 		if err != nil {
 			failed = fmt.Errorf("%w; %w", err, failed)
 		}
-		err = failed
+		return who, expires, failed
 	}
+	a.stored = a.refreshToken
 	return who, expires, err
+}
+
+// adoptStored takes over tokens that another program has stored since. ok reports that their ID token is another one than
+// ours and can be used.
+func (a *oidcAuthenticator) adoptStored(ctx context.Context) (who *identity, expires time.Time, ok bool) {
+	if a.oidc.Load == nil {
+		return nil, time.Time{}, false
+	}
+	idToken, refreshToken, err := a.oidc.Load(ctx)
+	if err != nil || refreshToken == "" || refreshToken == a.stored {
+		return nil, time.Time{}, false
+	}
+	before := a.idToken
+	a.stored, a.refreshToken, a.idToken = refreshToken, refreshToken, idToken
+	authorization, expires, err := readIDToken(idToken)
+	if err != nil || idToken == before || !a.tokens.now().Add(expiryLeeway).Before(expires) {
+		return nil, time.Time{}, false
+	}
+	return &identity{authorization: authorization}, expires, true
 }

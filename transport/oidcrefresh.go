@@ -98,7 +98,7 @@ func (a *oidcAuthenticator) refused(err error) error {
 
 // withoutOwnSecrets takes out of the issuer's words what was sent to it.
 func (a *oidcAuthenticator) withoutOwnSecrets(text string) string {
-	for _, secret := range []string{a.refreshToken, a.idToken, a.oidc.ClientSecret} {
+	for _, secret := range []string{a.refreshToken, a.idToken, a.oidc.ClientSecret.Reveal()} {
 		if secret != "" {
 			text = strings.NewReplacer(secret, "…", url.QueryEscape(secret), "…").Replace(text)
 		}

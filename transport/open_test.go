@@ -90,10 +90,10 @@ func TestOpenSpeaksHTTP2WithTheCredentialsOfTheConfig(t *testing.T) {
 		"anonymous":          {transport.Config{CAData: authority}, "HTTP/2.0 nobody "},
 		"CA from a file":     {transport.Config{CAFile: authorityFile}, "HTTP/2.0 nobody "},
 		"any server":         {transport.Config{Insecure: true}, "HTTP/2.0 nobody "},
-		"token":              {transport.Config{CAData: authority, Token: "t"}, "HTTP/2.0 nobody Bearer t"},
-		"token file":         {transport.Config{CAData: authority, Token: "t", TokenFile: tokenFile}, "HTTP/2.0 nobody Bearer from-file"},
-		"basic":              {transport.Config{CAData: authority, Username: "u", Password: "p"}, "HTTP/2.0 nobody Basic dTpw"},
-		"certificate":        {transport.Config{CAData: authority, CertData: certificate, KeyData: key}, "HTTP/2.0 ann "},
+		"token":              {transport.Config{CAData: authority, Token: transport.NewSecret("t")}, "HTTP/2.0 nobody Bearer t"},
+		"token file":         {transport.Config{CAData: authority, Token: transport.NewSecret("t"), TokenFile: tokenFile}, "HTTP/2.0 nobody Bearer from-file"},
+		"basic":              {transport.Config{CAData: authority, Username: "u", Password: transport.NewSecret("p")}, "HTTP/2.0 nobody Basic dTpw"},
+		"certificate":        {transport.Config{CAData: authority, CertData: certificate, KeyData: transport.NewSecret(string(key))}, "HTTP/2.0 ann "},
 		"certificate, files": {transport.Config{CAData: authority, CertFile: file("crt", certificate), KeyFile: file("key", key)}, "HTTP/2.0 ann "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -128,9 +128,9 @@ func TestOpenRefusesAConfigThatCannotWorkAndShowsNoSecret(t *testing.T) {
 		"missing CA file":           {&transport.Config{Server: at, CAFile: "/missing/ca"}, "/missing/ca"},
 		"CA and insecure":           {&transport.Config{Server: at, CAData: certificate, Insecure: true}, "exclude each other"},
 		"certificate without key":   {&transport.Config{Server: at, CertData: certificate}, "one is missing"},
-		"key of another":            {&transport.Config{Server: at, CertData: certificate, KeyData: otherKey}, "does not match"},
+		"key of another":            {&transport.Config{Server: at, CertData: certificate, KeyData: transport.NewSecret(string(otherKey))}, "does not match"},
 		"missing key file":          {&transport.Config{Server: at, CertData: certificate, KeyFile: "/missing/key"}, "/missing/key"},
-		"token and user name":       {&transport.Config{Server: at, Token: "s3cret", Username: "ann"}, "exclude each other"},
+		"token and user name":       {&transport.Config{Server: at, Token: transport.NewSecret("s3cret"), Username: "ann"}, "exclude each other"},
 		"impersonating only groups": {&transport.Config{Server: at, Impersonate: transport.Impersonation{Groups: []string{"g"}}}, "needs a user"},
 		"a proxy without a host":    {&transport.Config{Server: at, ProxyURL: "s3cret"}, "http://host:port"},
 		"a proxy of another kind":   {&transport.Config{Server: at, ProxyURL: "ftp://s3cret@127.0.0.1"}, `"ftp"`},
@@ -164,7 +164,7 @@ func TestImpersonationIsSentWithEveryRequest(t *testing.T) {
 }
 
 func TestAConfigPrintsWithoutItsSecrets(t *testing.T) {
-	cfg := transport.Config{Server: "https://c", Token: "s3cret", Password: "s3cret", Username: "u", KeyData: []byte("s3cret"), CertData: []byte("x")}
+	cfg := transport.Config{Server: "https://c", Token: transport.NewSecret("s3cret"), Password: transport.NewSecret("s3cret"), Username: "u", KeyData: transport.NewSecret("s3cret"), CertData: []byte("x")}
 	for _, format := range []string{"%v", "%+v", "%#v", "%s"} {
 		for _, value := range []any{cfg, &cfg} {
 			text := fmt.Sprintf(format, value)

@@ -49,7 +49,7 @@ func retryAfterSeconds(response *http.Response) (int, bool) {
 func (c *call) reconnects(ctx context.Context, err error) bool {
 	method := methodOf(c.req)
 	return ctx.Err() == nil && c.attempts > 0 && c.attempts <= maxReconnects &&
-		(method == http.MethodGet || method == http.MethodHead) && broke(err)
+		(method == http.MethodGet || method == http.MethodHead) && broke(err) && !retry.IsTerminal(err)
 }
 
 func broke(err error) bool {

@@ -17,8 +17,8 @@ import (
 // behind the server's proxy; for calls see [Conn.Do].
 //
 // The request's URL must be on the server, so that the credential goes nowhere else, and its headers must not say who
-// asks. When the server itself, with a Status, answers 401, the credential is renewed and the request made again if its
-// body can be had again. Nothing else is retried. HTTP/1.1 upgrades are possible: the response's Body is then an
+// asks. When the server itself answers 401, the credential is renewed and the request made again if its body can be had
+// again. Where a program behind the server may have answered, the server is asked first whether it accepts the credential. Nothing else is retried. HTTP/1.1 upgrades are possible: the response's Body is then an
 // io.ReadWriteCloser.
 func (c *Conn) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := c.mayCarry(req); err != nil {
@@ -31,7 +31,8 @@ func (c *Conn) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	response, err := call.carry(req)
-	if err != nil || response.StatusCode != http.StatusUnauthorized || call.id == nil || !isStatus(response) {
+	if err != nil || response.StatusCode != http.StatusUnauthorized || call.id == nil ||
+		!isStatus(response) || !call.refusedByServer(req.Context(), response) {
 		return response, err
 	}
 	renewed, err := c.who.renew(req.Context(), call.id)

@@ -33,17 +33,17 @@ func TestNoPlantedSecretIsEverShown(t *testing.T) {
 		}
 	}
 	credentials := map[string]transport.Config{
-		"token":       {Token: secret},
-		"token file":  {Token: secret, TokenFile: filepath.Join(t.TempDir(), "missing")},
-		"basic":       {Username: "ann", Password: secret},
-		"certificate": {CertData: certificate, KeyData: key},
-		"broken key":  {CertData: certificate, KeyData: []byte(secret)},
+		"token":       {Token: transport.NewSecret(secret)},
+		"token file":  {Token: transport.NewSecret(secret), TokenFile: filepath.Join(t.TempDir(), "missing")},
+		"basic":       {Username: "ann", Password: transport.NewSecret(secret)},
+		"certificate": {CertData: certificate, KeyData: transport.NewSecret(string(key))},
+		"broken key":  {CertData: certificate, KeyData: transport.NewSecret(secret)},
 		"exec": {Exec: &transport.ExecPlugin{
 			APIVersion: "client.authentication.k8s.io/v1", Command: "no-such-login", Args: []string{secret},
-			Env: []transport.ExecEnv{{Name: "PASSWORD", Value: secret}}, ClusterConfig: []byte(`{"key":"` + secret + `"}`),
+			Env: []transport.ExecEnv{{Name: "PASSWORD", Value: transport.NewSecret(secret)}}, ClusterConfig: []byte(`{"key":"` + secret + `"}`),
 		}},
-		"oidc":  {OIDC: &transport.OIDC{Issuer: "https://127.0.0.1:1", ClientID: "c", ClientSecret: secret, IDToken: secret, RefreshToken: secret}},
-		"proxy": {Token: secret, ProxyURL: "http://ann:" + secret + "@127.0.0.1:1"},
+		"oidc":  {OIDC: &transport.OIDC{Issuer: "https://127.0.0.1:1", ClientID: "c", ClientSecret: transport.NewSecret(secret), IDToken: transport.NewSecret(secret), RefreshToken: transport.NewSecret(secret)}},
+		"proxy": {Token: transport.NewSecret(secret), ProxyURL: "http://ann:" + secret + "@127.0.0.1:1"},
 	}
 	for name, cfg := range credentials {
 		cfg.Server = server.URL

@@ -48,7 +48,7 @@ func TestConfig_HidesPasswordInURL(t *testing.T) {
 		var shown bytes.Buffer
 		_, err := transport.Open(&cfg)
 		require.Error(t, err)
-		_, issuer := transport.Open(&transport.Config{Server: "https://host", OIDC: &transport.OIDC{Issuer: server, ClientID: "c", RefreshToken: "r"}})
+		_, issuer := transport.Open(&transport.Config{Server: "https://host", OIDC: &transport.OIDC{Issuer: server, ClientID: "c", RefreshToken: transport.NewSecret("r")}})
 		require.Error(t, issuer)
 		_, proxy := transport.Open(&transport.Config{Server: "https://host", ProxyURL: server})
 		_, _ = fmt.Fprintln(&shown, err, issuer, proxy, cfg, &cfg)

@@ -37,7 +37,7 @@ func switching(check func(*http.Request)) http.HandlerFunc {
 		if err != nil {
 			return
 		}
-		defer conn.Close()
+		defer func() { _ = conn.Close() }()
 		_, _ = both.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-Chosen: v5\r\n\r\nhello\n")
 		_ = both.Flush()
 		_, _ = io.Copy(conn, both.Reader)
@@ -80,7 +80,7 @@ func TestConn_UpgradeSwitchesProtocols(t *testing.T) {
 	defer server.Close()
 	var seen []transport.Attempt
 	conn, err := transport.Open(&transport.Config{
-		Server: server.URL + "/prefix", Insecure: true, Token: "s3cret", Impersonate: transport.Impersonation{User: "bob"},
+		Server: server.URL + "/prefix", Insecure: true, Token: transport.NewSecret("s3cret"), Impersonate: transport.Impersonation{User: "bob"},
 		Options: transport.Options{Observe: func(_ context.Context, a transport.Attempt) { seen = append(seen, a) }},
 	})
 	require.NoError(t, err)

@@ -77,17 +77,17 @@ func (c *checking) cluster(name string, cluster Cluster) {
 
 func (c *checking) user(name string, user User) {
 	refuse := c.refuser("user", name, user.Origin)
-	if user.Token != "" && user.hasBasic() {
+	if !user.Token.IsZero() && user.hasBasic() {
 		refuse("token", "username or password is there too, and only one of token and basic authentication can be sent: delete one")
 	}
 	if user.hasCertificate() {
 		if user.ClientCertificate != "" && len(user.ClientCertificateData) > 0 {
 			refuse("client-certificate", "client-certificate-data is there too: delete one")
 		}
-		if user.ClientKey != "" && len(user.ClientKeyData) > 0 {
+		if user.ClientKey != "" && !user.ClientKeyData.IsZero() {
 			refuse("client-key", "client-key-data is there too: delete one")
 		}
-		if user.ClientKey == "" && len(user.ClientKeyData) == 0 {
+		if user.ClientKey == "" && user.ClientKeyData.IsZero() {
 			refuse("client-key", "a client certificate needs its key: set client-key or client-key-data")
 		}
 		readable(refuse, "client-certificate", user.ClientCertificate)
@@ -136,10 +136,10 @@ func (c *checking) secure(r *Resolved) {
 		cluster("insecure-skip-tls-verify", "a certificate authority is there too, and would not be looked at: delete one")
 	}
 	user := c.refuser("user", r.UserName, r.User.Origin)
-	if r.User.Username != "" && r.User.Token == "" && r.User.TokenFile != "" {
+	if r.User.Username != "" && r.User.Token.IsZero() && r.User.TokenFile != "" {
 		user("tokenFile", "username is there too, and only one of token and basic authentication can be sent: delete one")
 	}
-	if path := r.User.TokenFile; path != "" && r.User.Token == "" {
+	if path := r.User.TokenFile; path != "" && r.User.Token.IsZero() {
 		readable(user, "tokenFile", path)
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
 			user("tokenFile", "%s is empty: put a token into it", path)
@@ -160,7 +160,7 @@ func checkAuthProvider(refuse func(field, format string, args ...any), provider 
 		return
 	}
 	for _, field := range []string{"idp-issuer-url", "client-id"} {
-		if provider.Config[field] == "" {
+		if provider.Config[field].IsZero() {
 			refuse("auth-provider.config", "%s is missing: oidc needs it to get tokens", field)
 		}
 	}

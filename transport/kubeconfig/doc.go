@@ -6,6 +6,6 @@
 // https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/ describes. What kubectl
 // refuses is refused, what it tolerates is tolerated; [File.Resolve] names the one exception.
 //
-// Every type that may hold a secret prints and logs without it, in every fmt verb and through log/slog. Encoding one
-// as JSON gives its real fields; slog's JSON handler does that to lists, maps and structs that hold one.
+// Every type that may hold a secret prints, logs and encodes without it, in every fmt verb, through log/slog and as JSON.
+// A [Secret] keeps to that wherever it stands; [Document.Put] writes it into a file.
 package kubeconfig

@@ -42,8 +42,8 @@ clusters: null
 		return d.Put(&kubeconfig.File{
 			Clusters: map[string]kubeconfig.Cluster{"c": {Server: "https://c", CertificateAuthorityData: []byte("ca"), DisableCompression: true}},
 			Users: map[string]kubeconfig.User{"ann": {
-				Token: "new", Password: "null",
-				Exec:       &kubeconfig.Exec{Command: "login", Env: []kubeconfig.EnvVar{{Name: "A", Value: "1e3"}}},
+				Token: kubeconfig.NewSecret("new"), Password: kubeconfig.NewSecret("null"),
+				Exec:       &kubeconfig.Exec{Command: "login", Env: []kubeconfig.EnvVar{{Name: "A", Value: kubeconfig.NewSecret("1e3")}}},
 				Extensions: kubeconfig.Extensions{"y": json.RawMessage(`[true,null,1.5]`)},
 			}},
 			Contexts:       map[string]kubeconfig.Context{"x": {Cluster: "c", User: "ann"}},
@@ -107,11 +107,11 @@ users:
     <<: *shared
     token: c
 `, func(d *kubeconfig.Document) error {
-		return d.Put(&kubeconfig.File{Users: map[string]kubeconfig.User{"a": {Token: "new"}, "c": {Token: "d"}}})
+		return d.Put(&kubeconfig.File{Users: map[string]kubeconfig.User{"a": {Token: kubeconfig.NewSecret("new")}, "c": {Token: kubeconfig.NewSecret("d")}}})
 	})
 	file, err := kubeconfig.Parse([]byte(got), "")
 	require.NoError(t, err)
-	assert.Equal(t, map[string]kubeconfig.User{"a": {Token: "new"}, "b": {Token: "t", Username: "u"}, "c": {Token: "d"}}, file.Users)
+	assert.Equal(t, map[string]kubeconfig.User{"a": {Token: kubeconfig.NewSecret("new")}, "b": {Token: kubeconfig.NewSecret("t"), Username: "u"}, "c": {Token: kubeconfig.NewSecret("d")}}, file.Users)
 }
 
 func TestSetCurrentContextChoosesOrUnchooses(t *testing.T) {

@@ -85,7 +85,7 @@ func TestEditOfJSONStaysJSON(t *testing.T) {
   "future": {"a": 1}
 }`)
 	require.NoError(t, kubeconfig.Edit(t.Context(), path, func(d *kubeconfig.Document) error {
-		return d.Put(&kubeconfig.File{CurrentContext: "a\"\u00e9\n\x01\u2028<", Users: map[string]kubeconfig.User{"ann": {Token: "t"}}})
+		return d.Put(&kubeconfig.File{CurrentContext: "a\"\u00e9\n\x01\u2028<", Users: map[string]kubeconfig.User{"ann": {Token: kubeconfig.NewSecret("t")}}})
 	}))
 	assert.JSONEq(t, `{"kind":"Config","users":[{"name":"ann","user":{"token":"t"}}],"future":{"a":1},"current-context":"a\"é\n\u0001\u2028<"}`,
 		content(t, path))
@@ -186,10 +186,12 @@ func TestEditWaitsForKubectlsLockUntilTheContextEnds(t *testing.T) {
 	lock := path + ".lock"
 	require.NoError(t, os.WriteFile(lock, nil, 0))
 
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	cause := errors.New("the user left")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, cause)
 	defer cancel()
 	err := kubeconfig.Edit(ctx, path, choose("a"))
 	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, err, cause)
 	require.ErrorContains(t, err, "if none is running, delete "+lock)
 	assert.Equal(t, "kind: Config\n", content(t, path))
 	assert.FileExists(t, lock, "another's lock stays")
@@ -209,7 +211,7 @@ func TestEditsAtTheSameTimeLoseNothing(t *testing.T) {
 	for i := range 20 {
 		group.Go(func() {
 			assert.NoError(t, kubeconfig.Edit(t.Context(), path, func(d *kubeconfig.Document) error {
-				return d.Put(&kubeconfig.File{Users: map[string]kubeconfig.User{fmt.Sprint(i): {Token: fmt.Sprint(i)}}})
+				return d.Put(&kubeconfig.File{Users: map[string]kubeconfig.User{fmt.Sprint(i): {Token: kubeconfig.NewSecret(fmt.Sprint(i))}}})
 			}))
 		})
 	}

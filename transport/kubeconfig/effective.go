@@ -10,8 +10,8 @@ import (
 func (u User) hasCertificate() bool {
 	return u.ClientCertificate != "" || len(u.ClientCertificateData) > 0
 }
-func (u User) hasToken() bool { return u.Token != "" || u.TokenFile != "" }
-func (u User) hasBasic() bool { return u.Username != "" || u.Password != "" }
+func (u User) hasToken() bool { return !u.Token.IsZero() || u.TokenFile != "" }
+func (u User) hasBasic() bool { return u.Username != "" || !u.Password.IsZero() }
 
 // inTheClear leaves out what kubectl does not use without TLS. Whoever listens on the way could read credentials.
 func inTheClear(c Cluster, u User) (Cluster, User) {
@@ -26,10 +26,10 @@ func inTheClear(c Cluster, u User) (Cluster, User) {
 // effective leaves of a user what kubectl would use. The original stays as it is.
 func effective(u User) User {
 	if !u.hasCertificate() {
-		u.ClientKey, u.ClientKeyData = "", nil
+		u.ClientKey, u.ClientKeyData = "", SecretData{}
 	}
 	if u.Username == "" {
-		u.Password = ""
+		u.Password = Secret{}
 	}
 	if u.hasToken() || u.hasBasic() {
 		u.Exec, u.AuthProvider = nil, nil

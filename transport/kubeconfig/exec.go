@@ -22,7 +22,7 @@ type Exec struct {
 // EnvVar is one variable of an [Exec] program's environment.
 type EnvVar struct {
 	Name  string `json:"name"`
-	Value string `json:"value"`
+	Value Secret `json:"value"`
 }
 
 // The values of [Exec.InteractiveMode]: the program never reads standard input, reads it where there is a terminal,
@@ -46,5 +46,5 @@ const ExecExtension = "client.authentication.k8s.io/exec"
 // secrets.
 type AuthProvider struct {
 	Name   string            `json:"name"`
-	Config map[string]string `json:"config,omitempty"`
+	Config map[string]Secret `json:"config,omitempty"`
 }

@@ -3,8 +3,6 @@ package kubeconfig
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 
 	kjson "sigs.k8s.io/json"
 )
@@ -43,13 +41,4 @@ func (e *Extensions) UnmarshalJSON(data []byte) error {
 		(*e)[named.Name] = named.Extension
 	}
 	return nil
-}
-
-// MarshalJSON writes a file's list, sorted by name.
-func (e Extensions) MarshalJSON() ([]byte, error) {
-	list := make([]namedExtension, 0, len(e))
-	for _, name := range slices.Sorted(maps.Keys(e)) {
-		list = append(list, namedExtension{Name: name, Extension: e[name]})
-	}
-	return json.Marshal(list)
 }

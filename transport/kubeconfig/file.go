@@ -31,12 +31,12 @@ type Cluster struct {
 // User says how the client proves who it is. Where both Token and TokenFile are there, a TokenFile that can be read
 // wins, as in kubectl.
 type User struct {
-	ClientCertificate     string `json:"client-certificate,omitempty"`
-	ClientCertificateData []byte `json:"client-certificate-data,omitempty"`
-	ClientKey             string `json:"client-key,omitempty"`
-	ClientKeyData         []byte `json:"client-key-data,omitempty"`
-	Token                 string `json:"token,omitempty"`
-	TokenFile             string `json:"tokenFile,omitempty"`
+	ClientCertificate     string     `json:"client-certificate,omitempty"`
+	ClientCertificateData []byte     `json:"client-certificate-data,omitempty"`
+	ClientKey             string     `json:"client-key,omitempty"`
+	ClientKeyData         SecretData `json:"client-key-data,omitempty"`
+	Token                 Secret     `json:"token,omitempty"`
+	TokenFile             string     `json:"tokenFile,omitempty"`
 
 	Impersonate          string              `json:"as,omitempty"`
 	ImpersonateUID       string              `json:"as-uid,omitempty"`
@@ -44,7 +44,7 @@ type User struct {
 	ImpersonateUserExtra map[string][]string `json:"as-user-extra,omitempty"`
 
 	Username string `json:"username,omitempty"`
-	Password string `json:"password,omitempty"`
+	Password Secret `json:"password,omitempty"`
 
 	AuthProvider *AuthProvider `json:"auth-provider,omitempty"`
 	Exec         *Exec         `json:"exec,omitempty"`

@@ -1,7 +1,6 @@
 package kubeconfig_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -74,7 +73,7 @@ func checkWritten(t *testing.T, file *kubeconfig.File) {
 
 // encoded shows all fields, secrets too; nil and empty lists are the same in it.
 func encoded(t *testing.T, file *kubeconfig.File) string {
-	out, err := json.Marshal(*file)
+	out, err := kubeconfig.RevealedJSON(*file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,11 @@ func lockOne(ctx context.Context, file string) error {
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			return fmt.Errorf("another program holds its lock: if none is running, delete %s: %w", file, ctx.Err())
+			cause := ctx.Err()
+			if given := context.Cause(ctx); !errors.Is(given, cause) {
+				cause = fmt.Errorf("%w: %w", cause, given)
+			}
+			return fmt.Errorf("another program holds its lock: if none is running, delete %s: %w", file, cause)
 		}
 	}
 }

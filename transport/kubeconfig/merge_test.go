@@ -26,7 +26,7 @@ extensions: [{name: x, extension: 2}, {name: z, extension: 3}]`), "/two")
 	merged := kubeconfig.Merge(nil, first, second)
 
 	assert.Equal(t, "a", merged.CurrentContext, "the first file that names a current context decides")
-	assert.Equal(t, kubeconfig.User{Token: "first"}, merged.Users["ann"], "no field of the second file's ann seeps in")
+	assert.Equal(t, kubeconfig.User{Token: kubeconfig.NewSecret("first")}, merged.Users["ann"], "no field of the second file's ann seeps in")
 	assert.Equal(t, "/two/bob", merged.Users["bob"].TokenFile)
 	assert.Equal(t, kubeconfig.Extensions{"x": json.RawMessage("1"), "z": json.RawMessage("3")}, merged.Extensions)
 	assert.True(t, merged.Preferences.Colors)

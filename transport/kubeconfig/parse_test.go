@@ -90,15 +90,16 @@ func TestParseReadsEveryFieldAndResolvesPathsAgainstTheFilesFolder(t *testing.T)
 		}},
 		Users: map[string]kubeconfig.User{"ann": {
 			ClientCertificate: "/etc/kube/certs/ann.crt", ClientCertificateData: []byte("cert"),
-			ClientKey: "/etc/kube/certs/ann.key", ClientKeyData: []byte("key"),
-			Token: "t0ken", TokenFile: "/etc/kube/token", Username: "ann", Password: "12345",
+			ClientKey: "/etc/kube/certs/ann.key", ClientKeyData: kubeconfig.NewSecretData([]byte("key")),
+			Token: kubeconfig.NewSecret("t0ken"), TokenFile: "/etc/kube/token", Username: "ann", Password: kubeconfig.NewSecret("12345"),
 			Impersonate: "bob", ImpersonateUID: "7", ImpersonateGroups: []string{"staff", "yes"},
 			ImpersonateUserExtra: map[string][]string{"example.org/scopes": {"a", "b"}},
-			AuthProvider: &kubeconfig.AuthProvider{Name: "oidc", Config: map[string]string{
-				"client-id": "anykind", "idp-issuer-url": "https://issuer", "id-token": "i", "refresh-token": "r"}},
+			AuthProvider: &kubeconfig.AuthProvider{Name: "oidc", Config: map[string]kubeconfig.Secret{
+				"client-id": kubeconfig.NewSecret("anykind"), "idp-issuer-url": kubeconfig.NewSecret("https://issuer"),
+				"id-token": kubeconfig.NewSecret("i"), "refresh-token": kubeconfig.NewSecret("r")}},
 			Exec: &kubeconfig.Exec{
 				APIVersion: kubeconfig.ExecV1, Command: "/etc/kube/bin/login", Args: []string{"--for", "shop"},
-				Env: []kubeconfig.EnvVar{{Name: "REGION", Value: "north"}}, InstallHint: "brew install login",
+				Env: []kubeconfig.EnvVar{{Name: "REGION", Value: kubeconfig.NewSecret("north")}}, InstallHint: "brew install login",
 				ProvideClusterInfo: true, InteractiveMode: kubeconfig.InteractiveNever},
 			Extensions: kubeconfig.Extensions{"u": json.RawMessage("1")},
 		}},

@@ -1,6 +1,7 @@
 package kubeconfig
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,7 +12,7 @@ import (
 )
 
 // What follows keeps secrets out of output. Format answers every verb, %d and %x among them, which would print the
-// bytes of a key where there were only a String.
+// bytes of a key where there were only a String. MarshalJSON gives encoders, slog's among them, what Format prints.
 
 // Format implements fmt.Formatter: it names the entries.
 func (f File) Format(state fmt.State, _ rune) { printSafe(state, f) }
@@ -24,6 +25,9 @@ func (f File) LogValue() slog.Value {
 		slog.String("clusters", names(f.Clusters)),
 		slog.String("users", names(f.Users)))
 }
+
+// MarshalJSON implements json.Marshaler with what Format prints.
+func (f File) MarshalJSON() ([]byte, error) { return safeJSON(f) }
 
 // Format implements fmt.Formatter, without a password in a URL.
 func (c Cluster) Format(state fmt.State, _ rune) { printSafe(state, c) }
@@ -42,6 +46,9 @@ func (c Cluster) LogValue() slog.Value {
 	}
 	return slog.GroupValue(attrs...)
 }
+
+// MarshalJSON implements json.Marshaler with what Format prints.
+func (c Cluster) MarshalJSON() ([]byte, error) { return safeJSON(c) }
 
 // Format implements fmt.Formatter: it says which credentials there are, not what they are.
 func (u User) Format(state fmt.State, _ rune) { printSafe(state, u) }
@@ -69,6 +76,9 @@ func (u User) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
+// MarshalJSON implements json.Marshaler with what Format prints.
+func (u User) MarshalJSON() ([]byte, error) { return safeJSON(u) }
+
 // Format implements fmt.Formatter, without extensions.
 func (c Context) Format(state fmt.State, _ rune) { printSafe(state, c) }
 
@@ -77,6 +87,9 @@ func (c Context) LogValue() slog.Value {
 	return slog.GroupValue(
 		slog.String("cluster", c.Cluster), slog.String("user", c.User), slog.String("namespace", c.Namespace))
 }
+
+// MarshalJSON implements json.Marshaler with what Format prints.
+func (c Context) MarshalJSON() ([]byte, error) { return safeJSON(c) }
 
 // Format implements fmt.Formatter, without arguments and environment.
 func (e Exec) Format(state fmt.State, _ rune) { printSafe(state, e) }
@@ -88,17 +101,26 @@ func (e Exec) LogValue() slog.Value {
 		slog.Int("args", len(e.Args)), slog.Int("env", len(e.Env)))
 }
 
+// MarshalJSON implements json.Marshaler with what Format prints.
+func (e Exec) MarshalJSON() ([]byte, error) { return safeJSON(e) }
+
 // Format implements fmt.Formatter, without the value.
 func (v EnvVar) Format(state fmt.State, _ rune) { printSafe(state, v) }
 
 // LogValue implements slog.LogValuer, without the value.
 func (v EnvVar) LogValue() slog.Value { return slog.StringValue(v.Name) }
 
+// MarshalJSON implements json.Marshaler with what Format prints.
+func (v EnvVar) MarshalJSON() ([]byte, error) { return safeJSON(v) }
+
 // Format implements fmt.Formatter, without what Config holds.
 func (a AuthProvider) Format(state fmt.State, _ rune) { printSafe(state, a) }
 
 // LogValue implements slog.LogValuer, without what Config holds.
 func (a AuthProvider) LogValue() slog.Value { return slog.GroupValue(slog.String("name", a.Name)) }
+
+// MarshalJSON implements json.Marshaler with what Format prints.
+func (a AuthProvider) MarshalJSON() ([]byte, error) { return safeJSON(a) }
 
 // Format implements fmt.Formatter, without what extensions hold.
 func (p Preferences) Format(state fmt.State, _ rune) { printSafe(state, p) }
@@ -108,11 +130,17 @@ func (p Preferences) LogValue() slog.Value {
 	return slog.GroupValue(slog.Bool("colors", p.Colors), slog.String("extensions", names(p.Extensions)))
 }
 
+// MarshalJSON implements json.Marshaler with what Format prints.
+func (p Preferences) MarshalJSON() ([]byte, error) { return safeJSON(p) }
+
 // Format implements fmt.Formatter: it names the extensions.
 func (e Extensions) Format(state fmt.State, _ rune) { printSafe(state, e) }
 
 // LogValue implements slog.LogValuer: it names the extensions.
 func (e Extensions) LogValue() slog.Value { return slog.StringValue(names(e)) }
+
+// MarshalJSON implements json.Marshaler with what Format prints.
+func (e Extensions) MarshalJSON() ([]byte, error) { return safeJSON(e) }
 
 // Format implements fmt.Formatter, without secrets.
 func (r Resolved) Format(state fmt.State, _ rune) { printSafe(state, r) }
@@ -123,6 +151,11 @@ func (r Resolved) LogValue() slog.Value {
 		slog.String("context", r.Context), slog.String("namespace", r.Namespace),
 		slog.Any("cluster", r.Cluster.LogValue()), slog.Any("user", r.User.LogValue()))
 }
+
+// MarshalJSON implements json.Marshaler with what Format prints.
+func (r Resolved) MarshalJSON() ([]byte, error) { return safeJSON(r) }
+
+func safeJSON(v slog.LogValuer) ([]byte, error) { return json.Marshal(v.LogValue().String()) }
 
 func printSafe(w io.Writer, v slog.LogValuer) {
 	_, _ = io.WriteString(w, v.LogValue().String()) // fmt.State keeps no error to look at

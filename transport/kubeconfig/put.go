@@ -2,7 +2,6 @@ package kubeconfig
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
@@ -120,7 +119,7 @@ func setValue(mapping *yaml.Node, name string, value any, remove bool) error {
 		removeField(mapping, name)
 		return nil
 	}
-	raw, err := json.Marshal(value)
+	raw, err := revealedJSON(value)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func TestReplacer_WritesMountedFileInPlace(t *testing.T) {
 		path, r := mounted(t, refused)
 		before, err := os.Stat(path)
 		require.NoError(t, err)
-		require.NoError(t, r.replace(path, []byte(oldText), []byte(newText)), refused)
+		require.NoError(t, r.replace(path, []byte(oldText), []byte(newText)), "%v", refused)
 		after, err := os.Stat(path)
 		require.NoError(t, err)
 		assert.True(t, os.SameFile(before, after))

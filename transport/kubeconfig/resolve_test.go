@@ -78,7 +78,7 @@ contexts:
 		t.Run(name, func(t *testing.T) {
 			r, err := tc.file.Resolve(tc.opts)
 			require.NoError(t, err)
-			assert.Equal(t, tc.want, [5]string{r.Context, r.ClusterName, r.UserName, r.Namespace, r.User.Token})
+			assert.Equal(t, tc.want, [5]string{r.Context, r.ClusterName, r.UserName, r.Namespace, r.User.Token.Reveal()})
 		})
 	}
 }
@@ -115,21 +115,22 @@ func TestResolveLeavesOfAUserWhatKubectlUses(t *testing.T) {
 	const oidc = `auth-provider: {name: oidc, config: {idp-issuer-url: https://i, client-id: c}}`
 	wantExec := &kubeconfig.Exec{Command: "login", APIVersion: kubeconfig.ExecV1Beta1,
 		InteractiveMode: kubeconfig.InteractiveIfAvailable, InstallHint: "aU+001Bb\nc"}
-	wantOIDC := &kubeconfig.AuthProvider{Name: "oidc", Config: map[string]string{"idp-issuer-url": "https://i", "client-id": "c"}}
+	wantOIDC := &kubeconfig.AuthProvider{Name: "oidc", Config: map[string]kubeconfig.Secret{
+		"idp-issuer-url": kubeconfig.NewSecret("https://i"), "client-id": kubeconfig.NewSecret("c")}}
 	for name, tc := range map[string]struct {
 		server, user string
 		want         kubeconfig.User
 	}{
 		"exec, with what it left out":   {"https://c", exec, kubeconfig.User{Exec: wantExec}},
-		"a token before exec":           {"https://c", "token: t, " + exec, kubeconfig.User{Token: "t"}},
-		"basic before exec":             {"https://c", "username: u, password: p, " + exec, kubeconfig.User{Username: "u", Password: "p"}},
-		"a certificate before exec":     {"https://c", "client-certificate-data: YQ==, client-key-data: Yg==, " + exec, kubeconfig.User{ClientCertificateData: []byte("a"), ClientKeyData: []byte("b")}},
+		"a token before exec":           {"https://c", "token: t, " + exec, kubeconfig.User{Token: kubeconfig.NewSecret("t")}},
+		"basic before exec":             {"https://c", "username: u, password: p, " + exec, kubeconfig.User{Username: "u", Password: kubeconfig.NewSecret("p")}},
+		"a certificate before exec":     {"https://c", "client-certificate-data: YQ==, client-key-data: Yg==, " + exec, kubeconfig.User{ClientCertificateData: []byte("a"), ClientKeyData: kubeconfig.NewSecretData([]byte("b"))}},
 		"oidc":                          {"https://c", oidc, kubeconfig.User{AuthProvider: wantOIDC}},
-		"oidc beside a certificate":     {"https://c", "client-certificate-data: YQ==, client-key-data: Yg==, " + oidc, kubeconfig.User{ClientCertificateData: []byte("a"), ClientKeyData: []byte("b"), AuthProvider: wantOIDC}},
-		"a token before oidc":           {"https://c", "token: t, " + oidc, kubeconfig.User{Token: "t"}},
+		"oidc beside a certificate":     {"https://c", "client-certificate-data: YQ==, client-key-data: Yg==, " + oidc, kubeconfig.User{ClientCertificateData: []byte("a"), ClientKeyData: kubeconfig.NewSecretData([]byte("b")), AuthProvider: wantOIDC}},
+		"a token before oidc":           {"https://c", "token: t, " + oidc, kubeconfig.User{Token: kubeconfig.NewSecret("t")}},
 		"no key without a certificate":  {"https://c", "client-key-data: Yg==, client-key: /missing", kubeconfig.User{}},
 		"no password without a user":    {"https://c", "password: p", kubeconfig.User{}},
-		"a token beside a missing file": {"https://c", "token: t, tokenFile: /missing", kubeconfig.User{Token: "t", TokenFile: "/missing"}},
+		"a token beside a missing file": {"https://c", "token: t, tokenFile: /missing", kubeconfig.User{Token: kubeconfig.NewSecret("t"), TokenFile: "/missing"}},
 		"nothing in the clear":          {"http://c", "token: t, as: bob, as-groups: [g], " + exec, kubeconfig.User{Impersonate: "bob", ImpersonateGroups: []string{"g"}}},
 		"nothing without a scheme":      {"localhost:8080", "token: t, as: bob", kubeconfig.User{Impersonate: "bob"}},
 	} {

@@ -65,7 +65,7 @@ func (p *Proxy) Config() (*transport.Config, error) {
 	return &transport.Config{Server: p.url, Exec: &transport.ExecPlugin{
 		APIVersion: kubeconfig.ExecV1, Command: command, InteractiveMode: kubeconfig.InteractiveNever,
 		// The race detector's programs would wait for a second before they exit.
-		Env: []transport.ExecEnv{{Name: tokenFile, Value: p.valid.path}, {Name: "GORACE", Value: "atexit_sleep_ms=0"}},
+		Env: []transport.ExecEnv{{Name: tokenFile, Value: transport.NewSecret(p.valid.path)}, {Name: "GORACE", Value: transport.NewSecret("atexit_sleep_ms=0")}},
 	}}, nil
 }
 

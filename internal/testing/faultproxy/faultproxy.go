@@ -53,7 +53,7 @@ func New(t testing.TB, seed uint64) *Proxy {
 	roots.AppendCertsFromPEM(cfg.CAData)
 	through := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableCompression: true}
 	p := &Proxy{
-		upstream: cfg.Server, token: cfg.Token, met: map[string]int{}, conns: map[net.Conn]struct{}{}, ended: make(chan struct{}),
+		upstream: cfg.Server, token: cfg.Token.Reveal(), met: map[string]int{}, conns: map[net.Conn]struct{}{}, ended: make(chan struct{}),
 		client: &http.Client{Transport: through},
 		rng:    rand.New(rand.NewPCG(seed, seed)), //nolint:gosec // a schedule that can be repeated
 	}

@@ -51,7 +51,7 @@ func TestAPluginPrintsTheTokenThatIsValidNow(t *testing.T) {
 	printed := func() string {
 		plugin := exec.CommandContext(t.Context(), cfg.Exec.Command)
 		for _, variable := range cfg.Exec.Env {
-			plugin.Env = append(plugin.Env, variable.Name+"="+variable.Value)
+			plugin.Env = append(plugin.Env, variable.Name+"="+variable.Value.Reveal())
 		}
 		output, err := plugin.Output()
 		require.NoError(t, err)

@@ -1,0 +1,4 @@
+package kubeconfig
+
+// RevealedJSON encodes a value with its secrets.
+var RevealedJSON = revealedJSON
