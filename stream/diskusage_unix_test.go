@@ -19,5 +19,5 @@ func diskUsage(t *testing.T, path string) (int64, bool) {
 	if !known {
 		return 0, false
 	}
-	return int64(stat.Blocks) * 512, true
+	return stat.Blocks * 512, true
 }

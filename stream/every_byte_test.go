@@ -92,7 +92,7 @@ func (c *faultyConn) pass(p []byte, upward bool, err error) error {
 	}
 	switch c.mode {
 	case "cut":
-		_ = c.Conn.Close()
+		_ = c.Close()
 		return errCut
 	case "stall":
 		<-c.released

@@ -92,7 +92,7 @@ func Logs(ctx context.Context, target Target, name string, opts *LogOptions) (io
 
 func openLog(ctx context.Context, target Target, name string, opts *LogOptions) (io.ReadCloser, error) {
 	if opts.Selector != "" || opts.Name != "" {
-		return nil, errors.New("Selector and Name choose among several: use LogLines")
+		return nil, errors.New("a Selector or a Name chooses among several: use LogLines")
 	}
 	pod, err := resolvePod(ctx, target, name, mayHaveLog)
 	if err != nil {
@@ -124,7 +124,7 @@ type logBody struct {
 func (b *logBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	switch {
-	case err == nil || err == io.EOF: //nolint:errorlint // itself: the log's end
+	case err == nil || err == io.EOF: // itself: the log's end
 		return n, err
 	case b.ctx.Err() != nil:
 		return n, retry.WithContextError(b.ctx, err)
