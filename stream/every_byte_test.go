@@ -149,7 +149,7 @@ func byteStep() int {
 	if os.Getenv("ANYKIND_EVERY_BYTE") != "" {
 		return 1
 	}
-	return 23
+	return 47
 }
 
 // everyByte runs a call undisturbed, and then with each fault at each byte of both directions. The call checks its own
