@@ -24,7 +24,8 @@ type Cmd struct {
 	target Target
 	name   string
 
-	ends    []func(error) // what the command's end closes
+	input   *io.PipeReader
+	outputs []*io.PipeWriter
 	running *session
 	ended   chan struct{}
 	err     error
@@ -62,7 +63,7 @@ func (c *Cmd) Start() error {
 		return c.err
 	}
 	// Nobody may be reading the pipes: then the session waits in a write to one.
-	release := context.AfterFunc(c.ctx, func() { c.end(retry.ContextError(c.ctx)) })
+	release := context.AfterFunc(c.ctx, func() { c.closeOutputs(retry.ContextError(c.ctx)) })
 	go func() {
 		err := c.running.run()
 		release()
@@ -79,18 +80,21 @@ func (c *Cmd) finish(err error) {
 		err = onObject("exec in", c.target, c.name, c.running.pod.of(c.name, err))
 	}
 	c.err = err
+	if c.input != nil {
+		_ = c.input.Close()
+	}
 	if complete {
-		c.end(nil)
+		c.closeOutputs(nil)
 	} else {
-		c.end(err)
+		c.closeOutputs(err)
 	}
 	close(c.ended)
 }
 
-// end closes the command's pipes. The first error that one is closed with stays.
-func (c *Cmd) end(err error) {
-	for _, end := range c.ends {
-		end(err)
+// closeOutputs ends the pipes from the command. The first error that one is closed with stays.
+func (c *Cmd) closeOutputs(err error) {
+	for _, output := range c.outputs {
+		_ = output.CloseWithError(err)
 	}
 }
 
@@ -111,8 +115,7 @@ func (c *Cmd) StdinPipe() (io.WriteCloser, error) {
 		return nil, errors.New("stream: Stdin is set, or the command is started")
 	}
 	reader, writer := io.Pipe()
-	c.Stdin = reader
-	c.ends = append(c.ends, func(error) { _ = reader.Close() })
+	c.Stdin, c.input = reader, reader
 	return writer, nil
 }
 
@@ -129,7 +132,7 @@ func (c *Cmd) pipe(of *io.Writer) (io.ReadCloser, error) {
 	}
 	reader, writer := io.Pipe()
 	*of = writer
-	c.ends = append(c.ends, func(err error) { _ = writer.CloseWithError(err) })
+	c.outputs = append(c.outputs, writer)
 	return reader, nil
 }
 

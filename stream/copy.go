@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"strings"
+	"os"
+	"strconv"
 
 	"github.com/anykind/anykind/internal/sanitize"
 )
@@ -18,6 +19,9 @@ type CopyOptions struct {
 	// Progress is called with each file, link and folder as it begins, and after every MiB of a file. One goroutine
 	// calls it, and copying waits for it.
 	Progress func(Progress)
+	// MaxSize ends [CopyFrom] with an error before the files that it writes exceed so many bytes in all; 0 means no limit.
+	// A sparse file, which takes up less than its size, counts with its size.
+	MaxSize int64
 }
 
 // Progress is how far a copy has come.
@@ -34,9 +38,10 @@ type Progress struct {
 const progressEvery = 1 << 20
 
 // CopyTo copies a local file or folder, with all that is in it, to path in a container: path is its name there, and
-// must not end with a slash. Folders that path lies in are made where they are missing. Permissions, times, in seconds,
-// and symbolic links stay as they are, what is there already is overwritten, and a folder is copied into one of that name.
-// What is neither file, folder nor symbolic link is an error.
+// must not end with a slash. A file whose path is that of a folder is copied into that, under its own name, and a folder
+// is merged into one of that name. Folders that path lies in are made where they are missing. Permissions, times, in
+// seconds, and symbolic links stay as they are, and what is there already is overwritten. What is neither file, folder
+// nor symbolic link is an error.
 //
 // It streams a tar archive to the program tar, which the container must have; so it does with sh and mkdir. What was
 // copied before an error stays. Errors are those of [Exec], with what tar said.
@@ -45,9 +50,10 @@ func CopyTo(ctx context.Context, target Target, name, local, path string, opts *
 }
 
 // CopyFrom copies a file or folder, with all that is in it, from path in a container to local, which is its name here.
-// The folder that local lies in must be there. Permissions (but for setuid, setgid and sticky bits), times of files and
+// The folder that local lies in must be there. A path that is a symbolic link is an error, unless it leads to a folder and
+// ends with a slash: then that folder is copied. Permissions (but for setuid, setgid and sticky bits), times of files and
 // symbolic links stay as they are, what is there already is overwritten, and a folder is copied into one of that name.
-// Sockets are left out, as tar does; pipes and devices are errors.
+// Sockets are left out, as tar does; pipes and devices are errors. Files that come as sparse stay so.
 //
 // The archive is not trusted: nothing is written outside of local, whatever names and links it has, and a symbolic link
 // that leads out of what is copied is an error; so are a name that is absolute or holds .., and one that leads through a
@@ -94,12 +100,19 @@ var errNotCopied = errors.New("it is neither a file, a folder nor a symbolic lin
 
 // entryError names what of an archive an error is about.
 func entryError(path string, err error) error {
-	var known *fs.PathError
-	if errors.As(err, &known) && strings.HasSuffix(known.Path, path) {
-		return err
+	var one *fs.PathError
+	var two *os.LinkError
+	switch {
+	case errors.As(err, &one):
+		err = fmt.Errorf("%s: %w", one.Op, one.Err) // the names in it are not safe to print
+	case errors.As(err, &two):
+		err = fmt.Errorf("%s: %w", two.Op, two.Err)
 	}
-	return fmt.Errorf("%q: %w", path, err)
+	return fmt.Errorf("%s: %w", quoted(path), err)
 }
+
+// quoted returns a name from an archive as errors show it.
+func quoted(name string) string { return strconv.Quote(sanitize.Text(name, maxName)) }
 
 // toldBy adds what tar said to why it failed.
 func toldBy(stderr *tail, err error) error {

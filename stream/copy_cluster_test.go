@@ -138,3 +138,32 @@ func TestWhatCannotBeCopiedIsAnErrorThatSaysWhy(t *testing.T) {
 	})
 	require.ErrorIs(t, err, lunch)
 }
+
+func TestCopyTo_FileOntoFolderAsKubectl(t *testing.T) {
+	pods := podsOf(t)
+	run(t, pods, named("web-0"), "web")
+	local := filepath.Join(t.TempDir(), "local.txt")
+	write(t, local, "text")
+	ours, theirs := t.TempDir(), t.TempDir()
+	for _, folder := range []string{ours, theirs} {
+		require.NoError(t, os.MkdirAll(filepath.Join(folder, "existing"), 0o755))
+	}
+	for _, path := range []string{"existing", "new/name.txt", "existing/name.txt"} {
+		_, said, code := kubectl(t, "", "cp", "-n", namespaceOf(t, pods), local, "web-0:"+filepath.Join(theirs, path))
+		if path == "new/name.txt" {
+			require.NotZero(t, code, "kubectl makes no folders: %s", said)
+			write(t, filepath.Join(theirs, path), "text")
+		} else {
+			require.Zero(t, code, said)
+		}
+		require.NoError(t, stream.CopyTo(t.Context(), pods, "web-0", local, filepath.Join(ours, path), nil))
+	}
+	names := func(folder string) (names []string) {
+		require.NoError(t, filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+			names = append(names, strings.TrimPrefix(path, folder))
+			return err
+		}))
+		return names
+	}
+	assert.Equal(t, names(theirs), names(ours))
+}

@@ -26,15 +26,15 @@ func copyFrom(ctx context.Context, target Target, pod, remote, local string, opt
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	failed := unpackAll(stdout, name, local, opts)
+	failed := unpackAll(ctx, stdout, name, local, opts)
 	_ = stdout.Close() // ends tar, where it has not ended
 	return firstError(failed, toldBy(stderr, cmd.Wait()))
 }
 
 // unpackAll unpacks an archive of what is named name to local.
-func unpackAll(from io.Reader, name, local string, opts *CopyOptions) error {
+func unpackAll(ctx context.Context, from io.Reader, name, local string, opts *CopyOptions) error {
 	archive := tar.NewReader(from)
-	into := &unpacking{name: name, local: local, meter: meter{report: opts.Progress}}
+	into := &unpacking{ctx: ctx, name: name, local: local, limit: opts.MaxSize, meter: meter{report: opts.Progress}}
 	defer into.close()
 	for {
 		header, err := archive.Next()

@@ -3,6 +3,7 @@ package stream
 import (
 	"archive/tar"
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,9 +16,12 @@ import (
 	"time"
 )
 
-// unpack makes the folder that it is given, and unpacks its input there: with the archive's permissions, as files of
-// the user that it runs as. These options are also those of busybox.
-const unpack = `mkdir -p -- "$1" && exec tar -C "$1" -xopf -`
+// unpackFolder makes the folder that it is given, and unpacks its input there: with the archive's permissions, as files
+// of the user that it runs as. These options are also those of busybox.
+const unpackFolder = `mkdir -p -- "$1" && exec tar -C "$1" -xopf -`
+
+// unpackFile does so with a file. It first says whether the file's path is that of a folder, and then unpacks there.
+const unpackFile = `if [ -d "$1/$2" ]; then echo folder && exec tar -C "$1/$2" -xopf -; fi; echo file && ` + unpackFolder
 
 func copyTo(ctx context.Context, target Target, pod, local, remote string, opts *CopyOptions) error {
 	folder, name := path.Split(remote)
@@ -25,15 +29,20 @@ func copyTo(ctx context.Context, target Target, pod, local, remote string, opts 
 		return fmt.Errorf("the path %q must be the copy's own: give it a name at its end, such as %s",
 			remote, path.Join(remote, filepath.Base(local)))
 	}
-	if _, err := os.Lstat(local); err != nil {
+	info, err := os.Lstat(local)
+	if err != nil {
 		return err
 	}
 	if folder == "" {
 		folder = "."
 	}
-	cmd := Command(ctx, target, pod, "sh", "-c", unpack, "sh", folder)
-	stderr := &tail{}
-	cmd.Container, cmd.Stderr = opts.Container, stderr
+	script := unpackFolder
+	if !info.IsDir() {
+		script = unpackFile
+	}
+	cmd := Command(ctx, target, pod, "sh", "-c", script, "sh", folder, name)
+	stderr, answer := &tail{}, &firstLine{line: make(chan string, 1)}
+	cmd.Container, cmd.Stdout, cmd.Stderr = opts.Container, answer, stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return err
@@ -41,9 +50,41 @@ func copyTo(ctx context.Context, target Target, pod, local, remote string, opts 
 	if err := cmd.Start(); err != nil {
 		return err
 	}
+	if !info.IsDir() && answer.wait(cmd.ended) == "folder" {
+		name = filepath.Base(local)
+	}
 	failed := pack(stdin, local, name, opts)
 	_ = stdin.Close() // where the archive is not whole, tar finds out
 	return firstError(failed, toldBy(stderr, cmd.Wait()))
+}
+
+// firstLine passes on the first line of what is written to it, if that is short, and drops the rest.
+type firstLine struct {
+	line chan string
+	text []byte
+	done bool
+}
+
+// Write implements io.Writer.
+func (f *firstLine) Write(text []byte) (int, error) {
+	if !f.done {
+		f.text = append(f.text, text[:min(len(text), 64)]...)
+		line, _, whole := bytes.Cut(f.text, []byte("\n"))
+		if f.done = whole || len(f.text) > 64; f.done {
+			f.line <- string(line)
+		}
+	}
+	return len(text), nil
+}
+
+// wait returns the line, or "" if it does not come before the end.
+func (f *firstLine) wait(ended <-chan struct{}) string {
+	select {
+	case line := <-f.line:
+		return line
+	case <-ended:
+		return ""
+	}
 }
 
 // pack writes the archive of what is at local, under another name.
@@ -118,12 +159,16 @@ func packOne(archive *tar.Writer, at, name, below string, entry fs.DirEntry, cou
 	return err
 }
 
-// splitRemote gives the folder that a path is packed from, and the name that its entries then begin with.
+// splitRemote returns the folder that a path is packed from, and the name that its entries then begin with. To change
+// into a path that ends with a slash follows links.
 func splitRemote(remote string) (folder, name string) {
 	cleaned := path.Clean(remote)
 	folder, name = path.Split(cleaned)
 	if name == "" || name == "." || name == ".." {
 		return cleaned, "."
+	}
+	if strings.HasSuffix(remote, "/") {
+		return cleaned + "/", "."
 	}
 	if folder == "" {
 		folder = "."

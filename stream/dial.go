@@ -118,7 +118,7 @@ func acceptKey(challenge string) string {
 
 // newWebSocket makes a WebSocket of a connection on which it has been opened already.
 func newWebSocket(ctx context.Context, raw net.Conn, protocol string) (*websocket.Conn, error) {
-	opened := &openedConn{Conn: &wire{raw}, protocol: protocol}
+	opened := &openedConn{Conn: &wire{Conn: raw}, protocol: protocol}
 	dialer := &websocket.Dialer{
 		ReadBufferSize: readBuffer, WriteBufferSize: writeBuffer, WriteBufferPool: &writeBuffers,
 		NetDialContext: func(context.Context, string, string) (net.Conn, error) { return opened, nil },

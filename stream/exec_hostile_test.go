@@ -23,6 +23,8 @@ func TestCmd_WaitEndsWithContext(t *testing.T) {
 	}, v5), func(t *testing.T, pods pods) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cmd := stream.Command(ctx, pods, "web-0", "yes")
+		stdin, err := cmd.StdinPipe()
+		require.NoError(t, err)
 		stdout, err := cmd.StdoutPipe()
 		require.NoError(t, err)
 		require.NoError(t, cmd.Start())
@@ -35,6 +37,8 @@ func TestCmd_WaitEndsWithContext(t *testing.T) {
 		require.ErrorIs(t, err, io.ErrNoProgress)
 		_, err = io.ReadAll(stdout)
 		require.ErrorIs(t, err, context.Canceled)
+		_, err = stdin.Write([]byte("x"))
+		require.ErrorIs(t, err, io.ErrClosedPipe)
 	})
 }
 

@@ -303,7 +303,7 @@ func TestLogLines_DeletedPodIsLeft(t *testing.T) {
 				left <- time.Since(begun)
 			}
 			serving(t, s.ServeHTTP, func(t *testing.T, pods pods) {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 				defer cancel()
 				text, err := followed(ctx, pods, true)
 				require.ErrorIs(t, err, context.DeadlineExceeded)

@@ -51,7 +51,7 @@ func followLines(ctx context.Context, source *podSource, opts *LogOptions, give 
 	}
 	defer f.readers.Wait()
 	defer cancel(errLeft)
-	f.readers.Go(func() {
+	f.readers.Go(func() { //nolint:contextcheck // the follower has it
 		if err := f.watch(); err != nil {
 			cancel(err)
 		}
@@ -74,7 +74,7 @@ func (f *lineFollower) end(caller context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if caller.Err() == nil {
-		return context.Cause(f.ctx)
+		return context.Cause(f.ctx) //nolint:contextcheck // derived from caller
 	}
 	ended := retry.ContextError(caller)
 	if failed := f.failures.err(); failed != nil && f.opts.OnError == nil {
@@ -231,7 +231,7 @@ func (s *logStream) await() error {
 			return nil
 		case apierrors.IsNotFound(err):
 			return errGone
-		case retry.IsTerminal(err) && !apierrors.IsBadRequest(err) && !(s.joined && s.transient(err)):
+		case retry.IsTerminal(err) && !apierrors.IsBadRequest(err) && (!s.joined || !s.transient(err)):
 			return err
 		}
 		_, running, lookErr := s.look()

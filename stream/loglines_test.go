@@ -109,7 +109,7 @@ func TestFollowingManyEndsWithTheContextOrAnError(t *testing.T) {
 	n := &logNode{}
 	n.add("web-0", "app")
 	serving(t, n.ServeHTTP, func(t *testing.T, pods pods) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		ends := 0
 		for _, err := range stream.LogLines(ctx, pods, &stream.LogOptions{Follow: true}) {

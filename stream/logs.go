@@ -3,11 +3,13 @@ package stream
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/url"
 	"strconv"
 	"time"
 
+	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/transport"
 )
 
@@ -90,7 +92,7 @@ func Logs(ctx context.Context, target Target, name string, opts *LogOptions) (io
 
 func openLog(ctx context.Context, target Target, name string, opts *LogOptions) (io.ReadCloser, error) {
 	if opts.Selector != "" || opts.Name != "" {
-		return nil, errors.New("Selector and Name choose among several: use LogLines")
+		return nil, errors.New("a Selector or a Name chooses among several: use LogLines")
 	}
 	pod, err := resolvePod(ctx, target, name, mayHaveLog)
 	if err != nil {
@@ -105,9 +107,30 @@ func openLog(ctx context.Context, target Target, name string, opts *LogOptions) 
 	err = inContainer(ctx, conn, pod.path, opts.Container, func(container string) error {
 		response, err := conn.Do(ctx, &transport.Request{Path: pod.path + "/log", Query: opts.query(container)}) //nolint:bodyclose // the caller does
 		if err == nil {
-			body = response.Body
+			body = &logBody{ctx, response.Body}
 		}
 		return err
 	})
 	return body, pod.of(name, err)
+}
+
+// logBody is an answer that is the log.
+type logBody struct {
+	ctx context.Context
+	io.ReadCloser
+}
+
+// Read implements io.Reader. A connection that breaks is an io.ErrUnexpectedEOF, however it broke.
+func (b *logBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	switch {
+	case err == nil || err == io.EOF: // itself: the log's end
+		return n, err
+	case b.ctx.Err() != nil:
+		return n, retry.WithContextError(b.ctx, err)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return n, err
+	default:
+		return n, fmt.Errorf("%w: %w", io.ErrUnexpectedEOF, err)
+	}
 }

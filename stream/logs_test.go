@@ -258,11 +258,11 @@ func TestClosingALogEndsReadingIt(t *testing.T) {
 	serving(t, n.ServeHTTP, func(t *testing.T, pods pods) {
 		log, err := stream.Logs(t.Context(), pods, "web-0", &stream.LogOptions{Follow: true})
 		require.NoError(t, err)
-		time.AfterFunc(time.Hour, func() { _ = log.Close() })
+		time.AfterFunc(time.Minute, func() { _ = log.Close() })
 		_, err = io.ReadAll(log)
 		require.ErrorIs(t, err, context.Canceled)
 
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		log, err = stream.Logs(ctx, pods, "web-0", &stream.LogOptions{Follow: true})
 		require.NoError(t, err)

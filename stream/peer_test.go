@@ -3,6 +3,8 @@ package stream_test
 import (
 	"context"
 	"errors"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -130,3 +132,6 @@ const (
 func goodbye(ws *websocket.Conn) {
 	_ = ws.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""))
 }
+
+// discardLog keeps a server's complaints to itself.
+func discardLog() *log.Logger { return log.New(io.Discard, "", 0) }

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"archive/tar"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,8 +18,11 @@ import (
 // nothing is written through a link, and a link climbs no higher than its own depth, and does so before all else. So
 // every link ends within local, and so does one that goes through others.
 type unpacking struct {
+	ctx         context.Context
 	name, local string
 	meter       meter
+	limit       int64 // of all files' sizes; 0 means none
+	size        int64
 
 	root    *os.Root // local where that is a folder, else the folder that it is in
 	folder  bool
@@ -108,7 +112,7 @@ func (u *unpacking) place(below string, header *tar.Header) (string, error) {
 			return "", err
 		}
 		if !info.IsDir() {
-			return "", fmt.Errorf("it leads through %q, which is no folder", at)
+			return "", fmt.Errorf("it leads through %s, which is no folder", quoted(at))
 		}
 	}
 	if err := u.root.MkdirAll(filepath.FromSlash(path.Dir(below)), 0o755); err != nil {
@@ -163,6 +167,10 @@ func (u *unpacking) vacate(name string) error {
 }
 
 func (u *unpacking) makeFile(name string, header *tar.Header, content io.Reader) error {
+	if u.limit > 0 && header.Size > u.limit-u.size {
+		return fmt.Errorf("with it the files are larger than MaxSize, %d bytes", u.limit)
+	}
+	u.size += header.Size
 	if err := u.vacate(name); err != nil {
 		return err
 	}
@@ -170,7 +178,7 @@ func (u *unpacking) makeFile(name string, header *tar.Header, content io.Reader)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(io.MultiWriter(file, &u.meter), content)
+	err = u.fill(file, header, content)
 	if err == nil {
 		err = file.Chmod(header.FileInfo().Mode().Perm())
 	}
@@ -184,8 +192,12 @@ func (u *unpacking) makeFile(name string, header *tar.Header, content io.Reader)
 }
 
 func (u *unpacking) makeSymlink(name, target string) error {
-	if !u.folder || !staysWithin(target, strings.Count(filepath.ToSlash(name), "/")) {
-		return fmt.Errorf("it is a link to %q, out of what is copied", target)
+	if !u.folder {
+		return fmt.Errorf("it is a symbolic link to %s: copy that, or end the path with a slash to copy the folder that it leads to",
+			quoted(target))
+	}
+	if !staysWithin(target, strings.Count(filepath.ToSlash(name), "/")) {
+		return fmt.Errorf("it is a link to %s, out of what is copied", quoted(target))
 	}
 	if err := u.vacate(name); err != nil {
 		return err
@@ -230,7 +242,7 @@ func (u *unpacking) makeLink(name, target string) error {
 			return err
 		}
 		if at == below && !info.Mode().IsRegular() || at != below && !info.IsDir() {
-			return fmt.Errorf("it is a link to %q, which is no file of the archive", target)
+			return fmt.Errorf("it is a link to %s, which is no file of the archive", quoted(target))
 		}
 	}
 	if first == name {

@@ -1,0 +1,154 @@
+package stream_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/anykind/anykind/stream"
+	"github.com/gorilla/websocket"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// channelWriter sends what is written to it on a channel of an exec.
+type channelWriter struct {
+	ws      *websocket.Conn
+	channel byte
+}
+
+func (w channelWriter) Write(p []byte) (int, error) {
+	return len(p), w.ws.WriteMessage(websocket.BinaryMessage, append([]byte{w.channel}, p...))
+}
+
+// shellServer runs the commands that it is asked for on this machine.
+func shellServer(t *testing.T) http.HandlerFunc {
+	return upgrading(t, func(ws *websocket.Conn, r *http.Request) {
+		command := r.URL.Query()["command"]
+		cmd := exec.CommandContext(r.Context(), command[0], command[1:]...) //nolint:gosec // the library's own
+		var stdin bytes.Buffer
+		if r.FormValue("stdin") != "" {
+			cmd.Stdin = &stdin
+		}
+		var out, err bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &err
+		// The first line is waited for before the input is sent.
+		if strings.Contains(strings.Join(command, " "), "echo folder") {
+			probe := exec.CommandContext(r.Context(), "test", "-d", command[4]+"/"+command[5]) //nolint:gosec // the library's own
+			line := "\x01file\n"
+			if probe.Run() == nil {
+				line = "\x01folder\n"
+			}
+			say(ws, line)
+		}
+		for _, message := range hearAll(ws, r) {
+			stdin.WriteString(message[1:])
+		}
+		failed := cmd.Run()
+		_, _ = channelWriter{ws, 1}.Write(out.Bytes())
+		_, _ = channelWriter{ws, 2}.Write(err.Bytes())
+		if failed != nil {
+			say(ws, exit3)
+		} else {
+			say(ws, success)
+		}
+		goodbye(ws)
+	}, v5)
+}
+
+// hearAll reads a command's input, if it has any.
+func hearAll(ws *websocket.Conn, r *http.Request) []string {
+	if r.FormValue("stdin") == "" {
+		return nil
+	}
+	heard := hear(ws)
+	return heard[:max(0, len(heard)-1)] // the last ends the input
+}
+
+func needShell(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("runs sh and tar as a container does")
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+}
+
+func requireFile(t *testing.T, path, want string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, want, string(text))
+}
+
+func TestCopyTo_FileOntoFolder(t *testing.T) {
+	needShell(t)
+	dir := t.TempDir()
+	local, folder := filepath.Join(dir, "local.txt"), filepath.Join(dir, "folder")
+	write(t, local, "text")
+	write(t, filepath.Join(folder, "other"), "other")
+	require.NoError(t, os.Symlink("folder", filepath.Join(dir, "link")))
+	serving(t, shellServer(t), func(t *testing.T, pods pods) {
+		for path, want := range map[string]string{
+			folder:                              filepath.Join(folder, "local.txt"),
+			filepath.Join(dir, "link"):          filepath.Join(folder, "local.txt"),
+			filepath.Join(dir, "new/name.txt"):  filepath.Join(dir, "new/name.txt"),
+			filepath.Join(folder, "other"):      filepath.Join(folder, "other"),
+			filepath.Join(folder, "sub/-other"): filepath.Join(folder, "sub/-other"),
+		} {
+			require.NoError(t, stream.CopyTo(t.Context(), pods, "web-0", local, path, nil), path)
+			requireFile(t, want, "text")
+		}
+		// A folder is merged.
+		require.NoError(t, stream.CopyTo(t.Context(), pods, "web-0", filepath.Join(dir, "new"), folder, nil))
+		requireFile(t, filepath.Join(folder, "name.txt"), "text")
+		requireFile(t, filepath.Join(folder, "local.txt"), "text")
+	})
+}
+
+func TestCopyFrom_SymbolicLink(t *testing.T) {
+	needShell(t)
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "releases/3/file"), "text")
+	require.NoError(t, os.Symlink("releases/3", filepath.Join(dir, "current")))
+	require.NoError(t, os.Symlink("releases/3/file", filepath.Join(dir, "file")))
+	serving(t, shellServer(t), func(t *testing.T, pods pods) {
+		local := filepath.Join(t.TempDir(), "local")
+		err := stream.CopyFrom(t.Context(), pods, "web-0", dir+"/current", local, nil)
+		require.EqualError(t, err, `copy from pod "web-0": "./current": it is a symbolic link to "releases/3": `+
+			`copy that, or end the path with a slash to copy the folder that it leads to`)
+		require.NoFileExists(t, local)
+		require.NoError(t, stream.CopyFrom(t.Context(), pods, "web-0", dir+"/current/", local, nil))
+		requireFile(t, filepath.Join(local, "file"), "text")
+		require.NoError(t, stream.CopyFrom(t.Context(), pods, "web-0", dir+"/releases/", filepath.Join(local, "again"), nil))
+		requireFile(t, filepath.Join(local, "again/3/file"), "text")
+		err = stream.CopyFrom(t.Context(), pods, "web-0", dir+"/file/", local, nil)
+		var exited *stream.ExitError
+		require.ErrorAs(t, err, &exited)
+		require.ErrorContains(t, err, "Not a directory")
+	})
+}
+
+func TestCopyTo_CommandEndsBeforeItsAnswer(t *testing.T) {
+	local := filepath.Join(t.TempDir(), "local")
+	write(t, local, "text")
+	serving(t, upgrading(t, func(ws *websocket.Conn, _ *http.Request) {
+		say(ws, "\x02sh: not found", strings.Replace(exit3, `"3"`, `"127"`, 1))
+		goodbye(ws)
+		_, _ = io.Copy(io.Discard, ws.NetConn())
+	}, v5), func(t *testing.T, pods pods) {
+		err := stream.CopyTo(t.Context(), pods, "web-0", local, "/tmp/x", nil)
+		require.ErrorContains(t, err, "the command ended with exit code 127")
+		assert.ErrorContains(t, err, "sh: not found")
+	})
+}

@@ -1,0 +1,73 @@
+package stream
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/anykind/anykind/internal/retry"
+)
+
+// fill writes a file's content.
+func (u *unpacking) fill(file *os.File, header *tar.Header, content io.Reader) error {
+	var to io.Writer = file
+	sparse := isSparse(header)
+	if sparse {
+		to = &sparseWriter{file: file}
+	}
+	_, err := io.Copy(io.MultiWriter(to, &u.meter), &contextReader{u.ctx, content})
+	if err == nil && sparse {
+		err = file.Truncate(header.Size) // a hole at its end was skipped
+	}
+	return err
+}
+
+// isSparse reports whether the archive holds a file without its holes. Then a few bytes of it may stand for any size.
+func isSparse(header *tar.Header) bool {
+	for name := range header.PAXRecords {
+		if strings.HasPrefix(name, "GNU.sparse.") {
+			return true
+		}
+	}
+	return header.Typeflag == tar.TypeGNUSparse
+}
+
+// sparseWriter leaves holes where zeros are written.
+type sparseWriter struct {
+	file  *os.File
+	zeros [4096]byte
+}
+
+// Write implements io.Writer.
+func (s *sparseWriter) Write(p []byte) (written int, err error) {
+	for written < len(p) {
+		block := p[written:min(len(p), written+len(s.zeros))]
+		if bytes.Equal(block, s.zeros[:len(block)]) {
+			_, err = s.file.Seek(int64(len(block)), io.SeekCurrent)
+		} else {
+			_, err = s.file.Write(block)
+		}
+		if err != nil {
+			return written, err
+		}
+		written += len(block)
+	}
+	return written, nil
+}
+
+// contextReader ends with ctx: what fills the holes of a sparse file reads from nowhere.
+type contextReader struct {
+	ctx context.Context
+	io.Reader
+}
+
+// Read implements io.Reader.
+func (r *contextReader) Read(p []byte) (int, error) {
+	if err := retry.ContextError(r.ctx); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
+}
