@@ -1,6 +1,9 @@
 package stream
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 const (
 	// maxNames is how many names a dialer remembers.
@@ -18,7 +21,7 @@ func (d *PortDialer) resolver(name string) (*podResolver, error) {
 	if known == nil {
 		at, err := locate(d.Target, name)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("portforward: %w", err)
 		}
 		d.pruneNames()
 		known = newPodResolver(d.Target.Conn(), at)

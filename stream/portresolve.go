@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -25,11 +26,11 @@ type place struct {
 // locate reads the path of an object that has pods.
 func locate(target Target, name string) (*place, error) {
 	if name == "" {
-		return nil, fmt.Errorf("portforward: the name is empty")
+		return nil, errors.New("the name is empty")
 	}
 	path, err := target.Path(name)
 	if err != nil {
-		return nil, fmt.Errorf("portforward: %w", err)
+		return nil, err
 	}
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	at := &place{name: name, path: path}
@@ -39,7 +40,7 @@ func locate(target Target, name string) (*place, error) {
 	case len(parts) == 7 && parts[0] == "apis" && parts[3] == "namespaces":
 		at.group, at.namespace, at.resource = parts[1], parts[4], parts[5]
 	default:
-		return nil, fmt.Errorf("portforward: %s is neither a pod nor has pods in its namespace: name a pod, a service or a workload", path)
+		return nil, fmt.Errorf("%s is neither a pod nor has pods in its namespace: name a pod, a service or a workload", path)
 	}
 	return at, nil
 }
@@ -120,11 +121,11 @@ type group struct {
 func (g *group) selector(of *place) (string, error) {
 	var plain map[string]string
 	if len(g.Spec.Selector) == 0 || string(g.Spec.Selector) == "null" {
-		return "", fmt.Errorf("portforward: %s selects no pods (it has no spec.selector): name a pod, or something that has pods", of)
+		return "", fmt.Errorf("%s selects no pods (it has no spec.selector): name a pod, or something that has pods", of)
 	}
 	if json.Unmarshal(g.Spec.Selector, &plain) == nil {
 		if len(plain) == 0 {
-			return "", fmt.Errorf("portforward: the selector of %s is empty: name one of its pods", of)
+			return "", fmt.Errorf("the selector of %s is empty: name one of its pods", of)
 		}
 		return labels.SelectorFromSet(plain).String(), nil
 	}
@@ -139,7 +140,7 @@ func (g *group) selector(of *place) (string, error) {
 	if err == nil {
 		err = fmt.Errorf("it selects all pods")
 	}
-	return "", fmt.Errorf("portforward: the selector of %s cannot be used: %w: name one of its pods", of, err)
+	return "", fmt.Errorf("the selector of %s cannot be used: %w: name one of its pods", of, err)
 }
 
 // readyPod returns a ready pod of those that a selector selects.

@@ -171,7 +171,7 @@ func TestSession_FloodOfPingsIsBounded(t *testing.T) {
 
 func TestSession_FloodOfStreamsEndsIt(t *testing.T) {
 	inSession(t, 0, func(t *testing.T, s *Session, w *wire) {
-		for i := range uint32(maxRefusals + 2) {
+		for i := range uint32(2*maxRefusals + 1) {
 			w.send(appendControl(nil, typeSynStream, 2*i+2, 0))
 		}
 		_, err := s.Open(t.Context(), 80, &receiver{})
@@ -325,6 +325,7 @@ func TestSession_SilentNodeEndsIt(t *testing.T) {
 		w.send(appendControl(nil, typePing, 1)) // it answers pings
 		begin := time.Now()
 		<-s.done
+		synctest.Wait()
 		assert.LessOrEqual(t, time.Since(begin), 61*time.Second)
 		require.ErrorIs(t, to.broken, errSilent)
 	})
