@@ -26,22 +26,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fault is what happens to one byte of a connection.
-type fault struct {
+// portFault is what happens to one byte of a connection.
+type portFault struct {
 	kind string // "cut", "stall", or "corrupt" by flipping bits; "" is none
 	flip byte
 	down bool // to the client
 	at   int  // the byte's number
 }
 
-func (f fault) String() string {
+func (f portFault) String() string {
 	return fmt.Sprintf("%s %02x at byte %d, down=%v", f.kind, f.flip, f.at, f.down)
 }
 
-// faulted is the server's side of a connection with a fault.
-type faulted struct {
+// faultyPortConn is the server's side of a connection with a fault.
+type faultyPortConn struct {
 	net.Conn
-	fault      fault
+	fault      portFault
 	mu         sync.Mutex
 	down, up   int // bytes so far
 	stalled    atomic.Bool
@@ -51,10 +51,10 @@ type faulted struct {
 }
 
 // sever closes the connection for both sides.
-func (f *faulted) sever() { f.severOnce.Do(func() { close(f.closedHere); _ = f.Conn.Close() }) }
+func (f *faultyPortConn) sever() { f.severOnce.Do(func() { close(f.closedHere); _ = f.Conn.Close() }) }
 
 // Close does not reach the client once the connection is stalled.
-func (f *faulted) Close() error {
+func (f *faultyPortConn) Close() error {
 	if !f.stalled.Load() {
 		f.sever()
 	}
@@ -62,7 +62,7 @@ func (f *faulted) Close() error {
 }
 
 // pass applies the fault to p, the bytes from number first on, and returns how many of them pass.
-func (f *faulted) pass(p []byte, first int, down bool) int {
+func (f *faultyPortConn) pass(p []byte, first int, down bool) int {
 	at := f.fault.at - first
 	if f.fault.down != down || at < 0 || at >= len(p) {
 		return len(p)
@@ -80,7 +80,7 @@ func (f *faulted) pass(p []byte, first int, down bool) int {
 	return len(p)
 }
 
-func (f *faulted) Write(p []byte) (int, error) {
+func (f *faultyPortConn) Write(p []byte) (int, error) {
 	f.mu.Lock()
 	first := f.down
 	f.down += len(p)
@@ -100,7 +100,7 @@ func (f *faulted) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (f *faulted) Read(p []byte) (int, error) {
+func (f *faultyPortConn) Read(p []byte) (int, error) {
 	if f.stalled.Load() && !f.fault.down {
 		select {
 		case <-f.over:
@@ -116,20 +116,20 @@ func (f *faulted) Read(p []byte) (int, error) {
 	return f.pass(p[:n], first, false), err
 }
 
-// faultyListener gives one of its connections a fault.
-type faultyListener struct {
+// faultyPortListener gives one of its connections a fault.
+type faultyPortListener struct {
 	*memory
 	number int // of the connection with the fault, from 1
-	fault  fault
+	fault  portFault
 	over   chan struct{}
 
 	mu       sync.Mutex
 	accepted int
-	chosen   *faulted
+	chosen   *faultyPortConn
 	open     atomic.Int32 // the client's connections
 }
 
-func (l *faultyListener) Accept() (net.Conn, error) {
+func (l *faultyPortListener) Accept() (net.Conn, error) {
 	conn, err := l.memory.Accept()
 	if err != nil {
 		return nil, err
@@ -139,38 +139,38 @@ func (l *faultyListener) Accept() (net.Conn, error) {
 	if l.accepted++; l.accepted != l.number {
 		return conn, nil
 	}
-	l.chosen = &faulted{Conn: conn, fault: l.fault, over: l.over, closedHere: make(chan struct{})}
+	l.chosen = &faultyPortConn{Conn: conn, fault: l.fault, over: l.over, closedHere: make(chan struct{})}
 	return l.chosen, nil
 }
 
-// counted is a client's connection.
-type counted struct {
+// countedConn is a client's connection.
+type countedConn struct {
 	net.Conn
 	once sync.Once
 	open *atomic.Int32
 }
 
-func (c *counted) Close() error {
+func (c *countedConn) Close() error {
 	c.once.Do(func() { c.open.Add(-1) })
 	return c.Conn.Close()
 }
 
-func (l *faultyListener) dialCounted(ctx context.Context, network, address string) (net.Conn, error) {
+func (l *faultyPortListener) dialCounted(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := l.dial(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
 	l.open.Add(1)
-	return &counted{Conn: conn, open: &l.open}, nil
+	return &countedConn{Conn: conn, open: &l.open}, nil
 }
 
 const (
-	question = "hello, pod"
-	answer   = "hello, client"
+	portQuestion = "hello, pod"
+	portAnswer   = "hello, client"
 )
 
-// outcome is what a client and a pod saw of one connection.
-type outcome struct {
+// portOutcome is what a client and a pod saw of one connection.
+type portOutcome struct {
 	err      error
 	said     string
 	asked    string        // what the pod got
@@ -179,11 +179,11 @@ type outcome struct {
 	down, up int           // bytes of the connection
 }
 
-// exchange asks a pod over a connection with a fault, in a bubble.
-func exchange(t *testing.T, number int, fault fault, handler func(pod chan<- string) http.HandlerFunc) (seen outcome) {
+// portExchange asks a pod over a connection with a fault, in a bubble.
+func portExchange(t *testing.T, number int, fault portFault, handler func(pod chan<- string) http.HandlerFunc) (seen portOutcome) {
 	synctest.Test(t, func(t *testing.T) {
 		pod := make(chan string, 10)
-		listener := &faultyListener{
+		listener := &faultyPortListener{
 			memory: &memory{conns: make(chan net.Conn), closed: make(chan struct{})},
 			number: number, fault: fault, over: make(chan struct{}),
 		}
@@ -196,7 +196,7 @@ func exchange(t *testing.T, number int, fault fault, handler func(pod chan<- str
 		conn, err := transport.New("http://server.test", client, nil)
 		require.NoError(t, err)
 
-		ask(t, pods{conn}, &seen)
+		askPort(t, pods{conn}, &seen)
 		time.Sleep(10 * time.Second) // for the tunnel's goodbye
 		conn.Close()
 		client.CloseIdleConnections()
@@ -218,16 +218,16 @@ func exchange(t *testing.T, number int, fault fault, handler func(pod chan<- str
 	return seen
 }
 
-// bound is how long a client may be left without a result by a peer that is silent.
-const bound = 62 * time.Second
+// portBound is how long a client may be left without a result by a peer that is silent.
+const portBound = 62 * time.Second
 
 // patienceOfClient is the deadline of a client whose peer lives, and whose bytes make it wait for more that never come.
 const patienceOfClient = 3 * time.Minute
 
-// ask opens a connection, sends the question and reads the answer.
-func ask(t *testing.T, pods pods, seen *outcome) {
+// askPort opens a connection, sends the question and reads the answer.
+func askPort(t *testing.T, pods pods, seen *portOutcome) {
 	begin := time.Now()
-	ctx, cancel := context.WithTimeout(t.Context(), bound) // the handshake has no time-out of its own
+	ctx, cancel := context.WithTimeout(t.Context(), portBound) // the handshake has no time-out of its own
 	defer cancel()
 	conn, err := stream.DialPort(ctx, pods, "web-0", 80)
 	seen.dialed = time.Since(begin)
@@ -239,7 +239,7 @@ func ask(t *testing.T, pods pods, seen *outcome) {
 	begin = time.Now()
 	defer func() { seen.took = time.Since(begin) }()
 	require.NoError(t, conn.SetDeadline(begin.Add(patienceOfClient)))
-	if _, seen.err = io.WriteString(conn, question); seen.err != nil {
+	if _, seen.err = io.WriteString(conn, portQuestion); seen.err != nil {
 		return
 	}
 	_ = conn.(halfCloser).CloseWrite() // the legacy channels cannot
@@ -247,8 +247,8 @@ func ask(t *testing.T, pods pods, seen *outcome) {
 	seen.said, seen.err = string(said), err
 }
 
-// answering is a server whose pods answer the question over tunnels. It hangs up on what it does not understand.
-func answering(pod chan<- string) http.HandlerFunc {
+// answeringPort is a server whose pods answer the question over tunnels. It hangs up on what it does not understand.
+func answeringPort(pod chan<- string) http.HandlerFunc {
 	return unreadable(func(w http.ResponseWriter, r *http.Request) {
 		ws, err := (&websocket.Upgrader{Subprotocols: []string{tunnelProtocol}}).Upgrade(w, r, nil)
 		if err != nil {
@@ -277,8 +277,8 @@ func answering(pod chan<- string) http.HandlerFunc {
 				asked += string(f.payload)
 				if f.flags&fin != 0 {
 					pod <- asked
-					n.data(3, 0, answer[:5])
-					n.data(3, 0, answer[5:])
+					n.data(3, 0, portAnswer[:5])
+					n.data(3, 0, portAnswer[5:])
 					n.data(3, fin, "")
 					n.data(1, fin, "")
 				}
@@ -315,8 +315,8 @@ func (n *node) strict() (f frame, ok bool) {
 	}
 }
 
-// answeringOverChannels is an older server whose pods answer the question.
-func answeringOverChannels(pod chan<- string) http.HandlerFunc {
+// answeringChannels is an older server whose pods answer the question.
+func answeringChannels(pod chan<- string) http.HandlerFunc {
 	return unreadable(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Sec-WebSocket-Protocol") != v4 {
 			w.Header().Set("Connection", "close")
@@ -330,7 +330,7 @@ func answeringOverChannels(pod chan<- string) http.HandlerFunc {
 		defer func() { _ = ws.Close() }()
 		say(ws, "\x00P\x00", "\x01P\x00")
 		asked := ""
-		for len(asked) < len(question) {
+		for len(asked) < len(portQuestion) {
 			_, message, err := ws.ReadMessage()
 			if err != nil || len(message) == 0 || message[0] != 0 {
 				return
@@ -338,14 +338,14 @@ func answeringOverChannels(pod chan<- string) http.HandlerFunc {
 			asked += string(message[1:])
 		}
 		pod <- asked
-		say(ws, "\x00"+answer[:5], "\x00"+answer[5:])
+		say(ws, "\x00"+portAnswer[:5], "\x00"+portAnswer[5:])
 		goodbye(ws)
 		hear(ws)
 	})
 }
 
-// differences counts the bytes in which a text differs from another of its length; -1 if it has another length.
-func differences(a, b string) (count int) {
+// differingBytes counts the bytes in which a text differs from another of its length; -1 if it has another length.
+func differingBytes(a, b string) (count int) {
 	if len(a) != len(b) {
 		return -1
 	}
@@ -363,15 +363,15 @@ func TestDialPort_EveryByte(t *testing.T) {
 	for name, c := range map[string]struct {
 		handler func(pod chan<- string) http.HandlerFunc
 		number  int // of the connection: a request for the pod comes before, and that for a tunnel before the legacy one
-	}{"tunnel": {answering, 2}, "channels": {answeringOverChannels, 3}} {
+	}{"tunnel": {answeringPort, 2}, "channels": {answeringChannels, 3}} {
 		t.Run(name, func(t *testing.T) {
-			whole := exchange(t, c.number, fault{}, c.handler)
+			whole := portExchange(t, c.number, portFault{}, c.handler)
 			require.NoError(t, whole.err)
-			require.Equal(t, answer, whole.said)
-			require.Equal(t, question, whole.asked)
+			require.Equal(t, portAnswer, whole.said)
+			require.Equal(t, portQuestion, whole.asked)
 			require.Less(t, whole.down+whole.up, 32<<10)
 			counts := map[string]int{}
-			for _, one := range []fault{
+			for _, one := range []portFault{
 				{kind: "cut", down: true}, {kind: "cut"}, {kind: "stall", down: true}, {kind: "stall"},
 				{kind: "corrupt", flip: 1, down: true}, {kind: "corrupt", flip: 1},
 				{kind: "corrupt", flip: 0x80, down: true}, {kind: "corrupt", flip: 0x80},
@@ -381,8 +381,8 @@ func TestDialPort_EveryByte(t *testing.T) {
 					size = whole.down
 				}
 				for one.at = range size {
-					seen := exchange(t, c.number, one, c.handler)
-					counts[one.kind+": "+judge(t, one, seen)]++
+					seen := portExchange(t, c.number, one, c.handler)
+					counts[one.kind+": "+judgePortOutcome(t, one, seen)]++
 					if t.Failed() {
 						return
 					}
@@ -396,23 +396,23 @@ func TestDialPort_EveryByte(t *testing.T) {
 	}
 }
 
-// judge checks one outcome and names its class.
-func judge(t *testing.T, one fault, seen outcome) string {
+// judgePortOutcome checks one outcome and names its class.
+func judgePortOutcome(t *testing.T, one portFault, seen portOutcome) string {
 	t.Helper()
-	assert.LessOrEqual(t, seen.dialed, bound, "%v: %v", one, seen.err)
+	assert.LessOrEqual(t, seen.dialed, portBound, "%v: %v", one, seen.err)
 	assert.LessOrEqual(t, seen.took, patienceOfClient, "%v: %v", one, seen.err)
 	if one.kind != "corrupt" {
-		assert.LessOrEqual(t, seen.took, bound, "%v: %v", one, seen.err)
-		assert.True(t, strings.HasPrefix(answer, seen.said), "%v: %q", one, seen.said)
-		assert.True(t, seen.asked == "" || seen.asked == question, "%v: the pod got %q", one, seen.asked)
+		assert.LessOrEqual(t, seen.took, portBound, "%v: %v", one, seen.err)
+		assert.True(t, strings.HasPrefix(portAnswer, seen.said), "%v: %q", one, seen.said)
+		assert.True(t, seen.asked == "" || seen.asked == portQuestion, "%v: the pod got %q", one, seen.asked)
 	}
 	switch {
-	case seen.err == nil && one.kind == "corrupt" && seen.said != answer:
+	case seen.err == nil && one.kind == "corrupt" && seen.said != portAnswer:
 		// Neither protocol has a checksum (TLS has): a byte of the answer may be another, or a length too long.
-		assert.True(t, differences(answer, seen.said) == 1 || strings.HasPrefix(seen.said, answer), "%v: %q", one, seen.said)
+		assert.True(t, differingBytes(portAnswer, seen.said) == 1 || strings.HasPrefix(seen.said, portAnswer), "%v: %q", one, seen.said)
 		return "another answer, undetected"
 	case seen.err == nil:
-		assert.Equal(t, answer, seen.said, "%v", one)
+		assert.Equal(t, portAnswer, seen.said, "%v", one)
 		return "the answer"
 	case seen.took >= patienceOfClient:
 		require.ErrorIs(t, seen.err, os.ErrDeadlineExceeded, "%v", one)
