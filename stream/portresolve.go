@@ -145,7 +145,7 @@ func (g *group) selector(of *place) (string, error) {
 
 // readyPod returns a ready pod of those that a selector selects.
 func readyPod(ctx context.Context, conn *transport.Conn, at *place, selector string) (*pod, error) {
-	query := url.Values{"labelSelector": {selector}, "limit": {"500"}}
+	query := url.Values{"labelSelector": {selector}, "limit": {"100"}}
 	states := map[string]int{} // how many pods are in each
 	for {
 		var page struct {

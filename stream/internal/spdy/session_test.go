@@ -367,7 +367,7 @@ func isDone(s *Session) bool {
 func TestSession_LastStreamNumberRetiresIt(t *testing.T) {
 	inSession(t, 100, func(t *testing.T, s *Session, w *wire) {
 		s.mu.Lock()
-		s.lastID = lastUsableStream - 5
+		s.lastID = lastUsableStream - 8
 		s.mu.Unlock()
 		errs := make(chan error, 2)
 		for range cap(errs) {
@@ -377,9 +377,9 @@ func TestSession_LastStreamNumberRetiresIt(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		w.send(appendControl(nil, typeSynReply, lastUsableStream-3), appendControl(nil, typeSynReply, lastUsableStream-1))
+		w.send(appendControl(nil, typeSynReply, lastUsableStream-6), appendControl(nil, typeSynReply, lastUsableStream-4))
 		require.NoError(t, <-errs)
-		w.send(appendControl(nil, typeSynReply, lastUsableStream+1), appendControl(nil, typeSynReply, lastUsableStream+3))
+		w.send(appendControl(nil, typeSynReply, lastUsableStream-2), appendControl(nil, typeSynReply, lastUsableStream))
 		require.NoError(t, <-errs)
 		_, err := s.Open(t.Context(), 80, &receiver{})
 		require.ErrorIs(t, err, ErrRetired)
