@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -201,3 +203,36 @@ func TestDialPort_NumberOutOfRange(t *testing.T) {
 		require.ErrorContains(t, err, "is out of range: ports are numbers from 1 to 65535")
 	}
 }
+
+// An answer may be longer than a legacy connection may be silent after the client's half-close.
+func TestForward_SlowAnswerOverChannels(t *testing.T) {
+	portServing(t, older(t, func(ws *websocket.Conn) {
+		for range 10 {
+			time.Sleep(20 * time.Second)
+			say(ws, "\x00more ")
+		}
+		hear(ws) // and does not end
+	}), func(t *testing.T, pods pods) {
+		failed := make(chan error, 1)
+		dialer := &stream.PortDialer{Target: pods, Failed: func(_ net.Addr, err error) { failed <- err }}
+		defer closed(t, dialer)
+		listener := &memory{conns: make(chan net.Conn), closed: make(chan struct{})}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- dialer.Forward(ctx, "web-0:80", listener) }()
+		ours, theirs := net.Pipe()
+		listener.conns <- halfClosed{theirs}
+		begin := time.Now()
+		said, _ := io.ReadAll(ours)
+		assert.Equal(t, strings.Repeat("more ", 10), string(said))
+		assert.Equal(t, 230*time.Second, time.Since(begin))
+		require.ErrorIs(t, <-failed, os.ErrDeadlineExceeded)
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+	})
+}
+
+// halfClosed is a connection whose client has sent all.
+type halfClosed struct{ net.Conn }
+
+func (halfClosed) Read([]byte) (int, error) { return 0, io.EOF }
