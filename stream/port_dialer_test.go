@@ -236,3 +236,54 @@ func TestForward_SlowAnswerOverChannels(t *testing.T) {
 type halfClosed struct{ net.Conn }
 
 func (halfClosed) Read([]byte) (int, error) { return 0, io.EOF }
+
+func TestPortDialer_LegacyServerIsRemembered(t *testing.T) {
+	var tunnels, legacy atomic.Int32
+	var upgraded atomic.Bool // the server has tunnels now, and nothing else
+	echoing := tunneling(t, func(n *node) { n.each(func(id uint32, text string) { n.data(id, 0, text) }) })
+	before := older(t, func(ws *websocket.Conn) {
+		for _, message := range hear(ws) {
+			assert.Equal(t, "\x00hello", message)
+		}
+	})
+	portServing(t, func(w http.ResponseWriter, r *http.Request) {
+		isLegacy := r.Header.Get("Sec-WebSocket-Protocol") == v4
+		switch {
+		case r.Header.Get("Upgrade") == "":
+			echoing(w, r)
+		case isLegacy:
+			legacy.Add(1)
+			if upgraded.Load() {
+				http.Error(w, "what is that?", http.StatusBadRequest)
+				return
+			}
+			before(w, r)
+		default:
+			tunnels.Add(1)
+			if upgraded.Load() {
+				echoing(w, r)
+				return
+			}
+			before(w, r)
+		}
+	}, func(t *testing.T, pods pods) {
+		dialer := &stream.PortDialer{Target: pods}
+		defer closed(t, dialer)
+		use := func() {
+			conn, err := dialer.DialContext(t.Context(), "tcp", "web-0:80")
+			require.NoError(t, err)
+			_, err = io.WriteString(conn, "hello")
+			require.NoError(t, err)
+			require.NoError(t, conn.Close())
+		}
+		for range 3 {
+			use()
+		}
+		assert.EqualValues(t, 1, tunnels.Load(), "it is asked for a tunnel once")
+		assert.EqualValues(t, 3, legacy.Load())
+		upgraded.Store(true)
+		use()
+		assert.EqualValues(t, 2, tunnels.Load(), "the legacy protocol was refused")
+		assert.EqualValues(t, 4, legacy.Load())
+	})
+}

@@ -154,7 +154,8 @@ func BrokenError(pod string, err error) error {
 	case errors.Is(err, net.ErrClosed):
 		return fmt.Errorf(text, pod, err)
 	default:
-		// In words only: a caller that waits for a deadline of its own would take that of a ping for it.
-		return fmt.Errorf(text+": %v", pod, io.ErrUnexpectedEOF, err)
+		// In words only, which may be the peer's: a caller that waits for a deadline of its own would take that of a ping
+		// for it.
+		return fmt.Errorf(text+": %s", pod, io.ErrUnexpectedEOF, sanitize.Text(err.Error(), maxShownText))
 	}
 }
