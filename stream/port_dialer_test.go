@@ -197,6 +197,28 @@ func TestPortDialer_ProtocolOfPodPort(t *testing.T) {
 	})
 }
 
+func TestPortDialer_PodThatIsNotRead(t *testing.T) {
+	streams := tunneling(t, func(n *node) { n.each(func(id uint32, text string) { n.data(id, 0, text) }) })
+	portServing(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") != "" {
+			streams(w, r)
+			return
+		}
+		<-r.Context().Done() // it takes too long
+	}, func(t *testing.T, pods pods) {
+		dialer := &stream.PortDialer{Target: pods}
+		defer closed(t, dialer)
+		for _, took := range []time.Duration{5 * time.Second, 0} {
+			begin := time.Now()
+			conn, err := dialer.DialContext(t.Context(), "tcp", "web-0:80")
+			require.NoError(t, err)
+			assert.Equal(t, took, time.Since(begin))
+			echo(t, conn, "hello")
+			require.NoError(t, conn.Close())
+		}
+	})
+}
+
 func TestDialPort_NumberOutOfRange(t *testing.T) {
 	for _, port := range []int{-1, 0, 65536} {
 		_, err := stream.DialPort(t.Context(), pods{}, "web-0", port)

@@ -355,6 +355,19 @@ func TestSession_RetiredClosesWithTheLastPair(t *testing.T) {
 	})
 }
 
+func TestSession_PairsTheNodeDoesNotEndRetireIt(t *testing.T) {
+	inSession(t, 1000, func(t *testing.T, s *Session, w *wire) {
+		_, _ = accept(t, s, w, 1)
+		for i := range uint32(maxHalfClosed + 1) {
+			assert.True(t, s.Load().Accepting)
+			pair, _ := accept(t, s, w, 5+4*i)
+			pair.Close()
+		}
+		assert.False(t, s.Load().Accepting)
+		assert.LessOrEqual(t, len(s.pairs), 2*(maxHalfClosed+2))
+	})
+}
+
 func isDone(s *Session) bool {
 	select {
 	case <-s.done:
