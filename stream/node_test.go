@@ -36,6 +36,7 @@ func tunneling(t *testing.T, script func(*node)) http.HandlerFunc {
 func unreadable(streams http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") == "" {
+			w.Header().Set("Connection", "close") // each stream has a connection of its own
 			http.Error(w, "pods cannot be read", http.StatusForbidden)
 			return
 		}
@@ -70,10 +71,10 @@ func (n *node) Read(p []byte) (int, error) {
 		}
 		count, err := n.message.Read(p)
 		if err == io.EOF {
-			n.message = nil
+			n.message, err = nil, nil
 		}
-		if count > 0 || err != nil && err != io.EOF {
-			return count, nil
+		if count > 0 || err != nil {
+			return count, err
 		}
 	}
 }

@@ -16,6 +16,8 @@ const (
 	choiceAge = time.Second
 	// unreadableAge is for how long a pod that could not be read is not read again to check the protocol of a port.
 	unreadableAge = time.Minute
+	// checkTimeout is how long the reading of a pod for that check may take.
+	checkTimeout = 5 * time.Second
 )
 
 // podResolver finds the pod that serves a name, and the number of its port. It stays with a pod while that is ready. It is
@@ -78,7 +80,9 @@ func (r *podResolver) checkProtocol(ctx context.Context, number uint16) error {
 	if known != nil && known.checkProtocol(number) == nil || known == nil && time.Since(unreadable) < unreadableAge {
 		return nil
 	}
-	now, err := r.current(ctx)
+	limited, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	now, err := r.current(limited)
 	if err == nil {
 		return now.checkProtocol(number)
 	}

@@ -27,21 +27,37 @@ const (
 	legacyAge = 10 * time.Minute
 )
 
-// PortDialer dials the ports of what its target names, over tunnels that it keeps. Its DialContext serves an
-// [http.Transport], a gRPC client or a database driver. Its methods are safe for concurrent use; its fields must not
-// be changed after the first call, and it must not be copied.
+// PortDialer dials ports of pods over tunnels that it keeps: WebSockets that each carry connections to one pod. Its
+// DialContext serves an [http.Transport], a gRPC client or a database driver. Its methods are safe for concurrent use; its
+// fields must not be changed after the first call, and it must not be copied. Close it to close the tunnels.
 //
-// A connection takes a tunnel that has none, or a new one, until there are as many as Tunnels to a pod; further ones
-// share. What shares a tunnel waits for one another where the pod or the reader of one lags by more than 4 MiB, because
-// nodes know no flow control for single connections: a tunnel on which somebody lags takes no new connections.
+// # Tunnels
+//
+// A connection takes a tunnel without connections, or a new one, until there are as many as Tunnels to a pod; further ones
+// share. Connections that share a tunnel wait for one another when the pod or the reader of one lags by more than 4 MiB,
+// because nodes have no flow control for single connections; a tunnel on which a reader lags takes no new connections. A
+// tunnel that nobody uses is closed after 30 seconds. Servers before Kubernetes 1.30 have no tunnels; each connection is a
+// WebSocket of its own there.
+//
+// A tunnel takes no more connections when its node reports an error, announces that it goes away, or does not accept a
+// connection within five seconds although it has accepted others. Connections that are open go on. Dialing then uses
+// another tunnel, and does so up to three times; a connection that has been handed out is never moved, because what was
+// sent on it may have been processed.
+//
+// # Pods
+//
+// The name of a service or workload leads to a ready pod. The dialer stays with this pod while it is ready, which it
+// checks at most once a second and only when it dials. When the pod is deleted, fails or is not ready any more, connections
+// to it break or go on as the pod does; the next one that is dialed goes to another ready pod. The dialer remembers up to
+// 256 names, each for ten minutes after it was last dialed.
 type PortDialer struct {
-	// Target is a handle on pods, on services or on a workload: anything that has a spec.selector.
+	// Target is a handle on pods, services or workloads: anything that has a spec.selector.
 	Target Target
 	// Tunnels is how many tunnels to a pod, each a WebSocket, connections spread over before they share; 0 means 8.
 	// With 1 they all share one, as in kubectl.
 	Tunnels int
-	// Failed, if any, hears of each connection of Forward that could not be opened or that broke, and of whom it came
-	// from. It is called in the connection's goroutine.
+	// Failed, if not nil, is called for each connection of Forward that could not be opened or that broke, with the
+	// client's address, in the connection's goroutine.
 	Failed func(client net.Addr, err error)
 
 	mu          sync.Mutex
@@ -52,15 +68,16 @@ type PortDialer struct {
 	legacyUntil time.Time // until then the server is taken for one without tunnels
 }
 
-// DialContext opens a connection to "name:port", where name is that of an object of the target, and port a number or a
-// name. A service's port leads to its target port, as in the cluster; with a service or a workload a ready pod is
-// chosen, which serves until it is ready no more. The network is tcp.
+// DialContext opens a connection to "name:port". The name is that of an object of the target, and the port a number or a
+// name. The port of a service leads to its target port, as in the cluster; the target port's own number or name works, too.
+// The network is tcp: a port that the service or pod declares for UDP or SCTP is an error. (A pod that the user may not
+// read is not checked.)
 //
-// ctx ends the dialing alone. An error of [net.Conn]'s methods is a [*net.OpError]; what the node said of a connection
-// that it could not open or that broke comes with the first Read or Write, and errors.Is finds [syscall.ECONNREFUSED]
-// where nobody listens. io.EOF is an end that the pod meant; a connection that breaks off tells of
-// io.ErrUnexpectedEOF, at the latest 61 seconds after its peer has vanished or has stopped to take what is sent. The
-// connection has CloseWrite, as [net.TCPConn] has.
+// ctx ends the dialing alone. Whether anybody listens is known once something is read or written: what the node says about
+// a connection that it could not open or that broke is the error of the first Read or Write after what was received, and
+// errors.Is finds [syscall.ECONNREFUSED] in it if nobody listens. io.EOF is an end that the pod meant. A connection that
+// breaks off returns io.ErrUnexpectedEOF, at the latest 61 seconds after its peer has vanished or has stopped to take what
+// is sent. Errors of [net.Conn]'s methods are a [*net.OpError]. The connection has CloseWrite, as [net.TCPConn] has.
 //
 // See https://kubernetes.io/docs/tasks/access-application-cluster/port-forward-access-application-cluster/.
 func (d *PortDialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {

@@ -6,25 +6,30 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/anykind/anykind/internal/retry"
 )
 
-// Forward hands each connection that comes in at listener on to a port of a pod, or of what a service or a workload
-// chooses, until ctx ends: see [PortDialer.Forward], which can tell of single connections that fail.
+// Forward connects each client of listener to a port of a pod, or of a pod that a service or workload selects, until ctx
+// ends: see [PortDialer.Forward], which can report single connections that fail.
 func Forward[P Port](ctx context.Context, target Target, name string, port P, listener net.Listener) error {
 	d := &PortDialer{Target: target}
 	defer func() { _ = d.Close() }()
 	return d.Forward(ctx, net.JoinHostPort(name, fmt.Sprint(port)), listener)
 }
 
-// Forward hands each connection that comes in at listener on to address, which is as that of DialContext. A pod that
-// dies costs the connections to it; the next ones go to another. Forward closes listener and returns when ctx ends,
-// with its error; before that, where listener fails; or at once, where no pod can be reached. Its connections are cut
-// when it returns.
+// Forward connects each client of listener to address, which is as in DialContext, until ctx ends. Each client has a
+// connection of its own, dialed when the client comes: a pod that dies breaks the connections to it, and later clients
+// reach another. A client is never reconnected.
 //
-// A connection that breaks off is reset on this side as well, so that its client does not take it for a proper end.
+// A client whose connection cannot be opened or breaks is reset rather than closed, so that it does not take this for a
+// proper end, and Failed is called with the reason. A half-close is passed on in both directions, except to servers before
+// Kubernetes 1.30: there a client that has half-closed is reset when the pod has sent nothing for 30 seconds.
+//
+// Forward returns when ctx ends, with its error; before that when listener fails, or at once if no pod can be reached. It
+// then has closed listener and cut all clients.
 func (d *PortDialer) Forward(ctx context.Context, address string, listener net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
@@ -81,7 +86,7 @@ func cut(client net.Conn) {
 	_ = client.Close()
 }
 
-// join copies between the client and a connection of its own until the pod has said its last.
+// join copies between the client and a connection of its own until the pod has sent all.
 func (d *PortDialer) join(ctx context.Context, address string, client net.Conn) error {
 	remote, err := d.DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -94,6 +99,7 @@ func (d *PortDialer) join(ctx context.Context, address string, client net.Conn) 
 	defer stop()
 	var broken error // the client's own
 	sent := make(chan struct{})
+	pod := &idleConn{Conn: remote}
 	go func() {
 		defer close(sent)
 		readErr, writeErr := pump(remote, client)
@@ -101,11 +107,11 @@ func (d *PortDialer) join(ctx context.Context, address string, client net.Conn) 
 		switch {
 		case readErr != nil:
 			_ = remote.Close()
-		case writeErr == nil:
-			shutDown(remote)
+		case writeErr == nil && closeWrite(remote) != nil:
+			pod.limit()
 		}
 	}()
-	err, writeErr := pump(client, remote)
+	err, writeErr := pump(client, pod)
 	_ = remote.Close()
 	if err != nil || writeErr != nil {
 		_ = client.SetReadDeadline(time.Unix(1, 0)) // ends the other direction
@@ -116,26 +122,45 @@ func (d *PortDialer) join(ctx context.Context, address string, client net.Conn) 
 		return errors.Join(err, writeErr)
 	}
 	// A client that is still sending would lose the end of the answer if its connection were closed now.
-	shutDown(client)
+	_ = closeWrite(client)
 	_ = client.SetReadDeadline(time.Now().Add(closeTimeout))
 	<-sent
 	_, _ = pump(nowhere{}, client)
 	return nil
 }
 
-// shutDown closes a connection for writing. One that cannot do that ends when the other side has been silent for a
-// while.
-func shutDown(conn net.Conn) {
+// closeWrite closes a connection for writing alone.
+func closeWrite(conn net.Conn) error {
 	half, ok := conn.(interface{ CloseWrite() error })
-	if !ok || half.CloseWrite() != nil {
-		_ = conn.SetReadDeadline(time.Now().Add(halfOpenWait))
+	if !ok {
+		return errors.ErrUnsupported
 	}
+	return half.CloseWrite()
 }
 
-// halfOpenWait is how long a connection that cannot be closed in one direction stays open in the other.
-const halfOpenWait = 30 * time.Second
+// halfOpenTimeout is how long a connection that cannot be closed in one direction may be silent in the other.
+const halfOpenTimeout = 30 * time.Second
 
-// nowhere is where what nobody wants goes.
+// idleConn is a connection whose silence can be limited.
+type idleConn struct {
+	net.Conn
+	limited atomic.Bool
+}
+
+func (c *idleConn) limit() {
+	c.limited.Store(true)
+	_ = c.SetReadDeadline(time.Now().Add(halfOpenTimeout)) // where that fails, reading does
+}
+
+func (c *idleConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 && c.limited.Load() {
+		_ = c.SetReadDeadline(time.Now().Add(halfOpenTimeout))
+	}
+	return n, err
+}
+
+// nowhere discards what is written.
 type nowhere struct{}
 
 func (nowhere) Write(p []byte) (int, error) { return len(p), nil }

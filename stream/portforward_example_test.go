@@ -30,7 +30,7 @@ func greeting() (web pods, stop func()) {
 			}
 			defer func() { _ = ws.Close() }()
 			if _, _, err := ws.ReadMessage(); err == nil {
-				say(ws, "\x00\x90\x1f", "\x00HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello\n")
+				say(ws, "\x00\x90\x1f", "\x01\x90\x1f", "\x00HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello\n")
 				goodbye(ws)
 			}
 		}

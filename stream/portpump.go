@@ -7,7 +7,7 @@ import (
 
 var pumpBuffers = sync.Pool{New: func() any { return new([messageSize]byte) }}
 
-// pump copies until from ends, and tells which side an error comes from.
+// pump copies until from ends. It returns the error of the side that failed.
 func pump(to io.Writer, from io.Reader) (readErr, writeErr error) {
 	buffer := pumpBuffers.Get().(*[messageSize]byte)
 	defer pumpBuffers.Put(buffer)

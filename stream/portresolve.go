@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// place is where in the API an object is.
+// place is the place of an object in the API.
 type place struct {
 	group, namespace, resource, name string
 	path                             string
@@ -45,13 +45,13 @@ func locate(target Target, name string) (*place, error) {
 	return at, nil
 }
 
-// String is how errors name the object.
+// String returns the object as errors name it.
 func (p *place) String() string { return p.resource + "/" + p.name }
 
 func (p *place) isPod() bool     { return p.group == "" && p.resource == "pods" }
 func (p *place) isService() bool { return p.group == "" && p.resource == "services" }
 
-// pods is the path of the pods beside the object, or of one of them.
+// pods returns the path of the pods in the object's namespace, or of one of them.
 func (p *place) pods(name string) string {
 	path := "/api/v1/namespaces/" + p.namespace + "/pods"
 	if name != "" {
@@ -63,7 +63,7 @@ func (p *place) pods(name string) string {
 // maxStates is how many states of pods an error names.
 const maxStates = 8
 
-// pod is what matters here of a pod.
+// pod is the part of a pod that is read.
 type pod struct {
 	Metadata struct {
 		Name, UID         string
@@ -107,7 +107,7 @@ func (p *pod) state() string {
 	return cmp.Or(p.Status.Phase, "without a phase")
 }
 
-// group is what matters of an object that has pods: a service or a workload.
+// group is the part that is read of an object that has pods: a service or a workload.
 type group struct {
 	Kind string
 	Spec struct {
@@ -117,7 +117,7 @@ type group struct {
 	}
 }
 
-// selector reads the labels of the group's pods, in either of the API's two forms.
+// selector returns the selector of the group's pods, from either of the API's two forms.
 func (g *group) selector(of *place) (string, error) {
 	var plain map[string]string
 	if len(g.Spec.Selector) == 0 || string(g.Spec.Selector) == "null" {
@@ -145,7 +145,7 @@ func (g *group) selector(of *place) (string, error) {
 
 // readyPod returns a ready pod of those that a selector selects.
 func readyPod(ctx context.Context, conn *transport.Conn, at *place, selector string) (*pod, error) {
-	query := url.Values{"labelSelector": {selector}, "limit": {"500"}}
+	query := url.Values{"labelSelector": {selector}, "limit": {"100"}}
 	states := map[string]int{} // how many pods are in each
 	for {
 		var page struct {

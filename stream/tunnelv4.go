@@ -95,10 +95,14 @@ func (c *legacyConn) receive() {
 		if err == nil {
 			err = c.handle(message, scratch)
 		}
+		// The node closes the socket when it is through, and nothing else does so in this way.
 		if websocket.IsCloseError(err, websocket.CloseNormalClosure) {
-			// The node closes the socket when it is through, and nothing else does so in this way.
-			c.conn.EndData()
-			c.conn.EndErrors()
+			if c.prefix == [2]int{2, 2} {
+				c.conn.EndData()
+				c.conn.EndErrors()
+			} else {
+				err = errors.New("the server has not sent the port on both channels")
+			}
 		}
 		if err != nil {
 			c.end(err)

@@ -21,6 +21,9 @@ const (
 	maxText, maxShownText = 4 << 10, 1 << 10
 )
 
+// errAfterEnd is the error of a connection whose end was none: something is missing, or came too late.
+var errAfterEnd = fmt.Errorf("the peer sent data after the end of the data: %w", io.ErrUnexpectedEOF)
+
 // WaitRoom waits until the connection may be sent more, is closed, or done is.
 func (c *Conn) WaitRoom(done <-chan struct{}) {
 	for !isClosed(done) {
@@ -44,11 +47,15 @@ func (c *Conn) Behind() bool {
 	return c.unread.size >= ownBacklog
 }
 
-// Receive takes what the peer sent, which it copies. It reports false if nobody will read it.
+// Receive takes what the peer sent, which it copies. It reports false if nobody will read it. Data after the end of the
+// data breaks the connection, unless the peer has reported already that it ended well.
 func (c *Conn) Receive(p []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed || c.ended || c.failure != nil {
+		if !c.closed && !c.reported {
+			c.failLocked(errAfterEnd)
+		}
 		return false
 	}
 	c.unread.write(p)
@@ -147,7 +154,8 @@ func BrokenError(pod string, err error) error {
 	case errors.Is(err, net.ErrClosed):
 		return fmt.Errorf(text, pod, err)
 	default:
-		// In words only: a caller that waits for a deadline of its own would take that of a ping for it.
-		return fmt.Errorf(text+": %v", pod, io.ErrUnexpectedEOF, err)
+		// In words only, which may be the peer's: a caller that waits for a deadline of its own would take that of a ping
+		// for it.
+		return fmt.Errorf(text+": %s", pod, io.ErrUnexpectedEOF, sanitize.Text(err.Error(), maxShownText))
 	}
 }

@@ -12,8 +12,8 @@
 //
 // # Order
 //
-//   - Streams get their numbers when the frames that open them are written. Until then an opening can be withdrawn without
-//     a trace, and numbers always rise, as the protocol demands.
+//   - Streams get their numbers when they are queued to be opened, and are opened in that order, because numbers must rise.
+//     An opening that was not written yet can be withdrawn; it leaves a gap, which the protocol allows.
 //   - A FIN or RST_STREAM is written after the data that its pair has queued; other control frames go first.
 //   - Each reply to the node is state, not a queue entry: the last ping to answer, the set of streams to reset.
 //

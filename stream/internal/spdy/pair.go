@@ -14,9 +14,11 @@ type Pair struct {
 	accepted chan struct{} // closed when the node has accepted both streams
 	refused  chan struct{} // closed when it will not, and err is set
 
-	// Guarded by the session's mu. The numbers are set before accepted is closed, and never change.
-	err             error
 	dataID, errorID uint32
+
+	// Guarded by the session's mu.
+	err             error
+	opened          bool    // the frames that open it are written, or about to be
 	replied         [2]bool // the node has accepted the error stream, the data stream
 	queued          int     // messages of data that are not written
 	ending          bool    // is in the outbox's list
@@ -86,8 +88,9 @@ func (s *Session) release(p *Pair) bool {
 	s.live--
 	switch {
 	case s.err != nil:
-	case p.dataID == 0:
+	case !p.opened:
 		s.openings = slices.DeleteFunc(s.openings, func(other *Pair) bool { return other == p })
+		s.forgetLocked(p)
 	default:
 		// A node frees the streams of a connection that it has ended when both sides are through.
 		if !p.ended || !p.finDue {

@@ -15,7 +15,7 @@ import (
 
 const (
 	// lastUsableStream is the number after which a session takes no more connections; numbers are never used twice.
-	lastUsableStream = 1 << 30
+	lastUsableStream = 1<<30 - 1
 	// maxUnwanted is how many bytes a node may send for pairs that are closed here before the session is retired.
 	maxUnwanted = 1 << 20
 	// maxHalfClosed is how many pairs may be closed here that the node has not ended.
@@ -93,7 +93,8 @@ type Session struct {
 
 	mu         sync.Mutex
 	pairs      map[uint32]*Pair // by the number of each of their streams
-	lastID     uint32           // the last stream opened by this side
+	lastID     uint32           // the last stream of this side
+	begun      bool             // the first has been opened
 	carried    bool             // the node has accepted a pair
 	answers    bool             // the node has answered a ping
 	live       int              // pairs that are not closed here
@@ -166,7 +167,16 @@ func (s *Session) enqueue(port uint16, to Receiver) (*Pair, time.Duration, error
 	if s.retired {
 		return nil, 0, ErrRetired
 	}
-	pair := &Pair{session: s, port: port, to: to, accepted: make(chan struct{}), refused: make(chan struct{})}
+	pair := &Pair{
+		session: s, port: port, to: to, accepted: make(chan struct{}), refused: make(chan struct{}),
+		errorID: s.lastID + 2, dataID: s.lastID + 4,
+	}
+	if s.lastID == 0 {
+		pair.errorID, pair.dataID = 1, 3
+	}
+	s.lastID = pair.dataID
+	s.retired = s.lastID >= lastUsableStream
+	s.pairs[pair.errorID], s.pairs[pair.dataID] = pair, pair
 	s.live++
 	s.openings = append(s.openings, pair)
 	signal(s.wake)

@@ -157,7 +157,7 @@ func TestSession_FloodOfPingsIsBounded(t *testing.T) {
 			flood = appendControl(flood, typePing, 2)
 		}
 		flood = appendControl(flood, typePing, 4)
-		for range 700 { // 8 MB, while nobody reads what is written
+		for range 200 { // 2.4 MB, while nobody reads what is written
 			w.send(flood)
 		}
 		synctest.Wait()
@@ -171,7 +171,7 @@ func TestSession_FloodOfPingsIsBounded(t *testing.T) {
 
 func TestSession_FloodOfStreamsEndsIt(t *testing.T) {
 	inSession(t, 0, func(t *testing.T, s *Session, w *wire) {
-		for i := range uint32(maxRefusals + 2) {
+		for i := range uint32(2*maxRefusals + 1) {
 			w.send(appendControl(nil, typeSynStream, 2*i+2, 0))
 		}
 		_, err := s.Open(t.Context(), 80, &receiver{})
@@ -325,6 +325,7 @@ func TestSession_SilentNodeEndsIt(t *testing.T) {
 		w.send(appendControl(nil, typePing, 1)) // it answers pings
 		begin := time.Now()
 		<-s.done
+		synctest.Wait()
 		assert.LessOrEqual(t, time.Since(begin), 61*time.Second)
 		require.ErrorIs(t, to.broken, errSilent)
 	})
@@ -354,6 +355,19 @@ func TestSession_RetiredClosesWithTheLastPair(t *testing.T) {
 	})
 }
 
+func TestSession_PairsTheNodeDoesNotEndRetireIt(t *testing.T) {
+	inSession(t, 1000, func(t *testing.T, s *Session, w *wire) {
+		_, _ = accept(t, s, w, 1)
+		for i := range uint32(maxHalfClosed + 1) {
+			assert.True(t, s.Load().Accepting)
+			pair, _ := accept(t, s, w, 5+4*i)
+			pair.Close()
+		}
+		assert.False(t, s.Load().Accepting)
+		assert.LessOrEqual(t, len(s.pairs), 2*(maxHalfClosed+2))
+	})
+}
+
 func isDone(s *Session) bool {
 	select {
 	case <-s.done:
@@ -366,7 +380,7 @@ func isDone(s *Session) bool {
 func TestSession_LastStreamNumberRetiresIt(t *testing.T) {
 	inSession(t, 100, func(t *testing.T, s *Session, w *wire) {
 		s.mu.Lock()
-		s.lastID = lastUsableStream - 5
+		s.lastID = lastUsableStream - 8
 		s.mu.Unlock()
 		errs := make(chan error, 2)
 		for range cap(errs) {
@@ -376,9 +390,9 @@ func TestSession_LastStreamNumberRetiresIt(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		w.send(appendControl(nil, typeSynReply, lastUsableStream-3), appendControl(nil, typeSynReply, lastUsableStream-1))
+		w.send(appendControl(nil, typeSynReply, lastUsableStream-6), appendControl(nil, typeSynReply, lastUsableStream-4))
 		require.NoError(t, <-errs)
-		w.send(appendControl(nil, typeSynReply, lastUsableStream+1), appendControl(nil, typeSynReply, lastUsableStream+3))
+		w.send(appendControl(nil, typeSynReply, lastUsableStream-2), appendControl(nil, typeSynReply, lastUsableStream))
 		require.NoError(t, <-errs)
 		_, err := s.Open(t.Context(), 80, &receiver{})
 		require.ErrorIs(t, err, ErrRetired)

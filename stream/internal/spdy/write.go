@@ -171,20 +171,10 @@ func (s *Session) takeControl(to []byte) []byte {
 	return to
 }
 
-// appendOpening numbers a pair's streams and appends what opens them.
+// appendOpening appends what opens a pair's streams.
 func (s *Session) appendOpening(to []byte, p *Pair) []byte {
-	first := s.lastID == 0
-	if first {
-		p.errorID = 1
-	} else {
-		p.errorID = s.lastID + 2
-	}
-	p.dataID = p.errorID + 2
-	s.lastID = p.dataID
-	s.pairs[p.errorID], s.pairs[p.dataID] = p, p
-	if s.lastID >= lastUsableStream {
-		s.retireLocked()
-	}
+	first := !s.begun
+	s.begun, p.opened = true, true
 	port, request := strconv.Itoa(int(p.port)), strconv.Itoa(int(p.dataID))
 	to = appendSynStream(to, p.errorID, first,
 		header{"streamtype", "error"}, header{"port", port}, header{"requestid", request})
