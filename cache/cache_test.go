@@ -122,7 +122,7 @@ func running(t *testing.T, opts *cache.Options[object]) (*cache.Cache[object], *
 func unchanged(t *testing.T, err error) {
 	t.Helper()
 	var found *cache.MutationError
-	assert.False(t, errors.As(err, &found), "%v", err)
+	assert.NotErrorAs(t, err, &found)
 }
 
 func names(objects []*object) []string {

@@ -102,8 +102,8 @@ func (d *mutationDetector[T]) hasFound() bool {
 		return false
 	}
 	if time.Since(d.compared) >= mutationInterval {
-		d.compareAll()
 		d.compared = time.Now()
+		return d.compareAll() != nil
 	}
 	return d.found != nil
 }

@@ -29,8 +29,7 @@ func following(t *testing.T, r *dynamic.Resource) *cache.Cache[unstructured.Obje
 	var done sync.WaitGroup
 	done.Go(func() {
 		var found *cache.MutationError
-		err := c.Run(ctx)
-		assert.False(t, errors.As(err, &found), "%v", err)
+		assert.NotErrorAs(t, c.Run(ctx), &found)
 	})
 	t.Cleanup(func() { cancel(); done.Wait() })
 	return c

@@ -39,7 +39,7 @@ func (w *watching) run(parent context.Context) error {
 	var beside sync.WaitGroup
 	beside.Go(func() { stop(s.objects.Run(ctx)) })
 	beside.Go(func() {
-		if err := s.follow(ctx, r.queue, r.logger()); err != nil {
+		if err := s.follow(ctx, r.queue, r.opts.Logger); err != nil {
 			stop(r.panics.note(err))
 		}
 	})

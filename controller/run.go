@@ -134,7 +134,7 @@ func (r *running) run(parent context.Context, triggers []Trigger) error {
 // watch has a trigger call for reconciles until ctx ends or something breaks.
 func (r *running) watch(ctx context.Context, each Trigger) (err error) {
 	defer contain(&err, "a Trigger of a controller")
-	return each.follow(ctx, r.queue, r.logger())
+	return each.follow(ctx, r.queue, r.opts.Logger)
 }
 
 // work has the workers work until ctx ends, and then finish what they have in hand. It ends ctx by stop where one of them

@@ -7,9 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// logger receives what happens to the resources that are watched.
-func (r *running) logger() *slog.Logger { return slog.Default() }
-
 // servedLog logs that a resource is not served any more, and that it is again.
 type servedLog struct {
 	log       *slog.Logger

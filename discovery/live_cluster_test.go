@@ -140,7 +140,7 @@ func TestLive_SurvivesRestartsWithRBACRights(t *testing.T) {
 	require.NoError(t, response.Body.Close())
 	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t)})
 	require.NoError(t, err)
-	conn, err := transport.Open(&transport.Config{Server: cfg.Server, CAFile: cfg.CAFile, CAData: cfg.CAData, Token: request.Status.Token})
+	conn, err := transport.Open(&transport.Config{Server: cfg.Server, CAFile: cfg.CAFile, CAData: cfg.CAData, Token: transport.NewSecret(request.Status.Token)})
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
 	require.Eventually(t, func() bool { // the server has read the roles

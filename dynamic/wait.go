@@ -40,11 +40,14 @@ func (r *Resource) Wait(ctx context.Context, name string, until ...Until) (*unst
 		began := time.Now()
 		w.moved = false
 		done, err := w.round(ctx)
-		switch {
-		case done:
+		if done {
 			r.awaitDiscovery(ctx, w.seen.now)
 			return w.last, nil
-		case w.isTerminal(err):
+		}
+		switch terminal := w.isTerminal(err); {
+		case terminal && !w.notServedSince.IsZero():
+			return nil, fmt.Errorf("wait for %s: the resource is not served: %w", w.target(), err)
+		case terminal:
 			return nil, fmt.Errorf("wait for %s: %w", w.target(), err)
 		case ctx.Err() != nil:
 			return nil, w.ended(ctx)
@@ -52,13 +55,22 @@ func (r *Resource) Wait(ctx context.Context, name string, until ...Until) (*unst
 			n = 1
 		}
 		w.trouble = err
-		delay := waitBackoff().Delay(n)
-		if retry.IsDenied(err) {
-			delay = min(delay, maxDenialDelay)
-		}
-		if retry.Sleep(ctx, retry.Jitter(delay)) != nil {
+		if retry.Sleep(ctx, retry.Jitter(w.delay(n, err))) != nil {
 			return nil, w.ended(ctx)
 		}
+	}
+}
+
+// delay is the delay after the n-th round in a row that brought nothing and ended with err.
+func (w *waiting) delay(n int, err error) time.Duration {
+	delay := waitBackoff().Delay(n)
+	switch {
+	case retry.IsDenied(err):
+		return min(delay, maxDenialDelay)
+	case !w.notServedSince.IsZero():
+		return min(delay, maxAbsenceDelay)
+	default:
+		return delay
 	}
 }
 
@@ -246,20 +258,21 @@ func (w *waiting) ended(ctx context.Context) error {
 // seconds, or for five once the server has accepted a watch, and 404 for the path after five: a server that starts
 // returns them for a moment.
 func (w *waiting) isTerminal(err error) bool {
+	var own *endingError
+	var refused *RefusedError
+	isOwn := errors.As(err, &own) || errors.As(err, &refused)
 	w.denials.Grace = firstDenialGrace
 	if w.watched {
 		w.denials.Grace = 0
 	}
 	denied := w.denials.Transient(err)
-	if !retry.IsPathNotFound(err) {
+	if isOwn || !retry.IsPathNotFound(err) {
 		w.notServedSince = time.Time{}
 	} else if w.notServedSince.IsZero() {
 		w.notServedSince = time.Now()
 	}
-	var own *endingError
-	var refused *RefusedError
 	switch {
-	case errors.As(err, &own) || errors.As(err, &refused):
+	case isOwn:
 		return true
 	case denied:
 		return false

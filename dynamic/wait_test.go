@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -101,6 +102,9 @@ func TestWait_EndsWithTerminalError(t *testing.T) {
 	fails := dynamic.Matches("the other", func(*unstructured.Object) (bool, error) { return false, other })
 	slow := dynamic.Matches("the other", func(*unstructured.Object) (bool, error) { return false, context.DeadlineExceeded })
 	isOther := func(err error) bool { return errors.Is(err, other) }
+	isNotServed := func(err error) bool {
+		return apierrors.IsNotFound(err) && strings.Contains(err.Error(), `wait for pods "home/web": the resource is not served: `)
+	}
 	lasting := func(one answer) answer { one.lasts = time.Minute; return one }
 	unauthorized := refuses(http.StatusUnauthorized, "Unauthorized")
 	for name, tc := range map[string]struct {
@@ -112,8 +116,8 @@ func TestWait_EndsWithTerminalError(t *testing.T) {
 		"reading is forbidden":      {running, []answer{lasting(forbidden)}, apierrors.IsForbidden, 2 * time.Second, 3 * time.Second},
 		"unauthorized":              {running, []answer{lasting(unauthorized)}, apierrors.IsUnauthorized, 2 * time.Second, 3 * time.Second},
 		"a right taken away":        {running, []answer{labelledPod("a"), says(""), lasting(forbidden)}, apierrors.IsForbidden, 5 * time.Second, 10 * time.Second},
-		"the path is not served":    {running, []answer{lasting(unserved)}, apierrors.IsNotFound, 5 * time.Second, 10 * time.Second},
-		"not served any more":       {dynamic.Gone(), []answer{labelledPod("a"), says(""), lasting(unserved)}, apierrors.IsNotFound, 5 * time.Second, 10 * time.Second},
+		"the path is not served":    {running, []answer{lasting(unserved)}, isNotServed, 5 * time.Second, 8 * time.Second},
+		"not served any more":       {dynamic.Gone(), []answer{labelledPod("a"), says(""), lasting(unserved)}, isNotServed, 5 * time.Second, 9 * time.Second},
 		"a bad request":             {running, []answer{labelledPod("a"), refuses(http.StatusBadRequest, "BadRequest")}, apierrors.IsBadRequest, 0, 0},
 		"the caller's error":        {fails, []answer{labelledPod("a")}, isOther, 0, 0},
 		"the caller's own time-out": {slow, []answer{labelledPod("a")}, func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }, 0, 0},

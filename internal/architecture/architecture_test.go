@@ -229,7 +229,7 @@ func TestSuites_FailOnLeakedGoroutines(t *testing.T) {
 		assert.True(t, slices.ContainsFunc(tests, func(name string) bool {
 			text, err := os.ReadFile(filepath.Join(p.Dir, name))
 			require.NoError(t, err)
-			return bytes.Contains(text, []byte("goleak.VerifyTestMain(m)"))
+			return bytes.Contains(text, []byte("goleak.VerifyTestMain(m"))
 		}), "%s has tests, but no TestMain that calls goleak.VerifyTestMain", p.ImportPath)
 	}
 }
