@@ -29,10 +29,11 @@ func ignoreObjectNotFound(err error) error {
 	return err
 }
 
-// endOf returns why a controller's ctx has ended: the end of parent, from which it is derived, or what it was ended with.
+// endOf returns why a controller's ctx has ended: the end of parent, from which it is derived, or what it was ended with,
+// which may be an error that parent's end has caused.
 func endOf(parent, ctx context.Context) error {
 	cause := context.Cause(ctx)
-	if parent.Err() != nil && errors.Is(cause, context.Cause(parent)) {
+	if parent.Err() != nil && (errors.Is(cause, context.Cause(parent)) || errors.Is(cause, parent.Err())) {
 		return retry.WithContextError(parent, cause)
 	}
 	return cause
