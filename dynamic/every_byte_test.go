@@ -99,14 +99,15 @@ func (b damagedBody) of(ctx context.Context, open *atomic.Int64) io.ReadCloser {
 func (b *damagedBody) Read(p []byte) (int, error) {
 	text := b.whole()
 	if b.read == len(text) {
-		switch b.kind {
-		case reset:
+		switch {
+		case b.kind == reset:
 			return 0, syscall.ECONNRESET
-		case stalled:
+		case b.kind == stalled:
 			<-b.ctx.Done()
 			return 0, b.ctx.Err()
+		default:
+			return 0, io.EOF
 		}
-		return 0, io.EOF
 	}
 	n := copy(p, text[b.read:])
 	b.read += n
