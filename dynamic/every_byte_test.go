@@ -99,15 +99,14 @@ func (b damagedBody) of(ctx context.Context, open *atomic.Int64) io.ReadCloser {
 func (b *damagedBody) Read(p []byte) (int, error) {
 	text := b.whole()
 	if b.read == len(text) {
-		switch {
-		case b.kind == reset:
+		if b.kind == reset {
 			return 0, syscall.ECONNRESET
-		case b.kind == stalled:
+		}
+		if b.kind == stalled {
 			<-b.ctx.Done()
 			return 0, b.ctx.Err()
-		default:
-			return 0, io.EOF
 		}
+		return 0, io.EOF
 	}
 	n := copy(p, text[b.read:])
 	b.read += n
