@@ -33,7 +33,7 @@ func (r *Resource) DeleteCollection(ctx context.Context, opts *metav1.DeleteOpti
 	if request.Body != nil {
 		request.Header = http.Header{"Content-Type": {jsonType}}
 	}
-	response, err := r.do(ctx, request, list) //nolint:bodyclose // by readAll
+	response, err := r.do(ctx, request, list)
 	if err != nil {
 		return nil, err
 	}

@@ -9,16 +9,24 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		if removeShared != nil {
-			ctx, cancel := context.WithTimeout(context.Background(), patience)
-			if err := removeShared(ctx); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				code = 1
-			}
-			cancel()
-		}
-		os.Exit(code)
-	}))
+func TestMain(tests *testing.M) {
+	m := cleanedUp{tests}
+	goleak.VerifyTestMain(m)
+}
+
+// cleanedUp removes what tests share when the last of them has ended.
+type cleanedUp struct{ *testing.M }
+
+func (m cleanedUp) Run() int {
+	code := m.M.Run()
+	if removeShared == nil {
+		return code
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := removeShared(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	return code
 }

@@ -1,0 +1,52 @@
+package dynamic_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/unstructured"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The tests of this file run before those that restart the API server: controllers take up to half a minute to come back.
+
+// TestAWaitSeesWhatControllersDo follows a Deployment and one of its pods as kubectl rollout and kubectl delete --wait do.
+func TestAWaitSeesWhatControllersDo(t *testing.T) {
+	cluster.NeedComponents(t, cluster.ControllerManager, cluster.Scheduler, cluster.Nodes)
+	client, namespace := newNamespace(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
+	defer cancel()
+	sets, pods := resource(t, client, "sts").In(namespace), resource(t, client, "pods").In(namespace)
+	set := deployment("web")
+	set.SetAPIVersion("apps/v1")
+	set.SetKind("StatefulSet")
+	require.NoError(t, unstructured.Set(set, 1, "spec", "replicas"))
+	require.NoError(t, unstructured.Set(set, "web", "spec", "serviceName"))
+	_, err := sets.Create(ctx, set, nil)
+	require.NoError(t, err)
+
+	pod, err := pods.Wait(ctx, "web-0", dynamic.Condition("Ready"), dynamic.Field("status.phase", "Running"))
+	require.NoError(t, err)
+	_, err = sets.Wait(ctx, "web", dynamic.Field("status.readyReplicas", 1))
+	require.NoError(t, err)
+
+	_, err = pods.Delete(ctx, "web-0", nil)
+	require.NoError(t, err)
+	again, err := pods.Wait(ctx, "web-0", dynamic.Gone(pod.GetUID()), dynamic.Condition("Ready"))
+	require.NoError(t, err)
+	assert.NotEqual(t, pod.GetUID(), again.GetUID(), "the controller made another pod of that name")
+
+	deployments := resource(t, client, "deploy").In(namespace)
+	_, err = deployments.Create(ctx, deployment("front"), nil)
+	require.NoError(t, err)
+	_, err = deployments.Wait(ctx, "front", dynamic.Condition("Available"))
+	require.NoError(t, err)
+	_, err = deployments.Delete(ctx, "front", &metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationForeground)})
+	require.NoError(t, err)
+	_, err = deployments.Wait(ctx, "front", dynamic.Gone())
+	require.NoError(t, err)
+}
