@@ -93,7 +93,7 @@ func (w *definerWatcher) isTerminal(err error) bool {
 	transient := w.denials.Transient(err)
 	switch {
 	case retry.IsDenied(err):
-		return !transient || !w.listed
+		return !transient
 	case apierrors.IsNotFound(err), retry.IsExpired(err):
 		return false
 	}

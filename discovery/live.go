@@ -27,9 +27,8 @@ var liveBackoff = retry.Backoff{Min: 200 * time.Millisecond, Max: 10 * time.Seco
 //
 // It survives whatever happens to its connections and to the server, and returns ctx's error, or the server's where
 // trying again is no use: a *apierrors.StatusError, which apierrors.IsForbidden knows where the user may not list or
-// watch those two. A server that has just started denies everything for a moment: once Live has worked, it returns what
-// the server denies only after five seconds. A new group stands behind all others until the whole is asked for again,
-// some seconds later.
+// watch those two. A server that has just started denies everything for a moment: Live returns a denial only after five
+// seconds of nothing else. A new group stands behind all others until the whole is asked for again, some seconds later.
 func (c *Client) Live(ctx context.Context) error {
 	if c.conn == nil {
 		return errOffline

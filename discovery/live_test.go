@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -184,7 +185,7 @@ func TestLive_ReportsDenialsThatStay(t *testing.T) {
 		name, path string
 		after      time.Duration // at most
 	}{
-		{"list", definers[1], 0},
+		{"list", definers[1], 15 * time.Second},
 		{"watch", "watch", 15 * time.Second},
 		{"discovery", "/apis", 15 * time.Second},
 	} {
@@ -196,6 +197,7 @@ func TestLive_ReportsDenialsThatStay(t *testing.T) {
 				<-ended
 				assert.True(t, apierrors.IsForbidden(stop()), "%v", stop())
 				assert.LessOrEqual(t, time.Since(server.began), c.after)
+				assert.Greater(t, time.Since(server.began), 5*time.Second, "a starting server denies everything for a moment")
 			})
 		})
 	}
@@ -216,10 +218,10 @@ func TestLive_ReportsDiscoveryDeniedLater(t *testing.T) {
 func TestLive_SurvivesSingleDenialsOfDiscovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newLiveServer()
-		deny := []time.Duration{60 * time.Second, 85 * time.Second}
+		deny, denied := []time.Duration{60 * time.Second, 85 * time.Second}, atomic.Int32{}
 		server.replace("/apis", func(w http.ResponseWriter, r *http.Request) {
-			if len(deny) > 0 && time.Since(server.began) >= deny[0] {
-				deny = deny[1:]
+			if next := int(denied.Load()); next < len(deny) && time.Since(server.began) >= deny[next] {
+				denied.Add(1)
 				answerStatus(http.StatusForbidden, "Forbidden")(w, r)
 				return
 			}
@@ -227,7 +229,7 @@ func TestLive_SurvivesSingleDenialsOfDiscovery(t *testing.T) {
 		})
 		_, _, stop := goLive(t, server)
 		time.Sleep(3 * time.Minute)
-		assert.Empty(t, deny)
+		assert.EqualValues(t, len(deny), denied.Load())
 		require.ErrorIs(t, stop(), context.Canceled)
 	})
 }
@@ -235,10 +237,10 @@ func TestLive_SurvivesSingleDenialsOfDiscovery(t *testing.T) {
 func TestLive_WatchesAgainAfterNotFoundDuringRelist(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newLiveServer()
-		lists := 0
+		var lists atomic.Int32
 		server.replace("watch", events(expiredEvent))
 		server.replace(definitionsPath, func(w http.ResponseWriter, r *http.Request) {
-			if lists++; lists == 2 {
+			if lists.Add(1) == 2 {
 				w.WriteHeader(http.StatusNotFound)
 				server.replace("watch", hang)
 				return
@@ -247,7 +249,7 @@ func TestLive_WatchesAgainAfterNotFoundDuringRelist(t *testing.T) {
 		})
 		_, _, stop := goLive(t, server)
 		time.Sleep(time.Minute)
-		assert.Equal(t, 3, lists)
+		assert.EqualValues(t, 3, lists.Load())
 		assert.Len(t, server.asked("watch"), 2)
 		require.ErrorIs(t, stop(), context.Canceled)
 	})
