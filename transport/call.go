@@ -63,9 +63,17 @@ func (c *call) try(ctx context.Context) (*http.Response, error) {
 	c.attempts++
 	c.observe(ctx, httpRequest, response, err, time.Since(begin))
 	if err == nil {
-		c.conn.passWarnings(ctx, response.Header)
+		c.noteAnswer(ctx, response)
 	}
 	return response, err
+}
+
+// noteAnswer passes on what a response says beside its answer: warnings, and that the server accepts the credential.
+func (c *call) noteAnswer(ctx context.Context, response *http.Response) {
+	if response.StatusCode != http.StatusUnauthorized {
+		c.id.markAccepted()
+	}
+	c.conn.passWarnings(ctx, response.Header)
 }
 
 // queue waits for the program's own limiter.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/anykind/anykind/internal/retry"
@@ -102,7 +103,7 @@ func (s *sharedIdentity) renewedJustNow() bool {
 	if since > renewalBackoff().Max {
 		s.refusals = 0
 	}
-	return s.refusals > 0 && since < renewalBackoff().Delay(s.refusals)
+	return s.refusals > 0 && since < renewalBackoff().Delay(s.refusals) && !s.current.wasAccepted()
 }
 
 // start makes a new run, whose ctx does not end with that of the caller who happened to be first.
@@ -127,14 +128,24 @@ func (s *sharedIdentity) settle(run *obtaining, got *identity, expires time.Time
 	}
 	s.running = nil
 	if run.refusal {
+		if s.current.wasAccepted() {
+			s.refusals = 0
+		}
 		s.refusals++
 		s.refused, s.refusedErr = s.now(), err
 	}
 	if got != nil {
+		got.accepted = new(atomic.Bool)
+		if run.refusal {
+			got.renewed = time.Now()
+		}
 		if s.current != nil && sameCertificate(got, s.current) {
 			got.certificate = s.current.certificate
 		}
 		if got.same(s.current) {
+			if run.refusal && s.current.accepted != nil {
+				s.current.accepted.Store(false) // the run was in vain
+			}
 			got = s.current
 		}
 		s.current, s.expires = got, expires

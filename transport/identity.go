@@ -5,14 +5,31 @@ import (
 	"crypto/tls"
 	"encoding/base64"
 	"errors"
+	"sync/atomic"
+	"time"
 )
 
 // identity is who asks: the value of the Authorization header, and a client certificate. Either may be missing, and
-// both are for an anonymous request. It is immutable: whoever asks with the same credential gets the same pointer.
+// both are for an anonymous request. But for accepted it is immutable: whoever asks with the same credential gets the same pointer.
 type identity struct {
 	authorization string
 	certificate   *tls.Certificate
+
+	// renewed is when it took the place of one that a server refused, the zero time if it did not.
+	renewed time.Time
+	// accepted is set once a server has answered a request with it otherwise than by 401; nil if nobody asks.
+	accepted *atomic.Bool
 }
+
+// markAccepted notes that a server has accepted the identity.
+func (i *identity) markAccepted() {
+	if i != nil && i.accepted != nil {
+		i.accepted.Store(true)
+	}
+}
+
+// wasAccepted reports whether a server is known to have accepted the identity.
+func (i *identity) wasAccepted() bool { return i.accepted != nil && i.accepted.Load() }
 
 // authenticator knows who asks. It is safe for concurrent use.
 type authenticator interface {

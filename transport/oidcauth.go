@@ -105,7 +105,9 @@ func (a *oidcAuthenticator) withCertificate(ctx context.Context, token *identity
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.whole == nil || a.token != token || a.whole.certificate != shown.certificate {
-		a.whole, a.token = &identity{authorization: token.authorization, certificate: shown.certificate}, token
+		a.whole, a.token = &identity{
+			authorization: token.authorization, certificate: shown.certificate, renewed: token.renewed, accepted: token.accepted,
+		}, token
 	}
 	return a.whole, nil
 }

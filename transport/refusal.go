@@ -11,6 +11,9 @@ import (
 // checkInterval is how long the API server's word on a credential counts.
 const checkInterval = 10 * time.Second
 
+// renewedInterval is how long a credential counts as new after a refusal.
+const renewedInterval = time.Minute
+
 // credentialChecks remembers the credential that the API server accepted last, when it was asked.
 type credentialChecks struct {
 	mu       sync.Mutex
@@ -20,9 +23,11 @@ type credentialChecks struct {
 
 // refusedByServer reports whether it was the API server that refused the credential with 401. Below some paths others
 // answer, whose answer may look like the API server's in every way: programs in pods, services and nodes. There the API
-// server is asked itself, so that no program can make this one log in again and again.
+// server is asked itself, so that no program can make this one log in again and again. So it is where a credential that is
+// new because of a refusal, and has been accepted since, is refused again: an aggregated API may accept none.
 func (c *call) refusedByServer(ctx context.Context, response *http.Response) bool {
-	if !isForwarded(response.Request, c.conn.base.Path) {
+	justRenewed := time.Since(c.id.renewed) < renewedInterval && c.id.wasAccepted()
+	if !isForwarded(response.Request, c.conn.base.Path) && !justRenewed {
 		return true
 	}
 	checks := &c.conn.checks

@@ -106,6 +106,38 @@ func TestConn_RenewsAtIntervals(t *testing.T) {
 	assert.Less(t, runs(), 5)
 }
 
+// TestConn_RenewsForEachExpiry has a server whose tokens end after each request, one after the other.
+func TestConn_RenewsForEachExpiry(t *testing.T) {
+	plugin, runs := countingPlugin(t)
+	var number atomic.Int32
+	conn := serveConfig(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != fmt.Sprintf("Bearer token-%d", number.Load()) {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}, &transport.Config{Exec: plugin})
+	for range 6 {
+		number.Add(1)
+		require.NoError(t, do(t, conn, &transport.Request{Path: "/api/v1/pods"}))
+	}
+	assert.Equal(t, 6, runs())
+}
+
+// TestConn_RenewsOnceForAggregatedAPI has an API server that accepts every credential, and an aggregated one that accepts
+// none.
+func TestConn_RenewsOnceForAggregatedAPI(t *testing.T) {
+	plugin, runs := countingPlugin(t)
+	conn := serveConfig(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "/apis/example.com/") {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}, &transport.Config{Exec: plugin})
+	for range 10 {
+		require.Error(t, do(t, conn, &transport.Request{Path: "/apis/example.com/v1/widgets"}))
+		require.NoError(t, do(t, conn, &transport.Request{Path: "/api/v1/pods"}))
+	}
+	assert.Equal(t, 2, runs())
+}
+
 // serveConfig opens a connection to a scripted server with a config.
 func serveConfig(t *testing.T, handler http.HandlerFunc, cfg *transport.Config) *transport.Conn {
 	t.Helper()

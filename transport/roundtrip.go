@@ -83,7 +83,7 @@ func (c *call) carry(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.conn.passWarnings(ctx, response.Header)
+	c.noteAnswer(ctx, response)
 	response.Request = req
 	return response, nil
 }

@@ -95,7 +95,7 @@ func (c *call) upgrade(ctx context.Context) (net.Conn, *http.Response, error) {
 		return nil, nil, err
 	}
 	response.Request = httpRequest
-	c.conn.passWarnings(ctx, response.Header)
+	c.noteAnswer(ctx, response)
 	switch {
 	case response.StatusCode >= http.StatusBadRequest:
 		detach(response)
