@@ -10,6 +10,7 @@ import (
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // patience is how long tests wait for what a real cluster does in its own time.
@@ -43,6 +44,13 @@ func podsOf(t testing.TB) *dynamic.Resource {
 		_, err := namespaces.Delete(ctx, created.GetName(), nil)
 		require.NoError(t, err)
 	})
+	// Without it no pod is admitted. The controller manager makes it in time, but not while it recovers from a restart.
+	accounts, err := client.Resource(t.Context(), "serviceaccounts")
+	require.NoError(t, err)
+	_, err = accounts.In(created.GetName()).Create(t.Context(), &unstructured.Object{Object: map[string]any{
+		"metadata": map[string]any{"name": "default"},
+	}}, nil)
+	require.True(t, err == nil || apierrors.IsAlreadyExists(err), "%v", err)
 	pods, err := client.Resource(t.Context(), "pods")
 	require.NoError(t, err)
 	return pods.In(created.GetName())

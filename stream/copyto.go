@@ -152,6 +152,11 @@ func packOne(archive *tar.Writer, at, name, below string, entry fs.DirEntry, cou
 		return err
 	}
 	defer file.Close()
+	if opened, err := file.Stat(); err != nil {
+		return err
+	} else if !os.SameFile(info, opened) {
+		return errors.New("it was replaced while it was copied")
+	}
 	written, err := io.Copy(io.MultiWriter(archive, count), io.LimitReader(file, header.Size))
 	if err == nil && written < header.Size {
 		err = errors.New("it became shorter while it was copied")

@@ -284,6 +284,29 @@ func TestLogs_LastingDenialEndsFollowing(t *testing.T) {
 	}
 }
 
+func TestLogLines_LostLinesEndNothing(t *testing.T) {
+	s := &logServer{}
+	s.log = func(n int64, w http.ResponseWriter, r *http.Request) {
+		if n > 1 {
+			s.say(w, "third run")
+			hold(r)
+		}
+		s.say(w, "first run")
+		time.Sleep(2 * time.Second)
+		s.restarts.Store(2)
+		panic(http.ErrAbortHandler)
+	}
+	serving(t, s.ServeHTTP, func(t *testing.T, pods pods) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		text, err := followed(ctx, pods, true)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+		require.ErrorContains(t, err, `pod "web-0", container "app": unexpected EOF: the connection broke, and what was logged after that is lost`)
+		assert.Equal(t, "first run\nthird run\n", text)
+	})
+}
+
 func TestLogLines_DeletedPodIsLeft(t *testing.T) {
 	for name, chatty := range map[string]bool{"that is silent": false, "that goes on": true} {
 		t.Run(name, func(t *testing.T) {

@@ -203,7 +203,7 @@ func (f *lineFollower) read(reader *containerReader, from Line) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.failures.add(from, err)
-	reader.failed = true
+	reader.failed = !errors.Is(err, io.ErrUnexpectedEOF) // of which a part was read: the next run's may be
 	if f.listed {
 		f.endIfAllFailed()
 	}
