@@ -110,8 +110,8 @@ func (s *logStream) atEnd(end error) error {
 	if !s.opts.Follow || s.final {
 		return s.atFinalEnd()
 	}
-	// A connection that ends at once is not made again in haste, whatever it brought.
-	if s.retries > 0 || s.broke != nil || time.Since(s.opened) < time.Second {
+	// Connections that end at once are not made again in haste, whatever they bring.
+	if s.retries > 0 || s.broke != nil || s.connects > 1 && time.Since(s.opened) < time.Second {
 		if err := s.wait(); err != nil {
 			return err
 		}

@@ -52,8 +52,8 @@ type logStream struct {
 	broke    error // how the last connection ended; nil where it ended well
 	final    bool  // the container has ended: the connection sends all that is left
 	complete bool
-	// waiting is since when next has waited, in nanoseconds of the Unix epoch; 0 while it does not. It is read by other
-	// goroutines.
+	// waiting is since when next has waited for the server, in nanoseconds of the Unix epoch; 0 while it does not. It is
+	// read by other goroutines.
 	waiting atomic.Int64
 
 	line    lineState
@@ -68,13 +68,30 @@ type logStream struct {
 type serverClock struct {
 	date time.Time // zero if unknown
 	at   time.Time // when it came
+	read time.Time // when something came last
 }
 
+// now returns what the clock showed when something came last; zero if that is unknown.
 func (c *serverClock) now() time.Time {
 	if c.date.IsZero() {
 		return c.date
 	}
-	return c.date.Add(time.Since(c.at))
+	return c.date.Add(c.read.Sub(c.at))
+}
+
+// timedBody notes when a connection is waited for and when something came: once for each read, not for each line.
+type timedBody struct {
+	io.ReadCloser
+	stream *logStream
+}
+
+// Read implements io.Reader.
+func (b timedBody) Read(p []byte) (int, error) {
+	b.stream.waiting.Store(time.Now().UnixNano())
+	n, err := b.ReadCloser.Read(p)
+	b.stream.clock.read = time.Now()
+	b.stream.waiting.Store(0)
+	return n, err
 }
 
 // opening is what came of an attempt to connect.
@@ -96,13 +113,12 @@ type lineState struct {
 
 // next gives the next piece, or io.EOF after the last.
 func (s *logStream) next() (piece, error) {
-	s.waiting.Store(time.Now().UnixNano())
-	defer s.waiting.Store(0)
 	for {
 		if s.complete || (s.limited && s.left <= 0) {
 			return piece{}, io.EOF
 		}
 		if s.body == nil {
+			s.waiting.Store(time.Now().UnixNano())
 			if err := s.connect(); err != nil {
 				return piece{}, err
 			}
@@ -117,6 +133,7 @@ func (s *logStream) next() (piece, error) {
 		}
 		rest := bytes.Clone(raw)
 		s.hangUp()
+		s.waiting.Store(time.Now().UnixNano())
 		if err := s.atEnd(err); err != nil {
 			return piece{}, err
 		}
@@ -240,7 +257,7 @@ func (s *logStream) request() *transport.Request {
 // begin begins to read a connection.
 func (s *logStream) begin(response *http.Response, at time.Time) {
 	s.connects++
-	s.opened, s.clock.at = at, at
+	s.opened, s.clock.at, s.clock.read = at, at, at
 	s.clock.date, _ = http.ParseTime(response.Header.Get("Date"))
 	if s.connects == 1 {
 		s.begun = s.clock.date
@@ -253,7 +270,7 @@ func (s *logStream) begin(response *http.Response, at time.Time) {
 	}
 	s.count = 0
 	s.body = response.Body
-	s.lines.Reset(response.Body)
+	s.lines.Reset(timedBody{response.Body, s})
 }
 
 // continueAfter makes s give what is new after before, which has read the container's last run to its end. Which run a
