@@ -10,7 +10,7 @@ import (
 // It is cheap, immutable and safe for concurrent use: In, AllNamespaces, Sub, Paging and Metadata return changed copies.
 type Resource struct {
 	conn      *transport.Conn
-	discovery *discovery.Client // of the client that made the handle
+	discovery *discovery.Client // nil for none
 	mapping   *restmapper.Mapping
 	namespace string
 	choice    namespaceChoice
