@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/anykind/anykind/internal/retry"
+
 	"github.com/anykind/anykind/internal/sanitize"
 	"github.com/anykind/anykind/transport"
 	"github.com/gorilla/websocket"
@@ -73,14 +75,14 @@ func dial(ctx context.Context, conn *transport.Conn, path string, query url.Valu
 	if err != nil {
 		release()
 		_ = raw.Close()
-		return nil, ended(ctx, fmt.Errorf("GET %s%s: open a stream: %w", conn.Server(), path, err))
+		return nil, retry.WithContextError(ctx, fmt.Errorf("GET %s%s: open a stream: %w", conn.Server(), path, err))
 	}
 	return newSocket(ws, raw, release), nil
 }
 
 // refusedDial returns the error of a handshake that transport reports as failed.
 func refusedDial(ctx context.Context, err error, path string, protocols []string) error {
-	err = ended(ctx, err)
+	err = retry.WithContextError(ctx, err)
 	var status apierrors.APIStatus
 	switch {
 	case ctx.Err() != nil:

@@ -77,7 +77,7 @@ func run(ctx context.Context, opts *options) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	world, err := newWorld(ctx, opts)
 	if err != nil {
 		return err

@@ -50,12 +50,12 @@ func (p *silentProxy) accept(ctx context.Context) {
 }
 
 func (p *silentProxy) pass(ctx context.Context, client net.Conn) {
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	server, err := new(net.Dialer).DialContext(ctx, "tcp", p.target)
 	if err != nil {
 		return
 	}
-	defer server.Close()
+	defer func() { _ = server.Close() }()
 	one := &passage{client: client, server: server}
 	p.mu.Lock()
 	p.open[one] = struct{}{}
