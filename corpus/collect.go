@@ -53,7 +53,7 @@ func (c *collector) walk(m *module) error {
 	if err != nil {
 		return err
 	}
-	defer archive.Close()
+	defer func() { _ = archive.Close() }()
 	slices.SortFunc(archive.File, func(a, b *zip.File) int {
 		return cmp.Or(strings.Count(a.Name, "/")-strings.Count(b.Name, "/"), strings.Compare(a.Name, b.Name))
 	})

@@ -50,7 +50,7 @@ func download(ctx context.Context, modules []module) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	errs := make([]error, len(modules))
 	slots := make(chan struct{}, 4)
 	var all sync.WaitGroup

@@ -77,7 +77,7 @@ func publish(dir string, write func(dir string) error) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(temporary)
+	defer func() { _ = os.RemoveAll(temporary) }()
 	if err := write(temporary); err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (x *Index) print(out io.Writer) {
 		of(f).objects++
 	}
 	table := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	defer table.Flush()
+	defer func() { _ = table.Flush() }()
 	fmt.Fprintln(table, "project\tdefinitions\tobjects")
 	for _, name := range append(slices.Clone(x.Modules), "synthetic") {
 		fmt.Fprintf(table, "%s\t%d\t%d\n", name, counts[name].crds, counts[name].objects)
