@@ -50,5 +50,5 @@ func TestMapper_RealServersNamesAsKubectl(t *testing.T) {
 		served.groups = append(served.groups, list.Items...)
 	}
 	theirs, _ := clientGoMapper(newInOrder(t, client))
-	compareNames(t, served, newMapper(conn), theirs)
+	compareNames(t, served, offlineMapper(t, conn), theirs)
 }

@@ -30,9 +30,9 @@ func validateGroup(name string) error {
 	return fmt.Errorf("invalid group name %s", quoted(name))
 }
 
-// validateVersion checks the name of a version.
+// validateVersion checks the name of a version. That of an aggregated API need not look like v1.
 func validateVersion(name string) error {
-	if len(validation.IsDNS1035Label(name)) == 0 {
+	if isSegment(name) {
 		return nil
 	}
 	return fmt.Errorf("invalid version name %s", quoted(name))
