@@ -121,6 +121,7 @@ func TestFollowShowsWhatTheServerHasAfterEveryFault(t *testing.T) {
 }
 
 func TestFollowSeesACustomResourceGoAndComeBack(t *testing.T) {
+	t.Parallel() // behind those that restart the server
 	client, namespace := newNamespace(t)
 	first := widgets(t, client, namespace)
 	create := func(of *dynamic.Resource) {

@@ -84,6 +84,7 @@ func (m *mirror) readUntil(kind watch.EventType) (seen []watch.EventType) {
 }
 
 func TestFollow_VersionNotServedAndServedAgain(t *testing.T) {
+	t.Parallel() // behind those that restart the server
 	client, namespace := newNamespace(t)
 	group, crds := namespace+".example.com", resource(t, client, "crd")
 	definition, err := crds.Create(t.Context(), gadgets(group), nil)
@@ -122,6 +123,7 @@ func TestFollow_VersionNotServedAndServedAgain(t *testing.T) {
 }
 
 func TestFollow_DefinitionDeletedWhileDisconnected(t *testing.T) {
+	t.Parallel() // behind those that restart the server
 	client, namespace := newNamespace(t)
 	group, crds := namespace+".example.com", resource(t, client, "crd")
 	_, err := crds.Create(t.Context(), gadgets(group), nil)

@@ -45,6 +45,7 @@ func patched(t *testing.T, of *dynamic.Resource, name, change string) {
 }
 
 func TestAWaitForWhatIsMadeChangedAndDeleted(t *testing.T) {
+	t.Parallel() // behind those that restart the server
 	client, namespace := newNamespace(t)
 	of := widgets(t, client, namespace)
 	limit, cancel := context.WithTimeout(t.Context(), 2*patience)
@@ -82,6 +83,7 @@ func TestAWaitForWhatIsMadeChangedAndDeleted(t *testing.T) {
 }
 
 func TestAWaitNeedsNoRightsButGetAndWatchOfTheOneObject(t *testing.T) {
+	t.Parallel() // behind those that restart the server
 	client, namespace := newNamespace(t)
 	admins := resource(t, client, "cm").In(namespace)
 	grant(t, client, namespace, map[string][]any{"mine": {"get", "watch"}, "still": {"get"}})

@@ -21,8 +21,9 @@ import (
 const (
 	// readyTimeout is how long a component may take to become ready.
 	readyTimeout = 90 * time.Second
-	// stopGrace is how long a component may take to end after SIGTERM.
-	stopGrace = 15 * time.Second
+	// stopGrace is how long a component may take to end after SIGTERM. kube-apiserver has answered its requests after a
+	// second or two, and would then wait a minute for watches that their clients do not end.
+	stopGrace = 8 * time.Second
 )
 
 // StartComponent starts a stopped component, by its name in Status, and waits
