@@ -522,6 +522,10 @@ func TestASetSharesOneStreamFromTheFirstUseToTheLast(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotSame(t, third, fourth, "what has ended is not shared")
 	releaseThird()
+	again, releaseAgain, err := set.Use(t.Context(), source)
+	require.NoError(t, err)
+	assert.Same(t, fourth, again, "the release of a replaced cache leaves its successor shared")
+	releaseAgain()
 	releaseFourth()
 	assert.Equal(t, 3, source.follows)
 }

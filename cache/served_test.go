@@ -3,6 +3,7 @@ package cache_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"sync"
 	"testing"
@@ -187,6 +188,32 @@ func TestCache_DetectsMutations(t *testing.T) {
 				assert.Contains(t, found.Field, tc.field)
 				assert.ErrorContains(t, err, "cache /api/v1/pods: object shop/web was changed by a reader at "+tc.field)
 			})
+		})
+	}
+}
+
+func TestCache_MutationDetectorSwitches(t *testing.T) {
+	for _, tc := range []struct {
+		variable string
+		option   bool
+		want     bool
+	}{
+		{"", false, false}, {"", true, true}, {"true", false, true}, {"1", false, true}, {"false", false, false}, {"nonsense", false, false},
+	} {
+		t.Run(fmt.Sprintf("variable %q, option %t", tc.variable, tc.option), func(t *testing.T) {
+			t.Setenv("ANYKIND_CACHE_MUTATION_DETECTOR", tc.variable)
+			source := newScript()
+			c := cache.New(source, &cache.Options[object]{DetectMutations: tc.option})
+			ended := make(chan error, 1)
+			go func() { ended <- c.Run(t.Context()) }()
+			source.tell(watch.Added, pod("shop", "web", "web", 1))
+			source.tell(dynamic.Synced, nil)
+			require.NoError(t, c.Sync(t.Context()))
+			obj, _ := c.Get("shop", "web")
+			obj.SetName("b")
+			source.fail(errors.New("over"))
+			var found *cache.MutationError
+			assert.Equal(t, tc.want, errors.As(<-ended, &found))
 		})
 	}
 }
