@@ -1,0 +1,59 @@
+//go:build unix
+
+package soak
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type fakeSide struct{ stopped bool }
+
+func (f *fakeSide) States() States             { return States{"pods": {"a/b": "7"}} }
+func (f *fakeSide) Count() (int, int64, error) { return 3, 9, errors.New("a cache ended") }
+func (f *fakeSide) Stop()                      { f.stopped = true }
+
+func TestServe_AnswersEachCommand(t *testing.T) {
+	side := &fakeSide{}
+	var got *Config
+	start := func(_ context.Context, config *Config) (Side, error) {
+		got = config
+		return side, nil
+	}
+	in := strings.NewReader(`{"Kubeconfig":"k","Sources":[{"Resource":"pods"}]}` + "\nsample\nstates\nstop\n")
+	var out bytes.Buffer
+	require.NoError(t, serve(t.Context(), in, &out, start))
+	assert.Equal(t, &Config{Kubeconfig: "k", Sources: []Source{{Resource: "pods"}}}, got)
+	answers := json.NewDecoder(&out)
+	var sample, left Sample
+	var states States
+	require.NoError(t, answers.Decode(&sample))
+	require.NoError(t, answers.Decode(&states))
+	require.NoError(t, answers.Decode(&left))
+	assert.Equal(t, 3, sample.Objects)
+	assert.Equal(t, int64(9), sample.Events)
+	assert.Equal(t, "a cache ended", sample.Trouble)
+	assert.Positive(t, sample.CPU)
+	assert.Equal(t, side.States(), states)
+	assert.True(t, side.stopped)
+}
+
+func TestServe_EndsWithTheDriver(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"", "read the configuration"}, {"{\n", "read the configuration"}, {"{}\n", "the driver has gone"}, {"{}\nnonsense\n", `unknown command "nonsense"`},
+	} {
+		side := &fakeSide{}
+		err := serve(t.Context(), strings.NewReader(c.in), &bytes.Buffer{}, func(context.Context, *Config) (Side, error) { return side, nil })
+		assert.ErrorContains(t, err, c.want)
+	}
+}
