@@ -263,5 +263,9 @@ func TestAnObjectWithoutUIDCannotBeFinalized(t *testing.T) {
 	client := connect(t)
 	obj := &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"name": "web"}}}
 	_, _, err := controller.Finalize(t.Context(), resource(t, client, "configmaps"), obj, finalizer, never(t))
-	assert.EqualError(t, err, `finalize configmaps "web": it needs the object's uid, which the server gives, and the finalizer's name`)
+	wrong := `finalize configmaps "web": it needs the object's uid, which the server gives, and the finalizer's name`
+	assert.EqualError(t, err, wrong)
+	obj.SetUID("u1")
+	_, _, err = controller.Finalize(t.Context(), resource(t, client, "configmaps"), obj, "", never(t))
+	assert.EqualError(t, err, wrong)
 }

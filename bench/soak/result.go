@@ -57,6 +57,8 @@ func (r *result) table() string {
 		return most(s, func(s soak.Sample) uint64 { return s.HeapInuse }) / mega
 	}, "%.0f")
 	row("changes delivered", func(s []soak.Sample) float64 { return float64(last(s).Events - s[0].Events) }, "%.0f")
+	out.WriteString("\nA consumer of a cache gets the latest state of each object when it is ready for it; an informer's handlers get each change,\n" +
+		"and after a relist each object again.\n")
 	fmt.Fprintf(&out, "\nBoth equalled the server at the end. After the caches stopped: %s beside %s.\n", remains(r.left[0]), remains(r.left[1]))
 	return out.String()
 }
