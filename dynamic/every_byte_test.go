@@ -298,6 +298,7 @@ const everyByteDeadline = 7 * time.Second
 
 // TestList_EveryByteDamaged cuts, resets, stalls and corrupts a list of twenty objects at every byte, in every form.
 func TestList_EveryByteDamaged(t *testing.T) {
+	t.Parallel()
 	for name, form := range listForms() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -211,6 +211,7 @@ func byteCases() map[string]byteCase {
 // the server's state within the bound, without a change that contradicts what it emitted before, and leave no goroutine
 // (which synctest finds) and no response open.
 func TestFollow_EveryByte(t *testing.T) {
+	t.Parallel()
 	for name, tc := range byteCases() {
 		for _, fault := range byteFaults() {
 			t.Run(name+"/"+fault.name, func(t *testing.T) {
