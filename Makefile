@@ -66,6 +66,10 @@ chaos: ## compare caches with the server after 1,000 storms of faults (ROUNDS); 
 
 MINUTES ?= 25
 
+.PHONY: every-byte
+every-byte: ## break streams at every byte, where `make test` leaves most bytes out
+	ANYKIND_EVERY_BYTE=1 go test -count=1 -run EveryByte ./stream
+
 .PHONY: soak
 soak: ## run caches beside client-go's informers for MINUTES (25) of churn and faults, and write docs/RELIABILITY.md
 	$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR)/bench -- \
