@@ -6,6 +6,7 @@ MODULES := $(shell sed -n 's/^\([^\#[:space:]][^[:space:]]*\)[[:space:]].*/\1/p'
 GOLANGCI_LINT := v2.15.0
 LINT := .bin/golangci-lint-$(GOLANGCI_LINT)
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+NULL := $(if $(filter Windows_NT,$(OS)),NUL,/dev/null)
 # The other modules are for developers: one platform of each system says enough.
 DEVELOPER_PLATFORMS := linux/amd64 darwin/arm64 windows/amd64
 SANDBOX := go run -C sandbox .
@@ -100,7 +101,7 @@ cross: ## compile every module for the platforms that it is for
 		if [ $$module = . ]; then platforms='$(PLATFORMS)'; else platforms='$(DEVELOPER_PLATFORMS)'; fi; \
 		for platform in $$platforms; do \
 			echo "compiling $$module for $$platform"; \
-			GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build -C $$module ./...; \
+			GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build -C $$module -o $(NULL) ./...; \
 		done; \
 	done
 
