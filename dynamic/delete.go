@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/anykind/anykind/internal/sanitize"
+
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -80,7 +82,7 @@ func success(obj *unstructured.Object) (*metav1.Status, error) {
 		return nil, err
 	}
 	if status.Status == metav1.StatusFailure {
-		printableStatus(status)
+		sanitize.Status(status)
 		return nil, apierrors.FromObject(status)
 	}
 	return status, nil

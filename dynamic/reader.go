@@ -3,6 +3,8 @@ package dynamic
 import (
 	"fmt"
 
+	"github.com/anykind/anykind/internal/sanitize"
+
 	"github.com/anykind/anykind/unstructured"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
@@ -108,6 +110,6 @@ func errorOf(obj *unstructured.Object) error {
 	if err != nil {
 		return err
 	}
-	printableStatus(status)
+	sanitize.Status(status)
 	return apierrors.FromObject(status)
 }

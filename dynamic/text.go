@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/anykind/anykind/internal/sanitize"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Bounds of text from servers and objects in errors, in bytes but for maxListed.
@@ -33,23 +32,4 @@ func joined(elements []string) string {
 		return strings.Join(elements, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(elements[:maxListed], ", "), len(elements)-maxListed)
-}
-
-// printableStatus makes the text of a Status printable.
-func printableStatus(status *metav1.Status) {
-	status.Message = sanitize.Text(status.Message, maxMessage)
-	status.Reason = metav1.StatusReason(printable(string(status.Reason)))
-	details := status.Details
-	if details == nil {
-		return
-	}
-	for _, text := range []*string{&details.Name, &details.Group, &details.Kind} {
-		*text = printable(*text)
-	}
-	for i := range details.Causes {
-		cause := &details.Causes[i]
-		cause.Type = metav1.CauseType(printable(string(cause.Type)))
-		cause.Message = sanitize.Text(cause.Message, maxMessage)
-		cause.Field = printable(cause.Field)
-	}
 }

@@ -26,7 +26,7 @@ func statusError(response *http.Response) *apierrors.StatusError {
 		if status.Code == 0 {
 			status.Code = int32(response.StatusCode) //nolint:gosec // an HTTP status has three digits
 		}
-		sanitizeStatus(&status)
+		sanitize.Status(&status)
 		return &apierrors.StatusError{ErrStatus: status}
 	}
 	return foreignError(response, string(body))
