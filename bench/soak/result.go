@@ -16,7 +16,7 @@ import (
 	"github.com/anykind/anykind/bench/internal/soak"
 )
 
-// result is what a soak has measured.
+// result has the measurements of a soak.
 type result struct {
 	opts    *options
 	began   time.Time
@@ -59,7 +59,7 @@ func (r *result) table() string {
 	row("changes delivered", func(s []soak.Sample) float64 { return float64(last(s).Events - s[0].Events) }, "%.0f")
 	out.WriteString("\nA consumer of a cache gets the latest state of each object when it is ready for it; an informer's handlers get each change,\n" +
 		"and after a relist each object again.\n")
-	fmt.Fprintf(&out, "\nBoth equalled the server at the end. After the caches stopped: %s beside %s.\n", remains(r.left[0]), remains(r.left[1]))
+	fmt.Fprintf(&out, "\nBoth equalled the server at the end. After the caches stopped, anykind had %s, client-go %s.\n", remains(r.left[0]), remains(r.left[1]))
 	return out.String()
 }
 

@@ -35,7 +35,7 @@ type Config struct {
 	Sources    []Source
 }
 
-// Source is what one cache is of.
+// Source names the objects of one cache.
 type Source struct {
 	Group, Version, Resource string
 	Namespace                string // "" for all
@@ -49,7 +49,7 @@ func (s Source) String() string {
 // States has, of each source by its String, the resourceVersion of each object by namespace/name.
 type States map[string]map[string]string
 
-// Sample is what a program uses at a moment.
+// Sample has the resources that a program uses at a moment.
 type Sample struct {
 	At          time.Time
 	CPU         float64 // seconds since the start
