@@ -36,8 +36,8 @@ func TestModules_AllListedForCI(t *testing.T) {
 	})
 }
 
-// TestModules_UsePublicAPIOnly lets production code of the other modules import what users may import. Their tests share
-// the fixtures of internal/testing, too.
+// TestModules_UsePublicAPIOnly lets production code of the other modules import what users may import. Their tests, and their
+// own fixtures, share the fixtures of internal/testing, too.
 func TestModules_UsePublicAPIOnly(t *testing.T) {
 	for _, folder := range modules(t) {
 		if folder == "." {
@@ -53,7 +53,8 @@ func TestModules_UsePublicAPIOnly(t *testing.T) {
 				imported, err := strconv.Unquote(spec.Path.Value)
 				require.NoError(t, err)
 				internal := strings.HasPrefix(imported, module+"/internal/")
-				fixture := strings.HasPrefix(imported, module+"/"+fixtures) && strings.HasSuffix(name, "_test.go")
+				forTests := strings.HasSuffix(name, "_test.go") || strings.Contains(filepath.ToSlash(name), "/"+fixtures)
+				fixture := strings.HasPrefix(imported, module+"/"+fixtures) && forTests
 				assert.True(t, !internal || fixture, "%s imports %s", name, imported)
 			}
 		})

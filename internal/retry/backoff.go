@@ -28,8 +28,7 @@ func (b Backoff) Delay(n int) time.Duration {
 // Wait sleeps for Delay(n) with jitter. See [Sleep] for its error.
 func (b Backoff) Wait(ctx context.Context, n int) error { return Sleep(ctx, Jitter(b.Delay(n))) }
 
-// Jitter returns d lengthened by a random part of up to a half, so that clients that failed together do not return
-// together.
+// Jitter returns d plus up to a half of it, so that clients that failed together do not retry together.
 func Jitter(d time.Duration) time.Duration {
 	if d <= 0 {
 		return 0
@@ -46,8 +45,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return ContextError(ctx) // both may be ready
 	case <-ctx.Done():
-		return ContextError(ctx)
 	}
+	return ContextError(ctx) // also if both were ready
 }

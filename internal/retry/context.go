@@ -21,8 +21,8 @@ func ContextError(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// WithContextError returns err, or the error of ctx if that has ended and err does not report it: code below often
-// returns one half, the context's error or its cause, or what its end broke. Without an error it returns nil.
+// WithContextError returns err, or [ContextError] if ctx has ended and err lacks its error or cause: callees often return
+// only one of them, or the error of what the end of ctx broke. For a nil err it returns nil.
 func WithContextError(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err

@@ -163,7 +163,7 @@ func TestIsExpired_ByError(t *testing.T) {
 	assert.False(t, IsConflict(status(410, metav1.StatusReasonGone)))
 }
 
-func TestIsPathNotFound_TellsPathFromObject(t *testing.T) {
+func TestIsPathNotFound_PathOrObject(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		err          error
@@ -190,7 +190,7 @@ func TestDenials_TransientForGraceOnly(t *testing.T) {
 		assert.False(t, d.Transient(nil))
 		assert.False(t, d.Transient(io.EOF))
 		assert.True(t, d.Transient(denied))
-		time.Sleep(denialGrace - time.Nanosecond)
+		time.Sleep(defaultDenialGrace - time.Nanosecond)
 		assert.True(t, d.Transient(apierrors.NewUnauthorized("starting")))
 		time.Sleep(time.Nanosecond)
 		assert.False(t, d.Transient(denied))

@@ -1,9 +1,9 @@
-// Package cluster gives tests the sandbox's real API server. The sandbox is
-// started around the tests, by `make test` or
+// Package cluster gives tests the sandbox's real API server and controls its
+// components. Start the sandbox around the tests with `make test`, or:
 //
 //	go run -C sandbox . exec -- go test ./...
 //
-// A test that asks for it without one is skipped, saying so, or fails if
+// Without a sandbox, a test that needs one is skipped, or fails if
 // ANYKIND_REQUIRE_SANDBOX=1. The user's own KUBECONFIG is never read.
 package cluster
 
@@ -27,15 +27,15 @@ func Kubeconfig(t testing.TB) string {
 	return filepath.Join(dir(t), "kubeconfig")
 }
 
-// Kubeconfigs returns one kubeconfig for each API server of the sandbox, the
-// first being that of Kubeconfig.
+// Kubeconfigs returns the path of a kubeconfig for each API server of the sandbox,
+// first that of Kubeconfig.
 func Kubeconfigs(t testing.TB) []string {
 	t.Helper()
 	return status(t).Kubeconfigs
 }
 
-// Kubectl returns the path of a kubectl of the sandbox's version. The file is called
-// kubectl and its folder holds nothing else, so that it may be put on the PATH.
+// Kubectl returns the path of a kubectl of the sandbox's version, the only file in its
+// folder.
 func Kubectl(t testing.TB) string {
 	t.Helper()
 	path := status(t).Kubectl
@@ -45,8 +45,7 @@ func Kubectl(t testing.TB) string {
 	return path
 }
 
-// KubectlOnPath makes the sandbox's kubectl the one that the PATH names, until the
-// test ends.
+// KubectlOnPath puts the sandbox's kubectl first on PATH until the test ends.
 func KubectlOnPath(t testing.TB) {
 	t.Helper()
 	t.Setenv("PATH", filepath.Dir(Kubectl(t))+string(filepath.ListSeparator)+os.Getenv("PATH"))
@@ -61,8 +60,8 @@ func dir(t testing.TB) string {
 	return dir
 }
 
-// Skipf skips the test, or fails it if ANYKIND_REQUIRE_SANDBOX=1: where everything
-// that tests need is there, none of them is skipped.
+// Skipf skips the test, or fails it if ANYKIND_REQUIRE_SANDBOX=1, which promises that
+// everything is available.
 func Skipf(t testing.TB, format string, args ...any) {
 	t.Helper()
 	if os.Getenv(requireEnv) == "1" {

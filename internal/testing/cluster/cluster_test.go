@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// recorder is a test's stand-in: it notes whether it was skipped or failed.
+// recorder is a testing.TB that records whether the test was skipped or failed.
 type recorder struct {
 	testing.TB
 	outcome string
@@ -30,7 +30,7 @@ func (r *recorder) Fatalf(string, ...any) {
 	runtime.Goexit()
 }
 
-// outcomeOf runs body as a test would be.
+// outcomeOf runs body as a test and returns its outcome.
 func outcomeOf(t *testing.T, body func(testing.TB)) string {
 	t.Helper()
 	r := &recorder{TB: t, outcome: "passed"}
@@ -43,7 +43,7 @@ func outcomeOf(t *testing.T, body func(testing.TB)) string {
 	return r.outcome
 }
 
-// fakeSandbox answers the control socket's calls, as a sandbox with that kubectl, and returns how to read them.
+// fakeSandbox serves a control socket of a sandbox with that kubectl. calls returns the calls since the last time.
 func fakeSandbox(t *testing.T, kubectl string) (calls func() []string) {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "cluster-") //nolint:usetesting // t.TempDir's path may be too long for a socket.
@@ -77,7 +77,7 @@ func fakeSandbox(t *testing.T, kubectl string) (calls func() []string) {
 	}
 }
 
-func TestWithoutASandboxATestIsSkippedOrFails(t *testing.T) {
+func TestKubeconfig_WithoutSandbox(t *testing.T) {
 	t.Setenv(dirEnv, "")
 	for require, want := range map[string]string{"": "skipped", "1": "failed"} {
 		t.Setenv(requireEnv, require)
@@ -87,7 +87,7 @@ func TestWithoutASandboxATestIsSkippedOrFails(t *testing.T) {
 	}
 }
 
-func TestASandboxWithoutANeededComponentSkipsOrFails(t *testing.T) {
+func TestNeedComponents_WithoutComponent(t *testing.T) {
 	fakeSandbox(t, "")
 	for require, want := range map[string]string{"": "skipped", "1": "failed"} {
 		t.Setenv(requireEnv, require)
@@ -100,7 +100,7 @@ func TestASandboxWithoutANeededComponentSkipsOrFails(t *testing.T) {
 	}
 }
 
-func TestKubectl_SkipsOrFailsWithoutOne(t *testing.T) {
+func TestKubectl_WithoutKubectl(t *testing.T) {
 	fakeSandbox(t, "")
 	for require, want := range map[string]string{"": "skipped", "1": "failed"} {
 		t.Setenv(requireEnv, require)
@@ -125,7 +125,7 @@ func TestKubectlOnPath(t *testing.T) {
 	}
 }
 
-func TestCallsGoToTheControlSocket(t *testing.T) {
+func TestControl_Calls(t *testing.T) {
 	calls := fakeSandbox(t, "")
 	if got := Kubeconfigs(t); !slices.Equal(got, []string{"one", "two"}) {
 		t.Errorf("kubeconfigs %s", got)
@@ -145,6 +145,6 @@ func TestCallsGoToTheControlSocket(t *testing.T) {
 		t.Errorf("called %s, want %s", got, want)
 	}
 	if got := outcomeOf(t, func(t testing.TB) { Restart(t, "kubelet", false) }); got != "failed" {
-		t.Errorf("when the sandbox refuses, the test %s", got)
+		t.Errorf("after an error of the sandbox, the test %s", got)
 	}
 }

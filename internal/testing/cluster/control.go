@@ -23,7 +23,7 @@ const (
 )
 
 // RestartAPIServer restarts the first API server on its port and waits until it is
-// ready. With kill it goes as in a crash, without warning to its clients.
+// ready. With kill it is stopped by SIGKILL, as in a crash.
 func RestartAPIServer(t testing.TB, kill bool) {
 	t.Helper()
 	Restart(t, APIServer, kill)
@@ -48,8 +48,8 @@ func Start(t testing.TB, component string) {
 	post(t, "/start", url.Values{"component": {component}})
 }
 
-// Compact makes etcd forget every revision but the newest, so that older continue
-// tokens and, after RestartAPIServer, older resource versions expire (410 Gone).
+// Compact compacts etcd to its newest revision, so that older continue tokens and,
+// after RestartAPIServer, older resource versions expire (410 Gone).
 func Compact(t testing.TB) {
 	t.Helper()
 	post(t, "/compact", nil)
@@ -67,7 +67,7 @@ func NeedComponents(t testing.TB, components ...string) {
 	}
 }
 
-// PodLog is the file from which every pod's log is read, following it. A line has
+// PodLog returns the path of the file from which every pod's log is read. A line has
 // the form "2006-01-02T15:04:05.999999999Z stdout F text".
 func PodLog(t testing.TB) string {
 	t.Helper()
@@ -95,10 +95,11 @@ func post(t testing.TB, path string, query url.Values) {
 	call(t, http.MethodPost, path, query, nil)
 }
 
-// callTimeout is longer than the sandbox takes to give up on a component.
+// callTimeout exceeds the sandbox's timeout for a component.
 const callTimeout = 3 * time.Minute
 
-// call asks the sandbox's control socket; see sandbox.Cluster.ControlSocket.
+// call sends a request to the sandbox's control socket; see cluster.Cluster in the
+// module sandbox.
 func call(t testing.TB, method, path string, query url.Values, result any) {
 	t.Helper()
 	socket := filepath.Join(dir(t), "control.sock")
@@ -106,25 +107,25 @@ func call(t testing.TB, method, path string, query url.Values, result any) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}}
 	target := url.URL{Scheme: "http", Host: "sandbox", Path: path, RawQuery: query.Encode()}
-	// Not t.Context: Stop's clean-up calls after that has ended.
+	// Not t.Context, which has ended when Stop's cleanup runs.
 	request, err := http.NewRequestWithContext(context.Background(), method, target.String(), nil)
 	if err != nil {
-		t.Fatalf("asking the sandbox: %v", err)
+		t.Fatalf("call the sandbox: %v", err)
 	}
 	response, err := (&http.Client{Transport: transport, Timeout: callTimeout}).Do(request)
 	if err != nil {
-		t.Fatalf("asking the sandbox to %s %s: %v", method, path, err)
+		t.Fatalf("call the sandbox: %s %s: %v", method, path, err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		var failure struct{ Error string }
 		_ = json.NewDecoder(response.Body).Decode(&failure)
-		t.Fatalf("the sandbox could not do %s %s: %s", method, path, failure.Error)
+		t.Fatalf("call the sandbox: %s %s: %s", method, path, failure.Error)
 	}
 	if result == nil {
 		return
 	}
 	if err := json.NewDecoder(response.Body).Decode(result); err != nil {
-		t.Fatalf("reading the sandbox's answer to %s %s: %v", method, path, err)
+		t.Fatalf("decode the sandbox's response to %s %s: %v", method, path, err)
 	}
 }

@@ -11,39 +11,39 @@ import (
 	"github.com/anykind/anykind/internal/testing/corpus"
 )
 
-// Send makes a request of the sandbox's API server as an administrator and returns the answer's body. A GET accepts
+// SendFunc sends a request to the sandbox's API server as an administrator and returns the response's body. A GET accepts
 // aggregated discovery.
-type Send func(ctx context.Context, method, path, body string) (string, error)
+type SendFunc func(ctx context.Context, method, path, body string) (string, error)
 
 const (
 	definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 	definedLabel    = "defined-by-test"
 )
 
-// Define creates CustomResourceDefinitions of the corpus, waits until discovery has them all, and removes them when the
-// test ends. Conversion webhooks, which do not run here, are left out of them.
-func Define(t testing.TB, send Send, definitions []corpus.File) {
+// Define creates CustomResourceDefinitions of the corpus, without their conversion webhooks, and waits until discovery
+// has them all. They are deleted when the test ends.
+func Define(t testing.TB, send SendFunc, definitions []corpus.File) {
 	t.Helper()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
 		if _, err := send(ctx, "DELETE", definitionsPath+"?labelSelector="+definedLabel, "{}"); err != nil {
-			t.Errorf("deleting the definitions: %v", err)
+			t.Errorf("delete the definitions: %v", err)
 		}
-		// Later tests may compare two listings, between which nothing may change.
-		awaitKinds(ctx, t, send, definitions, 0)
+		// Later tests may compare two lists, between which nothing may change.
+		waitForKinds(ctx, t, send, definitions, 0)
 	})
 	var all sync.WaitGroup
 	for worker := range 8 {
 		all.Go(func() {
 			for n := worker; n < len(definitions); n += 8 {
 				one := definitions[n]
-				body, err := asDefined(one)
+				body, err := prepareDefinition(one)
 				if err == nil {
 					_, err = send(t.Context(), "POST", definitionsPath, body)
 				}
 				if err != nil {
-					t.Errorf("creating the definition %s of %s: %v", one.Name, one.Source, err)
+					t.Errorf("create the definition %s of %s: %v", one.Name, one.Source, err)
 				}
 			}
 		})
@@ -51,11 +51,11 @@ func Define(t testing.TB, send Send, definitions []corpus.File) {
 	all.Wait()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	awaitKinds(ctx, t, send, definitions, len(definitions))
+	waitForKinds(ctx, t, send, definitions, len(definitions))
 }
 
-// asDefined returns a definition with the test's label and without its conversion.
-func asDefined(one corpus.File) (string, error) {
+// prepareDefinition adds the test's label and removes conversion and status.
+func prepareDefinition(one corpus.File) (string, error) {
 	var definition map[string]any
 	if err := json.Unmarshal(one.JSON, &definition); err != nil {
 		return "", err
@@ -72,14 +72,14 @@ func asDefined(one corpus.File) (string, error) {
 	return string(text), err
 }
 
-// awaitKinds waits until discovery has so many of the kinds.
-func awaitKinds(ctx context.Context, t testing.TB, send Send, definitions []corpus.File, count int) {
+// waitForKinds waits until discovery has exactly count of the kinds.
+func waitForKinds(ctx context.Context, t testing.TB, send SendFunc, definitions []corpus.File, count int) {
 	t.Helper()
 	for {
-		answer, err := send(ctx, "GET", "/apis", "")
+		response, err := send(ctx, "GET", "/apis", "")
 		var served int
 		if err == nil {
-			served, err = countServed(answer, definitions)
+			served, err = countServed(response, definitions)
 		}
 		if err == nil && served == count {
 			return
@@ -87,13 +87,13 @@ func awaitKinds(ctx context.Context, t testing.TB, send Send, definitions []corp
 		select {
 		case <-time.After(200 * time.Millisecond):
 		case <-ctx.Done():
-			t.Fatalf("waiting for %d kinds, of which %d are served: %v", count, served, err)
+			t.Fatalf("wait for %d kinds: %d are served: %v", count, served, err)
 		}
 	}
 }
 
-// countServed returns how many of the kinds an answer of aggregated discovery has.
-func countServed(answer string, definitions []corpus.File) (count int, err error) {
+// countServed returns how many of the kinds a response of aggregated discovery has.
+func countServed(response string, definitions []corpus.File) (count int, err error) {
 	var groups struct {
 		Items []struct {
 			Metadata struct{ Name string }
@@ -102,7 +102,7 @@ func countServed(answer string, definitions []corpus.File) (count int, err error
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(answer), &groups); err != nil {
+	if err := json.Unmarshal([]byte(response), &groups); err != nil {
 		return 0, err
 	}
 	served := map[[2]string]bool{}

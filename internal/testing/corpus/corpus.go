@@ -1,9 +1,9 @@
-// Package corpus gives tests the CustomResourceDefinitions and objects of public projects that the program in the
-// repository's folder corpus collects. `make test` collects them and sets ANYKIND_CORPUS; by hand:
+// Package corpus gives tests the CustomResourceDefinitions and objects of public projects that the module corpus
+// collects. `make test` collects them and sets ANYKIND_CORPUS; by hand:
 //
 //	ANYKIND_CORPUS=$(go run -C corpus .) go test ./...
 //
-// A test that asks for the corpus without one is skipped, saying so, or fails if ANYKIND_REQUIRE_SANDBOX=1.
+// Without the corpus, a test that needs it is skipped, or fails if ANYKIND_REQUIRE_SANDBOX=1.
 package corpus
 
 import (
@@ -18,7 +18,7 @@ const (
 	requireEnv = "ANYKIND_REQUIRE_SANDBOX" // 1: a missing corpus fails the test
 )
 
-// File is one object of the corpus. Of a CustomResourceDefinition, Group and Kind are those that it defines.
+// File is an object of the corpus. For a CustomResourceDefinition, Group and Kind are those that it defines.
 type File struct {
 	Name   string
 	Group  string
@@ -34,22 +34,22 @@ type index struct {
 	Objects   []File `json:"objects"`
 }
 
-// Definitions returns count CustomResourceDefinitions of projects, spread over the corpus, and fails the test if it has
-// fewer. The same count gives the same definitions.
+// Definitions returns count CustomResourceDefinitions of projects, spread over the corpus, always the same for a count.
+// It fails the test if the corpus has fewer.
 func Definitions(t testing.TB, count int) []File {
 	t.Helper()
 	return pick(t, read(t).CRDs, count)
 }
 
-// Synthetic returns the definitions for cases that no project has: names, versions and schemas at their limits.
+// Synthetic returns generated definitions for cases that no project has: names, versions and schemas at their limits.
 func Synthetic(t testing.TB) []File {
 	t.Helper()
 	all := read(t).Synthetic
 	return pick(t, all, len(all))
 }
 
-// Objects returns count objects of projects, of custom and of built-in kinds, spread over the corpus, and fails the test
-// if it has fewer.
+// Objects returns count objects of projects, of custom and built-in kinds, spread over the corpus. It fails the test if
+// the corpus has fewer.
 func Objects(t testing.TB, count int) []File {
 	t.Helper()
 	return pick(t, read(t).Objects, count)
@@ -59,11 +59,11 @@ func read(t testing.TB) index {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir(t), "index.json"))
 	if err != nil {
-		t.Fatalf("reading the corpus: %v", err)
+		t.Fatalf("read the corpus: %v", err)
 	}
 	var all index
 	if err := json.Unmarshal(text, &all); err != nil {
-		t.Fatalf("reading the corpus: %v", err)
+		t.Fatalf("read the corpus: %v", err)
 	}
 	return all
 }
@@ -81,11 +81,11 @@ func dir(t testing.TB) string {
 	return dir
 }
 
-// pick returns count of all, evenly spread, with their JSON.
+// pick returns count of all files, evenly spread, with their JSON.
 func pick(t testing.TB, all []File, count int) []File {
 	t.Helper()
 	if count > len(all) {
-		t.Fatalf("the corpus has %d of the %d that are asked for", len(all), count)
+		t.Fatalf("the corpus has %d files, want %d", len(all), count)
 	}
 	t.Logf("%d of %d in the corpus", count, len(all))
 	picked := make([]File, count)
@@ -93,7 +93,7 @@ func pick(t testing.TB, all []File, count int) []File {
 		one := all[i*len(all)/count]
 		text, err := os.ReadFile(filepath.Join(dir(t), filepath.FromSlash(one.File)))
 		if err != nil {
-			t.Fatalf("reading the corpus: %v", err)
+			t.Fatalf("read the corpus: %v", err)
 		}
 		one.JSON = text
 		picked[i] = one

@@ -12,16 +12,16 @@ import (
 	"github.com/anykind/anykind/transport/kubeconfig"
 )
 
-// tokenFile is the variable that makes a test's binary a credential plugin, which prints the token in that file.
-const tokenFile = "ANYKIND_FAULTPROXY_TOKEN"
+// tokenFileEnv makes the test's binary a credential plugin, which prints the token in that file.
+const tokenFileEnv = "ANYKIND_FAULTPROXY_TOKEN"
 
 func init() {
-	if path := os.Getenv(tokenFile); path != "" {
-		os.Exit(bePlugin(path))
+	if path := os.Getenv(tokenFileEnv); path != "" {
+		os.Exit(runPlugin(path))
 	}
 }
 
-func bePlugin(path string) int {
+func runPlugin(path string) int {
 	token, err := os.ReadFile(path)
 	if err != nil {
 		return 101
@@ -35,17 +35,17 @@ func bePlugin(path string) int {
 	return 0
 }
 
-// credential is the one token that the proxy takes, and where the plugin finds it.
+// credential is the token that the proxy accepts, and the file from which the plugin reads it.
 type credential struct {
 	path  string
 	token string
 	count int
 }
 
-// expire makes another token the valid one.
+// expire replaces the valid token.
 func (c *credential) expire() error {
 	next := fmt.Sprint("token-", c.count+1)
-	// At once, or a plugin might print half of it.
+	// Atomically, or a plugin might print half of it.
 	if err := os.WriteFile(c.path+".new", []byte(next), 0o600); err != nil {
 		return err
 	}
@@ -56,27 +56,27 @@ func (c *credential) expire() error {
 	return nil
 }
 
-// Config is a client's whose credential comes from a plugin: the test's own binary.
+// Config returns a client configuration with a credential plugin, the test's own binary.
 func (p *Proxy) Config() (*transport.Config, error) {
 	command, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	return &transport.Config{Server: p.url, Exec: &transport.ExecPlugin{
+	return &transport.Config{Server: p.url, Exec: &transport.ExecPlugin{Exec: kubeconfig.Exec{
 		APIVersion: kubeconfig.ExecV1, Command: command, InteractiveMode: kubeconfig.InteractiveNever,
-		// The race detector's programs would wait for a second before they exit.
-		Env: []transport.ExecEnv{{Name: tokenFile, Value: transport.NewSecret(p.valid.path)}, {Name: "GORACE", Value: transport.NewSecret("atexit_sleep_ms=0")}},
-	}}, nil
+		// Programs with the race detector would wait for a second before they exit.
+		Env: []kubeconfig.EnvVar{{Name: tokenFileEnv, Value: transport.NewSecret(p.valid.path)}, {Name: "GORACE", Value: transport.NewSecret("atexit_sleep_ms=0")}},
+	}}}, nil
 }
 
-// takes says whether a request has the credential that is valid now.
-func (p *Proxy) takes(r *http.Request) bool {
+// isAuthenticated reports whether a request has the valid token.
+func (p *Proxy) isAuthenticated(r *http.Request) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer "+p.valid.token)) == 1
 }
 
-func credentialIn(dir string) (*credential, error) {
+func newCredential(dir string) (*credential, error) {
 	valid := &credential{path: filepath.Join(dir, "token")}
 	return valid, valid.expire()
 }

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// fault is what happens to one request. The zero fault is none.
+// fault is the fault of a request. The zero fault is none.
 type fault struct {
-	name   string
-	status int           // answered in the server's stead
-	expire bool          // the token that was valid is not any more
-	drop   bool          // the connection is closed without an answer
-	delay  time.Duration // before all else
-	breaks bool          // the answer is cut after so many bytes and, first, stalls
-	after  int
-	stall  time.Duration
-	half   bool          // it is cut by closing one direction alone
-	life   time.Duration // after which a stream ends as if the server had closed it; 0 is for ever
+	name     string
+	status   int           // of a response in place of the server's
+	expire   bool          // the token expires
+	drop     bool          // the connection is closed without a response
+	delay    time.Duration // before all else
+	cut      bool          // the response is cut after cutAfter bytes, after a stall
+	cutAfter int
+	stall    time.Duration
+	half     bool          // it is cut by closing one direction
+	life     time.Duration // after which the server closes a stream; 0 is never
 }
 
 var statuses = map[int]string{
@@ -28,27 +28,27 @@ var statuses = map[int]string{
 	503: `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"the server shuts down","reason":"ServiceUnavailable","code":503}`,
 }
 
-// next draws the next request's fault.
+// next returns the next request's fault.
 func (p *Proxy) next() fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.storm {
 		return fault{}
 	}
-	f := draw(p.rng, p.reach)
+	f := draw(p.rng, p.maxCut)
 	if f.expire {
 		if err := p.valid.expire(); err != nil {
 			f.name = err.Error()
 		}
 	}
-	p.met[f.name]++
+	p.faults[f.name]++
 	return f
 }
 
-// draw draws as many numbers for each fault, so that the schedule is the seed's alone. Answers are cut early as often as
-// late, so that faults meet short and long ones in their middle.
-func draw(rng *rand.Rand, reach int) fault {
-	kind, after, wait := rng.IntN(20), rng.IntN(reach)>>rng.IntN(6), time.Duration(rng.IntN(400))*time.Millisecond
+// draw draws the same number of values for each fault, so that the schedule depends on the seed alone. Cuts are spread
+// over orders of magnitude, so that short and long responses are cut in their middle.
+func draw(rng *rand.Rand, maxCut int) fault {
+	kind, cutAfter, wait := rng.IntN(20), rng.IntN(maxCut)>>rng.IntN(6), time.Duration(rng.IntN(400))*time.Millisecond
 	switch kind {
 	case 0:
 		return fault{name: "410", status: 410}
@@ -63,11 +63,11 @@ func draw(rng *rand.Rand, reach int) fault {
 	case 6, 7:
 		return fault{name: "delay", delay: wait}
 	case 8, 9, 10, 11:
-		return fault{name: "cut", breaks: true, after: after}
+		return fault{name: "cut", cut: true, cutAfter: cutAfter}
 	case 12:
-		return fault{name: "half-close", breaks: true, after: after, half: true}
+		return fault{name: "half-close", cut: true, cutAfter: cutAfter, half: true}
 	case 13, 14:
-		return fault{name: "stall", breaks: true, after: after, stall: 2 * wait}
+		return fault{name: "stall", cut: true, cutAfter: cutAfter, stall: 2 * wait}
 	case 15:
 		return fault{name: "expiry", expire: true}
 	default:

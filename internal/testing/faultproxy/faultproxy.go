@@ -1,6 +1,6 @@
-// Package faultproxy stands between a client under test and a real API server and breaks what goes through, on a
-// schedule that a seed determines: it refuses, drops, delays, cuts in the middle of a frame, closes
-// one direction alone, stalls, and lets credentials expire.
+// Package faultproxy is a proxy between a client under test and a real API server. It injects faults on a schedule that
+// a seed determines: error statuses, dropped connections, delays, responses cut in the middle of a frame, half-closed
+// and stalled connections, and expired credentials.
 package faultproxy
 
 import (
@@ -22,8 +22,8 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
-// Proxy is a server on loopback. It takes one token, which expires in storms, and is an administrator to the server
-// behind it. In a storm the n-th request meets the n-th fault of the schedule.
+// Proxy is a server on loopback. It accepts one token, which expires in storms, and forwards requests as an
+// administrator. In a storm, the n-th request gets the n-th fault of the schedule.
 type Proxy struct {
 	url      string
 	server   *httptest.Server
@@ -31,34 +31,34 @@ type Proxy struct {
 	token    string
 	client   *http.Client
 
-	mu    sync.Mutex
-	storm bool
-	reach int  // how late an answer is cut, in bytes
-	lists bool // no watch begins with what there is
-	valid *credential
-	rng   *rand.Rand
-	met   map[string]int
-	conns map[net.Conn]struct{}
-	ended chan struct{}
+	mu          sync.Mutex
+	storm       bool
+	maxCut      int // bytes after which a response is cut, at most
+	noWatchList bool
+	valid       *credential
+	rng         *rand.Rand
+	faults      map[string]int
+	conns       map[net.Conn]struct{}
+	ended       chan struct{}
 }
 
-// New starts a proxy in front of the sandbox's API server; it ends with the test. Until Storm it lets all through.
+// New starts a proxy of the sandbox's API server, which is closed when the test ends. Until Storm it forwards everything.
 func New(t testing.TB, seed uint64) *Proxy {
 	t.Helper()
 	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t), Context: "token"})
 	if err != nil {
-		t.Fatalf("reading the sandbox's kubeconfig: %v", err)
+		t.Fatalf("read the sandbox's kubeconfig: %v", err)
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(cfg.CAData)
 	through := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableCompression: true}
 	p := &Proxy{
-		upstream: cfg.Server, token: cfg.Token.Reveal(), met: map[string]int{}, conns: map[net.Conn]struct{}{}, ended: make(chan struct{}),
+		upstream: cfg.Server, token: cfg.Token.Reveal(), faults: map[string]int{}, conns: map[net.Conn]struct{}{}, ended: make(chan struct{}),
 		client: &http.Client{Transport: through},
 		rng:    rand.New(rand.NewPCG(seed, seed)), //nolint:gosec // a schedule that can be repeated
 	}
-	if p.valid, err = credentialIn(t.TempDir()); err != nil {
-		t.Fatalf("writing the first token: %v", err)
+	if p.valid, err = newCredential(t.TempDir()); err != nil {
+		t.Fatalf("write the first token: %v", err)
 	}
 	p.server = httptest.NewUnstartedServer(p)
 	p.server.Config.ConnState = p.count
@@ -73,42 +73,42 @@ func New(t testing.TB, seed uint64) *Proxy {
 	return p
 }
 
-// Storm begins the schedule of faults, in which what is cut is cut within so many bytes. It closes every connection, so
-// that whoever streams must come again.
-func (p *Proxy) Storm(reach int) {
+// Storm starts the schedule of faults. Responses are cut within maxCut bytes. It closes every connection, so that
+// streams must reconnect.
+func (p *Proxy) Storm(maxCut int) {
 	p.mu.Lock()
-	p.storm, p.reach = true, reach
+	p.storm, p.maxCut = true, maxCut
 	p.mu.Unlock()
 	p.server.CloseClientConnections()
 }
 
-// Calm lets everything through from now on; what stalls goes on to stall until its time is over. The token that is
-// valid now stays so.
+// Calm forwards everything from now on. Stalled responses stall until their time is over; the current token stays
+// valid.
 func (p *Proxy) Calm() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.storm = false
 }
 
-// WithoutWatchList makes the server one that has no WatchList (https://kep.k8s.io/3157), so that clients list in pages.
+// WithoutWatchList makes the server reject WatchList (https://kep.k8s.io/3157), so that clients list in pages.
 func (p *Proxy) WithoutWatchList() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lists = true
+	p.noWatchList = true
 }
 
-// Met counts the faults that requests have met, by name.
-func (p *Proxy) Met() map[string]int {
+// Faults returns how many requests got each fault, by name.
+func (p *Proxy) Faults() map[string]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	met := make(map[string]int, len(p.met))
-	for name, n := range p.met {
-		met[name] = n
+	faults := make(map[string]int, len(p.faults))
+	for name, n := range p.faults {
+		faults[name] = n
 	}
-	return met
+	return faults
 }
 
-// Connections is how many connections clients have to the proxy.
+// Connections returns the number of open connections to the proxy.
 func (p *Proxy) Connections() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -132,26 +132,26 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch {
-	case !p.takes(r):
-		answer(w, http.StatusUnauthorized)
+	case !p.isAuthenticated(r):
+		writeStatus(w, http.StatusUnauthorized)
 	case f.status != 0:
-		answer(w, f.status)
+		writeStatus(w, f.status)
 	case f.drop:
 		panic(http.ErrAbortHandler) // closes the connection without an answer
-	case p.refusesWatchList(r):
-		answer(w, http.StatusUnprocessableEntity)
+	case p.rejectsWatchList(r):
+		writeStatus(w, http.StatusUnprocessableEntity)
 	default:
 		p.forward(w, r, f)
 	}
 }
 
-func (p *Proxy) refusesWatchList(r *http.Request) bool {
+func (p *Proxy) rejectsWatchList(r *http.Request) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.lists && r.URL.Query().Has("sendInitialEvents")
+	return p.noWatchList && r.URL.Query().Has("sendInitialEvents")
 }
 
-func answer(w http.ResponseWriter, status int) {
+func writeStatus(w http.ResponseWriter, status int) {
 	w.Header().Set("Content-Type", "application/json")
 	if status == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", "1") // as API servers do
@@ -160,7 +160,7 @@ func answer(w http.ResponseWriter, status int) {
 	_, _ = io.WriteString(w, statuses[status])
 }
 
-// forward hands the request on and its answer back, as far as the fault lets it.
+// forward forwards the request and its response, with the fault.
 func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, f fault) {
 	ctx := r.Context()
 	if f.life > 0 {
@@ -190,10 +190,10 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, f fault) {
 
 func (p *Proxy) copy(w http.ResponseWriter, r *http.Request, body io.Reader, f fault) {
 	flush := http.NewResponseController(w)
-	left := f.after
+	left := f.cutAfter
 	for chunk := make([]byte, 4<<10); ; {
 		n, err := body.Read(chunk)
-		if f.breaks && n >= left {
+		if f.cut && n >= left {
 			_, _ = w.Write(chunk[:left])
 			_ = flush.Flush()
 			p.sleep(r, f.stall)
@@ -211,14 +211,14 @@ func (p *Proxy) copy(w http.ResponseWriter, r *http.Request, body io.Reader, f f
 			return
 		}
 		if err != nil {
-			panic(http.ErrAbortHandler) // a cut answer must not look whole
+			panic(http.ErrAbortHandler) // a cut response must not look complete
 		}
 	}
 }
 
-// halfClose ends what the client hears, and then waits a while for the client to leave, too.
-func halfClose(answer *http.ResponseController) {
-	conn, _, err := answer.Hijack()
+// halfClose closes the direction to the client, and then waits for the client to close its own.
+func halfClose(response *http.ResponseController) {
+	conn, _, err := response.Hijack()
 	if err != nil {
 		return
 	}
@@ -230,7 +230,7 @@ func halfClose(answer *http.ResponseController) {
 	_, _ = io.Copy(io.Discard, conn)
 }
 
-// sleep is false if the client left or the test ended.
+// sleep reports whether the time has passed: false if the client disconnected or the test ended.
 func (p *Proxy) sleep(r *http.Request, wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

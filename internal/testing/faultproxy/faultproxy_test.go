@@ -10,28 +10,28 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func schedule(seed uint64, reach int) (all []fault) {
+func schedule(seed uint64, maxCut int) (all []fault) {
 	rng := rand.New(rand.NewPCG(seed, seed)) //nolint:gosec // a schedule that can be repeated
 	for range 500 {
-		all = append(all, draw(rng, reach))
+		all = append(all, draw(rng, maxCut))
 	}
 	return all
 }
 
-func TestAScheduleIsItsSeedsAlone(t *testing.T) {
+func TestDraw_DependsOnSeed(t *testing.T) {
 	first, again, other := schedule(7, 4_000), schedule(7, 4_000), schedule(8, 4_000)
 	assert.Equal(t, first, again)
 	assert.NotEqual(t, first, other)
 }
 
-func TestAScheduleHasEveryFaultAndCutsLongAnswersInTheirMiddleToo(t *testing.T) {
+func TestDraw_AllFaultsAndCuts(t *testing.T) {
 	met, early, late := map[string]bool{}, 0, 0
 	for _, f := range schedule(1, 1<<18) {
 		met[f.name] = true
-		assert.Less(t, f.after, 1<<18)
-		if f.breaks && f.after < 1<<14 {
+		assert.Less(t, f.cutAfter, 1<<18)
+		if f.cut && f.cutAfter < 1<<14 {
 			early++
-		} else if f.breaks && f.after > 1<<16 {
+		} else if f.cut && f.cutAfter > 1<<16 {
 			late++
 		}
 	}
@@ -42,8 +42,8 @@ func TestAScheduleHasEveryFaultAndCutsLongAnswersInTheirMiddleToo(t *testing.T) 
 	assert.Greater(t, late, 20)
 }
 
-func TestAPluginPrintsTheTokenThatIsValidNow(t *testing.T) {
-	valid, err := credentialIn(t.TempDir())
+func TestProxy_PluginPrintsValidToken(t *testing.T) {
+	valid, err := newCredential(t.TempDir())
 	require.NoError(t, err)
 	p := &Proxy{valid: valid}
 	cfg, err := p.Config()
@@ -62,10 +62,10 @@ func TestAPluginPrintsTheTokenThatIsValidNow(t *testing.T) {
 	}
 	first := valid.token
 	assert.Contains(t, printed(), `"`+first+`"`)
-	assert.True(t, p.takes(with(first)))
+	assert.True(t, p.isAuthenticated(with(first)))
 	require.NoError(t, valid.expire())
-	assert.False(t, p.takes(with(first)))
+	assert.False(t, p.isAuthenticated(with(first)))
 	assert.Contains(t, printed(), `"`+valid.token+`"`)
-	assert.True(t, p.takes(with(valid.token)))
-	assert.False(t, p.takes(&http.Request{Header: http.Header{}}))
+	assert.True(t, p.isAuthenticated(with(valid.token)))
+	assert.False(t, p.isAuthenticated(&http.Request{Header: http.Header{}}))
 }

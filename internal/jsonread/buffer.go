@@ -1,0 +1,133 @@
+package jsonread
+
+import (
+	"fmt"
+	"io"
+)
+
+// buffer is the part of the input that is in memory. Over a []byte it is all of it; over an io.Reader it moves along,
+// and grows only while one token, or what is pinned, is longer than it.
+type buffer struct {
+	buf     []byte // over a []byte the caller's own, never written to
+	pos     int    // next byte to read
+	end     int    // bytes of buf that hold input
+	dropped int64  // bytes of input before buf[0]
+	src     io.Reader
+	srcErr  error // last error of src, reported once the bytes that came with it are read
+	pinned  bool  // bytes from index pin on are kept
+	pin     int
+	full    bool // the last read filled buf, so that there may be more
+	maxLen  int  // length up to which buf grows because it was full: larger reads, fewer of them
+}
+
+const (
+	maxEmptyReads = 100      // "0 bytes, no error" in a row before a reader counts as broken, as in bufio
+	maxChunksKept = 16       // chunks that buf may grow to and be kept for the next object
+	maxPinned     = 32 << 10 // bytes
+)
+
+// Offset returns the offset of the next byte in the whole input.
+func (b *buffer) Offset() int64 { return b.dropped + int64(b.pos) }
+
+// Size returns the size of the memory that holds input.
+func (b *buffer) Size() int { return len(b.buf) }
+
+// GrowTo lets the buffer grow to that many bytes while the input comes faster than it is read.
+func (b *buffer) GrowTo(size int) { b.maxLen = size }
+
+// fill reads more input, once, and keeps what is from pos on or pinned; pos may become another index of the same byte.
+// It returns the source's own error, io.EOF at the end.
+func (b *buffer) fill() error {
+	if b.src == nil {
+		return io.EOF
+	}
+	if b.srcErr != nil {
+		return b.srcErr
+	}
+	keep := b.pos
+	if b.pinned = b.pinned && b.end-b.pin <= maxPinned; b.pinned {
+		keep = b.pin
+	}
+	if keep > 0 { // else a long token would be copied with every chunk of it
+		b.end = copy(b.buf, b.buf[keep:b.end])
+		b.pos -= keep
+		b.pin -= keep
+		b.dropped += int64(keep)
+	}
+	if b.end == len(b.buf) || b.full && len(b.buf) < b.maxLen {
+		larger := make([]byte, 2*len(b.buf))
+		copy(larger, b.buf)
+		b.buf = larger
+	}
+	for range maxEmptyReads {
+		n, err := b.src.Read(b.buf[b.end:])
+		b.end += n
+		b.full = b.end == len(b.buf)
+		b.srcErr = err
+		if n > 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	b.srcErr = io.ErrNoProgress
+	return b.srcErr
+}
+
+// fillInside is fill inside a value, where the input must not end.
+func (b *buffer) fillInside() error {
+	err := b.fill()
+	switch err {
+	case nil:
+		return nil
+	case io.EOF:
+		return fmt.Errorf("JSON input ends early, after byte %d: %w", b.dropped+int64(b.end), io.ErrUnexpectedEOF)
+	default:
+		return fmt.Errorf("reading JSON after byte %d: %w", b.dropped+int64(b.end), err)
+	}
+}
+
+// Shrink returns to a buffer of one chunk after a large object.
+func (b *buffer) Shrink(chunk int) {
+	if rest := b.buf[b.pos:b.end]; len(b.buf) > maxChunksKept*chunk && len(rest) <= chunk {
+		b.dropped += int64(b.pos)
+		b.buf = make([]byte, chunk)
+		b.pos, b.end = 0, copy(b.buf, rest)
+	}
+}
+
+// pinHere keeps the bytes from pos on in memory until unpin, or until they are more than maxPinned.
+func (b *buffer) pinHere() { b.pinned, b.pin = true, b.pos }
+func (b *buffer) unpin()   { b.pinned = false }
+
+// PeekStart skips white space and returns the next byte without consuming it; io.EOF at the end of the input.
+func (b *buffer) PeekStart() (byte, error) { return b.peek((*buffer).fill) }
+
+// Peek is PeekStart inside a value, where the input must not end.
+func (b *buffer) Peek() (byte, error) {
+	if b.pos < b.end && b.buf[b.pos] > ' ' {
+		return b.buf[b.pos], nil
+	}
+	return b.peek((*buffer).fillInside)
+}
+
+func (b *buffer) peek(fill func(*buffer) error) (byte, error) {
+	for {
+		for ; b.pos < b.end; b.pos++ {
+			if c := b.buf[b.pos]; !isSpace(c) {
+				return c, nil
+			}
+		}
+		if err := fill(b); err != nil {
+			return 0, err
+		}
+	}
+}
+
+func isSpace(c byte) bool { return c <= ' ' && (c == ' ' || c == '\n' || c == '\t' || c == '\r') }
+
+// SyntaxError returns the error for a byte that may not be where it is.
+func (b *buffer) SyntaxError(c byte, where string) error {
+	return fmt.Errorf("invalid JSON at byte %d: %q %s", b.Offset(), c, where)
+}

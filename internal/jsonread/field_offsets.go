@@ -1,0 +1,61 @@
+package jsonread
+
+import (
+	"bytes"
+	"slices"
+)
+
+// Field is a field of an object whose value [FieldOffsets] find without reading what is before it.
+type Field int
+
+// Fields with an offset.
+const (
+	noField Field = iota
+	FieldKind
+	FieldAPIVersion
+	FieldSpec
+	FieldStatus
+	FieldMetadata
+	FieldName // from here on within metadata
+	FieldNamespace
+	FieldUID
+	FieldResourceVersion
+	fieldCount
+)
+
+// FieldOffsets are the indexes at which the fields' values begin, of fields with one name the last; 0 if there is none.
+type FieldOffsets [fieldCount]int
+
+var fieldNames = [fieldCount]string{
+	FieldKind: "kind", FieldAPIVersion: "apiVersion", FieldSpec: "spec", FieldStatus: "status", FieldMetadata: "metadata",
+	FieldName: "name", FieldNamespace: "namespace", FieldUID: "uid", FieldResourceVersion: "resourceVersion",
+}
+
+// ObjectField returns the field of an object with that name; found is false if it has no offset.
+func ObjectField(name string) (f Field, found bool) {
+	f = Field(slices.Index(fieldNames[:FieldName], name))
+	return max(f, noField), f > noField
+}
+
+// MetadataField is ObjectField for the fields of metadata.
+func MetadataField(name string) (f Field, found bool) {
+	if i := slices.Index(fieldNames[FieldName:], name); i >= 0 {
+		return FieldName + Field(i), true
+	}
+	return noField, false
+}
+
+// expectField notes which field the next value is. A second metadata replaces the first and all that is in it.
+func (s *scanner) expectField(name []byte) {
+	if bytes.IndexByte(name, '\\') >= 0 {
+		name = appendUnquoted(nil, name)
+	}
+	if s.depth == 2 {
+		s.next, _ = MetadataField(string(name))
+		return
+	}
+	s.next, _ = ObjectField(string(name))
+	if s.next == FieldMetadata {
+		clear(s.offsets[FieldMetadata:])
+	}
+}

@@ -1,0 +1,161 @@
+package jsonread
+
+import (
+	"hash/maphash"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Interner makes readers reuse equal maps and slices: those that many objects have alike, such as labels or containers,
+// and those that an object has in common with its previous version. What is read with it is shared and read-only; a
+// copy made by DeepCopy may be changed. It may be given to several readers one after the other. One goroutine at a time.
+type Interner struct {
+	// MinDigested is the size of JSON, in bytes, from which on a map or list is compared with the previous version.
+	MinDigested int
+
+	seed maphash.Seed
+	// recent has the values that were added or found in this generation, by their JSON, older those of the one before.
+	recent, older map[string]any
+	size          int      // bytes of JSON in recent
+	lookups       int      // in recent
+	seen          []uint32 // hashes of JSON that came once, each in one of few slots
+	hits          [256]hitCounter
+	fieldName     string // of the value that is being read, or of the list that it is in
+	versions      previousVersions
+}
+
+const (
+	maxInternedJSON    = 32 << 10 // bytes
+	maxGenerationBytes = 4 << 20
+	maxLookups         = 1 << 17 // in a generation
+	seenSlots          = 1 << 11
+	maxScore, minScore = 8, -4
+	probeInterval      = 32
+	// maxLookahead is how many bytes may be scanned in vain for each byte read: deeply nested objects must not cost their
+	// depth times their length.
+	maxLookahead = 8
+)
+
+// NewInterner returns an empty Interner.
+func NewInterner() *Interner {
+	return &Interner{
+		MinDigested: minDigested,
+		seed:        maphash.MakeSeed(),
+		recent:      map[string]any{},
+		seen:        make([]uint32, seenSlots),
+		versions:    newPreviousVersions(),
+	}
+}
+
+// hitCounter estimates whether lookups for fields of a name are worth their cost.
+type hitCounter struct {
+	score   int8 // rises with hits, falls with misses
+	skipped uint8
+}
+
+func (c *hitCounter) hit()  { c.score = min(max(c.score, 0)+1, maxScore) }
+func (c *hitCounter) miss() { c.score = max(c.score-1, minScore) }
+
+// shouldProbe reports whether to look the value up; with few hits every probeInterval-th time only.
+func (c *hitCounter) shouldProbe() bool {
+	if c.score > minScore {
+		return true
+	}
+	if c.skipped++; c.skipped < probeInterval {
+		return false
+	}
+	c.skipped = 0
+	return true
+}
+
+// lookup returns the value with this JSON.
+func (in *Interner) lookup(text []byte) (v any, found bool) {
+	if in.lookups++; in.lookups > maxLookups || in.size > maxGenerationBytes {
+		in.recent, in.older, in.size, in.lookups = make(map[string]any, len(in.recent)), in.recent, 0, 0
+	}
+	if v, found = in.recent[string(text)]; found {
+		return v, true
+	}
+	if v, found = in.older[string(text)]; found {
+		in.add(string(text), v)
+	}
+	return v, found
+}
+
+func (in *Interner) add(text string, v any) {
+	in.recent[text] = v
+	in.size += len(text)
+}
+
+// seenBefore reports whether this JSON came before, and remembers it.
+func (in *Interner) seenBefore(text []byte) bool {
+	h := maphash.Bytes(in.seed, text)
+	slot, rest := &in.seen[h%seenSlots], uint32(h>>32)
+	if *slot == rest {
+		return true
+	}
+	*slot = rest
+	return false
+}
+
+// internedValue looks up the object or list whose opening brace or bracket is next, and decodes it if it is not there; n
+// is its node, if it has one.
+func (r *Reader) internedValue(n node) (any, error) {
+	in := r.interner
+	counter := &in.hits[stringHash([]byte(in.fieldName))>>56]
+	if !counter.shouldProbe() || r.lookahead > maxLookahead*(r.Offset()-r.objectStart)+maxInternedJSON {
+		return r.decodeNode(n)
+	}
+	text := r.scanAhead()
+	if v, found := in.lookup(text); found {
+		r.pos += len(text)
+		counter.hit()
+		return v, nil
+	}
+	counter.miss()
+	r.lookahead += int64(r.scanner.pos)
+	if text == nil || !in.seenBefore(text) {
+		return r.decodeNode(n)
+	}
+	kept := string(text)
+	v, err := r.decodeNode(n)
+	if err == nil {
+		in.add(kept, v)
+	}
+	return v, err
+}
+
+// scanAhead returns the JSON of the object or list that is next, valid until the next read; nil if it is long or
+// invalid.
+func (r *Reader) scanAhead() []byte {
+	s := &r.scanner
+	s.reset(MaxDepth - r.depth)
+	for {
+		switch s.scan(r.buf[r.pos:r.end]) {
+		case scanned:
+			return r.buf[r.pos : r.pos+s.pos]
+		case needsInput:
+			if r.end-r.pos > maxInternedJSON || r.fillInside() != nil {
+				return nil
+			}
+		case invalid:
+			return nil
+		}
+	}
+}
+
+// NewObject returns the object with the fields that TopValue read, as the version that the next one is compared with. Of a
+// deleted object there is no next version.
+func (r *Reader) NewObject(fields map[string]any, deleted bool) *unstructured.Unstructured {
+	switch {
+	case r.interner == nil:
+		return &unstructured.Unstructured{Object: fields}
+	case deleted:
+		versions := &r.interner.versions
+		delete(versions.last, versions.uid)
+		versions.begin()
+		return &unstructured.Unstructured{Object: fields}
+	default:
+		return r.interner.versions.add(fields)
+	}
+}

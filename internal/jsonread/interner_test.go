@@ -1,0 +1,159 @@
+package jsonread
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/anykind/anykind/internal/testing/jsoncases"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// objects is a stream of objects.
+func objects(all ...string) io.Reader { return strings.NewReader(strings.Join(all, "\n")) }
+
+func decodeAll(t *testing.T, interner *Interner, r io.Reader) []*unstructured.Unstructured {
+	t.Helper()
+	all, err := readAll(NewReader(r, 4<<10, interner))
+	require.NoError(t, err)
+	return all
+}
+
+func readAll(r *Reader) (all []*unstructured.Unstructured, err error) {
+	for {
+		if _, err := r.PeekStart(); err == io.EOF {
+			return all, nil
+		}
+		v, err := r.TopValue()
+		if err != nil {
+			return all, err
+		}
+		m, isObject := v.(map[string]any)
+		if !isObject {
+			return all, fmt.Errorf("not an object: %T", v)
+		}
+		all = append(all, r.NewObject(m, false))
+	}
+}
+
+// address returns where a field's map or list is in memory.
+func address(t *testing.T, obj *unstructured.Unstructured, fields ...string) uintptr {
+	t.Helper()
+	v, _, err := unstructured.NestedFieldNoCopy(obj.Object, fields...)
+	require.NoError(t, err)
+	return reflect.ValueOf(v).Pointer()
+}
+
+func TestInterner_ObjectsAreNew(t *testing.T) {
+	const obj = `{"kind":"Thing","apiVersion":"v1","spec":{"a":[1]}}`
+	all := decodeAll(t, NewInterner(), objects(obj, obj, obj, obj))
+	assert.Equal(t, address(t, all[2], "spec"), address(t, all[3], "spec"))
+	all[3].SetKind("Other")
+	assert.Equal(t, "Thing", all[2].GetKind())
+}
+
+// TestInterner_IsBounded reads what comes twice and never again, for ever.
+func TestInterner_IsBounded(t *testing.T) {
+	interner := NewInterner()
+	r := NewReader(nil, 0, interner)
+	read := func(text string) {
+		r.buffer, r.lookahead = buffer{buf: []byte(text), end: len(text)}, 0
+		_, err := r.internedValue(node{})
+		require.NoError(t, err)
+	}
+	const length = 1 << 10
+	for i := range 3 * maxGenerationBytes / length {
+		interner.hits = [256]hitCounter{} // else it would give up
+		for range 2 {
+			read(fmt.Sprintf(`["%0*d"]`, length, i))
+		}
+	}
+	assert.LessOrEqual(t, interner.size, maxGenerationBytes+2*length)
+	assert.Less(t, len(interner.recent)+len(interner.older), 2*maxGenerationBytes/length+2)
+
+	read(`{"mine":1}`)
+	read(`{"mine":1}`)
+	for range 3 * maxLookups {
+		read(`{"other":1}`)
+	}
+	assert.NotContains(t, interner.recent, `{"mine":1}`)
+	assert.NotContains(t, interner.older, `{"mine":1}`, "what does not come any more is forgotten")
+	assert.Contains(t, interner.recent, `{"other":1}`)
+}
+
+func TestInterner_RarelyProbesFieldsWithoutHits(t *testing.T) {
+	interner := NewInterner()
+	for i := range 1000 {
+		decodeAll(t, interner, objects(fmt.Sprintf(`{"kind":"Thing","apiVersion":"v1","status":{"value":%d}}`, i)))
+	}
+	assert.LessOrEqual(t, interner.lookups, 1000/probeInterval+10)
+}
+
+func TestInterner_LongValues(t *testing.T) {
+	obj := fmt.Sprintf(`{"kind":"Thing","apiVersion":"v1","spec":{"text":%q,"list":[{"a":1}]}}`, strings.Repeat("x", 2*maxInternedJSON))
+	plain, err := decode([]byte(obj))
+	require.NoError(t, err)
+	for _, got := range decodeAll(t, NewInterner(), objects(obj, obj, obj, obj)) {
+		assert.Equal(t, plain, got.Object)
+	}
+}
+
+// TestReader_BoundsLookahead reads objects in which each level has a part that is found, which makes it worth
+// looking, and one that never ends within what is looked at.
+func TestReader_BoundsLookahead(t *testing.T) {
+	for name, level := range map[string]string{"found in between": `{"a":{},"a":{},"a":`, "never found": `{"a":`, "lists": `[{},`} {
+		t.Run(name, func(t *testing.T) {
+			const depth = 9000
+			end := strings.Repeat(map[bool]string{true: "]", false: "}"}[name == "lists"], depth)
+			obj := `{"kind":"Thing","metadata":{"uid":"u"},"spec":` + strings.Repeat(level, depth) + "1" + end + "}"
+			plain, err := decode([]byte(obj))
+			require.NoError(t, err)
+			r := NewReader(objects(obj, obj, obj), 4<<10, NewInterner())
+			for range 3 {
+				v, err := r.TopValue()
+				require.NoError(t, err)
+				assert.Equal(t, plain, v)
+				assert.LessOrEqual(t, r.lookahead, int64(maxLookahead*len(obj)+2*maxInternedJSON))
+			}
+		})
+	}
+}
+
+// FuzzInterner reads two versions of one object, in turn and in pieces.
+func FuzzInterner(f *testing.F) {
+	const before, after = `{"a":[1,{"b":"c"}],"d":{"e":null}}`, `{"a":[1,{"b":"d"}],"d":{"e":null},"f":-0.0}`
+	f.Add([]byte(before), []byte(after))
+	for _, value := range jsoncases.Values {
+		if len(value) < 1000 {
+			f.Add([]byte(value), []byte(before))
+		}
+	}
+	f.Fuzz(func(t *testing.T, before, after []byte) {
+		interner := testInterner()
+		var held []*unstructured.Unstructured
+		for i := range 6 {
+			data := []byte(versionOf(1, `,"spec":`+string([][]byte{before, after}[i%2])) + "\n")
+			want, wantErr := readAll(NewReader(bytes.NewReader(data), 4<<10, nil))
+			for _, r := range jsoncases.Chunked(data) {
+				got, err := readAll(NewReader(r, 4<<10, interner))
+				assert.Equal(t, fmt.Sprintf("%#v", contents(want)), fmt.Sprintf("%#v", contents(got)))
+				assert.Equal(t, fmt.Sprint(wantErr), fmt.Sprint(err))
+				held = append(held, got...)
+			}
+		}
+		runtime.KeepAlive(held)
+	})
+}
+
+func contents(objects []*unstructured.Unstructured) (all []map[string]any) {
+	for _, obj := range objects {
+		all = append(all, obj.Object)
+	}
+	return all
+}

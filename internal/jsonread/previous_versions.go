@@ -1,0 +1,230 @@
+package jsonread
+
+import (
+	"hash/maphash"
+	"maps"
+	"slices"
+	"weak"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// previousVersions has the last version of each object for as long as somebody holds it, and digests of its subtrees.
+type previousVersions struct {
+	seeds [2]maphash.Seed
+	last  map[string]weak.Pointer[version] // by UID
+	limit int                              // of last, at which unreferenced versions are dropped
+
+	// Of the object that is being read:
+	uid          string
+	previous     *version // nil for none
+	digests      []digest
+	hasDuplicate bool // two members of one name: the digests are not those of what the object holds
+}
+
+// version is an object that was read. Holding the object keeps it alive.
+type version struct {
+	object  unstructured.Unstructured
+	digests []digest
+}
+
+// digest identifies the path and the JSON of a map or list. The digests of what is in it follow.
+type digest struct {
+	hash   uint64
+	check  uint32
+	within uint32 // number of digests that follow for what is in it
+}
+
+const (
+	minVersions    = 1 << 10 // kept before unreferenced ones are dropped
+	minDigested    = 256     // bytes: what is shorter is soon decoded
+	maxDigests     = 64      // of one object, about
+	objectLevels   = 3       // digested below the object: spec, a list in it, an element
+	metadataLevels = 4       // below metadata: managedFields, an entry (its time changes with each write), its fieldsV1, their fields
+)
+
+func newPreviousVersions() previousVersions {
+	return previousVersions{
+		seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+		last:  map[string]weak.Pointer[version]{},
+		limit: minVersions,
+	}
+}
+
+// begin forgets the object that was being read.
+func (p *previousVersions) begin() {
+	p.uid, p.previous, p.digests, p.hasDuplicate = "", nil, p.digests[:0], false
+}
+
+// add returns the object that has been read, and remembers it.
+func (p *previousVersions) add(fields map[string]any) *unstructured.Unstructured {
+	read := &version{object: unstructured.Unstructured{Object: fields}}
+	if p.uid != "" && !p.hasDuplicate {
+		if len(p.last) >= p.limit {
+			maps.DeleteFunc(p.last, func(_ string, last weak.Pointer[version]) bool { return last.Value() == nil })
+			p.limit = max(minVersions, 2*len(p.last))
+		}
+		read.digests = slices.Clone(p.digests)
+		p.last[p.uid] = weak.Make(read)
+	}
+	p.begin()
+	return &read.object
+}
+
+// find looks up the previous version by its UID.
+func (p *previousVersions) find(uid string) {
+	p.uid, p.previous = uid, p.last[uid].Value()
+}
+
+// fields returns the previous version's fields; nil without one.
+func (p *previousVersions) fields() map[string]any {
+	if p.previous == nil {
+		return nil
+	}
+	return p.previous.object.Object
+}
+
+func (p *previousVersions) digest(at path, text []byte) digest {
+	return digest{
+		hash:  maphash.Bytes(p.seeds[0], text) + uint64(at*pathFactor),
+		check: uint32(maphash.Bytes(p.seeds[1], text)), //nolint:gosec // its lower half
+	}
+}
+
+// reuse reports whether the previous version has this JSON at this path, and takes over its digests.
+func (p *previousVersions) reuse(at path, text []byte) bool {
+	d := p.digest(at, text)
+	for i, old := range p.previous.digests {
+		if old.hash == d.hash && old.check == d.check {
+			p.digests = append(p.digests, p.previous.digests[i:][:old.within+1]...)
+			return true
+		}
+	}
+	return false
+}
+
+// path identifies where in an object a value is; 0 is the object itself.
+type path uint64
+
+const pathFactor = 0x9E3779B97F4A7C15
+
+func (p *previousVersions) memberPath(parent path, name string) path {
+	return parent*pathFactor + path(maphash.String(p.seeds[0], name))
+}
+
+// node is a map or list of an object and its counterpart in the previous version.
+type node struct {
+	path     path
+	levels   int // that are digested below it; 0 for none
+	previous any // nil for none
+	metadata bool
+}
+
+// nextVersion reads an object, whose opening brace is next, and reuses what has not changed since its previous version.
+func (r *Reader) nextVersion() (map[string]any, error) {
+	r.interner.versions.begin()
+	r.pinHere()
+	defer r.unpin()
+	return r.nodeObject(node{levels: objectLevels})
+}
+
+// nodeObject reads the object at n, whose opening brace is next. The previous version is known from metadata.uid on:
+// servers send metadata first, and in it name and UID before what is large.
+func (r *Reader) nodeObject(n node) (map[string]any, error) {
+	versions := &r.interner.versions
+	previous, _ := n.previous.(map[string]any)
+	base := len(r.members)
+	name, more, err := r.OpenObject()
+	for more {
+		r.interner.fieldName = name
+		var v any
+		if v, err = r.nodeMember(n, name, previous[name]); err != nil {
+			return nil, err
+		}
+		switch uid, isString := v.(string); {
+		case n.path == 0 && name == "metadata":
+			previous = versions.fields()
+		case n.metadata && name == "uid" && isString:
+			versions.find(uid)
+			previous, _ = versions.fields()["metadata"].(map[string]any)
+		}
+		r.members = append(r.members, member{name, v})
+		name, more, err = r.NextMember()
+	}
+	if err != nil {
+		return nil, err
+	}
+	read := len(r.members) - base
+	m := r.popMembers(base)
+	versions.hasDuplicate = versions.hasDuplicate || len(m) < read
+	return m, nil
+}
+
+// nodeMember reads the value of a member of the object at n.
+func (r *Reader) nodeMember(n node, name string, previous any) (any, error) {
+	c, err := r.Peek()
+	at := node{levels: n.levels - 1, previous: previous}
+	switch versions := &r.interner.versions; {
+	case err == nil && c == '{' && n.path == 0 && name == "metadata": // always a new map
+		return r.nodeObject(node{path: versions.memberPath(0, name), levels: metadataLevels, metadata: true})
+	case err != nil || !r.isDigested(c):
+		return r.Value()
+	default:
+		at.path = versions.memberPath(n.path, name)
+		return r.reuseOrDecode(at)
+	}
+}
+
+// nodeElement reads element i of the list at n.
+func (r *Reader) nodeElement(n node, i int) (any, error) {
+	if c, err := r.Peek(); err != nil || !r.isDigested(c) {
+		return r.Value()
+	}
+	at := node{path: n.path*pathFactor + path(i) + 1, levels: n.levels - 1}
+	if previous, _ := n.previous.([]any); i < len(previous) {
+		at.previous = previous[i]
+	}
+	return r.reuseOrDecode(at)
+}
+
+// isDigested reports whether the value that begins with c may have a digest.
+func (r *Reader) isDigested(c byte) bool {
+	versions := &r.interner.versions
+	return (c == '{' || c == '[') && versions.uid != "" && len(versions.digests) < maxDigests
+}
+
+// reuseOrDecode returns the map or list of the previous version at n if its JSON is unchanged, and decodes it otherwise.
+func (r *Reader) reuseOrDecode(n node) (any, error) {
+	versions := &r.interner.versions
+	switch n.previous.(type) {
+	case map[string]any, []any:
+		text := r.scanAhead()
+		if len(text) >= r.interner.MinDigested && versions.reuse(n.path, text) {
+			r.pos += len(text)
+			return n.previous, nil
+		}
+	}
+	start, own := r.Offset(), len(versions.digests)
+	versions.digests = append(versions.digests, digest{})
+	v, err := r.internedValue(n)
+	if err == nil && r.pinned && r.Offset()-start >= int64(r.interner.MinDigested) {
+		d := versions.digest(n.path, r.buf[start-r.dropped:r.pos])
+		d.within = uint32(len(versions.digests) - own - 1) //nolint:gosec // less than a few times maxDigests
+		versions.digests[own] = d
+	} else { // it is short, or no longer in memory from its beginning on
+		versions.digests = slices.Delete(versions.digests, own, own+1)
+	}
+	return v, err
+}
+
+// decodeNode reads the object or list at n, whose opening brace or bracket is next.
+func (r *Reader) decodeNode(n node) (any, error) {
+	switch {
+	case n.levels == 0:
+		return r.mapOrList()
+	case r.buf[r.pos] == '{':
+		return r.nodeObject(n)
+	default:
+		return r.list(n)
+	}
+}

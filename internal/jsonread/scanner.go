@@ -1,0 +1,299 @@
+package jsonread
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+)
+
+// scanner finds the end of an object without decoding it, and accepts exactly what a Reader does. It notes where the
+// object's fields of general interest are.
+type scanner struct {
+	state  scanState
+	pos    int // of the next token
+	resume int // where to continue in it, if that is not its beginning
+	depth  int
+	limit  int                          // of depth
+	lists  [(MaxDepth + 63) / 64]uint64 // a bit for each level: whether it is a list
+
+	next       Field // that the next value is
+	inMetadata bool  // level 2 is the object's metadata
+	offsets    FieldOffsets
+}
+
+type scanState int
+
+const (
+	expectValue scanState = iota
+	expectFirstElement
+	expectFirstName
+	expectName
+	expectColon
+	expectComma // or the end
+)
+
+type scanResult int
+
+const (
+	scanned scanResult = iota
+	needsInput
+	invalid // Reader has the error
+)
+
+func (s *scanner) reset(limit int) {
+	s.state, s.pos, s.resume, s.depth, s.limit = expectValue, 0, 0, 0, limit
+	s.next, s.inMetadata, s.offsets = noField, false, FieldOffsets{}
+}
+
+// scan continues in b, which begins with the object and may have grown since the last call. Once it is scanned, pos is
+// behind it.
+func (s *scanner) scan(b []byte) scanResult {
+	i, result := s.pos, scanned
+	for i < len(b) {
+		c := b[i]
+		if isSpace(c) {
+			i++
+			continue
+		}
+		s.pos = i
+		switch s.state {
+		case expectFirstName, expectName:
+			if c == '}' && s.state == expectFirstName {
+				i = s.leave(i)
+				break
+			}
+			i, result = s.name(b, i, c)
+		case expectColon:
+			if c != ':' {
+				return invalid
+			}
+			i++
+			s.state = expectValue
+		case expectFirstElement, expectValue:
+			if c == ']' && s.state == expectFirstElement {
+				i = s.leave(i)
+				break
+			}
+			i, result = s.value(b, i, c)
+		case expectComma:
+			i, result = s.comma(i, c)
+		}
+		if result != scanned {
+			return result
+		}
+		if s.depth == 0 {
+			s.pos = i
+			return scanned
+		}
+	}
+	s.pos = i
+	return needsInput
+}
+
+func (s *scanner) name(b []byte, i int, c byte) (int, scanResult) {
+	if c != '"' {
+		return i, invalid
+	}
+	end, result := s.str(b, i)
+	if result != scanned {
+		return i, result
+	}
+	if s.depth == 1 || s.inMetadata && s.depth == 2 {
+		s.expectField(b[i+1 : end-1])
+	}
+	if end < len(b) && b[end] == ':' {
+		s.state = expectValue
+		return end + 1, scanned
+	}
+	s.state = expectColon
+	return end, scanned
+}
+
+func (s *scanner) value(b []byte, i int, c byte) (int, scanResult) {
+	if s.next != noField {
+		s.offsets[s.next] = i
+	}
+	var result scanResult
+	switch c {
+	case '"':
+		i, result = s.str(b, i)
+	case '{', '[':
+		return s.enter(i, c)
+	case 't':
+		i, result = scanLiteral(b, i, "true")
+	case 'f':
+		i, result = scanLiteral(b, i, "false")
+	case 'n':
+		i, result = scanLiteral(b, i, "null")
+	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		i, result = s.number(b, i)
+	default:
+		return i, invalid
+	}
+	if result == scanned {
+		s.next, s.state = noField, expectComma
+	}
+	return i, result
+}
+
+func (s *scanner) enter(i int, c byte) (int, scanResult) {
+	if s.depth == s.limit {
+		return i, invalid
+	}
+	bit := uint64(1) << (s.depth % 64)
+	if c == '[' {
+		s.lists[s.depth/64] |= bit
+		s.state = expectFirstElement
+	} else {
+		s.lists[s.depth/64] &^= bit
+		s.state = expectFirstName
+	}
+	s.depth++
+	if s.depth == 2 {
+		s.inMetadata = s.next == FieldMetadata && c == '{'
+	}
+	s.next = noField
+	return i + 1, scanned
+}
+
+func (s *scanner) leave(i int) int {
+	s.depth--
+	s.state = expectComma
+	return i + 1
+}
+
+func (s *scanner) comma(i int, c byte) (int, scanResult) {
+	inList := s.lists[(s.depth-1)/64]>>((s.depth-1)%64)&1 != 0
+	switch {
+	case c == ',' && inList:
+		s.state = expectValue
+		return i + 1, scanned
+	case c == ',':
+		s.state = expectName
+		return i + 1, scanned
+	case c == '}' && !inList, c == ']' && inList:
+		return s.leave(i), scanned
+	default:
+		return i, invalid
+	}
+}
+
+// str scans the string whose opening quote is at index i.
+func (s *scanner) str(b []byte, i int) (int, scanResult) {
+	end, result := stringEnd(b, max(i+1, s.resume))
+	s.resume = 0
+	if result == needsInput {
+		s.resume = end
+	}
+	return end, result
+}
+
+// RawObject reads an object, whose opening brace is next, as its JSON, which is valid until the next read.
+func (r *Reader) RawObject() ([]byte, FieldOffsets, error) {
+	s := &r.scanner
+	s.reset(MaxDepth - r.depth)
+	for {
+		switch s.scan(r.buf[r.pos:r.end]) {
+		case scanned:
+			start := r.pos
+			r.pos += s.pos
+			return r.buf[start:r.pos], s.offsets, nil
+		case needsInput:
+			if err := r.fillInside(); err != nil {
+				return nil, FieldOffsets{}, err
+			}
+		case invalid:
+			start := r.Offset()
+			_, err := r.object()
+			if err == nil {
+				err = fmt.Errorf("cannot scan the object at byte %d", start) // never: see FuzzLazy
+			}
+			return nil, FieldOffsets{}, err
+		}
+	}
+}
+
+// stringEnd returns the index behind the closing quote of a string that continues at index i. Where b ends first, it is
+// the index to continue from. Of eight bytes at a time the first that may end the string is the lowest at which a
+// subtraction borrows.
+func stringEnd(b []byte, i int) (int, scanResult) {
+	for {
+		for ; len(b)-i >= 8; i += 8 {
+			x := binary.LittleEndian.Uint64(b[i:])
+			quote, backslash := x^(ones*'"'), x^(ones*'\\')
+			if odd := ((x-ones*' ')&^x | (quote-ones)&^quote | (backslash-ones)&^backslash) & highs; odd != 0 {
+				i += bits.TrailingZeros64(odd) / 8
+				break
+			}
+		}
+		for i < len(b) && isStringByte(b[i]) {
+			i++
+		}
+		switch {
+		case i == len(b):
+			return i, needsInput
+		case b[i] == '"':
+			return i + 1, scanned
+		case b[i] != '\\':
+			return i, invalid
+		}
+		length, result := escapeLength(b[i:])
+		if result != scanned {
+			return i, result
+		}
+		i += length
+	}
+}
+
+// escapeLength returns the length of the escape sequence that b begins with.
+func escapeLength(b []byte) (int, scanResult) {
+	length := 2
+	if len(b) > 1 && b[1] == 'u' {
+		length = len(`\u0000`)
+	}
+	switch {
+	case len(b) < length:
+		return 0, needsInput
+	case length == 2 && unescaped[b[1]] == 0, length > 2 && hex4(b[2:]) < 0:
+		return 0, invalid
+	default:
+		return length, scanned
+	}
+}
+
+func scanLiteral(b []byte, i int, word string) (int, scanResult) {
+	switch end := i + len(word); {
+	case end > len(b):
+		return i, needsInput
+	case string(b[i:end]) != word:
+		return i, invalid
+	default:
+		return end, scanned
+	}
+}
+
+// maxSafeLen is the length up to which a number without an exponent always fits into a float64.
+const maxSafeLen = 300
+
+func (s *scanner) number(b []byte, i int) (int, scanResult) {
+	end := max(i, s.resume)
+	for end < len(b) && isNumberByte(b[end]) {
+		end++
+	}
+	s.resume = 0
+	if end == len(b) {
+		s.resume = end
+		return i, needsInput
+	}
+	text := b[i:end]
+	if _, isNumber := checkNumber(text); !isNumber {
+		return i, invalid
+	}
+	if len(text) > maxSafeLen || bytes.ContainsAny(text, "eE") {
+		if _, err := ParseNumber(text); err != nil {
+			return i, invalid
+		}
+	}
+	return end, scanned
+}

@@ -1,0 +1,167 @@
+package jsonread
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// stringBytes reads a string, whose opening quote is next, and unquotes it. The bytes are valid until the next read.
+func (r *Reader) stringBytes() ([]byte, error) {
+	start := r.pos + 1
+	i := start + plainPrefix(r.buf[start:r.end])
+	if i < r.end && r.buf[i] == '"' {
+		r.pos = i + 1
+		return r.buf[start:i], nil
+	}
+	return r.stringBytesFrom(i)
+}
+
+// stringBytesFrom is stringBytes for strings that are not plain ASCII or not wholly in the buffer; before i they are
+// plain. Invalid UTF-8 and surrogates without their other half become U+FFFD, one for each.
+func (r *Reader) stringBytesFrom(i int) ([]byte, error) {
+	escaped := false
+	for {
+		for i < r.end && isStringByte(r.buf[i]) {
+			i++
+		}
+		if i == r.end {
+			quote := r.pos
+			if err := r.fillInside(); err != nil {
+				return nil, err
+			}
+			i += r.pos - quote
+			continue
+		}
+		switch c := r.buf[i]; c {
+		case '"':
+			raw := r.buf[r.pos+1 : i]
+			r.pos = i + 1
+			if !escaped && utf8.Valid(raw) {
+				return raw, nil
+			}
+			r.scratch = appendUnquoted(r.scratch[:0], raw)
+			return r.scratch, nil
+		case '\\':
+			escaped = true
+			var err error
+			if i, err = r.afterEscape(i); err != nil {
+				return nil, err
+			}
+		default:
+			return nil, fmt.Errorf("invalid JSON at byte %d: control character %q in a string", r.dropped+int64(i), c)
+		}
+	}
+}
+
+// afterEscape checks the escape sequence at index i of the string at r.pos and returns the index behind it.
+func (r *Reader) afterEscape(i int) (int, error) {
+	for length := 2; ; {
+		if i+length > r.end {
+			quote := r.pos
+			if err := r.fillInside(); err != nil {
+				return 0, err
+			}
+			i += r.pos - quote
+			continue
+		}
+		switch c := r.buf[i+1]; {
+		case c == 'u' && length == 2:
+			length = len(`\u0000`)
+		case c == 'u' && hex4(r.buf[i+2:]) < 0, c != 'u' && unescaped[c] == 0:
+			return 0, fmt.Errorf("invalid JSON at byte %d: escape sequence %q", r.dropped+int64(i), r.buf[i:i+length])
+		default:
+			return i + length, nil
+		}
+	}
+}
+
+// unescaped maps the byte behind a backslash to what it means; 0 is an error or a \u.
+var unescaped = [256]byte{
+	'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t',
+}
+
+// appendUnquoted appends to dst what the bytes between quotes mean. Its escape sequences have been checked.
+func appendUnquoted(dst, raw []byte) []byte {
+	for len(raw) > 0 {
+		switch n := plainPrefix(raw); {
+		case n > 0:
+			dst, raw = append(dst, raw[:n]...), raw[n:]
+		case raw[0] != '\\':
+			c, size := utf8.DecodeRune(raw)
+			dst, raw = utf8.AppendRune(dst, c), raw[size:]
+		case raw[1] != 'u':
+			dst, raw = append(dst, unescaped[raw[1]]), raw[2:]
+		default:
+			c, size := unquoteRune(raw)
+			dst, raw = utf8.AppendRune(dst, c), raw[size:]
+		}
+	}
+	return dst
+}
+
+// unquoteRune reads the \u escape that raw begins with, two of them if they are a pair, and returns their length.
+func unquoteRune(raw []byte) (c rune, size int) {
+	c, size = hex4(raw[2:]), len(`\u0000`)
+	if !utf16.IsSurrogate(c) {
+		return c, size
+	}
+	if second := raw[size:]; len(second) >= size && second[0] == '\\' && second[1] == 'u' {
+		if pair := utf16.DecodeRune(c, hex4(second[2:])); pair != utf8.RuneError {
+			return pair, 2 * size
+		}
+	}
+	return utf8.RuneError, size
+}
+
+// hex4 returns the number that the first four digits of b are, or -1.
+func hex4(b []byte) rune {
+	var n rune
+	for _, c := range b[:4] {
+		switch {
+		case '0' <= c && c <= '9':
+			c -= '0'
+		case 'a' <= c && c <= 'f':
+			c -= 'a' - 10
+		case 'A' <= c && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return -1
+		}
+		n = n<<4 | rune(c)
+	}
+	return n
+}
+
+func isStringByte(c byte) bool { return c >= ' ' && c != '"' && c != '\\' }
+
+// ones and highs have the lowest and the highest bit of each of eight bytes.
+const ones, highs = 0x0101010101010101, 0x8080808080808080
+
+// plainPrefix counts the leading bytes of b that stand for themselves: ASCII, no control character, quote or
+// backslash. It takes eight bytes at a time: over plain bytes no subtraction borrows or sets a high bit, so that the
+// lowest high bit is the first other byte's.
+func plainPrefix(b []byte) int {
+	n := 0
+	for ; len(b)-n >= 8; n += 8 {
+		x := binary.LittleEndian.Uint64(b[n:])
+		quote, backslash := x^(ones*'"'), x^(ones*'\\')
+		if odd := (x | (x - ones*' ') | (quote - ones) | (backslash - ones)) & highs; odd != 0 {
+			return n + bits.TrailingZeros64(odd)/8
+		}
+	}
+	for n < len(b) && b[n] < utf8.RuneSelf && isStringByte(b[n]) {
+		n++
+	}
+	return n
+}
+
+// Unquote returns what the bytes between quotes mean, which have been checked.
+func Unquote(raw []byte) string {
+	if plainPrefix(raw) < len(raw) {
+		raw = appendUnquoted(nil, raw)
+	}
+	return string(raw)
+}

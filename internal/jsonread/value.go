@@ -1,0 +1,230 @@
+package jsonread
+
+import "fmt"
+
+// Value reads any JSON value: nil, bool, int64, float64, string, []any or map[string]any.
+func (r *Reader) Value() (any, error) {
+	c, err := r.Peek()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case c == '"':
+		b, err := r.stringBytes()
+		if err != nil {
+			return nil, err
+		}
+		return r.values.value(b), nil
+	case c == '{' || c == '[':
+		if r.interner != nil {
+			return r.internedValue(node{})
+		}
+		return r.mapOrList()
+	case c == '-' || '0' <= c && c <= '9':
+		return r.number()
+	case c == 't':
+		return true, r.Literal("true")
+	case c == 'f':
+		return false, r.Literal("false")
+	case c == 'n':
+		return nil, r.Literal("null")
+	default:
+		return nil, r.SyntaxError(c, "where a value should begin")
+	}
+}
+
+// TopValue is Value for an item of a list or the object of an event, which is compared with its previous version.
+func (r *Reader) TopValue() (any, error) {
+	c, err := r.Peek()
+	r.objectStart, r.lookahead = r.Offset(), 0
+	switch {
+	case err != nil || c != '{':
+		return r.Value()
+	case r.interner != nil:
+		return r.nextVersion()
+	default:
+		return r.object()
+	}
+}
+
+// mapOrList reads an object or a list, whose opening brace or bracket is next.
+func (r *Reader) mapOrList() (any, error) {
+	if r.buf[r.pos] == '{' {
+		return r.object()
+	}
+	return r.list(node{})
+}
+
+// Literal reads a word, such as null, whose first byte is next.
+func (r *Reader) Literal(word string) error {
+	for r.end-r.pos < len(word) {
+		if err := r.fillInside(); err != nil {
+			return err
+		}
+	}
+	if got := r.buf[r.pos : r.pos+len(word)]; string(got) != word {
+		return fmt.Errorf("invalid JSON at byte %d: %q is not %s", r.Offset(), got, word)
+	}
+	r.pos += len(word)
+	return nil
+}
+
+// object reads an object, whose opening brace is next. Of members with one name the last stays.
+func (r *Reader) object() (map[string]any, error) {
+	base := len(r.members)
+	name, more, err := r.OpenObject()
+	for more {
+		if r.interner != nil {
+			r.interner.fieldName = name
+		}
+		var v any
+		if v, err = r.Value(); err != nil {
+			return nil, err
+		}
+		r.members = append(r.members, member{name, v})
+		name, more, err = r.NextMember()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.popMembers(base), nil
+}
+
+// popMembers returns a map of the members that have been read since base.
+func (r *Reader) popMembers(base int) map[string]any {
+	read := r.members[base:]
+	m := make(map[string]any, len(read))
+	for i := range read {
+		m[read[i].name] = read[i].value
+	}
+	clear(read)
+	r.members = r.members[:base]
+	return m
+}
+
+// list reads a list, whose opening bracket is next; n is its node, if it has one.
+func (r *Reader) list(n node) ([]any, error) {
+	base := len(r.elements)
+	more, err := r.OpenList()
+	for more {
+		var v any
+		if n.levels > 0 {
+			v, err = r.nodeElement(n, len(r.elements)-base)
+		} else {
+			v, err = r.Value()
+		}
+		if err != nil {
+			return nil, err
+		}
+		r.elements = append(r.elements, v)
+		more, err = r.NextElement()
+	}
+	if err != nil {
+		return nil, err
+	}
+	read := r.elements[base:]
+	list := make([]any, len(read))
+	copy(list, read)
+	clear(read)
+	r.elements = r.elements[:base]
+	return list, nil
+}
+
+// OpenObject reads an opening brace, which is next, and the first member's name, so that its value is next. Without
+// members it reads the closing brace and more is false.
+func (r *Reader) OpenObject() (name string, more bool, err error) {
+	c, err := r.open()
+	if err != nil {
+		return "", false, err
+	}
+	if c == '}' {
+		r.close()
+		return "", false, nil
+	}
+	return r.memberName(c)
+}
+
+// NextMember does behind a member's value what OpenObject does for the first.
+func (r *Reader) NextMember() (name string, more bool, err error) {
+	c, err := r.Peek()
+	if err != nil {
+		return "", false, err
+	}
+	switch c {
+	case '}':
+		r.close()
+		return "", false, nil
+	case ',':
+		r.pos++
+		if c, err = r.Peek(); err != nil {
+			return "", false, err
+		}
+		return r.memberName(c)
+	default:
+		return "", false, r.SyntaxError(c, "behind an object's member")
+	}
+}
+
+func (r *Reader) memberName(c byte) (name string, more bool, err error) {
+	if c != '"' {
+		return "", false, r.SyntaxError(c, "where a member's name should begin")
+	}
+	b, err := r.stringBytes()
+	if err != nil {
+		return "", false, err
+	}
+	name = r.names.name(b)
+	if c, err = r.Peek(); err != nil {
+		return "", false, err
+	}
+	if c != ':' {
+		return "", false, r.SyntaxError(c, "behind a member's name")
+	}
+	r.pos++
+	return name, true, nil
+}
+
+// OpenList reads an opening bracket, which is next, and reports whether an element is next. Without elements it reads
+// the closing bracket.
+func (r *Reader) OpenList() (more bool, err error) {
+	c, err := r.open()
+	if err == nil && c == ']' {
+		r.close()
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// NextElement does behind an element what OpenList does for the first.
+func (r *Reader) NextElement() (more bool, err error) {
+	c, err := r.Peek()
+	if err != nil {
+		return false, err
+	}
+	switch c {
+	case ']':
+		r.close()
+		return false, nil
+	case ',':
+		r.pos++
+		return true, nil
+	default:
+		return false, r.SyntaxError(c, "behind a list's element")
+	}
+}
+
+// open reads an opening brace or bracket and returns the byte that follows.
+func (r *Reader) open() (byte, error) {
+	r.depth++
+	if r.depth > MaxDepth {
+		return 0, fmt.Errorf("invalid JSON at byte %d: nested deeper than %d", r.Offset(), MaxDepth)
+	}
+	r.pos++
+	return r.Peek()
+}
+
+// close reads a closing brace or bracket.
+func (r *Reader) close() {
+	r.depth--
+	r.pos++
+}

@@ -1,0 +1,77 @@
+// Package client gives tests a client of the sandbox's API server, and namespaces in it.
+//
+//	c := client.Connect(t, "admin")
+//	pods := client.Resource(t, c, "pods").Namespace(client.NewNamespace(t, c))
+//
+// It is apart from package cluster, which tests inside of the packages below dynamic use.
+package client
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// cleanupTimeout bounds the removal of an object. Controllers may just have been restarted.
+const cleanupTimeout = 3 * time.Minute
+
+// Connect returns a client with a context of the sandbox's kubeconfig: "admin", "token" or "limited". It is closed when
+// the test ends.
+func Connect(t testing.TB, kubeContext string, configure ...func(*transport.Config)) *dynamic.Client {
+	t.Helper()
+	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t), Context: kubeContext})
+	if err != nil {
+		t.Fatalf("load the sandbox's kubeconfig: %v", err)
+	}
+	for _, set := range configure {
+		set(cfg)
+	}
+	c, err := dynamic.Connect(t.Context(), cfg)
+	if err != nil {
+		t.Fatalf("connect to the sandbox: %v", err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// Resource returns a handle on the resource of that name.
+func Resource(t testing.TB, c *dynamic.Client, name string) *dynamic.Resource {
+	t.Helper()
+	resource, err := c.Resource(t.Context(), name)
+	if err != nil {
+		t.Fatalf("resource %s: %v", name, err)
+	}
+	return resource
+}
+
+// NewNamespace creates a namespace and returns its name. When the test ends, it and its objects are removed.
+func NewNamespace(t testing.TB, c *dynamic.Client) string {
+	t.Helper()
+	namespaces := Resource(t, c, "namespaces")
+	created, err := namespaces.Create(t.Context(), &unstructured.Object{Object: map[string]any{
+		"metadata": map[string]any{"generateName": "test-"},
+	}}, nil)
+	if err != nil {
+		t.Fatalf("create a namespace: %v", err)
+	}
+	DeleteAtEnd(t, namespaces, created.GetName())
+	return created.GetName()
+}
+
+// DeleteAtEnd deletes an object when the test ends, if it still exists.
+func DeleteAtEnd(t testing.TB, resource *dynamic.Resource, name string) {
+	t.Helper()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), cleanupTimeout)
+		defer cancel()
+		if _, err := resource.Delete(ctx, name, nil); err != nil && !apierrors.IsNotFound(err) {
+			t.Errorf("delete %s %s: %v", resource, name, err)
+		}
+	})
+}

@@ -1,0 +1,252 @@
+// Package controllertest has the fixtures of package controller and its nested packages: a server of leases and events in
+// memory, and clients of the cluster.
+package controllertest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/transport"
+	"github.com/stretchr/testify/require"
+)
+
+// Server is a server of leases and events without a network, so that tests can use synctest's clock and inject faults.
+type Server struct {
+	// Fault is called before each request of New's client; its error breaks the connection.
+	Fault func(*http.Request) error
+	// Override answers requests in place of the server; false passes a request on.
+	Override func(http.ResponseWriter, *http.Request) bool
+
+	mu       sync.Mutex
+	version  int
+	objects  map[string]map[string]any
+	requests []string
+}
+
+// Index is the server's aggregated discovery.
+const Index = `{"kind":"APIGroupDiscoveryList","items":[
+	{"metadata":{"name":"coordination.k8s.io"},"versions":[{"version":"v1","resources":[
+		{"resource":"leases","responseKind":{"group":"coordination.k8s.io","version":"v1","kind":"Lease"},"scope":"Namespaced","singularResource":"lease",
+		 "verbs":["create","delete","get","list","patch","update","watch"]}]}]},
+	{"metadata":{"name":"events.k8s.io"},"versions":[{"version":"v1","resources":[
+		{"resource":"events","responseKind":{"group":"events.k8s.io","version":"v1","kind":"Event"},"scope":"Namespaced","singularResource":"event",
+		 "verbs":["create","delete","get","list","patch","update","watch"]}]}]}]}`
+
+// New returns a new server and a client of it.
+func New(t testing.TB) (*dynamic.Client, *Server) {
+	t.Helper()
+	server := &Server{objects: map[string]map[string]any{}}
+	return server.Connect(t, func(r *http.Request) error {
+		if server.Fault != nil {
+			return server.Fault(r)
+		}
+		return nil
+	}), server
+}
+
+// NewHanging returns a client of a server that, once hang is called, answers no request before its ctx ends.
+func NewHanging(t testing.TB) (client *dynamic.Client, hang func()) {
+	t.Helper()
+	client, server := New(t)
+	return client, func() {
+		server.Fault = func(r *http.Request) error { <-r.Context().Done(); return context.Cause(r.Context()) }
+	}
+}
+
+// Connect returns a client with a connection of its own, which fault may break for a request.
+func (s *Server) Connect(t testing.TB, fault func(*http.Request) error) *dynamic.Client {
+	t.Helper()
+	conn, err := transport.New("http://memory", &http.Client{Transport: roundTripper{s, fault}}, nil)
+	require.NoError(t, err)
+	client := dynamic.New(conn, nil)
+	t.Cleanup(client.Close)
+	return client
+}
+
+// Leases returns a handle on the leases of the namespace shop.
+func Leases(t testing.TB, client *dynamic.Client) *dynamic.Resource {
+	t.Helper()
+	return Resource(t, client, "leases.coordination.k8s.io").Namespace("shop")
+}
+
+type roundTripper struct {
+	server *Server
+	fault  func(*http.Request) error
+}
+
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
+	if err := r.fault(request); err != nil {
+		return nil, err
+	}
+	if err := request.Context().Err(); err != nil {
+		return nil, err
+	}
+	w := httptest.NewRecorder()
+	r.server.answer(w, request)
+	response := w.Result()
+	response.Request = request
+	return response, nil
+}
+
+func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
+	if index := map[string]string{"/api": `{"kind":"APIGroupDiscoveryList","items":[]}`, "/apis": Index}[r.URL.Path]; index != "" {
+		w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+		_, _ = io.WriteString(w, index)
+		return
+	}
+	if s.Override != nil && s.Override(w, r) {
+		return
+	}
+	var body map[string]any
+	if r.Body != nil {
+		decoder := json.NewDecoder(r.Body)
+		decoder.UseNumber()
+		_ = decoder.Decode(&body)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, r.Method+" "+r.URL.Path)
+	path := r.URL.Path
+	if r.Method == http.MethodPost {
+		path += "/" + body["metadata"].(map[string]any)["name"].(string)
+	}
+	existing := s.objects[path]
+	switch {
+	case r.Method == http.MethodPost && existing != nil:
+		Reject(w, http.StatusConflict, "AlreadyExists")
+		return
+	case r.Method != http.MethodPost && existing == nil:
+		RejectObject(w, http.StatusNotFound, "NotFound", path[strings.LastIndex(path, "/")+1:])
+		return
+	case r.Method == http.MethodPut && body["metadata"].(map[string]any)["resourceVersion"] != existing["metadata"].(map[string]any)["resourceVersion"]:
+		Reject(w, http.StatusConflict, "Conflict")
+		return
+	case r.Method == http.MethodPatch:
+		for field, value := range body { // tests send only fields that are replaced as a whole
+			existing[field] = value
+		}
+		body = existing
+	case r.Method == http.MethodGet:
+		body = existing
+	case r.Method == http.MethodDelete:
+		delete(s.objects, path)
+		body = existing
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodDelete {
+		s.version++
+		metadata := body["metadata"].(map[string]any)
+		metadata["resourceVersion"], metadata["uid"] = strconv.Itoa(s.version), path
+		s.objects[path] = body
+	}
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+// Reject answers with a Status.
+func Reject(w http.ResponseWriter, code int, reason string) { RejectObject(w, code, reason, "") }
+
+// Answer returns a handler that answers with a Status.
+func Answer(code int, reason string) func(http.ResponseWriter) {
+	return func(w http.ResponseWriter) { Reject(w, code, reason) }
+}
+
+// NotServed answers like a server that has nothing at a path.
+func NotServed(w http.ResponseWriter) { http.Error(w, "404 page not found", http.StatusNotFound) }
+
+// RejectObject answers with a Status about an object.
+func RejectObject(w http.ResponseWriter, code int, reason, name string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,"message":"it is so","details":{"name":%q}}`, code, reason, name)
+}
+
+// Discard handles a request whose response is lost.
+func (s *Server) Discard(r *http.Request) { s.answer(httptest.NewRecorder(), r) }
+
+// Clear deletes all objects.
+func (s *Server) Clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.objects)
+}
+
+// Change changes the objects whose path contains part, as another client.
+func (s *Server) Change(part string, change func(object map[string]any)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for path, object := range s.objects {
+		if strings.Contains(path, part) {
+			s.version++
+			object["metadata"].(map[string]any)["resourceVersion"] = strconv.Itoa(s.version)
+			change(object)
+		}
+	}
+}
+
+// Hold creates a Lease that a candidate holds for long.
+func (s *Server) Hold(name, holder string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.objects["/apis/coordination.k8s.io/v1/namespaces/shop/leases/"+name] = map[string]any{
+		"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": map[string]any{"name": name, "resourceVersion": "1"},
+		"spec": map[string]any{"holderIdentity": holder, "leaseDurationSeconds": 100_000},
+	}
+}
+
+// Objects returns copies of the objects whose path contains part.
+func (s *Server) Objects(part string) (found []map[string]any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for path, object := range s.objects {
+		if strings.Contains(path, part) {
+			text, _ := json.Marshal(object)
+			var copied map[string]any
+			_ = json.Unmarshal(text, &copied)
+			found = append(found, copied)
+		}
+	}
+	return found
+}
+
+// Requests returns the requests since the last call, without those of discovery.
+func (s *Server) Requests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	requests := s.requests
+	s.requests = nil
+	return requests
+}
+
+// Logger returns a logger without times, and a function that returns its lines.
+func Logger() (*slog.Logger, func() []string) {
+	var text bytes.Buffer // written under the handler's lock; tests read when nothing is logged
+	handler := slog.NewTextHandler(&text, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}})
+	return slog.New(handler), func() []string { return strings.Split(strings.TrimSpace(text.String()), "\n") }
+}
+
+// Setup prepares the tests of a package: it enables the mutation detector of caches and silences slog's default logger,
+// since most tests inject failures.
+func Setup() error {
+	flags := log.Flags()
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	log.SetOutput(os.Stderr) // SetDefault has changed both
+	log.SetFlags(flags)
+	return os.Setenv("ANYKIND_CACHE_MUTATION_DETECTOR", "true")
+}
