@@ -62,7 +62,7 @@ func iterateValue(it *jsoniter.Iterator) any {
 }
 
 // The comparison would be worth nothing if it read something else.
-func TestIteratorReadsTheBenchmarksInputAlike(t *testing.T) {
+func TestJsoniter_DecodesBenchmarkInput(t *testing.T) {
 	for _, file := range []string{"pod.json", "configmap.json", "event.json"} {
 		data := sample(t, file)
 		want, err := Decode(data)
@@ -74,7 +74,7 @@ func TestIteratorReadsTheBenchmarksInputAlike(t *testing.T) {
 }
 
 // Why the package does not read with it.
-func TestIteratorReadsSomeTextOtherwise(t *testing.T) {
+func TestJsoniter_DecodesSomeTextWrongly(t *testing.T) {
 	for _, name := range []string{"invalid UTF-8", "names made equal", "high high low"} {
 		data := inObject(nastyValues[name])
 		want, err := reference(data)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"testing"
 
@@ -24,7 +23,7 @@ func small(i int) *Object {
 	return &Object{Object: m}
 }
 
-func TestConcurrentCallsDoNotMixObjects(t *testing.T) {
+func TestDecode_Concurrent(t *testing.T) {
 	const workers, rounds = 8, 200
 	var group sync.WaitGroup
 	for w := range workers {
@@ -50,7 +49,7 @@ func TestConcurrentCallsDoNotMixObjects(t *testing.T) {
 	group.Wait()
 }
 
-func TestObjectsReadOneAfterTheOtherShareNothing(t *testing.T) {
+func TestDecode_ObjectsShareNoMemory(t *testing.T) {
 	data, err := Encode(small(6))
 	require.NoError(t, err)
 	first, err := Decode(data)
@@ -60,33 +59,4 @@ func TestObjectsReadOneAfterTheOtherShareNothing(t *testing.T) {
 	first.Object["list"].([]any)[0].(map[string]any)["name-6"].([]any)[0] = "changed"
 	delete(first.Object, "number")
 	assert.Equal(t, small(6), second)
-}
-
-func TestReaderReturnedToThePoolForgetsValues(t *testing.T) {
-	for _, data := range []string{
-		`{"kind":"Secret","data":{"a":"c2VjcmV0","b":["c2VjcmV0","\u00632VjcmV0","\n"]}}`,
-		`{"kind":"Secret","data":{"a":"c2VjcmV0","b":["c2VjcmV0","\u00632VjcmV0",`,
-	} {
-		r := borrowReader([]byte(data))
-		_, _ = r.value()
-		r.release()
-		assert.Nil(t, r.buf)
-		assert.Empty(t, strings.Trim(string(r.scratch[:cap(r.scratch)]), "\x00"))
-		assert.NotContains(t, r.names.slots, "c2VjcmV0")
-		for _, m := range r.members[:cap(r.members)] {
-			assert.Zero(t, m)
-		}
-		for _, element := range r.elements[:cap(r.elements)] {
-			assert.Nil(t, element)
-		}
-	}
-}
-
-func TestReaderGrownLargeIsNotKeptLarge(t *testing.T) {
-	r := borrowReader([]byte("[" + strings.Repeat("1,", 2*maxKept) + `"` + strings.Repeat(`\n`, 2*maxKept) + `"]`))
-	_, err := r.value()
-	require.NoError(t, err)
-	r.release()
-	assert.LessOrEqual(t, cap(r.elements), maxKept)
-	assert.LessOrEqual(t, cap(r.scratch), maxKept)
 }

@@ -6,9 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"strings"
 	"testing"
 
+	"github.com/anykind/anykind/internal/testing/jsoncases"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -37,20 +37,20 @@ func samples(t testing.TB) map[string][]byte {
 	return found
 }
 
-// reference is what apimachinery makes of an object.
+// reference decodes an object by apimachinery.
 func reference(data []byte) (map[string]any, error) {
 	var obj unstructured.Unstructured
 	_, _, err := unstructured.UnstructuredJSONScheme.Decode(data, nil, &obj)
 	return obj.Object, err
 }
 
-// assertParity decodes data here and by apimachinery: both must refuse it, or both make the same of it.
+// assertParity decodes data here and by apimachinery: both must reject it, or both return the same object.
 func assertParity(t testing.TB, data []byte) {
 	t.Helper()
 	want, wantErr := reference(data)
 	got, err := Decode(data)
 	if wantErr != nil {
-		assert.Error(t, err, "apimachinery says: %v", wantErr)
+		assert.Error(t, err, "apimachinery: %v", wantErr)
 		assert.Nil(t, got)
 		return
 	}
@@ -59,7 +59,7 @@ func assertParity(t testing.TB, data []byte) {
 	}
 }
 
-// assertIdentical is assert.Equal that also tells 0.0 from -0.0.
+// assertIdentical is assert.Equal that also distinguishes 0.0 from -0.0.
 func assertIdentical(t testing.TB, want, got any) {
 	t.Helper()
 	if !identical(want, got) {
@@ -104,12 +104,10 @@ func typed(v any) string {
 	return text[:min(len(text), 4096)]
 }
 
-// nested is depth lists within each other.
-func nested(depth int) string {
-	return strings.Repeat("[", depth) + strings.Repeat("]", depth)
-}
-
-// inObject is an object of any kind with value as a field.
-func inObject(value string) []byte {
-	return []byte(`{"apiVersion":"v1","kind":"Thing","value":` + value + `}`)
-}
+var (
+	nastyValues    = jsoncases.Values
+	nastyDocuments = jsoncases.Documents
+	nested         = jsoncases.Nested
+	inObject       = jsoncases.InObject
+	chunked        = jsoncases.Chunked
+)

@@ -1,65 +1,74 @@
+// Package unstructured reads and writes Kubernetes objects of any kind without generated Go types.
+//
+//	obj, err := unstructured.Decode(data)
+//	if err != nil {
+//		return err
+//	}
+//	image, found, err := unstructured.Get[string](obj, "spec", "containers", "[name=app]", "image")
+//	…
+//	err = unstructured.Set(obj, 3, "spec", "replicas")
+//	…
+//	data, err = unstructured.Encode(obj)
+//
+// It accepts what apimachinery's UnstructuredJSONScheme does and decodes it alike (objects are map[string]any, lists
+// []any, numbers int64 where they fit and float64 where they do not, field names keep their case), but it reads every
+// byte once, straight off the wire: a list of a million pods or a watch that runs for days takes the memory of one object
+// at a time.
+//
+//	Decode, Encode            one object
+//	ListDecoder               the items of a list, one by one
+//	WatchDecoder              the events of a watch, each as soon as its last byte is there
+//	Lazy                      an object that keeps its JSON and decodes only what is read
+//	Get, Set, Delete          a typed value at a path, such as "spec", "containers", "[name=app]", "image"
+//	GetAll                    all values at a path with "[*]", such as "spec", "containers", "[*]", "image"
+//	ParsePath                 a path from a text, such as .spec.containers[name=app].image
+//	As, Into, From            conversion of an object to a struct, and back
+//	YAMLDecoder, EncodeYAML   objects in a stream of YAML or JSON documents
+//
+// Package jsonpath evaluates kubectl's templates over objects.
 package unstructured
 
 import (
 	"fmt"
-	"io"
 
+	"github.com/anykind/anykind/internal/jsonread"
 	"github.com/anykind/anykind/internal/sanitize"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
+
+// Object is an object of any kind: apimachinery's own type, so that it works with everything written for it.
+// It is not safe for concurrent use while it is changed.
+type Object = unstructured.Unstructured
 
 // Decode reads one object, which must be all of data. A list is read like any other object: its items are under
 // "items" in its Object; see [ListDecoder] for reading them one by one.
 //
 // Integers that fit become int64, other numbers float64; null stays; of fields with one name the last stays; invalid
 // UTF-8 becomes U+FFFD; nesting ends at 10000. Nothing in the object points into data. Data that is not an object
-// with a kind and a well-formed apiVersion is refused: runtime.IsMissingKind tells if only the kind is missing, and
-// errors.Is(err, io.ErrUnexpectedEOF) if data ends early. Safe for concurrent use.
+// with a kind and a well-formed apiVersion is rejected: runtime.IsMissingKind reports whether only the kind is missing,
+// and errors.Is(err, io.ErrUnexpectedEOF) whether data ends early. Safe for concurrent use.
 //
 // Only errors differ from apimachinery's: it takes a malformed apiVersion for a missing kind, and quotes the whole
 // object, secrets and all.
 func Decode(data []byte) (*Object, error) {
-	r := borrowReader(data)
-	defer r.release()
-	if err := r.findObject(); err != nil {
-		return nil, err
+	r := jsonread.Borrow(data)
+	defer r.Release()
+	m, err := r.Object()
+	if err == nil {
+		err = r.End()
 	}
-	m, err := r.object()
+	if err == nil {
+		err = checkType(m)
+	}
 	if err != nil {
-		return nil, err
-	}
-	if err := r.finish(); err != nil {
-		return nil, err
-	}
-	if err := checkType(m); err != nil {
 		return nil, err
 	}
 	return &Object{Object: m}, nil
 }
 
-// findObject reads up to the opening brace of an object, which must be what is next.
-func (r *reader) findObject() error {
-	c, err := r.next()
-	if err == nil && c != '{' {
-		err = r.syntax(c, "where an object should begin")
-	}
-	return err
-}
-
-// finish reads to the end of the input, where nothing but white space may follow.
-func (r *reader) finish() error {
-	switch c, err := r.peek(); err {
-	case nil:
-		return r.syntax(c, "behind the object")
-	case io.EOF:
-		return nil
-	default:
-		return fmt.Errorf("reading JSON after byte %d: %w", r.offset(), err)
-	}
-}
-
-// checkType refuses what apimachinery refuses: an object without a kind, or with an apiVersion of three parts.
+// checkType rejects what apimachinery rejects: an object without a kind, or with an apiVersion of three parts.
 // Its error for a missing kind is not wrapped, because runtime.IsMissingKind does not unwrap.
 func checkType(m map[string]any) error {
 	apiVersion, _ := m["apiVersion"].(string)
@@ -67,21 +76,14 @@ func checkType(m map[string]any) error {
 		return fmt.Errorf("invalid apiVersion: %s", printable(err.Error()))
 	}
 	if kind, _ := m["kind"].(string); kind == "" {
-		return runtime.NewMissingKindErr(describe(m))
+		name := (&Object{Object: m}).GetName()
+		return runtime.NewMissingKindErr(fmt.Sprintf("{apiVersion: %q, metadata.name: %q, fields: %d}", printable(apiVersion), printable(name), len(m)))
 	}
 	return nil
-}
-
-// describe tells which object lacks a kind, without its contents.
-func describe(m map[string]any) string {
-	apiVersion, _ := m["apiVersion"].(string)
-	metadata, _ := m["metadata"].(map[string]any)
-	name, _ := metadata["name"].(string)
-	return fmt.Sprintf("{apiVersion: %q, metadata.name: %q, fields: %d}", printable(apiVersion), printable(name), len(m))
 }
 
 // maxText is how much of an object's text an error shows, in bytes.
 const maxText = 1 << 10
 
-// printable returns text of an object as it may be shown in an error: one short line.
+// printable returns text of an object as an error may show it: one short line.
 func printable(text string) string { return sanitize.Text(text, maxText) }

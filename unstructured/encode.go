@@ -9,32 +9,33 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/anykind/anykind/internal/jsonread"
 	jsoniter "github.com/json-iterator/go"
 )
 
-// Encode writes obj as JSON: fields sorted by name, HTML not escaped, no newline at the end. What [Decode] makes of
+// Encode writes obj as JSON: fields sorted by name, HTML not escaped, no newline at the end. What [Decode] returns for
 // it equals obj, but for numbers: an integer of any Go type comes back as int64 if it fits, a float64 without a
 // fraction as int64.
 //
-// Besides what Decode makes, obj may hold whatever Go value encoding/json can write: integers, typed slices and maps,
+// Besides what Decode returns, obj may hold any Go value that encoding/json can write: integers, typed slices and maps,
 // structs, json.Marshalers. Strings that are not UTF-8 are written as encoding/json does, with U+FFFD. A value that
-// JSON cannot have, or that nobody could decode (a json.Number beyond float64, nesting beyond 10000), is an error that
+// JSON cannot have, or that cannot be decoded (a json.Number beyond float64, nesting beyond 10000), is an error that
 // names its path: ".spec.foo[2]: cannot encode chan int". A nil obj, or one with a nil Object, is an error; a missing
-// kind is not, since patches have none. Safe for concurrent use while nobody changes obj.
+// kind is not, since patches have none. Safe for concurrent use as long as obj is not changed.
 func Encode(obj *Object) ([]byte, error) {
-	if obj == nil || obj.Object == nil {
+	if isNil(obj) {
 		return nil, errors.New("cannot encode a nil object")
 	}
 	return encodeValue(obj.Object, 0)
 }
 
-// encodeValue writes a value that is within depth others.
+// encodeValue writes a value that is nested in depth others.
 func encodeValue(v any, depth int) ([]byte, error) {
 	stream := encoding.BorrowStream(nil)
 	e := encoder{Stream: stream, depth: depth}
 	err := e.value(v)
 	data := bytes.Clone(stream.Buffer())
-	if cap(stream.Buffer()) <= maxKeptStream {
+	if cap(stream.Buffer()) <= maxPooledStream {
 		encoding.ReturnStream(stream)
 	}
 	if err != nil {
@@ -45,8 +46,8 @@ func encodeValue(v any, depth int) ([]byte, error) {
 
 var encoding = jsoniter.Config{}.Froze()
 
-// maxKeptStream is the size beyond which an encoder's buffer is left to the garbage collector, not reused.
-const maxKeptStream = 64 << 10
+// maxPooledStream is the size in bytes beyond which a buffer is left to the garbage collector, not reused.
+const maxPooledStream = 64 << 10
 
 type encoder struct {
 	*jsoniter.Stream
@@ -54,7 +55,7 @@ type encoder struct {
 	names []string // of the objects being written, innermost last
 }
 
-// value writes what Decode makes; foreign writes everything else.
+// value writes what Decode returns; reflected writes everything else.
 func (e *encoder) value(v any) error {
 	switch v := v.(type) {
 	case nil:
@@ -68,25 +69,20 @@ func (e *encoder) value(v any) error {
 	case float64:
 		return e.float(v)
 	case string:
-		e.text(v)
+		e.WriteString(validText(v))
 	case map[string]any:
 		return e.object(v)
 	case []any:
 		return e.array(v)
 	case json.Number:
-		if _, err := parseNumber([]byte(v)); err != nil {
+		if _, err := jsonread.ParseNumber([]byte(v)); err != nil {
 			return &encodeError{cause: fmt.Errorf("cannot encode json.Number: %w", err)}
 		}
 		e.WriteRaw(string(v))
 	default:
-		return e.foreign(v)
+		return e.reflected(v)
 	}
 	return nil
-}
-
-// text writes a string. json-iterator would pass invalid UTF-8 through.
-func (e *encoder) text(s string) {
-	e.WriteString(validText(s))
 }
 
 func (e *encoder) float(f float64) error {
@@ -118,7 +114,7 @@ func (e *encoder) object(m map[string]any) error {
 		}
 		e.WriteObjectField(validText(name))
 		if err := e.value(m[name]); err != nil {
-			return at(step(name), err)
+			return prependStep(step(name), err)
 		}
 	}
 	e.WriteObjectEnd()
@@ -141,7 +137,7 @@ func (e *encoder) array(list []any) error {
 			e.WriteMore()
 		}
 		if err := e.value(v); err != nil {
-			return at(step(strconv.Itoa(i)), err)
+			return prependStep(step(strconv.Itoa(i)), err)
 		}
 	}
 	e.WriteArrayEnd()
@@ -149,11 +145,11 @@ func (e *encoder) array(list []any) error {
 	return nil
 }
 
-// enter refuses what nobody could decode; a map that holds itself ends here, too.
+// enter rejects what cannot be decoded; a map that holds itself ends here, too.
 func (e *encoder) enter() error {
 	e.depth++
-	if e.depth > maxDepth {
-		return &encodeError{cause: fmt.Errorf("nested deeper than %d", maxDepth)}
+	if e.depth > jsonread.MaxDepth {
+		return &encodeError{cause: fmt.Errorf("nested deeper than %d", jsonread.MaxDepth)}
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/anykind/anykind/internal/jsonread"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -68,14 +69,14 @@ func settled(v any) any {
 		return out
 	case float64:
 		text, _ := json.Marshal(v)
-		n, _ := parseNumber(text)
+		n, _ := jsonread.ParseNumber(text)
 		return n
 	default:
 		return v
 	}
 }
 
-func TestObjectsAreEncodedAsByEncodingJSON(t *testing.T) {
+func TestEncode_EqualsEncodingJSON(t *testing.T) {
 	for name, data := range samples(t) {
 		t.Run(name, func(t *testing.T) {
 			obj, err := Decode(data)
@@ -87,7 +88,7 @@ func TestObjectsAreEncodedAsByEncodingJSON(t *testing.T) {
 	}
 }
 
-func TestDecodedObjectSurvivesTheTripBack(t *testing.T) {
+func TestEncode_RoundTrip(t *testing.T) {
 	for name, data := range samples(t) {
 		t.Run(name, func(t *testing.T) {
 			obj, err := Decode(data)

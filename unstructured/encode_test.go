@@ -6,11 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anykind/anykind/internal/jsonread"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// encoded is what Encode makes of an object with the one field "v".
+// encoded returns the JSON of an object with the one field "v".
 func encoded(t *testing.T, v any) string {
 	t.Helper()
 	data, err := Encode(&Object{Object: map[string]any{"v": v}})
@@ -18,7 +19,7 @@ func encoded(t *testing.T, v any) string {
 	return strings.TrimSuffix(strings.TrimPrefix(string(data), `{"v":`), "}")
 }
 
-func TestFieldsAreSortedAllTheWayDown(t *testing.T) {
+func TestEncode_SortsFields(t *testing.T) {
 	obj := &Object{Object: map[string]any{
 		"z": int64(1), "a": []any{map[string]any{"y": nil, "B": true, "b": false}}, "": "x",
 		"m": map[string]any{"2": int64(2), "10": int64(10), "ä": int64(0), "z": map[string]any{}},
@@ -28,7 +29,7 @@ func TestFieldsAreSortedAllTheWayDown(t *testing.T) {
 	assert.Equal(t, `{"":"x","a":[{"B":true,"b":false,"y":null}],"m":{"10":10,"2":2,"z":{},"ä":0},"z":1}`, string(data))
 }
 
-func TestTextIsEscapedNoMoreThanNeeded(t *testing.T) {
+func TestEncode_EscapesNoMoreThanNeeded(t *testing.T) {
 	for text, want := range map[string]string{
 		"":               `""`,
 		"<a href=x>&amp": `"<a href=x>&amp"`,
@@ -46,7 +47,7 @@ func TestTextIsEscapedNoMoreThanNeeded(t *testing.T) {
 	assert.Equal(t, "{\"<\\n\uFFFD\":null}", string(data))
 }
 
-func TestNumbersAreWrittenInFull(t *testing.T) {
+func TestEncode_Numbers(t *testing.T) {
 	for want, v := range map[string]any{
 		"0": int64(0), "-9223372036854775808": int64(math.MinInt64), "9223372036854775807": int64(math.MaxInt64), "18446744073709551615": uint64(math.MaxUint64),
 		"0.1": 0.1, "-0": math.Copysign(0, -1), "1000000": 1e6, "1e+21": 1e21, "5e-324": 5e-324, "0.30000000000000004": 0.30000000000000004,
@@ -56,7 +57,7 @@ func TestNumbersAreWrittenInFull(t *testing.T) {
 	}
 }
 
-func TestEmptyAndNilDiffer(t *testing.T) {
+func TestEncode_EmptyAndNilDiffer(t *testing.T) {
 	assert.Equal(t, "{}", encoded(t, map[string]any{}))
 	assert.Equal(t, "null", encoded(t, map[string]any(nil)))
 	assert.Equal(t, "[]", encoded(t, []any{}))
@@ -64,13 +65,13 @@ func TestEmptyAndNilDiffer(t *testing.T) {
 	assert.Equal(t, "null", encoded(t, nil))
 }
 
-func TestObjectWithoutKindIsEncoded(t *testing.T) {
+func TestEncode_WithoutKind(t *testing.T) {
 	data, err := Encode(&Object{Object: map[string]any{}})
 	require.NoError(t, err)
 	assert.Equal(t, "{}", string(data))
 }
 
-func TestNilObjectIsRefused(t *testing.T) {
+func TestEncode_NilObject(t *testing.T) {
 	for _, obj := range []*Object{nil, {}} {
 		data, err := Encode(obj)
 		assert.EqualError(t, err, "cannot encode a nil object")
@@ -78,7 +79,7 @@ func TestNilObjectIsRefused(t *testing.T) {
 	}
 }
 
-func TestEncodeErrorNamesThePath(t *testing.T) {
+func TestEncode_ErrorNamesPath(t *testing.T) {
 	deep := func(v any) map[string]any {
 		return map[string]any{"spec": map[string]any{"foo": []any{int64(1), "a", v}}}
 	}
@@ -102,7 +103,7 @@ func TestEncodeErrorNamesThePath(t *testing.T) {
 	}
 }
 
-func TestCyclesComeToAnEnd(t *testing.T) {
+func TestEncode_Cycles(t *testing.T) {
 	m := map[string]any{}
 	m["self"] = m
 	list := []any{nil}
@@ -125,8 +126,8 @@ func TestCyclesComeToAnEnd(t *testing.T) {
 	}
 }
 
-func TestWhatIsTooDeepToDecodeIsNotEncoded(t *testing.T) {
-	for depth, fits := range map[int]bool{maxDepth - 1: true, maxDepth: false} {
+func TestEncode_TooDeep(t *testing.T) {
+	for depth, fits := range map[int]bool{jsonread.MaxDepth - 1: true, jsonread.MaxDepth: false} {
 		var v any = "end"
 		for range depth {
 			v = []any{v}
@@ -140,15 +141,15 @@ func TestWhatIsTooDeepToDecodeIsNotEncoded(t *testing.T) {
 	}
 }
 
-func TestSiblingsAreNotNested(t *testing.T) {
-	list := make([]any, 2*maxDepth)
+func TestEncode_SiblingsAreNotNested(t *testing.T) {
+	list := make([]any, 2*jsonread.MaxDepth)
 	for i := range list {
 		list[i] = []any{map[string]any{}, []any{}, new(string), []string{}, map[string]int{}, &struct{}{}}[i%6]
 	}
 	encoded(t, list)
 }
 
-func TestResultIsTheCallersOwn(t *testing.T) {
+func TestEncode_ResultIsACopy(t *testing.T) {
 	first, err := Encode(&Object{Object: map[string]any{"a": "first"}})
 	require.NoError(t, err)
 	second, err := Encode(&Object{Object: map[string]any{"a": "other"}})
@@ -158,7 +159,7 @@ func TestResultIsTheCallersOwn(t *testing.T) {
 	assert.Equal(t, `{"a":"first"}`, string(first))
 }
 
-func TestErrorLeavesNothingBehindForTheNext(t *testing.T) {
+func TestEncode_AfterError(t *testing.T) {
 	for range 10 {
 		_, err := Encode(&Object{Object: map[string]any{"a": "secret", "b": make(chan int)}})
 		require.Error(t, err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anykind/anykind/internal/jsonread"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -23,7 +24,7 @@ func twentyEvents() []byte {
 	return []byte(b.String())
 }
 
-// eventsByStandard is what a watch must yield, by encoding/json: the objects as JSON, and whether an error ends it.
+// eventsByStandard decodes a watch by encoding/json: the objects as JSON, and whether an error ends it.
 func eventsByStandard(text []byte) (want []string, fails bool) {
 	frames := json.NewDecoder(bytes.NewReader(text))
 	for {
@@ -44,15 +45,15 @@ func eventsByStandard(text []byte) (want []string, fails bool) {
 	}
 }
 
-// readAllEvents reads a watch to its end, as objects, as JSON or with shared parts.
+// readAllEvents reads a watch to its end, as objects, as JSON or interned.
 func readAllEvents(r io.Reader, how string) (got []string, err error) {
 	d := NewWatchDecoder(r)
-	if how == "shared" {
-		parts := NewParts()
-		parts.states.least = 0
-		d.Share(parts)
+	if how == "interned" {
+		interner := jsonread.NewInterner()
+		interner.MinDigested = 0
+		d = NewInterningWatchDecoder(r, interner)
 	}
-	var kept []*Object // shared parts are found while somebody holds them
+	var kept []*Object // previous versions are found while somebody holds them
 	for {
 		var obj *Object
 		if how == "lazy" {
@@ -87,7 +88,7 @@ func TestWatchDecoder_EveryByteDamaged(t *testing.T) {
 	cases := 0
 	check := func(name string, at int, text []byte, r func() io.Reader) {
 		want, fails := eventsByStandard(text)
-		for _, how := range []string{"objects", "lazy", "shared"} {
+		for _, how := range []string{"objects", "lazy", "interned"} {
 			cases++
 			got, err := readAllEvents(r(), how)
 			require.Equal(t, want, got, "%s at %d, %s: %v", name, at, how, err)
@@ -142,7 +143,7 @@ func TestDecode_EveryByteDamaged(t *testing.T) {
 			apiVersion, _ := want["apiVersion"].(string)
 			invalid = invalid || kind == "" || strings.Count(apiVersion, "/") > 1
 			obj, err := Decode(text)
-			lazy, lazyErr := NewLazy(text)
+			lazy, lazyErr := DecodeLazy(text)
 			require.Equal(t, invalid, err != nil, "%q: %v", text, err)
 			require.Equal(t, fmt.Sprint(err), fmt.Sprint(lazyErr), "%q", text)
 			if invalid {

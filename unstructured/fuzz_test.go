@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -122,7 +120,7 @@ func FuzzGet(f *testing.F) {
 		if err != nil {
 			return
 		}
-		l, err := NewLazy(data)
+		l, err := DecodeLazy(data)
 		require.NoError(t, err)
 		assertGetIs(t, obj, l, strings.Split(path, "/"))
 	})
@@ -152,32 +150,6 @@ func FuzzEncodeRoundTrip(f *testing.F) {
 			assert.Equal(t, string(encoded), string(encodedAgain))
 		}
 	})
-}
-
-// chunked are readers of data that hand it out in unusual ways.
-func chunked(data []byte) map[string]io.Reader {
-	return map[string]io.Reader{
-		"one byte at a time":    iotest.OneByteReader(bytes.NewReader(data)),
-		"half of what is asked": iotest.HalfReader(bytes.NewReader(data)),
-		"data with the error":   iotest.DataErrReader(bytes.NewReader(data)),
-		"one byte, with EOF":    iotest.DataErrReader(iotest.OneByteReader(bytes.NewReader(data))),
-		"random chunks":         &randomReader{data: data, random: rand.New(rand.NewPCG(1, uint64(len(data))))},
-	}
-}
-
-// randomReader returns up to 16 bytes at a time, sometimes none, and io.EOF with or after the last.
-type randomReader struct {
-	data   []byte
-	random *rand.Rand
-}
-
-func (r *randomReader) Read(p []byte) (int, error) {
-	n := copy(p[:min(len(p), r.random.IntN(17))], r.data)
-	r.data = r.data[n:]
-	if len(r.data) == 0 && r.random.IntN(2) == 0 {
-		return n, io.EOF
-	}
-	return n, nil
 }
 
 func text(err error) string {

@@ -2,41 +2,45 @@ package unstructured
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// Get reads the value at a path of field names. Where the path comes to a list, "0", "1" … are indexes, and
-// "[name=app]" is the first element whose name is "app"; "[containerPort=80,protocol=TCP]" asks for several keys.
-// A number or bool is written as in JSON, and a text that is odd or must not be taken for one in quotes:
-// "[name=\"a,b\"]". At a map every step is a field's name, whatever it looks like. [ParsePath] makes steps of a text.
+// Get reads the value at a path of field names. At a list, "0", "1" … are indexes, and "[name=app]" selects the first
+// element whose name is "app"; "[containerPort=80,protocol=TCP]" compares several keys. A number or bool is written as in
+// JSON, and a text with special characters, or one that must not be read as a number or bool, in quotes:
+// "[name=\"a,b\"]". At a map every step is a field's name, whatever it looks like, but for "[*]", which is an error:
+// [GetAll] reads it. [ParsePath] splits a text into steps.
 //
-// obj is an *Object or a *[Lazy]. Both give the same answer; of a Lazy no more is decoded than that value.
+// obj is an *Object or a *[Lazy]. Both give the same result; of a Lazy no more is decoded than that value.
 //
 // T is string, bool, int64, int, float64, []any, map[string]any, []string, map[string]string, or any. The value is
-// the caller's own: changing it does not change obj, nor the other way round. An integer reads as a float64 if that
-// is exact, since JSON writes 1.0 as 1; never the other way round. Of what [Decode] never makes, but a program may
+// a copy: changing it does not change obj, nor the other way round. An integer reads as a float64 if that
+// is exact, since JSON writes 1.0 as 1; never the other way round. Of values that [Decode] never returns, but a program may
 // have put into obj, integers of other Go types read as well; the rest reads as any only, and is not copied.
 //
 // found is false if a field is missing or null, an index is past the end, no element has the keys, or obj is nil. A
 // value, or a field on the way, of another type is an error that names its path and both types: ".spec.replicas: is
 // string, not int64". So is a whole path given as the first field, "spec.replicas", if obj has no field of that name.
 func Get[T any, O *Object | *Lazy](obj O, fields ...string) (value T, found bool, err error) {
+	if err := checkSingle(fields); err != nil {
+		return value, false, err
+	}
+	if isNil(obj) {
+		return value, false, nil
+	}
 	var v any
 	switch obj := any(obj).(type) {
 	case *Object:
-		if obj == nil || obj.Object == nil {
-			return value, false, nil
-		}
 		v, found, err = walk(obj.Object, fields, 0)
 		if err == nil && !found {
 			err = checkUnsplitIn(obj.Object, fields[0])
 		}
 	case *Lazy:
-		if obj == nil || len(obj.data) == 0 {
-			return value, false, nil
-		}
 		v, found, err = obj.walk(fields)
 		if err == nil && !found {
 			err = obj.checkUnsplit(fields[0])
@@ -52,7 +56,7 @@ func Get[T any, O *Object | *Lazy](obj O, fields ...string) (value T, found bool
 	return value, true, nil
 }
 
-// walk follows fields from v on, which is what the first done of them have led to.
+// walk follows fields[done:] from v, which is at fields[:done].
 func walk(v any, fields []string, done int) (any, bool, error) {
 	for i := done; i < len(fields); i++ {
 		field := fields[i]
@@ -75,8 +79,8 @@ func walk(v any, fields []string, done int) (any, bool, error) {
 	return v, true, nil
 }
 
-// elementIndex finds the element of list, which is at fields[:i], that fields[i] stands for: an index, which may be
-// past the end, or -1 if no element has the keys.
+// elementIndex returns the index of the element of list, which is at fields[:i], that fields[i] selects. It may be past
+// the end, and is -1 if no element has the keys.
 func elementIndex(list []any, fields []string, i int) (int, error) {
 	if isIndex(fields[i]) {
 		at, err := strconv.Atoi(fields[i])
@@ -92,7 +96,7 @@ func elementIndex(list []any, fields []string, i int) (int, error) {
 	return keys.index(list), nil
 }
 
-// selectorOf reads fields[i], a step at a list that is not an index.
+// selectorOf parses fields[i], a step at a list that is not an index.
 func selectorOf(fields []string, i int) (selector, error) {
 	if !strings.HasPrefix(fields[i], "[") {
 		return nil, fmt.Errorf("%s: is []any, which has no field %q", pathText(fields[:i]), fields[i])
@@ -109,7 +113,7 @@ func store(target, v any, fields []string) error {
 	ok := true
 	switch target := target.(type) {
 	case *any:
-		*target = copyOf(v)
+		*target = copyValue(v)
 	case *string:
 		*target, ok = v.(string)
 	case *bool:
@@ -123,22 +127,18 @@ func store(target, v any, fields []string) error {
 	case *float64:
 		*target, ok = float(v)
 	case *[]any:
-		var list []any
-		list, ok = v.([]any)
-		*target = copyList(list)
+		*target, ok = copyValue(v).([]any)
 	case *map[string]any:
-		var m map[string]any
-		m, ok = v.(map[string]any)
-		*target = copyMap(m)
+		*target, ok = copyValue(v).(map[string]any)
 	case *[]string:
 		return storeStrings(target, v, fields)
 	case *map[string]string:
 		return storeStringMap(target, v, fields)
 	default:
-		return fmt.Errorf("%s: Get cannot read %s; read any and convert", pathText(fields), wanted(target))
+		return fmt.Errorf("%s: Get cannot read %s; read any and convert", pathText(fields), targetType(target))
 	}
 	if !ok {
-		return mismatch(fields, v, wanted(target))
+		return typeMismatch(fields, v, targetType(target))
 	}
 	return nil
 }
@@ -146,12 +146,12 @@ func store(target, v any, fields []string) error {
 func storeStrings(target *[]string, v any, fields []string) error {
 	list, ok := v.([]any)
 	if !ok {
-		return mismatch(fields, v, "[]string")
+		return typeMismatch(fields, v, "[]string")
 	}
 	*target = make([]string, len(list))
 	for i, element := range list {
 		if (*target)[i], ok = element.(string); !ok {
-			return mismatch(append(fields[:len(fields):len(fields)], strconv.Itoa(i)), element, "string")
+			return typeMismatch(slices.Concat(fields, []string{strconv.Itoa(i)}), element, "string")
 		}
 	}
 	return nil
@@ -160,55 +160,35 @@ func storeStrings(target *[]string, v any, fields []string) error {
 func storeStringMap(target *map[string]string, v any, fields []string) error {
 	m, ok := v.(map[string]any)
 	if !ok {
-		return mismatch(fields, v, "map[string]string")
+		return typeMismatch(fields, v, "map[string]string")
 	}
 	*target = make(map[string]string, len(m))
 	for name, element := range m {
 		if (*target)[name], ok = element.(string); !ok {
-			return mismatch(append(fields[:len(fields):len(fields)], name), element, "string")
+			return typeMismatch(slices.Concat(fields, []string{name}), element, "string")
 		}
 	}
 	return nil
 }
 
-// wanted names the type that target points to.
-func wanted(target any) string {
-	switch target.(type) {
-	case *map[string]any:
-		return "map[string]any"
-	case *[]any:
-		return "[]any"
-	default:
-		return fmt.Sprintf("%T", target)[len("*"):]
-	}
+// targetType names the type that target points to.
+func targetType(target any) string {
+	return strings.ReplaceAll(fmt.Sprintf("%T", target)[len("*"):], "interface {}", "any")
 }
 
-func mismatch(fields []string, v any, want string) error {
-	return fmt.Errorf("%s: is %s, not %s", pathText(fields), typeName(v), want)
-}
-
+// integer returns the value of any of Go's integer types, but of no type derived from one.
 func integer(v any) (int64, bool) {
-	switch n := v.(type) {
-	case int64:
-		return n, true
-	case int:
-		return int64(n), true
-	case int32:
-		return int64(n), true
-	case int16:
-		return int64(n), true
-	case int8:
-		return int64(n), true
-	case uint64:
-		return int64(n), n <= math.MaxInt64
-	case uint:
-		return int64(n), uint64(n) <= math.MaxInt64
-	case uint32:
-		return int64(n), true
-	case uint16:
-		return int64(n), true
-	case uint8:
-		return int64(n), true
+	if n, ok := v.(int64); ok || v == nil {
+		return n, ok
+	}
+	rv := reflect.ValueOf(v)
+	switch {
+	case rv.Type().PkgPath() != "" || rv.Kind() == reflect.Uintptr:
+		return 0, false
+	case rv.CanInt():
+		return rv.Int(), true
+	case rv.CanUint():
+		return int64(rv.Uint()), rv.Uint() <= math.MaxInt64 //nolint:gosec // checked
 	default:
 		return 0, false
 	}
@@ -227,35 +207,22 @@ func float(v any) (float64, bool) {
 	return f, ok && f < math.MaxInt64 && int64(f) == n
 }
 
-func copyOf(v any) any {
+// copyValue copies maps and lists; of other values there is one.
+func copyValue(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		return copyMap(v)
+		out := maps.Clone(v)
+		for name := range out {
+			out[name] = copyValue(out[name])
+		}
+		return out
 	case []any:
-		return copyList(v)
+		out := slices.Clone(v)
+		for i := range out {
+			out[i] = copyValue(out[i])
+		}
+		return out
 	default:
 		return v
 	}
-}
-
-func copyMap(m map[string]any) map[string]any {
-	if m == nil {
-		return nil
-	}
-	out := make(map[string]any, len(m))
-	for name, v := range m {
-		out[name] = copyOf(v)
-	}
-	return out
-}
-
-func copyList(list []any) []any {
-	if list == nil {
-		return nil
-	}
-	out := make([]any, len(list))
-	for i, v := range list {
-		out[i] = copyOf(v)
-	}
-	return out
 }

@@ -26,7 +26,7 @@ func read[T any](obj *Object, path ...string) (any, bool, error) { return Get[T]
 
 type getter = func(*Object, ...string) (any, bool, error)
 
-func TestValuesAreReadAsTheTypeAskedFor(t *testing.T) {
+func TestGet_Types(t *testing.T) {
 	for name, c := range map[string]struct {
 		get  getter
 		path []string
@@ -55,7 +55,7 @@ func TestValuesAreReadAsTheTypeAskedFor(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThereIsNotFound(t *testing.T) {
+func TestGet_NotFound(t *testing.T) {
 	for name, path := range map[string][]string{
 		"missing": {"nope"}, "missing parent": {"nope", "a", "b"}, "null": {"null"}, "null parent": {"null", "a"}, "null deep": {"map", "n", "x"},
 		"past the end": {"list", "4"}, "far past the end": {"list", "99999999999999999999"}, "null element": {"list", "2"}, "null element's field": {"list", "2", "a"}, "empty list": {"none", "0"},
@@ -75,7 +75,7 @@ func TestWhatIsNotThereIsNotFound(t *testing.T) {
 	}
 }
 
-func TestNilObjectHasNothing(t *testing.T) {
+func TestGet_NilObject(t *testing.T) {
 	for _, obj := range []*Object{nil, {}} {
 		_, found, err := Get[string](obj, "a")
 		assert.NoError(t, err)
@@ -86,7 +86,7 @@ func TestNilObjectHasNothing(t *testing.T) {
 	}
 }
 
-func TestValueOfAnotherTypeIsAnErrorThatNamesPathAndTypes(t *testing.T) {
+func TestGet_MismatchNamesPathAndTypes(t *testing.T) {
 	for want, c := range map[string]struct {
 		get  getter
 		path []string
@@ -127,7 +127,7 @@ func TestValueOfAnotherTypeIsAnErrorThatNamesPathAndTypes(t *testing.T) {
 	}
 }
 
-func TestValueIsTheCallersOwn(t *testing.T) {
+func TestGet_ResultIsACopy(t *testing.T) {
 	obj := thing()
 	m, _, err := Get[map[string]any](obj, "map")
 	require.NoError(t, err)
@@ -149,14 +149,14 @@ func TestValueIsTheCallersOwn(t *testing.T) {
 	assert.Equal(t, thing(), obj)
 }
 
-func TestPathIsNotWrittenTo(t *testing.T) {
+func TestGet_LeavesPathUnchanged(t *testing.T) {
 	path := append(make([]string, 0, 8), "mixed")
 	_, _, err := Get[[]string](thing(), path...)
 	require.Error(t, err)
 	assert.Empty(t, path[:2][1])
 }
 
-func TestNilMapsAndListsStayNil(t *testing.T) {
+func TestGet_NilMapsAndLists(t *testing.T) {
 	obj := &Object{Object: map[string]any{"m": map[string]any(nil), "l": []any(nil)}}
 	m, found, err := Get[map[string]any](obj, "m")
 	require.NoError(t, err)
@@ -168,7 +168,7 @@ func TestNilMapsAndListsStayNil(t *testing.T) {
 	assert.Nil(t, l)
 }
 
-func TestWhatDecodeNeverMakesReadsAsAny(t *testing.T) {
+func TestGet_OtherGoTypesAsAny(t *testing.T) {
 	value, found, err := Get[any](thing(), "go", "strings")
 	require.NoError(t, err)
 	assert.True(t, found)

@@ -2,80 +2,67 @@ package unstructured
 
 import (
 	"bytes"
+	"strings"
 
+	"github.com/anykind/anykind/internal/jsonread"
+	jsoniter "github.com/json-iterator/go"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Lazy is an object of any kind that has been checked but not decoded: it keeps its JSON, answers from that, and
+// Lazy is an object of any kind that has been checked but not decoded: it keeps its JSON, decodes only what is read, and
 // becomes a full [Object] on demand. It takes about the memory of its JSON, a fraction of an Object's, and making one
-// a fraction of the time. [Get] reads any field of it; its methods are Object's and answer what Object's would.
+// a fraction of the time. [Get] reads any field of it; its methods are Object's and return what Object's would.
 //
-// A Lazy never changes: share it between goroutines. It owns its memory, and what its methods return, but for JSON,
-// does not keep it alive. Make one with [NewLazy], [ListDecoder.NextLazy] or [WatchDecoder.NextLazy].
+// A Lazy never changes: it may be shared between goroutines. It owns its memory, and what its methods return, but for
+// JSON, does not keep it alive. Make one with [DecodeLazy], [ListDecoder.NextLazy] or [WatchDecoder.NextLazy].
 type Lazy struct {
-	data []byte
-	at   places
+	data    []byte
+	offsets jsonread.FieldOffsets
 }
 
-// NewLazy reads one object, which must be all of data. It accepts and refuses what [Decode] does, with the same
+// DecodeLazy reads one object, which must be all of data. It accepts and rejects what [Decode] does, with the same
 // errors. It keeps a copy of data's object. Safe for concurrent use.
-func NewLazy(data []byte) (*Lazy, error) {
-	r := borrowReader(data)
-	defer r.release()
-	if err := r.findObject(); err != nil {
-		return nil, err
+func DecodeLazy(data []byte) (*Lazy, error) {
+	r := jsonread.Borrow(data)
+	defer r.Release()
+	l, err := readLazy(r)
+	if err == nil {
+		err = r.End()
 	}
-	l, err := r.lazy()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = l.checkType()
 	}
-	if err := r.finish(); err != nil {
-		return nil, err
-	}
-	if err := l.checkType(); err != nil {
-		return nil, err
-	}
-	return l, nil
-}
-
-// lazyValue reads any value, an object as a *Lazy.
-func (r *reader) lazyValue() (any, error) {
-	c, err := r.next()
-	if err != nil {
-		return nil, err
-	}
-	if c != '{' {
-		return r.value()
-	}
-	l, err := r.lazy()
 	if err != nil {
 		return nil, err
 	}
 	return l, nil
 }
 
-// lazy reads an object, whose opening brace is next.
-func (r *reader) lazy() (*Lazy, error) {
-	l, err := r.skipObject()
+// readLazy reads an object, which must be next.
+func readLazy(r *jsonread.Reader) (*Lazy, error) {
+	if err := r.ObjectStart(); err != nil {
+		return nil, err
+	}
+	data, offsets, err := r.RawObject()
 	if err != nil {
 		return nil, err
 	}
-	return l.own(), nil
+	return Lazy{data: data, offsets: offsets}.clone(), nil
 }
 
-// own is l with memory of its own, and no more than it needs.
-func (l Lazy) own() *Lazy {
+// clone returns l with memory of its own, and no more than it needs.
+func (l Lazy) clone() *Lazy {
 	data := make([]byte, len(l.data)) // bytes.Clone may take more
 	copy(data, l.data)
-	return &Lazy{data: data, at: l.at}
+	return &Lazy{data: data, offsets: l.offsets}
 }
 
-// checkType refuses what checkType refuses of the whole object, with the same words.
+// checkType rejects what checkType rejects of the decoded object, with the same errors.
 func (l *Lazy) checkType() error {
-	apiVersion := l.raw(apiVersionAt)
-	if len(l.raw(kindAt)) > 0 && bytes.Count(apiVersion, []byte("/")) < 2 && bytes.IndexByte(apiVersion, '\\') < 0 {
+	apiVersion := l.raw(jsonread.FieldAPIVersion)
+	if len(l.raw(jsonread.FieldKind)) > 0 && bytes.Count(apiVersion, []byte("/")) < 2 && bytes.IndexByte(apiVersion, '\\') < 0 {
 		return nil
 	}
 	obj, err := l.Object()
@@ -85,32 +72,29 @@ func (l *Lazy) checkType() error {
 	return checkType(obj.Object)
 }
 
-// hasType tells whether it has a kind or an apiVersion.
-func (l *Lazy) hasType() bool { return len(l.raw(kindAt)) > 0 || len(l.raw(apiVersionAt)) > 0 }
+// hasType reports whether it has a kind or an apiVersion.
+func (l *Lazy) hasType() bool {
+	return len(l.raw(jsonread.FieldKind)) > 0 || len(l.raw(jsonread.FieldAPIVersion)) > 0
+}
 
-// Object decodes all of it, as [Decode] does. Each call makes an object of its own. The error is always nil unless l
+// Object decodes all of it, as [Decode] does. Each call returns an object of its own. The error is always nil unless l
 // is the zero Lazy.
 func (l *Lazy) Object() (*Object, error) {
-	r := borrowReader(l.data)
-	defer r.release()
-	if err := r.findObject(); err != nil {
-		return nil, err
-	}
-	m, err := r.object()
+	m, _, err := readJSON(l.data)
 	if err != nil {
 		return nil, err
 	}
 	return &Object{Object: m}, nil
 }
 
-// JSON is the object as the server sent it, with kind and apiVersion. It is shared: it must not be changed, and keeps
-// the Lazy's memory alive.
+// JSON returns the object as the server sent it, with kind and apiVersion. It is shared: it must not be changed, and
+// keeps the Lazy's memory alive.
 func (l *Lazy) JSON() []byte { return l.data }
 
-// MarshalJSON is JSON, for encoding/json.
+// MarshalJSON returns JSON, for encoding/json.
 func (l *Lazy) MarshalJSON() ([]byte, error) { return l.data, nil }
 
-// String names the object: what it holds may be secret.
+// String names the object without its contents, which may be secret.
 func (l *Lazy) String() string {
 	name := l.GetName()
 	if namespace := l.GetNamespace(); namespace != "" {
@@ -120,10 +104,10 @@ func (l *Lazy) String() string {
 }
 
 // GetKind is as Object's.
-func (l *Lazy) GetKind() string { return l.text(kindAt) }
+func (l *Lazy) GetKind() string { return l.text(jsonread.FieldKind) }
 
 // GetAPIVersion is as Object's.
-func (l *Lazy) GetAPIVersion() string { return l.text(apiVersionAt) }
+func (l *Lazy) GetAPIVersion() string { return l.text(jsonread.FieldAPIVersion) }
 
 // GroupVersionKind is as Object's: empty if the apiVersion is malformed.
 func (l *Lazy) GroupVersionKind() schema.GroupVersionKind {
@@ -135,53 +119,104 @@ func (l *Lazy) GroupVersionKind() schema.GroupVersionKind {
 }
 
 // GetName is as Object's.
-func (l *Lazy) GetName() string { return l.text(nameAt) }
+func (l *Lazy) GetName() string { return l.text(jsonread.FieldName) }
 
 // GetNamespace is as Object's.
-func (l *Lazy) GetNamespace() string { return l.text(namespaceAt) }
+func (l *Lazy) GetNamespace() string { return l.text(jsonread.FieldNamespace) }
 
 // GetUID is as Object's.
-func (l *Lazy) GetUID() types.UID { return types.UID(l.text(uidAt)) }
+func (l *Lazy) GetUID() types.UID { return types.UID(l.text(jsonread.FieldUID)) }
 
 // GetResourceVersion is as Object's.
-func (l *Lazy) GetResourceVersion() string { return l.text(resourceVersionAt) }
+func (l *Lazy) GetResourceVersion() string { return l.text(jsonread.FieldResourceVersion) }
 
 // GetLabels is as Object's.
-func (l *Lazy) GetLabels() map[string]string { return l.withMetadata("labels").GetLabels() }
+func (l *Lazy) GetLabels() map[string]string { return l.metadataField("labels").GetLabels() }
 
 // GetAnnotations is as Object's.
 func (l *Lazy) GetAnnotations() map[string]string {
-	return l.withMetadata("annotations").GetAnnotations()
+	return l.metadataField("annotations").GetAnnotations()
 }
 
 // GetOwnerReferences is as Object's.
 func (l *Lazy) GetOwnerReferences() []metav1.OwnerReference {
-	return l.withMetadata("ownerReferences").GetOwnerReferences()
+	return l.metadataField("ownerReferences").GetOwnerReferences()
 }
 
-// withMetadata is an object that has nothing but this field of metadata, for apimachinery to say what it makes of it.
-func (l *Lazy) withMetadata(field string) *Object {
+// metadataField returns an object with this field of metadata alone, for apimachinery to convert.
+func (l *Lazy) metadataField(field string) *Object {
 	v, _, _ := l.walk([]string{"metadata", field})
 	return &Object{Object: map[string]any{"metadata": map[string]any{field: v}}}
 }
 
-// text is the string at a place, empty if something else is there.
-func (l *Lazy) text(p place) string { return unquoted(l.raw(p)) }
+// text returns the string that a field is, empty if it is something else.
+func (l *Lazy) text(f jsonread.Field) string { return jsonread.Unquote(l.raw(f)) }
 
-// raw is what stands between the quotes of the string at a place.
-func (l *Lazy) raw(p place) []byte {
-	start := l.at[p]
-	if start == 0 || l.data[start] != '"' {
-		return nil
+// raw returns the bytes between the quotes of the string that a field is.
+func (l *Lazy) raw(f jsonread.Field) []byte { return jsonread.RawString(l.data, l.offsets[f]) }
+
+// Metadata returns an object of the given kind and apiVersion with l's metadata and nothing else, in memory of its own.
+func (l *Lazy) Metadata(of metav1.TypeMeta) *Lazy {
+	stream := encoding.BorrowStream(nil)
+	defer encoding.ReturnStream(stream)
+	stream.WriteRaw("{")
+	offsets := writeType(stream, of)
+	var metadata []byte
+	if start := l.offsets[jsonread.FieldMetadata]; start != 0 {
+		metadata = l.data[start:jsonread.ValueEnd(l.data, start)]
+		stream.WriteRaw(`,"metadata":`)
+		for f, old := range l.offsets {
+			if jsonread.Field(f) >= jsonread.FieldMetadata && old != 0 {
+				offsets[f] = stream.Buffered() + old - start
+			}
+		}
 	}
-	end, _ := textEnd(l.data, start+1)
-	return l.data[start+1 : end-1]
+	data := make([]byte, 0, stream.Buffered()+len(metadata)+1)
+	data = append(append(data, stream.Buffer()...), metadata...)
+	return &Lazy{data: append(data, '}'), offsets: offsets}
 }
 
-// unquoted is what the text between quotes means, which has been checked.
-func unquoted(raw []byte) string {
-	if plainPrefix(raw) == len(raw) {
-		return string(raw)
+// itemType is the kind and apiVersion of a list's items that have neither, and the end of their JSON then: behind all
+// other members these are the ones that count.
+type itemType struct {
+	metav1.TypeMeta
+	suffix  []byte
+	offsets jsonread.FieldOffsets // in suffix
+}
+
+func newItemType(list metav1.TypeMeta) *itemType {
+	stream := encoding.BorrowStream(nil)
+	defer encoding.ReturnStream(stream)
+	t := &itemType{TypeMeta: metav1.TypeMeta{Kind: strings.TrimSuffix(list.Kind, "List"), APIVersion: list.APIVersion}}
+	stream.WriteRaw(",")
+	t.offsets = writeType(stream, t.TypeMeta)
+	stream.WriteRaw("}")
+	t.suffix = bytes.Clone(stream.Buffer())
+	return t
+}
+
+// writeType writes the members kind and apiVersion.
+func writeType(stream *jsoniter.Stream, t metav1.TypeMeta) (offsets jsonread.FieldOffsets) {
+	stream.WriteRaw(`"kind":`)
+	offsets[jsonread.FieldKind] = stream.Buffered()
+	stream.WriteString(t.Kind)
+	stream.WriteRaw(`,"apiVersion":`)
+	offsets[jsonread.FieldAPIVersion] = stream.Buffered()
+	stream.WriteString(t.APIVersion)
+	return offsets
+}
+
+// typed is clone with a kind and an apiVersion.
+func (l Lazy) typed(t *itemType) *Lazy {
+	body := bytes.TrimRight(l.data[:len(l.data)-1], " \t\r\n")
+	suffix, shift := t.suffix, len(body)
+	if len(body) == 1 { // the brace alone
+		suffix, shift = suffix[1:], 0
 	}
-	return string(unquote(nil, raw))
+	data := make([]byte, len(body)+len(suffix)) // append may take more
+	copy(data[copy(data, body):], suffix)
+	for _, f := range []jsonread.Field{jsonread.FieldKind, jsonread.FieldAPIVersion} {
+		l.offsets[f] = shift + t.offsets[f]
+	}
+	return &Lazy{data: data, offsets: l.offsets}
 }

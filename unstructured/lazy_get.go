@@ -3,24 +3,27 @@ package unstructured
 import (
 	"slices"
 	"strconv"
+
+	"github.com/anykind/anykind/internal/jsonread"
 )
 
-// walk is what walk of the decoded object would be. It decodes only what it comes to in the end, or on the way what
-// is no plain field or index: for these there is one walk.
+// walk returns what walk of the decoded object would. It decodes only the value at the end of the path, or on the way
+// what is no plain field or index.
 func (l *Lazy) walk(fields []string) (any, bool, error) {
 	at := 0
 	for i, field := range fields {
+		metadataField, found := jsonread.MetadataField(field)
 		switch c := l.data[at]; {
 		case c == '{' && i == 0:
 			at = l.field(field)
-		case c == '{' && at == l.at[metadataAt] && placeInMetadata(field) != nowhere:
-			at = l.at[placeInMetadata(field)]
+		case c == '{' && found && at == l.offsets[jsonread.FieldMetadata]:
+			at = l.offsets[metadataField]
 		case c == '{':
-			at = memberAt(l.data, at, field)
+			at = jsonread.Member(l.data, at, field)
 		case c == '[' && isIndex(field):
-			at = elementAt(l.data, at, field)
+			at = l.element(at, field)
 		case c == '[' && isSelector(field):
-			at = l.elementWith(at, field)
+			at = l.selectElement(at, field)
 		default:
 			v, err := l.value(at)
 			if err != nil {
@@ -36,12 +39,12 @@ func (l *Lazy) walk(fields []string) (any, bool, error) {
 	return v, err == nil, err
 }
 
-// field is where the value of a field of the object begins; 0 if there is none.
+// field returns the index of the value of a field of the object; 0 if there is none.
 func (l *Lazy) field(name string) int {
-	if p := placeInObject(name); p != nowhere {
-		return l.at[p]
+	if f, found := jsonread.ObjectField(name); found {
+		return l.offsets[f]
 	}
-	return memberAt(l.data, 0, name)
+	return jsonread.Member(l.data, 0, name)
 }
 
 // checkUnsplit is checkUnsplitIn.
@@ -57,118 +60,45 @@ func (l *Lazy) checkUnsplit(name string) error {
 
 // value decodes the value at an index.
 func (l *Lazy) value(at int) (any, error) {
-	r := borrowReader(l.data[at:])
-	defer r.release()
-	return r.value()
+	r := jsonread.Borrow(l.data[at:])
+	defer r.Release()
+	return r.Value()
 }
 
-// elementWith is where the element that a by-key step selects begins, in the list at an index; 0 if there is none. No
-// more of an element is decoded than the values of its keys.
-func (l *Lazy) elementWith(i int, step string) int {
+// element returns the index of an element of the list at index i; 0 if it is past the end.
+func (l *Lazy) element(i int, index string) int {
+	n, err := strconv.Atoi(index)
+	if err != nil {
+		return 0
+	}
+	for at := range jsonread.Elements(l.data, i) {
+		if n--; n < 0 {
+			return at
+		}
+	}
+	return 0
+}
+
+// selectElement returns the index of the element that a by-key step selects in the list at index i; 0 if there is none.
+// It decodes no more of an element than the values of its keys.
+func (l *Lazy) selectElement(i int, step string) int {
 	keys, err := parseSelector(step)
 	if err != nil {
 		return 0
 	}
-	i = skipSpace(l.data, i+1)
-	for l.data[i] != ']' {
-		if l.data[i] == '{' && !slices.ContainsFunc(keys, func(k key) bool { return !l.hasKey(i, k) }) {
-			return i
-		}
-		i = skipSpace(l.data, valueEnd(l.data, i))
-		if l.data[i] == ',' {
-			i = skipSpace(l.data, i+1)
+	for at := range jsonread.Elements(l.data, i) {
+		if l.data[at] == '{' && !slices.ContainsFunc(keys, func(k key) bool { return !l.hasKey(at, k) }) {
+			return at
 		}
 	}
 	return 0
 }
 
 func (l *Lazy) hasKey(i int, k key) bool {
-	at := memberAt(l.data, i, k.name)
+	at := jsonread.Member(l.data, i, k.name)
 	if at == 0 || l.data[at] == '{' || l.data[at] == '[' {
 		return false
 	}
 	v, err := l.value(at)
-	return err == nil && k.is(v)
-}
-
-// The functions below read JSON that has been checked.
-
-// memberAt is where the value of the last member called name begins, in the object at index i; 0 if there is none.
-func memberAt(b []byte, i int, name string) int {
-	found := 0
-	i = skipSpace(b, i+1)
-	for b[i] != '}' {
-		start := i + 1
-		i, _ = textEnd(b, start)
-		isIt := isName(b[start:i-1], name)
-		i = skipSpace(b, skipSpace(b, i)+1) // the colon
-		if isIt {
-			found = i
-		}
-		i = skipSpace(b, valueEnd(b, i))
-		if b[i] == ',' {
-			i = skipSpace(b, i+1)
-		}
-	}
-	return found
-}
-
-// isName reports whether the text between quotes means name. Text with escapes does not mean what it looks like.
-func isName(raw []byte, name string) bool {
-	if plainPrefix(raw) == len(raw) {
-		return string(raw) == name
-	}
-	return string(unquote(nil, raw)) == name
-}
-
-// elementAt is where an element of the list at index i begins; 0 if it is past the end.
-func elementAt(b []byte, i int, index string) int {
-	n, err := strconv.Atoi(index)
-	if err != nil {
-		return 0
-	}
-	i = skipSpace(b, i+1)
-	for ; b[i] != ']'; n-- {
-		if n == 0 {
-			return i
-		}
-		i = skipSpace(b, valueEnd(b, i))
-		if b[i] == ',' {
-			i = skipSpace(b, i+1)
-		}
-	}
-	return 0
-}
-
-func skipSpace(b []byte, i int) int {
-	for isSpace(b[i]) {
-		i++
-	}
-	return i
-}
-
-// valueEnd is the index behind the value at index i, of which something follows.
-func valueEnd(b []byte, i int) int {
-	for depth := 0; ; {
-		switch b[i] {
-		case '"':
-			i, _ = textEnd(b, i+1)
-		case '{', '[':
-			depth++
-			i++
-		case '}', ']':
-			depth--
-			i++
-		case ',', ':', ' ', '\t', '\r', '\n':
-			i++
-			continue
-		default:
-			for b[i] != ',' && b[i] != '}' && b[i] != ']' && !isSpace(b[i]) {
-				i++
-			}
-		}
-		if depth == 0 {
-			return i
-		}
-	}
+	return err == nil && k.matches(v)
 }

@@ -40,7 +40,7 @@ func liveHeap() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-func TestLiveHeapIsFlatOverFiftyThousandObjects(t *testing.T) {
+func TestListDecoder_HeapIsFlat(t *testing.T) {
 	for name, next := range map[string]func(*ListDecoder) error{
 		"Next":     func(d *ListDecoder) error { _, err := d.Next(); return err },
 		"NextLazy": func(d *ListDecoder) error { _, err := d.NextLazy(); return err },
@@ -60,7 +60,7 @@ func TestLiveHeapIsFlatOverFiftyThousandObjects(t *testing.T) {
 	}
 }
 
-func TestLazyListAndWatchKeepNoItemTheyHaveGiven(t *testing.T) {
+func TestNextLazy_RetainsNoItem(t *testing.T) {
 	const n = 2000
 	list := NewListDecoder(things(n))
 	events := NewWatchDecoder(&endlessly{n: n, text: func(i int) string {
@@ -78,14 +78,14 @@ func TestLazyListAndWatchKeepNoItemTheyHaveGiven(t *testing.T) {
 	for i, l := range given {
 		require.Nil(t, l.Value(), "item %d", i/2)
 	}
-	assert.LessOrEqual(t, len(list.r.buf), listChunk)
-	assert.LessOrEqual(t, len(events.r.buf), watchChunk)
+	assert.LessOrEqual(t, list.r.Size(), listChunk)
+	assert.LessOrEqual(t, events.r.Size(), watchChunk)
 	runtime.KeepAlive(list)
 	runtime.KeepAlive(events)
 }
 
 // A cache may hold many.
-func TestLazyTakesTheMemoryOfItsJSON(t *testing.T) {
+func TestLazy_TakesMemoryOfItsJSON(t *testing.T) {
 	const n = 10_000
 	kept := make([]*Lazy, 0, n)
 	d := NewListDecoder(things(n))
@@ -100,9 +100,9 @@ func TestLazyTakesTheMemoryOfItsJSON(t *testing.T) {
 	runtime.KeepAlive(d)
 }
 
-func TestLazySharesNoMemory(t *testing.T) {
+func TestLazy_SharesNoMemory(t *testing.T) {
 	data := sample(t, "pod.json")
-	l, err := NewLazy(data)
+	l, err := DecodeLazy(data)
 	require.NoError(t, err)
 	want, err := Decode(data)
 	require.NoError(t, err)
@@ -124,8 +124,8 @@ func TestLazySharesNoMemory(t *testing.T) {
 	assertLazyIs(t, want, l)
 }
 
-func TestLazyIsSafeForConcurrentUse(t *testing.T) {
-	l, err := NewLazy(sample(t, "pod.json"))
+func TestLazy_Concurrent(t *testing.T) {
+	l, err := DecodeLazy(sample(t, "pod.json"))
 	require.NoError(t, err)
 	want, err := l.Object()
 	require.NoError(t, err)
@@ -154,8 +154,8 @@ func large(size int) string {
 	return `{"kind":"A","text":"` + strings.Repeat("x", size) + `"}`
 }
 
-// The window grows to what it must hold and shrinks behind it; besides there is only what the caller gets.
-func TestVeryLargeObjectTakesAFewTimesItsMemory(t *testing.T) {
+// The buffer grows to the object's size and shrinks behind it; besides, there is only the result.
+func TestDecoders_MemoryOfVeryLargeObject(t *testing.T) {
 	const size = 20 << 20
 	list := []byte(`{"kind":"AList","apiVersion":"v1","items":[` + large(size) + `,{"n":1},{"n":2}]}`)
 	events := []byte(`{"type":"ADDED","object":` + large(size) + "}\n" + added + added)
@@ -175,14 +175,14 @@ func TestVeryLargeObjectTakesAFewTimesItsMemory(t *testing.T) {
 		assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(6*size), name)
 		require.NoError(t, next(), name)
 		require.NoError(t, next(), name)
-		assert.Len(t, items.r.buf, listChunk, name)
-		assert.Len(t, frames.r.buf, watchChunk, name)
+		assert.Equal(t, listChunk, items.r.Size(), name)
+		assert.Equal(t, watchChunk, frames.r.Size(), name)
 	}
 }
 
 // Each byte is looked at once, however small the pieces are in which a large object comes: otherwise this would take
 // hours.
-func TestLargeLazyObjectMayComeInSmallPieces(t *testing.T) {
+func TestNextLazy_LargeObjectInSmallPieces(t *testing.T) {
 	for name, value := range map[string]string{
 		"text": `"` + strings.Repeat("x", 1<<20) + `"`, "escapes": `"` + strings.Repeat(`\u00e9`, 1<<18) + `"`,
 		"number": "0." + strings.Repeat("1", 1<<20), "list": "[" + strings.Repeat("1,", 1<<19) + "1]", "space": strings.Repeat(" ", 1<<20) + "1",

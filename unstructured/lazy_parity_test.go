@@ -16,7 +16,7 @@ import (
 func assertLazyParity(t testing.TB, data []byte) {
 	t.Helper()
 	want, wantErr := Decode(data)
-	l, err := NewLazy(data)
+	l, err := DecodeLazy(data)
 	assert.Equal(t, fmt.Sprint(wantErr), fmt.Sprint(err))
 	if wantErr != nil {
 		assert.Nil(t, l)
@@ -52,9 +52,7 @@ func assertJSONIs(t testing.TB, want *Object, l *Lazy) {
 	marshaled, err := json.Marshal(l)
 	require.NoError(t, err)
 	for _, data := range [][]byte{l.JSON(), marshaled} {
-		r := borrowReader(data)
-		v, err := r.value()
-		r.release()
+		v, _, err := readJSON(data)
 		require.NoError(t, err)
 		assertIdentical(t, want.Object, v)
 	}
@@ -202,7 +200,7 @@ var lazyDocuments = map[string]string{
 	"not UTF-8":               "{\"kind\":\"A\xff\",\"metadata\":{\"name\":\"é\xff\",\"\xff\":1,\"\xfe\":2}}",
 }
 
-func TestLazyObjectsAreWhatDecodeMakesOfThem(t *testing.T) {
+func TestDecodeLazy_EqualsDecode(t *testing.T) {
 	for name, data := range samples(t) {
 		t.Run(name, func(t *testing.T) { assertLazyParity(t, data) })
 	}
@@ -211,11 +209,11 @@ func TestLazyObjectsAreWhatDecodeMakesOfThem(t *testing.T) {
 	}
 }
 
-func TestGetReadsTheSameOfALazyAndItsObject(t *testing.T) {
+func TestGet_LazyEqualsObject(t *testing.T) {
 	check := func(t *testing.T, data []byte) {
 		obj, err := Decode(data)
 		require.NoError(t, err)
-		l, err := NewLazy(data)
+		l, err := DecodeLazy(data)
 		require.NoError(t, err)
 		assertGetParity(t, obj, l, 150)
 	}
@@ -229,7 +227,7 @@ func TestGetReadsTheSameOfALazyAndItsObject(t *testing.T) {
 	}
 }
 
-func TestANilLazyHasNothing(t *testing.T) {
+func TestLazy_Nil(t *testing.T) {
 	for _, l := range []*Lazy{nil, {}} {
 		_, found, err := Get[any](l)
 		assert.NoError(t, err)
@@ -239,7 +237,7 @@ func TestANilLazyHasNothing(t *testing.T) {
 	assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
 }
 
-func TestNastyInputIsReadAndRefusedLazilyAsByDecode(t *testing.T) {
+func TestDecodeLazy_NastyInput(t *testing.T) {
 	for name, value := range nastyValues {
 		t.Run(name, func(t *testing.T) {
 			assertLazyParity(t, inObject(value))
@@ -263,7 +261,7 @@ func TestNastyInputIsReadAndRefusedLazilyAsByDecode(t *testing.T) {
 	}
 }
 
-func TestEveryByteIsReadOrRefusedLazilyAsByDecode(t *testing.T) {
+func TestDecodeLazy_EveryByte(t *testing.T) {
 	for b := range 256 {
 		c := string([]byte{byte(b)})
 		for _, value := range []string{c + "1", "1" + c, `"` + c + `"`, `"1234567` + c + `1234567"`, `"\` + c + `"`, `"\u00` + c + `0"`, `{"` + c + `":1}`, `{"a"` + c + `1}`, `{"a":1` + c, `[1` + c, "tru" + c} {
@@ -272,7 +270,7 @@ func TestEveryByteIsReadOrRefusedLazilyAsByDecode(t *testing.T) {
 	}
 }
 
-func TestCutInputIsRefusedLazilyAsByDecode(t *testing.T) {
+func TestDecodeLazy_CutInput(t *testing.T) {
 	for _, data := range []string{splitTokens, `{"kind":"A","list":[x`, `{"kind":"A","list":[-`, `{"kind":"A","list":[tr`, `{"kind":"A","list":["\u00`} {
 		for i := range data {
 			assertLazyParity(t, []byte(data[:i+1]))
@@ -280,14 +278,14 @@ func TestCutInputIsRefusedLazilyAsByDecode(t *testing.T) {
 	}
 }
 
-func TestLazyItemsGetTheListsKindAsItemsDo(t *testing.T) {
+func TestNextLazy_ItemsGetListKind(t *testing.T) {
 	fields := []string{`"kind":"A\"é\\List"`, `"apiVersion":"v1"`, `"items":[{"n":0},{},{ },null,{"n":1,"kind":"B"},{"kind":"","apiVersion":null,"metadata":{"name":"x"}}]`}
 	for _, order := range permutations(fields) {
 		assertLazyListParity(t, []byte("{"+strings.Join(order, ",")+"}"))
 	}
 }
 
-func TestItemsThatWaitAreReadOnlyAsTheyWereFirst(t *testing.T) {
+func TestListDecoder_RejectsMixedNextAndNextLazy(t *testing.T) {
 	d := listOf(`{"items":[{"n":0},{"kind":"A","n":1}],"kind":"AList","apiVersion":"v1"}`)
 	_, err := d.Next()
 	require.NoError(t, err)
@@ -297,7 +295,7 @@ func TestItemsThatWaitAreReadOnlyAsTheyWereFirst(t *testing.T) {
 	assert.Same(t, err, again)
 }
 
-func TestWatchMayAlternate(t *testing.T) {
+func TestWatchDecoder_NextAndNextLazyAlternate(t *testing.T) {
 	d := watchOf(added + added)
 	event, err := d.NextLazy()
 	require.NoError(t, err)

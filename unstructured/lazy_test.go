@@ -9,19 +9,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestALazyPrintsItsNameAndNothingOfWhatItHolds(t *testing.T) {
-	secret, err := NewLazy([]byte(`{"kind":"Secret","apiVersion":"v1","metadata":{"namespace":"shop","name":"key"},"data":{"a":"aGlkZGVu"}}`))
+func TestLazy_StringHasNoContents(t *testing.T) {
+	secret, err := DecodeLazy([]byte(`{"kind":"Secret","apiVersion":"v1","metadata":{"namespace":"shop","name":"key"},"data":{"a":"aGlkZGVu"}}`))
 	require.NoError(t, err)
-	node, err := NewLazy([]byte(`{"kind":"Node","apiVersion":"v1","metadata":{"name":"n1"}}`))
+	node, err := DecodeLazy([]byte(`{"kind":"Node","apiVersion":"v1","metadata":{"name":"n1"}}`))
 	require.NoError(t, err)
 	assert.Equal(t, "Secret shop/key, Node n1", fmt.Sprintf("%v, %s", secret, node))
 }
 
-func TestGet_ReadsEscapedNamesAlike(t *testing.T) {
+func TestGet_EscapedNames(t *testing.T) {
 	data := []byte(`{"kind":"X","apiVersion":"v1","spec":{"C:\\\\dir":1,"a\nb":2,"\u0061":3,"é":4,"` + "\xff" + `":5,"x":"\\x"}}`)
 	obj, err := Decode(data)
 	require.NoError(t, err)
-	lazy, err := NewLazy(data)
+	lazy, err := DecodeLazy(data)
 	require.NoError(t, err)
 	for name, want := range map[string]any{
 		`C:\\dir`: int64(1), "a\nb": int64(2), "a": int64(3), "é": int64(4), "\ufffd": int64(5),
@@ -39,13 +39,13 @@ func TestGet_ReadsEscapedNamesAlike(t *testing.T) {
 	}
 }
 
-func TestLazy_MetadataKeepsNothingElse(t *testing.T) {
+func TestLazy_Metadata(t *testing.T) {
 	for name, document := range lazyDocuments {
 		if name == "kind twice, lost" || name == "apiVersion with escapes" {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			lazy, err := NewLazy([]byte(document))
+			lazy, err := DecodeLazy([]byte(document))
 			require.NoError(t, err)
 			obj, err := lazy.Object()
 			require.NoError(t, err)

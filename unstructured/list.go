@@ -6,26 +6,27 @@ import (
 	"io"
 	"strings"
 
+	"github.com/anykind/anykind/internal/jsonread"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ListDecoder reads the items of a list off its response's body, one by one, whatever order the list's fields come
-// in. It holds one item at a time, but for one case: items without kind and apiVersion of their own wait for the
-// list's if these come after them, which no Kubernetes server does. One goroutine at a time.
+// ListDecoder reads the items of a list off its response's body, one by one, in whatever order the list's fields are.
+// It holds one item at a time, with one exception: items without kind and apiVersion wait for the list's if these come
+// behind them, as from no Kubernetes server. One goroutine at a time.
 type ListDecoder struct {
-	r        *reader
+	r        *jsonread.Reader
 	head     map[string]any // the list's fields without its items
 	state    listState
 	sawItems bool
-	count    int        // items read
-	itemType *itemType  // what items get that have neither kind nor apiVersion, once it is known
-	held     []heldItem // items that wait for that, and those behind them
+	count    int           // items read
+	itemType *itemType     // of items that have neither kind nor apiVersion, once it is known
+	waiting  []waitingItem // items that wait for it, and those behind them
 	err      error
 }
 
-type heldItem struct {
-	item  any // an *Object or a *Lazy
-	typed bool
+type waitingItem struct {
+	item    any // an *Object or a *Lazy
+	hasType bool
 }
 
 type listState int
@@ -41,15 +42,18 @@ const (
 const listChunk = 32 << 10
 
 // NewListDecoder reads a list from r, which stays the caller's to close. It reads r to its end.
-func NewListDecoder(r io.Reader) *ListDecoder {
-	return &ListDecoder{r: newReader(r, listChunk), head: map[string]any{}}
+func NewListDecoder(r io.Reader) *ListDecoder { return NewInterningListDecoder(r, nil) }
+
+// NewInterningListDecoder returns a ListDecoder whose Next reuses equal maps and slices, within the list and of what was
+// decoded with the interner before: objects are read-only. It serves this module's reflectors.
+func NewInterningListDecoder(r io.Reader, interner *jsonread.Interner) *ListDecoder {
+	return &ListDecoder{r: jsonread.NewReader(r, listChunk, interner), head: map[string]any{}}
 }
 
-// NotListError says that the input is an object, but no list: a Status, perhaps, or a single object where a list
+// NotListError reports that the input is an object, but no list: a Status, perhaps, or a single object where a list
 // was asked for.
 type NotListError struct {
-	// Object is what the input holds.
-	Object *Object
+	Object *Object // the input
 }
 
 func (e *NotListError) Error() string {
@@ -57,33 +61,20 @@ func (e *NotListError) Error() string {
 }
 
 // Next reads the next item, decoded as [Decode] does, though an item may lack a kind. An item with neither kind nor
-// apiVersion gets the list's, without the suffix List. After the last item Next fails with io.EOF itself.
+// apiVersion gets the list's, without the suffix List. After the last item Next returns io.EOF itself.
 //
 // A list is an object with items, which may be null, or of a kind that ends in List. Anything else with a kind is a
 // *NotListError (errors.As), where apimachinery makes an empty list. Input that ends early is io.ErrUnexpectedEOF and
-// a failing reader its own error (errors.Is); a list without a kind is refused as Decode refuses it, and so is, unlike
-// in apimachinery, one that gives its kind, apiVersion or items twice. Errors may follow good items; a list is whole
-// only if Next came to io.EOF. After an error it gives the same error for ever.
-func (d *ListDecoder) Next() (*Object, error) {
-	return nextItem(d, d.readItem, func(obj *Object) *Object {
-		obj.SetKind(d.itemType.Kind)
-		obj.SetAPIVersion(d.itemType.APIVersion)
-		return obj
-	})
-}
+// a failing reader its own error (errors.Is); a list without a kind is rejected as Decode rejects it, and so is, unlike
+// in apimachinery, one that gives its kind, apiVersion or items twice. Errors may follow good items; a list is complete
+// only if Next returned io.EOF. After an error it returns the same error again.
+func (d *ListDecoder) Next() (*Object, error) { return nextItem(d, fullDecoder{}) }
 
-// NextLazy is Next without decoding the item. It fails where Next does, with the same errors. One list is read by one
-// of the two.
-func (d *ListDecoder) NextLazy() (*Lazy, error) {
-	return nextItem(d, d.readLazy, func(l *Lazy) *Lazy { return l.typed(d.itemType) })
-}
+// NextLazy is Next without decoding the item. It returns the same errors. A list is read by one of the two only.
+func (d *ListDecoder) NextLazy() (*Lazy, error) { return nextItem(d, lazyDecoder{}) }
 
-// Share has the items that Next reads share equal parts, with each other and with what else is read with the same
-// parts; nil for no more.
-func (d *ListDecoder) Share(parts *Parts) { d.r.parts = parts }
-
-// Meta is the list's metadata as far as it has been read, without the deprecated selfLink. It is final once Next has
-// failed with io.EOF: for custom resources it comes behind the items. Fields of a wrong type are left out.
+// Meta returns the list's metadata as far as it has been read, without the deprecated selfLink. It is final once Next has
+// returned io.EOF: for custom resources it comes behind the items. Fields of a wrong type are left out.
 func (d *ListDecoder) Meta() metav1.ListMeta {
 	var meta metav1.ListMeta
 	fields, _ := d.head["metadata"].(map[string]any)
@@ -99,7 +90,7 @@ func (d *ListDecoder) Meta() metav1.ListMeta {
 	return meta
 }
 
-// TypeMeta returns the list's own kind and apiVersion as far as they have been read. It is final once Next has failed with
+// TypeMeta returns the list's own kind and apiVersion as far as they have been read. It is final once Next has returned
 // io.EOF.
 func (d *ListDecoder) TypeMeta() metav1.TypeMeta {
 	kind, _ := d.head["kind"].(string)
@@ -107,78 +98,69 @@ func (d *ListDecoder) TypeMeta() metav1.TypeMeta {
 	return metav1.TypeMeta{Kind: kind, APIVersion: apiVersion}
 }
 
-// nextItem is the next item; read reads it and tells whether it has a type, setType gives it the list's.
-func nextItem[T any](d *ListDecoder, read func() (*T, bool, error), setType func(*T) *T) (*T, error) {
+// nextItem returns the next item.
+func nextItem[T any](d *ListDecoder, decoder objectDecoder[T]) (*T, error) {
 	for d.err == nil {
 		if d.err = d.advance(); d.err != nil {
 			break
 		}
 		if d.state == afterList {
-			return releaseHeld(d, setType)
+			return nextWaiting(d, decoder)
 		}
-		item, typed, err := read()
-		switch {
-		case err != nil:
+		d.r.Shrink(listChunk)
+		item, hasType, err := decoder.item(d.r, d.itemType)
+		if err != nil {
+			if _, notObject := errors.AsType[*notObjectError](err); notObject {
+				err = fmt.Errorf("the list's items[%d] %w", d.count, err)
+			}
 			d.err = err
-		case len(d.held) > 0 || !typed && d.itemType == nil:
-			d.held = append(d.held, heldItem{item, typed})
-		case !typed:
-			return setType(item), nil
-		default:
+			break
+		}
+		d.count++
+		d.state = behindItem
+		if hasType && len(d.waiting) == 0 {
 			return item, nil
 		}
+		d.waiting = append(d.waiting, waitingItem{item, hasType})
 	}
-	d.held = nil
+	d.waiting = nil
 	return nil, d.err
 }
 
-// releaseHeld is the first item that waited, at the end of the list.
-func releaseHeld[T any](d *ListDecoder, setType func(*T) *T) (*T, error) {
-	if len(d.held) == 0 {
+// nextWaiting returns the first item that waits, at the end of the list.
+func nextWaiting[T any](d *ListDecoder, decoder objectDecoder[T]) (*T, error) {
+	if len(d.waiting) == 0 {
 		d.err = io.EOF
 		return nil, d.err
 	}
-	first := d.held[0]
-	d.held[0], d.held = heldItem{}, d.held[1:]
-	item, isIt := first.item.(*T)
-	if !isIt {
+	first := d.waiting[0]
+	d.waiting[0], d.waiting = waitingItem{}, d.waiting[1:]
+	item, ok := first.item.(*T)
+	if !ok {
 		d.err = errors.New("a list must be read by Next alone or by NextLazy alone")
 		return nil, d.err
 	}
-	if !first.typed {
-		item = setType(item)
+	if !first.hasType {
+		item = decoder.withType(item, d.itemType)
 	}
 	return item, nil
 }
 
-// advance reads on to the next item, or to the end.
-func (d *ListDecoder) advance() error {
-	for d.state != beforeItem && d.state != afterList {
-		var err error
+// advance reads up to the next item, or to the end.
+func (d *ListDecoder) advance() (err error) {
+	for err == nil && d.state != beforeItem && d.state != afterList {
 		if d.state == behindItem {
-			err = d.readComma()
+			err = d.enterItems(d.r.NextElement())
 		} else {
 			err = d.readMember()
 		}
-		if err != nil {
-			return err
-		}
 	}
-	return nil
-}
-
-func (d *ListDecoder) readComma() error {
-	more, err := d.r.nextElement()
-	if err != nil {
-		return err
-	}
-	d.enterItems(more)
-	return nil
+	return err
 }
 
 // readMember reads one member of the list, of items only the opening bracket.
 func (d *ListDecoder) readMember() error {
-	name, more, err := d.openMember()
+	name, more, err := d.nextMember()
 	if err != nil {
 		return err
 	}
@@ -188,12 +170,12 @@ func (d *ListDecoder) readMember() error {
 	if name == "items" {
 		return d.openItems()
 	}
-	v, err := d.r.value()
+	v, err := d.r.Value()
 	if err != nil {
 		return err
 	}
-	if _, again := d.head[name]; again && (name == "kind" || name == "apiVersion") {
-		return &repeatedError{name}
+	if _, found := d.head[name]; found && (name == "kind" || name == "apiVersion") {
+		return &duplicateFieldError{name}
 	}
 	d.head[name] = v
 	if list := d.TypeMeta(); list.Kind != "" && list.APIVersion != "" && d.itemType == nil {
@@ -202,109 +184,51 @@ func (d *ListDecoder) readMember() error {
 	return nil
 }
 
-func (d *ListDecoder) openMember() (name string, more bool, err error) {
+func (d *ListDecoder) nextMember() (name string, more bool, err error) {
 	if d.state == betweenMembers {
-		return d.r.nextMember()
+		return d.r.NextMember()
 	}
-	c, err := d.r.next()
+	c, err := d.r.Peek()
 	if err != nil {
 		return "", false, err
 	}
 	if c != '{' {
-		return "", false, d.r.syntax(c, "where a list should begin")
+		return "", false, d.r.SyntaxError(c, "where a list should begin")
 	}
 	d.state = betweenMembers
-	return d.r.openObject()
+	return d.r.OpenObject()
 }
 
 func (d *ListDecoder) openItems() error {
 	if d.sawItems {
-		return &repeatedError{"items"}
+		return &duplicateFieldError{"items"}
 	}
 	d.sawItems = true
-	c, err := d.r.next()
+	c, err := d.r.Peek()
 	if err != nil {
 		return err
 	}
 	switch c {
 	case '[':
-		more, err := d.r.openArray()
-		if err != nil {
-			return err
-		}
-		d.enterItems(more)
-		return nil
+		return d.enterItems(d.r.OpenList())
 	case 'n':
-		return d.r.literal("null")
+		return d.r.Literal("null")
 	default:
-		return d.r.syntax(c, "where a list's items should begin")
+		return d.r.SyntaxError(c, "where a list's items should begin")
 	}
 }
 
-func (d *ListDecoder) enterItems(more bool) {
+func (d *ListDecoder) enterItems(more bool, err error) error {
 	d.state = betweenMembers
 	if more {
 		d.state = beforeItem
 	}
-}
-
-func (d *ListDecoder) readItem() (obj *Object, typed bool, err error) {
-	d.r.shrink(listChunk)
-	v, err := d.r.whole()
-	if err != nil {
-		return nil, false, err
-	}
-	// null is an object without fields, as for apimachinery.
-	m, isObject := v.(map[string]any)
-	if !isObject && v != nil {
-		return nil, false, d.notObject(v)
-	}
-	d.count++
-	d.state = behindItem
-	obj = d.r.parts.object(m, false)
-	return obj, obj.GetKind() != "" || obj.GetAPIVersion() != "", nil
-}
-
-// readLazy is readItem without decoding the item.
-func (d *ListDecoder) readLazy() (l *Lazy, typed bool, err error) {
-	d.r.shrink(listChunk)
-	c, err := d.r.next()
-	if err != nil {
-		return nil, false, err
-	}
-	item := Lazy{data: []byte("{}")} // null: see readItem
-	if c == '{' {
-		item, err = d.r.skipObject()
-	} else {
-		err = d.readNull()
-	}
-	if err != nil {
-		return nil, false, err
-	}
-	d.count++
-	d.state = behindItem
-	if d.itemType != nil && !item.hasType() {
-		return item.typed(d.itemType), true, nil // one copy, not two
-	}
-	return item.own(), item.hasType(), nil
-}
-
-// readNull reads an item that is no object.
-func (d *ListDecoder) readNull() error {
-	v, err := d.r.value()
-	if err == nil && v != nil {
-		err = d.notObject(v)
-	}
 	return err
-}
-
-func (d *ListDecoder) notObject(item any) error {
-	return fmt.Errorf("the list's items[%d] is %s, not an object", d.count, typeName(item))
 }
 
 // finish reads what is behind the list and checks the whole.
 func (d *ListDecoder) finish() error {
-	if err := d.r.finish(); err != nil {
+	if err := d.r.End(); err != nil {
 		return err
 	}
 	if err := checkType(d.head); err != nil {
@@ -320,9 +244,9 @@ func (d *ListDecoder) finish() error {
 	return nil
 }
 
-// repeatedError refuses what apimachinery lets pass: items may be out already, and cannot be taken back.
-type repeatedError struct{ name string }
+// duplicateFieldError rejects what apimachinery accepts: items may be out already, and cannot be taken back.
+type duplicateFieldError struct{ name string }
 
-func (e *repeatedError) Error() string {
+func (e *duplicateFieldError) Error() string {
 	return fmt.Sprintf("the list has two fields named %q", e.name)
 }

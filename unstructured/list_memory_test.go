@@ -32,7 +32,7 @@ func (r *endlessly) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func TestListKeepsNoItemItHasGiven(t *testing.T) {
+func TestListDecoder_RetainsNoItem(t *testing.T) {
 	const n = 20000
 	d := NewListDecoder(&endlessly{n: n, text: func(i int) string {
 		item := fmt.Sprintf(`{"metadata":{"name":"item-%d"},"spec":{"list":[%d,"%0100d"]}}`, i, i, i)
@@ -57,16 +57,13 @@ func TestListKeepsNoItemItHasGiven(t *testing.T) {
 	for i, item := range given {
 		assert.Nil(t, item.Value(), "item %d", i*1000)
 	}
-	assert.LessOrEqual(t, len(d.r.buf), listChunk)
-	assert.Less(t, cap(d.r.members), 100)
-	assert.Less(t, cap(d.r.elements), 100)
-	assert.LessOrEqual(t, len(d.r.names.slots), internSlots)
+	assert.LessOrEqual(t, d.r.Size(), listChunk)
 	_, err := d.Next()
 	assert.Equal(t, io.EOF, err)
 	runtime.KeepAlive(d)
 }
 
-func TestWatchKeepsNoEventItHasGiven(t *testing.T) {
+func TestWatchDecoder_RetainsNoEvent(t *testing.T) {
 	const n = 5000
 	d := NewWatchDecoder(&endlessly{n: n, text: func(i int) string {
 		return fmt.Sprintf(`{"type":"MODIFIED","object":{"kind":"A","metadata":{"resourceVersion":"%d"},"list":[[%d],"%0100d"]}}`+"\n", i, i, i)
@@ -81,20 +78,20 @@ func TestWatchKeepsNoEventItHasGiven(t *testing.T) {
 	for i, object := range given[:n-1] {
 		require.Nil(t, object.Value(), "event %d", i)
 	}
-	assert.LessOrEqual(t, len(d.r.buf), watchChunk)
+	assert.LessOrEqual(t, d.r.Size(), watchChunk)
 	_, err := d.Next()
 	assert.Equal(t, io.EOF, err)
 	runtime.KeepAlive(d)
 }
 
-func TestAWatchReadsMoreAtOnceOnlyWhenMoreIsReady(t *testing.T) {
+func TestWatchDecoder_BufferGrowsUnderLoad(t *testing.T) {
 	event := func(i int) string {
 		return fmt.Sprintf(`{"type":"ADDED","object":{"kind":"A","text":"%01000d"}}`, i)
 	}
 	for name, c := range map[string]struct {
 		ready int // events, at each read
 		buf   int
-	}{"event by event": {1, watchChunk}, "all at once": {100, watchMost}} {
+	}{"event by event": {1, watchChunk}, "all at once": {100, maxWatchBuffer}} {
 		d := NewWatchDecoder(&endlessly{n: 10, text: func(i int) string {
 			var events strings.Builder
 			for range c.ready {
@@ -105,12 +102,12 @@ func TestAWatchReadsMoreAtOnceOnlyWhenMoreIsReady(t *testing.T) {
 		events, err := readEvents(d)
 		require.Equal(t, io.EOF, err, name)
 		assert.Len(t, events, 10*c.ready, name)
-		assert.Len(t, d.r.buf, c.buf, name)
+		assert.Equal(t, c.buf, d.r.Size(), name)
 	}
 }
 
 // The buffer is as long as the longest token, not as the input.
-func TestWindowGrowsWithTheLongestTokenOnly(t *testing.T) {
+func TestWatchDecoder_BufferFitsLongestToken(t *testing.T) {
 	const n = 100
 	d := NewWatchDecoder(&endlessly{n: n, text: func(i int) string {
 		return fmt.Sprintf(`{"type":"ADDED","object":{"kind":"A","text":"%09000d"}}`, i)
@@ -118,5 +115,5 @@ func TestWindowGrowsWithTheLongestTokenOnly(t *testing.T) {
 	events, err := readEvents(d)
 	require.Equal(t, io.EOF, err)
 	assert.Len(t, events, n)
-	assert.LessOrEqual(t, len(d.r.buf), 16<<10)
+	assert.LessOrEqual(t, d.r.Size(), 16<<10)
 }

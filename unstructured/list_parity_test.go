@@ -58,19 +58,19 @@ func readList(d *ListDecoder) ([]Object, error) {
 	}
 }
 
-// assertListParity reads a list here and by apimachinery. The package refuses more than apimachinery: see
-// TestListsThatOnlyApimachineryReads.
+// assertListParity reads a list here and by apimachinery. The package rejects more than apimachinery: see
+// TestListDecoder_StricterThanApimachinery.
 func assertListParity(t testing.TB, data []byte) {
 	t.Helper()
 	var want unstructured.UnstructuredList
 	_, _, wantErr := unstructured.UnstructuredJSONScheme.Decode(data, nil, &want)
 	d := NewListDecoder(bytes.NewReader(data))
 	items, err := readList(d)
-	var repeated *repeatedError
+	var repeated *duplicateFieldError
 	var notList *NotListError
 	switch {
 	case wantErr != nil:
-		assert.NotEqual(t, io.EOF, err, "apimachinery says: %v", wantErr)
+		assert.NotEqual(t, io.EOF, err, "apimachinery: %v", wantErr)
 	case errors.As(err, &repeated):
 	case errors.As(err, &notList):
 		assert.Empty(t, want.Items)
@@ -89,7 +89,7 @@ func assertListParity(t testing.TB, data []byte) {
 	}
 }
 
-func TestItemsAreWhatApimachineryMakesOfThem(t *testing.T) {
+func TestListDecoder_EqualsApimachinery(t *testing.T) {
 	for _, name := range []string{"podlist.json", "widgetlist.json"} {
 		t.Run(name, func(t *testing.T) {
 			items, err := readList(NewListDecoder(bytes.NewReader(sample(t, name))))
@@ -100,13 +100,13 @@ func TestItemsAreWhatApimachineryMakesOfThem(t *testing.T) {
 	}
 }
 
-func TestOddListsAreReadAndRefusedAsByApimachinery(t *testing.T) {
+func TestListDecoder_OddLists(t *testing.T) {
 	for name, list := range oddLists {
 		t.Run(name, func(t *testing.T) { assertListParity(t, []byte(list)) })
 	}
 }
 
-func TestNastyItemsAreReadAndRefusedAsByApimachinery(t *testing.T) {
+func TestListDecoder_NastyItems(t *testing.T) {
 	for name, value := range nastyValues {
 		t.Run(name, func(t *testing.T) {
 			assertListParity(t, []byte(`{"kind":"AList","apiVersion":"v1","items":[{"value":`+value+`},{}]}`))
@@ -121,7 +121,7 @@ func TestNastyItemsAreReadAndRefusedAsByApimachinery(t *testing.T) {
 
 // Items may be out before the second field is seen, and cannot be taken back. An object that is no list would be an
 // empty one.
-func TestListsThatOnlyApimachineryReads(t *testing.T) {
+func TestListDecoder_StricterThanApimachinery(t *testing.T) {
 	for name, want := range map[string]string{
 		"items twice":      `the list has two fields named "items"`,
 		"kind twice":       `the list has two fields named "kind"`,

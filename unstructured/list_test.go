@@ -17,7 +17,7 @@ import (
 
 func listOf(text string) *ListDecoder { return NewListDecoder(strings.NewReader(text)) }
 
-func TestListGivesItsItemsInOrderThenEOF(t *testing.T) {
+func TestListDecoder_ItemsInOrderThenEOF(t *testing.T) {
 	d := NewListDecoder(bytes.NewReader(sample(t, "podlist.json")))
 	for i := range 4 {
 		obj, err := d.Next()
@@ -35,7 +35,7 @@ func TestListGivesItsItemsInOrderThenEOF(t *testing.T) {
 	assert.Equal(t, metav1.ListMeta{ResourceVersion: "184500", Continue: "eyJ2IjoibWV0YS5rOHMuaW8vdjEifQ", RemainingItemCount: &seven}, d.Meta())
 }
 
-func TestMetaBehindTheItemsIsThereAtTheEnd(t *testing.T) {
+func TestListDecoder_MetaBehindItems(t *testing.T) {
 	d := NewListDecoder(bytes.NewReader(sample(t, "widgetlist.json")))
 	_, err := d.Next()
 	require.NoError(t, err)
@@ -45,7 +45,7 @@ func TestMetaBehindTheItemsIsThereAtTheEnd(t *testing.T) {
 	assert.Equal(t, "9", d.Meta().ResourceVersion)
 }
 
-func TestMetaLeavesOutFieldsOfAWrongType(t *testing.T) {
+func TestListDecoder_MetaOfWrongTypes(t *testing.T) {
 	for metadata, want := range map[string]metav1.ListMeta{
 		`null`: {}, `[]`: {}, `{}`: {}, `{"resourceVersion":1,"continue":[],"remainingItemCount":"3","shardInfo":1}`: {},
 		`{"resourceVersion":"1","remainingItemCount":1.5}`: {ResourceVersion: "1"},
@@ -58,7 +58,7 @@ func TestMetaLeavesOutFieldsOfAWrongType(t *testing.T) {
 	}
 }
 
-func TestFieldsOfAListComeInAnyOrder(t *testing.T) {
+func TestListDecoder_FieldsInAnyOrder(t *testing.T) {
 	fields := []string{`"kind":"AList"`, `"apiVersion":"v1"`, `"metadata":{"resourceVersion":"7"}`, `"items":[{"n":0},{"n":1,"kind":"B"},{"n":2}]`}
 	for _, order := range permutations(fields) {
 		d := listOf("{" + strings.Join(order, ",") + "}")
@@ -87,7 +87,7 @@ func permutations(of []string) [][]string {
 	return all
 }
 
-func TestListWithoutItemsIsEmpty(t *testing.T) {
+func TestListDecoder_WithoutItems(t *testing.T) {
 	for _, text := range []string{
 		`{"kind":"AList","items":[]}`, `{"kind":"AList","items":null}`, `{"kind":"AList"}`, `{"kind":"A","items":[]}`, `{"kind":"A","items":null}`,
 	} {
@@ -97,7 +97,7 @@ func TestListWithoutItemsIsEmpty(t *testing.T) {
 	}
 }
 
-func TestStatusInPlaceOfAListIsHandedOver(t *testing.T) {
+func TestListDecoder_NotListErrorHasObject(t *testing.T) {
 	_, err := listOf(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":410}`).Next()
 	var notList *NotListError
 	require.ErrorAs(t, fmt.Errorf("wrapped: %w", err), &notList)
@@ -105,7 +105,7 @@ func TestStatusInPlaceOfAListIsHandedOver(t *testing.T) {
 	assert.Equal(t, int64(410), notList.Object.Object["code"])
 }
 
-func TestListCutShortIsNoWholeList(t *testing.T) {
+func TestListDecoder_CutInput(t *testing.T) {
 	for _, name := range []string{"podlist.json", "widgetlist.json"} {
 		data := bytes.TrimSpace(sample(t, name))
 		for i := range data {
@@ -116,7 +116,7 @@ func TestListCutShortIsNoWholeList(t *testing.T) {
 	}
 }
 
-func TestGoodItemsComeBeforeTheErrorAndTheErrorStays(t *testing.T) {
+func TestListDecoder_ItemsBeforeError(t *testing.T) {
 	broken := errors.New("broken")
 	start := `{"kind":"AList","apiVersion":"v1","items":[{"n":1},{"n":2}`
 	for name, r := range map[string]io.Reader{
@@ -139,8 +139,8 @@ func TestGoodItemsComeBeforeTheErrorAndTheErrorStays(t *testing.T) {
 	}
 }
 
-// A reader owes nobody the same error twice.
-func TestReaderIsNotAskedAgainAfterItsError(t *testing.T) {
+// A reader need not return the same error twice.
+func TestListDecoder_ReadsNothingAfterError(t *testing.T) {
 	broken := errors.New("broken")
 	reads := 0
 	d := NewListDecoder(readFunc(func(p []byte) (int, error) {
@@ -155,7 +155,7 @@ func TestReaderIsNotAskedAgainAfterItsError(t *testing.T) {
 	assert.Equal(t, 1, reads)
 }
 
-func TestReaderThatGivesNothingForEverIsBroken(t *testing.T) {
+func TestListDecoder_ReaderWithoutProgress(t *testing.T) {
 	_, err := NewListDecoder(silent{}).Next()
 	assert.ErrorIs(t, err, io.ErrNoProgress)
 }
@@ -164,7 +164,7 @@ type silent struct{}
 
 func (silent) Read([]byte) (int, error) { return 0, nil }
 
-func TestListErrorsTellWhatIsWrong(t *testing.T) {
+func TestListDecoder_Errors(t *testing.T) {
 	for text, want := range map[string]string{
 		`[]`:                                      `invalid JSON at byte 0: '[' where a list should begin`,
 		`{"kind":"AList","items":{}}`:             `invalid JSON at byte 24: '{' where a list's items should begin`,
@@ -182,7 +182,7 @@ func TestListErrorsTellWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestListWithoutKindIsRefusedInTheEnd(t *testing.T) {
+func TestListDecoder_WithoutKind(t *testing.T) {
 	items, err := readList(listOf(`{"apiVersion":"v1","items":[{"kind":"A","apiVersion":"v1"}]}`))
 	assert.Len(t, items, 1)
 	assert.True(t, runtime.IsMissingKind(err))

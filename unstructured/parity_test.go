@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-func TestObjectsAreWhatApimachineryMakesOfThem(t *testing.T) {
+func TestDecode_EqualsApimachinery(t *testing.T) {
 	for name, data := range samples(t) {
 		t.Run(name, func(t *testing.T) {
 			_, err := Decode(data)
@@ -20,20 +20,20 @@ func TestObjectsAreWhatApimachineryMakesOfThem(t *testing.T) {
 	}
 }
 
-func TestNastyValuesAreReadAndRefusedAsByApimachinery(t *testing.T) {
+func TestDecode_NastyValues(t *testing.T) {
 	for name, value := range nastyValues {
 		t.Run(name, func(t *testing.T) { assertParity(t, inObject(value)) })
 	}
 }
 
-func TestNastyDocumentsAreReadAndRefusedAsByApimachinery(t *testing.T) {
+func TestDecode_NastyDocuments(t *testing.T) {
 	for name, document := range nastyDocuments {
 		t.Run(name, func(t *testing.T) { assertParity(t, []byte(document)) })
 	}
 }
 
 // Each byte value at each kind of place: outside tokens, in a string, in a number, in an escape sequence.
-func TestEveryByteIsReadOrRefusedAsByApimachinery(t *testing.T) {
+func TestDecode_EveryByte(t *testing.T) {
 	for b := range 256 {
 		c := string([]byte{byte(b)})
 		for _, value := range []string{c + "1", "1" + c, `"` + c + `"`, `"1234567` + c + `1234567"`, `"\` + c + `"`, `"\u00` + c + `0"`, `{"` + c + `":1}`, `{"a"` + c + `1}`, "tru" + c} {
@@ -42,7 +42,7 @@ func TestEveryByteIsReadOrRefusedAsByApimachinery(t *testing.T) {
 	}
 }
 
-func TestInputCutAnywhereEndsEarly(t *testing.T) {
+func TestDecode_CutInput(t *testing.T) {
 	for name, data := range samples(t) {
 		for i := range bytes.TrimSpace(data) {
 			_, err := Decode(data[:i])
@@ -56,7 +56,7 @@ func TestInputCutAnywhereEndsEarly(t *testing.T) {
 	}
 }
 
-func TestNumbersKeepTheirGoTypes(t *testing.T) {
+func TestDecode_Numbers(t *testing.T) {
 	for text, want := range map[string]any{
 		"0": int64(0), "-0": int64(0), "1.0": 1.0, "1e3": 1000.0, "9223372036854775807": int64(9223372036854775807),
 		"9223372036854775808": 9223372036854775808.0, "-9223372036854775808": int64(-9223372036854775808),
@@ -67,7 +67,7 @@ func TestNumbersKeepTheirGoTypes(t *testing.T) {
 	}
 }
 
-func TestMissingKindIsToldAsByApimachinery(t *testing.T) {
+func TestDecode_MissingKind(t *testing.T) {
 	for _, data := range []string{`{}`, `{"apiVersion":"v1"}`, `{"kind":1}`, `{"kind":"","metadata":{"name":"a"}}`} {
 		_, wantErr := reference([]byte(data))
 		require.True(t, runtime.IsMissingKind(wantErr), data)
@@ -76,8 +76,8 @@ func TestMissingKindIsToldAsByApimachinery(t *testing.T) {
 	}
 }
 
-// apimachinery says that the kind is missing, which is not what is wrong.
-func TestMalformedAPIVersionIsCalledThat(t *testing.T) {
+// apimachinery reports a missing kind, which is not the fault.
+func TestDecode_MalformedAPIVersion(t *testing.T) {
 	data := []byte(`{"apiVersion":"a/b/c","kind":"Thing"}`)
 	_, wantErr := reference(data)
 	require.True(t, runtime.IsMissingKind(wantErr))
@@ -88,7 +88,7 @@ func TestMalformedAPIVersionIsCalledThat(t *testing.T) {
 }
 
 // apimachinery puts all of the input into its error.
-func TestRefusalKeepsContentsOutOfItsText(t *testing.T) {
+func TestDecode_ErrorHasNoContents(t *testing.T) {
 	data := []byte(`{"apiVersion":"v1","metadata":{"name":"db"},"data":{"password":"aHVudGVyMg=="}}`)
 	_, err := Decode(data)
 	require.Error(t, err)
@@ -96,8 +96,8 @@ func TestRefusalKeepsContentsOutOfItsText(t *testing.T) {
 	assert.Contains(t, err.Error(), `"db"`)
 }
 
-// apimachinery's scheme makes an UnstructuredList of what has items, unless it is told to make an object.
-func TestListDecodesAsOneObject(t *testing.T) {
+// apimachinery's scheme makes an UnstructuredList of what has items, unless it is asked for an object.
+func TestDecode_List(t *testing.T) {
 	obj, err := Decode(sample(t, "podlist.json"))
 	require.NoError(t, err)
 	assert.True(t, obj.IsList())
@@ -107,7 +107,7 @@ func TestListDecodesAsOneObject(t *testing.T) {
 	assert.Len(t, items, 4)
 }
 
-func TestErrorsTellWhereTheInputIsWrong(t *testing.T) {
+func TestDecode_Errors(t *testing.T) {
 	for data, want := range map[string]string{
 		`{"kind":"A",}`:        `invalid JSON at byte 12: '}' where a member's name should begin`,
 		`{"kind":"A"`:          `JSON input ends early, after byte 11: unexpected EOF`,
@@ -128,7 +128,7 @@ func TestErrorsTellWhereTheInputIsWrong(t *testing.T) {
 	}
 }
 
-func TestObjectDoesNotPointIntoItsInput(t *testing.T) {
+func TestDecode_DoesNotRetainInput(t *testing.T) {
 	data := sample(t, "configmap.json")
 	obj, err := Decode(data)
 	require.NoError(t, err)

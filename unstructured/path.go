@@ -6,27 +6,29 @@ import (
 	"strings"
 )
 
-// step writes one step of a path for an error's text: .spec, [2], [name=app], ["a.b/c"]. ParsePath reads it back.
+// step formats one step of a path for an error's text: .spec, [2], [name=app], ["a.b/c"]. ParsePath parses it.
 func step(field string) string {
 	if isIndex(field) {
 		return "[" + field + "]"
 	}
-	if isSelector(field) {
+	if field == wildcard || isSelector(field) {
 		return field
 	}
-	if field == "" || strings.ContainsFunc(field, isNoIdentifier) {
+	if field == "" || strings.ContainsFunc(field, needsQuotes) {
 		return "[" + strconv.Quote(field) + "]"
 	}
 	return "." + field
 }
 
-func isIndex(field string) bool { return field != "" && countDigits([]byte(field)) == len(field) }
+const digits = "0123456789"
 
-func isNoIdentifier(c rune) bool {
+func isIndex(field string) bool { return field != "" && strings.Trim(field, digits) == "" }
+
+func needsQuotes(c rune) bool {
 	return (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '_' && c != '-' && c != '$'
 }
 
-// pathText writes a path for an error's text: .spec.containers[0].image; the whole object is ".".
+// pathText formats a path for an error's text: .spec.containers[0].image; the whole object is ".".
 func pathText(fields []string) string {
 	var b strings.Builder
 	for _, field := range fields {
@@ -53,5 +55,57 @@ func typeName(v any) string {
 		return "[]any"
 	default:
 		return fmt.Sprintf("%T", v)
+	}
+}
+
+// typeMismatch is the error for a value of another type than want.
+func typeMismatch(fields []string, v any, want string) error {
+	return fmt.Errorf("%s: is %s, not %s", pathText(fields), typeName(v), want)
+}
+
+// checkUnsplit returns an error if name, a field that an object lacks, is a whole path in one string: "spec.replicas"
+// where "spec", "replicas" is meant. isMapOrList reports whether the object has a map or list of a name. Only the first
+// step of a path is checked: no kind has top-level fields with dots, but labels and data have.
+func checkUnsplit(name string, isMapOrList func(name string) bool) error {
+	if !strings.ContainsAny(name, ".[") {
+		return nil
+	}
+	first := strings.TrimPrefix(strings.TrimPrefix(name, "{"), ".")
+	end := strings.IndexAny(first, ".[")
+	if end <= 0 {
+		return nil
+	}
+	switch first = first[:end]; first {
+	case "metadata", "spec", "status":
+	default:
+		if !isMapOrList(first) {
+			return nil
+		}
+	}
+	hint := "ParsePath splits a path"
+	if fields, err := ParsePath(name); err == nil {
+		quoted := make([]string, len(fields))
+		for i, field := range fields {
+			quoted[i] = strconv.Quote(field)
+		}
+		hint = "each field is an argument of its own: " + strings.Join(quoted, ", ")
+	}
+	return fmt.Errorf("%s: no such field (%s)", step(name), hint)
+}
+
+// checkUnsplitIn is checkUnsplit for a decoded object.
+func checkUnsplitIn(obj map[string]any, name string) error {
+	if _, found := obj[name]; found {
+		return nil
+	}
+	return checkUnsplit(name, func(name string) bool { return isMapOrList(obj[name]) })
+}
+
+func isMapOrList(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return true
+	default:
+		return false
 	}
 }

@@ -45,7 +45,7 @@ func ExampleParsePath() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, text := range []string{"spec.containers[name=app].image", `{.metadata.annotations['a.b/c']}`, "spec.containers[*].image"} {
+	for _, text := range []string{"spec.containers[name=app].image", `{.metadata.annotations['a.b/c']}`, "spec.containers[-1].image"} {
 		fields, err := unstructured.ParsePath(text)
 		if err != nil {
 			fmt.Println(err)
@@ -56,5 +56,21 @@ func ExampleParsePath() {
 	// Output:
 	// web:1 true <nil>
 	// d true <nil>
-	// path "spec.containers[*].image": byte 16: "*" is no index, ["name"] or [key=value]
+	// path "spec.containers[-1].image": byte 16: "-" is no index, ["name"] or [key=value]
+}
+
+func ExampleGetAll() {
+	pod, err := unstructured.Decode([]byte(`{"kind":"Pod","apiVersion":"v1","spec":{"containers":[{"name":"app","image":"web:1"},{"name":"log"},{"name":"proxy","image":"proxy:2"}]}}`))
+	if err != nil {
+		log.Fatal(err)
+	}
+	path, err := unstructured.ParsePath("spec.containers[*].image")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(unstructured.GetAll[string](pod, path...))
+	fmt.Println(unstructured.GetAll[int64](pod, path...))
+	// Output:
+	// [web:1 proxy:2] <nil>
+	// [] .spec.containers[0].image: is string, not int64
 }

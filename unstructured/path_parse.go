@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// ParsePath reads a path as the errors of this package write it and as people type it, and returns its steps for
+// ParsePath parses a path as the errors of this package write it and as people type it, and returns its steps for
 // [Get], [Set] and [Delete]:
 //
 //	.spec.containers[0].image
@@ -17,15 +17,14 @@ import (
 //	{.metadata.labels.app\.kubernetes\.io/name}
 //
 // The first dot may be missing, "." is the whole object, and braces may be around it as for kubectl's jsonpath. A
-// name that holds what means something in a path stands in brackets and quotes (single ones, or double ones as Go
-// and JSON have them), or has backslashes before it. Wildcards, slices, filters and negative indexes select more than
-// one value or depend on a length, and are refused. An error says at which byte, counted from 0, the text cannot be
-// read.
+// name with special characters stands in brackets and quotes (single ones, or double ones as in Go and JSON), or has
+// backslashes before them. [*] is the wildcard of [GetAll], which Get, Set and Delete reject. Slices, filters and negative
+// indexes are rejected: package jsonpath has them. An error names the byte, counted from 0, at which the text cannot be parsed.
 func ParsePath(text string) ([]string, error) {
-	p := pathReader{text: text, end: len(text)}
+	p := pathParser{text: text, end: len(text)}
 	if strings.HasPrefix(text, "{") {
 		if !strings.HasSuffix(text, "}") {
-			return nil, p.wrong("is without its }")
+			return nil, p.unexpected("is without its }")
 		}
 		p.pos, p.end = 1, len(text)-1
 	}
@@ -43,15 +42,15 @@ func ParsePath(text string) ([]string, error) {
 	return fields, nil
 }
 
-// pathReader reads a path's text from pos to end.
-type pathReader struct {
+// pathParser parses a path's text from pos to end.
+type pathParser struct {
 	text     string
 	pos, end int
 }
 
-func (p *pathReader) rest() string { return p.text[p.pos:p.end] }
+func (p *pathParser) rest() string { return p.text[p.pos:p.end] }
 
-func (p *pathReader) take(c byte) bool {
+func (p *pathParser) accept(c byte) bool {
 	if rest := p.rest(); rest == "" || rest[0] != c {
 		return false
 	}
@@ -59,8 +58,8 @@ func (p *pathReader) take(c byte) bool {
 	return true
 }
 
-// wrong says that what stands at pos is what it says.
-func (p *pathReader) wrong(what string) error {
+// unexpected is the error for what is at pos.
+func (p *pathParser) unexpected(what string) error {
 	found := "the end"
 	if rest := p.rest(); rest != "" {
 		_, size := utf8.DecodeRuneInString(rest)
@@ -70,18 +69,18 @@ func (p *pathReader) wrong(what string) error {
 }
 
 // step reads one step of the path.
-func (p *pathReader) step(first bool) (string, error) {
-	if p.take('[') {
+func (p *pathParser) step(first bool) (string, error) {
+	if p.accept('[') {
 		return p.bracket()
 	}
-	if !p.take('.') && !first {
-		return "", p.wrong("is where a step should begin with . or [")
+	if !p.accept('.') && !first {
+		return "", p.unexpected("is where a step should begin with . or [")
 	}
 	return p.name()
 }
 
-// name reads a field's name behind its dot.
-func (p *pathReader) name() (string, error) {
+// name parses a field's name behind its dot.
+func (p *pathParser) name() (string, error) {
 	var b strings.Builder
 	for begin := p.pos; ; {
 		rest := p.rest()
@@ -89,7 +88,7 @@ func (p *pathReader) name() (string, error) {
 		switch {
 		case rest == "" || c == '.' || c == '[':
 			if p.pos == begin {
-				return "", p.wrong("is where a field's name should be")
+				return "", p.unexpected("is where a field's name should be")
 			}
 			return b.String(), nil
 		case c == '\\' && len(rest) > 1:
@@ -97,25 +96,28 @@ func (p *pathReader) name() (string, error) {
 			rest = p.rest()
 			_, size = utf8.DecodeRuneInString(rest)
 		case strings.ContainsRune(`]{}()"'\*?@,`, c) || unicode.IsSpace(c) || unicode.IsControl(c):
-			return "", p.wrong(`is in a field's name; write ["name"] if that is meant`)
+			return "", p.unexpected(`is in a field's name; write ["name"] if that is meant`)
 		}
 		b.WriteString(rest[:size])
 		p.pos += size
 	}
 }
 
-// bracket reads a step behind its [, with its ]: an index, a name in quotes, or a by-key step.
-func (p *pathReader) bracket() (string, error) {
+// bracket parses a step behind its [, with its ]: an index, a name in quotes, or a by-key step.
+func (p *pathParser) bracket() (string, error) {
 	begin := p.pos
 	rest := p.rest()
-	switch digits := countDigits([]byte(rest)); {
-	case digits > 0 && strings.HasPrefix(rest[digits:], "]"):
-		p.pos += digits + len("]")
-		return rest[:digits], nil
+	switch n := len(rest) - len(strings.TrimLeft(rest, digits)); {
+	case strings.HasPrefix(rest, "*]"):
+		p.pos += len("*]")
+		return wildcard, nil
+	case n > 0 && strings.HasPrefix(rest[n:], "]"):
+		p.pos += n + len("]")
+		return rest[:n], nil
 	case strings.HasPrefix(rest, "'"):
 		name, err := p.singleQuoted()
-		if err == nil && !p.take(']') {
-			err = p.wrong("is where ] should be")
+		if err == nil && !p.accept(']') {
+			err = p.unexpected("is where ] should be")
 		}
 		return name, err
 	case strings.HasPrefix(rest, `"`):
@@ -123,12 +125,12 @@ func (p *pathReader) bracket() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if p.take(']') {
+		if p.accept(']') {
 			return name, nil
 		}
 		p.pos = begin
 	case rest != "" && strings.Contains("*?-:]", rest[:1]):
-		return "", p.wrong(`is no index, ["name"] or [key=value]`)
+		return "", p.unexpected(`is no index, ["name"] or [key=value]`)
 	}
 	if _, err := p.keys(); err != nil {
 		return "", err
@@ -136,22 +138,19 @@ func (p *pathReader) bracket() (string, error) {
 	return p.text[begin-len("[") : p.pos], nil
 }
 
-// quoted reads a text in double quotes.
-func (p *pathReader) quoted() (string, error) {
+// quoted parses a text in double quotes.
+func (p *pathParser) quoted() (string, error) {
 	prefix, err := strconv.QuotedPrefix(p.rest())
 	if err != nil {
-		return "", p.wrong("begins a text whose quotes do not end or that has an unknown escape sequence")
+		return "", p.unexpected("begins a text whose quotes do not end or that has an unknown escape sequence")
 	}
-	text, err := strconv.Unquote(prefix)
-	if err != nil {
-		return "", p.wrong("begins a text with an unknown escape sequence")
-	}
+	text, _ := strconv.Unquote(prefix) // QuotedPrefix has validated it
 	p.pos += len(prefix)
 	return text, nil
 }
 
-// singleQuoted reads a text in single quotes, where a backslash keeps what follows.
-func (p *pathReader) singleQuoted() (string, error) {
+// singleQuoted parses a text in single quotes, where a backslash keeps what follows.
+func (p *pathParser) singleQuoted() (string, error) {
 	var b strings.Builder
 	rest := p.rest()
 	for i := 1; i < len(rest); i++ {
@@ -166,5 +165,5 @@ func (p *pathReader) singleQuoted() (string, error) {
 			b.WriteByte(c)
 		}
 	}
-	return "", p.wrong("begins a text whose quotes do not end")
+	return "", p.unexpected("begins a text whose quotes do not end")
 }

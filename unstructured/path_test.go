@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestPathIsReadAsErrorsWriteItAndPeopleTypeIt(t *testing.T) {
+func TestParsePath_Forms(t *testing.T) {
 	for text, want := range map[string][]string{
 		".": nil, "{.}": nil, "spec": {"spec"}, ".spec": {"spec"}, "{.status.phase}": {"status", "phase"}, "{status.phase}": {"status", "phase"},
 		"spec.containers[name=app].image": {"spec", "containers", "[name=app]", "image"}, ".spec.containers[0].image": {"spec", "containers", "0", "image"},
@@ -19,6 +19,7 @@ func TestPathIsReadAsErrorsWriteItAndPeopleTypeIt(t *testing.T) {
 		`ports[containerPort=80,protocol=TCP].name`: {"ports", "[containerPort=80,protocol=TCP]", "name"}, `a[name="x]y"].z`: {"a", `[name="x]y"]`, "z"},
 		`a["x y"="b"]`: {"a", `["x y"="b"]`}, `a[image=web:1.0/x=y]`: {"a", "[image=web:1.0/x=y]"}, `a["\"\u00e9\n"]`: {"a", "\"é\n"}, `a['it\'s']`: {"a", "it's"}, `a[""]`: {"a", ""},
 		"x-kubernetes-list-map-keys": {"x-kubernetes-list-map-keys"}, "a.$ref": {"a", "$ref"}, "日本.語": {"日本", "語"}, `a\\b`: {`a\b`}, "a[007]": {"a", "007"},
+		"spec.containers[*].image": {"spec", "containers", "[*]", "image"}, "{[*][*]}": {"[*]", "[*]"},
 	} {
 		t.Run(text, func(t *testing.T) {
 			fields, err := ParsePath(text)
@@ -28,12 +29,12 @@ func TestPathIsReadAsErrorsWriteItAndPeopleTypeIt(t *testing.T) {
 	}
 }
 
-func TestPathThatCannotBeReadSaysWhere(t *testing.T) {
+func TestParsePath_Errors(t *testing.T) {
 	for text, want := range map[string]string{
 		"": `path "": byte 0: the end is where a field's name should be`, "a..b": `path "a..b": byte 2: "." is where a field's name should be`,
 		"a.": `path "a.": byte 2: the end is where a field's name should be`, "..": `path "..": byte 1: "." is where a field's name should be`,
 		"a[0": `path "a[0": byte 3: the end is where a by-key step has =`, "a[]": `path "a[]": byte 2: "]" is no index, ["name"] or [key=value]`,
-		"a[*]": `path "a[*]": byte 2: "*" is no index, ["name"] or [key=value]`, "a[-1]": `path "a[-1]": byte 2: "-" is no index, ["name"] or [key=value]`,
+		"a[*1]": `path "a[*1]": byte 2: "*" is no index, ["name"] or [key=value]`, "a[-1]": `path "a[-1]": byte 2: "-" is no index, ["name"] or [key=value]`,
 		"a[?(@.b)]": `path "a[?(@.b)]": byte 2: "?" is no index, ["name"] or [key=value]`, "a.*": `path "a.*": byte 2: "*" is in a field's name; write ["name"] if that is meant`,
 		"a[0:2]": `path "a[0:2]": byte 5: "]" is where a by-key step has =`, "a b": `path "a b": byte 1: " " is in a field's name; write ["name"] if that is meant`,
 		"a[0]b": `path "a[0]b": byte 4: "b" is where a step should begin with . or [`, "{.a": `path "{.a": byte 0: "{" is without its }`, "a}": `path "a}": byte 1: "}" is in a field's name; write ["name"] if that is meant`,
@@ -52,13 +53,13 @@ func TestPathThatCannotBeReadSaysWhere(t *testing.T) {
 	}
 }
 
-// oddSteps are what a path's text has to tell apart.
+// oddSteps are steps that a path's text must keep apart.
 var oddSteps = []string{
 	"spec", "0", "12", "007", "", ".", "a.b", "[", "]", "[0]", "[a]", "[a=b]", `[a="b,c]"]`, `["a.b"=c,d=1]`, `["a"]`, "['a']", "[a=b", "[a=b]]", "[a=b][c=d]", "a=b", "{a}", "{", `"`, "'", `\`, "a b", "\n", "é",
-	"\xff", "[a=\xff]", "*", "?", "@", "-1", "a,b", "\u2028", "[\u00a0=a]", "[a=b=c]", "$", "[=]",
+	"\xff", "[a=\xff]", "*", "?", "@", "-1", "a,b", "\u2028", "[\u00a0=a]", "[a=b=c]", "[*]", "$", "[=]", "['a=b]",
 }
 
-func TestErrorsPathReadsBackAsItsSteps(t *testing.T) {
+func TestParsePath_RoundTrip(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 5000 {
 		fields := make([]string, 1+random.IntN(4))
@@ -107,7 +108,7 @@ func pod() *Object {
 	}}
 }
 
-func TestElementIsFoundByItsKeys(t *testing.T) {
+func TestGet_ByKeys(t *testing.T) {
 	for text, want := range map[string]any{
 		"spec.containers[name=app].image": "web:1", `spec.containers[name="app"].image`: "web:1", `spec.containers[name="a,b]"].image`: "odd",
 		"spec.containers[name=app,image=second].image": "second", "spec.containers[name=app].ports[containerPort=80].protocol": "UDP",
@@ -126,7 +127,7 @@ func TestElementIsFoundByItsKeys(t *testing.T) {
 	}
 }
 
-func TestElementOfALazyIsFoundByItsKeysToo(t *testing.T) {
+func TestGet_LazyByKeys(t *testing.T) {
 	const text = `{"kind":"A","l":[1,"x",null,[],{},{"n":{"a":1}},{"n":null},{"n":"a","n":"b"},{"\u006e":"a","v":1,"p":80,"o":true,"f":1.0},{"n":"a","v":2,"p":"80","f":1.50},{"n":"q\"]","v":[{"n":"a"}]}],"m":{"[n=a]":1},"s":[]}`
 	obj := decoded(t, text)
 	for _, l := range []*Lazy{lazy(t, text), lazy(t, strings.ReplaceAll(text, ",", " ,\n "))} {
@@ -140,7 +141,7 @@ func TestElementOfALazyIsFoundByItsKeysToo(t *testing.T) {
 	}
 }
 
-func TestStepThatCannotBeReadAtAListIsAnError(t *testing.T) {
+func TestGet_InvalidStepAtList(t *testing.T) {
 	for step, want := range map[string]string{
 		"app":        `.spec.containers: is []any, which has no field "app"`,
 		"[name":      `.spec.containers: is []any, whose by-key step cannot be read: path "[name": byte 5: the end is where a by-key step has =`,

@@ -13,7 +13,7 @@ const dotted = `{"kind":"Thing","apiVersion":"v1","metadata":{"name":"a","labels
 func TestGet_HintsAtUnsplitPath(t *testing.T) {
 	obj, err := Decode([]byte(dotted))
 	require.NoError(t, err)
-	lazy, err := NewLazy([]byte(dotted))
+	lazy, err := DecodeLazy([]byte(dotted))
 	require.NoError(t, err)
 	for _, c := range []struct {
 		path []string
@@ -51,7 +51,7 @@ func TestGet_HintsAtUnsplitPath(t *testing.T) {
 	assert.Equal(t, []any{1, true, nil}, []any{n, found, err}, "there is such a field")
 }
 
-func TestSet_RefusesUnsplitPath(t *testing.T) {
+func TestSet_RejectsUnsplitPath(t *testing.T) {
 	obj, err := Decode([]byte(dotted))
 	require.NoError(t, err)
 	before := obj.DeepCopy()

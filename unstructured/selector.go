@@ -7,33 +7,35 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/anykind/anykind/internal/jsonread"
 )
 
-// A selector is a by-key step of a path, [name=app] or [containerPort=80,protocol=TCP]: it stands for the first
-// element of a list that has all of its keys, as Kubernetes tells elements of a list with map keys apart
+// selector is a by-key step of a path, [name=app] or [containerPort=80,protocol=TCP]: it selects the first element of
+// a list that has all of its keys, like the map keys of a list in Kubernetes
 // (https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy).
 type selector []key
 
-// A key says that an element's field is text: the string, or, without quotes, the number or bool that JSON writes so.
+// key requires that an element's field is text: the string, or, without quotes, the number or bool that JSON writes so.
 type key struct {
 	name, text string
 	quoted     bool
 }
 
-// parseSelector reads a step that is a selector and nothing else.
+// parseSelector parses a step that is a selector and nothing else.
 func parseSelector(step string) (selector, error) {
 	if !strings.HasPrefix(step, "[") {
 		return nil, fmt.Errorf("no [ before %q", step)
 	}
-	p := pathReader{text: step, pos: 1, end: len(step)}
+	p := pathParser{text: step, pos: 1, end: len(step)}
 	keys, err := p.keys()
 	if err == nil && p.pos != len(step) {
-		err = p.wrong("is behind the ]")
+		err = p.unexpected("is behind the ]")
 	}
 	return keys, err
 }
 
-// isSelector is parseSelector for who only asks.
+// isSelector reports whether parseSelector accepts a step.
 func isSelector(step string) bool {
 	if !strings.HasPrefix(step, "[") || !strings.HasSuffix(step, "]") {
 		return false
@@ -42,32 +44,29 @@ func isSelector(step string) bool {
 	return err == nil
 }
 
-// index finds the first element that s selects, or -1.
+// index returns the index of the first element that s selects, or -1.
 func (s selector) index(list []any) int { return slices.IndexFunc(list, s.selects) }
 
 func (s selector) selects(element any) bool {
 	m, ok := element.(map[string]any)
-	return ok && !slices.ContainsFunc(s, func(k key) bool { return !k.is(m[k.name]) })
+	return ok && !slices.ContainsFunc(s, func(k key) bool { return !k.matches(m[k.name]) })
 }
 
-// is tells whether v is the value that the key asks for.
-func (k key) is(v any) bool {
+// matches reports whether v is the value that the key requires.
+func (k key) matches(v any) bool {
 	if s, ok := v.(string); ok {
 		return s == k.text
 	}
 	return !k.quoted && scalarText(v) == k.text
 }
 
-// scalarText is how JSON writes a number or bool, and "" for all else.
+// scalarText returns a number or bool as JSON writes it, and "" for all else.
 func scalarText(v any) string {
 	switch v := v.(type) {
 	case bool:
 		return strconv.FormatBool(v)
 	case float64:
-		data, err := json.Marshal(v)
-		if err != nil {
-			return ""
-		}
+		data, _ := json.Marshal(v) // empty for what JSON cannot have
 		return string(data)
 	}
 	if n, ok := integer(v); ok {
@@ -76,8 +75,8 @@ func scalarText(v any) string {
 	return ""
 }
 
-// complete gives m the keys that it lacks. What a text without quotes means, others in the list show; where there
-// are none, it means what it means in JSON.
+// complete adds the keys that m lacks. A text without quotes has the type that others in the list have for it; where there
+// are none, it is read as JSON.
 func (s selector) complete(m map[string]any, list []any) {
 	for _, k := range s {
 		if _, has := m[k.name]; !has {
@@ -99,22 +98,22 @@ func (k key) value(list []any) any {
 	if k.text == "true" || k.text == "false" {
 		return k.text == "true"
 	}
-	if n, err := parseNumber([]byte(k.text)); err == nil && scalarText(n) == k.text {
+	if n, err := jsonread.ParseNumber([]byte(k.text)); err == nil && scalarText(n) == k.text {
 		return n
 	}
 	return k.text
 }
 
-// keys reads a selector behind its [, up to and with its ].
-func (p *pathReader) keys() (selector, error) {
+// keys parses a selector behind its [, up to and with its ].
+func (p *pathParser) keys() (selector, error) {
 	var s selector
 	for {
-		name, _, err := p.word("=")
+		name, _, err := p.word("='") // a single quote begins a quoted field name
 		if err != nil {
 			return nil, err
 		}
-		if !p.take('=') {
-			return nil, p.wrong("is where a by-key step has =")
+		if !p.accept('=') {
+			return nil, p.unexpected("is where a by-key step has =")
 		}
 		text, quoted, err := p.word("")
 		if err != nil {
@@ -122,16 +121,16 @@ func (p *pathReader) keys() (selector, error) {
 		}
 		s = append(s, key{name: name, text: text, quoted: quoted})
 		switch {
-		case p.take(']'):
+		case p.accept(']'):
 			return s, nil
-		case !p.take(','):
-			return nil, p.wrong("is where a by-key step has , or ]")
+		case !p.accept(','):
+			return nil, p.unexpected("is where a by-key step has , or ]")
 		}
 	}
 }
 
-// word reads a quoted text, or one that ends before a character that would need quotes.
-func (p *pathReader) word(end string) (text string, quoted bool, err error) {
+// word parses a quoted text, or one that ends before a character that would need quotes.
+func (p *pathParser) word(end string) (text string, quoted bool, err error) {
 	if strings.HasPrefix(p.rest(), `"`) {
 		text, err = p.quoted()
 		return text, true, err
@@ -144,7 +143,7 @@ func (p *pathReader) word(end string) (text string, quoted bool, err error) {
 		n = len(rest)
 	}
 	if n == 0 {
-		return "", false, p.wrong("is where a key or value should be; put what is unusual in quotes")
+		return "", false, p.unexpected("is where a key or value should be; put what is unusual in quotes")
 	}
 	p.pos += n
 	return rest[:n], false, nil

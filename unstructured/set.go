@@ -1,51 +1,57 @@
 package unstructured
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/anykind/anykind/internal/jsonread"
 )
 
-// Set writes value at a path, whose steps are those of [Get]. What is there before is replaced, of whatever type.
+// Set writes value at a path, whose steps are those of [Get], and replaces what is there, of whatever type.
 //
 // Maps that are missing or null on the way are made. At a list, the index behind the last element appends; a by-key
 // step that selects nothing appends an element that has those keys, and begins a list where there is none. An element
-// that is written as a whole gets the keys of its step, and is refused if it has others. A number for a step where
-// nothing is yet is refused, since it may be an index or a field's name. Without a path, value is the whole object.
+// that is written as a whole gets the keys of its step, and is rejected if it has others. A number for a step where
+// nothing is yet is rejected, since it may be an index or a field's name. Without a path, value is the whole object.
 //
-// The value is copied, and becomes what [Decode] makes of what [Encode] writes: any integer int64 if it fits and
-// otherwise float64, float32 and float64 float64 or, without a fraction, int64; typed slices, maps, structs with their
-// json tags, pointers, times and whatever marshals itself become maps, lists and scalars; nil is null. So
+// The value is copied and normalized to what [Decode] returns for what [Encode] writes: any integer becomes int64 if it
+// fits and otherwise float64, float32 and float64 become float64 or, without a fraction, int64; typed slices, maps,
+// structs with their json tags, pointers, times and json.Marshalers become maps, lists and scalars; nil is null. So
 // DeepCopy, which panics on an int, never does on what Set wrote. A value that JSON cannot have is an error that
 // names its path, as in Encode.
 //
 // Whatever else does not fit is an error that names its path and both types, and so is a whole path given as one field,
-// as in [Get]. An error leaves obj as it was. Set
-// changes obj's maps in place: an object that others see, out of a cache for instance, is to be copied first.
+// as in [Get]. An error leaves obj as it was. Set changes obj's maps in place: copy an object that others see, such as one
+// of a cache, first.
 func Set(obj *Object, value any, fields ...string) error {
 	if obj == nil {
 		return fmt.Errorf("%s: cannot be set in a nil object", pathText(fields))
 	}
-	plain, err := normal(value, fields)
+	if err := checkSingle(fields); err != nil {
+		return err
+	}
+	plain, err := normalize(value, fields)
 	if err != nil {
 		return err
 	}
-	s := setting{fields: fields, value: plain}
+	s := setter{fields: fields, value: plain}
 	root, err := s.at(obj.Object, 0)
 	if err != nil {
 		return err
 	}
 	m, ok := root.(map[string]any)
 	if !ok {
-		return mismatch(fields, root, "map[string]any")
+		return typeMismatch(fields, root, "map[string]any")
 	}
 	obj.Object = m
 	return nil
 }
 
-// normal is v as Decode would make it, a copy.
-func normal(v any, fields []string) (any, error) {
-	if len(fields) > maxDepth {
-		return nil, fmt.Errorf("%s: nested deeper than %d", pathText(fields[:1]), maxDepth)
+// normalize returns a copy of v as Decode would return it.
+func normalize(v any, fields []string) (any, error) {
+	if len(fields) > jsonread.MaxDepth {
+		return nil, fmt.Errorf("%s: nested deeper than %d", pathText(fields[:1]), jsonread.MaxDepth)
 	}
 	switch obj := v.(type) {
 	case Object:
@@ -65,21 +71,21 @@ func normal(v any, fields []string) (any, error) {
 	data, err := encodeValue(v, len(fields))
 	if err != nil {
 		for _, field := range slices.Backward(fields) {
-			err = at(step(field), err)
+			err = prependStep(step(field), err)
 		}
 		return nil, err
 	}
 	return decodeValue(data)
 }
 
-// A setting is one call of Set. Nothing is changed before all has been found to fit.
-type setting struct {
+// setter is one call of Set. Nothing is changed before everything has been found to fit.
+type setter struct {
 	fields []string
-	value  any // the setting's own
+	value  any // a copy
 }
 
-// at returns what v, which is at fields[:i], is to become.
-func (s *setting) at(v any, i int) (any, error) {
+// at returns the new value for v, which is at fields[:i].
+func (s *setter) at(v any, i int) (any, error) {
 	if i == len(s.fields) {
 		return s.value, nil
 	}
@@ -104,12 +110,12 @@ func (s *setting) at(v any, i int) (any, error) {
 	case []any:
 		return s.inList(parent, i)
 	default:
-		return nil, mismatch(s.fields[:i], v, "map[string]any or []any")
+		return nil, typeMismatch(s.fields[:i], v, "map[string]any or []any")
 	}
 }
 
-// missing makes what is at fields[:i], where nothing is.
-func (s *setting) missing(i int) (any, error) {
+// missing returns the new value at fields[:i], where nothing is.
+func (s *setter) missing(i int) (any, error) {
 	field := s.fields[i]
 	switch {
 	case i > 0 && isSelector(field):
@@ -130,8 +136,8 @@ func (s *setting) missing(i int) (any, error) {
 	return map[string]any{field: child}, nil
 }
 
-// inList sets or appends the element of list that fields[i] stands for.
-func (s *setting) inList(list []any, i int) (any, error) {
+// inList sets or appends the element of list that fields[i] selects.
+func (s *setter) inList(list []any, i int) (any, error) {
 	at, err := elementIndex(list, s.fields, i)
 	if err != nil {
 		return nil, err
@@ -159,8 +165,8 @@ func (s *setting) inList(list []any, i int) (any, error) {
 	return list, nil
 }
 
-// keyed makes an element that the by-key step fields[i] selects.
-func (s *setting) keyed(list []any, i int, isNew bool) (any, error) {
+// keyed returns an element that the by-key step fields[i] selects.
+func (s *setter) keyed(list []any, i int, isNew bool) (any, error) {
 	keys, err := selectorOf(s.fields, i)
 	if err != nil {
 		return nil, err
@@ -176,11 +182,53 @@ func (s *setting) keyed(list []any, i int, isNew bool) (any, error) {
 	}
 	m, ok := element.(map[string]any)
 	if !ok {
-		return nil, mismatch(s.fields[:i+1], element, "map[string]any")
+		return nil, typeMismatch(s.fields[:i+1], element, "map[string]any")
 	}
 	keys.complete(m, list)
 	if !keys.selects(m) {
 		return nil, fmt.Errorf("%s: would have other keys than its step", pathText(s.fields[:i+1]))
 	}
 	return m, nil
+}
+
+// Delete removes the field or the list's element at a path, whose steps are those of [Get]; the elements behind it
+// move up. found reports whether there was one; a field that is null is one. What becomes empty stays.
+//
+// A field on the way that is neither map nor list is an error, as in Get, and so are an empty path and a whole path given
+// as one field. Delete changes obj's maps in place, as [Set] does.
+func Delete(obj *Object, fields ...string) (found bool, err error) {
+	if len(fields) == 0 {
+		return false, errors.New("cannot delete without a path: it would be the whole object")
+	}
+	if err := checkSingle(fields); err != nil {
+		return false, err
+	}
+	if isNil(obj) {
+		return false, nil
+	}
+	last := len(fields) - 1
+	if err := checkUnsplitIn(obj.Object, fields[0]); err != nil {
+		return false, err
+	}
+	parent, found, err := walk(obj.Object, fields[:last], 0)
+	if err != nil || !found {
+		return false, err
+	}
+	switch parent := parent.(type) {
+	case map[string]any:
+		_, found = parent[fields[last]]
+		delete(parent, fields[last])
+		return found, nil
+	case []any:
+		at, err := elementIndex(parent, fields, last)
+		if err != nil || at < 0 || at >= len(parent) {
+			return false, err
+		}
+		rest := append(parent[:at:at], parent[at+1:]...)
+		s := setter{fields: fields[:last], value: rest}
+		_, err = s.at(obj.Object, 0)
+		return err == nil, err
+	default:
+		return false, typeMismatch(fields[:last], parent, "map[string]any or []any")
+	}
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-func TestSetWritesAtAnyPath(t *testing.T) {
+func TestSet_Paths(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, path string
 		value        any
@@ -62,13 +62,13 @@ func valueOf(t testing.TB, text string) any {
 	return v
 }
 
-func TestSetBeginsAnObject(t *testing.T) {
+func TestSet_EmptyObject(t *testing.T) {
 	obj := &Object{}
 	require.NoError(t, Set(obj, "a", "metadata", "name"))
 	assert.Equal(t, "a", obj.GetName())
 }
 
-func TestWhatDoesNotFitIsRefusedAndChangesNothing(t *testing.T) {
+func TestSet_ErrorChangesNothing(t *testing.T) {
 	for want, c := range map[string]struct {
 		path  string
 		value any
@@ -109,7 +109,7 @@ func TestWhatDoesNotFitIsRefusedAndChangesNothing(t *testing.T) {
 	assert.NoError(t, Set(&Object{}, 1, make([]string, 10000)...))
 }
 
-func TestSetCopies(t *testing.T) {
+func TestSet_CopiesValue(t *testing.T) {
 	value := map[string]any{"list": []any{"x"}}
 	obj := &Object{}
 	require.NoError(t, Set(obj, value, "a"))
@@ -117,7 +117,7 @@ func TestSetCopies(t *testing.T) {
 	assert.Equal(t, map[string]any{"a": map[string]any{"list": []any{"x"}}}, obj.Object)
 }
 
-func TestAppendingDoesNotWriteToWhatOthersHold(t *testing.T) {
+func TestSet_AppendCopiesList(t *testing.T) {
 	whole := []any{"a", "b", "c"}
 	obj := &Object{Object: map[string]any{"list": whole[:1]}}
 	require.NoError(t, Set(obj, "x", "list", "1"))
@@ -129,7 +129,7 @@ func TestAppendingDoesNotWriteToWhatOthersHold(t *testing.T) {
 }
 
 // What apimachinery's SetNestedField takes as it is makes DeepCopy panic (https://github.com/kubernetes/kubernetes/issues/62769).
-func TestWhatIsSetIsWhatDecodeMakesAndCanBeCopied(t *testing.T) {
+func TestSet_NormalizesValues(t *testing.T) {
 	values := map[string]any{"float without a fraction": 3.0, "huge uint64": uint64(math.MaxUint64), "minus zero": math.Copysign(0, -1), "bad text": "a\xff", "large float": 1e300}
 	for name, v := range foreignValues {
 		values[name] = v
@@ -158,9 +158,9 @@ func TestWhatIsSetIsWhatDecodeMakesAndCanBeCopied(t *testing.T) {
 	assert.Equal(t, "2026-01-02T03:04:05Z", obj.Object["t"])
 }
 
-// TestSetAgreesWithApimachinery holds random calls against SetNestedField, NestedFieldCopy and RemoveNestedField,
-// where they mean the same: they know no lists on the way, and refuse null as a parent.
-func TestSetAgreesWithApimachinery(t *testing.T) {
+// TestSet_EqualsApimachinery holds random calls against SetNestedField, NestedFieldCopy and RemoveNestedField,
+// where they mean the same: they know no lists on the way, and reject null as a parent.
+func TestSet_EqualsApimachinery(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	names := []string{"a", "b", "c"}
 	values := []any{"x", int64(1), 1.5, true, map[string]any{"a": int64(1)}, []any{"x"}, map[string]any{}}
@@ -195,7 +195,7 @@ func TestSetAgreesWithApimachinery(t *testing.T) {
 	}
 }
 
-func TestDeleteRemovesFieldsAndElements(t *testing.T) {
+func TestDelete_FieldsAndElements(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, path, want string
 		found              bool
@@ -229,7 +229,7 @@ func TestDeleteRemovesFieldsAndElements(t *testing.T) {
 	}
 }
 
-func TestDeleteRefusesWhatDoesNotFit(t *testing.T) {
+func TestDelete_Errors(t *testing.T) {
 	obj := &Object{Object: map[string]any{"a": "x", "list": []any{}, "typed": []string{"x"}}}
 	for want, fields := range map[string][]string{
 		".a: is string, not map[string]any or []any":                 {"a", "b"},

@@ -64,11 +64,11 @@ func assertWatchParity(t testing.TB, data []byte, events []Event[Object], err er
 	for i := 0; ; i++ {
 		want, wantErr := referenceEvent(frames)
 		if wantErr != nil {
-			require.Len(t, events, i, "apimachinery says: %v", wantErr)
-			assert.Equal(t, wantErr == io.EOF, err == io.EOF, "apimachinery says: %v, this package: %v", wantErr, err)
+			require.Len(t, events, i, "apimachinery: %v", wantErr)
+			assert.Equal(t, wantErr == io.EOF, err == io.EOF, "apimachinery: %v, this package: %v", wantErr, err)
 			return
 		}
-		require.Greater(t, len(events), i, "this package says: %v", err)
+		require.Greater(t, len(events), i, "this package: %v", err)
 		assert.Equal(t, want.Type, events[i].Type)
 		assertIdentical(t, want.Object.Object, events[i].Object.Object)
 	}
@@ -95,7 +95,7 @@ func referenceEvent(frames *json.Decoder) (Event[Object], error) {
 	return Event[Object]{Type: watch.EventType(typ), Object: obj}, nil
 }
 
-func TestEventsAreWhatApimachineryMakesOfThem(t *testing.T) {
+func TestWatchDecoder_EqualsApimachinery(t *testing.T) {
 	data := sample(t, "watch.json")
 	events, err := readEvents(NewWatchDecoder(bytes.NewReader(data)))
 	require.Equal(t, io.EOF, err)
@@ -103,7 +103,7 @@ func TestEventsAreWhatApimachineryMakesOfThem(t *testing.T) {
 	assertWatchParity(t, data, events, err)
 }
 
-func TestOddFramesAreReadAndRefusedAsByApimachinery(t *testing.T) {
+func TestWatchDecoder_OddFrames(t *testing.T) {
 	for name, frames := range oddFrames {
 		t.Run(name, func(t *testing.T) {
 			events, err := readEvents(NewWatchDecoder(strings.NewReader(frames)))
@@ -112,7 +112,7 @@ func TestOddFramesAreReadAndRefusedAsByApimachinery(t *testing.T) {
 	}
 }
 
-func TestNastyObjectsAreWatchedAsByApimachinery(t *testing.T) {
+func TestWatchDecoder_NastyObjects(t *testing.T) {
 	for name, value := range nastyValues {
 		t.Run(name, func(t *testing.T) {
 			data := []byte(`{"type":"ADDED","object":` + string(inObject(value)) + "}\n{}")

@@ -19,7 +19,7 @@ func watchOf(text string) *WatchDecoder { return NewWatchDecoder(strings.NewRead
 const added = `{"type":"ADDED","object":{"kind":"A","n":1}}`
 
 // The pipe is silent behind each closing brace: a decoder that asked for more would wait for ever.
-func TestEventIsThereWithItsClosingBrace(t *testing.T) {
+func TestWatchDecoder_EventAtClosingBrace(t *testing.T) {
 	r, w := io.Pipe()
 	defer func() { _ = r.Close() }()
 	d := NewWatchDecoder(r)
@@ -39,7 +39,7 @@ func TestEventIsThereWithItsClosingBrace(t *testing.T) {
 	assert.True(t, err == io.EOF)
 }
 
-func TestEventsInOneChunkNeedOneRead(t *testing.T) {
+func TestWatchDecoder_OneReadForOneChunk(t *testing.T) {
 	reads := 0
 	d := NewWatchDecoder(readFunc(func(p []byte) (int, error) {
 		if reads++; reads > 1 {
@@ -59,7 +59,7 @@ type readFunc func([]byte) (int, error)
 
 func (f readFunc) Read(p []byte) (int, error) { return f(p) }
 
-func TestWatchGivesEveryEventAsItIs(t *testing.T) {
+func TestWatchDecoder_Events(t *testing.T) {
 	events, err := readEvents(NewWatchDecoder(bytes.NewReader(sample(t, "watch.json"))))
 	require.Equal(t, io.EOF, err)
 	require.Len(t, events, 5)
@@ -69,7 +69,7 @@ func TestWatchGivesEveryEventAsItIs(t *testing.T) {
 	assert.Equal(t, "12746", events[2].Object.GetResourceVersion())
 }
 
-func TestErrorEventPassesAndTheWatchGoesOn(t *testing.T) {
+func TestWatchDecoder_ContinuesAfterErrorEvent(t *testing.T) {
 	d := watchOf(`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","code":410}}` + added)
 	event, err := d.Next()
 	require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestErrorEventPassesAndTheWatchGoesOn(t *testing.T) {
 	assert.Equal(t, watch.Added, event.Type)
 }
 
-func TestWatchEndsWellOnlyBetweenEvents(t *testing.T) {
+func TestWatchDecoder_EOFBetweenEventsOnly(t *testing.T) {
 	data := added + "\n"
 	for i := range len(data) + 1 {
 		events, err := readEvents(watchOf(data[:i]))
@@ -97,7 +97,7 @@ func TestWatchEndsWellOnlyBetweenEvents(t *testing.T) {
 	}
 }
 
-func TestErrorOfTheWatchsReaderIsKeptAndStays(t *testing.T) {
+func TestWatchDecoder_ReaderError(t *testing.T) {
 	broken := errors.New("broken")
 	for _, rest := range []string{"", "\n", `{`, `{"ty`, `{"type":"ADDED","object":{"a":1`, `{"type":"ADDED","object":{"a":nul`, `{"type":"ADDED","object":{"a":"\u00`} {
 		for _, as := range []func(io.Reader) io.Reader{iotest.HalfReader, iotest.OneByteReader, iotest.DataErrReader} {
@@ -111,13 +111,13 @@ func TestErrorOfTheWatchsReaderIsKeptAndStays(t *testing.T) {
 	}
 }
 
-// net/http says so of a body that was cut. It is not the end of the watch.
-func TestCutBodyIsNoGoodEnd(t *testing.T) {
+// net/http returns this error for a body that was cut. It is not the end of the watch.
+func TestWatchDecoder_CutBody(t *testing.T) {
 	_, err := readEvents(NewWatchDecoder(io.MultiReader(strings.NewReader(added), iotest.ErrReader(io.ErrUnexpectedEOF))))
 	assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
 }
 
-func TestWatchErrorsTellWhatIsWrong(t *testing.T) {
+func TestWatchDecoder_Errors(t *testing.T) {
 	for name, want := range map[string]string{
 		"unknown type":       `unknown watch event type "RENAMED"`,
 		"empty type":         `unknown watch event type ""`,

@@ -39,6 +39,24 @@ spec:
 	// document 2, line 11: the field "replicas" is there twice
 }
 
+func ExampleYAMLDecoder_All() {
+	file := strings.NewReader(`apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Namespace, metadata: {name: shop}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: page, namespace: shop}}
+`)
+	for obj, err := range unstructured.NewYAMLDecoder(file).All() {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(obj.GetKind(), obj.GetName())
+	}
+	// Output:
+	// Namespace shop
+	// ConfigMap page
+}
+
 func ExampleEncodeYAML() {
 	obj := &unstructured.Object{}
 	for path, value := range map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata.name": "page", `data["index.html"]`: "<h1>\nhello\n"} {

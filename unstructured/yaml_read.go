@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
-	"regexp"
-	"strconv"
+	"slices"
 	"strings"
-	"sync"
+	"unicode"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 	ky "sigs.k8s.io/yaml"
@@ -17,13 +16,11 @@ import (
 
 // readYAML reads a document that is not JSON. A null is nil.
 //
-// sigs.k8s.io/yaml says what it means. It knows lines only of broken syntax and may quote values, and what aliases
-// come to it finds out by making it; so the document is parsed into a tree first, which tells lines and expands
-// nothing.
+// sigs.k8s.io/yaml defines its meaning, but has lines only for broken syntax, may quote values and expands aliases
+// before their size is known; so the document is parsed into a tree first, which has lines and expands nothing.
 func readYAML(one document) (m map[string]any, line int, err error) {
 	defer func() {
-		// The YAML libraries have been known to panic on broken input. It is a stranger's, and a library returns errors.
-		if recover() != nil {
+		if recover() != nil { // the YAML libraries have been known to panic on broken input
 			m, line, err = nil, one.content().line, errors.New("the YAML cannot be read")
 		}
 	}()
@@ -34,7 +31,7 @@ func readYAML(one document) (m map[string]any, line int, err error) {
 	if root == nil || root.ShortTag() == "!!null" && root.Kind == yaml.ScalarNode {
 		return nil, 0, nil
 	}
-	tree := yamlTree{line: root.Line}
+	tree := yamlChecker{line: root.Line}
 	if err := tree.check(root); err != nil {
 		return nil, one.line + tree.line - 1, err
 	}
@@ -49,21 +46,21 @@ func readYAML(one document) (m map[string]any, line int, err error) {
 	return m, first, nil
 }
 
-// parseTree parses text, which must be one document. Where it cannot, at is the line. An empty document is nil.
+// parseTree parses text, which must be one document; at is the line of an error. An empty document is nil.
 func parseTree(text []byte) (root *yaml.Node, at int, err error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var tree, second yaml.Node
 	if err := decoder.Decode(&tree); err == io.EOF {
 		return nil, 0, nil
 	} else if err != nil {
-		at, err = syntaxError(decoder, text, err)
+		at, err = syntaxError(text, err)
 		return nil, at, err
 	}
 	if err := decoder.Decode(&second); err != io.EOF {
 		// sigs.k8s.io/yaml would leave it out. A lone carriage return ends YAML's lines, and so may part documents.
 		at = max(second.Line, 1)
 		if err != nil {
-			at, _ = syntaxError(decoder, text, err)
+			at, _ = syntaxError(text, err)
 		}
 		return nil, at, errors.New("there is more behind the end of the document")
 	}
@@ -73,39 +70,33 @@ func parseTree(text []byte) (root *yaml.Node, at int, err error) {
 	return tree.Content[0], 0, nil
 }
 
-var printedLine = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\bline (\d+):`)
-})
+// parserProblems are the errors of the YAML parser, not its scanner, whose printed lines are counted from 0.
+var parserProblems = []string{"<", "key", "node content", "'-' indicator", "','"}
 
-// syntaxError says where the parser stopped and why. It prints a line not always and not always that one; so what it
-// knows is read by reflection. Where a later version names that differently, the printed line stays.
-func syntaxError(decoder *yaml.Decoder, text []byte, err error) (line int, reason error) {
-	line = 1
-	if printed := printedLine().FindStringSubmatch(err.Error()); printed != nil {
-		if n, err := strconv.Atoi(printed[1]); err == nil {
-			line = n
+// syntaxError returns the line and the reason of an error of the YAML library, such as "yaml: line 3: did not find
+// expected key". Where it has no line, it is searched in text.
+func syntaxError(text []byte, err error) (line int, reason error) {
+	problem := strings.TrimPrefix(err.Error(), "yaml: ")
+	if n, scanErr := fmt.Sscanf(problem, "line %d:", &line); n == 1 && scanErr == nil {
+		_, problem, _ = strings.Cut(problem, ": ")
+		if expected, found := strings.CutPrefix(problem, "did not find expected "); found && slices.ContainsFunc(parserProblems, func(prefix string) bool { return strings.HasPrefix(expected, prefix) }) {
+			line++
 		}
+		return line, fmt.Errorf("the YAML is broken: %s", problem)
 	}
-	parser := reflect.ValueOf(decoder).Elem().FieldByName("parser")
-	if parser.Kind() != reflect.Pointer || parser.IsNil() {
-		return line, errors.New("the YAML is broken")
+	at := bytes.IndexFunc(text, func(c rune) bool { return c == utf8.RuneError || unicode.IsControl(c) && !unicode.IsSpace(c) })
+	reason = fmt.Errorf("the YAML is broken: %s", problem)
+	if name, found := strings.CutPrefix(problem, "unknown anchor '"); found {
+		// The name is not quoted: it is the text of a secret that lacks quotes, perhaps.
+		name, _, _ = strings.Cut(name, "'")
+		at = bytes.Index(text, []byte("*"+name))
+		reason = errors.New("a value begins with * and so means an anchor, which is not there: put it in quotes")
 	}
-	state := parser.Elem().FieldByName("parser")
-	problem := state.FieldByName("problem").String()
-	if problem == "" {
-		// Only aliases are refused above the parser. The name is not quoted: where somebody forgot the quotes it is a
-		// secret's text.
-		event := parser.Elem().FieldByName("event")
-		return int(event.FieldByName("start_mark").FieldByName("line").Int()) + 1,
-			errors.New("a value begins with * and so means an anchor, which is not there: put it in quotes")
-	}
-	if offset := int(state.FieldByName("problem_offset").Int()); 0 < offset && offset <= len(text) {
-		return bytes.Count(text[:offset], []byte("\n")) + 1, fmt.Errorf("the YAML is broken: %s", problem)
-	}
-	return int(state.FieldByName("problem_mark").FieldByName("line").Int()) + 1, fmt.Errorf("the YAML is broken: %s", problem)
+	return bytes.Count(text[:max(at, 0)], []byte("\n")) + 1, reason
 }
 
-// notJSONReason is why YAMLToJSON refused what could be parsed. Its own text is kept only where it quotes nothing.
+// notJSONReason is the error for a document that can be parsed, but not be JSON. YAMLToJSON's own text is kept only
+// where it quotes nothing.
 func notJSONReason(err error) error {
 	text := err.Error()
 	for _, quoting := range []string{"cannot decode", "invalid map key", "anchor", "unsupported", "`"} {

@@ -1,0 +1,132 @@
+package unstructured
+
+import (
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/json"
+)
+
+// maxMismatchDepth is how many steps a mismatch is searched: a type may hold itself, and each step converts what is below.
+const maxMismatchDepth = 64
+
+// mismatchError names the value that does not fit into its type.
+type mismatchError struct {
+	text  string
+	cause error
+}
+
+func (e *mismatchError) Error() string { return printable(e.text) }
+
+func (e *mismatchError) Unwrap() error { return e.cause }
+
+// explainMismatch returns the error for data that cannot be converted. The JSON reader's own error has no indexes and
+// names no path below a json.Unmarshaler, so the value is searched: it is in the child that cannot be converted alone
+// either.
+func explainMismatch(data []byte, into reflect.Type, cause error) error {
+	v, err := decodeValue(slices.Clip(data))
+	if err != nil {
+		return err
+	}
+	var fields []string
+	for len(fields) < maxMismatchDepth {
+		field, child, childType, childCause := mismatchedChild(v, into)
+		if childCause == nil {
+			break
+		}
+		fields, v, cause = append(fields, field), child, childCause
+		if childType == nil {
+			return &mismatchError{fmt.Sprintf("%s: %v", pathText(fields), cause), cause}
+		}
+		into = childType
+		if alone := fits(v, into); alone != nil {
+			cause = alone // the parent's error names the parent
+		}
+	}
+	if mismatch, ok := errors.AsType[*stdjson.UnmarshalTypeError](cause); ok && len(fields) == 0 && mismatch.Field != "" {
+		// It fits once it is decoded, as 1.0 does.
+		return &mismatchError{fmt.Sprintf(".%s: is %s, not %s", mismatch.Field, mismatch.Value, mismatch.Type), cause}
+	}
+	return &mismatchError{pathText(fields) + ": " + mismatchReason(v, cause), cause}
+}
+
+func mismatchReason(v any, cause error) string {
+	mismatch, ok := errors.AsType[*stdjson.UnmarshalTypeError](cause)
+	if !ok || mismatch.Field != "" {
+		return cause.Error()
+	}
+	if n, ok := v.(int64); ok && mismatch.Value == "number "+strconv.FormatInt(n, 10) && isInteger(mismatch.Type.Kind()) {
+		return fmt.Sprintf("%d does not fit into %s", n, mismatch.Type)
+	}
+	return fmt.Sprintf("is %s, not %s", typeName(v), mismatch.Type)
+}
+
+func isInteger(kind reflect.Kind) bool { return reflect.Int <= kind && kind <= reflect.Uintptr }
+
+// mismatchedChild returns the first child of v that does not fit into its type, and why. The type is nil if it is not
+// known.
+func mismatchedChild(v any, into reflect.Type) (field string, child any, childType reflect.Type, cause error) {
+	for into.Kind() == reflect.Pointer && !isJSONUnmarshaler(into) {
+		into = into.Elem()
+	}
+	if isJSONUnmarshaler(reflect.PointerTo(into)) {
+		return "", nil, nil, nil
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		if into.Kind() != reflect.Map && into.Kind() != reflect.Struct {
+			break
+		}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if err := fits(map[string]any{name: v[name]}, into); err != nil {
+				return name, v[name], memberType(into, name), err
+			}
+		}
+	case []any:
+		if into.Kind() != reflect.Slice && into.Kind() != reflect.Array {
+			break
+		}
+		for i, element := range v {
+			if err := fits(element, into.Elem()); err != nil {
+				return strconv.Itoa(i), element, into.Elem(), err
+			}
+		}
+	}
+	return "", nil, nil, nil
+}
+
+// fits converts v to a type.
+func fits(v any, into reflect.Type) error {
+	data, err := Encode(&Object{Object: map[string]any{"": v}})
+	if err != nil {
+		return err
+	}
+	return json.UnmarshalCaseSensitivePreserveInts(data[len(`{"":`):len(data)-len("}")], reflect.New(into).Interface())
+}
+
+func isJSONUnmarshaler(t reflect.Type) bool {
+	return t.Implements(reflect.TypeFor[stdjson.Unmarshaler]())
+}
+
+// memberType returns the type of a member of into, a map or struct; nil if that is not known.
+func memberType(into reflect.Type, name string) reflect.Type {
+	switch into.Kind() {
+	case reflect.Map:
+		return into.Elem()
+	case reflect.Struct:
+		for _, field := range reflect.VisibleFields(into) {
+			tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if field.IsExported() && (tag == name || tag == "" && field.Name == name) {
+				return field.Type
+			}
+		}
+	default:
+	}
+	return nil
+}

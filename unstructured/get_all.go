@@ -1,0 +1,111 @@
+package unstructured
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// wildcard is the step that selects every element of a list or every field of a map, for GetAll alone.
+const wildcard = "[*]"
+
+// GetAll reads all values at a path with the step "[*]", which selects every element of a list, in order, or every field
+// of a map, in the order of names: GetAll[string](obj, "spec", "containers", "[*]", "image"). [ParsePath] reads it from
+// .spec.containers[*].image. A path may have several of them, or none; all other steps, and T, are those of [Get].
+//
+// Where [Get] would find nothing, because an element lacks the field, say, there is no value, and the result is shorter.
+// A value, or a field on the way, of another type is an error that names its path: ".spec.containers[1].image: is int64,
+// not string". Of a *[Lazy], what is in front of the first "[*]" is not decoded. The values are copies.
+func GetAll[T any, O *Object | *Lazy](obj O, fields ...string) ([]T, error) {
+	if isNil(obj) {
+		return nil, nil
+	}
+	first := slices.Index(fields, wildcard)
+	if first < 0 {
+		value, found, err := Get[T](obj, fields...)
+		if err != nil || !found {
+			return nil, err
+		}
+		return []T{value}, nil
+	}
+	var parent any
+	var err error
+	switch obj := any(obj).(type) {
+	case *Object:
+		parent, _, err = walk(obj.Object, fields[:first], 0)
+		if err == nil && parent == nil && first > 0 {
+			err = checkUnsplitIn(obj.Object, fields[0])
+		}
+	case *Lazy:
+		parent, _, err = obj.walk(fields[:first])
+		if err == nil && parent == nil && first > 0 {
+			err = obj.checkUnsplit(fields[0])
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	var values []T
+	err = expand(parent, fields, first, func(v any, path []string) error {
+		var value T
+		if err := store(&value, v, path); err != nil {
+			return err
+		}
+		values = append(values, value)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return values, nil
+}
+
+// expand calls emit for each value that fields[done:] select from v, which is at fields[:done], with the path of the value.
+func expand(v any, fields []string, done int, emit func(v any, path []string) error) error {
+	next := slices.Index(fields[done:], wildcard)
+	if next < 0 {
+		v, found, err := walk(v, fields, done)
+		if err != nil || !found {
+			return err
+		}
+		return emit(v, fields)
+	}
+	next += done
+	v, found, err := walk(v, fields[:next], done)
+	if err != nil || !found || v == nil {
+		return err
+	}
+	// The path of an element has its index or name where fields has the wildcard.
+	child := func(v any, name string) error {
+		if v == nil {
+			return nil
+		}
+		return expand(v, slices.Concat(fields[:next], []string{name}, fields[next+1:]), next+1, emit)
+	}
+	switch parent := v.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(parent)) {
+			if err := child(parent[name], name); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for i, element := range parent {
+			if err := child(element, strconv.Itoa(i)); err != nil {
+				return err
+			}
+		}
+	default:
+		return fmt.Errorf("%s: is %s, not map[string]any or []any", pathText(fields[:next]), typeName(v))
+	}
+	return nil
+}
+
+// checkSingle rejects a wildcard, for calls that select one value.
+func checkSingle(fields []string) error {
+	if at := slices.Index(fields, wildcard); at >= 0 {
+		return fmt.Errorf("%s: [*] selects more than one value (GetAll reads them)", pathText(fields[:at]))
+	}
+	return nil
+}

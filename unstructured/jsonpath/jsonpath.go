@@ -1,0 +1,181 @@
+// Package jsonpath evaluates kubectl's JSONPath templates, such as {.items[*].metadata.name}, over objects of any kind.
+//
+//	template, err := jsonpath.Parse(`{range .items[*]}{.metadata.name}{"\n"}{end}`, nil)
+//	if err != nil {
+//		return err
+//	}
+//	err = template.Execute(os.Stdout, list)
+//
+// The dialect is that of kubectl get -o jsonpath (https://kubernetes.io/docs/reference/kubectl/jsonpath/):
+//
+//	hello {.kind}                      text, and actions in braces
+//	.metadata.name                     a field; .*, the value of every field
+//	.metadata.labels.app\.example/x    a backslash keeps a dot in a name; ['app\.example/x'] does, too
+//	[0] [-1] [1:3] [::2] [*]           elements of a list, from the end, a slice, with a step, all
+//	[0,2] ['name','kind']              a union
+//	..name                             every field of that name at any depth
+//	[?(@.type=="Ready")]               elements for which ==, !=, <, <=, > or >= holds
+//	[?(@.spec)]                        elements that have a value
+//	{range .items[*]} … {end}          the part in between for each value, which @, $ and a leading dot then mean
+//	"\t" '{'                           quoted text
+//
+// Results equal those of client-go's util/jsonpath, with these differences: the fields of a map come in the order of their
+// names; an empty list does not end [*] and slices of the lists behind it; an integer and a float can be compared; * and
+// .. do not split strings into bytes; quoted text may hold an escaped backslash at its end; and unknown words, unknown
+// operators and a range without its end are errors of Parse.
+package jsonpath
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/anykind/anykind/unstructured"
+)
+
+// Options change how a template is evaluated.
+type Options struct {
+	// AllowMissingKeys makes a field that no value has select nothing, as kubectl get does by default. Otherwise it is an
+	// error. An index past the end of a list is an error in any case.
+	AllowMissingKeys bool
+	// MaxOutput limits what Execute writes, in bytes. 0 means 256 MiB.
+	MaxOutput int64
+}
+
+const (
+	defaultMaxOutput = 256 << 20
+	// maxTemplate is the size of a template's text, in bytes.
+	maxTemplate = 64 << 10
+	// maxRanges is how deep ranges are nested, and maxDepth how deep .. descends.
+	maxRanges = 32
+	maxDepth  = 10000
+	// maxValues is how many values one evaluation selects, intermediate ones included.
+	maxValues = 5_000_000
+)
+
+// Template is a parsed template. It is immutable and safe for concurrent use.
+type Template struct {
+	nodes []node
+	opts  Options
+}
+
+// Parse parses a template. An error names the byte, counted from 0, at which text cannot be parsed.
+func Parse(text string, opts *Options) (*Template, error) {
+	if len(text) > maxTemplate {
+		return nil, fmt.Errorf("jsonpath: the template has %d bytes, more than %d", len(text), maxTemplate)
+	}
+	p := templateParser{text: text}
+	nodes, err := p.template()
+	if err != nil {
+		return nil, err
+	}
+	t := &Template{nodes: nodes}
+	if opts != nil {
+		t.opts = *opts
+	}
+	if t.opts.MaxOutput == 0 {
+		t.opts.MaxOutput = defaultMaxOutput
+	}
+	return t, nil
+}
+
+// Execute evaluates the template over data and writes the result to w. Values of one action are separated by a space;
+// maps and lists are written as JSON.
+//
+// data is an *unstructured.Object or *unstructured.Lazy, or a decoded JSON value: a map[string]any, []any, string, number,
+// bool or nil. kubectl prints several objects as one list: pass map[string]any{"items": items}.
+//
+// If the template cannot be evaluated, nothing is written. A template selects at most five million values, .. descends at
+// most 10000 levels, and the output ends with an error at Options.MaxOutput. data must not be changed in the meantime.
+func (t *Template) Execute(w io.Writer, data any) error {
+	var results []result
+	if err := t.evaluate(data, func(r result) { results = append(results, r) }); err != nil {
+		return err
+	}
+	written := int64(0)
+	for _, r := range results {
+		text, err := r.text()
+		if err != nil {
+			return err
+		}
+		if written += int64(len(text)); written > t.opts.MaxOutput {
+			return fmt.Errorf("jsonpath: the output has more than %d bytes", t.opts.MaxOutput)
+		}
+		if _, err := io.WriteString(w, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Values returns the values that the template's actions select over data, in order and without the text between actions.
+// They share memory with data. It takes the same data and has the same limits as Execute, but for MaxOutput.
+func (t *Template) Values(data any) ([]any, error) {
+	var values []any
+	err := t.evaluate(data, func(r result) {
+		if !r.isText {
+			values = append(values, r.value)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return values, nil
+}
+
+// result is a text of the template, or a value that one of its actions selects.
+type result struct {
+	value      any
+	isText     bool
+	afterSpace bool // it is not the first of its action
+}
+
+func (r result) text() (string, error) {
+	prefix := ""
+	if r.afterSpace {
+		prefix = " "
+	}
+	switch v := r.value.(type) {
+	case nil:
+		return prefix + "null", nil
+	case string:
+		return prefix + v, nil
+	case bool, int64, float64:
+		return prefix + fmt.Sprint(v), nil
+	case map[string]any, []any:
+		data, err := json.Marshal(v)
+		if err != nil {
+			return "", fmt.Errorf("jsonpath: encode a result: %w", err)
+		}
+		return prefix + string(data), nil
+	default:
+		if _, isNumber := numberOf(v); isNumber {
+			return prefix + fmt.Sprint(v), nil
+		}
+		return "", fmt.Errorf("jsonpath: a result is %T, which JSON does not have", v)
+	}
+}
+
+// plain returns data as a decoded JSON value.
+func plain(data any) (any, error) {
+	switch data := data.(type) {
+	case *unstructured.Object:
+		if data == nil || data.Object == nil {
+			return nil, nil //nolint:nilnil // a nil object is null
+		}
+		return data.Object, nil
+	case *unstructured.Lazy:
+		if data == nil {
+			return nil, nil //nolint:nilnil // as above
+		}
+		obj, err := data.Object()
+		if err != nil {
+			return nil, fmt.Errorf("jsonpath: decode the object: %w", err)
+		}
+		return obj.Object, nil
+	case nil, map[string]any, []any, string, bool, int64, float64:
+		return data, nil
+	default:
+		return nil, fmt.Errorf("jsonpath: the data is %T, not an object or a decoded JSON value (unstructured.From converts structs)", data)
+	}
+}

@@ -1,0 +1,308 @@
+package jsonpath
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/anykind/anykind/internal/sanitize"
+)
+
+// step selects values of values.
+type step interface {
+	apply(e *evaluation, input []any) ([]any, error)
+}
+
+type (
+	// field selects the field of that name of maps.
+	field string
+	// wildcard selects the fields of maps, by name, and the elements of lists.
+	wildcard struct{}
+	// descendants selects the maps, lists and texts at any depth that are not empty, parents first.
+	descendants struct{}
+	// index selects an element of lists, from the end if it is negative.
+	index int
+	// slice selects elements of lists, from start to end (the list's end if nil), both from the end if they are negative.
+	slice struct {
+		start int
+		end   *int
+		step  int
+	}
+	// union selects what each of its alternatives does.
+	union [][]step
+	// filter selects the elements of lists for which the comparison holds or, without an operator, left selects anything.
+	filter struct {
+		left, right []step
+		operator    string
+	}
+	// literal is a number or bool, once for each value.
+	literal struct{ value any }
+	// literalText is a quoted text.
+	literalText string
+)
+
+// evaluation is one call of Execute or Values.
+type evaluation struct {
+	allowMissingKeys bool
+	values           int // selected so far
+}
+
+// evaluate emits the results of the template over data.
+func (t *Template) evaluate(data any, emit func(result)) error {
+	data, err := plain(data)
+	if err != nil {
+		return err
+	}
+	e := &evaluation{allowMissingKeys: t.opts.AllowMissingKeys}
+	if err := e.run(t.nodes, data, emit); err != nil {
+		return fmt.Errorf("jsonpath: %w", err)
+	}
+	return nil
+}
+
+func (e *evaluation) run(nodes []node, current any, emit func(result)) error {
+	for _, n := range nodes {
+		if n.steps == nil && !n.isRange {
+			if err := e.count(1); err != nil {
+				return err
+			}
+			emitText(n, current, emit)
+			continue
+		}
+		values, err := e.applyAll(n.steps, []any{current})
+		if err != nil {
+			return err
+		}
+		for i, v := range values {
+			if !n.isRange {
+				emit(result{value: v, afterSpace: i > 0})
+			} else if err := e.run(n.body, v, emit); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// emitText emits a text, or the current value for an action without steps, such as {@}.
+func emitText(n node, current any, emit func(result)) {
+	if n.text != "" {
+		emit(result{value: n.text, isText: true})
+		return
+	}
+	emit(result{value: current})
+}
+
+func (e *evaluation) applyAll(steps []step, values []any) (_ []any, err error) {
+	for _, s := range steps {
+		if values, err = s.apply(e, values); err != nil {
+			return nil, err
+		}
+		if err := e.count(len(values) + 1); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
+}
+
+func (e *evaluation) count(n int) error {
+	if e.values += n; e.values > maxValues {
+		return fmt.Errorf("the template selects more than %d values", maxValues)
+	}
+	return nil
+}
+
+func (f field) apply(e *evaluation, input []any) ([]any, error) {
+	var out []any
+	for _, v := range input {
+		m, _ := v.(map[string]any)
+		if value, found := m[string(f)]; found {
+			out = append(out, value)
+		}
+	}
+	if len(out) == 0 && len(input) > 0 && !e.allowMissingKeys {
+		return nil, fmt.Errorf("%s is not found", sanitize.Text(string(f), maxShown))
+	}
+	return out, nil
+}
+
+// children returns the fields of a map, by name, or the elements of a list.
+func children(v any) []any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make([]any, 0, len(v))
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			out = append(out, v[name])
+		}
+		return out
+	case []any:
+		return v
+	default:
+		return nil
+	}
+}
+
+func (wildcard) apply(_ *evaluation, input []any) ([]any, error) {
+	var out []any
+	for _, v := range input {
+		out = append(out, children(v)...)
+	}
+	return out, nil
+}
+
+func (descendants) apply(e *evaluation, input []any) (out []any, err error) {
+	for _, v := range input {
+		if out, err = e.descend(out, v, 0); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (e *evaluation) descend(out []any, v any, depth int) (_ []any, err error) {
+	if depth > maxDepth {
+		return nil, fmt.Errorf(".. descends more than %d levels", maxDepth)
+	}
+	below := children(v)
+	if text, _ := v.(string); len(below) == 0 && text == "" {
+		return out, nil
+	}
+	if err := e.count(1); err != nil {
+		return nil, err
+	}
+	out = append(out, v)
+	for _, child := range below {
+		if out, err = e.descend(out, child, depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// lists calls do for each list in input; null is skipped.
+func lists(input []any, do func(list []any) error) error {
+	for _, v := range input {
+		list, isList := v.([]any)
+		if !isList && v != nil {
+			return fmt.Errorf("%s is not a list", kindOf(v))
+		}
+		if err := do(list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n index) apply(_ *evaluation, input []any) ([]any, error) {
+	var out []any
+	err := lists(input, func(list []any) error {
+		if list == nil {
+			return nil
+		}
+		at := int(n)
+		if at < 0 {
+			at += len(list)
+		}
+		if at < 0 || at >= len(list) {
+			return fmt.Errorf("array index out of bounds: index %d, length %d", int(n), len(list))
+		}
+		out = append(out, list[at])
+		return nil
+	})
+	return out, err
+}
+
+func (s slice) apply(_ *evaluation, input []any) ([]any, error) {
+	var out []any
+	err := lists(input, func(list []any) error {
+		start, end := s.start, len(list)
+		if start < 0 {
+			start += len(list)
+		}
+		if s.end != nil {
+			if end = *s.end; end < 0 {
+				end += len(list)
+			}
+		}
+		switch {
+		case list == nil || start == end:
+			return nil
+		case start < 0 || start >= len(list):
+			return fmt.Errorf("array index out of bounds: index %d, length %d", start, len(list))
+		case end < 0 || end > len(list):
+			return fmt.Errorf("array index out of bounds: index %d, length %d", end-1, len(list))
+		case start > end:
+			return fmt.Errorf("starting index %d is greater than ending index %d", start, end)
+		}
+		for i := start; i < end; i += min(s.step, len(list)) {
+			out = append(out, list[i])
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (u union) apply(e *evaluation, input []any) ([]any, error) {
+	var out []any
+	for _, steps := range u {
+		values, err := e.applyAll(steps, input)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, values...)
+	}
+	return out, nil
+}
+
+func (f filter) apply(e *evaluation, input []any) ([]any, error) {
+	var out []any
+	for _, v := range input {
+		list, isList := v.([]any)
+		if !isList {
+			return nil, fmt.Errorf("%s is not a list and cannot be filtered", kindOf(v))
+		}
+		for _, element := range list {
+			holds, err := f.holds(e, element)
+			if err != nil {
+				return nil, err
+			}
+			if holds {
+				out = append(out, element)
+			}
+		}
+	}
+	return out, nil
+}
+
+func (f filter) holds(e *evaluation, element any) (bool, error) {
+	left, err := e.applyAll(f.left, []any{element})
+	if f.operator == "" {
+		if e.values > maxValues {
+			return false, err
+		}
+		return len(left) > 0, nil
+	}
+	if err != nil || len(left) == 0 {
+		return false, err
+	}
+	if len(left) > 1 {
+		return false, errSeveral
+	}
+	right, err := e.applyAll(f.right, []any{element})
+	if err != nil || len(right) == 0 {
+		return false, err
+	}
+	if len(right) > 1 {
+		return false, errSeveral
+	}
+	return compare(left[0], f.operator, right[0])
+}
+
+var errSeveral = errors.New("can only compare one element at a time")
+
+func (l literal) apply(_ *evaluation, input []any) ([]any, error) {
+	return slices.Repeat([]any{l.value}, len(input)), nil
+}
+
+func (t literalText) apply(*evaluation, []any) ([]any, error) { return []any{string(t)}, nil }

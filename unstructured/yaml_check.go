@@ -1,0 +1,198 @@
+package unstructured
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/anykind/anykind/internal/jsonread"
+	"go.yaml.in/yaml/v3"
+	ky "sigs.k8s.io/yaml"
+)
+
+// yamlChecker rejects a document that would lose fields or expand too much when it is read.
+type yamlChecker struct {
+	line  int                       // of the node that is being checked
+	known map[*yaml.Node]yamlExtent // of nodes with anchors; open while being measured
+}
+
+// yamlExtent is the size of a node, in bytes more or less.
+type yamlExtent struct {
+	written, expanded int64 // as it is in the text, and with its aliases expanded
+	depth             int
+	isOpen            bool
+}
+
+// maxAliased is how much aliases may add to a document, in bytes. A Kubernetes server accepts requests of 3 MiB.
+const maxAliased = 10 << 20
+
+func (t *yamlChecker) check(root *yaml.Node) error {
+	t.known = map[*yaml.Node]yamlExtent{}
+	switch root.Kind {
+	case yaml.MappingNode:
+	case yaml.SequenceNode:
+		return errors.New("is a list, not an object")
+	default:
+		return errors.New("is a single value, not an object")
+	}
+	extent, err := t.measure(root)
+	if err != nil {
+		return err
+	}
+	if extent.depth > jsonread.MaxDepth {
+		t.line = root.Line
+		return fmt.Errorf("nested deeper than %d", jsonread.MaxDepth)
+	}
+	return nil
+}
+
+// measure checks a node and all below it, the targets of aliases once.
+func (t *yamlChecker) measure(n *yaml.Node) (yamlExtent, error) {
+	t.line = n.Line
+	e := yamlExtent{written: 16 + int64(len(n.Value)), isOpen: true}
+	e.expanded = e.written
+	if n.Kind == yaml.AliasNode {
+		target, found := t.known[n.Alias]
+		if !found || target.isOpen {
+			return e, errors.New("an alias stands for what it is in")
+		}
+		e.expanded, e.depth = target.expanded, target.depth
+		return e, nil
+	}
+	if n.Anchor != "" {
+		t.known[n] = e
+	}
+	if n.Kind == yaml.MappingNode {
+		if err := t.names(n); err != nil {
+			return e, err
+		}
+	}
+	for _, child := range n.Content {
+		part, err := t.measure(child)
+		if err != nil {
+			return e, err
+		}
+		e.written += part.written
+		e.expanded += part.expanded
+		e.depth = max(e.depth, part.depth)
+		if e.expanded-e.written > maxAliased {
+			t.line = child.Line
+			return e, fmt.Errorf("aliases add more than %d MiB to the document", maxAliased>>20)
+		}
+	}
+	if n.Kind != yaml.ScalarNode {
+		e.depth++
+	}
+	e.isOpen = false
+	if n.Anchor != "" {
+		t.known[n] = e
+	}
+	return e, nil
+}
+
+// names rejects what cannot be the name of a field, and duplicate names. They are compared as in JSON: 1 and "1" are
+// equal.
+func (t *yamlChecker) names(mapping *yaml.Node) error {
+	seen := make(map[string]bool, len(mapping.Content)/2)
+	for i := 0; i < len(mapping.Content); i += 2 {
+		n := mapping.Content[i]
+		t.line = n.Line
+		if n.Kind == yaml.AliasNode {
+			n = n.Alias
+		}
+		isTagged := n.Style&yaml.TaggedStyle != 0 && n.ShortTag() != "!!str"
+		switch {
+		case n.Kind != yaml.ScalarNode:
+			return errors.New("a field's name is a list or a map")
+		case n.ShortTag() == "!!null" || isTagged:
+			return errors.New("a field's name is null or has a tag: put it in quotes")
+		}
+		name := fieldName(n)
+		if seen[name] {
+			return fmt.Errorf("the field %q is there twice", name)
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+// notText matches whatever YAML 1.1 may read as a number, bool or null, and more.
+var notText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[-+.0-9~]|^(?i:y|n|yes|no|on|off|true|false|null)$`)
+})
+
+// fieldName returns the name that a key has in JSON.
+func fieldName(key *yaml.Node) string {
+	if key.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle|yaml.TaggedStyle) != 0 || !notText().MatchString(key.Value) {
+		return key.Value
+	}
+	var m map[string]int
+	if err := ky.Unmarshal([]byte(strings.ReplaceAll(key.Value, "\n", " ")+": 0"), &m); err == nil && len(m) == 1 {
+		return slices.Collect(maps.Keys(m))[0]
+	}
+	return key.Value
+}
+
+var notNumber = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[-+]?\.(?i:inf|nan)$`)
+})
+
+// lineNotJSON returns the line of the first value in n that JSON cannot have, 0 if none is found.
+func lineNotJSON(n *yaml.Node) int {
+	if n.Kind == yaml.ScalarNode && (n.Style == 0 && notNumber().MatchString(n.Value) || n.Style&yaml.TaggedStyle != 0) {
+		return n.Line
+	}
+	for _, child := range n.Content {
+		if line := lineNotJSON(child); line > 0 {
+			return line
+		}
+	}
+	return 0
+}
+
+// duplicateField returns the first field that an object in text, which is JSON and has been checked, has twice, and the
+// offset behind its second name; 0 if there is none.
+func duplicateField(text []byte) (name string, offset int) {
+	tokens := json.NewDecoder(bytes.NewReader(text))
+	tokens.UseNumber()
+	type level struct {
+		names  map[string]bool // nil in a list
+		isName bool            // what comes next
+	}
+	var levels []level
+	for {
+		token, err := tokens.Token()
+		if err != nil {
+			return "", 0
+		}
+		top := len(levels) - 1
+		switch token {
+		case json.Delim('}'), json.Delim(']'):
+			levels = levels[:top]
+			continue
+		}
+		if top >= 0 && levels[top].names != nil {
+			if levels[top].isName {
+				name, _ := token.(string)
+				if levels[top].names[name] {
+					return name, int(tokens.InputOffset())
+				}
+				levels[top].names[name], levels[top].isName = true, false
+				continue
+			}
+			levels[top].isName = true
+		}
+		switch token {
+		case json.Delim('{'):
+			levels = append(levels, level{names: map[string]bool{}, isName: true})
+		case json.Delim('['):
+			levels = append(levels, level{})
+		}
+	}
+}
