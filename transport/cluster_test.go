@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/internal/testing/credentials"
 	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -25,7 +26,7 @@ func sandbox(t *testing.T, context string) *transport.Config {
 	return cfg
 }
 
-// whoami asks the server whom it takes the caller for.
+// whoami returns the user that the server authenticates.
 func whoami(t *testing.T, cfg *transport.Config) (user string, groups []string, response *http.Response) {
 	t.Helper()
 	conn, err := transport.Open(cfg)
@@ -50,7 +51,7 @@ func whoami(t *testing.T, cfg *transport.Config) (user string, groups []string, 
 	return review.Status.UserInfo.Username, review.Status.UserInfo.Groups, response
 }
 
-func TestARealServerKnowsTheUserByCertificateTokenAndTokenFile(t *testing.T) {
+func TestOpen_CredentialsOnRealServer(t *testing.T) {
 	tokenFile := sandbox(t, "token")
 	path := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(path, []byte(tokenFile.Token.Reveal()+"\n"), 0o600))
@@ -76,7 +77,7 @@ func TestARealServerKnowsTheUserByCertificateTokenAndTokenFile(t *testing.T) {
 	}
 }
 
-func TestARealServersRefusalsAreStatusErrors(t *testing.T) {
+func TestConn_DoStatusErrorsOfRealServer(t *testing.T) {
 	stranger := sandbox(t, "token")
 	stranger.Token = transport.NewSecret("nobody's")
 	for name, tc := range map[string]struct {
@@ -102,7 +103,7 @@ func TestARealServersRefusalsAreStatusErrors(t *testing.T) {
 	}
 }
 
-func TestAServerOfAnotherAuthorityIsRefused(t *testing.T) {
+func TestConn_DoRejectsUntrustedServer(t *testing.T) {
 	cfg := sandbox(t, "token")
 	_, other := serveTLS(t)
 	cfg.CAData, cfg.CAFile = other, ""
@@ -115,7 +116,7 @@ func TestAServerOfAnotherAuthorityIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "/version")
 }
 
-func TestAConnectionGoesOnAfterTheServerRestarts(t *testing.T) {
+func TestConn_DoAfterServerRestart(t *testing.T) {
 	conn, err := transport.Open(sandbox(t, "admin"))
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
@@ -133,7 +134,7 @@ func TestAConnectionGoesOnAfterTheServerRestarts(t *testing.T) {
 	}
 }
 
-func TestAProgramsOwnHTTPClientServesAsWell(t *testing.T) {
+func TestNew_OwnHTTPClient(t *testing.T) {
 	cfg := sandbox(t, "admin")
 	roots := x509.NewCertPool()
 	require.True(t, roots.AppendCertsFromPEM(cfg.CAData))
@@ -148,4 +149,29 @@ func TestAProgramsOwnHTTPClientServesAsWell(t *testing.T) {
 	response, err := conn.Do(t.Context(), &transport.Request{Path: "/api/v1/namespaces/default"})
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
+}
+
+func TestExecPlugin_CredentialsOnRealServer(t *testing.T) {
+	admin, token := sandbox(t, "admin"), sandbox(t, "token")
+	for name, tc := range map[string]struct{ answer, user string }{
+		"a token":       {credentials.TokenOutput(token.Token.Reveal()), "token-admin"},
+		"a certificate": {credentials.CertificateOutput(admin.CertData, []byte(admin.KeyData.Reveal())), "admin"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fake := credentials.NewPlugin(t)
+			fake.Serve(t, credentials.PluginAction{Stdout: tc.answer})
+			user, groups, response := whoami(t, &transport.Config{Server: admin.Server, CAData: admin.CAData, CAFile: admin.CAFile, Exec: transport.PluginOf(fake)})
+			assert.Equal(t, tc.user, user)
+			assert.Contains(t, groups, "system:authenticated")
+			assert.Equal(t, "HTTP/2.0", response.Proto)
+		})
+	}
+}
+
+func TestExecPlugin_RunsAgainAfterRealServers401(t *testing.T) {
+	token := sandbox(t, "token")
+	fake := credentials.NewPlugin(t)
+	fake.Serve(t, credentials.PluginAction{Stdout: credentials.TokenOutput("nobody's")}, credentials.PluginAction{Stdout: credentials.TokenOutput(token.Token.Reveal())})
+	user, _, _ := whoami(t, &transport.Config{Server: token.Server, CAData: token.CAData, CAFile: token.CAFile, Exec: transport.PluginOf(fake)})
+	assert.Equal(t, "token-admin", user)
 }

@@ -1,23 +1,28 @@
 package transport
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
+
+	"github.com/anykind/anykind/internal/sanitize"
+	"github.com/anykind/anykind/transport/kubeconfig"
 )
 
-// Config says where an API server is and how a client proves who it is. The zero value of every field but Server is
-// a valid default. Inline data wins over the file of the same name. It is a plain value: copying it is cheap, and
-// changing it after [Open] changes nothing.
+// Config is the address of an API server and the credential for it. The zero value of every field but Server is a valid
+// default. Inline data wins over the file of the same name. It is a plain value: copying it is cheap, and changing it after
+// [Open] changes nothing.
 type Config struct {
-	// Server is the API server's URL, with a path where one stands before /api: https://host:6443/prefix.
+	// Server is the API server's URL, with a path if one precedes /api: https://host:6443/prefix.
 	Server string
 	Options
 
 	// CAFile and CAData hold the PEM certificates that sign the server's; with neither, the system's roots do. This
-	// file and the next two are read again every minute, as whoever rotates certificates expects.
+	// file and the next two are read again every minute, as programs that rotate certificates expect.
 	CAFile string
 	CAData []byte
-	// ServerName is the name the server's certificate must hold, where it is not the URL's host.
+	// ServerName is the name that the server's certificate must have, if it is not the URL's host.
 	ServerName string
 	// Insecure accepts any server certificate.
 	Insecure bool
@@ -32,48 +37,78 @@ type Config struct {
 	// Username and Password are sent as basic authentication.
 	Username string
 	Password Secret
-	// Exec runs a program that prints a credential, where there is none of those above.
+	// Exec runs a program that prints a credential, if there is none of those above.
 	Exec *ExecPlugin
-	// OIDC renews an ID token of an OpenID Connect provider, where there is none of those above.
+	// OIDC refreshes an ID token of an OpenID Connect provider, if there is none of those above.
 	OIDC *OIDC
-	// Impersonate asks the server to act as somebody else.
+	// Impersonate makes requests as another user.
 	Impersonate Impersonation
 
 	// ProxyURL is an http, https or socks5 proxy; "" obeys HTTPS_PROXY and NO_PROXY. A user and a password in it are for the
 	// proxy, and are left out where the config is printed.
 	ProxyURL string
-	// DisableCompression asks the server not to compress what it sends.
+	// DisableCompression requests responses without compression.
 	DisableCompression bool
 }
 
-// Impersonation is whom the server shall take the client for:
-// https://kubernetes.io/docs/reference/access-authn-authz/user-impersonation/. The zero value is nobody else.
+// Impersonation is the user that requests are made as:
+// https://kubernetes.io/docs/reference/access-authn-authz/user-impersonation/. The zero value is the credential's own.
 type Impersonation struct {
 	User, UID string
 	Groups    []string
 	Extra     map[string][]string
 }
 
-// String describes the config without its secrets.
-func (c Config) String() string { return c.LogValue().String() }
+// Options are the settings of a connection that do not depend on the server. Their zero values are valid defaults.
+type Options struct {
+	// Namespace is the namespace of namespaced resources, unless a handle has another; "" means "default".
+	Namespace string
+	// UserAgent names the program in the server's audit log and, up to its first slash, as the default field manager of
+	// what it writes. "" means anykind/VERSION (OS/ARCH).
+	UserAgent string
+	// RateLimiter, if any, delays every attempt, and its error ends the request; *rate.Limiter of golang.org/x/time/rate is
+	// one. There is none by default: the server protects itself, and returns when to try again.
+	RateLimiter RateLimiter
+	// WrapTransport puts another round tripper around the connection's own, such as OpenTelemetry's. It gets every attempt,
+	// without credentials.
+	WrapTransport func(http.RoundTripper) http.RoundTripper
+	// OnAttempt is called after every attempt, in the goroutine that made it.
+	OnAttempt func(context.Context, Attempt)
+	// OnWarning is called with every warning of the server, once for a connection unless RepeatWarnings is set. See
+	// [CollectWarnings] for those of one call, and https://kubernetes.io/blog/2020/09/03/warnings/.
+	OnWarning func(ctx context.Context, text string)
+	// RepeatWarnings calls OnWarning with the same text for each response that has it.
+	RepeatWarnings bool
+}
 
-// Format implements fmt.Formatter with what String returns, for every verb.
-func (c Config) Format(state fmt.State, _ rune) { printSafe(state, c) }
+// RateLimiter delays requests.
+type RateLimiter interface {
+	// Wait returns nil when the caller may proceed, or an error if it may not.
+	Wait(context.Context) error
+}
 
-// MarshalJSON implements json.Marshaler with what String returns.
-func (c Config) MarshalJSON() ([]byte, error) { return safeJSON(c) }
+// Secret is a text that no fmt verb, log/slog handler or encoder shows; see [kubeconfig.Secret]. Reveal returns it.
+type Secret = kubeconfig.Secret
 
-// LogValue implements slog.LogValuer: what identifies the connection, and which credentials there are, never what
-// they are.
+// NewSecret returns a secret that holds text.
+func NewSecret(text string) Secret { return kubeconfig.NewSecret(text) }
+
+// Format implements fmt.Formatter for every verb, without secrets.
+func (c Config) Format(state fmt.State, _ rune) { sanitize.Format(state, c) }
+
+// MarshalJSON implements json.Marshaler with what Format prints.
+func (c Config) MarshalJSON() ([]byte, error) { return sanitize.JSON(c) }
+
+// LogValue implements slog.LogValuer with what identifies the connection, and the kinds of its credentials.
 func (c Config) LogValue() slog.Value {
-	attrs := []slog.Attr{slog.String("server", withoutSecrets(c.Server)), slog.String("namespace", c.Namespace)}
+	attrs := []slog.Attr{slog.String("server", sanitize.URL(c.Server)), slog.String("namespace", c.Namespace)}
 	for _, credential := range []struct {
 		name    string
 		present bool
 	}{
-		{"client certificate", len(c.CertData) > 0 || c.CertFile != ""},
-		{"token", !c.Token.IsZero() || c.TokenFile != ""},
-		{"basic", c.Username != ""},
+		{"client certificate", c.hasCertificate()},
+		{"token", c.hasToken()},
+		{"basic", c.hasBasic()},
 		{"exec plugin", c.Exec != nil},
 		{"oidc", c.OIDC != nil},
 	} {
@@ -83,3 +118,9 @@ func (c Config) LogValue() slog.Value {
 	}
 	return slog.GroupValue(attrs...)
 }
+
+func (c *Config) hasCertificate() bool { return len(c.CertData) > 0 || c.CertFile != "" }
+
+func (c *Config) hasToken() bool { return !c.Token.IsZero() || c.TokenFile != "" }
+
+func (c *Config) hasBasic() bool { return c.Username != "" || !c.Password.IsZero() }

@@ -1,101 +1,112 @@
 package transport
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
-	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/internal/sanitize"
+	"github.com/anykind/anykind/transport/internal/subprocess"
 )
 
-// KubectlOptions say which kubectl is run, and how.
+const (
+	// kubectlWaitDelay bounds the time that kubectl's output stays open after its end, by processes that it left behind.
+	kubectlWaitDelay = 2 * time.Second
+	// maxExitDelay bounds the wait for the end of kubectl, which may be why a connection broke a moment before.
+	maxExitDelay = time.Second
+	// maxErrorLines bounds the error output of kubectl that is kept.
+	maxErrorLines = 1 << 10
+)
+
+// KubectlOptions are the command line of kubectl, and the connection's options.
 type KubectlOptions struct {
 	// Command is the program, a path or a name to look up in PATH; "" means kubectl.
 	Command string
 	// Args are flags that kubectl takes with every command, such as --context, --kubeconfig or --as.
 	Args []string
-	// Options.Namespace, where it is "", is that of the context which kubectl uses.
+	// If Options.Namespace is "", it is that of kubectl's context.
 	Options
 }
 
-// Kubectl starts the user's own kubectl and makes every request through it, for clusters that nothing else can reach:
-// whatever kubectl does to log in happens in kubectl, and no credential enters this process. All that [Conn.Do] and
-// [Conn.Upgrade] do works; a refusal is the API server's own.
+// OpenKubectl starts the user's own kubectl and makes every request through it, for clusters that nothing else can reach:
+// kubectl authenticates, and no credential enters this process. [Conn.Do] and [Conn.Upgrade] work as always; a rejection is
+// the API server's own.
 //
-// The process is a `kubectl proxy` on a unix socket in a folder that nobody else may enter. [Conn.Close] ends it. ctx
-// bounds the start only. When kubectl ends by itself, requests, watches and streams fail and say so, with the last errors
-// that it printed. What a killed program left behind is removed when the next one calls Kubectl. nil opts mean defaults. See
-// https://kubernetes.io/docs/reference/kubectl/generated/kubectl_proxy/.
-func Kubectl(ctx context.Context, opts *KubectlOptions) (*Conn, error) {
+// The process is a `kubectl proxy` on a Unix socket in a directory that no other user may enter. [Conn.Close] ends it. ctx
+// bounds the start only. When kubectl ends by itself, requests, watches and streams fail with an error that has the last
+// errors that it printed. What a killed program left behind is removed by the next call of OpenKubectl. nil opts mean
+// defaults. See https://kubernetes.io/docs/reference/kubectl/generated/kubectl_proxy/.
+func OpenKubectl(ctx context.Context, opts *KubectlOptions) (*Conn, error) {
 	if opts == nil {
 		opts = &KubectlOptions{}
 	}
-	running, err := startKubectl(ctx, opts)
+	proxy, err := startKubectl(ctx, opts)
 	if err != nil {
 		return nil, fmt.Errorf("start kubectl: %w", err)
 	}
 	own := opts.Options
 	if own.Namespace == "" {
-		own.Namespace, err = running.namespace(ctx)
+		own.Namespace, err = proxy.namespace(ctx)
 	}
 	var conn *Conn
 	if err == nil {
-		conn, err = New("http://localhost", &http.Client{Transport: running}, &own)
+		conn, err = New("http://localhost", &http.Client{Transport: proxy}, &own)
 	}
 	if err != nil {
-		running.stop()
+		proxy.stop()
 		return nil, fmt.Errorf("start kubectl: %w", err)
 	}
-	conn.closeIdle = running.stop
+	conn.closeIdle = proxy.stop
 	return conn, nil
 }
 
-// kubectlGrace is how long kubectl's output may stay open after its end, by processes that it left behind.
-const kubectlGrace = 2 * time.Second
-
-// kubectl is a running kubectl proxy.
-type kubectl struct {
+// kubectlProxy is a running kubectl proxy, and the round tripper of requests through it.
+type kubectlProxy struct {
 	opts   *KubectlOptions
-	folder *socketFolder
+	dir    *subprocess.SocketDir
 	direct *http.Transport
 
-	end   context.CancelFunc
-	ended chan struct{}
-	// err is why it ended, to be read after that.
+	cancel context.CancelFunc
+	exited chan struct{}
+	// err is why it exited, to be read after that.
 	err error
 }
 
-func startKubectl(ctx context.Context, opts *KubectlOptions) (*kubectl, error) {
-	sweepSocketFolders(os.TempDir())
-	folder, err := newSocketFolder()
+func startKubectl(ctx context.Context, opts *KubectlOptions) (*kubectlProxy, error) {
+	subprocess.SweepSocketDirs()
+	dir, err := subprocess.NewSocketDir()
 	if err != nil {
-		return nil, fmt.Errorf("make a folder for its socket: %w", err)
+		return nil, fmt.Errorf("create a directory for its socket: %w", err)
 	}
-	// Not ctx's end but Close ends the process.
-	life, end := context.WithCancel(context.WithoutCancel(ctx))
-	k := &kubectl{opts: opts, folder: folder, end: end, ended: make(chan struct{}), direct: &http.Transport{
+	// Close ends the process, not the end of ctx.
+	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	k := &kubectlProxy{opts: opts, dir: dir, cancel: cancel, exited: make(chan struct{}), direct: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", folder.socket())
+			return new(net.Dialer).DialContext(ctx, "unix", dir.Socket())
 		},
 		DisableCompression:     true, // over a socket on this machine
 		MaxResponseHeaderBytes: maxHeader,
 	}}
-	// Its filters protect browsers; here nobody else can reach the socket.
-	command := k.command(life, "proxy", folder.argument(), "--accept-hosts=^localhost$", "--reject-paths=^$")
-	serving := &servingWriter{serving: make(chan struct{})}
-	command.Stdout = serving
-	go k.run(command)
+	// The filters protect browsers; here no other program can reach the socket.
+	cmd := k.command(life, "proxy", dir.Argument(), "--accept-hosts=^localhost$", "--reject-paths=^$")
+	output := &readyWriter{ready: make(chan struct{})}
+	cmd.Stdout = output
+	go k.run(cmd)
 	select {
-	case <-serving.serving:
+	case <-output.ready:
 		return k, nil
-	case <-k.ended:
+	case <-k.exited:
 		k.stop()
 		return nil, k.err
 	case <-ctx.Done():
@@ -104,109 +115,162 @@ func startKubectl(ctx context.Context, opts *KubectlOptions) (*kubectl, error) {
 	}
 }
 
-// command returns a kubectl command. The end of ctx kills it and, as that of an exec plugin, the processes that it
-// started: a wrapper may run kubectl without becoming it. With a terminal, which they then share, only those are killed
-// that serve the socket.
-func (k *kubectl) command(ctx context.Context, args ...string) *exec.Cmd {
-	name := k.opts.Command
-	if name == "" {
-		name = "kubectl"
+// command returns a kubectl command. The end of ctx kills it and the processes that it started, as a wrapper may run kubectl
+// as its child. With a terminal, which they share, only those are killed that serve the socket.
+func (k *kubectlProxy) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, cmp.Or(k.opts.Command, "kubectl"), slices.Concat(k.opts.Args, args)...)
+	if !subprocess.HasTerminal() {
+		subprocess.KillGroup(cmd)
 	}
-	command := exec.CommandContext(ctx, name, append(append([]string{}, k.opts.Args...), args...)...)
-	if !hasTerminal() {
-		killChildrenToo(command)
-	}
-	kill := command.Cancel
-	command.Cancel = func() error {
+	kill := cmd.Cancel
+	cmd.Cancel = func() error {
 		err := kill()
-		k.folder.killServers()
+		k.dir.KillServers()
 		return err
 	}
-	command.WaitDelay = kubectlGrace
-	return command
+	cmd.WaitDelay = kubectlWaitDelay
+	return cmd
 }
 
-// run is the process's whole life, on one thread: on Linux the kernel ends the process with the thread that began it.
-func (k *kubectl) run(command *exec.Cmd) {
-	defer close(k.ended)
+// run starts the process and waits for its end, on one thread: see subprocess.EndWithThread.
+func (k *kubectlProxy) run(cmd *exec.Cmd) {
+	defer close(k.exited)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	endWithThread(command)
-	var complaint complaints
-	command.Stderr = &complaint
-	if err := command.Start(); err != nil {
+	subprocess.EndWithThread(cmd)
+	var stderr errorLines
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
 		k.err = err
 		return
 	}
-	k.err = complaint.explain(command.Wait())
-	k.folder.killServers() // that a wrapper has left behind
+	k.err = stderr.explain(cmd.Wait())
+	k.dir.KillServers() // those that a wrapper left behind
 }
 
-// servingWriter reads what kubectl proxy prints, and closes serving when that says that it is ready.
-type servingWriter struct {
-	serving chan struct{}
-	begin   []byte
-	ready   bool
-}
-
-func (w *servingWriter) Write(p []byte) (int, error) {
-	const ready = "Starting to serve"
-	if !w.ready && len(w.begin) < len(ready) {
-		w.begin = append(w.begin, p[:min(len(p), len(ready)-len(w.begin))]...)
-		if w.ready = string(w.begin) == ready; w.ready {
-			close(w.serving)
-		}
-	}
-	return len(p), nil
-}
-
-// namespace asks kubectl for its context's namespace.
-func (k *kubectl) namespace(ctx context.Context) (string, error) {
-	command := k.command(ctx, "config", "view", "--minify", "-o", "jsonpath={..namespace}")
-	var complaint complaints
-	command.Stderr = &complaint
-	output, err := command.Output()
-	return strings.TrimSpace(string(output)), complaint.explain(err)
+// namespace returns the namespace of kubectl's context.
+func (k *kubectlProxy) namespace(ctx context.Context) (string, error) {
+	cmd := k.command(ctx, "config", "view", "--minify", "-o", "jsonpath={..namespace}")
+	var stderr errorLines
+	cmd.Stderr = &stderr
+	output, err := cmd.Output()
+	return strings.TrimSpace(string(output)), stderr.explain(err)
 }
 
 // stop ends the process and waits for it.
-func (k *kubectl) stop() {
-	k.end()
-	<-k.ended
+func (k *kubectlProxy) stop() {
+	k.cancel()
+	<-k.exited
 	k.direct.CloseIdleConnections()
-	k.folder.remove()
+	k.dir.Remove()
 }
 
-// complaints keeps what kubectl itself complains of. What login plugins write may be secret and is dropped.
-type complaints struct{ line, kept []byte }
+// RoundTrip implements http.RoundTripper.
+func (k *kubectlProxy) RoundTrip(req *http.Request) (*http.Response, error) {
+	response, err := k.direct.RoundTrip(req)
+	if err != nil {
+		return nil, k.explain(req.Context(), err)
+	}
+	body := &kubectlBody{ReadCloser: response.Body, proxy: k, ctx: req.Context()}
+	if stream, ok := response.Body.(io.ReadWriteCloser); ok && response.StatusCode == http.StatusSwitchingProtocols {
+		body.isStream = true
+		response.Body = struct {
+			*kubectlBody
+			io.Writer
+		}{body, stream}
+	} else {
+		response.Body = body
+	}
+	return response, nil
+}
 
-const maxComplaints = 1 << 10
+// explain adds kubectl's own error to that of a connection that broke because kubectl exited.
+func (k *kubectlProxy) explain(ctx context.Context, err error) error {
+	if ctx.Err() != nil || !isBroken(err) && !isConnectionRefused(err) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, maxExitDelay)
+	defer cancel()
+	select {
+	case <-k.exited:
+	case <-ctx.Done():
+		return err
+	}
+	exit := k.err
+	if exit == nil {
+		exit = errors.New("exit status 0")
+	}
+	return retry.Terminal(fmt.Errorf("kubectl, which makes the requests, has exited: %w: %w", exit, err))
+}
 
-func (c *complaints) Write(p []byte) (int, error) {
-	for _, b := range p {
-		if b != '\n' {
-			if len(c.line) < maxComplaints {
-				c.line = append(c.line, b)
-			}
-			continue
+// isConnectionRefused reports whether no process listens on a socket any more.
+func isConnectionRefused(err error) bool {
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.EPIPE)
+}
+
+// kubectlBody explains the errors of a response's body.
+type kubectlBody struct {
+	io.ReadCloser
+	proxy    *kubectlProxy
+	ctx      context.Context //nolint:containedctx // the request's, which ends the body
+	isStream bool            // its end is no success
+}
+
+func (b *kubectlBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == nil || err == io.EOF && !b.isStream {
+		return n, err
+	}
+	explained := b.proxy.explain(b.ctx, err)
+	if explained != err && errors.Is(err, io.EOF) { //nolint:errorlint // the very same if it is not explained
+		explained = fmt.Errorf("%w: %w", io.ErrUnexpectedEOF, explained)
+	}
+	return n, explained
+}
+
+// readyWriter closes ready when kubectl proxy prints that it serves.
+type readyWriter struct {
+	ready chan struct{}
+	begin []byte // of the output
+}
+
+func (w *readyWriter) Write(p []byte) (int, error) {
+	const message = "Starting to serve"
+	if missing := len(message) - len(w.begin); missing > 0 && len(p) > 0 {
+		w.begin = append(w.begin, p[:min(len(p), missing)]...)
+		if string(w.begin) == message {
+			close(w.ready)
 		}
-		c.endLine()
 	}
 	return len(p), nil
 }
 
-func (c *complaints) endLine() {
-	if text, ok := strings.CutPrefix(string(c.line), "error: "); ok && len(c.kept)+len(text) < maxComplaints {
-		c.kept = append(append(c.kept, ": "...), text...)
+// errorLines keeps kubectl's own error lines. Those of login plugins may be secret and are dropped.
+type errorLines struct{ line, kept []byte }
+
+func (l *errorLines) Write(p []byte) (int, error) {
+	for _, b := range p {
+		if b == '\n' {
+			l.endLine()
+		} else if len(l.line) < maxErrorLines {
+			l.line = append(l.line, b)
+		}
 	}
-	c.line = c.line[:0]
+	return len(p), nil
 }
 
-// explain adds to a process's exit what it complained of.
-func (c *complaints) explain(err error) error {
-	c.endLine()
-	if err == nil || len(c.kept) == 0 {
+func (l *errorLines) endLine() {
+	if text, ok := strings.CutPrefix(string(l.line), "error: "); ok && len(l.kept)+len(text) < maxErrorLines {
+		l.kept = append(append(l.kept, ": "...), text...)
+	}
+	l.line = l.line[:0]
+}
+
+// explain adds the lines to the error of the process's exit.
+func (l *errorLines) explain(err error) error {
+	l.endLine()
+	if err == nil || len(l.kept) == 0 {
 		return err
 	}
-	return fmt.Errorf("%w%s", err, sanitize.Text(string(c.kept), maxComplaints))
+	return fmt.Errorf("%w%s", err, sanitize.Text(string(l.kept), maxErrorLines))
 }

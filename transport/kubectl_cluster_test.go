@@ -34,9 +34,9 @@ func send(t *testing.T, conn *transport.Conn, method, path, contentType, body st
 	return answer, nil
 }
 
-func TestTheUsersOwnKubectlCarriesReadsWritesAndWatches(t *testing.T) {
+func TestOpenKubectl_ReadsWritesWatches(t *testing.T) {
 	cluster.KubectlOnPath(t)
-	conn, err := transport.Kubectl(t.Context(), &transport.KubectlOptions{Args: []string{"--kubeconfig", cluster.Kubeconfig(t)}})
+	conn, err := transport.OpenKubectl(t.Context(), &transport.KubectlOptions{Args: []string{"--kubeconfig", cluster.Kubeconfig(t)}})
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
 	assert.Equal(t, "default", conn.Namespace())
@@ -76,9 +76,9 @@ func TestTheUsersOwnKubectlCarriesReadsWritesAndWatches(t *testing.T) {
 	require.True(t, apierrors.IsNotFound(err), "%v", err)
 }
 
-func TestAnotherContextOfKubectlIsAnotherUser(t *testing.T) {
+func TestOpenKubectl_Context(t *testing.T) {
 	cluster.KubectlOnPath(t)
-	conn, err := transport.Kubectl(t.Context(), &transport.KubectlOptions{
+	conn, err := transport.OpenKubectl(t.Context(), &transport.KubectlOptions{
 		Args: []string{"--kubeconfig", cluster.Kubeconfig(t), "--context", "limited"},
 	})
 	require.NoError(t, err)
@@ -88,18 +88,18 @@ func TestAnotherContextOfKubectlIsAnotherUser(t *testing.T) {
 	require.ErrorContains(t, err, `"limited"`)
 }
 
-func TestAKubectlThatCannotStartSaysWhy(t *testing.T) {
-	_, err := transport.Kubectl(t.Context(), &transport.KubectlOptions{Command: filepath.Join(t.TempDir(), "no-kubectl")})
+func TestOpenKubectl_StartErrors(t *testing.T) {
+	_, err := transport.OpenKubectl(t.Context(), &transport.KubectlOptions{Command: filepath.Join(t.TempDir(), "no-kubectl")})
 	require.ErrorContains(t, err, "no-kubectl")
 
 	cluster.KubectlOnPath(t)
-	_, err = transport.Kubectl(t.Context(), &transport.KubectlOptions{Args: []string{"--kubeconfig", cluster.Kubeconfig(t), "--context", "typo"}})
+	_, err = transport.OpenKubectl(t.Context(), &transport.KubectlOptions{Args: []string{"--kubeconfig", cluster.Kubeconfig(t), "--context", "typo"}})
 	require.ErrorContains(t, err, `context "typo" does not exist`)
 }
 
-func TestAKubectlThatDiesEndsItsRequestsWithAnError(t *testing.T) {
+func TestOpenKubectl_RequestsAfterExit(t *testing.T) {
 	cluster.KubectlOnPath(t)
-	conn, err := transport.Kubectl(t.Context(), &transport.KubectlOptions{Args: []string{"--kubeconfig", cluster.Kubeconfig(t)}})
+	conn, err := transport.OpenKubectl(t.Context(), &transport.KubectlOptions{Args: []string{"--kubeconfig", cluster.Kubeconfig(t)}})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -111,5 +111,5 @@ func TestAKubectlThatDiesEndsItsRequestsWithAnError(t *testing.T) {
 	_, err = io.Copy(io.Discard, watch.Body)
 	require.Error(t, err)
 	_, err = conn.Do(ctx, &transport.Request{Path: "/version"})
-	require.ErrorContains(t, err, "has ended")
+	require.ErrorContains(t, err, "has exited")
 }

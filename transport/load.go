@@ -2,40 +2,54 @@ package transport
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"net"
 	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/anykind/anykind/transport/kubeconfig"
 )
 
-// LoadOptions says where [Load] looks and what it takes instead of what it finds.
+// LoadOptions restrict where [Load] searches, and override what it finds.
 type LoadOptions struct {
-	// Path is the one kubeconfig file to read. It must exist. "" looks in the places Load names.
+	// Path is the one kubeconfig file to read. It must exist. "" searches the places of Load.
 	Path string
-	// Context is the context to use; "" means the file's current-context.
+	// Kubeconfig is used in place of a file: the result of [LoadKubeconfig], to load several of its contexts, or of
+	// [kubeconfig.Parse], for bytes from a Secret for example. It may name programs to run and files to read: do not load one
+	// that is not trusted. It is not changed. Path must be "".
+	Kubeconfig *kubeconfig.File
+	// InClusterFirst searches the pod's service account before KUBECONFIG and ~/.kube/config, for a program that usually runs
+	// in a pod. It has no effect with Path, Kubeconfig, Context, Cluster or User.
+	InClusterFirst bool
+	// Context is the context to use; "" means the kubeconfig's current-context.
 	Context string
-	// Cluster and User take the place of the context's own, Namespace that of its namespace. Namespace works wherever
-	// the cluster was found.
+	// Cluster and User override the context's own, Namespace its namespace. Namespace works wherever the cluster was found.
 	Cluster, User, Namespace string
 }
 
-// Load finds a [Config]. It takes the first that is there of:
+// Load finds a [Config]. It takes the first that exists of:
 //
-//  1. the kubeconfig file opts.Path;
-//  2. the kubeconfig files that KUBECONFIG lists, merged as kubectl does, those that do not exist skipped, though one of
-//     them must exist;
+//  1. opts.Kubeconfig, or the kubeconfig file opts.Path;
+//  2. the kubeconfig files that KUBECONFIG lists, merged as kubectl does; missing ones are skipped, but one must exist;
 //  3. ~/.kube/config, unless KUBECONFIG is set;
-//  4. the service account of the pod that the program runs in;
+//  4. the service account of the pod that the program runs in; with opts.InClusterFirst this is the first place;
 //  5. a `kubectl proxy` on its default port, localhost:8001.
 //
-// A place that is there and cannot be used is an error, and not a reason to go on: a program shall not end up on another
-// cluster because of a typing error. When there is none, the error tells of each place why not. Context, Cluster and
-// User ask for a kubeconfig: with them only the first three count. Only the last place is asked over the network, for
-// at most a second. nil opts mean defaults.
+// A place that exists and cannot be used is an error, and the search ends: a program must not end up on another cluster
+// because of a typing error. If there is none, the error has the reason for each place. Context, Cluster and User require a
+// kubeconfig: with them only the first three places count. Only the last place is tried over the network, for at most a
+// second. nil opts mean defaults.
 func Load(ctx context.Context, opts *LoadOptions) (*Config, error) {
 	if opts == nil {
 		opts = &LoadOptions{}
 	}
-	cfg, err := machine().load(ctx, opts)
+	cfg, err := newLocator().load(ctx, opts)
 	if err != nil {
 		return nil, fmt.Errorf("find a cluster to connect to: %w", err)
 	}
@@ -45,42 +59,43 @@ func Load(ctx context.Context, opts *LoadOptions) (*Config, error) {
 	return cfg, nil
 }
 
-// places is where on a machine clusters are found.
-type places struct {
-	env            func(string) string
-	home           func() (string, error)
-	serviceAccount string // folder
-	kubectlProxy   string // URL
+// locator finds clusters in the places of a machine.
+type locator struct {
+	env               func(string) string
+	home              func() (string, error)
+	serviceAccountDir string
+	kubectlProxyURL   string
 }
 
-func machine() *places {
-	return &places{
-		env:            os.Getenv,
-		home:           os.UserHomeDir,
-		serviceAccount: "/var/run/secrets/kubernetes.io/serviceaccount",
-		kubectlProxy:   "http://localhost:8001",
+func newLocator() *locator {
+	return &locator{
+		env:               os.Getenv,
+		home:              os.UserHomeDir,
+		serviceAccountDir: "/var/run/secrets/kubernetes.io/serviceaccount",
+		kubectlProxyURL:   "http://localhost:8001",
 	}
 }
 
-// absentError says that there is nothing at a place, so that the next one counts.
+// absentError reports that a place does not exist, so that the search continues.
 type absentError struct{ error }
 
 func (e absentError) Unwrap() error { return e.error }
 
 func absent(format string, args ...any) error { return absentError{fmt.Errorf(format, args...)} }
 
-func (p *places) load(ctx context.Context, opts *LoadOptions) (*Config, error) {
-	ways := []func() (*Config, error){
-		func() (*Config, error) { return p.fromKubeconfig(opts) },
-		p.fromPod,
-		func() (*Config, error) { return p.fromKubectlProxy(ctx) },
-	}
-	if opts.Path != "" || opts.Context != "" || opts.Cluster != "" || opts.User != "" {
-		ways = ways[:1]
+func (l *locator) load(ctx context.Context, opts *LoadOptions) (*Config, error) {
+	fromKubeconfig := func() (*Config, error) { return l.fromKubeconfig(opts) }
+	fromKubectlProxy := func() (*Config, error) { return l.fromKubectlProxy(ctx) }
+	places := []func() (*Config, error){fromKubeconfig, l.fromPod, fromKubectlProxy}
+	switch {
+	case opts.Path != "" || opts.Kubeconfig != nil || opts.Context != "" || opts.Cluster != "" || opts.User != "":
+		places = places[:1]
+	case opts.InClusterFirst:
+		places = []func() (*Config, error){l.fromPod, fromKubeconfig, fromKubectlProxy}
 	}
 	var reasons []error
-	for _, way := range ways {
-		cfg, err := way()
+	for _, place := range places {
+		cfg, err := place()
 		if err == nil {
 			return cfg, nil
 		}
@@ -90,4 +105,68 @@ func (p *places) load(ctx context.Context, opts *LoadOptions) (*Config, error) {
 		}
 	}
 	return nil, errors.Join(reasons...)
+}
+
+// fromPod uses the service account that Kubernetes mounts into a pod. Its token and certificate authority are files that
+// are renewed: https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/.
+func (l *locator) fromPod() (*Config, error) {
+	host, port := l.env("KUBERNETES_SERVICE_HOST"), l.env("KUBERNETES_SERVICE_PORT")
+	if host == "" || port == "" {
+		return nil, absent("not in a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
+	}
+	cfg := &Config{
+		Server:    "https://" + net.JoinHostPort(host, port),
+		TokenFile: filepath.Join(l.serviceAccountDir, "token"),
+		CAFile:    filepath.Join(l.serviceAccountDir, "ca.crt"),
+	}
+	for _, path := range []string{cfg.TokenFile, cfg.CAFile} {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return nil, absent("in a pod without a service account: there is no %s (is automountServiceAccountToken false?)", path)
+		} else if err != nil {
+			return nil, fmt.Errorf("in a pod: %w", err)
+		}
+	}
+	namespace, err := os.ReadFile(filepath.Join(l.serviceAccountDir, "namespace"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("in a pod: %w", err)
+	}
+	cfg.Namespace = strings.TrimSpace(string(namespace))
+	return cfg, nil
+}
+
+// probeTimeout bounds the response of a kubectl proxy on this machine.
+const probeTimeout = time.Second
+
+// fromKubectlProxy uses a kubectl proxy if one listens: another program may, on that port.
+func (l *locator) fromKubectlProxy(ctx context.Context) (*Config, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	cfg := &Config{Server: l.kubectlProxyURL}
+	if err := probe(ctx, cfg); err != nil {
+		return nil, absent("no kubectl proxy at %s: %w", l.kubectlProxyURL, err)
+	}
+	return cfg, nil
+}
+
+// probe returns an error unless an API server responds.
+func probe(ctx context.Context, cfg *Config) error {
+	conn, err := Open(cfg)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	response, err := conn.Do(ctx, &Request{Path: "/version"})
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxErrorBody))
+	if err != nil {
+		return err
+	}
+	var version struct{ GitVersion string }
+	if err := json.Unmarshal(body, &version); err != nil || version.GitVersion == "" {
+		return errors.New("the response is not a Kubernetes API server's")
+	}
+	return nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// whoami asks a real server whom it takes the caller for.
+// whoami returns the user that a real server authenticates.
 func whoami(t *testing.T, cfg *Config) string {
 	t.Helper()
 	conn, err := Open(cfg)
@@ -38,8 +38,8 @@ func post(t *testing.T, conn *Conn, path, body string, answer any) {
 	require.NoError(t, json.NewDecoder(response.Body).Decode(answer))
 }
 
-// TestAPodsServiceAccountIsKnownToARealServer makes this machine look like a pod of the sandbox.
-func TestAPodsServiceAccountIsKnownToARealServer(t *testing.T) {
+// TestLoad_ServiceAccountOnRealServer makes this machine look like a pod of the sandbox.
+func TestLoad_ServiceAccountOnRealServer(t *testing.T) {
 	admin, err := Load(t.Context(), &LoadOptions{Path: cluster.Kubeconfig(t)})
 	require.NoError(t, err)
 	conn, err := Open(admin)
@@ -55,15 +55,15 @@ func TestAPodsServiceAccountIsKnownToARealServer(t *testing.T) {
 	server, err := url.Parse(admin.Server)
 	require.NoError(t, err)
 	env["KUBERNETES_SERVICE_HOST"], env["KUBERNETES_SERVICE_PORT"] = server.Hostname(), server.Port()
-	write(t, filepath.Join(at.serviceAccount, "token"), issued.Status.Token)
-	write(t, filepath.Join(at.serviceAccount, "ca.crt"), string(admin.CAData))
-	write(t, filepath.Join(at.serviceAccount, "namespace"), "default")
+	write(t, filepath.Join(at.serviceAccountDir, "token"), issued.Status.Token)
+	write(t, filepath.Join(at.serviceAccountDir, "ca.crt"), string(admin.CAData))
+	write(t, filepath.Join(at.serviceAccountDir, "namespace"), "default")
 	cfg, err := at.load(t.Context(), &LoadOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, "system:serviceaccount:default:"+account.Metadata.Name, whoami(t, cfg))
 }
 
-func TestARunningKubectlProxyIsFound(t *testing.T) {
+func TestLoad_RunningKubectlProxy(t *testing.T) {
 	kubeconfig := cluster.Kubeconfig(t)
 	proxy := exec.CommandContext(t.Context(), cluster.Kubectl(t), "--kubeconfig", kubeconfig, "--context", "token", "proxy", "--port=0")
 	output, err := proxy.StdoutPipe()
@@ -76,7 +76,7 @@ func TestARunningKubectlProxyIsFound(t *testing.T) {
 	require.True(t, found, line)
 
 	at, _ := nowhere(t)
-	at.kubectlProxy = "http://" + address
+	at.kubectlProxyURL = "http://" + address
 	cfg, err := at.load(t.Context(), &LoadOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, "token-admin", whoami(t, cfg))

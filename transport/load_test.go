@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anykind/anykind/transport/kubeconfig"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -23,15 +24,15 @@ contexts:
 - {name: one, context: {cluster: one, user: ann, namespace: shop}}`
 
 // nowhere is a machine on which there is no cluster; its environment is to be filled in.
-func nowhere(t *testing.T) (at *places, env map[string]string) {
+func nowhere(t *testing.T) (at *locator, env map[string]string) {
 	t.Helper()
 	env = map[string]string{}
 	home := t.TempDir()
-	return &places{
-		env:            func(name string) string { return env[name] },
-		home:           func() (string, error) { return home, nil },
-		serviceAccount: filepath.Join(home, "serviceaccount"),
-		kubectlProxy:   "http://127.0.0.1:1",
+	return &locator{
+		env:               func(name string) string { return env[name] },
+		home:              func() (string, error) { return home, nil },
+		serviceAccountDir: filepath.Join(home, "serviceaccount"),
+		kubectlProxyURL:   "http://127.0.0.1:1",
 	}, env
 }
 
@@ -43,31 +44,31 @@ func write(t *testing.T, path, data string) string {
 }
 
 // inHome writes ~/.kube/config.
-func (p *places) inHome(t *testing.T, data string) {
+func (l *locator) inHome(t *testing.T, data string) {
 	t.Helper()
-	home, err := p.home()
+	home, err := l.home()
 	require.NoError(t, err)
 	write(t, filepath.Join(home, ".kube", "config"), data)
 }
 
 // inPod makes the machine a pod.
-func (p *places) inPod(t *testing.T, env map[string]string) {
+func (l *locator) inPod(t *testing.T, env map[string]string) {
 	t.Helper()
 	env["KUBERNETES_SERVICE_HOST"], env["KUBERNETES_SERVICE_PORT"] = "fd00::1", "443"
-	write(t, filepath.Join(p.serviceAccount, "token"), "s3cret")
-	write(t, filepath.Join(p.serviceAccount, "ca.crt"), "authority")
-	write(t, filepath.Join(p.serviceAccount, "namespace"), "robots\n")
+	write(t, filepath.Join(l.serviceAccountDir, "token"), "s3cret")
+	write(t, filepath.Join(l.serviceAccountDir, "ca.crt"), "authority")
+	write(t, filepath.Join(l.serviceAccountDir, "namespace"), "robots\n")
 }
 
 // behindProxy makes something listen where kubectl proxy does.
-func (p *places) behindProxy(t *testing.T, version string) {
+func (l *locator) behindProxy(t *testing.T, version string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, version) }))
 	t.Cleanup(server.Close)
-	p.kubectlProxy = server.URL
+	l.kubectlProxyURL = server.URL
 }
 
-func TestLoadTakesTheFirstPlaceThatIsThere(t *testing.T) {
+func TestLoad_FirstPlaceWins(t *testing.T) {
 	at, env := nowhere(t)
 	find := func(opts *LoadOptions) string {
 		cfg, err := at.load(t.Context(), opts)
@@ -75,7 +76,7 @@ func TestLoadTakesTheFirstPlaceThatIsThere(t *testing.T) {
 		return cfg.Server
 	}
 	at.behindProxy(t, `{"gitVersion":"v1.36.3"}`)
-	assert.Equal(t, at.kubectlProxy, find(&LoadOptions{}))
+	assert.Equal(t, at.kubectlProxyURL, find(&LoadOptions{}))
 	at.inPod(t, env)
 	assert.Equal(t, "https://[fd00::1]:443", find(&LoadOptions{}))
 	at.inHome(t, "")
@@ -92,14 +93,14 @@ contexts: [{name: three, context: {cluster: three}}]`)
 	assert.Equal(t, "https://[fd00::1]:443", find(&LoadOptions{}), "with KUBECONFIG set, the home directory does not count")
 }
 
-func TestLoadReadsAllThatAPlaceHolds(t *testing.T) {
+func TestLoad_ReadsAllSettings(t *testing.T) {
 	at, env := nowhere(t)
 	at.inPod(t, env)
 	cfg, err := at.load(t.Context(), &LoadOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, &Config{
 		Server: "https://[fd00::1]:443", Options: Options{Namespace: "robots"},
-		TokenFile: filepath.Join(at.serviceAccount, "token"), CAFile: filepath.Join(at.serviceAccount, "ca.crt"),
+		TokenFile: filepath.Join(at.serviceAccountDir, "token"), CAFile: filepath.Join(at.serviceAccountDir, "ca.crt"),
 	}, cfg)
 
 	path := write(t, filepath.Join(t.TempDir(), "config"), strings.Replace(oneContext, `one"`, `one", certificate-authority: ca.crt`, 1))
@@ -109,14 +110,14 @@ func TestLoadReadsAllThatAPlaceHolds(t *testing.T) {
 	assert.Equal(t, &Config{Server: "https://one", Options: Options{Namespace: "shop"}, Token: NewSecret("s3cret"), CAFile: authority}, cfg)
 }
 
-func TestLoadOptionsTakeThePlaceOfWhatIsFound(t *testing.T) {
+func TestLoad_OptionsOverride(t *testing.T) {
 	path := write(t, filepath.Join(t.TempDir(), "config"), oneContext)
 	cfg, err := Load(t.Context(), &LoadOptions{Path: path, Cluster: "two", User: "bob", Namespace: "home"})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"https://two", "other", "home"}, []string{cfg.Server, cfg.Token.Reveal(), cfg.Namespace})
 }
 
-func TestLoadMergesTheKUBECONFIGListAndSkipsWhatIsMissing(t *testing.T) {
+func TestLoad_MergesListedKubeconfigs(t *testing.T) {
 	at, env := nowhere(t)
 	first := write(t, filepath.Join(t.TempDir(), "first"), `current-context: two
 contexts: [{name: two, context: {cluster: one, user: ann}}]`)
@@ -133,33 +134,33 @@ contexts: [{name: two, context: {cluster: one, user: ann}}]`)
 	assert.Equal(t, "shop", cfg.Namespace)
 }
 
-func TestLoadTellsOfEachPlaceWhyItIsNoUse(t *testing.T) {
+func TestLoad_ErrorHasReasonForEachPlace(t *testing.T) {
 	at, env := nowhere(t)
 	_, err := at.load(t.Context(), &LoadOptions{})
 	home, _ := at.home()
-	for _, says := range []string{
+	for _, want := range []string{
 		"KUBECONFIG is not set, and there is no " + filepath.Join(home, ".kube", "config"),
 		"not in a pod: KUBERNETES_SERVICE_HOST",
 		"no kubectl proxy at http://127.0.0.1:1: ",
 		"connection refused",
 	} {
-		require.ErrorContains(t, err, says)
+		require.ErrorContains(t, err, want)
 	}
 
 	env["KUBECONFIG"] = os.DevNull
 	env["KUBERNETES_SERVICE_HOST"], env["KUBERNETES_SERVICE_PORT"] = "10.0.0.1", "443"
 	at.behindProxy(t, "<html>a web server")
 	_, err = at.load(t.Context(), &LoadOptions{})
-	for _, says := range []string{
-		"KUBECONFIG=" + os.DevNull + ": nothing in it",
+	for _, want := range []string{
+		"KUBECONFIG=" + os.DevNull + ": it has no context and no cluster",
 		"is automountServiceAccountToken false?",
-		"what answers there is no Kubernetes API server",
+		"not a Kubernetes API server's",
 	} {
-		require.ErrorContains(t, err, says)
+		require.ErrorContains(t, err, want)
 	}
 }
 
-func TestAPlaceThatCannotBeUsedIsAnErrorAndNoReasonToGoOn(t *testing.T) {
+func TestLoad_UnusablePlaceEndsSearch(t *testing.T) {
 	good := write(t, filepath.Join(t.TempDir(), "good"), oneContext)
 	broken := write(t, filepath.Join(t.TempDir(), "broken"), "kind: Pod")
 	list := string(os.PathListSeparator)
@@ -167,7 +168,7 @@ func TestAPlaceThatCannotBeUsedIsAnErrorAndNoReasonToGoOn(t *testing.T) {
 	for name, tc := range map[string]struct {
 		env  string
 		opts LoadOptions
-		says []string
+		want []string
 	}{
 		"a given file that is missing": {"", LoadOptions{Path: "/missing/config"}, []string{"/missing/config"}},
 		"a given file that is empty":   {"", LoadOptions{Path: write(t, filepath.Join(t.TempDir(), "empty"), "")}, []string{"no context chosen"}},
@@ -185,8 +186,8 @@ func TestAPlaceThatCannotBeUsedIsAnErrorAndNoReasonToGoOn(t *testing.T) {
 			env["KUBECONFIG"] = tc.env
 			_, err := at.load(t.Context(), &tc.opts)
 			require.Error(t, err)
-			for _, says := range tc.says {
-				assert.ErrorContains(t, err, says)
+			for _, want := range tc.want {
+				assert.ErrorContains(t, err, want)
 			}
 			assert.NotContains(t, err.Error(), "s3cret")
 			assert.NotContains(t, err.Error(), "not in a pod")
@@ -194,7 +195,7 @@ func TestAPlaceThatCannotBeUsedIsAnErrorAndNoReasonToGoOn(t *testing.T) {
 	}
 }
 
-func TestLoadReadsAnExecPlugin(t *testing.T) {
+func TestLoad_ReadsExecPlugin(t *testing.T) {
 	path := write(t, filepath.Join(t.TempDir(), "config"), `
 current-context: one
 clusters:
@@ -216,14 +217,14 @@ users:
 contexts: [{name: one, context: {cluster: one, user: ann}}]`)
 	cfg, err := Load(t.Context(), &LoadOptions{Path: path})
 	require.NoError(t, err)
-	assert.Equal(t, &ExecPlugin{
+	assert.Equal(t, &ExecPlugin{ClusterConfig: []byte(`{"audience":"shop"}`), Exec: kubeconfig.Exec{
 		APIVersion: "client.authentication.k8s.io/v1", Command: filepath.Join(filepath.Dir(path), "bin", "login"),
-		Args: []string{"--for", "shop"}, Env: []ExecEnv{{Name: "MODE", Value: NewSecret("quiet")}}, InstallHint: "ask Bob",
-		InteractiveMode: "Never", ProvideClusterInfo: true, ClusterConfig: []byte(`{"audience":"shop"}`),
-	}, cfg.Exec)
+		Args: []string{"--for", "shop"}, Env: []kubeconfig.EnvVar{{Name: "MODE", Value: NewSecret("quiet")}}, InstallHint: "ask Bob",
+		InteractiveMode: "Never", ProvideClusterInfo: true,
+	}}, cfg.Exec)
 }
 
-func TestLoadReadsAnOIDCUserAndSavesItsTokensWhereTheyCameFrom(t *testing.T) {
+func TestLoad_SavesOIDCTokensInTheirFile(t *testing.T) {
 	const users = `
 users:
 - name: ann
@@ -249,12 +250,115 @@ contexts: [{name: one, context: {cluster: one, user: ann}}]`)
 	assert.Equal(t, []string{"https://issuer", "anykind", "old", "older"},
 		[]string{cfg.OIDC.Issuer, cfg.OIDC.ClientID, cfg.OIDC.IDToken.Reveal(), cfg.OIDC.RefreshToken.Reveal()})
 
-	require.NoError(t, cfg.OIDC.Save(t.Context(), "new", "newer"))
+	require.NoError(t, cfg.OIDC.SaveTokens(t.Context(), "new", "newer"))
 	saved, err := os.ReadFile(second)
 	require.NoError(t, err)
 	assert.Equal(t, strings.NewReplacer("id-token: old", "id-token: new", "older", "newer").Replace(strings.TrimPrefix(users, "\n")),
 		strings.TrimSuffix(string(saved), "\n"))
 
 	_, err = at.load(t.Context(), &LoadOptions{User: "old"})
-	require.ErrorContains(t, err, `kubectl no longer knows "gcp"`)
+	require.ErrorContains(t, err, `kubectl no longer supports "gcp"`)
+}
+
+func TestLoad_ParsedKubeconfig(t *testing.T) {
+	file, err := kubeconfig.Parse([]byte(oneContext+`
+- {name: two, context: {cluster: two, user: bob}}`), "")
+	require.NoError(t, err)
+	at, env := nowhere(t)
+	at.inPod(t, env)
+	env["KUBECONFIG"] = "/missing/a"
+	for name, test := range map[string]struct {
+		opts LoadOptions
+		want []string // server, token, namespace
+	}{
+		"current context":  {LoadOptions{}, []string{"https://one", "s3cret", "shop"}},
+		"chosen context":   {LoadOptions{Context: "two"}, []string{"https://two", "other", "default"}},
+		"chosen user":      {LoadOptions{User: "bob"}, []string{"https://one", "other", "shop"}},
+		"in cluster first": {LoadOptions{InClusterFirst: true}, []string{"https://one", "s3cret", "shop"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.opts.Kubeconfig = file
+			cfg, err := at.load(t.Context(), &test.opts)
+			require.NoError(t, err)
+			assert.Equal(t, test.want, []string{cfg.Server, cfg.Token.Reveal(), cfg.Namespace})
+		})
+	}
+	for name, test := range map[string]struct {
+		opts LoadOptions
+		want string
+	}{
+		"empty":           {LoadOptions{Kubeconfig: &kubeconfig.File{}}, "LoadOptions.Kubeconfig: no context chosen"},
+		"unknown context": {LoadOptions{Kubeconfig: file, Context: "typo"}, `LoadOptions.Kubeconfig: context "typo" does not exist (contexts: `},
+		"and a path":      {LoadOptions{Kubeconfig: file, Path: "config"}, "LoadOptions: Path and Kubeconfig exclude each other (drop one)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := at.load(t.Context(), &test.opts)
+			require.ErrorContains(t, err, test.want)
+			assert.NotContains(t, err.Error(), "not in a pod", "the search ends")
+		})
+	}
+}
+
+func TestLoad_ParsedOIDCTokensStayInMemory(t *testing.T) {
+	file, err := kubeconfig.Parse([]byte(`
+current-context: one
+clusters: [{name: one, cluster: {server: "https://one"}}]
+users: [{name: ann, user: {auth-provider: {name: oidc, config: {client-id: anykind, idp-issuer-url: "https://issuer"}}}}]
+contexts: [{name: one, context: {cluster: one, user: ann}}]`), "")
+	require.NoError(t, err)
+	cfg, err := Load(t.Context(), &LoadOptions{Kubeconfig: file})
+	require.NoError(t, err)
+	assert.Equal(t, &OIDC{Issuer: "https://issuer", ClientID: "anykind", CAData: []byte{}}, cfg.OIDC)
+}
+
+func TestLoad_InClusterFirst(t *testing.T) {
+	at, env := nowhere(t)
+	at.inHome(t, oneContext)
+	first := &LoadOptions{InClusterFirst: true}
+	server := func(opts *LoadOptions) string {
+		cfg, err := at.load(t.Context(), opts)
+		require.NoError(t, err)
+		return cfg.Server
+	}
+	assert.Equal(t, "https://one", server(first), "outside a pod the kubeconfig is next")
+	env["KUBERNETES_SERVICE_HOST"], env["KUBERNETES_SERVICE_PORT"] = "fd00::1", "443"
+	assert.Equal(t, "https://one", server(first), "a pod without a service account")
+	at.inPod(t, env)
+	assert.Equal(t, "https://[fd00::1]:443", server(first))
+	assert.Equal(t, "https://one", server(&LoadOptions{}))
+	env["KUBECONFIG"] = "/missing/a"
+	assert.Equal(t, "https://[fd00::1]:443", server(first), "KUBECONFIG does not count")
+	delete(env, "KUBECONFIG")
+	for _, opts := range []LoadOptions{{Context: "one"}, {User: "ann"}, {Cluster: "one"}, {Path: write(t, filepath.Join(t.TempDir(), "given"), oneContext)}} {
+		opts.InClusterFirst = true
+		assert.Equal(t, "https://one", server(&opts), "a kubeconfig is required")
+	}
+	require.NoError(t, os.Remove(filepath.Join(at.serviceAccountDir, "namespace")))
+	require.NoError(t, os.Mkdir(filepath.Join(at.serviceAccountDir, "namespace"), 0o700))
+	_, err := at.load(t.Context(), first)
+	require.ErrorContains(t, err, "in a pod: ", "a place that cannot be used ends the search")
+}
+
+func TestLoadKubeconfig_ContextsOfEveryFile(t *testing.T) {
+	first := write(t, filepath.Join(t.TempDir(), "first"), oneContext)
+	second := write(t, filepath.Join(t.TempDir(), "second"), `
+clusters: [{name: three, cluster: {server: "https://three"}}]
+contexts: [{name: three, context: {cluster: three, namespace: home}}]`)
+	t.Setenv("KUBECONFIG", first+string(os.PathListSeparator)+second)
+	file, err := LoadKubeconfig("")
+	require.NoError(t, err)
+	servers := map[string]string{}
+	for name := range file.Contexts {
+		cfg, err := Load(t.Context(), &LoadOptions{Kubeconfig: file, Context: name})
+		require.NoError(t, err)
+		servers[name] = cfg.Server
+	}
+	assert.Equal(t, map[string]string{"one": "https://one", "three": "https://three"}, servers)
+
+	file, err = LoadKubeconfig(second)
+	require.NoError(t, err)
+	assert.Len(t, file.Contexts, 1)
+	_, err = LoadKubeconfig("/missing/config")
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorContains(t, err, "read a kubeconfig: ")
 }

@@ -3,13 +3,17 @@ package transport
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/internal/sanitize"
+	"github.com/anykind/anykind/transport/internal/credential"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
@@ -17,49 +21,171 @@ const (
 	maxRetries    = 10
 	maxRetryAfter = time.Minute
 	maxReconnects = 3
+	// maxDiscard bounds the bytes of a body that are read so that its connection can be used again.
+	maxDiscard = 64 << 10
 )
 
-// minDelay is the least delay between two attempts: a server that asks to come back after 0 seconds is not asked at once.
+// minDelay is the delay between two attempts at least, also if a server requests none by Retry-After: 0.
 func minDelay() retry.Backoff { return retry.Backoff{Min: 50 * time.Millisecond, Max: time.Second} }
 
-// retryAfter says whether the server asks for another attempt that is worth waiting for, and how long to wait.
-func retryAfter(ctx context.Context, response *http.Response, attempts int) (time.Duration, bool) {
+// call is the state of a request over its attempts.
+type call struct {
+	conn       *Conn
+	req        *Request
+	credential *credential.Credential // nil if the HTTP client authenticates by itself
+
+	attempts int
+	delay    time.Duration // before the next attempt
+	renewed  bool
+}
+
+// newCall gets the credential.
+func (c *Conn) newCall(ctx context.Context, req *Request) (*call, error) {
+	call := &call{conn: c, req: req}
+	if c.authenticator == nil {
+		return call, nil
+	}
+	var err error
+	if call.credential, err = c.authenticator.Credential(ctx); err != nil {
+		return nil, fmt.Errorf("%s: %w", req.target(c), err)
+	}
+	return call, nil
+}
+
+// try makes one attempt of the request, and follows redirects.
+func (c *call) try(ctx context.Context) (*http.Response, error) {
+	req, err := c.conn.newRequest(c.withUser(ctx), c.req)
+	if err != nil {
+		return nil, err
+	}
+	return c.send(ctx, req, func() (*http.Response, error) {
+		response, err := c.conn.http.Do(req)
+		// The wrapper's text repeats the URL with its query, which may be secret.
+		var wrapper *url.Error
+		if errors.As(err, &wrapper) {
+			err = wrapper.Err
+		}
+		return response, err
+	})
+}
+
+// send makes one attempt by roundTrip, after waiting for the rate limiter, and reports it to the hooks.
+func (c *call) send(ctx context.Context, req *http.Request, roundTrip func() (*http.Response, error)) (*http.Response, error) {
+	if limiter := c.conn.options.RateLimiter; limiter != nil {
+		begin := time.Now()
+		if err := limiter.Wait(ctx); err != nil {
+			closeBody(req)
+			return nil, fmt.Errorf("%s %s: wait for the rate limiter: %w", req.Method, printableURL(req), err)
+		}
+		c.delay += time.Since(begin)
+	}
+	begin := time.Now()
+	response, err := roundTrip()
+	if err != nil {
+		// net/http returns only the cause of a context that ended with one.
+		err = fmt.Errorf("%s %s: %w", req.Method, printableURL(req), retry.WithContextError(ctx, sanitize.Error(err)))
+	}
+	c.attempts++
+	c.onAttempt(ctx, req, response, err, time.Since(begin))
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode != http.StatusUnauthorized {
+		c.credential.SetAccepted()
+	}
+	c.conn.handleWarnings(ctx, response.Header)
+	return response, nil
+}
+
+func (c *call) onAttempt(ctx context.Context, req *http.Request, response *http.Response, err error, duration time.Duration) {
+	delay := c.delay
+	c.delay = 0
+	if c.conn.options.OnAttempt == nil {
+		return
+	}
+	attempt := Attempt{
+		Method: req.Method, URL: printableURL(req), Number: c.attempts, Delay: delay, Duration: duration, Err: err,
+	}
+	info := parseRequestInfo(req, c.conn.base.Path)
+	attempt.Path, attempt.Verb, attempt.Resource, attempt.Namespace, attempt.Name = info.path, info.verb, info.resource, info.namespace, info.name
+	if response != nil {
+		attempt.StatusCode = response.StatusCode
+	}
+	c.conn.options.OnAttempt(ctx, attempt)
+}
+
+// prepareRetry waits or renews the credential before the next attempt. It returns the call's error if there is none, and
+// closes the response.
+func (c *call) prepareRetry(ctx context.Context, response *http.Response, err error) error {
+	switch {
+	case err != nil:
+		if !c.isRetryable(ctx, err) {
+			return err
+		}
+		c.delay = retry.Jitter(minDelay().Delay(c.attempts))
+	case response.StatusCode == http.StatusUnauthorized && c.credential != nil:
+		return c.prepareRenewed(ctx, response)
+	default:
+		delay, ok := retryDelay(ctx, response, c.attempts)
+		if !ok {
+			return statusError(response)
+		}
+		discard(response.Body)
+		c.delay = delay
+	}
+	if err := retry.Sleep(ctx, c.delay); err != nil {
+		return fmt.Errorf("%s: wait for a retry: %w", c.req.target(c.conn), err)
+	}
+	return nil
+}
+
+// retryDelay returns how long to wait for a retry that the server requested; ok is false if it did not, or if the retry
+// would come too late.
+func retryDelay(ctx context.Context, response *http.Response, attempts int) (delay time.Duration, ok bool) {
 	if response.StatusCode != http.StatusTooManyRequests && response.StatusCode < http.StatusInternalServerError {
 		return 0, false
 	}
 	seconds, ok := retryAfterSeconds(response)
-	wait := max(time.Duration(seconds)*time.Second, minDelay().Delay(attempts))
-	if !ok || attempts > maxRetries || wait > maxRetryAfter {
+	delay = max(time.Duration(seconds)*time.Second, minDelay().Delay(attempts))
+	if !ok || attempts > maxRetries || delay > maxRetryAfter {
 		return 0, false
 	}
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait {
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < delay {
 		return 0, false
 	}
-	return retry.Jitter(wait), true
+	return retry.Jitter(delay), true
 }
 
-// retryAfterSeconds reads the header's form that API servers use; the other, a date, is not obeyed.
+// retryAfterSeconds parses the header in the form that API servers use; a date is ignored.
 func retryAfterSeconds(response *http.Response) (int, bool) {
 	seconds, err := strconv.ParseUint(response.Header.Get("Retry-After"), 10, 31)
 	return int(seconds), err == nil
 }
 
-// reconnects says whether the connection broke under a request that can be made again without doing anything twice.
-// A server that cannot be reached at all is not asked again: that is an answer.
-func (c *call) reconnects(ctx context.Context, err error) bool {
-	method := methodOf(c.req)
+// isRetryable reports whether the connection broke under a request that changes nothing. A server that cannot be reached
+// at all is not retried.
+func (c *call) isRetryable(ctx context.Context, err error) bool {
+	method := c.req.method()
 	return ctx.Err() == nil && c.attempts > 0 && c.attempts <= maxReconnects &&
-		(method == http.MethodGet || method == http.MethodHead) && broke(err) && !retry.IsTerminal(err)
+		(method == http.MethodGet || method == http.MethodHead) && isBroken(err) && !retry.IsTerminal(err)
 }
 
-func broke(err error) bool {
+// isBroken reports whether an error is that of a connection that was established.
+func isBroken(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		utilnet.IsConnectionReset(err) || utilnet.IsHTTP2ConnectionLost(err) ||
-		strings.Contains(err.Error(), "GOAWAY") // net/http keeps the type to itself
+		strings.Contains(err.Error(), "GOAWAY") // net/http does not export the type
 }
 
-// discard reads what little is left of a body, so that its connection can be used again.
+// discard closes a body after reading what little is left of it, so that its connection can be used again.
 func discard(body io.ReadCloser) {
-	_, _ = io.CopyN(io.Discard, body, 64<<10)
+	_, _ = io.CopyN(io.Discard, body, maxDiscard)
 	_ = body.Close()
+}
+
+// closeBody closes a request's body, as a RoundTripper must also if it does not send it.
+func closeBody(req *http.Request) {
+	if req.Body != nil {
+		_ = req.Body.Close()
+	}
 }

@@ -1,13 +1,20 @@
 package transport_test
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -141,41 +148,220 @@ func TestConn_DoEscapesProxysStatusLine(t *testing.T) {
 	require.ErrorContains(t, err, `go away`)
 }
 
-func TestCollectWarnings_NestedInformsOuter(t *testing.T) {
-	var warned []string
-	options := &transport.Options{Warn: func(_ context.Context, text string) { warned = append(warned, text) }, WarnRepeated: true}
-	conn, err := transport.New("http://server", &http.Client{Transport: roundTripper(func(req *http.Request) (*http.Response, error) {
-		return answer(req, http.StatusOK, "", "Warning", `299 - "`+req.URL.Query().Get("text")+`"`), nil
-	})}, options)
-	require.NoError(t, err)
-	outerCtx, outer := transport.CollectWarnings(t.Context())
-	innerCtx, inner := transport.CollectWarnings(outerCtx)
-	for _, call := range []struct {
-		ctx  context.Context
-		text string
-	}{{outerCtx, "first"}, {innerCtx, "second"}, {innerCtx, "second"}} {
-		response, err := conn.Do(call.ctx, &transport.Request{Path: "/x?text=" + call.text})
-		require.NoError(t, err)
-		require.NoError(t, response.Body.Close())
-	}
-	assert.Equal(t, []string{"first", "second"}, outer.All())
-	assert.Equal(t, []string{"second"}, inner.All())
-	assert.Equal(t, []string{"first", "second", "second"}, warned, "WarnRepeated")
+// hijacked serves raw connections: answer gets each request's connection and closes it when it returns.
+func hijacked(t *testing.T, answer func(attempt int, conn net.Conn)) (conn *transport.Conn, attempts *atomic.Int32) {
+	t.Helper()
+	attempts = &atomic.Int32{}
+	conn = serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		raw, _, err := http.NewResponseController(w).Hijack()
+		if !assert.NoError(t, err) {
+			return
+		}
+		defer func() { _ = raw.Close() }()
+		answer(int(attempts.Add(1)), raw)
+	})
+	return conn, attempts
 }
 
-func TestCollectWarnings_Bounded(t *testing.T) {
-	conn, err := transport.New("http://server", &http.Client{Transport: roundTripper(func(req *http.Request) (*http.Response, error) {
-		return answer(req, http.StatusOK, "", "Warning", `299 - "`+req.URL.Query().Get("n")+strings.Repeat("w", 8<<10)+`"`), nil
-	})}, nil)
+func TestConn_DoRetriesReads(t *testing.T) {
+	reset := func(conn net.Conn) {
+		if tcp, ok := conn.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0)
+		}
+	}
+	for name, breaks := range map[string]func(net.Conn){
+		"closed":        func(net.Conn) {},
+		"reset":         reset,
+		"half a header": func(conn net.Conn) { _, _ = io.WriteString(conn, "HTTP/1.1 200 O") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn, attempts := hijacked(t, func(attempt int, conn net.Conn) {
+				if attempt < 3 {
+					breaks(conn)
+					return
+				}
+				_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+			})
+			response, err := conn.Do(t.Context(), &transport.Request{Path: "/api"})
+			require.NoError(t, err)
+			defer response.Body.Close()
+			body, err := io.ReadAll(response.Body)
+			require.NoError(t, err)
+			assert.Equal(t, "ok", string(body))
+			assert.EqualValues(t, 3, attempts.Load())
+		})
+	}
+}
+
+func TestConn_DoGivesUpRetrying(t *testing.T) {
+	conn, attempts := hijacked(t, func(int, net.Conn) {})
+	err := do(t, conn, &transport.Request{Path: "/api"})
+	require.ErrorIs(t, err, io.EOF)
+	require.ErrorContains(t, err, "/prefix/api")
+	assert.EqualValues(t, 4, attempts.Load())
+}
+
+func TestConn_DoDoesNotRetryWrites(t *testing.T) {
+	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		conn, attempts := hijacked(t, func(int, net.Conn) {})
+		require.Error(t, do(t, conn, &transport.Request{Method: method, Path: "/api", Body: []byte("{}")}))
+		assert.EqualValues(t, 1, attempts.Load(), method)
+	}
+}
+
+func TestConn_DoTruncatedBody(t *testing.T) {
+	conn, _ := hijacked(t, func(_ int, conn net.Conn) {
+		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nhalf")
+	})
+	response, err := conn.Do(t.Context(), &transport.Request{Path: "/api"})
 	require.NoError(t, err)
-	ctx, warnings := transport.CollectWarnings(t.Context())
-	for n := range 1100 {
-		response, err := conn.Do(ctx, &transport.Request{Path: "/x?n=" + strings.Repeat("a", n/26) + string(rune('a'+n%26))})
-		require.NoError(t, err)
-		require.NoError(t, response.Body.Close())
+	defer response.Body.Close()
+	_, err = io.ReadAll(response.Body)
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+}
+
+func TestConn_DoCanceledWithoutResponse(t *testing.T) {
+	asked, leave := make(chan struct{}, 1), make(chan struct{})
+	conn := serve(t, func(http.ResponseWriter, *http.Request) {
+		asked <- struct{}{}
+		<-leave
+	})
+	defer close(leave)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-asked; cancel() }()
+	_, err := conn.Do(ctx, &transport.Request{Path: "/api"})
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestConn_DoBoundsErrorText(t *testing.T) {
+	conn := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(w, strings.Repeat("x", 10<<20))
+	})
+	err := do(t, conn, &transport.Request{Path: "/api"})
+	require.True(t, apierrors.IsForbidden(err), "%v", err)
+	assert.Less(t, len(err.Error()), 600)
+}
+
+func TestConn_DoAfterGoAway(t *testing.T) {
+	var connections atomic.Int32
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		assert.Equal(t, "HTTP/2.0", r.Proto)
+		w.Header().Set("Connection", "close") // over HTTP/2 this is a GOAWAY
+	}))
+	server.EnableHTTP2 = true
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
 	}
-	assert.Len(t, warnings.All(), 1000)
-	for _, text := range warnings.All() {
-		assert.Less(t, len(text), 5<<10)
+	server.StartTLS()
+	defer server.Close()
+	conn, err := transport.Open(&transport.Config{Server: server.URL, Insecure: true})
+	require.NoError(t, err)
+	defer conn.Close()
+	for range 3 {
+		require.NoError(t, do(t, conn, &transport.Request{Path: "/api"}))
 	}
+	assert.EqualValues(t, 3, connections.Load())
+}
+
+func TestConfig_ProxyURL(t *testing.T) {
+	var target string
+	var connects atomic.Int32
+	server, authority := serveTLS(t)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		assert.Equal(t, http.MethodConnect, r.Method)
+		if user, _, _ := parseProxyAuth(r); user != "ann" {
+			w.WriteHeader(http.StatusProxyAuthRequired)
+			return
+		}
+		connects.Add(1)
+		target = r.Host
+		tunnel(t, w, r)
+	}))
+	defer proxy.Close()
+	address := strings.TrimPrefix(proxy.URL, "http://")
+
+	got, err := ask(t, &transport.Config{Server: server, CAData: authority, Token: transport.NewSecret("t"), ProxyURL: "http://ann:s3cret@" + address})
+	require.NoError(t, err)
+	assert.Equal(t, "HTTP/2.0 nobody Bearer t", got)
+	parsed, err := url.Parse(server)
+	require.NoError(t, err)
+	assert.Equal(t, parsed.Host, target)
+	assert.EqualValues(t, 1, connects.Load())
+
+	_, err = ask(t, &transport.Config{Server: server, CAData: authority, ProxyURL: "http://eve:s3cret@" + address})
+	require.ErrorContains(t, err, "Proxy Authentication Required")
+	assert.NotContains(t, err.Error(), "s3cret")
+	proxy.Close()
+	_, err = ask(t, &transport.Config{Server: server, CAData: authority, ProxyURL: "http://ann:s3cret@" + address})
+	require.ErrorContains(t, err, "proxyconnect")
+	assert.NotContains(t, err.Error(), "s3cret")
+}
+
+func parseProxyAuth(r *http.Request) (user, password string, ok bool) {
+	r.Header.Set("Authorization", r.Header.Get("Proxy-Authorization"))
+	return r.BasicAuth()
+}
+
+// tunnel is what a proxy does with CONNECT.
+func tunnel(t *testing.T, w http.ResponseWriter, r *http.Request) {
+	far, err := new(net.Dialer).DialContext(r.Context(), "tcp", r.Host)
+	if !assert.NoError(t, err) {
+		return
+	}
+	near, buffered, err := http.NewResponseController(w).Hijack()
+	if !assert.NoError(t, err) {
+		return
+	}
+	_, _ = io.WriteString(near, "HTTP/1.1 200 OK\r\n\r\n")
+	go splice(far, buffered.Reader)
+	go splice(near, far)
+}
+
+func splice(to net.Conn, from io.Reader) {
+	_, _ = io.Copy(to, from)
+	_ = to.Close()
+}
+
+// TestConfig_ProxyURLSOCKS5 speaks just enough of RFC 1928 for one connection.
+func TestConfig_ProxyURLSOCKS5(t *testing.T) {
+	server, authority := serveTLS(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	go func() {
+		near, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		in := bufio.NewReader(near)
+		greeting := make([]byte, 3)
+		_, _ = io.ReadFull(in, greeting)
+		_, _ = near.Write([]byte{5, 0})
+		request := make([]byte, 10)
+		_, _ = io.ReadFull(in, request)
+		address := fmt.Sprintf("%d.%d.%d.%d:%d", request[4], request[5], request[6], request[7], int(request[8])<<8|int(request[9]))
+		far, err := new(net.Dialer).DialContext(context.Background(), "tcp", address)
+		if err != nil {
+			_ = near.Close()
+			return
+		}
+		_, _ = near.Write([]byte{5, 0, 0, 1, 0, 0, 0, 0, 0, 0})
+		go splice(near, far)
+		splice(far, in)
+	}()
+	got, err := ask(t, &transport.Config{Server: server, CAData: authority, Token: transport.NewSecret("t"), ProxyURL: "socks5://" + listener.Addr().String()})
+	require.NoError(t, err)
+	assert.Equal(t, "HTTP/2.0 nobody Bearer t", got)
+}
+
+// runtimeMemory is what the program has allocated so far.
+type runtimeMemory struct{ allocated uint64 }
+
+func (m *runtimeMemory) read() {
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	m.allocated = stats.TotalAlloc
 }

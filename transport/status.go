@@ -13,11 +13,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// maxErrorBody bounds what is read of a body that explains a failure, after decompression.
-const maxErrorBody = 1 << 20
+const (
+	// maxErrorBody bounds a body that explains an error, after decompression.
+	maxErrorBody = 1 << 20
+	// maxExcerpt and maxContentType bound what an error shows of a response.
+	maxExcerpt     = 256
+	maxContentType = 1 << 10
+)
 
-// statusError makes the error of a refused request and closes its body: the Status in the body, or one made of the
-// HTTP status where the body holds none, as when a proxy answers in the server's place.
+// statusError returns the error of a response and closes its body: the Status in the body, or one for the HTTP status if
+// the body has none, as when a proxy responds instead of the server.
 func statusError(response *http.Response) *apierrors.StatusError {
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxErrorBody))
 	_ = response.Body.Close()
@@ -29,34 +34,29 @@ func statusError(response *http.Response) *apierrors.StatusError {
 		sanitize.Status(&status)
 		return &apierrors.StatusError{ErrStatus: status}
 	}
-	return foreignError(response, string(body))
+	return genericError(response, string(body))
 }
 
-// foreignError is the error of an answer that is no Status. Its reason follows from the code, as in client-go.
-func foreignError(response *http.Response, body string) *apierrors.StatusError {
+// genericError returns the error of a response without a Status. Its reason follows from the code, as in client-go.
+func genericError(response *http.Response, body string) *apierrors.StatusError {
 	request := response.Request
 	seconds, _ := retryAfterSeconds(response)
-	err := apierrors.NewGenericServerResponse(response.StatusCode, request.Method, schema.GroupResource{}, "", excerpt(body), seconds, true)
-	message := fmt.Sprintf("%s %s: the answer is %d %s", request.Method, shownURL(request),
+	excerpt := sanitize.Text(body, maxExcerpt)
+	err := apierrors.NewGenericServerResponse(response.StatusCode, request.Method, schema.GroupResource{}, "", excerpt, seconds, true)
+	message := fmt.Sprintf("%s %s: the answer is %d %s", request.Method, printableURL(request),
 		response.StatusCode, http.StatusText(response.StatusCode))
-	if body == "" {
+	contentType := response.Header.Get("Content-Type")
+	switch {
+	case body == "":
 		message += " with an empty body"
-	} else {
-		message += fmt.Sprintf(" and no Kubernetes Status, but %s: %q", sanitize.Text(contentType(response), maxWord), excerpt(body))
+	case contentType == "":
+		message += fmt.Sprintf(" and no Kubernetes Status, but data without a Content-Type: %q", excerpt)
+	default:
+		message += fmt.Sprintf(" and no Kubernetes Status, but %s: %q", sanitize.Text(contentType, maxContentType), excerpt)
 	}
-	if strings.HasPrefix(contentType(response), "text/html") {
-		message += ": does a proxy or a login page stand before the API server?"
+	if strings.HasPrefix(contentType, "text/html") {
+		message += " (is a proxy or a login page in front of the API server?)"
 	}
 	err.ErrStatus.Message = message
 	return err
 }
-
-func contentType(response *http.Response) string {
-	if value := response.Header.Get("Content-Type"); value != "" {
-		return value
-	}
-	return "data without a Content-Type"
-}
-
-// excerpt returns the body's beginning, its white space folded.
-func excerpt(body string) string { return sanitize.Text(body, 256) }

@@ -12,35 +12,33 @@ import (
 	"os"
 	"sync"
 	"time"
-
-	"github.com/anykind/anykind/internal/retry"
 )
 
-// upgradeTimeout is how long a server may take to answer a request for an upgrade.
+// upgradeTimeout bounds the time until the header of the response.
 const upgradeTimeout = 61 * time.Second
 
 var (
-	// ErrNotUpgraded is the error of a server that answered a request for an upgrade with another status below 400 than
-	// 101 Switching Protocols.
+	// ErrNotUpgraded reports a response to a request for an upgrade with another status below 400 than 101 Switching
+	// Protocols.
 	ErrNotUpgraded = errors.New("the server does not switch protocols")
 
-	errUpgradeTimeout = fmt.Errorf("the server has answered nothing for %v: %w", upgradeTimeout, os.ErrDeadlineExceeded)
+	errUpgradeTimeout = fmt.Errorf("no response from the server for %v: %w", upgradeTimeout, os.ErrDeadlineExceeded)
 )
 
-// Upgrade sends a request for an upgrade, whose Header names the protocol in Upgrade, and returns the connection after the
-// server has switched to that protocol, and the header of the server's answer. The caller closes the connection, which
-// ends it at once, without TLS's farewell; the end of ctx no longer does. The protocol should be websocket: others fail
-// where the connection is made for HTTP/2.
+// Upgrade sends a request for an upgrade, whose Header names the protocol in Upgrade. It returns the connection after the
+// server has switched to that protocol, and the header of the response. The caller closes the connection, which ends it at
+// once, without a TLS alert; the end of ctx no longer does. The protocol should be websocket: others fail if the connection
+// is made for HTTP/2.
 //
-// The request takes the way of all others: through [Options].Wrap, the HTTP client's round trippers and its proxy. They
-// must pass on the request's context, which reports the connection by net/http/httptrace, and the answer's Body as the
-// io.ReadWriteCloser that net/http makes of it; else Upgrade returns an error that says so.
+// The request passes [Options].WrapTransport, the HTTP client's round trippers and its proxy as all others do. Round trippers
+// must pass on the request's context, which reports the connection by net/http/httptrace, and the response's Body as the
+// io.ReadWriteCloser that net/http makes of it; else Upgrade returns an error that names the reason.
 //
-// An answer of 401 renews the credential and sends the request again, once. A refusal is a *apierrors.StatusError, an
-// answer below 400 that is no upgrade wraps [ErrNotUpgraded], and any other failure names the method and the URL.
-// Redirects are not followed.
+// A response of 401 renews the credential and sends the request again, once. A rejection is a *apierrors.StatusError, a
+// response below 400 that is no upgrade wraps [ErrNotUpgraded], and any other error names the method and the URL. Redirects
+// are not followed.
 func (c *Conn) Upgrade(ctx context.Context, req *Request) (net.Conn, http.Header, error) {
-	call, err := c.begin(ctx, req)
+	call, err := c.newCall(ctx, req)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -52,21 +50,18 @@ func (c *Conn) Upgrade(ctx context.Context, req *Request) (net.Conn, http.Header
 		if conn != nil {
 			return conn, response.Header, nil
 		}
-		if response.StatusCode != http.StatusUnauthorized || call.id == nil {
+		if response.StatusCode != http.StatusUnauthorized || call.credential == nil {
 			return nil, nil, statusError(response)
 		}
-		if err := call.renew(ctx, response); err != nil {
+		if err := call.prepareRenewed(ctx, response); err != nil {
 			return nil, nil, err
 		}
 	}
 }
 
-// upgrade makes one attempt. It returns the connection, the response of a refusal, or an error.
+// upgrade makes one attempt. It returns the connection, the response of a rejection, or an error.
 func (c *call) upgrade(ctx context.Context) (net.Conn, *http.Response, error) {
-	if c.id != nil {
-		ctx = asking(ctx, c.id)
-	}
-	attempt, cancel := context.WithCancelCause(ctx)
+	attempt, cancel := context.WithCancelCause(c.withUser(ctx))
 	upgraded := false
 	defer func() {
 		if !upgraded {
@@ -74,65 +69,54 @@ func (c *call) upgrade(ctx context.Context) (net.Conn, *http.Response, error) {
 		}
 	}()
 	var traced tracedConn
-	httpRequest, err := c.conn.build(httptrace.WithClientTrace(attempt, traced.trace()), c.req)
+	req, err := c.conn.newRequest(httptrace.WithClientTrace(attempt, traced.trace()), c.req)
 	if err != nil {
 		return nil, nil, err
 	}
-	httpRequest.Header.Set("Connection", "Upgrade")
-	if err := c.queue(ctx, httpRequest); err != nil {
+	req.Header.Set("Connection", "Upgrade")
+	response, err := c.send(ctx, req, func() (*http.Response, error) {
+		timeout := time.AfterFunc(upgradeTimeout, func() { cancel(errUpgradeTimeout) })
+		defer timeout.Stop()
+		response, err := c.conn.roundTripper().RoundTrip(req)
+		if cause := context.Cause(attempt); err != nil && ctx.Err() == nil && cause != nil {
+			err = cause
+		}
+		if err != nil {
+			err = fmt.Errorf("open a stream: %w", err)
+		}
+		return response, err
+	})
+	if err != nil {
 		return nil, nil, err
 	}
-	begin := time.Now()
-	timeout := time.AfterFunc(upgradeTimeout, func() { cancel(errUpgradeTimeout) })
-	response, err := c.conn.roundTripper().RoundTrip(httpRequest)
-	timeout.Stop()
-	if err != nil {
-		err = upgradeError(ctx, attempt, httpRequest, err)
-	}
-	c.attempts++
-	c.observe(ctx, httpRequest, response, err, time.Since(begin))
-	if err != nil {
-		return nil, nil, err
-	}
-	response.Request = httpRequest
-	c.noteAnswer(ctx, response)
+	response.Request = req
 	switch {
 	case response.StatusCode >= http.StatusBadRequest:
 		detach(response)
 		return nil, response, nil
-	case response.StatusCode == http.StatusSwitchingProtocols:
-		conn, err := traced.upgraded(response)
-		if err == nil {
-			upgraded = true
-			conn.release = func() { cancel(nil) }
-			return conn, response, nil
-		}
-		_ = response.Body.Close()
-		return nil, nil, fmt.Errorf("%s %s: open a stream: %w", httpRequest.Method, shownURL(httpRequest), err)
-	default:
+	case response.StatusCode != http.StatusSwitchingProtocols:
 		discard(response.Body)
-		return nil, nil, fmt.Errorf("%s %s: open a stream: %w, but answers %d %s", httpRequest.Method, shownURL(httpRequest),
+		return nil, nil, fmt.Errorf("%s %s: open a stream: %w, but returns %d %s", req.Method, printableURL(req),
 			ErrNotUpgraded, response.StatusCode, http.StatusText(response.StatusCode))
 	}
-}
-
-// upgradeError returns the error of a request without an answer.
-func upgradeError(ctx, attempt context.Context, req *http.Request, err error) error {
-	if cause := context.Cause(attempt); ctx.Err() == nil && cause != nil {
-		err = cause
+	conn, err := traced.upgradedConn(response)
+	if err != nil {
+		_ = response.Body.Close()
+		return nil, nil, fmt.Errorf("%s %s: open a stream: %w", req.Method, printableURL(req), err)
 	}
-	err = retry.WithContextError(ctx, sanitizeError(err))
-	return fmt.Errorf("%s %s: open a stream: %w", req.Method, shownURL(req), err)
+	upgraded = true
+	conn.release = func() { cancel(nil) }
+	return conn, response, nil
 }
 
-// detach makes a refusal's body readable after the request's context has ended.
+// detach makes a response's body readable after the request's context has ended.
 func detach(response *http.Response) {
-	body, _ := io.ReadAll(io.LimitReader(response.Body, maxErrorBody)) // what there is explains the refusal
+	body, _ := io.ReadAll(io.LimitReader(response.Body, maxErrorBody)) // what was read explains the error
 	_ = response.Body.Close()
 	response.Body = io.NopCloser(bytes.NewReader(body))
 }
 
-// tracedConn is the connection that net/http has sent a request on.
+// tracedConn records the connection on which net/http sends a request.
 type tracedConn struct {
 	mu   sync.Mutex
 	conn net.Conn
@@ -142,28 +126,28 @@ func (t *tracedConn) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.conn = info.Conn // the last counts: net/http may try again on another
+		t.conn = info.Conn // the last one counts: net/http may retry on another
 	}}
 }
 
-// upgraded returns the connection that a response has switched to another protocol.
-func (t *tracedConn) upgraded(response *http.Response) (*upgradedConn, error) {
+// upgradedConn returns the connection that a response has switched to another protocol.
+func (t *tracedConn) upgradedConn(response *http.Response) (*upgradedConn, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	body, ok := response.Body.(io.ReadWriteCloser)
 	if !ok {
-		return nil, fmt.Errorf("a round tripper of the HTTP client replaces the body of the answer 101 by a %T, which cannot be written to: "+
-			"let it pass on such an answer's body as it is", response.Body)
+		return nil, fmt.Errorf("a round tripper of the HTTP client replaces the body of the response 101 by a %T, which cannot be written to "+
+			"(let it pass on such a body as it is)", response.Body)
 	}
 	if t.conn == nil {
-		return nil, errors.New("the HTTP client's transport does not report its connection, which a stream needs for its time-outs: " +
-			"use an *http.Transport, and round trippers that pass on the request's context")
+		return nil, errors.New("the HTTP client's transport does not report its connection, which a stream needs for its time-outs " +
+			"(use an *http.Transport, and round trippers that pass on the request's context)")
 	}
 	return &upgradedConn{Conn: t.conn, body: body}, nil
 }
 
-// upgradedConn is the connection of an upgrade. What is read and written passes through the response's body, which has
-// what the server sent right behind its header.
+// upgradedConn is the connection of an upgrade. Reads and writes go through the response's body, which has the bytes that
+// the server sent together with its header.
 type upgradedConn struct {
 	net.Conn // for addresses and deadlines
 	body     io.ReadWriteCloser
@@ -173,8 +157,7 @@ type upgradedConn struct {
 func (c *upgradedConn) Read(p []byte) (int, error)  { return c.body.Read(p) }
 func (c *upgradedConn) Write(p []byte) (int, error) { return c.body.Write(p) }
 
-// Close closes the network connection under TLS first: TLS's own Close sends an alert, and waits for seconds to be able
-// to.
+// Close closes the network connection below TLS first: TLS's own Close may wait for seconds to send an alert.
 func (c *upgradedConn) Close() error {
 	raw := c.Conn
 	if secured, ok := raw.(interface{ NetConn() net.Conn }); ok {

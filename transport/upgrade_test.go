@@ -14,13 +14,14 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/internal/testing/memconn"
 	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// upgradeRequest asks for a WebSocket as a stream does.
+// upgradeRequest requests a WebSocket as a stream does.
 func upgradeRequest(path string) *transport.Request {
 	return &transport.Request{Path: path, Header: http.Header{
 		"Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="},
@@ -28,19 +29,12 @@ func upgradeRequest(path string) *transport.Request {
 	}}
 }
 
-// switching is a server that switches to a protocol in which it repeats what it reads. It greets in the same packet as
-// its header.
+// switching checks a request and then switches to a protocol in which the server greets and echoes.
 func switching(check func(*http.Request)) http.HandlerFunc {
+	echo := memconn.SwitchProtocols("Connection: Upgrade\r\nUpgrade: websocket\r\nX-Chosen: v5\r\n", "hello\n")
 	return func(w http.ResponseWriter, r *http.Request) {
 		check(r)
-		conn, both, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			return
-		}
-		defer func() { _ = conn.Close() }()
-		_, _ = both.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-Chosen: v5\r\n\r\nhello\n")
-		_ = both.Flush()
-		_, _ = io.Copy(conn, both.Reader)
+		echo(w, r)
 	}
 }
 
@@ -81,7 +75,7 @@ func TestConn_UpgradeSwitchesProtocols(t *testing.T) {
 	var seen []transport.Attempt
 	conn, err := transport.Open(&transport.Config{
 		Server: server.URL + "/prefix", Insecure: true, Token: transport.NewSecret("s3cret"), Impersonate: transport.Impersonation{User: "bob"},
-		Options: transport.Options{Observe: func(_ context.Context, a transport.Attempt) { seen = append(seen, a) }},
+		Options: transport.Options{OnAttempt: func(_ context.Context, a transport.Attempt) { seen = append(seen, a) }},
 	})
 	require.NoError(t, err)
 	defer conn.Close()
@@ -90,7 +84,7 @@ func TestConn_UpgradeSwitchesProtocols(t *testing.T) {
 	assert.Equal(t, "v5", header.Get("X-Chosen"))
 	checkEcho(t, stream)
 	require.Len(t, seen, 1)
-	assert.Equal(t, 101, seen[0].Code)
+	assert.Equal(t, 101, seen[0].StatusCode)
 }
 
 func TestConn_UpgradeUsesRoundTrippers(t *testing.T) {
@@ -103,7 +97,7 @@ func TestConn_UpgradeUsesRoundTrippers(t *testing.T) {
 			return transport.New(server.URL, &http.Client{Transport: bearing(server.Client().Transport), Timeout: time.Minute}, nil)
 		},
 		"Options.Wrap": func() (*transport.Conn, error) {
-			return transport.New(server.URL, server.Client(), &transport.Options{Wrap: bearing})
+			return transport.New(server.URL, server.Client(), &transport.Options{WrapTransport: bearing})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -126,13 +120,13 @@ func bearing(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-func TestConn_UpgradeNeedsFaithfulRoundTrippers(t *testing.T) {
+func TestConn_UpgradeThroughUnsuitableRoundTrippers(t *testing.T) {
 	server := httptest.NewServer(switching(func(*http.Request) {}))
 	defer server.Close()
 	defer http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 	for name, c := range map[string]struct {
 		wrap roundTripper
-		says string
+		want string
 	}{
 		"the body is replaced": {func(req *http.Request) (*http.Response, error) {
 			response, err := http.DefaultTransport.RoundTrip(req)
@@ -140,7 +134,7 @@ func TestConn_UpgradeNeedsFaithfulRoundTrippers(t *testing.T) {
 				response.Body = struct{ io.ReadCloser }{response.Body}
 			}
 			return response, err
-		}, "replaces the body of the answer 101"},
+		}, "replaces the body of the response 101"},
 		"the context is replaced": {func(req *http.Request) (*http.Response, error) {
 			return http.DefaultTransport.RoundTrip(req.WithContext(t.Context()))
 		}, "does not report its connection"},
@@ -149,12 +143,12 @@ func TestConn_UpgradeNeedsFaithfulRoundTrippers(t *testing.T) {
 			conn, err := transport.New(server.URL, &http.Client{Transport: c.wrap}, nil)
 			require.NoError(t, err)
 			_, _, err = conn.Upgrade(t.Context(), upgradeRequest("/exec"))
-			require.ErrorContains(t, err, c.says)
+			require.ErrorContains(t, err, c.want)
 		})
 	}
 }
 
-func TestConn_UpgradeReturnsRefusals(t *testing.T) {
+func TestConn_UpgradeReturnsRejections(t *testing.T) {
 	for name, c := range map[string]struct {
 		code  int
 		body  string
@@ -273,7 +267,7 @@ func TestConn_UpgradeBoundsHeaders(t *testing.T) {
 	}
 }
 
-func TestConn_UpgradeAsksRealServer(t *testing.T) {
+func TestConn_UpgradeOnRealServer(t *testing.T) {
 	for _, context := range []string{"admin", "token"} {
 		conn, err := transport.Open(sandbox(t, context))
 		require.NoError(t, err)
@@ -289,9 +283,9 @@ func TestConn_UpgradeAsksRealServer(t *testing.T) {
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
 }
 
-func TestKubectl_CarriesUpgrades(t *testing.T) {
+func TestOpenKubectl_Upgrade(t *testing.T) {
 	cluster.KubectlOnPath(t)
-	conn, err := transport.Kubectl(t.Context(), &transport.KubectlOptions{Args: []string{"--kubeconfig", cluster.Kubeconfig(t)}})
+	conn, err := transport.OpenKubectl(t.Context(), &transport.KubectlOptions{Args: []string{"--kubeconfig", cluster.Kubeconfig(t)}})
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
 	_, _, err = conn.Upgrade(t.Context(), upgradeRequest("/api/v1/namespaces/default/pods/none/exec?command=ls&stdout=true"))

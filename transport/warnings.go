@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// maxWarnings bounds what one Warnings collects.
+	// maxWarnings bounds the warnings in one Warnings.
 	maxWarnings = 1000
-	// maxWarningLength is the most that an API server sends, in all warnings of a response.
+	// maxWarningLength is the length of all warnings of a response that an API server sends at most.
 	maxWarningLength = 4 << 10
-	// maxRemembered bounds the warnings that a connection remembers: some name an object. After it they may be repeated.
-	maxRemembered = 1000
+	// maxSeenWarnings bounds the warnings that a connection remembers, as some name an object. After it they may repeat.
+	maxSeenWarnings = 1000
 )
 
 // Warnings collects the server's warnings of some calls. It is safe for concurrent use.
 type Warnings struct {
-	outer *Warnings // of the ctx that the collector was made with
+	outer *Warnings // of the ctx that CollectWarnings was called with
 
 	mu    sync.Mutex
 	texts []string
@@ -29,15 +29,15 @@ type Warnings struct {
 
 type warningsKey struct{}
 
-// CollectWarnings returns a ctx and the warnings of the calls that are made with it. A collector of the outer ctx gets
-// them too.
+// CollectWarnings returns a ctx and the warnings of the calls that are made with it. A collector in the given ctx gets them,
+// too.
 func CollectWarnings(ctx context.Context) (context.Context, *Warnings) {
 	outer, _ := ctx.Value(warningsKey{}).(*Warnings)
 	collected := &Warnings{outer: outer}
 	return context.WithValue(ctx, warningsKey{}, collected), collected
 }
 
-// All returns the warnings so far, each once, in the order they came, and at most 1,000: later ones are dropped.
+// All returns the warnings so far in order, each once, and at most 1,000: later ones are dropped.
 func (w *Warnings) All() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -46,19 +46,15 @@ func (w *Warnings) All() []string {
 
 func (w *Warnings) add(text string) {
 	for ; w != nil; w = w.outer {
-		w.addOwn(text)
+		w.mu.Lock()
+		if len(w.texts) < maxWarnings && !slices.Contains(w.texts, text) {
+			w.texts = append(w.texts, text)
+		}
+		w.mu.Unlock()
 	}
 }
 
-func (w *Warnings) addOwn(text string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.texts) < maxWarnings && !slices.Contains(w.texts, text) {
-		w.texts = append(w.texts, text)
-	}
-}
-
-// warningSet holds the warnings that a connection has passed to Options.Warn.
+// warningSet has the warnings that a connection has passed to Options.OnWarning.
 type warningSet struct {
 	mu    sync.Mutex
 	texts map[string]bool
@@ -71,30 +67,30 @@ func (s *warningSet) add(text string) bool {
 	if s.texts[text] {
 		return false
 	}
-	if s.texts == nil || len(s.texts) >= maxRemembered {
+	if s.texts == nil || len(s.texts) >= maxSeenWarnings {
 		s.texts = map[string]bool{}
 	}
 	s.texts[text] = true
 	return true
 }
 
-// passWarnings hands a response's warnings to the collectors of ctx and to Options.Warn.
-func (c *Conn) passWarnings(ctx context.Context, header http.Header) {
+// handleWarnings passes a response's warnings to the collectors of ctx and to Options.OnWarning.
+func (c *Conn) handleWarnings(ctx context.Context, header http.Header) {
 	lines := header["Warning"]
 	if len(lines) == 0 {
 		return
 	}
 	collected, _ := ctx.Value(warningsKey{}).(*Warnings)
-	// Lines that cannot be read are left out, as in client-go.
-	read, _ := utilnet.ParseWarningHeaders(lines)
-	for _, warning := range read {
+	// Malformed lines are left out, as in client-go.
+	parsed, _ := utilnet.ParseWarningHeaders(lines)
+	for _, warning := range parsed {
 		if warning.Code != 299 || warning.Text == "" {
 			continue
 		}
 		text := sanitize.Text(warning.Text, maxWarningLength)
 		collected.add(text)
-		if c.options.Warn != nil && (c.options.WarnRepeated || c.warnings.add(text)) {
-			c.options.Warn(ctx, text)
+		if c.options.OnWarning != nil && (c.options.RepeatWarnings || c.warnings.add(text)) {
+			c.options.OnWarning(ctx, text)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 package kubeconfig
 
-// Merge joins files as kubectl joins the KUBECONFIG list: for each named entry, and for the current context, the
-// first file that has it wins whole. The inputs stay as they are; nil ones are skipped.
+// Merge joins files as kubectl joins the KUBECONFIG list: each named entry, and the current context, comes whole from
+// the first file that has it. The inputs are not changed; nil ones are skipped.
 func Merge(files ...*File) *File {
 	merged := &File{
 		Clusters: map[string]Cluster{},
@@ -30,7 +30,7 @@ func addMissing[M ~map[string]T, T any](into *M, from M) {
 		*into = make(M, len(from))
 	}
 	for name, entry := range from {
-		if _, taken := (*into)[name]; !taken {
+		if _, exists := (*into)[name]; !exists {
 			(*into)[name] = entry
 		}
 	}

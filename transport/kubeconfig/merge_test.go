@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestMergeTakesEachEntryWholeFromTheFirstFileThatHasIt(t *testing.T) {
+func TestMerge_FirstFileWins(t *testing.T) {
 	first, err := kubeconfig.Parse([]byte(`
 users: [{name: ann, user: {token: first}}]
 contexts: [{name: a, context: {cluster: c, user: ann}}]
@@ -25,12 +25,12 @@ extensions: [{name: x, extension: 2}, {name: z, extension: 3}]`), "/two")
 
 	merged := kubeconfig.Merge(nil, first, second)
 
-	assert.Equal(t, "a", merged.CurrentContext, "the first file that names a current context decides")
-	assert.Equal(t, kubeconfig.User{Token: kubeconfig.NewSecret("first")}, merged.Users["ann"], "no field of the second file's ann seeps in")
+	assert.Equal(t, "a", merged.CurrentContext, "of the first file that has one")
+	assert.Equal(t, kubeconfig.User{Token: kubeconfig.NewSecret("first")}, merged.Users["ann"], "without fields of the second file")
 	assert.Equal(t, "/two/bob", merged.Users["bob"].TokenFile)
 	assert.Equal(t, kubeconfig.Extensions{"x": json.RawMessage("1"), "z": json.RawMessage("3")}, merged.Extensions)
 	assert.True(t, merged.Preferences.Colors)
-	assert.Len(t, first.Extensions, 1, "the inputs stay as they are")
+	assert.Len(t, first.Extensions, 1, "the input is not changed")
 	resolved, err := merged.Resolve(nil)
 	require.NoError(t, err)
 	assert.Equal(t, "https://c", resolved.Cluster.Server)

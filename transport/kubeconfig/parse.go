@@ -11,8 +11,38 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Read parses the kubeconfig file at path and notes it as the origin of each entry. An error names the file and never
-// quotes its contents; errors.As finds a [ParseError] in it where the file is not a kubeconfig.
+// ParseError reports where and why a document is not a kubeconfig. It quotes names but no values: those may be secrets.
+type ParseError struct {
+	// Path is the file's name, or "" if the document was not read from a file.
+	Path string
+	// Line and Column count from 1; 0 means unknown. They are those of the wrong value. In broken YAML, Line is where
+	// reading stopped, which may be the line after the mistake.
+	Line, Column int
+	// Problem is the cause and what to do about it.
+	Problem string
+}
+
+// Error returns "path:line:column: not a kubeconfig: problem", as compilers and editors write it.
+func (e *ParseError) Error() string {
+	lineFormat, columnFormat := ":%d", ":%d"
+	if e.Path == "" {
+		lineFormat, columnFormat = "line %d", ", column %d"
+	}
+	position := e.Path
+	if e.Line > 0 {
+		position += fmt.Sprintf(lineFormat, e.Line)
+		if e.Column > 0 {
+			position += fmt.Sprintf(columnFormat, e.Column)
+		}
+	}
+	if position != "" {
+		position += ": "
+	}
+	return position + "not a kubeconfig: " + e.Problem
+}
+
+// Read parses the kubeconfig file at path and sets each entry's Origin. An error names the file and quotes none of its
+// values; if the file is not a kubeconfig it is a [*ParseError].
 func Read(path string) (*File, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -20,34 +50,35 @@ func Read(path string) (*File, error) {
 	}
 	origin, err := filepath.Abs(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: find the folder its file names are relative to: %w", path, err)
+		return nil, fmt.Errorf("read %s: resolve its folder: %w", path, err)
 	}
-	file, err := Parse(data, filepath.Dir(origin))
-	if err != nil {
-		return nil, inFile(err, path)
+	file, err := parse(data, filepath.Dir(origin), origin)
+	if parseError, ok := errors.AsType[*ParseError](err); ok {
+		parseError.Path = path
 	}
-	file.setOrigin(origin)
-	return file, nil
+	return file, err
 }
 
-// Parse reads a kubeconfig document, YAML or JSON; relative file names in it are taken from dir, and stay as they are
-// where dir is "". As in kubectl unknown fields are ignored, case matters, and of several YAML documents the first
-// counts. Empty data is an empty File. An error is a [*ParseError].
-func Parse(data []byte, dir string) (*File, error) {
+// Parse decodes a kubeconfig document, YAML or JSON. Relative file names in it are resolved against dir, or kept if dir
+// is "". As in kubectl, unknown fields are ignored, field names are case-sensitive, and only the first of several YAML
+// documents is read. Empty data is an empty File. An error is a [*ParseError].
+func Parse(data []byte, dir string) (*File, error) { return parse(data, dir, "") }
+
+func parse(data []byte, dir, origin string) (*File, error) {
+	d := &decoder{data: data}
 	asJSON, err := yaml.YAMLToJSON(data)
 	if err != nil {
-		return nil, notYAML(data, err)
+		return nil, d.conversionError()
 	}
-	d := &decoding{yaml: data}
-	file, err := d.file(asJSON)
+	file, err := d.decodeFile(asJSON)
 	if err != nil {
 		return nil, err
 	}
-	file.resolvePaths(dir)
+	file.locate(dir, origin)
 	return file, nil
 }
 
-func (d *decoding) file(asJSON []byte) (*File, error) {
+func (d *decoder) decodeFile(asJSON []byte) (*File, error) {
 	var top struct {
 		APIVersion     string          `json:"apiVersion"`
 		Kind           string          `json:"kind"`
@@ -62,100 +93,77 @@ func (d *decoding) file(asJSON []byte) (*File, error) {
 		return nil, err
 	}
 	if top.Kind != "" && top.Kind != "Config" {
-		return nil, d.wrong(fmt.Sprintf("its kind is %q, not \"Config\"", top.Kind), "kind")
+		return nil, d.errorAt(fmt.Sprintf("its kind is %q, not \"Config\"", top.Kind), "kind")
 	}
 	if top.APIVersion != "" && top.APIVersion != "v1" {
-		return nil, d.wrong(fmt.Sprintf("its apiVersion is %q: \"v1\" is the only one", top.APIVersion), "apiVersion")
+		return nil, d.errorAt(fmt.Sprintf("its apiVersion is %q, not \"v1\"", top.APIVersion), "apiVersion")
 	}
 	file := &File{CurrentContext: top.CurrentContext, Preferences: top.Preferences, Extensions: top.Extensions}
-	var failed [3]error
-	file.Clusters, failed[0] = decodeList[Cluster](d, top.Clusters, "clusters", "cluster")
-	file.Users, failed[1] = decodeList[User](d, top.Users, "users", "user")
-	file.Contexts, failed[2] = decodeList[Context](d, top.Contexts, "contexts", "context")
-	for _, err := range failed {
-		if err != nil {
-			return nil, err
-		}
+	var err error
+	if file.Clusters, err = decodeEntries[Cluster](d, top.Clusters, "cluster"); err != nil {
+		return nil, err
+	}
+	if file.Users, err = decodeEntries[User](d, top.Users, "user"); err != nil {
+		return nil, err
+	}
+	if file.Contexts, err = decodeEntries[Context](d, top.Contexts, "context"); err != nil {
+		return nil, err
 	}
 	return file, nil
 }
 
-// decodeList reads one of the file's three lists; what is the field that holds an entry's body, and what it is called.
-func decodeList[T any](d *decoding, raw json.RawMessage, list, what string) (map[string]T, error) {
+// decodeEntries decodes one of the file's three lists. An entry has a name, and its body in the field called kind.
+func decodeEntries[T any](d *decoder, raw json.RawMessage, kind string) (map[string]T, error) {
+	list := kind + "s"
 	var entries []map[string]json.RawMessage
-	if len(raw) > 0 {
-		if err := d.decode(raw, &entries, "", path{list}); err != nil {
-			return nil, err
-		}
+	if err := d.decode(raw, &entries, "", path{list}); err != nil {
+		return nil, err
 	}
-	named := make(map[string]T, len(entries))
+	byName := make(map[string]T, len(entries))
 	for i, entry := range entries {
 		var name string
-		if raw, ok := entry["name"]; ok {
-			if err := d.decode(raw, &name, fmt.Sprintf("entry %d of %s", i+1, list), path{list, i, "name"}); err != nil {
-				return nil, err
-			}
+		if err := d.decode(entry["name"], &name, fmt.Sprintf("entry %d of %s: ", i+1, list), path{list, i, "name"}); err != nil {
+			return nil, err
 		}
-		if _, taken := named[name]; taken {
-			return nil, d.wrong(fmt.Sprintf("a second entry of %s is named %q, and kubectl accepts neither: "+
-				"rename or delete one", list, name), list, i, "name")
+		if _, exists := byName[name]; exists {
+			return nil, d.errorAt(fmt.Sprintf("a second entry of %s is named %q, and kubectl accepts neither "+
+				"(rename or delete one)", list, name), list, i, "name")
 		}
 		var body T
-		if raw, ok := entry[what]; ok {
-			if err := d.decode(raw, &body, fmt.Sprintf("%s %q", what, name), path{list, i, what}); err != nil {
-				return nil, err
-			}
+		if err := d.decode(entry[kind], &body, fmt.Sprintf("%s %q: ", kind, name), path{list, i, kind}); err != nil {
+			return nil, err
 		}
-		named[name] = body
+		byName[name] = body
 	}
-	return named, nil
+	return byName, nil
 }
 
-func (f *File) resolvePaths(dir string) {
-	if dir == "" {
-		return // joined to nothing, ./login would become login, which is looked up in PATH
-	}
-	absolute := func(path *string) {
-		if *path != "" && !filepath.IsAbs(*path) {
+// locate resolves relative file names against dir, unless that is "", and sets the entries' Origin.
+func (f *File) locate(dir, origin string) {
+	resolve := func(path *string) {
+		// Joined to nothing, ./login would become login, which is looked up in PATH.
+		if dir != "" && *path != "" && !filepath.IsAbs(*path) {
 			*path = filepath.Join(dir, *path)
 		}
 	}
 	for name, cluster := range f.Clusters {
-		absolute(&cluster.CertificateAuthority)
+		resolve(&cluster.CertificateAuthority)
+		cluster.Origin = origin
 		f.Clusters[name] = cluster
 	}
 	for name, user := range f.Users {
-		absolute(&user.ClientCertificate)
-		absolute(&user.ClientKey)
-		absolute(&user.TokenFile)
+		resolve(&user.ClientCertificate)
+		resolve(&user.ClientKey)
+		resolve(&user.TokenFile)
 		// A bare name is looked up in PATH when the program is run.
 		if user.Exec != nil && strings.ContainsAny(user.Exec.Command, "/"+string(filepath.Separator)) {
-			absolute(&user.Exec.Command)
+			resolve(&user.Exec.Command)
 		}
-		f.Users[name] = user
-	}
-}
-
-func (f *File) setOrigin(path string) {
-	for name, cluster := range f.Clusters {
-		cluster.Origin = path
-		f.Clusters[name] = cluster
-	}
-	for name, user := range f.Users {
-		user.Origin = path
+		user.Origin = origin
 		f.Users[name] = user
 	}
 	for name, context := range f.Contexts {
-		context.Origin = path
+		context.Origin = origin
 		f.Contexts[name] = context
 	}
-}
-
-// inFile adds the file's name to an error of Parse.
-func inFile(err error, path string) error {
-	if wrong := (*ParseError)(nil); errors.As(err, &wrong) {
-		wrong.Path = path
-		return wrong
-	}
-	return fmt.Errorf("%s: %w", path, err)
 }

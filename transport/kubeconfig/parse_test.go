@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// everything uses every field of v1 Config, and one more in each place.
+// everything has every field of v1 Config, and an unknown one in each place.
 const everything = `
 apiVersion: v1
 kind: Config
@@ -74,7 +74,7 @@ contexts:
     something-new: kept
 `
 
-func TestParseReadsEveryFieldAndResolvesPathsAgainstTheFilesFolder(t *testing.T) {
+func TestParse_AllFieldsAndPaths(t *testing.T) {
 	file, err := kubeconfig.Parse([]byte(everything), "/etc/kube")
 	require.NoError(t, err)
 
@@ -109,7 +109,7 @@ func TestParseReadsEveryFieldAndResolvesPathsAgainstTheFilesFolder(t *testing.T)
 	}, file)
 }
 
-func TestParseLeavesACommandWithoutASeparatorToPATH(t *testing.T) {
+func TestParse_BareCommandStaysForPATH(t *testing.T) {
 	for command, want := range map[string]string{
 		"login": "login", "./login": "/etc/kube/login", "../login": "/etc/login", "/bin/login": "/bin/login",
 	} {
@@ -119,13 +119,13 @@ func TestParseLeavesACommandWithoutASeparatorToPATH(t *testing.T) {
 	}
 }
 
-func TestParseWithoutAFolderLeavesNamesAsTheyAre(t *testing.T) {
+func TestParse_WithoutDirKeepsNames(t *testing.T) {
 	file := parse(t, "users: [{name: a, user: {tokenFile: ./t, exec: {command: ./login}}}]")
 	assert.Equal(t, "./login", file.Users["a"].Exec.Command)
 	assert.Equal(t, "./t", file.Users["a"].TokenFile)
 }
 
-func TestParseToleratesWhatKubectlTolerates(t *testing.T) {
+func TestParse_AcceptsWhatKubectlAccepts(t *testing.T) {
 	for name, data := range map[string]string{
 		"nothing":                   "",
 		"white space":               "\n\n",
@@ -146,65 +146,65 @@ func TestParseToleratesWhatKubectlTolerates(t *testing.T) {
 	}
 }
 
-func TestParseMindsTheCaseOfFieldsAsKubectl(t *testing.T) {
+func TestParse_FieldNamesAreCaseSensitive(t *testing.T) {
 	file, err := kubeconfig.Parse([]byte("Current-Context: a\nusers: [{name: a, user: {Token: x, tokenfile: y}}]"), "")
 	require.NoError(t, err)
 	assert.Empty(t, file.CurrentContext)
 	assert.Equal(t, kubeconfig.User{}, file.Users["a"])
 }
 
-func TestParseReadsYAML11AsKubectl(t *testing.T) {
+func TestParse_YAML11(t *testing.T) {
 	file, err := kubeconfig.Parse([]byte("clusters: [{name: a, cluster: {insecure-skip-tls-verify: yes, disable-compression: on}}]"), "")
 	require.NoError(t, err)
 	assert.True(t, file.Clusters["a"].InsecureSkipTLSVerify)
 	assert.True(t, file.Clusters["a"].DisableCompression)
 }
 
-func TestParseSaysWhereAndWhatIsWrongAndQuotesNoValue(t *testing.T) {
+func TestParse_ErrorsHavePositionsAndNoValues(t *testing.T) {
 	for name, tc := range map[string]struct {
 		data         string
 		line, column int
-		says         string
+		want         string
 	}{
-		"an open list":           {"kind: Config\nusers: [a,\n", 3, 1, "did not find expected node content"},
-		"a mapping in a value":   {"kind: Config\nusers: a: 271828", 2, 9, "mapping values are not allowed in this context"},
-		"in the first line":      {"kind: Config: x", 1, 13, "mapping values are not allowed in this context"},
-		"a tab":                  {"users:\n\t- name: a", 2, 1, "found character that cannot start any token"},
-		"an open quote":          {"users:\n- name: \"271828\n  user: {}\n", 4, 1, "found unexpected end of stream"},
-		"a wrong indentation":    {"users:\n- name: a\n  user:\n    token: a\n   as: b\n", 5, 4, "did not find expected"},
-		"a control character":    {"kind: Config\nusers: \x01", 2, 8, "control characters are not allowed"},
-		"a star without quotes":  {"users:\n- name: a\n  user:\n    password: *271828", 4, 15, "put it in quotes"},
-		"a key that is a list":   {"? [271828]\n: b", 0, 0, "names of fields must be plain text"},
-		"a list":                 {"[1, 2]", 1, 1, "it holds a list where a mapping belongs"},
-		"a text":                 {"271828", 1, 1, "it holds a number where a mapping belongs"},
+		"an open list":           {"kind: Config\nusers: [a,\n", 2, 0, "did not find expected node content"},
+		"a mapping in a value":   {"kind: Config\nusers: a: 271828", 2, 0, "mapping values are not allowed in this context"},
+		"in the first line":      {"kind: Config: x", 1, 0, "mapping values are not allowed in this context"},
+		"a tab":                  {"users:\n\t- name: a", 2, 0, "found character that cannot start any token"},
+		"an open quote":          {"users:\n- name: \"271828\n  user: {}\n", 3, 0, "found unexpected end of stream"},
+		"a wrong indentation":    {"users:\n- name: a\n  user:\n    token: a\n   as: b\n", 5, 0, "did not find expected"},
+		"a control character":    {"kind: Config\nusers: \x01", 2, 0, "control characters are not allowed"},
+		"a star without quotes":  {"users:\n- name: a\n  user:\n    password: *271828", 4, 0, "put the value in quotes"},
+		"a key that is a list":   {"? [271828]\n: b", 0, 0, "field names must be plain text"},
+		"a list":                 {"[1, 2]", 1, 1, "it is a list, want a mapping"},
+		"a text":                 {"271828", 1, 1, "it is a number, want a mapping"},
 		"another kind":           {"apiVersion: v1\nkind: Pod", 2, 7, `its kind is "Pod", not "Config"`},
 		"another version":        {"apiVersion: v2", 1, 13, `its apiVersion is "v2"`},
-		"a mapping of users":     {"users:\n  ann: {}", 2, 3, `field "users" holds a mapping where a list belongs`},
-		"users that are texts":   {"users: [271828]", 1, 8, "holds a number where a mapping belongs"},
-		"a name that is a list":  {"users:\n- name: []", 2, 9, `entry 1 of users: field "name" holds a list where a string belongs`},
+		"a mapping of users":     {"users:\n  ann: {}", 2, 3, `field "users" is a mapping, want a list`},
+		"users that are texts":   {"users: [271828]", 1, 8, "is a number, want a mapping"},
+		"a name that is a list":  {"users:\n- name: []", 2, 9, `entry 1 of users: field "name" is a list, want a string`},
 		"a second of a name":     {"users:\n- name: a\n- name: a", 3, 9, `a second entry of users is named "a"`},
-		"a numeric secret":       {"users: [{name: ann, user: {password: 271828}}]", 1, 38, `user "ann": field "password" holds a number where a string belongs: put it in quotes`},
-		"a bool for a text":      {"users: [{name: ann, user: {token: yes}}]", 1, 35, `user "ann": field "token" holds a bool where a string belongs: put it in quotes`},
-		"a text for a bool":      {"clusters: [{name: c, cluster: {insecure-skip-tls-verify: \"true\"}}]", 1, 58, `cluster "c": field "insecure-skip-tls-verify" holds a string where a bool belongs`},
-		"deep down":              {"users:\n- name: ann\n  user:\n    exec:\n      args: 271828", 5, 13, `user "ann": field "args" holds a number where a list belongs`},
-		"text for a mapping":     {"contexts:\n- name: a\n  context: 271828", 3, 12, `context "a": field "context" holds a number where a mapping belongs`},
-		"broken base64":          {"users:\n- name: ann\n  user: {client-key-data: '271828!'}", 3, 27, `user "ann": field "client-key-data" is not base64: inline data is the PEM file in base64, on one line; a file's name goes into "client-key"`},
+		"a numeric secret":       {"users: [{name: ann, user: {password: 271828}}]", 1, 38, `user "ann": field "password" is a number, want a string (put it in quotes)`},
+		"a bool for a text":      {"users: [{name: ann, user: {token: yes}}]", 1, 35, `user "ann": field "token" is a bool, want a string (put it in quotes)`},
+		"a text for a bool":      {"clusters: [{name: c, cluster: {insecure-skip-tls-verify: \"true\"}}]", 1, 58, `cluster "c": field "insecure-skip-tls-verify" is a string, want a bool`},
+		"deep down":              {"users:\n- name: ann\n  user:\n    exec:\n      args: 271828", 5, 13, `user "ann": field "args" is a number, want a list`},
+		"text for a mapping":     {"contexts:\n- name: a\n  context: 271828", 3, 12, `context "a": field "context" is a number, want a mapping`},
+		"broken base64":          {"users:\n- name: ann\n  user: {client-key-data: '271828!'}", 3, 27, `user "ann": field "client-key-data" is not base64 (inline data is the PEM file in base64, on one line; a file's name goes into "client-key")`},
 		"a wrong extension list": {"contexts:\n- name: a\n  context:\n    extensions: {a: 271828}", 4, 17, `context "a": field "extensions": it must be a list`},
 		"an extension twice":     {"extensions:\n- name: a\n- name: a", 2, 1, `two extensions are named "a"`},
 		"NaN":                    {"preferences: {x: .nan}", 0, 0, "not a kubeconfig"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := kubeconfig.Parse([]byte(tc.data), "")
-			var wrong *kubeconfig.ParseError
-			require.ErrorAs(t, err, &wrong)
-			assert.ErrorContains(t, err, tc.says)
-			assert.Equal(t, [2]int{tc.line, tc.column}, [2]int{wrong.Line, wrong.Column}, err.Error())
+			var parseError *kubeconfig.ParseError
+			require.ErrorAs(t, err, &parseError)
+			assert.ErrorContains(t, err, tc.want)
+			assert.Equal(t, [2]int{tc.line, tc.column}, [2]int{parseError.Line, parseError.Column}, err.Error())
 			assert.NotContains(t, err.Error(), "271828")
 		})
 	}
 }
 
-func TestReadNamesTheFileLineAndColumn(t *testing.T) {
+func TestRead_ErrorNamesFileAndPosition(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config")
 	require.NoError(t, os.WriteFile(path, []byte("apiVersion: v1\nkind: Pod"), 0o600))
 	_, err := kubeconfig.Read(path)
@@ -215,7 +215,7 @@ func TestReadNamesTheFileLineAndColumn(t *testing.T) {
 	require.ErrorContains(t, err, filepath.Dir(path))
 }
 
-func TestReadTakesRelativeNamesFromTheFilesFolderWhateverThePathLooksLike(t *testing.T) {
+func TestRead_RelativeNamesAndOrigin(t *testing.T) {
 	t.Chdir(t.TempDir())
 	here, err := os.Getwd()
 	require.NoError(t, err)

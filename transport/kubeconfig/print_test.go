@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestNothingPrintsASecret(t *testing.T) {
+func TestTypes_PrintNoSecret(t *testing.T) {
 	const secret = "xyzzy"
 	raw := json.RawMessage(`{"a":"` + secret + `"}`)
 	file := &kubeconfig.File{
@@ -38,9 +38,9 @@ func TestNothingPrintsASecret(t *testing.T) {
 		"File": *file, "*File": file, "User": user, "*User": &user, "Cluster": cluster, "Context": context,
 		"Exec": *user.Exec, "*Exec": user.Exec, "EnvVar": user.Exec.Env[0], "AuthProvider": *user.AuthProvider,
 		"*AuthProvider": user.AuthProvider, "Extensions": file.Extensions, "Preferences": file.Preferences,
-		"Resolved": kubeconfig.Resolved{Cluster: cluster, User: user}, "*Resolved": &kubeconfig.Resolved{Cluster: cluster, User: user},
-		"users": file.Users, "clusters": file.Clusters, "a list": []kubeconfig.User{user},
-		"within another": struct{ U *kubeconfig.User }{&user}, "as an error's": fmt.Errorf("broken: %v", user),
+		"Resolved": kubeconfig.ResolvedContext{Cluster: cluster, User: user}, "*Resolved": &kubeconfig.ResolvedContext{Cluster: cluster, User: user},
+		"users": file.Users, "clusters": file.Clusters, "list": []kubeconfig.User{user},
+		"in another struct": struct{ U *kubeconfig.User }{&user}, "in an error": fmt.Errorf("broken: %v", user),
 	}
 	for name, value := range values {
 		t.Run(name, func(t *testing.T) {
@@ -60,17 +60,17 @@ func TestNothingPrintsASecret(t *testing.T) {
 	}
 }
 
-func TestPrintingSaysWhatThereIs(t *testing.T) {
+func TestTypes_PrintNamesAndKinds(t *testing.T) {
 	file := parse(t, one("server: 'https://u:p@c:6443/p', proxy-url: 'http://u:p@proxy:3128'", `token: t, as: bob,
 exec: {command: login, apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, args: [a, b]}`))
 	assert.Equal(t, "[current-context=x contexts=x clusters=c users=u]", fmt.Sprint(file))
-	assert.Equal(t, "[server=https://REDACTED@c:6443/p proxy-url=http://REDACTED@proxy:3128]", fmt.Sprint(file.Clusters["c"]))
+	assert.Equal(t, "[server=…@c:6443/p proxy-url=…@proxy:3128]", fmt.Sprint(file.Clusters["c"]))
 	assert.Equal(t, "[credential=token credential=exec as=bob]", fmt.Sprint(file.Users["u"]))
 	assert.Equal(t, "[command=login apiVersion=client.authentication.k8s.io/v1 args=2 env=0]", fmt.Sprint(file.Users["u"].Exec))
 	var none *kubeconfig.Exec
 	assert.Equal(t, "<nil>", fmt.Sprint(none))
 	r, err := file.Resolve(nil)
 	require.NoError(t, err)
-	assert.Equal(t, "[context=x namespace=default cluster=[server=https://REDACTED@c:6443/p proxy-url=http://REDACTED@proxy:3128] "+
+	assert.Equal(t, "[context=x namespace=default cluster=[server=…@c:6443/p proxy-url=…@proxy:3128] "+
 		"user=[credential=token as=bob]]", fmt.Sprint(r))
 }

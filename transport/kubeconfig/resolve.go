@@ -1,104 +1,86 @@
 package kubeconfig
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
+	"unicode"
 )
 
-// ErrNoContext says that no context was asked for and the file names no current one.
+// ErrNoContext reports that no context was chosen and the file has no current one.
 var ErrNoContext = errors.New("no context chosen: the kubeconfig has no current-context")
 
-// ResolveOptions overrides what the file says, as kubectl's flags of these names do. "" means not overridden.
+// ResolveOptions override the file, as kubectl's flags of these names do. Empty fields override nothing.
 type ResolveOptions struct {
-	// Context is taken in place of the current context.
+	// Context overrides the current context.
 	Context string
-	// Cluster, User and Namespace are taken in place of the context's. With a Cluster no context is needed.
-	Cluster   string
-	User      string
-	Namespace string
+	// Cluster, User and Namespace override the context's. With a Cluster no context is needed.
+	Cluster, User, Namespace string
 }
 
-// Resolved is one context with its cluster and user looked up and found usable.
-type Resolved struct {
-	// Context is the context's name, and "" where a cluster was asked for and no context chosen.
-	Context string
-	// ContextOrigin is the file the context was read from; see [Context.Origin].
-	ContextOrigin string
-	// ClusterName and UserName are the entries' names. They are not always the context's: see [ResolveOptions].
-	ClusterName string
-	UserName    string
+// ResolvedContext is a context with its cluster and user, which were validated.
+type ResolvedContext struct {
+	ContextName   string // "" if a cluster was chosen and no context
+	ContextOrigin string // the context's file; see [Context.Origin]
+	// ClusterName and UserName are the context's or those of [ResolveOptions].
+	ClusterName, UserName string
 	// Cluster's Server is a URL with a scheme and without query and fragment, which kubectl ignores.
 	Cluster Cluster
-	// User holds only what kubectl would use. See [File.Resolve].
+	// User has only the credentials that kubectl would use. See [File.Resolve].
 	User User
-	// Namespace is the context's default namespace, "default" where it names none.
+	// Namespace is the default namespace: "default" if the context has none.
 	Namespace string
 }
 
-// Resolve looks up one context, the current one where opts do not say otherwise; nil opts override nothing. An error
-// names what is missing and what there is instead, or is an [*InvalidError] that lists everything kubectl would refuse
-// about the entries. It opens the certificate, key and token files that are named, and reads none.
+// Resolve returns a context with its cluster and user: the current context unless opts, which may be nil, name another.
+// An error names what is missing and what exists instead, or is an [*InvalidError] that lists all that kubectl would
+// reject about the entries. Resolve opens the certificate, key and token files, but does not read them.
 //
-// What it gives is what kubectl makes of the entries: a server that is not https gets no credentials, only
-// impersonation, and no TLS settings; a token, a password or a client certificate comes before an exec program, and the first two before
-// an auth-provider; a key without a certificate is not used. A context without a user is anonymous. A context whose
-// user does not exist is an error, although client-go takes it for anonymous too: kubectl then asks for a password.
-func (f *File) Resolve(opts *ResolveOptions) (*Resolved, error) {
+// The result is what kubectl would use. A server without https gets no credentials, only impersonation, and no TLS
+// settings. A token, a password or a client certificate takes precedence over an exec program, and a token or a
+// password over an auth-provider. A key without a certificate is dropped. A context without a user is anonymous. A
+// context whose user does not exist is an error, where client-go is anonymous: kubectl then prompts for a password.
+func (f *File) Resolve(opts *ResolveOptions) (*ResolvedContext, error) {
 	if opts == nil {
 		opts = &ResolveOptions{}
 	}
-	r, err := f.choose(opts)
+	r, err := f.lookup(opts)
 	if err != nil {
 		return nil, err
 	}
-	entries := &checking{context: r.Context}
-	entries.cluster(r.ClusterName, r.Cluster)
-	entries.user(r.UserName, r.User)
-	if isHTTPS(r.Cluster.Server) {
-		entries.secure(r)
-	}
-	if err := entries.err(); err != nil {
+	if err := r.validate(); err != nil {
 		return nil, err
 	}
 	if isHTTPS(r.Cluster.Server) {
-		r.User = effective(r.User)
+		r.User = usedCredentials(r.User)
 	} else {
-		r.Cluster, r.User = inTheClear(r.Cluster, r.User)
+		r.Cluster, r.User = withoutTLS(r.Cluster, r.User)
 	}
-	r.Cluster.Server, _ = serverURL(r.Cluster.Server) // checked above
+	r.Cluster.Server, _ = serverURL(r.Cluster.Server) // validated above
 	return r, nil
 }
 
-// choose finds the entries by their names.
-func (f *File) choose(opts *ResolveOptions) (*Resolved, error) {
-	name := opts.Context
-	if name == "" {
-		name = f.CurrentContext
-	}
-	// An entry may be named "", and kubectl uses it.
-	context, exists := f.Contexts[name]
-	switch {
-	case exists:
-	case name != "":
+// lookup finds the entries by their names.
+func (f *File) lookup(opts *ResolveOptions) (*ResolvedContext, error) {
+	name := cmp.Or(opts.Context, f.CurrentContext)
+	context, exists := f.Contexts[name] // also of the name "", which kubectl uses
+	if !exists && name != "" {
 		return nil, fmt.Errorf("context %q does not exist (contexts: %s)", name, names(f.Contexts))
-	default:
-		if _, exists := f.Clusters[""]; opts.Cluster == "" && !exists {
-			return nil, fmt.Errorf("%w (contexts: %s)", ErrNoContext, names(f.Contexts))
-		}
 	}
-	r := &Resolved{
-		Context: name, ContextOrigin: context.Origin,
-		ClusterName: context.Cluster, UserName: context.User, Namespace: context.Namespace,
+	if _, hasUnnamed := f.Clusters[""]; !exists && opts.Cluster == "" && !hasUnnamed {
+		return nil, fmt.Errorf("%w (contexts: %s)", ErrNoContext, names(f.Contexts))
 	}
-	override(&r.ClusterName, opts.Cluster)
-	override(&r.UserName, opts.User)
-	override(&r.Namespace, opts.Namespace)
-	if r.Namespace == "" {
-		r.Namespace = "default"
+	r := &ResolvedContext{
+		ContextName: name, ContextOrigin: context.Origin,
+		ClusterName: cmp.Or(opts.Cluster, context.Cluster),
+		UserName:    cmp.Or(opts.User, context.User),
+		Namespace:   cmp.Or(opts.Namespace, context.Namespace, "default"),
 	}
 	if r.Cluster, exists = f.Clusters[r.ClusterName]; !exists {
 		if r.ClusterName == "" {
-			return nil, fmt.Errorf("context %q names no cluster: set one (clusters: %s)", name, names(f.Clusters))
+			return nil, fmt.Errorf("context %q has no cluster (set one of the clusters: %s)", name, names(f.Clusters))
 		}
 		return nil, fmt.Errorf("context %q: cluster %q does not exist (clusters: %s)", name, r.ClusterName, names(f.Clusters))
 	}
@@ -108,8 +90,73 @@ func (f *File) choose(opts *ResolveOptions) (*Resolved, error) {
 	return r, nil
 }
 
-func override(value *string, with string) {
-	if with != "" {
-		*value = with
+func (u User) hasCertificate() bool {
+	return u.ClientCertificate != "" || len(u.ClientCertificateData) > 0
+}
+func (u User) hasToken() bool { return !u.Token.IsZero() || u.TokenFile != "" }
+func (u User) hasBasic() bool { return u.Username != "" || !u.Password.IsZero() }
+
+// withoutTLS drops what kubectl does not use without TLS: credentials could be read on the network.
+func withoutTLS(c Cluster, u User) (Cluster, User) {
+	c.TLSServerName, c.InsecureSkipTLSVerify, c.CertificateAuthority, c.CertificateAuthorityData = "", false, "", nil
+	return c, User{
+		Impersonate: u.Impersonate, ImpersonateUID: u.ImpersonateUID,
+		ImpersonateGroups: u.ImpersonateGroups, ImpersonateUserExtra: u.ImpersonateUserExtra,
+		Extensions: u.Extensions, Origin: u.Origin,
 	}
+}
+
+// usedCredentials returns a copy of the user with the credentials that kubectl would use.
+func usedCredentials(u User) User {
+	if !u.hasCertificate() {
+		u.ClientKey, u.ClientKeyData = "", SecretData{}
+	}
+	if u.Username == "" {
+		u.Password = Secret{}
+	}
+	if u.hasToken() || u.hasBasic() {
+		u.Exec, u.AuthProvider = nil, nil
+	}
+	if u.hasCertificate() {
+		u.Exec = nil
+	}
+	if u.Exec != nil {
+		exec := *u.Exec
+		exec.InstallHint = printable(exec.InstallHint)
+		exec.InteractiveMode = cmp.Or(exec.InteractiveMode, InteractiveIfAvailable)
+		u.Exec = &exec
+	}
+	return u
+}
+
+func isHTTPS(server string) bool {
+	parsed, err := url.Parse(server)
+	return err == nil && parsed.Scheme == "https"
+}
+
+// serverURL returns a server's URL. Without a scheme it is host:port, for which kubectl uses http even with a
+// certificate authority. ok is false for anything else.
+func serverURL(server string) (full string, ok bool) {
+	parsed, err := url.Parse(server)
+	if err != nil || parsed.Scheme == "" || parsed.Host == "" {
+		parsed, err = url.Parse("http://" + server)
+		if err != nil || parsed.Path != "" && parsed.Path != "/" {
+			return "", false
+		}
+	}
+	parsed.RawQuery, parsed.Fragment, parsed.ForceQuery = "", "", false
+	return parsed.String(), true
+}
+
+// printable replaces characters that may belong to an escape sequence: the text comes from a file and goes to a terminal.
+func printable(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Z) || '\t' <= r && r <= '\r' {
+			b.WriteRune(r)
+		} else {
+			fmt.Fprintf(&b, "%U", r)
+		}
+	}
+	return b.String()
 }

@@ -8,11 +8,11 @@ import (
 	"unique"
 )
 
-// Secret is a text that no fmt verb, log/slog handler or encoder shows, also as an unexported field of another type: they
-// write REDACTED, or an address. [Secret.Reveal] returns it. The zero value is an empty text; equal secrets are ==.
+// Secret is a text that fmt, log/slog and encoders write as REDACTED, or as an address if it is an unexported field of
+// another type. [Secret.Reveal] returns the text. The zero value is an empty text; equal secrets are ==.
 type Secret struct{ text unique.Handle[string] }
 
-// NewSecret returns a secret that holds text.
+// NewSecret returns a Secret with the text.
 func NewSecret(text string) Secret {
 	if text == "" {
 		return Secret{}
@@ -39,17 +39,17 @@ func (s Secret) String() string {
 	return "REDACTED"
 }
 
-// Format implements fmt.Formatter for every verb, with what String returns.
+// Format implements fmt.Formatter for every verb, with the text of String.
 func (s Secret) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, s.String()) }
 
-// LogValue implements slog.LogValuer, with what String returns.
+// LogValue implements slog.LogValuer with the text of String.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// MarshalText implements encoding.TextMarshaler, with what String returns: JSON and other encodings do not show a secret.
-// [Document.Put] writes it into a kubeconfig file.
+// MarshalText implements encoding.TextMarshaler with the text of String: JSON and other encodings hide a secret. Package
+// edit writes it to kubeconfig files.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalJSON reads a JSON string.
+// UnmarshalJSON decodes a JSON string.
 func (s *Secret) UnmarshalJSON(data []byte) error {
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {
@@ -59,13 +59,13 @@ func (s *Secret) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// SecretData is a [Secret] that a file holds in base64.
+// SecretData is a [Secret] that files encode in base64.
 type SecretData struct{ Secret }
 
-// NewSecretData returns a secret that holds data.
+// NewSecretData returns a SecretData with the data.
 func NewSecretData(data []byte) SecretData { return SecretData{NewSecret(string(data))} }
 
-// UnmarshalJSON reads a JSON string of base64.
+// UnmarshalJSON decodes a JSON string of base64.
 func (s *SecretData) UnmarshalJSON(data []byte) error {
 	var decoded []byte
 	if err := json.Unmarshal(data, &decoded); err != nil {

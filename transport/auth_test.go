@@ -1,0 +1,116 @@
+package transport
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/anykind/anykind/internal/testing/credentials"
+	"github.com/anykind/anykind/transport/kubeconfig"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestExecPlugin_PrintsWithoutSecrets(t *testing.T) {
+	plugin := ExecPlugin{
+		Exec: kubeconfig.Exec{
+			APIVersion: kubeconfig.ExecV1, Command: "aws", Args: []string{credentials.Planted},
+			Env: []kubeconfig.EnvVar{{Name: "AWS_PROFILE", Value: NewSecret(credentials.Planted)}},
+		},
+		ClusterConfig: json.RawMessage(`"` + credentials.Planted + `"`),
+	}
+	var log bytes.Buffer
+	logger := slog.New(slog.NewJSONHandler(&log, nil))
+	logger.Info("x", "plugin", plugin, "pointer", &plugin, "env", plugin.Env[0], "config", Config{Exec: &plugin})
+	assert.NotContains(t, log.String(), credentials.Planted)
+	assert.Contains(t, log.String(), "AWS_PROFILE")
+	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
+		for _, value := range []any{plugin, &plugin, plugin.Env[0], &plugin.Env[0], plugin.Env, Config{Exec: &plugin}, struct{ P ExecPlugin }{plugin}} {
+			assert.NotContains(t, fmt.Sprintf(format, value), credentials.Planted, format)
+		}
+		assert.Contains(t, fmt.Sprintf(format, plugin), "aws", format)
+	}
+}
+
+func TestOpen_RejectsInvalidPlugin(t *testing.T) {
+	for name, tc := range map[string]struct {
+		plugin ExecPlugin
+		want   string
+	}{
+		"no command":         {ExecPlugin{Exec: kubeconfig.Exec{APIVersion: kubeconfig.ExecV1}}, "no command"},
+		"no version":         {ExecPlugin{Exec: kubeconfig.Exec{Command: "aws"}}, "apiVersion"},
+		"an old version":     {ExecPlugin{Exec: kubeconfig.Exec{Command: "aws", APIVersion: "client.authentication.k8s.io/v1alpha1"}}, "needs an update"},
+		"an unknown mode":    {ExecPlugin{Exec: kubeconfig.Exec{Command: "aws", APIVersion: kubeconfig.ExecV1, InteractiveMode: "Sometimes"}}, "Sometimes"},
+		"a nameless env":     {ExecPlugin{Exec: kubeconfig.Exec{Command: "aws", APIVersion: kubeconfig.ExecV1, Env: []kubeconfig.EnvVar{{Value: NewSecret(credentials.Planted)}}}}, "environment variable"},
+		"an env with =":      {ExecPlugin{Exec: kubeconfig.Exec{Command: "aws", APIVersion: kubeconfig.ExecV1, Env: []kubeconfig.EnvVar{{Name: "A=B", Value: NewSecret(credentials.Planted)}}}}, "A=B"},
+		"a broken extension": {ExecPlugin{Exec: kubeconfig.Exec{Command: "aws", APIVersion: kubeconfig.ExecV1}, ClusterConfig: json.RawMessage(credentials.Planted)}, "no JSON"},
+		"not allowed":        {ExecPlugin{Exec: kubeconfig.Exec{Command: "aws", APIVersion: kubeconfig.ExecV1}, Allowlist: []string{"gcloud"}}, `exec plugin "aws"`},
+		"nothing allowed":    {ExecPlugin{Exec: kubeconfig.Exec{Command: "aws", APIVersion: kubeconfig.ExecV1}, Allowlist: []string{}}, "ExecPlugin.Allowlist"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.plugin.Args = []string{credentials.Planted}
+			_, err := Open(&Config{Server: "https://127.0.0.1:1", Exec: &tc.plugin})
+			require.ErrorContains(t, err, tc.want)
+			assert.NotContains(t, err.Error(), credentials.Planted)
+		})
+	}
+}
+
+func TestConfig_ExecConfigIsACopy(t *testing.T) {
+	plugin := &ExecPlugin{
+		Exec:      kubeconfig.Exec{Command: "aws", Args: []string{"a"}, Env: []kubeconfig.EnvVar{{Name: "A"}}},
+		Allowlist: []string{"aws"}, ClusterConfig: []byte("1"),
+	}
+	cfg := Config{Exec: plugin}
+	before, after := cfg.execConfig(), cfg.execConfig()
+	plugin.Args[0], plugin.Allowlist[0], plugin.Command, plugin.ClusterConfig[0], plugin.Env[0].Name = "b", "b", "b", '2', "B"
+	assert.Equal(t, before, after)
+	assert.Equal(t, []string{"aws", "a", "aws", "1", "A"},
+		[]string{after.Command, after.Args[0], after.Allowlist[0], string(after.Cluster.Config), after.Env[0].Name})
+}
+
+func TestOIDC_PrintsWithoutSecrets(t *testing.T) {
+	oidc := OIDC{Issuer: "https://user:" + credentials.Planted + "@id.example/x", ClientID: "kubectl", ClientSecret: NewSecret(credentials.Planted), IDToken: NewSecret(credentials.Planted), RefreshToken: NewSecret(credentials.Planted)}
+	var log bytes.Buffer
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "oidc", oidc, "pointer", &oidc, "config", Config{OIDC: &oidc})
+	assert.NotContains(t, log.String(), credentials.Planted)
+	assert.Contains(t, log.String(), "id.example")
+	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
+		for _, value := range []any{oidc, &oidc, Config{OIDC: &oidc}, struct{ O OIDC }{oidc}} {
+			assert.NotContains(t, fmt.Sprintf(format, value), credentials.Planted, format)
+		}
+		assert.Contains(t, fmt.Sprintf(format, oidc), "kubectl", format)
+	}
+}
+
+func TestOpen_RejectsInvalidOIDC(t *testing.T) {
+	const issuer = "https://id.example"
+	for name, tc := range map[string]struct {
+		oidc OIDC
+		want string
+	}{
+		"no issuer":              {OIDC{ClientID: "c", RefreshToken: NewSecret(credentials.Planted)}, "idp-issuer-url"},
+		"no client":              {OIDC{Issuer: issuer, RefreshToken: NewSecret(credentials.Planted)}, "client-id"},
+		"plain http":             {OIDC{Issuer: "http://id.example", ClientID: "c", RefreshToken: NewSecret(credentials.Planted)}, "not https"},
+		"a user in the URL":      {OIDC{Issuer: "https://" + credentials.Planted + "@id.example", ClientID: "c", RefreshToken: NewSecret(credentials.Planted)}, "leave them out"},
+		"a query":                {OIDC{Issuer: issuer + "?k=" + credentials.Planted, ClientID: "c", RefreshToken: NewSecret(credentials.Planted)}, "a query"},
+		"no URL":                 {OIDC{Issuer: "id.example", ClientID: "c", RefreshToken: NewSecret(credentials.Planted)}, "https://host"},
+		"no token":               {OIDC{Issuer: issuer, ClientID: "c", ClientSecret: NewSecret(credentials.Planted)}, "log in"},
+		"an opaque token":        {OIDC{Issuer: issuer, ClientID: "c", IDToken: NewSecret(credentials.Planted)}, "no JWT"},
+		"a token of two lines":   {OIDC{Issuer: issuer, ClientID: "c", IDToken: NewSecret(credentials.IDToken("a", time.Now().Add(time.Hour)) + "\n" + credentials.Planted)}, "control character"},
+		"an authority not there": {OIDC{Issuer: issuer, ClientID: "c", RefreshToken: NewSecret(credentials.Planted), CAFile: "/missing"}, "certificate authority"},
+		"no authority":           {OIDC{Issuer: issuer, ClientID: "c", RefreshToken: NewSecret(credentials.Planted), CAData: []byte(credentials.Planted)}, "no PEM"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Open(&Config{Server: "https://127.0.0.1:1", OIDC: &tc.oidc})
+			require.ErrorContains(t, err, "oidc: ")
+			require.ErrorContains(t, err, tc.want)
+			assert.NotContains(t, err.Error(), credentials.Planted)
+		})
+	}
+	_, err := Open(&Config{Server: "https://127.0.0.1:1", OIDC: &OIDC{Issuer: "http://127.0.0.1:5556/dex", ClientID: "c", RefreshToken: NewSecret("r")}})
+	require.NoError(t, err, "http on this machine")
+}

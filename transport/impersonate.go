@@ -1,0 +1,92 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Impersonate returns a Conn whose requests are made as another user, with c's credential, which needs the verb impersonate
+// for that user, and for each group, uid and extra:
+// https://kubernetes.io/docs/reference/access-authn-authz/user-impersonation/. The user replaces the one that c impersonates,
+// if any. Without as.User it returns an error: an empty name must not make requests as the credential's own user.
+//
+// The Conn shares network connections, credential and Options with c, and no response: only what warnings OnWarning has been
+// called with is kept, for each Conn its own. A round tripper of WrapTransport must not return the response of one request for
+// another: what it gets does not show the user.
+func (c *Conn) Impersonate(as Impersonation) (*Conn, error) {
+	if as.User == "" {
+		return nil, errors.New("impersonate: the user is missing")
+	}
+	derived := c.derive()
+	derived.impersonate = impersonationHeader(as)
+	return derived, nil
+}
+
+// WithOnWarning returns a Conn that calls onWarning instead of c's [Options].OnWarning, once for each text unless
+// RepeatWarnings is set; nil means no calls. It shares everything else with c.
+func (c *Conn) WithOnWarning(onWarning func(ctx context.Context, text string)) *Conn {
+	derived := c.derive()
+	derived.options.OnWarning = onWarning
+	return derived
+}
+
+// derive returns a Conn that shares network connections and the credential with c, whose Close closes them.
+func (c *Conn) derive() *Conn {
+	return &Conn{
+		base: c.base, http: c.http, options: c.options, authenticator: c.authenticator, check: c.check,
+		impersonate: c.impersonate, closeIdle: func() {},
+	}
+}
+
+// impersonationHeader returns the headers of an impersonated user, nil for none.
+func impersonationHeader(as Impersonation) http.Header {
+	if as.User == "" && as.UID == "" && len(as.Groups) == 0 && len(as.Extra) == 0 {
+		return nil
+	}
+	header := http.Header{}
+	if as.User != "" {
+		header.Set("Impersonate-User", as.User)
+	}
+	if as.UID != "" {
+		header.Set("Impersonate-Uid", as.UID)
+	}
+	if len(as.Groups) > 0 {
+		header["Impersonate-Group"] = slices.Clip(slices.Clone(as.Groups)) // appending to it copies
+	}
+	for key, values := range as.Extra {
+		for _, value := range values {
+			header.Add("Impersonate-Extra-"+escapeHeaderKey(strings.ToLower(key)), value)
+		}
+	}
+	return header
+}
+
+// escapeHeaderKey percent-encodes the bytes that a header's name cannot have; the server decodes them.
+func escapeHeaderKey(key string) string {
+	var escaped strings.Builder
+	for i := range len(key) {
+		switch b := key[i]; {
+		case b >= 'a' && b <= 'z', b >= '0' && b <= '9', strings.IndexByte("!#$&'*+-.^_`|~", b) >= 0:
+			escaped.WriteByte(b)
+		default:
+			fmt.Fprintf(&escaped, "%%%02X", b)
+		}
+	}
+	return escaped.String()
+}
+
+// setImpersonation makes impersonate the only impersonation in a request's header, if it is not nil.
+func setImpersonation(header, impersonate http.Header) {
+	if impersonate == nil {
+		return
+	}
+	maps.DeleteFunc(header, func(name string, _ []string) bool {
+		return strings.HasPrefix(http.CanonicalHeaderKey(name), "Impersonate-")
+	})
+	maps.Copy(header, impersonate)
+}

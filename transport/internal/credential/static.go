@@ -1,0 +1,163 @@
+package credential
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+)
+
+// maxFileAge is how long the content of a file is used before the file is read again, as in client-go.
+const maxFileAge = time.Minute
+
+// File is a file that another program renews, or fixed bytes. It is safe for concurrent use.
+type File struct {
+	path string // "" for fixed data
+
+	mu     sync.Mutex
+	data   []byte
+	readAt time.Time
+}
+
+// NewFile returns data as a File, or the file at path if data is empty; nothing if both are.
+func NewFile(data []byte, path string) *File {
+	if len(data) > 0 {
+		path = ""
+	}
+	return &File{path: path, data: data}
+}
+
+// Content returns the file's content, which is read again after a minute. If that fails, the previous content is returned.
+func (f *File) Content(now time.Time) ([]byte, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.path == "" || (!f.readAt.IsZero() && now.Sub(f.readAt) < maxFileAge) {
+		return f.data, nil
+	}
+	data, err := os.ReadFile(f.path)
+	switch {
+	case err == nil && len(data) > 0:
+		f.data, f.readAt = data, now
+	case len(f.data) > 0:
+	case err != nil:
+		return nil, err
+	default:
+		return nil, fmt.Errorf("%s is empty", f.path)
+	}
+	return f.data, nil
+}
+
+// invalidate makes the next call of Content read the file.
+func (f *File) invalidate() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.readAt = time.Time{}
+}
+
+// StaticConfig configures a [Static]. Data wins over the file of the same name, but TokenFile over Token.
+type StaticConfig struct {
+	Token, TokenFile   string
+	Username, Password string
+	CertData, KeyData  []byte
+	CertFile, KeyFile  string
+}
+
+// Static is an [Authenticator] with the content of a configuration and of the files that it names.
+type Static struct {
+	Now func() time.Time // time.Now, unless a test replaces it
+
+	basic string
+	files [3]staticFile // token, certificate and key
+
+	mu sync.Mutex
+	// used is the content of files that current was made of.
+	used    [3][]byte
+	current *Credential
+}
+
+type staticFile struct {
+	*File
+	name string
+}
+
+// NewStatic validates cfg and reads its certificate and key; a token file is read by the first request.
+func NewStatic(cfg StaticConfig) (*Static, error) {
+	s := &Static{Now: time.Now, files: [3]staticFile{
+		{&File{path: cfg.TokenFile, data: []byte(cfg.Token)}, "bearer token"},
+		{NewFile(cfg.CertData, cfg.CertFile), "client certificate"},
+		{NewFile(cfg.KeyData, cfg.KeyFile), "client key"},
+	}}
+	if cfg.Username != "" || cfg.Password != "" {
+		s.basic = "Basic " + base64.StdEncoding.EncodeToString([]byte(cfg.Username+":"+cfg.Password))
+	}
+	if (len(cfg.CertData) > 0 || cfg.CertFile != "") != (len(cfg.KeyData) > 0 || cfg.KeyFile != "") {
+		return nil, errors.New("client certificate and key: one is missing")
+	}
+	content, err := s.read(1)
+	if err == nil {
+		_, err = parsePair(content[1], content[2])
+	}
+	return s, err
+}
+
+// read returns the content of the files from the one at index first.
+func (s *Static) read(first int) (content [3][]byte, err error) {
+	for i, file := range s.files[first:] {
+		if content[first+i], err = file.Content(s.Now()); err != nil {
+			return content, fmt.Errorf("read the %s: %w", file.name, err)
+		}
+	}
+	return content, nil
+}
+
+// Credential implements [Authenticator]. It returns the same credential until a file has changed.
+func (s *Static) Credential(context.Context) (*Credential, error) {
+	content, err := s.read(0)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current != nil && slices.EqualFunc(s.used[:], content[:], bytes.Equal) {
+		return s.current, nil
+	}
+	certificate, err := parsePair(content[1], content[2])
+	switch {
+	case err != nil && s.current == nil:
+		return nil, err
+	case err != nil:
+		// Certificate and key are replaced one after the other: until both are, the old pair stays in use.
+		content[1], content[2], certificate = s.used[1], s.used[2], s.current.Certificate
+	}
+	s.used, s.current = content, &Credential{Authorization: s.basic, Certificate: certificate}
+	if token := bytes.TrimSpace(content[0]); len(token) > 0 {
+		s.current.Authorization = "Bearer " + string(token)
+	}
+	return s.current, nil
+}
+
+// Renew implements [Authenticator] by reading the files at once.
+func (s *Static) Renew(ctx context.Context, _ *Credential) (*Credential, error) {
+	for _, file := range s.files {
+		file.invalidate()
+	}
+	return s.Credential(ctx)
+}
+
+// parsePair parses a client certificate and its key. It returns nil if there are none.
+func parsePair(certificate, key []byte) (*tls.Certificate, error) {
+	if len(certificate) == 0 && len(key) == 0 {
+		return nil, nil
+	}
+	parsed, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		return nil, fmt.Errorf("client certificate and key: %w", err)
+	}
+	return &parsed, nil
+}

@@ -1,0 +1,121 @@
+// Package execplugin authenticates with the credentials that an exec plugin prints, as kubectl does:
+// https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins.
+//
+// An [Authenticator] is a [credential.Cache] whose Fetch runs the program once: it looks up the command and checks it against
+// the allowlist (command.go), passes the request in KUBERNETES_EXEC_INFO, runs the program until ctx ends, and parses the
+// ExecCredential that it prints (output.go).
+//
+// Invariants: no error shows an argument, a value of the environment or anything that the program printed; its standard error
+// goes to this process's, where users see prompts. The program gets the terminal only if its interactiveMode allows that. It
+// is killed with ctx, and so are its children where they do not share this process's terminal. It may print up to 1 MiB;
+// more is an error, and the program is killed.
+package execplugin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/anykind/anykind/transport/internal/credential"
+	"github.com/anykind/anykind/transport/internal/subprocess"
+	"github.com/anykind/anykind/transport/kubeconfig"
+)
+
+// Config configures an exec plugin.
+type Config struct {
+	kubeconfig.Exec
+	Allowlist []string // nil allows every command
+	Cluster   Cluster  // without CAData
+	CA        *credential.File
+}
+
+// Cluster is the cluster in KUBERNETES_EXEC_INFO.
+type Cluster struct {
+	Server             string          `json:"server"`
+	ServerName         string          `json:"tls-server-name,omitempty"`
+	Insecure           bool            `json:"insecure-skip-tls-verify,omitempty"`
+	CAData             []byte          `json:"certificate-authority-data,omitempty"`
+	ProxyURL           string          `json:"proxy-url,omitempty"`
+	DisableCompression bool            `json:"disable-compression,omitempty"`
+	Config             json.RawMessage `json:"config"`
+}
+
+// Authenticator authenticates with what the program prints.
+type Authenticator struct {
+	*credential.Cache
+	cfg Config
+
+	// What tests replace.
+	stderr          io.Writer
+	stdinIsTerminal func() bool
+	hasTerminal     func() bool   // standard input or not
+	waitDelay       time.Duration // for processes that the program left behind to close its output
+}
+
+// New validates cfg without running the program. The command need not be installed yet.
+func New(cfg Config) (*Authenticator, error) {
+	if cfg.Command == "" {
+		return nil, errors.New("exec plugin: no command (set the path or the name of a program)")
+	}
+	a := &Authenticator{
+		cfg: cfg, stderr: os.Stderr, waitDelay: 2 * time.Second, hasTerminal: subprocess.HasTerminal,
+		stdinIsTerminal: func() bool { return subprocess.IsTerminal(os.Stdin) },
+	}
+	a.Cache = &credential.Cache{Name: fmt.Sprintf("exec plugin %q", cfg.Command), Fetch: a.fetch, Now: time.Now}
+	err := cfg.validate()
+	if err == nil && cfg.Allowlist != nil {
+		if _, lookup := cfg.lookPath(); errors.As(lookup, new(notAllowedError)) {
+			err = lookup
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", a.Name, err)
+	}
+	return a, nil
+}
+
+func (c *Config) validate() error {
+	switch c.APIVersion {
+	case kubeconfig.ExecV1, kubeconfig.ExecV1Beta1:
+	default:
+		return fmt.Errorf("unknown apiVersion %q (it must be %s or %s; an older plugin needs an update)",
+			c.APIVersion, kubeconfig.ExecV1, kubeconfig.ExecV1Beta1)
+	}
+	switch c.InteractiveMode {
+	case "", kubeconfig.InteractiveNever, kubeconfig.InteractiveIfAvailable, kubeconfig.InteractiveAlways:
+	default:
+		return fmt.Errorf("unknown interactiveMode %q (it must be Never, IfAvailable or Always)", c.InteractiveMode)
+	}
+	for _, variable := range c.Env {
+		if variable.Name == "" || strings.ContainsAny(variable.Name, "=\x00") || strings.Contains(variable.Value.Reveal(), "\x00") {
+			return fmt.Errorf("invalid environment variable %q (it needs a name without \"=\", and no NUL)", variable.Name)
+		}
+	}
+	if len(c.Cluster.Config) > 0 && !json.Valid(c.Cluster.Config) {
+		return errors.New("the cluster's extension client.authentication.k8s.io/exec is no JSON")
+	}
+	return nil
+}
+
+// fetch runs the program once.
+func (a *Authenticator) fetch(ctx context.Context) (*credential.Credential, time.Time, error) {
+	output, err := a.run(ctx)
+	var fetched *credential.Credential
+	var expires time.Time
+	if err == nil {
+		fetched, expires, err = parseOutput(output, a.cfg.APIVersion)
+	}
+	if err == nil && !expires.IsZero() && !a.Now().Before(expires) {
+		err = fmt.Errorf("the credential that it printed expired at %s (log in again with the plugin's own command, "+
+			"empty its cache, or check this machine's clock)", expires.UTC().Format(time.RFC3339))
+	}
+	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("%s: %w", a.Name, err)
+	}
+	return fetched, expires, nil
+}

@@ -1,0 +1,108 @@
+package execplugin
+
+import (
+	"bytes"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/anykind/anykind/transport/internal/credential"
+	"github.com/anykind/anykind/transport/kubeconfig"
+	"sigs.k8s.io/yaml"
+)
+
+// execCredential is the ExecCredential that the program prints.
+type execCredential struct {
+	Kind       string `json:"kind"`
+	APIVersion string `json:"apiVersion"`
+	Status     *struct {
+		ExpirationTimestamp   *string `json:"expirationTimestamp"`
+		Token                 string  `json:"token"`
+		ClientCertificateData string  `json:"clientCertificateData"`
+		ClientKeyData         string  `json:"clientKeyData"`
+	} `json:"status"`
+}
+
+// parseOutput validates and converts what the program printed. The zero time means that the credential does not expire.
+// Errors show nothing of the output: those of decoders, which quote it, are not wrapped.
+func parseOutput(data []byte, apiVersion string) (*credential.Credential, time.Time, error) {
+	output, err := decodeOutput(data, apiVersion)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	status := output.Status
+	parsed, expires := &credential.Credential{}, time.Time{}
+	if parsed.Authorization, err = credential.Bearer(status.Token); err != nil {
+		return nil, time.Time{}, err
+	}
+	if parsed.Certificate, err = parseCertificate(status.ClientCertificateData, status.ClientKeyData); err != nil {
+		return nil, time.Time{}, err
+	}
+	if parsed.Authorization == "" && parsed.Certificate == nil {
+		return nil, time.Time{}, errors.New("it printed neither a token nor a client certificate (you may have to log in first)")
+	}
+	if status.ExpirationTimestamp != nil {
+		if expires, err = time.Parse(time.RFC3339, *status.ExpirationTimestamp); err != nil {
+			return nil, time.Time{}, errors.New("it printed an expirationTimestamp that is no RFC 3339 time like 2006-01-02T15:04:05Z")
+		}
+	}
+	if c := parsed.Certificate; c != nil && c.Leaf != nil && (expires.IsZero() || c.Leaf.NotAfter.Before(expires)) {
+		expires = c.Leaf.NotAfter
+	}
+	return parsed, expires, nil
+}
+
+// decodeOutput decodes JSON, and YAML as kubectl does, and checks its type.
+func decodeOutput(data []byte, apiVersion string) (*execCredential, error) {
+	data = bytes.TrimSpace(data)
+	if len(data) == 0 {
+		return nil, errors.New("it printed nothing (see what it wrote to standard error, or run it by hand)")
+	}
+	var err error
+	if data[0] != '{' {
+		data, err = yaml.YAMLToJSON(data)
+	}
+	output := &execCredential{}
+	if err == nil {
+		err = json.Unmarshal(data, output)
+	}
+	switch {
+	case err != nil:
+		return nil, errors.New("what it printed is no ExecCredential in JSON (run it by hand to see; " +
+			"messages for people belong on standard error)")
+	case output.Kind != "ExecCredential":
+		return nil, errors.New("it printed an object of another kind than ExecCredential " +
+			"(is the command the one that its documentation gives for kubeconfigs?)")
+	case output.APIVersion != apiVersion:
+		return nil, versionError(output.APIVersion, apiVersion)
+	case output.Status == nil:
+		return nil, errors.New("it printed an ExecCredential without a status: there is no credential in it")
+	}
+	return output, nil
+}
+
+func versionError(got, want string) error {
+	switch got {
+	case kubeconfig.ExecV1, kubeconfig.ExecV1Beta1, "client.authentication.k8s.io/v1alpha1":
+		return fmt.Errorf("it printed apiVersion %s, and the kubeconfig requests %s (make the kubeconfig's apiVersion the plugin's, "+
+			"or update the plugin)", got, want)
+	default:
+		return fmt.Errorf("it printed another apiVersion than the kubeconfig's %s (update the plugin)", want)
+	}
+}
+
+func parseCertificate(certificate, key string) (*tls.Certificate, error) {
+	if (certificate == "") != (key == "") {
+		return nil, errors.New("it printed only one of clientCertificateData and clientKeyData: they need each other")
+	}
+	if certificate == "" {
+		return nil, nil
+	}
+	parsed, err := tls.X509KeyPair([]byte(certificate), []byte(key))
+	if err != nil {
+		return nil, errors.New("the client certificate and key that it printed are no PEM pair that belongs together")
+	}
+	return &parsed, nil
+}

@@ -1,0 +1,180 @@
+// Package oidc authenticates with an ID token of an OpenID Connect provider, and refreshes it:
+// https://kubernetes.io/docs/reference/access-authn-authz/authentication/#openid-connect-tokens.
+//
+// An [Authenticator] is a [credential.Cache] whose Fetch refreshes the ID token (refresh.go), and a client certificate, if
+// any, that is added to the credential. A refresh goes: load tokens that another program may have stored since; if their ID
+// token is another one and fresh, use it. Otherwise ask the issuer for its token endpoint and exchange the refresh token
+// there. If the issuer rejects that, load the stored tokens once more: another program may have been faster. Last, save.
+//
+// Invariants: most issuers accept a refresh token once, so a refresh that began completes, within a minute, also if no
+// request waits for it any more; refreshes run one at a time; the newest refresh token is kept and saved even if the answer
+// has no usable ID token. Secrets go to https or loopback URLs on the issuer's hosts only, never to another host by a
+// redirect, and no error shows one. Answers are read up to 1 MiB; no connection is kept between refreshes.
+package oidc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/anykind/anykind/internal/sanitize"
+	"github.com/anykind/anykind/transport/internal/credential"
+	"golang.org/x/oauth2"
+)
+
+// refreshTimeout bounds a refresh, also if no request waits for it any more.
+const refreshTimeout = time.Minute
+
+// Config is the user of an issuer.
+type Config struct {
+	Issuer, ClientID, ClientSecret string
+	IDToken, RefreshToken          string
+	CA                             *credential.File // of the issuer's certificate; empty for the system's
+	Certificate                    credential.Authenticator
+
+	// LoadTokens and SaveTokens may be nil; see transport.OIDC.
+	LoadTokens func(ctx context.Context) (idToken, refreshToken string, err error)
+	SaveTokens func(ctx context.Context, idToken, refreshToken string) error
+}
+
+// Authenticator authenticates with an ID token, and with a client certificate if there is one.
+type Authenticator struct {
+	cfg    Config
+	tokens *credential.Cache
+	oauth  *oauth2.Config // remembers how the issuer wants the client's secret
+	// refreshToken and idToken are the newest; only fetch uses them, which runs once at a time.
+	refreshToken, idToken string
+	// stored is the refresh token that LoadTokens or SaveTokens had last. Ours is newer if saving it failed.
+	stored string
+
+	mu sync.Mutex
+	// combined is token with the certificate.
+	combined, token *credential.Credential
+}
+
+// New validates cfg and uses its ID token until that expires.
+func New(cfg Config) (*Authenticator, error) {
+	a := &Authenticator{
+		cfg: cfg, refreshToken: cfg.RefreshToken, idToken: cfg.IDToken, stored: cfg.RefreshToken,
+		oauth: &oauth2.Config{ClientID: cfg.ClientID, ClientSecret: cfg.ClientSecret},
+	}
+	a.tokens = &credential.Cache{Name: "a new OIDC token", Fetch: a.fetch, MustComplete: true, Now: time.Now}
+	if err := a.validate(); err != nil {
+		return nil, fmt.Errorf("oidc: %w", err)
+	}
+	return a, nil
+}
+
+func (a *Authenticator) validate() error {
+	if a.cfg.Issuer == "" || a.cfg.ClientID == "" {
+		return errors.New("the issuer's URL and the client's ID are needed (idp-issuer-url and client-id)")
+	}
+	if strings.ContainsAny(a.cfg.Issuer, "?#") {
+		return fmt.Errorf("issuer URL (idp-issuer-url) %q: it has a query or a fragment (leave them out)", sanitize.URL(a.cfg.Issuer))
+	}
+	if err := checkURL(a.cfg.Issuer); err != nil {
+		return fmt.Errorf("issuer URL (idp-issuer-url) %w", err)
+	}
+	if _, err := a.client(); err != nil {
+		return err
+	}
+	if a.idToken == "" && a.refreshToken == "" {
+		return errors.New("there is neither an ID token nor a refresh token (log in with the provider's own tool first)")
+	}
+	if a.idToken == "" {
+		return nil
+	}
+	current, expires, err := parseIDToken(a.idToken)
+	if err == nil {
+		a.tokens.Set(current, expires)
+	}
+	if a.refreshToken == "" {
+		return err
+	}
+	return nil // an ID token that cannot be parsed is refreshed
+}
+
+// Credential implements [credential.Authenticator].
+func (a *Authenticator) Credential(ctx context.Context) (*credential.Credential, error) {
+	token, err := a.tokens.Credential(ctx)
+	return a.withCertificate(ctx, token, err)
+}
+
+// Renew implements [credential.Authenticator].
+func (a *Authenticator) Renew(ctx context.Context, rejected *credential.Credential) (*credential.Credential, error) {
+	token, err := a.tokens.Renew(ctx, rejected.WithCertificate(nil))
+	return a.withCertificate(ctx, token, err)
+}
+
+// withCertificate returns the same credential until the token or the certificate has changed.
+func (a *Authenticator) withCertificate(ctx context.Context, token *credential.Credential, err error) (*credential.Credential, error) {
+	if err != nil {
+		return nil, err
+	}
+	pair, err := a.cfg.Certificate.Credential(ctx)
+	if err != nil || pair.Certificate == nil {
+		return token, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.combined == nil || a.token != token || a.combined.Certificate != pair.Certificate {
+		a.combined, a.token = token.WithCertificate(pair.Certificate), token
+	}
+	return a.combined, nil
+}
+
+// fetch refreshes the ID token, and loads and saves the tokens.
+func (a *Authenticator) fetch(ctx context.Context) (*credential.Credential, time.Time, error) {
+	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
+	defer cancel()
+	if loaded, expires, ok := a.load(ctx); ok {
+		return loaded, expires, nil
+	}
+	before := a.refreshToken
+	fetched, expires, err := a.refresh(ctx)
+	if err != nil && a.refreshToken == before {
+		if loaded, loadedExpires, ok := a.load(ctx); ok {
+			return loaded, loadedExpires, nil
+		}
+		if a.refreshToken != before { // another program was faster
+			before = a.refreshToken
+			fetched, expires, err = a.refresh(ctx)
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("oidc: refresh the ID token: %w", err)
+	}
+	if a.cfg.SaveTokens == nil || (err != nil && a.refreshToken == before) {
+		return fetched, expires, err
+	}
+	if saveErr := a.cfg.SaveTokens(ctx, a.idToken, a.refreshToken); saveErr != nil {
+		saveErr = fmt.Errorf("oidc: save the refreshed tokens, without which those saved before may no longer work: %w", saveErr)
+		if err != nil {
+			saveErr = fmt.Errorf("%w; %w", err, saveErr)
+		}
+		return fetched, expires, saveErr
+	}
+	a.stored = a.refreshToken
+	return fetched, expires, err
+}
+
+// load takes over tokens that another program has stored since. ok reports that their ID token is new and fresh.
+func (a *Authenticator) load(ctx context.Context) (loaded *credential.Credential, expires time.Time, ok bool) {
+	if a.cfg.LoadTokens == nil {
+		return nil, time.Time{}, false
+	}
+	idToken, refreshToken, err := a.cfg.LoadTokens(ctx)
+	if err != nil || refreshToken == "" || refreshToken == a.stored {
+		return nil, time.Time{}, false
+	}
+	isNew := idToken != a.idToken
+	a.stored, a.refreshToken, a.idToken = refreshToken, refreshToken, idToken
+	loaded, expires, err = parseIDToken(idToken)
+	if err != nil || !isNew || !a.tokens.IsFresh(expires) {
+		return nil, time.Time{}, false
+	}
+	return loaded, expires, true
+}

@@ -1,0 +1,226 @@
+package oidc
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/anykind/anykind/internal/sanitize"
+	"github.com/anykind/anykind/transport/internal/credential"
+	"golang.org/x/oauth2"
+)
+
+const (
+	maxBody    = 1 << 20 // of the issuer's configuration
+	maxExcerpt = 256     // of the issuer's error in ours
+	// maxExpiry is the last second that RFC 3339 can express.
+	maxExpiry = 253402300799
+)
+
+// refresh exchanges the refresh token for an ID token, and for another refresh token if the issuer replaces it:
+// https://openid.net/specs/openid-connect-core-1_0.html#RefreshTokens.
+func (a *Authenticator) refresh(ctx context.Context) (*credential.Credential, time.Time, error) {
+	token, err := a.requestToken(ctx)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	// From here on the issuer may accept the new refresh token only.
+	a.refreshToken = token.RefreshToken
+	idToken, _ := token.Extra("id_token").(string)
+	if idToken == "" {
+		return nil, time.Time{}, errors.New("the issuer's answer has no id_token " +
+			"(log in again with the scope openid, if the issuer refreshes ID tokens at all)")
+	}
+	refreshed, expires, err := parseIDToken(idToken)
+	switch {
+	case err != nil:
+		return nil, time.Time{}, fmt.Errorf("the issuer's answer: %w", err)
+	case !a.tokens.Now().Before(expires):
+		return nil, time.Time{}, fmt.Errorf("the issuer's ID token expired at %s (check this machine's clock)", expires.UTC().Format(time.RFC3339))
+	}
+	a.idToken = idToken
+	return refreshed, expires, nil
+}
+
+func (a *Authenticator) requestToken(ctx context.Context) (*oauth2.Token, error) {
+	if a.refreshToken == "" {
+		return nil, errors.New("there is no refresh token (log in again with the provider's own tool)")
+	}
+	client, err := a.client()
+	if err != nil {
+		return nil, err
+	}
+	defer client.CloseIdleConnections()
+	if a.oauth.Endpoint.TokenURL, err = tokenEndpoint(ctx, client, a.cfg.Issuer); err != nil {
+		return nil, err
+	}
+	source := a.oauth.TokenSource(context.WithValue(ctx, oauth2.HTTPClient, client), &oauth2.Token{RefreshToken: a.refreshToken})
+	token, err := source.Token()
+	if err != nil {
+		return nil, a.tokenError(err)
+	}
+	return token, nil
+}
+
+// client returns an HTTP client for one refresh, which comes once in an hour or so: it trusts the certificates that the CA
+// file has now.
+func (a *Authenticator) client() (*http.Client, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	roots, err := a.cfg.CA.Content(time.Now())
+	if err != nil {
+		return nil, fmt.Errorf("read the issuer's certificate authority: %w", err)
+	}
+	if len(roots) > 0 {
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(roots) {
+			return nil, errors.New("the issuer's certificate authority: no PEM certificate in it")
+		}
+	}
+	return &http.Client{
+		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true},
+		CheckRedirect: credential.CheckRedirect,
+	}, nil
+}
+
+// tokenEndpoint requests the issuer's configuration:
+// https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderConfig.
+func tokenEndpoint(ctx context.Context, client *http.Client, issuer string) (endpoint string, err error) {
+	from := strings.TrimRight(issuer, "/") + "/.well-known/openid-configuration"
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("GET %s: %w", from, err)
+		}
+	}()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
+	if err != nil {
+		return "", errors.New("invalid URL")
+	}
+	response, err := client.Do(req)
+	if err != nil {
+		var wrapper *url.Error
+		if errors.As(err, &wrapper) {
+			err = wrapper.Err
+		}
+		return "", sanitize.Error(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("the answer is %d %s (is the issuer's URL right?)", response.StatusCode, http.StatusText(response.StatusCode))
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxBody))
+	if err != nil {
+		return "", fmt.Errorf("read the answer: %w", err)
+	}
+	var metadata struct {
+		TokenEndpoint string `json:"token_endpoint"`
+	}
+	if json.Unmarshal(body, &metadata) != nil || metadata.TokenEndpoint == "" {
+		return "", errors.New("the answer names no token_endpoint (is the issuer's URL right?)")
+	}
+	if err := checkURL(metadata.TokenEndpoint); err != nil {
+		return "", fmt.Errorf("token_endpoint %w", err)
+	}
+	return metadata.TokenEndpoint, nil
+}
+
+// checkURL returns an error unless secrets may be sent to a URL.
+func checkURL(raw string) error {
+	parsed, err := url.Parse(raw)
+	switch {
+	case err != nil, parsed.Host == "", parsed.Scheme != "https" && parsed.Scheme != "http":
+		return fmt.Errorf("%q: invalid (it must look like https://host/path)", sanitize.URL(raw))
+	case parsed.User != nil || parsed.Fragment != "":
+		return fmt.Errorf("%q: it has a user or a fragment (leave them out)", sanitize.URL(raw))
+	case parsed.Scheme == "http" && !isLoopback(parsed.Hostname()):
+		return fmt.Errorf("%q: not https (the refresh token would be sent in the clear)", sanitize.URL(raw))
+	}
+	return nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// tokenError explains the error of the token endpoint, without the answer's body, which oauth2 quotes.
+func (a *Authenticator) tokenError(err error) error {
+	post := "POST " + sanitize.URL(a.oauth.Endpoint.TokenURL)
+	var answer *oauth2.RetrieveError
+	var failed *url.Error
+	switch {
+	case errors.As(err, &failed):
+		return fmt.Errorf("%s: %w", post, sanitize.Error(failed.Err))
+	case !errors.As(err, &answer):
+		return fmt.Errorf("%s: the answer is no token of OAuth 2.0", post)
+	}
+	text := fmt.Sprintf("%s: the answer is %d %s", post, answer.Response.StatusCode, http.StatusText(answer.Response.StatusCode))
+	if answer.ErrorCode != "" {
+		text += fmt.Sprintf(", error %q", a.excerpt(answer.ErrorCode))
+	}
+	if answer.ErrorDescription != "" {
+		text += fmt.Sprintf(", %q", a.excerpt(answer.ErrorDescription))
+	}
+	switch answer.ErrorCode {
+	case "invalid_grant":
+		text += ": the refresh token is no longer accepted (log in again with the provider's own tool)"
+	case "invalid_client", "unauthorized_client":
+		text += " (check the client's ID and secret)"
+	}
+	return errors.New(text)
+}
+
+// excerpt returns the beginning of a text of the issuer, without the secrets that were sent to it.
+func (a *Authenticator) excerpt(text string) string {
+	for _, secret := range []string{a.refreshToken, a.idToken, a.cfg.ClientSecret} {
+		if secret != "" {
+			text = strings.NewReplacer(secret, "…", url.QueryEscape(secret), "…").Replace(text)
+		}
+	}
+	return sanitize.Text(text, maxExcerpt)
+}
+
+// parseIDToken returns the credential of an ID token, and its expiry.
+func parseIDToken(idToken string) (*credential.Credential, time.Time, error) {
+	expires, err := parseExpiry(idToken)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	authorization, err := credential.Bearer(idToken)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	return &credential.Credential{Authorization: authorization}, expires, nil
+}
+
+// parseExpiry returns when an ID token expires, its claim "exp": https://www.rfc-editor.org/rfc/rfc7519#section-4.1.4.
+// The API server checks the signature. Errors show nothing of the token.
+func parseExpiry(idToken string) (time.Time, error) {
+	const hint = " (log in again with the provider's own tool)"
+	parts := strings.Split(strings.TrimSpace(idToken), ".")
+	if len(parts) != 3 {
+		return time.Time{}, errors.New("the ID token is no JWT, which has three parts" + hint)
+	}
+	claims, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(parts[1], "="))
+	var exp struct {
+		Exp json.Number `json:"exp"`
+	}
+	if err != nil || json.Unmarshal(claims, &exp) != nil {
+		return time.Time{}, errors.New("the ID token's claims cannot be decoded" + hint)
+	}
+	// A NumericDate may have a fraction.
+	seconds, err := exp.Exp.Float64()
+	if err != nil || seconds <= 0 {
+		return time.Time{}, errors.New("the ID token's claims lack an expiry" + hint)
+	}
+	return time.Unix(int64(min(seconds, maxExpiry)), 0), nil
+}

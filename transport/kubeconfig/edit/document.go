@@ -1,0 +1,243 @@
+package edit
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/anykind/anykind/transport/kubeconfig"
+	"github.com/anykind/anykind/transport/kubeconfig/internal/yamltree"
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/util/sets"
+	ky "sigs.k8s.io/yaml"
+)
+
+// Document is a kubeconfig file being edited. Unknown fields and entries, comments and order are kept; white space may
+// change. JSON stays JSON. It is not safe for concurrent use. A method that returns an error may leave a Document
+// half changed: discard it, as [File] does.
+type Document struct {
+	dir     string
+	root    *yaml.Node // a DocumentNode with one mapping
+	isJSON  bool
+	indent  string // of JSON, "" if it is one line
+	before  []byte // the original
+	changed map[part]bool
+}
+
+// part is an entry of one of the document's lists, or with an empty name a field at its top.
+type part struct{ field, name string }
+
+// entryLists are the fields that hold lists of named entries.
+var entryLists = [...]string{"clusters", "users", "contexts"}
+
+// Parse parses a document; empty data is an empty one. [Document.File] resolves relative file names against dir.
+func Parse(data []byte, dir string) (*Document, error) {
+	// What cannot be read must not be rewritten.
+	if _, err := kubeconfig.Parse(data, dir); err != nil {
+		return nil, err
+	}
+	root, err := parseSingle(data)
+	if err != nil {
+		return nil, err
+	}
+	d := &Document{dir: dir, root: root, before: data, changed: map[part]bool{}, isJSON: json.Valid(data)}
+	if bytes.ContainsRune(bytes.TrimSpace(data), '\n') {
+		d.indent = "  "
+	}
+	if isNull(root.Content[0]) {
+		mapping := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+		setField(mapping, "apiVersion", stringNode("v1", false))
+		setField(mapping, "kind", stringNode("Config", false))
+		root.Content[0] = mapping
+		return d, nil
+	}
+	unchanged, err := d.encode()
+	if err != nil {
+		return nil, err
+	}
+	expand(d.root)
+	expanded, err := d.encode()
+	if err != nil {
+		return nil, err
+	}
+	if !sameMeaning(data, unchanged) || !sameMeaning(data, expanded) {
+		return nil, &kubeconfig.ParseError{Problem: "it uses YAML that cannot be rewritten without a change of meaning (edit it by hand)"}
+	}
+	return d, nil
+}
+
+// parseSingle rejects a second YAML document: kubectl does not read it, and writing would lose it.
+func parseSingle(data []byte) (*yaml.Node, error) {
+	documents, err := yamltree.Parse(data, 2)
+	if syntaxError, ok := errors.AsType[*yamltree.SyntaxError](err); ok {
+		return nil, &kubeconfig.ParseError{Line: syntaxError.Line, Problem: syntaxError.Problem}
+	}
+	switch len(documents) {
+	case 0:
+		return &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{nullNode()}}, nil
+	case 1:
+		return documents[0], nil
+	default:
+		return nil, &kubeconfig.ParseError{Line: documents[1].Line, Column: documents[1].Column,
+			Problem: "it has a second YAML document, which kubectl does not read (delete it before editing)"}
+	}
+}
+
+// SetCurrentContext sets the current context; "" means none. It need not exist: it may be in another file of the
+// KUBECONFIG list.
+func (d *Document) SetCurrentContext(name string) {
+	d.changed[part{field: "current-context"}] = true
+	setField(d.top(), "current-context", stringNode(name, isFlow(d.top())))
+}
+
+// DeleteContext deletes a context. As with kubectl, its cluster and user stay, and so does a current-context that
+// names it.
+func (d *Document) DeleteContext(name string) error {
+	entry := d.entry("contexts", name)
+	if entry == nil {
+		return fmt.Errorf("delete context %q: not found in this file", name)
+	}
+	d.changed[part{"contexts", name}] = true
+	list := yamltree.Field(d.top(), "contexts")
+	list.Content = slices.DeleteFunc(list.Content, func(other *yaml.Node) bool { return other == entry })
+	return nil
+}
+
+// SetAuthProviderConfig sets fields of a user's auth-provider config, such as the tokens of an OIDC provider, and keeps
+// the others. The user's file is its Origin, see [kubeconfig.User].
+func (d *Document) SetAuthProviderConfig(user string, config map[string]string) error {
+	provider := yamltree.Field(yamltree.Field(d.entry("users", user), "user"), "auth-provider")
+	if provider == nil || provider.Kind != yaml.MappingNode {
+		return fmt.Errorf("set auth-provider config of user %q: no such user with an auth-provider in this file", user)
+	}
+	d.changed[part{"users", user}] = true
+	fields := child(provider, "config", yaml.MappingNode)
+	for _, name := range slices.Sorted(maps.Keys(config)) {
+		setField(fields, name, stringNode(config[name], isFlow(fields)))
+	}
+	return nil
+}
+
+// Bytes encodes the document. It returns an error if an entry or field that no method changed would get another
+// meaning, as kubectl reads it.
+func (d *Document) Bytes() ([]byte, error) {
+	after, err := d.encode()
+	if err != nil {
+		return nil, err
+	}
+	if err := d.verifyUnchanged(after); err != nil {
+		return nil, err
+	}
+	return after, nil
+}
+
+// File decodes the document as it is now.
+func (d *Document) File() (*kubeconfig.File, error) {
+	data, err := d.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	return kubeconfig.Parse(data, d.dir)
+}
+
+func (d *Document) encode() ([]byte, error) {
+	var out bytes.Buffer
+	if d.isJSON {
+		if err := writeJSON(&out, d.root); err != nil || d.indent == "" {
+			out.WriteByte('\n')
+			return out.Bytes(), err
+		}
+		var indented bytes.Buffer
+		err := json.Indent(&indented, out.Bytes(), "", d.indent)
+		indented.WriteByte('\n')
+		return indented.Bytes(), err
+	}
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	encoder.CompactSeqIndent() // as kubectl writes
+	if err := encoder.Encode(d.root); err != nil {
+		return nil, err
+	}
+	err := encoder.Close()
+	return out.Bytes(), err
+}
+
+// verifyUnchanged returns an error unless all parts that were not changed mean the same in after as in the original.
+// Editing one entry must not give another one its server or its token.
+func (d *Document) verifyUnchanged(after []byte) error {
+	oldFields, err := decodeMapping(d.before)
+	if err != nil {
+		return err
+	}
+	newFields, err := decodeMapping(after)
+	if err != nil {
+		return err
+	}
+	if len(oldFields) == 0 { // an empty document gets apiVersion and kind
+		return nil
+	}
+	for _, list := range entryLists {
+		oldEntries, newEntries := entriesByName(oldFields[list]), entriesByName(newFields[list])
+		for _, name := range keys(oldEntries, newEntries) {
+			if !d.changed[part{list, name}] && !reflect.DeepEqual(oldEntries[name], newEntries[name]) {
+				return fmt.Errorf("entry %q of %s: unintended change (edit the file by hand, and write out its aliases and merge keys)", name, list)
+			}
+		}
+		delete(oldFields, list)
+		delete(newFields, list)
+	}
+	for _, field := range keys(oldFields, newFields) {
+		if !d.changed[part{field: field}] && !reflect.DeepEqual(oldFields[field], newFields[field]) {
+			return fmt.Errorf("field %q: unintended change (edit the file by hand)", field)
+		}
+	}
+	return nil
+}
+
+// decodeMapping decodes all fields of a document, as kubectl does.
+func decodeMapping(data []byte) (fields map[string]any, err error) {
+	asJSON, err := ky.YAMLToJSON(data)
+	if err != nil {
+		return nil, errors.New("its YAML cannot be converted to JSON") // the library's error may quote a value
+	}
+	decoder := json.NewDecoder(bytes.NewReader(asJSON))
+	decoder.UseNumber()
+	err = decoder.Decode(&fields)
+	return fields, err
+}
+
+// entriesByName returns a list's entries. Their names are unique: kubeconfig.Parse checks that.
+func entriesByName(list any) map[string]any {
+	entries, _ := list.([]any)
+	byName := make(map[string]any, len(entries))
+	for _, entry := range entries {
+		fields, _ := entry.(map[string]any)
+		name, _ := fields["name"].(string)
+		byName[name] = entry
+	}
+	return byName
+}
+
+func keys(a, b map[string]any) []string { return sets.List(sets.KeySet(a).Union(sets.KeySet(b))) }
+
+// sameMeaning reports whether kubectl reads the same from both.
+func sameMeaning(a, b []byte) bool {
+	aJSON, errA := ky.YAMLToJSON(a)
+	bJSON, errB := ky.YAMLToJSON(b)
+	return errA == nil && errB == nil && bytes.Equal(aJSON, bJSON)
+}
+
+// top returns the document's mapping.
+func (d *Document) top() *yaml.Node { return d.root.Content[0] }
+
+// entry returns an entry of a list, or nil.
+func (d *Document) entry(list, name string) *yaml.Node {
+	if entries := yamltree.Field(d.top(), list); entries != nil && entries.Kind == yaml.SequenceNode {
+		return entryNamed(entries, name)
+	}
+	return nil
+}

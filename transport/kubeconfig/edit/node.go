@@ -1,0 +1,245 @@
+package edit
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/anykind/anykind/transport/kubeconfig/internal/yamltree"
+	"go.yaml.in/yaml/v3"
+	ky "sigs.k8s.io/yaml"
+)
+
+// setField sets a mapping's field in its place, or appends it. The field's comments stay.
+func setField(mapping *yaml.Node, name string, value *yaml.Node) {
+	if i := yamltree.FieldIndex(mapping, name); i >= 0 {
+		old := mapping.Content[i+1]
+		value.HeadComment, value.LineComment, value.FootComment = old.HeadComment, old.LineComment, old.FootComment
+		mapping.Content[i+1] = value
+		return
+	}
+	mapping.Content = append(mapping.Content, stringNode(name, isFlow(mapping)), value)
+}
+
+func removeField(mapping *yaml.Node, name string) {
+	for i := yamltree.FieldIndex(mapping, name); i >= 0; i = yamltree.FieldIndex(mapping, name) {
+		mapping.Content = slices.Delete(mapping.Content, i, i+2)
+	}
+}
+
+// child returns the mapping or list in a field, and creates it if the field is missing or null.
+func child(mapping *yaml.Node, name string, kind yaml.Kind) *yaml.Node {
+	if found := yamltree.Field(mapping, name); found != nil && found.Kind == kind {
+		return found
+	}
+	created := collection(kind, isFlow(mapping))
+	setField(mapping, name, created)
+	return created
+}
+
+// childNamed returns the entry of that name in a mapping's list, and creates it if it is missing.
+func childNamed(mapping *yaml.Node, listName, name string) *yaml.Node {
+	list := child(mapping, listName, yaml.SequenceNode)
+	if entry := entryNamed(list, name); entry != nil {
+		return entry
+	}
+	if len(list.Content) == 0 { // it may be written as []
+		list.Style = mapping.Style & yaml.FlowStyle
+	}
+	entry := collection(yaml.MappingNode, isFlow(list))
+	setField(entry, "name", stringNode(name, isFlow(list)))
+	list.Content = append(list.Content, entry)
+	return entry
+}
+
+// entryNamed returns a list's entry of that name, or nil.
+func entryNamed(list *yaml.Node, name string) *yaml.Node {
+	for _, entry := range list.Content {
+		if entry.Kind != yaml.MappingNode {
+			continue
+		}
+		if found := yamltree.Field(entry, "name"); found != nil && found.Value == name || found == nil && name == "" {
+			return entry
+		}
+	}
+	return nil
+}
+
+func isFlow(node *yaml.Node) bool { return node.Style&yaml.FlowStyle != 0 }
+
+func isNull(node *yaml.Node) bool {
+	return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null"
+}
+
+func nullNode() *yaml.Node { return scalar("!!null", "null") }
+
+func scalar(tag, value string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value}
+}
+
+// collection returns an empty mapping or list.
+func collection(kind yaml.Kind, flow bool) *yaml.Node {
+	node := &yaml.Node{Kind: kind, Tag: "!!map"}
+	if kind == yaml.SequenceNode {
+		node.Tag = "!!seq"
+	}
+	if flow {
+		node.Style = yaml.FlowStyle
+	}
+	return node
+}
+
+// stringNode returns a string that is also one in YAML 1.1, which kubectl reads: "yes" needs quotes there. In flow
+// style it is JSON.
+func stringNode(value string, flow bool) *yaml.Node {
+	node := scalar("!!str", value)
+	plain, err := ky.Marshal(value)
+	if flow || err != nil || bytes.HasPrefix(plain, []byte(`"`)) || bytes.HasPrefix(plain, []byte(`'`)) || strings.ContainsAny(value, "\n\r\t") {
+		node.Style = yaml.DoubleQuotedStyle
+	}
+	return node
+}
+
+// parseJSON returns the tree of a JSON value, with its fields in their order. No value is null.
+func parseJSON(raw json.RawMessage, flow bool) (*yaml.Node, error) {
+	if len(raw) == 0 {
+		return nullNode(), nil
+	}
+	if !json.Valid(raw) {
+		return nil, errors.New("not JSON")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	return parseNext(decoder, flow)
+}
+
+func parseNext(decoder *json.Decoder, flow bool) (*yaml.Node, error) {
+	token, err := decoder.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch token := token.(type) {
+	case json.Delim:
+		node := collection(yaml.MappingNode, flow)
+		if token == '[' {
+			node = collection(yaml.SequenceNode, flow)
+		}
+		for decoder.More() { // field names are values, too
+			next, err := parseNext(decoder, flow)
+			if err != nil {
+				return nil, err
+			}
+			node.Content = append(node.Content, next)
+		}
+		_, err := decoder.Token() // the closing bracket
+		return node, err
+	case string:
+		return stringNode(token, flow), nil
+	case json.Number:
+		if strings.ContainsAny(token.String(), ".eE") {
+			return scalar("!!float", token.String()), nil
+		}
+		return scalar("!!int", token.String()), nil
+	case bool:
+		return scalar("!!bool", fmt.Sprint(token)), nil
+	default:
+		return nullNode(), nil
+	}
+}
+
+// writeJSON encodes the tree of a JSON document as JSON: YAML has other escapes.
+func writeJSON(out *bytes.Buffer, node *yaml.Node) error {
+	switch node.Kind {
+	case yaml.DocumentNode:
+		return writeJSON(out, node.Content[0])
+	case yaml.MappingNode:
+		return writeJSONCollection(out, node, "{:,}")
+	case yaml.SequenceNode:
+		return writeJSONCollection(out, node, "[,,]")
+	default:
+		if node.ShortTag() != "!!str" {
+			out.WriteString(node.Value) // a number, a bool or null, as it was written
+			return nil
+		}
+		encoder := json.NewEncoder(out)
+		encoder.SetEscapeHTML(false)
+		err := encoder.Encode(node.Value)
+		out.Truncate(out.Len() - 1) // the encoder's line break
+		return err
+	}
+}
+
+// writeJSONCollection encodes a mapping or a list. marks are the opening bracket, the separators that follow the first
+// and the second of each pair of values, and the closing bracket.
+func writeJSONCollection(out *bytes.Buffer, node *yaml.Node, marks string) error {
+	out.WriteByte(marks[0])
+	for i, value := range node.Content {
+		if i > 0 {
+			out.WriteByte(marks[2-i%2])
+		}
+		if err := writeJSON(out, value); err != nil {
+			return err
+		}
+	}
+	out.WriteByte(marks[3])
+	return nil
+}
+
+// expand replaces each alias by a copy of its anchor's value, and merge keys by the fields that they merge.
+func expand(node *yaml.Node) {
+	for i, value := range node.Content {
+		if value.Kind == yaml.AliasNode {
+			node.Content[i] = clone(value.Alias)
+		}
+		expand(node.Content[i])
+	}
+	node.Anchor = ""
+	if node.Kind == yaml.MappingNode {
+		expandMergeKeys(node)
+	}
+}
+
+// expandMergeKeys replaces "<<" by the fields that it merges. As in the YAML library that kubectl uses, merged fields
+// count where they are merged, and of several fields of one name the last wins; of several mappings that one "<<"
+// merges, the first wins.
+func expandMergeKeys(mapping *yaml.Node) {
+	content := mapping.Content
+	mapping.Content = make([]*yaml.Node, 0, len(content))
+	set := func(key, value *yaml.Node) {
+		for i := 0; i+1 < len(mapping.Content); i += 2 {
+			if mapping.Content[i].Value == key.Value {
+				mapping.Content[i+1] = value
+				return
+			}
+		}
+		mapping.Content = append(mapping.Content, key, value)
+	}
+	for i := 0; i+1 < len(content); i += 2 {
+		key, value := content[i], content[i+1]
+		if key.ShortTag() != "!!merge" {
+			set(key, value)
+			continue
+		}
+		merged := []*yaml.Node{value}
+		if value.Kind == yaml.SequenceNode {
+			merged = value.Content
+		}
+		for _, from := range slices.Backward(merged) {
+			for j := 0; j+1 < len(from.Content); j += 2 {
+				set(from.Content[j], from.Content[j+1])
+			}
+		}
+	}
+}
+
+func clone(node *yaml.Node) *yaml.Node {
+	copied := *node
+	copied.Content = make([]*yaml.Node, len(node.Content))
+	for i, value := range node.Content {
+		copied.Content[i] = clone(value)
+	}
+	return &copied
+}

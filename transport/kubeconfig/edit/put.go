@@ -1,0 +1,184 @@
+package edit
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/anykind/anykind/transport/kubeconfig"
+	"github.com/anykind/anykind/transport/kubeconfig/internal/yamltree"
+	"go.yaml.in/yaml/v3"
+)
+
+// Put adds the clusters, users and contexts of file. An existing entry gets the new fields and loses those that the new
+// entry leaves empty; it keeps unknown fields and extensions of other names. File names are written as they are. The
+// current context is set unless it is empty; see [Document.SetCurrentContext].
+func (d *Document) Put(file *kubeconfig.File) error {
+	if err := putEntries(d, "cluster", file.Clusters); err != nil {
+		return err
+	}
+	if err := putEntries(d, "user", file.Users); err != nil {
+		return err
+	}
+	if err := putEntries(d, "context", file.Contexts); err != nil {
+		return err
+	}
+	if file.Preferences.Colors || len(file.Preferences.Extensions) > 0 {
+		d.changed[part{field: "preferences"}] = true
+		if err := setFields(child(d.top(), "preferences", yaml.MappingNode), file.Preferences); err != nil {
+			return fmt.Errorf("preferences: %w", err)
+		}
+	}
+	if len(file.Extensions) > 0 {
+		d.changed[part{field: "extensions"}] = true
+		if err := putExtensions(d.top(), file.Extensions); err != nil {
+			return err
+		}
+	}
+	if file.CurrentContext != "" {
+		d.SetCurrentContext(file.CurrentContext)
+	}
+	return nil
+}
+
+func putEntries[T any](d *Document, kind string, entries map[string]T) error {
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		d.changed[part{kind + "s", name}] = true
+		entry := childNamed(d.top(), kind+"s", name)
+		if err := setFields(child(entry, kind, yaml.MappingNode), entries[name]); err != nil {
+			return fmt.Errorf("%s %q: %w", kind, name, err)
+		}
+	}
+	return nil
+}
+
+func putExtensions(mapping *yaml.Node, extensions kubeconfig.Extensions) error {
+	for _, name := range slices.Sorted(maps.Keys(extensions)) {
+		if err := setValue(childNamed(mapping, "extensions", name), "extension", reflect.ValueOf(extensions[name])); err != nil {
+			return fmt.Errorf("extension %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// setFields sets a mapping's fields to those of a struct, and removes those that the struct leaves empty.
+func setFields(mapping *yaml.Node, from any) error {
+	for field, value := range reflect.ValueOf(from).Fields() {
+		name, omit := jsonField(field, value)
+		if name == "-" {
+			continue
+		}
+		extensions, isExtensions := value.Interface().(kubeconfig.Extensions)
+		exec, _ := value.Interface().(*kubeconfig.Exec)
+		var err error
+		switch {
+		case isExtensions:
+			err = putExtensions(mapping, extensions)
+		case omit:
+			removeField(mapping, name)
+		case exec != nil && sameCommand(mapping, exec): // another program may not know the unknown fields
+			err = setFields(child(mapping, name, yaml.MappingNode), *exec)
+		default:
+			err = setValue(mapping, name, value)
+		}
+		if err != nil {
+			return fmt.Errorf("field %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func sameCommand(user *yaml.Node, exec *kubeconfig.Exec) bool {
+	command := yamltree.Field(yamltree.Field(user, "exec"), "command")
+	return command != nil && command.Value == exec.Command
+}
+
+// setValue sets a field, unless it has the value already: then it stays as it is written.
+func setValue(mapping *yaml.Node, name string, value reflect.Value) error {
+	encoded, err := encodeValue(value, isFlow(mapping))
+	if err != nil {
+		return err
+	}
+	if old := yamltree.Field(mapping, name); old == nil || !sameValue(old, encoded) {
+		setField(mapping, name, encoded)
+	}
+	return nil
+}
+
+func sameValue(a, b *yaml.Node) bool {
+	aText, errA := yaml.Marshal(a)
+	bText, errB := yaml.Marshal(b)
+	return errA == nil && errB == nil && sameMeaning(aText, bText)
+}
+
+// jsonField returns a struct field's JSON name, and whether encoding/json omits its value.
+func jsonField(field reflect.StructField, value reflect.Value) (name string, omit bool) {
+	name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+	isEmpty := value.IsZero() || (value.Kind() == reflect.Slice || value.Kind() == reflect.Map) && value.Len() == 0
+	return name, name == "-" || options == "omitempty" && isEmpty
+}
+
+// encodeValue returns the tree of a value as encoding/json would encode it, but with its secrets.
+func encodeValue(value reflect.Value, flow bool) (*yaml.Node, error) {
+	switch typed := value.Interface().(type) {
+	case kubeconfig.Secret:
+		return stringNode(typed.Reveal(), flow), nil
+	case kubeconfig.SecretData:
+		return stringNode(base64.StdEncoding.EncodeToString([]byte(typed.Reveal())), flow), nil
+	case []byte:
+		return stringNode(base64.StdEncoding.EncodeToString(typed), flow), nil
+	case json.RawMessage:
+		return parseJSON(typed, flow)
+	case string:
+		return stringNode(typed, flow), nil
+	case bool:
+		return scalar("!!bool", fmt.Sprint(typed)), nil
+	}
+	if value.Kind() == reflect.Pointer {
+		return encodeValue(value.Elem(), flow)
+	}
+	return encodeCollection(value, flow)
+}
+
+func encodeCollection(value reflect.Value, flow bool) (*yaml.Node, error) {
+	node := collection(yaml.MappingNode, flow)
+	add := func(value reflect.Value, name ...string) error {
+		encoded, err := encodeValue(value, flow)
+		for _, name := range name {
+			node.Content = append(node.Content, stringNode(name, flow))
+		}
+		node.Content = append(node.Content, encoded)
+		return err
+	}
+	switch value.Kind() {
+	case reflect.Struct:
+		for field, value := range value.Fields() {
+			if name, omit := jsonField(field, value); !omit {
+				if err := add(value, name); err != nil {
+					return nil, err
+				}
+			}
+		}
+	case reflect.Map:
+		byName := func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) }
+		for _, name := range slices.SortedFunc(slices.Values(value.MapKeys()), byName) {
+			if err := add(value.MapIndex(name), name.String()); err != nil {
+				return nil, err
+			}
+		}
+	case reflect.Slice:
+		node = collection(yaml.SequenceNode, flow)
+		for i := range value.Len() {
+			if err := add(value.Index(i)); err != nil {
+				return nil, err
+			}
+		}
+	default:
+		return nil, fmt.Errorf("cannot encode a %s", value.Kind())
+	}
+	return node, nil
+}

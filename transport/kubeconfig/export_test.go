@@ -1,4 +1,0 @@
-package kubeconfig
-
-// RevealedJSON encodes a value with its secrets.
-var RevealedJSON = revealedJSON

@@ -1,0 +1,43 @@
+package yamltree_test
+
+import (
+	"testing"
+
+	"github.com/anykind/anykind/transport/kubeconfig/internal/yamltree"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestParse_SyntaxError(t *testing.T) {
+	for data, want := range map[string]yamltree.SyntaxError{
+		"a: b: c":              {Line: 1, Problem: "its YAML is broken: mapping values are not allowed in this context"},
+		"a: b\nb: c: d\ne: f":  {Line: 2, Problem: "its YAML is broken: mapping values are not allowed in this context"},
+		"a: [b\nc: d\ne: f\n":  {Line: 3, Problem: "its YAML is broken: did not find expected ',' or ']'"},
+		"a: *secret":           {Line: 1, Problem: "a value starts with * and so refers to an anchor that does not exist (put the value in quotes)"},
+		"a: b\n---\nb: \x01\n": {Line: 3, Problem: "its YAML is broken: control characters are not allowed"},
+	} {
+		_, err := yamltree.Parse([]byte(data), 2)
+		var syntaxError *yamltree.SyntaxError
+		require.ErrorAs(t, err, &syntaxError, data)
+		assert.Equal(t, want, *syntaxError)
+	}
+}
+
+func TestParse_AtMostMaxDocuments(t *testing.T) {
+	for data, want := range map[string]int{"": 0, "# a": 0, "a": 1, "a\n---\nb": 2, "a\n---\nb\n---\n[": 2} {
+		documents, err := yamltree.Parse([]byte(data), 2)
+		require.NoError(t, err)
+		assert.Len(t, documents, want, data)
+	}
+}
+
+func TestField_LastCounts(t *testing.T) {
+	documents, err := yamltree.Parse([]byte("a: b\na: c"), 1)
+	require.NoError(t, err)
+	assert.Equal(t, "c", yamltree.Field(documents[0].Content[0], "a").Value)
+	assert.Nil(t, yamltree.Field(documents[0].Content[0], "b"))
+	assert.Nil(t, yamltree.Field(nil, "a"))
+}

@@ -1,0 +1,13 @@
+// Package rbac records the requests of a program or a test, and returns the smallest Roles that allow them:
+//
+//	recorder := rbac.NewRecorder(nil)
+//	cfg.OnAttempt = recorder.OnAttempt
+//	client, err := dynamic.Connect(ctx, cfg) // as an administrator
+//	if err != nil {
+//		return err
+//	}
+//	// … everything that the program does …
+//	manifest, err := unstructured.EncodeYAML(recorder.Roles("shop-operator")...)
+//
+// See https://kubernetes.io/docs/reference/access-authn-authz/rbac/.
+package rbac

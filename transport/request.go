@@ -1,0 +1,151 @@
+package transport
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/anykind/anykind/internal/sanitize"
+)
+
+// Request is one call of the API server's HTTP interface.
+type Request struct {
+	// Method is the HTTP method; "" means GET.
+	Method string
+	// Path follows the server's URL and begins with a slash: /apis/apps/v1/deployments. It is sent as it is, so names in it
+	// must already be escaped; a query in it is kept.
+	Path string
+	// Query is added to the path's own.
+	Query url.Values
+	// Header is sent as it is; Accept: application/json and the User-Agent are added if they are missing.
+	Header http.Header
+	// Body is sent if it is not nil; a retry sends it again.
+	Body []byte
+}
+
+// Do sends the request and returns the response if its status is below 400 (101 and 304 included); the caller
+// reads and closes its Body. Anything else is an error and needs no closing: a rejection by the server is a
+// *apierrors.StatusError, a failure to reach it names the method, the URL and the cause, and errors.Is finds
+// context.Canceled and context.DeadlineExceeded in it.
+//
+// Do retries: a response of 429 or 5xx after its [Retry-After], at most 10 times, while ctx lasts and unless that is more
+// than a minute; a GET or HEAD whose connection broke, three times; a response of 401, once and with a new credential if
+// there is one. There is no other time-out than ctx, which also ends a body that is still being read.
+//
+// [Retry-After]: https://www.rfc-editor.org/rfc/rfc9110#field.retry-after
+func (c *Conn) Do(ctx context.Context, req *Request) (*http.Response, error) {
+	call, err := c.newCall(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		response, err := call.try(ctx)
+		if err == nil && response.StatusCode < http.StatusBadRequest {
+			return response, nil
+		}
+		if err := call.prepareRetry(ctx, response, err); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (r *Request) method() string { return cmp.Or(r.Method, http.MethodGet) }
+
+// target returns what errors name before there is an HTTP request: the method and the URL without a query.
+func (r *Request) target(c *Conn) string {
+	path, _, _ := strings.Cut(r.Path, "?")
+	return r.method() + " " + c.Server() + path
+}
+
+// newRequest returns the HTTP request of a Request.
+func (c *Conn) newRequest(ctx context.Context, req *Request) (*http.Request, error) {
+	target, err := c.requestURL(req)
+	if err != nil {
+		return nil, err
+	}
+	var body io.Reader
+	if req.Body != nil {
+		body = bytes.NewReader(req.Body)
+	}
+	httpRequest, err := http.NewRequestWithContext(ctx, req.Method, "", body)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", req.Method, target.Path, err)
+	}
+	httpRequest.URL, httpRequest.Host = target, target.Host // already parsed
+	for name, values := range req.Header {
+		httpRequest.Header[name] = values
+	}
+	if httpRequest.Header.Get("Accept") == "" {
+		httpRequest.Header.Set("Accept", "application/json")
+	}
+	c.setOwnHeader(httpRequest)
+	return httpRequest, nil
+}
+
+// setOwnHeader sets the User-Agent and, if there is no authTransport to do so, the impersonated user.
+func (c *Conn) setOwnHeader(req *http.Request) {
+	if req.Header.Get("User-Agent") == "" {
+		req.Header.Set("User-Agent", c.options.UserAgent)
+	}
+	if c.authenticator == nil {
+		setImpersonation(req.Header, c.impersonate)
+	}
+}
+
+// requestURL joins the server's URL, the request's path and its query.
+func (c *Conn) requestURL(req *Request) (*url.URL, error) {
+	if len(req.Path) == 0 || req.Path[0] != '/' {
+		return nil, fmt.Errorf("request path %q: it must begin with a slash", req.Path)
+	}
+	target, err := url.Parse(c.base.String() + req.Path)
+	if err != nil || target.Fragment != "" || target.Host != c.base.Host {
+		return nil, fmt.Errorf("request path %q: invalid (escape its segments with url.PathEscape)", req.Path)
+	}
+	switch {
+	case len(req.Query) == 0:
+	case target.RawQuery == "":
+		target.RawQuery = req.Query.Encode()
+	default:
+		query := target.Query()
+		for name, values := range req.Query {
+			query[name] = append(query[name], values...)
+		}
+		target.RawQuery = query.Encode()
+	}
+	return target, nil
+}
+
+// printableURL returns a request's URL for errors: without its query and password.
+func printableURL(req *http.Request) string {
+	return sanitize.URL(req.URL.String())
+}
+
+// Attempt is one attempt of a request, for [Options].OnAttempt. It has no secret: no header, no body, no query.
+type Attempt struct {
+	Method string
+	// URL has no query.
+	URL string
+	// Path is the URL's path below that of the server: /api/v1/namespaces/shop/pods.
+	Path string
+	// Verb, Resource, Namespace and Name are those that the server authorizes and writes to its audit log: "list" and
+	// "deployments.apps", "create" and "pods/eviction". Name is that of the path or, for a list or watch, the one that a field
+	// selector requires as metadata.name; a Namespace is in the namespace of its name. For a path that is not a resource's
+	// they are the method in lower case and "".
+	Verb, Resource, Namespace, Name string
+	// Number is 1 for a request's first attempt.
+	Number int
+	// Delay is the time before this attempt: for the rate limiter, Retry-After, or a broken connection.
+	Delay time.Duration
+	// Duration is the time until the response's header was there.
+	Duration time.Duration
+	// StatusCode is the response's, 0 if there was none.
+	StatusCode int
+	// Err is why there was none.
+	Err error
+}

@@ -1,0 +1,103 @@
+package transport
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// RoundTrip implements [http.RoundTripper]: it sends a request to the server as it is, with the connection's
+// credential, and returns any response. It is for requests that are no calls of the API, such as those to programs behind the
+// server's proxy; for calls see [Conn.Do].
+//
+// The request's URL must be on the server, so that the credential goes nowhere else, and its headers must not authenticate.
+// When the server itself returns 401, the credential is renewed and the request sent again if it has no body or a GetBody.
+// If a program behind the server may have responded, a request to the API server checks first whether it accepts the credential. Nothing
+// else is retried. HTTP/1.1 upgrades are possible: the response's Body is then an io.ReadWriteCloser.
+func (c *Conn) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := c.validateRoundTrip(req); err != nil {
+		closeBody(req)
+		return nil, err
+	}
+	ctx := req.Context()
+	call, err := c.newCall(ctx, &Request{Method: req.Method, Path: req.URL.EscapedPath()})
+	if err != nil {
+		closeBody(req)
+		return nil, err
+	}
+	response, err := call.roundTrip(req)
+	if err != nil || response.StatusCode != http.StatusUnauthorized || call.credential == nil ||
+		!isStatus(response) {
+		return response, err
+	}
+	if ok, err := call.renew(ctx, response); !ok || err != nil {
+		return response, nil //nolint:nilerr // the response says what is wrong
+	}
+	retried := req.Clone(ctx)
+	if req.Body != nil && req.Body != http.NoBody {
+		if req.GetBody == nil {
+			return response, nil
+		}
+		if retried.Body, err = req.GetBody(); err != nil {
+			return response, nil //nolint:nilerr // as without GetBody
+		}
+	}
+	discard(response.Body)
+	response, err = call.roundTrip(retried)
+	if response != nil {
+		response.Request = req
+	}
+	return response, err
+}
+
+// roundTrip makes one attempt.
+func (c *call) roundTrip(req *http.Request) (*http.Response, error) {
+	ctx := req.Context()
+	own := req.Clone(c.withUser(ctx))
+	c.conn.setOwnHeader(own)
+	response, err := c.send(ctx, own, func() (*http.Response, error) { return c.conn.roundTripper().RoundTrip(own) })
+	if err == nil {
+		response.Request = req
+	}
+	return response, err
+}
+
+// tokenProtocol is the subprotocol in which browsers send a token when they open a WebSocket.
+const tokenProtocol = "base64url.bearer.authorization.k8s.io."
+
+// validateRoundTrip rejects requests that would send a credential to another server, or another credential to this one.
+func (c *Conn) validateRoundTrip(req *http.Request) error {
+	if req.URL.Scheme != c.base.Scheme || req.URL.Host != c.base.Host {
+		return fmt.Errorf("%s %s: the URL is not on the server %s, which the credential is for", req.Method, printableURL(req), c.Server())
+	}
+	for name, values := range req.Header {
+		if authenticates(name) || strings.Contains(strings.Join(values, ","), tokenProtocol) {
+			return fmt.Errorf("%s %s: header %s: not allowed, as the connection authenticates its requests", req.Method, printableURL(req), name)
+		}
+	}
+	return nil
+}
+
+// authenticates reports whether the server may authenticate requests by a header.
+func authenticates(name string) bool {
+	name = http.CanonicalHeaderKey(name)
+	return name == "Authorization" || strings.HasPrefix(name, "Impersonate-") || strings.HasPrefix(name, "X-Remote-")
+}
+
+// isStatus reports whether a body is a Kubernetes Status. It can still be read.
+func isStatus(response *http.Response) bool {
+	if !strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") {
+		return false
+	}
+	rest := response.Body
+	body, _ := io.ReadAll(io.LimitReader(rest, maxErrorBody)) // a later read returns the error again
+	response.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(body), rest), rest}
+	var status struct{ Kind string }
+	return json.Unmarshal(body, &status) == nil && status.Kind == "Status"
+}
