@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,56 +13,55 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Client asks one server what it serves and keeps the latest answer. It is safe for concurrent use.
+// Client discovers the resources of one server and keeps the latest snapshot. It is safe for concurrent use.
 type Client struct {
-	conn *transport.Conn // nil where there is no server
+	conn *transport.Conn // nil offline
 	disk *diskCache      // nil for none
-	// patience is how long a single group version may take to answer, and grace how long the others wait for it.
-	patience, grace time.Duration
-	maxDocument     int64
+	// versionTimeout bounds the request for one group version, and versionGrace how long the others wait for it.
+	versionTimeout, versionGrace time.Duration
+	maxDocument                  int64
 
-	// turn is held by whoever reads both roots; it guards the fields up to keptAt.
-	turn    chan struct{}
-	roots   map[string]*root
-	checked time.Time
-	kept    *Snapshot // that disk has
-	keptAt  time.Time
+	// rootsLock is held while both roots are fetched; it guards the fields up to savedAt.
+	rootsLock contextMutex
+	roots     map[string]*root
+	checkedAt time.Time // when both roots were requested last
+	saved     *Snapshot // that disk has
+	savedAt   time.Time
 
-	budget       requestBudget
-	definitions  definitions
+	limiter      requestLimiter
+	definitions  definitionList
 	capabilities atomic.Pointer[Capabilities]
 
 	mu     sync.Mutex // guards the fields below
 	latest *Snapshot
 	// changed is closed when latest is replaced.
 	changed chan struct{}
-	// asked is when all groups were asked for last, and groupAsked when single ones were since.
-	asked      time.Time
-	groupAsked map[string]time.Time
-	// rootsStale says that latest has what the roots in memory lack.
+	// requestedAt is when all groups of latest were requested, and groupRequestedAt when single ones were since.
+	requestedAt      time.Time
+	groupRequestedAt map[string]time.Time
+	// rootsStale reports that latest is newer than the roots, which must be fetched as a whole again.
 	rootsStale bool
-	// unanswered holds the group versions that did not answer within patience, and when.
-	unanswered map[schema.GroupVersion]time.Time
+	// timedOut holds the group versions that did not answer within versionTimeout, and when.
+	timedOut map[schema.GroupVersion]time.Time
 }
 
-// Options say what a client begins with. The zero value is nothing.
+// Options configure a client's first snapshot.
 type Options struct {
-	// CacheDir is a folder of kubectl's, as [DefaultCacheDir] names it, for a cache that is shared with kubectl: what it
-	// holds and is younger than six hours is the first snapshot, and what the server says is written to it. A cache
-	// that cannot be read or written counts as none.
+	// CacheDir is the folder of a cache shared with kubectl, such as [DefaultCacheDir]: if its content is younger than six
+	// hours it is the first snapshot, and every answer of the server is written to it. A cache that cannot be read or
+	// written is ignored.
 	CacheDir string
-	// Snapshot, where it is not nil, is the first snapshot, such as one that [Load] has read.
+	// Snapshot, unless it is nil, is the first snapshot, such as one that [Load] has read.
 	Snapshot *Snapshot
 }
 
-// New makes a client that has not asked yet. nil opts mean defaults.
+// New returns a client without sending a request. nil opts mean defaults.
 func New(conn *transport.Conn, opts *Options) *Client {
 	client := &Client{
-		conn: conn, turn: make(chan struct{}, 1), roots: map[string]*root{}, patience: versionPatience, grace: versionGrace,
-		maxDocument: maxDocument,
-		changed:     make(chan struct{}), groupAsked: map[string]time.Time{}, unanswered: map[schema.GroupVersion]time.Time{},
+		conn: conn, versionTimeout: defaultVersionTimeout, versionGrace: defaultVersionGrace, maxDocument: maxDocument,
+		rootsLock: newContextMutex(), roots: map[string]*root{}, definitions: definitionList{lock: newContextMutex()},
+		changed: make(chan struct{}), groupRequestedAt: map[string]time.Time{}, timedOut: map[schema.GroupVersion]time.Time{},
 	}
-	client.definitions.turn = make(chan struct{}, 1)
 	if opts != nil {
 		client.latest = opts.Snapshot
 		if opts.CacheDir != "" {
@@ -73,28 +71,35 @@ func New(conn *transport.Conn, opts *Options) *Client {
 	return client
 }
 
-// Offline makes a client of what a server served once. It asks nobody: Refresh returns the same snapshot, and what else
-// needs a server fails.
-func Offline(snapshot *Snapshot) *Client { return New(nil, &Options{Snapshot: snapshot}) }
+// NewOffline returns a client without a server: Snapshot and Refresh return the given snapshot, and whatever needs a server
+// fails.
+func NewOffline(snapshot *Snapshot) *Client { return New(nil, &Options{Snapshot: snapshot}) }
 
-var errOffline = errors.New("there is no server to ask: the client was made with Offline")
+var errOffline = errors.New("no server: the client was made with NewOffline")
 
-// Latest returns the latest answer without asking, nil before the first.
+// Latest returns the latest snapshot without a request, nil before the first.
 func (c *Client) Latest() *Snapshot {
-	latest, _ := c.current()
+	latest, _ := c.latestAndChanged()
 	return latest
 }
 
-// Snapshot returns the latest answer without asking again; the first call asks, unless there is one to begin with.
+// latestAndChanged also returns a channel that is closed when there is a later snapshot.
+func (c *Client) latestAndChanged() (*Snapshot, <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.latest, c.changed
+}
+
+// Snapshot returns the latest snapshot; only the first call sends requests, unless there is a snapshot to start from.
 func (c *Client) Snapshot(ctx context.Context) (*Snapshot, error) {
-	if first := c.first(); first != nil {
-		return first, nil
+	if snapshot := c.latestOrCached(); snapshot != nil {
+		return snapshot, nil
 	}
 	return c.Refresh(ctx)
 }
 
-// first returns the latest snapshot, or else the one in the cache on disk, or nil.
-func (c *Client) first() *Snapshot {
+// latestOrCached returns the latest snapshot, or else the one in the cache on disk, or nil.
+func (c *Client) latestOrCached() *Snapshot {
 	if latest := c.Latest(); latest != nil || c.disk == nil {
 		return latest
 	}
@@ -110,156 +115,87 @@ func (c *Client) first() *Snapshot {
 	return c.latest
 }
 
-// current is the latest snapshot, nil before the first, and what is closed when there is another.
-func (c *Client) current() (*Snapshot, <-chan struct{}) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.latest, c.changed
-}
-
-// Refresh asks the server now, and returns the same snapshot as before where nothing has changed: a server with
-// aggregated discovery then answers two empty responses. Calls that overlap share an answer, but never one that was
-// asked for before the call: what the server served when Refresh was called is in what it returns. A group version
-// that cannot be read, or does not answer within ten seconds, does not fail the rest: see [Version].Err. A failure
-// leaves the latest answer as it was.
+// Refresh requests a snapshot now, and returns the same one as before if nothing has changed: a server with aggregated
+// discovery then returns two empty responses. Overlapping calls share an answer, but only one that was requested after the
+// call: what the server served when Refresh was called is in its result. A group version that cannot be read, or does not
+// answer within ten seconds, does not fail the others: see [Version].Err. An error leaves the latest snapshot as it was.
 func (c *Client) Refresh(ctx context.Context) (*Snapshot, error) {
 	if c.conn == nil {
 		return c.Latest(), nil
 	}
 	called := time.Now()
-	snapshot, err := c.refresh(ctx, called, nil)
+	snapshot, err := c.refreshRoots(ctx, called, nil)
 	if err != nil {
 		return nil, err
 	}
-	late := lateVersions(snapshot, func(gv schema.GroupVersion) bool { return !c.unansweredSince(gv, called) })
+	late := lateVersions(snapshot, func(gv schema.GroupVersion) bool { return !c.timedOutSince(gv, called) })
 	if len(late) == 0 {
 		return snapshot, nil
 	}
 	return c.fetchLate(ctx, late)
 }
 
-// refresh asks for both roots and, where they do not tell all, for the group versions, of which those are not waited for
-// that answer later than the others. It returns the latest snapshot instead if that was asked for after called. spend,
-// unless it is nil, is called before the server is asked, and refuses that with false.
-func (c *Client) refresh(ctx context.Context, called time.Time, spend func() (bool, error)) (*Snapshot, error) {
-	if err := c.takeTurn(ctx); err != nil {
-		return nil, err
+// refreshRoots fetches both roots and, without aggregated discovery, the group versions, of which late ones are not awaited.
+// It returns the latest snapshot if that was requested after called, or if allow, unless it is nil, returns false.
+func (c *Client) refreshRoots(ctx context.Context, called time.Time, allow func() (bool, error)) (*Snapshot, error) {
+	if err := c.rootsLock.lock(ctx); err != nil {
+		return nil, c.discoveryError(ctx, err)
 	}
-	defer c.endTurn()
+	defer c.rootsLock.unlock()
 	latest := c.Latest()
-	if latest != nil && c.checked.After(called) {
+	if latest != nil && c.checkedAt.After(called) {
 		return latest, nil
 	}
-	if spend != nil {
-		if granted, err := spend(); err != nil || !granted {
-			return latest, c.discoverError(ctx, err)
+	if allow != nil {
+		if allowed, err := allow(); err != nil || !allowed {
+			return latest, c.discoveryError(ctx, err)
 		}
 	}
-	asked := time.Now()
+	requestedAt := time.Now()
 	next, err := c.fetch(ctx)
 	if err != nil {
-		return nil, c.discoverError(ctx, err)
+		return nil, c.discoveryError(ctx, err)
 	}
-	c.checked = asked
+	c.checkedAt = requestedAt
 	if next != nil {
-		next.Taken = asked
-		latest = c.publishWhole(next)
+		next.TakenAt = requestedAt
+		latest = c.publishAll(next)
 	}
-	c.keep(latest, asked)
+	c.saveToDisk(latest, requestedAt)
 	return latest, nil
 }
 
-func (c *Client) discoverError(ctx context.Context, err error) error {
+// discoveryError adds the server to an error; nil stays nil.
+func (c *Client) discoveryError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("discover what %s serves: %w", c.conn.Server(), retry.WithContextError(ctx, err))
+	return fmt.Errorf("discover resources of %s: %w", c.conn.Server(), retry.WithContextError(ctx, err))
 }
 
-// keep writes what the server said to the cache, at times also when it said nothing new: the cache expires. That it
-// cannot be written is no harm to who asked. The caller has the turn.
-func (c *Client) keep(snapshot *Snapshot, asked time.Time) {
-	if c.disk == nil || snapshot == c.kept && asked.Sub(c.keptAt) < diskCacheLife/6 {
+// saveToDisk updates the cache, now and then also without changes, because its files expire. Errors are ignored: discovery
+// works without a cache. The caller holds rootsLock.
+func (c *Client) saveToDisk(snapshot *Snapshot, requestedAt time.Time) {
+	if c.disk == nil || snapshot == c.saved && requestedAt.Sub(c.savedAt) < maxDiskAge/6 {
 		return
 	}
-	if c.disk.write(snapshot, asked) == nil {
-		c.kept, c.keptAt = snapshot, asked
+	if c.disk.write(snapshot, requestedAt) == nil {
+		c.saved, c.savedAt = snapshot, requestedAt
 	}
 }
 
-func (c *Client) takeTurn(ctx context.Context) error {
+// contextMutex is a mutex for which a context can stop waiting.
+type contextMutex chan struct{}
+
+func newContextMutex() contextMutex { return make(contextMutex, 1) }
+
+func (m contextMutex) lock(ctx context.Context) error {
 	select {
-	case c.turn <- struct{}{}:
+	case m <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return c.discoverError(ctx, retry.ContextError(ctx))
+		return retry.ContextError(ctx)
 	}
 }
 
-func (c *Client) endTurn() { <-c.turn }
-
-// publishWhole makes next the latest snapshot, with those groups of the latest one that were asked for since.
-func (c *Client) publishWhole(next *Snapshot) *Snapshot {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.asked = next.Taken
-	for name, at := range c.groupAsked {
-		if !at.After(next.Taken) {
-			delete(c.groupAsked, name)
-			continue
-		}
-		isName := func(g Group) bool { return g.Name == name }
-		var newer *Group
-		if i := slices.IndexFunc(c.latest.Groups, isName); i >= 0 {
-			newer = &c.latest.Groups[i]
-		}
-		next.Groups = replaceGroup(next.Groups, name, newer)
-	}
-	return c.publish(next)
-}
-
-// amend replaces one group of the latest snapshot, by nil where the server does not serve it. It does nothing where
-// something newer is known.
-func (c *Client) amend(name string, asked time.Time, replacement func(latest *Group) *Group) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.asked.After(asked) || c.groupAsked[name].After(asked) {
-		return
-	}
-	next := &Snapshot{Taken: asked, Groups: copyGroups(c.latest.Groups), Aggregated: c.latest.Aggregated, Rejected: c.latest.Rejected}
-	var latest *Group
-	if i := slices.IndexFunc(next.Groups, func(g Group) bool { return g.Name == name }); i >= 0 {
-		latest = &next.Groups[i]
-	}
-	next.Groups = replaceGroup(next.Groups, name, replacement(latest))
-	c.groupAsked[name] = asked
-	before := c.latest
-	if c.publish(next) != before {
-		// The root's own answer is older than this one: nothing may be built from it again.
-		c.rootsStale = true
-	}
-}
-
-func replaceGroup(groups []Group, name string, by *Group) []Group {
-	at := slices.IndexFunc(groups, func(g Group) bool { return g.Name == name })
-	switch {
-	case by == nil && at >= 0:
-		return slices.Delete(groups, at, at+1)
-	case by != nil && at >= 0:
-		groups[at] = *by
-	case by != nil:
-		return append(groups, *by)
-	}
-	return groups
-}
-
-// publish makes next the latest snapshot, completed by what was known before. The caller has mu.
-func (c *Client) publish(next *Snapshot) *Snapshot {
-	if next = follow(c.latest, next); next == c.latest {
-		return next
-	}
-	c.latest = next
-	close(c.changed)
-	c.changed = make(chan struct{})
-	return next
-}
+func (m contextMutex) unlock() { <-m }

@@ -67,7 +67,7 @@ const aggregatedApps = `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"n
   {"version":"v1","freshness":"Stale","resources":[{"resource":"deployments","responseKind":{"group":"","version":"","kind":"Deployment"},"scope":"Namespaced","singularResource":"deployment","verbs":["get"]}]},
   {"version":"v1beta1","freshness":"Current"}]}]}`
 
-func TestTwoRequestsTellAllWhereBothRootsAnswerAggregated(t *testing.T) {
+func TestRefresh_AggregatedTakesTwoRequests(t *testing.T) {
 	for _, contentType := range []string{v2, v2beta1} {
 		client, requests := script(t, map[string]answer{
 			"/api": {contentType: contentType, body: aggregatedCore}, "/apis": {contentType: contentType, body: aggregatedApps},
@@ -131,7 +131,7 @@ func legacy() map[string]answer {
 	}
 }
 
-func TestAnOlderServerIsAskedForEachGroupVersion(t *testing.T) {
+func TestRefresh_LegacyRequestsEachGroupVersion(t *testing.T) {
 	client, requests := script(t, legacy())
 	snapshot, err := client.Snapshot(t.Context())
 	require.NoError(t, err)
@@ -155,7 +155,7 @@ func TestAnOlderServerIsAskedForEachGroupVersion(t *testing.T) {
 	assert.EqualValues(t, 5, requests.Load())
 }
 
-func TestOneAggregatedRootIsNotTrustedAlone(t *testing.T) {
+func TestRefresh_OneAggregatedRootIsNotEnough(t *testing.T) {
 	answers := legacy()
 	answers["/api"] = answer{contentType: v2, body: aggregatedCore}
 	client, _ := script(t, answers)
@@ -166,7 +166,7 @@ func TestOneAggregatedRootIsNotTrustedAlone(t *testing.T) {
 	assert.Len(t, snapshot.Groups[1].Versions[0].Resources, 1)
 }
 
-func TestOneBrokenGroupVersionSpoilsNothingElse(t *testing.T) {
+func TestRefresh_BrokenGroupVersionFailsAlone(t *testing.T) {
 	for name, broken := range map[string]answer{
 		"an error":      {code: http.StatusInternalServerError},
 		"no JSON":       {body: "<html>"},
@@ -185,7 +185,7 @@ func TestOneBrokenGroupVersionSpoilsNothingElse(t *testing.T) {
 	}
 }
 
-func TestAServerWithOnlyOneRootIsStillAKubernetesServer(t *testing.T) {
+func TestRefresh_AcceptsServerWithOneRoot(t *testing.T) {
 	client, _ := script(t, map[string]answer{"/apis": {contentType: v2, body: aggregatedApps}})
 	snapshot, err := client.Snapshot(t.Context())
 	require.NoError(t, err)
@@ -197,25 +197,25 @@ func TestAServerWithOnlyOneRootIsStillAKubernetesServer(t *testing.T) {
 	assert.Len(t, snapshot.Groups, 1)
 }
 
-func TestAnAnswerThatIsNoDiscoveryIsAnErrorAndNotAnEmptyServer(t *testing.T) {
+func TestRefresh_RejectsOtherAnswers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answers map[string]answer
-		says    string
+		errText string
 	}{
 		"no such paths":               {nil, "is this a Kubernetes API server?"},
-		"a page":                      {map[string]answer{"/api": {body: "<html>"}, "/apis": {body: "<html>"}}, "the answer is no APIVersions"},
-		"an unknown kind":             {map[string]answer{"/api": {contentType: plain, body: legacyCore}, "/apis": {contentType: v2, body: `{"kind":"Other"}`}}, `its kind is "Other"`},
-		"no kind":                     {map[string]answer{"/api": {contentType: plain, body: `{}`}, "/apis": {contentType: plain, body: legacyGroups}}, `its kind is ""`},
-		"aggregated of a later draft": {map[string]answer{"/api": {contentType: "application/json;g=apidiscovery.k8s.io;v=v9;as=APIGroupDiscoveryList", body: aggregatedCore}, "/apis": {contentType: plain, body: legacyGroups}}, "no APIVersions"},
-		"half an answer":              {map[string]answer{"/api": {contentType: plain, body: legacyCore}, "/apis": {contentType: v2, body: aggregatedApps[:40]}}, "no APIGroupDiscoveryList"},
+		"a page":                      {map[string]answer{"/api": {body: "<html>"}, "/apis": {body: "<html>"}}, "decode APIVersions"},
+		"an unknown kind":             {map[string]answer{"/api": {contentType: plain, body: legacyCore}, "/apis": {contentType: v2, body: `{"kind":"Other"}`}}, `kind is "Other"`},
+		"no kind":                     {map[string]answer{"/api": {contentType: plain, body: `{}`}, "/apis": {contentType: plain, body: legacyGroups}}, `kind is ""`},
+		"aggregated of a later draft": {map[string]answer{"/api": {contentType: "application/json;g=apidiscovery.k8s.io;v=v9;as=APIGroupDiscoveryList", body: aggregatedCore}, "/apis": {contentType: plain, body: legacyGroups}}, "decode APIVersions"},
+		"half an answer":              {map[string]answer{"/api": {contentType: plain, body: legacyCore}, "/apis": {contentType: v2, body: aggregatedApps[:40]}}, "decode APIGroupDiscoveryList"},
 		"forbidden":                   {map[string]answer{"/api": {contentType: plain, body: legacyCore}, "/apis": {code: 403}}, "403 Forbidden"},
 		"unavailable":                 {map[string]answer{"/api": {contentType: plain, body: legacyCore}, "/apis": {code: 503}}, "503 Service Unavailable"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client, _ := script(t, tc.answers)
 			_, err := client.Snapshot(t.Context())
-			require.ErrorContains(t, err, tc.says)
-			require.ErrorContains(t, err, "discover what http://127.0.0.1")
+			require.ErrorContains(t, err, tc.errText)
+			require.ErrorContains(t, err, "discover resources of http://127.0.0.1")
 		})
 	}
 	client, _ := script(t, map[string]answer{"/api": {code: 503}, "/apis": {code: 503}})
@@ -223,7 +223,7 @@ func TestAnAnswerThatIsNoDiscoveryIsAnErrorAndNotAnEmptyServer(t *testing.T) {
 	assert.True(t, apierrors.IsServiceUnavailable(err), "what the server said is still a StatusError: %v", err)
 }
 
-func TestAFailedRefreshKeepsTheLatestAnswer(t *testing.T) {
+func TestRefresh_ErrorKeepsLatestSnapshot(t *testing.T) {
 	answers := legacy()
 	client, _ := script(t, answers)
 	snapshot, err := client.Snapshot(t.Context())
@@ -236,9 +236,9 @@ func TestAFailedRefreshKeepsTheLatestAnswer(t *testing.T) {
 	assert.Same(t, snapshot, again)
 }
 
-// TestOverlappingRefreshesShareAnAnswerAskedForAfterTheyBegan holds one refresh in flight while others pile up behind
+// TestRefresh_OverlappingCallsShareLaterAnswer holds one refresh in flight while others pile up behind
 // it: they must not take its answer, which may be older than what they ask about, but may share the next one.
-func TestOverlappingRefreshesShareAnAnswerAskedForAfterTheyBegan(t *testing.T) {
+func TestRefresh_OverlappingCallsShareLaterAnswer(t *testing.T) {
 	var round atomic.Int32
 	held, release := make(chan struct{}), make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -290,7 +290,7 @@ func TestOverlappingRefreshesShareAnAnswerAskedForAfterTheyBegan(t *testing.T) {
 	assert.EqualValues(t, 2, round.Load())
 }
 
-func TestARefreshThatWaitsForAnotherEndsWithItsContext(t *testing.T) {
+func TestRefresh_WaitEndsWithContext(t *testing.T) {
 	held, release := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
@@ -316,7 +316,7 @@ func TestARefreshThatWaitsForAnotherEndsWithItsContext(t *testing.T) {
 	require.ErrorIs(t, <-done, context.Canceled)
 }
 
-func TestServerVersionReadsWhatTheServerSays(t *testing.T) {
+func TestClient_ServerVersion(t *testing.T) {
 	client, _ := script(t, map[string]answer{"/version": {contentType: plain, body: `{"major":"1","minor":"36","gitVersion":"v1.36.3"}`}})
 	version, err := client.ServerVersion(t.Context())
 	require.NoError(t, err)
@@ -324,7 +324,7 @@ func TestServerVersionReadsWhatTheServerSays(t *testing.T) {
 
 	client, _ = script(t, map[string]answer{"/version": {body: "<html>"}})
 	_, err = client.ServerVersion(t.Context())
-	require.ErrorContains(t, err, "no version")
+	require.ErrorContains(t, err, "decode version")
 }
 
 func FuzzAggregatedAnswer(f *testing.F) {

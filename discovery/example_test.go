@@ -6,9 +6,13 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"sync/atomic"
+	"time"
 
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/transport"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func ExampleClient_Snapshot() {
@@ -43,4 +47,57 @@ func ExampleClient_Snapshot() {
 		}
 	}
 	// Output: Pod pods [po] false true
+}
+
+func ExampleSnapshot_PreferredResources() {
+	apps := schema.GroupVersion{Group: "apps", Version: "v1"}
+	snapshot := &discovery.Snapshot{Groups: []discovery.Group{{Name: "apps", Versions: []discovery.Version{
+		{Name: "v1", Resources: []*discovery.Resource{
+			{GVR: apps.WithResource("deployments"), Namespaced: true, Verbs: []string{"get", "list", "watch"}},
+			{GVR: apps.WithResource("reviews"), Verbs: []string{"create"}},
+		}},
+		{Name: "v1beta1", Resources: []*discovery.Resource{
+			{GVR: schema.GroupVersionResource{Group: "apps", Version: "v1beta1", Resource: "deployments"}, Namespaced: true, Verbs: []string{"list"}},
+		}},
+	}}}} // client.Snapshot(ctx) returns one from a server
+
+	for resource := range snapshot.PreferredResources(nil) {
+		fmt.Println("served:", resource.GVR)
+	}
+	for resource := range snapshot.PreferredResources(&discovery.ResourceFilter{Verbs: []string{"list", "watch"}, Namespaced: new(true)}) {
+		fmt.Println("listed and watched:", resource.GVR)
+	}
+	// Output:
+	// served: apps/v1, Resource=deployments
+	// served: apps/v1, Resource=reviews
+	// listed and watched: apps/v1, Resource=deployments
+}
+
+func ExampleClient_WaitFor() {
+	var requests atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+		if r.URL.Path == "/api" || requests.Add(1) < 3 {
+			fmt.Fprint(w, `{"kind":"APIGroupDiscoveryList","items":[]}`)
+			return
+		}
+		fmt.Fprint(w, `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"example.com"},"versions":[{"version":"v1"}]}]}`)
+	}))
+	defer server.Close()
+	conn, err := transport.Open(&transport.Config{Server: server.URL})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer conn.Close()
+
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	snapshot, err := discovery.New(conn, nil).WaitFor(ctx, func(snapshot *discovery.Snapshot) bool {
+		return slices.ContainsFunc(snapshot.Groups, func(g discovery.Group) bool { return g.Name == "example.com" })
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(snapshot.Groups[0].Name, "after", requests.Load(), "requests")
+	// Output: example.com after 3 requests
 }

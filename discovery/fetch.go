@@ -5,32 +5,33 @@ import (
 	"errors"
 	"fmt"
 	"mime"
-	"net/http"
 	"slices"
 	"sync"
+	"time"
 
+	"github.com/anykind/anykind/internal/retry"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// acceptAggregated offers aggregated discovery, newest first, and takes what every server has. API servers compare
-// the parameters in this order.
+// acceptAggregated accepts aggregated discovery, newest first, and else what every server has. API servers compare the
+// parameters in this order.
 const acceptAggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," +
-	"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList," +
-	"application/json"
+	"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList," + plainJSON
 
-// root is what one of the two discovery roots, /api and /apis, answered last.
+// root is the last answer of one of the two discovery roots, /api and /apis.
 type root struct {
 	groups   []Group
 	rejected []error
-	// aggregated is the version of the form in which the groups' versions came with their resources, "" for the
-	// older form without them.
-	aggregated string
-	// etag lets the server say that nothing has changed; "" where it gives none.
+	// aggregated reports that the groups' versions came with their resources.
+	aggregated bool
+	// etag is sent back to learn whether anything has changed; "" if the server gives none.
 	etag string
 }
 
-// fetch asks both roots at once, and each group version too unless both answered aggregated. It returns nil where
-// both say that nothing has changed.
+// fetch requests both roots at once, and then each group version unless both are aggregated. It returns nil if both are
+// unchanged. The caller holds rootsLock.
 func (c *Client) fetch(ctx context.Context) (*Snapshot, error) {
 	c.mu.Lock()
 	if c.rootsStale {
@@ -45,14 +46,14 @@ func (c *Client) fetch(ctx context.Context) (*Snapshot, error) {
 	if c.Latest() != nil && core == c.roots["/api"] && named == c.roots["/apis"] {
 		return nil, nil
 	}
-	snapshot := &Snapshot{Aggregated: core.aggregated != "" && named.aggregated != ""}
+	snapshot := &Snapshot{Aggregated: core.aggregated && named.aggregated}
 	snapshot.Groups, snapshot.Rejected = rejectNames(copyGroups(core.groups, named.groups))
-	snapshot.Rejected = append(snapshot.Rejected, slices.Concat(core.rejected, named.rejected)...)
+	snapshot.Rejected = slices.Concat(snapshot.Rejected, core.rejected, named.rejected)
 	snapshot.Rejected = snapshot.Rejected[:min(len(snapshot.Rejected), maxRejected)]
 	clear(c.roots)
 	if snapshot.Aggregated {
 		c.roots["/api"], c.roots["/apis"] = core, named
-	} else if err := c.fetchVersions(ctx, snapshot.Groups); err != nil {
+	} else if err := c.fetchVersions(ctx, snapshot); err != nil {
 		return nil, err
 	}
 	return snapshot, nil
@@ -66,46 +67,34 @@ func (c *Client) fetchRoots(ctx context.Context) (core, named *root, err error) 
 	both.Wait()
 	switch {
 	case apierrors.IsNotFound(coreErr) && apierrors.IsNotFound(namedErr):
-		return nil, nil, fmt.Errorf("neither /api nor /apis is there: is this a Kubernetes API server? %w", namedErr)
+		return nil, nil, fmt.Errorf("neither /api nor /apis found (is this a Kubernetes API server?): %w", namedErr)
 	case apierrors.IsNotFound(coreErr): // some servers have no core group
-		core, coreErr = &root{aggregated: "none"}, nil
+		core, coreErr = &root{aggregated: true}, nil
 	case apierrors.IsNotFound(namedErr):
-		named, namedErr = &root{aggregated: "none"}, nil
+		named, namedErr = &root{aggregated: true}, nil
 	}
 	return core, named, errors.Join(coreErr, namedErr)
 }
 
-// copyGroups joins the groups of both roots, so that completing a snapshot does not change what a root answered.
-func copyGroups(both ...[]Group) []Group {
-	var groups []Group
-	for _, some := range both {
-		for _, group := range some {
-			group.Versions = append([]Version(nil), group.Versions...)
-			groups = append(groups, group)
-		}
-	}
-	return groups
-}
-
-// fetchRoot asks one root, and returns last where the server says that nothing has changed since. Only the answer's
-// Content-Type tells an aggregated answer from a legacy one: read as the other, each is an empty list.
-func (c *Client) fetchRoot(ctx context.Context, path string, last *root, legacy func([]byte) ([]Group, error)) (*root, error) {
-	header := http.Header{"Accept": {acceptAggregated}}
+// fetchRoot requests one root, and returns last if the server reports no change since. Only the Content-Type distinguishes
+// an aggregated answer from a legacy one: decoded as the other, each is an empty list.
+func (c *Client) fetchRoot(ctx context.Context, path string, last *root, decodeLegacy func([]byte) ([]Group, error)) (*root, error) {
+	header := accept(acceptAggregated)
 	if last != nil && last.etag != "" {
 		header.Set("If-None-Match", last.etag)
 	}
-	answer, err := c.get(ctx, path, header)
+	doc, err := c.get(ctx, path, header)
 	if err != nil {
 		return nil, err
 	}
-	if answer.unchanged && last != nil {
+	if doc.notModified && last != nil {
 		return last, nil
 	}
-	fetched := &root{aggregated: aggregatedForm(answer.contentType), etag: answer.etag}
-	if fetched.aggregated != "" {
-		fetched.groups, fetched.rejected, err = decodeAggregated(answer.body)
+	fetched := &root{aggregated: isAggregated(doc.contentType), etag: doc.etag}
+	if fetched.aggregated {
+		fetched.groups, fetched.rejected, err = decodeAggregated(doc.body)
 	} else {
-		fetched.groups, err = legacy(answer.body)
+		fetched.groups, err = decodeLegacy(doc.body)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("GET %s: %w", path, err)
@@ -113,16 +102,47 @@ func (c *Client) fetchRoot(ctx context.Context, path string, last *root, legacy 
 	return fetched, nil
 }
 
-// aggregatedForm is v2 or v2beta1, "" for anything else. The order of the Content-Type's parameters is the server's
-// choice.
-func aggregatedForm(contentType string) string {
+// isAggregated accepts the parameters of the Content-Type in any order.
+func isAggregated(contentType string) bool {
 	mediaType, parameters, err := mime.ParseMediaType(contentType)
-	if err != nil || mediaType != "application/json" ||
-		parameters["g"] != "apidiscovery.k8s.io" || parameters["as"] != "APIGroupDiscoveryList" {
-		return ""
+	return err == nil && mediaType == plainJSON &&
+		parameters["g"] == "apidiscovery.k8s.io" && parameters["as"] == "APIGroupDiscoveryList" &&
+		(parameters["v"] == "v2" || parameters["v"] == "v2beta1")
+}
+
+// refreshGroup requests a single group and replaces it in the latest snapshot. It waits for no other request.
+func (c *Client) refreshGroup(ctx context.Context, name string) error {
+	requestedAt := time.Now()
+	group, err := c.fetchGroup(ctx, name)
+	if err != nil {
+		return fmt.Errorf("discover group %s of %s: %w", name, c.conn.Server(), retry.WithContextError(ctx, err))
 	}
-	if form := parameters["v"]; form == "v2" || form == "v2beta1" {
-		return form
+	// The cache on disk is written by the next full refresh: its files have the time of one request.
+	c.updateGroup(name, requestedAt, func(*Group) *Group { return group })
+	return nil
+}
+
+// fetchGroup returns a group with its versions, nil if the server does not serve it.
+func (c *Client) fetchGroup(ctx context.Context, name string) (*Group, error) {
+	path := "/apis/" + name
+	var served metav1.APIGroup
+	if err := c.getKind(ctx, path, plainJSON, "APIGroup", &served); err != nil {
+		return nil, ignoreNotFound(err)
 	}
-	return ""
+	if served.Name != name {
+		return nil, fmt.Errorf("GET %s: the answer is group %s", path, quoted(served.Name))
+	}
+	group := groupOf(&served)
+	group.Versions, _ = rejectVersions(group.Versions)
+	if len(group.Versions) == 0 {
+		return nil, nil
+	}
+	gvs := make([]schema.GroupVersion, 0, len(group.Versions))
+	for _, version := range group.Versions {
+		gvs = append(gvs, schema.GroupVersion{Group: name, Version: version.Name})
+	}
+	c.fetchEach(ctx, gvs, func(i int, resources []*Resource, err error) {
+		group.Versions[i].Resources, group.Versions[i].Err = resources, err
+	})
+	return &group, retry.ContextError(ctx)
 }

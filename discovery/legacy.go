@@ -7,7 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// decodeCoreVersions reads what an older server answers at /api.
+// Conversions between snapshots and the types of legacy discovery, in which kubectl's cache is written, too.
+
+// decodeCoreVersions decodes the answer of an older server at /api.
 func decodeCoreVersions(body []byte) ([]Group, error) {
 	var versions metav1.APIVersions
 	if err := decodeKind(body, "APIVersions", &versions); err != nil {
@@ -20,7 +22,7 @@ func decodeCoreVersions(body []byte) ([]Group, error) {
 	return []Group{core}, nil
 }
 
-// decodeGroupList reads what an older server answers at /apis.
+// decodeGroupList decodes the answer of an older server at /apis.
 func decodeGroupList(body []byte) ([]Group, error) {
 	var list metav1.APIGroupList
 	if err := decodeKind(body, "APIGroupList", &list); err != nil {
@@ -33,7 +35,7 @@ func decodeGroupList(body []byte) ([]Group, error) {
 	return groups, nil
 }
 
-// groupOf lists a group's versions, the preferred one first.
+// groupOf returns a group with its versions, the preferred one first.
 func groupOf(item *metav1.APIGroup) Group {
 	group := Group{Name: item.Name}
 	if preferred := item.PreferredVersion.Version; preferred != "" {
@@ -47,22 +49,41 @@ func groupOf(item *metav1.APIGroup) Group {
 	return group
 }
 
-// resourcesOf hangs each "resource/subresource" entry on its resource, wherever in the list the two stand.
+// groupListOf is the inverse of [decodeGroupList]. It omits stale versions, which each kubectl would request again and
+// complain about.
+func groupListOf(groups []Group) *metav1.APIGroupList {
+	list := &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
+	for _, group := range groups {
+		item := metav1.APIGroup{Name: group.Name}
+		for _, version := range group.Versions {
+			if version.Stale {
+				continue
+			}
+			gv := schema.GroupVersion{Group: group.Name, Version: version.Name}
+			item.Versions = append(item.Versions, metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: version.Name})
+		}
+		if len(item.Versions) > 0 {
+			item.PreferredVersion = item.Versions[0]
+		}
+		list.Groups = append(list.Groups, item)
+	}
+	return list
+}
+
+// resourcesOf adds each "resource/subresource" entry to its resource, in whatever order they are listed.
 func resourcesOf(gv schema.GroupVersion, entries []metav1.APIResource) []*Resource {
 	var resources []*Resource
 	byName := map[string]*Resource{}
-	named := func(name string, namespaced bool) *Resource {
-		if byName[name] == nil {
-			byName[name] = &Resource{GVR: gv.WithResource(name), Namespaced: namespaced}
-			resources = append(resources, byName[name])
-		}
-		return byName[name]
-	}
 	for i := range entries {
 		entry := &entries[i]
-		kind := kindIn(gv, &metav1.GroupVersionKind{Group: entry.Group, Version: entry.Version, Kind: entry.Kind})
 		name, sub, isSub := strings.Cut(entry.Name, "/")
-		resource := named(name, entry.Namespaced)
+		resource := byName[name]
+		if resource == nil {
+			resource = &Resource{GVR: gv.WithResource(name), Namespaced: entry.Namespaced}
+			byName[name] = resource
+			resources = append(resources, resource)
+		}
+		kind := kindIn(gv, schema.GroupVersionKind{Group: entry.Group, Version: entry.Version, Kind: entry.Kind})
 		if isSub {
 			resource.Subresources = append(resource.Subresources, Subresource{Name: sub, GVK: kind, Verbs: entry.Verbs})
 			continue
@@ -72,4 +93,32 @@ func resourcesOf(gv schema.GroupVersion, entries []metav1.APIResource) []*Resour
 		resource.StorageVersionHash = entry.StorageVersionHash
 	}
 	return resources
+}
+
+// entriesOf is the inverse of [resourcesOf]. As in client-go, subresources have the singular of their resource, and a
+// resource without a kind is represented by its subresources alone.
+func entriesOf(gv schema.GroupVersion, resources []*Resource) []metav1.APIResource {
+	var entries []metav1.APIResource
+	add := func(entry metav1.APIResource, kind schema.GroupVersionKind) {
+		entry.Kind = kind.Kind
+		if kind.GroupVersion() != gv {
+			entry.Group, entry.Version = kind.Group, kind.Version
+		}
+		entries = append(entries, entry)
+	}
+	for _, r := range resources {
+		entry := metav1.APIResource{Name: r.GVR.Resource, SingularName: r.Singular, Namespaced: r.Namespaced}
+		if r.GVK.Kind != "" {
+			parent := entry
+			parent.Verbs, parent.ShortNames, parent.Categories = r.Verbs, r.ShortNames, r.Categories
+			parent.StorageVersionHash = r.StorageVersionHash
+			add(parent, r.GVK)
+		}
+		for _, sub := range r.Subresources {
+			child := entry
+			child.Name, child.Verbs = r.GVR.Resource+"/"+sub.Name, sub.Verbs
+			add(child, sub.GVK)
+		}
+	}
+	return entries
 }

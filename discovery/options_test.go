@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestACacheOnDiskIsTheFirstSnapshotAndIsKeptUpToDate(t *testing.T) {
+func TestOptions_CacheDirIsReadAndUpdated(t *testing.T) {
 	dir := t.TempDir()
 	script, client := serving(t, map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("apps/v1 deployments")})
 	first := New(client.conn, &Options{CacheDir: dir})
@@ -24,14 +24,14 @@ func TestACacheOnDiskIsTheFirstSnapshotAndIsKeptUpToDate(t *testing.T) {
 	assert.Len(t, cached.Groups, 2)
 
 	script.answers["/apis"] = aggregated("apps/v1 deployments,batch/v1 jobs")
-	fresh := refreshed(t, second)
+	fresh := refresh(t, second)
 	assert.Len(t, fresh.Groups, 3)
 	third, err := New(client.conn, &Options{CacheDir: dir}).Snapshot(t.Context())
 	require.NoError(t, err)
 	assert.Len(t, third.Groups, 3)
 }
 
-func TestACacheThatCannotBeUsedIsAsGoodAsNone(t *testing.T) {
+func TestOptions_UnusableCacheDirIsIgnored(t *testing.T) {
 	_, client := serving(t, map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("apps/v1 deployments")})
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, (&Snapshot{}).Save(file)) // where a folder should be
@@ -40,15 +40,15 @@ func TestACacheThatCannotBeUsedIsAsGoodAsNone(t *testing.T) {
 	assert.Len(t, snapshot.Groups, 2)
 }
 
-func TestASavedSnapshotServesOfflineAndAsABeginning(t *testing.T) {
+func TestOptions_SavedSnapshotOfflineAndFirst(t *testing.T) {
 	script, client := serving(t, map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("apps/v1 deployments")})
 	path := filepath.Join(t.TempDir(), "snapshot.json")
-	require.NoError(t, refreshed(t, client).Save(path))
+	require.NoError(t, refresh(t, client).Save(path))
 	saved, err := Load(path)
 	require.NoError(t, err)
 
-	offline := Offline(saved)
-	assert.Same(t, saved, refreshed(t, offline))
+	offline := NewOffline(saved)
+	assert.Same(t, saved, refresh(t, offline))
 	latest, err := offline.Snapshot(t.Context())
 	require.NoError(t, err)
 	assert.Same(t, saved, latest)
@@ -56,14 +56,14 @@ func TestASavedSnapshotServesOfflineAndAsABeginning(t *testing.T) {
 	require.ErrorIs(t, err, errOffline)
 	_, err = offline.Capabilities(t.Context())
 	require.ErrorIs(t, err, errOffline)
-	require.ErrorIs(t, offline.Live(t.Context()), errOffline)
+	require.ErrorIs(t, offline.Run(t.Context()), errOffline)
 
 	pinned := New(client.conn, &Options{Snapshot: saved})
 	latest, err = pinned.Snapshot(context.Background())
 	require.NoError(t, err)
 	assert.Same(t, saved, latest)
 	script.answers["/apis"] = aggregated("batch/v1 jobs")
-	after := refreshed(t, pinned)
+	after := refresh(t, pinned)
 	assert.Equal(t, "batch", after.Groups[1].Name)
 	require.Len(t, after.Removed, 1)
 	assert.Equal(t, "deployments", after.Removed[0].Resource.GVR.Resource)

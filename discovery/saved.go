@@ -9,48 +9,55 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 const (
 	savedKind = "anykind discovery snapshot"
-	// savedFormat goes up when a reader of the format before would misunderstand a file; a new field that it may ignore
-	// is no reason.
+	// savedFormat is incremented if older versions of this package would misread a file; new optional fields do not count.
 	savedFormat = 2
+
+	checksumPrefix = "sha256:"
 )
 
-// Save writes the snapshot to a file that [Load] reads without a server. The file is JSON with a checksum, the same for
-// the same snapshot, and indented, so that versions of it compare well. It is replaced as a whole or, with an error, left
-// as it was. The errors of versions are kept as text. Who may read it is decided by the umask.
+// emptyChecksum is the value of the checksum field while the checksum is computed.
+var emptyChecksum = checksumPrefix + strings.Repeat("0", 2*sha256.Size)
+
+// Save writes the snapshot to a file for [Load]. The file is indented JSON with a checksum, and equal snapshots yield equal
+// files. It is replaced as a whole or, with an error, left as it was. Errors of versions are saved as text. The umask
+// determines the file's permissions.
 func (s *Snapshot) Save(path string) error {
 	data, err := encodeSaved(s)
 	if err == nil {
 		err = replaceFile(path, data, writeOptions{mode: 0o644})
 	}
 	if err != nil {
-		return fmt.Errorf("save the snapshot as %s: %w", path, err)
+		return fmt.Errorf("save snapshot %s: %w", path, err)
 	}
 	return nil
 }
 
-// Load reads what [Snapshot.Save] wrote. It rejects what is no snapshot, is damaged, changed by hand other than in its
-// white space, or written in the format of another version of this package.
+// Load reads a file of [Snapshot.Save]. It rejects other files, damaged ones, changes other than in white space, and the
+// formats of other versions of this package.
 func Load(path string) (*Snapshot, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("load a snapshot: %w", err)
+		return nil, fmt.Errorf("load snapshot: %w", err)
 	}
 	snapshot, err := decodeSaved(data)
 	if err != nil {
-		return nil, fmt.Errorf("load a snapshot: %s: %w", path, err)
+		return nil, fmt.Errorf("load snapshot %s: %w", path, err)
 	}
 	return snapshot, nil
 }
 
-// encodeSaved writes the file. Its checksum is that of its JSON without white space in which the checksum is
-// [noChecksum]; so white space may change, as version control changes line ends, and nothing else.
+// encodeSaved returns the content of a file. Its checksum is that of its JSON without white space and with emptyChecksum, so
+// that white space may change, as line ends do in version control, and nothing else.
 func encodeSaved(s *Snapshot) ([]byte, error) {
 	saved := savedOf(s)
-	saved.Checksum = noChecksum
+	saved.Checksum = emptyChecksum
 	compact, err := json.Marshal(saved)
 	if err != nil {
 		return nil, err
@@ -60,24 +67,19 @@ func encodeSaved(s *Snapshot) ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-const checksumPrefix = "sha256:"
-
-// noChecksum stands in the place of the checksum while that is computed.
-var noChecksum = checksumPrefix + strings.Repeat("0", 2*sha256.Size)
-
 func checksumOf(compact []byte) string {
 	return fmt.Sprintf("%s%x", checksumPrefix, sha256.Sum256(compact))
 }
 
-// validateChecksum checks a file whose checksum is said to be sum.
+// validateChecksum compares the checksum of a file with sum, the one that it contains.
 func validateChecksum(data []byte, sum string) error {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, data); err != nil {
 		return err
 	}
-	blank := bytes.Replace(compact.Bytes(), []byte(sum), []byte(noChecksum), 1)
-	if len(sum) != len(noChecksum) || checksumOf(blank) != sum {
-		return errors.New("its content does not match its checksum")
+	blank := bytes.Replace(compact.Bytes(), []byte(sum), []byte(emptyChecksum), 1)
+	if len(sum) != len(emptyChecksum) || checksumOf(blank) != sum {
+		return errors.New("content does not match checksum")
 	}
 	return nil
 }
@@ -85,33 +87,191 @@ func validateChecksum(data []byte, sum string) error {
 func decodeSaved(data []byte) (*Snapshot, error) {
 	var head savedHead
 	if err := json.Unmarshal(data, &head); err != nil {
-		return nil, fmt.Errorf("it is no saved snapshot: %w", err)
+		return nil, fmt.Errorf("not a saved snapshot: %w", err)
 	}
 	switch {
 	case head.Kind != savedKind:
-		return nil, fmt.Errorf("it is no saved snapshot: its kind is %q, not %q", head.Kind, savedKind)
+		return nil, fmt.Errorf("not a saved snapshot: kind is %q, not %q", head.Kind, savedKind)
 	case head.Format > savedFormat:
-		return nil, fmt.Errorf("it has format %d and this version of anykind reads up to %d: update it, or save the snapshot again",
-			head.Format, savedFormat)
+		return nil, fmt.Errorf("format %d is newer than %d (update anykind, or save the snapshot again)", head.Format, savedFormat)
 	case head.Format < savedFormat:
-		return nil, fmt.Errorf("it has format %d, which has no checksum: save the snapshot again", head.Format)
+		return nil, fmt.Errorf("format %d has no checksum (save the snapshot again)", head.Format)
 	}
-	if err := validateChecksum(data, head.Checksum); err != nil {
-		return nil, fmt.Errorf("it is damaged: %w", err)
+	snapshot, err := decodeVerified(data, head.Checksum)
+	if err != nil {
+		return nil, fmt.Errorf("damaged: %w", err)
+	}
+	return snapshot, nil
+}
+
+// decodeVerified decodes a file of the right format.
+func decodeVerified(data []byte, checksum string) (*Snapshot, error) {
+	if err := validateChecksum(data, checksum); err != nil {
+		return nil, err
 	}
 	var saved savedSnapshot
 	if err := json.Unmarshal(data, &saved); err != nil {
-		return nil, fmt.Errorf("it is damaged: %w", err)
+		return nil, err
 	}
 	snapshot := saved.snapshot()
 	for _, removed := range snapshot.Removed {
 		gvr := removed.Resource.GVR
 		if err := cmp.Or(validateResource(removed.Resource), validateGroup(gvr.Group), validateVersion(gvr.Version)); err != nil {
-			return nil, fmt.Errorf("it is damaged: removed: %w", err)
+			return nil, fmt.Errorf("removed: %w", err)
 		}
 	}
-	if err := validateGroups(snapshot.Groups); err != nil {
-		return nil, fmt.Errorf("it is damaged: %w", err)
+	return snapshot, validateGroups(snapshot.Groups)
+}
+
+// The types of a saved file are separate from Snapshot's, so that a change there does not change the format by accident.
+
+type savedHead struct {
+	Kind     string `json:"kind"`
+	Format   int    `json:"format"`
+	Checksum string `json:"checksum"`
+}
+
+type savedSnapshot struct {
+	savedHead
+	TakenAt    time.Time      `json:"taken"`
+	Aggregated bool           `json:"aggregated"`
+	Groups     []savedGroup   `json:"groups"`
+	Removed    []savedRemoved `json:"removed,omitempty"`
+	Rejected   []string       `json:"rejected,omitempty"`
+}
+
+type savedGroup struct {
+	Name     string         `json:"name"`
+	Versions []savedVersion `json:"versions"`
+}
+
+type savedVersion struct {
+	Name      string          `json:"name"`
+	Stale     bool            `json:"stale,omitempty"`
+	Error     string          `json:"error,omitempty"`
+	Resources []savedResource `json:"resources"`
+}
+
+type savedResource struct {
+	Name string `json:"name"`
+	savedGVK
+	Singular           string             `json:"singular,omitempty"`
+	ShortNames         []string           `json:"shortNames,omitempty"`
+	Categories         []string           `json:"categories,omitempty"`
+	Namespaced         bool               `json:"namespaced"`
+	Verbs              []string           `json:"verbs,omitempty"`
+	StorageVersionHash string             `json:"storageVersionHash,omitempty"`
+	Subresources       []savedSubresource `json:"subresources,omitempty"`
+}
+
+type savedSubresource struct {
+	Name string `json:"name"`
+	savedGVK
+	Verbs []string `json:"verbs,omitempty"`
+}
+
+// savedGVK is a kind, without its group and version if they are those of the version that contains it.
+type savedGVK struct {
+	Kind    string `json:"kind,omitempty"`
+	Group   string `json:"group,omitempty"`
+	Version string `json:"version,omitempty"`
+}
+
+type savedRemoved struct {
+	DetectedAt time.Time     `json:"noticed"`
+	Group      string        `json:"group"`
+	Version    string        `json:"version"`
+	Resource   savedResource `json:"resource"`
+}
+
+func savedOf(s *Snapshot) *savedSnapshot {
+	saved := &savedSnapshot{
+		savedHead: savedHead{Kind: savedKind, Format: savedFormat},
+		TakenAt:   s.TakenAt.UTC(), Aggregated: s.Aggregated, Groups: []savedGroup{},
 	}
-	return snapshot, nil
+	for _, group := range s.Groups {
+		item := savedGroup{Name: group.Name, Versions: []savedVersion{}}
+		for _, v := range group.Versions {
+			version := savedVersion{Name: v.Name, Stale: v.Stale, Resources: []savedResource{}}
+			if v.Err != nil {
+				version.Error = v.Err.Error()
+			}
+			for _, r := range v.Resources {
+				version.Resources = append(version.Resources, savedResourceOf(r))
+			}
+			item.Versions = append(item.Versions, version)
+		}
+		saved.Groups = append(saved.Groups, item)
+	}
+	for _, removed := range s.Removed {
+		saved.Removed = append(saved.Removed, savedRemoved{
+			DetectedAt: removed.DetectedAt.UTC(), Group: removed.Resource.GVR.Group, Version: removed.Resource.GVR.Version,
+			Resource: savedResourceOf(removed.Resource),
+		})
+	}
+	for _, err := range s.Rejected {
+		saved.Rejected = append(saved.Rejected, err.Error())
+	}
+	return saved
+}
+
+func savedResourceOf(r *Resource) savedResource {
+	gv := r.GVR.GroupVersion()
+	saved := savedResource{
+		Name: r.GVR.Resource, savedGVK: savedGVKOf(gv, r.GVK), Singular: r.Singular, ShortNames: r.ShortNames,
+		Categories: r.Categories, Namespaced: r.Namespaced, Verbs: r.Verbs, StorageVersionHash: r.StorageVersionHash,
+	}
+	for _, sub := range r.Subresources {
+		saved.Subresources = append(saved.Subresources, savedSubresource{sub.Name, savedGVKOf(gv, sub.GVK), sub.Verbs})
+	}
+	return saved
+}
+
+func savedGVKOf(gv schema.GroupVersion, kind schema.GroupVersionKind) savedGVK {
+	if kind.GroupVersion() == gv {
+		return savedGVK{Kind: kind.Kind}
+	}
+	return savedGVK{Kind: kind.Kind, Group: kind.Group, Version: kind.Version}
+}
+
+func (s *savedSnapshot) snapshot() *Snapshot {
+	snapshot := &Snapshot{TakenAt: s.TakenAt, Aggregated: s.Aggregated}
+	for _, g := range s.Groups {
+		group := Group{Name: g.Name}
+		for _, v := range g.Versions {
+			version := Version{Name: v.Name, Stale: v.Stale}
+			if v.Error != "" {
+				version.Err = errors.New(v.Error)
+			}
+			gv := schema.GroupVersion{Group: g.Name, Version: v.Name}
+			for i := range v.Resources {
+				version.Resources = append(version.Resources, v.Resources[i].resource(gv))
+			}
+			group.Versions = append(group.Versions, version)
+		}
+		snapshot.Groups = append(snapshot.Groups, group)
+	}
+	for _, removed := range s.Removed {
+		resource := removed.Resource.resource(schema.GroupVersion{Group: removed.Group, Version: removed.Version})
+		snapshot.Removed = append(snapshot.Removed, RemovedResource{Resource: resource, DetectedAt: removed.DetectedAt})
+	}
+	for _, text := range s.Rejected {
+		snapshot.Rejected = append(snapshot.Rejected, errors.New(text))
+	}
+	return snapshot
+}
+
+func (r *savedResource) resource(gv schema.GroupVersion) *Resource {
+	resource := &Resource{
+		GVR: gv.WithResource(r.Name), GVK: r.in(gv), Singular: r.Singular, ShortNames: r.ShortNames,
+		Categories: r.Categories, Namespaced: r.Namespaced, Verbs: r.Verbs, StorageVersionHash: r.StorageVersionHash,
+	}
+	for _, sub := range r.Subresources {
+		resource.Subresources = append(resource.Subresources, Subresource{Name: sub.Name, GVK: sub.in(gv), Verbs: sub.Verbs})
+	}
+	return resource
+}
+
+func (o savedGVK) in(gv schema.GroupVersion) schema.GroupVersionKind {
+	return kindIn(gv, schema.GroupVersionKind{Group: o.Group, Version: o.Version, Kind: o.Kind})
 }

@@ -21,21 +21,21 @@ import (
 func savedSample() *Snapshot {
 	gone := schema.GroupVersion{Group: "gone.example", Version: "v1"}
 	sample := diskSample()
-	sample.Taken = time.Date(2026, 3, 1, 12, 30, 0, 123456789, time.UTC)
+	sample.TakenAt = time.Date(2026, 3, 1, 12, 30, 0, 123456789, time.UTC)
 	sample.Aggregated = true
 	sample.Groups[0].Versions[0].Resources[2].ShortNames = []string{"gh"}
 	sample.Groups[1].Versions[0].Resources[0].Verbs = nil
 	sample.Groups[1].Versions[0].Stale = true
 	sample.Groups[2].Versions[0].Err = errors.New("get /apis/apps/v1: 503 Service Unavailable: \"<html>\"\n\tno more")
 	sample.Groups = append(sample.Groups, Group{Name: "empty.example"})
-	sample.Removed = []Removed{{
-		Resource: &Resource{GVR: gone.WithResource("things"), GVK: gone.WithKind("Thing"), Verbs: []string{"get"}},
-		Noticed:  sample.Taken.Add(-time.Hour),
+	sample.Removed = []RemovedResource{{
+		Resource:   &Resource{GVR: gone.WithResource("things"), GVK: gone.WithKind("Thing"), Verbs: []string{"get"}},
+		DetectedAt: sample.TakenAt.Add(-time.Hour),
 	}}
 	return sample
 }
 
-func TestSavedSnapshotLoadsAsItWas(t *testing.T) {
+func TestLoad_RoundTrip(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "snapshot.json")
 	require.NoError(t, savedSample().Save(path))
 	loaded, err := Load(path)
@@ -48,12 +48,12 @@ func TestSavedSnapshotLoadsAsItWas(t *testing.T) {
 	assert.Equal(t, &Snapshot{}, loaded)
 }
 
-func TestSavedSnapshotIsTheSameTextEachTimeAndTellsWhatItIs(t *testing.T) {
+func TestSave_EqualSnapshotsYieldEqualFiles(t *testing.T) {
 	dir := t.TempDir()
 	one, other := filepath.Join(dir, "one"), filepath.Join(dir, "other")
 	sample := savedSample()
 	require.NoError(t, sample.Save(one))
-	sample.Taken = sample.Taken.In(time.FixedZone("elsewhere", 3600))
+	sample.TakenAt = sample.TakenAt.In(time.FixedZone("elsewhere", 3600))
 	require.NoError(t, sample.Save(other))
 	first, err := os.ReadFile(one)
 	require.NoError(t, err)
@@ -84,18 +84,18 @@ func TestSavedSnapshotIsTheSameTextEachTimeAndTellsWhatItIs(t *testing.T) {
 // sealed completes a file of format 2 by its checksum.
 func sealed(t testing.TB, text string) string {
 	t.Helper()
-	text = strings.Replace(text, `"format":2`, `"format":2,"checksum":"`+noChecksum+`"`, 1)
+	text = strings.Replace(text, `"format":2`, `"format":2,"checksum":"`+emptyChecksum+`"`, 1)
 	var compact bytes.Buffer
 	require.NoError(t, json.Compact(&compact, []byte(text)))
-	return strings.Replace(text, noChecksum, checksumOf(compact.Bytes()), 1)
+	return strings.Replace(text, emptyChecksum, checksumOf(compact.Bytes()), 1)
 }
 
-func TestSavedSnapshotReplacesAFileAsAWholeOrNotAtAll(t *testing.T) {
+func TestSave_ReplacesWholeFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "snapshot.json")
 	require.NoError(t, os.WriteFile(path, []byte("older"), 0o600))
 	late := savedSample()
-	late.Taken = time.Date(12026, 1, 1, 0, 0, 0, 0, time.UTC) // which JSON cannot say
+	late.TakenAt = time.Date(12026, 1, 1, 0, 0, 0, 0, time.UTC) // which JSON cannot say
 	require.ErrorContains(t, late.Save(path), path)
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -117,27 +117,27 @@ func TestSavedSnapshotReplacesAFileAsAWholeOrNotAtAll(t *testing.T) {
 	assert.Equal(t, []string{path}, diskFiles(t, dir))
 }
 
-func TestSavedSnapshotThatCannotBeTrustedIsRefused(t *testing.T) {
+func TestLoad_RejectsInvalidFiles(t *testing.T) {
 	whole, err := encodeSaved(savedSample())
 	require.NoError(t, err)
-	for name, tc := range map[string]struct{ text, says string }{
-		"nothing":                 {"", "it is no saved snapshot"},
-		"half":                    {string(whole[:len(whole)/2]), "it is no saved snapshot"},
-		"two":                     {string(whole) + string(whole), "it is no saved snapshot"},
-		"a page":                  {"<html>", "it is no saved snapshot"},
-		"a list":                  {"[]", "it is no saved snapshot"},
-		"null":                    {"null", `its kind is ""`},
-		"another kind":            {`{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`, `its kind is "APIGroupList"`},
-		"a later format":          {`{"kind":"anykind discovery snapshot","format":3,"groups":"otherwise"}`, "it has format 3 and this version of anykind reads up to 2"},
-		"no format":               {`{"kind":"anykind discovery snapshot"}`, "it has format 0, which has no checksum"},
-		"another shape":           {sealed(t, `{"kind":"anykind discovery snapshot","format":2,"groups":{}}`), "it is damaged: json: cannot unmarshal object"},
-		"no time":                 {sealed(t, `{"kind":"anykind discovery snapshot","format":2,"taken":"yesterday"}`), "it is damaged"},
+	for name, tc := range map[string]struct{ text, errText string }{
+		"nothing":                 {"", "not a saved snapshot"},
+		"half":                    {string(whole[:len(whole)/2]), "not a saved snapshot"},
+		"two":                     {string(whole) + string(whole), "not a saved snapshot"},
+		"a page":                  {"<html>", "not a saved snapshot"},
+		"a list":                  {"[]", "not a saved snapshot"},
+		"null":                    {"null", `kind is ""`},
+		"another kind":            {`{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`, `kind is "APIGroupList"`},
+		"a later format":          {`{"kind":"anykind discovery snapshot","format":3,"groups":"otherwise"}`, "format 3 is newer than 2 (update anykind"},
+		"no format":               {`{"kind":"anykind discovery snapshot"}`, "format 0 has no checksum"},
+		"another shape":           {sealed(t, `{"kind":"anykind discovery snapshot","format":2,"groups":{}}`), "damaged: json: cannot unmarshal object"},
+		"no time":                 {sealed(t, `{"kind":"anykind discovery snapshot","format":2,"taken":"yesterday"}`), "damaged"},
 		"a resource of no name":   {sealed(t, `{"kind":"anykind discovery snapshot","format":2,"groups":[{"name":"a","versions":[{"name":"v1","resources":[null]}]}]}`), `group "a": version v1: invalid resource name ""`},
 		"a version of no name":    {sealed(t, `{"kind":"anykind discovery snapshot","format":2,"groups":[{"name":"a","versions":[{}]}]}`), `group "a": invalid version name ""`},
-		"a version that is twice": {sealed(t, `{"kind":"anykind discovery snapshot","format":2,"groups":[{"name":"a","versions":[{"name":"v1"},{"name":"v1"}]}]}`), `group "a": version v1: listed twice`},
+		"a version that is twice": {sealed(t, `{"kind":"anykind discovery snapshot","format":2,"groups":[{"name":"a","versions":[{"name":"v1"},{"name":"v1"}]}]}`), `group "a": version "v1": listed twice`},
 		"a group that is twice":   {sealed(t, `{"kind":"anykind discovery snapshot","format":2,"groups":[{"name":"a"},{"name":"a"}]}`), `group "a": listed twice`},
-		"an earlier format":       {`{"kind":"anykind discovery snapshot","format":1,"groups":[]}`, "it has format 1, which has no checksum"},
-		"no checksum":             {`{"kind":"anykind discovery snapshot","format":2,"groups":[]}`, "its content does not match its checksum"},
+		"an earlier format":       {`{"kind":"anykind discovery snapshot","format":1,"groups":[]}`, "format 1 has no checksum"},
+		"no checksum":             {`{"kind":"anykind discovery snapshot","format":2,"groups":[]}`, "content does not match checksum"},
 		"a path for a resource":   {sealed(t, `{"kind":"anykind discovery snapshot","format":2,"groups":[{"name":"a","versions":[{"name":"v1","resources":[{"name":"../secrets"}]}]}]}`), `invalid resource name "../secrets"`},
 		"a removed of no name":    {sealed(t, `{"kind":"anykind discovery snapshot","format":2,"removed":[{}]}`), `removed: invalid resource name ""`},
 	} {
@@ -145,20 +145,20 @@ func TestSavedSnapshotThatCannotBeTrustedIsRefused(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "snapshot.json")
 			require.NoError(t, os.WriteFile(path, []byte(tc.text), 0o600))
 			snapshot, err := Load(path)
-			require.ErrorContains(t, err, tc.says)
+			require.ErrorContains(t, err, tc.errText)
 			require.ErrorContains(t, err, path)
 			require.Nil(t, snapshot)
 		})
 	}
 }
 
-func TestSavedSnapshotOfALaterMinorVersionIsRead(t *testing.T) {
+func TestLoad_IgnoresUnknownFields(t *testing.T) {
 	snapshot, err := decodeSaved([]byte(sealed(t, `{"kind":"anykind discovery snapshot","format":2,"future":1,"groups":[{"name":"a","future":[]}]}`)))
 	require.NoError(t, err)
 	assert.Equal(t, []Group{{Name: "a"}}, snapshot.Groups)
 }
 
-func TestSavedSnapshotThatCannotBeReadIsAnError(t *testing.T) {
+func TestLoad_UnreadableFileIsAnError(t *testing.T) {
 	dir := t.TempDir()
 	_, err := Load(filepath.Join(dir, "absent.json"))
 	require.ErrorIs(t, err, fs.ErrNotExist)

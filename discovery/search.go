@@ -2,107 +2,253 @@ package discovery
 
 import (
 	"context"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/anykind/anykind/internal/retry"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A CustomResourceDefinition is Established some milliseconds before discovery has its resource, on a server of several
-// longer. So a name that is missing is looked for again while definitions that may be meant are not served.
-const (
-	// newDefinition is for how long lookups wait for a definition that was not there before.
-	newDefinition = time.Second
-	// oldDefinition is for how long each waits for one that is still not served then, or where the user may not list
-	// definitions.
-	oldDefinition = 100 * time.Millisecond
-)
-
-var recheck = retry.Backoff{Min: 10 * time.Millisecond, Max: 250 * time.Millisecond}
-
-// Target says what [Client.Search] looks for.
+// Target is a resource for which [Client.Search] looks.
 type Target struct {
-	// Found reports whether a snapshot has it.
-	Found func(*Snapshot) bool
-	// InGroup reports whether it may be in a group.
-	InGroup func(name string) bool
+	// IsServed reports whether a snapshot has the target.
+	IsServed func(*Snapshot) bool
+	// MayBeInGroup reports whether the target may be in a group.
+	MayBeInGroup func(name string) bool
 }
 
-// Search returns a snapshot in which target is found, or the latest one if the server does not serve it now. It asks the
-// server again if the latest snapshot lacks the target, waits for group versions that are slow to answer only if the
-// target may be in them, and for a CustomResourceDefinition that may be the target's and is not served yet a second at
-// most.
+// Search returns a snapshot that has the target, or the latest one if the server does not serve it now. If the latest
+// snapshot lacks the target it refreshes. It waits for group versions that answer late only if the target may be in them,
+// and for at most a second for a CustomResourceDefinition that may be the target's and is not served yet.
 //
-// Searches cause at most 300 requests at once and 50 a second. A server without aggregated discovery, where a refresh
-// takes a request for each group version, is asked for less when that is spent; a snapshot some seconds old then counts
-// as the latest.
+// Searches send at most 300 requests at once and 50 a second. Beyond that they do not refresh from a server without
+// aggregated discovery, where a refresh takes a request for each group version; the result is then some seconds old.
 func (c *Client) Search(ctx context.Context, target *Target) (*Snapshot, error) {
 	called := time.Now()
-	latest := c.first()
+	latest := c.latestOrCached()
 	switch {
-	case latest != nil && (c.conn == nil || target.Found(latest)):
+	case latest != nil && (c.conn == nil || target.IsServed(latest)):
 		return latest, nil
 	case c.conn == nil:
 		return nil, errOffline
 	}
-	latest, err := c.refreshForSearch(ctx, called)
-	if err != nil || target.Found(latest) {
+	latest, err := c.limitedRefresh(ctx, called)
+	if err != nil || target.IsServed(latest) {
 		return latest, err
 	}
-	late := lateVersions(latest, func(gv schema.GroupVersion) bool { return target.InGroup(gv.Group) && !c.isHanging(gv) })
+	late := lateVersions(latest, func(gv schema.GroupVersion) bool { return target.MayBeInGroup(gv.Group) && !c.hasTimedOut(gv) })
 	if len(late) > 0 {
 		latest, err = c.fetchLate(ctx, late)
-		if err != nil || target.Found(latest) {
+		if err != nil || target.IsServed(latest) {
 			return latest, err
 		}
 	}
 	return c.awaitDefinitions(ctx, called, target, latest)
 }
 
-// refreshForSearch refreshes the snapshot as far as the budget allows.
-func (c *Client) refreshForSearch(ctx context.Context, called time.Time) (*Snapshot, error) {
-	return c.refresh(ctx, called, func() (bool, error) {
+// limitedRefresh refreshes the snapshot as far as the limiter allows.
+func (c *Client) limitedRefresh(ctx context.Context, called time.Time) (*Snapshot, error) {
+	return c.refreshRoots(ctx, called, func() (bool, error) {
 		latest := c.Latest()
 		if latest == nil || latest.Aggregated {
-			return true, c.budget.wait(ctx, 2)
+			return true, c.limiter.wait(ctx, 2)
 		}
 		requests := 2
 		for _, group := range latest.Groups {
 			requests += len(group.Versions)
 		}
-		// Where one refresh exceeds the whole budget, a full one suffices.
-		return c.budget.take(min(requests, budgetBurst)), nil
+		return c.limiter.allow(min(requests, limiterBurst)), nil // one refresh may exceed the burst
 	})
 }
 
-// awaitDefinitions asks again while a definition that may be target's is not served.
+// A CustomResourceDefinition is Established some milliseconds before discovery has its resource, and longer before each of
+// several servers has. A search therefore repeats while definitions that may be its target's are not served.
+const (
+	// newDefinitionWait is how long searches wait for a definition after it was first seen.
+	newDefinitionWait = time.Second
+	// oldDefinitionWait is how long each search waits if the definition is still not served then, or if the user may not
+	// list definitions.
+	oldDefinitionWait = 100 * time.Millisecond
+	// deniedRetry is when a user who may not list definitions tries again.
+	deniedRetry = 5 * time.Minute
+)
+
+var searchBackoff = retry.Backoff{Min: 10 * time.Millisecond, Max: 250 * time.Millisecond}
+
+// awaitDefinitions refreshes while a definition that may be the target's is not served.
 func (c *Client) awaitDefinitions(ctx context.Context, called time.Time, target *Target, latest *Snapshot) (*Snapshot, error) {
-	unserved, patience := c.unservedDefinitions(ctx, called, target, latest)
-	deadline := time.Now().Add(patience)
-	for n := 1; patience > 0 && time.Now().Before(deadline); n++ {
-		if err := retry.Sleep(ctx, min(recheck.Delay(n), time.Until(deadline))); err != nil {
-			return nil, c.discoverError(ctx, err)
+	groups, wait := c.definitions.unserved(ctx, c, called, target, latest)
+	deadline := time.Now().Add(wait)
+	for n := 1; wait > 0 && time.Now().Before(deadline); n++ {
+		if err := retry.Sleep(ctx, min(searchBackoff.Delay(n), time.Until(deadline))); err != nil {
+			return nil, c.discoveryError(ctx, err)
 		}
 		var err error
-		if latest, err = c.refreshGroups(ctx, latest, unserved); err != nil || target.Found(latest) {
+		if latest, err = c.refreshGroups(ctx, latest, groups); err != nil || target.IsServed(latest) {
 			return latest, err
 		}
 	}
 	return latest, nil
 }
 
-// refreshGroups asks for groups, or for everything where that is no more requests.
+// refreshGroups requests groups, or all of them if that takes no more requests.
 func (c *Client) refreshGroups(ctx context.Context, latest *Snapshot, groups []string) (*Snapshot, error) {
 	if latest.Aggregated || len(groups) == 0 {
-		return c.refreshForSearch(ctx, time.Now())
+		return c.limitedRefresh(ctx, time.Now())
 	}
-	for _, group := range groups[:min(len(groups), manyGroups)] {
-		if err := c.budget.wait(ctx, 2); err != nil {
-			return nil, c.discoverError(ctx, err)
+	for _, group := range groups[:min(len(groups), maxSingleGroups)] {
+		if err := c.limiter.wait(ctx, 2); err != nil {
+			return nil, c.discoveryError(ctx, err)
 		}
 		if err := c.refreshGroup(ctx, group); err != nil {
 			return nil, err
 		}
 	}
 	return c.Latest(), nil
+}
+
+const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+// definitionList is the last list of CustomResourceDefinitions, with which searches decide for how long to wait.
+type definitionList struct {
+	lock        contextMutex // guards the fields below
+	requestedAt time.Time
+	resources   []schema.GroupResource
+	deniedAt    time.Time
+	// unservedSince is when searches first saw a definition that is not served.
+	unservedSince map[schema.GroupResource]time.Time
+}
+
+// unserved returns the groups that may have the target and have definitions which are not in latest, and how long to wait for
+// those. The definitions are listed after called. If that fails there is nothing to wait for, unless the user may not list
+// them.
+func (d *definitionList) unserved(
+	ctx context.Context, c *Client, called time.Time, target *Target, latest *Snapshot,
+) (groups []string, wait time.Duration) {
+	served := map[schema.GroupResource]bool{}
+	for resource := range latest.Resources() {
+		served[resource.GVR.GroupResource()] = true
+	}
+	if !served[schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}] || d.lock.lock(ctx) != nil {
+		return nil, 0
+	}
+	defer d.lock.unlock()
+	if time.Since(d.deniedAt) < deniedRetry {
+		return nil, oldDefinitionWait
+	}
+	if !d.requestedAt.After(called) {
+		requestedAt := time.Now()
+		listed, err := c.listDefinitions(ctx)
+		switch {
+		case retry.IsDenied(err):
+			d.deniedAt = requestedAt
+			return nil, oldDefinitionWait
+		case err != nil:
+			return nil, 0
+		}
+		d.requestedAt, d.resources = requestedAt, listed
+	}
+	unservedSince := map[schema.GroupResource]time.Time{}
+	for _, resource := range d.resources {
+		if served[resource] {
+			continue
+		}
+		since, known := d.unservedSince[resource]
+		if !known {
+			since = time.Now()
+		}
+		unservedSince[resource] = since
+		if !target.MayBeInGroup(resource.Group) {
+			continue
+		}
+		wait = max(wait, oldDefinitionWait)
+		if time.Since(since) < newDefinitionWait {
+			wait = newDefinitionWait
+		}
+		if !slices.Contains(groups, resource.Group) {
+			groups = append(groups, resource.Group)
+		}
+	}
+	d.unservedSince = unservedSince
+	return groups, wait
+}
+
+// listDefinitions returns the resources that definitions define. Their names, which are all that is needed, take about 100
+// bytes each in a table.
+func (c *Client) listDefinitions(ctx context.Context) ([]schema.GroupResource, error) {
+	if err := c.limiter.wait(ctx, 1); err != nil {
+		return nil, err
+	}
+	var table struct {
+		metav1.TypeMeta `json:",inline"`
+
+		Rows []struct {
+			Cells []any `json:"cells"`
+		} `json:"rows"`
+		Columns []metav1.TableColumnDefinition `json:"columnDefinitions"`
+	}
+	if err := c.getKind(ctx, definitionsPath+"?includeObject=None", "application/json;as=Table;g=meta.k8s.io;v=v1", "Table", &table); err != nil {
+		return nil, err
+	}
+	column := slices.IndexFunc(table.Columns, func(c metav1.TableColumnDefinition) bool { return strings.EqualFold(c.Name, "name") })
+	var resources []schema.GroupResource
+	for _, row := range table.Rows {
+		if column < 0 || column >= len(row.Cells) {
+			continue
+		}
+		if name, ok := row.Cells[column].(string); ok {
+			if resource := schema.ParseGroupResource(name); validateGroup(resource.Group) == nil && resource.Group != "" {
+				resources = append(resources, resource)
+			}
+		}
+	}
+	return resources, nil
+}
+
+const (
+	// limiterBurst and limiterRate, a second, bound the requests of searches as kubectl bounds those of discovery.
+	limiterBurst = 300
+	limiterRate  = 50
+)
+
+// requestLimiter is a token bucket for the requests of searches. The zero value is full. It is safe for concurrent use.
+type requestLimiter struct {
+	mu    sync.Mutex
+	spent float64 // at the time of at
+	at    time.Time
+}
+
+// allow spends n requests if they are available.
+func (l *requestLimiter) allow(n int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refill()
+	if l.spent+float64(n) > limiterBurst {
+		return false
+	}
+	l.spent += float64(n)
+	return true
+}
+
+// wait spends n requests and sleeps until they are available.
+func (l *requestLimiter) wait(ctx context.Context, n int) error {
+	l.mu.Lock()
+	l.refill()
+	l.spent += float64(n)
+	excess := l.spent - limiterBurst
+	l.mu.Unlock()
+	if excess <= 0 {
+		return nil
+	}
+	return retry.Sleep(ctx, time.Duration(excess/limiterRate*float64(time.Second)))
+}
+
+// refill is called with mu held.
+func (l *requestLimiter) refill() {
+	now := time.Now()
+	l.spent = max(0, l.spent-limiterRate*now.Sub(l.at).Seconds())
+	l.at = now
 }

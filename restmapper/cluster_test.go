@@ -32,7 +32,7 @@ func sandbox(t *testing.T) (*transport.Conn, *discovery.Snapshot, *restmapper.Ma
 	return conn, snapshot, restmapper.New(client)
 }
 
-func TestEveryResourceOfARealServerIsFoundByItsFullNames(t *testing.T) {
+func TestMapper_FindsEveryResourceOfRealServer(t *testing.T) {
 	_, snapshot, mapper := sandbox(t)
 	found := 0
 	for _, group := range snapshot.Groups {
@@ -56,7 +56,7 @@ func TestEveryResourceOfARealServerIsFoundByItsFullNames(t *testing.T) {
 	assert.Greater(t, found, 60)
 }
 
-func TestBareNamesOfARealServerMeanWhatKubectlUsersExpect(t *testing.T) {
+func TestMapper_BareNamesOfRealServer(t *testing.T) {
 	_, _, mapper := sandbox(t)
 	for name, want := range map[string]string{
 		"po": "pods", "Pod": "pods", "pod": "pods", "PODS": "pods", "cm": "configmaps", "ns": "namespaces", "no": "nodes",
@@ -82,7 +82,7 @@ func TestBareNamesOfARealServerMeanWhatKubectlUsersExpect(t *testing.T) {
 	require.ErrorContains(t, err, "did you mean deployments.apps")
 }
 
-func TestADefinitionCreatedAfterStartUpIsFoundAndOneOfTwoGroupsIsAmbiguous(t *testing.T) {
+func TestMapper_FindsNewDefinitions(t *testing.T) {
 	conn, _, mapper := sandbox(t)
 	_, err := mapper.Resource(t.Context(), "gadgets")
 	require.True(t, meta.IsNoMatchError(err), "%v", err)
@@ -101,7 +101,7 @@ func TestADefinitionCreatedAfterStartUpIsFoundAndOneOfTwoGroupsIsAmbiguous(t *te
 	assert.Equal(t, []string{"one.example.com", "two.example.com"}, slices.Sorted(slices.Values(groups)))
 }
 
-func TestADefinitionThatIsDeletedIsRemovedAndNotUnknown(t *testing.T) {
+func TestMapper_DeletedDefinitionIsRemoved(t *testing.T) {
 	conn, _, mapper := sandbox(t)
 	t.Run("defined", func(t *testing.T) {
 		define(t, conn, "gone.example.com")
@@ -117,12 +117,12 @@ func TestADefinitionThatIsDeletedIsRemovedAndNotUnknown(t *testing.T) {
 	_, err = mapper.Resource(t.Context(), "gadgets.gone.example.com")
 	var noMatch *restmapper.NoMatchError
 	require.ErrorAs(t, err, &noMatch)
-	assert.WithinDuration(t, time.Now(), noMatch.Removed, time.Minute)
+	assert.WithinDuration(t, time.Now(), noMatch.RemovedAt, time.Minute)
 	_, err = mapper.Kind(t.Context(), schema.GroupVersionKind{Group: "gone.example.com", Version: "v1", Kind: "Gadget"})
 	require.ErrorContains(t, err, "it did until")
 }
 
-func TestCategoriesOfARealServerHoldWhatKubectlUsersExpect(t *testing.T) {
+func TestMapper_CategoriesOfRealServer(t *testing.T) {
 	_, _, mapper := sandbox(t)
 	found, err := mapper.Resources(t.Context(), "all,cm")
 	require.NoError(t, err)
@@ -157,7 +157,7 @@ func define(t *testing.T, conn *transport.Conn, group string) {
 }
 
 // eventually waits until the server serves a resource.
-func eventually(t *testing.T, mapper *restmapper.Mapper, name string) *restmapper.Mapping {
+func eventually(t *testing.T, mapper *restmapper.Mapper, name string) *discovery.Resource {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		mapping, err := mapper.Resource(t.Context(), name)

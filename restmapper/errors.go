@@ -2,63 +2,62 @@ package restmapper
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
+	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/internal/sanitize"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// NoMatchError says that the server serves nothing by that name, and never did or no longer does. apimachinery's
-// meta.IsNoMatchError recognizes it.
+// NoMatchError reports that the server does not serve the name, or no longer does. meta.IsNoMatchError recognizes it.
 type NoMatchError struct {
-	// Name is what was asked for.
-	Name string
-	// Near are names that the server does serve and that may have been meant, the nearest first.
-	Near []string
-	// Versions are the versions that the server has of what was asked for in another one.
-	Versions []string
-	// Removed is when this client noticed that the server no longer serves what it once did; zero where it never knew
-	// the name.
-	Removed time.Time
-	// Group is the API group that was typed, if the server serves no such group.
-	Group string
-	// Category says that the name is a category, which [Mapper.Resources] takes.
-	Category bool
+	Name string // that was looked up
+	// Suggestions are resources with similar names, the most similar first.
+	Suggestions []string
+	// ServedVersions are the versions that have the name, if it was looked up in another one.
+	ServedVersions []string
+	// RemovedAt is when this client saw that the server stopped serving the name; zero if it never knew the name.
+	RemovedAt time.Time
+	// UnknownGroup is the API group that was typed, if the server serves no such group.
+	UnknownGroup string
+	// IsCategory reports that the name is a category, which [Mapper.Resources] takes.
+	IsCategory bool
 }
 
 func (e *NoMatchError) Error() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "the server serves no resource or kind %s", quoted(e.Name))
-	if len(e.Versions) > 0 {
-		fmt.Fprintf(&text, " in that version, but in %s", joined(e.Versions))
+	if len(e.ServedVersions) > 0 {
+		fmt.Fprintf(&text, " in that version, but in %s", joined(e.ServedVersions))
 	}
-	if e.Group != "" {
-		fmt.Fprintf(&text, ", and no API group %s", quoted(e.Group))
+	if e.UnknownGroup != "" {
+		fmt.Fprintf(&text, ", and no API group %s", quoted(e.UnknownGroup))
 	}
-	if !e.Removed.IsZero() {
-		fmt.Fprintf(&text, "; it did until %s", e.Removed.Format(time.RFC3339))
+	if !e.RemovedAt.IsZero() {
+		fmt.Fprintf(&text, "; it did until %s", e.RemovedAt.Format(time.RFC3339))
 	}
-	if e.Category {
+	if e.IsCategory {
 		text.WriteString("; it is a category, the name of several resources")
 	}
-	if len(e.Near) > 0 {
-		fmt.Fprintf(&text, ": did you mean %s?", joined(e.Near))
+	if len(e.Suggestions) > 0 {
+		fmt.Fprintf(&text, ": did you mean %s?", joined(e.Suggestions))
 	}
 	return text.String()
 }
 
 const (
-	// maxListed bounds the lists in the text of an error, and maxText each text from outside.
-	maxListed = 5
-	maxText   = 300
+	maxListed = 5   // names in a list in the text of an error
+	maxText   = 300 // bytes of each text from outside
 )
 
 func quoted(name string) string { return strconv.Quote(sanitize.Text(name, maxText)) }
 
-// joined lists names, and how many more there are.
+// joined returns the first names and the number of the others.
 func joined(names []string) string {
 	if len(names) <= maxListed {
 		return strings.Join(names, ", ")
@@ -66,58 +65,148 @@ func joined(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed], ", "), len(names)-maxListed)
 }
 
-// Is makes errors.Is and meta.IsNoMatchError find apimachinery's own error for the same thing.
+// Is reports whether target is apimachinery's error for a missing name.
 func (e *NoMatchError) Is(target error) bool {
 	_, ok := target.(*meta.NoResourceMatchError)
 	return ok
 }
 
-// AmbiguousError says that a name means several resources. apimachinery's meta.IsAmbiguousError recognizes it.
+// AmbiguousError reports that a name means several resources. meta.IsAmbiguousError recognizes it.
 type AmbiguousError struct {
-	// Name is what was asked for.
-	Name string
-	// Candidates are what it may mean, in the server's order of preference: the first is what kubectl would take.
+	Name string // that was looked up
+	// Candidates are its resources in the server's order of preference: kubectl would take the first.
 	Candidates []schema.GroupVersionResource
 }
 
 func (e *AmbiguousError) Error() string {
-	names := make([]string, 0, len(e.Candidates))
+	var names []string
 	for _, gvr := range e.Candidates {
 		names = append(names, gvr.GroupResource().String())
 	}
 	return fmt.Sprintf("%s means several resources: say which of %s", quoted(e.Name), joined(names))
 }
 
-// Is makes errors.Is and meta.IsAmbiguousError find apimachinery's own error for the same thing.
+// Is reports whether target is apimachinery's error for an ambiguous name.
 func (e *AmbiguousError) Is(target error) bool {
 	_, ok := target.(*meta.AmbiguousResourceError)
 	return ok
 }
 
-// UnavailableError says that nobody can tell now whether the server serves the name: discovery fails, or a group
-// version that may hold the name cannot be read. That is every unhealthy version of a group that was typed; for a bare
-// name, those of which not even an earlier answer is known. Asking again later may help; meta.IsNoMatchError is false.
+// UnavailableError reports that a name cannot be resolved now: discovery fails, or a group version that may have the name
+// cannot be read. With a group these are its unhealthy versions; without, those of which no earlier answer is known. A later
+// lookup may succeed; meta.IsNoMatchError is false.
 type UnavailableError struct {
-	// Name is what was asked for.
-	Name string
-	// Near are names that could be read and that may have been meant, the nearest first.
-	Near []string
-	// Causes tell what could not be read and why. errors.As finds in them what the server said, an
-	// *apierrors.StatusError.
+	Name string // that was looked up
+	// Suggestions are resources that could be read and have similar names, the most similar first.
+	Suggestions []string
+	// Causes are why something could not be read. errors.As finds the server's *apierrors.StatusError in them.
 	Causes []error
 }
 
 func (e *UnavailableError) Error() string {
-	causes := make([]string, 0, len(e.Causes))
+	var causes []string
 	for _, cause := range e.Causes {
 		causes = append(causes, sanitize.Text(cause.Error(), maxText))
 	}
 	text := fmt.Sprintf("cannot tell whether the server serves %s: %s", quoted(e.Name), joined(causes))
-	if len(e.Near) > 0 {
-		text += fmt.Sprintf("; among what could be read, did you mean %s?", joined(e.Near))
+	if len(e.Suggestions) > 0 {
+		text += fmt.Sprintf("; among what could be read, did you mean %s?", joined(e.Suggestions))
 	}
 	return text
 }
 
-// Unwrap gives the causes.
+// Unwrap returns the causes.
 func (e *UnavailableError) Unwrap() []error { return e.Causes }
+
+// noMatch returns the error for a query without a match: an UnavailableError if an unreadable version may have it, and
+// otherwise a NoMatchError with everything that explains it.
+func (x *index) noMatch(q *query) error {
+	name, isCategory := q.String(), q.isBare() && x.isCategory(q.text)
+	if causes := x.unreadable(q); len(causes) > 0 && !isCategory {
+		return &UnavailableError{Name: name, Suggestions: x.suggest(q), Causes: causes}
+	}
+	err := &NoMatchError{Name: name, ServedVersions: x.servedVersions(q), RemovedAt: x.removedAt(q), IsCategory: isCategory}
+	if len(err.ServedVersions) == 0 && !isCategory {
+		err.Suggestions, err.UnknownGroup = x.suggest(q), x.unknownGroup(q)
+	}
+	return err
+}
+
+// unknownGroup returns the group that was typed if no group of the server has that prefix.
+func (x *index) unknownGroup(q *query) string {
+	typed := q.interpretations[0]
+	switch {
+	case q.count == 2 && !isVersion(typed.version):
+		typed = q.interpretations[1]
+	case q.count == 1 && isVersion(typed.group): // pods.v1
+		return ""
+	}
+	hasPrefix := func(g discovery.Group) bool { return strings.HasPrefix(g.Name, typed.group) }
+	if !strings.ContainsFunc(typed.group, unicode.IsLetter) || slices.ContainsFunc(x.snapshot.Groups, hasPrefix) {
+		return ""
+	}
+	return typed.group
+}
+
+// isVersion reports whether a part of a name looks like a version.
+func isVersion(part string) bool {
+	return len(part) > 1 && part[0] == 'v' && '0' <= part[1] && part[1] <= '9' && !strings.Contains(part, ".")
+}
+
+// servedVersions returns the versions that have the name if others were typed.
+func (x *index) servedVersions(q *query) []string {
+	var versions []string
+	for _, in := range q.all() {
+		if in.version == "" && len(q.versions) == 0 {
+			continue
+		}
+		in.version = ""
+		for resource := range x.matches(&in, rankName) {
+			if !slices.Contains(versions, resource.GVR.Version) {
+				versions = append(versions, resource.GVR.Version)
+			}
+		}
+	}
+	return versions
+}
+
+// removedAt returns when the client saw that a resource of the name is gone; zero for none.
+func (x *index) removedAt(q *query) time.Time {
+	for _, removed := range x.snapshot.Removed {
+		for _, in := range q.all() {
+			if in.isNameOf(removed.Resource) && q.acceptsVersion(removed.Resource.GVR.Version) {
+				return removed.DetectedAt
+			}
+		}
+	}
+	return time.Time{}
+}
+
+// unreadable returns an error for each group version that may have the query and cannot be read now.
+func (x *index) unreadable(q *query) []error {
+	var causes []error
+	for gv, version := range x.snapshot.Versions() {
+		switch {
+		case version.Healthy() || !q.mayBeInVersion(gv, version):
+		case version.Err != nil:
+			causes = append(causes, fmt.Errorf("%s could not be read: %w", gv, version.Err))
+		default:
+			causes = append(causes, fmt.Errorf("%s is stale: the server cannot reach the API server behind it (see APIService %s.%s)", gv, gv.Version, gv.Group))
+		}
+	}
+	return causes
+}
+
+// mayBeInVersion reports whether an unhealthy version may have the query. Without a typed group only a version of which
+// nothing is known counts: one broken group must not make every mistyped name unavailable.
+func (q *query) mayBeInVersion(gv schema.GroupVersion, version *discovery.Version) bool {
+	return q.acceptsVersion(gv.Version) && slices.ContainsFunc(q.all(), func(in interpretation) bool {
+		switch {
+		case in.version != "" && in.version != gv.Version:
+			return false
+		case !in.hasGroup:
+			return len(version.Resources) == 0
+		}
+		return in.mayBeInGroup(gv.Group)
+	})
+}

@@ -2,10 +2,12 @@ package restmapper_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"time"
 
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/restmapper"
@@ -63,7 +65,7 @@ func ExampleMapper_Resources() {
 	// the server serves no resource or kind "all"; it is a category, the name of several resources
 }
 
-func ExampleMapper_Pair() {
+func ExampleMapper_ResourceAndName() {
 	server := httptest.NewServer(http.HandlerFunc(serveApps))
 	defer server.Close()
 	conn, err := transport.Open(&transport.Config{Server: server.URL})
@@ -73,7 +75,7 @@ func ExampleMapper_Pair() {
 	defer conn.Close()
 	mapper := restmapper.New(discovery.New(conn, nil))
 
-	mapping, name, err := mapper.Pair(context.Background(), "deploy/web")
+	mapping, name, err := mapper.ResourceAndName(context.Background(), "deploy/web")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -114,4 +116,44 @@ func serveApps(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"apps"},"versions":[{"version":"v1","resources":[
 		{"resource":"deployments","singularResource":"deployment","shortNames":["deploy"],"categories":["all"],"scope":"Namespaced",
 		 "responseKind":{"group":"apps","version":"v1","kind":"Deployment"},"verbs":["get","list"]}]}]}]}`)
+}
+
+func ExampleMapper_WaitForResources() {
+	server := httptest.NewServer(http.HandlerFunc(serveApps))
+	defer server.Close()
+	conn, err := transport.Open(&transport.Config{Server: server.URL})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer conn.Close()
+	mapper := restmapper.New(discovery.New(conn, nil))
+
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	mappings, err := mapper.WaitForResources(ctx, "deploy")
+	fmt.Println(len(mappings), err)
+	_, err = mapper.WaitForResources(ctx, "deploy", "deployed")
+	fmt.Println(errors.Is(err, context.DeadlineExceeded), meta.IsNoMatchError(err))
+	// Output:
+	// 1 <nil>
+	// true true
+}
+
+func ExampleMapper_WaitForKinds() {
+	server := httptest.NewServer(http.HandlerFunc(serveApps))
+	defer server.Close()
+	conn, err := transport.Open(&transport.Config{Server: server.URL})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer conn.Close()
+
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	mappings, err := restmapper.New(discovery.New(conn, nil)).WaitForKinds(ctx, schema.GroupVersionKind{Group: "apps", Kind: "Deployment"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(mappings[0].GVR)
+	// Output: apps/v1, Resource=deployments
 }

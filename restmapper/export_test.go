@@ -1,8 +1,8 @@
 package restmapper
 
-// Misses is how many misses are remembered.
+// Misses returns the number of cached misses.
 func (m *Mapper) Misses() int {
 	m.misses.mu.Lock()
 	defer m.misses.mu.Unlock()
-	return len(m.misses.byName)
+	return len(m.misses.misses)
 }

@@ -3,6 +3,9 @@ package restmapper
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,96 +14,114 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Mapping is a resource as the server describes it. It is shared and must not be changed.
-type Mapping = discovery.Resource
-
-// Mapper resolves names against what the server serves. A name that the latest snapshot lacks is looked for once more
-// as [discovery.Client.Search] does, so a CustomResourceDefinition created after start-up is found when it is first asked
-// for, also if it is Established and not served yet. A name that is still missing asks the server again only after 50
-// milliseconds and, as long as it is missing, less and less often up to once a second, but is found as soon as any later
-// snapshot has it. What is found in a group version that is stale or cannot be read is its last known mapping. Mapper is
-// safe for concurrent use.
+// Mapper resolves names to the resources of a discovery client. It searches for a name that the latest snapshot lacks as
+// [discovery.Client.Search] does, so that a CustomResourceDefinition created after start-up is found when it is first
+// requested, even if it is Established and not served yet. A name that is still missing causes another search only after 50
+// milliseconds and then less and less often, down to once a second, but is found as soon as any later snapshot has it. A
+// resource in a group version that is stale or unreadable is the last known one. Results are shared and must not be changed.
+// A Mapper is safe for concurrent use.
 type Mapper struct {
 	discovery *discovery.Client
-	latest    atomic.Pointer[catalog]
-	// indexing is held by whoever makes a catalog, so that many who wait for one share it. It guards catalogs.
+	latest    atomic.Pointer[index]
+	// indexing is held while an index is made, so that concurrent callers share it. It guards indexes.
 	indexing sync.Mutex
-	catalogs uint64 // made so far
-	misses   misses
+	indexes  uint64 // made so far
+	misses   missCache
 }
 
-// New makes a mapper over a discovery client.
+// New returns a mapper of a discovery client.
 func New(client *discovery.Client) *Mapper { return &Mapper{discovery: client} }
 
-// Resource resolves a name as a user types it: deployments, deployment, deploy, Deployment, deployments.apps,
-// deployments.v1.apps, Deployment.v1.apps. Plurals, singulars and short names are taken in any case; a kind in its own
-// case wins over them in lower case. Plurals, singulars and kinds win over short names; the core group wins over
-// others; within a group the server's preferred version wins. Where no group has the typed name it may be the beginning
-// of one, as in storageclasses.storage.
+// Resource resolves a name as users type it: deployments, deployment, deploy, Deployment, deployments.apps,
+// deployments.v1.apps, Deployment.v1.apps. Plurals, singulars and short names match in any case; a kind in its own case wins
+// over them in lower case. Plurals, singulars and kinds win over short names, the core group wins over others, and in a group
+// the server's preferred version wins. If no group has the typed name it may be a prefix, as in storageclasses.storage.
 //
-// A name that means none is a [*NoMatchError]. One that still means several resources is an [*AmbiguousError], where
-// kubectl takes the first. One that cannot be told now is an [*UnavailableError].
-func (m *Mapper) Resource(ctx context.Context, name string) (*Mapping, error) {
-	return find(ctx, m, named(name), (*catalog).one)
+// An unknown name is a [*NoMatchError], one of several resources an [*AmbiguousError], where kubectl takes the first, and one
+// that cannot be resolved now an [*UnavailableError].
+func (m *Mapper) Resource(ctx context.Context, name string) (*discovery.Resource, error) {
+	return find(ctx, m, parseName(name), (*index).resolve)
 }
 
-// Kind resolves a kind. Its version may be "": then the server's preferred version that has the kind is taken.
-// Errors are those of [Mapper.Resource].
-func (m *Mapper) Kind(ctx context.Context, gvk schema.GroupVersionKind) (*Mapping, error) {
-	return find(ctx, m, ofKind(gvk), (*catalog).one)
+// Kind resolves a kind. If its version is "" it is the server's preferred version that has the kind. Errors are those of
+// [Mapper.Resource].
+func (m *Mapper) Kind(ctx context.Context, gvk schema.GroupVersionKind) (*discovery.Resource, error) {
+	return find(ctx, m, kindQuery(gvk), (*index).resolve)
 }
 
-// find looks in the latest catalog, and in a fresh one where that has no match.
-func find[T any](ctx context.Context, m *Mapper, q query, look func(*catalog, query) (T, error)) (T, error) {
-	snapshot := m.discovery.Latest()
-	if snapshot != nil {
-		found, err := look(m.catalog(snapshot), q)
-		if !errors.Is(err, errMissing) {
+// Resources resolves a list as users type it after kubectl get: names and categories, such as all, separated by commas. Like
+// in kubectl, a category wins over a resource of the same name and stands for its resources that the server serves, in the
+// preferred version; duplicates are omitted. The error is that of [Mapper.Resource] for the first name that has one.
+func (m *Mapper) Resources(ctx context.Context, list string) ([]*discovery.Resource, error) {
+	var all []*discovery.Resource
+	for name := range strings.SplitSeq(list, ",") {
+		found, err := find(ctx, m, parseName(name), (*index).resolveList)
+		if err != nil {
+			return nil, err
+		}
+		for _, resource := range found {
+			if !slices.Contains(all, resource) {
+				all = append(all, resource)
+			}
+		}
+	}
+	return all, nil
+}
+
+// ResourceAndName resolves a resource and the name of an object, as in deploy/web. Errors are those of [Mapper.Resource], and
+// a plain one if there are not two parts.
+func (m *Mapper) ResourceAndName(ctx context.Context, pair string) (*discovery.Resource, string, error) {
+	typed, name, ok := strings.Cut(pair, "/")
+	if !ok || typed == "" || name == "" || strings.Contains(name, "/") {
+		return nil, "", fmt.Errorf("parse %q: not a resource and a name (such as deploy/web)", pair)
+	}
+	resource, err := m.Resource(ctx, typed)
+	if err != nil {
+		return nil, "", err
+	}
+	return resource, name, nil
+}
+
+// errNoMatch reports that an index lacks the query. The caller's error is made by [index.noMatch] after a search.
+var errNoMatch = errors.New("no match")
+
+// find looks a query up in the latest snapshot and, if that has no match, searches for it.
+func find[T any](ctx context.Context, m *Mapper, q query, lookup func(*index, query) (T, error)) (T, error) {
+	if snapshot := m.discovery.Latest(); snapshot != nil {
+		x := m.index(snapshot)
+		found, err := lookup(x, q)
+		if !errors.Is(err, errNoMatch) {
 			return found, err
 		}
-		if err := m.recall(&q, snapshot); err != nil {
+		if err := m.misses.get(&q, x, time.Now()); err != nil {
 			return found, err
 		}
 	}
-	return search(ctx, m, q, look)
+	return search(ctx, m, q, lookup)
 }
 
-// search asks the server.
-func search[T any](ctx context.Context, m *Mapper, q query, look func(*catalog, query) (T, error)) (T, error) {
-	var found T
-	var err error
-	snapshot, failed := m.discovery.Search(ctx, &discovery.Target{
-		Found: func(snapshot *discovery.Snapshot) bool {
-			found, err = look(m.catalog(snapshot), q)
-			return !errors.Is(err, errMissing)
+// search makes the discovery client search for a query.
+func search[T any](ctx context.Context, m *Mapper, q query, lookup func(*index, query) (T, error)) (found T, err error) {
+	snapshot, searchErr := m.discovery.Search(ctx, &discovery.Target{
+		IsServed: func(snapshot *discovery.Snapshot) bool {
+			_, err := lookup(m.index(snapshot), q)
+			return !errors.Is(err, errNoMatch)
 		},
-		InGroup: q.mayBeIn,
+		MayBeInGroup: q.mayBeInGroup,
 	})
-	if failed != nil {
-		var none T
-		return none, &UnavailableError{Name: q.String(), Causes: []error{failed}}
+	if searchErr != nil {
+		return found, &UnavailableError{Name: q.String(), Causes: []error{searchErr}}
 	}
-	if found, err = look(m.catalog(snapshot), q); errors.Is(err, errMissing) {
-		err = m.catalog(snapshot).missing(&q)
-		m.misses.note(&q, m.catalog(snapshot).number, err, time.Now())
+	x := m.index(snapshot)
+	if found, err = lookup(x, q); errors.Is(err, errNoMatch) {
+		err = x.noMatch(&q)
+		m.misses.add(&q, x, err, time.Now())
 	}
 	return found, err
 }
 
-// recall returns what is known about a name that was missing a moment ago; nil if the server is to be asked.
-func (m *Mapper) recall(q *query, snapshot *discovery.Snapshot) error {
-	c := m.catalog(snapshot)
-	known, err := m.misses.recall(q, c.number, time.Now())
-	if !known || err != nil {
-		return err
-	}
-	err = c.missing(q)
-	m.misses.update(q, c.number, err)
-	return err
-}
-
-// catalog indexes the snapshot, once for all who look at the same one.
-func (m *Mapper) catalog(snapshot *discovery.Snapshot) *catalog {
+// index returns the index of a snapshot, which is made once for all callers.
+func (m *Mapper) index(snapshot *discovery.Snapshot) *index {
 	if latest := m.latest.Load(); latest != nil && latest.snapshot == snapshot {
 		return latest
 	}
@@ -109,9 +130,9 @@ func (m *Mapper) catalog(snapshot *discovery.Snapshot) *catalog {
 	if latest := m.latest.Load(); latest != nil && latest.snapshot == snapshot {
 		return latest
 	}
-	indexed := newCatalog(snapshot)
-	m.catalogs++
-	indexed.number = m.catalogs
-	m.latest.Store(indexed)
-	return indexed
+	made := newIndex(snapshot)
+	m.indexes++
+	made.number = m.indexes
+	m.latest.Store(made)
+	return made
 }

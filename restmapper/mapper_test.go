@@ -103,7 +103,7 @@ func list(field string) string {
 	return `["` + strings.ReplaceAll(field, ",", `","`) + `"]`
 }
 
-func TestEveryWayOfNamingAResourceFindsIt(t *testing.T) {
+func TestMapper_Resource(t *testing.T) {
 	lines := served
 	mapper, discoveries := scripted(t, &lines)
 	const deployments, pods, things = "apps/v1/deployments", "/v1/pods", "v1.example.com/v3/things"
@@ -142,7 +142,7 @@ func TestEveryWayOfNamingAResourceFindsIt(t *testing.T) {
 	assert.EqualValues(t, 1, discoveries.Load(), "a name that is found asks the server nothing")
 }
 
-func TestAKindIsFoundInTheVersionAskedForOrThePreferredOne(t *testing.T) {
+func TestMapper_Kind(t *testing.T) {
 	lines := served
 	mapper, _ := scripted(t, &lines)
 	for gvk, want := range map[schema.GroupVersionKind]string{
@@ -169,22 +169,22 @@ func TestAKindIsFoundInTheVersionAskedForOrThePreferredOne(t *testing.T) {
 	}
 }
 
-func TestAnUnknownNameIsAnErrorThatNamesWhatMayHaveBeenMeant(t *testing.T) {
+func TestMapper_UnknownNameIsNoMatchError(t *testing.T) {
 	lines := served
 	mapper, _ := scripted(t, &lines)
 	for name, want := range map[string]restmapper.NoMatchError{
-		"deploymnets":              {Near: []string{"deployments.apps"}},
-		"Pods2":                    {Near: []string{"pods"}},
-		"gadge":                    {Near: []string{"gadgets.b.example.com"}},
-		"deployments.v2.apps":      {Versions: []string{"v1", "v1beta1"}},
-		"widgets.v2.a.example.com": {Versions: []string{"v1"}},
+		"deploymnets":              {Suggestions: []string{"deployments.apps"}},
+		"Pods2":                    {Suggestions: []string{"pods"}},
+		"gadge":                    {Suggestions: []string{"gadgets.b.example.com"}},
+		"deployments.v2.apps":      {ServedVersions: []string{"v1", "v1beta1"}},
+		"widgets.v2.a.example.com": {ServedVersions: []string{"v1"}},
 		"zzzzzzzz":                 {},
 		"":                         {},
-		"pods.apps":                {Near: []string{"pods"}},
+		"pods.apps":                {Suggestions: []string{"pods"}},
 		"...":                      {},
-		"pd":                       {Near: []string{"pods"}},
-		"sva":                      {},                                                  // short names are alike too often
-		"deployments.v1.app":       {Versions: nil, Near: []string{"deployments.apps"}}, // a version goes with a whole group
+		"pd":                       {Suggestions: []string{"pods"}},
+		"sva":                      {},                                                               // short names are alike too often
+		"deployments.v1.app":       {ServedVersions: nil, Suggestions: []string{"deployments.apps"}}, // a version goes with a whole group
 	} {
 		_, err := mapper.Resource(t.Context(), name)
 		var noMatch *restmapper.NoMatchError
@@ -192,14 +192,14 @@ func TestAnUnknownNameIsAnErrorThatNamesWhatMayHaveBeenMeant(t *testing.T) {
 			want.Name = name
 			assert.Equal(t, &want, noMatch)
 			assert.True(t, meta.IsNoMatchError(err))
-			for _, part := range append(want.Near, want.Versions...) {
+			for _, part := range append(want.Suggestions, want.ServedVersions...) {
 				assert.ErrorContains(t, err, part)
 			}
 		}
 	}
 }
 
-func TestANameOfSeveralResourcesIsAnErrorThatListsThem(t *testing.T) {
+func TestMapper_NameOfSeveralResourcesIsAmbiguous(t *testing.T) {
 	lines := served
 	mapper, _ := scripted(t, &lines)
 	for _, name := range []string{"widgets", "widget", "Widget", "wi"} {
@@ -214,7 +214,7 @@ func TestANameOfSeveralResourcesIsAnErrorThatListsThem(t *testing.T) {
 	}
 }
 
-func TestTheCoreGroupIsAmbiguousWithNothingButItself(t *testing.T) {
+func TestMapper_CoreGroupConflictsOnlyWithItself(t *testing.T) {
 	lines := served + "\n/v1 twins twin Twin tw\n/v1 twos two Two tw\nz.example.com/v1 towers tower Tower tw"
 	mapper, _ := scripted(t, &lines)
 	_, err := mapper.Resource(t.Context(), "tw")
@@ -223,7 +223,7 @@ func TestTheCoreGroupIsAmbiguousWithNothingButItself(t *testing.T) {
 	assert.Equal(t, []schema.GroupVersionResource{{Version: "v1", Resource: "twins"}, {Version: "v1", Resource: "twos"}}, ambiguous.Candidates)
 }
 
-func TestAResourceThatAppearsAfterStartUpIsFoundWhenItIsAskedFor(t *testing.T) {
+func TestMapper_FindsNewResources(t *testing.T) {
 	lines := served
 	mapper, discoveries := scripted(t, &lines)
 	_, err := mapper.Resource(t.Context(), "pods")
@@ -263,7 +263,7 @@ func FuzzResource(f *testing.F) {
 		requireAnswer(t, err == nil, err)
 		_, err = adapter.RESTMappings(schema.GroupKind{Group: "apps", Kind: name}, name)
 		requireAnswer(t, err == nil, err)
-		if mapping, object, err := mapper.Pair(t.Context(), name); err == nil && (mapping == nil || object == "") {
+		if mapping, object, err := mapper.ResourceAndName(t.Context(), name); err == nil && (mapping == nil || object == "") {
 			t.Fatal("neither a pair nor an error")
 		}
 	})

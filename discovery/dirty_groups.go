@@ -1,0 +1,93 @@
+package discovery
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+const (
+	// settleDelay after the last change all groups are requested, which also puts new groups in the server's order.
+	settleDelay = 5 * time.Second
+	// resyncInterval is the time between requests for all groups, whatever changes in between.
+	resyncInterval = 30 * time.Second
+	// maxSingleGroups is the number of groups above which requesting all of them is cheaper.
+	maxSingleGroups = 10
+	// allGroups takes the place of a group's name.
+	allGroups = "*"
+)
+
+// groupCheckTimes are when a group is requested after a change: discovery documents lag behind the objects by an unknown
+// time.
+var groupCheckTimes = []time.Duration{20 * time.Millisecond, 100 * time.Millisecond, 300 * time.Millisecond, time.Second, 3 * time.Second}
+
+// dirtyGroups schedules the requests for groups that have changed, and for all groups.
+type dirtyGroups struct {
+	groups map[string]groupCheck
+	allAt  time.Time
+	// maxAllAt bounds allAt, which every change postpones.
+	maxAllAt time.Time
+}
+
+type groupCheck struct {
+	at    time.Time
+	index int // in groupCheckTimes
+}
+
+func newDirtyGroups(now time.Time) *dirtyGroups {
+	return &dirtyGroups{groups: map[string]groupCheck{}, allAt: now.Add(resyncInterval), maxAllAt: now.Add(resyncInterval)}
+}
+
+// mark schedules the checks of a group that has changed.
+func (d *dirtyGroups) mark(group string, now time.Time) {
+	// The first check is not postponed, so that a group which changes all the time is requested, too.
+	if check, scheduled := d.groups[group]; !scheduled || check.index > 0 {
+		d.groups[group] = groupCheck{at: now.Add(groupCheckTimes[0])}
+	}
+	d.allAt = now.Add(settleDelay)
+	if d.allAt.After(d.maxAllAt) {
+		d.allAt = d.maxAllAt
+	}
+}
+
+// markAll schedules the request for all groups within a second.
+func (d *dirtyGroups) markAll(now time.Time) {
+	if soon := now.Add(time.Second); d.allAt.After(soon) {
+		d.allAt = soon
+	}
+}
+
+// delay returns the time until the next check.
+func (d *dirtyGroups) delay(now time.Time) time.Duration {
+	delay := d.allAt.Sub(now)
+	for _, check := range d.groups {
+		delay = min(delay, check.at.Sub(now))
+	}
+	return max(delay, 0)
+}
+
+// next returns the groups to request now, allGroups alone if that is cheaper, and schedules their next checks.
+func (d *dirtyGroups) next(now time.Time) []string {
+	var due []string
+	all := false
+	for group, check := range d.groups {
+		if check.at.After(now) {
+			continue
+		}
+		due = append(due, group)
+		all = all || group == allGroups
+		if index := check.index + 1; index < len(groupCheckTimes) {
+			d.groups[group] = groupCheck{at: now.Add(groupCheckTimes[index] - groupCheckTimes[check.index]), index: index}
+		} else {
+			delete(d.groups, group)
+		}
+	}
+	if !d.allAt.After(now) {
+		all = true
+		d.allAt = now.Add(resyncInterval + rand.N(resyncInterval/5)) //nolint:gosec // spread, not secrecy
+		d.maxAllAt = d.allAt
+	}
+	if all || len(due) > maxSingleGroups {
+		return []string{allGroups}
+	}
+	return due
+}

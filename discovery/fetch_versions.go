@@ -1,0 +1,163 @@
+package discovery
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/anykind/anykind/internal/retry"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// A server without aggregated discovery forwards a request for a group version to the API server behind it. If that one
+// hangs it must not delay the others: it is late after a grace period, and callers wait for it only if they need it.
+const (
+	// maxParallelVersions bounds the requests for group versions at once.
+	maxParallelVersions = 16
+	// defaultVersionGrace is the time without any answer after which the outstanding versions are late; twice the time of
+	// the first answer if that is longer.
+	defaultVersionGrace = time.Second
+	// defaultVersionTimeout bounds the request for a group version that is waited for.
+	defaultVersionTimeout = 10 * time.Second
+	// timedOutRetry is for how long lookups do not wait again for a version that has timed out.
+	timedOutRetry = 30 * time.Second
+)
+
+// lateError is the error of a group version that has not answered yet.
+type lateError struct{ after time.Duration }
+
+func (e *lateError) Error() string { return fmt.Sprintf("no answer within %s", e.after) }
+
+// fetchVersions adds the resources to every version of a snapshot. A version that cannot be read gets an error, one that
+// answers much later than the others a lateError, and one that has been removed since no resources.
+func (c *Client) fetchVersions(ctx context.Context, snapshot *Snapshot) error {
+	var gvs []schema.GroupVersion
+	var versions []*Version
+	for gv, version := range snapshot.Versions() {
+		if c.hasTimedOut(gv) {
+			version.Err = &lateError{c.versionTimeout}
+			continue
+		}
+		version.Err = &lateError{c.versionGrace}
+		gvs, versions = append(gvs, gv), append(versions, version)
+	}
+	fetchCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	start, firstAnswer := time.Now(), sync.OnceValue(time.Now)
+	grace := time.AfterFunc(c.versionTimeout+c.versionGrace, cancel)
+	defer grace.Stop()
+	c.fetchEach(fetchCtx, gvs, func(i int, resources []*Resource, err error) {
+		grace.Reset(max(c.versionGrace, 2*firstAnswer().Sub(start)))
+		if fetchCtx.Err() == nil || err == nil {
+			versions[i].Resources, versions[i].Err = resources, err
+		}
+	})
+	return retry.ContextError(ctx)
+}
+
+// fetchEach requests group versions in parallel and calls onAnswer for each, never concurrently.
+func (c *Client) fetchEach(ctx context.Context, gvs []schema.GroupVersion, onAnswer func(i int, resources []*Resource, err error)) {
+	queue := make(chan int, len(gvs))
+	for i := range gvs {
+		queue <- i
+	}
+	close(queue)
+	var mu sync.Mutex
+	var workers sync.WaitGroup
+	for range min(maxParallelVersions, len(gvs)) {
+		workers.Go(func() {
+			for i := range queue {
+				if ctx.Err() != nil {
+					return
+				}
+				resources, err := c.fetchVersion(ctx, gvs[i])
+				mu.Lock()
+				onAnswer(i, resources, err)
+				mu.Unlock()
+			}
+		})
+	}
+	workers.Wait()
+}
+
+// fetchVersion requests a group version within versionTimeout.
+func (c *Client) fetchVersion(ctx context.Context, gv schema.GroupVersion) ([]*Resource, error) {
+	bounded, cancel := context.WithTimeout(ctx, c.versionTimeout)
+	defer cancel()
+	resources, err := c.getVersion(bounded, gv)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case ctx.Err() != nil:
+	case err != nil && bounded.Err() != nil:
+		maps.DeleteFunc(c.timedOut, func(_ schema.GroupVersion, at time.Time) bool { return time.Since(at) > timedOutRetry })
+		c.timedOut[gv] = time.Now()
+		return nil, &lateError{c.versionTimeout}
+	default:
+		delete(c.timedOut, gv)
+	}
+	return resources, err
+}
+
+func (c *Client) getVersion(ctx context.Context, gv schema.GroupVersion) ([]*Resource, error) {
+	path := "/apis/" + gv.String()
+	if gv.Group == "" {
+		path = "/api/" + gv.Version
+	}
+	var list metav1.APIResourceList
+	if err := c.getKind(ctx, path, plainJSON, "APIResourceList", &list); err != nil {
+		return nil, ignoreNotFound(err)
+	}
+	resources := resourcesOf(gv, list.APIResources)
+	if err := validateResources(resources); err != nil {
+		return nil, fmt.Errorf("GET %s: %w", path, err)
+	}
+	return resources, nil
+}
+
+// hasTimedOut reports whether a group version timed out a short time ago.
+func (c *Client) hasTimedOut(gv schema.GroupVersion) bool {
+	return c.timedOutSince(gv, time.Now().Add(-timedOutRetry))
+}
+
+func (c *Client) timedOutSince(gv schema.GroupVersion, since time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.timedOut[gv].After(since)
+}
+
+// lateVersions returns the late group versions that are wanted.
+func lateVersions(snapshot *Snapshot, isWanted func(schema.GroupVersion) bool) []schema.GroupVersion {
+	var late []schema.GroupVersion
+	for gv, version := range snapshot.Versions() {
+		if _, isLate := version.Err.(*lateError); isLate && isWanted(gv) { //nolint:errorlint // it is never wrapped
+			late = append(late, gv)
+		}
+	}
+	return late
+}
+
+// fetchLate waits for late group versions, and returns the snapshot that has their answers.
+func (c *Client) fetchLate(ctx context.Context, late []schema.GroupVersion) (*Snapshot, error) {
+	requestedAt := time.Now()
+	c.fetchEach(ctx, late, func(i int, resources []*Resource, err error) {
+		if ctx.Err() != nil {
+			return
+		}
+		c.updateGroup(late[i].Group, requestedAt, func(group *Group) *Group {
+			if group == nil {
+				return nil
+			}
+			for v := range group.Versions {
+				if version := &group.Versions[v]; version.Name == late[i].Version {
+					version.Resources, version.Err = resources, err
+				}
+			}
+			return group
+		})
+	})
+	return c.Latest(), c.discoveryError(ctx, retry.ContextError(ctx))
+}

@@ -1,0 +1,228 @@
+package discovery
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+)
+
+// How answers become the latest snapshot. Answers about everything and about single groups overlap, so each carries the
+// time of its request: a group is replaced only by what was requested later. Published snapshots never change; a new one is
+// completed from the one before it, and is dropped if both are equal.
+
+// maxRemoved bounds Snapshot.Removed.
+const maxRemoved = 1000
+
+// publishAll makes next the latest snapshot, except for groups that were requested later than next.
+func (c *Client) publishAll(next *Snapshot) *Snapshot {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.requestedAt = next.TakenAt
+	for name, at := range c.groupRequestedAt {
+		if !at.After(next.TakenAt) {
+			delete(c.groupRequestedAt, name)
+			continue
+		}
+		next.Groups = replaceGroup(next.Groups, name, groupNamed(c.latest.Groups, name))
+	}
+	return c.publish(next)
+}
+
+// updateGroup replaces one group of the latest snapshot by what update returns, and removes it for nil. It does nothing if
+// something newer is known.
+func (c *Client) updateGroup(name string, requestedAt time.Time, update func(*Group) *Group) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.requestedAt.After(requestedAt) || c.groupRequestedAt[name].After(requestedAt) {
+		return
+	}
+	next := &Snapshot{
+		TakenAt: requestedAt, Groups: copyGroups(c.latest.Groups), Aggregated: c.latest.Aggregated, Rejected: c.latest.Rejected,
+	}
+	next.Groups = replaceGroup(next.Groups, name, update(groupNamed(next.Groups, name)))
+	c.groupRequestedAt[name] = requestedAt
+	before := c.latest
+	if c.publish(next) != before {
+		c.rootsStale = true
+	}
+}
+
+// publish makes next, completed from the snapshot before it, the latest one. The caller holds mu.
+func (c *Client) publish(next *Snapshot) *Snapshot {
+	if next = mergePrevious(c.latest, next); next == c.latest {
+		return next
+	}
+	c.latest = next
+	close(c.changed)
+	c.changed = make(chan struct{})
+	return next
+}
+
+func groupIndex(groups []Group, name string) int {
+	return slices.IndexFunc(groups, func(g Group) bool { return g.Name == name })
+}
+
+func groupNamed(groups []Group, name string) *Group {
+	if i := groupIndex(groups, name); i >= 0 {
+		return &groups[i]
+	}
+	return nil
+}
+
+func replaceGroup(groups []Group, name string, replacement *Group) []Group {
+	i := groupIndex(groups, name)
+	switch {
+	case replacement == nil && i < 0:
+		return groups
+	case replacement == nil:
+		return slices.Delete(groups, i, i+1)
+	case i < 0:
+		return append(groups, *replacement)
+	}
+	groups[i] = *replacement
+	return groups
+}
+
+// copyGroups copies groups and versions, so that completing a snapshot does not change an earlier answer.
+func copyGroups(lists ...[]Group) []Group {
+	groups := slices.Concat(lists...)
+	for i := range groups {
+		groups[i].Versions = slices.Clone(groups[i].Versions)
+	}
+	return groups
+}
+
+// mergePrevious gives next the last known resources of unreadable versions and the list of removed resources. It returns
+// previous itself if the two are equal.
+func mergePrevious(previous, next *Snapshot) *Snapshot {
+	if previous == nil {
+		return next
+	}
+	known := maps.Collect(previous.Versions())
+	for gv, version := range next.Versions() {
+		if last := known[gv]; last != nil && !version.Healthy() && len(version.Resources) == 0 {
+			version.Resources = last.Resources
+		}
+	}
+	next.Removed = mergeRemoved(previous, next)
+	if previous.Aggregated == next.Aggregated && reflect.DeepEqual(previous.Removed, next.Removed) && equalGroups(previous.Groups, next.Groups) {
+		return previous
+	}
+	return next
+}
+
+// mergeRemoved returns the removed resources, the latest first, without those that are served again.
+func mergeRemoved(previous, next *Snapshot) []RemovedResource {
+	var removed []RemovedResource
+	served := next.resourcesByGVR()
+	for resource := range previous.Resources() {
+		if served[resource.GVR] == nil {
+			removed = append(removed, RemovedResource{Resource: resource, DetectedAt: next.TakenAt})
+		}
+	}
+	for _, earlier := range previous.Removed {
+		if served[earlier.Resource.GVR] == nil {
+			removed = append(removed, earlier)
+		}
+	}
+	return removed[:min(len(removed), maxRemoved)]
+}
+
+func equalGroups(a, b []Group) bool {
+	return slices.EqualFunc(a, b, func(a, b Group) bool {
+		return a.Name == b.Name && slices.EqualFunc(a.Versions, b.Versions, equalVersions)
+	})
+}
+
+func equalVersions(a, b Version) bool {
+	return a.Name == b.Name && a.Stale == b.Stale && errorText(a.Err) == errorText(b.Err) &&
+		slices.EqualFunc(a.Resources, b.Resources, equalResources)
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// equalResources compares what both forms of discovery contain: one has no storage version hash, and they order verbs and
+// subresources differently.
+func equalResources(a, b *Resource) bool {
+	if a == b {
+		return true
+	}
+	x, y := sorted(a), sorted(b)
+	if a.StorageVersionHash == "" || b.StorageVersionHash == "" {
+		x.StorageVersionHash, y.StorageVersionHash = "", ""
+	}
+	return reflect.DeepEqual(x, y)
+}
+
+// sorted returns a copy with sorted lists.
+func sorted(r *Resource) Resource {
+	sortedCopy := *r
+	sortedCopy.Verbs = slices.Sorted(slices.Values(r.Verbs))
+	sortedCopy.ShortNames = slices.Sorted(slices.Values(r.ShortNames))
+	sortedCopy.Categories = slices.Sorted(slices.Values(r.Categories))
+	sortedCopy.Subresources = slices.SortedFunc(slices.Values(r.Subresources), func(a, b Subresource) int { return cmp.Compare(a.Name, b.Name) })
+	for i := range sortedCopy.Subresources {
+		sortedCopy.Subresources[i].Verbs = slices.Sorted(slices.Values(sortedCopy.Subresources[i].Verbs))
+	}
+	return sortedCopy
+}
+
+// ResourceChange is a difference between two snapshots in one resource.
+type ResourceChange struct {
+	// Old is the resource before the change, nil if it is new.
+	Old *Resource
+	// New is the resource after the change, nil if it was removed.
+	New *Resource
+}
+
+// Changes yields the changes of resources after the call, until ctx ends. It sends no requests itself: changes are found by
+// [Client.Run] and by every [Client.Refresh]. A slow consumer receives several changes of a resource as one.
+func (c *Client) Changes(ctx context.Context) iter.Seq[ResourceChange] {
+	last, changed := c.latestAndChanged()
+	return func(yield func(ResourceChange) bool) {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-changed:
+			}
+			var next *Snapshot
+			next, changed = c.latestAndChanged()
+			for _, change := range difference(last, next) {
+				if !yield(change) {
+					return
+				}
+			}
+			last = next
+		}
+	}
+}
+
+// difference returns the new and changed resources, and then the removed ones, in the server's order.
+func difference(before, after *Snapshot) []ResourceChange {
+	if before == nil {
+		before = &Snapshot{}
+	}
+	previous, current := before.resourcesByGVR(), after.resourcesByGVR()
+	var changes []ResourceChange
+	for resource := range after.Resources() {
+		if old := previous[resource.GVR]; old == nil || !equalResources(old, resource) {
+			changes = append(changes, ResourceChange{Old: old, New: resource})
+		}
+	}
+	for resource := range before.Resources() {
+		if current[resource.GVR] == nil {
+			changes = append(changes, ResourceChange{Old: resource})
+		}
+	}
+	return changes
+}

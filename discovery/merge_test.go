@@ -1,0 +1,214 @@
+package discovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestRefresh_UnchangedReturnsSameSnapshot(t *testing.T) {
+	script, client := serving(t, map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("apps/v1 deployments")})
+	first := refresh(t, client)
+	assert.EqualValues(t, 2, script.full.Load())
+	assert.Same(t, first, refresh(t, client))
+	assert.EqualValues(t, 2, script.full.Load())
+
+	script.answers["/apis"] = aggregated("apps/v1 deployments,batch/v1 jobs")
+	second := refresh(t, client)
+	assert.EqualValues(t, 3, script.full.Load(), "only what changed is sent again")
+	assert.Len(t, second.Groups, 3)
+	assert.Len(t, first.Groups, 2, "a snapshot that was handed out stays as it is")
+}
+
+func TestSnapshot_RemovedUntilServedAgain(t *testing.T) {
+	script, client := serving(t, map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("apps/v1 deployments,batch/v1 jobs")})
+	refresh(t, client)
+	script.answers["/apis"] = aggregated("apps/v1 deployments")
+	removed := refresh(t, client).Removed
+	require.Len(t, removed, 1)
+	assert.Equal(t, "batch/v1, Resource=jobs", removed[0].Resource.GVR.String())
+	script.answers["/api"] = aggregated("/v1 services")
+	removed = refresh(t, client).Removed
+	require.Len(t, removed, 2)
+	assert.Equal(t, "pods", removed[0].Resource.GVR.Resource, "the latest first")
+	script.answers["/apis"] = aggregated("apps/v1 deployments,batch/v1 jobs")
+	removed = refresh(t, client).Removed
+	require.Len(t, removed, 1)
+}
+
+func TestRefresh_StaleVersionKeepsLastResources(t *testing.T) {
+	script, client := serving(t, map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("metrics/v1 nodes")})
+	refresh(t, client)
+	script.answers["/apis"] = aggregated("!metrics/v1 ")
+	snapshot := refresh(t, client)
+	version := snapshot.Groups[1].Versions[0]
+	assert.False(t, version.Healthy())
+	require.Len(t, version.Resources, 1)
+	assert.Equal(t, "nodes", version.Resources[0].GVR.Resource)
+	assert.Empty(t, snapshot.Removed)
+}
+
+func TestRefresh_FailedVersionsKeepLastResources(t *testing.T) {
+	resources := func(gv, plural string) string {
+		return fmt.Sprintf(`{"kind":"APIResourceList","groupVersion":%q,"resources":[{"name":%q,"kind":"K","namespaced":true,"verbs":["get"]}]}`, gv, plural)
+	}
+	groups := func(names ...string) string {
+		var items []string
+		for _, name := range names {
+			items = append(items, fmt.Sprintf(`{"name":%q,"versions":[{"groupVersion":"%s/v1","version":"v1"}],"preferredVersion":{"version":"v1"}}`, name, name))
+		}
+		return `{"kind":"APIGroupList","groups":[` + strings.Join(items, ",") + `]}`
+	}
+	script, client := serving(t, map[string]string{
+		"/api": `{"kind":"APIVersions","versions":["v1"]}`, "/api/v1": resources("v1", "pods"),
+		"/apis": groups("apps", "metrics", "denied"), "/apis/apps/v1": resources("apps/v1", "deployments"),
+		"/apis/metrics/v1": resources("metrics/v1", "nodes"), "/apis/denied/v1": resources("denied/v1", "secrets"),
+	})
+	first := refresh(t, client)
+	assert.Same(t, first, refresh(t, client), "an older server gives no ETag, but says the same")
+
+	client.versionTimeout, client.versionGrace = 200*time.Millisecond, 50*time.Millisecond
+	script.hang["/apis/metrics/v1"] = true
+	script.answers["/apis/denied/v1"] = "403"
+	script.answers["/apis/apps/v1"] = resources("apps/v1", "daemonsets")
+	snapshot := refresh(t, client)
+	for _, name := range []string{"metrics", "denied"} {
+		version := versionOf(snapshot, name)
+		require.Error(t, version.Err)
+		assert.Len(t, version.Resources, 1)
+	}
+	assert.NotNil(t, snapshot.resourcesByGVR()[schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}])
+	require.Len(t, snapshot.Removed, 1)
+	assert.Equal(t, "deployments", snapshot.Removed[0].Resource.GVR.Resource)
+}
+
+func TestRefresh_OutageKeepsSnapshot(t *testing.T) {
+	script, client := serving(t, map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("apps/v1 deployments")})
+	first := refresh(t, client)
+	script.answers["/apis"] = "503"
+	_, err := client.Refresh(t.Context())
+	require.Error(t, err)
+	latest, err := client.Snapshot(t.Context())
+	require.NoError(t, err)
+	assert.Same(t, first, latest)
+}
+
+func TestRefreshGroup_ReplacesGroup(t *testing.T) {
+	script, client := serving(t, map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("apps/v1 deployments,shop/v1 carts")})
+	refresh(t, client)
+	list := `{"kind":"APIResourceList","groupVersion":"shop/v1","resources":[
+		{"name":"tills","kind":"Till","verbs":["get"]},{"name":"carts","kind":"Kind-carts","namespaced":true,"verbs":["get"]}]}`
+	script.answers["/apis/shop"] = `{"kind":"APIGroup","name":"shop","versions":[{"version":"v1"}],"preferredVersion":{"version":"v1"}}`
+	script.answers["/apis/shop/v1"] = list
+	changes := difference(refresh(t, client), after(t, client, "shop"))
+	require.Len(t, changes, 1)
+	assert.Equal(t, "tills", changes[0].New.GVR.Resource, "the cart is the same in both forms of discovery")
+
+	delete(script.answers, "/apis/shop")
+	assert.Len(t, after(t, client, "shop").Groups, 2)
+	script.answers["/apis/shop"] = "500"
+	require.Error(t, client.refreshGroup(t.Context(), "shop"))
+	script.answers["/apis/new"] = strings.ReplaceAll(`{"kind":"APIGroup","name":"new","versions":[{"version":"v1"}]}`, "shop", "new")
+	script.answers["/apis/new/v1"] = strings.ReplaceAll(list, "shop", "new")
+	assert.Len(t, after(t, client, "new").Groups, 3)
+	// The whole, which knows nothing of new, is built anew and not from what it said before.
+	assert.Len(t, refresh(t, client).Groups, 3)
+	assert.Equal(t, "shop", refresh(t, client).Groups[2].Name)
+}
+
+// delayed answers after a second as a server did when it was asked.
+func delayed(handle http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(time.Second)
+		handle(w, r)
+	}
+}
+
+func TestRefresh_KeepsNewerAnswerOfGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newScriptedServer()
+		server.replace("/apis/shop", answerJSON(`{"kind":"APIGroup","name":"shop","versions":[{"version":"v1"}]}`))
+		server.replace("/apis/shop/v1", answerJSON(`{"kind":"APIResourceList","resources":[{"name":"carts","kind":"Cart"}]}`))
+		client := New(connectPipes(t, server), nil)
+		refresh(t, client)
+		server.replace("/apis", delayed(answerAggregated("apps/v1 deployments")))
+		var whole sync.WaitGroup
+		whole.Go(func() { refresh(t, client) })
+		time.Sleep(time.Second / 2)
+		require.NoError(t, client.refreshGroup(t.Context(), "shop"))
+		whole.Wait()
+		assert.Contains(t, groupsByName(client.Latest()), "shop", "the whole was asked for before")
+		time.Sleep(time.Second)
+		assert.NotContains(t, groupsByName(refresh(t, client)), "shop")
+	})
+}
+
+func TestRefreshGroup_LosesToNewerWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newScriptedServer()
+		client := New(connectPipes(t, server), nil)
+		refresh(t, client)
+		server.replace("/apis/shop", delayed(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }))
+		var group sync.WaitGroup
+		group.Go(func() { assert.NoError(t, client.refreshGroup(t.Context(), "shop")) })
+		time.Sleep(time.Second / 2)
+		server.replace("/apis", answerAggregated("shop/v1 carts"))
+		refresh(t, client)
+		group.Wait()
+		assert.Contains(t, groupsByName(client.Latest()), "shop")
+	})
+}
+
+func after(t *testing.T, client *Client, group string) *Snapshot {
+	t.Helper()
+	require.NoError(t, client.refreshGroup(t.Context(), group))
+	latest := client.Latest()
+	return latest
+}
+
+func TestClient_ChangesOfSlowConsumerAreCombined(t *testing.T) {
+	script, client := serving(t, map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("apps/v1 deployments")})
+	refresh(t, client)
+	changes := client.Changes(t.Context())
+	script.answers["/apis"] = aggregated("apps/v1 statefulsets")
+	refresh(t, client)
+	script.answers["/apis"] = aggregated("apps/v1 daemonsets")
+	refresh(t, client)
+	var seen []string
+	for change := range changes {
+		if change.New != nil {
+			seen = append(seen, "+"+change.New.GVR.Resource)
+			continue
+		}
+		seen = append(seen, "-"+change.Old.GVR.Resource)
+		break
+	}
+	assert.Equal(t, []string{"+daemonsets", "-deployments"}, seen)
+}
+
+func TestRun_EndedWatchesAreDelayed(t *testing.T) {
+	const list = `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"1"},"items":[]}`
+	script, client := serving(t, map[string]string{
+		"/api": aggregated("/v1 pods"), "/apis": aggregated("apps/v1 deployments"), watchedSources[0]: list, watchedSources[1]: list,
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, client.Run(ctx), context.DeadlineExceeded)
+	assert.Less(t, script.full.Load(), int32(20))
+}
+
+func TestEqualVersions_ComparesErrorText(t *testing.T) {
+	a := Version{Err: errors.New("x")}
+	assert.True(t, equalVersions(a, Version{Err: errors.New("x")}))
+	assert.False(t, equalVersions(a, Version{}))
+}

@@ -1,0 +1,131 @@
+package discovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/internal/sanitize"
+	"github.com/anykind/anykind/transport"
+	jsoniter "github.com/json-iterator/go"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+const (
+	// maxDocument bounds a document, which is held whole in memory, after decompression. The discovery document of a server
+	// with 10,000 definitions has about 10 MB.
+	maxDocument = 64 << 20
+	// maxError bounds the text of an error that a server caused, and maxText a quotation in it.
+	maxError = 1 << 10
+	maxText  = 200
+)
+
+// document is the body of a response with the headers that matter here.
+type document struct {
+	body              []byte
+	contentType, etag string
+	notModified       bool
+}
+
+func (c *Client) get(ctx context.Context, path string, header http.Header) (*document, error) {
+	if c.conn == nil {
+		return nil, errOffline
+	}
+	response, err := c.conn.Do(ctx, &transport.Request{Path: path, Header: header})
+	if err != nil {
+		return nil, printable(retry.WithContextError(ctx, err))
+	}
+	defer response.Body.Close()
+	doc := &document{
+		contentType: response.Header.Get("Content-Type"), etag: response.Header.Get("ETag"),
+		notModified: response.StatusCode == http.StatusNotModified,
+	}
+	if doc.body, err = readLimited(response.Body, c.maxDocument); err != nil {
+		return nil, fmt.Errorf("GET %s: read the body: %w", path, retry.WithContextError(ctx, err))
+	}
+	return doc, nil
+}
+
+func readLimited(body io.Reader, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(body, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("longer than %d bytes", limit)
+	}
+	return data, nil
+}
+
+const plainJSON = "application/json"
+
+func accept(mediaTypes string) http.Header { return http.Header{"Accept": {mediaTypes}} }
+
+var codec = jsoniter.Config{CaseSensitive: true}.Froze()
+
+// object is a document that names its kind.
+type object interface{ GetObjectKind() schema.ObjectKind }
+
+// getKind requests a document and decodes it into an object of the given kind.
+func (c *Client) getKind(ctx context.Context, path, mediaType, kind string, into object) error {
+	doc, err := c.get(ctx, path, accept(mediaType))
+	if err != nil {
+		return err
+	}
+	if err := decodeKind(doc.body, kind, into); err != nil {
+		return fmt.Errorf("GET %s: %w", path, err)
+	}
+	return nil
+}
+
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func decodeKind(body []byte, kind string, into object) error {
+	if err := codec.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("decode %s: %w", kind, decodeError(err))
+	}
+	return checkKind(into.GetObjectKind().GroupVersionKind().Kind, kind)
+}
+
+func checkKind(got, want string) error {
+	if got != want {
+		return fmt.Errorf("decode %s: kind is %s", want, quoted(got))
+	}
+	return nil
+}
+
+// decodeError returns a decoder's error, which quotes its input, as one short line.
+func decodeError(err error) error { return errors.New(sanitize.Text(err.Error(), maxText)) }
+
+// quoted returns a name from a server for use in an error.
+func quoted(name string) string { return fmt.Sprintf("%q", sanitize.Text(name, maxText)) }
+
+// printable returns err with its text as one short line, whatever the server wrote into it.
+func printable(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	if clean := sanitize.Text(text, maxError); clean != text {
+		return &printableError{text: clean, err: err}
+	}
+	return err
+}
+
+type printableError struct {
+	text string
+	err  error
+}
+
+func (e *printableError) Error() string { return e.text }
+
+func (e *printableError) Unwrap() error { return e.err }

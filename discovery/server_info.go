@@ -1,0 +1,147 @@
+package discovery
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/url"
+	"path"
+	"strings"
+
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/apimachinery/pkg/version"
+)
+
+// ServerVersion requests the server's version, GET /version.
+func (c *Client) ServerVersion(ctx context.Context) (*version.Info, error) {
+	doc, err := c.get(ctx, "/version", accept(plainJSON))
+	if err != nil {
+		return nil, err
+	}
+	info := &version.Info{}
+	if err := json.Unmarshal(doc.body, info); err != nil {
+		return nil, fmt.Errorf("GET /version: decode version: %w", err)
+	}
+	return info, nil
+}
+
+// OpenAPIPaths requests the index of the server's OpenAPI v3 documents: for each path, such as apis/apps/v1, the URL of its
+// document on the server, with a hash that changes with the document. Documents on other hosts are left out.
+// See https://kubernetes.io/docs/concepts/overview/kubernetes-api/#openapi-v3.
+func (c *Client) OpenAPIPaths(ctx context.Context) (map[string]string, error) {
+	doc, err := c.get(ctx, "/openapi/v3", accept(plainJSON))
+	if err != nil {
+		return nil, err
+	}
+	var index struct {
+		Paths map[string]struct {
+			ServerRelativeURL string `json:"serverRelativeURL"`
+		} `json:"paths"`
+	}
+	if err := codec.Unmarshal(doc.body, &index); err != nil {
+		return nil, fmt.Errorf("GET /openapi/v3: decode the index: %w", err)
+	}
+	if len(index.Paths) == 0 {
+		return nil, errors.New("GET /openapi/v3: the index is empty")
+	}
+	urls := make(map[string]string, len(index.Paths))
+	for name, document := range index.Paths {
+		if isServerRelative(document.ServerRelativeURL) {
+			urls[name] = document.ServerRelativeURL
+		}
+	}
+	return urls, nil
+}
+
+// isServerRelative reports whether a URL is a clean absolute path without a host.
+func isServerRelative(text string) bool {
+	target, err := url.Parse(text)
+	return err == nil && target.Scheme == "" && target.Host == "" && strings.HasPrefix(target.Path, "/") &&
+		path.Clean(target.Path) == strings.TrimSuffix(target.Path, "/")
+}
+
+// Capabilities are optional features of a server.
+type Capabilities struct {
+	Version             string     // of the server, such as v1.36.3
+	AggregatedDiscovery Capability // all resources in two requests
+	ServerSideApply     Capability // fields merged by field manager
+	WatchList           Capability // the initial list and the following events over one connection
+	WebSocketExec       Capability // exec and attach over WebSockets with half-close, v5.channel.k8s.io
+	PortForwardTunnel   Capability // port-forward over WebSockets
+	CBOR                Capability // objects encoded in binary
+}
+
+// Capability is one feature that a server may support.
+type Capability struct {
+	Supported bool
+	Reason    string // how Supported was determined
+	Fallback  string // what replaces an unsupported feature
+}
+
+// Capabilities determines the server's features from its version and by trial, and keeps the first result. Feature gates
+// that an administrator has changed are not visible: callers must expect that a supported feature is rejected.
+func (c *Client) Capabilities(ctx context.Context) (*Capabilities, error) {
+	if known := c.capabilities.Load(); known != nil {
+		return known, nil
+	}
+	detected, err := c.detectCapabilities(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("detect capabilities: %w", err)
+	}
+	c.capabilities.CompareAndSwap(nil, detected)
+	return c.capabilities.Load(), nil
+}
+
+func (c *Client) detectCapabilities(ctx context.Context) (*Capabilities, error) {
+	info, err := c.ServerVersion(ctx)
+	if err != nil {
+		return nil, err
+	}
+	version, err := utilversion.ParseGeneric(info.GitVersion)
+	if err != nil {
+		return nil, fmt.Errorf("server version %q: %w", info.GitVersion, err)
+	}
+	snapshot, err := c.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cbor, err := c.detectCBOR(ctx)
+	if err != nil {
+		return nil, err
+	}
+	since := func(minor uint, fallback string) Capability {
+		return Capability{
+			Supported: version.AtLeast(utilversion.MajorMinor(1, minor)), Fallback: fallback,
+			Reason: fmt.Sprintf("default since v1.%d; the server is %s", minor, info.GitVersion),
+		}
+	}
+	return &Capabilities{
+		Version: info.GitVersion,
+		AggregatedDiscovery: Capability{
+			Supported: snapshot.Aggregated, Reason: "answers of /api and /apis", Fallback: "one request for each group version",
+		},
+		ServerSideApply:   since(22, "none: read, change and update"),
+		WatchList:         since(34, "a list in pages, then a watch"),
+		WebSocketExec:     since(30, "v4.channel.k8s.io, which cannot close stdin"),
+		PortForwardTunnel: since(31, "v4.channel.k8s.io, one connection for each port"),
+		CBOR:              cbor,
+	}, nil
+}
+
+// detectCBOR requests a namespace that every cluster has. Only the encoding of the answer matters, even if it is an error.
+func (c *Client) detectCBOR(ctx context.Context) (Capability, error) {
+	capability := Capability{Reason: "content type of an answer that may be CBOR", Fallback: "JSON"}
+	doc, err := c.get(ctx, "/api/v1/namespaces/default", accept("application/cbor,application/json"))
+	if ctx.Err() != nil {
+		return capability, err
+	}
+	if err != nil {
+		capability.Reason = "the request that would show it failed"
+		return capability, nil //nolint:nilerr // it is the reason
+	}
+	mediaType, _, err := mime.ParseMediaType(doc.contentType)
+	capability.Supported = err == nil && mediaType == "application/cbor"
+	return capability, nil
+}

@@ -1,0 +1,30 @@
+package discovery
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestClient_CapabilitiesOfOldServer(t *testing.T) {
+	script, client := serving(t, map[string]string{
+		"/version": `{"gitVersion":"v1.21.5+vendor"}`,
+		"/api":     `{"kind":"APIVersions","versions":[]}`, "/apis": `{"kind":"APIGroupList","groups":[]}`,
+		"/api/v1/namespaces/default": "403",
+	})
+	can, err := client.Capabilities(t.Context())
+	require.NoError(t, err)
+	for _, capability := range []Capability{can.AggregatedDiscovery, can.ServerSideApply, can.WatchList, can.WebSocketExec, can.PortForwardTunnel, can.CBOR} {
+		assert.False(t, capability.Supported)
+		assert.NotEmpty(t, capability.Fallback)
+	}
+	assert.Contains(t, can.WatchList.Reason, "v1.21.5+vendor")
+
+	script.answers["/version"] = `{"gitVersion":"unknown"}`
+	_, err = New(client.conn, nil).Capabilities(t.Context())
+	require.ErrorContains(t, err, `"unknown"`)
+	script.answers["/openapi/v3"] = "{}"
+	_, err = client.OpenAPIPaths(t.Context())
+	require.ErrorContains(t, err, "is empty")
+}

@@ -1,0 +1,89 @@
+package discovery
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/anykind/anykind/internal/retry"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+const (
+	minWaitDelay = 10 * time.Millisecond
+	maxWaitDelay = 10 * time.Second
+)
+
+// waitDelay is the delay between two refreshes: an eighth of what was waited so far, so that a change that comes late is seen
+// late only in proportion, and a wait of hours costs few requests.
+func waitDelay(waited time.Duration) time.Duration {
+	return min(max(waited/8, minWaitDelay), maxWaitDelay)
+}
+
+// WaitFor returns the first snapshot for which isServed returns true. Unless the latest one is that, it refreshes until ctx
+// ends: at once, and then every ten milliseconds at first and, as the wait lasts, down to every ten seconds. It also looks at
+// every snapshot that others request: with [Client.Run] a new kind is seen as soon as its definition is. Concurrent waits
+// share their refreshes, which count as those of [Client.Search] do.
+//
+// isServed is called in this goroutine, possibly several times with the same snapshot. Failures of connections and of the
+// server are retried. The error is that of ctx, with the last failure, or what the server rejects for good: a denial if it
+// lasts for five seconds.
+func (c *Client) WaitFor(ctx context.Context, isServed func(*Snapshot) bool) (*Snapshot, error) {
+	c.latestOrCached()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	var denials retry.Denials
+	var failure error
+	start := time.Now()
+	for called := start; ; {
+		latest, changed := c.latestAndChanged()
+		switch {
+		case latest != nil && isServed(latest):
+			return latest, nil
+		case c.conn == nil:
+			return nil, errOffline
+		}
+		select {
+		case <-ctx.Done():
+			return nil, c.waitError(ctx, failure)
+		case <-changed:
+			continue
+		case <-timer.C:
+		}
+		err := c.refreshForWait(ctx, called)
+		transient := denials.Transient(err)
+		switch {
+		case ctx.Err() != nil:
+			return nil, c.waitError(ctx, failure)
+		case retry.IsRejected(err) && !transient:
+			return nil, err
+		}
+		// What anybody requests from now on counts as this wait's next refresh.
+		failure, called = err, time.Now()
+		timer.Reset(retry.Jitter(waitDelay(called.Sub(start))))
+	}
+}
+
+// refreshForWait refreshes as far as the limiter allows, unless the snapshot was requested after called. It does not wait for
+// group versions that have timed out a short time ago.
+func (c *Client) refreshForWait(ctx context.Context, called time.Time) error {
+	bounded, cancel := context.WithTimeout(ctx, refreshTimeout)
+	defer cancel()
+	latest, err := c.limitedRefresh(bounded, called)
+	if err != nil {
+		return err
+	}
+	late := lateVersions(latest, func(gv schema.GroupVersion) bool { return !c.hasTimedOut(gv) })
+	if len(late) > 0 {
+		_, err = c.fetchLate(bounded, late)
+	}
+	return err
+}
+
+// waitError returns the error of a wait whose ctx has ended after the failure of the last refresh, if any.
+func (c *Client) waitError(ctx context.Context, failure error) error {
+	if failure != nil {
+		return fmt.Errorf("%w; the last refresh: %w", c.discoveryError(ctx, retry.ContextError(ctx)), failure)
+	}
+	return c.discoveryError(ctx, retry.ContextError(ctx))
+}

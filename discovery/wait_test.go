@@ -1,0 +1,138 @@
+package discovery
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// hasGroup is a condition of WaitFor.
+func hasGroup(name string) func(*Snapshot) bool {
+	return func(s *Snapshot) bool { return groupIndex(s.Groups, name) >= 0 }
+}
+
+func TestClient_WaitForRefreshesUntilServed(t *testing.T) {
+	for name, test := range map[string]struct {
+		lag, latest          time.Duration
+		minChecks, maxChecks int
+		before               http.HandlerFunc
+	}{
+		"served":             {0, 0, 1, 1, nil},
+		"after a moment":     {300 * time.Millisecond, 400 * time.Millisecond, 8, 40, nil},
+		"after a minute":     {time.Minute, 72 * time.Second, 20, 70, nil},
+		"after an hour":      {time.Hour, time.Hour + 15*time.Second, 200, 500, nil},
+		"after failures":     {20 * time.Second, 24 * time.Second, 5, 100, answerStatus(http.StatusInternalServerError, "InternalError")},
+		"after denials":      {2 * time.Second, 3 * time.Second, 5, 60, answerStatus(http.StatusForbidden, "Forbidden")},
+		"after dead answers": {40 * time.Second, 80 * time.Second, 2, 10, hang},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := newScriptedServer()
+				client := New(connectPipes(t, server), nil)
+				if test.lag > 0 {
+					time.AfterFunc(test.lag, func() { server.replace("/apis", answerAggregated("apps/v1 deployments,late/v1 things")) })
+					if test.before != nil {
+						server.replace("/apis", test.before)
+					}
+				} else {
+					server.replace("/apis", answerAggregated("late/v1 things"))
+				}
+				snapshot, err := client.WaitFor(t.Context(), hasGroup("late"))
+				require.NoError(t, err)
+				assert.Same(t, client.Latest(), snapshot)
+				assert.True(t, hasGroup("late")(snapshot))
+				assert.LessOrEqual(t, time.Since(server.began), test.latest)
+				assert.GreaterOrEqual(t, len(server.asked("/api")), test.minChecks)
+				assert.LessOrEqual(t, len(server.asked("/api")), test.maxChecks)
+			})
+		})
+	}
+}
+
+func TestClient_WaitForNeedsNoRequest(t *testing.T) {
+	_, client := serving(t, map[string]string{})
+	client.latest = &Snapshot{Groups: []Group{{Name: "late"}}}
+	snapshot, err := client.WaitFor(t.Context(), hasGroup("late"))
+	require.NoError(t, err)
+	assert.Same(t, client.latest, snapshot)
+}
+
+func TestClient_WaitForSeesOthersRefresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newScriptedServer()
+		client := New(connectPipes(t, server), nil)
+		time.AfterFunc(time.Hour, func() {
+			server.replace("/apis", answerAggregated("late/v1 things"))
+			_, err := client.Refresh(t.Context())
+			assert.NoError(t, err)
+		})
+		_, err := client.WaitFor(t.Context(), hasGroup("late"))
+		require.NoError(t, err)
+		assert.Equal(t, time.Hour, time.Since(server.began))
+	})
+}
+
+func TestClient_ConcurrentWaitsShareRefreshes(t *testing.T) {
+	requests := func(waits int) int {
+		var count int
+		synctest.Test(t, func(t *testing.T) {
+			server := newScriptedServer()
+			client := New(connectPipes(t, server), nil)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+			defer cancel()
+			var all sync.WaitGroup
+			for range waits {
+				all.Go(func() {
+					_, err := client.WaitFor(ctx, hasGroup("late"))
+					assert.ErrorIs(t, err, context.DeadlineExceeded)
+				})
+			}
+			all.Wait()
+			count = len(server.asked("/api"))
+		})
+		return count
+	}
+	one := requests(1)
+	assert.Less(t, requests(50), 3*one, "one wait takes %d", one)
+}
+
+func TestClient_WaitForErrors(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer http.HandlerFunc
+		within time.Duration
+		check  func(error) bool
+		text   string
+	}{
+		"never served":    {nil, time.Hour, nil, "discover resources of http://server.test: context deadline exceeded"},
+		"last failure":    {answerStatus(http.StatusInternalServerError, "InternalError"), time.Hour, apierrors.IsInternalError, "context deadline exceeded; the last refresh: "},
+		"denied for good": {answerStatus(http.StatusForbidden, "Forbidden"), 8 * time.Second, apierrors.IsForbidden, "not now"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := newScriptedServer()
+				if test.answer != nil {
+					server.replace("*", test.answer)
+				}
+				client := New(connectPipes(t, server), nil)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				_, err := client.WaitFor(ctx, hasGroup("late"))
+				require.ErrorContains(t, err, test.text)
+				if test.check != nil {
+					assert.True(t, test.check(err), err)
+				}
+				assert.LessOrEqual(t, time.Since(server.began), test.within)
+				assert.Equal(t, test.within == time.Hour, ctx.Err() != nil)
+			})
+		})
+	}
+	_, err := NewOffline(&Snapshot{}).WaitFor(t.Context(), hasGroup("late"))
+	assert.ErrorIs(t, err, errOffline)
+}

@@ -1,0 +1,201 @@
+package discovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/transport"
+	jsoniter "github.com/json-iterator/go"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// watchedSources are the resources whose objects determine what a server serves. Their names end in a group:
+// widgets.example.com, v1.example.com. Only their metadata is requested, because definitions are long.
+var watchedSources = []string{definitionsPath, "/apis/apiregistration.k8s.io/v1/apiservices"}
+
+const (
+	metadataList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+	metadata     = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+
+	// minWatchInterval is the time between the beginnings of two watches: a server may end each at once.
+	minWatchInterval = time.Second
+	// watchGrace is how much longer than requested a watch may take to end.
+	watchGrace = 30 * time.Second
+	// maxEvent bounds one event of a watch, and what is buffered.
+	maxEvent = 8 << 20
+)
+
+// sourceWatcher lists and watches one of the watchedSources, and sends the group of every object that changes to dirty.
+type sourceWatcher struct {
+	client *Client
+	path   string
+	dirty  chan<- string
+	known  map[string]string // resource versions by name
+	// resourceVersion is where the next watch starts, "" to list first.
+	resourceVersion string
+	listed          bool // at least once
+	denials         retry.Denials
+}
+
+// run returns when ctx ends or the server rejects the list or watch. A path that is not found is retried: a server that
+// starts does not have it yet.
+func (w *sourceWatcher) run(ctx context.Context) error {
+	for failures := 0; ; {
+		start, verb := time.Now(), "watch"
+		var err error
+		if w.resourceVersion == "" {
+			verb, err = "list", w.list(ctx)
+		} else if err = w.watch(ctx); retry.IsExpired(err) || apierrors.IsNotFound(err) {
+			w.resourceVersion = ""
+			if retry.IsExpired(err) {
+				err = nil
+			}
+		}
+		transient := w.denials.Transient(err)
+		switch {
+		case ctx.Err() != nil:
+			return retry.ContextError(ctx)
+		case retry.IsRejected(err) && !transient && !apierrors.IsNotFound(err):
+			return fmt.Errorf("%s %s: %w", verb, w.path, err)
+		}
+		var delay time.Duration
+		switch elapsed := time.Since(start); {
+		case err != nil:
+			failures++
+			delay = retry.Jitter(runBackoff.Delay(failures))
+		case verb == "watch" && elapsed < minWatchInterval:
+			failures++
+			delay = max(minWatchInterval-elapsed, retry.Jitter(runBackoff.Delay(failures)))
+		case verb == "watch":
+			failures = 0
+		}
+		if err := retry.Sleep(ctx, delay); err != nil {
+			return err
+		}
+	}
+}
+
+// markDirty sends the group that an object defines. The core group cannot be requested alone.
+func (w *sourceWatcher) markDirty(ctx context.Context, name string) {
+	_, group, _ := strings.Cut(name, ".")
+	if group == "" || validateGroup(group) != nil {
+		group = allGroups
+	}
+	select {
+	case w.dirty <- group:
+	case <-ctx.Done():
+	}
+}
+
+// list compares the objects with the known ones, and marks the group of each difference.
+func (w *sourceWatcher) list(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, refreshTimeout)
+	defer cancel()
+	var list metav1.PartialObjectMetadataList
+	if err := w.client.getKind(bounded, w.path, metadataList, "PartialObjectMetadataList", &list); err != nil {
+		return err
+	}
+	if list.ResourceVersion == "" {
+		return errors.New("no resourceVersion")
+	}
+	isFirst := !w.listed
+	w.listed, w.resourceVersion = true, list.ResourceVersion
+	if isFirst {
+		// Changes between the first snapshot and this list are in neither.
+		w.markDirty(ctx, "."+allGroups)
+	}
+	listed := map[string]bool{}
+	for i := range list.Items {
+		name, version := list.Items[i].Name, list.Items[i].ResourceVersion
+		listed[name] = true
+		if w.known[name] != version {
+			w.known[name] = version
+			if !isFirst {
+				w.markDirty(ctx, name)
+			}
+		}
+	}
+	for name := range w.known {
+		if !listed[name] {
+			delete(w.known, name)
+			w.markDirty(ctx, name)
+		}
+	}
+	return nil
+}
+
+// watch marks the groups of changed objects until the server ends the watch, and then returns nil.
+func (w *sourceWatcher) watch(ctx context.Context) error {
+	// A bound, different for each client, ends watches on connections that are dead without an error.
+	seconds := 240 + rand.IntN(120) //nolint:gosec // spread, not secrecy
+	bounded, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+watchGrace)
+	defer cancel()
+	response, err := w.client.conn.Do(bounded, &transport.Request{Path: w.path, Query: url.Values{
+		"watch": {"true"}, "allowWatchBookmarks": {"true"}, "resourceVersion": {w.resourceVersion}, "timeoutSeconds": {strconv.Itoa(seconds)},
+	}, Header: accept(metadata)})
+	if err != nil {
+		return printable(err)
+	}
+	defer response.Body.Close()
+	w.denials.Transient(nil)
+	body := &io.LimitedReader{R: response.Body, N: maxEvent}
+	for events := codec.NewDecoder(body); ; body.N = maxEvent {
+		var event struct {
+			Type   watch.EventType     `json:"type"`
+			Object jsoniter.RawMessage `json:"object"`
+		}
+		err := events.Decode(&event)
+		switch {
+		case errors.Is(err, io.EOF) && body.N > 0:
+			return nil
+		case err != nil:
+			return decodeError(err)
+		}
+		if err := w.handle(ctx, event.Type, event.Object); err != nil {
+			return err
+		}
+	}
+}
+
+// handle processes one event of a watch.
+func (w *sourceWatcher) handle(ctx context.Context, eventType watch.EventType, object []byte) error {
+	if eventType == watch.Error {
+		var status metav1.Status
+		if err := codec.Unmarshal(object, &status); err != nil {
+			return decodeError(err)
+		}
+		w.resourceVersion = ""
+		if err := error(&apierrors.StatusError{ErrStatus: status}); retry.IsDenied(err) || retry.IsExpired(err) {
+			return printable(err)
+		}
+		return fmt.Errorf("the server ended it: %s", quoted(status.Message))
+	}
+	var changed metav1.PartialObjectMetadata
+	if err := codec.Unmarshal(object, &changed); err != nil {
+		return decodeError(err)
+	}
+	if changed.ResourceVersion == "" {
+		return errors.New("an event has no resourceVersion")
+	}
+	w.resourceVersion = changed.ResourceVersion
+	switch eventType {
+	case watch.Added, watch.Modified:
+		w.known[changed.Name] = changed.ResourceVersion
+		w.markDirty(ctx, changed.Name)
+	case watch.Deleted:
+		delete(w.known, changed.Name)
+		w.markDirty(ctx, changed.Name)
+	default: // a bookmark
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package restmapper
+
+import (
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/anykind/anykind/internal/retry"
+)
+
+// missBackoff is the delay before the next search for a name after each one that did not find it.
+var missBackoff = retry.Backoff{Min: 50 * time.Millisecond, Max: time.Second}
+
+const (
+	missLife  = 5 * time.Second // how long a miss is kept after its delay
+	maxMisses = 1024            // bounds the memory for names from outside
+)
+
+// missCache holds the names that the server lacked a short time ago, so that a mistyped name in a loop does not cause a
+// search each time. It holds no snapshot. It is safe for concurrent use; the zero value is ready.
+type missCache struct {
+	mu      sync.Mutex
+	misses  map[missKey]miss
+	sweepAt time.Time // when expired misses are deleted next
+}
+
+type missKey struct {
+	interpretations [2]interpretation
+	versions        string
+}
+
+type miss struct {
+	retryAt  time.Time
+	searches int    // in a row
+	index    uint64 // number of the index that lacks the name
+	err      error  // made from that index
+}
+
+// get returns the error of a query that is missing and not to be searched for yet, otherwise nil. The error is that of the
+// given index.
+func (c *missCache) get(q *query, x *index, now time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sweep(now)
+	key := q.key()
+	last, known := c.misses[key]
+	if !known || !now.Before(last.retryAt) {
+		return nil
+	}
+	if last.index != x.number {
+		last.index, last.err = x.number, x.noMatch(q)
+		c.misses[key] = last
+	}
+	return last.err
+}
+
+// add records a search without a match.
+func (c *missCache) add(q *query, x *index, err error, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sweep(now)
+	if c.misses == nil {
+		c.misses = map[missKey]miss{}
+	}
+	key := q.key()
+	last, known := c.misses[key]
+	if !known && len(c.misses) >= maxMisses {
+		clear(c.misses)
+	}
+	searches := last.searches
+	if !known || !now.Before(last.retryAt) { // concurrent searches count as one
+		searches++
+	}
+	c.misses[key] = miss{retryAt: now.Add(missBackoff.Delay(searches)), searches: searches, index: x.number, err: err}
+}
+
+// sweep deletes expired misses from time to time. The caller holds mu.
+func (c *missCache) sweep(now time.Time) {
+	if now.Before(c.sweepAt) {
+		return
+	}
+	c.sweepAt = now.Add(missLife)
+	maps.DeleteFunc(c.misses, func(_ missKey, old miss) bool { return now.Sub(old.retryAt) >= missLife })
+}
+
+func (q *query) key() missKey {
+	return missKey{interpretations: q.interpretations, versions: strings.Join(q.versions, ",")}
+}

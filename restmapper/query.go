@@ -1,0 +1,100 @@
+package restmapper
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/anykind/anykind/discovery"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// interpretation is one meaning of a typed name.
+type interpretation struct {
+	name, version, group string
+	hasGroup             bool // a group was typed: then "" is the core group, and otherwise any
+	isKind               bool // the name is a kind and nothing else, case-sensitive
+	groupIsPrefix        bool // the group may be abbreviated, as in storageclasses.storage
+}
+
+// query is the name of one lookup. It is passed by value and has no pointers to the stack, so that a lookup does not
+// allocate.
+type query struct {
+	// text is the name as typed; "" for a kind, whose text is made only for errors.
+	text string
+	// interpretations has count meanings of the text, in the order in which kubectl tries them.
+	interpretations [2]interpretation
+	count           int
+	// versions are the acceptable versions if the caller named several.
+	versions []string
+}
+
+// parseName interprets a.b.c as the resource a of version b and group c, or else as the resource a of group b.c.
+func parseName(text string) query {
+	q := query{text: text, count: 1}
+	name, rest, hasGroup := strings.Cut(text, ".")
+	if version, group, ok := strings.Cut(rest, "."); ok {
+		q.interpretations[0] = interpretation{name: name, version: version, group: group, hasGroup: true}
+		q.count = 2
+	}
+	q.interpretations[q.count-1] = interpretation{name: name, group: rest, hasGroup: hasGroup}
+	return q
+}
+
+// kindQuery queries a kind of a group; its version may be "".
+func kindQuery(gvk schema.GroupVersionKind) query {
+	return query{count: 1, interpretations: [2]interpretation{{
+		name: gvk.Kind, version: gvk.Version, group: gvk.Group, hasGroup: true, isKind: true,
+	}}}
+}
+
+func (q *query) all() []interpretation { return q.interpretations[:q.count] }
+
+// isBare reports whether only a name was typed.
+func (q *query) isBare() bool { return q.count == 1 && !q.interpretations[0].hasGroup }
+
+// acceptsVersion reports whether a version is one of the acceptable ones.
+func (q *query) acceptsVersion(version string) bool {
+	return len(q.versions) == 0 || slices.Contains(q.versions, version)
+}
+
+// mayBeInGroup reports whether a group may have what was typed, possibly abbreviated.
+func (q *query) mayBeInGroup(group string) bool {
+	return slices.ContainsFunc(q.all(), func(in interpretation) bool { return !in.hasGroup || in.mayBeInGroup(group) })
+}
+
+// String returns what was typed, or the kind as a user would type it: Deployment.v1.apps, Pod.v1, Deployment.apps.
+func (q *query) String() string {
+	in := q.interpretations[0]
+	if q.text != "" || !in.isKind {
+		return q.text
+	}
+	version := cmp.Or(in.version, strings.Join(q.versions, "|"))
+	parts := slices.DeleteFunc([]string{in.name, version, in.group}, func(part string) bool { return part == "" })
+	return strings.Join(parts, ".")
+}
+
+// admits reports whether a resource that has the name also has the group, the version and the exact kind.
+func (in *interpretation) admits(r *discovery.Resource) bool {
+	return (!in.hasGroup || in.inGroup(r.GVR.Group)) && (in.version == "" || r.GVR.Version == in.version) && (!in.isKind || r.GVK.Kind == in.name)
+}
+
+func (in *interpretation) inGroup(group string) bool {
+	if in.groupIsPrefix {
+		return in.group != "" && strings.HasPrefix(group, in.group)
+	}
+	return group == in.group
+}
+
+// mayBeInGroup is inGroup with an abbreviated group if that is allowed.
+func (in *interpretation) mayBeInGroup(group string) bool {
+	prefix := interpretation{group: in.group, groupIsPrefix: in.version == "" && !in.isKind}
+	return in.inGroup(group) || prefix.inGroup(group)
+}
+
+// isNameOf reports whether a resource has the name, in any case, and is admitted.
+func (in *interpretation) isNameOf(r *discovery.Resource) bool {
+	isName := func(name string) bool { return strings.EqualFold(name, in.name) }
+	return in.admits(r) &&
+		(isName(r.GVR.Resource) || isName(singular(r)) || isName(r.GVK.Kind) || slices.ContainsFunc(r.ShortNames, isName))
+}

@@ -1,0 +1,104 @@
+package restmapper
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/anykind/anykind/discovery"
+)
+
+// maxSuggestions bounds the suggestions of an error.
+const maxSuggestions = 3
+
+// suggest returns the resources whose names differ least from the query, in any case: plurals, singulars and kinds by edit
+// distance, short names also by the s of a plural (svcs, deploys). A typed group must be nearly that of the resource, unless
+// the name is right: then the group is wrong.
+func (x *index) suggest(q *query) []string {
+	distances := map[string]int{}
+	var names []string // in the server's order, so that sorting is deterministic
+	for _, in := range q.all() {
+		typed := strings.ToLower(in.name)
+		for resource := range x.resources() {
+			distance, isSimilar := distanceTo(resource, typed)
+			if !isSimilar || distance > 0 && !in.isSimilarGroup(resource.GVR.Group) {
+				continue
+			}
+			name := resource.GVR.GroupResource().String()
+			best, seen := distances[name]
+			if !seen {
+				names, best = append(names, name), distance
+			}
+			distances[name] = min(best, distance)
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(distances[a], distances[b]) })
+	return slices.DeleteFunc(names[:min(maxSuggestions, len(names))], func(name string) bool {
+		best := distances[names[0]]
+		return best <= 1 && distances[name] > best // a good match needs no others
+	})
+}
+
+// isSimilarGroup reports whether the typed group is nearly that of a resource.
+func (in *interpretation) isSimilarGroup(group string) bool {
+	if !in.hasGroup || in.inGroup(group) {
+		return true
+	}
+	return in.group != "" && (strings.HasPrefix(group, in.group) || boundedDistance(in.group, group, maxDistance(in.group)) <= maxDistance(in.group))
+}
+
+// distanceTo returns the distance of a lower-case name to the most similar name of a resource.
+func distanceTo(resource *discovery.Resource, typed string) (distance int, isSimilar bool) {
+	limit := maxDistance(typed)
+	best := limit + 1
+	for _, name := range [...]string{resource.GVR.Resource, singular(resource), strings.ToLower(resource.GVK.Kind)} {
+		best = min(best, boundedDistance(typed, name, limit))
+		if len(typed) > 2 && strings.HasPrefix(name, typed) {
+			best = min(best, limit)
+		}
+	}
+	for _, short := range resource.ShortNames {
+		short = strings.ToLower(short)
+		switch {
+		case typed == short:
+			best = 0
+		case typed == short+"s", len(short) > 3 && boundedDistance(typed, short, 1) == 1: // shorter ones are too often similar
+			best = min(best, 1)
+		}
+	}
+	return best, best <= limit
+}
+
+// maxDistance leaves at least one letter in common.
+func maxDistance(typed string) int { return min(1+len(typed)/4, max(len(typed)-1, 0)) }
+
+// boundedDistance returns the edit distance, or limit+1 if it is larger. It does not compare very different lengths.
+func boundedDistance(a, b string, limit int) int {
+	if difference := len(a) - len(b); max(difference, -difference) > limit || b == "" {
+		return limit + 1
+	}
+	return min(editDistance(a, b), limit+1)
+}
+
+// editDistance returns the Damerau-Levenshtein distance: letters inserted, deleted, replaced, or swapped with the next.
+func editDistance(a, b string) int {
+	before, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		next[0] = i + 1
+		for j := range len(b) {
+			replaced := row[j]
+			if a[i] != b[j] {
+				replaced++
+			}
+			next[j+1] = min(replaced, row[j+1]+1, next[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], before[j-1]+1)
+			}
+		}
+		before, row, next = row, next, before
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,65 @@
+package restmapper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/anykind/anykind/discovery"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// WaitForResources waits until the server serves all names, which may be those of CustomResourceDefinitions that do not exist
+// yet, and returns their resources in the same order. Names are those of [Mapper.Resource].
+//
+// ctx is the time-out: its error wraps that of the first name that is missing, a [*NoMatchError] with suggestions or an
+// [*UnavailableError]. An [*AmbiguousError] ends the wait at once. [discovery.Client.WaitFor] has the other errors, and how
+// often discovery is refreshed.
+func (m *Mapper) WaitForResources(ctx context.Context, names ...string) ([]*discovery.Resource, error) {
+	queries := make([]query, 0, len(names))
+	for _, name := range names {
+		queries = append(queries, parseName(name))
+	}
+	return m.waitFor(ctx, queries)
+}
+
+// WaitForKinds is [Mapper.WaitForResources] for kinds, as [Mapper.Kind] resolves them: without a version each is the
+// preferred version's.
+func (m *Mapper) WaitForKinds(ctx context.Context, kinds ...schema.GroupVersionKind) ([]*discovery.Resource, error) {
+	queries := make([]query, 0, len(kinds))
+	for _, kind := range kinds {
+		queries = append(queries, kindQuery(kind))
+	}
+	return m.waitFor(ctx, queries)
+}
+
+func (m *Mapper) waitFor(ctx context.Context, queries []query) ([]*discovery.Resource, error) {
+	var found []*discovery.Resource
+	var missing int // the position of the query that was not found last
+	var lookupErr error
+	_, err := m.discovery.WaitFor(ctx, func(snapshot *discovery.Snapshot) bool {
+		found, missing, lookupErr = m.index(snapshot).resolveAll(queries)
+		return !errors.Is(lookupErr, errNoMatch)
+	})
+	switch {
+	case err == nil && lookupErr == nil:
+		return found, nil
+	case err == nil:
+		return nil, lookupErr
+	case lookupErr == nil: // there was no snapshot
+		return nil, fmt.Errorf("wait for resources: %w", err)
+	}
+	missed := &queries[missing]
+	return nil, fmt.Errorf("wait for %s: %w; %w", quoted(missed.String()), err, m.index(m.discovery.Latest()).noMatch(missed))
+}
+
+// resolveAll resolves queries, or returns the position and the error of the first that cannot be resolved.
+func (x *index) resolveAll(queries []query) (found []*discovery.Resource, failed int, err error) {
+	found = make([]*discovery.Resource, len(queries))
+	for i, q := range queries {
+		if found[i], err = x.resolve(q); err != nil {
+			return nil, i, err
+		}
+	}
+	return found, 0, nil
+}
