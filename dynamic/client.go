@@ -1,25 +1,39 @@
 package dynamic
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
 
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/restmapper"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Client gives handles on the resources of one server. It is safe for concurrent use.
+// Client returns handles on the resources of one server. It is safe for concurrent use.
 type Client struct {
 	conn      *transport.Conn
 	discovery *discovery.Client
 	mapper    *restmapper.Mapper
+	lookup    resourceMapper // mapper, unless WithRESTMapper replaces it
+	defaults  Defaults
 }
 
-// Connect opens a connection and asks the server what it serves, two requests on any current server. Close the client
-// when done.
+// resourceMapper resolves names and kinds of resources.
+type resourceMapper interface {
+	Resource(ctx context.Context, name string) (*discovery.Resource, error)
+	Kind(ctx context.Context, gvk schema.GroupVersionKind) (*discovery.Resource, error)
+}
+
+// Connect opens a connection and discovers what the server serves, with two requests to any current server. Close the
+// client when done.
 func Connect(ctx context.Context, cfg *transport.Config) (*Client, error) {
 	conn, err := transport.Open(cfg)
 	if err != nil {
@@ -33,55 +47,286 @@ func Connect(ctx context.Context, cfg *transport.Config) (*Client, error) {
 	return client, nil
 }
 
-// New makes a client over a connection that is there already, and a discovery client of the same server, which a
-// program may have made with a cache, with a saved snapshot or for others to share; nil means one of its own. It asks the
-// server what it serves when the first resource is looked up.
-func New(conn *transport.Conn, served *discovery.Client) *Client {
-	if served == nil {
-		served = discovery.New(conn, nil)
+// New returns a client that uses an open connection and, unless it is nil, a discovery client of the same server: one
+// with a cache or a saved snapshot, or one that is shared. Discovery happens when the first resource is looked up.
+func New(conn *transport.Conn, discoveryClient *discovery.Client) *Client {
+	if discoveryClient == nil {
+		discoveryClient = discovery.New(conn, nil)
 	}
-	return &Client{conn: conn, discovery: served, mapper: restmapper.New(served)}
+	mapper := restmapper.New(discoveryClient)
+	return &Client{conn: conn, discovery: discoveryClient, mapper: mapper, lookup: mapper}
 }
 
-// Close closes idle connections. Requests under way go on until they end by themselves.
+// Impersonate returns a client whose handles make requests as another user; [transport.Conn.Impersonate] has the rights that
+// it takes and the errors. It shares connections, discovery and mapper with c and costs no request and less than 2 KB of
+// memory beyond the user's own text, so that a program that serves many users may make one for each of its requests.
+//
+// Nothing else is shared: handles hold no responses, so that each is that of a request made as the user. Discovery continues
+// as the user of c: its snapshots, and its errors, are the same for all, as servers return to all users that may read them.
+// A user who may not read them therefore learns, from handles and the errors of lookups, which resources are served.
+func (c *Client) Impersonate(user transport.Impersonation) (*Client, error) {
+	conn, err := c.conn.Impersonate(user)
+	if err != nil {
+		return nil, err
+	}
+	changed := *c
+	changed.conn = conn
+	return &changed, nil
+}
+
+// WithRESTMapper returns a client whose lookups of names, kinds, objects and paths use another mapper, such as one that the
+// program already has for controller-runtime. It shares connections and discovery with c. Errors of the mapper are wrapped.
+// As it does not know verbs and subresources, the server rejects those that it does not have. Names are those of kubectl,
+// short names if the mapper resolves them; a mapper that is not a meta.RESTMapperWithContext does not observe ctx.
+func (c *Client) WithRESTMapper(mapper meta.RESTMapper) *Client {
+	changed := *c
+	changed.lookup = &metaMapper{meta.ToRESTMapperWithContext(mapper)}
+	return &changed
+}
+
+// Mapper returns the mapper of [Client.Discovery], which also resolves lists of names and categories.
+func (c *Client) Mapper() *restmapper.Mapper { return c.mapper }
+
+// Close closes idle connections. Requests in flight are not interrupted. Close of a client from [Client.Impersonate] does
+// nothing: the connections are those of the client that it was made from.
 func (c *Client) Close() { c.conn.Close() }
 
-// Discovery tells what the server serves.
+// Discovery returns the client that discovers what the server serves.
 func (c *Client) Discovery() *discovery.Client { return c.discovery }
 
-// Resource gives a handle on the resource that a name means: "deploy", "deployments", "Deployment",
-// "deployments.apps" or "deployments.v1.apps"; [restmapper.Mapper.Resource] has the rules and the errors. The kind of a
-// CustomResourceDefinition is found once a [Resource.Wait] for its condition Established has returned.
+// Resource returns a handle on the resource of that name: "deploy", "deployments", "Deployment", "deployments.apps" or
+// "deployments.v1.apps"; [restmapper.Mapper.Resource] has the rules and the errors. The kind of a
+// CustomResourceDefinition is found once [Resource.Wait] for its condition Established has returned.
 func (c *Client) Resource(ctx context.Context, name string) (*Resource, error) {
-	mapping, err := c.mapper.Resource(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	return c.handle(mapping), nil
+	return c.newResource(c.lookup.Resource(ctx, name))
 }
 
-// Kind gives a handle on the resource that holds objects of a kind; a gvk without a version means the version that the
-// server prefers.
-func (c *Client) Kind(ctx context.Context, gvk schema.GroupVersionKind) (*Resource, error) {
-	mapping, err := c.mapper.Kind(ctx, gvk)
-	if err != nil {
-		return nil, err
-	}
-	return c.handle(mapping), nil
+// ForKind returns a handle on the resource of a kind; gvk without a version means the version that the server prefers.
+func (c *Client) ForKind(ctx context.Context, gvk schema.GroupVersionKind) (*Resource, error) {
+	return c.newResource(c.lookup.Kind(ctx, gvk))
 }
 
-// Of gives a handle on the resource that obj belongs to, in obj's namespace where it names one.
-func (c *Client) Of(ctx context.Context, obj *unstructured.Object) (*Resource, error) {
+// ForGVR returns a handle on a resource without looking it up: no request is sent, and the server rejects what it does not
+// have. As the scope is not known, all verbs use no namespace unless [Resource.Namespace] chooses one or an object to write
+// has one; that is the path of a cluster-scoped resource, or of the objects of all namespaces. Verbs, subresources and kinds are
+// not checked, [Resource.Mapping] has the GVR only, an object to write needs its kind, and [Resource.Metadata] returns objects
+// of the kind PartialObjectMetadata.
+func (c *Client) ForGVR(gvr schema.GroupVersionResource) *Resource {
+	r := c.ForMapping(&discovery.Resource{GVR: gvr})
+	r.isScopeUnknown, r.namespace = true, ""
+	return r
+}
+
+// ForMapping returns a handle on the resource of a mapping that the caller has, from [Client.Mapper], a discovery.Snapshot or
+// another handle; it must not be changed afterwards. No request is sent. In a mapping from elsewhere, such as one made from a
+// meta.RESTMapping, GVR, GVK and Namespaced suffice: without any verbs and subresources, none are checked.
+func (c *Client) ForMapping(mapping *discovery.Resource) *Resource {
+	if mapping == nil {
+		mapping = &discovery.Resource{} // every call returns an error
+	}
+	return &Resource{
+		conn: c.conn, discovery: c.discovery, mapping: mapping, defaults: c.defaults,
+		namespace: cmp.Or(c.defaults.Namespace, c.conn.Namespace()),
+	}
+}
+
+// ForObject returns a handle on the resource of obj, in obj's namespace if it has one.
+func (c *Client) ForObject(ctx context.Context, obj *unstructured.Object) (*Resource, error) {
 	if obj == nil {
 		return nil, errors.New("find the resource of an object: the object is nil")
 	}
-	resource, err := c.Kind(ctx, obj.GroupVersionKind())
+	resource, err := c.ForKind(ctx, obj.GroupVersionKind())
 	if err != nil || obj.GetNamespace() == "" {
 		return resource, err
 	}
-	return resource.In(obj.GetNamespace()), nil
+	return resource.Namespace(obj.GetNamespace()), nil
 }
 
-func (c *Client) handle(mapping *restmapper.Mapping) *Resource {
-	return &Resource{conn: c.conn, discovery: c.discovery, mapping: mapping, namespace: c.conn.Namespace()}
+// ForPath returns the handle and the object's name for a path of the API, as shown by kubectl -v=6 and audit logs:
+// /apis/apps/v1/namespaces/shop/deployments/web/scale. The name is empty for the path of a collection; a path without a
+// namespace means all of them. [Resource.Path] is the inverse. handle.Named(name) watches, lists or follows what the path
+// names, be it one object or a collection. Unknown resources are errors of
+// [restmapper.Mapper.Resource]. See https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-uris.
+func (c *Client) ForPath(ctx context.Context, path string) (r *Resource, name string, err error) {
+	defer func() {
+		if err != nil {
+			r, name, err = nil, "", fmt.Errorf("find the resource at %q: %w", path, err)
+		}
+	}()
+	parsed, err := parsePath(path)
+	if err != nil {
+		return nil, "", err
+	}
+	r, err = c.Resource(ctx, parsed.gvr.Resource+"."+parsed.gvr.Version+"."+parsed.gvr.Group)
+	if err != nil {
+		return nil, "", err
+	}
+	switch mapping := r.mapping; {
+	case mapping.GVR != parsed.gvr:
+		return nil, "", fmt.Errorf("short name in a path (use %s)", mapping.GVR.Resource)
+	case parsed.namespace != "" && !mapping.Namespaced:
+		return nil, "", fmt.Errorf("%s is cluster-scoped (remove namespaces/%s)", mapping.GVK.Kind, parsed.namespace)
+	case parsed.namespace != "":
+		r = r.Namespace(parsed.namespace)
+	case mapping.Namespaced && parsed.name != "":
+		return nil, "", fmt.Errorf("%s is namespaced (put namespaces/NAME before %s)", mapping.GVK.Kind, mapping.GVR.Resource)
+	case mapping.Namespaced:
+		r = r.AllNamespaces()
+	}
+	return r.Subresource(parsed.subresource), parsed.name, nil
+}
+
+// PreferredResources returns a handle on each resource that the filter selects, nil for all, in the version that the server
+// prefers and in the server's order: [discovery.Snapshot.PreferredResources] of the latest snapshot, which
+// [discovery.Client.Refresh] makes current. Handles on namespaced resources have the default namespace: see
+// [Resource.AllNamespaces], which may be called on those on cluster-scoped ones, too.
+func (c *Client) PreferredResources(ctx context.Context, filter *discovery.ResourceFilter) ([]*Resource, error) {
+	snapshot, err := c.discovery.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.newResources(slices.Collect(snapshot.PreferredResources(filter)), nil)
+}
+
+// WaitForResources waits until the server serves all names, which may be those of CustomResourceDefinitions that do not exist
+// yet, and returns handles in the same order. ctx is the time-out; see [restmapper.Mapper.WaitForResources] for the errors.
+func (c *Client) WaitForResources(ctx context.Context, names ...string) ([]*Resource, error) {
+	return c.newResources(c.mapper.WaitForResources(ctx, names...))
+}
+
+// WaitForKinds is [Client.WaitForResources] for kinds; one without a version means the version that the server prefers.
+func (c *Client) WaitForKinds(ctx context.Context, kinds ...schema.GroupVersionKind) ([]*Resource, error) {
+	return c.newResources(c.mapper.WaitForKinds(ctx, kinds...))
+}
+
+type parsedPath struct {
+	gvr                          schema.GroupVersionResource
+	namespace, name, subresource string
+}
+
+// parsePath splits a path as the API server does.
+func parsePath(path string) (parsed parsedPath, err error) {
+	if strings.ContainsAny(path, "?#") {
+		return parsed, errors.New("a query is not part of a path (pass options to the verbs)")
+	}
+	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	for i, segment := range segments {
+		if segments[i], err = url.PathUnescape(segment); err != nil {
+			return parsed, err
+		}
+		if reason := invalidSegment(segments[i]); reason != "" {
+			return parsed, fmt.Errorf("segment %q %s", segment, reason)
+		}
+	}
+	switch {
+	case segments[0] == "api" && len(segments) > 2:
+		parsed.gvr.Version, segments = segments[1], segments[2:]
+	case segments[0] == "apis" && len(segments) > 3:
+		parsed.gvr.Group, parsed.gvr.Version, segments = segments[1], segments[2], segments[3:]
+	default:
+		return parsed, errors.New("not of the form /api/VERSION/RESOURCE… or /apis/GROUP/VERSION/RESOURCE…")
+	}
+	// A namespace is itself a resource with subresources.
+	if segments[0] == "namespaces" && len(segments) > 2 && !slices.Contains([]string{"status", "finalize"}, segments[2]) {
+		parsed.namespace, segments = segments[1], segments[2:]
+	}
+	if len(segments) > 3 {
+		return parsed, fmt.Errorf("segments after the subresource %s", segments[2])
+	}
+	segments = append(segments, "", "")
+	parsed.gvr.Resource, parsed.name, parsed.subresource = segments[0], segments[1], segments[2]
+	return parsed, nil
+}
+
+func (c *Client) newResource(mapping *discovery.Resource, err error) (*Resource, error) {
+	if err != nil {
+		return nil, err
+	}
+	return c.ForMapping(mapping), nil
+}
+
+// metaMapper resolves names and kinds with a meta.RESTMapper.
+type metaMapper struct{ mapper meta.RESTMapperWithContext }
+
+// Resource resolves a name as kubectl does: as a resource with version and group, as one with a group, and as a kind.
+func (m *metaMapper) Resource(ctx context.Context, name string) (*discovery.Resource, error) {
+	var candidates []func() (*discovery.Resource, error)
+	versioned, resource := schema.ParseResourceArg(name)
+	if versioned != nil {
+		candidates = append(candidates, func() (*discovery.Resource, error) { return m.resource(ctx, *versioned) })
+	}
+	candidates = append(candidates, func() (*discovery.Resource, error) { return m.resource(ctx, resource.WithVersion("")) })
+	versionedKind, kind := schema.ParseKindArg(name)
+	if versionedKind != nil {
+		candidates = append(candidates, func() (*discovery.Resource, error) { return m.kind(ctx, *versionedKind) })
+	}
+	candidates = append(candidates, func() (*discovery.Resource, error) { return m.kind(ctx, kind.WithVersion("")) })
+	var first error
+	for _, candidate := range candidates {
+		found, err := candidate()
+		if err == nil {
+			return found, nil
+		}
+		if !meta.IsNoMatchError(err) {
+			return nil, fmt.Errorf("find the resource %q: %w", name, err)
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return nil, fmt.Errorf("find the resource %q: %w", name, first)
+}
+
+// Kind resolves a kind.
+func (m *metaMapper) Kind(ctx context.Context, gvk schema.GroupVersionKind) (*discovery.Resource, error) {
+	found, err := m.kind(ctx, gvk)
+	if err != nil {
+		return nil, fmt.Errorf("find the resource of %s: %w", gvk, err)
+	}
+	return found, nil
+}
+
+func (m *metaMapper) resource(ctx context.Context, partial schema.GroupVersionResource) (*discovery.Resource, error) {
+	gvr, err := m.mapper.ResourceForWithContext(ctx, partial)
+	if err != nil {
+		return nil, err
+	}
+	gvk, err := m.mapper.KindForWithContext(ctx, gvr)
+	if err != nil {
+		return nil, err
+	}
+	found, err := m.kind(ctx, gvk)
+	if err != nil {
+		return nil, err
+	}
+	found.GVR = gvr // of several with that kind
+	return found, nil
+}
+
+func (m *metaMapper) kind(ctx context.Context, gvk schema.GroupVersionKind) (*discovery.Resource, error) {
+	var versions []string
+	if gvk.Version != "" {
+		versions = []string{gvk.Version}
+	}
+	mapping, err := m.mapper.RESTMappingWithContext(ctx, gvk.GroupKind(), versions...)
+	switch {
+	case err != nil:
+		return nil, err
+	case mapping == nil || mapping.Scope == nil:
+		return nil, fmt.Errorf("the RESTMapper has no scope for %s", gvk)
+	}
+	return &discovery.Resource{
+		GVR: mapping.Resource, GVK: mapping.GroupVersionKind, Namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
+	}, nil
+}
+
+func (c *Client) newResources(mappings []*discovery.Resource, err error) ([]*Resource, error) {
+	resources := make([]*Resource, len(mappings))
+	for i := 0; i < len(mappings) && err == nil; i++ {
+		resources[i], err = c.newResource(mappings[i], nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return resources, nil
 }

@@ -14,13 +14,13 @@ import (
 
 // The tests of this file run before those that restart the API server: controllers take up to half a minute to come back.
 
-// TestAWaitSeesWhatControllersDo follows a Deployment and one of its pods as kubectl rollout and kubectl delete --wait do.
-func TestAWaitSeesWhatControllersDo(t *testing.T) {
+// TestWait_Controllers waits like kubectl rollout status and kubectl delete --wait.
+func TestWait_Controllers(t *testing.T) {
 	cluster.NeedComponents(t, cluster.ControllerManager, cluster.Scheduler, cluster.Nodes)
 	client, namespace := newNamespace(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
 	defer cancel()
-	sets, pods := resource(t, client, "sts").In(namespace), resource(t, client, "pods").In(namespace)
+	sets, pods := resource(t, client, "sts").Namespace(namespace), resource(t, client, "pods").Namespace(namespace)
 	set := deployment("web")
 	set.SetAPIVersion("apps/v1")
 	set.SetKind("StatefulSet")
@@ -29,24 +29,24 @@ func TestAWaitSeesWhatControllersDo(t *testing.T) {
 	_, err := sets.Create(ctx, set, nil)
 	require.NoError(t, err)
 
-	pod, err := pods.Wait(ctx, "web-0", dynamic.Condition("Ready"), dynamic.Field("status.phase", "Running"))
+	pod, err := pods.Wait(ctx, "web-0", dynamic.Condition("Ready"), dynamic.FieldEquals("status.phase", "Running"))
 	require.NoError(t, err)
-	_, err = sets.Wait(ctx, "web", dynamic.Field("status.readyReplicas", 1))
+	_, err = sets.Wait(ctx, "web", dynamic.FieldEquals("status.readyReplicas", 1))
 	require.NoError(t, err)
 
 	_, err = pods.Delete(ctx, "web-0", nil)
 	require.NoError(t, err)
-	again, err := pods.Wait(ctx, "web-0", dynamic.Gone(pod.GetUID()), dynamic.Condition("Ready"))
+	again, err := pods.Wait(ctx, "web-0", dynamic.Deleted(pod.GetUID()), dynamic.Condition("Ready"))
 	require.NoError(t, err)
 	assert.NotEqual(t, pod.GetUID(), again.GetUID(), "the controller made another pod of that name")
 
-	deployments := resource(t, client, "deploy").In(namespace)
+	deployments := resource(t, client, "deploy").Namespace(namespace)
 	_, err = deployments.Create(ctx, deployment("front"), nil)
 	require.NoError(t, err)
 	_, err = deployments.Wait(ctx, "front", dynamic.Condition("Available"))
 	require.NoError(t, err)
 	_, err = deployments.Delete(ctx, "front", &metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationForeground)})
 	require.NoError(t, err)
-	_, err = deployments.Wait(ctx, "front", dynamic.Gone())
+	_, err = deployments.Wait(ctx, "front", dynamic.Deleted())
 	require.NoError(t, err)
 }

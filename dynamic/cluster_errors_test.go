@@ -19,14 +19,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func TestARealApplyConflictNamesEveryManagerAndField(t *testing.T) {
+func TestApply_ConflictOfManyManagers(t *testing.T) {
 	client, namespace := newNamespace(t)
-	deployments := resource(t, client, "deploy").In(namespace)
+	deployments := resource(t, client, "deploy").Namespace(namespace)
 	_, err := deployments.Apply(t.Context(), deployment("web"), &metav1.ApplyOptions{FieldManager: "one"})
 	require.NoError(t, err)
 	_, err = deployments.Patch(t.Context(), "web", types.MergePatchType, []byte(`{"metadata":{"labels":{"tier":"front"}}}`), &metav1.PatchOptions{FieldManager: "editor"})
 	require.NoError(t, err)
-	_, err = deployments.Sub("scale").Patch(t.Context(), "web", types.MergePatchType, []byte(`{"spec":{"replicas":2}}`), &metav1.PatchOptions{FieldManager: "scaler"})
+	_, err = deployments.Subresource("scale").Patch(t.Context(), "web", types.MergePatchType, []byte(`{"spec":{"replicas":2}}`), &metav1.PatchOptions{FieldManager: "scaler"})
 	require.NoError(t, err)
 
 	mine := deployment("web")
@@ -47,11 +47,11 @@ func TestARealApplyConflictNamesEveryManagerAndField(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestStrictWritesNameTheFieldsThatTheKindLacks writes a built-in and a custom kind in every way.
-func TestStrictWritesNameTheFieldsThatTheKindLacks(t *testing.T) {
+// TestFieldValidationError_StrictWrites covers every verb that writes, on a built-in and a custom kind.
+func TestFieldValidationError_StrictWrites(t *testing.T) {
 	client, namespace := newNamespace(t)
 	for name, of := range map[string]*dynamic.Resource{
-		"a built-in kind": resource(t, client, "cm").In(namespace),
+		"a built-in kind": resource(t, client, "cm").Namespace(namespace),
 		"a custom kind":   sharedWidgets(t, client, namespace),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -82,8 +82,8 @@ func TestStrictWritesNameTheFieldsThatTheKindLacks(t *testing.T) {
 				t.Run(how, func(t *testing.T) { assertUnknown(t, write(), "foo", "metadata.nope") })
 			}
 			_, err = of.Apply(t.Context(), strict(), &metav1.ApplyOptions{FieldManager: "test"})
-			// The server may stop at the field that is nearer to the root.
-			var fields *dynamic.FieldsError
+			// The server may report only the field nearer to the root.
+			var fields *dynamic.FieldValidationError
 			require.ErrorAs(t, err, &fields)
 			assert.Contains(t, fields.Unknown, "foo")
 			assert.Subset(t, []string{"foo", "metadata.nope"}, fields.Unknown)
@@ -97,7 +97,7 @@ func TestStrictWritesNameTheFieldsThatTheKindLacks(t *testing.T) {
 
 func assertUnknown(t *testing.T, err error, want ...string) {
 	t.Helper()
-	var fields *dynamic.FieldsError
+	var fields *dynamic.FieldValidationError
 	require.ErrorAs(t, err, &fields)
 	assert.ElementsMatch(t, want, fields.Unknown)
 	assert.NotContains(t, err.Error(), "secret")
@@ -105,12 +105,12 @@ func assertUnknown(t *testing.T, err error, want ...string) {
 	require.ErrorAs(t, err, &status)
 }
 
-func TestAnInvalidObjectsFieldsAreCausesOfTheError(t *testing.T) {
+func TestCreate_InvalidObject(t *testing.T) {
 	client, namespace := newNamespace(t)
 	broken := deployment("broken")
 	broken.Object["spec"].(map[string]any)["replicas"] = int64(-1)
 	broken.Object["spec"].(map[string]any)["selector"] = map[string]any{"matchLabels": map[string]any{"app": "other"}}
-	_, err := resource(t, client, "deploy").In(namespace).Create(t.Context(), broken, nil)
+	_, err := resource(t, client, "deploy").Namespace(namespace).Create(t.Context(), broken, nil)
 	require.True(t, apierrors.IsInvalid(err), "%v", err)
 	var status *apierrors.StatusError
 	require.ErrorAs(t, err, &status)
@@ -121,9 +121,9 @@ func TestAnInvalidObjectsFieldsAreCausesOfTheError(t *testing.T) {
 	assert.ElementsMatch(t, []string{"spec.replicas", "spec.template.metadata.labels"}, fields)
 }
 
-func TestAStaleUpdateIsAConflict(t *testing.T) {
+func TestUpdate_StaleResourceVersion(t *testing.T) {
 	client, namespace := newNamespace(t)
-	configMaps := resource(t, client, "cm").In(namespace)
+	configMaps := resource(t, client, "cm").Namespace(namespace)
 	stale, err := configMaps.Create(t.Context(), configMap("one", nil), nil)
 	require.NoError(t, err)
 	_, err = configMaps.Patch(t.Context(), "one", types.MergePatchType, []byte(`{"data":{"a":"1"}}`), nil)
@@ -135,7 +135,7 @@ func TestAStaleUpdateIsAConflict(t *testing.T) {
 	assert.NotErrorAs(t, err, &apply)
 }
 
-func TestForbiddenVerbsNameVerbResourceAndUser(t *testing.T) {
+func TestResource_ForbiddenVerbs(t *testing.T) {
 	newNamespace(t)
 	client := connect(t, "limited")
 	configMaps := resource(t, client, "configmaps")
@@ -155,7 +155,7 @@ func TestForbiddenVerbsNameVerbResourceAndUser(t *testing.T) {
 	}
 }
 
-func TestAWebhooksDenialComesBackInItsOwnWords(t *testing.T) {
+func TestCreate_DeniedByWebhook(t *testing.T) {
 	client, namespace := newNamespace(t)
 	hook := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review struct {
@@ -186,12 +186,12 @@ func TestAWebhooksDenialComesBackInItsOwnWords(t *testing.T) {
 	}}, nil)
 	require.NoError(t, err)
 	removed(t, hooks, namespace)
-	err = denied(t, resource(t, client, "cm").In(namespace))
+	err = denied(t, resource(t, client, "cm").Namespace(namespace))
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
 	require.ErrorContains(t, err, `admission webhook "closed.example.com" denied the request: config maps are closed today`)
 }
 
-func TestAnAdmissionPolicysDenialComesBackInItsOwnWords(t *testing.T) {
+func TestCreate_DeniedByAdmissionPolicy(t *testing.T) {
 	client, namespace := newNamespace(t)
 	policies, bindings := resource(t, client, "validatingadmissionpolicies"), resource(t, client, "validatingadmissionpolicybindings")
 	_, err := policies.Create(t.Context(), named(namespace, map[string]any{
@@ -209,12 +209,12 @@ func TestAnAdmissionPolicysDenialComesBackInItsOwnWords(t *testing.T) {
 	}), nil)
 	require.NoError(t, err)
 	removed(t, bindings, namespace)
-	err = denied(t, resource(t, client, "cm").In(namespace))
+	err = denied(t, resource(t, client, "cm").Namespace(namespace))
 	require.True(t, apierrors.IsInvalid(err), "%v", err)
 	require.ErrorContains(t, err, "a config map needs data")
 }
 
-// denied creates a ConfigMap until the server has learned to deny it, without storing it.
+// denied creates a ConfigMap (dry run) until the server denies it.
 func denied(t *testing.T, configMaps *dynamic.Resource) error {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {

@@ -17,14 +17,14 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// mirror follows a resource in the background and keeps what it tells.
+// mirror applies the changes of a Follow to a map.
 type mirror struct {
 	t       *testing.T
 	objects map[string]string // name → resourceVersion
 	next    func() (dynamic.Change[unstructured.Object], error, bool)
 }
 
-func mirrored(t *testing.T, r *dynamic.Resource, opts *dynamic.FollowOptions) *mirror {
+func newMirror(t *testing.T, r *dynamic.Resource, opts *dynamic.FollowOptions) *mirror {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	t.Cleanup(cancel)
@@ -33,7 +33,7 @@ func mirrored(t *testing.T, r *dynamic.Resource, opts *dynamic.FollowOptions) *m
 	return &mirror{t: t, objects: map[string]string{}, next: next}
 }
 
-// read takes one change in, and checks that it is one.
+// read applies one change and checks that it fits the state.
 func (m *mirror) read() watch.EventType {
 	m.t.Helper()
 	change, err, more := m.next()
@@ -50,19 +50,19 @@ func (m *mirror) read() watch.EventType {
 		m.objects[name] = version
 	case watch.Modified:
 		assert.True(m.t, known, "%s is modified before it is added", name)
-		assert.NotEqual(m.t, was, version, "%s is told twice", name)
+		assert.NotEqual(m.t, was, version, "%s is repeated", name)
 		m.objects[name] = version
 	case watch.Deleted:
 		assert.True(m.t, known, "%s is deleted before it is added", name)
 		delete(m.objects, name)
 	default:
-		assert.Fail(m.t, "an object is told as "+string(change.Type))
+		assert.Fail(m.t, "an object with the type "+string(change.Type))
 	}
 	return change.Type
 }
 
-// until reads until the mirror shows what the server has.
-func (m *mirror) until(of *dynamic.Resource) {
+// readUntilEqual reads until the mirror has the state of the server.
+func (m *mirror) readUntilEqual(of *dynamic.Resource) {
 	m.t.Helper()
 	want := map[string]string{}
 	for obj, err := range of.List(m.t.Context(), nil) {
@@ -93,35 +93,35 @@ func churn(t *testing.T, of *dynamic.Resource, round string) {
 	}
 }
 
-func TestFollowShowsWhatTheServerHasAfterEveryFault(t *testing.T) {
+func TestFollow_RecoversFromServerFaults(t *testing.T) {
 	client, namespace := newNamespace(t)
-	configMaps := resource(t, client, "cm").In(namespace)
+	configMaps := resource(t, client, "cm").Namespace(namespace)
 	fill(t, configMaps, 3)
-	followed := mirrored(t, configMaps, nil)
+	followed := newMirror(t, configMaps, nil)
 	assert.Equal(t, dynamic.Started, followed.read())
 	for followed.read() != dynamic.Synced {
 	}
-	followed.until(configMaps)
+	followed.readUntilEqual(configMaps)
 
 	churn(t, configMaps, "quiet")
-	followed.until(configMaps)
+	followed.readUntilEqual(configMaps)
 
 	cluster.RestartAPIServer(t, true)
 	churn(t, configMaps, "crash")
-	followed.until(configMaps)
+	followed.readUntilEqual(configMaps)
 
 	cluster.RestartAPIServer(t, false)
 	churn(t, configMaps, "restart")
-	followed.until(configMaps)
+	followed.readUntilEqual(configMaps)
 
-	// The follower reads nothing while etcd forgets: afterwards it must read all again.
-	churn(t, configMaps, "forgotten")
-	forget(t, configMaps)
-	followed.until(configMaps)
+	// Nothing is read while etcd is compacted, so a relist must follow.
+	churn(t, configMaps, "compacted")
+	compactAndRestart(t, configMaps)
+	followed.readUntilEqual(configMaps)
 }
 
-func TestFollowSeesACustomResourceGoAndComeBack(t *testing.T) {
-	t.Parallel() // behind those that restart the server
+func TestFollow_DefinitionDeletedAndRecreated(t *testing.T) {
+	t.Parallel() // after the tests that restart the server
 	client, namespace := newNamespace(t)
 	first := widgets(t, client, namespace)
 	create := func(of *dynamic.Resource) {
@@ -129,7 +129,7 @@ func TestFollowSeesACustomResourceGoAndComeBack(t *testing.T) {
 		require.NoError(t, err)
 	}
 	create(first)
-	followed := mirrored(t, first, nil)
+	followed := newMirror(t, first, nil)
 	for _, want := range []watch.EventType{dynamic.Started, watch.Added, dynamic.Synced} {
 		require.Equal(t, want, followed.read())
 	}
@@ -138,7 +138,7 @@ func TestFollowSeesACustomResourceGoAndComeBack(t *testing.T) {
 	require.NoError(t, err)
 	_, err = crds.Delete(t.Context(), crd.GetName(), nil)
 	require.NoError(t, err)
-	// The server deletes the objects before it drops the resource, and may tell that as a change, too.
+	// The server deletes the objects before it stops serving the resource, and may report that as a change, too.
 	for kind := followed.read(); kind != dynamic.NotServed; kind = followed.read() {
 		assert.Contains(t, []watch.EventType{watch.Modified, watch.Deleted}, kind)
 	}
@@ -154,8 +154,8 @@ func TestFollowSeesACustomResourceGoAndComeBack(t *testing.T) {
 	assert.Equal(t, watch.Added, followed.read())
 }
 
-func TestFollowReturnsAtOnceWhatTheUserMayNotDo(t *testing.T) {
-	for _, err := range resource(t, connect(t, "limited"), "secrets").In("default").Follow(t.Context(), nil) {
+func TestFollow_Forbidden(t *testing.T) {
+	for _, err := range resource(t, connect(t, "limited"), "secrets").Namespace("default").Follow(t.Context(), nil) {
 		require.True(t, apierrors.IsForbidden(err), "%v", err)
 		assert.ErrorContains(t, err, `cannot watch resource "secrets"`)
 	}

@@ -25,7 +25,7 @@ func namesOf(objects []*unstructured.Object) []string {
 	return names
 }
 
-// fill creates n ConfigMaps with the label app=many, whose names are in order, and returns what names makes of them.
+// fill creates n ConfigMaps with the label app=many, whose names are in order, and returns them as names does.
 func fill(t *testing.T, configMaps *dynamic.Resource, n int) []string {
 	t.Helper()
 	var created []string
@@ -39,9 +39,9 @@ func fill(t *testing.T, configMaps *dynamic.Resource, n int) []string {
 	return created
 }
 
-func TestEveryPageOfARealListArrivesOnceAndInOrder(t *testing.T) {
+func TestList_PagesInOrder(t *testing.T) {
 	client, namespace := newNamespace(t)
-	configMaps := resource(t, client, "cm").In(namespace)
+	configMaps := resource(t, client, "cm").Namespace(namespace)
 	want := fill(t, configMaps, 25)
 	for _, limit := range []int64{0, 1, 10, 25, 26} {
 		got, err := names(t, configMaps, &metav1.ListOptions{LabelSelector: "app=many", Limit: limit})
@@ -58,31 +58,31 @@ func TestEveryPageOfARealListArrivesOnceAndInOrder(t *testing.T) {
 	assert.Equal(t, []string{"ConfigMap many-007"}, got)
 }
 
-func TestAListThatTakesTooLongEndsWithAnExpiredError(t *testing.T) {
+func TestListPage_ExpiredContinueToken(t *testing.T) {
 	client, namespace := newNamespace(t)
-	configMaps := resource(t, client, "cm").In(namespace)
+	configMaps := resource(t, client, "cm").Namespace(namespace)
 	fill(t, configMaps, 3)
 	page, err := configMaps.ListPage(t.Context(), &metav1.ListOptions{Limit: 1})
 	require.NoError(t, err)
-	forget(t, configMaps)
+	compactAndRestart(t, configMaps)
 	_, err = configMaps.ListPage(t.Context(), &metav1.ListOptions{Limit: 1, Continue: page.Continue})
 	require.True(t, apierrors.IsResourceExpired(err), "%v", err)
 }
 
-// forget makes the server know nothing of revisions before now.
-func forget(t *testing.T, configMaps *dynamic.Resource) {
+// compactAndRestart makes the server forget all previous revisions.
+func compactAndRestart(t *testing.T, configMaps *dynamic.Resource) {
 	t.Helper()
 	_, err := configMaps.Create(t.Context(), configMap("later", nil), nil)
 	require.NoError(t, err)
 	cluster.Compact(t)
-	cluster.RestartAPIServer(t, true) // a server that shuts down in order takes its time, and forgets no more
+	cluster.RestartAPIServer(t, true) // an orderly shutdown takes longer and forgets no more
 }
 
-// TestEveryListableResourceReadsAsApimachineryReadsIt lists all that the server holds and compares it with what
-// apimachinery's decoder makes of the same answer.
-func TestEveryListableResourceReadsAsApimachineryReadsIt(t *testing.T) {
+// TestListPage_EqualsApimachinery lists all resources of the server and compares them with apimachinery's
+// decoding of the same response.
+func TestListPage_EqualsApimachinery(t *testing.T) {
 	client, namespace := newNamespace(t)
-	_, err := resource(t, client, "deploy").In(namespace).Create(t.Context(), deployment("web"), nil)
+	_, err := resource(t, client, "deploy").Namespace(namespace).Create(t.Context(), deployment("web"), nil)
 	require.NoError(t, err)
 	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t)})
 	require.NoError(t, err)
@@ -128,9 +128,9 @@ func compare(t *testing.T, conn *transport.Conn, of *dynamic.Resource) int {
 		wide = of.AllNamespaces()
 	}
 	if want.GetResourceVersion() == "" {
-		return 0 // component statuses: nothing is stored, and every request asks the components anew
+		return 0 // component statuses: nothing is stored, and every request reads the components' status
 	}
-	// What the test read is read again, whatever has changed since.
+	// The revision that the test has read.
 	page, err := wide.ListPage(t.Context(), &metav1.ListOptions{
 		ResourceVersion: want.GetResourceVersion(), ResourceVersionMatch: metav1.ResourceVersionMatchExact,
 	})

@@ -1,99 +1,124 @@
 package dynamic_test
 
 import (
-	"errors"
-	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
-
-	"github.com/anykind/anykind/internal/testing/cluster"
-	"github.com/anykind/anykind/unstructured"
 )
 
-const manifest = `# a page and who serves it
+const definitionAndObjects = `
+apiVersion: v1
+kind: List
+items:
+- apiVersion: apiextensions.k8s.io/v1
+  kind: CustomResourceDefinition
+  metadata: {name: trinkets.GROUP, namespace: dropped}
+  spec:
+    group: GROUP
+    scope: Namespaced
+    names: {plural: trinkets, singular: trinket, kind: Trinket, listKind: TrinketList}
+    versions:
+    - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+---
+apiVersion: GROUP/v1
+kind: TrinketList
+items:
+- {metadata: {name: a, namespace: NAMESPACE}, spec: {size: 1}}
+- {metadata: {name: b, namespace: NAMESPACE}, spec: {size: 2}}
+---
 apiVersion: v1
 kind: ConfigMap
-metadata: {name: page}
-data:
-  index.html: |
-    <h1>
-    yes
-  on: "off"
-  number: "0x10"
+metadata: {name: page, namespace: NAMESPACE}
+data: {title: hello}
 ---
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web}
-spec:
-  replicas: 2
-  selector: {matchLabels: &labels {app: web}}
-  template:
-    metadata: {labels: *labels}
-    spec:
-      containers:
-      - {name: app, image: "web:1"}
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: NAMESPACE, namespace: NAMESPACE}
+rules: []
 `
 
-// rollout is what somebody declares who cares for a few fields of a Deployment.
-type rollout struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-	Spec              struct {
-		Replicas int32                `json:"replicas"`
-		Selector metav1.LabelSelector `json:"selector"`
-		Strategy struct {
-			RollingUpdate struct {
-				MaxSurge intstr.IntOrString `json:"maxSurge"`
-			} `json:"rollingUpdate"`
-		} `json:"strategy"`
-	} `json:"spec"`
+// TestClient_ForObjectsDefinitionInStream applies a definition, its objects and others of one stream; kubectl apply -f of
+// the same file then changes nothing.
+func TestClient_ForObjectsDefinitionInStream(t *testing.T) {
+	client, namespace := newNamespace(t)
+	group := namespace + ".example.com"
+	text := strings.NewReplacer("GROUP", group, "NAMESPACE", namespace).Replace(definitionAndObjects)
+	removed(t, resource(t, client, "crd"), "trinkets."+group)
+	removed(t, resource(t, client, "clusterroles"), namespace)
+
+	var names, warnings []string
+	for found, err := range client.ForObjects(t.Context(), documents(text)) {
+		require.NoError(t, err)
+		if found.Warning != "" {
+			warnings = append(warnings, found.Warning)
+		}
+		applied, err := found.Resource.Apply(t.Context(), found.Object, &metav1.ApplyOptions{FieldManager: "kubectl"})
+		require.NoError(t, err)
+		names = append(names, applied.GetKind()+" "+applied.GetNamespace()+"/"+applied.GetName())
+	}
+	assert.Equal(t, []string{
+		"CustomResourceDefinition /trinkets." + group, "Trinket " + namespace + "/a", "Trinket " + namespace + "/b", "ConfigMap " + namespace + "/page", "ClusterRole /" + namespace,
+	}, names)
+	assert.Len(t, warnings, 2)
+
+	file := filepath.Join(t.TempDir(), "stream.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	command := exec.CommandContext(t.Context(), cluster.Kubectl(t), "--kubeconfig", cluster.Kubeconfig(t), "apply", "--server-side", "--field-manager", "kubectl", "-f", file, "-o", "name")
+	output, err := command.CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	assert.Equal(t, []string{
+		"customresourcedefinition.apiextensions.k8s.io/trinkets." + group, "trinket." + group + "/a", "trinket." + group + "/b", "configmap/page", "clusterrole.rbac.authorization.k8s.io/" + namespace,
+	}, strings.Fields(string(output)))
+	a, err := resource(t, client, "trinkets."+group).Namespace(namespace).Get(t.Context(), "a", nil)
+	require.NoError(t, err)
+	assert.Equal(t, int64(1), a.GetGeneration(), "kubectl has changed it")
 }
 
-func TestManifestIsSentChangedAndPrintedAsByKubectl(t *testing.T) {
+func TestClient_ForObjectsDefinitionNotCreated(t *testing.T) {
 	client, namespace := newNamespace(t)
-	objects := unstructured.NewYAMLDecoder(strings.NewReader(manifest))
-	for {
-		obj, err := objects.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		require.NoError(t, err)
-		if obj.GetKind() == "Deployment" {
-			containers := []string{"spec", "template", "spec", "containers"}
-			require.NoError(t, unstructured.Set(obj, "web:2", append(containers, "[name=app]", "image")...))
-			require.NoError(t, unstructured.Set(obj, "proxy:1", append(containers, "[name=proxy]", "image")...))
-			require.NoError(t, unstructured.Set(obj, int32(80), append(containers, "[name=proxy]", "ports", "[containerPort=80,protocol=TCP]", "hostPort")...))
-		}
-		of, err := client.Of(t.Context(), obj)
-		require.NoError(t, err)
-		created, err := of.In(namespace).Create(t.Context(), obj, nil)
-		require.NoError(t, err)
-
-		if created.GetKind() == "Deployment" {
-			image, _, err := unstructured.Get[string](created, "spec", "template", "spec", "containers", "[name=proxy]", "image")
-			require.NoError(t, err)
-			assert.Equal(t, "proxy:1", image)
-			r, err := unstructured.As[rollout](created)
-			require.NoError(t, err)
-			assert.Equal(t, int32(2), r.Spec.Replicas)
-			assert.Equal(t, map[string]string{"app": "web"}, r.Spec.Selector.MatchLabels)
-			assert.Equal(t, intstr.FromString("25%"), r.Spec.Strategy.RollingUpdate.MaxSurge)
-			assert.False(t, r.CreationTimestamp.IsZero())
-		}
-		if created.GetKind() == "ConfigMap" { // which nobody changes meanwhile
-			output, err := exec.CommandContext(t.Context(), cluster.Kubectl(t), "--kubeconfig", cluster.Kubeconfig(t), "get", created.GetKind(), created.GetName(), "-n", namespace, "-o", "yaml").Output()
-			require.NoError(t, err)
-			_, err = unstructured.Delete(created, "metadata", "managedFields") // which kubectl does not show
-			require.NoError(t, err)
-			text, err := unstructured.EncodeYAML(created)
-			require.NoError(t, err)
-			assert.Equal(t, string(output), string(text))
+	text := strings.NewReplacer("GROUP", namespace+".example.com", "NAMESPACE", namespace).Replace(definitionAndObjects)
+	var last error
+	count := 0
+	for found, err := range client.ForObjects(t.Context(), documents(text)) {
+		if last = err; found != nil {
+			count++
 		}
 	}
+	require.ErrorContains(t, last, "is in front of it, but has not been created")
+	assert.Equal(t, 1, count)
+}
+
+// TestTables_RowsEqualList reads tables in pages of two and compares their objects with those of List.
+func TestTables_RowsEqualList(t *testing.T) {
+	client, namespace := newNamespace(t)
+	configMaps := resource(t, client, "cm").Namespace(namespace)
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		_, err := configMaps.Create(t.Context(), configMap(name, map[string]any{"n": name}), nil)
+		require.NoError(t, err)
+	}
+	want := map[string]*unstructured.Object{}
+	for obj, err := range configMaps.List(t.Context(), nil) {
+		require.NoError(t, err)
+		want[obj.GetName()] = obj
+	}
+	pages := 0
+	got := map[string]*unstructured.Object{}
+	paged := configMaps.Paging(&dynamic.PagingOptions{OnPage: func(metav1.ListMeta) { pages++ }})
+	for row, err := range paged.Tables(metav1.IncludeObject).Rows(t.Context(), &metav1.ListOptions{Limit: 2}) {
+		require.NoError(t, err)
+		assert.Equal(t, row.Object.GetName(), row.Cells[0])
+		assert.Equal(t, "Name", row.Columns[0].Name)
+		got[row.Object.GetName()] = row.Object
+	}
+	assert.Equal(t, want, got)
+	assert.GreaterOrEqual(t, pages, 3)
 }

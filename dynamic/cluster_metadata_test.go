@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// hasOnlyMetadata checks the form and gives the object's name.
+// hasOnlyMetadata checks the representation and returns the object's name.
 func hasOnlyMetadata(t *testing.T, of *dynamic.Resource, obj *unstructured.Object) string {
 	t.Helper()
 	assert.Equal(t, of.Mapping().GVK, obj.GroupVersionKind())
@@ -19,12 +19,12 @@ func hasOnlyMetadata(t *testing.T, of *dynamic.Resource, obj *unstructured.Objec
 	return obj.GetName()
 }
 
-func TestMetadataOfBuiltInAndCustomKinds(t *testing.T) {
+func TestMetadata_BuiltInAndCustomKinds(t *testing.T) {
 	client, namespace := newNamespace(t)
 	custom := sharedWidgets(t, client, namespace)
 	_, err := custom.Create(t.Context(), named("one", map[string]any{"a": "1"}), nil)
 	require.NoError(t, err)
-	builtIn := resource(t, client, "deploy").In(namespace)
+	builtIn := resource(t, client, "deploy").Namespace(namespace)
 	_, err = builtIn.Create(t.Context(), deployment("one"), nil)
 	require.NoError(t, err)
 	ctx := t.Context()
@@ -33,11 +33,11 @@ func TestMetadataOfBuiltInAndCustomKinds(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, "one", hasOnlyMetadata(t, of, read))
 		assert.NotEmpty(t, read.GetManagedFields())
-		its, err := client.Of(ctx, read)
+		its, err := client.ForObject(ctx, read)
 		require.NoError(t, err)
 		assert.Equal(t, of.Mapping().GVR, its.Mapping().GVR)
 		_, err = its.Update(ctx, read, nil)
-		require.ErrorContains(t, err, "metadata alone")
+		require.ErrorContains(t, err, "metadata only")
 
 		for listed, err := range of.List(ctx, nil) {
 			require.NoError(t, err)

@@ -12,22 +12,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestAListOutlivesWhatARealServerForgets makes the server forget the moment of three lists behind their first page, and
-// changes what the rest shows.
-func TestAListOutlivesWhatARealServerForgets(t *testing.T) {
+// TestPagingOptions_OnExpiredAfterCompaction expires three lists after their first page and changes the remaining
+// objects.
+func TestPagingOptions_OnExpiredAfterCompaction(t *testing.T) {
 	client, namespace := newNamespace(t)
-	configMaps := resource(t, client, "cm").In(namespace)
+	configMaps := resource(t, client, "cm").Namespace(namespace)
 	fill(t, configMaps, 4)
-	asked := map[dynamic.Expiry]int{}
-	begun := map[dynamic.Expiry]func() (*unstructured.Object, error, bool){}
-	for _, choice := range []dynamic.Expiry{dynamic.Fail, dynamic.GoOn, dynamic.Restart} {
-		next, stop := iter.Pull2(configMaps.Paging(&dynamic.Paging{Expired: func(error) dynamic.Expiry {
-			asked[choice]++
+	calls := map[dynamic.ExpiryPolicy]int{}
+	lists := map[dynamic.ExpiryPolicy]func() (*unstructured.Object, error, bool){}
+	for _, choice := range []dynamic.ExpiryPolicy{dynamic.ExpiryFail, dynamic.ExpiryContinue, dynamic.ExpiryRestart} {
+		next, stop := iter.Pull2(configMaps.Paging(&dynamic.PagingOptions{OnExpired: func(error) dynamic.ExpiryPolicy {
+			calls[choice]++
 			return choice
 		}}).List(t.Context(), &metav1.ListOptions{LabelSelector: "app=many", Limit: 1}))
 		t.Cleanup(stop)
-		begun[choice] = next
-		first, err, _ := next() // of one object that was taken, no next page has been asked for
+		lists[choice] = next
+		first, err, _ := next() // after one object the next page has not been requested
 		require.NoError(t, err)
 		assert.Equal(t, "many-000", first.GetName())
 	}
@@ -37,28 +37,28 @@ func TestAListOutlivesWhatARealServerForgets(t *testing.T) {
 	late.SetLabels(map[string]string{"app": "many"})
 	_, err = configMaps.Create(t.Context(), late, nil)
 	require.NoError(t, err)
-	forget(t, configMaps)
+	compactAndRestart(t, configMaps)
 
-	for choice, want := range map[dynamic.Expiry][]string{
-		dynamic.Fail:    nil,
-		dynamic.GoOn:    {"many-002", "many-003", "many-100"},
-		dynamic.Restart: {"many-000", "many-002", "many-003", "many-100"},
+	for choice, want := range map[dynamic.ExpiryPolicy][]string{
+		dynamic.ExpiryFail:     nil,
+		dynamic.ExpiryContinue: {"many-002", "many-003", "many-100"},
+		dynamic.ExpiryRestart:  {"many-000", "many-002", "many-003", "many-100"},
 	} {
 		var got []string
 		var last error
-		for obj, err, more := begun[choice](); more; obj, err, more = begun[choice]() {
+		for obj, err, more := lists[choice](); more; obj, err, more = lists[choice]() {
 			if last = err; err == nil {
 				got = append(got, obj.GetName())
 			}
 		}
 		assert.Equal(t, want, got, "choice %d", choice)
-		assert.Equal(t, choice == dynamic.Fail, last != nil, "choice %d: %v", choice, last)
-		assert.Equal(t, choice == dynamic.Fail, apierrors.IsResourceExpired(last), "choice %d: %v", choice, last)
-		assert.Equal(t, 1, asked[choice], "choice %d", choice)
+		assert.Equal(t, choice == dynamic.ExpiryFail, last != nil, "choice %d: %v", choice, last)
+		assert.Equal(t, choice == dynamic.ExpiryFail, apierrors.IsResourceExpired(last), "choice %d: %v", choice, last)
+		assert.Equal(t, 1, calls[choice], "choice %d", choice)
 	}
 }
 
-func TestEveryPageOfARealListOfACustomKindArrivesOnceAndInOrder(t *testing.T) {
+func TestList_CustomResourcePagesInOrder(t *testing.T) {
 	client, namespace := newNamespace(t)
 	of := sharedWidgets(t, client, namespace)
 	var want []string
@@ -69,7 +69,7 @@ func TestEveryPageOfARealListOfACustomKindArrivesOnceAndInOrder(t *testing.T) {
 	}
 	for _, limit := range []int64{1, 3, 7} {
 		remaining := []int64{}
-		got, err := names(t, of.Paging(&dynamic.Paging{Page: func(meta metav1.ListMeta) {
+		got, err := names(t, of.Paging(&dynamic.PagingOptions{OnPage: func(meta metav1.ListMeta) {
 			if meta.RemainingItemCount != nil {
 				remaining = append(remaining, *meta.RemainingItemCount)
 			}

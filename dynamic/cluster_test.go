@@ -6,24 +6,20 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
+	testclient "github.com/anykind/anykind/internal/testing/client"
 	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/require"
 )
 
-// patience is how long tests wait for what a real cluster does in its own time.
+// patience bounds how long tests wait for a real cluster.
 const patience = 30 * time.Second
 
-// connect gives a client of the sandbox, as one of its kubeconfig's contexts: admin, token or limited.
+// connect returns a client of the sandbox, as one of its kubeconfig's contexts: admin, token or limited.
 func connect(t *testing.T, kubeContext string) *dynamic.Client {
 	t.Helper()
-	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t), Context: kubeContext})
-	require.NoError(t, err)
-	client, err := dynamic.Connect(t.Context(), cfg)
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
-	return client
+	return testclient.Connect(t, kubeContext)
 }
 
 // newNamespace returns an administrator's client and the name of a new namespace, deleted when the test ends.
@@ -71,17 +67,17 @@ func deployment(name string) *unstructured.Object {
 	}}
 }
 
-// widgets registers a kind of the test's own, in a group of the namespace's name, and gives a handle on its objects.
-// The client has asked what the server serves before.
+// widgets registers a kind of the test's own, in a group of the namespace's name, and returns a handle on its objects.
+// The client has discovered the server before.
 func widgets(t *testing.T, client *dynamic.Client, namespace string) *dynamic.Resource {
 	t.Helper()
 	group := namespace + ".example.com"
 	register(t, client, group)
 	removed(t, resource(t, client, "crd"), "widgets."+group)
-	return resource(t, client, "widgets."+group).In(namespace)
+	return resource(t, client, "widgets."+group).Namespace(namespace)
 }
 
-// sharedWidgets gives a handle on objects of the same kind as widgets, of a definition that stays until the last test has
+// sharedWidgets returns a handle on objects of the same kind as widgets, of a definition that stays until the last test has
 // ended: a server keeps the first writes of a new kind waiting for two seconds.
 func sharedWidgets(t *testing.T, client *dynamic.Client, namespace string) *dynamic.Resource {
 	t.Helper()
@@ -93,10 +89,10 @@ func sharedWidgets(t *testing.T, client *dynamic.Client, namespace string) *dyna
 		shared = "widgets." + group
 		removeShared = func(ctx context.Context) error { return remove(ctx, cfg, shared) }
 	}
-	return resource(t, client, shared).In(namespace)
+	return resource(t, client, shared).Namespace(namespace)
 }
 
-// removeShared removes the definition of sharedWidgets; nil before there is one.
+// removeShared removes the definition of sharedWidgets; nil unless it exists.
 var (
 	removeShared func(context.Context) error
 	shared       string // its name
@@ -116,7 +112,7 @@ func remove(ctx context.Context, cfg *transport.Config, definition string) error
 	return err
 }
 
-// register makes the kind Widget in a group.
+// register creates the definition of kind Widget in a group.
 func register(t *testing.T, client *dynamic.Client, group string) {
 	t.Helper()
 	open := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}

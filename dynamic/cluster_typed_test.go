@@ -29,7 +29,7 @@ func widgetOf(name string, replicas int) *widget {
 	return one
 }
 
-func TestATypedObjectThroughItsLife(t *testing.T) {
+func TestTypedResource_AllVerbs(t *testing.T) {
 	client, namespace := newNamespace(t)
 	untyped := sharedWidgets(t, client, namespace)
 	of, ctx := dynamic.As[widget](untyped), t.Context()
@@ -49,18 +49,18 @@ func TestATypedObjectThroughItsLife(t *testing.T) {
 	require.NoError(t, err)
 	changed, outcome, err := of.Upsert(ctx, "one", func(w *widget) error { w.Spec.Replicas++; return nil }, nil)
 	require.NoError(t, err)
-	assert.Equal(t, dynamic.Updated, outcome)
+	assert.Equal(t, dynamic.UpsertUpdated, outcome)
 	assert.Equal(t, 3, changed.Spec.Replicas)
 	read, err := of.Resource.Get(ctx, "one", nil)
 	require.NoError(t, err)
 	assert.Equal(t, "unknown to the type", field(t, read, "spec", "secret"))
 
-	updated, err = of.Sub("status").Get(ctx, "one", nil)
+	updated, err = of.Subresource("status").Get(ctx, "one", nil)
 	require.NoError(t, err)
 	updated.Status.Phase = "Ready"
-	_, err = of.Sub("status").Update(ctx, updated, nil)
+	_, err = of.Subresource("status").Update(ctx, updated, nil)
 	require.NoError(t, err)
-	_, err = of.Wait(ctx, "one", dynamic.Field("status.phase", "Ready"))
+	_, err = of.Wait(ctx, "one", dynamic.FieldEquals("status.phase", "Ready"))
 	require.NoError(t, err)
 
 	applied := widgetOf("one", 0)
@@ -90,6 +90,6 @@ func TestATypedObjectThroughItsLife(t *testing.T) {
 	}
 	_, err = of.Delete(ctx, "one", nil)
 	require.NoError(t, err)
-	_, err = of.Wait(ctx, "one", dynamic.Gone())
+	_, err = of.Wait(ctx, "one", dynamic.Deleted())
 	require.NoError(t, err)
 }

@@ -14,13 +14,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestUpsertCreatesUpdatesAndLeavesAlone(t *testing.T) {
+func TestUpsert_Results(t *testing.T) {
 	client, namespace := newNamespace(t)
-	configMaps := resource(t, client, "cm").In(namespace)
+	configMaps := resource(t, client, "cm").Namespace(namespace)
 	for _, step := range []struct {
 		value string
-		want  dynamic.Outcome
-	}{{"1", dynamic.Created}, {"1", dynamic.Unchanged}, {"2", dynamic.Updated}} {
+		want  dynamic.UpsertResult
+	}{{"1", dynamic.UpsertCreated}, {"1", dynamic.UpsertUnchanged}, {"2", dynamic.UpsertUpdated}} {
 		obj, outcome, err := configMaps.Upsert(t.Context(), "settings", func(obj *unstructured.Object) error {
 			obj.Object["data"] = map[string]string{"a": step.value}
 			return nil
@@ -35,15 +35,15 @@ func TestUpsertCreatesUpdatesAndLeavesAlone(t *testing.T) {
 	_, outcome, err := configMaps.Upsert(t.Context(), "tried", func(*unstructured.Object) error { return nil },
 		&metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
 	require.NoError(t, err)
-	assert.Equal(t, dynamic.Created, outcome)
+	assert.Equal(t, dynamic.UpsertCreated, outcome)
 	_, err = configMaps.Get(t.Context(), "tried", nil)
 	assert.True(t, apierrors.IsNotFound(err), "%v", err)
 }
 
-// TestManyWhoCountTogetherCountRight lets writers count in one object, beginning with none, against each other.
-func TestManyWhoCountTogetherCountRight(t *testing.T) {
+// TestUpsert_ConcurrentIncrements lets concurrent writers increment one object, which does not exist at first.
+func TestUpsert_ConcurrentIncrements(t *testing.T) {
 	client, namespace := newNamespace(t)
-	configMaps := resource(t, client, "cm").In(namespace)
+	configMaps := resource(t, client, "cm").Namespace(namespace)
 	const writers, each = 4, 5
 	var all sync.WaitGroup
 	for range writers {
@@ -71,13 +71,13 @@ func increment(obj *unstructured.Object) error {
 	return unstructured.Set(obj, strconv.Itoa(n+1), "data", "count")
 }
 
-func TestUpsertOfAStatus(t *testing.T) {
+func TestUpsert_Status(t *testing.T) {
 	client, namespace := newNamespace(t)
 	of := sharedWidgets(t, client, namespace)
 	_, err := of.Create(t.Context(), named("one", nil), nil)
 	require.NoError(t, err)
-	for _, want := range []dynamic.Outcome{dynamic.Updated, dynamic.Unchanged} {
-		obj, outcome, err := of.Sub("status").Upsert(t.Context(), "one", func(obj *unstructured.Object) error {
+	for _, want := range []dynamic.UpsertResult{dynamic.UpsertUpdated, dynamic.UpsertUnchanged} {
+		obj, outcome, err := of.Subresource("status").Upsert(t.Context(), "one", func(obj *unstructured.Object) error {
 			return unstructured.Set(obj, "Ready", "status", "phase")
 		}, nil)
 		require.NoError(t, err)

@@ -1,18 +1,24 @@
 package dynamic_test
 
 import (
+	"errors"
+	"io"
+	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// field reads a string of an object that must be there.
+// field returns a string field, which must exist.
 func field(t *testing.T, obj *unstructured.Object, path ...string) string {
 	t.Helper()
 	value, found, err := unstructured.Get[string](obj, path...)
@@ -21,14 +27,14 @@ func field(t *testing.T, obj *unstructured.Object, path ...string) string {
 	return value
 }
 
-// TestAnObjectLivesThroughEveryVerb does the same with a built-in and a custom kind.
-func TestAnObjectLivesThroughEveryVerb(t *testing.T) {
+// TestResource_AllVerbs covers a built-in and a custom kind.
+func TestResource_AllVerbs(t *testing.T) {
 	client, namespace := newNamespace(t)
 	for name, tc := range map[string]struct {
 		of   *dynamic.Resource
 		root string
 	}{
-		"a built-in kind": {resource(t, client, "cm").In(namespace), "data"},
+		"a built-in kind": {resource(t, client, "cm").Namespace(namespace), "data"},
 		"a custom kind":   {sharedWidgets(t, client, namespace), "spec"},
 	} {
 		t.Run(name, func(t *testing.T) { live(t, tc.of, tc.root) })
@@ -120,26 +126,26 @@ func apply(t *testing.T, of *dynamic.Resource, root string) {
 	assert.Equal(t, "7", field(t, applied, root, "d"))
 }
 
-func TestApplyCreatesWhatIsNotThere(t *testing.T) {
+func TestApply_CreatesMissingObject(t *testing.T) {
 	client, namespace := newNamespace(t)
-	applied, err := resource(t, client, "cm").In(namespace).Apply(t.Context(), configMap("new", map[string]any{"a": "1"}),
+	applied, err := resource(t, client, "cm").Namespace(namespace).Apply(t.Context(), configMap("new", map[string]any{"a": "1"}),
 		&metav1.ApplyOptions{FieldManager: "test"})
 	require.NoError(t, err)
 	assert.Equal(t, namespace, applied.GetNamespace())
 }
 
-func TestADryRunChangesNothing(t *testing.T) {
+func TestCreate_DryRun(t *testing.T) {
 	client, namespace := newNamespace(t)
-	configMaps := resource(t, client, "cm").In(namespace)
+	configMaps := resource(t, client, "cm").Namespace(namespace)
 	_, err := configMaps.Create(t.Context(), configMap("dry", nil), &metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	require.NoError(t, err)
 	_, err = configMaps.Get(t.Context(), "dry", nil)
 	require.True(t, apierrors.IsNotFound(err), "%v", err)
 }
 
-func TestAnObjectThatAFinalizerKeepsIsWhatDeleteReturns(t *testing.T) {
+func TestDelete_ObjectWithFinalizer(t *testing.T) {
 	client, namespace := newNamespace(t)
-	configMaps := resource(t, client, "cm").In(namespace)
+	configMaps := resource(t, client, "cm").Namespace(namespace)
 	kept := configMap("kept", nil)
 	kept.SetFinalizers([]string{"example.com/keep"})
 	_, err := configMaps.Create(t.Context(), kept, nil)
@@ -154,12 +160,12 @@ func TestAnObjectThatAFinalizerKeepsIsWhatDeleteReturns(t *testing.T) {
 	require.True(t, apierrors.IsNotFound(err), "%v", err)
 }
 
-func TestTheServersOwnWordsComeBack(t *testing.T) {
+func TestResource_StatusErrors(t *testing.T) {
 	client, namespace := newNamespace(t)
 	broken := deployment("broken")
 	unset := broken.Object["spec"].(map[string]any)
 	delete(unset, "selector")
-	_, err := resource(t, client, "deploy").In(namespace).Create(t.Context(), broken, nil)
+	_, err := resource(t, client, "deploy").Namespace(namespace).Create(t.Context(), broken, nil)
 	require.True(t, apierrors.IsInvalid(err), "%v", err)
 	require.ErrorContains(t, err, "spec.selector")
 	var status *apierrors.StatusError
@@ -167,7 +173,7 @@ func TestTheServersOwnWordsComeBack(t *testing.T) {
 	assert.NotEmpty(t, status.ErrStatus.Details.Causes)
 }
 
-func TestALimitedUserIsToldWhatIsForbidden(t *testing.T) {
+func TestResource_LimitedUser(t *testing.T) {
 	newNamespace(t)
 	client := connect(t, "limited")
 	_, err := resource(t, client, "configmaps").ListPage(t.Context(), nil)
@@ -176,4 +182,86 @@ func TestALimitedUserIsToldWhatIsForbidden(t *testing.T) {
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
 	require.ErrorContains(t, err, `User "limited" cannot list resource "secrets"`)
 	require.True(t, apierrors.IsForbidden(drain(resource(t, client, "secrets").Watch(t.Context(), nil))))
+}
+
+const manifest = `# a page and who serves it
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: page}
+data:
+  index.html: |
+    <h1>
+    yes
+  on: "off"
+  number: "0x10"
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector: {matchLabels: &labels {app: web}}
+  template:
+    metadata: {labels: *labels}
+    spec:
+      containers:
+      - {name: app, image: "web:1"}
+`
+
+// rollout is a Deployment with the few fields that a program sets.
+type rollout struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              struct {
+		Replicas int32                `json:"replicas"`
+		Selector metav1.LabelSelector `json:"selector"`
+		Strategy struct {
+			RollingUpdate struct {
+				MaxSurge intstr.IntOrString `json:"maxSurge"`
+			} `json:"rollingUpdate"`
+		} `json:"strategy"`
+	} `json:"spec"`
+}
+
+func TestManifest_RoundTripEqualsKubectl(t *testing.T) {
+	client, namespace := newNamespace(t)
+	objects := unstructured.NewYAMLDecoder(strings.NewReader(manifest))
+	for {
+		obj, err := objects.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		if obj.GetKind() == "Deployment" {
+			containers := []string{"spec", "template", "spec", "containers"}
+			require.NoError(t, unstructured.Set(obj, "web:2", append(containers, "[name=app]", "image")...))
+			require.NoError(t, unstructured.Set(obj, "proxy:1", append(containers, "[name=proxy]", "image")...))
+			require.NoError(t, unstructured.Set(obj, int32(80), append(containers, "[name=proxy]", "ports", "[containerPort=80,protocol=TCP]", "hostPort")...))
+		}
+		of, err := client.ForObject(t.Context(), obj)
+		require.NoError(t, err)
+		created, err := of.Namespace(namespace).Create(t.Context(), obj, nil)
+		require.NoError(t, err)
+
+		if created.GetKind() == "Deployment" {
+			image, _, err := unstructured.Get[string](created, "spec", "template", "spec", "containers", "[name=proxy]", "image")
+			require.NoError(t, err)
+			assert.Equal(t, "proxy:1", image)
+			r, err := unstructured.As[rollout](created)
+			require.NoError(t, err)
+			assert.Equal(t, int32(2), r.Spec.Replicas)
+			assert.Equal(t, map[string]string{"app": "web"}, r.Spec.Selector.MatchLabels)
+			assert.Equal(t, intstr.FromString("25%"), r.Spec.Strategy.RollingUpdate.MaxSurge)
+			assert.False(t, r.CreationTimestamp.IsZero())
+		}
+		if created.GetKind() == "ConfigMap" { // which nobody changes meanwhile
+			output, err := exec.CommandContext(t.Context(), cluster.Kubectl(t), "--kubeconfig", cluster.Kubeconfig(t), "get", created.GetKind(), created.GetName(), "-n", namespace, "-o", "yaml").Output()
+			require.NoError(t, err)
+			_, err = unstructured.Delete(created, "metadata", "managedFields") // which kubectl does not show
+			require.NoError(t, err)
+			text, err := unstructured.EncodeYAML(created)
+			require.NoError(t, err)
+			assert.Equal(t, string(output), string(text))
+		}
+	}
 }

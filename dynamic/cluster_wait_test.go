@@ -16,15 +16,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// waits runs Wait beside the test; seen is closed when it has looked at the object and found that it must wait.
-func waits(t *testing.T, of *dynamic.Resource, name string, until ...dynamic.Until) (seen chan struct{}, result func() (*unstructured.Object, error)) {
+// startWait runs Wait in the background. seen is closed when the last condition is first evaluated.
+func startWait(t *testing.T, of *dynamic.Resource, name string, conditions ...dynamic.WaitCondition) (seen chan struct{}, result func() (*unstructured.Object, error)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	t.Cleanup(cancel)
 	seen, done := make(chan struct{}), make(chan struct{})
-	var looked atomic.Bool
-	until = append(until, dynamic.Matches("", func(*unstructured.Object) (bool, error) {
-		if looked.CompareAndSwap(false, true) {
+	var isSeen atomic.Bool
+	conditions = append(conditions, dynamic.Matches("", func(*unstructured.Object) (bool, error) {
+		if isSeen.CompareAndSwap(false, true) {
 			close(seen)
 		}
 		return true, nil
@@ -33,7 +33,7 @@ func waits(t *testing.T, of *dynamic.Resource, name string, until ...dynamic.Unt
 	var err error
 	go func() {
 		defer close(done)
-		obj, err = of.Wait(ctx, name, until...)
+		obj, err = of.Wait(ctx, name, conditions...)
 	}()
 	return seen, func() (*unstructured.Object, error) { <-done; return obj, err }
 }
@@ -44,24 +44,24 @@ func patched(t *testing.T, of *dynamic.Resource, name, change string) {
 	require.NoError(t, err)
 }
 
-func TestAWaitForWhatIsMadeChangedAndDeleted(t *testing.T) {
-	t.Parallel() // behind those that restart the server
+func TestWait_CreatedChangedDeleted(t *testing.T) {
+	t.Parallel() // after the tests that restart the server
 	client, namespace := newNamespace(t)
 	of := widgets(t, client, namespace)
 	limit, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 
-	gone, err := of.Wait(limit, "one", dynamic.Gone())
+	gone, err := of.Wait(limit, "one", dynamic.Deleted())
 	require.NoError(t, err)
 	assert.Nil(t, gone)
 
-	seen, ready := waits(t, of, "one", dynamic.Exists(), dynamic.Condition("Ready"), dynamic.Field("spec.replicas", 2))
+	seen, ready := startWait(t, of, "one", dynamic.Exists(), dynamic.Condition("Ready"), dynamic.FieldEquals("spec.replicas", 2))
 	created, err := of.Create(t.Context(), named("one", map[string]any{"replicas": int64(1)}), nil)
 	require.NoError(t, err)
 	<-seen
-	patched(t, of.Sub("status"), "one", `{"status":{"observedGeneration":1,"conditions":[{"type":"Ready","status":"True"}]}}`)
+	patched(t, of.Subresource("status"), "one", `{"status":{"observedGeneration":1,"conditions":[{"type":"Ready","status":"True"}]}}`)
 	patched(t, of, "one", `{"spec":{"replicas":2},"metadata":{"finalizers":["example.com/hold"]}}`) // the condition is now of an old generation
-	patched(t, of.Sub("status"), "one", `{"status":{"observedGeneration":2}}`)
+	patched(t, of.Subresource("status"), "one", `{"status":{"observedGeneration":2}}`)
 	obj, err := ready()
 	require.NoError(t, err)
 	assert.Equal(t, created.GetUID(), obj.GetUID())
@@ -74,23 +74,23 @@ func TestAWaitForWhatIsMadeChangedAndDeleted(t *testing.T) {
 	require.NoError(t, err)
 	short, stop := context.WithTimeout(t.Context(), time.Second)
 	defer stop()
-	_, err = of.Wait(short, "one", dynamic.Gone())
+	_, err = of.Wait(short, "one", dynamic.Deleted())
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorContains(t, err, "with the finalizers example.com/hold")
 	patched(t, of, "one", `{"metadata":{"finalizers":null}}`)
-	_, err = of.Wait(limit, "one", dynamic.Gone())
+	_, err = of.Wait(limit, "one", dynamic.Deleted())
 	require.NoError(t, err)
 }
 
-func TestAWaitNeedsNoRightsButGetAndWatchOfTheOneObject(t *testing.T) {
-	t.Parallel() // behind those that restart the server
+func TestWait_NeedsOnlyGetAndWatch(t *testing.T) {
+	t.Parallel() // after the tests that restart the server
 	client, namespace := newNamespace(t)
-	admins := resource(t, client, "cm").In(namespace)
+	admins := resource(t, client, "cm").Namespace(namespace)
 	grant(t, client, namespace, map[string][]any{"mine": {"get", "watch"}, "still": {"get"}})
-	mine := resource(t, connect(t, "limited"), "cm").In(namespace)
+	mine := resource(t, connect(t, "limited"), "cm").Namespace(namespace)
 	allowed(t, mine, "mine")
 
-	seen, done := waits(t, mine, "mine", dynamic.Field("data.a", "2"))
+	seen, done := startWait(t, mine, "mine", dynamic.FieldEquals("data.a", "2"))
 	_, err := admins.Create(t.Context(), configMap("mine", map[string]any{"a": "1"}), nil)
 	require.NoError(t, err)
 	<-seen
@@ -119,11 +119,11 @@ func grant(t *testing.T, client *dynamic.Client, namespace string, verbs map[str
 // grantRule lets the user "limited" do what rules say, in a namespace.
 func grantRule(t *testing.T, client *dynamic.Client, namespace string, rules ...any) {
 	t.Helper()
-	_, err := resource(t, client, "roles").In(namespace).Create(t.Context(), &unstructured.Object{Object: map[string]any{
+	_, err := resource(t, client, "roles").Namespace(namespace).Create(t.Context(), &unstructured.Object{Object: map[string]any{
 		"metadata": map[string]any{"name": "reader"}, "rules": rules,
 	}}, nil)
 	require.NoError(t, err)
-	_, err = resource(t, client, "rolebindings").In(namespace).Create(t.Context(), &unstructured.Object{Object: map[string]any{
+	_, err = resource(t, client, "rolebindings").Namespace(namespace).Create(t.Context(), &unstructured.Object{Object: map[string]any{
 		"metadata": map[string]any{"name": "reader"},
 		"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
 		"subjects": []any{map[string]any{"kind": "User", "name": "limited", "apiGroup": "rbac.authorization.k8s.io"}},
@@ -131,7 +131,7 @@ func grantRule(t *testing.T, client *dynamic.Client, namespace string, rules ...
 	require.NoError(t, err)
 }
 
-// allowed waits until a right to get has taken effect, a moment after it was granted.
+// allowed waits until the permission to get has taken effect.
 func allowed(t *testing.T, of *dynamic.Resource, name string) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
@@ -143,10 +143,10 @@ func allowed(t *testing.T, of *dynamic.Resource, name string) {
 	}
 }
 
-func TestAWaitGoesOnThroughRestartsOfTheServer(t *testing.T) {
+func TestWait_ServerRestarts(t *testing.T) {
 	client, namespace := newNamespace(t)
 	grant(t, client, namespace, map[string][]any{"crashed": {"get", "watch"}, "stopped": {"get", "watch"}})
-	of, limited := resource(t, client, "cm").In(namespace), resource(t, connect(t, "limited"), "cm").In(namespace)
+	of, limited := resource(t, client, "cm").Namespace(namespace), resource(t, connect(t, "limited"), "cm").Namespace(namespace)
 	allowed(t, limited, "crashed")
 	for name, kill := range map[string]bool{"crashed": true, "stopped": false} {
 		_, err := of.Create(t.Context(), configMap(name, map[string]any{"a": "1"}), nil)
@@ -157,8 +157,8 @@ func TestAWaitGoesOnThroughRestartsOfTheServer(t *testing.T) {
 			for _, user := range []*dynamic.Resource{of, limited} { // to the second a starting server answers 403 at first
 				watching.Add(1)
 				isWatching := sync.OnceFunc(watching.Done)
-				seen, result := waits(t, user, name, dynamic.Field("data.a", "2"), dynamic.Matches("", func(obj *unstructured.Object) (bool, error) {
-					if _, told, _ := unstructured.Get[string](obj, "data", "b"); told {
+				seen, result := startWait(t, user, name, dynamic.FieldEquals("data.a", "2"), dynamic.Matches("", func(obj *unstructured.Object) (bool, error) {
+					if _, isSet, _ := unstructured.Get[string](obj, "data", "b"); isSet {
 						isWatching()
 					}
 					return true, nil
@@ -178,36 +178,36 @@ func TestAWaitGoesOnThroughRestartsOfTheServer(t *testing.T) {
 	}
 }
 
-func TestAWaitBeginsWhileTheServerIsAway(t *testing.T) {
+func TestWait_ServerDownAtStart(t *testing.T) {
 	outer := t
 	client, namespace := newNamespace(t)
-	of := resource(t, client, "cm").In(namespace)
+	of := resource(t, client, "cm").Namespace(namespace)
 	_, err := of.Create(t.Context(), configMap("one", map[string]any{"a": "1"}), nil)
 	require.NoError(t, err)
 	var found func() (*unstructured.Object, error)
-	t.Run("away", func(t *testing.T) {
+	t.Run("down", func(t *testing.T) {
 		cluster.Stop(t, cluster.APIServer) // until this part ends
 		short, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
 		_, err := of.Wait(short, "one", dynamic.Exists())
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.ErrorContains(t, err, "nothing was learned of it")
+		require.ErrorContains(t, err, "its state is unknown")
 		require.ErrorContains(t, err, "connection refused")
-		_, found = waits(outer, of, "one", dynamic.Field("data.a", "1"))
+		_, found = startWait(outer, of, "one", dynamic.FieldEquals("data.a", "1"))
 	})
 	_, err = found()
 	require.NoError(t, err)
 }
 
-func TestAWaitForAnObjectThatIsOlderThanWhatTheServerKnows(t *testing.T) {
+func TestWait_ExpiredResourceVersion(t *testing.T) {
 	client, namespace := newNamespace(t)
-	of := resource(t, client, "cm").In(namespace)
+	of := resource(t, client, "cm").Namespace(namespace)
 	for _, name := range []string{"changed", "deleted"} {
 		_, err := of.Create(t.Context(), configMap(name, map[string]any{"a": "1"}), nil)
 		require.NoError(t, err)
 	}
-	forget(t, of)
-	seen, changed := waits(t, of, "changed", dynamic.Field("data.a", "2"))
+	compactAndRestart(t, of)
+	seen, changed := startWait(t, of, "changed", dynamic.FieldEquals("data.a", "2"))
 	<-seen
 	patched(t, of, "changed", `{"data":{"a":"2"}}`)
 	_, err := changed()
@@ -217,7 +217,7 @@ func TestAWaitForAnObjectThatIsOlderThanWhatTheServerKnows(t *testing.T) {
 	defer cancel()
 	done := make(chan error, 1)
 	go func() {
-		_, err := of.Wait(limit, "deleted", dynamic.Gone())
+		_, err := of.Wait(limit, "deleted", dynamic.Deleted())
 		done <- err
 	}()
 	_, err = of.Delete(t.Context(), "deleted", nil)

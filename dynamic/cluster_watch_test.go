@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func TestAWatchTellsWhatHappensToAnObject(t *testing.T) {
+func TestWatch_EventsOfOneObject(t *testing.T) {
 	client, namespace := newNamespace(t)
-	configMaps := resource(t, client, "cm").In(namespace)
+	configMaps := resource(t, client, "cm").Namespace(namespace)
 	now, err := configMaps.ListPage(t.Context(), nil)
 	require.NoError(t, err)
 	next, stop := iter.Pull2(configMaps.Watch(t.Context(), &metav1.ListOptions{
@@ -42,9 +42,9 @@ func TestAWatchTellsWhatHappensToAnObject(t *testing.T) {
 	expect("DELETED", "2")
 }
 
-func TestAWatchWithoutAResourceVersionBeginsWithWhatThereIs(t *testing.T) {
+func TestWatch_WithoutResourceVersionBeginsWithObjects(t *testing.T) {
 	client, namespace := newNamespace(t)
-	configMaps := resource(t, client, "cm").In(namespace)
+	configMaps := resource(t, client, "cm").Namespace(namespace)
 	fill(t, configMaps, 2)
 	var added []string
 	for event, err := range configMaps.Watch(t.Context(), &metav1.ListOptions{LabelSelector: "app=many"}) {
@@ -56,9 +56,9 @@ func TestAWatchWithoutAResourceVersionBeginsWithWhatThereIs(t *testing.T) {
 	assert.ElementsMatch(t, []string{"many-000", "many-001"}, added)
 }
 
-func TestAStreamedListEndsWithTheBookmarkThatSaysSo(t *testing.T) {
+func TestWatch_InitialEventsEndWithBookmark(t *testing.T) {
 	client, namespace := newNamespace(t)
-	configMaps := resource(t, client, "cm").In(namespace)
+	configMaps := resource(t, client, "cm").Namespace(namespace)
 	fill(t, configMaps, 2)
 	var seen []string
 	for event, err := range configMaps.Watch(t.Context(), &metav1.ListOptions{
@@ -74,25 +74,25 @@ func TestAStreamedListEndsWithTheBookmarkThatSaysSo(t *testing.T) {
 	assert.Equal(t, []string{"ADDED", "ADDED", "BOOKMARK"}, seen)
 }
 
-func TestAWatchThatTheServerEndsInTimeEndsWithoutAnError(t *testing.T) {
+func TestWatch_ServerTimeoutIsNoError(t *testing.T) {
 	client, namespace := newNamespace(t)
-	configMaps := resource(t, client, "cm").In(namespace)
+	configMaps := resource(t, client, "cm").Namespace(namespace)
 	require.NoError(t, drain(configMaps.Watch(t.Context(), &metav1.ListOptions{TimeoutSeconds: new(int64(1))})))
 }
 
-func TestAWatchFromARevisionThatIsForgottenSaysThatItExpired(t *testing.T) {
+func TestWatch_ExpiredResourceVersion(t *testing.T) {
 	client, namespace := newNamespace(t)
-	configMaps := resource(t, client, "cm").In(namespace)
+	configMaps := resource(t, client, "cm").Namespace(namespace)
 	old, err := configMaps.Create(t.Context(), configMap("old", nil), nil)
 	require.NoError(t, err)
-	forget(t, configMaps)
+	compactAndRestart(t, configMaps)
 	err = drain(configMaps.Watch(t.Context(), &metav1.ListOptions{ResourceVersion: old.GetResourceVersion()}))
 	require.True(t, apierrors.IsResourceExpired(err), "%v", err)
 }
 
-func TestAWatchEndsWhenTheServerCrashesAndTheClientGoesOn(t *testing.T) {
+func TestWatch_ServerCrash(t *testing.T) {
 	client, namespace := newNamespace(t)
-	configMaps := resource(t, client, "cm").In(namespace)
+	configMaps := resource(t, client, "cm").Namespace(namespace)
 	fill(t, configMaps, 1)
 	events, stop := iter.Pull2(configMaps.Watch(t.Context(), &metav1.ListOptions{LabelSelector: "app=many"}))
 	defer stop()
@@ -107,9 +107,9 @@ func TestAWatchEndsWhenTheServerCrashesAndTheClientGoesOn(t *testing.T) {
 	assert.Equal(t, "0", field(t, read, "data", "n"))
 }
 
-func TestACancelledWatchEndsWithThatError(t *testing.T) {
+func TestWatch_ContextCanceled(t *testing.T) {
 	client, namespace := newNamespace(t)
-	configMaps := resource(t, client, "cm").In(namespace)
+	configMaps := resource(t, client, "cm").Namespace(namespace)
 	fill(t, configMaps, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

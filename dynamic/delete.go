@@ -4,105 +4,148 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
-
-	"github.com/anykind/anykind/internal/sanitize"
 
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Deleted is what the server answered to a delete; exactly one of the two is there. Neither says for certain that the
-// object is gone: finalizers and a grace period may keep it for a while, with metadata.deletionTimestamp set.
-type Deleted struct {
-	// Object is the object as it was last, or as it is while it is being deleted.
+// DeleteResult is the response to a delete: exactly one of Object and Status is set. With either the object may still
+// exist: finalizers and a grace period may keep it for a while, with metadata.deletionTimestamp set.
+type DeleteResult struct {
+	// Object is the final state of the object, or its current state while it is being deleted.
 	Object *unstructured.Object
-	// Status says that it was done and, if the server tells, to which object.
+	// Status reports success and, depending on the server, which object was deleted.
 	Status *metav1.Status
 }
 
-// Delete asks the server to delete one object. opts may set a grace period, preconditions and the propagation policy:
-// https://kubernetes.io/docs/concepts/architecture/garbage-collection/.
-func (r *Resource) Delete(ctx context.Context, name string, opts *metav1.DeleteOptions) (*Deleted, error) {
-	path, err := r.objectPath("delete", name)
+// Delete deletes one object. opts may set a grace period, preconditions and the propagation policy:
+// https://kubernetes.io/docs/concepts/architecture/garbage-collection/. To wait until the object is gone, call
+// [Resource.Wait] with [Deleted].
+func (r *Resource) Delete(ctx context.Context, name string, opts *metav1.DeleteOptions) (*DeleteResult, error) {
+	request, err := objectRequest[metav1.DeleteOptions](r, "delete", name, nil)
 	if err != nil {
 		return nil, err
 	}
-	body, err := deleteBody(opts)
-	if err != nil {
+	if err := setDeleteOptions(request, r.defaults.deleteOptions(opts)); err != nil {
 		return nil, fmt.Errorf("delete %s %q: %w", r, name, err)
 	}
-	return sendAs(ctx, r, &transport.Request{Method: http.MethodDelete, Path: path, Body: body}, jsonType, r.deletions())
+	return doAndDecode(ctx, r, request, false, r.decodeDeleteResult)
 }
 
-// deleteBody is what a request to delete carries: nothing where opts are nil.
-func deleteBody(opts *metav1.DeleteOptions) ([]byte, error) {
+// setDeleteOptions makes opts the body of a request; nil means none.
+func setDeleteOptions(request *transport.Request, opts *metav1.DeleteOptions) error {
 	if opts == nil {
-		return nil, nil
+		return nil
 	}
 	typed := *opts
 	typed.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}
 	body, err := json.Marshal(typed)
 	if err != nil {
-		return nil, fmt.Errorf("encode the options: %w", err)
+		return fmt.Errorf("encode the options: %w", err)
 	}
-	return body, nil
+	setBody(request, jsonType, body)
+	return nil
 }
 
-// deletions reads answers to a deletion.
-func (r *Resource) deletions() reader[Deleted] {
-	objects := r.objects()
-	return reader[Deleted]{one: func(answer []byte) (*Deleted, error) {
-		obj, err := objects.one(answer)
-		switch {
-		case err == nil && isStatus(obj):
-			status, err := success(obj)
-			if err != nil {
-				return nil, err
-			}
-			return &Deleted{Status: status}, nil
-		case err == nil:
-			return &Deleted{Object: obj}, nil
-		case isBare(answer):
-			return &Deleted{Status: bareSuccess()}, nil
-		default:
-			return nil, err
-		}
-	}}
+func (r *Resource) decodeDeleteResult(body []byte) (*DeleteResult, error) {
+	obj, err := r.objectDecoder(nil).object(body)
+	switch {
+	case err == nil && isStatus(obj):
+		status, err := successStatus(obj)
+		return &DeleteResult{Status: status}, err
+	case err != nil && isKindless(body):
+		return &DeleteResult{Status: &metav1.Status{
+			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess, Code: http.StatusOK,
+		}}, nil
+	default:
+		return &DeleteResult{Object: obj}, err
+	}
 }
 
-// success reads a Status that a deletion was answered with. A failure is an error, though the HTTP status was one of
-// success.
-func success(obj *unstructured.Object) (*metav1.Status, error) {
-	status, err := statusOf(obj)
+// successStatus converts the Status of a response with a success code. It may report a failure all the same.
+func successStatus(obj *unstructured.Object) (*metav1.Status, error) {
+	status, err := decodeStatus(obj)
 	if err != nil {
 		return nil, err
 	}
 	if status.Status == metav1.StatusFailure {
-		sanitize.Status(status)
-		return nil, apierrors.FromObject(status)
+		return nil, statusError(status)
 	}
 	return status, nil
 }
 
-// isBare reports whether an answer says nothing but that the request succeeded: it is empty, null, or an object without
-// kind and items. Aggregated API servers and webhooks of their own answer like this.
-func isBare(answer []byte) bool {
-	if answer = bytes.TrimSpace(answer); len(answer) == 0 {
+// isKindless reports whether a body holds nothing beyond success: it is empty, null, or an object without kind and items.
+// Aggregated API servers and webhooks send such bodies.
+func isKindless(body []byte) bool {
+	if body = bytes.TrimSpace(body); len(body) == 0 {
 		return true
 	}
 	var object struct {
 		Kind  string
 		Items json.RawMessage
 	}
-	return (answer[0] == 'n' || answer[0] == '{') && json.Unmarshal(answer, &object) == nil && object.Kind == "" && object.Items == nil
+	return (body[0] == 'n' || body[0] == '{') && json.Unmarshal(body, &object) == nil && object.Kind == "" && object.Items == nil
 }
 
-func bareSuccess() *metav1.Status {
-	return &metav1.Status{
-		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess, Code: http.StatusOK,
+// DeleteCollection deletes all objects that list selects, of one namespace or of a cluster-scoped resource; nil selects
+// all. It returns the objects in the state in which the server deleted them or began to: as after [Resource.Delete],
+// finalizers and a grace period may keep them for a while. The page is empty if the server returns a Status or nothing. If
+// list has a Limit, pass the page's Continue to delete the next objects. After an error some objects may be deleted. opts
+// are as in Delete and apply to each object.
+func (r *Resource) DeleteCollection(ctx context.Context, opts *metav1.DeleteOptions, list *metav1.ListOptions) (*Page[unstructured.Object], error) {
+	const verb = "deletecollection"
+	if r.isNamespaced() && r.scope == allNamespaces {
+		return nil, r.invalid(verb, "", "the API deletes the collection of one namespace only (call it once for each, chosen with Namespace)")
 	}
+	request, err := r.collectionRequest(verb, list)
+	if err != nil {
+		return nil, err
+	}
+	if err := setDeleteOptions(request, r.defaults.deleteOptions(opts)); err != nil {
+		return nil, fmt.Errorf("%s %s: %w", verb, r, err)
+	}
+	response, err := r.do(ctx, request, true)
+	if err != nil {
+		return nil, err
+	}
+	kindless, err := peekKindless(response)
+	if err != nil || kindless {
+		_ = response.Body.Close()
+	}
+	switch {
+	case err != nil:
+		return nil, r.decodeError(verb, request, fmt.Errorf("read the response: %w", err))
+	case kindless:
+		return &Page[unstructured.Object]{}, nil
+	}
+	page, err := decodePage(r, verb, request, response, r.objectDecoder(nil))
+	var other *unstructured.NotListError
+	if errors.As(err, &other) && isStatus(other.Object) {
+		if _, err := successStatus(other.Object); err != nil {
+			return nil, r.decodeError(verb, request, err)
+		}
+		return &Page[unstructured.Object]{}, nil
+	}
+	return page, err
+}
+
+// maxKindless is the size below which a body may be without a kind.
+const maxKindless = 1 << 10
+
+// peekKindless reports whether a response's body [isKindless]. The body can be read from its start afterwards.
+func peekKindless(response *http.Response) (bool, error) {
+	head, err := io.ReadAll(io.LimitReader(response.Body, maxKindless))
+	if err != nil {
+		return false, err
+	}
+	response.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(head), response.Body), response.Body}
+	return len(head) < maxKindless && isKindless(head), nil
 }

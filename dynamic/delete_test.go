@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestResource_DeleteAnswers has what servers answer to a delete and a deletecollection besides objects and lists.
-func TestResource_DeleteAnswers(t *testing.T) {
+// TestDelete_Responses covers responses that are neither objects nor lists.
+func TestDelete_Responses(t *testing.T) {
 	for name, c := range map[string]struct {
 		code   int
 		body   string
@@ -65,10 +65,10 @@ func TestResource_DeleteAnswers(t *testing.T) {
 	}
 }
 
-func TestResource_DeleteCollectionReadsPastPeek(t *testing.T) {
+func TestDeleteCollection_LongResponses(t *testing.T) {
 	long := `{"kind":"PodList","apiVersion":"v1","metadata":{"continue":"` + strings.Repeat("x", 5000) + `"},"items":[{"metadata":{"name":"web"}}]}`
 	for _, end := range []int{len(long), 1 << 10, 3000, len(long) - 1} {
-		pods, _ := exchanging(t, says(long[:end]))
+		pods, _ := exchanging(t, respond(long[:end]))
 		page, err := pods.DeleteCollection(t.Context(), nil, nil)
 		if end == len(long) {
 			require.NoError(t, err)
@@ -84,5 +84,39 @@ func TestResource_DeleteCollectionReadsPastPeek(t *testing.T) {
 	_, err := pods.DeleteCollection(t.Context(), nil, nil)
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF, "a body that is cut is not a bare one")
 	_, err = pods.Delete(t.Context(), "web", nil)
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+}
+
+func TestDelete_ObjectOrStatus(t *testing.T) {
+	client, _ := script(t, `{"kind":"Status","apiVersion":"v1","status":"Success","details":{"name":"web","uid":"u"}}`, podReply)
+	pods := resource(t, client, "pods")
+	deleted, err := pods.Delete(t.Context(), "web", nil)
+	require.NoError(t, err)
+	require.Nil(t, deleted.Object)
+	assert.EqualValues(t, "u", deleted.Status.Details.UID)
+
+	deleted, err = pods.Delete(t.Context(), "web", nil)
+	require.NoError(t, err)
+	require.Nil(t, deleted.Status)
+	assert.Equal(t, "web", deleted.Object.GetName())
+}
+
+func TestDeleteCollection_Response(t *testing.T) {
+	client, _ := script(t, listReply, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","details":{"kind":"pods"}}`,
+		podReply, `{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"na`)
+	pods := resource(t, client, "pods")
+	page, err := pods.DeleteCollection(t.Context(), nil, nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"web"}, namesOf(page.Items))
+	assert.Equal(t, "9", page.ResourceVersion)
+
+	page, err = pods.DeleteCollection(t.Context(), nil, nil)
+	require.NoError(t, err)
+	assert.Equal(t, &dynamic.Page[unstructured.Object]{}, page, "a Status names no object")
+
+	for range 2 {
+		_, err = pods.DeleteCollection(t.Context(), nil, nil)
+		require.ErrorContains(t, err, "deletecollection pods: DELETE http://127.0.0.1")
+	}
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"strings"
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
@@ -40,6 +41,70 @@ func ExampleResource_Tables() {
 		fmt.Print("/ ", row.Cells[0], " ", row.Cells[1], " ")
 	}
 	// Output: Name Restarts / db 0 / web 2
+}
+
+func ExampleTables_Rows() {
+	pods, closeAll := shop()
+	defer closeAll()
+
+	for row, err := range pods.Tables(metav1.IncludeObject).Rows(context.Background(), nil) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(row.Columns[1].Name, row.Cells[1], row.Object.GetName())
+	}
+	// Output:
+	// Restarts 0 db
+	// Restarts 2 web
+}
+
+func ExampleAs_lazy() {
+	pods, closeAll := shop()
+	defer closeAll()
+	ctx := context.Background()
+
+	lazyPods := dynamic.As[unstructured.Lazy](pods)
+	web := &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"name": "web"}}}
+	if _, err := lazyPods.Resource.Create(ctx, web, nil); err != nil { // writes an Object
+		log.Fatal(err)
+	}
+	stored, err := lazyPods.Get(ctx, "web", nil) // reads a Lazy
+	if err != nil {
+		log.Fatal(err)
+	}
+	priority, _, err := unstructured.Get[int64](stored, "spec", "priority")
+	fmt.Println(stored, priority, err)
+	// Output: Pod shop/web 7 <nil>
+}
+
+func ExampleClient_ForObjects() {
+	client, closeAll := shopClient()
+	defer closeAll()
+	ctx := context.Background()
+
+	file := strings.NewReader(`apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Namespace, metadata: {name: shop, namespace: default}}
+- {apiVersion: v1, kind: Pod, metadata: {name: web, namespace: shop}}
+`)
+	for manifest, err := range client.ForObjects(ctx, unstructured.NewYAMLDecoder(file).All()) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		if manifest.Warning != "" {
+			fmt.Println("warning:", manifest.Warning)
+		}
+		applied, err := manifest.Resource.Apply(ctx, manifest.Object, &metav1.ApplyOptions{FieldManager: "example"})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(manifest.Resource, applied.GetName())
+	}
+	// Output:
+	// warning: namespaces "shop": dropped namespace "default": Namespace is cluster-scoped
+	// namespaces web
+	// pods web
 }
 
 func ExampleResource_Upsert() {
@@ -81,7 +146,7 @@ func ExampleResource_Wait() {
 
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	web, err := pods.Wait(ctx, "web", dynamic.Exists(), dynamic.Field("spec.priority", 7))
+	web, err := pods.Wait(ctx, "web", dynamic.Exists(), dynamic.FieldEquals("spec.priority", 7))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -122,4 +187,14 @@ func ExampleAs() {
 	// Output:
 	// web 7
 	// Pod cache
+}
+
+func ExampleResource_OnWrite() {
+	pods, closeAll := shop()
+	defer closeAll()
+	observed := pods.OnWrite(func(w dynamic.Write) { fmt.Println(w.Namespace+"/"+w.Name, w.ResourceVersion == "") })
+	if _, err := observed.Delete(context.Background(), "web", nil); err != nil {
+		log.Fatal(err)
+	}
+	// Output: shop/web true
 }

@@ -27,7 +27,7 @@ func shop() (pods *dynamic.Resource, closeAll func()) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	return pods.In("shop"), closeAll
+	return pods.Namespace("shop"), closeAll
 }
 
 func shopClient() (client *dynamic.Client, closeAll func()) {
@@ -39,7 +39,9 @@ func shopClient() (client *dynamic.Client, closeAll func()) {
 			w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
 			fmt.Fprint(w, map[string]string{"/api": coreIndex, "/apis": appsIndex}[r.URL.Path])
 		case strings.Contains(r.Header.Get("Accept"), "as=Table"):
-			fmt.Fprint(w, `{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":[{"name":"Name"},{"name":"Restarts"}],"rows":[{"cells":["db",0]},{"cells":["web",2]}]}`)
+			fmt.Fprint(w, `{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":[{"name":"Name"},{"name":"Restarts"}],"rows":[
+				{"cells":["db",0],"object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"db"}}},
+				{"cells":["web",2],"object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web"}}}]}`)
 		case r.URL.Query().Get("watch") == "true":
 			fmt.Fprintf(w, `{"type":"ADDED","object":%s}{"type":"DELETED","object":%s}`, web, web)
 		case strings.Contains(r.URL.Path, "/proxy/"):
@@ -106,9 +108,9 @@ func ExampleResource_Paging() {
 	pods, closeAll := shop()
 	defer closeAll()
 
-	patient := pods.Paging(&dynamic.Paging{
-		Page:    func(page metav1.ListMeta) { fmt.Println("a page of the moment", page.ResourceVersion) },
-		Expired: func(error) dynamic.Expiry { return dynamic.GoOn },
+	patient := pods.Paging(&dynamic.PagingOptions{
+		OnPage:    func(page metav1.ListMeta) { fmt.Println("page at resource version", page.ResourceVersion) },
+		OnExpired: func(error) dynamic.ExpiryPolicy { return dynamic.ExpiryContinue },
 	})
 	for pod, err := range patient.List(context.Background(), nil) {
 		if err != nil {
@@ -119,7 +121,7 @@ func ExampleResource_Paging() {
 	// Output:
 	// db
 	// web
-	// a page of the moment 9
+	// page at resource version 9
 }
 
 func ExampleResource_DeleteCollection() {
@@ -211,11 +213,11 @@ func ExampleResource_Delete() {
 	// Output: true Success
 }
 
-func ExampleResource_Sub() {
+func ExampleResource_Subresource() {
 	pods, closeAll := shop()
 	defer closeAll()
 
-	_, err := pods.Sub("scale").Get(context.Background(), "web", nil)
+	_, err := pods.Subresource("scale").Get(context.Background(), "web", nil)
 	fmt.Println(err)
 	// Output: get pods/scale "web": the server serves no such subresource (there are: status, eviction)
 }
@@ -227,7 +229,7 @@ func ExampleResource_Evict() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second) // how long the budget may take
 	defer cancel()
 	err := pods.Evict(ctx, "web", &dynamic.EvictOptions{Retry: true})
-	var blocked *dynamic.DisruptionError
+	var blocked *dynamic.DisruptionBudgetError
 	if errors.As(err, &blocked) {
 		fmt.Println(blocked.Causes[0])
 	}
@@ -247,7 +249,7 @@ func ExampleResource_CreateToken() {
 		log.Fatal(err)
 	}
 	fmt.Println(token, len(token.Token))
-	// Output: a token that expires at 2026-01-02T03:04:05Z 6
+	// Output: token that expires at 2026-01-02T03:04:05Z 6
 }
 
 func ExampleResource_Scale() {
@@ -272,12 +274,12 @@ func ExampleResource_Scale() {
 	// patch nodes/scale "n1": the server serves no such subresource (there are: none)
 }
 
-// A proxy's answer is no object: ask for it at the subresource's path.
+// The response of a proxy is no object: request the subresource's path.
 func ExampleResource_Path_proxy() {
 	pods, closeAll := shop()
 	defer closeAll()
 
-	path, err := pods.Sub("proxy").Path("web")
+	path, err := pods.Subresource("proxy").Path("web")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -312,7 +314,7 @@ func ExampleApplyConflictError() {
 	// true
 }
 
-// contested is a server whose pods belong to somebody else.
+// contested is a server whose pods another manager owns.
 func contested() (pods *dynamic.Resource, closeAll func()) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {

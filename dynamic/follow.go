@@ -5,11 +5,12 @@ import (
 	"iter"
 	"time"
 
+	"github.com/anykind/anykind/internal/jsonread"
 	"github.com/anykind/anykind/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Types of a [Change] that is not about one object. The others are watch.Added, watch.Modified and watch.Deleted.
+// Types of a [Change] without an object. The others are watch.Added, watch.Modified and watch.Deleted.
 const (
 	// Started begins the initial list: all objects until Synced. It is repeated after NotServed.
 	Started watch.EventType = "STARTED"
@@ -17,107 +18,103 @@ const (
 	Synced watch.EventType = "SYNCED"
 	// NotServed reports that the server no longer serves the resource: its CustomResourceDefinition is deleted, this
 	// version of it is not served any more, or an aggregated API is removed. The objects may exist, and be served in
-	// another version: what is known of them stays as it is. If the definition is known to be deleted, their deletions
-	// follow. Once the resource is served again, Started, the differences and Synced follow.
+	// another version, so they are not deleted. If the definition is known to be deleted, their deletions follow. Once the
+	// resource is served again, Started, the differences and Synced follow.
 	NotServed watch.EventType = "NOTSERVED"
 )
 
 // Change is one change that [Resource.Follow] emits.
 type Change[T any] struct {
 	Type watch.EventType
-	// Object is the object as it is now, or its final state (Deleted); nil where the change is not about one object.
+	// Object is the current object, or its final state (Deleted); nil with Started, Synced and NotServed.
 	Object *T
 	// FinalStateUnknown is set with a deletion that the API did not report, such as one while the connection was down.
-	// Object then has only its kind, namespace, name, UID and the resourceVersion that was last known.
+	// Object then has only its kind, namespace, name, UID and the last known resourceVersion.
 	FinalStateUnknown bool
 }
 
-// FollowOptions say what to follow. The zero value follows all objects of the handle's namespace or namespaces.
+// FollowOptions configure [Resource.Follow]. The zero value selects all objects of the handle's namespace or namespaces.
 type FollowOptions struct {
-	// LabelSelector and FieldSelector choose objects, as in ListOptions. One that no longer matches is Deleted.
+	// LabelSelector and FieldSelector select objects, as in ListOptions. An object that no longer matches is Deleted.
 	LabelSelector, FieldSelector string
-	// Shared has objects share what is equal in them, with each other and with their own earlier states: of the labels,
-	// containers or managed fields that many have, there is one. It takes a part of the memory and time, and what is
-	// told must then not be changed; a DeepCopy may. Typed handles do not share.
-	Shared bool
-	// Progress hears how far the stream has come: to the resourceVersion of everything told so far, once all objects have
-	// been read, then behind each change, and now and then while nothing changes.
-	Progress func(resourceVersion string)
-	// Interrupted hears of every break in the stream, before Follow waits to mend it.
-	Interrupted func(Interruption)
+	// Intern lets objects share equal parts, such as labels, containers or managed fields, with each other and with their
+	// own previous versions, which saves most of the memory and time. Objects are then read-only; change a DeepCopy. It has
+	// no effect on typed handles.
+	Intern bool
+	// OnProgress is called with the resourceVersion up to which all changes have been emitted: after the initial list,
+	// after each change, at intervals while nothing changes, and when the server has accepted to resume the stream.
+	OnProgress func(resourceVersion string)
+	// OnInterruption is called for every interruption of the stream, before the delay.
+	OnInterruption func(Interruption)
 }
 
-// Interruption is a break in the stream, which Follow mends.
+// Interruption describes why a stream of [Resource.Follow] ended and how Follow recovers.
 type Interruption struct {
-	// Err is why the stream broke; nil where the server closed it, as it does after some minutes.
+	// Err is why the stream ended; nil if the server closed it, as it does after some minutes.
 	Err error
-	// Relist says that what changed meanwhile can be found only by reading all objects again.
+	// Relist reports that all objects must be read again to find what has changed.
 	Relist bool
-	// Wait is how long Follow waits before it asks again; up to half as long again, so that many do not come back at once.
-	Wait time.Duration
-	// Count is how many there have been, this one included.
+	// Delay is the time before the next request, without jitter of up to a half.
+	Delay time.Duration
+	// Count is the number of interruptions, including this one.
 	Count int
-	// NotServed reports that the server has answered nothing but 404 for five seconds or longer. Err says why what is
-	// known of the objects is kept, if it is.
+	// NotServed reports that the server has answered only 404 for five seconds or longer. If the known objects are kept,
+	// Err has the reason.
 	NotServed bool
 }
 
-// Follow tells what objects there are and then every change, for as long as ctx lasts: what there is between Started
-// and Synced, then each change once, in the server's order for any one object. It asks for a stream that begins with
-// the objects (WatchList, https://kep.k8s.io/3157) and where the server has none lists and watches.
+// Follow is a reflector: it lists, watches and relists after errors, and emits each change exactly once until ctx ends.
+// The initial list is emitted between Started and Synced, then changes, in the server's order for any one object. Follow
+// requests a watch that begins with all objects (WatchList, https://kep.k8s.io/3157), and lists by pages if the server
+// does not support that.
 //
-// It recovers from what breaks: streams that end, die or bring what cannot be read, servers that restart, shed load or
-// fall silent, resourceVersions that are too old (410) or too new, credentials that expire. It resumes from where it was,
-// or reads all objects again and emits only what is different: nothing comes twice, and nothing is passed over but states
-// that an object was in between. A deletion is emitted only if the API reported it or a complete list lacks the object.
+// It recovers from closed, broken and unreadable streams, restarts, overload and idle timeouts of the server, expired or
+// too new resourceVersions, and expired credentials. It resumes from the last resourceVersion, or relists and emits only
+// the differences: no change is repeated, and only intermediate states of an object may be missed. A deletion is emitted
+// only if the API reported it or a complete list lacks the object.
 //
-// A resource that the server no longer serves is reported as [NotServed] once the server has answered nothing but 404 for
-// five seconds, since one that starts does so for a moment. What is known of its objects is kept. If the server also
-// answers that their CustomResourceDefinition does not exist, which Follow has seen before, deletions follow with
-// FinalStateUnknown. For that Follow reads the metadata of a custom resource's definition when it has synced; without the
-// right to do so, objects are kept. When the resource returns, Follow goes on: at once, where the client's discovery is
-// kept current with [discovery.Client.Live], and otherwise at the next request, every two or three seconds.
+// A resource that the server no longer serves is reported as [NotServed] once the server has answered only 404 for five
+// seconds, as a starting server may for a moment. Its objects are not deleted, unless the server also answers that their
+// CustomResourceDefinition does not exist and Follow has seen it before: then deletions follow with FinalStateUnknown. For
+// that Follow reads the metadata of a custom resource's definition after the initial list; without the right to do so,
+// objects are kept. Follow continues when the resource is served again: immediately if [discovery.Client.Run] keeps the
+// client's discovery current, and otherwise with the next request, every two or three seconds.
 //
-// It ends with an error, once and last, when ctx ends or, before the first Synced, when the server rejects the request and
-// would do so again: an apierrors.IsForbidden, for instance. 401 and 403 are retried for two seconds before that, or for
-// five if the server has accepted a request before: one that starts denies every request for a moment. Breaking out of
-// the loop closes the connection. The loop's body may take its time, but the server ends the stream of one who is minutes
-// late, who then reads all objects again. What is kept of each object is its name, UID and resourceVersion.
+// Follow ends with an error, once and last, when ctx ends or, before the first Synced, when the server rejects the request
+// and would do so again: apierrors.IsForbidden, for instance. 401 and 403 are retried for two seconds before that, or for
+// five if the server has accepted a request before, because a starting server denies every request for a moment. Breaking
+// out of the loop closes the connection. The loop's body may take its time, but the server closes a stream that is not
+// read for minutes, which costs a relist. Memory: the name, UID and resourceVersion of each object.
 func (r *Resource) Follow(ctx context.Context, opts *FollowOptions) iter.Seq2[Change[unstructured.Object], error] {
 	return func(yield func(Change[unstructured.Object], error) bool) {
-		read := r.objects
-		if opts != nil && opts.Shared {
-			parts := unstructured.NewParts() // for all streams of this run, so that a change shares with what was before
-			read = func() reader[unstructured.Object] { return r.sharing(parts) }
+		var interner *jsonread.Interner
+		if opts != nil && opts.Intern {
+			interner = jsonread.NewInterner() // for all streams of this run: a change reuses the previous version
 		}
-		followAs(ctx, r, opts, read, func(obj *unstructured.Object) (*unstructured.Object, error) { return r.inForm(obj), nil })(yield)
+		source := objectSource[unstructured.Object, *unstructured.Object]{r, func() decoder[unstructured.Object] { return r.objectDecoder(interner) }}
+		follow(ctx, r, opts, source, func(eventType watch.EventType, obj object, finalStateUnknown bool, err error) bool {
+			unstructuredObj, _ := obj.(*unstructured.Object)
+			return yield(Change[unstructured.Object]{eventType, unstructuredObj, finalStateUnknown}, err)
+		})
 	}
 }
 
 // Follow is as [Resource.Follow]. An object that does not fit T ends it.
-func (t *Typed[T]) Follow(ctx context.Context, opts *FollowOptions) iter.Seq2[Change[T], error] {
+func (t *TypedResource[T]) Follow(ctx context.Context, opts *FollowOptions) iter.Seq2[Change[T], error] {
 	return func(yield func(Change[T], error) bool) {
-		for change, err := range followAs(ctx, t.Resource, opts, lazies, lazyOf) {
-			told := Change[T]{Type: change.Type, FinalStateUnknown: change.FinalStateUnknown}
-			if err == nil && change.Object != nil {
-				told.Object, err = t.made(change.Object)
+		source := objectSource[unstructured.Lazy, *unstructured.Lazy]{t.Resource, func() decoder[unstructured.Lazy] {
+			return convertingDecoder[unstructured.Lazy](func(obj *unstructured.Lazy) (*unstructured.Lazy, error) { return obj, nil })
+		}}
+		follow(ctx, t.Resource, opts, source, func(eventType watch.EventType, obj object, finalStateUnknown bool, err error) bool {
+			change := Change[T]{Type: eventType, FinalStateUnknown: finalStateUnknown}
+			lazy, _ := obj.(*unstructured.Lazy)
+			if identity, isInferred := obj.(*unstructured.Object); isInferred {
+				lazy, err = unstructured.As[unstructured.Lazy](identity)
 			}
-			if !yield(told, err) || err != nil {
-				return
+			if err == nil && lazy != nil {
+				change.Object, err = t.convert(lazy)
 			}
-		}
+			return yield(change, err) && err == nil
+		})
 	}
-}
-
-// lazies reads objects as they are.
-func lazies() reader[unstructured.Lazy] {
-	return through(func(obj *unstructured.Lazy) (*unstructured.Lazy, error) { return obj, nil })
-}
-
-func lazyOf(obj *unstructured.Object) (*unstructured.Lazy, error) {
-	data, err := unstructured.Encode(obj)
-	if err != nil {
-		return nil, err
-	}
-	return unstructured.NewLazy(data)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/anykind/anykind/internal/retry"
@@ -13,188 +14,184 @@ import (
 )
 
 const (
-	// stableAfter is how long a stream must last for the next delay to be short again.
-	stableAfter = 10 * time.Second
-	// firstDenialGrace is for how long 401 and 403 are retried before the server has accepted a request: longer than a
-	// starting server returns them, and short enough for a user who lacks the rights.
+	// firstDenialGrace is how long Follow and Wait retry 401 and 403 before the server has accepted a request: longer than
+	// a starting server returns them, and short enough for a user who lacks the rights.
 	firstDenialGrace = 2 * time.Second
-	// maxDenialDelay bounds the delay between these requests, so that a user who lacks the rights is told soon.
+	// maxDenialDelay bounds the delay between these requests.
 	maxDenialDelay = 500 * time.Millisecond
+	// minStableTime is how long a stream must last for the next delay to be short again.
+	minStableTime = 10 * time.Second
+	// maxDecodeFailures is how many streams from one resourceVersion may fail because of their content before a relist.
+	maxDecodeFailures = 3
+	// maxUnfinishedWatchLists is how many watches in a row may end within their initial events before a list.
+	maxUnfinishedWatchLists = 2
+	// watchListRetryInterval is when WatchList is tried again after that.
+	watchListRetryInterval = 5 * time.Minute
+	// maxIdleTime is how long a server may send nothing while it owes a response: API servers give up after a minute on a
+	// request that is not a watch.
+	maxIdleTime = 2 * time.Minute
 )
 
-func followBackoff() retry.Backoff {
+// watchBackoff is the backoff of Follow and Wait.
+func watchBackoff() retry.Backoff {
 	return retry.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second}
 }
 
-// recovery is what a reflector remembers of errors.
-type recovery struct {
-	interruptions  int
-	failures       int // streams in a row that did not last
-	denials        retry.Denials
-	absence        absence
-	definition     *definition
-	decodeFailures decodeFailures
-	watchList      watchList
-	lastErr        error
+// watchDelay returns the delay after the n-th failure in a row, which ended with err. isFirst shortens it for denials, so
+// that a user who lacks the rights does not wait for the error.
+func watchDelay(n int, err error, isFirst bool) time.Duration {
+	delay := watchBackoff().Delay(n)
+	switch {
+	case apierrors.IsNotFound(err):
+		return min(delay, maxNotServedDelay)
+	case isFirst && retry.IsDenied(err):
+		return min(delay, maxDenialDelay)
+	default:
+		return delay
+	}
 }
 
-// recover decides how to go on after a stream that lasted so long and ended with err, nil where the server closed it. An
-// error that it returns ends Follow.
-func (f *reflector[T, P]) recover(ctx context.Context, err error, lasted time.Duration) error {
-	if ctx.Err() != nil {
-		return f.ended(ctx)
+// isTransientDenial reports whether err is a denial that may pass. See [retry.Denials.Transient].
+func isTransientDenial(denials *retry.Denials, err error, hasBeenAccepted bool) bool {
+	denials.Grace = firstDenialGrace
+	if hasBeenAccepted {
+		denials.Grace = 0 // the default, which is longer
 	}
-	if f.version == "" && !f.watchList.unusable() && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)) {
-		f.watchList.reject() // if the request is wrong otherwise, the list reports that
+	return denials.Transient(err)
+}
+
+// recover handles the end of a stream: it waits before the next one, chooses between resuming and relisting, and reports
+// NotServed. err is nil if the server closed the stream. Follow ends with the error that recover returns.
+func (f *reflector) recover(ctx context.Context, err error, lasted time.Duration) error {
+	if ctx.Err() != nil {
+		return f.contextError(ctx)
+	}
+	if f.version == "" && f.watchList.isUsable() && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)) {
+		f.watchList.disable() // if the request is invalid for another reason, the list returns that
 		return nil
 	}
 	if apierrors.IsNotFound(err) {
-		f.absence.begin(ctx, f.resource)
+		f.unserved.begin(ctx, f.resource)
 	} else {
-		f.absence.end()
+		f.unserved.end()
 	}
 	if f.isTerminal(err) {
 		return err
 	}
-	if retry.IsExpired(err) || f.decodeFailures.note(f.version, err) {
+	if retry.IsExpired(err) || f.decodeFailures.isExceeded(f.version, err) {
 		f.version = ""
 	}
-	if f.absence.exceeded() {
-		if err = f.handleNotServed(ctx, err); errors.Is(err, errStopped) {
-			return err
+	isNotServed := f.unserved.exceedsGrace()
+	if isNotServed {
+		if stopped := f.handleNotServed(); stopped != nil {
+			return stopped
 		}
+		err = f.notServedError(err)
 	}
 	if err != nil {
 		f.lastErr = err
 	}
-	return f.backOff(ctx, Interruption{Err: err, Relist: f.version == "", NotServed: f.absence.exceeded()}, lasted)
+	return f.backOff(ctx, Interruption{Err: err, Relist: f.version == "", NotServed: isNotServed}, lasted)
 }
 
-// isTerminal reports whether err ends Follow. After the first Synced nothing does that the server answers: rights,
-// credentials and resources come back.
-func (f *reflector[T, P]) isTerminal(err error) bool {
-	var refused *RefusedError
-	if f.started || f.hasSynced {
-		f.denials.Grace = 0
-	} else {
-		f.denials.Grace = firstDenialGrace
-	}
-	denied := f.denials.Transient(err)
+// isTerminal reports whether err ends Follow. After the first Synced no response of the server does, since permissions,
+// credentials and resources may return.
+func (f *reflector) isTerminal(err error) bool {
+	denied := isTransientDenial(&f.denials, err, f.state != stateConnecting)
 	switch {
-	case errors.As(err, &refused):
-		return true
-	case f.hasSynced || denied:
+	case f.hasSynced() || denied:
 		return false
-	case f.started && apierrors.IsNotFound(err):
-		return f.absence.exceeded()
+	case f.state == stateInitialList && apierrors.IsNotFound(err):
+		return f.unserved.exceedsGrace()
 	default:
 		return retry.IsRejected(err) // ctx has not ended
 	}
 }
 
-// handleNotServed reports that the resource is not served, once, and emits the deletion of all objects if its definition
-// is deleted. It returns err with the reason why objects are kept.
-func (f *reflector[T, P]) handleNotServed(ctx context.Context, err error) error {
-	if f.started { // and not if it was reported before another error
-		if err := f.emitNotServed(); err != nil {
-			return err
-		}
-	}
-	if len(f.known.objects) > 0 && time.Since(f.absence.read) >= definitionInterval {
-		f.absence.read = time.Now()
-		deleted, reason := f.definition.isDeleted(ctx)
-		f.absence.reason = reason
-		if deleted {
-			if err := f.forgetAll(); err != nil {
-				return err
-			}
-		}
-	}
-	if len(f.known.objects) > 0 {
-		return fmt.Errorf("follow %s: not served, its objects are kept: %w (%s)", f.resource, err, f.absence.reason)
-	}
-	return fmt.Errorf("follow %s: not served: %w", f.resource, err)
-}
-
-// backOff waits before the next stream, the longer the more streams in a row did not last.
-func (f *reflector[T, P]) backOff(ctx context.Context, i Interruption, lasted time.Duration) error {
-	if lasted >= stableAfter {
+// backOff calls OnInterruption and waits, longer after each stream in a row that did not last.
+func (f *reflector) backOff(ctx context.Context, i Interruption, lasted time.Duration) error {
+	if lasted >= minStableTime {
 		f.failures = 0
 	}
 	if i.Err != nil || lasted < time.Second {
 		f.failures++
-		i.Wait = followBackoff().Delay(f.failures)
+		i.Delay = watchDelay(f.failures, i.Err, !f.hasSynced())
 	}
-	switch {
-	case apierrors.IsNotFound(i.Err):
-		i.Wait = min(i.Wait, maxAbsenceDelay)
-	case !f.hasSynced && retry.IsDenied(i.Err):
-		i.Wait = min(i.Wait, maxDenialDelay)
-	}
-	if seconds, asked := apierrors.SuggestsClientDelay(i.Err); asked {
-		i.Wait = max(i.Wait, time.Duration(seconds)*time.Second)
+	if seconds, ok := apierrors.SuggestsClientDelay(i.Err); ok {
+		i.Delay = max(i.Delay, time.Duration(seconds)*time.Second)
 	}
 	f.interruptions++
 	i.Count = f.interruptions
-	if f.opts.Interrupted != nil {
-		f.opts.Interrupted(i)
+	if f.opts.OnInterruption != nil {
+		f.opts.OnInterruption(i)
 	}
-	if i.Wait == 0 {
+	if i.Delay == 0 {
 		return nil
 	}
-	served, err := f.absence.wait(ctx, retry.Jitter(i.Wait))
+	isServedAgain, err := f.unserved.wait(ctx, retry.Jitter(i.Delay))
 	if err != nil {
-		return f.ended(ctx)
+		return f.contextError(ctx)
 	}
-	if served {
+	if isServedAgain {
 		f.failures = 0
 	}
 	return nil
 }
 
-// ended is the error of a ctx that ended, with what kept the reflector from its first Synced.
-func (f *reflector[T, P]) ended(ctx context.Context) error {
-	if f.hasSynced || f.lastErr == nil {
+// contextError returns the error of a ctx that has ended, with the error that prevented the first Synced.
+func (f *reflector) contextError(ctx context.Context) error {
+	if f.hasSynced() || f.lastErr == nil {
 		return fmt.Errorf("follow %s: %w", f.resource, retry.ContextError(ctx))
 	}
-	return fmt.Errorf("follow %s: %w; it could not begin: %w", f.resource, retry.ContextError(ctx), f.lastErr)
+	return fmt.Errorf("follow %s: not synced: %w; the last error: %w", f.resource, retry.ContextError(ctx), f.lastErr)
 }
 
-const (
-	// maxUnfinished is how many streams in a row may end within their initial list.
-	maxUnfinished = 2
-	// watchListRetry is after what time a server is tried again that could not send all objects with a watch.
-	watchListRetry = 5 * time.Minute
-)
+// decodeFailures counts the streams from one resourceVersion that failed because of their content.
+type decodeFailures struct {
+	version string
+	count   int
+}
 
-// watchList remembers whether the server can start a watch with all objects. Some reject the parameter, some ignore it
-// and never end the initial list, and proxies may cut a stream before its end. The zero value is that it can.
-type watchList struct {
-	unfinished int
+// isExceeded counts the stream from version that ended with err, and reports whether another one from there would most
+// likely fail, too.
+func (d *decodeFailures) isExceeded(version string, err error) bool {
+	var invalid *invalidEventError
+	if version == "" || !errors.As(err, &invalid) {
+		return false
+	}
+	if d.version != version {
+		*d = decodeFailures{version: version}
+	}
+	d.count++
+	return d.count >= maxDecodeFailures
+}
+
+// watchListSupport records whether a watch can begin with all objects. Some servers reject the parameter, some ignore it and
+// never end the initial events, and some proxies cut the stream before. The zero value is that it can.
+type watchListSupport struct {
+	unfinished int // watches in a row
 	retryAt    time.Time
 }
 
-// unusable reports whether to list by pages.
-func (w *watchList) unusable() bool { return time.Now().Before(w.retryAt) }
+func (w *watchListSupport) isUsable() bool { return !time.Now().Before(w.retryAt) }
 
-func (w *watchList) reject() { w.retryAt = time.Now().Add(watchListRetry) }
+func (w *watchListSupport) disable() { w.retryAt = time.Now().Add(watchListRetryInterval) }
 
-func (w *watchList) succeeded() { *w = watchList{} }
-
-// failed counts a stream that ended with err, nil where the server closed it, within its initial list.
-func (w *watchList) failed(err error) {
-	if !isCut(err) {
-		return
-	}
-	w.unfinished++
-	if w.unfinished >= maxUnfinished {
-		w.reject()
+// record records a watch that ended with err, nil if the server closed it, after or within its initial events.
+func (w *watchListSupport) record(finished bool, err error) {
+	switch {
+	case finished:
+		*w = watchListSupport{}
+	case mayBeCut(err):
+		if w.unfinished++; w.unfinished >= maxUnfinishedWatchLists {
+			w.disable()
+		}
 	}
 }
 
-// isCut reports whether err may be that of a response that was cut or withheld by something between client and server.
-// It is not, if the server answered with an error or no connection was made.
-func isCut(err error) bool {
+// mayBeCut reports whether something between client and server may have cut or withheld the response that ended with err:
+// the connection was made, and the server did not answer with an error.
+func mayBeCut(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		code := status.Status().Code
@@ -202,4 +199,38 @@ func isCut(err error) bool {
 	}
 	var failed *net.OpError
 	return !errors.As(err, &failed) || failed.Op != "dial"
+}
+
+// errIdle is an os.ErrDeadlineExceeded, like the time-outs of connections.
+var errIdle = fmt.Errorf("the server has sent nothing for %s: %w", maxIdleTime, os.ErrDeadlineExceeded)
+
+// idleTimeout cancels its ctx when the server sends nothing for maxIdleTime. It is stopped while the caller handles an object,
+// which may take any time.
+type idleTimeout struct {
+	resource  *Resource
+	ctx       context.Context
+	cancelCtx context.CancelCauseFunc
+	timer     *time.Timer
+}
+
+// withIdleTimeout returns a running idleTimeout and its ctx.
+func (r *Resource) withIdleTimeout(ctx context.Context) (context.Context, *idleTimeout) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	return ctx, &idleTimeout{r, ctx, cancel, time.AfterFunc(maxIdleTime, func() { cancel(errIdle) })}
+}
+
+func (t *idleTimeout) reset() { t.timer.Reset(maxIdleTime) }
+func (t *idleTimeout) stop()  { t.timer.Stop() }
+
+func (t *idleTimeout) cancel() {
+	t.stop()
+	t.cancelCtx(nil)
+}
+
+// explain returns err, or errIdle if that caused it.
+func (t *idleTimeout) explain(err error) error {
+	if errors.Is(context.Cause(t.ctx), errIdle) {
+		return fmt.Errorf("follow %s: GET %s: %w", t.resource, t.resource.conn.Server(), errIdle)
+	}
+	return err
 }

@@ -7,152 +7,220 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
 // errStopped reports that the caller left the loop over the changes.
 var errStopped = errors.New("stopped")
 
-// reflector is one Follow under way. It watches or lists, compares what it reads with what it has emitted, and emits the
-// difference.
-type reflector[T any, P object[T]] struct {
+// reflector runs one Follow. It lists or watches until that ends, classifies the error and waits (follow_recover.go), and
+// begins again. It compares the objects that it receives with the versions that it has emitted, and emits the difference.
+//
+// A resourceVersion is adopted only when everything up to it has been emitted, so a reflector resumes without a gap and
+// may receive events again, which it recognizes by the object's version. Until the end of the initial list or of a relist
+// there is none, and an error begins that list again. Only a complete one infers deletions.
+type reflector struct {
 	resource *Resource
 	opts     FollowOptions
-	read     func() reader[T]
-	// fromIdentity converts an object that has only its identity.
-	fromIdentity func(*unstructured.Object) (*T, error)
-	yield        func(Change[T], error) bool
+	source   eventSource
+	yield    yieldFunc
 
-	known     known[T, P]
-	version   string // to resume from; "" requires a relist
-	started   bool   // Started has been emitted, and NotServed not since
-	synced    bool   // Synced has been emitted, and NotServed not since
-	hasSynced bool   // Synced has been emitted at least once
+	state         reflectorState
+	version       string // resourceVersion to resume from; "" requires a relist
+	known         map[objectKey]knownVersion
+	lastNamespace string // of a new object, so that keys share its text
+	relist        uint32 // number of the current or last relist
 
-	recovery
-	lookUpDefinition func()
+	interruptions  int
+	failures       int // streams in a row that did not last
+	lastErr        error
+	denials        retry.Denials
+	decodeFailures decodeFailures
+	watchList      watchListSupport
+	unserved       unservedPeriod
+	definition     *definition
 }
 
-func followAs[T any, P object[T]](ctx context.Context, r *Resource, opts *FollowOptions, read func() reader[T], fromIdentity func(*unstructured.Object) (*T, error)) iter.Seq2[Change[T], error] {
-	return func(yield func(Change[T], error) bool) {
-		f := &reflector[T, P]{
-			resource: r, read: read, fromIdentity: fromIdentity, yield: yield, known: newKnown[T, P](),
-			recovery: recovery{definition: newDefinition(r)},
-		}
-		if opts != nil {
-			f.opts = *opts
-		}
-		if err := f.run(ctx); !errors.Is(err, errStopped) {
-			yield(Change[T]{}, err)
+// yieldFunc converts and emits a change, or the error that ends Follow. obj is an *unstructured.Object if only its identity
+// is known. yieldFunc returns false if the caller has left the loop.
+type yieldFunc func(eventType watch.EventType, obj object, finalStateUnknown bool, err error) bool
+
+// reflectorState is the progress of a reflector.
+type reflectorState int
+
+const (
+	stateConnecting  reflectorState = iota // nothing: the server has not accepted a request
+	stateInitialList                       // Started
+	stateSynced                            // Synced
+	stateNotServed                         // NotServed
+	stateReturned                          // Started again after NotServed
+)
+
+func (f *reflector) hasSynced() bool { return f.state >= stateSynced }
+
+// object is the metadata of objects that a reflector reads: of *unstructured.Object and *unstructured.Lazy.
+type object interface {
+	GetNamespace() string
+	GetName() string
+	GetUID() types.UID
+	GetResourceVersion() string
+	GetAnnotations() map[string]string
+}
+
+type objectKey struct{ namespace, name string }
+
+// objectVersion identifies one version of one object of a name.
+type objectVersion struct {
+	uid             types.UID
+	resourceVersion string
+}
+
+// knownVersion is the version of an object that has been emitted.
+type knownVersion struct {
+	objectVersion
+	relist uint32 // the last one that contained the object
+}
+
+// objectEvent is a watch event, or an item of a list as an ADDED event, with the metadata that a reflector needs.
+type objectEvent struct {
+	objectKey
+	objectVersion
+	eventType         watch.EventType
+	initialEventsDone bool // a bookmark after the last object of a watch that begins with all objects
+	object            object
+}
+
+func newObjectEvent(eventType watch.EventType, obj object) objectEvent {
+	return objectEvent{
+		objectKey{obj.GetNamespace(), obj.GetName()}, objectVersion{obj.GetUID(), obj.GetResourceVersion()}, eventType,
+		eventType == watch.Bookmark && obj.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true", obj,
+	}
+}
+
+// eventSource lists and watches objects.
+type eventSource interface {
+	list(ctx context.Context, opts *metav1.ListOptions, onPage func(metav1.ListMeta)) iter.Seq2[objectEvent, error]
+	watch(ctx context.Context, opts *metav1.ListOptions, onAccept func()) iter.Seq2[objectEvent, error]
+}
+
+// objectSource is the eventSource of objects of type T.
+type objectSource[T any, P interface {
+	*T
+	object
+}] struct {
+	resource   *Resource
+	newDecoder func() decoder[T]
+}
+
+func (s objectSource[T, P]) list(ctx context.Context, opts *metav1.ListOptions, onPage func(metav1.ListMeta)) iter.Seq2[objectEvent, error] {
+	return func(yield func(objectEvent, error) bool) {
+		for obj, err := range listAs(ctx, s.resource.Paging(&PagingOptions{OnPage: onPage}), opts, s.newDecoder()) {
+			if err != nil {
+				yield(objectEvent{}, err)
+			} else if !yield(newObjectEvent(watch.Added, P(obj)), nil) {
+				return
+			}
 		}
 	}
 }
 
-// run reads streams until it cannot recover or the caller stops.
-func (f *reflector[T, P]) run(ctx context.Context) error {
+func (s objectSource[T, P]) watch(ctx context.Context, opts *metav1.ListOptions, onAccept func()) iter.Seq2[objectEvent, error] {
+	return func(yield func(objectEvent, error) bool) {
+		newDecoder := func() decoder[T] { onAccept(); return s.newDecoder() }
+		for event, err := range watchAs(ctx, s.resource, opts, newDecoder) {
+			if err != nil {
+				yield(objectEvent{}, err)
+			} else if !yield(newObjectEvent(event.Type, P(event.Object)), nil) {
+				return
+			}
+		}
+	}
+}
+
+// follow runs a reflector.
+func follow(ctx context.Context, r *Resource, opts *FollowOptions, source eventSource, yield yieldFunc) {
+	f := &reflector{resource: r, source: source, yield: yield, known: map[objectKey]knownVersion{}}
+	if opts != nil {
+		f.opts = *opts
+	}
+	if err := f.run(ctx); !errors.Is(err, errStopped) {
+		yield("", nil, false, err)
+	}
+}
+
+// run lists and watches until it cannot recover or the caller stops.
+func (f *reflector) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer f.definition.wait()
-	defer f.absence.end()
+	f.definition = newDefinition(ctx, f.resource)
+	defer f.definition.lookup.Wait()
+	defer f.unserved.end()
 	defer cancel()
-	f.lookUpDefinition = func() { f.definition.lookUp(ctx) }
 	for {
-		begin := time.Now()
-		err := f.stream(ctx)
+		start := time.Now()
+		err := f.listAndWatch(ctx)
 		if errors.Is(err, errStopped) {
 			return err
 		}
-		if err := f.recover(ctx, err, time.Since(begin)); err != nil {
+		if err := f.recover(ctx, err, time.Since(start)); err != nil {
 			return err
 		}
 	}
 }
 
-// stream reads until the server closes the stream, which is no error, or an error occurs. Without a version it starts
-// with all objects.
-func (f *reflector[T, P]) stream(ctx context.Context) error {
-	relist, paged := f.version == "", f.watchList.unusable()
-	if relist && paged {
+// listAndWatch watches until the server closes the stream, which is no error, or an error occurs. Without a
+// resourceVersion the watch begins with all objects or follows a list.
+func (f *reflector) listAndWatch(ctx context.Context) error {
+	isRelist := f.version == ""
+	isWatchList := isRelist && f.watchList.isUsable()
+	if isRelist {
+		f.relist++
+	}
+	if isRelist && !isWatchList {
 		if err := f.list(ctx); err != nil {
 			return err
 		}
 	}
-	// The server closes the stream in time, spread so that many watches do not all come back at once. One that
-	// stays silent for longer is dead.
-	seconds := int64(300 + rand.IntN(300)) //nolint:gosec // spread, not secrecy
+	// The server closes the stream after these seconds, which are random so that many watches do not reconnect together.
+	// A stream that stays open for longer is dead.
+	seconds := 300 + rand.Int64N(300) //nolint:gosec // spread, not secrecy
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+time.Minute)
 	defer cancel()
+	ctx, idle := f.resource.withIdleTimeout(ctx)
+	defer idle.cancel()
 	opts := f.listOptions()
 	opts.ResourceVersion, opts.AllowWatchBookmarks, opts.TimeoutSeconds = f.version, true, &seconds
-	ctx, idle := f.resource.limitSilence(ctx)
-	defer idle.end()
-	if relist && !paged {
-		yes := true
-		opts.SendInitialEvents, opts.ResourceVersionMatch = &yes, metav1.ResourceVersionMatchNotOlderThan
-		f.known.begin()
-	} else {
-		idle.pause() // where nothing changes, nothing is sent
+	if !isWatchList {
+		idle.stop() // while nothing changes, nothing is sent
+		return f.watch(ctx, opts, idle, false)
 	}
-	return f.watch(ctx, opts, idle, relist && !paged)
+	opts.SendInitialEvents, opts.ResourceVersionMatch = new(true), metav1.ResourceVersionMatchNotOlderThan
+	err := f.watch(ctx, opts, idle, true)
+	f.watchList.record(f.version != "", err)
+	return err
 }
 
-// watch handles the events of one watch. With initial they begin with all objects.
-func (f *reflector[T, P]) watch(ctx context.Context, opts *metav1.ListOptions, idle *idleTimeout, initial bool) error {
-	for event, err := range watchAs(ctx, f.resource, opts, f.read) {
-		if err != nil {
-			err = idle.explain(err)
-			if initial && f.version == "" {
-				f.watchList.failed(err)
-			}
-			return err
-		}
-		if f.isPremature(event) {
-			continue
-		}
-		idle.pause()
-		if err := f.handleEvent(event); err != nil {
-			return err
-		}
-		switch {
-		case initial && f.version == "":
-			idle.resume()
-		case initial:
-			f.watchList.succeeded()
-		}
-	}
-	if initial && f.version == "" {
-		f.watchList.failed(nil)
-	}
-	return nil
-}
-
-// isPremature reports whether event is a bookmark within the initial list. It neither moves the version nor shows that
-// the server continues with the list.
-func (f *reflector[T, P]) isPremature(event unstructured.Event[T]) bool {
-	return f.version == "" && event.Type == watch.Bookmark && P(event.Object).GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true"
-}
-
-func (f *reflector[T, P]) listOptions() *metav1.ListOptions {
+func (f *reflector) listOptions() *metav1.ListOptions {
 	return &metav1.ListOptions{LabelSelector: f.opts.LabelSelector, FieldSelector: f.opts.FieldSelector}
 }
 
-// list reads all objects page by page, from a server that cannot send them with the watch.
-func (f *reflector[T, P]) list(ctx context.Context) error {
-	f.known.begin()
+// list handles all objects, page by page.
+func (f *reflector) list(ctx context.Context) error {
 	var version string
-	pages := f.resource.Paging(&Paging{Page: func(meta metav1.ListMeta) { version = meta.ResourceVersion }})
-	ctx, idle := f.resource.limitSilence(ctx)
-	defer idle.end()
-	for obj, err := range listAs(ctx, pages, f.listOptions(), f.read()) {
-		idle.pause()
+	ctx, idle := f.resource.withIdleTimeout(ctx)
+	defer idle.cancel()
+	for event, err := range f.source.list(ctx, f.listOptions(), func(meta metav1.ListMeta) { version = meta.ResourceVersion }) {
+		idle.stop()
 		if err != nil {
 			return idle.explain(err)
 		}
-		if err := f.handlePresent(obj); err != nil {
+		if err := f.handleEvent(event); err != nil {
 			return err
 		}
-		idle.resume()
+		idle.reset()
 	}
 	if err := f.start(); err != nil {
 		return err
@@ -160,135 +228,147 @@ func (f *reflector[T, P]) list(ctx context.Context) error {
 	return f.complete(version)
 }
 
-// handleEvent handles one event of the watch that is not premature.
-func (f *reflector[T, P]) handleEvent(event unstructured.Event[T]) error {
-	if err := f.start(); err != nil {
-		return err
-	}
-	obj := P(event.Object)
-	switch event.Type {
-	case watch.Bookmark:
-		if f.version == "" {
-			return f.complete(obj.GetResourceVersion())
+// watch handles the events of one watch. The idle timeout applies until the end of the initial events, if the watch has
+// them.
+func (f *reflector) watch(ctx context.Context, opts *metav1.ListOptions, idle *idleTimeout, hasInitialEvents bool) error {
+	onAccept := func() {
+		if f.version != "" { // the stream is resumed, which is progress
+			f.setVersion(f.version)
 		}
-	case watch.Deleted:
-		if err := f.handleDeleted(event.Object); err != nil {
+	}
+	for event, err := range f.source.watch(ctx, opts, onAccept) {
+		if err != nil {
+			return idle.explain(err)
+		}
+		if f.version == "" && event.eventType == watch.Bookmark && !event.initialEventsDone {
+			continue // within the initial events it is no progress, neither of the version nor for the idle timeout
+		}
+		idle.stop()
+		if err := f.handleEvent(event); err != nil {
 			return err
 		}
-	default:
-		if err := f.handlePresent(event.Object); err != nil {
-			return err
+		if hasInitialEvents && f.version == "" {
+			idle.reset()
 		}
-	}
-	if f.version == "" {
-		return nil
-	}
-	if version := obj.GetResourceVersion(); version != "" { // without one there is nothing to resume from
-		f.version = version
-		f.progress()
 	}
 	return nil
 }
 
-// start emits Started unless it has been. The server serves the resource.
-func (f *reflector[T, P]) start() error {
-	f.absence.end()
-	if f.started {
-		return nil
+// handleEvent emits the change that an event brings, and adopts its resourceVersion after the initial events.
+func (f *reflector) handleEvent(event objectEvent) error {
+	err := f.start()
+	switch {
+	case err != nil:
+	case event.eventType == watch.Bookmark && f.version == "":
+		return f.complete(event.resourceVersion)
+	case event.eventType == watch.Bookmark:
+	case event.eventType == watch.Deleted:
+		err = f.handleDeleted(event)
+	default:
+		err = f.handleExisting(event)
 	}
-	f.started = true
-	return f.emit(Change[T]{Type: Started})
+	if err == nil && f.version != "" && event.resourceVersion != "" { // some servers' events have none to resume from
+		f.setVersion(event.resourceVersion)
+	}
+	return err
 }
 
-// handlePresent emits an object that exists, unless this version of it has been emitted.
-func (f *reflector[T, P]) handlePresent(obj *T) error {
-	if err := f.start(); err != nil {
-		return err
+// start emits Started unless it has been emitted. The server serves the resource.
+func (f *reflector) start() error {
+	f.unserved.end()
+	switch f.state {
+	case stateConnecting:
+		f.state = stateInitialList
+	case stateNotServed:
+		f.state = stateReturned
+	default:
+		return nil
 	}
-	was, is := f.known.note(obj)
+	return f.emit(Started, nil, false)
+}
+
+// handleExisting emits an object that exists, unless this version of it has been emitted.
+func (f *reflector) handleExisting(event objectEvent) error {
+	key := event.objectKey
+	previous, isKnown := f.known[key]
+	if !isKnown && key.namespace == f.lastNamespace {
+		key.namespace = f.lastNamespace
+	} else if !isKnown {
+		f.lastNamespace = key.namespace
+	}
+	f.known[key] = knownVersion{event.objectVersion, f.relist}
 	switch {
-	case was == nil:
-		return f.emit(Change[T]{Type: watch.Added, Object: obj})
-	case was.uid != is.uid:
-		if err := f.emitInferred(P(obj).GetNamespace(), P(obj).GetName(), *was); err != nil {
+	case !isKnown:
+		return f.emit(watch.Added, event.object, false)
+	case previous.uid != event.uid:
+		if err := f.emitInferredDelete(key, previous.objectVersion); err != nil {
 			return err
 		}
-		return f.emit(Change[T]{Type: watch.Added, Object: obj})
-	case was.version != is.version:
-		return f.emit(Change[T]{Type: watch.Modified, Object: obj})
+		return f.emit(watch.Added, event.object, false)
+	case previous.resourceVersion != event.resourceVersion:
+		return f.emit(watch.Modified, event.object, false)
 	default:
 		return nil
 	}
 }
 
 // handleDeleted emits a deletion, unless the object was never emitted.
-func (f *reflector[T, P]) handleDeleted(obj *T) error {
-	if f.known.forget(obj) {
-		return f.emit(Change[T]{Type: watch.Deleted, Object: obj})
-	}
-	return nil
-}
-
-// complete ends a relist at version: known objects that it did not contain are deleted.
-func (f *reflector[T, P]) complete(version string) error {
-	if err := f.emitAllInferred(f.known.missing()); err != nil {
-		return err
-	}
-	f.version = version
-	f.progress()
-	f.lookUpDefinition()
-	if f.synced {
+func (f *reflector) handleDeleted(event objectEvent) error {
+	if _, isKnown := f.known[event.objectKey]; !isKnown {
 		return nil
 	}
-	f.synced, f.hasSynced = true, true
-	return f.emit(Change[T]{Type: Synced})
+	delete(f.known, event.objectKey)
+	return f.emit(watch.Deleted, event.object, false)
 }
 
-func (f *reflector[T, P]) progress() {
-	if f.opts.Progress != nil {
-		f.opts.Progress(f.version)
+// complete ends the initial list or a relist at a resourceVersion: known objects that it lacks are deleted.
+func (f *reflector) complete(version string) error {
+	if err := f.deleteMissing(); err != nil {
+		return err
+	}
+	f.setVersion(version)
+	f.definition.startLookup()
+	if f.state == stateSynced {
+		return nil
+	}
+	f.state = stateSynced
+	return f.emit(Synced, nil, false)
+}
+
+func (f *reflector) setVersion(version string) {
+	f.version = version
+	if f.opts.OnProgress != nil {
+		f.opts.OnProgress(version)
 	}
 }
 
-// emitNotServed reports that the resource is not served. What is known of its objects stays, and all of them are read
-// again once it is served.
-func (f *reflector[T, P]) emitNotServed() error {
-	f.version, f.started, f.synced = "", false, false
-	return f.emit(Change[T]{Type: NotServed})
-}
-
-// forgetAll emits the deletion of every known object.
-func (f *reflector[T, P]) forgetAll() error {
-	f.known.begin()
-	return f.emitAllInferred(f.known.missing())
-}
-
-func (f *reflector[T, P]) emitAllInferred(deleted []deletedObject) error {
-	for _, was := range deleted {
-		if err := f.emitInferred(was.namespace, was.name, was.identity); err != nil {
+// deleteMissing emits the deletion of all objects that were not received in the current relist.
+func (f *reflector) deleteMissing() error {
+	for key, version := range f.known {
+		if version.relist == f.relist {
+			continue
+		}
+		delete(f.known, key)
+		if err := f.emitInferredDelete(key, version.objectVersion); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// emitInferred emits a deletion that the API did not report. Only the object's identity is known.
-func (f *reflector[T, P]) emitInferred(namespace, name string, was identity) error {
+// emitInferredDelete emits a deletion that the API did not report.
+func (f *reflector) emitInferredDelete(key objectKey, version objectVersion) error {
 	obj := &unstructured.Object{}
-	obj.SetGroupVersionKind(f.resource.mapping.GVK)
-	obj.SetNamespace(namespace)
-	obj.SetName(name)
-	obj.SetUID(was.uid)
-	obj.SetResourceVersion(was.version)
-	converted, err := f.fromIdentity(obj)
-	if err != nil {
-		return err
-	}
-	return f.emit(Change[T]{Type: watch.Deleted, Object: converted, FinalStateUnknown: true})
+	f.resource.setKind(obj)
+	obj.SetNamespace(key.namespace)
+	obj.SetName(key.name)
+	obj.SetUID(version.uid)
+	obj.SetResourceVersion(version.resourceVersion)
+	return f.emit(watch.Deleted, obj, true)
 }
 
-func (f *reflector[T, P]) emit(change Change[T]) error {
-	if !f.yield(change, nil) {
+func (f *reflector) emit(eventType watch.EventType, obj object, finalStateUnknown bool) error {
+	if !f.yield(eventType, obj, finalStateUnknown, nil) {
 		return errStopped
 	}
 	return nil

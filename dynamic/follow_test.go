@@ -18,8 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// beginnings are the requests' parameters that say where a stream begins.
-func beginnings(t *testing.T, server *exchanges) []string {
+// listWatchQueries returns the queries of the requests without parameters that all have.
+func listWatchQueries(t *testing.T, server *exchanges) []string {
 	t.Helper()
 	var all []string
 	for _, request := range server.seen() {
@@ -34,19 +34,21 @@ func beginnings(t *testing.T, server *exchanges) []string {
 	return all
 }
 
-func podOf(name, uid, version string) string {
+func podJSON(name, uid, version string) string {
 	return `{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"home","name":"` + name + `","uid":"` + uid + `","resourceVersion":"` + version + `"}}`
 }
 
-func frame(kind, object string) string { return `{"type":"` + kind + `","object":` + object + "}\n" }
-
-func bookmark(version string) string {
-	return frame("BOOKMARK", `{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"`+version+`"}}`)
+func watchEvent(kind, object string) string {
+	return `{"type":"` + kind + `","object":` + object + "}\n"
 }
 
-// allTold ends the objects that a stream begins with.
-func allTold(version string) string {
-	return frame("BOOKMARK", `{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"`+version+`","annotations":{"k8s.io/initial-events-end":"true"}}}`)
+func bookmark(version string) string {
+	return watchEvent("BOOKMARK", `{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"`+version+`"}}`)
+}
+
+// initialEventsEnd is the bookmark after the initial events of a watch.
+func initialEventsEnd(version string) string {
+	return watchEvent("BOOKMARK", `{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"`+version+`","annotations":{"k8s.io/initial-events-end":"true"}}}`)
 }
 
 func statusOf(code, reason, causes string) string {
@@ -57,18 +59,18 @@ func podList(version string, pods ...string) string {
 	return `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"` + version + `"},"items":[` + strings.Join(pods, ",") + `]}`
 }
 
-func told(change dynamic.Change[unstructured.Object]) string {
+func changeText(change dynamic.Change[unstructured.Object]) string {
 	text := string(change.Type)
 	if change.Object != nil {
 		text += " " + change.Object.GetName() + " " + string(change.Object.GetUID()) + " " + change.Object.GetResourceVersion()
 	}
 	if change.FinalStateUnknown {
-		text += " unseen"
+		text += " inferred"
 	}
 	return text
 }
 
-// follow collects what is told until it is as much as wanted.
+// follow returns the first changes.
 func follow(t *testing.T, r *dynamic.Resource, opts *dynamic.FollowOptions, want int) []string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -76,117 +78,116 @@ func follow(t *testing.T, r *dynamic.Resource, opts *dynamic.FollowOptions, want
 	var got []string
 	for change, err := range r.Follow(ctx, opts) {
 		require.NoError(t, err, "after %v", got)
-		if got = append(got, told(change)); len(got) == want {
+		if got = append(got, changeText(change)); len(got) == want {
 			break
 		}
 	}
 	return got
 }
 
-func TestFollowTellsWhatThereIsAndThenEachChangeOnce(t *testing.T) {
-	const beginning = "resourceVersionMatch=NotOlderThan&sendInitialEvents=true&watch=true"
-	a1, a2, b1, b2 := podOf("a", "u1", "1"), podOf("a", "u1", "2"), podOf("b", "u2", "3"), podOf("b", "u2", "5")
-	begun := frame("ADDED", a1) + frame("ADDED", b1) + allTold("4")
+func TestFollow_EmitsEachChangeOnce(t *testing.T) {
+	a1, a2, b1, b2 := podJSON("a", "u1", "1"), podJSON("a", "u1", "2"), podJSON("b", "u2", "3"), podJSON("b", "u2", "5")
+	initial := watchEvent("ADDED", a1) + watchEvent("ADDED", b1) + initialEventsEnd("4")
 	start := []string{"STARTED", "ADDED a u1 1", "ADDED b u2 3", "SYNCED"}
-	again := frame("ADDED", a1) + frame("ADDED", b2) + allTold("9")
+	relist := watchEvent("ADDED", a1) + watchEvent("ADDED", b2) + initialEventsEnd("9")
 	for name, tc := range map[string]struct {
 		answers []answer
-		told    []string
-		asked   []string
+		want    []string
+		queries []string
 	}{
-		"a stream that goes on": {
-			answers: []answer{{body: begun + frame("MODIFIED", b2) + frame("DELETED", a2), stays: true}},
-			told:    []string{"MODIFIED b u2 5", "DELETED a u1 2"},
-			asked:   []string{beginning},
+		"one watch": {
+			answers: []answer{{body: initial + watchEvent("MODIFIED", b2) + watchEvent("DELETED", a2), stays: true}},
+			want:    []string{"MODIFIED b u2 5", "DELETED a u1 2"},
+			queries: []string{watchListQuery},
 		},
-		"a stream that the server closed goes on at the last bookmark, and repeats nothing": {
-			answers: []answer{{body: begun + bookmark("7")}, {body: frame("MODIFIED", b1) + frame("MODIFIED", b2), stays: true}},
-			told:    []string{"MODIFIED b u2 5"},
-			asked:   []string{beginning, "resourceVersion=7&watch=true"},
+		"closed watch resumes at the last bookmark": {
+			answers: []answer{{body: initial + bookmark("7")}, {body: watchEvent("MODIFIED", b1) + watchEvent("MODIFIED", b2), stays: true}},
+			want:    []string{"MODIFIED b u2 5"},
+			queries: []string{watchListQuery, "resourceVersion=7&watch=true"},
 		},
-		"a stream that was cut goes on at the last event": {
-			answers: []answer{{body: begun + frame("MODIFIED", b2) + `{"type":"MODI`}, {body: frame("DELETED", a2), stays: true}},
-			told:    []string{"MODIFIED b u2 5", "DELETED a u1 2"},
-			asked:   []string{beginning, "resourceVersion=5&watch=true"},
+		"cut watch resumes at the last event": {
+			answers: []answer{{body: initial + watchEvent("MODIFIED", b2) + `{"type":"MODI`}, {body: watchEvent("DELETED", a2), stays: true}},
+			want:    []string{"MODIFIED b u2 5", "DELETED a u1 2"},
+			queries: []string{watchListQuery, "resourceVersion=5&watch=true"},
 		},
-		"410 as an answer: read all, tell what is different": {
-			answers: []answer{{body: begun}, {status: 410, body: statusOf("410", "Expired", "")}, {body: again, stays: true}},
-			told:    []string{"MODIFIED b u2 5"},
-			asked:   []string{beginning, "resourceVersion=4&watch=true", beginning},
+		"410 response": {
+			answers: []answer{{body: initial}, {status: 410, body: statusOf("410", "Expired", "")}, {body: relist, stays: true}},
+			want:    []string{"MODIFIED b u2 5"},
+			queries: []string{watchListQuery, "resourceVersion=4&watch=true", watchListQuery},
 		},
-		"410 as an event": {
-			answers: []answer{{body: begun + frame("ERROR", statusOf("410", "Expired", ""))}, {body: again, stays: true}},
-			told:    []string{"MODIFIED b u2 5"},
-			asked:   []string{beginning, beginning},
+		"410 event": {
+			answers: []answer{{body: initial + watchEvent("ERROR", statusOf("410", "Expired", ""))}, {body: relist, stays: true}},
+			want:    []string{"MODIFIED b u2 5"},
+			queries: []string{watchListQuery, watchListQuery},
 		},
-		"a resourceVersion that the server does not have yet, or any more": {
-			answers: []answer{{body: begun}, {status: 504, body: statusOf("504", "Timeout", `{"reason":"ResourceVersionTooLarge"}`)}, {body: again, stays: true}},
-			told:    []string{"MODIFIED b u2 5"},
-			asked:   []string{beginning, "resourceVersion=4&watch=true", beginning},
+		"resourceVersion too large": {
+			answers: []answer{{body: initial}, {status: 504, body: statusOf("504", "Timeout", `{"reason":"ResourceVersionTooLarge"}`)}, {body: relist, stays: true}},
+			want:    []string{"MODIFIED b u2 5"},
+			queries: []string{watchListQuery, "resourceVersion=4&watch=true", watchListQuery},
 		},
-		"what went away unseen": {
-			answers: []answer{{body: begun + frame("ERROR", statusOf("410", "Gone", ""))}, {body: frame("ADDED", b1) + allTold("9"), stays: true}},
-			told:    []string{"DELETED a u1 1 unseen"},
-			asked:   []string{beginning, beginning},
+		"deleted between watches": {
+			answers: []answer{{body: initial + watchEvent("ERROR", statusOf("410", "Gone", ""))}, {body: watchEvent("ADDED", b1) + initialEventsEnd("9"), stays: true}},
+			want:    []string{"DELETED a u1 1 inferred"},
+			queries: []string{watchListQuery, watchListQuery},
 		},
-		"another object of the same name": {
-			answers: []answer{{body: begun + frame("ERROR", statusOf("410", "Gone", ""))}, {body: frame("ADDED", podOf("a", "u9", "8")), stays: true}},
-			told:    []string{"DELETED a u1 1 unseen", "ADDED a u9 8"},
-			asked:   []string{beginning, beginning},
+		"object recreated": {
+			answers: []answer{{body: initial + watchEvent("ERROR", statusOf("410", "Gone", ""))}, {body: watchEvent("ADDED", podJSON("a", "u9", "8")), stays: true}},
+			want:    []string{"DELETED a u1 1 inferred", "ADDED a u9 8"},
+			queries: []string{watchListQuery, watchListQuery},
 		},
-		"a reading of all that breaks is begun again": {
-			answers: []answer{{body: begun + frame("ERROR", statusOf("410", "Gone", ""))}, {body: frame("ADDED", a1)}, {body: frame("ADDED", b1) + allTold("9"), stays: true}},
-			told:    []string{"DELETED a u1 1 unseen"},
-			asked:   []string{beginning, beginning, beginning},
+		"relist breaks": {
+			answers: []answer{{body: initial + watchEvent("ERROR", statusOf("410", "Gone", ""))}, {body: watchEvent("ADDED", a1)}, {body: watchEvent("ADDED", b1) + initialEventsEnd("9"), stays: true}},
+			want:    []string{"DELETED a u1 1 inferred"},
+			queries: []string{watchListQuery, watchListQuery, watchListQuery},
 		},
-		"rights that are lost and come back": {
-			answers: []answer{{body: begun}, {status: 403, body: statusOf("403", "Forbidden", "")}, {body: frame("MODIFIED", b2), stays: true}},
-			told:    []string{"MODIFIED b u2 5"},
-			asked:   []string{beginning, "resourceVersion=4&watch=true", "resourceVersion=4&watch=true"},
+		"temporarily forbidden": {
+			answers: []answer{{body: initial}, {status: 403, body: statusOf("403", "Forbidden", "")}, {body: watchEvent("MODIFIED", b2), stays: true}},
+			want:    []string{"MODIFIED b u2 5"},
+			queries: []string{watchListQuery, "resourceVersion=4&watch=true", "resourceVersion=4&watch=true"},
 		},
-		"one answer that the resource is not there": {
-			answers: []answer{{body: begun}, {status: 404, body: statusOf("404", "NotFound", "")}, {body: frame("MODIFIED", b2), stays: true}},
-			told:    []string{"MODIFIED b u2 5"},
-			asked:   []string{beginning, "resourceVersion=4&watch=true", "resourceVersion=4&watch=true"},
+		"one 404": {
+			answers: []answer{{body: initial}, {status: 404, body: statusOf("404", "NotFound", "")}, {body: watchEvent("MODIFIED", b2), stays: true}},
+			want:    []string{"MODIFIED b u2 5"},
+			queries: []string{watchListQuery, "resourceVersion=4&watch=true", "resourceVersion=4&watch=true"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pods, server := exchanging(t, tc.answers...)
-			got := follow(t, pods, nil, len(start)+len(tc.told))
-			assert.Equal(t, append(start[:len(start):len(start)], tc.told...), got)
-			assert.Equal(t, tc.asked, beginnings(t, server))
+			got := follow(t, pods, nil, len(start)+len(tc.want))
+			assert.Equal(t, append(start[:len(start):len(start)], tc.want...), got)
+			assert.Equal(t, tc.queries, listWatchQueries(t, server))
 		})
 	}
 }
 
-func TestFollowListsWhereTheServerCannotBeginAWatchWithWhatThereIs(t *testing.T) {
-	a, b := podOf("a", "u1", "1"), podOf("b", "u2", "5")
+func TestFollow_ListsWithoutWatchListSupport(t *testing.T) {
+	a, b := podJSON("a", "u1", "1"), podJSON("b", "u2", "5")
 	for _, refusal := range []answer{{status: 422, body: statusOf("422", "Invalid", "")}, {status: 400, body: statusOf("400", "BadRequest", "")}} {
 		pods, server := exchanging(t, refusal,
 			answer{body: strings.Replace(podList("3", a), `"3"`, `"3","continue":"more"`, 1)}, answer{body: podList("3")},
-			answer{body: frame("ADDED", b) + frame("ERROR", statusOf("410", "Expired", ""))},
+			answer{body: watchEvent("ADDED", b) + watchEvent("ERROR", statusOf("410", "Expired", ""))},
 			answer{body: podList("9", b)}, answer{stays: true})
-		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "ADDED b u2 5", "DELETED a u1 1 unseen"},
+		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "ADDED b u2 5", "DELETED a u1 1 inferred"},
 			follow(t, pods, &dynamic.FollowOptions{LabelSelector: "x"}, 5))
 		assert.Equal(t, []string{
 			"labelSelector=x&resourceVersionMatch=NotOlderThan&sendInitialEvents=true&watch=true",
 			"labelSelector=x", "continue=more&labelSelector=x",
 			"labelSelector=x&resourceVersion=3&watch=true", "labelSelector=x",
-		}, beginnings(t, server))
+		}, listWatchQueries(t, server))
 	}
 }
 
-func TestFollowListsWhereTheServerNeverSaysThatAllIsTold(t *testing.T) {
-	a := podOf("a", "u1", "1")
-	pods, _ := exchanging(t, says(frame("ADDED", a)), says(frame("ADDED", a)), says(podList("3", a)),
-		answer{body: frame("MODIFIED", podOf("a", "u1", "5")), stays: true})
+func TestFollow_ListsWithoutInitialEventsEnd(t *testing.T) {
+	a := podJSON("a", "u1", "1")
+	pods, _ := exchanging(t, respond(watchEvent("ADDED", a)), respond(watchEvent("ADDED", a)), respond(podList("3", a)),
+		answer{body: watchEvent("MODIFIED", podJSON("a", "u1", "5")), stays: true})
 	assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "MODIFIED a u1 5"}, follow(t, pods, nil, 4))
 }
 
-func TestAnswersThatTheResourceIsNotThereCountOnlyInARow(t *testing.T) {
+func TestFollow_NotFoundCountsOnlyInARow(t *testing.T) {
 	gone := refuses(404, "NotFound")
-	pods, _ := exchanging(t, says(frame("ADDED", podOf("a", "u1", "1"))+allTold("4")),
-		gone, says(""), gone, refuses(503, "ServiceUnavailable"), gone, answer{body: frame("MODIFIED", podOf("a", "u1", "5")), stays: true})
+	pods, _ := exchanging(t, respond(watchEvent("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("4")),
+		gone, respond(""), gone, refuses(503, "ServiceUnavailable"), gone, answer{body: watchEvent("MODIFIED", podJSON("a", "u1", "5")), stays: true})
 	assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "MODIFIED a u1 5"}, follow(t, pods, nil, 4))
 }
 
@@ -208,18 +209,18 @@ func TestFollow_EndsWithTerminalError(t *testing.T) {
 		})
 	}
 	pods, server := exchanging(t)
-	for _, err := range pods.Sub("status").Follow(t.Context(), nil) {
-		var refused *dynamic.RefusedError
+	for _, err := range pods.Subresource("status").Follow(t.Context(), nil) {
+		var refused *dynamic.InvalidRequestError
 		require.ErrorAs(t, err, &refused)
 	}
-	assert.Empty(t, beginnings(t, server))
+	assert.Empty(t, listWatchQueries(t, server))
 }
 
-func TestEveryInterruptionIsCounted(t *testing.T) {
-	pods, _ := exchanging(t, answer{status: 500, body: statusOf("500", "InternalError", "")}, answer{body: allTold("4")},
-		answer{status: 410, body: statusOf("410", "Expired", "")}, answer{body: frame("ADDED", podOf("a", "u1", "1")) + allTold("5"), stays: true})
+func TestFollow_CountsInterruptions(t *testing.T) {
+	pods, _ := exchanging(t, answer{status: 500, body: statusOf("500", "InternalError", "")}, answer{body: initialEventsEnd("4")},
+		answer{status: 410, body: statusOf("410", "Expired", "")}, answer{body: watchEvent("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("5"), stays: true})
 	var seen []dynamic.Interruption
-	follow(t, pods, &dynamic.FollowOptions{Interrupted: func(i dynamic.Interruption) { seen = append(seen, i) }}, 3)
+	follow(t, pods, &dynamic.FollowOptions{OnInterruption: func(i dynamic.Interruption) { seen = append(seen, i) }}, 3)
 	require.Len(t, seen, 3)
 	assert.True(t, apierrors.IsInternalError(seen[0].Err))
 	assert.True(t, seen[0].Relist)
@@ -229,25 +230,25 @@ func TestEveryInterruptionIsCounted(t *testing.T) {
 	assert.True(t, seen[2].Relist)
 	for i, interruption := range seen {
 		assert.Equal(t, i+1, interruption.Count)
-		assert.Positive(t, interruption.Wait)
+		assert.Positive(t, interruption.Delay)
 	}
 }
 
-func TestFollowEndsWithItsContextAndSaysWhatKeptItFromBeginning(t *testing.T) {
+func TestFollow_ContextErrorHasLastError(t *testing.T) {
 	pods, _ := exchanging(t, answer{status: 500, body: statusOf("500", "InternalError", "")})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var errs []error
-	for _, err := range pods.Follow(ctx, &dynamic.FollowOptions{Interrupted: func(dynamic.Interruption) { cancel() }}) {
+	for _, err := range pods.Follow(ctx, &dynamic.FollowOptions{OnInterruption: func(dynamic.Interruption) { cancel() }}) {
 		errs = append(errs, err)
 	}
 	require.Len(t, errs, 1)
 	require.ErrorIs(t, errs[0], context.Canceled)
 	assert.True(t, apierrors.IsInternalError(errs[0]))
-	assert.ErrorContains(t, errs[0], "follow pods: context canceled; it could not begin: it is so")
+	assert.ErrorContains(t, errs[0], "follow pods: not synced: context canceled; the last error: it is so")
 }
 
-func TestATypedHandleFollowsInItsOwnType(t *testing.T) {
+func TestTypedResource_Follow(t *testing.T) {
 	type named struct {
 		metav1.ObjectMeta `json:"metadata"`
 		Spec              struct {
@@ -255,14 +256,14 @@ func TestATypedHandleFollowsInItsOwnType(t *testing.T) {
 		} `json:"spec"`
 	}
 	fits := `{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"home","name":"a","uid":"u1","resourceVersion":"1"},"spec":{"nodeName":"n1"}}`
-	pods, _ := exchanging(t, says(frame("ADDED", fits)+allTold("2")+frame("ERROR", statusOf("410", "Expired", ""))),
-		says(frame("ADDED", podOf("b", "u2", "3"))+allTold("4")), says(frame("ADDED", strings.Replace(fits, `"n1"`, `[]`, 1))))
+	pods, _ := exchanging(t, respond(watchEvent("ADDED", fits)+initialEventsEnd("2")+watchEvent("ERROR", statusOf("410", "Expired", ""))),
+		respond(watchEvent("ADDED", podJSON("b", "u2", "3"))+initialEventsEnd("4")), respond(watchEvent("ADDED", strings.Replace(fits, `"n1"`, `[]`, 1))))
 	var got []string
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for change, err := range dynamic.As[named](pods).Follow(ctx, nil) {
 		if err != nil {
-			require.ErrorContains(t, err, `read pods "home/a" as dynamic_test.named: .spec.nodeName: is []any, not string`)
+			require.ErrorContains(t, err, `decode pods "home/a" as dynamic_test.named: .spec.nodeName: is []any, not string`)
 			break
 		}
 		text := string(change.Type)
@@ -274,8 +275,8 @@ func TestATypedHandleFollowsInItsOwnType(t *testing.T) {
 	assert.Equal(t, []string{"STARTED", "ADDED a on n1", "SYNCED", "ADDED b on ", "DELETED a on "}, got)
 }
 
-func TestAFollowOfMetadataTellsNothingElseOfWhatWentUnseen(t *testing.T) {
-	pods, _ := exchanging(t, says(frame("ADDED", podOf("a", "u1", "1"))+allTold("2")+frame("ERROR", statusOf("410", "Expired", ""))), says(allTold("4")))
+func TestFollow_MetadataOfInferredDelete(t *testing.T) {
+	pods, _ := exchanging(t, respond(watchEvent("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("2")+watchEvent("ERROR", statusOf("410", "Expired", ""))), respond(initialEventsEnd("4")))
 	var kinds []string
 	for change, err := range pods.Metadata().Follow(t.Context(), nil) {
 		require.NoError(t, err)
@@ -289,29 +290,29 @@ func TestAFollowOfMetadataTellsNothingElseOfWhatWentUnseen(t *testing.T) {
 	assert.Equal(t, []string{"Pod", "Pod"}, kinds)
 }
 
-func TestAFollowCanHoldItsObjectsAsJSON(t *testing.T) {
-	pods, _ := exchanging(t, says(frame("ADDED", podOf("a", "u1", "1"))+allTold("2")))
+func TestTypedResource_FollowLazy(t *testing.T) {
+	pods, _ := exchanging(t, respond(watchEvent("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("2")))
 	for change, err := range dynamic.As[unstructured.Lazy](pods).Follow(t.Context(), nil) {
 		require.NoError(t, err)
 		if change.Object != nil {
-			assert.JSONEq(t, podOf("a", "u1", "1"), string(change.Object.JSON()))
+			assert.JSONEq(t, podJSON("a", "u1", "1"), string(change.Object.JSON()))
 			break
 		}
 	}
 }
 
-func TestAFollowMayShareWhatIsEqual(t *testing.T) {
+func TestFollow_Intern(t *testing.T) {
 	labeled := func(name, uid, version string) string {
-		return strings.Replace(podOf(name, uid, version), `"name"`, `"labels":{"app":"web"},"name"`, 1)
+		return strings.Replace(podJSON(name, uid, version), `"name"`, `"labels":{"app":"web"},"name"`, 1)
 	}
 	script := []answer{
-		{body: frame("ADDED", labeled("a", "u1", "1")) + frame("ADDED", labeled("b", "u2", "2")) + allTold("2")},
-		{body: frame("ADDED", labeled("c", "u3", "3")) + frame("MODIFIED", labeled("a", "u1", "4")), stays: true},
+		{body: watchEvent("ADDED", labeled("a", "u1", "1")) + watchEvent("ADDED", labeled("b", "u2", "2")) + initialEventsEnd("2")},
+		{body: watchEvent("ADDED", labeled("c", "u3", "3")) + watchEvent("MODIFIED", labeled("a", "u1", "4")), stays: true},
 	}
-	for _, shared := range []bool{true, false} {
+	for _, interned := range []bool{true, false} {
 		pods, _ := exchanging(t, script...)
 		var last []*unstructured.Object
-		for change, err := range pods.Follow(t.Context(), &dynamic.FollowOptions{Shared: shared}) {
+		for change, err := range pods.Follow(t.Context(), &dynamic.FollowOptions{Intern: interned}) {
 			require.NoError(t, err)
 			if change.Object != nil {
 				last = append(last, change.Object)
@@ -322,7 +323,7 @@ func TestAFollowMayShareWhatIsEqual(t *testing.T) {
 		}
 		assert.Equal(t, "web", last[2].GetLabels()["app"])
 		require.NoError(t, unstructured.Set(last[2], "changed", "metadata", "labels", "app"))
-		want := map[bool]string{true: "changed", false: "web"}[shared]
-		assert.Equal(t, want, last[3].GetLabels()["app"], "shared: %t", shared)
+		want := map[bool]string{true: "changed", false: "web"}[interned]
+		assert.Equal(t, want, last[3].GetLabels()["app"], "interned: %t", interned)
 	}
 }

@@ -2,111 +2,94 @@ package dynamic
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"iter"
+	"net/http"
 
+	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// defaultPageSize is how many objects List asks for at once, as in client-go's pager.
-const defaultPageSize = 500
-
-// List yields every object that opts select, in the server's order, decoding them off the wire one by one: memory does
-// not grow with the list. It asks for pages of opts.Limit objects, 500 unless set; all pages show the same moment. From
-// the second object on it asks for the next page while this one is read, as soon as the server has said that there is
-// one. Where the list takes longer than the server keeps its moment, about five minutes, it ends with an error that
-// apierrors.IsResourceExpired knows, unless [Resource.Paging] says what else to do. A loop that takes longer than a minute
-// for a page wants a smaller Limit: servers give up on large answers that nobody reads. Breaking out of the loop ends its
-// requests and closes their connections. See
+// List yields every object that opts select, in the server's order. Objects are decoded one by one from the connection,
+// so memory does not grow with the list. List requests pages of opts.Limit objects, 500 by default, which all have the
+// first page's resourceVersion. From the second object on, the next page is requested while the current one is read, as
+// soon as the server has sent its continue token.
+//
+// If the list takes longer than the server keeps that resourceVersion, about five minutes, it ends with an error for which
+// apierrors.IsResourceExpired holds, unless [Resource.Paging] chooses otherwise. Set a smaller Limit if the loop takes
+// longer than a minute for a page: servers close connections on which a large response is not read. Breaking out of the
+// loop cancels its requests and closes their connections. See
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#retrieving-large-results-sets-in-chunks.
 func (r *Resource) List(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[*unstructured.Object, error] {
-	return listAs(ctx, r, opts, r.objects())
+	return listAs(ctx, r, opts, r.objectDecoder(nil))
 }
 
-// listAs yields the objects of a list as read reads them.
-func listAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptions, read reader[T]) iter.Seq2[*T, error] {
+// listAs is List for any decoder.
+func listAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptions, decoder decoder[T]) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
-		ctx, leave := context.WithCancel(ctx)
-		l := &listing[T]{of: r, read: read}
+		ctx, cancel := context.WithCancel(ctx)
+		p := &listPager[T]{resource: r, decoder: decoder}
+		defer p.close()
+		defer cancel()
 		if opts != nil {
-			l.opts = *opts
+			p.opts = *opts
 		}
-		if l.opts.Limit == 0 {
-			l.opts.Limit = defaultPageSize
-		}
-		defer func() {
-			leave()
-			l.next.discard()
-		}()
-		for {
-			more, err := l.page(ctx, yield)
-			if err != nil {
-				more, err = true, l.expired(ctx, err)
-			}
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if !more {
-				return
-			}
+		if err := p.run(ctx, func() (bool, error) { return p.page(ctx, yield) }); err != nil {
+			yield(nil, err)
 		}
 	}
 }
 
-// listing is one run through a list.
-type listing[T any] struct {
-	of       *Resource
-	read     reader[T]
-	opts     metav1.ListOptions // of the page that is next
-	next     *pending           // its request where it has been made, else nil
-	goesOn   bool               // the caller has come for a second object
-	expiries int
+// Page is the response to one list request, decoded to objects of type T.
+type Page[T any] struct {
+	Items []*T
+	// TypeMeta is the list's own kind and apiVersion, such as PodList and v1; empty if the response is not a list.
+	metav1.TypeMeta
+	// ListMeta has the resourceVersion to watch from. If ListOptions.Limit cut the list, it also has the continue token
+	// and, where the server counts them, the number of remaining items.
+	metav1.ListMeta
 }
 
-// page yields the objects of one page, and tells whether the list goes on behind it.
-func (l *listing[T]) page(ctx context.Context, yield func(*T, error) bool) (more bool, err error) {
-	if l.next == nil {
-		l.next = l.of.ask(ctx, l.opts)
-	}
-	this := l.next
-	l.next = nil
-	response, err := this.answer()
+// ListPage sends one list request with opts as they are and decodes the whole response. For the next page pass the page's
+// Continue in opts. [Resource.List] does that by itself and holds one object at a time.
+func (r *Resource) ListPage(ctx context.Context, opts *metav1.ListOptions) (*Page[unstructured.Object], error) {
+	return listPageAs(ctx, r, opts, r.objectDecoder(nil))
+}
+
+// listPageAs is ListPage for any decoder.
+func listPageAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptions, decoder decoder[T]) (*Page[T], error) {
+	request, err := r.collectionRequest("list", opts)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
+	response, err := r.do(ctx, request, true) //nolint:bodyclose // by decodePage
+	if err != nil {
+		return nil, err
+	}
+	return decodePage(r, "list", request, response, decoder)
+}
+
+// decodePage decodes and closes a response that is a list; verb is for the error.
+func decodePage[T any](r *Resource, verb string, request *transport.Request, response *http.Response, decoder decoder[T]) (*Page[T], error) {
 	defer response.Body.Close()
-	items := unstructured.NewListDecoder(response.Body)
+	page := &Page[T]{}
+	items := decoder.newList(response.Body)
 	for {
-		obj, err := l.read.item(items)
+		item, err := decoder.listItem(items)
 		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
-			meta := items.Meta()
-			l.follow(meta)
-			if hear := l.of.paging.Page; hear != nil {
-				hear(meta)
-			}
-			return meta.Continue != "", nil
+			page.ListMeta, page.TypeMeta = items.Meta(), r.representList(items.TypeMeta())
+			return page, nil
 		}
 		if err != nil {
-			return false, l.of.brokenList("list", this.request, err)
+			return nil, r.decodeError(verb, request, err)
 		}
-		if l.goesOn && l.next == nil && l.follow(items.Meta()) {
-			l.next = l.of.ask(ctx, l.opts)
-		}
-		if !yield(obj, nil) {
-			return false, nil
-		}
-		l.goesOn = true
+		page.Items = append(page.Items, item)
 	}
 }
 
-// follow turns to the page behind the one of that metadata, if there is one.
-func (l *listing[T]) follow(meta metav1.ListMeta) bool {
-	if meta.Continue == "" {
-		return false
-	}
-	// The token stands for the first page's moment; the server refuses a resourceVersion beside it.
-	l.opts.Continue, l.opts.ResourceVersion, l.opts.ResourceVersionMatch = meta.Continue, "", ""
-	return true
+// decodeError returns the error for a response that could not be decoded.
+func (r *Resource) decodeError(verb string, request *transport.Request, err error) error {
+	return fmt.Errorf("%s %s: %s %s%s: %w", verb, r, request.Method, r.conn.Server(), request.Path, err)
 }

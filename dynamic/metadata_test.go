@@ -19,12 +19,12 @@ const (
 	acceptsPartials = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 
 	partial = `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"web"}}`
-	// metadataOnly is what callers get of either.
+	// metadataOnly is the result for either.
 	metadataOnly = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web"}}`
 	whole        = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web"},"spec":{"nodeName":"n"},"status":{}}`
 )
 
-// metadataVerbs are all verbs whose answers have a form, each returning the objects that it was answered with.
+// metadataVerbs returns all verbs whose responses have a representation.
 func metadataVerbs(t *testing.T) map[string]func(pods *dynamic.Resource) ([]*unstructured.Object, error) {
 	one := func(obj *unstructured.Object, err error) ([]*unstructured.Object, error) {
 		return []*unstructured.Object{obj}, err
@@ -87,7 +87,7 @@ func metadataVerbs(t *testing.T) map[string]func(pods *dynamic.Resource) ([]*uns
 	}
 }
 
-// answeredTo is how a server answers a verb with one object.
+// answeredTo returns the response to a verb with one object.
 func answeredTo(verb, kind, obj string) string {
 	switch verb {
 	case "list", "list page", "deletecollection":
@@ -103,12 +103,12 @@ func answeredTo(verb, kind, obj string) string {
 	}
 }
 
-func TestMetadataIsAskedForAndPromisedWhateverTheServerSends(t *testing.T) {
+func TestMetadata_OfPartialAndWholeObjects(t *testing.T) {
 	want, err := unstructured.Decode([]byte(metadataOnly))
 	require.NoError(t, err)
 	for verb, call := range metadataVerbs(t) {
 		for _, reply := range []string{answeredTo(verb, "PartialObjectMetadata", partial), answeredTo(verb, "Pod", whole)} {
-			pods, server := exchanging(t, says(reply))
+			pods, server := exchanging(t, respond(reply))
 			got, err := call(pods.Metadata())
 			require.NoError(t, err, verb)
 			assert.Equal(t, []*unstructured.Object{want}, got, verb)
@@ -121,9 +121,9 @@ func TestMetadataIsAskedForAndPromisedWhateverTheServerSends(t *testing.T) {
 	}
 }
 
-func TestAServerThatRefusesMetadataIsAskedForAllButNothingIsWrittenTwice(t *testing.T) {
+func TestMetadata_NotAcceptableRetriesReadsOnly(t *testing.T) {
 	for verb, call := range metadataVerbs(t) {
-		pods, server := exchanging(t, refuses(http.StatusNotAcceptable, "NotAcceptable"), says(answeredTo(verb, "Pod", whole)))
+		pods, server := exchanging(t, refuses(http.StatusNotAcceptable, "NotAcceptable"), respond(answeredTo(verb, "Pod", whole)))
 		got, err := call(pods.Metadata())
 		switch verb {
 		case "get", "list", "list page", "watch":
@@ -139,8 +139,8 @@ func TestAServerThatRefusesMetadataIsAskedForAllButNothingIsWrittenTwice(t *test
 	}
 }
 
-func TestWhatDeleteAnswersOfAnObjectIsAStatusForMetadataToo(t *testing.T) {
-	pods, _ := exchanging(t, says(`{"kind":"Status","apiVersion":"v1","status":"Success","details":{"name":"web","uid":"u"}}`))
+func TestMetadata_DeleteReturnsStatus(t *testing.T) {
+	pods, _ := exchanging(t, respond(`{"kind":"Status","apiVersion":"v1","status":"Success","details":{"name":"web","uid":"u"}}`))
 	deleted, err := pods.Metadata().Delete(t.Context(), "web", nil)
 	require.NoError(t, err)
 	require.Nil(t, deleted.Object)
@@ -151,19 +151,19 @@ const (
 	managedPartial = `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"web","managedFields":[` +
 		`{"manager":"kubelet","subresource":"status","fieldsV1":{"f:status":{"f:phase":{}}}},` +
 		`{"manager":"kubectl","fieldsV1":{"f:metadata":{"f:labels":{".":{}}},"f:spec":{"f:nodeName":{}}}}]}}`
-	// unmanagedPartial is of an object that has no other fields than its status.
+	// unmanagedPartial has no fields but its status.
 	unmanagedPartial = `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"web","managedFields":[` +
 		`{"manager":"kubelet","subresource":"status","fieldsV1":{"f:status":{"f:phase":{}}}},` +
 		`{"manager":"kubectl","fieldsV1":{"f:metadata":{"f:labels":{".":{}}}}}]}}`
 )
 
-func TestResource_UpdateRefusesMetadataOnly(t *testing.T) {
-	const refusal = "the object is metadata alone, and writing it would empty the stored one: use Patch, or read it without Metadata"
+func TestUpdate_RejectsMetadataOnly(t *testing.T) {
+	const refusal = "the object is metadata only, and writing it would empty the stored one (use Patch, or read it without Metadata"
 	for _, c := range []struct {
 		name, read string
 		sub        string
 		change     func(*unstructured.Object)
-		refused    bool
+		invalid    bool
 	}{
 		{"of fields", managedPartial, "", nil, true},
 		{"of a status", managedPartial, "status", nil, true},
@@ -176,7 +176,7 @@ func TestResource_UpdateRefusesMetadataOnly(t *testing.T) {
 		}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			pods, server := exchanging(t, says(c.read), says(whole), says(whole), says(whole))
+			pods, server := exchanging(t, respond(c.read), respond(whole), respond(whole), respond(whole))
 			read, err := pods.Metadata().Get(t.Context(), "web", nil)
 			require.NoError(t, err)
 			if c.change != nil {
@@ -185,10 +185,10 @@ func TestResource_UpdateRefusesMetadataOnly(t *testing.T) {
 			typed, err := unstructured.As[metav1.PartialObjectMetadata](read)
 			require.NoError(t, err)
 			for name, update := range map[string]func() error{
-				"plain":    func() error { _, err := pods.Sub(c.sub).Update(t.Context(), read, nil); return err },
-				"metadata": func() error { _, err := pods.Metadata().Sub(c.sub).Update(t.Context(), read, nil); return err },
+				"plain":    func() error { _, err := pods.Subresource(c.sub).Update(t.Context(), read, nil); return err },
+				"metadata": func() error { _, err := pods.Metadata().Subresource(c.sub).Update(t.Context(), read, nil); return err },
 				"typed": func() error {
-					_, err := dynamic.As[metav1.PartialObjectMetadata](pods.Sub(c.sub)).Update(t.Context(), typed, nil)
+					_, err := dynamic.As[metav1.PartialObjectMetadata](pods.Subresource(c.sub)).Update(t.Context(), typed, nil)
 					return err
 				},
 			} {
@@ -196,23 +196,23 @@ func TestResource_UpdateRefusesMetadataOnly(t *testing.T) {
 					continue
 				}
 				err := update()
-				if !c.refused {
+				if !c.invalid {
 					assert.NoError(t, err, name)
 					continue
 				}
-				var refused *dynamic.RefusedError
-				require.ErrorAs(t, err, &refused, name)
+				var invalid *dynamic.InvalidRequestError
+				require.ErrorAs(t, err, &invalid, name)
 				require.ErrorContains(t, err, refusal, name)
 			}
-			if c.refused {
+			if c.invalid {
 				assert.Len(t, server.seen(), 1)
 			}
 		})
 	}
 }
 
-// TestResource_MetadataKeepsKind has what a server sends, whatever it calls it, and the forms that it is read in.
-func TestResource_MetadataKeepsKind(t *testing.T) {
+// TestMetadata_KeepsKind covers whole and partial responses, in every Go type.
+func TestMetadata_KeepsKind(t *testing.T) {
 	for _, sent := range []string{partial, whole} {
 		sentKind := map[string]string{partial: "PartialObjectMetadata", whole: "Pod"}[sent]
 		pods, _ := exchanging(t, answer{body: answeredTo("list", sentKind, sent), lasts: time.Hour})
@@ -232,18 +232,18 @@ func TestResource_MetadataKeepsKind(t *testing.T) {
 	}
 }
 
-func TestClient_OfMetadataFindsResource(t *testing.T) {
+func TestClient_ForObjectOfMetadata(t *testing.T) {
 	client, server := script(t, partial)
 	for name, path := range map[string]string{"pods": "/api/v1/namespaces/home/pods/web", "deploy": "/apis/apps/v1/namespaces/home/deployments/web"} {
 		read, err := resource(t, client, name).Metadata().Get(t.Context(), "web", nil)
 		require.NoError(t, err)
-		of, err := client.Of(t.Context(), read)
+		of, err := client.ForObject(t.Context(), read)
 		require.NoError(t, err)
 		_, err = of.Get(t.Context(), "web", nil)
 		require.NoError(t, err)
 		assert.Equal(t, "GET "+path, server.seen()[len(server.seen())-1])
 	}
-	scale, err := resource(t, client, "deploy").Sub("scale").Metadata().Get(t.Context(), "web", nil)
+	scale, err := resource(t, client, "deploy").Subresource("scale").Metadata().Get(t.Context(), "web", nil)
 	require.NoError(t, err)
 	assert.Equal(t, "autoscaling/v1, Kind=Scale", scale.GroupVersionKind().String(), "a subresource's own kind")
 }

@@ -2,98 +2,122 @@ package dynamic
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
-	"net/http"
 
-	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-const tableKind = "Table"
-
-// Tables reads what kubectl get prints: the server's columns and rows, for custom resources those of
-// additionalPrinterColumns. It is as cheap, immutable and safe for concurrent use as the [Resource] that it belongs to.
+// Tables reads objects as the tables that kubectl get prints: the server's columns and rows, for custom resources those
+// of additionalPrinterColumns. It is as cheap, immutable and safe for concurrent use as its [Resource].
 //
-// A cell is a string, bool, int64, float64, nil, or a []any or map[string]any of these. What a column's priority above 0
-// marks kubectl shows with -o wide alone. A row's Object.Object is a *[unstructured.Object] or, without one, nil. A
-// server that knows no tables is an error. See
+// A cell is a string, bool, int64, float64, nil, or a []any or map[string]any of these. kubectl prints columns with a
+// priority above 0 with -o wide only. A row's Object.Object is a *[unstructured.Object], or nil without one. A server
+// that returns no table for the resource is an error. See
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables.
 type Tables struct {
-	of *Resource
+	resource *Resource
 }
 
-// Tables gives the resource as tables, whose rows come with what include says: metav1.IncludeNone,
-// metav1.IncludeMetadata (as of [Resource.Metadata]), metav1.IncludeObject, or the server's choice, which is
-// metadata, where it is "".
+// Tables returns a reader of tables. include selects the content of each row's object: metav1.IncludeNone,
+// metav1.IncludeMetadata (as with [Resource.Metadata]), metav1.IncludeObject, or "" for the server's default, metadata.
 func (r *Resource) Tables(include metav1.IncludeObjectPolicy) *Tables {
-	chosen := *r
-	chosen.form = form{as: tableKind, include: include}
-	return &Tables{of: &chosen}
+	return &Tables{r.withRepresentation(representation{kind: tableKind, include: include})}
 }
 
-// Get reads the table of one object, which has one row.
+// Get returns the table of one object, which has one row.
 func (t *Tables) Get(ctx context.Context, name string, opts *metav1.GetOptions) (*metav1.Table, error) {
-	path, err := t.of.objectPath("get", name)
-	if err != nil {
-		return nil, err
-	}
-	query, err := queryOf(opts)
-	if err != nil {
-		return nil, err
-	}
-	return t.read(ctx, "get", &transport.Request{Method: http.MethodGet, Path: path, Query: query}, single)
+	return getAs(ctx, t.resource, name, opts, convertingDecoder[metav1.Table](t.resource.convertTable))
 }
 
-// List reads the table of the objects that opts select, with one request: all of them, or opts.Limit of them and the
-// token in the table's Continue that goes on behind them when it is passed in opts.
+// List returns the table of the objects that opts select, with one request. With opts.Limit, pass the table's Continue in
+// opts for the next rows.
 func (t *Tables) List(ctx context.Context, opts *metav1.ListOptions) (*metav1.Table, error) {
-	request, err := t.of.collectionRequest("list", opts)
+	request, err := t.resource.collectionRequest("list", opts)
 	if err != nil {
 		return nil, err
 	}
-	return t.read(ctx, "list", request, list)
+	return doAndDecode(ctx, t.resource, request, true, convertingDecoder[metav1.Table](t.resource.convertTable).object)
 }
 
-func (t *Tables) read(ctx context.Context, verb string, request *transport.Request, many amount) (*metav1.Table, error) {
-	var table *metav1.Table
-	err := t.of.answerTo(ctx, request, many, func(answer []byte) error {
-		obj, err := unstructured.NewLazy(answer)
-		if err == nil {
-			table, err = t.of.tableOf(obj)
-		}
-		if err != nil {
-			return fmt.Errorf("%s %s: GET %s%s: %w", verb, t.of, t.of.conn.Server(), request.Path, err)
-		}
-		return nil
-	})
-	return table, err
+// TableRow is one row of a table.
+type TableRow struct {
+	// Columns are the table's columns, one for each cell. Rows of one response share them: they are read-only.
+	Columns []metav1.TableColumnDefinition
+	Cells   []any
+	// Conditions mark the row, such as Completed for a pod that has ended.
+	Conditions []metav1.TableRowCondition
+	// Object is the row's object as include of [Resource.Tables] requires it, nil with metav1.IncludeNone.
+	Object *unstructured.Object
 }
 
-// Watch yields what changes as tables of one row, and otherwise does what [Resource.Watch] does. Each table has the
-// columns, though the server sends them once.
-func (t *Tables) Watch(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[unstructured.Event[metav1.Table], error] {
-	return watchAs(ctx, t.of, opts, func() reader[metav1.Table] {
-		var columns []metav1.TableColumnDefinition
-		return through(func(obj *unstructured.Lazy) (*metav1.Table, error) {
-			table, err := t.of.tableOf(obj)
+// Rows yields the rows of the objects that opts select, with their objects, in the server's order. It requests pages of
+// opts.Limit rows, 500 by default, one after the other, and holds one page. All pages have the first page's
+// resourceVersion; a list that takes longer than the server keeps it ends with an error for which
+// apierrors.IsResourceExpired holds, unless [Resource.Paging] chooses otherwise.
+func (t *Tables) Rows(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[*TableRow, error] {
+	return func(yield func(*TableRow, error) bool) {
+		pages := &listPager[metav1.Table]{resource: t.resource}
+		if opts != nil {
+			pages.opts = *opts
+		}
+		err := pages.run(ctx, func() (more bool, err error) {
+			table, err := t.List(ctx, &pages.opts)
 			if err != nil {
-				return nil, err
+				return false, err
 			}
-			if len(table.ColumnDefinitions) > 0 {
-				columns = table.ColumnDefinitions
+			for i := range table.Rows {
+				if !yield(newTableRow(table, i), nil) {
+					return false, nil
+				}
 			}
-			table.ColumnDefinitions = columns
-			return table, nil
+			return pages.endPage(table.ListMeta), nil
 		})
+		if err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+func newTableRow(table *metav1.Table, i int) *TableRow {
+	row := &table.Rows[i]
+	obj, _ := row.Object.Object.(*unstructured.Object)
+	return &TableRow{Columns: table.ColumnDefinitions, Cells: row.Cells, Conditions: row.Conditions, Object: obj}
+}
+
+// Watch yields changes as tables of one row, and is otherwise like [Resource.Watch]. Each table has the columns, though
+// the server sends them once.
+func (t *Tables) Watch(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[unstructured.Event[metav1.Table], error] {
+	return watchAs(ctx, t.resource, opts, t.watchDecoder)
+}
+
+// OpenWatch is to Watch what [Resource.OpenWatch] is to [Resource.Watch].
+func (t *Tables) OpenWatch(ctx context.Context, opts *metav1.ListOptions) (*WatchStream[metav1.Table], error) {
+	return openWatchAs(ctx, t.resource, opts, t.watchDecoder())
+}
+
+// watchDecoder returns a decoder of one watch, which adds the columns of the first table to the others.
+func (t *Tables) watchDecoder() decoder[metav1.Table] {
+	var columns []metav1.TableColumnDefinition
+	return convertingDecoder[metav1.Table](func(obj *unstructured.Lazy) (*metav1.Table, error) {
+		table, err := t.resource.convertTable(obj)
+		if err != nil {
+			return nil, err
+		}
+		if len(table.ColumnDefinitions) > 0 {
+			columns = table.ColumnDefinitions
+		}
+		table.ColumnDefinitions = columns
+		return table, nil
 	})
 }
 
-func (r *Resource) tableOf(lazy *unstructured.Lazy) (*metav1.Table, error) {
+func (r *Resource) convertTable(lazy *unstructured.Lazy) (*metav1.Table, error) {
 	if lazy.GetKind() != tableKind || lazy.GetAPIVersion() != metaVersion {
-		return nil, fmt.Errorf("the server answered %s %s and no table: it cannot print this resource",
+		return nil, fmt.Errorf("the response is a %s %s, not a table: the server cannot print this resource",
 			printable(lazy.GetAPIVersion()), printable(lazy.GetKind()))
 	}
 	obj, err := lazy.Object()
@@ -104,37 +128,37 @@ func (r *Resource) tableOf(lazy *unstructured.Lazy) (*metav1.Table, error) {
 	delete(obj.Object, "rows")
 	table := &metav1.Table{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, table); err != nil {
-		return nil, fmt.Errorf("read the table that the server answered: %w", err)
+		return nil, fmt.Errorf("decode the table: %w", err)
 	}
 	table.Rows = make([]metav1.TableRow, len(rows))
 	for i, row := range rows {
-		if table.Rows[i], err = r.rowOf(row); err != nil {
-			return nil, fmt.Errorf("read row %d of the table that the server answered: %w", i, err)
+		if table.Rows[i], err = r.convertRow(row); err != nil {
+			return nil, fmt.Errorf("decode row %d of the table: %w", i, err)
 		}
 	}
 	return table, nil
 }
 
-// rowOf keeps the cells and the object as they were decoded; apimachinery would make float64 and bytes of them.
-func (r *Resource) rowOf(row any) (read metav1.TableRow, err error) {
-	fields, ok := row.(map[string]any)
+// convertRow keeps the cells and the object as decoded; apimachinery would convert them to float64 and bytes.
+func (r *Resource) convertRow(value any) (row metav1.TableRow, err error) {
+	fields, ok := value.(map[string]any)
 	if !ok {
-		return read, fmt.Errorf("it is no object")
+		return row, errors.New("not a JSON object")
 	}
-	read.Cells, _ = fields["cells"].([]any)
+	row.Cells, _ = fields["cells"].([]any)
 	if object, ok := fields["object"].(map[string]any); ok {
 		obj := &unstructured.Object{Object: object}
 		if isPartial(obj) {
-			obj.SetGroupVersionKind(r.ownKind())
+			r.setKind(obj)
 		}
-		read.Object.Object = obj
+		row.Object.Object = obj
 	}
 	if conditions, ok := fields["conditions"]; ok {
-		var of struct {
+		var decoded struct {
 			Conditions []metav1.TableRowCondition `json:"conditions"`
 		}
-		err = runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"conditions": conditions}, &of)
-		read.Conditions = of.Conditions
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"conditions": conditions}, &decoded)
+		row.Conditions = decoded.Conditions
 	}
-	return read, err
+	return row, err
 }

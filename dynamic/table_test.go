@@ -1,6 +1,7 @@
 package dynamic_test
 
 import (
+	"io"
 	"testing"
 
 	"github.com/anykind/anykind/dynamic"
@@ -18,7 +19,7 @@ const (
 		"rows":[{"cells":["web",3,1.5,true,null,["a",{"b":7}]],"conditions":[{"type":"Completed","status":"True","reason":"r","message":"m"}],"object":` + partial + `},{"cells":["db",4]}]}`
 )
 
-func TestATableIsOneRequest(t *testing.T) {
+func TestTables_Requests(t *testing.T) {
 	for want, call := range map[string]func(*dynamic.Resource) error{
 		"GET …/web?includeObject=Object&resourceVersion=0": func(pods *dynamic.Resource) error {
 			_, err := pods.Tables(metav1.IncludeObject).Get(t.Context(), "web", &metav1.GetOptions{ResourceVersion: "0"})
@@ -39,15 +40,15 @@ func TestATableIsOneRequest(t *testing.T) {
 			return nil
 		},
 	} {
-		pods, server := exchanging(t, says(tableOne))
+		pods, server := exchanging(t, respond(tableOne))
 		require.NoError(t, call(pods), want)
 		assert.Equal(t, []string{want}, server.seen())
 		assert.Equal(t, []string{"application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}, server.accepted())
 	}
 }
 
-func TestATableKeepsIntegersAndItsObjects(t *testing.T) {
-	pods, _ := exchanging(t, says(tableOne))
+func TestTables_KeepIntegersAndObjects(t *testing.T) {
+	pods, _ := exchanging(t, respond(tableOne))
 	table, err := pods.Tables("").List(t.Context(), nil)
 	require.NoError(t, err)
 	object, err := unstructured.Decode([]byte(metadataOnly))
@@ -64,9 +65,63 @@ func TestATableKeepsIntegersAndItsObjects(t *testing.T) {
 	assert.Nil(t, table.Rows[1].Object.Object)
 }
 
-func TestEveryEventOfATableHasTheColumns(t *testing.T) {
+const tableTwo = `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9"},"columnDefinitions":` + columns + `,"rows":[{"cells":["x",1]}]}`
+
+func TestTables_RowsOfAllPages(t *testing.T) {
+	pods, server := exchanging(t, respond(tableOne), respond(tableTwo))
+	var pages []metav1.ListMeta
+	var names []any
+	for row, err := range pods.Paging(&dynamic.PagingOptions{OnPage: func(meta metav1.ListMeta) { pages = append(pages, meta) }}).
+		Tables(metav1.IncludeMetadata).Rows(t.Context(), &metav1.ListOptions{LabelSelector: "a=b", ResourceVersion: "0"}) {
+		require.NoError(t, err)
+		require.Len(t, row.Columns, 2)
+		if names = append(names, row.Cells[0]); len(names) == 1 {
+			assert.Equal(t, "web", row.Object.GetName())
+			assert.Equal(t, "Pod", row.Object.GetKind())
+			assert.Equal(t, metav1.RowCompleted, row.Conditions[0].Type)
+		} else {
+			assert.Nil(t, row.Object)
+		}
+	}
+	assert.Equal(t, []any{"web", "db", "x"}, names)
+	assert.Equal(t, []string{
+		"GET …?includeObject=Metadata&labelSelector=a%3Db&limit=500&resourceVersion=0",
+		"GET …?continue=more&includeObject=Metadata&labelSelector=a%3Db&limit=500",
+	}, server.seen())
+	require.Len(t, pages, 2)
+	assert.Equal(t, "more", pages[0].Continue)
+}
+
+func TestTables_RowsEndEarly(t *testing.T) {
+	pods, server := exchanging(t, respond(tableOne), respond(tableOne))
+	for _, err := range pods.Tables("").Rows(t.Context(), &metav1.ListOptions{Limit: 2}) {
+		require.NoError(t, err)
+		break
+	}
+	assert.Equal(t, []string{"GET …?limit=2"}, server.seen())
+}
+
+func TestTables_RowsOfExpiredList(t *testing.T) {
+	pods, _ := exchanging(t, respond(tableOne), refuses(410, "Expired"))
+	rows := 0
+	var last error
+	for row, err := range pods.Tables("").Rows(t.Context(), nil) {
+		if last = err; row != nil {
+			rows++
+		}
+	}
+	assert.True(t, apierrors.IsResourceExpired(last), "%v", last)
+	assert.Equal(t, 2, rows)
+
+	pods, server := exchanging(t, respond(tableOne), refuses(410, "Expired"), respond(tableTwo))
+	restart := &dynamic.PagingOptions{OnExpired: func(error) dynamic.ExpiryPolicy { return dynamic.ExpiryRestart }}
+	require.NoError(t, drain(pods.Paging(restart).Tables("").Rows(t.Context(), nil)))
+	assert.Equal(t, []string{"GET …?limit=500", "GET …?continue=more&limit=500", "GET …?limit=500"}, server.seen())
+}
+
+func TestTables_WatchRepeatsColumns(t *testing.T) {
 	const row = `{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":null,"rows":[{"cells":["web",4]}]}`
-	pods, _ := exchanging(t, says(`{"type":"ADDED","object":`+tableOne+`}{"type":"MODIFIED","object":`+row+`}`), says(`{"type":"DELETED","object":`+row+`}`))
+	pods, _ := exchanging(t, respond(`{"type":"ADDED","object":`+tableOne+`}{"type":"MODIFIED","object":`+row+`}`), respond(`{"type":"DELETED","object":`+row+`}`))
 	tables := pods.Tables("").Watch(t.Context(), nil)
 	var types []watch.EventType
 	for event, err := range tables {
@@ -81,31 +136,47 @@ func TestEveryEventOfATableHasTheColumns(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatIsNoTableIsAnError(t *testing.T) {
+func TestTables_OpenWatch(t *testing.T) {
+	pods, server := exchanging(t, respond(`{"type":"ADDED","object":`+tableOne+`}`), refuses(403, "Forbidden"))
+	stream, err := pods.Tables("").OpenWatch(t.Context(), nil)
+	require.NoError(t, err)
+	event, err := stream.Next()
+	require.NoError(t, err)
+	assert.Equal(t, watch.Added, event.Type)
+	assert.Len(t, event.Object.ColumnDefinitions, 2)
+	_, err = stream.Next()
+	assert.Equal(t, io.EOF, err)
+	stream.Close()
+	_, err = pods.Tables("").OpenWatch(t.Context(), nil)
+	assert.True(t, apierrors.IsForbidden(err), "%v", err)
+	assert.Equal(t, []string{"GET …?watch=true", "GET …?watch=true"}, server.seen())
+}
+
+func TestTables_InvalidResponse(t *testing.T) {
 	for body, want := range map[string]string{
-		listReply:                              `list pods: GET http://127.0.0.1`,
-		`{"kind":"PodList","apiVersion":"v1"}`: `the server answered v1 PodList and no table: it cannot print this resource`,
-		`<html>`:                               `list pods: GET http://127.0.0.1`,
-		`{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":7}`:                                            `read the table that the server answered`,
-		`{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":[],"rows":[1]}`:                                `read row 0 of the table that the server answered: it is no object`,
-		`{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":[],"rows":[{"cells":["a"],"conditions":[7]}]}`: `read row 0 of the table`,
+		listReply:                              `GET http://127.0.0.1`,
+		`{"kind":"PodList","apiVersion":"v1"}`: `the response is a v1 PodList, not a table: the server cannot print this resource`,
+		`<html>`:                               `GET http://127.0.0.1`,
+		`{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":7}`:                                            `decode the table`,
+		`{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":[],"rows":[1]}`:                                `decode row 0 of the table: not a JSON object`,
+		`{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":[],"rows":[{"cells":["a"],"conditions":[7]}]}`: `decode row 0 of the table`,
 	} {
-		pods, _ := exchanging(t, says(body))
+		pods, _ := exchanging(t, respond(body))
 		_, err := pods.Tables("").List(t.Context(), nil)
 		require.ErrorContains(t, err, want)
 	}
-	pods, _ := exchanging(t, says(`{"type":"ADDED","object":`+podReply+`}`), says(`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}}`))
+	pods, _ := exchanging(t, respond(`{"type":"ADDED","object":`+podReply+`}`), respond(`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}}`))
 	err := drain(pods.Tables("").Watch(t.Context(), nil))
-	require.ErrorContains(t, err, "the server answered v1 Pod and no table")
+	require.ErrorContains(t, err, "the response is a v1 Pod, not a table")
 	err = drain(pods.Tables("").Watch(t.Context(), nil))
 	assert.True(t, apierrors.IsResourceExpired(err), "%v", err)
 }
 
-func TestATableThatCannotBeIsRefused(t *testing.T) {
+func TestTables_RejectInvalidCalls(t *testing.T) {
 	pods, server := exchanging(t)
 	_, err := pods.Tables("").Get(t.Context(), "", nil)
 	require.ErrorContains(t, err, "get pods: the name is empty")
-	_, err = pods.Sub("status").Tables("").List(t.Context(), nil)
-	require.ErrorContains(t, err, "leave Sub out")
+	_, err = pods.Subresource("status").Tables("").List(t.Context(), nil)
+	require.ErrorContains(t, err, "remove Subresource")
 	assert.Empty(t, server.seen())
 }

@@ -11,103 +11,129 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Typed is a [Resource] whose verbs take and return objects of a Go type of the caller's. What it does not redefine,
-// such as Delete, DeleteCollection and Wait, is the Resource's own; foos.Resource is the untyped handle. It is as cheap,
-// immutable and safe for concurrent use.
+// TypedResource is a [Resource] whose verbs take and return objects of a Go type. Verbs that it does not redefine, such
+// as Delete, DeleteCollection and Wait, are those of its Resource, the untyped handle. It is as cheap, immutable and safe
+// for concurrent use.
 //
-// T is a struct with json tags, most often with metav1.TypeMeta and metav1.ObjectMeta embedded, as generated types are;
-// [unstructured.As] says how it is read, and [unstructured.From] how it is written. An object without kind and apiVersion
-// is written with those of the resource. With T [unstructured.Lazy] objects stay JSON until they are asked for something;
-// with T metav1.PartialObjectMetadata and [Resource.Metadata] they are metadata alone, whose TypeMeta is the object's own.
+// T is a struct with json tags, usually with metav1.TypeMeta and metav1.ObjectMeta embedded, as in generated types; it is
+// converted by [unstructured.As] and [unstructured.From]. An object without kind and apiVersion is written with those of
+// the resource. With T [unstructured.Lazy], objects stay JSON until a field is read; with T
+// metav1.PartialObjectMetadata and [Resource.Metadata], they are metadata only, whose TypeMeta is the object's.
 //
-// An object that does not fit T is an error that names the object, the path in it and both types, and ends a List or
-// Watch.
-type Typed[T any] struct {
+// Generated types work too, for programs that have them: dynamic.As[corev1.Pod](pods). A Lazy cannot be changed: write an
+// *unstructured.Object through the handle's Resource, lazies.Resource.Create(ctx, obj, nil), and read Lazies through the
+// handle.
+//
+// An object that does not fit T is an error with the object's name, the path in it and both types. It ends a List, Watch
+// or Follow.
+type TypedResource[T any] struct {
 	*Resource
 }
 
-// As gives a handle on the same resource for objects of type T: dynamic.As[Foo](foos).
-func As[T any](r *Resource) *Typed[T] { return &Typed[T]{Resource: r} }
+// As returns a handle on the same resource for objects of type T: dynamic.As[Foo](foos).
+func As[T any](r *Resource) *TypedResource[T] { return &TypedResource[T]{Resource: r} }
 
-// In is as [Resource.In].
-func (t *Typed[T]) In(namespace string) *Typed[T] { return As[T](t.Resource.In(namespace)) }
-
-// AllNamespaces is as [Resource.AllNamespaces].
-func (t *Typed[T]) AllNamespaces() *Typed[T] { return As[T](t.Resource.AllNamespaces()) }
-
-// Sub is as [Resource.Sub].
-func (t *Typed[T]) Sub(name string) *Typed[T] { return As[T](t.Resource.Sub(name)) }
-
-// Paging is as [Resource.Paging].
-func (t *Typed[T]) Paging(p *Paging) *Typed[T] { return As[T](t.Resource.Paging(p)) }
-
-// Get is as [Resource.Get].
-func (t *Typed[T]) Get(ctx context.Context, name string, opts *metav1.GetOptions) (*T, error) {
-	return getAs(ctx, t.Resource, name, opts, t.reader())
+// Namespace is [Resource.Namespace].
+func (t *TypedResource[T]) Namespace(namespace string) *TypedResource[T] {
+	return As[T](t.Resource.Namespace(namespace))
 }
 
-// List is as [Resource.List].
-func (t *Typed[T]) List(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[*T, error] {
-	return listAs(ctx, t.Resource, opts, t.reader())
+// AllNamespaces is [Resource.AllNamespaces].
+func (t *TypedResource[T]) AllNamespaces() *TypedResource[T] {
+	return As[T](t.Resource.AllNamespaces())
 }
 
-// ListPage is as [Resource.ListPage].
-func (t *Typed[T]) ListPage(ctx context.Context, opts *metav1.ListOptions) (*Page[T], error) {
-	return listPageAs(ctx, t.Resource, opts, t.reader())
+// Named is [Resource.Named].
+func (t *TypedResource[T]) Named(name string) *TypedResource[T] {
+	return As[T](t.Resource.Named(name))
 }
 
-// Watch is as [Resource.Watch].
-func (t *Typed[T]) Watch(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[unstructured.Event[T], error] {
-	return watchAs(ctx, t.Resource, opts, t.reader)
+// WithDefaults is [Resource.WithDefaults].
+func (t *TypedResource[T]) WithDefaults(defaults *Defaults) *TypedResource[T] {
+	return As[T](t.Resource.WithDefaults(defaults))
 }
 
-// Create is as [Resource.Create].
-func (t *Typed[T]) Create(ctx context.Context, obj *T, opts *metav1.CreateOptions) (*T, error) {
-	written, err := t.written("create", obj)
+// Subresource is [Resource.Subresource].
+func (t *TypedResource[T]) Subresource(name string) *TypedResource[T] {
+	return As[T](t.Resource.Subresource(name))
+}
+
+// Paging is [Resource.Paging].
+func (t *TypedResource[T]) Paging(opts *PagingOptions) *TypedResource[T] {
+	return As[T](t.Resource.Paging(opts))
+}
+
+// Get is [Resource.Get].
+func (t *TypedResource[T]) Get(ctx context.Context, name string, opts *metav1.GetOptions) (*T, error) {
+	return getAs(ctx, t.Resource, name, opts, t.decoder())
+}
+
+// List is [Resource.List].
+func (t *TypedResource[T]) List(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[*T, error] {
+	return listAs(ctx, t.Resource, opts, t.decoder())
+}
+
+// ListPage is [Resource.ListPage].
+func (t *TypedResource[T]) ListPage(ctx context.Context, opts *metav1.ListOptions) (*Page[T], error) {
+	return listPageAs(ctx, t.Resource, opts, t.decoder())
+}
+
+// Watch is [Resource.Watch].
+func (t *TypedResource[T]) Watch(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[unstructured.Event[T], error] {
+	return watchAs(ctx, t.Resource, opts, t.decoder)
+}
+
+// OpenWatch is [Resource.OpenWatch].
+func (t *TypedResource[T]) OpenWatch(ctx context.Context, opts *metav1.ListOptions) (*WatchStream[T], error) {
+	return openWatchAs(ctx, t.Resource, opts, t.decoder())
+}
+
+// Create is [Resource.Create].
+func (t *TypedResource[T]) Create(ctx context.Context, obj *T, opts *metav1.CreateOptions) (*T, error) {
+	untyped, err := t.toObject("create", obj)
 	if err != nil {
 		return nil, err
 	}
-	return createAs(ctx, t.Resource, written, opts, t.reader())
+	return writeAs(ctx, t.Resource, "create", jsonType, untyped, opts, t.decoder())
 }
 
-// Update is as [Resource.Update]. It replaces all of the object: what T has no field for is lost. Upsert and Patch keep
-// it.
-func (t *Typed[T]) Update(ctx context.Context, obj *T, opts *metav1.UpdateOptions) (*T, error) {
-	written, err := t.written("update", obj)
+// Update is [Resource.Update]. It replaces the whole object: fields that T does not have are lost. Upsert and Patch keep
+// them.
+func (t *TypedResource[T]) Update(ctx context.Context, obj *T, opts *metav1.UpdateOptions) (*T, error) {
+	untyped, err := t.toObject("update", obj)
 	if err != nil {
 		return nil, err
 	}
-	return updateAs(ctx, t.Resource, written, opts, t.reader())
+	return writeAs(ctx, t.Resource, "update", jsonType, untyped, opts, t.decoder())
 }
 
-// Apply is as [Resource.Apply]. A field without omitempty or omitzero is always written, and so owned by
-// opts.FieldManager.
-func (t *Typed[T]) Apply(ctx context.Context, obj *T, opts *metav1.ApplyOptions) (*T, error) {
-	written, err := t.written("patch", obj)
+// Apply is [Resource.Apply]. A field without omitempty or omitzero is always written, and so owned by opts.FieldManager.
+func (t *TypedResource[T]) Apply(ctx context.Context, obj *T, opts *metav1.ApplyOptions) (*T, error) {
+	untyped, err := t.toObject("patch", obj)
 	if err != nil {
 		return nil, err
 	}
-	return applyAs(ctx, t.Resource, written, opts, t.reader())
+	return applyAs(ctx, t.Resource, untyped, opts, t.decoder())
 }
 
-// Patch is as [Resource.Patch].
-func (t *Typed[T]) Patch(ctx context.Context, name string, patchType types.PatchType, patch []byte, opts *metav1.PatchOptions) (*T, error) {
-	return patchAs(ctx, t.Resource, name, patchType, patch, opts, t.reader())
+// Patch is [Resource.Patch].
+func (t *TypedResource[T]) Patch(ctx context.Context, name string, patchType types.PatchType, patch []byte, opts *metav1.PatchOptions) (*T, error) {
+	return patchAs(ctx, t.Resource, name, patchType, patch, opts, t.decoder())
 }
 
-// Upsert is as [Resource.Upsert]. Of the object that is there it writes what change has changed: what T has no field for
-// stays, but not within the items of a list that has changed.
-func (t *Typed[T]) Upsert(ctx context.Context, name string, change func(*T) error, opts *metav1.UpdateOptions) (*T, Outcome, error) {
+// Upsert is [Resource.Upsert]. Of an existing object it writes what change has changed: fields that T does not have are
+// kept, except within the items of a list that has changed.
+func (t *TypedResource[T]) Upsert(ctx context.Context, name string, change func(*T) error, opts *metav1.UpdateOptions) (*T, UpsertResult, error) {
 	if change == nil {
-		return nil, "", t.refuse("update", name, "the change to make is nil")
+		return nil, "", t.invalid("update", name, "the change to make is nil")
 	}
-	obj, did, err := t.Resource.Upsert(ctx, name, func(obj *unstructured.Object) error {
-		before := obj.DeepCopy()
+	obj, result, err := t.Resource.Upsert(ctx, name, func(obj *unstructured.Object) error {
+		whole := obj.DeepCopy()
 		typed, err := unstructured.As[T](obj)
 		if err != nil {
 			return err
 		}
-		known, err := unstructured.From(typed) // of before, what T has fields for
+		before, err := unstructured.From(typed) // the fields that T has
 		if err != nil {
 			return err
 		}
@@ -118,74 +144,72 @@ func (t *Typed[T]) Upsert(ctx context.Context, name string, change func(*T) erro
 		if err != nil {
 			return err
 		}
-		if before.GetResourceVersion() == "" {
-			known.Object = nil // there is none: all of it is new
+		if whole.GetResourceVersion() == "" {
+			before.Object = nil // the object does not exist: all of it is new
 		}
-		obj.Object = before.Object
-		overlay(obj.Object, known.Object, after.Object)
+		obj.Object = whole.Object
+		mergeChanges(obj.Object, before.Object, after.Object)
 		return nil
 	}, opts)
 	if err != nil {
 		return nil, "", err
 	}
-	made, err := unstructured.As[T](obj)
+	typed, err := unstructured.As[T](obj)
 	if err != nil {
-		return nil, "", t.misfit(obj.GetNamespace(), name, err)
+		return nil, "", t.conversionError(obj.GetNamespace(), name, err)
 	}
-	return made, did, nil
+	return typed, result, nil
 }
 
-// overlay makes of onto what a change from before to after makes of it.
-func overlay(onto, before, after map[string]any) {
+// mergeChanges repeats in target the changes from before to after.
+func mergeChanges(target, before, after map[string]any) {
 	for field := range before {
-		if _, stays := after[field]; !stays {
-			delete(onto, field)
+		if _, ok := after[field]; !ok {
+			delete(target, field)
 		}
 	}
 	for field, value := range after {
-		was, known := before[field]
-		if known && reflect.DeepEqual(was, value) {
+		old, hadOld := before[field]
+		if hadOld && reflect.DeepEqual(old, value) {
 			continue
 		}
-		inner, ok := value.(map[string]any)
-		innerWas, wasMap := was.(map[string]any)
-		innerOnto, isMap := onto[field].(map[string]any)
-		if ok && isMap && (wasMap || !known) {
-			overlay(innerOnto, innerWas, inner)
+		valueMap, valueIsMap := value.(map[string]any)
+		oldMap, oldIsMap := old.(map[string]any)
+		targetMap, targetIsMap := target[field].(map[string]any)
+		if valueIsMap && targetIsMap && (oldIsMap || !hadOld) {
+			mergeChanges(targetMap, oldMap, valueMap)
 		} else {
-			onto[field] = value
+			target[field] = value
 		}
 	}
 }
 
-// written is obj as it is sent.
-func (t *Typed[T]) written(verb string, obj *T) (*unstructured.Object, error) {
+// toObject converts an object to be written.
+func (t *TypedResource[T]) toObject(verb string, obj *T) (*unstructured.Object, error) {
 	if obj == nil {
-		return nil, t.refuse(verb, "", "the object is nil")
+		return nil, t.invalid(verb, "", "the object is nil")
 	}
-	written, err := unstructured.From(obj)
+	untyped, err := unstructured.From(obj)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", verb, t, err)
 	}
-	return written, nil
+	return untyped, nil
 }
 
-// reader makes a T of each object.
-func (t *Typed[T]) reader() reader[T] { return through(t.made) }
+func (t *TypedResource[T]) decoder() decoder[T] { return convertingDecoder[T](t.convert) }
 
-// made is the T that an object makes.
-func (t *Typed[T]) made(lazy *unstructured.Lazy) (*T, error) {
-	read, err := unstructured.As[T](t.lazyInForm(lazy))
+// convert converts an object that has been read.
+func (t *TypedResource[T]) convert(lazy *unstructured.Lazy) (*T, error) {
+	typed, err := unstructured.As[T](t.representLazy(lazy))
 	if err != nil {
-		return nil, t.misfit(lazy.GetNamespace(), lazy.GetName(), err)
+		return nil, t.conversionError(lazy.GetNamespace(), lazy.GetName(), err)
 	}
-	return read, nil
+	return typed, nil
 }
 
-// misfit is the error of an object that is no T.
-func (t *Typed[T]) misfit(namespace, name string, err error) error {
+func (t *TypedResource[T]) conversionError(namespace, name string, err error) error {
 	if namespace != "" {
 		name = namespace + "/" + name
 	}
-	return &endingError{fmt.Errorf("read %s %s as %s: %w", t, quotedText(name), reflect.TypeFor[T](), err)}
+	return fmt.Errorf("decode %s %s as %s: %w", t, quoted(name), reflect.TypeFor[T](), err)
 }

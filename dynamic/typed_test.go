@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// guest is what a program may want to know of a pod.
+// guest has a few fields of a pod.
 type guest struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -32,26 +32,26 @@ func guestNamed(name string, priority int32) *guest {
 	return one
 }
 
-// TestATypedVerbIsTheRequestOfItsResource holds what each verb sends.
-func TestATypedVerbIsTheRequestOfItsResource(t *testing.T) {
+// TestTypedResource_Requests compares the request of each verb.
+func TestTypedResource_Requests(t *testing.T) {
 	const sent = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web"},"spec":{"priority":8}}`
-	for want, call := range map[string]func(*testing.T, *dynamic.Typed[guest]) (*guest, error){
-		`GET /api/v1/namespaces/home/pods/web?resourceVersion=0`: func(t *testing.T, pods *dynamic.Typed[guest]) (*guest, error) {
+	for want, call := range map[string]func(*testing.T, *dynamic.TypedResource[guest]) (*guest, error){
+		`GET /api/v1/namespaces/home/pods/web?resourceVersion=0`: func(t *testing.T, pods *dynamic.TypedResource[guest]) (*guest, error) {
 			return pods.Get(t.Context(), "web", &metav1.GetOptions{ResourceVersion: "0"})
 		},
-		`GET /api/v1/namespaces/shop/pods/web/status`: func(t *testing.T, pods *dynamic.Typed[guest]) (*guest, error) {
-			return pods.In("shop").Sub("status").Get(t.Context(), "web", nil)
+		`GET /api/v1/namespaces/shop/pods/web/status`: func(t *testing.T, pods *dynamic.TypedResource[guest]) (*guest, error) {
+			return pods.Namespace("shop").Subresource("status").Get(t.Context(), "web", nil)
 		},
-		`POST /api/v1/namespaces/home/pods?fieldManager=me application/json ` + sent: func(t *testing.T, pods *dynamic.Typed[guest]) (*guest, error) {
+		`POST /api/v1/namespaces/home/pods?fieldManager=me application/json ` + sent: func(t *testing.T, pods *dynamic.TypedResource[guest]) (*guest, error) {
 			return pods.Create(t.Context(), guestNamed("web", 8), &metav1.CreateOptions{FieldManager: "me"})
 		},
-		`PUT /api/v1/namespaces/home/pods/web?fieldManager=me application/json ` + sent: func(t *testing.T, pods *dynamic.Typed[guest]) (*guest, error) {
+		`PUT /api/v1/namespaces/home/pods/web?fieldManager=me application/json ` + sent: func(t *testing.T, pods *dynamic.TypedResource[guest]) (*guest, error) {
 			return pods.Update(t.Context(), guestNamed("web", 8), &metav1.UpdateOptions{FieldManager: "me"})
 		},
-		`PATCH /api/v1/namespaces/home/pods/web?fieldManager=me&force=false application/apply-patch+yaml ` + sent: func(t *testing.T, pods *dynamic.Typed[guest]) (*guest, error) {
+		`PATCH /api/v1/namespaces/home/pods/web?fieldManager=me&force=false application/apply-patch+yaml ` + sent: func(t *testing.T, pods *dynamic.TypedResource[guest]) (*guest, error) {
 			return pods.Apply(t.Context(), guestNamed("web", 8), &metav1.ApplyOptions{FieldManager: "me"})
 		},
-		`PATCH /api/v1/namespaces/home/pods/web application/merge-patch+json {"spec":{"priority":8}}`: func(t *testing.T, pods *dynamic.Typed[guest]) (*guest, error) {
+		`PATCH /api/v1/namespaces/home/pods/web application/merge-patch+json {"spec":{"priority":8}}`: func(t *testing.T, pods *dynamic.TypedResource[guest]) (*guest, error) {
 			return pods.Patch(t.Context(), "web", types.MergePatchType, []byte(`{"spec":{"priority":8}}`), nil)
 		},
 	} {
@@ -66,15 +66,15 @@ func TestATypedVerbIsTheRequestOfItsResource(t *testing.T) {
 	}
 }
 
-func TestTypedListsAndWatches(t *testing.T) {
+func TestTypedResource_ListAndWatch(t *testing.T) {
 	const item = `{"metadata":{"name":"a"},"spec":{"priority":7}}`
 	client, server := script(t,
 		`{"kind":"PodList","apiVersion":"v1","metadata":{"continue":"more"},"items":[`+item+`]}`,
 		`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[`+item+`]}`,
 		`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[`+item+`]}`,
 		`{"type":"ADDED","object":`+podReply+`}{"type":"BOOKMARK","object":`+podReply+`}{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}}`)
-	heard := 0
-	pods := dynamic.As[guest](resource(t, client, "pods")).AllNamespaces().Paging(&dynamic.Paging{Page: func(metav1.ListMeta) { heard++ }})
+	pages := 0
+	pods := dynamic.As[guest](resource(t, client, "pods")).AllNamespaces().Paging(&dynamic.PagingOptions{OnPage: func(metav1.ListMeta) { pages++ }})
 	count := 0
 	for one, err := range pods.List(t.Context(), nil) {
 		require.NoError(t, err)
@@ -82,7 +82,7 @@ func TestTypedListsAndWatches(t *testing.T) {
 		assert.Equal(t, int32(7), one.Spec.Priority)
 		count++
 	}
-	assert.Equal(t, []int{2, 2}, []int{count, heard})
+	assert.Equal(t, []int{2, 2}, []int{count, pages})
 
 	page, err := pods.ListPage(t.Context(), nil)
 	require.NoError(t, err)
@@ -102,15 +102,18 @@ func TestTypedListsAndWatches(t *testing.T) {
 	assert.Equal(t, []string{"GET /api/v1/pods?limit=500", "GET /api/v1/pods?continue=more&limit=500", "GET /api/v1/pods", "GET /api/v1/pods?watch=true"}, server.seen())
 }
 
-func TestAnObjectThatDoesNotFitIsAnErrorThatNamesIt(t *testing.T) {
+func TestTypedResource_ConversionErrors(t *testing.T) {
 	const bad = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","namespace":"shop"},"spec":{"priority":"high"}}`
-	const want = `read pods "shop/web" as dynamic_test.guest: .spec.priority: is string, not int32`
-	for verb, call := range map[string]func(*dynamic.Typed[guest]) error{
-		"get":   func(pods *dynamic.Typed[guest]) error { _, err := pods.Get(t.Context(), "web", nil); return err },
-		"list":  func(pods *dynamic.Typed[guest]) error { return drain(pods.List(t.Context(), nil)) },
-		"page":  func(pods *dynamic.Typed[guest]) error { _, err := pods.ListPage(t.Context(), nil); return err },
-		"watch": func(pods *dynamic.Typed[guest]) error { return drain(pods.Watch(t.Context(), nil)) },
-		"upsert": func(pods *dynamic.Typed[guest]) error {
+	const want = `decode pods "shop/web" as dynamic_test.guest: .spec.priority: is string, not int32`
+	for verb, call := range map[string]func(*dynamic.TypedResource[guest]) error{
+		"get": func(pods *dynamic.TypedResource[guest]) error {
+			_, err := pods.Get(t.Context(), "web", nil)
+			return err
+		},
+		"list":  func(pods *dynamic.TypedResource[guest]) error { return drain(pods.List(t.Context(), nil)) },
+		"page":  func(pods *dynamic.TypedResource[guest]) error { _, err := pods.ListPage(t.Context(), nil); return err },
+		"watch": func(pods *dynamic.TypedResource[guest]) error { return drain(pods.Watch(t.Context(), nil)) },
+		"upsert": func(pods *dynamic.TypedResource[guest]) error {
 			_, _, err := pods.Upsert(t.Context(), "web", func(*guest) error { return errors.New("called") }, nil)
 			return err
 		},
@@ -125,14 +128,14 @@ func TestAnObjectThatDoesNotFitIsAnErrorThatNamesIt(t *testing.T) {
 		client, _ := script(t, reply)
 		err := call(dynamic.As[guest](resource(t, client, "pods")))
 		if verb == "upsert" {
-			require.ErrorContains(t, err, `upsert pods "web": `+strings.TrimPrefix(want, `read pods "shop/web" as dynamic_test.guest: `), verb)
+			require.ErrorContains(t, err, `upsert pods "web": `+strings.TrimPrefix(want, `decode pods "shop/web" as dynamic_test.guest: `), verb)
 			continue
 		}
 		require.ErrorContains(t, err, want, verb)
 	}
 }
 
-func TestWhatIsNoObjectIsNotWritten(t *testing.T) {
+func TestTypedResource_RejectsInvalidObjects(t *testing.T) {
 	client, server := script(t, podReply)
 	pods := dynamic.As[guest](resource(t, client, "pods"))
 	_, err := pods.Create(t.Context(), nil, nil)
@@ -145,13 +148,13 @@ func TestWhatIsNoObjectIsNotWritten(t *testing.T) {
 	require.ErrorContains(t, err, "the change to make is nil")
 	number := 7
 	_, err = dynamic.As[int](resource(t, client, "pods")).Create(t.Context(), &number, nil)
-	require.ErrorContains(t, err, "create pods: cannot make an object of *int")
+	require.ErrorContains(t, err, "create pods: cannot convert *int")
 	_, err = pods.Create(t.Context(), &guest{TypeMeta: metav1.TypeMeta{Kind: "Node", APIVersion: "v1"}}, nil)
 	require.ErrorContains(t, err, "Node")
 	assert.Empty(t, server.seen())
 }
 
-func TestTypedMayBeLazyObjectsOrMetadata(t *testing.T) {
+func TestTypedResource_LazyAndMetadata(t *testing.T) {
 	client, _ := script(t, answeredTo("list", "Pod", whole))
 	pods := resource(t, client, "pods")
 	for lazy, err := range dynamic.As[unstructured.Lazy](pods).List(t.Context(), nil) {
@@ -175,34 +178,34 @@ func TestTypedMayBeLazyObjectsOrMetadata(t *testing.T) {
 		assert.Equal(t, "Pod", obj.GetKind())
 	}
 	client, server := script(t, podReply)
-	lazy, err := unstructured.NewLazy([]byte(podReply))
+	lazy, err := unstructured.DecodeLazy([]byte(podReply))
 	require.NoError(t, err)
 	_, err = dynamic.As[unstructured.Lazy](resource(t, client, "pods")).Update(t.Context(), lazy, nil)
 	require.NoError(t, err)
 	assert.Equal(t, []string{`PUT /api/v1/namespaces/home/pods/web application/json {"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","resourceVersion":"7"}}`}, server.seen())
 }
 
-// TestATypedUpsertKeepsWhatTheTypeDoesNotKnow holds what is written for a stored object and a change of it.
-func TestATypedUpsertKeepsWhatTheTypeDoesNotKnow(t *testing.T) {
+// TestTypedResource_UpsertKeepsOtherFields compares what is written for a stored object and a change.
+func TestTypedResource_UpsertKeepsOtherFields(t *testing.T) {
 	const put = `PUT /api/v1/namespaces/home/pods/web application/json `
 	for name, tc := range map[string]struct {
 		stored string
 		change func(*guest)
 		writes string
-		did    dynamic.Outcome
+		did    dynamic.UpsertResult
 	}{
 		"a field set": {`"spec":{"priority":7,"other":{"a":[1]}},"more":1`, func(g *guest) { g.Spec.Priority = 8 },
-			put + `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","resourceVersion":"7"},"more":1,"spec":{"other":{"a":[1]},"priority":8}}`, dynamic.Updated},
+			put + `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","resourceVersion":"7"},"more":1,"spec":{"other":{"a":[1]},"priority":8}}`, dynamic.UpsertUpdated},
 		"a field removed": {`"spec":{"nodeName":"n","other":1}`, func(g *guest) { g.Spec.Node = "" },
-			put + `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","resourceVersion":"7"},"spec":{"other":1}}`, dynamic.Updated},
+			put + `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","resourceVersion":"7"},"spec":{"other":1}}`, dynamic.UpsertUpdated},
 		"an object added": {`"spec":{"other":1}`, func(g *guest) { g.Spec.Image = &struct{ A int }{1} },
-			put + `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","resourceVersion":"7"},"spec":{"image":{"A":1},"other":1}}`, dynamic.Updated},
-		"nothing": {`"spec":{"other":1}`, func(*guest) {}, "", dynamic.Unchanged},
-		"there is none": {"", func(g *guest) { g.Labels = map[string]string{"a": "b"} },
-			`POST /api/v1/namespaces/home/pods application/json {"apiVersion":"v1","kind":"Pod","metadata":{"labels":{"a":"b"},"name":"web","namespace":"home"},"spec":{"priority":0}}`, dynamic.Created},
+			put + `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","resourceVersion":"7"},"spec":{"image":{"A":1},"other":1}}`, dynamic.UpsertUpdated},
+		"nothing": {`"spec":{"other":1}`, func(*guest) {}, "", dynamic.UpsertUnchanged},
+		"missing": {"", func(g *guest) { g.Labels = map[string]string{"a": "b"} },
+			`POST /api/v1/namespaces/home/pods application/json {"apiVersion":"v1","kind":"Pod","metadata":{"labels":{"a":"b"},"name":"web","namespace":"home"},"spec":{"priority":0}}`, dynamic.UpsertCreated},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answers := []answer{says(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","resourceVersion":"7"},` + tc.stored + `}`), says(podReply)}
+			answers := []answer{respond(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","resourceVersion":"7"},` + tc.stored + `}`), respond(podReply)}
 			if tc.stored == "" {
 				answers[0] = missing
 			}
@@ -219,16 +222,16 @@ func TestATypedUpsertKeepsWhatTheTypeDoesNotKnow(t *testing.T) {
 		})
 	}
 	other := errors.New("other")
-	pods, _ := exchanging(t, says(podReply))
+	pods, _ := exchanging(t, respond(podReply))
 	_, _, err := dynamic.As[guest](pods).Upsert(t.Context(), "web", func(*guest) error { return other }, nil)
 	require.ErrorIs(t, err, other)
-	pods, _ = exchanging(t, says(podReply))
+	pods, _ = exchanging(t, respond(podReply))
 	_, _, err = dynamic.As[guest](pods).Upsert(t.Context(), "web", func(g *guest) error { g.Name = "db"; return nil }, nil)
-	require.ErrorContains(t, err, `the change sets metadata.name to "db" where it was "web"`)
-	pods, _ = exchanging(t, says(podReply), says(podReply))
+	require.ErrorContains(t, err, `the change sets metadata.name to "db", but it must stay "web"`)
+	pods, _ = exchanging(t, respond(podReply), respond(podReply))
 	_, did, err := dynamic.As[unstructured.Object](pods).Upsert(t.Context(), "web", func(obj *unstructured.Object) error {
 		return unstructured.Set(obj, "b", "metadata", "labels", "a")
 	}, nil)
 	require.NoError(t, err)
-	assert.Equal(t, dynamic.Updated, did)
+	assert.Equal(t, dynamic.UpsertUpdated, did)
 }

@@ -3,60 +3,63 @@ package dynamic
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
+	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/unstructured"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Outcome is what Upsert did.
-type Outcome string
+// maxConflictAttempts is the number of attempts at a change that conflicts with others.
+const maxConflictAttempts = 10
 
+// UpsertResult is the operation of an Upsert.
+type UpsertResult string
+
+// The results of Upsert.
 const (
-	// Created says that there was no object of that name.
-	Created Outcome = "created"
-	// Updated says that there was an object, and that it was another one.
-	Updated Outcome = "updated"
-	// Unchanged says that the object was right already: nothing was written.
-	Unchanged Outcome = "unchanged"
+	UpsertCreated   UpsertResult = "created"
+	UpsertUpdated   UpsertResult = "updated"
+	UpsertUnchanged UpsertResult = "unchanged" // the object was as required: nothing was written
 )
 
-// Upsert makes the object of that name what change makes of it, and returns it as the server has it then. change gets
-// the object as it was read a moment ago or, where there is none, an empty one with apiVersion, kind, name and
-// namespace; these, the uid and the resourceVersion it must leave as they are. The object is then created or updated, or,
-// where change left it as it was, not written at all.
+// Upsert creates or updates an object: it reads the object of that name, calls change, creates or updates the object
+// unless change left it equal, and returns it as stored. If the object does not exist, change gets one with apiVersion,
+// kind, name and namespace only; these, the uid and the resourceVersion must not be changed.
 //
-// If somebody else creates, writes or deletes the object in between, Upsert reads again and calls change again, with
-// what it has read then: change must not go on from a call before. It does so ten times at most, with growing pauses of
-// some four seconds in all, and then fails with what the server said last, such as an error that apierrors.IsConflict
-// knows. An error of change ends it.
+// If the object is created, written or deleted by others in between, Upsert reads it again and calls change again, which
+// must depend on no earlier call. It makes ten attempts with backoff, about four seconds in all, and then returns the
+// server's last error, such as one for which apierrors.IsConflict holds. An error of change is returned at once.
 //
-// opts hold for the update as for the creation. On a subresource, such as "status", the object must be there.
-func (r *Resource) Upsert(ctx context.Context, name string, change func(*unstructured.Object) error, opts *metav1.UpdateOptions) (*unstructured.Object, Outcome, error) {
+// opts apply to the update as well as to the creation. On a subresource, such as "status", the object must exist.
+func (r *Resource) Upsert(ctx context.Context, name string, change func(*unstructured.Object) error, opts *metav1.UpdateOptions) (*unstructured.Object, UpsertResult, error) {
 	if change == nil {
-		return nil, "", r.refuse("update", name, "the change to make is nil")
+		return nil, "", r.invalid("update", name, "the change to make is nil")
 	}
-	if r.form.as != "" {
-		return nil, "", r.refuse("update", name, "a change needs the whole object: leave Metadata out")
+	if r.representation.kind != "" {
+		return nil, "", r.invalid("update", name, "a change needs the whole object (remove Metadata)")
 	}
 	var obj *unstructured.Object
-	var did Outcome
-	err := retryConflicts(ctx, func(ctx context.Context) (again bool, err error) {
-		obj, did, again, err = r.upsertOnce(ctx, name, change, opts)
-		return again, err
+	var result UpsertResult
+	err := retryConflicts(ctx, func(ctx context.Context) (isRetryable bool, err error) {
+		obj, result, isRetryable, err = r.upsertOnce(ctx, name, change, opts)
+		return isRetryable, err
 	})
 	if err != nil {
 		return nil, "", fmt.Errorf("upsert %s %q: %w", r, name, err)
 	}
-	return obj, did, nil
+	return obj, result, nil
 }
 
-// upsertOnce reads, changes and writes; again tells that somebody else was faster.
-func (r *Resource) upsertOnce(ctx context.Context, name string, change func(*unstructured.Object) error, opts *metav1.UpdateOptions) (obj *unstructured.Object, did Outcome, again bool, err error) {
-	obj, err = r.Get(ctx, name, nil)
-	if apierrors.IsNotFound(err) && r.sub == "" {
-		return r.insert(ctx, name, change, opts)
+// upsertOnce makes one attempt, which is worth a retry if another client wrote at the same time.
+func (r *Resource) upsertOnce(ctx context.Context, name string, change func(*unstructured.Object) error, opts *metav1.UpdateOptions) (stored *unstructured.Object, result UpsertResult, isRetryable bool, err error) {
+	obj, err := r.Get(ctx, name, nil)
+	isNew := apierrors.IsNotFound(err) && r.subresource == ""
+	if isNew {
+		obj, err = r.newObject(name), nil
 	}
 	if err != nil {
 		return nil, "", false, err
@@ -65,49 +68,49 @@ func (r *Resource) upsertOnce(ctx context.Context, name string, change func(*uns
 	if err != nil {
 		return nil, "", false, err
 	}
-	if err := r.changeOnly(obj, name, change); err != nil {
+	if err := r.applyChange(obj, change); err != nil {
 		return nil, "", false, err
+	}
+	if isNew {
+		var createOptions *metav1.CreateOptions
+		if opts != nil {
+			createOptions = &metav1.CreateOptions{DryRun: opts.DryRun, FieldManager: opts.FieldManager, FieldValidation: opts.FieldValidation}
+		}
+		stored, err = r.Create(ctx, obj, createOptions)
+		return stored, UpsertCreated, apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err), err
 	}
 	after, err := unstructured.Encode(obj)
 	if err != nil {
 		return nil, "", false, err
 	}
 	if bytes.Equal(before, after) {
-		obj, err = unstructured.Decode(before) // change may have put equal values of other Go types into obj
-		return obj, Unchanged, false, err
+		stored, err = unstructured.Decode(before) // change may have set equal values of other Go types
+		return stored, UpsertUnchanged, false, err
 	}
-	obj, err = r.Update(ctx, obj, opts)
-	return obj, Updated, apierrors.IsConflict(err) || apierrors.IsNotFound(err), err
+	stored, err = r.Update(ctx, obj, opts)
+	return stored, UpsertUpdated, apierrors.IsConflict(err) || apierrors.IsNotFound(err), err
 }
 
-// insert creates the object that was not there.
-func (r *Resource) insert(ctx context.Context, name string, change func(*unstructured.Object) error, opts *metav1.UpdateOptions) (obj *unstructured.Object, did Outcome, again bool, err error) {
-	obj = &unstructured.Object{Object: map[string]any{}}
-	obj.SetGroupVersionKind(r.mapping.GVK)
+// newObject returns an object of the resource with its identity only.
+func (r *Resource) newObject(name string) *unstructured.Object {
+	obj := &unstructured.Object{Object: map[string]any{}}
+	r.setKind(obj)
 	obj.SetName(name)
-	if r.mapping.Namespaced {
+	if r.isNamespaced() {
 		obj.SetNamespace(r.namespace)
 	}
-	if err := r.changeOnly(obj, name, change); err != nil {
-		return nil, "", false, err
-	}
-	var creating *metav1.CreateOptions
-	if opts != nil {
-		creating = &metav1.CreateOptions{DryRun: opts.DryRun, FieldManager: opts.FieldManager, FieldValidation: opts.FieldValidation}
-	}
-	obj, err = r.Create(ctx, obj, creating)
-	return obj, Created, apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err), err
+	return obj
 }
 
-// changeOnly lets change change obj, but not which object it is.
-func (r *Resource) changeOnly(obj *unstructured.Object, name string, change func(*unstructured.Object) error) error {
-	before := identityOf(obj)
+// applyChange calls change and rejects a change of the object's identity.
+func (r *Resource) applyChange(obj *unstructured.Object, change func(*unstructured.Object) error) error {
+	name, before := obj.GetName(), identifiers(obj)
 	if err := change(obj); err != nil {
 		return err
 	}
-	for i, after := range identityOf(obj) {
-		if after.value != before[i].value {
-			return r.refuse("update", name, "the change sets %s to %q where it was %q: it must stay", after.field, after.value, before[i].value)
+	for i, after := range identifiers(obj) {
+		if after != before[i] {
+			return r.invalid("update", name, "the change sets %s to %q, but it must stay %q", after.field, after.value, before[i].value)
 		}
 	}
 	return nil
@@ -115,10 +118,39 @@ func (r *Resource) changeOnly(obj *unstructured.Object, name string, change func
 
 type identifier struct{ field, value string }
 
-func identityOf(obj *unstructured.Object) []identifier {
+func identifiers(obj *unstructured.Object) []identifier {
 	return []identifier{
 		{"apiVersion", obj.GetAPIVersion()}, {"kind", obj.GetKind()},
 		{"metadata.name", obj.GetName()}, {"metadata.namespace", obj.GetNamespace()},
 		{"metadata.uid", string(obj.GetUID())}, {"metadata.resourceVersion", obj.GetResourceVersion()},
+	}
+}
+
+// RetryOnConflict calls change until it returns nil or an error for which apierrors.IsConflict does not hold, ten times at
+// most with backoff, about four seconds in all, and returns its last error. change must read what it changes each time. If
+// ctx ends in between, the error wraps both ctx's and the last conflict. An *[ApplyConflictError] is returned at once:
+// a repetition does not resolve it. For one object, [Resource.Upsert] is easier. See
+// https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions.
+func RetryOnConflict(ctx context.Context, change func(context.Context) error) error {
+	return retryConflicts(ctx, func(ctx context.Context) (isRetryable bool, err error) {
+		err = change(ctx)
+		var applyConflict *ApplyConflictError
+		return apierrors.IsConflict(err) && !errors.As(err, &applyConflict), err
+	})
+}
+
+func retryConflicts(ctx context.Context, attempt func(context.Context) (isRetryable bool, err error)) error {
+	backoff := retry.Backoff{Min: 10 * time.Millisecond, Max: time.Second}
+	for n := 1; ; n++ {
+		isRetryable, err := attempt(ctx)
+		if err == nil || !isRetryable {
+			return err
+		}
+		if n == maxConflictAttempts {
+			return fmt.Errorf("%d attempts: %w", n, err)
+		}
+		if ctxErr := backoff.Wait(ctx, n); ctxErr != nil {
+			return fmt.Errorf("%w after %w", ctxErr, err)
+		}
 	}
 }

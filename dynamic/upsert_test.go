@@ -25,12 +25,12 @@ var (
 	forbidden     = refuses(http.StatusForbidden, "Forbidden")
 )
 
-// labelledPod is a stored pod with one label.
+// labelledPod returns a stored pod with one label.
 func labelledPod(value string) answer {
-	return says(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","namespace":"home","uid":"u","resourceVersion":"7","labels":{"a":"` + value + `"}},"spec":{"priority":7}}`)
+	return respond(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","namespace":"home","uid":"u","resourceVersion":"7","labels":{"a":"` + value + `"}},"spec":{"priority":7}}`)
 }
 
-// labelled sets the one label to "new" and keeps a number that is there, in another Go type.
+// labelled sets the one label to "new" and a number to its own value in another Go type.
 func labelled(obj *unstructured.Object) error {
 	obj.SetLabels(map[string]string{"a": "new"})
 	if spec, ok := obj.Object["spec"].(map[string]any); ok {
@@ -39,28 +39,28 @@ func labelled(obj *unstructured.Object) error {
 	return nil
 }
 
-func TestUpsertReadsChangesAndWritesWhatIsNeeded(t *testing.T) {
+func TestUpsert_Requests(t *testing.T) {
 	const get, put, post = "GET …/web", "PUT …/web?fieldManager=me", "POST …?fieldManager=me"
 	for name, tc := range map[string]struct {
 		answers  []answer
 		requests []string
-		outcome  dynamic.Outcome
+		outcome  dynamic.UpsertResult
 		fails    func(error) bool
 	}{
-		"there is none":               {[]answer{missing, labelledPod("new")}, []string{get, post}, dynamic.Created, nil},
-		"it is another":               {[]answer{labelledPod("old"), labelledPod("new")}, []string{get, put}, dynamic.Updated, nil},
-		"it is right":                 {[]answer{labelledPod("new")}, []string{get}, dynamic.Unchanged, nil},
-		"written in between":          {[]answer{labelledPod("old"), conflicts, labelledPod("older"), labelledPod("new")}, []string{get, put, get, put}, dynamic.Updated, nil},
-		"made right in between":       {[]answer{labelledPod("old"), conflicts, labelledPod("new")}, []string{get, put, get}, dynamic.Unchanged, nil},
-		"created in between":          {[]answer{missing, alreadyExists, labelledPod("old"), labelledPod("new")}, []string{get, post, get, put}, dynamic.Updated, nil},
-		"deleted in between":          {[]answer{labelledPod("old"), missing, missing, labelledPod("new")}, []string{get, put, get, post}, dynamic.Created, nil},
-		"reading is forbidden":        {[]answer{forbidden}, []string{get}, "", apierrors.IsForbidden},
-		"writing is forbidden":        {[]answer{labelledPod("old"), forbidden}, []string{get, put}, "", apierrors.IsForbidden},
-		"creating is forbidden":       {[]answer{missing, forbidden}, []string{get, post}, "", apierrors.IsForbidden},
-		"there is no namespace":       {[]answer{missing, missing}, []string{get, post}, "", apierrors.IsNotFound},
-		"the quota was overtaken":     {[]answer{missing, conflicts, missing, labelledPod("new")}, []string{get, post, get, post}, dynamic.Created, nil},
-		"the answer cannot be read":   {[]answer{says("<html>")}, []string{get}, "", func(err error) bool { return err != nil }},
-		"the answer cannot be read 2": {[]answer{labelledPod("old"), says("<html>")}, []string{get, put}, "", func(err error) bool { return err != nil }},
+		"missing":                    {[]answer{missing, labelledPod("new")}, []string{get, post}, dynamic.UpsertCreated, nil},
+		"different":                  {[]answer{labelledPod("old"), labelledPod("new")}, []string{get, put}, dynamic.UpsertUpdated, nil},
+		"equal":                      {[]answer{labelledPod("new")}, []string{get}, dynamic.UpsertUnchanged, nil},
+		"written in between":         {[]answer{labelledPod("old"), conflicts, labelledPod("older"), labelledPod("new")}, []string{get, put, get, put}, dynamic.UpsertUpdated, nil},
+		"made equal in between":      {[]answer{labelledPod("old"), conflicts, labelledPod("new")}, []string{get, put, get}, dynamic.UpsertUnchanged, nil},
+		"created in between":         {[]answer{missing, alreadyExists, labelledPod("old"), labelledPod("new")}, []string{get, post, get, put}, dynamic.UpsertUpdated, nil},
+		"deleted in between":         {[]answer{labelledPod("old"), missing, missing, labelledPod("new")}, []string{get, put, get, post}, dynamic.UpsertCreated, nil},
+		"get forbidden":              {[]answer{forbidden}, []string{get}, "", apierrors.IsForbidden},
+		"update forbidden":           {[]answer{labelledPod("old"), forbidden}, []string{get, put}, "", apierrors.IsForbidden},
+		"create forbidden":           {[]answer{missing, forbidden}, []string{get, post}, "", apierrors.IsForbidden},
+		"namespace missing":          {[]answer{missing, missing}, []string{get, post}, "", apierrors.IsNotFound},
+		"quota conflict":             {[]answer{missing, conflicts, missing, labelledPod("new")}, []string{get, post, get, post}, dynamic.UpsertCreated, nil},
+		"invalid response to get":    {[]answer{respond("<html>")}, []string{get}, "", func(err error) bool { return err != nil }},
+		"invalid response to update": {[]answer{labelledPod("old"), respond("<html>")}, []string{get, put}, "", func(err error) bool { return err != nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pods, server := exchanging(t, tc.answers...)
@@ -80,9 +80,9 @@ func TestUpsertReadsChangesAndWritesWhatIsNeeded(t *testing.T) {
 	}
 }
 
-func TestChangeGetsWhatThereIsOrAnEmptyObject(t *testing.T) {
+func TestUpsert_ArgumentOfChange(t *testing.T) {
 	var got []map[string]any
-	pods, _ := exchanging(t, labelledPod("old"), conflicts, missing, says(podReply))
+	pods, _ := exchanging(t, labelledPod("old"), conflicts, missing, respond(podReply))
 	_, _, err := pods.Upsert(t.Context(), "web", func(obj *unstructured.Object) error {
 		got = append(got, obj.DeepCopy().Object)
 		obj.SetLabels(map[string]string{"seen": "true"})
@@ -94,28 +94,28 @@ func TestChangeGetsWhatThereIsOrAnEmptyObject(t *testing.T) {
 	assert.Equal(t, map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "web", "namespace": "home"}}, got[1])
 }
 
-func TestChangeMustLeaveTheObjectTheSameOne(t *testing.T) {
+func TestUpsert_RejectsChangedIdentity(t *testing.T) {
 	for want, change := range map[string]func(*unstructured.Object){
-		`the change sets kind to "Node" where it was "Pod": it must stay`: func(obj *unstructured.Object) { obj.SetKind("Node") },
-		`the change sets apiVersion to "v2" where it was "v1"`:            func(obj *unstructured.Object) { obj.SetAPIVersion("v2") },
-		`the change sets metadata.name to "db" where it was "web"`:        func(obj *unstructured.Object) { obj.SetName("db") },
-		`the change sets metadata.namespace to "shop" where it was "home"`: func(obj *unstructured.Object) {
+		`the change sets kind to "Node", but it must stay "Pod"`:        func(obj *unstructured.Object) { obj.SetKind("Node") },
+		`the change sets apiVersion to "v2", but it must stay "v1"`:     func(obj *unstructured.Object) { obj.SetAPIVersion("v2") },
+		`the change sets metadata.name to "db", but it must stay "web"`: func(obj *unstructured.Object) { obj.SetName("db") },
+		`the change sets metadata.namespace to "shop", but it must stay "home"`: func(obj *unstructured.Object) {
 			obj.SetNamespace("shop")
 		},
-		`the change sets metadata.uid to "" where it was "u"`:             func(obj *unstructured.Object) { obj.SetUID("") },
-		`the change sets metadata.resourceVersion to "" where it was "7"`: func(obj *unstructured.Object) { obj.SetResourceVersion("") },
-		`the change sets apiVersion to "" where it was "v1"`:              func(obj *unstructured.Object) { obj.Object = nil },
+		`the change sets metadata.uid to "", but it must stay "u"`:             func(obj *unstructured.Object) { obj.SetUID("") },
+		`the change sets metadata.resourceVersion to "", but it must stay "7"`: func(obj *unstructured.Object) { obj.SetResourceVersion("") },
+		`the change sets apiVersion to "", but it must stay "v1"`:              func(obj *unstructured.Object) { obj.Object = nil },
 	} {
 		pods, server := exchanging(t, labelledPod("old"))
 		_, _, err := pods.Upsert(t.Context(), "web", func(obj *unstructured.Object) error { change(obj); return nil }, nil)
-		var refused *dynamic.RefusedError
+		var refused *dynamic.InvalidRequestError
 		require.ErrorContains(t, err, want)
 		require.ErrorAs(t, err, &refused, want)
 		assert.Equal(t, []string{"GET …/web"}, server.seen())
 	}
 }
 
-func TestAnErrorOfChangeEndsUpsert(t *testing.T) {
+func TestUpsert_ErrorOfChange(t *testing.T) {
 	pods, server := exchanging(t, labelledPod("old"))
 	_, _, err := pods.Upsert(t.Context(), "web", func(*unstructured.Object) error { return conflict }, nil)
 	require.ErrorIs(t, err, conflict)
@@ -129,22 +129,22 @@ func TestAnErrorOfChangeEndsUpsert(t *testing.T) {
 	_, _, err = pods.Upsert(t.Context(), "web", nil, nil)
 	require.ErrorContains(t, err, "the change to make is nil")
 	_, _, err = pods.Metadata().Upsert(t.Context(), "web", labelled, nil)
-	require.ErrorContains(t, err, "a change needs the whole object: leave Metadata out")
+	require.ErrorContains(t, err, "a change needs the whole object (remove Metadata)")
 	_, _, err = pods.AllNamespaces().Upsert(t.Context(), "web", labelled, nil)
 	require.ErrorContains(t, err, "one object needs a namespace")
 }
 
-func TestUpsertOfAStatusNeedsItsObject(t *testing.T) {
+func TestUpsert_SubresourceOfMissingObject(t *testing.T) {
 	pods, server := exchanging(t, labelledPod("old"), labelledPod("new"), missing)
-	_, outcome, err := pods.Sub("status").Upsert(t.Context(), "web", labelled, nil)
+	_, outcome, err := pods.Subresource("status").Upsert(t.Context(), "web", labelled, nil)
 	require.NoError(t, err)
-	assert.Equal(t, dynamic.Updated, outcome)
-	_, _, err = pods.Sub("status").Upsert(t.Context(), "web", labelled, nil)
+	assert.Equal(t, dynamic.UpsertUpdated, outcome)
+	_, _, err = pods.Subresource("status").Upsert(t.Context(), "web", labelled, nil)
 	assert.True(t, apierrors.IsNotFound(err), "%v", err)
 	assert.Equal(t, []string{"GET …/web/status", "PUT …/web/status", "GET …/web/status"}, server.seen())
 }
 
-func TestAConflictIsTriedAgainUntilItIsNone(t *testing.T) {
+func TestRetryOnConflict_Retries(t *testing.T) {
 	other := errors.New("other")
 	for name, tc := range map[string]struct {
 		fails []error
@@ -169,7 +169,7 @@ func TestAConflictIsTriedAgainUntilItIsNone(t *testing.T) {
 	}
 }
 
-func TestAConflictOfFieldManagersIsNotTriedAgain(t *testing.T) {
+func TestRetryOnConflict_NotForApplyConflicts(t *testing.T) {
 	pods, server := exchanging(t, answer{status: http.StatusConflict, body: `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409,
 		"details":{"causes":[{"reason":"FieldManagerConflict","message":"conflict with \"other\" using v1","field":".spec.priority"}]}}`})
 	err := dynamic.RetryOnConflict(t.Context(), func(ctx context.Context) error {
@@ -181,12 +181,12 @@ func TestAConflictOfFieldManagersIsNotTriedAgain(t *testing.T) {
 	assert.Len(t, server.seen(), 1)
 }
 
-func TestConflictsWithoutEndEndWithTheLastOne(t *testing.T) {
+func TestRetryOnConflict_MaxAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
 		err := dynamic.RetryOnConflict(t.Context(), func(context.Context) error { calls++; return conflict })
 		assert.True(t, apierrors.IsConflict(err))
-		require.ErrorContains(t, err, "given up after 10 attempts: ")
+		require.ErrorContains(t, err, "10 attempts: ")
 		assert.Equal(t, 10, calls)
 
 		ctx, cancel := context.WithCancelCause(t.Context())

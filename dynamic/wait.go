@@ -1,193 +1,175 @@
 package dynamic
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
+	"io"
 	"strings"
 	"time"
 
+	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/internal/retry"
-	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Wait waits until all of until hold at the same time for the object of that name, and returns the object as it was
-// then; if it is gone, as it was last seen, nil if it never was. The object need not exist yet, and may go and come back.
+// Wait waits until all conditions hold at the same time for the object of the name, and returns that version of the object;
+// of an object that is deleted the last version, nil if it never existed. The object need not exist yet, and may be deleted
+// and created again.
 //
-// ctx is the time-out. When it ends, the error says what was unmet and is ctx's: errors.Is(err,
-// context.DeadlineExceeded).
+// ctx is the time-out. When it ends, the error has the reasons why conditions do not hold, and
+// errors.Is(err, context.DeadlineExceeded) holds:
 //
 //	wait for deployments.apps "shop/web": condition Available is "False": MinimumReplicasUnavailable: Deployment does not …
 //
-// Wait reads the object once and then watches it, which takes the verbs get and watch; RBAC rules with resourceNames
-// suffice. It goes on through watches that end or expire, through restarts of the server and while it cannot be
-// reached, with growing delays of up to seven seconds. An error of [Matches] ends it, and what the server rejects, with 401
-// or 403 for instance, if that lasts: for two seconds or, once there was a watch, five, since a server that starts denies
-// every request for a moment. While the server does not serve the resource nothing holds, not even [Gone]; after five
-// seconds of that Wait ends with an error that apierrors.IsNotFound knows.
-func (r *Resource) Wait(ctx context.Context, name string, until ...Until) (*unstructured.Object, error) {
-	w := &waiting{of: r, name: name, until: until}
-	if err := w.check(); err != nil {
+// Wait gets the object once and then watches it, which takes the verbs get and watch; RBAC rules with resourceNames
+// suffice. It recovers from closed and expired watches, restarts of the server and broken connections, with delays of up
+// to seven seconds. It ends with an error of [Matches], and with a request that the server rejects: for two seconds with
+// 401 or 403 or, after the first watch, for five, since a starting server denies every request for a moment. While the
+// server does not serve the resource no condition holds, not even [Deleted]; after five seconds Wait ends with an error for
+// which apierrors.IsNotFound holds.
+//
+// After a Wait for a CustomResourceDefinition that is established, the kinds that it defines can be looked up.
+func (r *Resource) Wait(ctx context.Context, name string, conditions ...WaitCondition) (*unstructured.Object, error) {
+	w := &waiter{resource: r, name: name, conditions: conditions}
+	if err := w.validate(); err != nil {
 		return nil, err
 	}
 	for n := 1; ; n++ {
-		began := time.Now()
-		w.moved = false
-		done, err := w.round(ctx)
+		start := time.Now()
+		w.hasProgressed = false
+		done, err := w.getAndWatch(ctx)
 		if done {
-			r.awaitDiscovery(ctx, w.seen.now)
+			r.awaitDiscovery(ctx, w.observed.object)
 			return w.last, nil
 		}
-		switch terminal := w.isTerminal(err); {
-		case terminal && !w.notServedSince.IsZero():
+		switch isTerminal := w.isTerminal(err); {
+		case isTerminal && !w.notServedSince.IsZero():
 			return nil, fmt.Errorf("wait for %s: the resource is not served: %w", w.target(), err)
-		case terminal:
+		case isTerminal:
 			return nil, fmt.Errorf("wait for %s: %w", w.target(), err)
 		case ctx.Err() != nil:
-			return nil, w.ended(ctx)
-		case w.moved || time.Since(began) > waitBackoff().Max:
+			return nil, w.contextError(ctx)
+		case w.hasProgressed || time.Since(start) > watchBackoff().Max:
 			n = 1
 		}
-		w.trouble = err
-		if retry.Sleep(ctx, retry.Jitter(w.delay(n, err))) != nil {
-			return nil, w.ended(ctx)
+		w.lastErr = err
+		if retry.Sleep(ctx, retry.Jitter(watchDelay(n, err, true))) != nil {
+			return nil, w.contextError(ctx)
 		}
 	}
 }
 
-// delay is the delay after the n-th round in a row that brought nothing and ended with err.
-func (w *waiting) delay(n int, err error) time.Duration {
-	delay := waitBackoff().Delay(n)
-	switch {
-	case retry.IsDenied(err):
-		return min(delay, maxDenialDelay)
-	case !w.notServedSince.IsZero():
-		return min(delay, maxAbsenceDelay)
-	default:
-		return delay
-	}
-}
+// waiter runs one Wait.
+type waiter struct {
+	resource   *Resource
+	name       string
+	conditions []WaitCondition
 
-func waitBackoff() retry.Backoff {
-	return retry.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second}
-}
+	observed      observation
+	last          *unstructured.Object // the last version of an object that existed
+	reasons       []string             // why conditions do not hold
+	conditionErr  error                // of the caller's function
+	lastErr       error                // of the last attempt, nil if the object has been observed since
+	isExpired     bool                 // the object's resourceVersion is too old to watch from
+	hasProgressed bool                 // the last watch has sent an event
+	hasWatched    bool                 // the server has accepted a watch
 
-// waiting is one call of Wait.
-type waiting struct {
-	of    *Resource
-	name  string
-	until []Until
-
-	seen    seen
-	last    *unstructured.Object // as it was when it was there
-	unmet   []string
-	expired bool  // the object's resourceVersion is too old to watch from
-	moved   bool  // the watch has brought something
-	trouble error // that ended the last round
-
-	watched        bool // the server has accepted a watch
 	denials        retry.Denials
-	notServedSince time.Time // since when every answer has been that the path is not served
+	notServedSince time.Time // when the server began to answer only that the path is not served
 }
 
-// check refuses what cannot work.
-func (w *waiting) check() (err error) {
-	if _, err = w.of.objectPath("get", w.name); err != nil {
+// validate rejects calls that cannot succeed.
+func (w *waiter) validate() error {
+	if err := w.resource.validateObject("get", w.name); err != nil {
 		return err
 	}
-	if _, err := w.request(""); err != nil {
+	if _, err := w.resource.Named(w.name).watchRequest(watchFrom("")); err != nil {
 		return err
 	}
-	if len(w.until) == 0 {
-		return w.of.refuse("watch", w.name, "say what to wait for, such as Exists()")
+	if len(w.conditions) == 0 {
+		return w.resource.invalid("watch", w.name, "there is no condition to wait for: pass one, such as Exists()")
 	}
-	for _, until := range w.until {
+	for _, condition := range w.conditions {
 		switch {
-		case until.wrong != nil:
-			return w.of.refuse("watch", w.name, "%v", until.wrong)
-		case until.unmet == nil:
-			return w.of.refuse("watch", w.name, "an Until is empty: make it with a function such as Condition")
+		case condition.invalid != nil:
+			return w.resource.invalid("watch", w.name, "%v", condition.invalid)
+		case condition.reason == nil:
+			return w.resource.invalid("watch", w.name, "a WaitCondition is empty: make it with a function such as Condition")
 		}
 	}
 	return nil
 }
 
-// round reads the object and watches it, until the watch ends.
-func (w *waiting) round(ctx context.Context) (done bool, err error) {
-	again := w.expired
-	if !again {
-		if done, err = w.read(ctx); done || err != nil {
+// getAndWatch gets the object and watches it until the conditions hold or the watch ends.
+func (w *waiter) getAndWatch(ctx context.Context) (done bool, err error) {
+	// A watch without a resourceVersion begins with the object, if it exists, but does not report that it does not exist: if
+	// the object's own resourceVersion has expired, it is read after the watch has begun.
+	watchFirst, from := w.isExpired, ""
+	w.isExpired = false
+	if !watchFirst {
+		if done, err = w.get(ctx); done || err != nil {
 			return done, err
 		}
+		if w.observed.object != nil {
+			from = w.observed.object.GetResourceVersion()
+		}
 	}
-	from := ""
-	if !again && w.seen.now != nil {
-		from = w.seen.now.GetResourceVersion()
-	}
-	w.expired = false
-	request, err := w.request(from)
+	stream, err := openWatchAs(ctx, w.resource.Named(w.name), watchFrom(from), w.resource.objectDecoder(nil))
 	if err != nil {
+		w.isExpired = retry.IsExpired(err)
 		return false, err
 	}
-	response, err := w.of.do(ctx, request, single)
-	if err != nil {
-		return false, w.noteExpiry(err)
-	}
-	defer response.Body.Close()
-	if again {
-		// A watch from no resourceVersion begins with an object that there is; that there is none it does not say.
-		if done, err = w.read(ctx); done || err != nil {
+	defer stream.Close()
+	if watchFirst {
+		if done, err = w.get(ctx); done || err != nil {
 			return done, err
 		}
 	}
-	return w.follow(request, response)
+	return w.watch(stream)
 }
 
-// request is the watch of the one object.
-func (w *waiting) request(from string) (*transport.Request, error) {
-	return w.of.watchRequest(&metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector("metadata.name", w.name).String(), ResourceVersion: from,
-	})
+// watchFrom returns the options of a watch from a resourceVersion.
+func watchFrom(version string) *metav1.ListOptions {
+	return &metav1.ListOptions{ResourceVersion: version}
 }
 
-// read gets the object. That the server does not serve the path does not mean that the object does not exist.
-func (w *waiting) read(ctx context.Context) (done bool, err error) {
-	obj, err := w.of.Get(ctx, w.name, nil)
-	if retry.IsObjectNotFound(err) {
-		return w.evaluate(nil)
-	}
-	if err != nil {
+// get reads and evaluates the object. If the server does not serve the path, the object may well exist.
+func (w *waiter) get(ctx context.Context) (done bool, err error) {
+	obj, err := w.resource.Get(ctx, w.name, nil)
+	if err != nil && !retry.IsObjectNotFound(err) {
 		return false, err
 	}
 	return w.evaluate(obj)
 }
 
-// follow evaluates what a watch tells, until it ends.
-func (w *waiting) follow(request *transport.Request, response *http.Response) (done bool, err error) {
-	w.watched = true
-	events, read := unstructured.NewWatchDecoder(response.Body), w.of.objects()
+// watch evaluates the object after each event until the conditions hold or the watch ends.
+func (w *waiter) watch(stream *WatchStream[unstructured.Object]) (done bool, err error) {
+	w.hasWatched = true
 	for {
-		event, err := read.event(events)
-		if err != nil { // io.EOF, too: the server ends every watch some time
-			return false, w.noteExpiry(w.of.brokenWatch(request, err))
+		event, err := stream.Next()
+		if err == io.EOF { //nolint:errorlint // the server ends every watch after a time
+			return false, w.resource.decodeError("watch", stream.request, err)
 		}
-		w.moved = true
+		if err != nil {
+			w.isExpired = retry.IsExpired(err)
+			return false, err
+		}
+		w.hasProgressed = true
 		switch event.Type {
 		case watch.Added, watch.Modified:
-			if w.knows(event.Object) {
+			if w.isOutdated(event.Object) {
 				continue
 			}
 			done, err = w.evaluate(event.Object)
 		case watch.Deleted:
 			w.last = event.Object
 			done, err = w.evaluate(nil)
-		default: // a bookmark says nothing of the object
+		default: // a bookmark
 			continue
 		}
 		if done || err != nil {
@@ -196,8 +178,9 @@ func (w *waiting) follow(request *transport.Request, response *http.Response) (d
 	}
 }
 
-// knows tells whether obj is no news: a watch may begin with what the server's cache had a moment before the read.
-func (w *waiting) knows(obj *unstructured.Object) bool {
+// isOutdated reports whether obj is not newer than the last version: a watch may begin with an older version from the
+// server's cache.
+func (w *waiter) isOutdated(obj *unstructured.Object) bool {
 	if w.last == nil {
 		return false
 	}
@@ -205,85 +188,121 @@ func (w *waiting) knows(obj *unstructured.Object) bool {
 	return err == nil && order <= 0
 }
 
-// evaluate notes the object as it is now, nil if it is not there, and tells whether all that is waited for holds.
-func (w *waiting) evaluate(obj *unstructured.Object) (done bool, err error) {
-	w.trouble = nil
-	w.seen.now = obj
+// evaluate stores the current object, nil if it does not exist, and reports whether all conditions hold.
+func (w *waiter) evaluate(obj *unstructured.Object) (done bool, err error) {
+	w.lastErr, w.reasons = nil, nil
+	w.observed.object = obj
 	if obj != nil {
 		w.last = obj
-		if w.seen.first == "" {
-			w.seen.first = obj.GetUID()
+		if w.observed.firstUID == "" {
+			w.observed.firstUID = obj.GetUID()
 		}
 	}
-	w.unmet = nil
-	for _, until := range w.until {
-		text, err := until.unmet(w.seen)
+	for _, condition := range w.conditions {
+		reason, err := condition.reason(w.observed)
 		if err != nil {
-			return false, &endingError{err}
+			w.conditionErr = err
+			return false, err
 		}
-		if text != "" {
-			w.unmet = append(w.unmet, text)
+		if reason != "" {
+			w.reasons = append(w.reasons, reason)
 		}
 	}
-	return len(w.unmet) == 0, nil
+	return len(w.reasons) == 0, nil
 }
 
-func (w *waiting) noteExpiry(err error) error {
-	w.expired = retry.IsExpired(err)
+// isTerminal reports whether err ends the wait: an error of a condition, 401 and 403 after their grace, 404 for the path
+// after notServedGrace, and what the server rejects otherwise.
+func (w *waiter) isTerminal(err error) bool {
+	if w.conditionErr != nil {
+		w.notServedSince = time.Time{}
+		return true
+	}
+	if !retry.IsPathNotFound(err) {
+		w.notServedSince = time.Time{}
+		return !isTransientDenial(&w.denials, err, w.hasWatched) && retry.IsRejected(err)
+	}
+	isTransientDenial(&w.denials, err, w.hasWatched) // ends a period of denials
+	if w.notServedSince.IsZero() {
+		w.notServedSince = time.Now()
+	}
+	return time.Since(w.notServedSince) >= notServedGrace
+}
+
+// target returns the object as errors name it.
+func (w *waiter) target() string {
+	name := w.name
+	if w.resource.isNamespaced() {
+		name = w.resource.namespace + "/" + name
+	}
+	return fmt.Sprintf("%s %q", w.resource, name)
+}
+
+// contextError returns the error of a wait whose ctx has ended.
+func (w *waiter) contextError(ctx context.Context) error {
+	reason := cmp.Or(strings.Join(w.reasons, "; "), "its state is unknown")
+	err := fmt.Errorf("wait for %s: %s: %w", w.target(), reason, retry.ContextError(ctx))
+	if w.lastErr != nil {
+		err = fmt.Errorf("%w; the last error: %w", err, w.lastErr)
+	}
 	return err
 }
 
-// target names the object in errors.
-func (w *waiting) target() string {
-	name := w.name
-	if w.of.mapping.Namespaced {
-		name = w.of.namespace + "/" + name
+// maxDiscoveryLag bounds how long discovery may lag behind the condition Established of a definition: some hundred
+// milliseconds on one API server, several seconds on several.
+const maxDiscoveryLag = 10 * time.Second
+
+// awaitDiscovery waits until discovery has the kinds of obj, an established CustomResourceDefinition; it returns immediately
+// for other objects. If discovery lags longer, or fails, the next lookup reports that.
+func (r *Resource) awaitDiscovery(ctx context.Context, obj *unstructured.Object) {
+	defined := r.definedKinds(obj)
+	if r.discovery == nil || len(defined) == 0 {
+		return
 	}
-	return fmt.Sprintf("%s %q", w.of, name)
+	ctx, cancel := context.WithTimeout(ctx, maxDiscoveryLag)
+	defer cancel()
+	_, _ = r.discovery.WaitFor(ctx, func(snapshot *discovery.Snapshot) bool { return servesAll(snapshot, defined) })
 }
 
-// ended is the error of a wait whose ctx has ended.
-func (w *waiting) ended(ctx context.Context) error {
-	unmet := strings.Join(w.unmet, "; ")
-	if unmet == "" {
-		unmet = "nothing was learned of it"
-	}
-	if w.trouble != nil {
-		return fmt.Errorf("wait for %s: %s: %w; the last error: %w", w.target(), unmet, retry.ContextError(ctx), w.trouble)
-	}
-	return fmt.Errorf("wait for %s: %s: %w", w.target(), unmet, retry.ContextError(ctx))
+// definedKind is one version of a kind that a CustomResourceDefinition defines.
+type definedKind struct {
+	resource schema.GroupVersionResource
+	kind     schema.GroupVersionKind
 }
 
-// isTerminal reports whether the error of a round ends the wait. 401 and 403 do so when they have been returned for two
-// seconds, or for five once the server has accepted a watch, and 404 for the path after five: a server that starts
-// returns them for a moment.
-func (w *waiting) isTerminal(err error) bool {
-	var own *endingError
-	var refused *RefusedError
-	isOwn := errors.As(err, &own) || errors.As(err, &refused)
-	w.denials.Grace = firstDenialGrace
-	if w.watched {
-		w.denials.Grace = 0
+// definedKinds returns the served versions of obj if it is an established definition that is not being deleted.
+func (r *Resource) definedKinds(obj *unstructured.Object) (defined []definedKind) {
+	if !isDefinition(r.mapping) || obj == nil || obj.GetDeletionTimestamp() != nil || findCondition(obj, "Established")["status"] != "True" {
+		return nil
 	}
-	denied := w.denials.Transient(err)
-	if isOwn || !retry.IsPathNotFound(err) {
-		w.notServedSince = time.Time{}
-	} else if w.notServedSince.IsZero() {
-		w.notServedSince = time.Now()
+	text := func(fields ...string) string {
+		value, _, _ := unstructured.Get[string](obj, fields...) // the API server has validated the definition
+		return value
 	}
-	switch {
-	case isOwn:
-		return true
-	case denied:
-		return false
-	case !w.notServedSince.IsZero():
-		return time.Since(w.notServedSince) >= notServedGrace
-	default:
-		return retry.IsRejected(err)
+	group, plural, kind := text("spec", "group"), text("spec", "names", "plural"), text("spec", "names", "kind")
+	versions, _, _ := unstructured.Get[[]any](obj, "spec", "versions")
+	for _, version := range versions {
+		version, _ := version.(map[string]any)
+		if name, _ := version["name"].(string); version["served"] == true {
+			gv := schema.GroupVersion{Group: group, Version: name}
+			defined = append(defined, definedKind{gv.WithResource(plural), gv.WithKind(kind)})
+		}
 	}
+	return defined
 }
 
-// endingError is an error that is not the server's: of the caller's own function, or of an object that does not fit.
-type endingError struct{ error }
+// isDefinition reports whether a resource is that of CustomResourceDefinitions.
+func isDefinition(mapping *discovery.Resource) bool {
+	return mapping.GVR.Group == "apiextensions.k8s.io" && mapping.GVR.Resource == "customresourcedefinitions"
+}
 
-func (e *endingError) Unwrap() error { return e.error }
+func servesAll(snapshot *discovery.Snapshot, defined []definedKind) bool {
+	missing := map[definedKind]struct{}{}
+	for _, kind := range defined {
+		missing[kind] = struct{}{}
+	}
+	for resource := range snapshot.Resources() {
+		delete(missing, definedKind{resource.GVR, resource.GVK})
+	}
+	return len(missing) == 0
+}

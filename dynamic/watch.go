@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"net"
+	"sync/atomic"
 
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
@@ -13,67 +15,151 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Watch yields what changes, over one connection, from opts.ResourceVersion on; without one it begins with an ADDED
-// event for each object that there is. It ends without an error when the server closes the stream, which it does after
-// some minutes, and otherwise with one: a *apierrors.StatusError where the server says why (apierrors.IsResourceExpired
-// when the resourceVersion is too old: list again), ctx's where ctx ended it. An ERROR event is that error and is not
-// yielded. Bookmarks come where opts.AllowWatchBookmarks asks for them. Breaking out of the loop closes the connection.
-// See https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes.
-func (r *Resource) Watch(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[unstructured.Event[unstructured.Object], error] {
-	return watchAs(ctx, r, opts, r.objects)
+// WatchStream is a watch that the server has accepted: [Resource.OpenWatch] opens one. Next is for one goroutine at a time,
+// Close for any.
+type WatchStream[T any] struct {
+	resource *Resource
+	request  *transport.Request
+	body     io.Closer
+	recorder *errorRecorder
+	decoder  decoder[T]
+	events   *unstructured.WatchDecoder
+	err      error // that ended the stream
+	isClosed atomic.Bool
 }
 
-// watchAs yields the events of a watch as begin's reader reads them; each run through the watch has a reader of its own.
-func watchAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptions, begin func() reader[T]) iter.Seq2[unstructured.Event[T], error] {
+// OpenWatch sends the request of a watch and returns the stream once the server has accepted it, or the server's rejection
+// as a *apierrors.StatusError. It watches from opts.ResourceVersion on; without one the stream begins with an ADDED event
+// for each existing object, or the one that [Resource.Named] chooses. opts.AllowWatchBookmarks requests bookmarks. The
+// stream lasts until the server closes it, which it does after some minutes, until ctx ends, or until Close, which must be
+// called. See https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes.
+func (r *Resource) OpenWatch(ctx context.Context, opts *metav1.ListOptions) (*WatchStream[unstructured.Object], error) {
+	return openWatchAs(ctx, r, opts, r.objectDecoder(nil))
+}
+
+// openWatchAs is OpenWatch for any decoder, which must not be used for another watch.
+func openWatchAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptions, decoder decoder[T]) (*WatchStream[T], error) {
+	request, err := r.watchRequest(opts)
+	if err != nil {
+		return nil, err
+	}
+	response, err := r.do(ctx, request, false) //nolint:bodyclose // by Close
+	if err != nil {
+		return nil, err
+	}
+	recorder := &errorRecorder{Reader: response.Body}
+	return &WatchStream[T]{
+		resource: r, request: request, body: response.Body, recorder: recorder, decoder: decoder, events: decoder.newWatch(recorder),
+	}, nil
+}
+
+// Next waits for the next event and returns it. The error is io.EOF itself if the server has closed the stream; a
+// *apierrors.StatusError, found by errors.As, if it has sent the reason in an ERROR event, which is not returned otherwise
+// (apierrors.IsResourceExpired if the resourceVersion is too old: list again); ctx's if that has ended; and net.ErrClosed, found by
+// errors.Is, after Close. After an error there are no more events, and Next returns it again.
+func (s *WatchStream[T]) Next() (unstructured.Event[T], error) {
+	if s.err == nil && s.isClosed.Load() {
+		s.err = s.closedError()
+	}
+	if s.err != nil {
+		return unstructured.Event[T]{}, s.err
+	}
+	event, err := s.decoder.event(s.events)
+	if err == nil {
+		return event, nil
+	}
+	switch {
+	case s.isClosed.Load():
+		s.err = s.closedError()
+	case err == io.EOF: //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
+		s.err = io.EOF
+	default:
+		s.err = s.recorder.mark(err, s.resource.watchError(s.request, err))
+	}
+	return unstructured.Event[T]{}, s.err
+}
+
+func (s *WatchStream[T]) closedError() error {
+	return fmt.Errorf("watch %s: the stream is closed: %w", s.resource, net.ErrClosed)
+}
+
+// Close closes the connection. A Next that waits returns.
+func (s *WatchStream[T]) Close() {
+	s.isClosed.Store(true)
+	_ = s.body.Close()
+}
+
+// Watch yields changes over one connection as [Resource.OpenWatch] does, whose rejection is then the only error. It ends
+// without an error when the server closes the stream, and otherwise with that of [WatchStream.Next]. Breaking out of the loop
+// closes the connection.
+func (r *Resource) Watch(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[unstructured.Event[unstructured.Object], error] {
+	return watchAs(ctx, r, opts, func() decoder[unstructured.Object] { return r.objectDecoder(nil) })
+}
+
+// watchAs is Watch for any decoder; each run of the iterator has one of its own.
+func watchAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptions, newDecoder func() decoder[T]) iter.Seq2[unstructured.Event[T], error] {
 	return func(yield func(unstructured.Event[T], error) bool) {
-		request, err := r.watchRequest(opts)
+		stream, err := openWatchAs(ctx, r, opts, newDecoder())
 		if err != nil {
 			yield(unstructured.Event[T]{}, err)
 			return
 		}
-		response, err := r.do(ctx, request, single)
-		if err != nil {
-			yield(unstructured.Event[T]{}, err)
-			return
-		}
-		defer response.Body.Close()
-		body := &witness{Reader: response.Body}
-		events, read := unstructured.NewWatchDecoder(body), begin()
+		defer stream.Close()
 		for {
-			event, err := read.event(events)
-			if err == io.EOF { //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
+			event, err := stream.Next()
+			if err == io.EOF { //nolint:errorlint // the end
 				return
 			}
-			if err != nil {
-				broken := r.brokenWatch(request, err)
-				if body.clears(err) {
-					broken = &noEventError{broken}
-				}
-				yield(unstructured.Event[T]{}, broken)
-				return
-			}
-			if !yield(event, nil) {
+			if !yield(event, err) || err != nil {
 				return
 			}
 		}
 	}
 }
 
-// brokenWatch is the error of a watch that ended otherwise than it should, unless the server has said why.
-func (r *Resource) brokenWatch(request *transport.Request, err error) error {
+// watchRequest validates opts and returns the request for the changes that they select.
+func (r *Resource) watchRequest(opts *metav1.ListOptions) (*transport.Request, error) {
+	var watchOpts metav1.ListOptions
+	if opts != nil {
+		watchOpts = *opts
+	}
+	watchOpts.Watch = true
+	return r.collectionRequest("watch", &watchOpts)
+}
+
+// watchError returns the error for a watch that ended with err: a Status of the server as it is.
+func (r *Resource) watchError(request *transport.Request, err error) error {
 	var status *apierrors.StatusError
 	if errors.As(err, &status) {
 		return err
 	}
-	return fmt.Errorf("watch %s: GET %s%s: %w", r, r.conn.Server(), request.Path, err)
+	return r.decodeError("watch", request, err)
 }
 
-// watchRequest is the request for the changes that opts select, checked.
-func (r *Resource) watchRequest(opts *metav1.ListOptions) (*transport.Request, error) {
-	watching := metav1.ListOptions{}
-	if opts != nil {
-		watching = *opts
+// invalidEventError is the error of a watch whose connection worked and whose content is not an event: bytes that cannot
+// be decoded, or the Status of a server that cannot decode what it stored.
+type invalidEventError struct{ error }
+
+func (e *invalidEventError) Unwrap() error { return e.error }
+
+// errorRecorder records the error of a read.
+type errorRecorder struct {
+	io.Reader
+	err error
+}
+
+func (r *errorRecorder) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil {
+		r.err = err
 	}
-	watching.Watch = true
-	return r.collectionRequest("watch", &watching)
+	return n, err
+}
+
+// mark returns watchErr, as an invalidEventError if err, the cause, is not an error of the connection.
+func (r *errorRecorder) mark(err, watchErr error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) || r.err != nil && errors.Is(err, r.err) {
+		return watchErr
+	}
+	return &invalidEventError{watchErr}
 }

@@ -1,0 +1,266 @@
+package dynamic
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/anykind/anykind/internal/sanitize"
+	"github.com/anykind/anykind/readiness"
+	"github.com/anykind/anykind/transport"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ApplyConflictError lists the fields of an applied object that other managers own with other values. It unwraps to the
+// server's *apierrors.StatusError, so apierrors.IsConflict holds. See
+// https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts.
+type ApplyConflictError struct {
+	// Conflicts are in the server's order, one for each field and manager.
+	Conflicts []FieldConflict
+	request   string
+	status    *apierrors.StatusError
+}
+
+// FieldConflict is one field that another manager owns.
+type FieldConflict struct {
+	// Field is the path of the field: .spec.template.spec.containers[name="web"].image
+	Field string
+	// Manager is the field's owner.
+	Manager string
+	// Subresource is the one through which the manager wrote the field; empty means the object itself.
+	Subresource string
+	// APIVersion is the one in which the manager updated or patched the field; empty if it applied it.
+	APIVersion string
+	// Time is when it did so, if known.
+	Time time.Time
+}
+
+func (e *ApplyConflictError) Error() string {
+	var conflicts []string
+	for _, conflict := range e.Conflicts {
+		conflicts = append(conflicts, conflict.String())
+	}
+	return fmt.Sprintf("%s: other managers own applied fields: %s (leave these fields out, or set Force to take them over)",
+		e.request, join(conflicts))
+}
+
+// Unwrap returns the server's error.
+func (e *ApplyConflictError) Unwrap() error { return e.status }
+
+func (c FieldConflict) String() string {
+	text := printable(c.Field) + " of " + quoted(c.Manager)
+	if c.Subresource != "" {
+		text += " through " + printable(c.Subresource)
+	}
+	return text
+}
+
+// FailedError reports that an object has failed that is waited for with [Ready].
+type FailedError struct {
+	// Result is the object's status: Failed, and the field and message that say why.
+	Result readiness.Result
+}
+
+func (e *FailedError) Error() string { return "it is " + e.Result.String() }
+
+// FieldValidationError lists the fields of a written object that its kind does not have, or that it has twice: Create,
+// Update and Patch return it with FieldValidation "Strict", and Apply always. It unwraps to the server's
+// *apierrors.StatusError, whose text may repeat the whole object, secrets included; its own text has only the fields. See
+// https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation.
+type FieldValidationError struct {
+	// Unknown and Duplicate are paths of fields: spec.template.foo. Those in the operations of a JSON patch begin with the
+	// number of an operation: [0].value.
+	Unknown, Duplicate []string
+	applied            bool // servers have another text for Apply
+	request            string
+	status             *apierrors.StatusError
+}
+
+func (e *FieldValidationError) Error() string {
+	var fields []string
+	for _, field := range e.Unknown {
+		fields = append(fields, "unknown field "+quoted(field))
+	}
+	for _, field := range e.Duplicate {
+		fields = append(fields, "duplicate field "+quoted(field))
+	}
+	if e.applied {
+		return fmt.Sprintf("%s: %s%s (correct what is written)", e.request, join(fields), notDeclared)
+	}
+	return fmt.Sprintf("%s: %s%s (correct what is written)", e.request, strictDecoding, join(fields))
+}
+
+// Unwrap returns the server's error.
+func (e *FieldValidationError) Unwrap() error { return e.status }
+
+// DisruptionBudgetError reports that a disruption budget does not allow to evict a pod now. It unwraps to the server's
+// *apierrors.StatusError, so apierrors.IsTooManyRequests holds. See
+// https://kubernetes.io/docs/tasks/run-application/configure-pdb/.
+type DisruptionBudgetError struct {
+	// Causes are the server's messages: The disruption budget web needs 2 healthy pods and has 2 currently.
+	Causes  []string
+	request string
+	status  *apierrors.StatusError
+}
+
+func (e *DisruptionBudgetError) Error() string {
+	return fmt.Sprintf("%s: not allowed now: %s", e.request, sanitize.Text(strings.Join(e.Causes, "; "), maxMessage))
+}
+
+// Unwrap returns the server's error.
+func (e *DisruptionBudgetError) Unwrap() error { return e.status }
+
+// detailedError returns the error of this package that a Status describes, which wraps err, or err itself.
+func detailedError(request *transport.Request, err error) error {
+	var status *apierrors.StatusError
+	if !errors.As(err, &status) {
+		return err
+	}
+	target := request.Method + " " + request.Path
+	if conflicts := fieldConflicts(status); len(conflicts) > 0 {
+		return &ApplyConflictError{Conflicts: conflicts, request: target, status: status}
+	}
+	if budgets := causes(status, "DisruptionBudget"); len(budgets) > 0 {
+		budgetError := &DisruptionBudgetError{request: target, status: status}
+		for _, cause := range budgets {
+			budgetError.Causes = append(budgetError.Causes, cause.Message)
+		}
+		return budgetError
+	}
+	message := status.ErrStatus.Message
+	if unknown, duplicate := invalidFields(message); len(unknown)+len(duplicate) > 0 {
+		return &FieldValidationError{
+			Unknown: unknown, Duplicate: duplicate, request: target, status: status, applied: strings.HasSuffix(message, notDeclared),
+		}
+	}
+	return err
+}
+
+// causes returns the causes of one type that a Status has.
+func causes(status *apierrors.StatusError, causeType metav1.CauseType) (found []metav1.StatusCause) {
+	if status.ErrStatus.Details == nil {
+		return nil
+	}
+	for _, cause := range status.ErrStatus.Details.Causes {
+		if cause.Type == causeType {
+			found = append(found, cause)
+		}
+	}
+	return found
+}
+
+// conflictMessage matches how a server describes the manager of a field.
+var conflictMessage = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^conflict with ("(?:[^"\\]|\\.)*")(?: with subresource ("(?:[^"\\]|\\.)*"))?(?: using (\S+))?(?: at (\S+))?$`)
+})
+
+func fieldConflicts(status *apierrors.StatusError) (conflicts []FieldConflict) {
+	for _, cause := range causes(status, metav1.CauseTypeFieldManagerConflict) {
+		conflict := FieldConflict{Field: cause.Field, Manager: strings.TrimPrefix(cause.Message, "conflict with ")}
+		if match := conflictMessage().FindStringSubmatch(cause.Message); match != nil {
+			conflict.Manager, conflict.Subresource, conflict.APIVersion = unquoted(match[1]), unquoted(match[2]), match[3]
+			conflict.Time, _ = time.Parse(time.RFC3339, match[4]) // zero if absent
+		}
+		conflicts = append(conflicts, conflict)
+	}
+	return conflicts
+}
+
+// Texts of servers, by which kubectl and its users know these errors.
+const (
+	strictDecoding = "strict decoding error: "
+	notDeclared    = ": field not declared in schema"
+)
+
+// invalidFields parses the fields in a server's message, all of them or none. The message may have been made one line.
+// Before the last of the known texts it may quote the object.
+func invalidFields(message string) (unknown, duplicate []string) {
+	if i := strings.LastIndex(message, strictDecoding); i >= 0 {
+		return parseStrictFields(message[i+len(strictDecoding):])
+	}
+	const typedPatch = "failed to create typed patch object "
+	if i := strings.LastIndex(message, typedPatch); i >= 0 {
+		return parseUndeclaredFields(message[i+len(typedPatch):]), nil
+	}
+	return nil, nil
+}
+
+// strictField matches one error of strict decoding: unknown field "a", or duplicate field "b", also in the words of the
+// server's YAML parser.
+var strictField = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:, )?(?:(?:json patch )?(unknown|duplicate) field |(?:yaml: unmarshal errors:)?\s+line \d+: key )` +
+		`("(?:[^"\\]|\\.)*")(?: already set in map)?`)
+})
+
+func parseStrictFields(list string) (unknown, duplicate []string) {
+	for list != "" {
+		match := strictField().FindStringSubmatch(list)
+		if match == nil {
+			return nil, nil
+		}
+		if match[1] == "unknown" {
+			unknown = append(unknown, unquoted(match[2]))
+		} else {
+			duplicate = append(duplicate, unquoted(match[2]))
+		}
+		list = list[len(match[0]):]
+	}
+	return unknown, duplicate
+}
+
+// parseUndeclaredFields parses what follows in the error of an apply: (namespace/name; version, Kind=Kind): .spec.foo:
+// field not declared in schema. Several fields are separated by white space.
+func parseUndeclaredFields(list string) (unknown []string) {
+	_, list, found := strings.Cut(list, "): ")
+	if !found {
+		return nil
+	}
+	list = strings.TrimSpace(strings.TrimPrefix(list, "errors:"))
+	for list != "" {
+		field, rest, found := strings.Cut(list, notDeclared)
+		if !found || strings.Contains(field, ": ") || rest != "" && !strings.HasPrefix(rest, "\n") && !strings.HasPrefix(rest, " ") {
+			return nil
+		}
+		unknown = append(unknown, strings.TrimPrefix(field, "."))
+		list = strings.TrimSpace(rest)
+	}
+	return unknown
+}
+
+// Limits of text from servers and objects in errors.
+const (
+	maxMessage = 16 << 10 // bytes of a Status's message: some list every invalid field
+	maxWord    = 1 << 10  // bytes
+	maxListed  = 20       // elements of a list
+)
+
+// printable returns text of a server or object as one short line.
+func printable(text string) string { return sanitize.Text(text, maxWord) }
+
+// quoted returns text of a server or object in quotes, shortened.
+func quoted(text string) string {
+	if len(text) > maxWord {
+		text = sanitize.Text(text, maxWord)
+	}
+	return strconv.Quote(text)
+}
+
+func unquoted(text string) string {
+	if plain, err := strconv.Unquote(text); err == nil {
+		return plain
+	}
+	return text
+}
+
+// join lists the first elements, and the number of the others.
+func join(elements []string) string {
+	if len(elements) <= maxListed {
+		return strings.Join(elements, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(elements[:maxListed], ", "), len(elements)-maxListed)
+}

@@ -1,0 +1,383 @@
+package dynamic_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/transport"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// widgetServer serves the custom resource widgets.example.com and its definition in a synctest bubble.
+type widgetServer struct {
+	mu          sync.Mutex
+	served      bool
+	definition  int // the status code of the definition's path
+	definitions int // the number of requests for it
+	widgets     []string
+	version     int
+	cut         chan struct{} // closed to end all watches
+}
+
+const widgetIndex = `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"example.com"},"versions":[{"version":"v1","resources":[
+	{"resource":"widgets","responseKind":{"group":"example.com","version":"v1","kind":"Widget"},"scope":"Cluster","singularResource":"widget",
+	 "verbs":["get","list","watch"]}]}]}]}`
+
+func (s *widgetServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	reply := func(code int, body io.Reader) (*http.Response, error) {
+		header := http.Header{}
+		if strings.HasPrefix(r.URL.Path, "/api") && strings.Count(r.URL.Path, "/") == 1 {
+			header.Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+		}
+		return &http.Response{StatusCode: code, Header: header, Body: io.NopCloser(body), Request: r}, nil
+	}
+	switch r.URL.Path {
+	case "/api":
+		return reply(http.StatusOK, strings.NewReader(`{"kind":"APIGroupDiscoveryList","items":[]}`))
+	case "/apis":
+		if s.served {
+			return reply(http.StatusOK, strings.NewReader(widgetIndex))
+		}
+		return reply(http.StatusOK, strings.NewReader(`{"kind":"APIGroupDiscoveryList","items":[]}`))
+	case "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com":
+		s.definitions++
+		if s.definition == http.StatusOK {
+			return reply(http.StatusOK, strings.NewReader(`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"widgets.example.com"}}`))
+		}
+		reason := map[int]string{http.StatusNotFound: "NotFound", http.StatusForbidden: "Forbidden"}[s.definition]
+		return reply(s.definition, strings.NewReader(fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,
+			"message":"no definition","details":{"name":"widgets.example.com","group":"apiextensions.k8s.io","kind":"customresourcedefinitions"}}`, s.definition, reason)))
+	}
+	if !s.served {
+		return reply(http.StatusNotFound, strings.NewReader("404 page not found\n"))
+	}
+	var body strings.Builder
+	if r.URL.Query().Get("sendInitialEvents") == "true" {
+		for _, widget := range s.widgets {
+			body.WriteString(watchEvent("ADDED", widget))
+		}
+		body.WriteString(initialEventsEnd(fmt.Sprint(s.version)))
+	}
+	return reply(http.StatusOK, io.MultiReader(strings.NewReader(body.String()), untilCut{r.Context(), s.cut}))
+}
+
+// untilCut is a body that ends when cut is closed.
+type untilCut struct {
+	ctx context.Context
+	cut <-chan struct{}
+}
+
+func (u untilCut) Read([]byte) (int, error) {
+	select {
+	case <-u.cut:
+		return 0, io.EOF
+	case <-u.ctx.Done():
+		return 0, u.ctx.Err()
+	}
+}
+
+// serve changes the server's state and ends all watches.
+func (s *widgetServer) serve(served bool, definition, version int, widgets ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.cut)
+	s.cut = make(chan struct{})
+	s.served, s.definition, s.version, s.widgets = served, definition, version, widgets
+}
+
+// followWidgets follows the widgets of a server and returns a function that reads n changes.
+func followWidgets(t *testing.T, s *widgetServer) (*dynamic.Client, func(n int) []string, *interruptions) {
+	t.Helper()
+	conn, err := transport.New("http://bubble", &http.Client{Transport: s}, nil)
+	require.NoError(t, err)
+	client := dynamic.New(conn, nil)
+	t.Cleanup(client.Close)
+	broken := &interruptions{}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	t.Cleanup(cancel)
+	next, stop := iter.Pull2(resource(t, client, "widgets").Follow(ctx, broken.options()))
+	t.Cleanup(stop)
+	return client, func(n int) (got []string) {
+		t.Helper()
+		for range n {
+			change, err, more := next()
+			require.NoError(t, err)
+			require.True(t, more)
+			got = append(got, changeText(change))
+		}
+		return got
+	}, broken
+}
+
+func widgetJSON(name, uid, version string) string {
+	return `{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"` + name + `","uid":"` + uid + `","resourceVersion":"` + version + `"}}`
+}
+
+func TestFollow_KeepsStateWhileNotServed(t *testing.T) {
+	a1, a2, b := widgetJSON("a", "u1", "1"), widgetJSON("a", "u1", "9"), widgetJSON("b", "u2", "2")
+	for name, tc := range map[string]struct {
+		before, after int // the status of the definition
+		deleted       []string
+		reason        string
+	}{
+		"version not served":               {before: 200, after: 200, reason: "its CustomResourceDefinition exists"},
+		"definition deleted":               {before: 200, after: 404, deleted: []string{"DELETED a u1 1 inferred", "DELETED b u2 2 inferred"}},
+		"definition unreadable":            {before: 403, after: 403, reason: "its CustomResourceDefinition cannot be read: no definition"},
+		"definition unreadable later":      {before: 200, after: 403, reason: "its CustomResourceDefinition cannot be read: no definition"},
+		"definition unreadable before":     {before: 403, after: 404, reason: "there is no CustomResourceDefinition, and none was seen before"},
+		"aggregated API":                   {before: 404, after: 404, reason: "there is no CustomResourceDefinition, and none was seen before"},
+		"definitions not served, starting": {before: 200, after: 503, reason: "its CustomResourceDefinition cannot be read: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := &widgetServer{served: true, definition: tc.before, widgets: []string{a1, b}, version: 4, cut: make(chan struct{})}
+				_, read, broken := followWidgets(t, server)
+				assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "ADDED b u2 2", "SYNCED"}, read(4))
+				synctest.Wait() // until the definition has been read
+
+				server.serve(false, tc.after, 0)
+				began := time.Now()
+				assert.Equal(t, []string{"NOTSERVED"}, read(1))
+				assert.GreaterOrEqual(t, time.Since(began), 5*time.Second)
+				assert.ElementsMatch(t, tc.deleted, read(len(tc.deleted)))
+
+				began = time.Now()
+				time.AfterFunc(10*time.Minute, func() { server.serve(true, http.StatusOK, 10, a2) })
+				want := []string{"STARTED", "MODIFIED a u1 9", "DELETED b u2 2 inferred", "SYNCED"}
+				if tc.deleted != nil {
+					want = []string{"STARTED", "ADDED a u1 9", "SYNCED"}
+				}
+				assert.Equal(t, want, read(len(want)))
+				assert.LessOrEqual(t, time.Since(began), 10*time.Minute+3*time.Second)
+				last := (*broken)[len(*broken)-1]
+				assert.True(t, last.NotServed)
+				assert.True(t, last.Relist)
+				assert.True(t, apierrors.IsNotFound(last.Err))
+				assert.ErrorContains(t, last.Err, tc.reason)
+				assert.Equal(t, tc.reason != "", strings.Contains(last.Err.Error(), "not served, its objects are kept: "), last.Err)
+				assert.LessOrEqual(t, server.definitions, 2+60, "every ten seconds")
+			})
+		})
+	}
+}
+
+func TestFollow_ResumesWhenDiscoveryFindsResource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &widgetServer{served: true, definition: http.StatusOK, version: 4, cut: make(chan struct{})}
+		client, read, _ := followWidgets(t, server)
+		assert.Equal(t, []string{"STARTED", "SYNCED"}, read(2))
+		server.serve(false, http.StatusNotFound, 0)
+		assert.Equal(t, []string{"NOTSERVED"}, read(1))
+		_, err := client.Discovery().Refresh(t.Context())
+		require.NoError(t, err)
+		var served time.Time
+		time.AfterFunc(time.Minute+time.Millisecond, func() {
+			server.serve(true, http.StatusOK, 9, widgetJSON("a", "u1", "8"))
+			served = time.Now()
+			_, err := client.Discovery().Refresh(t.Context())
+			assert.NoError(t, err)
+		})
+		assert.Equal(t, []string{"STARTED", "ADDED a u1 8", "SYNCED"}, read(3))
+		assert.Equal(t, served, time.Now(), "not delayed until the next request")
+	})
+}
+
+func TestFollow_DenialsOfStartingServer(t *testing.T) {
+	denied := func(lasts time.Duration) answer {
+		return answer{status: 403, body: statusOf("403", "Forbidden", ""), lasts: lasts}
+	}
+	partial, whole := respond(watchEvent("ADDED", podJSON("a", "u1", "1"))), answer{body: watchEvent("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("2"), stays: true}
+	for name, tc := range map[string]struct {
+		answers []answer
+		want    []string
+		ends    bool
+	}{
+		"at the first request":      {answers: []answer{denied(1500 * time.Millisecond), whole}, want: []string{"STARTED", "ADDED a u1 1", "SYNCED"}},
+		"within the initial list":   {answers: []answer{partial, denied(4 * time.Second), whole}, want: []string{"STARTED", "ADDED a u1 1", "SYNCED"}},
+		"permanent":                 {answers: []answer{denied(time.Minute)}, ends: true},
+		"permanent, after an event": {answers: []answer{partial, denied(time.Minute)}, want: []string{"STARTED", "ADDED a u1 1"}, ends: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pods, _ := inBubble(t, tc.answers...)
+				began := time.Now()
+				var got []string
+				var ended error
+				for change, err := range pods.Follow(t.Context(), nil) {
+					if ended = err; err != nil {
+						break
+					}
+					if got = append(got, changeText(change)); !tc.ends && len(got) == len(tc.want) {
+						break
+					}
+				}
+				assert.Equal(t, tc.want, got)
+				assert.Equal(t, tc.ends, apierrors.IsForbidden(ended), "%v", ended)
+				assert.LessOrEqual(t, time.Since(began), 15*time.Second)
+			})
+		})
+	}
+}
+
+func TestFollow_NotFoundWithinInitialList(t *testing.T) {
+	for lasts, ends := range map[time.Duration]bool{4 * time.Second: false, time.Minute: true} {
+		synctest.Test(t, func(t *testing.T) {
+			pods, _ := inBubble(t, respond(watchEvent("ADDED", podJSON("a", "u1", "1"))),
+				answer{status: 404, body: "404 page not found", lasts: lasts}, answer{body: initialEventsEnd("2"), stays: true})
+			var got []string
+			var ended error
+			for change, err := range pods.Follow(t.Context(), nil) {
+				if ended = err; err != nil {
+					break
+				}
+				if got = append(got, changeText(change)); change.Type == dynamic.Synced {
+					break
+				}
+			}
+			if ends {
+				assert.Equal(t, []string{"STARTED", "ADDED a u1 1"}, got)
+				assert.True(t, apierrors.IsNotFound(ended), "%v", ended)
+			} else {
+				assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "DELETED a u1 1 inferred", "SYNCED"}, got)
+			}
+		})
+	}
+}
+
+// TestFollow_AttemptTimeoutIsNotTerminal uses an HTTP client with a time-out of its own.
+func TestFollow_AttemptTimeoutIsNotTerminal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &exchanges{answers: []answer{{mute: true}, {body: watchEvent("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("2"), stays: true}}}
+		conn, err := transport.New("http://bubble", &http.Client{Transport: bubble{server}, Timeout: time.Minute}, &transport.Options{Namespace: "home"})
+		require.NoError(t, err)
+		client := dynamic.New(conn, nil)
+		defer client.Close()
+		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED"}, followFor(t, resource(t, client, "pods"), nil, 3, nil))
+	})
+}
+
+// cutBody fails like a broken connection.
+type cutBody struct{}
+
+func (cutBody) Read([]byte) (int, error) { return 0, errors.New("connection reset by peer") }
+
+// cutter is a server behind a proxy that cuts every WatchList after the first event.
+type cutter struct {
+	mu       sync.Mutex
+	requests []string
+	heals    time.Time // when the proxy stops cutting
+	relist   bool      // the next watch from a version ends with 410
+}
+
+func (c *cutter) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.URL.Path == "/api" || r.URL.Path == "/apis" {
+		return bubble{}.RoundTrip(r)
+	}
+	query, a, b := r.URL.Query(), podJSON("a", "u1", "1"), podJSON("b", "u2", "2")
+	var body io.Reader
+	switch {
+	case query.Get("sendInitialEvents") == "true" && time.Now().Before(c.heals):
+		c.requests = append(c.requests, "WatchList cut")
+		body = io.MultiReader(strings.NewReader(watchEvent("ADDED", a)), cutBody{})
+	case query.Get("sendInitialEvents") == "true":
+		c.requests = append(c.requests, "WatchList")
+		body = io.MultiReader(strings.NewReader(watchEvent("ADDED", a)+watchEvent("ADDED", b)+initialEventsEnd("3")), untilCut{ctx: r.Context()})
+	case query.Get("watch") == "":
+		c.requests = append(c.requests, "list")
+		body = strings.NewReader(podList("3", a, b))
+	case c.relist:
+		c.relist = false
+		body = strings.NewReader(watchEvent("ERROR", statusOf("410", "Expired", "")))
+	default:
+		c.requests = append(c.requests, "watch")
+		body = io.MultiReader(&endlessBody{ctx: r.Context(), then: watchEvent("ERROR", statusOf("410", "Expired", "")), after: time.Minute})
+	}
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(body), Request: r}, nil
+}
+
+func TestFollow_ListsPagesIfWatchListIsCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &cutter{heals: time.Now().Add(7*time.Minute + 30*time.Second)}
+		conn, err := transport.New("http://bubble", &http.Client{Transport: server}, &transport.Options{Namespace: "home"})
+		require.NoError(t, err)
+		client := dynamic.New(conn, nil)
+		defer client.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 14*time.Minute)
+		defer cancel()
+		var got []string
+		for change, err := range resource(t, client, "pods").Follow(ctx, nil) {
+			if err != nil {
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				break
+			}
+			got = append(got, changeText(change))
+		}
+		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "ADDED b u2 2", "SYNCED"}, got)
+		relist := []string{"list", "watch"}
+		want := []string{"WatchList cut", "WatchList cut"}
+		for range 5 { // a relist a minute
+			want = append(want, relist...)
+		}
+		want = append(want, "WatchList cut") // tried again after five minutes, once
+		for range 5 {
+			want = append(want, relist...)
+		}
+		assert.Equal(t, append(want, "WatchList"), server.requests)
+	})
+}
+
+func TestFollow_PrematureBookmarkDoesNotMoveVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := podJSON("a", "u1", "1"), podJSON("b", "u2", "2")
+		whole := watchEvent("ADDED", a) + watchEvent("ADDED", b) + initialEventsEnd("3")
+		pods, server := inBubble(t,
+			respond(bookmark("2")+watchEvent("ADDED", a)+bookmark("3")), // ends within the initial list
+			answer{body: whole, then: watchEvent("ERROR", statusOf("410", "Expired", "")), after: time.Second},
+			respond(watchEvent("ADDED", a)+bookmark("8")), // b is not deleted
+			answer{body: watchEvent("ADDED", a) + bookmark("8") + watchEvent("ADDED", b) + initialEventsEnd("9"), then: watchEvent("ADDED", podJSON("c", "u3", "10")), after: time.Second},
+		)
+		var versions []string
+		opts := &dynamic.FollowOptions{OnProgress: func(version string) { versions = append(versions, version) }}
+		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "ADDED b u2 2", "SYNCED", "ADDED c u3 10"}, followFor(t, pods, opts, 5, nil))
+		assert.Equal(t, []string{watchListQuery, watchListQuery, watchListQuery, watchListQuery}, listWatchQueries(t, server))
+		assert.Equal(t, []string{"3", "9"}, versions)
+	})
+}
+
+func TestFollow_ContextErrorHasCause(t *testing.T) {
+	cause := errors.New("shut down")
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, cause)
+		defer cancel()
+		pods, _ := inBubble(t, answer{body: initialEventsEnd("1"), stays: true})
+		var ended error
+		for _, ended = range pods.Follow(ctx, nil) {
+			if ended != nil {
+				break
+			}
+		}
+		pods, _ = inBubble(t, absent, answer{stays: true})
+		_, waited := pods.Wait(ctx, "web", dynamic.Exists())
+		for name, err := range map[string]error{"follow pods: ": ended, `wait for pods "home/web": `: waited} {
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.ErrorIs(t, err, cause)
+			require.ErrorContains(t, err, name)
+		}
+	})
+}

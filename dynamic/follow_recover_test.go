@@ -1,0 +1,239 @@
+package dynamic_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	watchListQuery = "resourceVersionMatch=NotOlderThan&sendInitialEvents=true&watch=true"
+	noWatchList    = 422 // from a server without WatchList
+)
+
+// interruptions collects the interruptions of a Follow.
+type interruptions []dynamic.Interruption
+
+func (i *interruptions) options() *dynamic.FollowOptions {
+	return &dynamic.FollowOptions{OnInterruption: func(one dynamic.Interruption) { *i = append(*i, one) }}
+}
+
+// followFor is follow with a time-out for a synctest bubble. It calls onChange, if not nil, with each change.
+func followFor(t *testing.T, r *dynamic.Resource, opts *dynamic.FollowOptions, want int, onChange func(dynamic.Change[unstructured.Object])) []string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Hour)
+	defer cancel()
+	var got []string
+	for change, err := range r.Follow(ctx, opts) {
+		require.NoError(t, err, "after %v", got)
+		if onChange != nil {
+			onChange(change)
+		}
+		if got = append(got, changeText(change)); len(got) == want {
+			break
+		}
+	}
+	return got
+}
+
+func TestFollow_NotServedAndServedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gone := refuses(404, "NotFound")
+		gone.lasts = time.Minute
+		pods, _ := inBubble(t, respond(watchEvent("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("4")), gone,
+			answer{body: watchEvent("ADDED", podJSON("a", "u2", "8")) + initialEventsEnd("9"), stays: true})
+		began := time.Now()
+		got := followFor(t, pods, nil, 8, func(change dynamic.Change[unstructured.Object]) {
+			if change.Type == dynamic.NotServed {
+				assert.GreaterOrEqual(t, time.Since(began), 5*time.Second)
+			}
+		})
+		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "NOTSERVED", "STARTED", "DELETED a u1 1 inferred", "ADDED a u2 8", "SYNCED"}, got)
+	})
+}
+
+func TestFollow_NotServedIsEmittedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gone := answer{status: 404, body: "404 page not found", lasts: time.Minute}
+		pods, _ := inBubble(t, respond(watchEvent("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("4")), gone, refuses(503, "ServiceUnavailable"), gone,
+			refuses(403, "Forbidden"), gone, answer{body: watchEvent("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("9"), then: watchEvent("MODIFIED", podJSON("a", "u1", "10")), after: time.Second})
+		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "NOTSERVED", "STARTED", "SYNCED", "MODIFIED a u1 10"}, followFor(t, pods, nil, 7, nil))
+	})
+}
+
+func TestFollow_BriefNotFoundLosesNothing(t *testing.T) {
+	for name, answers := range map[string][]answer{
+		"starting server":       {{status: 404, body: statusOf("404", "NotFound", ""), lasts: 4 * time.Second}},
+		"restarting server":     {{status: 404, body: statusOf("404", "NotFound", ""), lasts: 4 * time.Second}, refuses(503, "ServiceUnavailable"), {status: 404, body: statusOf("404", "NotFound", ""), lasts: time.Second}},
+		"at every reconnection": {refuses(404, "NotFound"), {then: bookmark("5"), after: 4 * time.Minute}, refuses(404, "NotFound")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				script := append([]answer{respond(watchEvent("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("4"))}, answers...)
+				pods, _ := inBubble(t, append(script, answer{body: watchEvent("MODIFIED", podJSON("a", "u1", "7")), stays: true})...)
+				assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "MODIFIED a u1 7"}, followFor(t, pods, nil, 4, nil))
+			})
+		})
+	}
+}
+
+func TestFollow_RetriesAfterIdleTimeout(t *testing.T) {
+	a, b := podJSON("a", "u1", "1"), podJSON("b", "u2", "2")
+	page := strings.Replace(podList("3", a), `"3"`, `"3","continue":"more"`, 1)
+	cutList, _, _ := strings.Cut(podList("3", a, b), `,{"kind":"Pod"`)
+	changes := []string{"STARTED", "ADDED a u1 1", "ADDED b u2 2", "SYNCED"}
+	for name, tc := range map[string]struct {
+		answers []answer
+		queries []string
+	}{
+		"list without response": {
+			[]answer{{status: noWatchList}, {mute: true}, respond(podList("3", a, b))},
+			[]string{watchListQuery, "", ""},
+		},
+		"list stalls": {
+			[]answer{{status: noWatchList}, {body: cutList, stays: true}, respond(podList("3", a, b))},
+			[]string{watchListQuery, "", ""},
+		},
+		"second page without response": {
+			[]answer{{status: noWatchList}, respond(page), {mute: true}, respond(page), respond(podList("3", b))},
+			[]string{watchListQuery, "", "continue=more", "", "continue=more"},
+		},
+		"WatchList without response": {
+			[]answer{{mute: true}, respond(watchEvent("ADDED", a) + watchEvent("ADDED", b) + initialEventsEnd("3"))},
+			[]string{watchListQuery, watchListQuery},
+		},
+		"WatchList stalls twice, then a list": {
+			[]answer{{body: watchEvent("ADDED", a), stays: true}, {body: watchEvent("ADDED", a), stays: true}, respond(podList("3", a, b))},
+			[]string{watchListQuery, watchListQuery, ""},
+		},
+		"bookmarks without the end of initial events": {
+			[]answer{{body: watchEvent("ADDED", a), then: bookmark("2"), after: time.Minute}, {then: bookmark("2"), after: time.Minute}, respond(podList("3", a, b))},
+			[]string{watchListQuery, watchListQuery, ""},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pods, server := inBubble(t, tc.answers...)
+				var broken interruptions
+				assert.Equal(t, changes, followFor(t, pods, broken.options(), len(changes), nil))
+				assert.Equal(t, tc.queries, listWatchQueries(t, server))
+				require.NotEmpty(t, broken)
+				for _, one := range broken {
+					require.ErrorIs(t, one.Err, os.ErrDeadlineExceeded)
+					require.NotErrorIs(t, one.Err, context.Canceled)
+					assert.True(t, one.Relist)
+					assert.EqualError(t, one.Err, "follow pods: GET http://bubble: the server has sent nothing for 2m0s: i/o timeout")
+				}
+			})
+		})
+	}
+}
+
+func TestFollow_SlowConsumerIsNotIdleServer(t *testing.T) {
+	a, b := podJSON("a", "u1", "1"), podJSON("b", "u2", "2")
+	for name, answers := range map[string][]answer{
+		"list":  {{status: noWatchList}, respond(podList("3", a, b)), {stays: true}},
+		"watch": {{body: watchEvent("ADDED", a) + watchEvent("ADDED", b) + initialEventsEnd("3"), stays: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pods, _ := inBubble(t, answers...)
+				var broken interruptions
+				followFor(t, pods, broken.options(), 4, func(dynamic.Change[unstructured.Object]) { time.Sleep(time.Minute) })
+				assert.Empty(t, broken)
+			})
+		})
+	}
+}
+
+func TestFollow_QuietWatchIsNotIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, _ := inBubble(t, respond(initialEventsEnd("3")), answer{then: watchEvent("ADDED", podJSON("a", "u1", "5")), after: 5 * time.Minute})
+		var broken interruptions
+		assert.Equal(t, []string{"STARTED", "SYNCED", "ADDED a u1 5"}, followFor(t, pods, broken.options(), 3, nil))
+		assert.Len(t, broken, 1, "the first stream was closed by the server")
+	})
+}
+
+func TestFollow_RelistsAfterDecodeFailures(t *testing.T) {
+	a1, a2 := podJSON("a", "u1", "1"), podJSON("a", "u1", "6")
+	for name, poison := range map[string]string{
+		"not JSON":              "<html>\n",
+		"not an event":          `{"kind":"Pod"}` + "\n",
+		"unknown type":          watchEvent("EATEN", a2),
+		"object is a string":    watchEvent("MODIFIED", `"a"`),
+		"error is not a Status": watchEvent("ERROR", `{"kind":"Pod"}`),
+		"server error":          watchEvent("ERROR", statusOf("500", "InternalError", "")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pods, server := inBubble(t, respond(watchEvent("ADDED", a1)+initialEventsEnd("4")),
+					respond(poison), refuses(503, "ServiceUnavailable"), answer{body: poison, stays: true}, respond(poison),
+					answer{body: watchEvent("ADDED", a2) + initialEventsEnd("7"), stays: true})
+				var broken interruptions
+				assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "MODIFIED a u1 6"}, followFor(t, pods, broken.options(), 4, nil))
+				resume := "resourceVersion=4&watch=true"
+				assert.Equal(t, []string{watchListQuery, resume, resume, resume, resume, watchListQuery}, listWatchQueries(t, server))
+				require.Len(t, broken, 5)
+				for i, one := range broken[1:] {
+					require.Error(t, one.Err)
+					assert.Equal(t, i == 3, one.Relist)
+				}
+			})
+		})
+	}
+}
+
+func TestFollow_ResumesAfterCutOrProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var script []answer
+		script = append(script, respond(watchEvent("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("4")))
+		for range 5 {
+			script = append(script, respond(`{"type":"MODI`)) // an error of the connection
+		}
+		for _, version := range []string{"5", "6", "7", "8"} {
+			script = append(script, respond(bookmark(version)+"<html>")) // with progress
+		}
+		pods, server := inBubble(t, append(script, answer{body: watchEvent("MODIFIED", podJSON("a", "u1", "9")), stays: true})...)
+		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "MODIFIED a u1 9"}, followFor(t, pods, nil, 4, nil))
+		assert.NotContains(t, listWatchQueries(t, server)[1:], watchListQuery)
+	})
+}
+
+func TestFollow_EventWithoutResourceVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, server := inBubble(t, respond(initialEventsEnd("4")+watchEvent("ADDED", podJSON("a", "u1", ""))), answer{body: watchEvent("ADDED", podJSON("b", "u2", "5")), stays: true})
+		assert.Equal(t, []string{"STARTED", "SYNCED", "ADDED a u1 ", "ADDED b u2 5"}, followFor(t, pods, nil, 4, nil))
+		assert.Equal(t, []string{watchListQuery, "resourceVersion=4&watch=true"}, listWatchQueries(t, server))
+	})
+}
+
+func TestFollow_ListWithoutResourceVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, server := inBubble(t, answer{status: noWatchList}, respond(podList("", podJSON("a", "u1", "1"))),
+			answer{body: watchEvent("ADDED", podJSON("a", "u1", "1")), then: watchEvent("ADDED", podJSON("b", "u2", "5")), after: 4 * time.Minute})
+		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "ADDED b u2 5"}, followFor(t, pods, nil, 4, nil))
+		assert.Equal(t, []string{watchListQuery, "", "watch=true"}, listWatchQueries(t, server))
+	})
+}
+
+func TestFollow_CallbackPanicLeavesNothingOpen(t *testing.T) {
+	a, b := podJSON("a", "u1", "1"), podJSON("b", "u2", "2")
+	for name, opts := range map[string]dynamic.FollowOptions{
+		"OnInterruption": {OnInterruption: func(dynamic.Interruption) { panic("in a callback") }},
+		"OnProgress":     {OnProgress: func(string) { panic("in a callback") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pods, _ := exchanging(t, answer{status: noWatchList}, answer{body: podList("3", a, b)}, answer{body: "<html>", stays: true})
+			assert.PanicsWithValue(t, "in a callback", func() { follow(t, pods, &opts, 100) })
+		})
+	}
+}

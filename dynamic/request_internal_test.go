@@ -1,0 +1,64 @@
+package dynamic
+
+import (
+	"net/url"
+	"path"
+	"testing"
+
+	"github.com/anykind/anykind/discovery"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// TestPath_HostileSegments uses names that a hostile server may give to resources, and callers to objects.
+func TestPath_HostileSegments(t *testing.T) {
+	for _, bad := range []string{
+		"..", ".", "../../api/v1/secrets", "a/b", "/", "%2e%2e", "a%2fb", "..\n", "a\x00b", "a\x1b[2J", "?", "#", "a?b=c", "a#b", "a b", "a;b", "ä", "\\..\\",
+	} {
+		for part, change := range map[string]func(r *Resource){
+			"group":       func(r *Resource) { r.mapping.GVR.Group = bad },
+			"version":     func(r *Resource) { r.mapping.GVR.Version = bad },
+			"resource":    func(r *Resource) { r.mapping.GVR.Resource = bad },
+			"subresource": func(r *Resource) { r.subresource = bad; r.mapping.Subresources[0].Name = bad },
+			"namespace":   func(r *Resource) { r.namespace = bad },
+			"name":        nil,
+		} {
+			r := &Resource{namespace: "shop", subresource: "status", mapping: &discovery.Resource{
+				GVR: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Namespaced: true,
+				Verbs: []string{"get", "list"}, Subresources: []discovery.Subresource{{Name: "status", Verbs: []string{"get"}}},
+			}}
+			name := "web"
+			if change == nil {
+				name = bad
+			} else {
+				change(r)
+			}
+			request, err := objectRequest[metav1.GetOptions](r, "get", name, nil)
+			if err != nil {
+				var refused *InvalidRequestError
+				require.ErrorAs(t, err, &refused)
+				continue
+			}
+			sent := request.Path
+			plain, err := url.Parse("https://server" + sent)
+			require.NoError(t, err)
+			assert.Equal(t, path.Clean(plain.Path), plain.Path, "%s %q", part, bad)
+			if part == "subresource" && bad == "a/b" {
+				assert.Equal(t, "/apis/apps/v1/namespaces/shop/deployments/web/a/b", sent, "a subresource of two segments")
+				continue
+			}
+			assert.Len(t, splitPath(plain.EscapedPath()), 8, "%s %q: %s", part, bad, sent)
+			assert.Empty(t, plain.RawQuery+plain.Fragment, "%s %q: %s", part, bad, sent)
+			assert.NotContains(t, []string{"..", ".", "a/b", "%2e%2e"}, bad, "%s: %s", part, sent)
+		}
+	}
+}
+
+func splitPath(escaped string) (segments []string) {
+	for dir := escaped; dir != "/"; dir = path.Dir(dir) {
+		segments = append(segments, path.Base(dir))
+	}
+	return segments
+}

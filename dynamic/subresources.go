@@ -1,0 +1,182 @@
+package dynamic
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Scale sets the number of replicas of an object, through the subresource scale, which Deployments and any custom kind
+// may have. It returns the Scale as stored: spec.replicas is the number that is requested, status.replicas the number of
+// those that exist. See
+// https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#scale-subresource.
+func (r *Resource) Scale(ctx context.Context, name string, replicas int64, opts *metav1.PatchOptions) (*unstructured.Object, error) {
+	patch := `{"spec":{"replicas":` + strconv.FormatInt(replicas, 10) + `}}`
+	return r.Subresource("scale").Patch(ctx, name, types.MergePatchType, []byte(patch), opts)
+}
+
+// EvictOptions are options of Evict.
+type EvictOptions struct {
+	// DeleteOptions are those of the deletion: its grace period, preconditions, dry run.
+	DeleteOptions *metav1.DeleteOptions
+	// Retry repeats the request every few seconds while a disruption budget does not allow the eviction.
+	Retry bool
+}
+
+// evictBackoff is for pods that a disruption budget protects; its maximum is the interval of kubectl drain.
+func evictBackoff() retry.Backoff {
+	return retry.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second}
+}
+
+// Evict deletes a pod if its disruption budgets allow it now; otherwise it returns a [*DisruptionBudgetError] or, with
+// Retry, tries again until ctx ends and then returns an error that wraps both ctx's and the last DisruptionBudgetError.
+// After a successful eviction the pod may still exist for its grace period. apierrors.IsNotFound holds for the error if
+// there is no such pod, and for an [*InvalidRequestError] if the resource has no subresource eviction. See
+// https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/.
+func (r *Resource) Evict(ctx context.Context, name string, opts *EvictOptions) error {
+	evictions := r.Subresource("eviction").withRepresentation(representation{})
+	if opts == nil {
+		opts = &EvictOptions{}
+	}
+	var query metav1.CreateOptions
+	deleteOptions := r.defaults.deleteOptions(opts.DeleteOptions)
+	if deleteOptions != nil {
+		query.DryRun = deleteOptions.DryRun // admission reads it here, the eviction in the body
+	}
+	request, err := objectRequest(evictions, "create", name, &query)
+	if err != nil {
+		return err
+	}
+	body, err := evictions.encodeEviction(name, deleteOptions)
+	if err != nil {
+		return err
+	}
+	setBody(request, jsonType, body)
+	var budget *DisruptionBudgetError
+	for attempt := 1; ; attempt++ {
+		_, err := doAndDecode(ctx, evictions, request, false, func([]byte) (*struct{}, error) { return &struct{}{}, nil })
+		if err == nil || !opts.Retry {
+			return err
+		}
+		if errors.As(err, &budget) {
+			if err = evictBackoff().Wait(ctx, attempt); err == nil {
+				continue
+			}
+		}
+		if budget == nil || ctx.Err() == nil {
+			return err
+		}
+		return fmt.Errorf("evict %s %q: %w; the last attempt: %w", r, name, err, budget)
+	}
+}
+
+// encodeEviction encodes an Eviction in the version of policy that the server serves.
+func (r *Resource) encodeEviction(name string, opts *metav1.DeleteOptions) ([]byte, error) {
+	var eviction struct {
+		metav1.TypeMeta
+		Metadata struct {
+			Name string `json:"name"`
+		} `json:"metadata"`
+		DeleteOptions *metav1.DeleteOptions `json:"deleteOptions,omitempty"`
+	}
+	eviction.Metadata.Name, eviction.DeleteOptions = name, opts
+	if sub, ok := r.mapping.Subresource(r.subresource); ok {
+		eviction.APIVersion, eviction.Kind = sub.GVK.ToAPIVersionAndKind()
+	}
+	body, err := json.Marshal(eviction)
+	if err != nil {
+		return nil, fmt.Errorf("create %s %q: encode the options: %w", r, name, err)
+	}
+	return body, nil
+}
+
+// Token is a bearer token of a service account. No verb of package fmt and no logger prints its secret.
+type Token struct {
+	// Token is the secret.
+	Token string
+	// ExpiresAt is when the token becomes invalid.
+	ExpiresAt time.Time
+}
+
+// String returns when the token expires, without the secret.
+func (t Token) String() string {
+	return "token that expires at " + t.ExpiresAt.UTC().Format(time.RFC3339)
+}
+
+// GoString returns [Token.String], so that %#v prints no secret.
+func (t Token) GoString() string { return t.String() }
+
+// LogValue implements slog.LogValuer without the secret.
+func (t Token) LogValue() slog.Value { return slog.StringValue(t.String()) }
+
+// TokenOptions are options of CreateToken.
+type TokenOptions struct {
+	// Audiences are the intended audiences of the token; none means the API server.
+	Audiences []string
+	// Duration is the requested lifetime, at least ten minutes; 0 means the server's default, an hour. The server may
+	// choose another.
+	Duration time.Duration
+	// BoundObject is a Pod, Secret or Node, as read from the server, with which the token becomes invalid; nil means none.
+	BoundObject *unstructured.Object
+}
+
+// CreateToken issues a token of a service account, through the subresource token. See
+// https://kubernetes.io/docs/reference/kubernetes-api/authentication-resources/token-request-v1/.
+func (r *Resource) CreateToken(ctx context.Context, name string, opts *TokenOptions) (*Token, error) {
+	r = r.Subresource("token").withRepresentation(representation{})
+	request, err := objectRequest[metav1.CreateOptions](r, "create", name, nil)
+	if err != nil {
+		return nil, err
+	}
+	body, err := unstructured.Encode(r.withKind(tokenRequest(opts)))
+	if err != nil {
+		return nil, fmt.Errorf("create %s %q: encode the request: %w", r, name, err)
+	}
+	setBody(request, jsonType, body)
+	return doAndDecode(ctx, r, request, false, decodeToken)
+}
+
+func tokenRequest(opts *TokenOptions) *unstructured.Object {
+	spec := map[string]any{}
+	if opts != nil {
+		if len(opts.Audiences) > 0 {
+			audiences := make([]any, len(opts.Audiences))
+			for i, audience := range opts.Audiences {
+				audiences[i] = audience
+			}
+			spec["audiences"] = audiences
+		}
+		if opts.Duration != 0 {
+			spec["expirationSeconds"] = int64(opts.Duration / time.Second)
+		}
+		if bound := opts.BoundObject; bound != nil {
+			spec["boundObjectRef"] = map[string]any{
+				"apiVersion": bound.GetAPIVersion(), "kind": bound.GetKind(), "name": bound.GetName(), "uid": string(bound.GetUID()),
+			}
+		}
+	}
+	return &unstructured.Object{Object: map[string]any{"spec": spec}}
+}
+
+func decodeToken(body []byte) (*Token, error) {
+	var response struct {
+		Status struct {
+			Token               string    `json:"token"`
+			ExpirationTimestamp time.Time `json:"expirationTimestamp"`
+		} `json:"status"`
+	}
+	// The decoder's error could quote the secret.
+	if json.Unmarshal(body, &response) != nil || response.Status.Token == "" {
+		return nil, errors.New("the response has no token")
+	}
+	return &Token{Token: response.Status.Token, ExpiresAt: response.Status.ExpirationTimestamp}, nil
+}

@@ -1,0 +1,98 @@
+package dynamic
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/anykind/anykind/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Get returns one object, or a subresource of it.
+func (r *Resource) Get(ctx context.Context, name string, opts *metav1.GetOptions) (*unstructured.Object, error) {
+	return getAs(ctx, r, name, opts, r.objectDecoder(nil))
+}
+
+func getAs[T any](ctx context.Context, r *Resource, name string, opts *metav1.GetOptions, decoder decoder[T]) (*T, error) {
+	request, err := objectRequest(r, "get", name, opts)
+	if err != nil {
+		return nil, err
+	}
+	return doAndDecode(ctx, r, request, false, decoder.object)
+}
+
+// Create stores a new object and returns it as stored; obj is not changed. An object without kind and apiVersion gets
+// those of the resource, and one with metadata.generateName and no name gets its name from the server. On a subresource,
+// such as "eviction", the object's name is the name of the object that it is for, unless [Resource.Named] chooses that.
+func (r *Resource) Create(ctx context.Context, obj *unstructured.Object, opts *metav1.CreateOptions) (*unstructured.Object, error) {
+	return writeAs(ctx, r, "create", jsonType, obj, opts, r.objectDecoder(nil))
+}
+
+// Update replaces an object and returns it as stored; obj is not changed. If obj has a metadata.resourceVersion that is
+// not the current one, apierrors.IsConflict holds for the error: read, change and update again, or use [Resource.Upsert].
+// Subresource("status").Update writes the status only.
+func (r *Resource) Update(ctx context.Context, obj *unstructured.Object, opts *metav1.UpdateOptions) (*unstructured.Object, error) {
+	return writeAs(ctx, r, "update", jsonType, obj, opts, r.objectDecoder(nil))
+}
+
+// Apply sets the fields that obj has (server-side apply), creates the object if it does not exist, and returns it as
+// stored; obj is not changed. A field manager is required, in opts or [Defaults]: it becomes the owner of these fields. Fields that another
+// manager owns with other values are an [*ApplyConflictError], for which apierrors.IsConflict holds, unless opts.Force
+// takes them over. See https://kubernetes.io/docs/reference/using-api/server-side-apply/.
+func (r *Resource) Apply(ctx context.Context, obj *unstructured.Object, opts *metav1.ApplyOptions) (*unstructured.Object, error) {
+	return applyAs(ctx, r, obj, opts, r.objectDecoder(nil))
+}
+
+func applyAs[T any](ctx context.Context, r *Resource, obj *unstructured.Object, opts *metav1.ApplyOptions, decoder decoder[T]) (*T, error) {
+	if opts == nil {
+		opts = &metav1.ApplyOptions{}
+	}
+	if opts.FieldManager == "" && r.defaults.FieldManager == "" {
+		return nil, r.invalid("patch", "", "apply needs a field manager (set ApplyOptions.FieldManager to your program's name)")
+	}
+	return writeAs(ctx, r, "patch", string(types.ApplyYAMLPatchType), obj, opts, decoder)
+}
+
+// writeAs validates and sends obj and decodes what the server stored.
+func writeAs[T, Options any](ctx context.Context, r *Resource, verb, contentType string, obj *unstructured.Object, opts *Options, decoder decoder[T]) (*T, error) {
+	r, name, err := r.validateWrite(verb, obj)
+	if err != nil {
+		return nil, err
+	}
+	request, err := newRequest(r, verb, name, opts)
+	if err != nil {
+		return nil, err
+	}
+	body, err := unstructured.Encode(r.withKind(obj))
+	if err != nil {
+		return nil, fmt.Errorf("%s %s %q: encode the object: %w", verb, r, obj.GetName(), err)
+	}
+	setBody(request, contentType, body)
+	return doAndDecode(ctx, r, request, false, decoder.object)
+}
+
+// Patch changes part of an object and returns it as stored. patchType says how patch is written, always as JSON:
+// types.JSONPatchType (RFC 6902), types.MergePatchType (RFC 7386), types.StrategicMergePatchType (built-in kinds only) or
+// types.ApplyYAMLPatchType, for which [Resource.Apply] is easier. See
+// https://kubernetes.io/docs/tasks/manage-kubernetes-objects/update-api-object-kubectl-patch/.
+func (r *Resource) Patch(ctx context.Context, name string, patchType types.PatchType, patch []byte, opts *metav1.PatchOptions) (*unstructured.Object, error) {
+	return patchAs(ctx, r, name, patchType, patch, opts, r.objectDecoder(nil))
+}
+
+func patchAs[T any](ctx context.Context, r *Resource, name string, patchType types.PatchType, patch []byte, opts *metav1.PatchOptions, decoder decoder[T]) (*T, error) {
+	request, err := objectRequest(r, "patch", name, opts)
+	if err != nil {
+		return nil, err
+	}
+	switch patchType {
+	case types.JSONPatchType, types.MergePatchType, types.StrategicMergePatchType, types.ApplyYAMLPatchType:
+	default:
+		return nil, r.invalid("patch", name, "the patch type %q is none of apimachinery's types.*PatchType for JSON", patchType)
+	}
+	if len(patch) == 0 {
+		return nil, r.invalid("patch", name, "the patch is empty (one that changes nothing is {} or, as a JSON patch, [])")
+	}
+	setBody(request, string(patchType), patch)
+	return doAndDecode(ctx, r, request, false, decoder.object)
+}

@@ -1,0 +1,244 @@
+package dynamic
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/anykind/anykind/readiness"
+	"github.com/anykind/anykind/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// WaitCondition is a condition of [Resource.Wait]. [Exists], [Deleted], [Ready], [Condition], [ConditionIs], [FieldEquals],
+// [HasField] and [Matches] return one, which may be used repeatedly.
+type WaitCondition struct {
+	// reason returns why the condition does not hold, or "".
+	reason  func(observation) (string, error)
+	invalid error // of the arguments that it was made with
+}
+
+// observation is the state of the object that Wait waits for.
+type observation struct {
+	object   *unstructured.Object // nil if it does not exist
+	firstUID types.UID            // of the first object that existed
+}
+
+// Exists holds when an object of the name exists.
+func Exists() WaitCondition {
+	return objectCondition(func(*unstructured.Object) (string, error) { return "", nil })
+}
+
+// objectCondition returns a condition that does not hold without an object.
+func objectCondition(reason func(*unstructured.Object) (string, error)) WaitCondition {
+	return WaitCondition{reason: func(observed observation) (string, error) {
+		if observed.object == nil {
+			return "it does not exist", nil
+		}
+		return reason(observed.object)
+	}}
+}
+
+// Deleted holds when no object of the name exists, or another one than at first: as with kubectl delete --wait, an object
+// that was created again under the old one's name does not count. If that may happen before Wait is called, as with the
+// pods of a StatefulSet, pass the uids of the old objects.
+func Deleted(uids ...types.UID) WaitCondition {
+	return WaitCondition{reason: func(observed observation) (string, error) {
+		obj, old := observed.object, uids
+		if len(old) == 0 {
+			old = []types.UID{observed.firstUID}
+		}
+		if obj == nil || !slices.Contains(old, obj.GetUID()) {
+			return "", nil
+		}
+		reason := "it still exists"
+		if since := obj.GetDeletionTimestamp(); since != nil {
+			reason += ", being deleted since " + since.UTC().Format("2006-01-02T15:04:05Z")
+		}
+		if finalizers := obj.GetFinalizers(); len(finalizers) > 0 {
+			reason += ", with the finalizers " + strings.Join(finalizers, ", ")
+		}
+		return reason, nil
+	}}
+}
+
+// Ready holds when the status of the object is Current, by the rules of [readiness.Compute] for its kind and those of the
+// caller: a rollout of a Deployment, StatefulSet or DaemonSet is complete, a Pod is ready or has succeeded, a
+// CustomResourceDefinition is established, the condition Ready of a custom resource is True.
+//
+// Failed ends the wait with a [*FailedError], as kubectl rollout status ends when the progress deadline is exceeded. Two
+// failures of a Pod do not, since the cluster keeps trying: that it cannot be scheduled and that its container crashes. To
+// wait through failures of other kinds, call readiness.Compute in [Matches].
+//
+// An object whose status has no observedGeneration cannot show that its status is older than its last change: it may be
+// Current or Failed still from before. An invalid rule makes Wait return an [*InvalidRequestError].
+func Ready(rules ...readiness.Rule) WaitCondition {
+	for _, rule := range rules {
+		if err := rule.Validate(); err != nil {
+			return WaitCondition{invalid: err}
+		}
+	}
+	return objectCondition(func(obj *unstructured.Object) (string, error) {
+		result := readiness.Compute(obj, rules...)
+		switch {
+		case result.Status == readiness.Current:
+			return "", nil
+		case result.Status == readiness.Failed && !isRetriedPod(obj):
+			return "", &FailedError{Result: result}
+		default:
+			return "it is " + result.String(), nil
+		}
+	})
+}
+
+// isRetriedPod reports whether an object is a pod that has not ended.
+func isRetriedPod(obj *unstructured.Object) bool {
+	phase, _, _ := unstructured.Get[string](obj, "status", "phase")
+	return obj.GetAPIVersion() == "v1" && obj.GetKind() == "Pod" && phase != "Failed"
+}
+
+// Condition is [ConditionIs] with the status True.
+//
+// Condition("Available") does not wait for the rollout of a Deployment: the condition is True as long as enough replicas are
+// available, those of the old version included, and so holds at once even if the rollout never completes. Use [Ready].
+func Condition(conditionType string) WaitCondition {
+	return ConditionIs(conditionType, metav1.ConditionTrue)
+}
+
+// ConditionIs holds when the entry of the type in status.conditions has the status, both compared without case, and is up
+// to date: its observedGeneration, or else that of the status, must not be less than metadata.generation. All of this is
+// as in kubectl wait. For a condition's reason use [FieldEquals]: "status.conditions[type=Progressing].reason".
+func ConditionIs(conditionType string, status metav1.ConditionStatus) WaitCondition {
+	if conditionType == "" || status == "" {
+		return WaitCondition{invalid: errors.New("a condition needs a type and a status")}
+	}
+	return objectCondition(func(obj *unstructured.Object) (string, error) {
+		condition := findCondition(obj, conditionType)
+		if condition == nil {
+			return fmt.Sprintf("condition %s is missing", conditionType), nil
+		}
+		conditionType := condition["type"] // as the object spells it
+		observed, ok := condition["observedGeneration"].(int64)
+		if !ok {
+			observed, ok, _ = unstructured.Get[int64](obj, "status", "observedGeneration")
+		}
+		if generation := obj.GetGeneration(); ok && observed < generation {
+			return fmt.Sprintf("condition %s was observed at generation %d, the object is at %d", conditionType, observed, generation), nil
+		}
+		current, _ := condition["status"].(string)
+		if strings.EqualFold(current, string(status)) {
+			return "", nil
+		}
+		reason := fmt.Sprintf("condition %s is %q", conditionType, current)
+		for _, field := range []string{"reason", "message"} {
+			if text, _ := condition[field].(string); text != "" {
+				reason += ": " + text
+			}
+		}
+		return reason, nil
+	})
+}
+
+func findCondition(obj *unstructured.Object, conditionType string) map[string]any {
+	conditions, _, _ := unstructured.Get[[]any](obj, "status", "conditions")
+	for _, item := range conditions {
+		condition, _ := item.(map[string]any)
+		if name, _ := condition["type"].(string); strings.EqualFold(name, conditionType) {
+			return condition
+		}
+	}
+	return nil
+}
+
+// FieldEquals holds when the field at a path of [unstructured.ParsePath], such as "status.phase" or
+// "{.spec.ports[name=http].port}", has the value, of the same JSON type: 3 does not equal "3".
+func FieldEquals(path string, value any) WaitCondition {
+	wanted, err := unstructured.From(map[string]any{"value": value}) // with the types of decoded JSON
+	if err != nil {
+		err = fmt.Errorf("the value to compare %s with: %w", path, err)
+	}
+	return fieldCondition(path, err, func(obj *unstructured.Object, current any) string {
+		wanted := wanted.Object["value"]
+		switch {
+		case equalJSON(current, wanted):
+			return ""
+		case obj.GetKind() == "Secret":
+			return path + " has another value"
+		default:
+			return fmt.Sprintf("%s is %s, not %s", path, describe(current), describe(wanted))
+		}
+	})
+}
+
+// HasField holds when the field at a path, as in [FieldEquals], exists and is not null.
+func HasField(path string) WaitCondition {
+	return fieldCondition(path, nil, func(*unstructured.Object, any) string { return "" })
+}
+
+// fieldCondition returns a condition on the value at a path, which does not hold if there is none.
+func fieldCondition(path string, invalid error, reason func(obj *unstructured.Object, current any) string) WaitCondition {
+	fields, err := unstructured.ParsePath(path)
+	if err == nil {
+		_, _, err = unstructured.Get[any](&unstructured.Object{}, fields...) // rejects a path of several values
+	}
+	if err != nil {
+		invalid = err
+	}
+	if invalid != nil {
+		return WaitCondition{invalid: invalid}
+	}
+	return objectCondition(func(obj *unstructured.Object) (string, error) {
+		value, found, err := unstructured.Get[any](obj, fields...)
+		switch {
+		case err != nil:
+			return err.Error(), nil //nolint:nilerr // another version of the object may have the field
+		case !found:
+			return path + " is missing", nil
+		default:
+			return reason(obj, value), nil
+		}
+	})
+}
+
+// equalJSON compares decoded values by their JSON, in which 1 and 1.0 are equal.
+func equalJSON(a, b any) bool {
+	aJSON, aErr := json.Marshal(a)
+	bJSON, bErr := json.Marshal(b)
+	return aErr == nil && bErr == nil && bytes.Equal(aJSON, bJSON)
+}
+
+// describe returns a short text of a value for errors.
+func describe(value any) string {
+	switch value.(type) {
+	case map[string]any:
+		return "an object"
+	case []any:
+		return "a list"
+	case string:
+		return fmt.Sprintf("%.80q", value)
+	default:
+		return fmt.Sprint(value)
+	}
+}
+
+// Matches holds when the object exists and holds returns true; an error of holds ends the wait. text describes the
+// condition, as in "three ready endpoints", for the error of a wait that ends before. holds must not change the object.
+func Matches(text string, holds func(*unstructured.Object) (bool, error)) WaitCondition {
+	if holds == nil {
+		return WaitCondition{invalid: fmt.Errorf("the function for %q is nil", text)}
+	}
+	return objectCondition(func(obj *unstructured.Object) (string, error) {
+		switch ok, err := holds(obj); {
+		case err != nil:
+			return "", fmt.Errorf("%s: %w", text, err)
+		case !ok:
+			return "not yet: " + text, nil
+		default:
+			return "", nil
+		}
+	})
+}

@@ -1,0 +1,134 @@
+package dynamic_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/readiness"
+	"github.com/anykind/anykind/transport"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// readyPod is the pod "web" with a phase and, if a reason is given, a waiting container.
+func readyPod(resourceVersion, phase, ready, waiting string) string {
+	return fmt.Sprintf(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","uid":"u","resourceVersion":%q},"status":{"phase":%q,
+		"conditions":[{"type":"Ready","status":%q}],"containerStatuses":[{"name":"app","state":{"waiting":{"reason":%q}}}]}}`, resourceVersion, phase, ready, waiting)
+}
+
+func TestReady_WaitsThroughCrashes(t *testing.T) {
+	pods, _ := exchanging(t, respond(readyPod("7", "Running", "False", "CrashLoopBackOff")), openStream(
+		watchEvent("MODIFIED", readyPod("8", "Running", "False", "CrashLoopBackOff"))+watchEvent("MODIFIED", readyPod("9", "Running", "True", ""))))
+	pod, err := pods.Wait(t.Context(), "web", dynamic.Ready())
+	require.NoError(t, err)
+	assert.Equal(t, "9", pod.GetResourceVersion())
+}
+
+func TestReady_FailureEndsWait(t *testing.T) {
+	completed := readiness.Rule{Group: "example.com", Kind: "Task", Failed: []readiness.Check{{Field: "status.exitCode", Values: []string{"1"}}}}
+	task := `{"kind":"Task","apiVersion":"example.com/v1","metadata":{"name":"web","resourceVersion":"7"},"status":{"exitCode":1}}`
+	for name, tc := range map[string]struct {
+		obj   string
+		rules []readiness.Rule
+		want  readiness.Result
+	}{
+		"pod":  {readyPod("7", "Failed", "False", "CrashLoopBackOff"), nil, readiness.Result{Status: readiness.Failed, Field: "status.phase", Message: "the pod has failed"}},
+		"rule": {task, []readiness.Rule{completed}, readiness.Result{Status: readiness.Failed, Field: "status.exitCode", Message: "status.exitCode is 1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pods, server := exchanging(t, absent, openStream(watchEvent("ADDED", tc.obj)))
+			_, err := pods.Wait(t.Context(), "web", dynamic.Ready(tc.rules...))
+			var failed *dynamic.FailedError
+			require.ErrorAs(t, err, &failed)
+			assert.Equal(t, tc.want, failed.Result)
+			require.EqualError(t, err, `wait for pods "home/web": it is Failed: `+tc.want.Message)
+			assert.Len(t, server.seen(), 2)
+		})
+	}
+}
+
+func TestReady_TimeoutHasReason(t *testing.T) {
+	for want, obj := range map[string]string{
+		"it is InProgress: container app is waiting: ImagePullBackOff": readyPod("7", "Pending", "False", "ImagePullBackOff"),
+		"it is Failed: container app is waiting: CrashLoopBackOff":     readyPod("7", "Running", "False", "CrashLoopBackOff"),
+		"it is Terminating: being deleted since ":                      `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","deletionTimestamp":"2026-01-02T03:04:05Z"}}`,
+		`it is Unknown: phase is "Lost"`:                               readyPod("7", "Lost", "False", ""),
+		"it does not exist":                                            "",
+	} {
+		t.Run(want, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				first := absent
+				if obj != "" {
+					first = respond(obj)
+				}
+				pods, _ := inBubble(t, first, openStream(""))
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				_, err := pods.Wait(ctx, "web", dynamic.Ready())
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.ErrorContains(t, err, `wait for pods "home/web": `+want)
+			})
+		})
+	}
+}
+
+func TestReady_RejectsInvalidRule(t *testing.T) {
+	pods, server := exchanging(t)
+	_, err := pods.Wait(t.Context(), "web", dynamic.Ready(readiness.Rule{Group: "example.com"}))
+	var invalid *dynamic.InvalidRequestError
+	require.ErrorAs(t, err, &invalid)
+	require.ErrorContains(t, err, "rule: it has no kind")
+	assert.Empty(t, server.seen())
+}
+
+// rolling is a server with a Deployment whose rollout makes progress and then exceeds its deadline.
+func rolling() (deployments *dynamic.Resource, closeAll func()) {
+	const web = `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web","namespace":"shop","generation":2},"spec":{"replicas":3},
+		"status":{"observedGeneration":2,"replicas":4,"updatedReplicas":1,"readyReplicas":3,"availableReplicas":3,"conditions":[{"type":"Available","status":"True"}%s]}}`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/api" || r.URL.Path == "/apis":
+			w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+			fmt.Fprint(w, map[string]string{"/api": coreIndex, "/apis": appsIndex}[r.URL.Path])
+		case r.URL.Query().Get("watch") == "true":
+			fmt.Fprintf(w, `{"type":"MODIFIED","object":`+web+`}`, `,{"type":"Progressing","status":"False","reason":"ProgressDeadlineExceeded"}`)
+		default:
+			fmt.Fprintf(w, web, "")
+		}
+	}))
+	client, err := dynamic.Connect(context.Background(), &transport.Config{Server: server.URL})
+	if err != nil {
+		log.Fatal(err)
+	}
+	deployments, err = client.Resource(context.Background(), "deploy")
+	if err != nil {
+		log.Fatal(err)
+	}
+	return deployments.Namespace("shop"), func() { client.Close(); server.Close() }
+}
+
+// The Deployment is available all the time, but its rollout fails.
+func ExampleReady() {
+	deployments, closeAll := rolling()
+	defer closeAll()
+
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // how long the rollout may take
+	defer cancel()
+	_, err := deployments.Wait(ctx, "web", dynamic.Ready())
+	var failed *dynamic.FailedError
+	if errors.As(err, &failed) {
+		fmt.Println(failed.Result.Field)
+	}
+	fmt.Println(err)
+	// Output:
+	// status.conditions[type=Progressing].reason
+	// wait for deployments.apps "shop/web": it is Failed: condition Progressing is False: ProgressDeadlineExceeded
+}

@@ -1,0 +1,195 @@
+package readiness
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/anykind/anykind/internal/sanitize"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// builtinRule returns the rule for a built-in kind, nil if there is none.
+func builtinRule(kind schema.GroupKind) func(*object) Result {
+	switch kind.String() {
+	case "Deployment.apps", "Deployment.extensions":
+		return deployment
+	case "StatefulSet.apps":
+		return statefulSet
+	case "DaemonSet.apps", "DaemonSet.extensions":
+		return daemonSet
+	case "ReplicaSet.apps", "ReplicaSet.extensions", "ReplicationController":
+		return replicaSet
+	case "Pod":
+		return pod
+	case "Job.batch":
+		return job
+	case "Service":
+		return service
+	case "CustomResourceDefinition.apiextensions.k8s.io":
+		return customResourceDefinition
+	case "PodDisruptionBudget.policy":
+		return podDisruptionBudget
+	case "PersistentVolumeClaim":
+		return Rule{Current: []Check{{Field: "status.phase", Values: []string{"Bound"}}}}.apply
+	case "APIService.apiregistration.k8s.io":
+		return Rule{Current: []Check{{Condition: "Available"}}}.apply
+	case "ConfigMap", "Secret", "CronJob.batch":
+		return Rule{}.apply
+	default:
+		return nil
+	}
+}
+
+// schedulingGrace is how long a new pod may be unschedulable before it is Failed.
+const schedulingGrace = 15 * time.Second
+
+func pod(o *object) Result {
+	const phase = "status.phase"
+	switch now := o.string("", "status", "phase"); now {
+	case "":
+		return Result{InProgress, phase, "the pod has no phase yet"}
+	case "Succeeded":
+		return Result{Current, phase, "the pod has succeeded"}
+	case "Failed":
+		message := "the pod has failed"
+		for _, field := range []string{"reason", "message"} {
+			if why := o.string("", "status", field); why != "" {
+				message += ": " + why
+			}
+		}
+		return Result{Failed, phase, message}
+	case "Running":
+		return runningPod(o)
+	case "Pending":
+		return pendingPod(o)
+	default:
+		return Result{Unknown, phase, fmt.Sprintf("phase is %q", now)}
+	}
+}
+
+func runningPod(o *object) Result {
+	ready, _ := o.condition("Ready")
+	if ready.status == "True" {
+		return ready.result(Current)
+	}
+	if w, found := o.waitingContainer("containerStatuses", isCrashLoop); found {
+		return w.result(Failed)
+	}
+	if w, found := o.waitingContainer("containerStatuses", isTrouble); found {
+		return w.result(InProgress)
+	}
+	return o.missing(ready)
+}
+
+func pendingPod(o *object) Result {
+	scheduled, _ := o.condition("PodScheduled")
+	if scheduled.status == "False" && scheduled.reason == "Unschedulable" {
+		created, _ := time.Parse(time.RFC3339, o.string("", "metadata", "creationTimestamp"))
+		if time.Since(created) < schedulingGrace {
+			return scheduled.result(InProgress)
+		}
+		return scheduled.result(Failed)
+	}
+	for _, list := range []string{"initContainerStatuses", "containerStatuses"} {
+		if w, found := o.waitingContainer(list, isTrouble); found {
+			return w.result(InProgress)
+		}
+	}
+	if scheduled.status == "False" {
+		return scheduled.result(InProgress)
+	}
+	return Result{InProgress, "status.phase", "the pod is pending"}
+}
+
+// waitingContainer is a container that waits for something.
+type waitingContainer struct {
+	list, name, reason, message string
+}
+
+// waitingContainer returns the first container of a list in status that waits for a reason that matches.
+func (o *object) waitingContainer(list string, matches func(reason string) bool) (waitingContainer, bool) {
+	for _, item := range o.list("status", list) {
+		container, _ := item.(map[string]any)
+		state, _ := container["state"].(map[string]any)
+		waiting, _ := state["waiting"].(map[string]any)
+		name, hasName := container["name"].(string)
+		w := waitingContainer{list: list, name: sanitize.Text(name, maxContainerName)}
+		w.reason, _ = waiting["reason"].(string)
+		w.message, _ = waiting["message"].(string)
+		if hasName && matches(w.reason) {
+			return w, true
+		}
+	}
+	return waitingContainer{}, false
+}
+
+// maxContainerName is the most bytes of a container's name in a path; the API server allows 63.
+const maxContainerName = 100
+
+func isCrashLoop(reason string) bool { return reason == "CrashLoopBackOff" }
+
+// isTrouble reports whether a container waits for a reason that is not part of every start.
+func isTrouble(reason string) bool {
+	return reason != "" && reason != "ContainerCreating" && reason != "PodInitializing"
+}
+
+func (w waitingContainer) result(status Status) Result {
+	message := fmt.Sprintf("container %s is waiting: %s", w.name, w.reason)
+	if w.message != "" {
+		message += ": " + w.message
+	}
+	return Result{status, elementPath(w.list, "name", w.name, "state.waiting.reason"), message}
+}
+
+func job(o *object) Result {
+	for _, c := range o.conditions {
+		switch {
+		case c.status != "True":
+		case c.name == "Complete":
+			return c.result(Current)
+		case c.name == "Failed":
+			return c.result(Failed)
+		}
+	}
+	const startTime = "status.startTime"
+	if o.string("", "status", "startTime") == "" {
+		if suspended, found := o.condition("Suspended"); found && suspended.status == "True" {
+			return suspended.result(InProgress)
+		}
+		return Result{InProgress, startTime, "the job has not started"}
+	}
+	message := fmt.Sprintf("the job has started: %d pods active, %d succeeded, %d failed",
+		o.count(0, "status", "active"), o.count(0, "status", "succeeded"), o.count(0, "status", "failed"))
+	return Result{Current, startTime, message}
+}
+
+func service(o *object) Result {
+	if o.string("ClusterIP", "spec", "type") == "LoadBalancer" && o.string("", "spec", "clusterIP") == "" {
+		return Result{InProgress, "spec.clusterIP", "the service has no cluster IP"}
+	}
+	return Result{Current, "spec.clusterIP", "the service has what it needs of the API server"}
+}
+
+func podDisruptionBudget(o *object) Result {
+	if result, found := o.notObserved(); found {
+		return result
+	}
+	message := fmt.Sprintf("disruptions allowed: %d", o.count(0, "status", "disruptionsAllowed"))
+	return Result{Current, "status.observedGeneration", message}
+}
+
+func customResourceDefinition(o *object) Result {
+	for _, c := range o.conditions {
+		switch {
+		case c.name == "NamesAccepted" && c.status == "False":
+			return c.result(Failed)
+		case c.name != "Established":
+		case c.status == "True":
+			return c.result(Current)
+		case c.status == "False" && c.reason != "Installing":
+			return c.result(Failed)
+		}
+	}
+	established, _ := o.condition("Established")
+	return o.missing(established)
+}

@@ -1,0 +1,160 @@
+package readiness
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// object reads the fields of an object for the rules. The first field of an unexpected type is kept in err, and makes the
+// status Unknown whatever rules make of the value that they get instead.
+type object struct {
+	value   func(fields ...string) (any, bool, error)
+	text    func(fields ...string) (string, bool, error)
+	integer func(fields ...string) (int64, bool, error)
+
+	conditions []condition
+	err        error
+	badField   string
+}
+
+// fail keeps the first error, and the path of the field that it is about.
+func (o *object) fail(path string, err error) {
+	if o.err == nil && err != nil {
+		o.err, o.badField = err, path
+	}
+}
+
+func (o *object) number(fields ...string) (value int64, found bool) {
+	value, found, err := o.integer(fields...)
+	o.fail(strings.Join(fields, "."), err)
+	return value, found
+}
+
+// count returns an integer, or a default if there is none.
+func (o *object) count(otherwise int64, fields ...string) int64 {
+	if value, found := o.number(fields...); found {
+		return value
+	}
+	return otherwise
+}
+
+func (o *object) string(otherwise string, fields ...string) string {
+	value, found, err := o.text(fields...)
+	o.fail(strings.Join(fields, "."), err)
+	if !found {
+		return otherwise
+	}
+	return value
+}
+
+func (o *object) list(fields ...string) []any {
+	value, _, err := o.value(fields...)
+	o.fail(strings.Join(fields, "."), err)
+	list, ok := value.([]any)
+	if !ok && value != nil {
+		path := strings.Join(fields, ".")
+		o.fail(path, fmt.Errorf(".%s: is %T, not a list", path, value))
+	}
+	return list
+}
+
+func (o *object) strings(fields ...string) []string {
+	var texts []string
+	for _, item := range o.list(fields...) {
+		if text, ok := item.(string); ok {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+// condition is an entry of status.conditions.
+type condition struct {
+	name, status, reason, message string
+	observed                      int64 // generation
+	hasObserved                   bool
+}
+
+// readConditions reads status.conditions.
+func (o *object) readConditions() {
+	for i, item := range o.list("status", "conditions") {
+		entry, ok := item.(map[string]any)
+		if !ok {
+			o.fail("status.conditions", fmt.Errorf(".status.conditions[%d]: is %T, not an object", i, item))
+			return
+		}
+		text := func(name string) string {
+			value, ok := entry[name].(string)
+			if !ok && entry[name] != nil {
+				o.fail("status.conditions", fmt.Errorf(".status.conditions[%d].%s: is %T, not string", i, name, entry[name]))
+			}
+			return value
+		}
+		c := condition{name: text("type"), status: text("status"), reason: text("reason"), message: text("message")}
+		c.observed, c.hasObserved = entry["observedGeneration"].(int64)
+		o.conditions = append(o.conditions, c)
+	}
+}
+
+// condition returns the first condition of a type.
+func (o *object) condition(name string) (condition, bool) {
+	for _, c := range o.conditions {
+		if c.name == name {
+			return c, true
+		}
+	}
+	return condition{name: name}, false
+}
+
+// isBehind reports whether a condition is of an earlier generation of the object.
+func (o *object) isBehind(c condition) bool {
+	return c.hasObserved && c.observed < o.count(0, "metadata", "generation")
+}
+
+// behind is the result of a condition that isBehind.
+func (o *object) behind(c condition) Result {
+	generation := o.count(0, "metadata", "generation")
+	message := fmt.Sprintf("condition %s is of generation %d, the object is at %d", c.name, c.observed, generation)
+	return Result{InProgress, c.path("observedGeneration"), message}
+}
+
+// path is the path of a field of a condition.
+func (c condition) path(field string) string {
+	return elementPath("conditions", "type", c.name, field)
+}
+
+// elementPath is the path of a field of the element of a list in status that has a value in a field.
+func elementPath(list, key, value, field string) string {
+	if value == "" || strings.ContainsFunc(value, isNotPlain) {
+		value = strconv.Quote(value)
+	}
+	return "status." + list + "[" + key + "=" + value + "]." + field
+}
+
+func isNotPlain(c rune) bool {
+	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("-_./", c)
+}
+
+// result is a status that a condition's status decided.
+func (c condition) result(status Status) Result {
+	message := fmt.Sprintf("condition %s is %s", c.name, c.status)
+	for _, why := range []string{c.reason, c.message} {
+		if why != "" {
+			message += ": " + why
+		}
+	}
+	return Result{status, c.path("status"), message}
+}
+
+// byStatus is Current if a condition's status is True, and otherwise if it is False or Unknown.
+func byStatus(c condition, otherwise Status) Result {
+	switch c.status {
+	case "True":
+		return c.result(Current)
+	case "False", "Unknown":
+		return c.result(otherwise)
+	default:
+		return Result{Unknown, c.path("status"), fmt.Sprintf("condition %s has status %q", c.name, c.status)}
+	}
+}

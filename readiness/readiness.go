@@ -1,0 +1,162 @@
+// Package readiness computes the status of an object of any kind from the object alone, without requests.
+//
+// The rules are those of kstatus, which Flux, Helm and kpt use. They are applied in this order; the first that decides wins:
+//
+//  1. An object with a deletionTimestamp is Terminating.
+//  2. An object whose status.observedGeneration is not metadata.generation is InProgress: its controller has yet to see the
+//     last change.
+//  3. The condition Reconciling with status True makes it InProgress, Stalled makes it Failed.
+//  4. A [Rule] of the caller's for its kind decides.
+//  5. The rules for built-in kinds decide: Deployment, StatefulSet, DaemonSet, ReplicaSet, ReplicationController, Pod, Job,
+//     CronJob, PersistentVolumeClaim, Service, ConfigMap, Secret, PodDisruptionBudget, CustomResourceDefinition, APIService.
+//  6. The condition Ready decides: Current if its status is True, InProgress otherwise.
+//  7. Everything else is Current.
+//
+// Two of kstatus's rules surprise: a Job is Current as soon as it has started, and a Service of type LoadBalancer when it has
+// a cluster IP. A Rule changes that. These differ from kstatus:
+//
+//   - A Pod whose phase is Failed is Failed, not Current.
+//   - A Deployment that is paused with all of its replicas updated and available is Current, as for kubectl rollout status.
+//   - A StatefulSet, ReplicaSet, ReplicationController, Deployment or PodDisruptionBudget without a
+//     status.observedGeneration is InProgress: it has just been created.
+//   - A ReplicationController is read as a ReplicaSet is, and an APIService by its condition Available.
+//   - Reconciling, Stalled and Ready count only if their own observedGeneration, where they have one, is not behind.
+//   - A field of an unexpected type makes the status Unknown, and so does a condition whose status is none of True, False and
+//     Unknown where a rule reads it.
+package readiness
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/anykind/anykind/internal/sanitize"
+	"github.com/anykind/anykind/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Status is the status of an object as a whole.
+type Status string
+
+const (
+	// Current means that the cluster is in the desired state.
+	Current Status = "Current"
+	// InProgress means that controllers have work left to do.
+	InProgress Status = "InProgress"
+	// Failed means that controllers report that they cannot do it. A later change of the object or of the cluster may still
+	// make it Current.
+	Failed Status = "Failed"
+	// Terminating means that the object is being deleted.
+	Terminating Status = "Terminating"
+	// Unknown means that the object cannot be read as one of its kind.
+	Unknown Status = "Unknown"
+)
+
+// Result is the status of an object and its reason.
+type Result struct {
+	Status Status
+	// Field is the path of the field that decided, as of [unstructured.ParsePath]: "status.readyReplicas",
+	// "status.conditions[type=Ready].status". It need not exist in the object. Empty if no field decided: the object is
+	// Current since nothing says otherwise.
+	Field string
+	// Message explains the status in one line of printable text: "1 of 3 replicas are available". It contains the reason and
+	// message of the condition that decided.
+	Message string
+}
+
+// String returns the status and the message: "InProgress: 1 of 3 replicas are available".
+func (r Result) String() string { return string(r.Status) + ": " + r.Message }
+
+// maxMessage is the most bytes of a Message.
+const maxMessage = 1000
+
+// Compute returns the status of an object, an *Object or a *Lazy: both have the same result, of a Lazy only the fields that
+// rules read are decoded. The object must be whole, status included: metadata alone is mostly Current.
+//
+// Rules are the caller's: the first for the object's group and kind replaces the built-in rule. If that rule is not valid
+// ([Rule.Validate]) the status is Unknown, as it is for a nil object.
+//
+// The result depends on the time for a Pod that cannot be scheduled: it is InProgress for its first 15 seconds and Failed
+// later. Compute is safe for concurrent use while nobody changes the object.
+func Compute[O *unstructured.Object | *unstructured.Lazy](obj O, rules ...Rule) Result {
+	if obj == nil {
+		return Result{Status: Unknown, Message: "there is no object"}
+	}
+	o := &object{
+		value:   func(fields ...string) (any, bool, error) { return unstructured.Get[any](obj, fields...) },
+		text:    func(fields ...string) (string, bool, error) { return unstructured.Get[string](obj, fields...) },
+		integer: func(fields ...string) (int64, bool, error) { return unstructured.Get[int64](obj, fields...) },
+	}
+	result := o.compute(rules)
+	if o.err != nil {
+		result = Result{Status: Unknown, Field: o.badField, Message: o.err.Error()}
+	}
+	result.Message = sanitize.Text(result.Message, maxMessage)
+	return result
+}
+
+func (o *object) compute(rules []Rule) Result {
+	o.readConditions()
+	result, decided := o.generic()
+	if decided || o.err != nil {
+		return result
+	}
+	kind := o.groupKind()
+	for _, rule := range rules {
+		if rule.Group != kind.Group || rule.Kind != kind.Kind {
+			continue
+		}
+		if err := rule.Validate(); err != nil {
+			return Result{Status: Unknown, Message: err.Error()}
+		}
+		return rule.apply(o)
+	}
+	if builtin := builtinRule(kind); builtin != nil {
+		return builtin(o)
+	}
+	ready, found := o.condition("Ready")
+	switch {
+	case !found:
+		return Result{Status: Current, Message: "no condition or rule says otherwise"}
+	case o.isBehind(ready):
+		return o.behind(ready)
+	default:
+		return byStatus(ready, InProgress)
+	}
+}
+
+// generic applies the rules for every kind.
+func (o *object) generic() (result Result, decided bool) {
+	if since := o.string("", "metadata", "deletionTimestamp"); since != "" {
+		message := "being deleted since " + since
+		if finalizers := o.strings("metadata", "finalizers"); len(finalizers) > 0 {
+			message += ", with the finalizers " + strings.Join(finalizers, ", ")
+		}
+		return Result{Terminating, "metadata.deletionTimestamp", message}, true
+	}
+	if generation, found := o.number("metadata", "generation"); found {
+		if observed, found := o.number("status", "observedGeneration"); found && observed != generation {
+			message := fmt.Sprintf("generation %d is not observed yet: status is of generation %d", generation, observed)
+			return Result{InProgress, "status.observedGeneration", message}, true
+		}
+	}
+	for _, c := range o.conditions {
+		switch {
+		case c.status != "True" || c.name != "Reconciling" && c.name != "Stalled":
+		case o.isBehind(c):
+			return o.behind(c), true
+		case c.name == "Reconciling":
+			return c.result(InProgress), true
+		default:
+			return c.result(Failed), true
+		}
+	}
+	return Result{}, false
+}
+
+func (o *object) groupKind() schema.GroupKind {
+	group, _, found := strings.Cut(o.string("", "apiVersion"), "/")
+	if !found {
+		group = ""
+	}
+	return schema.GroupKind{Group: group, Kind: o.string("", "kind")}
+}

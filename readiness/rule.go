@@ -1,0 +1,176 @@
+package readiness
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/anykind/anykind/unstructured"
+)
+
+// Rule describes how the status of one kind is read. It is data: it can be kept as JSON or YAML.
+//
+// The object is Failed if any check of Failed holds, else InProgress if any of InProgress does, else Current if all of Current
+// do, and otherwise InProgress. A rule without checks makes every object of the kind Current.
+//
+// Before a rule is applied, deletion, status.observedGeneration and the conditions Reconciling and Stalled are looked at, as
+// for every kind.
+type Rule struct {
+	// Group is the API group, empty for the core group. A rule holds for all of its versions.
+	Group string `json:"group,omitempty"`
+	Kind  string `json:"kind"`
+
+	Failed     []Check `json:"failed,omitempty"`
+	InProgress []Check `json:"inProgress,omitempty"`
+	Current    []Check `json:"current,omitempty"`
+}
+
+// Check looks at one condition or at one field.
+type Check struct {
+	// Condition is the type of an entry of status.conditions, in its exact case. An entry whose observedGeneration is behind
+	// metadata.generation does not hold, nor does one that does not exist.
+	Condition string `json:"condition,omitempty"`
+	// Field is the path of a field, as of [unstructured.ParsePath]: "status.phase", "status.loadBalancer.ingress[0].ip". A
+	// field that does not exist or is null does not hold.
+	Field string `json:"field,omitempty"`
+	// Values are those for which the check holds. Booleans and numbers are compared as JSON writes them: "true", "3". By
+	// default a condition holds if its status is True, and a field if it exists.
+	Values []string `json:"values,omitempty"`
+	// Reasons are those of the condition for which the check holds. By default every reason does.
+	Reasons []string `json:"reasons,omitempty"`
+}
+
+// Validate returns an error if the rule has no kind, or a check that has both or neither of a condition and a field, a path
+// that cannot be read, or reasons for a field.
+func (r Rule) Validate() error {
+	if r.Kind == "" {
+		return errors.New("rule: it has no kind")
+	}
+	return cmp.Or(r.validate("failed", r.Failed), r.validate("inProgress", r.InProgress), r.validate("current", r.Current))
+}
+
+// validate returns the first error of the checks of a field.
+func (r Rule) validate(field string, checks []Check) error {
+	for i, check := range checks {
+		if err := check.validate(); err != nil {
+			return fmt.Errorf("rule for %s: %s[%d]: %w", r.name(), field, i, err)
+		}
+	}
+	return nil
+}
+
+func (r Rule) name() string {
+	if r.Group == "" {
+		return r.Kind
+	}
+	return r.Kind + "." + r.Group
+}
+
+func (c Check) validate() error {
+	switch {
+	case (c.Condition == "") == (c.Field == ""):
+		return errors.New("it needs either a condition or a field")
+	case c.Field == "":
+		return nil
+	case len(c.Reasons) > 0:
+		return errors.New("only a condition has reasons")
+	}
+	fields, err := unstructured.ParsePath(c.Field)
+	if err == nil {
+		_, _, err = unstructured.Get[any](&unstructured.Object{}, fields...) // rejects a path of several values
+	}
+	return err
+}
+
+// apply returns the status of an object that generic does not decide.
+func (r Rule) apply(o *object) Result {
+	for _, check := range r.Failed {
+		if result, holds := check.evaluate(o); holds {
+			result.Status = Failed
+			return result
+		}
+	}
+	for _, check := range r.InProgress {
+		if result, holds := check.evaluate(o); holds {
+			result.Status = InProgress
+			return result
+		}
+	}
+	result := Result{Message: "every object of this kind is"}
+	for _, check := range r.Current {
+		checked, holds := check.evaluate(o)
+		if result = checked; !holds {
+			result.Status = InProgress
+			return result
+		}
+	}
+	result.Status = Current
+	return result
+}
+
+// evaluate returns whether the check holds, and a result without a status that explains it.
+func (c Check) evaluate(o *object) (result Result, holds bool) {
+	if c.Condition != "" {
+		return c.evaluateCondition(o)
+	}
+	result.Field = c.Field
+	fields, err := unstructured.ParsePath(c.Field)
+	if err != nil {
+		return Result{Field: c.Field, Message: err.Error()}, false
+	}
+	value, found, err := o.value(fields...)
+	o.fail(c.Field, err)
+	text := valueText(value)
+	switch {
+	case !found:
+		result.Message = c.Field + " does not exist"
+	case len(c.Values) == 0, slices.Contains(c.Values, text):
+		result.Message, holds = fmt.Sprintf("%s is %s", c.Field, text), true
+	default:
+		result.Message = fmt.Sprintf("%s is %s, not %s", c.Field, text, strings.Join(c.Values, " or "))
+	}
+	return result, holds
+}
+
+func (c Check) evaluateCondition(o *object) (result Result, holds bool) {
+	observed, exists := o.condition(c.Condition)
+	statuses := c.Values
+	if len(statuses) == 0 {
+		statuses = []string{"True"}
+	}
+	switch {
+	case !exists:
+		return Result{Field: observed.path("status"), Message: fmt.Sprintf("condition %s does not exist", c.Condition)}, false
+	case o.isBehind(observed):
+		return o.behind(observed), false
+	case !slices.Contains(statuses, observed.status):
+		return observed.result(""), false
+	case len(c.Reasons) > 0 && !slices.Contains(c.Reasons, observed.reason):
+		result = observed.result("")
+		result.Field = observed.path("reason")
+		return result, false
+	default:
+		return observed.result(""), true
+	}
+}
+
+// valueText is a value as JSON writes it, text without quotes.
+func valueText(value any) string {
+	switch value := value.(type) {
+	case map[string]any:
+		return "an object"
+	case []any:
+		return "a list"
+	case string:
+		return value
+	default:
+		text, err := json.Marshal(value)
+		if err != nil {
+			return err.Error()
+		}
+		return string(text)
+	}
+}
