@@ -14,7 +14,7 @@ import (
 )
 
 // What the sandbox attaches an input to is a shell that runs each line.
-func TestAttachingIsWhatItIsThroughKubectl(t *testing.T) {
+func TestAttach_SameAsKubectl(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	large := strings.Repeat("0123456789abcdef", 200_000)
@@ -41,7 +41,7 @@ func TestAttachingIsWhatItIsThroughKubectl(t *testing.T) {
 	}
 }
 
-func TestWhatIsSentToAnAttachedProcessIsAnsweredAtOnce(t *testing.T) {
+func TestAttach_Interactive(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	input, stdin := io.Pipe()
@@ -71,7 +71,7 @@ func TestWhatIsSentToAnAttachedProcessIsAnsweredAtOnce(t *testing.T) {
 }
 
 // Whoever attaches without input is shown what is added to the log of the sandbox's containers.
-func TestAttachingShowsWhatIsWrittenFromNowOn(t *testing.T) {
+func TestAttach_ShowsNewOutput(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	write := logged(t)

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
+	testclient "github.com/anykind/anykind/internal/testing/client"
 	"github.com/anykind/anykind/internal/testing/cluster"
-	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,18 +16,13 @@ import (
 // patience is how long tests wait for what a real cluster does in its own time.
 const patience = 2 * time.Minute
 
-// connect gives a client of the sandbox, as one of its kubeconfig's contexts: admin, token or limited.
+// connect returns a client of the sandbox, as one of its kubeconfig's contexts: admin, token or limited.
 func connect(t testing.TB, kubeContext string) *dynamic.Client {
 	t.Helper()
-	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t), Context: kubeContext})
-	require.NoError(t, err)
-	client, err := dynamic.Connect(t.Context(), cfg)
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
-	return client
+	return testclient.Connect(t, kubeContext)
 }
 
-// podsOf gives a handle on pods in a namespace of the test's own.
+// podsOf returns a handle on pods in a namespace of the test's own.
 func podsOf(t testing.TB) *dynamic.Resource {
 	t.Helper()
 	cluster.NeedComponents(t, cluster.Nodes, cluster.ControllerManager, cluster.Scheduler)
@@ -47,13 +42,13 @@ func podsOf(t testing.TB) *dynamic.Resource {
 	// Without it no pod is admitted. The controller manager makes it in time, but not while it recovers from a restart.
 	accounts, err := client.Resource(t.Context(), "serviceaccounts")
 	require.NoError(t, err)
-	_, err = accounts.In(created.GetName()).Create(t.Context(), &unstructured.Object{Object: map[string]any{
+	_, err = accounts.Namespace(created.GetName()).Create(t.Context(), &unstructured.Object{Object: map[string]any{
 		"metadata": map[string]any{"name": "default"},
 	}}, nil)
 	require.True(t, err == nil || apierrors.IsAlreadyExists(err), "%v", err)
 	pods, err := client.Resource(t.Context(), "pods")
 	require.NoError(t, err)
-	return pods.In(created.GetName())
+	return pods.Namespace(created.GetName())
 }
 
 // run creates a pod with these containers and waits until it runs. One named terminal has one.

@@ -11,13 +11,19 @@ import (
 	"github.com/anykind/anykind/internal/retry"
 )
 
-// Cmd is a command in a pod, used as os/exec's Cmd is: set its options, then Run, Output, or Start and Wait it, once. It
-// is not safe for concurrent use, apart from its pipes.
+const (
+	defaultMaxOutput = 64 << 20
+	// maxStderr is how much standard error an ExitError holds.
+	maxStderr = 32 << 10
+)
+
+// Cmd is a command in a pod, used like os/exec's Cmd: set its options, then call Run, Output, or Start and Wait, once. It is
+// not safe for concurrent use, except for its pipes.
 type Cmd struct {
 	ExecOptions
 
-	// MaxOutput is how many bytes [Cmd.Output] and [Cmd.CombinedOutput] collect at most; 0 means 64 MiB. A command that
-	// writes more is ended, with an error.
+	// MaxOutput limits the bytes that [Cmd.Output] and [Cmd.CombinedOutput] collect; 0 means 64 MiB. A command that writes
+	// more is ended with an error.
 	MaxOutput int
 
 	ctx    context.Context
@@ -26,13 +32,13 @@ type Cmd struct {
 
 	input   *io.PipeReader
 	outputs []*io.PipeWriter
-	running *session
-	ended   chan struct{}
+	session *session
+	done    chan struct{} // closed when the command has ended
 	err     error
 }
 
-// Command prepares to run a command in a pod, or in one of a service's or workload's. The end of ctx ends it, as [Exec]
-// says.
+// Command returns the Cmd to run a command in a pod, or in one of the pods of a service or workload. The end of ctx ends it
+// as described at [Exec].
 func Command(ctx context.Context, target Target, name string, command ...string) *Cmd {
 	return &Cmd{ctx: ctx, target: target, name: name, ExecOptions: ExecOptions{Command: command}}
 }
@@ -45,73 +51,72 @@ func (c *Cmd) Run() error {
 	return c.Wait()
 }
 
-// Start returns once the server has agreed to run the command; that the container has no such program is for Wait to
-// tell. A command that is started frees what it holds when it ends, waited for or not.
+// Start returns when the server has accepted the command; Wait returns the error of a program that does not exist. A started
+// command releases its resources when it ends, waited for or not.
 func (c *Cmd) Start() error {
-	if c.ended != nil {
+	if c.done != nil {
 		return errors.New("stream: the command was started before")
 	}
-	c.ended = make(chan struct{})
+	c.done = make(chan struct{})
 	var err error
 	if len(c.Command) == 0 {
 		err = errors.New("there is no command to run")
 	} else {
-		c.running, err = open(c.ctx, c.target, c.name, "exec", &c.ExecOptions)
+		c.session, err = openSession(c.ctx, c.target, c.name, "exec", &c.ExecOptions)
 	}
 	if err != nil {
-		c.finish(onObject("exec in", c.target, c.name, err))
+		c.finish(operationError("exec in", c.target, c.name, err))
 		return c.err
 	}
-	// Nobody may be reading the pipes: then the session waits in a write to one.
-	release := context.AfterFunc(c.ctx, func() { c.closeOutputs(retry.ContextError(c.ctx)) })
+	// Nobody may be reading the pipes: then the session blocks in a write to one.
+	stop := context.AfterFunc(c.ctx, func() { c.closeOutputs(retry.ContextError(c.ctx)) })
 	go func() {
-		err := c.running.run()
-		release()
+		err := c.session.run()
+		stop()
 		c.finish(err)
 	}()
 	return nil
 }
 
-// finish tells those who read and write the command's pipes how it ended.
+// finish sets the command's result and closes its pipes.
 func (c *Cmd) finish(err error) {
 	var exited *ExitError
 	complete := err == nil || errors.As(err, &exited)
-	if !complete && c.running != nil {
-		err = onObject("exec in", c.target, c.name, c.running.pod.of(c.name, err))
+	if !complete && c.session != nil {
+		err = operationError("exec in", c.target, c.name, c.session.pod.wrap(c.name, err))
 	}
 	c.err = err
 	if c.input != nil {
 		_ = c.input.Close()
 	}
 	if complete {
-		c.closeOutputs(nil)
-	} else {
-		c.closeOutputs(err)
+		err = nil
 	}
-	close(c.ended)
+	c.closeOutputs(err)
+	close(c.done)
 }
 
-// closeOutputs ends the pipes from the command. The first error that one is closed with stays.
+// closeOutputs closes the output pipes. The first error that one is closed with stays.
 func (c *Cmd) closeOutputs(err error) {
 	for _, output := range c.outputs {
 		_ = output.CloseWithError(err)
 	}
 }
 
-// Wait returns when the command has ended and all its output is written, with the errors of [Exec]. Read its pipes to
-// their end first; where ctx ends, what is left in them is dropped.
+// Wait returns the errors of [Exec] when the command has ended and all its output is written. Read its pipes to their end
+// first; if ctx ends, unread output is dropped.
 func (c *Cmd) Wait() error {
-	if c.ended == nil {
+	if c.done == nil {
 		return errors.New("stream: the command is not started")
 	}
-	<-c.ended
+	<-c.done
 	return c.err
 }
 
-// StdinPipe gives a pipe to the command's input. Close it to let the command know that all is written. Once the command
-// has ended, writing fails with io.ErrClosedPipe.
+// StdinPipe returns a pipe to the command's input. Closing it ends the input. After the command has ended, writes fail with
+// io.ErrClosedPipe.
 func (c *Cmd) StdinPipe() (io.WriteCloser, error) {
-	if c.Stdin != nil || c.ended != nil {
+	if c.Stdin != nil || c.done != nil {
 		return nil, errors.New("stream: Stdin is set, or the command is started")
 	}
 	reader, writer := io.Pipe()
@@ -119,56 +124,52 @@ func (c *Cmd) StdinPipe() (io.WriteCloser, error) {
 	return writer, nil
 }
 
-// StdoutPipe gives a pipe from the command's output. Its io.EOF means that all was read; where the connection broke,
-// reading fails with Wait's error. Closing it ends the command.
+// StdoutPipe returns a pipe from the command's output. Its io.EOF means that all output was read; if the connection broke,
+// reads fail with Wait's error. Closing it ends the command.
 func (c *Cmd) StdoutPipe() (io.ReadCloser, error) { return c.pipe(&c.Stdout) }
 
-// StderrPipe is as StdoutPipe, for the command's standard error.
+// StderrPipe is StdoutPipe for standard error.
 func (c *Cmd) StderrPipe() (io.ReadCloser, error) { return c.pipe(&c.Stderr) }
 
-func (c *Cmd) pipe(of *io.Writer) (io.ReadCloser, error) {
-	if *of != nil || c.ended != nil {
+func (c *Cmd) pipe(output *io.Writer) (io.ReadCloser, error) {
+	if *output != nil || c.done != nil {
 		return nil, errors.New("stream: Stdout or Stderr is set, or the command is started")
 	}
 	reader, writer := io.Pipe()
-	*of = writer
+	*output = writer
 	c.outputs = append(c.outputs, writer)
 	return reader, nil
 }
 
-// Output runs the command and returns what it wrote to its standard output. Where it exits with another code than 0 and
-// Stderr is not set, the *[ExitError] holds the end of what it wrote there.
+// Output runs the command and returns its standard output. If the exit code is not 0 and Stderr is not set, the *[ExitError]
+// holds the end of its standard error.
 func (c *Cmd) Output() ([]byte, error) {
 	if c.Stdout != nil {
 		return nil, errors.New("stream: Stdout is set")
 	}
-	stdout := c.buffer()
+	stdout, stderr := c.newOutputBuffer(), &tailBuffer{}
 	c.Stdout = stdout
-	stderr := &tail{}
 	if c.Stderr == nil {
 		c.Stderr = stderr
 	}
 	err := c.Run()
 	var exited *ExitError
 	if errors.As(err, &exited) {
-		exited.Stderr = stderr.last()
+		exited.Stderr = stderr.Bytes()
 	}
 	return stdout.Bytes(), err
 }
 
-// CombinedOutput runs the command and returns what it wrote to its standard output and standard error.
+// CombinedOutput runs the command and returns its standard output and standard error.
 func (c *Cmd) CombinedOutput() ([]byte, error) {
 	if c.Stdout != nil || c.Stderr != nil {
 		return nil, errors.New("stream: Stdout or Stderr is set")
 	}
-	both := c.buffer()
-	c.Stdout, c.Stderr = both, both
+	output := c.newOutputBuffer()
+	c.Stdout, c.Stderr = output, output
 	err := c.Run()
-	return both.Bytes(), err
+	return output.Bytes(), err
 }
-
-// defaultMaxOutput is the default of Cmd.MaxOutput.
-const defaultMaxOutput = 64 << 20
 
 // outputBuffer collects output up to a limit.
 type outputBuffer struct {
@@ -177,11 +178,10 @@ type outputBuffer struct {
 	limit int
 }
 
-func (c *Cmd) buffer() *outputBuffer {
+func (c *Cmd) newOutputBuffer() *outputBuffer {
 	return &outputBuffer{limit: cmp.Or(c.MaxOutput, defaultMaxOutput)}
 }
 
-// Write implements io.Writer.
 func (b *outputBuffer) Write(text []byte) (int, error) {
 	if b.Len()+len(text) > b.limit {
 		return 0, fmt.Errorf("the output is larger than %d bytes: read it from StdoutPipe, or set MaxOutput", b.limit)
@@ -189,18 +189,16 @@ func (b *outputBuffer) Write(text []byte) (int, error) {
 	return b.Buffer.Write(text)
 }
 
-// maxTail is how much an ExitError holds of what the command wrote.
-const maxTail = 32 << 10
+// tailBuffer keeps the last maxStderr bytes that are written to it.
+type tailBuffer struct{ text []byte }
 
-// tail keeps the last of what is written to it.
-type tail struct{ kept []byte }
-
-func (t *tail) Write(text []byte) (int, error) {
-	t.kept = append(t.kept, text...)
-	if len(t.kept) > 2*maxTail {
-		t.kept = append(t.kept[:0], t.last()...)
+func (t *tailBuffer) Write(text []byte) (int, error) {
+	t.text = append(t.text, text...)
+	if len(t.text) > 2*maxStderr {
+		t.text = append(t.text[:0], t.Bytes()...)
 	}
 	return len(text), nil
 }
 
-func (t *tail) last() []byte { return t.kept[max(0, len(t.kept)-maxTail):] }
+// Bytes returns the last bytes.
+func (t *tailBuffer) Bytes() []byte { return t.text[max(0, len(t.text)-maxStderr):] }

@@ -16,12 +16,12 @@ import (
 // speaking is a server whose commands all write to both outputs and exit with 3.
 func speaking(t *testing.T) http.HandlerFunc {
 	return upgrading(t, func(ws *websocket.Conn, _ *http.Request) {
-		say(ws, "\x01out ", "\x02err ", "\x01more", exit3)
-		goodbye(ws)
+		send(ws, "\x01out ", "\x02err ", "\x01more", exit3)
+		closeNormally(ws)
 	}, v5)
 }
 
-func TestOutputIsCollected(t *testing.T) {
+func TestCmd_Output(t *testing.T) {
 	serving(t, speaking(t), func(t *testing.T, pods pods) {
 		out, err := stream.Command(t.Context(), pods, "web-0", "ls").Output()
 		var exited *stream.ExitError
@@ -44,13 +44,13 @@ func TestOutputIsCollected(t *testing.T) {
 	})
 }
 
-func TestOfLongErrorOutputTheEndIsKept(t *testing.T) {
+func TestCmd_OutputKeepsEndOfStderr(t *testing.T) {
 	serving(t, upgrading(t, func(ws *websocket.Conn, _ *http.Request) {
 		for range 100 {
-			say(ws, "\x02"+strings.Repeat("x", 1000))
+			send(ws, "\x02"+strings.Repeat("x", 1000))
 		}
-		say(ws, "\x02the reason", exit3)
-		goodbye(ws)
+		send(ws, "\x02the reason", exit3)
+		closeNormally(ws)
 	}, v5), func(t *testing.T, pods pods) {
 		_, err := stream.Command(t.Context(), pods, "web-0", "ls").Output()
 		var exited *stream.ExitError
@@ -60,7 +60,7 @@ func TestOfLongErrorOutputTheEndIsKept(t *testing.T) {
 	})
 }
 
-func TestPipesEndWithTheCommand(t *testing.T) {
+func TestCmd_PipesEndWithCommand(t *testing.T) {
 	serving(t, speaking(t), func(t *testing.T, pods pods) {
 		cmd := stream.Command(t.Context(), pods, "web-0", "ls")
 		stdout, err := cmd.StdoutPipe()
@@ -83,8 +83,8 @@ func TestPipesEndWithTheCommand(t *testing.T) {
 	})
 }
 
-func TestPipesOfACommandThatIsRefusedEndWithTheRefusal(t *testing.T) {
-	serving(t, func(w http.ResponseWriter, _ *http.Request) { refuse(w, 404, "NotFound", "no such pod") }, func(t *testing.T, pods pods) {
+func TestCmd_PipesEndWithStartError(t *testing.T) {
+	serving(t, func(w http.ResponseWriter, _ *http.Request) { reject(w, 404, "NotFound", "no such pod") }, func(t *testing.T, pods pods) {
 		cmd := stream.Command(t.Context(), pods, "web-0", "ls")
 		stdin, err := cmd.StdinPipe()
 		require.NoError(t, err)
@@ -99,7 +99,7 @@ func TestPipesOfACommandThatIsRefusedEndWithTheRefusal(t *testing.T) {
 	})
 }
 
-func TestACommandIsUsedOnceAndInOrder(t *testing.T) {
+func TestCmd_Misuse(t *testing.T) {
 	serving(t, speaking(t), func(t *testing.T, pods pods) {
 		cmd := stream.Command(t.Context(), pods, "web-0", "ls")
 		require.ErrorContains(t, cmd.Wait(), "not started")

@@ -1,66 +1,78 @@
 package stream
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"strconv"
+	"path"
+	"path/filepath"
+	"strings"
 
 	"github.com/anykind/anykind/internal/sanitize"
+	"github.com/anykind/anykind/stream/internal/archive"
+	"github.com/anykind/anykind/stream/internal/wsconn"
 )
 
-// CopyOptions are those of [CopyTo] and [CopyFrom].
+// CopyOptions configures [CopyTo] and [CopyFrom].
 type CopyOptions struct {
-	// Container is where the files are; see [ExecOptions].
+	// Container is the container that has the files; see [ExecOptions].
 	Container string
-	// Progress is called with each file, link and folder as it begins, and after every MiB of a file. One goroutine
-	// calls it, and copying waits for it.
-	Progress func(Progress)
-	// MaxSize ends [CopyFrom] with an error before the files that it writes exceed so many bytes in all; 0 means no limit.
-	// A sparse file, which takes up less than its size, counts with its size.
+	// OnProgress is called at the start of each file, link and folder, and after each MiB of a file. One goroutine calls
+	// it, and copying waits for it.
+	OnProgress func(CopyProgress)
+	// MaxSize ends [CopyFrom] with an error before the files that it writes exceed this many bytes in total; 0 means no
+	// limit. A sparse file counts with its size.
 	MaxSize int64
 }
 
-// Progress is how far a copy has come.
-type Progress struct {
-	// Path is that of the file, link or folder, below what is copied, with slashes; "." for that itself.
+// CopyProgress is the progress of a copy.
+type CopyProgress struct {
+	// Path is the path of the file, link or folder relative to what is copied, with slashes; "." for the root.
 	Path string
-	// Size is a file's, in bytes, and Done how many of them are copied.
+	// Size is a file's size in bytes, and Done the bytes of it that are copied.
 	Size, Done int64
-	// Total is how many bytes of all files are copied.
+	// Total is the bytes of all files that are copied.
 	Total int64
 }
 
-// progressEvery is how much of a file is copied between two calls of CopyOptions.Progress.
-const progressEvery = 1 << 20
+// unpackFolder is a shell script that creates the folder $1 and unpacks standard input there: with the archive's permissions,
+// as files of the current user. busybox has these options as well.
+const unpackFolder = `mkdir -p -- "$1" && exec tar -C "$1" -xopf -`
 
-// CopyTo copies a local file or folder, with all that is in it, to path in a container: path is its name there, and
-// must not end with a slash. A file whose path is that of a folder is copied into that, under its own name, and a folder
-// is merged into one of that name. Folders that path lies in are made where they are missing. Permissions, times, in
-// seconds, and symbolic links stay as they are, and what is there already is overwritten. What is neither file, folder
-// nor symbolic link is an error.
+// unpackFile unpacks a file. It first prints whether the file's path is that of a folder, and then unpacks into that.
+const unpackFile = `if [ -d "$1/$2" ]; then echo folder && exec tar -C "$1/$2" -xopf -; fi; echo file && ` + unpackFolder
+
+// maxAnswer is more than the line that unpackFile prints.
+const maxAnswer = 64
+
+// maxMessage is how much an error shows of a program's or node's message.
+const maxMessage = 2 << 10
+
+// CopyTo copies a local file or folder with all its content to path in a container: path is its new name, and must not end
+// with a slash. A file whose path is an existing folder is copied into that folder under its local name; a folder is merged
+// with an existing one. Missing parent folders are created. Permissions, times (in seconds) and symbolic links are kept, and
+// existing files are overwritten. Anything but files, folders and symbolic links is an error.
 //
-// It streams a tar archive to the program tar, which the container must have; so it does with sh and mkdir. What was
-// copied before an error stays. Errors are those of [Exec], with what tar said.
+// The container must have the programs tar, sh and mkdir: CopyTo streams a tar archive. After an error, what was copied
+// before remains. Errors are those of [Exec], with tar's message.
 func CopyTo(ctx context.Context, target Target, name, local, path string, opts *CopyOptions) error {
-	return onObject("copy into", target, name, copyTo(ctx, target, name, local, path, opts.orDefault()))
+	return operationError("copy into", target, name, copyTo(ctx, target, name, local, path, opts.orDefault()))
 }
 
-// CopyFrom copies a file or folder, with all that is in it, from path in a container to local, which is its name here.
-// The folder that local lies in must be there. A path that is a symbolic link is an error, unless it leads to a folder and
-// ends with a slash: then that folder is copied. Permissions (but for setuid, setgid and sticky bits), times of files and
-// symbolic links stay as they are, what is there already is overwritten, and a folder is copied into one of that name.
-// Sockets are left out, as tar does; pipes and devices are errors. Files that come as sparse stay so.
+// CopyFrom copies a file or folder with all its content from path in a container to local, its new name. The parent folder of
+// local must exist. A path that is a symbolic link is an error, unless it points to a folder and ends with a slash: then that
+// folder is copied. Permissions (without setuid, setgid and sticky bits), times of files and symbolic links are kept, existing
+// files are overwritten, and a folder is merged with an existing one. Sockets are skipped, as by tar; pipes and devices are
+// errors. Sparse files in the archive stay sparse.
 //
-// The archive is not trusted: nothing is written outside of local, whatever names and links it has, and a symbolic link
-// that leads out of what is copied is an error; so are a name that is absolute or holds .., and one that leads through a
-// link. The program tar must be in the container. What was copied before an error stays. Errors are those of [Exec],
-// with what tar said.
+// The archive is not trusted: nothing is written outside of local, whatever its names and links. Symbolic links that point
+// outside, absolute names, names with .., and names through links are errors. The container must have the program tar. After
+// an error, what was copied before remains. Errors are those of [Exec], with tar's message.
 func CopyFrom(ctx context.Context, target Target, name, path, local string, opts *CopyOptions) error {
-	return onObject("copy from", target, name, copyFrom(ctx, target, name, path, local, opts.orDefault()))
+	return operationError("copy from", target, name, copyFrom(ctx, target, name, path, local, opts.orDefault()))
 }
 
 func (o *CopyOptions) orDefault() *CopyOptions {
@@ -70,71 +82,118 @@ func (o *CopyOptions) orDefault() *CopyOptions {
 	return o
 }
 
-// meter counts what is copied.
-type meter struct {
-	report func(Progress)
-	now    Progress
-	told   int64
-}
-
-func (m *meter) begin(path string, size int64) {
-	m.now.Path, m.now.Size, m.now.Done, m.told = path, size, 0, 0
-	if m.report != nil {
-		m.report(m.now)
+// onProgress returns OnProgress for the archive, nil if it is not set.
+func (o *CopyOptions) onProgress() func(archive.Progress) {
+	if o.OnProgress == nil {
+		return nil
 	}
+	return func(p archive.Progress) { o.OnProgress(CopyProgress(p)) }
 }
 
-// Write counts what goes by.
-func (m *meter) Write(data []byte) (int, error) {
-	m.now.Done += int64(len(data))
-	m.now.Total += int64(len(data))
-	if m.report != nil && (m.now.Done-m.told >= progressEvery || m.now.Done == m.now.Size) {
-		m.told = m.now.Done
-		m.report(m.now)
+func copyTo(ctx context.Context, target Target, pod, local, remote string, opts *CopyOptions) error {
+	folder, name := path.Split(remote)
+	if name == "" || name == "." || name == ".." {
+		return fmt.Errorf("the path %q must be the copy's own: give it a name at its end, such as %s",
+			remote, path.Join(remote, filepath.Base(local)))
 	}
-	return len(data), nil
-}
-
-// errNotCopied is what stands in an archive that is not copied.
-var errNotCopied = errors.New("it is neither a file, a folder nor a symbolic link")
-
-// entryError names what of an archive an error is about.
-func entryError(path string, err error) error {
-	var one *fs.PathError
-	var two *os.LinkError
-	switch {
-	case errors.As(err, &one):
-		err = fmt.Errorf("%s: %w", one.Op, one.Err) // the names in it are not safe to print
-	case errors.As(err, &two):
-		err = fmt.Errorf("%s: %w", two.Op, two.Err)
+	info, err := os.Lstat(local)
+	if err != nil {
+		return err
 	}
-	return fmt.Errorf("%s: %w", quoted(path), err)
+	if folder == "" {
+		folder = "."
+	}
+	script := unpackFolder
+	if !info.IsDir() {
+		script = unpackFile
+	}
+	cmd := Command(ctx, target, pod, "sh", "-c", script, "sh", folder, name)
+	stderr := &tailBuffer{}
+	cmd.Container, cmd.Stderr = opts.Container, stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	answer := bufio.NewReaderSize(stdout, maxAnswer)
+	if !info.IsDir() {
+		if line, _, _ := answer.ReadLine(); string(line) == "folder" {
+			name = filepath.Base(local)
+		}
+	}
+	go func() { _, _ = io.Copy(io.Discard, answer) }() // until the command ends
+	buffered := bufio.NewWriterSize(stdin, wsconn.MaxMessage)
+	localErr := archive.Pack(buffered, local, name, opts.onProgress())
+	if localErr == nil {
+		localErr = buffered.Flush()
+	}
+	_ = stdin.Close() // tar reports an archive that is incomplete
+	return firstError(localErr, explainTar(stderr, cmd.Wait()))
 }
 
-// quoted returns a name from an archive as errors show it.
-func quoted(name string) string { return strconv.Quote(sanitize.Text(name, maxName)) }
+func copyFrom(ctx context.Context, target Target, pod, remote, local string, opts *CopyOptions) error {
+	if remote == "" || local == "" {
+		return errors.New("a path is empty")
+	}
+	folder, name := splitRemote(remote)
+	cmd := Command(ctx, target, pod, "tar", "-C", folder, "-cf", "-", "./"+name)
+	stderr := &tailBuffer{}
+	cmd.Container, cmd.Stderr = opts.Container, stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	localErr := archive.Unpack(ctx, stdout, name, local, opts.MaxSize, opts.onProgress())
+	_ = stdout.Close() // ends tar
+	return firstError(localErr, explainTar(stderr, cmd.Wait()))
+}
 
-// toldBy adds what tar said to why it failed.
-func toldBy(stderr *tail, err error) error {
+// splitRemote returns the folder that tar changes into and the name that its entries then begin with. Changing into a path
+// that ends with a slash follows links.
+func splitRemote(remote string) (folder, name string) {
+	cleaned := path.Clean(remote)
+	folder, name = path.Split(cleaned)
+	if name == "" || name == "." || name == ".." {
+		return cleaned, "."
+	}
+	if strings.HasSuffix(remote, "/") {
+		return cleaned + "/", "."
+	}
+	if folder == "" {
+		folder = "."
+	}
+	return folder, strings.TrimPrefix(name, "/")
+}
+
+// explainTar adds tar's message to the error of its command.
+func explainTar(stderr *tailBuffer, err error) error {
 	var exited *ExitError
 	if !errors.As(err, &exited) {
 		return err
 	}
-	exited.Stderr = stderr.last()
-	switch said := sanitize.Text(string(exited.Stderr), maxMessage); {
+	exited.Stderr = stderr.Bytes()
+	switch message := sanitize.Text(string(exited.Stderr), maxMessage); {
 	case exited.Code == 127 || exited.Code == 126:
-		return fmt.Errorf("%w: the container must have the program tar: %s", err, said)
-	case said != "":
-		return fmt.Errorf("%w: %s", err, said)
+		return fmt.Errorf("%w: the container must have the program tar: %s", err, message)
+	case message != "":
+		return fmt.Errorf("%w: %s", err, message)
 	default:
 		return err
 	}
 }
 
-// firstError is the error that counts of a copy's two sides: that of this side, unless it only shows that the other has
-// failed.
+// firstError returns the error that explains a failed copy: the local one, unless that only shows that tar has failed.
 func firstError(local, remote error) error {
-	if local == nil || (remote != nil && (errors.Is(local, io.ErrClosedPipe) || errors.Is(local, errEmpty))) {
+	if local == nil || (remote != nil && (errors.Is(local, io.ErrClosedPipe) || errors.Is(local, archive.ErrEmpty))) {
 		return remote
 	}
 	return local

@@ -64,24 +64,24 @@ func described(t *testing.T, at string) (lines []string) {
 	return lines
 }
 
-func TestFilesAndFoldersAreCopiedInAndOut(t *testing.T) {
+func TestCopy_RoundTrip(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	from, there, back := tree(t), filepath.Join(t.TempDir(), "new/folder/copy"), filepath.Join(t.TempDir(), "back")
-	var in, out []stream.Progress
+	var in, out []stream.CopyProgress
 	for range 2 { // the second time over the first
 		in, out = nil, nil
 		require.NoError(t, stream.CopyTo(t.Context(), pods, "web-0", from, there, &stream.CopyOptions{
-			Container: "web", Progress: func(p stream.Progress) { in = append(in, p) },
+			Container: "web", OnProgress: func(p stream.CopyProgress) { in = append(in, p) },
 		}))
 		assert.Equal(t, described(t, from), described(t, there))
 		require.NoError(t, stream.CopyFrom(t.Context(), pods, "web-0", there+"/", back, &stream.CopyOptions{
-			Progress: func(p stream.Progress) { out = append(out, p) },
+			OnProgress: func(p stream.CopyProgress) { out = append(out, p) },
 		}))
 		assert.Equal(t, described(t, from), described(t, back))
 	}
-	for _, progress := range [][]stream.Progress{in, out} {
-		assert.Equal(t, stream.Progress{Path: "."}, progress[0])
+	for _, progress := range [][]stream.CopyProgress{in, out} {
+		assert.Equal(t, stream.CopyProgress{Path: "."}, progress[0])
 		steps := 0
 		for _, step := range progress {
 			if step.Path == "sub/large" {
@@ -101,7 +101,7 @@ func TestFilesAndFoldersAreCopiedInAndOut(t *testing.T) {
 	assert.FileExists(t, filepath.Join(there, "sub", "-two"))
 }
 
-func TestWhatCannotBeCopiedIsAnErrorThatSaysWhy(t *testing.T) {
+func TestCopy_Errors(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	local, none := filepath.Join(t.TempDir(), "copy"), filepath.Join(t.TempDir(), "none")
@@ -134,7 +134,7 @@ func TestWhatCannotBeCopiedIsAnErrorThatSaysWhy(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	lunch := errors.New("lunch")
 	err = stream.CopyFrom(ctx, pods, "web-0", tree(t), filepath.Join(t.TempDir(), "x"), &stream.CopyOptions{
-		Progress: func(stream.Progress) { cancel(lunch) },
+		OnProgress: func(stream.CopyProgress) { cancel(lunch) },
 	})
 	require.ErrorIs(t, err, lunch)
 }
@@ -149,12 +149,12 @@ func TestCopyTo_FileOntoFolderAsKubectl(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Join(folder, "existing"), 0o755))
 	}
 	for _, path := range []string{"existing", "new/name.txt", "existing/name.txt"} {
-		_, said, code := kubectl(t, "", "cp", "-n", namespaceOf(t, pods), local, "web-0:"+filepath.Join(theirs, path))
+		_, answer, code := kubectl(t, "", "cp", "-n", namespaceOf(t, pods), local, "web-0:"+filepath.Join(theirs, path))
 		if path == "new/name.txt" {
-			require.NotZero(t, code, "kubectl makes no folders: %s", said)
+			require.NotZero(t, code, "kubectl makes no folders: %s", answer)
 			write(t, filepath.Join(theirs, path), "text")
 		} else {
-			require.Zero(t, code, said)
+			require.Zero(t, code, answer)
 		}
 		require.NoError(t, stream.CopyTo(t.Context(), pods, "web-0", local, filepath.Join(ours, path), nil))
 	}

@@ -45,30 +45,30 @@ func shellServer(t *testing.T) http.HandlerFunc {
 			if probe.Run() == nil {
 				line = "\x01folder\n"
 			}
-			say(ws, line)
+			send(ws, line)
 		}
-		for _, message := range hearAll(ws, r) {
+		for _, message := range receiveAll(ws, r) {
 			stdin.WriteString(message[1:])
 		}
 		failed := cmd.Run()
 		_, _ = channelWriter{ws, 1}.Write(out.Bytes())
 		_, _ = channelWriter{ws, 2}.Write(err.Bytes())
 		if failed != nil {
-			say(ws, exit3)
+			send(ws, exit3)
 		} else {
-			say(ws, success)
+			send(ws, success)
 		}
-		goodbye(ws)
+		closeNormally(ws)
 	}, v5)
 }
 
-// hearAll reads a command's input, if it has any.
-func hearAll(ws *websocket.Conn, r *http.Request) []string {
+// receiveAll reads a command's input, if it has any.
+func receiveAll(ws *websocket.Conn, r *http.Request) []string {
 	if r.FormValue("stdin") == "" {
 		return nil
 	}
-	heard := hear(ws)
-	return heard[:max(0, len(heard)-1)] // the last ends the input
+	received := receive(ws)
+	return received[:max(0, len(received)-1)] // the last ends the input
 }
 
 func needShell(t *testing.T) {
@@ -143,8 +143,8 @@ func TestCopyTo_CommandEndsBeforeItsAnswer(t *testing.T) {
 	local := filepath.Join(t.TempDir(), "local")
 	write(t, local, "text")
 	serving(t, upgrading(t, func(ws *websocket.Conn, _ *http.Request) {
-		say(ws, "\x02sh: not found", strings.Replace(exit3, `"3"`, `"127"`, 1))
-		goodbye(ws)
+		send(ws, "\x02sh: not found", strings.Replace(exit3, `"3"`, `"127"`, 1))
+		closeNormally(ws)
 		_, _ = io.Copy(io.Discard, ws.NetConn())
 	}, v5), func(t *testing.T, pods pods) {
 		err := stream.CopyTo(t.Context(), pods, "web-0", local, "/tmp/x", nil)

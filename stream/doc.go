@@ -1,9 +1,15 @@
-// Package stream talks with what runs in pods: it runs commands in them and attaches to them, reads their logs, copies
-// files in and out, and connects to their ports.
+// Package stream runs commands in pods, attaches to them, reads their logs, copies files in and out, and connects to their
+// ports.
 //
 //	pods, err := client.Resource(ctx, "pods")
-//	err = stream.Exec(ctx, pods.In("shop"), "web-0", &stream.ExecOptions{Command: []string{"ls"}, Stdout: os.Stdout})
+//	web := pods.Namespace("shop")
+//	output, err := stream.Command(ctx, web, "web-0", "cat", "/etc/hostname").Output()
+//	err = stream.Exec(ctx, web, "web-0", &stream.ExecOptions{Command: []string{"ls"}, Stdout: os.Stdout})
 //
-// A handle of the package dynamic is a [Target]; so is all that gives paths and a connection. Every call ends when its
-// ctx does, and then returns ctx's error; only what is open when a call returns, such as a connection, outlives it.
+// [Exec] and [Command] run programs, [Attach] joins a container's main process, [Logs] reads one log and [LogLines] many,
+// [CopyTo] and [CopyFrom] copy files, [PortDialer], [DialPort] and [ForwardPort] connect to ports, and [Proxy] sends HTTP
+// requests through the API server.
+//
+// Each takes a [Target], such as a *dynamic.Resource, and the name of a pod, or of a service or workload that selects pods.
+// Every call ends when its ctx does, and returns ctx's error; only what a call returns, such as a connection, outlives it.
 package stream

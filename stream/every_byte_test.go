@@ -4,12 +4,11 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,216 +18,131 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/anykind/anykind/internal/testing/memconn"
 	"github.com/anykind/anykind/stream"
-	"github.com/anykind/anykind/transport"
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// fault breaks the first connection of a server behind so many bytes of one direction.
-type fault struct {
-	mode     string // cut, stall or corrupt
-	upward   bool   // what the client sends, instead of what the server does
-	at       int
-	released chan struct{} // ends what is stalled
-
-	mu     sync.Mutex
-	passed [2]int // bytes downward and upward
+// byteTest is a call that runs undisturbed, and then with each fault at each byte of both directions of a connection. The call
+// checks its own result and names it; "right" is the one without a fault. Each ends within the bound, and leaves no goroutine
+// and no connection behind.
+type byteTest struct {
+	handler func(t *testing.T, f memconn.Fault) http.HandlerFunc
+	call    func(t *testing.T, pods pods, f memconn.Fault) (outcome string)
+	bound   time.Duration
+	conn    int    // the connection with the fault, from 1
+	step    int    // bytes between two faults
+	flips   []byte // bits that are flipped
 }
 
-// faultyConn is the server's end of a connection.
-type faultyConn struct {
-	net.Conn
-	*fault
-}
-
-var errCut = errors.New("the connection was cut")
-
-func (c *faultyConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p[:c.allowed(len(p), true)])
-	return n, c.pass(p[:n], true, err)
-}
-
-func (c *faultyConn) Write(p []byte) (written int, err error) {
-	for written < len(p) && err == nil {
-		piece := bytes.Clone(p[written:][:c.allowed(len(p)-written, false)])
-		if err = c.pass(piece, false, nil); err == nil {
-			var n int
-			n, err = c.Conn.Write(piece)
-			written += n
-		}
-	}
-	return written, err
-}
-
-// allowed returns how many bytes may pass before the fault, at least one.
-func (c *faultyConn) allowed(n int, upward bool) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if upward == c.upward && c.passed[direction(upward)] < c.at {
-		n = min(n, c.at-c.passed[direction(upward)])
-	} else if upward == c.upward {
-		n = min(n, 1)
-	}
-	return n
-}
-
-func direction(upward bool) int {
-	if upward {
-		return 1
-	}
-	return 0
-}
-
-// pass lets bytes go by, or breaks the connection.
-func (c *faultyConn) pass(p []byte, upward bool, err error) error {
-	c.mu.Lock()
-	before := c.passed[direction(upward)]
-	c.passed[direction(upward)] += len(p)
-	c.mu.Unlock()
-	if err != nil || len(p) == 0 || upward != c.upward || before < c.at || c.mode == "corrupt" && before > c.at {
-		return err
-	}
-	switch c.mode {
-	case "cut":
-		_ = c.Close()
-		return errCut
-	case "stall":
-		<-c.released
-		return errCut
-	case "corrupt":
-		p[0] ^= 0x15
-	}
-	return nil
-}
-
-// faulted is serving with a fault.
-func faulted(t *testing.T, f *fault, handler http.HandlerFunc, test func(t *testing.T, pods pods)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		f.released = make(chan struct{})
-		listener := &memory{conns: make(chan net.Conn), closed: make(chan struct{})}
-		server := httptest.NewUnstartedServer(handler)
-		require.NoError(t, server.Listener.Close())
-		first := true
-		server.Listener = wrappedListener{listener, func(conn net.Conn) net.Conn {
-			if !first {
-				return conn
-			}
-			first = false
-			return &faultyConn{conn, f}
-		}}
-		server.Config.ErrorLog = discardLog()
-		server.Start()
-		defer server.Close()
-		client := &http.Client{Transport: &http.Transport{DialContext: listener.dial}}
-		conn, err := transport.New("http://server.test", client, nil)
-		require.NoError(t, err)
-		defer conn.Close()
-		defer close(f.released)
-		test(t, pods{conn})
-	})
-}
-
-type wrappedListener struct {
-	net.Listener
-	wrap func(net.Conn) net.Conn
-}
-
-func (l wrappedListener) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	return l.wrap(conn), nil
-}
-
-// byteStep is how many bytes lie between two faults: ANYKIND_EVERY_BYTE=1 leaves none out, which takes a minute or two.
-func byteStep() int {
+// sparseStep leaves most bytes out: ANYKIND_EVERY_BYTE=1 leaves none out, which takes a minute or two.
+func sparseStep() int {
 	if os.Getenv("ANYKIND_EVERY_BYTE") != "" {
 		return 1
 	}
 	return 47
 }
 
-// everyByte runs a call undisturbed, and then with each fault at each byte of both directions. The call checks its own
-// result; each ends within the bound, and leaves no goroutine and no connection behind.
-func everyByte(t *testing.T, bound time.Duration, handler http.HandlerFunc, call func(t *testing.T, pods pods, f *fault) error) {
-	counts := map[string]int{}
+func (b byteTest) run(t *testing.T) {
 	var mu sync.Mutex
-	one := func(t *testing.T, f *fault) {
-		t.Helper()
-		faulted(t, f, handler, func(t *testing.T, pods pods) {
-			begun := time.Now()
-			err := call(t, pods, f)
-			require.LessOrEqual(t, time.Since(begun), bound, "%s at byte %d, upward %v: %v", f.mode, f.at, f.upward, err)
-			mu.Lock()
-			defer mu.Unlock()
-			if err == nil {
-				counts[f.mode+": right"]++
-			} else {
-				counts[f.mode+": error"]++
-			}
-		})
+	counts := map[string]int{}
+	down, up := b.runFault(t, memconn.Fault{Conn: b.conn}, func(outcome string) { require.Equal(t, "right", outcome) })
+	require.Less(t, down+up, 32<<10)
+	faults := []memconn.Fault{{Kind: memconn.Cut}, {Kind: memconn.Stall}}
+	for _, flip := range b.flips {
+		faults = append(faults, memconn.Fault{Kind: memconn.Corrupt, Flip: flip})
 	}
-	whole := &fault{at: 1 << 30}
-	one(t, whole)
-	require.Equal(t, 1, counts[": right"])
-	require.Less(t, whole.passed[0]+whole.passed[1], 32<<10)
 	t.Run("faults", func(t *testing.T) {
-		for _, mode := range []string{"cut", "stall", "corrupt"} {
-			t.Run(mode, func(t *testing.T) {
-				t.Parallel()
-				for _, upward := range []bool{false, true} {
-					for at := 0; at < whole.passed[direction(upward)]; at += byteStep() {
-						if one(t, &fault{mode: mode, upward: upward, at: at}); t.Failed() {
-							t.Fatalf("%s at byte %d, upward %v", mode, at, upward)
-						}
-					}
+		for _, f := range faults {
+			for _, upward := range []bool{false, true} {
+				f, size := f, down
+				if f.Upward = upward; upward {
+					size = up
 				}
-			})
+				t.Run(fmt.Sprintf("%s %02x upward %v", f.Kind, f.Flip, f.Upward), func(t *testing.T) {
+					t.Parallel()
+					f.Conn = b.conn
+					for f.At = 0; f.At < size && !t.Failed(); f.At += b.step {
+						b.runFault(t, f, func(outcome string) {
+							mu.Lock()
+							defer mu.Unlock()
+							counts[string(f.Kind)+": "+outcome]++
+						})
+					}
+				})
+			}
 		}
 	})
-	t.Logf("%d bytes down, %d up: %v", whole.passed[0], whole.passed[1], counts)
+	t.Logf("%d bytes down, %d up: %v", down, up, counts)
 }
 
-// trying is upgrading where that may fail.
-func trying(script func(ws *websocket.Conn)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		upgrader := websocket.Upgrader{Subprotocols: []string{v5}}
-		ws, err := upgrader.Upgrade(w, r, nil)
-		if err != nil {
-			return
+// runFault runs the call with one fault, in a bubble, and returns the size of the connection.
+func (b byteTest) runFault(t *testing.T, f memconn.Fault, record func(outcome string)) (down, up int) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		listener, conn, stop := memconn.Serve(t, b.handler(t, f), f)
+		begun := time.Now()
+		outcome := b.call(t, pods{conn}, f)
+		require.LessOrEqual(t, time.Since(begun), b.bound, "%v: %s", f, outcome)
+		record(outcome)
+		time.Sleep(10 * time.Second) // for a tunnel's close
+		conn.Close()
+		synctest.Wait()
+		assert.Zero(t, listener.Open(), "%v: connections that are left", f)
+		down, up = listener.Transferred()
+		stop()
+		if t.Failed() {
+			t.Logf("%v: %s", f, outcome)
 		}
-		defer func() { _ = ws.Close() }()
-		_ = ws.SetReadDeadline(time.Now().Add(time.Minute))
-		script(ws)
+	})
+	return down, up
+}
+
+// scripted is the handler of a byteTest that opens each stream and then acts by the script. A handshake may fail.
+func scriptedFaults(script func(ws *websocket.Conn)) func(*testing.T, memconn.Fault) http.HandlerFunc {
+	return func(*testing.T, memconn.Fault) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			ws, err := (&websocket.Upgrader{Subprotocols: []string{v5}}).Upgrade(w, r, nil)
+			if err != nil {
+				return
+			}
+			defer func() { _ = ws.Close() }()
+			_ = ws.SetReadDeadline(time.Now().Add(time.Minute))
+			script(ws)
+		}
 	}
 }
 
-// undetectable reports whether a fault may change a result without an error: nothing here has checksums, which TLS adds.
-func (f *fault) undetectable() bool { return f.mode == "corrupt" }
+// outcomeOf names the result of a call, whose errors all begin with a prefix.
+func outcomeOf(t *testing.T, err error, prefix string) string {
+	if err == nil {
+		return "right"
+	}
+	require.ErrorContains(t, err, prefix)
+	return "error"
+}
+
+// isSilent reports whether a fault may change a result without an error: nothing here has checksums, which TLS adds.
+func isSilent(f memconn.Fault) bool { return f.Kind == memconn.Corrupt }
 
 func TestExec_EveryByte(t *testing.T) {
-	everyByte(t, 70*time.Second, trying(func(ws *websocket.Conn) {
-		text := strings.Join(hear(ws), "")
-		say(ws, "\x01out:", "\x02err", "\x01"+text, success)
-		goodbye(ws)
-	}), func(t *testing.T, pods pods, f *fault) error {
+	byteTest{bound: 70 * time.Second, conn: 1, step: sparseStep(), flips: []byte{0x15}, handler: scriptedFaults(func(ws *websocket.Conn) {
+		text := strings.Join(receive(ws), "")
+		send(ws, "\x01out:", "\x02err", "\x01"+text, success)
+		closeNormally(ws)
+	}), call: func(t *testing.T, pods pods, f memconn.Fault) string {
 		var stdout, stderr bytes.Buffer
 		err := stream.Exec(t.Context(), pods, "web-0", &stream.ExecOptions{
 			Command: []string{"cat"}, Stdin: strings.NewReader("input"), Stdout: &stdout, Stderr: &stderr,
 		})
-		if err == nil && !f.undetectable() {
+		if err == nil && !isSilent(f) {
 			assert.Equal(t, "out:\x00input\xff\x00", stdout.String())
 			assert.Equal(t, "err", stderr.String())
 		}
-		if err != nil {
-			require.ErrorContains(t, err, `exec in pod "web-0": `)
-		}
-		return err
-	})
+		return outcomeOf(t, err, `exec in pod "web-0": `)
+	}}.run(t)
 }
 
 // smallArchive is a folder named data with a file.
@@ -253,21 +167,18 @@ func smallArchive(t *testing.T) []byte {
 func TestCopyFrom_EveryByte(t *testing.T) {
 	archive, dir := smallArchive(t), t.TempDir()
 	var copies atomic.Int64
-	everyByte(t, 70*time.Second, trying(func(ws *websocket.Conn) {
-		say(ws, "\x01"+string(archive), success)
-		goodbye(ws)
-		hear(ws)
-	}), func(t *testing.T, pods pods, f *fault) error {
+	byteTest{bound: 70 * time.Second, conn: 1, step: sparseStep(), flips: []byte{0x15}, handler: scriptedFaults(func(ws *websocket.Conn) {
+		send(ws, "\x01"+string(archive), success)
+		closeNormally(ws)
+		receive(ws)
+	}), call: func(t *testing.T, pods pods, f memconn.Fault) string {
 		local := filepath.Join(dir, fmt.Sprint(copies.Add(1)))
 		err := stream.CopyFrom(t.Context(), pods, "web-0", "/data", local, nil)
-		if err == nil && !f.undetectable() {
+		if err == nil && !isSilent(f) {
 			requireFile(t, filepath.Join(local, "file"), "text")
 		}
-		if err != nil {
-			require.ErrorContains(t, err, `copy from pod "web-0": `)
-		}
-		return err
-	})
+		return outcomeOf(t, err, `copy from pod "web-0": `)
+	}}.run(t)
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	assert.LessOrEqual(t, len(entries), int(copies.Load()), "nothing is written beside the copies")
@@ -277,25 +188,22 @@ func TestCopyTo_EveryByte(t *testing.T) {
 	local := filepath.Join(t.TempDir(), "data")
 	write(t, filepath.Join(local, "file"), "text")
 	want := ""
-	everyByte(t, 70*time.Second, trying(func(ws *websocket.Conn) {
-		heard := hear(ws)
-		switch text := strings.Join(heard, ""); {
+	byteTest{bound: 70 * time.Second, conn: 1, step: sparseStep(), flips: []byte{0x15}, handler: scriptedFaults(func(ws *websocket.Conn) {
+		received := receive(ws)
+		switch text := strings.Join(received, ""); {
 		case want == "":
 			want = text
 			fallthrough
 		case text == want:
-			say(ws, success)
+			send(ws, success)
 		default:
-			say(ws, "\x02tar: damaged", exit3)
+			send(ws, "\x02tar: damaged", exit3)
 		}
-		goodbye(ws)
-	}), func(t *testing.T, pods pods, _ *fault) error {
+		closeNormally(ws)
+	}), call: func(t *testing.T, pods pods, _ memconn.Fault) string {
 		err := stream.CopyTo(t.Context(), pods, "web-0", local, "/data", nil)
-		if err != nil {
-			require.ErrorContains(t, err, `copy into pod "web-0": `)
-		}
-		return err
-	})
+		return outcomeOf(t, err, `copy into pod "web-0": `)
+	}}.run(t)
 }
 
 func TestLogs_EveryByte(t *testing.T) {
@@ -304,34 +212,193 @@ func TestLogs_EveryByte(t *testing.T) {
 		lines += fmt.Sprintf("%s line %d\n", epoch.Add(time.Duration(i)*100*time.Millisecond).Format(stampFormat), i)
 	}
 	for _, follow := range []bool{false, true} {
-		everyByte(t, 61*time.Minute, func(w http.ResponseWriter, r *http.Request) {
-			if !strings.HasSuffix(r.URL.Path, "/log") {
-				_, _ = io.WriteString(w, `{"metadata":{"uid":"u"},"spec":{"containers":[{"name":"app"}]},"status":{"containerStatuses":[{"name":"app","state":{"terminated":{}}}]}}`)
-				return
+		byteTest{bound: 61 * time.Minute, conn: 1, step: sparseStep(), flips: []byte{0x15}, handler: func(*testing.T, memconn.Fault) http.HandlerFunc {
+			return func(w http.ResponseWriter, r *http.Request) {
+				if !strings.HasSuffix(r.URL.Path, "/log") {
+					_, _ = io.WriteString(w, `{"metadata":{"uid":"u"},"spec":{"containers":[{"name":"app"}]},"status":{"containerStatuses":[{"name":"app","state":{"terminated":{}}}]}}`)
+					return
+				}
+				for line := range strings.Lines(lines) {
+					_, _ = io.WriteString(w, line)
+					_ = http.NewResponseController(w).Flush()
+				}
 			}
-			for line := range strings.Lines(lines) {
-				_, _ = io.WriteString(w, line)
-				_ = http.NewResponseController(w).Flush()
-			}
-		}, func(t *testing.T, pods pods, f *fault) error {
+		}, call: func(t *testing.T, pods pods, f memconn.Fault) string {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 			defer cancel()
 			log, err := stream.Logs(ctx, pods, "web-0", &stream.LogOptions{Container: "app", Follow: follow, Timestamps: true})
 			if err != nil {
-				require.ErrorContains(t, err, `read the log of pod "web-0": `)
-				return err
+				return outcomeOf(t, err, `read the log of pod "web-0": `)
 			}
 			defer log.Close()
 			text, err := io.ReadAll(log)
 			switch {
-			case f.undetectable():
+			case isSilent(f):
 			case err == nil:
 				assert.Equal(t, lines, string(text))
 			case len(text) > 0:
 				assert.True(t, strings.HasPrefix(lines, string(text)), "%q", text)
-				assert.True(t, errors.Is(err, io.ErrUnexpectedEOF) || f.mode == "stall" && errors.Is(err, context.DeadlineExceeded), "%v", err)
+				assert.True(t, errors.Is(err, io.ErrUnexpectedEOF) || f.Kind == memconn.Stall && errors.Is(err, context.DeadlineExceeded), "%v", err)
 			}
-			return err
-		})
+			return outcomeOf(t, err, "")
+		}}.run(t)
+	}
+}
+
+const (
+	portQuestion = "hello, pod"
+	portAnswer   = "hello, client"
+)
+
+// portOutcome is the result of one connection.
+type portOutcome struct {
+	err    error
+	answer string
+	dialed time.Duration // until there was a connection, or none
+	took   time.Duration // after that
+}
+
+// portBound is how long a client may wait for a result from a peer that does not answer.
+const portBound = 62 * time.Second
+
+// clientDeadline is the deadline of a client that waits for bytes that never arrive, from a peer that answers pings.
+const clientDeadline = 3 * time.Minute
+
+// askPort opens a connection, sends the question and reads the answer.
+func askPort(t *testing.T, pods pods) (seen portOutcome) {
+	begin := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), portBound) // the handshake has no time-out of its own
+	defer cancel()
+	conn, err := stream.DialPort(ctx, pods, "web-0", 80)
+	seen.dialed = time.Since(begin)
+	if err != nil {
+		seen.err = err
+		return seen
+	}
+	defer closed(t, conn)
+	begin = time.Now()
+	defer func() { seen.took = time.Since(begin) }()
+	require.NoError(t, conn.SetDeadline(begin.Add(clientDeadline)))
+	if _, seen.err = io.WriteString(conn, portQuestion); seen.err != nil {
+		return seen
+	}
+	_ = conn.(halfCloser).CloseWrite()
+	answer, err := io.ReadAll(conn)
+	seen.answer, seen.err = string(answer), err
+	return seen
+}
+
+// answeringPort is a server whose pods answer the question. It closes the connection at the first invalid frame.
+func answeringPort(t *testing.T, f memconn.Fault) http.HandlerFunc {
+	return unreadable(func(w http.ResponseWriter, r *http.Request) {
+		ws, err := (&websocket.Upgrader{Subprotocols: []string{tunnelProtocol}}).Upgrade(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer func() { _ = ws.Close() }()
+		n := &node{ws: ws}
+		streams, asked := 0, ""
+		for {
+			frame, ok := n.strict()
+			switch {
+			case !ok:
+				return
+			case frame.kind == syn:
+				streams++
+				kind := map[uint32]string{1: "error", 3: "data"}[frame.stream]
+				if !bytes.Contains(frame.payload, []byte("streamtype\x00\x00\x00"+string(rune(len(kind)))+kind)) ||
+					!bytes.Contains(frame.payload, []byte("port\x00\x00\x00\x0280")) {
+					n.control(rst, frame.stream, 1)
+					continue
+				}
+				n.control(reply, frame.stream)
+			case frame.kind == rst:
+				return
+			case frame.kind == 0 && frame.stream == 3:
+				asked += string(frame.payload)
+				if frame.flags&fin != 0 {
+					if !isSilent(f) {
+						assert.Equal(t, portQuestion, asked, "%v", f)
+					}
+					n.data(3, 0, portAnswer[:5])
+					n.data(3, 0, portAnswer[5:])
+					n.data(3, fin, "")
+					n.data(1, fin, "")
+				}
+			}
+		}
+	})
+}
+
+// strict reads a frame as a node does that ends the tunnel at the first one that makes no sense.
+func (n *node) strict() (f frame, ok bool) {
+	for {
+		header := make([]byte, 8)
+		if _, err := io.ReadFull(n, header); err != nil {
+			return f, false
+		}
+		first, second := binary.BigEndian.Uint32(header), binary.BigEndian.Uint32(header[4:])
+		if second&0xffffff > 1<<20 {
+			return f, false
+		}
+		f = frame{stream: first, flags: header[4], payload: make([]byte, second&0xffffff)}
+		if _, err := io.ReadFull(n, f.payload); err != nil {
+			return f, false
+		}
+		if first>>31 == 1 {
+			if first>>16 != 0x8003 || len(f.payload) < 4 {
+				return f, false
+			}
+			f.kind, f.stream = uint16(first), binary.BigEndian.Uint32(f.payload)
+		}
+		if f.kind != ping {
+			return f, true
+		}
+		n.control(ping, f.stream)
+	}
+}
+
+// differingBytes counts the bytes in which a text differs from another of its length; -1 if it has another length.
+func differingBytes(a, b string) (count int) {
+	if len(a) != len(b) {
+		return -1
+	}
+	for i := range len(a) {
+		if a[i] != b[i] {
+			count++
+		}
+	}
+	return count
+}
+
+func TestDialPort_EveryByte(t *testing.T) {
+	byteTest{
+		bound: portBound + clientDeadline, conn: 2, step: 1, flips: []byte{1, 0x80}, handler: answeringPort, // a request for the pod is the first
+		call: func(t *testing.T, pods pods, f memconn.Fault) string { return checkPortOutcome(t, f, askPort(t, pods)) },
+	}.run(t)
+}
+
+// checkPortOutcome checks one outcome and names its class.
+func checkPortOutcome(t *testing.T, f memconn.Fault, seen portOutcome) string {
+	t.Helper()
+	assert.LessOrEqual(t, seen.dialed, portBound, "%v: %v", f, seen.err)
+	assert.LessOrEqual(t, seen.took, clientDeadline, "%v: %v", f, seen.err)
+	if !isSilent(f) {
+		assert.LessOrEqual(t, seen.took, portBound, "%v: %v", f, seen.err)
+		assert.True(t, strings.HasPrefix(portAnswer, seen.answer), "%v: %q", f, seen.answer)
+	}
+	switch {
+	case seen.err == nil && isSilent(f) && seen.answer != portAnswer:
+		// A byte of the answer may be another, or a length too long.
+		assert.True(t, differingBytes(portAnswer, seen.answer) == 1 || strings.HasPrefix(seen.answer, portAnswer), "%v: %q", f, seen.answer)
+		return "another answer, undetected"
+	case seen.err == nil:
+		assert.Equal(t, portAnswer, seen.answer, "%v", f)
+		return "right"
+	case seen.took >= clientDeadline:
+		require.ErrorIs(t, seen.err, os.ErrDeadlineExceeded, "%v", f)
+		return "the caller's deadline"
+	default:
+		return "an error"
 	}
 }

@@ -16,9 +16,23 @@ import (
 	"github.com/gorilla/websocket"
 )
 
+// twoPods is a list of pods with a container and a proxy each.
+const twoPods = `{"items":[
+	{"metadata":{"namespace":"shop","name":"web-0"},"status":{"containerStatuses":[
+		{"name":"app","state":{"running":{}}},{"name":"proxy","state":{"running":{}}}]}},
+	{"metadata":{"namespace":"shop","name":"web-1"},"status":{"containerStatuses":[{"name":"app","state":{"running":{}}}]}}]}`
+
 // scripted is a server whose one pod knows the commands that the examples run.
 func scripted() (web pods, stop func()) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/pods") {
+			_, _ = io.WriteString(w, twoPods)
+			return
+		}
+		if strings.HasSuffix(r.URL.Path, "/web-1/log") {
+			reject(w, http.StatusForbidden, "Forbidden", "you may not read the logs of web-1")
+			return
+		}
 		if !strings.HasSuffix(r.URL.Path, "/exec") {
 			_, _ = io.WriteString(w, "GET /\nGET /favicon.ico\n")
 			return
@@ -31,16 +45,16 @@ func scripted() (web pods, stop func()) {
 		defer func() { _ = ws.Close() }()
 		switch command := r.URL.Query()["command"]; command[0] {
 		case "cat":
-			for _, text := range hear(ws) {
+			for _, text := range receive(ws) {
 				if text[0] == 0 {
-					say(ws, "\x01"+text[1:])
+					send(ws, "\x01"+text[1:])
 				}
 			}
-			say(ws, success)
+			send(ws, success)
 		case "ls":
-			say(ws, "\x02ls: "+command[1]+": No such file or directory\n", exit3)
+			send(ws, "\x02ls: "+command[1]+": No such file or directory\n", exit3)
 		}
-		goodbye(ws)
+		closeNormally(ws)
 	}))
 	conn, err := transport.New(server.URL, nil, nil)
 	if err != nil {
@@ -101,4 +115,32 @@ func ExampleLogs() {
 	// GET /
 	// GET /favicon.ico
 	// <nil>
+}
+
+func ExampleLogLines() {
+	ctx := context.Background()
+	pods, stop := scripted()
+	defer stop()
+
+	opts := &stream.LogOptions{
+		Selector: "app=web", // Follow: true also reads pods that are created later
+		Filter:   func(s stream.LogSource) bool { return s.Container != "proxy" },
+		OnStart:  func(s stream.LogSource) { fmt.Println("+", s.Pod, s.Container) },
+		OnEnd:    func(s stream.LogSource, reason string) { fmt.Println("-", s.Pod, s.Container, reason) },
+		OnError:  func(_ stream.LogSource, err error) { fmt.Println(err) },
+	}
+	for line, err := range stream.LogLines(ctx, pods, opts) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(line.Pod, line.Text)
+	}
+	// Output:
+	// + web-0 app
+	// web-0 GET /
+	// web-0 GET /favicon.ico
+	// - web-0 app Complete
+	// + web-1 app
+	// pod "web-1", container "app": you may not read the logs of web-1
+	// - web-1 app Failed
 }

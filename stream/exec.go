@@ -3,43 +3,42 @@ package stream
 import (
 	"context"
 	"io"
+	"net/url"
 )
 
-// ExecOptions say what to run and where its streams come from and go to.
+// ExecOptions configures a command and its streams.
 type ExecOptions struct {
-	// Command is the program and its arguments; no shell reads it.
+	// Command is the program and its arguments; no shell interprets it.
 	Command []string
-	// Container is where it runs. Without it, that is the pod's only container, the one that its annotation
-	// kubectl.kubernetes.io/default-container names, or its first.
+	// Container is the container to run in. The default is the pod's only container, the one named by its annotation
+	// kubectl.kubernetes.io/default-container, or its first.
 	Container string
-	// Stdin is the command's input; nil means none. It is read ahead of the command, by a goroutine that is left
-	// behind in a Read which does not return. An error of it ends the command. A server before Kubernetes 1.30 cannot
-	// tell the command of its end, which then is an error.
+	// Stdin is the command's input; nil means none. A goroutine reads it ahead of the command, and remains in a Read that
+	// does not return. An error of Stdin ends the command.
 	//
-	// A command that leaves its input unread for a minute, with every buffer on the way full, keeps the server from
-	// answering, and so looks as if the server had vanished.
+	// A command that leaves its input unread for a minute, with all buffers on the way full, keeps the server from
+	// answering pings, and so is reported as a server that does not answer.
 	Stdin io.Reader
-	// Stdout and Stderr take what the command writes; nil means that it is not sent. One goroutine writes to both. A
-	// slow one makes the command wait, and an error of one ends the command.
+	// Stdout and Stderr receive the command's output; nil means that it is not sent. One goroutine writes to both. A slow
+	// one makes the command wait, and an error of one ends the command.
 	Stdout, Stderr io.Writer
-	// TTY gives the command a terminal. What it writes then comes by Stdout alone.
+	// TTY allocates a terminal. All output then arrives at Stdout.
 	TTY bool
-	// Resize tells the terminal's size, at the start and whenever it changes. It may be closed.
-	Resize <-chan Size
+	// Resize delivers the terminal's size, at the start and after every change. It may be closed.
+	Resize <-chan TerminalSize
 }
 
-// Size is that of a terminal, in characters.
-type Size struct{ Width, Height uint16 }
+// TerminalSize is the size of a terminal in characters.
+type TerminalSize struct{ Width, Height uint16 }
 
-// Exec runs a command in a pod's container and returns when it has ended. Of a service or a workload, such as a
-// deployment, it takes one of the pods, a ready one if there is any. It returns nil where its exit code is 0, a *[ExitError]
-// where it is another, a *apierrors.StatusError where the server refused or could not run it. Where the connection ends
-// before the server has told how the command ended, the error wraps io.ErrUnexpectedEOF, and what was read may not be
-// all; a server that has vanished is noticed after 61 seconds. A request whose command may have begun to run is not
-// repeated.
+// Exec runs a command in a container of a pod and returns after it has ended. For a service or workload, such as a
+// deployment, it runs in one of the pods, preferably a ready one. It returns nil for exit code 0, an *[ExitError] for other
+// codes, and a *apierrors.StatusError if the server refused the command or could not run it. If the connection ends before
+// the exit status has arrived, the error wraps io.ErrUnexpectedEOF and output may be missing; a server that has vanished is
+// detected after 61 seconds. The request is never repeated, because its command may have begun to run.
 //
-// The end of ctx ends the command's input and the connection. Whether that also ends a command which heeds neither is
-// the container runtime's choice.
+// The end of ctx closes the command's input and the connection. Whether that also ends a command that ignores both depends
+// on the container runtime.
 //
 // The user needs the RBAC verbs get and, since Kubernetes 1.35, create on pods/exec. See
 // https://kubernetes.io/docs/tasks/debug/debug-application/get-shell-running-container.
@@ -49,4 +48,52 @@ func Exec(ctx context.Context, target Target, name string, opts *ExecOptions) er
 		cmd.ExecOptions = *opts
 	}
 	return cmd.Run()
+}
+
+// query returns the parameters of a v1.PodExecOptions or v1.PodAttachOptions.
+func (o *ExecOptions) query(container string) url.Values {
+	query := url.Values{}
+	for name, enabled := range map[string]bool{
+		"stdin": o.Stdin != nil,
+		// The server requires one stream at least.
+		"stdout": o.Stdout != nil || (o.Stdin == nil && (o.Stderr == nil || o.TTY)),
+		"stderr": o.Stderr != nil && !o.TTY,
+		"tty":    o.TTY,
+	} {
+		if enabled {
+			query.Set(name, "true")
+		}
+	}
+	if container != "" {
+		query.Set("container", container)
+	}
+	if len(o.Command) > 0 {
+		query["command"] = o.Command
+	}
+	return query
+}
+
+// AttachOptions configures the streams of [Attach], whose fields are those of [ExecOptions].
+type AttachOptions struct {
+	Container      string
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	TTY            bool
+	Resize         <-chan TerminalSize
+}
+
+// Attach connects to the streams of a container's main process, from now until the process or ctx ends. Stdin and TTY need
+// stdin and tty in the container's spec. Nil options attach to standard output and discard it, which waits for the process.
+// The target may be a service or workload, and errors are the same, as for [Exec].
+func Attach(ctx context.Context, target Target, name string, opts *AttachOptions) error {
+	if opts == nil {
+		opts = &AttachOptions{}
+	}
+	attached, err := openSession(ctx, target, name, "attach", &ExecOptions{
+		Container: opts.Container, Stdin: opts.Stdin, Stdout: opts.Stdout, Stderr: opts.Stderr, TTY: opts.TTY, Resize: opts.Resize,
+	})
+	if err == nil {
+		err = attached.run()
+	}
+	return operationError("attach to", target, name, err)
 }

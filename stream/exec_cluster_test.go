@@ -52,7 +52,7 @@ func codeOf(t *testing.T, err error) int {
 	return exited.Code
 }
 
-func TestACommandIsWhatItIsThroughKubectl(t *testing.T) {
+func TestExec_SameAsKubectl(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	large := strings.Repeat("0123456789abcdef", 200_000)
@@ -88,7 +88,7 @@ func TestACommandIsWhatItIsThroughKubectl(t *testing.T) {
 	}
 }
 
-func TestACommandThatASignalEndsHasTheSignalsCode(t *testing.T) {
+func TestExec_SignalExitCode(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	for signal, code := range map[string]int{"KILL": 137, "TERM": 143, "HUP": 129} {
@@ -97,7 +97,7 @@ func TestACommandThatASignalEndsHasTheSignalsCode(t *testing.T) {
 	}
 }
 
-func TestOfSeveralContainersTheOneThatKubectlChoosesIsUsed(t *testing.T) {
+func TestExec_DefaultContainerSameAsKubectl(t *testing.T) {
 	pods := podsOf(t)
 	pod := named("several")
 	pod.SetAnnotations(map[string]string{"kubectl.kubernetes.io/default-container": "second"})
@@ -112,11 +112,11 @@ func TestOfSeveralContainersTheOneThatKubectlChoosesIsUsed(t *testing.T) {
 	require.ErrorContains(t, err, "container third is not valid")
 }
 
-func TestWhoMayNotIsToldTheRule(t *testing.T) {
+func TestExec_ForbiddenNamesRule(t *testing.T) {
 	pods := podsOf(t)
 	limited, err := connect(t, "limited").Resource(t.Context(), "pods")
 	require.NoError(t, err)
-	limited = limited.In(namespaceOf(t, pods))
+	limited = limited.Namespace(namespaceOf(t, pods))
 	for sub, call := range map[string]error{
 		"exec":   stream.Command(t.Context(), limited, "web-0", "ls").Run(),
 		"attach": stream.Attach(t.Context(), limited, "web-0", nil),
@@ -128,7 +128,7 @@ func TestWhoMayNotIsToldTheRule(t *testing.T) {
 	require.True(t, apierrors.IsNotFound(err), "%v", err)
 }
 
-func TestAProgramThatIsMissingIsAnErrorOfTheServers(t *testing.T) {
+func TestExec_MissingProgram(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	err := stream.Command(t.Context(), pods, "web-0", "no-such-program").Run()
@@ -137,7 +137,7 @@ func TestAProgramThatIsMissingIsAnErrorOfTheServers(t *testing.T) {
 }
 
 // A command that reads its input ends with the context, for that ends the input.
-func TestTheEndOfTheContextEndsTheCommand(t *testing.T) {
+func TestExec_ContextEndsCommand(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	end := filepath.Join(t.TempDir(), "ended")
@@ -158,7 +158,7 @@ func TestTheEndOfTheContextEndsTheCommand(t *testing.T) {
 	require.Eventually(t, func() bool { _, err := os.Stat(end); return err == nil }, patience, 50*time.Millisecond)
 }
 
-func TestAServerThatIsKilledLeavesAnErrorNotAShortRead(t *testing.T) {
+func TestExec_KilledServer(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	cmd := stream.Command(t.Context(), pods, "web-0", "sh", "-c", "echo begun; sleep 60")
@@ -170,10 +170,10 @@ func TestAServerThatIsKilledLeavesAnErrorNotAShortRead(t *testing.T) {
 	cluster.RestartAPIServer(t, true)
 	_, err = io.ReadAll(stdout)
 	require.Error(t, err)
-	require.ErrorContains(t, cmd.Wait(), "before the server told how the command ended")
+	require.ErrorContains(t, cmd.Wait(), "before the exit status arrived")
 }
 
-func TestManyCommandsLeaveNothingBehind(t *testing.T) {
+func TestExec_ManyCommandsLeakNothing(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	once := func() {

@@ -21,7 +21,7 @@ import (
 
 var ls = []string{"ls"}
 
-func TestTheRequestSaysWhatIsWanted(t *testing.T) {
+func TestExec_Request(t *testing.T) {
 	for name, c := range map[string]struct {
 		opts stream.ExecOptions
 		want url.Values
@@ -46,9 +46,9 @@ func TestTheRequestSaysWhatIsWanted(t *testing.T) {
 			serving(t, upgrading(t, func(ws *websocket.Conn, r *http.Request) {
 				assert.Equal(t, "/api/v1/namespaces/shop/pods/web-0/exec", r.URL.Path)
 				assert.Equal(t, c.want, r.URL.Query())
-				assert.Equal(t, "v5.channel.k8s.io, v4.channel.k8s.io", r.Header.Get("Sec-WebSocket-Protocol"))
-				say(ws, success)
-				goodbye(ws)
+				assert.Equal(t, "v5.channel.k8s.io", r.Header.Get("Sec-WebSocket-Protocol"))
+				send(ws, success)
+				closeNormally(ws)
 			}, v5), func(t *testing.T, pods pods) {
 				require.NoError(t, stream.Exec(t.Context(), pods, "web-0", &c.opts))
 			})
@@ -56,7 +56,7 @@ func TestTheRequestSaysWhatIsWanted(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeRunIsRefusedWithoutARequest(t *testing.T) {
+func TestExec_InvalidWithoutRequest(t *testing.T) {
 	serving(t, func(http.ResponseWriter, *http.Request) { t.Error("a request was made") }, func(t *testing.T, pods pods) {
 		require.ErrorContains(t, stream.Exec(t.Context(), pods, "web-0", nil), "no command")
 		require.ErrorContains(t, stream.Exec(t.Context(), pods, "", &stream.ExecOptions{Command: ls}), "the name is empty")
@@ -64,7 +64,7 @@ func TestWhatCannotBeRunIsRefusedWithoutARequest(t *testing.T) {
 	})
 }
 
-func TestTheServersLastWordIsTheResult(t *testing.T) {
+func TestExec_ExitStatus(t *testing.T) {
 	for name, c := range map[string]struct {
 		messages []string
 		check    func(t *testing.T, err error)
@@ -90,7 +90,7 @@ func TestTheServersLastWordIsTheResult(t *testing.T) {
 		}},
 		"none": {[]string{"\x01half"}, func(t *testing.T, err error) {
 			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-			require.ErrorContains(t, err, "before the server told how the command ended")
+			require.ErrorContains(t, err, "before the exit status arrived")
 		}},
 		"none that is whole": {[]string{success[:20]}, func(t *testing.T, err error) { require.ErrorIs(t, err, io.ErrUnexpectedEOF) }},
 		"one without end": {[]string{"\x03" + strings.Repeat(" ", 1<<20), "\x03 "}, func(t *testing.T, err error) {
@@ -99,8 +99,8 @@ func TestTheServersLastWordIsTheResult(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			serving(t, upgrading(t, func(ws *websocket.Conn, _ *http.Request) {
-				say(ws, c.messages...)
-				goodbye(ws)
+				send(ws, c.messages...)
+				closeNormally(ws)
 			}, v5), func(t *testing.T, pods pods) {
 				c.check(t, stream.Exec(t.Context(), pods, "web-0", &stream.ExecOptions{Command: ls}))
 			})
@@ -108,9 +108,9 @@ func TestTheServersLastWordIsTheResult(t *testing.T) {
 	}
 }
 
-func TestAConnectionThatEndsWithoutTheLastWordIsAnError(t *testing.T) {
+func TestExec_ConnectionEndsWithoutStatus(t *testing.T) {
 	for name, end := range map[string]func(*websocket.Conn){
-		"well": goodbye,
+		"well": closeNormally,
 		"going": func(ws *websocket.Conn) {
 			_ = ws.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(1001, ""))
 		},
@@ -121,7 +121,7 @@ func TestAConnectionThatEndsWithoutTheLastWordIsAnError(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			serving(t, upgrading(t, func(ws *websocket.Conn, _ *http.Request) {
-				say(ws, "\x01part")
+				send(ws, "\x01part")
 				end(ws)
 			}, v5), func(t *testing.T, pods pods) {
 				cmd := stream.Command(t.Context(), pods, "web-0", "ls")
@@ -137,7 +137,7 @@ func TestAConnectionThatEndsWithoutTheLastWordIsAnError(t *testing.T) {
 	}
 }
 
-func TestAServerThatBreaksTheProtocolIsAnError(t *testing.T) {
+func TestExec_ProtocolErrors(t *testing.T) {
 	for name, frame := range map[string][]byte{
 		"text":              {0x81, 2, 1, 'x'},
 		"reserved bits":     {0xf2, 2, 1, 'x'},
@@ -157,10 +157,10 @@ func TestAServerThatBreaksTheProtocolIsAnError(t *testing.T) {
 	}
 }
 
-func TestInputIsSentToItsEnd(t *testing.T) {
+func TestExec_SendsStdin(t *testing.T) {
 	serving(t, upgrading(t, func(ws *websocket.Conn, _ *http.Request) {
-		say(ws, "\x01"+strings.Join(hear(ws), "|"), success)
-		goodbye(ws)
+		send(ws, "\x01"+strings.Join(receive(ws), "|"), success)
+		closeNormally(ws)
 	}, v5), func(t *testing.T, pods pods) {
 		cmd := stream.Command(t.Context(), pods, "web-0", "cat")
 		stdin, err := cmd.StdinPipe()
@@ -180,10 +180,10 @@ func TestInputIsSentToItsEnd(t *testing.T) {
 	})
 }
 
-func TestInputThatTheCommandDoesNotWantIsNoFailure(t *testing.T) {
+func TestExec_UnreadStdin(t *testing.T) {
 	serving(t, upgrading(t, func(ws *websocket.Conn, _ *http.Request) {
-		say(ws, exit3)
-		goodbye(ws)
+		send(ws, exit3)
+		closeNormally(ws)
 	}, v5), func(t *testing.T, pods pods) {
 		endless, end := io.Pipe() // never gives anything
 		defer func() { _ = end.Close() }()
@@ -195,16 +195,16 @@ func TestInputThatTheCommandDoesNotWantIsNoFailure(t *testing.T) {
 	})
 }
 
-func TestAnErrorOfTheCallersStreamsEndsTheCommand(t *testing.T) {
+func TestExec_StreamErrorsEndCommand(t *testing.T) {
 	broken := errors.New("disk full")
 	serving(t, upgrading(t, func(ws *websocket.Conn, _ *http.Request) {
-		say(ws, "\x01out")
-		hear(ws)
+		send(ws, "\x01out")
+		receive(ws)
 	}, v5), func(t *testing.T, pods pods) {
-		err := stream.Exec(t.Context(), pods, "web-0", &stream.ExecOptions{Command: ls, Stdout: failing{broken}})
+		err := stream.Exec(t.Context(), pods, "web-0", &stream.ExecOptions{Command: ls, Stdout: failingStream{broken}})
 		require.ErrorIs(t, err, broken)
 		require.EqualError(t, err, `exec in pod "web-0": write stdout: disk full`)
-		err = stream.Exec(t.Context(), pods, "web-0", &stream.ExecOptions{Command: ls, Stdin: failing{broken}})
+		err = stream.Exec(t.Context(), pods, "web-0", &stream.ExecOptions{Command: ls, Stdin: failingStream{broken}})
 		require.EqualError(t, err, `exec in pod "web-0": read stdin: disk full`)
 
 		cmd := stream.Command(t.Context(), pods, "web-0", "ls")
@@ -216,24 +216,24 @@ func TestAnErrorOfTheCallersStreamsEndsTheCommand(t *testing.T) {
 	})
 }
 
-type failing struct{ err error }
+type failingStream struct{ err error }
 
-func (f failing) Write([]byte) (int, error) { return 0, f.err }
-func (f failing) Read([]byte) (int, error)  { return 0, f.err }
+func (f failingStream) Write([]byte) (int, error) { return 0, f.err }
+func (f failingStream) Read([]byte) (int, error)  { return 0, f.err }
 
-func TestSizesOfTheTerminalAreTold(t *testing.T) {
+func TestExec_SendsTerminalSizes(t *testing.T) {
 	serving(t, upgrading(t, func(ws *websocket.Conn, _ *http.Request) {
 		for range 2 {
 			_, message, err := ws.ReadMessage()
 			assert.NoError(t, err)
-			say(ws, "\x01"+string(message))
+			send(ws, "\x01"+string(message))
 		}
-		say(ws, success)
-		goodbye(ws)
+		send(ws, success)
+		closeNormally(ws)
 	}, v5), func(t *testing.T, pods pods) {
-		sizes := make(chan stream.Size, 2)
-		sizes <- stream.Size{Width: 80, Height: 24}
-		sizes <- stream.Size{Width: 132, Height: 43}
+		sizes := make(chan stream.TerminalSize, 2)
+		sizes <- stream.TerminalSize{Width: 80, Height: 24}
+		sizes <- stream.TerminalSize{Width: 132, Height: 43}
 		var stdout bytes.Buffer
 		err := stream.Exec(t.Context(), pods, "web-0", &stream.ExecOptions{Command: ls, Stdout: &stdout, TTY: true, Resize: sizes})
 		require.NoError(t, err)
@@ -241,8 +241,8 @@ func TestSizesOfTheTerminalAreTold(t *testing.T) {
 	})
 }
 
-func TestTheEndOfTheContextEndsTheRemoteSide(t *testing.T) {
-	heard := make(chan []string, 1)
+func TestExec_ContextClosesConnection(t *testing.T) {
+	received := make(chan []string, 1)
 	cause := errors.New("lunch")
 	for name, begin := range map[string]func(context.Context) (context.Context, context.CancelFunc, error){
 		"cancelled": func(ctx context.Context) (context.Context, context.CancelFunc, error) {
@@ -261,8 +261,8 @@ func TestTheEndOfTheContextEndsTheRemoteSide(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			serving(t, upgrading(t, func(ws *websocket.Conn, _ *http.Request) {
-				say(ws, "\x01begun")
-				heard <- hear(ws)
+				send(ws, "\x01begun")
+				received <- receive(ws)
 			}, v5), func(t *testing.T, pods pods) {
 				ctx, cancel, want := begin(t.Context())
 				defer cancel()
@@ -275,13 +275,13 @@ func TestTheEndOfTheContextEndsTheRemoteSide(t *testing.T) {
 				require.ErrorIs(t, err, want)
 				require.ErrorIs(t, cmd.Wait(), want)
 				require.ErrorIs(t, cmd.Wait(), ctx.Err())
-				assert.Empty(t, <-heard)
+				assert.Empty(t, <-received)
 			})
 		})
 	}
 }
 
-func TestTheEndOfTheContextEndsTheHandshake(t *testing.T) {
+func TestExec_ContextEndsHandshake(t *testing.T) {
 	serving(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, func(t *testing.T, pods pods) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
@@ -290,10 +290,10 @@ func TestTheEndOfTheContextEndsTheHandshake(t *testing.T) {
 	})
 }
 
-func TestAServerThatVanishesIsNoticedWithin61Seconds(t *testing.T) {
+func TestExec_VanishedServerTimesOut(t *testing.T) {
 	var gone chan struct{}
 	serving(t, upgrading(t, func(ws *websocket.Conn, _ *http.Request) {
-		say(ws, "\x01begun")
+		send(ws, "\x01begun")
 		<-gone // and nothing is answered, as after a cut cable
 	}, v5), func(t *testing.T, pods pods) {
 		gone = make(chan struct{})
@@ -305,7 +305,7 @@ func TestAServerThatVanishesIsNoticedWithin61Seconds(t *testing.T) {
 	})
 }
 
-func TestInputThatIsLeftUnreadIsNamedAsAReasonForSilence(t *testing.T) {
+func TestExec_TimeoutNamesUnreadStdin(t *testing.T) {
 	var gone chan struct{}
 	serving(t, upgrading(t, func(*websocket.Conn, *http.Request) { <-gone }, v5), func(t *testing.T, pods pods) {
 		gone = make(chan struct{})
@@ -315,7 +315,7 @@ func TestInputThatIsLeftUnreadIsNamedAsAReasonForSilence(t *testing.T) {
 	})
 }
 
-func TestAQuietCommandIsWaitedForWhileTheServerAnswersPings(t *testing.T) {
+func TestExec_IdleCommandWithPings(t *testing.T) {
 	var pings atomic.Int64
 	serving(t, upgrading(t, func(ws *websocket.Conn, _ *http.Request) {
 		answer := ws.PingHandler()
@@ -330,10 +330,10 @@ func TestAQuietCommandIsWaitedForWhileTheServerAnswersPings(t *testing.T) {
 			return nil
 		})
 		time.AfterFunc(time.Hour, func() {
-			say(ws, "\x01"+ponged, success)
-			goodbye(ws)
+			send(ws, "\x01"+ponged, success)
+			closeNormally(ws)
 		})
-		hear(ws)
+		receive(ws)
 	}, v5), func(t *testing.T, pods pods) {
 		out, err := stream.Command(t.Context(), pods, "web-0", "sleep").Output()
 		require.NoError(t, err)
@@ -342,15 +342,15 @@ func TestAQuietCommandIsWaitedForWhileTheServerAnswersPings(t *testing.T) {
 	})
 }
 
-func TestASlowWriterIsNotTakenForAVanishedServer(t *testing.T) {
+func TestExec_SlowWriterIsNoTimeout(t *testing.T) {
 	serving(t, upgrading(t, func(ws *websocket.Conn, _ *http.Request) {
 		ws.SetPingHandler(func(string) error { return nil }) // gorilla's gives up after a second
-		go hear(ws)
+		go receive(ws)
 		for range 3 {
-			say(ws, "\x01"+strings.Repeat("x", 100))
+			send(ws, "\x01"+strings.Repeat("x", 100))
 		}
-		say(ws, success)
-		goodbye(ws)
+		send(ws, success)
+		closeNormally(ws)
 	}, v5), func(t *testing.T, pods pods) {
 		slow := &slowly{}
 		require.NoError(t, stream.Exec(t.Context(), pods, "web-0", &stream.ExecOptions{Command: ls, Stdout: slow}))
@@ -367,10 +367,10 @@ func (s *slowly) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-func TestAServerThatDoesNotHangUpIsLeft(t *testing.T) {
+func TestExec_ServerKeepsConnectionOpen(t *testing.T) {
 	serving(t, upgrading(t, func(ws *websocket.Conn, _ *http.Request) {
-		say(ws, success, "\x01late")
-		hear(ws)
+		send(ws, success, "\x01late")
+		receive(ws)
 	}, v5), func(t *testing.T, pods pods) {
 		begin := time.Now()
 		out, err := stream.Command(t.Context(), pods, "web-0", "ls").Output()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"strconv"
 	"time"
@@ -13,46 +14,58 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
-// LogOptions say which part of which logs to read. See
+// LogOptions selects logs and parts of them. See
 // https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#get-read-log-of-the-specified-pod.
 type LogOptions struct {
-	// Container is whose log is read. Without it [Logs] reads that of the container that [ExecOptions] describes, and
-	// [LogLines] those of all containers, init containers among them.
+	// Container selects the container. By default [Logs] reads the container that [ExecOptions] describes, and [LogLines]
+	// all containers including init containers.
 	Container string
-	// Selector is a label selector, such as app=web,tier!=cache: [LogLines] reads the logs of the pods that it
-	// matches, all where it is "".
+	// Selector is a label selector, such as app=web,tier!=cache, for the pods that [LogLines] reads; "" selects all.
 	Selector string
-	// Name is the pod, service or workload whose pods' logs [LogLines] reads. It is required where the handle is not
-	// one on pods.
+	// Name is the pod, service or workload whose pods' logs [LogLines] reads. It is required for handles on other
+	// resources than pods.
 	Name string
-	// Follow goes on with what is written from now on.
+	// Follow continues with new lines.
 	Follow bool
-	// Previous reads the log of the container before its last restart. It leaves nothing to follow.
+	// Previous reads the log of the container before its last restart. There is nothing to follow then.
 	Previous bool
-	// SinceSeconds and SinceTime leave out what is older; set one of them. SinceTime is rounded down to a second.
+	// SinceSeconds and SinceTime omit older lines; set one of them. SinceTime is rounded down to a second.
 	SinceSeconds int64
 	SinceTime    time.Time
-	// TailLines leaves out all but the last lines of what is there already.
+	// TailLines omits all existing lines but the last ones.
 	TailLines *int64
-	// LimitBytes ends each log after so many bytes, roughly; 0 means no limit.
+	// LimitBytes ends each log after about this many bytes; 0 means no limit.
 	LimitBytes int64
-	// Timestamps puts the time before each line, in RFC 3339 with nanoseconds. A [Line] always has it.
+	// Timestamps adds the time before each line, in RFC 3339 with nanoseconds. A [LogLine] always has it.
 	Timestamps bool
-	// Stream is "Stdout" or "Stderr" to read one of the two alone, which servers do where the feature
-	// PodLogsQuerySplitStreams is enabled, and refuse elsewhere.
+	// Stream is "Stdout" or "Stderr" to read only one of the two. Servers reject it unless their feature gate
+	// PodLogsQuerySplitStreams is on.
 	Stream string
-	// InsecureSkipTLSVerifyBackend lets the API server take the log of a node whose certificate it cannot check.
+	// InsecureSkipTLSVerifyBackend lets the API server read from a node whose certificate it cannot verify.
 	InsecureSkipTLSVerifyBackend bool
-	// OnError is called by [LogLines] with the error of each container whose log cannot be read, or not to its end,
-	// while the others are read on; one call at a time. Without it such errors are part of the one that comes last.
-	OnError func(from Line, err error)
+
+	// Filter reports whether [LogLines] reads the log of a container; nil accepts all. It is called for each container that
+	// has begun to run, and with Follow again after each restart, and while it rejects a container whenever the pod changes;
+	// from another goroutine then, one call at a time. It must not wait for the loop.
+	Filter func(LogSource) bool
+	// OnStart is called when [LogLines] begins to read a log, before its first line, and OnEnd after its last one, with the
+	// reason: "Complete" if the log was read to its end, "PodRemoved" if the pod was deleted or Selector no longer matches
+	// it, or "Failed" after OnError. OnEnd is not called for logs that are still being read when the loop ends. These two
+	// and OnError are called between lines, in the goroutine of the loop.
+	OnStart func(LogSource)
+	OnEnd   func(source LogSource, reason string)
+	// OnError is called by [LogLines] with the error of each container whose log cannot be read, or not to its end, while
+	// the others are still read: a rejection by the server, such as 403, or one that wraps io.ErrUnexpectedEOF if lines are
+	// lost. Without OnError such errors are part of the last one. What may pass is retried instead: with Follow, as long
+	// as the container runs. A container that does not run yet and a pod that was deleted are no errors.
+	OnError func(source LogSource, err error)
 }
 
-// query is the request's v1.PodLogOptions.
+// query returns the parameters of a v1.PodLogOptions.
 func (o *LogOptions) query(container string) url.Values {
 	query := url.Values{}
-	set := func(name, value string, wanted bool) {
-		if wanted {
+	set := func(name, value string, condition bool) {
+		if condition {
 			query.Set(name, value)
 		}
 	}
@@ -71,23 +84,22 @@ func (o *LogOptions) query(container string) url.Values {
 	return query
 }
 
-// Logs reads a container's log; nil options mean all that is there. Of a service or a workload, such as a deployment, it
-// reads that of one of the pods, a ready one if there is any. The caller closes the reader, which may be done while it is
-// being read, and reads it from one goroutine.
+// Logs reads a container's log; nil options mean all existing lines. For a service or workload, such as a deployment, it
+// reads from one of the pods, preferably a ready one. The caller closes the reader, also while it is being read, and reads it
+// from one goroutine.
 //
-// With Follow the reader gives every line once, in whole lines as long as they are shorter than 64 KiB: where the
-// connection breaks, or the log is rotated, it connects again, for as long as it takes, and leaves out what it has
-// given already. It ends with io.EOF when the container has ended, or been restarted, and all is read; where what was
-// written while the connection was broken is lost, with an error that wraps io.ErrUnexpectedEOF. For all that the user
-// needs the RBAC verb get on pods besides get on pods/log; without it the end of the connection is that of the log. The
-// call itself does not wait for the first line, so that a refusal of the log may come from the reader. Of a log whose
-// times jump back while the connection is broken, lines may be lost or come twice.
+// With Follow the reader returns every line once, and whole if it is shorter than 64 KiB: when the connection breaks or the log
+// is rotated, it reconnects as often as necessary and skips the lines that it has returned. It returns io.EOF after the
+// container has ended or restarted and everything is read. If lines from the time of a broken connection are lost, the error
+// wraps io.ErrUnexpectedEOF. This needs the RBAC verb get on pods besides get on pods/log; without it the log ends with the
+// connection. Logs does not wait for the first line, so the reader may return the server's refusal. If the times in a log jump
+// back while the connection is broken, lines may be lost or repeated.
 func Logs(ctx context.Context, target Target, name string, opts *LogOptions) (io.ReadCloser, error) {
 	if opts == nil {
 		opts = &LogOptions{}
 	}
 	reader, err := openLog(ctx, target, name, opts)
-	return reader, onObject("read the log of", target, name, err)
+	return reader, operationError("read the log of", target, name, err)
 }
 
 func openLog(ctx context.Context, target Target, name string, opts *LogOptions) (io.ReadCloser, error) {
@@ -101,26 +113,24 @@ func openLog(ctx context.Context, target Target, name string, opts *LogOptions) 
 	conn := target.Conn()
 	if opts.Follow && !opts.Previous {
 		reader, err := followLog(ctx, conn, pod.path, opts)
-		return reader, pod.of(name, err)
+		return reader, pod.wrap(name, err)
 	}
-	var body io.ReadCloser
-	err = inContainer(ctx, conn, pod.path, opts.Container, func(container string) error {
-		response, err := conn.Do(ctx, &transport.Request{Path: pod.path + "/log", Query: opts.query(container)}) //nolint:bodyclose // the caller does
-		if err == nil {
-			body = &logBody{ctx, response.Body}
-		}
-		return err
+	response, err := openContainer(ctx, conn, pod.path, opts.Container, func(container string) (*http.Response, error) { //nolint:bodyclose // the caller does
+		return conn.Do(ctx, &transport.Request{Path: pod.path + "/log", Query: opts.query(container)})
 	})
-	return body, pod.of(name, err)
+	if err != nil {
+		return nil, pod.wrap(name, err)
+	}
+	return &logBody{ctx, response.Body}, nil
 }
 
-// logBody is an answer that is the log.
+// logBody is the body of an answer that is the log.
 type logBody struct {
 	ctx context.Context
 	io.ReadCloser
 }
 
-// Read implements io.Reader. A connection that breaks is an io.ErrUnexpectedEOF, however it broke.
+// Read implements io.Reader. A connection that breaks, in any way, is an io.ErrUnexpectedEOF.
 func (b *logBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	switch {
@@ -133,4 +143,61 @@ func (b *logBody) Read(p []byte) (int, error) {
 	default:
 		return n, fmt.Errorf("%w: %w", io.ErrUnexpectedEOF, err)
 	}
+}
+
+// followReader returns the lines of a followed log as bytes.
+type followReader struct {
+	log        *containerLog
+	cancel     context.CancelFunc
+	timestamps bool
+	head, text []byte // what is left of the last piece
+	err        error
+}
+
+// followLog identifies the container and begins to connect. It does not wait for the connection: servers answer with the
+// first line, which may take long.
+func followLog(ctx context.Context, conn *transport.Conn, podPath string, opts *LogOptions) (io.ReadCloser, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	log := newContainerLog(ctx, conn, podPath, opts)
+	if err := log.identify(); err != nil {
+		cancel()
+		return nil, err
+	}
+	result, request := make(chan connectResult, 1), log.request()
+	log.pending, log.checkRun = result, true
+	go func() { result <- connectLog(ctx, conn, request) }() // disconnect or the end of ctx closes it
+	return &followReader{log: log, cancel: cancel, timestamps: opts.Timestamps}, nil
+}
+
+// Read returns at most one line, and waits for one.
+func (r *followReader) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	for len(r.head) == 0 && len(r.text) == 0 {
+		if r.err != nil {
+			return 0, r.err
+		}
+		var next logPiece
+		if next, r.err = r.log.next(); r.err != nil {
+			r.log.disconnect()
+			r.cancel()
+			continue
+		}
+		r.text = next.text
+		if r.timestamps {
+			r.head = next.head
+		}
+	}
+	n := copy(p, r.head)
+	r.head = r.head[n:]
+	m := copy(p[n:], r.text)
+	r.text = r.text[m:]
+	return n + m, nil
+}
+
+// Close ends the connection. A waiting Read returns an error.
+func (r *followReader) Close() error {
+	r.cancel()
+	return nil
 }

@@ -37,7 +37,7 @@ func logged(t *testing.T) func(texts ...string) {
 	}
 }
 
-func TestALogIsWhatItIsThroughKubectl(t *testing.T) {
+func TestLogs_SameAsKubectl(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	write := logged(t)
@@ -73,7 +73,7 @@ func TestALogIsWhatItIsThroughKubectl(t *testing.T) {
 	require.True(t, apierrors.IsBadRequest(err), "%v", err)
 }
 
-func TestFollowingARealLogSurvivesRotationAndRestarts(t *testing.T) {
+func TestLogs_FollowAcrossRotationAndRestarts(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	write := logged(t)
@@ -132,14 +132,14 @@ func forgetLeases(t *testing.T) {
 	t.Helper()
 	leases, err := connect(t, "admin").Resource(t.Context(), "leases")
 	require.NoError(t, err)
-	for lease, err := range leases.In("kube-node-lease").List(t.Context(), nil) {
+	for lease, err := range leases.Namespace("kube-node-lease").List(t.Context(), nil) {
 		require.NoError(t, err)
-		_, err := leases.In("kube-node-lease").Delete(t.Context(), lease.GetName(), nil)
+		_, err := leases.Namespace("kube-node-lease").Delete(t.Context(), lease.GetName(), nil)
 		require.NoError(t, err)
 	}
 }
 
-func TestLinesOfManyPodsSayWhereTheyComeFrom(t *testing.T) {
+func TestLogLines_Origins(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "first", "second")
 	write := logged(t)
@@ -188,7 +188,7 @@ func TestLogs_Deployment(t *testing.T) {
 	pods := podsOf(t)
 	deployments, err := connect(t, "admin").Resource(t.Context(), "deployments")
 	require.NoError(t, err)
-	deployments = deployments.In(namespaceOf(t, pods))
+	deployments = deployments.Namespace(namespaceOf(t, pods))
 	_, err = deployments.Create(t.Context(), deployment("web", 2), nil)
 	require.NoError(t, err)
 	available(t, deployments, "web", 2)

@@ -16,7 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-func TestTheLogsRequestSaysWhatIsWanted(t *testing.T) {
+func TestLogs_Request(t *testing.T) {
 	none := int64(0)
 	for want, opts := range map[string]*stream.LogOptions{
 		"": nil,
@@ -42,7 +42,7 @@ func TestTheLogsRequestSaysWhatIsWanted(t *testing.T) {
 	}
 }
 
-func TestALogThatIsCutOffIsNoWholeLog(t *testing.T) {
+func TestLogs_CutOff(t *testing.T) {
 	serving(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "half")
 		_ = http.NewResponseController(w).Flush()
@@ -79,7 +79,7 @@ func follow(t *testing.T, n *logNode, opts stream.LogOptions, act func()) (text 
 	return text, err
 }
 
-func TestFollowingGivesEveryLineOnceHoweverOftenItBreaks(t *testing.T) {
+func TestLogs_FollowReturnsLinesOnce(t *testing.T) {
 	for seed := range int64(20) {
 		random := rand.New(rand.NewSource(seed))
 		n := &logNode{}
@@ -104,7 +104,7 @@ func TestFollowingGivesEveryLineOnceHoweverOftenItBreaks(t *testing.T) {
 	}
 }
 
-func TestFollowingSurvivesRotation(t *testing.T) {
+func TestLogs_FollowAcrossRotation(t *testing.T) {
 	n := &logNode{}
 	app := n.add("web-0", "app")
 	text, err := follow(t, n, stream.LogOptions{}, func() {
@@ -122,7 +122,7 @@ func TestFollowingSurvivesRotation(t *testing.T) {
 	assert.Equal(t, "a\nb\nc\nd\ne\nf\n", text)
 }
 
-func TestWhatWasNotAskedForDoesNotComeAfterABreak(t *testing.T) {
+func TestLogs_OptionsHoldAfterReconnect(t *testing.T) {
 	one := int64(1)
 	for name, c := range map[string]struct {
 		opts stream.LogOptions
@@ -162,7 +162,7 @@ func TestWhatWasNotAskedForDoesNotComeAfterABreak(t *testing.T) {
 	}
 }
 
-func TestFollowingEndsWithTheRunOfItsContainer(t *testing.T) {
+func TestLogs_FollowEndsWithContainer(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(*logPod)
 		want string
@@ -203,16 +203,16 @@ func TestFollowingEndsWithTheRunOfItsContainer(t *testing.T) {
 	}
 }
 
-func TestFollowingWaitsForAServerThatIsAway(t *testing.T) {
+func TestLogs_FollowWaitsForServer(t *testing.T) {
 	n := &logNode{}
 	app := n.add("web-0", "app")
 	n.write(app, epoch, "before")
 	away := false
-	n.refuse = func(w http.ResponseWriter, _ *http.Request) bool {
+	n.reject = func(w http.ResponseWriter, _ *http.Request) bool {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		if away {
-			refuse(w, 503, "ServiceUnavailable", "starting")
+			reject(w, 503, "ServiceUnavailable", "starting")
 		}
 		return away
 	}
@@ -233,14 +233,14 @@ func TestFollowingWaitsForAServerThatIsAway(t *testing.T) {
 	assert.Equal(t, "before\n"+strings.Repeat(strings.Repeat("x", 30)+"\n", 10)+"after\n", text)
 }
 
-func TestWithoutTheRightToSeePodsTheConnectionIsTheLog(t *testing.T) {
+func TestLogs_FollowWithoutPodPermission(t *testing.T) {
 	n := &logNode{}
 	app := n.add("web-0", "app")
 	n.write(app, epoch, "text")
-	n.refuse = func(w http.ResponseWriter, r *http.Request) bool {
+	n.reject = func(w http.ResponseWriter, r *http.Request) bool {
 		forbidden := !strings.HasSuffix(r.URL.Path, "/log")
 		if forbidden {
-			refuse(w, 403, "Forbidden", "no")
+			reject(w, 403, "Forbidden", "no")
 		}
 		return forbidden
 	}
@@ -252,7 +252,7 @@ func TestWithoutTheRightToSeePodsTheConnectionIsTheLog(t *testing.T) {
 	assert.Equal(t, "text\n", text)
 }
 
-func TestClosingALogEndsReadingIt(t *testing.T) {
+func TestLogs_CloseEndsRead(t *testing.T) {
 	n := &logNode{}
 	n.add("web-0", "app")
 	serving(t, n.ServeHTTP, func(t *testing.T, pods pods) {
@@ -276,8 +276,8 @@ func TestClosingALogEndsReadingIt(t *testing.T) {
 	})
 }
 
-func TestALogThatCannotBeHadIsRefusedAtOnce(t *testing.T) {
-	serving(t, func(w http.ResponseWriter, _ *http.Request) { refuse(w, 404, "NotFound", "no such pod") }, func(t *testing.T, pods pods) {
+func TestLogs_OpenErrors(t *testing.T) {
+	serving(t, func(w http.ResponseWriter, _ *http.Request) { reject(w, 404, "NotFound", "no such pod") }, func(t *testing.T, pods pods) {
 		for _, opts := range []*stream.LogOptions{nil, {Follow: true}} {
 			_, err := stream.Logs(t.Context(), pods, "web-0", opts)
 			require.True(t, apierrors.IsNotFound(err), "%v", err)

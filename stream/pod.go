@@ -1,37 +1,62 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
+	"io"
+	"iter"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/transport"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // defaultContainer is the annotation by which kubectl chooses among a pod's containers:
 // https://kubernetes.io/docs/reference/labels-annotations-taints/#kubectl-kubernetes-io-default-container.
 const defaultContainer = "kubectl.kubernetes.io/default-container"
 
-// podParts are what we read of a pod.
-type podParts struct {
+// Limits of bodies that are held in memory, in bytes. The API server accepts objects of a few MiB.
+const (
+	maxObject = 32 << 20
+	maxPage   = 256 << 20 // a page of a list
+)
+
+// pod has the decoded fields of a pod.
+type pod struct {
 	Metadata struct {
-		Name, Namespace, UID, ResourceVersion string
-		Annotations                           map[string]string
+		Name, Namespace, UID string
+		Labels, Annotations  map[string]string
+		DeletionTimestamp    *string
 	}
 	Spec struct {
-		InitContainers, Containers, EphemeralContainers []struct{ Name string }
+		NodeName                                        string
+		InitContainers, Containers, EphemeralContainers []container
 	}
 	Status struct {
-		InitContainerStatuses, ContainerStatuses, EphemeralContainerStatuses []containerParts
+		Phase                                                                string
+		Conditions                                                           []struct{ Type, Status string }
+		InitContainerStatuses, ContainerStatuses, EphemeralContainerStatuses []containerStatus
 	}
 }
 
-// containerParts are what we read of a container's status.
-type containerParts struct {
+type container struct {
+	Name  string
+	Ports []containerPort
+}
+
+type containerPort struct {
+	Name, Protocol string
+	ContainerPort  uint16
+}
+
+type containerStatus struct {
+	field            string // of the spec
 	Name             string
 	RestartCount     int
 	State, LastState struct {
@@ -40,21 +65,59 @@ type containerParts struct {
 	}
 }
 
-// hasLog says whether the container has begun to run, if only in vain.
-func (c *containerParts) hasLog() bool {
+// isReady reports whether a service sends to the pod.
+func (p *pod) isReady() bool {
+	if !isRunning(p) {
+		return false
+	}
+	for _, condition := range p.Status.Conditions {
+		if condition.Type == "Ready" {
+			return condition.Status == "True"
+		}
+	}
+	return false
+}
+
+// isRunning reports whether commands may run in the pod, ready or not.
+func isRunning(p *pod) bool {
+	return p.Status.Phase == "Running" && p.Metadata.DeletionTimestamp == nil
+}
+
+// mayHaveLog reports whether containers of the pod may have begun to run.
+func mayHaveLog(p *pod) bool { return p.Status.Phase != "" && p.Status.Phase != "Pending" }
+
+// notReadyReason returns why the pod is not ready.
+func (p *pod) notReadyReason() string {
+	if p.Metadata.DeletionTimestamp != nil {
+		return "terminating"
+	}
+	if p.Status.Phase == "Running" {
+		return "not ready"
+	}
+	return cmp.Or(p.Status.Phase, "without a phase")
+}
+
+// containerStatuses returns those of all containers, in the order in which they run.
+func (p *pod) containerStatuses() (all []containerStatus) {
+	add := func(field string, statuses []containerStatus) {
+		for _, status := range statuses {
+			status.field = field
+			all = append(all, status)
+		}
+	}
+	add("initContainers", p.Status.InitContainerStatuses)
+	add("containers", p.Status.ContainerStatuses)
+	add("ephemeralContainers", p.Status.EphemeralContainerStatuses)
+	return all
+}
+
+// hasLog reports whether the container has begun to run, even if it failed.
+func (c *containerStatus) hasLog() bool {
 	return c.State.Running != nil || c.State.Terminated != nil || c.LastState.Terminated != nil
 }
 
-// containers are the pod's containers of every sort, in the order in which they run.
-func (p *podParts) containers() []containerParts {
-	var all []containerParts
-	all = append(all, p.Status.InitContainerStatuses...)
-	all = append(all, p.Status.ContainerStatuses...)
-	return append(all, p.Status.EphemeralContainerStatuses...)
-}
-
-// defaultContainer is the container that is meant where none is named.
-func (p *podParts) defaultContainer() (string, error) {
+// defaultContainer returns the container to use where none is named.
+func (p *pod) defaultContainer() (string, error) {
 	if name := p.Metadata.Annotations[defaultContainer]; name != "" {
 		return name, nil
 	}
@@ -64,29 +127,75 @@ func (p *podParts) defaultContainer() (string, error) {
 	return p.Spec.Containers[0].Name, nil
 }
 
-// containerNames returns the names of the pod's containers of every sort.
-func (p *podParts) containerNames() []string {
-	var names []string
-	for _, container := range slices.Concat(p.Spec.Containers, p.Spec.InitContainers, p.Spec.EphemeralContainers) {
-		names = append(names, container.Name)
+// podList is a page of pods, or all.
+type podList struct {
+	Metadata struct{ ResourceVersion, Continue string }
+	Items    []pod
+}
+
+// listPods returns the pages of a list of pods, of at most limit pods each. It changes the query.
+func listPods(ctx context.Context, conn *transport.Conn, path string, query url.Values, limit string) iter.Seq2[*podList, error] {
+	return func(yield func(*podList, error) bool) {
+		query.Set("limit", limit)
+		for more := true; more; {
+			page := new(podList)
+			err := getJSON(ctx, conn, path+"?"+query.Encode(), maxPage, page)
+			more = yield(page, err) && err == nil && page.Metadata.Continue != ""
+			query.Set("continue", page.Metadata.Continue)
+		}
 	}
-	return names
 }
 
-// get reads one object.
-func get(ctx context.Context, conn *transport.Conn, path string, into any) error {
-	return getWithin(ctx, conn, path, maxObject, into)
+// needsContainer reports whether a request failed because its pod has several containers and it names none.
+func needsContainer(err error) bool {
+	return apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "a container name must be specified")
 }
 
-// getWithin reads an answer of at most limit bytes.
-func getWithin(ctx context.Context, conn *transport.Conn, path string, limit int, into any) error {
+// openContainer calls open with a container's name. Without one the server takes a pod's only container, which costs no
+// request; of several it takes none, and open is called again with the pod's default container.
+func openContainer[T any](ctx context.Context, conn *transport.Conn, podPath, name string, open func(container string) (T, error)) (T, error) {
+	opened, rejected := open(name)
+	if name != "" || !needsContainer(rejected) {
+		return opened, rejected
+	}
+	var found pod
+	err := getJSON(ctx, conn, podPath, maxObject, &found)
+	if err == nil {
+		name, err = found.defaultContainer()
+	}
+	if err != nil {
+		return opened, fmt.Errorf("%w; choosing one failed: %w", rejected, err)
+	}
+	return open(name)
+}
+
+// getJSON decodes an answer of at most limit bytes.
+func getJSON(ctx context.Context, conn *transport.Conn, path string, limit int, into any) error {
 	response, err := conn.Do(ctx, &transport.Request{Path: path})
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
-	if err := json.NewDecoder(newLimitedReader(response.Body, "the answer", limit)).Decode(into); err != nil {
+	body := &limitedReader{Reader: response.Body, what: "the answer", limit: limit, left: limit}
+	if err := json.NewDecoder(body).Decode(into); err != nil {
 		return fmt.Errorf("GET %s: %w", path, retry.WithContextError(ctx, err))
 	}
 	return nil
+}
+
+// limitedReader fails after limit bytes, where io.LimitedReader would end.
+type limitedReader struct {
+	io.Reader
+
+	what        string
+	limit, left int
+}
+
+func (l *limitedReader) Read(p []byte) (int, error) {
+	if l.left <= 0 {
+		return 0, retry.Terminal(fmt.Errorf("%s is larger than %d MiB", l.what, l.limit>>20))
+	}
+	n, err := l.Reader.Read(p[:min(len(p), l.left)])
+	l.left -= n
+	return n, err
 }

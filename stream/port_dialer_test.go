@@ -4,15 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"os"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/anykind/anykind/internal/testing/memconn"
 	"github.com/anykind/anykind/stream"
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/assert"
@@ -39,7 +37,7 @@ func fill(conn io.Writer) {
 
 func TestPortDialer_DialContextEndsOnFullQueue(t *testing.T) {
 	portServing(t, tunneling(t, stalling), func(t *testing.T, pods pods) {
-		dialer := &stream.PortDialer{Target: pods, Tunnels: 1}
+		dialer := &stream.PortDialer{Target: pods, MaxTunnels: 1}
 		defer closed(t, dialer)
 		conn, err := dialer.DialContext(t.Context(), "tcp", "web-0:80")
 		require.NoError(t, err)
@@ -56,14 +54,14 @@ func TestPortDialer_DialContextEndsOnFullQueue(t *testing.T) {
 
 func TestForward_EndsOnFullQueue(t *testing.T) {
 	portServing(t, tunneling(t, stalling), func(t *testing.T, pods pods) {
-		dialer := &stream.PortDialer{Target: pods, Tunnels: 1}
+		dialer := &stream.PortDialer{Target: pods, MaxTunnels: 1}
 		defer closed(t, dialer)
-		listener := &memory{conns: make(chan net.Conn), closed: make(chan struct{})}
+		listener := memconn.Listen(memconn.Fault{})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- dialer.Forward(ctx, "web-0:80", listener) }()
 		for range 3 {
-			client, err := listener.dial(t.Context(), "", "")
+			client, err := listener.Dial(t.Context(), "", "")
 			require.NoError(t, err)
 			defer closed(t, client)
 			go fill(client)
@@ -122,7 +120,7 @@ func TestPortDialer_NewTunnelAfterGoAway(t *testing.T) {
 			}
 		}
 	}), func(t *testing.T, pods pods) {
-		dialer := &stream.PortDialer{Target: pods, Tunnels: 1}
+		dialer := &stream.PortDialer{Target: pods, MaxTunnels: 1}
 		defer closed(t, dialer)
 		before, err := dialer.DialContext(t.Context(), "tcp", "web-0:80")
 		require.NoError(t, err)
@@ -181,7 +179,7 @@ func TestPortDialer_ProtocolOfPodPort(t *testing.T) {
 		defer closed(t, dialer)
 		for range 2 {
 			_, err := dialer.DialContext(t.Context(), "tcp", "web-0:80")
-			require.EqualError(t, err, "dial web-0:80: portforward: port 80 of pod web-0 is UDP: only TCP can be forwarded")
+			require.EqualError(t, err, "dial web-0:80: port 80 of pod web-0 is UDP: only TCP can be forwarded")
 		}
 		assert.EqualValues(t, 1, reads.Load(), "a burst reads once")
 		protocol = "TCP" // another pod of the same name
@@ -224,88 +222,4 @@ func TestDialPort_NumberOutOfRange(t *testing.T) {
 		_, err := stream.DialPort(t.Context(), pods{}, "web-0", port)
 		require.ErrorContains(t, err, "is out of range: ports are numbers from 1 to 65535")
 	}
-}
-
-// An answer may be longer than a legacy connection may be silent after the client's half-close.
-func TestForward_SlowAnswerOverChannels(t *testing.T) {
-	portServing(t, older(t, func(ws *websocket.Conn) {
-		for range 10 {
-			time.Sleep(20 * time.Second)
-			say(ws, "\x00more ")
-		}
-		hear(ws) // and does not end
-	}), func(t *testing.T, pods pods) {
-		failed := make(chan error, 1)
-		dialer := &stream.PortDialer{Target: pods, Failed: func(_ net.Addr, err error) { failed <- err }}
-		defer closed(t, dialer)
-		listener := &memory{conns: make(chan net.Conn), closed: make(chan struct{})}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- dialer.Forward(ctx, "web-0:80", listener) }()
-		ours, theirs := net.Pipe()
-		listener.conns <- halfClosed{theirs}
-		begin := time.Now()
-		said, _ := io.ReadAll(ours)
-		assert.Equal(t, strings.Repeat("more ", 10), string(said))
-		assert.Equal(t, 230*time.Second, time.Since(begin))
-		require.ErrorIs(t, <-failed, os.ErrDeadlineExceeded)
-		cancel()
-		require.ErrorIs(t, <-ended, context.Canceled)
-	})
-}
-
-// halfClosed is a connection whose client has sent all.
-type halfClosed struct{ net.Conn }
-
-func (halfClosed) Read([]byte) (int, error) { return 0, io.EOF }
-
-func TestPortDialer_LegacyServerIsRemembered(t *testing.T) {
-	var tunnels, legacy atomic.Int32
-	var upgraded atomic.Bool // the server has tunnels now, and nothing else
-	echoing := tunneling(t, func(n *node) { n.each(func(id uint32, text string) { n.data(id, 0, text) }) })
-	before := older(t, func(ws *websocket.Conn) {
-		for _, message := range hear(ws) {
-			assert.Equal(t, "\x00hello", message)
-		}
-	})
-	portServing(t, func(w http.ResponseWriter, r *http.Request) {
-		isLegacy := r.Header.Get("Sec-WebSocket-Protocol") == v4
-		switch {
-		case r.Header.Get("Upgrade") == "":
-			echoing(w, r)
-		case isLegacy:
-			legacy.Add(1)
-			if upgraded.Load() {
-				http.Error(w, "what is that?", http.StatusBadRequest)
-				return
-			}
-			before(w, r)
-		default:
-			tunnels.Add(1)
-			if upgraded.Load() {
-				echoing(w, r)
-				return
-			}
-			before(w, r)
-		}
-	}, func(t *testing.T, pods pods) {
-		dialer := &stream.PortDialer{Target: pods}
-		defer closed(t, dialer)
-		use := func() {
-			conn, err := dialer.DialContext(t.Context(), "tcp", "web-0:80")
-			require.NoError(t, err)
-			_, err = io.WriteString(conn, "hello")
-			require.NoError(t, err)
-			require.NoError(t, conn.Close())
-		}
-		for range 3 {
-			use()
-		}
-		assert.EqualValues(t, 1, tunnels.Load(), "it is asked for a tunnel once")
-		assert.EqualValues(t, 3, legacy.Load())
-		upgraded.Store(true)
-		use()
-		assert.EqualValues(t, 2, tunnels.Load(), "the legacy protocol was refused")
-		assert.EqualValues(t, 4, legacy.Load())
-	})
 }

@@ -4,32 +4,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/stream/internal/portconn"
+	"github.com/anykind/anykind/stream/internal/wsconn"
 )
 
-// Forward connects each client of listener to a port of a pod, or of a pod that a service or workload selects, until ctx
-// ends: see [PortDialer.Forward], which can report single connections that fail.
-func Forward[P Port](ctx context.Context, target Target, name string, port P, listener net.Listener) error {
+// closeTimeout is how long a client may take to close its connection after the pod has.
+const closeTimeout = 2 * time.Second
+
+// ForwardPort connects each client of listener to a port of a pod, or of a pod that a service or workload selects, until ctx
+// ends. See [PortDialer.Forward], which can report the errors of single connections.
+func ForwardPort[P Port](ctx context.Context, target Target, name string, port P, listener net.Listener) error {
 	d := &PortDialer{Target: target}
 	defer func() { _ = d.Close() }()
 	return d.Forward(ctx, net.JoinHostPort(name, fmt.Sprint(port)), listener)
 }
 
-// Forward connects each client of listener to address, which is as in DialContext, until ctx ends. Each client has a
-// connection of its own, dialed when the client comes: a pod that dies breaks the connections to it, and later clients
-// reach another. A client is never reconnected.
+// Forward connects each client of listener to an address of DialContext until ctx ends. Each client has its own connection,
+// dialed when the client connects: a pod that dies breaks the connections to it, and later clients reach another. A client is
+// never reconnected.
 //
-// A client whose connection cannot be opened or breaks is reset rather than closed, so that it does not take this for a
-// proper end, and Failed is called with the reason. A half-close is passed on in both directions, except to servers before
-// Kubernetes 1.30: there a client that has half-closed is reset when the pod has sent nothing for 30 seconds.
+// A client whose connection cannot be opened or breaks is reset rather than closed, so that it can tell this from a regular
+// end, and OnError is called. A half-close is passed on in both directions.
 //
-// Forward returns when ctx ends, with its error; before that when listener fails, or at once if no pod can be reached. It
-// then has closed listener and cut all clients.
+// Forward returns when ctx ends, with its error; before that if listener fails, or at once if no pod can be reached. It then
+// has closed listener and reset all clients.
 func (d *PortDialer) Forward(ctx context.Context, address string, listener net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
@@ -40,127 +44,124 @@ func (d *PortDialer) Forward(ctx context.Context, address string, listener net.L
 		_ = listener.Close()
 		clients.Wait()
 	}()
-	if err := d.reach(ctx, address); err != nil {
+	if err := d.checkAddress(ctx, address); err != nil {
 		return err
 	}
-	for wait := time.Duration(0); ; {
+	for delay := time.Duration(0); ; {
 		client, err := listener.Accept()
 		switch {
 		case err == nil:
-			wait = 0
+			delay = 0
 			clients.Go(func() { d.serve(ctx, address, client) })
 		case ctx.Err() != nil:
 			return retry.ContextError(ctx)
-		case !temporary(err):
+		case !isTemporary(err):
 			return fmt.Errorf("forward to %s: %w", address, err)
 		default:
-			// No more files, for one: net/http waits likewise.
-			wait = min(max(2*wait, 5*time.Millisecond), time.Second)
-			_ = retry.Sleep(ctx, wait) // where ctx has ended, Accept fails
+			// Out of file descriptors, for instance: net/http waits in the same way.
+			delay = min(max(2*delay, 5*time.Millisecond), time.Second)
+			_ = retry.Sleep(ctx, delay) // where ctx has ended, Accept fails
 		}
 	}
 }
 
-func temporary(err error) bool {
-	var tells interface{ Temporary() bool }
-	return errors.As(err, &tells) && tells.Temporary()
+func isTemporary(err error) bool {
+	var temporary interface{ Temporary() bool }
+	return errors.As(err, &temporary) && temporary.Temporary()
 }
 
 // serve serves one client.
 func (d *PortDialer) serve(ctx context.Context, address string, client net.Conn) {
-	err := d.join(ctx, address, client)
+	err := d.connect(ctx, address, client)
 	if err != nil {
-		cut(client)
+		reset(client)
 	}
 	_ = client.Close()
-	if err != nil && ctx.Err() == nil && d.Failed != nil {
-		d.Failed(client.RemoteAddr(), err)
+	if err != nil && ctx.Err() == nil && d.OnError != nil {
+		d.OnError(client.RemoteAddr(), err)
 	}
 }
 
-// cut closes a connection so that its peer does not take it for a proper end.
-func cut(client net.Conn) {
+// reset closes a connection so that its peer can tell this from a regular end.
+func reset(client net.Conn) {
 	if tcp, ok := client.(interface{ SetLinger(seconds int) error }); ok {
 		_ = tcp.SetLinger(0)
 	}
 	_ = client.Close()
 }
 
-// join copies between the client and a connection of its own until the pod has sent all.
-func (d *PortDialer) join(ctx context.Context, address string, client net.Conn) error {
-	remote, err := d.DialContext(ctx, "tcp", address)
+// connect dials a connection for a client and copies in both directions until the pod has sent everything.
+func (d *PortDialer) connect(ctx context.Context, address string, client net.Conn) error {
+	name, port, err := splitAddress(address)
+	if err != nil {
+		return err
+	}
+	remote, err := d.dial(ctx, name, port)
 	if err != nil {
 		return err
 	}
 	stop := context.AfterFunc(ctx, func() {
-		cut(client)
+		reset(client)
 		_ = remote.Close()
 	})
 	defer stop()
-	var broken error // the client's own
+	var clientErr error
 	sent := make(chan struct{})
-	pod := &idleConn{Conn: remote}
 	go func() {
 		defer close(sent)
-		readErr, writeErr := pump(remote, client)
-		broken = readErr
-		switch {
-		case readErr != nil:
-			_ = remote.Close()
-		case writeErr == nil && closeWrite(remote) != nil:
-			pod.limit()
-		}
+		clientErr = send(remote, client)
 	}()
-	err, writeErr := pump(client, pod)
+	readErr, writeErr := pump(client, remote)
 	_ = remote.Close()
-	if err != nil || writeErr != nil {
+	if readErr != nil || writeErr != nil {
 		_ = client.SetReadDeadline(time.Unix(1, 0)) // ends the other direction
 		<-sent
-		if broken != nil && errors.Is(err, net.ErrClosed) {
-			return broken
+		if clientErr != nil && errors.Is(readErr, net.ErrClosed) {
+			return clientErr
 		}
-		return errors.Join(err, writeErr)
+		return errors.Join(readErr, writeErr)
 	}
 	// A client that is still sending would lose the end of the answer if its connection were closed now.
-	_ = closeWrite(client)
+	if half, ok := client.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
 	_ = client.SetReadDeadline(time.Now().Add(closeTimeout))
 	<-sent
-	_, _ = pump(nowhere{}, client)
+	_, _ = pump(io.Discard, client)
 	return nil
 }
 
-// closeWrite closes a connection for writing alone.
-func closeWrite(conn net.Conn) error {
-	half, ok := conn.(interface{ CloseWrite() error })
-	if !ok {
-		return errors.ErrUnsupported
+// send copies a client's data to the pod, with its end, and returns the client's error. An error of remote is left to the
+// other direction.
+func send(remote *portconn.Conn, client net.Conn) error {
+	readErr, writeErr := pump(remote, client)
+	switch {
+	case readErr != nil:
+		_ = remote.Close()
+	case writeErr == nil:
+		_ = remote.CloseWrite()
 	}
-	return half.CloseWrite()
+	return readErr
 }
 
-// halfOpenTimeout is how long a connection that cannot be closed in one direction may be silent in the other.
-const halfOpenTimeout = 30 * time.Second
+var pumpBuffers = sync.Pool{New: func() any { return new([wsconn.MaxMessage]byte) }}
 
-// idleConn is a connection whose silence can be limited.
-type idleConn struct {
-	net.Conn
-	limited atomic.Bool
-}
-
-func (c *idleConn) limit() {
-	c.limited.Store(true)
-	_ = c.SetReadDeadline(time.Now().Add(halfOpenTimeout)) // where that fails, reading does
-}
-
-func (c *idleConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	if n > 0 && c.limited.Load() {
-		_ = c.SetReadDeadline(time.Now().Add(halfOpenTimeout))
+// pump copies until from ends. It returns the error of the side that failed.
+func pump(to io.Writer, from io.Reader) (readErr, writeErr error) {
+	buffer := pumpBuffers.Get().(*[wsconn.MaxMessage]byte)
+	defer pumpBuffers.Put(buffer)
+	for {
+		n, err := from.Read(buffer[:])
+		if n > 0 {
+			if _, err := to.Write(buffer[:n]); err != nil {
+				return nil, err
+			}
+		}
+		if err == io.EOF {
+			return nil, nil
+		}
+		if err != nil {
+			return err, nil
+		}
 	}
-	return n, err
 }
-
-// nowhere discards what is written.
-type nowhere struct{}
-
-func (nowhere) Write(p []byte) (int, error) { return len(p), nil }

@@ -45,7 +45,7 @@ func dialPort(t testing.TB, target stream.Target, name string, port int) net.Con
 	return conn
 }
 
-func TestAPortIsAConnection(t *testing.T) {
+func TestDialPort_Conn(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 
@@ -70,19 +70,19 @@ func TestAPortIsAConnection(t *testing.T) {
 	require.ErrorIs(t, err, net.ErrClosed)
 }
 
-func TestThePodEndsAConnection(t *testing.T) {
+func TestDialPort_PodCloses(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	conn := dialPort(t, pods, "web-0", portShell)
 	_, err := io.WriteString(conn, "echo bye; exec <&-\n")
 	require.NoError(t, err)
 	require.NoError(t, conn.(halfCloser).CloseWrite())
-	said, err := io.ReadAll(conn)
+	answer, err := io.ReadAll(conn)
 	require.NoError(t, err)
-	assert.Equal(t, "bye\n", string(said))
+	assert.Equal(t, "bye\n", string(answer))
 }
 
-func TestWhatTheNodeSaysIsTheError(t *testing.T) {
+func TestDialPort_NodeErrors(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 
@@ -97,12 +97,12 @@ func TestWhatTheNodeSaysIsTheError(t *testing.T) {
 	_, err = io.WriteString(broken, "echo half; exit 3\n")
 	require.NoError(t, err)
 	require.NoError(t, broken.(halfCloser).CloseWrite())
-	said, err := io.ReadAll(broken)
-	assert.Equal(t, "half\n", string(said))
+	answer, err := io.ReadAll(broken)
+	assert.Equal(t, "half\n", string(answer))
 	require.ErrorContains(t, err, "exit status 3")
 }
 
-func TestWhatCannotBeReachedSaysWhy(t *testing.T) {
+func TestDialPort_DialErrors(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	_, err := stream.DialPort(t.Context(), pods, "none", portEcho)
@@ -135,10 +135,10 @@ type at struct {
 func (a at) Path(string) (string, error) { return a.path, nil }
 func (a at) Conn() *transport.Conn       { return a.conn }
 
-func TestDeadlinesAreAConnectionsOwn(t *testing.T) {
+func TestDialPort_Deadlines(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
-	dialer := &stream.PortDialer{Target: pods, Tunnels: 1}
+	dialer := &stream.PortDialer{Target: pods, MaxTunnels: 1}
 	defer closed(t, dialer)
 	conn, err := dialer.DialContext(t.Context(), "tcp", "web-0:7")
 	require.NoError(t, err)
@@ -169,10 +169,10 @@ func echo(t testing.TB, conn io.ReadWriter, text string) {
 	assert.Equal(t, text, string(back))
 }
 
-func TestTwoHundredConnectionsAtOnceShareOneTunnel(t *testing.T) {
+func TestPortDialer_ManyConnectionsShareTunnel(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
-	dialer := &stream.PortDialer{Target: pods, Tunnels: 1}
+	dialer := &stream.PortDialer{Target: pods, MaxTunnels: 1}
 	defer closed(t, dialer)
 	var all sync.WaitGroup
 	conns := make(chan net.Conn, 200)
@@ -196,7 +196,7 @@ func TestTwoHundredConnectionsAtOnceShareOneTunnel(t *testing.T) {
 	assert.Len(t, local, 1)
 }
 
-func TestASlowReaderBlocksItsOwnConnectionAlone(t *testing.T) {
+func TestPortDialer_SlowReaderBlocksOnlyItself(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	dialer := &stream.PortDialer{Target: pods}
@@ -220,24 +220,24 @@ func TestASlowReaderBlocksItsOwnConnectionAlone(t *testing.T) {
 }
 
 // The node's worker for a connection is stuck when nobody in the pod reads its input: kubectl then hangs.
-func TestInputThatNobodyReadsDoesNotStopOtherConnections(t *testing.T) {
+func TestPortDialer_UnreadInputBlocksOnlyItself(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
-	dialer := &stream.PortDialer{Target: pods, Tunnels: 1}
+	dialer := &stream.PortDialer{Target: pods, MaxTunnels: 1}
 	defer closed(t, dialer)
 	for range 5 {
 		conn, err := dialer.DialContext(t.Context(), "tcp", "web-0:2")
 		require.NoError(t, err)
 		_, _ = io.WriteString(conn, "echo hello\n"+strings.Repeat("unread", 100_000))
 		_ = conn.(halfCloser).CloseWrite()
-		said, err := io.ReadAll(conn)
+		answer, err := io.ReadAll(conn)
 		require.NoError(t, err)
-		assert.Equal(t, "hello\n", string(said))
+		assert.Equal(t, "hello\n", string(answer))
 		require.NoError(t, conn.Close())
 	}
 }
 
-func TestAnHTTPTransportReachesAPod(t *testing.T) {
+func TestPortDialer_HTTPTransport(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	dialer := &stream.PortDialer{Target: pods}
@@ -254,7 +254,7 @@ func TestAnHTTPTransportReachesAPod(t *testing.T) {
 	}
 }
 
-func TestAServerThatIsKilledBreaksConnectionsOff(t *testing.T) {
+func TestPortDialer_KilledServer(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	dialer := &stream.PortDialer{Target: pods}
@@ -298,7 +298,7 @@ func forwarding(t testing.TB, dialer *stream.PortDialer, address string) net.Add
 	return listener.Addr()
 }
 
-func TestForwardAndKubectlCarryTheSameBytes(t *testing.T) {
+func TestForward_SameAsKubectl(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	path, err := pods.Path("web-0")
@@ -342,7 +342,7 @@ func TestForwardAndKubectlCarryTheSameBytes(t *testing.T) {
 	}
 }
 
-func TestAClientOfForwardIsResetWhereItsConnectionBreaksOff(t *testing.T) {
+func TestForward_ResetsClients(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	failures := make(chan error, 1)
@@ -351,7 +351,7 @@ func TestAClientOfForwardIsResetWhereItsConnectionBreaksOff(t *testing.T) {
 		failures <- err
 	}
 	for address, want := range map[string]string{"web-0:1": "connection refused", "web-0:2": "exit status 3"} {
-		listening := forwarding(t, &stream.PortDialer{Target: pods, Failed: failed}, address)
+		listening := forwarding(t, &stream.PortDialer{Target: pods, OnError: failed}, address)
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", listening.String())
 		require.NoError(t, err)
 		_, _ = io.WriteString(conn, "exit 3\n")
@@ -363,18 +363,18 @@ func TestAClientOfForwardIsResetWhereItsConnectionBreaksOff(t *testing.T) {
 	}
 }
 
-func TestForwardFailsAtOnceWhereNothingCanBeReached(t *testing.T) {
+func TestForward_Unreachable(t *testing.T) {
 	pods := podsOf(t)
 	for name, want := range map[string]string{"none": "not found", "": "the name is empty"} {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
-		require.ErrorContains(t, stream.Forward(t.Context(), pods, name, portEcho, listener), want)
+		require.ErrorContains(t, stream.ForwardPort(t.Context(), pods, name, portEcho, listener), want)
 		_, err = listener.Accept()
 		require.ErrorIs(t, err, net.ErrClosed)
 	}
 }
 
-func TestForwardGoesOnAfterARestartOfTheAPIServer(t *testing.T) {
+func TestForward_APIServerRestart(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	address := forwarding(t, &stream.PortDialer{Target: pods}, "web-0:7")

@@ -15,23 +15,29 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// greeting is a server in whose pods a web server says hello.
+// greeting returns a target whose pods have a web server that answers hello.
 func greeting() (web pods, stop func()) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/pods/web-0:8080/proxy/health"):
 			fmt.Fprintln(w, "well, by proxy")
-		case r.Header.Get("Sec-WebSocket-Protocol") != v4:
+		case r.Header.Get("Upgrade") == "":
 			w.WriteHeader(http.StatusForbidden)
 		default:
-			ws, err := (&websocket.Upgrader{Subprotocols: []string{v4}}).Upgrade(w, r, nil)
+			ws, err := (&websocket.Upgrader{Subprotocols: []string{tunnelProtocol}}).Upgrade(w, r, nil)
 			if err != nil {
 				return
 			}
 			defer func() { _ = ws.Close() }()
-			if _, _, err := ws.ReadMessage(); err == nil {
-				say(ws, "\x00\x90\x1f", "\x01\x90\x1f", "\x00HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello\n")
-				goodbye(ws)
+			n := &node{ws: ws}
+			for f, ok := n.strict(); ok; f, ok = n.strict() {
+				switch {
+				case f.kind == syn:
+					n.control(reply, f.stream)
+				case f.kind == 0 && len(f.payload) > 0:
+					n.data(f.stream, fin, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello\n")
+					n.data(f.stream-2, fin, "") // no error
+				}
 			}
 		}
 	}))
@@ -80,7 +86,7 @@ func ExamplePortDialer() {
 	// <nil>
 }
 
-func ExampleForward() {
+func ExampleForwardPort() {
 	pods, stop := greeting()
 	defer stop()
 
@@ -90,7 +96,7 @@ func ExampleForward() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
-	go func() { ended <- stream.Forward(ctx, pods, "web-0", 8080, listener) }()
+	go func() { ended <- stream.ForwardPort(ctx, pods, "web-0", 8080, listener) }()
 
 	response, err := http.Get("http://" + listener.Addr().String())
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -21,10 +21,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestHowAConnectionEnds(t *testing.T) {
+func TestDialPort_EndOfConnection(t *testing.T) {
 	for name, c := range map[string]struct {
 		script func(n *node, c accepted)
-		said   string
+		answer string
 		want   error  // nil for a proper end
 		text   string // of the error
 	}{
@@ -62,7 +62,7 @@ func TestHowAConnectionEnds(t *testing.T) {
 			func(n *node, c accepted) { n.data(c.data, 0, "half"); n.control(rst, c.data, 5) }, "half", syscall.ECONNRESET, "reset",
 		},
 		"the tunnel ends properly before it": {
-			func(n *node, c accepted) { n.data(c.data, 0, "half"); goodbye(n.ws) }, "half", io.ErrUnexpectedEOF, "pod web-0 broke off",
+			func(n *node, c accepted) { n.data(c.data, 0, "half"); closeNormally(n.ws) }, "half", io.ErrUnexpectedEOF, "pod web-0 broke off",
 		},
 		"the tunnel is cut": {
 			func(n *node, c accepted) { n.data(c.data, 0, "half"); _ = n.ws.Close() }, "half", io.ErrUnexpectedEOF, "pod web-0 broke off",
@@ -106,8 +106,8 @@ func TestHowAConnectionEnds(t *testing.T) {
 				conn, err := stream.DialPort(t.Context(), pods, "web-0", 80)
 				require.NoError(t, err)
 				defer closed(t, conn)
-				said, err := io.ReadAll(conn)
-				assert.Equal(t, c.said, string(said))
+				answer, err := io.ReadAll(conn)
+				assert.Equal(t, c.answer, string(answer))
 				if c.text == "" {
 					require.NoError(t, err)
 					return
@@ -125,7 +125,7 @@ func TestHowAConnectionEnds(t *testing.T) {
 	}
 }
 
-func TestThePeerOfATunnelIsAnsweredAsItExpects(t *testing.T) {
+func TestTunnel_WireFormat(t *testing.T) {
 	portServing(t, tunneling(t, func(n *node) {
 		n.accept()
 		n.mute.Store(true)
@@ -155,7 +155,7 @@ func TestThePeerOfATunnelIsAnsweredAsItExpects(t *testing.T) {
 	})
 }
 
-func TestAPeerThatVanishesIsNoticedWithin61Seconds(t *testing.T) {
+func TestDialPort_VanishedPeerTimesOut(t *testing.T) {
 	for name, script := range map[string]func(*node){
 		"the API server": func(n *node) { n.accept(); time.Sleep(70 * time.Second) },
 		"the node": func(n *node) {
@@ -183,7 +183,7 @@ func TestAPeerThatVanishesIsNoticedWithin61Seconds(t *testing.T) {
 	}
 }
 
-func TestAnIdleConnectionLastsAsLongAsItsPeers(t *testing.T) {
+func TestDialPort_IdleConnectionLasts(t *testing.T) {
 	for name, mute := range map[string]bool{"that answer pings": false, "that answer none": true} {
 		t.Run(name, func(t *testing.T) {
 			portServing(t, tunneling(t, func(n *node) {
@@ -195,17 +195,17 @@ func TestAnIdleConnectionLastsAsLongAsItsPeers(t *testing.T) {
 				conn, err := stream.DialPort(t.Context(), pods, "web-0", 80)
 				require.NoError(t, err)
 				defer closed(t, conn)
-				said, err := io.ReadAll(conn)
+				answer, err := io.ReadAll(conn)
 				require.NoError(t, err)
-				assert.Equal(t, "still here", string(said))
+				assert.Equal(t, "still here", string(answer))
 			})
 		})
 	}
 }
 
-// TestAReaderThatLags shows what shares a tunnel with a connection that nobody reads: it goes on while no more than
+// TestPortDialer_LaggingReader shows what shares a tunnel with a connection that nobody reads: it goes on while no more than
 // 4 MiB are unread, and later ones take another tunnel.
-func TestAReaderThatLagsStopsOnlyWhatSharesItsTunnelAndOnlyAfterFourMegabytes(t *testing.T) {
+func TestPortDialer_LaggingReader(t *testing.T) {
 	var tunnels atomic.Int32
 	portServing(t, tunneling(t, func(n *node) {
 		tunnels.Add(1)
@@ -219,7 +219,7 @@ func TestAReaderThatLagsStopsOnlyWhatSharesItsTunnelAndOnlyAfterFourMegabytes(t 
 			}
 		})
 	}), func(t *testing.T, pods pods) {
-		dialer := &stream.PortDialer{Target: pods, Tunnels: 1}
+		dialer := &stream.PortDialer{Target: pods, MaxTunnels: 1}
 		defer closed(t, dialer)
 		open := func() net.Conn {
 			conn, err := dialer.DialContext(t.Context(), "tcp", "web-0:80")
@@ -244,7 +244,7 @@ func TestAReaderThatLagsStopsOnlyWhatSharesItsTunnelAndOnlyAfterFourMegabytes(t 
 	})
 }
 
-func TestATunnelServesAgainUntilItIsIdleForHalfAMinute(t *testing.T) {
+func TestPortDialer_ReusesTunnelUntilIdle(t *testing.T) {
 	var tunnels, ended atomic.Int32
 	portServing(t, tunneling(t, func(n *node) {
 		tunnels.Add(1)
@@ -262,9 +262,9 @@ func TestATunnelServesAgainUntilItIsIdleForHalfAMinute(t *testing.T) {
 		use := func() {
 			conn, err := dialer.DialContext(t.Context(), "tcp", "web-0:80")
 			require.NoError(t, err)
-			said, err := io.ReadAll(conn)
+			answer, err := io.ReadAll(conn)
 			require.NoError(t, err)
-			assert.Equal(t, "hello", string(said))
+			assert.Equal(t, "hello", string(answer))
 			require.NoError(t, conn.Close())
 		}
 		for range 3 {
@@ -283,7 +283,7 @@ func TestATunnelServesAgainUntilItIsIdleForHalfAMinute(t *testing.T) {
 	})
 }
 
-func TestATunnelTakesNoMoreConnections(t *testing.T) {
+func TestPortDialer_TunnelIsRetired(t *testing.T) {
 	for name, script := range map[string]func(*node, accepted){
 		"when its node refused one": func(n *node, c accepted) { n.data(c.errors, fin, "no such container") },
 		"when its node goes away":   func(n *node, c accepted) { n.control(gone, 1, 0); n.data(c.errors, fin, "") },
@@ -316,9 +316,9 @@ func TestATunnelTakesNoMoreConnections(t *testing.T) {
 				conn, err = dialer.DialContext(t.Context(), "tcp", "web-0:80")
 				require.NoError(t, err)
 				assert.Zero(t, time.Since(begin), "it is not tried")
-				said, err := io.ReadAll(conn)
+				answer, err := io.ReadAll(conn)
 				require.NoError(t, err)
-				assert.Equal(t, "well", string(said))
+				assert.Equal(t, "well", string(answer))
 				assert.EqualValues(t, 2, tunnels.Load())
 				require.NoError(t, conn.Close())
 			})
@@ -326,7 +326,7 @@ func TestATunnelTakesNoMoreConnections(t *testing.T) {
 	}
 }
 
-func TestTheEndOfCtxEndsDialingAndNothingElse(t *testing.T) {
+func TestPortDialer_ContextEndsOnlyDialing(t *testing.T) {
 	portServing(t, tunneling(t, func(n *node) {
 		c, _ := n.accept()
 		for { // and accepts nothing more
@@ -340,7 +340,7 @@ func TestTheEndOfCtxEndsDialingAndNothingElse(t *testing.T) {
 			}
 		}
 	}), func(t *testing.T, pods pods) {
-		dialer := &stream.PortDialer{Target: pods, Tunnels: 1}
+		dialer := &stream.PortDialer{Target: pods, MaxTunnels: 1}
 		defer closed(t, dialer)
 		ctx, cancel := context.WithCancel(t.Context())
 		conn, err := dialer.DialContext(ctx, "tcp", "web-0:80")
@@ -358,7 +358,7 @@ func TestTheEndOfCtxEndsDialingAndNothingElse(t *testing.T) {
 	})
 }
 
-func TestAWriterThatIsNotReadWaitsNoLongerThanItsDeadline(t *testing.T) {
+func TestDialPort_WriteDeadline(t *testing.T) {
 	portServing(t, tunneling(t, func(n *node) { n.accept(); time.Sleep(5 * time.Second) }), func(t *testing.T, pods pods) {
 		conn, err := stream.DialPort(t.Context(), pods, "web-0", 80)
 		require.NoError(t, err)
@@ -373,94 +373,7 @@ func TestAWriterThatIsNotReadWaitsNoLongerThanItsDeadline(t *testing.T) {
 	})
 }
 
-// older is a server that knows no tunnels: its kubelet answers.
-func older(t *testing.T, script func(ws *websocket.Conn)) http.HandlerFunc {
-	return unreadable(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Sec-WebSocket-Protocol") != v4 {
-			http.Error(w, `query parameter "port" is required`, http.StatusBadRequest)
-			return
-		}
-		assert.Equal(t, "ports=80", r.URL.RawQuery)
-		upgrading(t, func(ws *websocket.Conn, _ *http.Request) {
-			say(ws, "\x00P\x00", "\x01P\x00")
-			script(ws)
-		}, v4)(w, r)
-	})
-}
-
-func TestAnOlderServerForwardsOverChannels(t *testing.T) {
-	for name, c := range map[string]struct {
-		script func(ws *websocket.Conn)
-		said   string
-		want   error
-		text   string
-	}{
-		"properly": {func(ws *websocket.Conn) {
-			_, message, _ := ws.ReadMessage()
-			assert.Equal(t, "\x00hello", string(message))
-			say(ws, "\x00by", "\x00e")
-			goodbye(ws)
-		}, "bye", nil, ""},
-		"refused":       {func(ws *websocket.Conn) { say(ws, "\x01connection refused"); goodbye(ws) }, "", syscall.ECONNREFUSED, "refused"},
-		"cut":           {func(ws *websocket.Conn) { say(ws, "\x00half"); _ = ws.Close() }, "half", io.ErrUnexpectedEOF, "broke off"},
-		"with nonsense": {func(ws *websocket.Conn) { say(ws, "\x07what") }, "", io.ErrUnexpectedEOF, "channel 7"},
-		"with nothing":  {func(ws *websocket.Conn) { say(ws, "") }, "", io.ErrUnexpectedEOF, "without a channel"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			portServing(t, older(t, func(ws *websocket.Conn) { c.script(ws); hear(ws) }), func(t *testing.T, pods pods) {
-				dialer := &stream.PortDialer{Target: pods}
-				defer closed(t, dialer)
-				for range 2 {
-					conn, err := dialer.DialContext(t.Context(), "tcp", "web-0:80")
-					require.NoError(t, err)
-					_, _ = io.WriteString(conn, "hello")
-					said, err := io.ReadAll(conn)
-					assert.Equal(t, c.said, string(said))
-					if c.text == "" {
-						require.NoError(t, err)
-					} else {
-						require.ErrorContains(t, err, c.text)
-						require.ErrorIs(t, err, c.want)
-					}
-					require.NoError(t, conn.Close())
-				}
-			})
-		})
-	}
-}
-
-func TestTheChannelsOfAnOlderServerCannotBeHalfClosed(t *testing.T) {
-	heard := make(chan []string, 1)
-	portServing(t, older(t, func(ws *websocket.Conn) { heard <- hear(ws) }), func(t *testing.T, pods pods) {
-		dialer := &stream.PortDialer{Target: pods}
-		defer closed(t, dialer)
-		conn, err := dialer.DialContext(t.Context(), "tcp", "web-0:80")
-		require.NoError(t, err)
-		require.ErrorContains(t, conn.(halfCloser).CloseWrite(), "Kubernetes before 1.30")
-		_, err = io.WriteString(conn, "last")
-		require.NoError(t, err)
-		require.NoError(t, conn.Close())
-		assert.Equal(t, []string{"\x00last"}, <-heard, "what was written before Close is sent")
-	})
-}
-
-func TestAnotherPortThanTheOneAskedForIsNotTaken(t *testing.T) {
-	portServing(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Sec-WebSocket-Protocol") != v4 {
-			w.WriteHeader(http.StatusForbidden)
-			return
-		}
-		upgrading(t, func(ws *websocket.Conn, _ *http.Request) { say(ws, "\x00Q\x00"); hear(ws) }, v4)(w, r)
-	}, func(t *testing.T, pods pods) {
-		conn, err := stream.DialPort(t.Context(), pods, "web-0", 80)
-		require.NoError(t, err)
-		defer closed(t, conn)
-		_, err = conn.Read(make([]byte, 1))
-		require.ErrorContains(t, err, "another port")
-	})
-}
-
-func TestForwardGoesOnWhenItsListenerRunsOutOfFiles(t *testing.T) {
+func TestForward_RetriesTemporaryAcceptErrors(t *testing.T) {
 	portServing(t, tunneling(t, func(n *node) {
 		c, _ := n.accept()
 		n.data(c.data, fin, "hello")
@@ -473,10 +386,10 @@ func TestForwardGoesOnWhenItsListenerRunsOutOfFiles(t *testing.T) {
 		listener.results <- theirs
 		ctx, cancel := context.WithCancelCause(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- stream.Forward(ctx, pods, "web-0", 80, listener) }()
-		said, err := io.ReadAll(ours)
+		go func() { ended <- stream.ForwardPort(ctx, pods, "web-0", 80, listener) }()
+		answer, err := io.ReadAll(ours)
 		require.NoError(t, err)
-		assert.Equal(t, "hello", string(said))
+		assert.Equal(t, "hello", string(answer))
 		_ = ours.Close()
 		listener.results <- errors.New("out of order")
 		require.ErrorContains(t, <-ended, "out of order")
@@ -488,7 +401,7 @@ func TestForwardGoesOnWhenItsListenerRunsOutOfFiles(t *testing.T) {
 type faulty struct {
 	results chan any
 	closed  chan struct{}
-	memory
+	once    sync.Once
 }
 
 func (f *faulty) Accept() (net.Conn, error) {
@@ -502,5 +415,7 @@ func (f *faulty) Accept() (net.Conn, error) {
 		return nil, net.ErrClosed
 	}
 }
+
+func (f *faulty) Addr() net.Addr { return &net.TCPAddr{} }
 
 func (f *faulty) Close() error { f.once.Do(func() { close(f.closed) }); return nil }

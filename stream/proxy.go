@@ -6,65 +6,59 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/anykind/anykind/internal/sanitize"
 )
 
-// Proxy is an [http.RoundTripper] to the programs in pods, behind services or on nodes, which the target is a handle
-// on. Requests go through the API server's proxy: to http://web:8080/health, the object's name and its port, or the
-// first port of a pod, the only one of a service, the kubelet of a node, where no port is given. With https the server
-// speaks TLS with the program, without checking its certificate, and over connections that are the server's own.
+// Proxy returns an [http.RoundTripper] to the programs in pods, behind services or on nodes of the target, through the API
+// server's proxy. The host of a URL is the object's name: http://web:8080/health. The default port is the first port of a pod,
+// the only one of a service, or the kubelet of a node. For https the server speaks TLS with the program, without verifying its
+// certificate and over its own connections.
 //
-//	client := &http.Client{Transport: stream.Proxy(services.In("shop"))}
+//	client := &http.Client{Transport: stream.Proxy(services.Namespace("shop"))}
 //	response, err := client.Get("http://web:8080/health")
 //
-// Bodies stream both ways, and upgrades such as WebSockets' work: the Body of a response with status 101 is an
-// io.ReadWriteCloser. The programs' answers come as they are, and so do the API server's own refusals: a Status with
-// 403 where the user may not (the verbs of pods/proxy and its like follow from the HTTP method), with 503 where nothing
-// listens.
+// Bodies are streamed in both directions, and upgrades such as WebSockets work: the Body of a response with status 101 is an
+// io.ReadWriteCloser. Responses are returned as they are, also those of the API server itself: a Status with 403 if the user
+// lacks the permission (the verbs of pods/proxy and the like follow from the HTTP method), and with 503 if no program listens.
 //
-// The API server takes the Authorization header for itself, so that a request with one is refused here; it makes links
-// in HTML and redirects lead to its own addresses, of which the redirects are undone; it merges double slashes in paths,
-// and would change paths with an escaped slash, . or .., which are refused. A program that minds is better dialed with
-// [PortDialer]. Redirects that lead to another host are not followed.
+// The API server consumes the Authorization header, so a request with one is rejected. It rewrites links in HTML and redirects
+// to its own addresses; redirects are restored. It merges double slashes in paths and would change paths with an escaped slash,
+// . or .., which are rejected. Use [PortDialer] for programs that depend on these. Redirects to another host are not followed.
 //
 // See https://kubernetes.io/docs/tasks/access-application-cluster/access-cluster-services/.
 func Proxy(target Target) http.RoundTripper { return proxy{target} }
 
 type proxy struct{ target Target }
 
-// RoundTrip implements http.RoundTripper.
 func (p proxy) RoundTrip(req *http.Request) (*http.Response, error) {
 	prefix, err := p.prefix(req)
+	var server *url.URL
+	if err == nil {
+		server, err = url.Parse(p.target.Conn().Server() + prefix + "/" + strings.TrimPrefix(req.URL.EscapedPath(), "/"))
+	}
 	if err != nil {
 		if req.Body != nil {
 			_ = req.Body.Close()
 		}
-		return nil, fmt.Errorf("%s %s: %w", req.Method, shown(req.URL), err)
-	}
-	server, err := url.Parse(p.target.Conn().Server() + prefix + "/" + strings.TrimPrefix(req.URL.EscapedPath(), "/"))
-	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", req.Method, shown(req.URL), err)
+		return nil, fmt.Errorf("%s %s: %w", req.Method, sanitize.URL(req.URL.String()), err)
 	}
 	server.RawQuery, server.ForceQuery = req.URL.RawQuery, req.URL.ForceQuery
-	own := req.Clone(req.Context())
-	own.URL, own.Host = server, ""
-	response, err := p.target.Conn().RoundTrip(own)
+	proxied := req.Clone(req.Context())
+	proxied.URL, proxied.Host = server, ""
+	response, err := p.target.Conn().RoundTrip(proxied)
 	if err != nil {
 		return nil, err
 	}
 	response.Request = req
 	response.Header = response.Header.Clone()
 	if location := response.Header.Get("Location"); location != "" {
-		response.Header.Set("Location", direct(location, server, prefix, req.URL))
+		response.Header.Set("Location", restoreLocation(location, server, prefix, req.URL))
 	}
 	return response, nil
 }
 
-// shown is a URL as errors name it.
-func shown(u *url.URL) string {
-	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
-}
-
-// prefix is where in the API the program is to be reached that the request is for.
+// prefix returns the proxy path of the request's program.
 func (p proxy) prefix(req *http.Request) (string, error) {
 	name, port := req.URL.Hostname(), req.URL.Port()
 	switch {
@@ -74,9 +68,9 @@ func (p proxy) prefix(req *http.Request) (string, error) {
 		return "", errors.New("the URL names no object: its host must be one, as in http://web-0:8080/")
 	case req.URL.User != nil:
 		return "", errors.New("the API server takes the user for itself: leave it out of the URL, or dial with a PortDialer")
-	case !survives(req.URL.EscapedPath()):
+	case !isStable(req.URL.EscapedPath()):
 		return "", errors.New("the API server would change the path, which has an escaped slash or . or .. in it: dial with a PortDialer")
-	// What redirects is the program, which may have reasons of its own to send the user elsewhere.
+	// The program may redirect for reasons of its own, but the target must not be another object.
 	case req.Response != nil && req.Response.Request != nil && req.Response.Request.URL.Hostname() != name:
 		return "", fmt.Errorf("the redirect from %s leads to another host", req.Response.Request.URL.Host)
 	}
@@ -103,9 +97,9 @@ func (p proxy) prefix(req *http.Request) (string, error) {
 	return "/" + kind + "/" + url.PathEscape(program) + "/proxy", nil
 }
 
-// survives tells whether a path reaches the program as it is: the API server, and what may stand before it, resolves
-// dots, which could lead out of the proxy, and cannot tell an escaped slash from one.
-func survives(path string) bool {
+// isStable reports whether a path reaches the program unchanged: the API server, and proxies before it, resolve dots, which
+// could lead out of the proxy, and cannot distinguish an escaped slash.
+func isStable(path string) bool {
 	for part := range strings.SplitSeq(strings.ToLower(path), "/") {
 		if dots := strings.ReplaceAll(part, "%2e", "."); dots == "." || dots == ".." || strings.Contains(part, "%2f") {
 			return false
@@ -114,14 +108,14 @@ func survives(path string) bool {
 	return true
 }
 
-// direct undoes what the server did to a redirect within the program, so that it leads there again by its own URL.
-func direct(location string, sent *url.URL, prefix string, asked *url.URL) string {
+// restoreLocation restores the URL of a redirect within the program, which the server has rewritten.
+func restoreLocation(location string, sent *url.URL, prefix string, requested *url.URL) string {
 	to, err := url.Parse(location)
 	if err != nil || to.Host != "" && to.Host != sent.Host {
 		return location
 	}
 	path := to.EscapedPath()
-	// A server that itself stands behind a prefix knows nothing of that.
+	// A server behind a prefix of its own does not know of that.
 	before, _, _ := strings.Cut(sent.EscapedPath(), prefix)
 	rest, found := strings.CutPrefix(strings.TrimPrefix(path, before), prefix)
 	if !found || rest != "" && rest[0] != '/' {
@@ -131,7 +125,7 @@ func direct(location string, sent *url.URL, prefix string, asked *url.URL) strin
 	if err != nil {
 		return location
 	}
-	to.Scheme, to.Host, to.Path, to.RawPath = asked.Scheme, asked.Host, back.Path, back.RawPath
+	to.Scheme, to.Host, to.Path, to.RawPath = requested.Scheme, requested.Host, back.Path, back.RawPath
 	if to.Path == "" {
 		to.Path = "/"
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/internal/testing/memconn"
 	"github.com/anykind/anykind/stream"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
@@ -50,7 +51,7 @@ func program(t *testing.T, secure bool, handler http.HandlerFunc) (ip string, po
 func behind(t *testing.T, pods *dynamic.Resource, pod, ip string) {
 	t.Helper()
 	run(t, pods, named(pod), "web")
-	_, err := pods.Sub("status").Patch(t.Context(), pod, "application/merge-patch+json",
+	_, err := pods.Subresource("status").Patch(t.Context(), pod, "application/merge-patch+json",
 		[]byte(fmt.Sprintf(`{"status":{"podIP":%q,"podIPs":[{"ip":%q}]}}`, ip, ip)), nil)
 	require.NoError(t, err)
 }
@@ -65,7 +66,7 @@ func fetch(t *testing.T, client *http.Client, url string) (int, string) {
 	return response.StatusCode, string(body)
 }
 
-func TestAPodAnswersThroughTheProxy(t *testing.T) {
+func TestProxy_Pod(t *testing.T) {
 	pods := podsOf(t)
 	ip, port := program(t, false, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -140,7 +141,7 @@ func TestAPodAnswersThroughTheProxy(t *testing.T) {
 	assert.Contains(t, body, `"kind":"Status"`)
 }
 
-func TestAProgramWithTLSAnswersThroughTheProxyAndBodiesStream(t *testing.T) {
+func TestProxy_TLSAndStreaming(t *testing.T) {
 	pods := podsOf(t)
 	next := make(chan string)
 	ip, port := program(t, true, func(w http.ResponseWriter, r *http.Request) {
@@ -171,17 +172,11 @@ func TestAProgramWithTLSAnswersThroughTheProxyAndBodiesStream(t *testing.T) {
 	require.Equal(t, io.EOF, err)
 }
 
-func TestAnUpgradeGoesThroughTheProxy(t *testing.T) {
+func TestProxy_Upgrade(t *testing.T) {
 	pods := podsOf(t)
 	ip, port := program(t, false, func(w http.ResponseWriter, r *http.Request) {
 		assert.Equal(t, "websocket", r.Header.Get("Upgrade"))
-		conn, buffered, err := w.(http.Hijacker).Hijack()
-		if !assert.NoError(t, err) {
-			return
-		}
-		defer closed(t, conn)
-		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
-		_, _ = io.Copy(conn, buffered)
+		memconn.SwitchProtocols("Connection: Upgrade\r\nUpgrade: websocket\r\n", "")(w, r)
 	})
 	behind(t, pods, "web-0", ip)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("http://web-0:%d/", port), nil)
@@ -194,7 +189,7 @@ func TestAnUpgradeGoesThroughTheProxy(t *testing.T) {
 	echo(t, response.Body.(io.ReadWriter), "any bytes")
 }
 
-func TestAServiceAndANodeAnswerThroughTheProxy(t *testing.T) {
+func TestProxy_ServiceAndNode(t *testing.T) {
 	pods := podsOf(t)
 	ip, port := program(t, false, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "served ", r.URL.Path) })
 	behind(t, pods, "web-0", ip)
@@ -236,7 +231,7 @@ func resourceIn(t testing.TB, client *dynamic.Client, name string, as *dynamic.R
 	require.NoError(t, err)
 	path, err := as.Path("")
 	require.NoError(t, err)
-	return found.In(strings.Split(path, "/")[4])
+	return found.Namespace(strings.Split(path, "/")[4])
 }
 
 // service selects the pods that named makes.

@@ -11,74 +11,155 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/retry"
-	"github.com/anykind/anykind/internal/sanitize"
-	"github.com/gorilla/websocket"
+	"github.com/anykind/anykind/stream/internal/wsconn"
 )
 
-// linger is how long a server may take to hang up after it has told how the command ended.
-const linger = 5 * time.Second
+// Channels of exec and attach. The first byte of each message is its channel.
+const (
+	channelStdin  = 0
+	channelStdout = 1
+	channelStderr = 2
+	channelError  = 3 // carries one Status: the exit status
+	channelResize = 4
+	channelClose  = 255 // followed by the channel to close
+)
 
-// errStdinOpen says what v4 lacks.
-var errStdinOpen = errors.New("the server speaks " + protocolV4 + " only, as Kubernetes before 1.30, and cannot tell a command " +
-	"that its input has ended: for a command that ends by itself use Cmd.StdinPipe and leave the pipe open")
+// hangUpTimeout is how long a server may take to close the connection after the exit status.
+const hangUpTimeout = 5 * time.Second
 
-// session is a command's streams over one socket.
+// session is one exec or attach over one WebSocket. One goroutine reads messages and writes output; one each sends stdin,
+// terminal sizes and pings.
 type session struct {
-	ctx    context.Context
-	pod    podRef
-	socket *socket
-	output output
-	stdin  io.Reader             // may be nil
-	resize <-chan Size           // may be nil
-	writes sync.Mutex            // gorilla allows one writer
-	taking atomic.Bool           // the connection is taking a message
-	failed atomic.Pointer[error] // the first of our own reasons to end it
+	ctx            context.Context
+	pod            podRef
+	conn           *wsconn.Conn
+	stdin          io.Reader // may be nil
+	stdout, stderr io.Writer // nil if the caller has none
+	resize         <-chan TerminalSize
+	status         exitStatus
+	buffer         []byte
+	writeMu        sync.Mutex
+	writing        atomic.Bool
+	failure        atomic.Pointer[error] // the first local reason to end
 }
 
-// run carries the streams until the command has ended. The goroutine that reads stdin is left to itself where stdin
-// makes it wait.
+// openSession opens a session with exec or attach.
+func openSession(ctx context.Context, target Target, name, subresource string, opts *ExecOptions) (*session, error) {
+	pod, err := resolvePod(ctx, target, name, isRunning)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := openContainer(ctx, target.Conn(), pod.path, opts.Container, func(container string) (*wsconn.Conn, error) {
+		return dial(ctx, target.Conn(), pod.path+"/"+subresource, opts.query(container), protocolExec)
+	})
+	if err != nil {
+		return nil, pod.wrap(name, err)
+	}
+	s := &session{ctx: ctx, pod: pod, conn: conn, stdin: opts.Stdin, stdout: opts.Stdout, stderr: opts.Stderr}
+	if opts.TTY {
+		s.resize = opts.Resize
+	}
+	return s, nil
+}
+
+// run carries the streams until the command has ended. It does not wait for the goroutine that reads stdin.
 func (s *session) run() error {
-	var helpers sync.WaitGroup
-	helpers.Go(s.socket.beat)
+	var senders sync.WaitGroup
+	senders.Go(s.conn.KeepAlive)
 	if s.resize != nil {
-		helpers.Go(s.sendSizes)
+		senders.Go(s.sendSizes)
 	}
 	if s.stdin != nil {
 		go s.sendStdin()
 	}
 	err := s.receive()
-	s.socket.close()
-	helpers.Wait()
-	return s.outcome(err)
+	s.conn.Close()
+	senders.Wait()
+	return s.result(err)
 }
 
-// receive reads until the connection ends, which it does when all is told.
+// receive handles messages until the connection ends, which the server does after the exit status.
 func (s *session) receive() error {
 	var hangUp *time.Timer
 	for {
-		kind, message, err := s.socket.NextReader()
-		if errors.Is(err, errSilent) && s.taking.Load() {
+		message, err := s.conn.NextMessage()
+		if errors.Is(err, wsconn.ErrUnresponsive) && s.writing.Load() {
 			return fmt.Errorf("%w; input was under way: a command that leaves it unread for so long keeps the server from answering", err)
+		}
+		if err == nil {
+			err = s.handle(message)
 		}
 		if err != nil {
 			return err
 		}
-		if kind != websocket.BinaryMessage {
-			return fmt.Errorf("the server broke the protocol %s: it sent text", s.socket.Subprotocol())
-		}
-		if err := s.output.take(message); err != nil {
-			return err
-		}
-		if s.output.status.reached && hangUp == nil {
-			hangUp = time.AfterFunc(linger, s.socket.close)
+		if s.status.complete && hangUp == nil {
+			hangUp = time.AfterFunc(hangUpTimeout, s.conn.Close)
 			defer hangUp.Stop()
 		}
 	}
 }
 
-// outcome is what err, which ended receive, means. That the connection ended is no news where the server has told how
-// the command ended; where it has not, what was read may not be all.
-func (s *session) outcome(err error) error {
+// handle reads one message. A writer that blocks stops reading, and so the server.
+func (s *session) handle(message io.Reader) error {
+	if s.buffer == nil {
+		s.buffer = make([]byte, wsconn.MaxMessage)
+	}
+	if _, err := io.ReadFull(message, s.buffer[:1]); err == io.EOF {
+		return nil // servers greet with an empty message
+	} else if err != nil {
+		return err
+	}
+	switch s.buffer[0] {
+	case channelStdout:
+		return s.copy("stdout", s.stdout, message)
+	case channelStderr:
+		return s.copy("stderr", s.stderr, message)
+	case channelError:
+		err := s.copy("status", &s.status, message)
+		var failed *writeError
+		if errors.As(err, &failed) {
+			return failed.err // the Status is invalid
+		}
+		return err
+	default:
+		return s.copy("", nil, message)
+	}
+}
+
+// copy works like io.Copy, but never calls the writer's ReadFrom: that of a file would allocate a buffer for each message.
+func (s *session) copy(stream string, to io.Writer, message io.Reader) error {
+	for {
+		n, err := message.Read(s.buffer)
+		if n > 0 && to != nil {
+			written, failed := to.Write(s.buffer[:n])
+			if failed == nil && written < n {
+				failed = io.ErrShortWrite
+			}
+			if failed != nil {
+				return &writeError{stream, failed}
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// writeError is a failure of the caller's own writer.
+type writeError struct {
+	stream string
+	err    error
+}
+
+func (e *writeError) Error() string { return fmt.Sprintf("write %s: %v", e.stream, e.err) }
+func (e *writeError) Unwrap() error { return e.err }
+
+// result returns the session's result after err ended receive: the caller's writer first, then the exit status, which makes
+// the end of the connection irrelevant, then local reasons. Without an exit status output may be missing.
+func (s *session) result(err error) error {
 	var failed *writeError
 	if errors.As(err, &failed) {
 		if errors.Is(err, io.ErrClosedPipe) {
@@ -86,44 +167,37 @@ func (s *session) outcome(err error) error {
 		}
 		return err
 	}
-	if s.output.status.reached {
-		return s.output.status.err()
+	if s.status.complete {
+		return s.status.err()
 	}
-	if failed := s.failed.Load(); failed != nil {
-		return *failed
+	if failure := s.failure.Load(); failure != nil {
+		return *failure
 	}
 	if s.ctx.Err() != nil {
 		return retry.WithContextError(s.ctx, err)
 	}
-	var closed *websocket.CloseError
-	if errors.As(err, &closed) {
-		closed.Text = sanitize.Text(closed.Text, maxName)
-	}
-	if closed != nil || errors.Is(err, io.EOF) {
-		err = fmt.Errorf("%w: %w", io.ErrUnexpectedEOF, err)
-	}
-	return fmt.Errorf("the connection broke before the server told how the command ended: %w", err)
+	return fmt.Errorf("the connection broke before the exit status arrived: %w", wsconn.EndError(err))
 }
 
-// fail ends the session for a reason of ours.
+// fail ends the session for a local reason.
 func (s *session) fail(err error) {
-	s.failed.CompareAndSwap(nil, &err)
-	s.socket.close()
+	s.failure.CompareAndSwap(nil, &err)
+	s.conn.Close()
 }
 
 // send writes one message, whose first byte is its channel.
 func (s *session) send(message []byte) error {
-	s.writes.Lock()
-	defer s.writes.Unlock()
-	s.taking.Store(true)
-	defer s.taking.Store(false)
-	return s.socket.WriteMessage(websocket.BinaryMessage, message)
+	s.writeMu.Lock()
+	defer s.writeMu.Unlock()
+	s.writing.Store(true)
+	defer s.writing.Store(false)
+	return s.conn.WriteMessage(message)
 }
 
-// sendStdin sends what stdin gives, and then its end. That the server does not take it is no failure: the command may
-// have ended without reading it all.
+// sendStdin sends stdin and closes its channel. A server that does not take it is no failure: the command may have ended
+// without reading all.
 func (s *session) sendStdin() {
-	message := make([]byte, 1+messageSize)
+	message := make([]byte, 1+wsconn.MaxMessage)
 	message[0] = channelStdin
 	for {
 		n, err := s.stdin.Read(message[1:])
@@ -131,11 +205,8 @@ func (s *session) sendStdin() {
 			return
 		}
 		switch {
-		case err == io.EOF && s.socket.Subprotocol() == protocolV5:
-			_ = s.send([]byte{channelClose, channelStdin})
-			return
 		case err == io.EOF:
-			s.fail(errStdinOpen)
+			_ = s.send([]byte{channelClose, channelStdin})
 			return
 		case err != nil:
 			s.fail(fmt.Errorf("read stdin: %w", err))
@@ -144,11 +215,11 @@ func (s *session) sendStdin() {
 	}
 }
 
-// sendSizes tells of every new size of the terminal.
+// sendSizes sends the terminal's sizes.
 func (s *session) sendSizes() {
 	for {
 		select {
-		case <-s.socket.closed:
+		case <-s.conn.Done():
 			return
 		case size, open := <-s.resize:
 			if !open {

@@ -1,28 +1,71 @@
 package stream
 
 import (
+	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 
 	"github.com/anykind/anykind/transport"
 )
 
-// Target is a handle on pods, or on services or workloads that have pods, and returns paths; a *dynamic.Resource is one.
-// It must be safe for concurrent use.
+// Target is a handle on pods, or on services or workloads that select pods, such as a *dynamic.Resource. It must be safe for
+// concurrent use.
 type Target interface {
-	// Path is the path of the object of that name, such as /api/v1/namespaces/shop/pods/web-0, or that of the
-	// collection with "", escaped.
+	// Path returns the escaped path of an object, such as /api/v1/namespaces/shop/pods/web-0, or with "" that of the
+	// collection.
 	Path(name string) (string, error)
-	// Conn is the connection that requests go over.
+	// Conn returns the connection for requests.
 	Conn() *transport.Conn
 }
 
-// onObject adds to an error what was tried on which object.
-func onObject(operation string, target Target, name string, err error) error {
+// objectRef is a namespaced object of the API.
+type objectRef struct{ group, namespace, resource, name, path string }
+
+// newObjectRef parses the path of a target's object.
+func newObjectRef(target Target, name string) (*objectRef, error) {
+	if name == "" {
+		return nil, errors.New("the name is empty")
+	}
+	path, err := target.Path(name)
+	if err != nil {
+		return nil, err
+	}
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	ref := &objectRef{name: name, path: path}
+	switch {
+	case len(parts) == 6 && parts[0] == "api" && parts[2] == "namespaces":
+		ref.namespace, ref.resource = parts[3], parts[4]
+	case len(parts) == 7 && parts[0] == "apis" && parts[3] == "namespaces":
+		ref.group, ref.namespace, ref.resource = parts[1], parts[4], parts[5]
+	default:
+		return nil, fmt.Errorf("%s is neither a pod nor has pods in its namespace: name a pod, a service or a workload", path)
+	}
+	return ref, nil
+}
+
+// String returns the object as errors name it.
+func (r *objectRef) String() string { return r.resource + "/" + r.name }
+
+func (r *objectRef) isPod() bool     { return r.group == "" && r.resource == "pods" }
+func (r *objectRef) isService() bool { return r.group == "" && r.resource == "services" }
+
+// podPath returns the path of a pod in the object's namespace, or with "" that of all.
+func (r *objectRef) podPath(name string) string {
+	path := "/api/v1/namespaces/" + r.namespace + "/pods"
+	if name != "" {
+		path += "/" + url.PathEscape(name)
+	}
+	return path
+}
+
+// operationError adds the operation and its object to an error.
+func operationError(operation string, target Target, name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if at, locateErr := locate(target, name); locateErr == nil && !at.isPod() {
-		return fmt.Errorf("%s %s: %w", operation, at, err)
+	if ref, refErr := newObjectRef(target, name); refErr == nil && !ref.isPod() {
+		return fmt.Errorf("%s %s: %w", operation, ref, err)
 	}
 	return fmt.Errorf("%s pod %q: %w", operation, name, err)
 }

@@ -15,18 +15,18 @@ import (
 
 // kubectl gives no terminal to who has none, and so is no oracle here.
 
-func TestACommandOnATerminalSeesItsSize(t *testing.T) {
+func TestExec_TerminalSize(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	cmd := stream.Command(t.Context(), pods, "web-0",
 		"sh", "-c", `read begin; while [ "$(stty size)" = "0 0" ]; do sleep 0.05; done; stty size; tty >/dev/null && echo terminal`)
 	var stdout bytes.Buffer
-	sizes := make(chan stream.Size)
+	sizes := make(chan stream.TerminalSize)
 	cmd.TTY, cmd.Resize, cmd.Stdout = true, sizes, &stdout
 	stdin, err := cmd.StdinPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	sizes <- stream.Size{Width: 101, Height: 33}
+	sizes <- stream.TerminalSize{Width: 101, Height: 33}
 	close(sizes)
 	_, err = io.WriteString(stdin, "go\n")
 	require.NoError(t, err)
@@ -34,7 +34,7 @@ func TestACommandOnATerminalSeesItsSize(t *testing.T) {
 	assert.Equal(t, "go\r\n33 101\r\nterminal\r\n", stdout.String())
 }
 
-func TestATerminalNeedsNoInput(t *testing.T) {
+func TestExec_TerminalWithoutStdin(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	cmd := stream.Command(t.Context(), pods, "web-0", "sh", "-c", "tty >/dev/null && echo terminal; echo error >&2; exit 3")
@@ -44,7 +44,7 @@ func TestATerminalNeedsNoInput(t *testing.T) {
 	assert.Equal(t, "terminal\r\nerror\r\n", string(out))
 }
 
-func TestAllThatATerminalShowsArrives(t *testing.T) {
+func TestExec_TerminalOutput(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	var want strings.Builder
@@ -59,7 +59,7 @@ func TestAllThatATerminalShowsArrives(t *testing.T) {
 }
 
 // The shell hands over to sleep, for dash, while it starts a program, may miss the key.
-func TestAKeyOfATerminalInterruptsTheCommand(t *testing.T) {
+func TestExec_TerminalInterrupt(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
 	cmd := stream.Command(t.Context(), pods, "web-0", "sh", "-c", "echo begun; exec sleep 600")
@@ -79,12 +79,12 @@ func TestAKeyOfATerminalInterruptsTheCommand(t *testing.T) {
 	require.Equal(t, 130, codeOf(t, cmd.Wait()))
 }
 
-func TestAttachingToATerminalSeesItsSizes(t *testing.T) {
+func TestAttach_TerminalSizes(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "terminal")
 	keys, stdin := io.Pipe()
 	stdout, screen := io.Pipe()
-	sizes := make(chan stream.Size)
+	sizes := make(chan stream.TerminalSize)
 	ended := make(chan error, 1)
 	go func() {
 		err := stream.Attach(t.Context(), pods, "web-0", &stream.AttachOptions{Stdin: keys, Stdout: screen, TTY: true, Resize: sizes})
@@ -104,9 +104,9 @@ func TestAttachingToATerminalSeesItsSizes(t *testing.T) {
 		}
 	}
 	shows("tty >/dev/null && echo terminal", "terminal")
-	sizes <- stream.Size{Width: 101, Height: 33}
+	sizes <- stream.TerminalSize{Width: 101, Height: 33}
 	shows(`until [ "$(stty size)" = "33 101" ]; do sleep 0.05; done; echo large`, "large")
-	sizes <- stream.Size{Width: 80, Height: 24}
+	sizes <- stream.TerminalSize{Width: 80, Height: 24}
 	shows(`until [ "$(stty size)" = "24 80" ]; do sleep 0.05; done; echo small`, "small")
 	shows("exit 7")
 	_, err := io.Copy(io.Discard, lines)

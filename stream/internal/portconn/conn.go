@@ -1,3 +1,16 @@
+// Package portconn is a [net.Conn] whose bytes a [Carrier] moves, such as a pair of SPDY streams.
+//
+// # Receive buffers
+//
+// A [Conn] holds what has arrived and was not read. Connections that share a tunnel share a [ReceiveBuffer], because carriers
+// have no flow control for single connections: the reader of the tunnel calls [Conn.WaitRoom] before each piece. One
+// connection may leave 256 KiB unread, and connections that share a tunnel 4 MiB together, plus one piece; beyond that the
+// tunnel's reader stops, and TCP stops the peer. Unread bytes are kept in pooled chunks of 16 KiB.
+//
+// # End of a connection
+//
+// The end of the data is not yet io.EOF: the peer reports on another channel whether its connection ended without an error. A
+// Conn returns io.EOF, unwrapped, only after both have arrived, or when the report is five seconds late.
 package portconn
 
 import (
@@ -13,53 +26,54 @@ import (
 
 // Carrier moves the bytes that a connection writes.
 type Carrier interface {
-	// Send sends some of p, which it copies, and returns how much. It waits until the bytes are on their way, gone is
-	// closed (net.ErrClosed) or late is (os.ErrDeadlineExceeded).
-	Send(p []byte, gone, late <-chan struct{}) (int, error)
-	// CloseWrite tells the peer, after what was sent, that nothing follows. It does not wait.
+	// Send sends a part of p, which it copies, and returns its length. It waits until the bytes are queued, done is closed
+	// (net.ErrClosed) or expired is (os.ErrDeadlineExceeded).
+	Send(p []byte, done, expired <-chan struct{}) (int, error)
+	// CloseWrite ends the data after what was sent. It does not wait.
 	CloseWrite() error
-	// Close ends the connection both ways, after what was sent. It does not wait, and is called once.
+	// Close ends both directions after what was sent. It does not wait, and is called once.
 	Close()
 }
 
 // Conn is one connection to a port of a pod. It is safe for concurrent use.
 type Conn struct {
-	backlog *Backlog
+	buffer  *ReceiveBuffer
 	local   net.Addr
 	remote  Addr
 	carrier Carrier
 
-	readBy, writeBy *deadline
-	ready           chan struct{} // has one when there is something to read, or the end
-	gone            chan struct{} // closed when nothing can be written any more
-	writing         chan struct{} // has one while somebody writes: what Write is given stays together
+	readDeadline, writeDeadline *deadline
 
-	mu       sync.Mutex
-	unread   queue
-	ended    bool   // the peer has sent its last byte
-	reported bool   // the peer has said how the connection ended
-	text     []byte // what it said: nothing if all is well
-	failure  error
-	shut     bool // by CloseWrite
-	closed   bool // by Close
-	report   *time.Timer
-	onClose  []func()
+	readable  chan struct{} // has one when there is something to read, or the end
+	done      chan struct{} // closed when nothing can be written any more
+	writeLock chan struct{} // has one during a Write, whose data stays together
+
+	mu          sync.Mutex
+	unread      byteQueue
+	dataEnded   bool   // the peer has sent its last byte
+	errorsEnded bool   // the peer has reported how the connection ended
+	errorText   []byte // its report; empty without an error
+	failure     error
+	writeClosed bool // by CloseWrite
+	closed      bool // by Close
+	reportTimer *time.Timer
+	onClose     []func()
 }
 
-// New returns a connection that shares a tunnel with others of the same backlog. It receives at once; before anything
-// else it needs SetCarrier. Close it also if it never gets one.
-func New(remote Addr, local net.Addr, backlog *Backlog) *Conn {
-	backlog.join(1)
+// New returns a connection that shares a tunnel with others of the same buffer. It can receive at once; everything else needs
+// SetCarrier. Close it even without a carrier.
+func New(remote Addr, local net.Addr, buffer *ReceiveBuffer) *Conn {
+	buffer.join(1)
 	return &Conn{
-		backlog: backlog, local: local, remote: remote, readBy: newDeadline(), writeBy: newDeadline(),
-		ready: make(chan struct{}, 1), gone: make(chan struct{}), writing: make(chan struct{}, 1),
+		buffer: buffer, local: local, remote: remote, readDeadline: newDeadline(), writeDeadline: newDeadline(),
+		readable: make(chan struct{}, 1), done: make(chan struct{}), writeLock: make(chan struct{}, 1),
 	}
 }
 
-// SetCarrier sets what sends. It is called before the connection is used.
+// SetCarrier sets the carrier. It must be called before the connection is used.
 func (c *Conn) SetCarrier(carrier Carrier) { c.carrier = carrier }
 
-// OnClose has f called at the end of Close. It is called before the connection is used.
+// OnClose makes the end of Close call f. It must be called before the connection is used.
 func (c *Conn) OnClose(f func()) { c.onClose = append(c.onClose, f) }
 
 // Addr is the address of a pod's port.
@@ -74,26 +88,26 @@ func (Addr) Network() string { return "portforward" }
 // String returns the address as pod:port.
 func (a Addr) String() string { return net.JoinHostPort(a.Pod, fmt.Sprint(a.Port)) }
 
-// Read implements io.Reader. io.EOF itself is the end that the peer meant.
+// Read implements io.Reader. io.EOF itself is the end that the peer intended.
 func (c *Conn) Read(p []byte) (int, error) {
 	for {
-		late := c.readBy.wait()
-		if isClosed(late) {
+		expired := c.readDeadline.wait()
+		if isClosed(expired) {
 			return 0, c.opError("read", os.ErrDeadlineExceeded)
 		}
-		n, err := c.take(p)
+		n, err := c.tryRead(p)
 		if n > 0 || err != nil || len(p) == 0 {
 			return n, err
 		}
 		select {
-		case <-c.ready:
-		case <-late:
+		case <-c.readable:
+		case <-expired:
 		}
 	}
 }
 
-// take reads what has arrived, or returns the error because of which nothing more will.
-func (c *Conn) take(p []byte) (int, error) {
+// tryRead reads what has arrived, or returns the error because of which nothing more will.
+func (c *Conn) tryRead(p []byte) (int, error) {
 	c.mu.Lock()
 	n := 0
 	if !c.closed {
@@ -103,10 +117,10 @@ func (c *Conn) take(p []byte) (int, error) {
 	more := c.unread.size > 0 || err != nil
 	c.mu.Unlock()
 	if more {
-		signal(c.ready) // for the next reader
+		signal(c.readable) // for the next reader
 	}
 	if n > 0 {
-		c.backlog.grow(-n)
+		c.buffer.grow(-n)
 		return n, nil
 	}
 	if err == io.EOF { //nolint:errorlint // itself, and not one within another
@@ -115,14 +129,14 @@ func (c *Conn) take(p []byte) (int, error) {
 	return 0, c.opError("read", err)
 }
 
-// endLocked returns why nothing more will be read once the queue is empty; nil while there may be more.
+// endLocked returns why nothing more will arrive; nil while more may.
 func (c *Conn) endLocked() error {
 	switch {
 	case c.closed:
 		return net.ErrClosed
 	case c.failure != nil:
 		return c.failure
-	case c.ended && c.reported:
+	case c.dataEnded && c.errorsEnded:
 		return io.EOF
 	default:
 		return nil
@@ -131,25 +145,25 @@ func (c *Conn) endLocked() error {
 
 // Write implements io.Writer.
 func (c *Conn) Write(p []byte) (int, error) {
-	late := c.writeBy.wait()
+	expired := c.writeDeadline.wait()
 	select {
-	case c.writing <- struct{}{}:
-		defer func() { <-c.writing }()
-	case <-c.gone: // writable returns why
-	case <-late:
+	case c.writeLock <- struct{}{}:
+		defer func() { <-c.writeLock }()
+	case <-c.done: // writable returns the error
+	case <-expired:
 		return 0, c.opError("write", os.ErrDeadlineExceeded)
 	}
 	written := 0
 	for {
-		late := c.writeBy.wait()
+		expired := c.writeDeadline.wait()
 		err := c.writable()
-		if err == nil && isClosed(late) {
+		if err == nil && isClosed(expired) {
 			err = os.ErrDeadlineExceeded
 		}
 		if err != nil || written == len(p) {
 			return written, c.opError("write", err)
 		}
-		n, err := c.carrier.Send(p[written:], c.gone, late)
+		n, err := c.carrier.Send(p[written:], c.done, expired)
 		written += n
 		if err != nil {
 			if cause := c.writable(); cause != nil {
@@ -160,19 +174,18 @@ func (c *Conn) Write(p []byte) (int, error) {
 	}
 }
 
-// writable returns why nothing can be written, nil if it can.
+// writable returns an error if nothing can be written any more.
 func (c *Conn) writable() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err := c.endLocked()
-	if errors.Is(err, io.EOF) || err == nil && c.shut {
+	if errors.Is(err, io.EOF) || err == nil && c.writeClosed {
 		return syscall.EPIPE
 	}
 	return err
 }
 
-// CloseWrite tells the peer that nothing more will be written; reading goes on. It is an error over the legacy
-// channels, which cannot say so.
+// CloseWrite ends the data to the peer; reading continues.
 func (c *Conn) CloseWrite() error {
 	if err := c.writable(); err != nil {
 		return c.opError("close", err)
@@ -180,13 +193,13 @@ func (c *Conn) CloseWrite() error {
 	err := c.carrier.CloseWrite()
 	if err == nil {
 		c.mu.Lock()
-		c.shut = true
+		c.writeClosed = true
 		c.mu.Unlock()
 	}
 	return c.opError("close", err)
 }
 
-// Close ends the connection both ways. What was written before is still sent.
+// Close ends both directions. What was written before is still sent.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	if c.closed {
@@ -194,17 +207,17 @@ func (c *Conn) Close() error {
 		return c.opError("close", net.ErrClosed)
 	}
 	c.closed = true
-	c.closeGoneLocked()
+	c.closeDoneLocked()
 	left := c.unread.drop()
-	if c.report != nil {
-		c.report.Stop()
+	if c.reportTimer != nil {
+		c.reportTimer.Stop()
 	}
 	c.mu.Unlock()
-	signal(c.ready)
-	c.readBy.stop()
-	c.writeBy.stop()
-	c.backlog.grow(-left)
-	c.backlog.join(-1)
+	signal(c.readable)
+	c.readDeadline.stop()
+	c.writeDeadline.stop()
+	c.buffer.grow(-left)
+	c.buffer.join(-1)
 	if c.carrier != nil {
 		c.carrier.Close()
 	}
@@ -214,9 +227,9 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-func (c *Conn) closeGoneLocked() {
-	if !isClosed(c.gone) {
-		close(c.gone)
+func (c *Conn) closeDoneLocked() {
+	if !isClosed(c.done) {
+		close(c.done)
 	}
 }
 
@@ -232,10 +245,10 @@ func (c *Conn) SetDeadline(t time.Time) error {
 }
 
 // SetReadDeadline implements net.Conn.
-func (c *Conn) SetReadDeadline(t time.Time) error { return c.setDeadline(c.readBy, t) }
+func (c *Conn) SetReadDeadline(t time.Time) error { return c.setDeadline(c.readDeadline, t) }
 
 // SetWriteDeadline implements net.Conn.
-func (c *Conn) SetWriteDeadline(t time.Time) error { return c.setDeadline(c.writeBy, t) }
+func (c *Conn) SetWriteDeadline(t time.Time) error { return c.setDeadline(c.writeDeadline, t) }
 
 func (c *Conn) setDeadline(of *deadline, t time.Time) error {
 	c.mu.Lock()
@@ -247,7 +260,7 @@ func (c *Conn) setDeadline(of *deadline, t time.Time) error {
 	return nil
 }
 
-// opError returns the error of an operation as connections of the package net have it.
+// opError returns an error like those of the package net.
 func (c *Conn) opError(op string, err error) error {
 	if err == nil {
 		return nil

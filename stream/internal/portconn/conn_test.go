@@ -30,13 +30,13 @@ type carrier struct {
 	closed int
 }
 
-func (c *carrier) Send(p []byte, gone, late <-chan struct{}) (int, error) {
+func (c *carrier) Send(p []byte, done, expired <-chan struct{}) (int, error) {
 	if c.full != nil {
 		select {
 		case <-c.full:
-		case <-gone:
+		case <-done:
 			return 0, net.ErrClosed
-		case <-late:
+		case <-expired:
 			return 0, os.ErrDeadlineExceeded
 		}
 	}
@@ -48,8 +48,8 @@ func (c *carrier) Send(p []byte, gone, late <-chan struct{}) (int, error) {
 func (c *carrier) CloseWrite() error { return nil }
 func (c *carrier) Close()            { c.closed++ }
 
-func newConn(backlog *Backlog) (*Conn, *carrier) {
-	conn, carried := New(Addr{"web-0", 80}, Addr{"here", 1}, backlog), &carrier{}
+func newConn(buffer *ReceiveBuffer) (*Conn, *carrier) {
+	conn, carried := New(Addr{"web-0", 80}, Addr{"here", 1}, buffer), &carrier{}
 	conn.SetCarrier(carried)
 	return conn, carried
 }
@@ -75,9 +75,9 @@ func TestConn_End(t *testing.T) {
 			func(c *Conn) { c.ReceiveError([]byte("\x1b[2Jno such pod\r\n")); c.Reset(5) }, nil, "no such pod", 0, nil,
 		},
 		"an error without a text": {func(c *Conn) { c.ReceiveError([]byte("\r\n")); c.EndErrors() }, nil, "without a text", 0, nil},
-		"broken":                  {func(c *Conn) { c.Break(BrokenError("web-0", io.EOF)) }, io.ErrUnexpectedEOF, "pod web-0 broke off", 0, nil},
+		"broken":                  {func(c *Conn) { c.Break(BreakError("web-0", io.EOF)) }, io.ErrUnexpectedEOF, "pod web-0 broke off", 0, nil},
 		"broken with a reason of the peer's": {
-			func(c *Conn) { c.Break(BrokenError("web-0", errors.New("close 1008: \x1b[2Jgo\naway"))) },
+			func(c *Conn) { c.Break(BreakError("web-0", errors.New("close 1008: \x1b[2Jgo\naway"))) },
 			io.ErrUnexpectedEOF, "unexpected EOF: close 1008: go away", 0, nil,
 		},
 		"data after the end": {
@@ -87,12 +87,12 @@ func TestConn_End(t *testing.T) {
 			func(c *Conn) { c.EndData(); c.EndErrors(); c.Receive([]byte("more")) }, nil, "", 0, syscall.EPIPE,
 		},
 		"broken by a time-out": {
-			func(c *Conn) { c.Break(BrokenError("web-0", os.ErrDeadlineExceeded)) }, io.ErrUnexpectedEOF, "i/o timeout", 0, nil,
+			func(c *Conn) { c.Break(BreakError("web-0", os.ErrDeadlineExceeded)) }, io.ErrUnexpectedEOF, "i/o timeout", 0, nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				conn, carried := newConn(NewBacklog())
+				conn, carried := newConn(NewReceiveBuffer())
 				conn.Receive([]byte("said"))
 				c.script(conn)
 				begin := time.Now()
@@ -117,15 +117,15 @@ func TestConn_End(t *testing.T) {
 				require.NoError(t, conn.Close())
 				require.ErrorIs(t, conn.Close(), net.ErrClosed)
 				assert.Equal(t, 1, carried.closed)
-				assert.Zero(t, conn.backlog.total)
-				assert.Zero(t, conn.backlog.conns)
+				assert.Zero(t, conn.buffer.total)
+				assert.Zero(t, conn.buffer.conns)
 			})
 		})
 	}
 }
 
 func TestConn_WritesStayTogether(t *testing.T) {
-	conn, carried := newConn(NewBacklog())
+	conn, carried := newConn(NewReceiveBuffer())
 	var all sync.WaitGroup
 	for _, letter := range []string{"a", "b", "c", "d"} {
 		all.Go(func() {
@@ -154,7 +154,7 @@ func TestConn_WaitsEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				conn, carried := newConn(NewBacklog())
+				conn, carried := newConn(NewReceiveBuffer())
 				carried.full = make(chan struct{})
 				require.NoError(t, conn.SetDeadline(time.Now().Add(time.Hour)))
 				ended := make(chan error, 4)
@@ -175,8 +175,8 @@ func TestConn_WaitsEnd(t *testing.T) {
 
 func TestConn_WaitRoomBoundsMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		backlog := NewBacklog()
-		slow, _ := newConn(backlog)
+		buffer := NewReceiveBuffer()
+		slow, _ := newConn(buffer)
 		fill := func() int {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
@@ -190,10 +190,10 @@ func TestConn_WaitRoomBoundsMemory(t *testing.T) {
 				received += 32 << 10
 			}
 		}
-		assert.Equal(t, ownBacklog, fill(), "alone")
+		assert.Equal(t, maxUnread, fill(), "alone")
 		assert.True(t, slow.Behind())
-		other, _ := newConn(backlog)
-		assert.Equal(t, sharedBacklog-ownBacklog, fill(), "with another")
+		other, _ := newConn(buffer)
+		assert.Equal(t, maxSharedUnread-maxUnread, fill(), "with another")
 		assert.False(t, other.Behind())
 		n, err := io.CopyN(io.Discard, slow, 1<<20)
 		require.NoError(t, err)
@@ -203,25 +203,25 @@ func TestConn_WaitRoomBoundsMemory(t *testing.T) {
 		slow.WaitRoom(nil) // returns
 		assert.False(t, slow.Receive([]byte("x")))
 		require.NoError(t, other.Close())
-		assert.Zero(t, backlog.total)
+		assert.Zero(t, buffer.total)
 	})
 }
 
 func TestConn_ErrorTextIsBounded(t *testing.T) {
-	conn, _ := newConn(NewBacklog())
+	conn, _ := newConn(NewReceiveBuffer())
 	for range 1000 {
 		conn.ReceiveError(make([]byte, 1000))
 	}
-	assert.LessOrEqual(t, len(conn.text), maxText)
+	assert.LessOrEqual(t, len(conn.errorText), maxErrorText)
 	conn.EndErrors()
 	_, err := conn.Read(make([]byte, 1))
 	assert.Less(t, len(err.Error()), maxShownText+100)
 	require.NoError(t, conn.Close())
 }
 
-func TestQueue_KeepsOrder(t *testing.T) {
+func TestByteQueue_KeepsOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test
-	var q queue
+	var q byteQueue
 	var want bytes.Buffer
 	for range 1000 {
 		if random.IntN(2) == 0 {

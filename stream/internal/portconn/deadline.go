@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// deadline is a point in time that can be waited for and moved. Make one with newDeadline.
+// deadline is a point in time that can be waited for and moved.
 type deadline struct {
 	mu     sync.Mutex
 	timer  *time.Timer
@@ -14,7 +14,7 @@ type deadline struct {
 
 func newDeadline() *deadline { return &deadline{passed: make(chan struct{})} }
 
-// set moves the deadline; the zero time is never.
+// set moves the deadline; the zero time means none.
 func (d *deadline) set(at time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -35,14 +35,14 @@ func (d *deadline) set(at time.Time) {
 	}
 }
 
-// wait returns a channel that is closed when the deadline passes. It is good for one wait.
+// wait returns a channel that is closed when the deadline passes, for one wait.
 func (d *deadline) wait() <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.passed
 }
 
-// stop frees the timer.
+// stop releases the timer.
 func (d *deadline) stop() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -60,7 +60,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// signal wakes the goroutine that waits on c, a channel with room for one, or the next that will.
+// signal wakes the goroutine that waits on c, a channel of capacity one, or the next one that will.
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -14,27 +14,27 @@ import (
 )
 
 const (
-	// reportTimeout is how long an end of the data waits for the peer's report, which comes on another channel: at once
-	// from all nodes known, but before the end of the data from some and after it from others.
+	// reportTimeout is how long the end of the data waits for the peer's report on the other channel, which nodes send at
+	// about the same time, some before it and some after it.
 	reportTimeout = 5 * time.Second
-	// maxText bounds how much is kept of what a peer says about a failure, and maxShownText how much an error shows.
-	maxText, maxShownText = 4 << 10, 1 << 10
+	// maxErrorText is how much of a peer's error is kept, and maxShownText how much an error shows.
+	maxErrorText, maxShownText = 4 << 10, 1 << 10
 )
 
-// errAfterEnd is the error of a connection whose end was none: something is missing, or came too late.
-var errAfterEnd = fmt.Errorf("the peer sent data after the end of the data: %w", io.ErrUnexpectedEOF)
+// errDataAfterEnd is the error of a connection that continued after its end: data is missing or came too late.
+var errDataAfterEnd = fmt.Errorf("the peer sent data after the end of the data: %w", io.ErrUnexpectedEOF)
 
-// WaitRoom waits until the connection may be sent more, is closed, or done is.
+// WaitRoom waits until the connection may receive more, is closed, or done is.
 func (c *Conn) WaitRoom(done <-chan struct{}) {
 	for !isClosed(done) {
 		c.mu.Lock()
 		unread, closed := c.unread.size, c.closed
 		c.mu.Unlock()
-		if closed || c.backlog.admits(unread) {
+		if closed || c.buffer.admits(unread) {
 			return
 		}
 		select {
-		case <-c.backlog.room:
+		case <-c.buffer.room:
 		case <-done:
 		}
 	}
@@ -44,75 +44,72 @@ func (c *Conn) WaitRoom(done <-chan struct{}) {
 func (c *Conn) Behind() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.unread.size >= ownBacklog
+	return c.unread.size >= maxUnread
 }
 
-// Receive takes what the peer sent, which it copies. It reports false if nobody will read it. Data after the end of the
-// data breaks the connection, unless the peer has reported already that it ended well.
+// Receive buffers a copy of p. It reports false if nobody will read it. Data after the end of the data breaks the connection,
+// unless the peer has already reported an end without an error.
 func (c *Conn) Receive(p []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed || c.ended || c.failure != nil {
-		if !c.closed && !c.reported {
-			c.failLocked(errAfterEnd)
+	if c.closed || c.dataEnded || c.failure != nil {
+		if !c.closed && !c.errorsEnded {
+			c.failLocked(errDataAfterEnd)
 		}
 		return false
 	}
 	c.unread.write(p)
-	c.backlog.grow(len(p))
-	signal(c.ready)
+	c.buffer.grow(len(p))
+	signal(c.readable)
 	return true
 }
 
-// ReceiveError takes what the peer says about a failure.
+// ReceiveError buffers a part of the text of the peer's error.
 func (c *Conn) ReceiveError(p []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.text = append(c.text, p[:min(len(p), maxText-len(c.text))]...)
+	c.errorText = append(c.errorText, p[:min(len(p), maxErrorText-len(c.errorText))]...)
 }
 
 // EndData is called when the peer has sent its last byte.
 func (c *Conn) EndData() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ended = true
-	if !c.reported && !c.closed && c.report == nil {
-		c.report = time.AfterFunc(reportTimeout, c.EndErrors)
+	c.dataEnded = true
+	if !c.errorsEnded && !c.closed && c.reportTimer == nil {
+		c.reportTimer = time.AfterFunc(reportTimeout, c.EndErrors)
 	}
-	signal(c.ready)
+	signal(c.readable)
 }
 
-// EndErrors is called when the peer has said all that it will say about failures.
+// EndErrors is called when the peer has reported how the connection ended.
 func (c *Conn) EndErrors() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.reported = true
-	if c.report != nil {
-		c.report.Stop()
+	c.errorsEnded = true
+	if c.reportTimer != nil {
+		c.reportTimer.Stop()
 	}
-	if len(c.text) > 0 {
-		c.failLocked(newPeerError(c.text))
+	if len(c.errorText) > 0 {
+		c.failLocked(newPeerError(c.errorText))
 	}
-	signal(c.ready)
+	signal(c.readable)
 }
 
-// Reset is called when the peer has given the connection up.
+// Reset is called when the peer has aborted the connection.
 func (c *Conn) Reset(status uint32) {
-	c.fail(fmt.Errorf("the node reset the connection (SPDY status %d): %w", status, syscall.ECONNRESET))
+	c.Break(fmt.Errorf("the node reset the connection (SPDY status %d): %w", status, syscall.ECONNRESET))
 }
 
-// Break is called when the tunnel has ended. [BrokenError] returns errors for it.
-func (c *Conn) Break(err error) { c.fail(err) }
-
-// fail ends the connection, with what the peer has said if it has said something.
-func (c *Conn) fail(err error) {
+// Break ends the connection, with the peer's error if it has sent one. See [BreakError].
+func (c *Conn) Break(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.text) > 0 {
-		err = newPeerError(c.text)
+	if len(c.errorText) > 0 {
+		err = newPeerError(c.errorText)
 	}
-	if c.ended && c.reported {
-		return // the end that the peer meant, whatever comes after it
+	if c.dataEnded && c.errorsEnded {
+		return // the end that the peer intended, whatever follows
 	}
 	c.failLocked(err)
 }
@@ -121,17 +118,17 @@ func (c *Conn) failLocked(err error) {
 	if c.failure == nil {
 		c.failure = err
 	}
-	if c.report != nil {
-		c.report.Stop()
+	if c.reportTimer != nil {
+		c.reportTimer.Stop()
 	}
-	c.closeGoneLocked()
-	signal(c.ready)
+	c.closeDoneLocked()
+	signal(c.readable)
 }
 
-// peerError is what a node says about a connection that it could not open or that broke.
+// peerError is a node's error about a connection that it could not open or that broke.
 type peerError struct {
-	text    string
-	refused bool
+	text                string
+	isConnectionRefused bool
 }
 
 func newPeerError(text []byte) error {
@@ -141,12 +138,14 @@ func newPeerError(text []byte) error {
 
 func (e *peerError) Error() string { return e.text }
 
-// Is reports whether target is syscall.ECONNREFUSED and the node says that nobody listens at the port.
-func (e *peerError) Is(target error) bool { return target == syscall.ECONNREFUSED && e.refused }
+// Is reports whether target is syscall.ECONNREFUSED and the node reports that no program listens at the port.
+func (e *peerError) Is(target error) bool {
+	return target == syscall.ECONNREFUSED && e.isConnectionRefused
+}
 
-// BrokenError returns the error of connections to a pod whose tunnel ended before them because of err. It is never io.EOF,
-// which would look like an end that the pod meant.
-func BrokenError(pod string, err error) error {
+// BreakError returns the error of connections to a pod whose tunnel ended before them because of err. It is never io.EOF, which
+// would look like an end that the pod intended.
+func BreakError(pod string, err error) error {
 	const text = "the connection to pod %s broke off: %w"
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
@@ -154,8 +153,7 @@ func BrokenError(pod string, err error) error {
 	case errors.Is(err, net.ErrClosed):
 		return fmt.Errorf(text, pod, err)
 	default:
-		// In words only, which may be the peer's: a caller that waits for a deadline of its own would take that of a ping
-		// for it.
+		// As text, which may be the peer's: callers would take a wrapped time-out of pings for that of their own deadline.
 		return fmt.Errorf(text+": %s", pod, io.ErrUnexpectedEOF, sanitize.Text(err.Error(), maxShownText))
 	}
 }

@@ -22,14 +22,13 @@ const (
 	headerSize   = 8
 	controlBit   = 1 << 31
 	version      = 3
-	statusRefuse = 3 // RST_STREAM: the stream was refused before it was processed
+	statusReject = 3 // RST_STREAM: the stream was refused before it was processed
 	statusCancel = 5 // RST_STREAM: the stream is no longer needed
 	maxLength    = 1<<24 - 1
 	maxStreamID  = 1<<31 - 1
 )
 
-// MaxData is the most that one data frame of this side carries: with its header and the byte that a WebSocket channel
-// would need it fills two TLS records.
+// MaxData is the most that one data frame of this side carries: with the headers of SPDY and WebSocket it fills two TLS records.
 const MaxData = 32<<10 - 1 - headerSize
 
 // frame is a frame's header and the fixed part of its payload.
@@ -81,10 +80,9 @@ func (r *frameReader) fixed(f *frame) error {
 		return fmt.Errorf("SPDY: the node sent a frame of type %d with %d bytes, too few", f.kind, f.length)
 	}
 	clear(r.buffer[:])
-	if _, err := io.ReadFull(r.in, r.buffer[:size]); err != nil {
-		if err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
+	if _, err := io.ReadFull(r.in, r.buffer[:size]); err == io.EOF {
+		return io.ErrUnexpectedEOF
+	} else if err != nil {
 		return err
 	}
 	f.length -= size
@@ -109,5 +107,43 @@ func appendControl(to []byte, kind uint16, payload ...uint32) []byte {
 	for _, word := range payload {
 		to = binary.BigEndian.AppendUint32(to, word)
 	}
+	return to
+}
+
+// zlibHeader begins the compressed headers of a session: a zlib stream that names, by its checksum, the dictionary of
+// SPDY/3. Only stored blocks follow, which do not use the dictionary: the few headers of port-forwarding do not justify a
+// compressor of 600 KB for each session.
+var zlibHeader = []byte{0x78, 0xbb, 0xe3, 0xc6, 0xa7, 0xc2}
+
+// zlibFlush ends each block of headers: an empty stored block, at which a decompressor returns what it has.
+var zlibFlush = []byte{0, 0, 0, 0xff, 0xff}
+
+// header is one header; its name is in lower case.
+type header struct{ name, value string }
+
+// appendSynStream appends the frame that opens a stream. All such frames of a session share one zlib stream, which begins
+// with the first.
+func appendSynStream(to []byte, stream uint32, first bool, headers ...header) []byte {
+	start := len(to)
+	to = appendControl(to, typeSynStream, stream, 0)
+	to = append(to, 0, 0) // the highest priority, and no slot
+	if first {
+		to = append(to, zlibHeader...)
+	}
+	to = append(to, 0) // a stored block, not the last; its length follows, and the complement of that
+	block := len(to)
+	to = append(to, 0, 0, 0, 0)
+	to = binary.BigEndian.AppendUint32(to, uint32(len(headers))) //nolint:gosec // three headers
+	for _, h := range headers {
+		for _, text := range []string{h.name, h.value} {
+			to = binary.BigEndian.AppendUint32(to, uint32(len(text))) //nolint:gosec // a few letters
+			to = append(to, text...)
+		}
+	}
+	length := uint16(len(to) - block - 4) //nolint:gosec // a few dozen letters
+	binary.LittleEndian.PutUint16(to[block:], length)
+	binary.LittleEndian.PutUint16(to[block+2:], ^length)
+	to = append(to, zlibFlush...)
+	binary.BigEndian.PutUint32(to[start+4:], uint32(len(to)-start-headerSize)) //nolint:gosec // below 64 KiB
 	return to
 }

@@ -12,7 +12,7 @@ type Pair struct {
 	port     uint16
 	to       Receiver
 	accepted chan struct{} // closed when the node has accepted both streams
-	refused  chan struct{} // closed when it will not, and err is set
+	rejected chan struct{} // closed when it will not, after err is set
 
 	dataID, errorID uint32
 
@@ -21,24 +21,24 @@ type Pair struct {
 	opened          bool    // the frames that open it are written, or about to be
 	replied         [2]bool // the node has accepted the error stream, the data stream
 	queued          int     // messages of data that are not written
-	ending          bool    // is in the outbox's list
+	ending          bool    // is in outbox.endings
 	finDue, finSent bool
 	resetDue        bool
 	closed          bool // by this side
 	ended           bool // by the node
 }
 
-// Send queues up to [MaxData] bytes of p, which it copies, and returns how many. It waits for room in the queue until the
-// session ends, gone is closed (net.ErrClosed) or late is (os.ErrDeadlineExceeded).
-func (p *Pair) Send(b []byte, gone, late <-chan struct{}) (int, error) {
+// Send queues a copy of up to [MaxData] bytes of b and returns how many. It waits for room in the queue until the session ends,
+// done is closed (net.ErrClosed) or expired is (os.ErrDeadlineExceeded).
+func (p *Pair) Send(b []byte, done, expired <-chan struct{}) (int, error) {
 	s := p.session
 	select {
 	case s.slots <- struct{}{}:
 	case <-s.done:
 		return 0, s.err
-	case <-gone:
+	case <-done:
 		return 0, net.ErrClosed
-	case <-late:
+	case <-expired:
 		return 0, os.ErrDeadlineExceeded
 	}
 	b = b[:min(len(b), MaxData)]
@@ -57,7 +57,7 @@ func (p *Pair) Send(b []byte, gone, late <-chan struct{}) (int, error) {
 	return len(b), nil
 }
 
-// CloseWrite tells the node, after what was sent, that nothing more follows.
+// CloseWrite ends the data to the node after what was sent.
 func (p *Pair) CloseWrite() error {
 	s := p.session
 	s.mu.Lock()
@@ -70,14 +70,14 @@ func (p *Pair) CloseWrite() error {
 	return nil
 }
 
-// Close closes the pair both ways. What was sent before is still written.
+// Close ends both directions. What was sent before is still written.
 func (p *Pair) Close() {
 	if p.session.release(p) {
 		p.session.options.OnChange()
 	}
 }
 
-// release reports whether the pair was open.
+// release closes a pair and reports whether it was open.
 func (s *Session) release(p *Pair) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +92,7 @@ func (s *Session) release(p *Pair) bool {
 		s.openings = slices.DeleteFunc(s.openings, func(other *Pair) bool { return other == p })
 		s.forgetLocked(p)
 	default:
-		// A node frees the streams of a connection that it has ended when both sides are through.
+		// A node frees the streams of a connection after both sides have ended it.
 		if !p.ended || !p.finDue {
 			p.resetDue = true
 			s.endLocked(p)
@@ -106,7 +106,7 @@ func (s *Session) release(p *Pair) bool {
 			s.retireLocked()
 		}
 	}
-	s.settleLocked()
+	s.closeIfUnusedLocked()
 	return true
 }
 
@@ -115,11 +115,11 @@ func (s *Session) forgetLocked(p *Pair) {
 	delete(s.pairs, p.errorID)
 }
 
-// refuseLocked ends the wait for the node to accept the pair.
-func (p *Pair) refuseLocked(err error) {
+// rejectLocked ends Open with an error, unless the node has accepted the pair.
+func (p *Pair) rejectLocked(err error) {
 	if p.err == nil && p.replied != [2]bool{true, true} {
 		p.err = err
-		close(p.refused)
+		close(p.rejected)
 	}
 }
 
@@ -128,15 +128,10 @@ func (p *Pair) acceptLocked(streams ...uint32) {
 	if p.err != nil || p.replied == [2]bool{true, true} {
 		return
 	}
-	for _, stream := range streams {
-		if stream == p.errorID {
-			p.replied[0] = true
-		} else {
-			p.replied[1] = true
-		}
-	}
+	p.replied[0] = p.replied[0] || slices.Contains(streams, p.errorID)
+	p.replied[1] = p.replied[1] || slices.Contains(streams, p.dataID)
 	if p.replied == [2]bool{true, true} {
 		close(p.accepted)
-		p.session.carried = true
+		p.session.hasAccepted = true
 	}
 }

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// heardReader notes when the node sends something.
-type heardReader struct{ session *Session }
+// timedReader records when bytes arrive.
+type timedReader struct{ session *Session }
 
-func (r heardReader) Read(p []byte) (int, error) {
+func (r timedReader) Read(p []byte) (int, error) {
 	n, err := r.session.conn.Read(p)
 	if n > 0 {
-		r.session.heard.Store(time.Now().UnixNano())
+		r.session.lastRead.Store(time.Now().UnixNano())
 	}
 	return n, err
 }
@@ -52,7 +52,7 @@ func (s *Session) handle(f frame) error {
 	case typeRstStream:
 		s.receiveReset(f.stream, f.status)
 	case typeSynStream:
-		if err := s.refuse(f.stream); err != nil {
+		if err := s.rejectStream(f.stream); err != nil {
 			return err
 		}
 	case typePing:
@@ -64,7 +64,7 @@ func (s *Session) handle(f frame) error {
 	return err
 }
 
-// pair returns that of a stream, nil if it is closed on both sides, and whether the stream was ever opened.
+// pair returns the pair of a stream, nil if it is closed on both sides, and whether the stream was ever opened.
 func (s *Session) pair(stream uint32) (pair *Pair, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +75,7 @@ func (s *Session) pair(stream uint32) (pair *Pair, known bool) {
 	return s.pairs[stream], stream <= last
 }
 
-// receiveData hands on a data frame as its bytes come.
+// receiveData passes on a data frame as its bytes arrive.
 func (s *Session) receiveData(f frame) error {
 	pair, known := s.pair(f.stream)
 	if !known {
@@ -86,10 +86,10 @@ func (s *Session) receiveData(f frame) error {
 			s.waitRoom(pair.to)
 		}
 		n, err := s.frames.in.Read(s.scratch[:min(left, len(s.scratch))])
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
 		if err != nil {
-			if err == io.EOF {
-				err = io.ErrUnexpectedEOF
-			}
 			return err
 		}
 		left -= n
@@ -105,41 +105,36 @@ func (s *Session) receiveData(f frame) error {
 	if pair != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		pair.acceptLocked(pair.dataID, pair.errorID) // it answers without having accepted
-		s.retiredByErrorLocked(pair, f)
+		pair.acceptLocked(pair.dataID, pair.errorID) // nodes may send data before the replies
+		if f.stream == pair.errorID && f.length > 0 && !s.retired {
+			// The node may have lost the pod for good, and does not know of another that took its place.
+			s.retireLocked()
+		}
 	}
 	return nil
 }
 
-// retiredByErrorLocked retires the session after an error: a node that failed at one connection may have lost the pod for
-// good, and does not know of another that took its place.
-func (s *Session) retiredByErrorLocked(pair *Pair, f frame) {
-	if f.stream == pair.errorID && f.length > 0 && !s.retired {
-		s.retireLocked()
-	}
-}
-
-// waitRoom waits until a receiver can take more. The node is not to blame for its silence meanwhile.
+// waitRoom waits until a receiver has room. The node's idle time does not count meanwhile.
 func (s *Session) waitRoom(to Receiver) {
 	if to.Behind() {
-		s.heard.Store(0)
+		s.lastRead.Store(0)
 		to.WaitRoom(s.done)
-		s.heard.Store(time.Now().UnixNano())
+		s.lastRead.Store(time.Now().UnixNano())
 	}
 }
 
-// discard counts bytes for pairs that are closed here. A node stops sending when the program in the pod does, not when it
-// is told to.
+// discard counts bytes for pairs that are closed here. A node stops sending when the program in the pod does, not after a
+// reset.
 func (s *Session) discard(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.unwanted += n
-	if s.unwanted > maxUnwanted && !s.retired {
+	s.discarded += n
+	if s.discarded > maxDiscarded && !s.retired {
 		s.retireLocked()
 	}
 }
 
-// receiveReply handles that the node has accepted a stream.
+// receiveReply handles SYN_REPLY: the node has accepted a stream.
 func (s *Session) receiveReply(stream uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,7 +143,7 @@ func (s *Session) receiveReply(stream uint32) {
 	}
 }
 
-// receiveFin handles the end of one stream.
+// receiveFin handles the end of a stream.
 func (s *Session) receiveFin(stream uint32) {
 	pair, _ := s.pair(stream)
 	switch {
@@ -161,14 +156,14 @@ func (s *Session) receiveFin(stream uint32) {
 	}
 }
 
-// receiveReset handles that the node has given up one stream.
+// receiveReset handles RST_STREAM: the node has aborted a stream.
 func (s *Session) receiveReset(stream, status uint32) {
 	pair, _ := s.pair(stream)
 	if pair == nil {
 		return
 	}
 	s.mu.Lock()
-	pair.refuseLocked(fmt.Errorf("the node refused the connection (SPDY status %d): %w", status, syscall.ECONNRESET))
+	pair.rejectLocked(fmt.Errorf("the node refused the connection (SPDY status %d): %w", status, syscall.ECONNRESET))
 	s.mu.Unlock()
 	if stream == pair.dataID {
 		pair.to.Reset(status)
@@ -178,43 +173,44 @@ func (s *Session) receiveReset(stream, status uint32) {
 	pair.to.EndErrors()
 }
 
-// endedByNode is called when the node is through with a pair: its error stream is the last to end.
+// endedByNode is called at the end of a pair's error stream, the last to end.
 func (s *Session) endedByNode(pair *Pair) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if pair.ended {
-		return
-	}
-	pair.ended = true
-	if pair.closed {
+	s.endedByNodeLocked(pair)
+	s.closeIfUnusedLocked()
+}
+
+func (s *Session) endedByNodeLocked(pair *Pair) {
+	if pair.closed && !pair.ended {
 		s.halfClosed--
 		s.forgetLocked(pair)
 	}
-	s.settleLocked()
+	pair.ended = true
 }
 
-// refuse has a stream refused that the node opened.
-func (s *Session) refuse(stream uint32) error {
+// rejectStream queues the rejection of a stream that the node opened.
+func (s *Session) rejectStream(stream uint32) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case stream%2 != 0:
 		return fmt.Errorf("SPDY: the node opened stream %d, whose number is not one of its own", stream)
-	case len(s.refusals) >= maxRefusals:
+	case len(s.rejections) >= maxRejections:
 		return errors.New("SPDY: the node opens streams and reads no answers")
 	}
 	s.peerID = max(s.peerID, stream)
-	s.refusals = append(s.refusals, stream)
+	s.rejections = append(s.rejections, stream)
 	signal(s.wake)
 	return nil
 }
 
-// receivePing has a ping of the node answered, or notes its answer to one of ours: those have odd numbers.
+// receivePing handles a ping of the node, or its answer to one of this side, which have odd numbers.
 func (s *Session) receivePing(number uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if number%2 == 1 {
-		s.answers = true
+		s.answersPings = true
 		return
 	}
 	s.pong, s.pongDue = number, true
@@ -223,23 +219,17 @@ func (s *Session) receivePing(number uint32) {
 
 var errGoAway = errors.New("the node goes away and has not processed the connection")
 
-// receiveGoAway retires the session and gives up the streams above last, which the node will not process.
+// receiveGoAway retires the session and abandons the streams above last, which the node will not process.
 func (s *Session) receiveGoAway(last uint32) {
 	s.mu.Lock()
 	dropped := s.pairsLocked(last)
 	for _, pair := range dropped {
-		pair.refuseLocked(ErrRetired)
-		if !pair.ended {
-			pair.ended = true
-			if pair.closed {
-				s.halfClosed--
-				s.forgetLocked(pair)
-			}
-		}
+		pair.rejectLocked(ErrRetired)
+		s.endedByNodeLocked(pair)
 	}
 	s.retireLocked()
 	s.mu.Unlock()
-	err := s.options.Broken(errGoAway)
+	err := s.options.BreakError(errGoAway)
 	for _, pair := range dropped {
 		pair.to.Break(err)
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// wire is a connection whose other end is the test.
-type wire struct {
+// fakeConn is a connection whose other end is the test.
+type fakeConn struct {
 	*io.PipeReader                // what the node sends
 	node           *io.PipeWriter // sends it
 	written        chan []byte    // messages that were written; full, it makes the writer wait
@@ -26,12 +26,12 @@ type wire struct {
 	once           sync.Once
 }
 
-func newWire(room int) *wire {
+func newFakeConn(room int) *fakeConn {
 	r, w := io.Pipe()
-	return &wire{PipeReader: r, node: w, written: make(chan []byte, room), closed: make(chan struct{})}
+	return &fakeConn{PipeReader: r, node: w, written: make(chan []byte, room), closed: make(chan struct{})}
 }
 
-func (w *wire) WriteMessage(p []byte) error {
+func (w *fakeConn) WriteMessage(p []byte) error {
 	select {
 	case w.written <- bytes.Clone(p):
 		return nil
@@ -40,9 +40,9 @@ func (w *wire) WriteMessage(p []byte) error {
 	}
 }
 
-func (w *wire) WriteClose() error { return w.node.Close() }
+func (w *fakeConn) WriteClose() error { return w.node.Close() }
 
-func (w *wire) Close() {
+func (w *fakeConn) Close() {
 	w.once.Do(func() {
 		close(w.closed)
 		_ = w.CloseWithError(net.ErrClosed)
@@ -51,10 +51,10 @@ func (w *wire) Close() {
 }
 
 // send sends frames as the node.
-func (w *wire) send(frames ...[]byte) { _, _ = w.node.Write(bytes.Join(frames, nil)) }
+func (w *fakeConn) send(frames ...[]byte) { _, _ = w.node.Write(bytes.Join(frames, nil)) }
 
 // frames returns the frames that were written since the last call, as text.
-func (w *wire) frames(t *testing.T) (frames []string) {
+func (w *fakeConn) frames(t *testing.T) (frames []string) {
 	synctest.Wait()
 	var all []byte
 	for len(w.written) > 0 {
@@ -124,18 +124,18 @@ func (r *receiver) Break(err error) {
 var errBroken = errors.New("broken off")
 
 // inSession runs a test with a session in a bubble. Messages beyond room make the writer wait.
-func inSession(t *testing.T, room int, test func(t *testing.T, s *Session, w *wire)) {
+func inSession(t *testing.T, room int, test func(t *testing.T, s *Session, w *fakeConn)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWire(room)
-		s := NewSession(w, Options{OnChange: func() {}, Broken: func(err error) error { return fmt.Errorf("%w: %w", errBroken, err) }})
+		w := newFakeConn(room)
+		s := NewSession(w, Options{OnChange: func() {}, BreakError: func(err error) error { return fmt.Errorf("%w: %w", errBroken, err) }})
 		defer s.Close(net.ErrClosed)
 		test(t, s, w)
 	})
 }
 
 // accept opens a pair whose first stream has a number, and has the node accept it.
-func accept(t *testing.T, s *Session, w *wire, first uint32) (*Pair, *receiver) {
+func accept(t *testing.T, s *Session, w *fakeConn, first uint32) (*Pair, *receiver) {
 	t.Helper()
 	var to receiver
 	opened := make(chan *Pair, 1)
@@ -150,7 +150,7 @@ func accept(t *testing.T, s *Session, w *wire, first uint32) (*Pair, *receiver) 
 }
 
 func TestSession_FloodOfPingsIsBounded(t *testing.T) {
-	inSession(t, 1, func(t *testing.T, s *Session, w *wire) {
+	inSession(t, 1, func(t *testing.T, s *Session, w *fakeConn) {
 		before := runtime.NumGoroutine()
 		var flood []byte
 		for range 1000 {
@@ -162,7 +162,7 @@ func TestSession_FloodOfPingsIsBounded(t *testing.T) {
 		}
 		synctest.Wait()
 		assert.LessOrEqual(t, runtime.NumGoroutine(), before+1)
-		assert.LessOrEqual(t, cap(s.refusals)+cap(s.data)+cap(s.endings), 4*maxQueued)
+		assert.LessOrEqual(t, cap(s.rejections)+cap(s.data)+cap(s.endings), 4*maxQueued)
 		frames := w.frames(t)
 		assert.LessOrEqual(t, len(frames), 4)
 		assert.Equal(t, "ping 4", frames[len(frames)-1], "the last ping is answered")
@@ -170,8 +170,8 @@ func TestSession_FloodOfPingsIsBounded(t *testing.T) {
 }
 
 func TestSession_FloodOfStreamsEndsIt(t *testing.T) {
-	inSession(t, 0, func(t *testing.T, s *Session, w *wire) {
-		for i := range uint32(2*maxRefusals + 1) {
+	inSession(t, 0, func(t *testing.T, s *Session, w *fakeConn) {
+		for i := range uint32(2*maxRejections + 1) {
 			w.send(appendControl(nil, typeSynStream, 2*i+2, 0))
 		}
 		_, err := s.Open(t.Context(), 80, &receiver{})
@@ -181,7 +181,7 @@ func TestSession_FloodOfStreamsEndsIt(t *testing.T) {
 }
 
 func TestSession_OpenIsWithdrawn(t *testing.T) {
-	inSession(t, 0, func(t *testing.T, s *Session, w *wire) {
+	inSession(t, 0, func(t *testing.T, s *Session, w *fakeConn) {
 		first := make(chan error, 1)
 		go func() {
 			_, err := s.Open(t.Context(), 80, &receiver{})
@@ -206,7 +206,7 @@ func TestSession_OpenIsWithdrawn(t *testing.T) {
 }
 
 func TestSession_OpenEndsWithContext(t *testing.T) {
-	inSession(t, 10, func(t *testing.T, s *Session, w *wire) {
+	inSession(t, 10, func(t *testing.T, s *Session, w *fakeConn) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cause := errors.New("changed my mind")
 		time.AfterFunc(time.Second, func() { cancel(cause) })
@@ -221,13 +221,13 @@ func TestSession_OpenEndsWithContext(t *testing.T) {
 }
 
 func TestSession_OpenTimesOut(t *testing.T) {
-	inSession(t, 100, func(t *testing.T, s *Session, w *wire) {
+	inSession(t, 100, func(t *testing.T, s *Session, w *fakeConn) {
 		begin := time.Now()
 		_, err := s.Open(t.Context(), 80, &receiver{})
 		require.ErrorIs(t, err, ErrNotAccepted)
 		assert.Equal(t, time.Minute, time.Since(begin), "the first of a session")
 	})
-	inSession(t, 100, func(t *testing.T, s *Session, w *wire) {
+	inSession(t, 100, func(t *testing.T, s *Session, w *fakeConn) {
 		pair, to := accept(t, s, w, 1)
 		begin := time.Now()
 		_, err := s.Open(t.Context(), 80, &receiver{})
@@ -241,7 +241,7 @@ func TestSession_OpenTimesOut(t *testing.T) {
 }
 
 func TestSession_GoAwayExcludesLaterStreams(t *testing.T) {
-	inSession(t, 100, func(t *testing.T, s *Session, w *wire) {
+	inSession(t, 100, func(t *testing.T, s *Session, w *fakeConn) {
 		_, kept := accept(t, s, w, 1)
 		dropped, lost := accept(t, s, w, 5)
 		waiting := make(chan error, 1)
@@ -265,7 +265,7 @@ func TestSession_GoAwayExcludesLaterStreams(t *testing.T) {
 }
 
 func TestPair_ClosesAfterItsData(t *testing.T) {
-	inSession(t, 0, func(t *testing.T, s *Session, w *wire) {
+	inSession(t, 0, func(t *testing.T, s *Session, w *fakeConn) {
 		opened := make(chan *Pair, 1)
 		go func() {
 			pair, err := s.Open(t.Context(), 80, &receiver{})
@@ -299,9 +299,9 @@ func TestPair_ClosesAfterItsData(t *testing.T) {
 }
 
 func TestPair_SendGivesUp(t *testing.T) {
-	inSession(t, 10, func(t *testing.T, s *Session, w *wire) {
+	inSession(t, 10, func(t *testing.T, s *Session, w *fakeConn) {
 		pair, _ := accept(t, s, w, 1)
-		for n := 0; n < cap(w.written)+maxQueued+1; n++ { // the wire, the queue, and one that is being written
+		for n := 0; n < cap(w.written)+maxQueued+1; n++ { // the fakeConn, the queue, and one that is being written
 			_, err := pair.Send([]byte("data"), nil, nil)
 			require.NoError(t, err)
 			synctest.Wait()
@@ -319,20 +319,20 @@ func TestPair_SendGivesUp(t *testing.T) {
 	})
 }
 
-func TestSession_SilentNodeEndsIt(t *testing.T) {
-	inSession(t, 100, func(t *testing.T, s *Session, w *wire) {
+func TestSession_UnresponsiveNodeEndsIt(t *testing.T) {
+	inSession(t, 100, func(t *testing.T, s *Session, w *fakeConn) {
 		_, to := accept(t, s, w, 1)
 		w.send(appendControl(nil, typePing, 1)) // it answers pings
 		begin := time.Now()
 		<-s.done
 		synctest.Wait()
 		assert.LessOrEqual(t, time.Since(begin), 61*time.Second)
-		require.ErrorIs(t, to.broken, errSilent)
+		require.ErrorIs(t, to.broken, errUnresponsive)
 	})
 }
 
-func TestSession_RetiredClosesWithTheLastPair(t *testing.T) {
-	inSession(t, 100, func(t *testing.T, s *Session, w *wire) {
+func TestSession_RetiredClosesAfterLastPair(t *testing.T) {
+	inSession(t, 100, func(t *testing.T, s *Session, w *fakeConn) {
 		pair, _ := accept(t, s, w, 1)
 		s.Retire()
 		synctest.Wait()
@@ -343,7 +343,7 @@ func TestSession_RetiredClosesWithTheLastPair(t *testing.T) {
 		synctest.Wait()
 		assert.True(t, isDone(s), "the node had ended it")
 	})
-	inSession(t, 100, func(t *testing.T, s *Session, w *wire) {
+	inSession(t, 100, func(t *testing.T, s *Session, w *fakeConn) {
 		pair, _ := accept(t, s, w, 1)
 		s.Retire()
 		pair.Close()
@@ -355,8 +355,8 @@ func TestSession_RetiredClosesWithTheLastPair(t *testing.T) {
 	})
 }
 
-func TestSession_PairsTheNodeDoesNotEndRetireIt(t *testing.T) {
-	inSession(t, 1000, func(t *testing.T, s *Session, w *wire) {
+func TestSession_HalfClosedPairsRetireIt(t *testing.T) {
+	inSession(t, 1000, func(t *testing.T, s *Session, w *fakeConn) {
 		_, _ = accept(t, s, w, 1)
 		for i := range uint32(maxHalfClosed + 1) {
 			assert.True(t, s.Load().Accepting)
@@ -378,7 +378,7 @@ func isDone(s *Session) bool {
 }
 
 func TestSession_LastStreamNumberRetiresIt(t *testing.T) {
-	inSession(t, 100, func(t *testing.T, s *Session, w *wire) {
+	inSession(t, 100, func(t *testing.T, s *Session, w *fakeConn) {
 		s.mu.Lock()
 		s.lastID = lastUsableStream - 8
 		s.mu.Unlock()
@@ -407,13 +407,13 @@ func FuzzSession(f *testing.F) {
 	f.Add(appendControl(appendControl(appendControl(nil, typePing, 1), typePing, 2), typeGoAway, 1, 0))
 	f.Add(appendSynStream(appendControl(nil, typeSynReply, 3), 2, true, header{"a", "b"}))
 	f.Fuzz(func(t *testing.T, sent []byte) {
-		w := newWire(0)
-		s := newSession(w, Options{OnChange: func() {}, Broken: func(err error) error { return err }})
+		w := newFakeConn(0)
+		s := newSession(w, Options{OnChange: func() {}, BreakError: func(err error) error { return err }})
 		s.frames.in = bytes.NewReader(sent)
 		var to receiver
 		pair, _, err := s.enqueue(80, &to)
 		require.NoError(t, err)
-		s.takeControl(nil)
+		s.appendDue(nil)
 		s.read()
 		assert.LessOrEqual(t, to.got.Len()+len(to.text), len(sent))
 		assert.True(t, isDone(s))

@@ -9,44 +9,40 @@ import (
 )
 
 const (
-	// maxQueued is how many messages of data may wait to be written: enough to keep the connection busy.
-	maxQueued = 4
-	// maxRefusals is how many streams of the node may wait to be refused.
-	maxRefusals = 64
-	// fullControl is the size at which a message of control frames takes no more. The frames that open a pair, the
-	// longest, have less than 300 bytes.
-	fullControl = MaxData - 512
-	// pingInterval is how often the node is asked for a sign of life.
+	maxQueued     = 4  // messages of data that wait to be written: enough to keep the connection busy
+	maxRejections = 64 // streams of the node that wait to be rejected
+	// maxControl is the size from which on no more frames are added to a message of control frames. The frames that open a
+	// pair, the longest, have less than 300 bytes.
+	maxControl   = MaxData - 512
 	pingInterval = 5 * time.Second
-	// silenceTimeout is how long a node that answers pings may send nothing. It is checked with each ping.
-	silenceTimeout = 55 * time.Second
+	idleTimeout  = 55 * time.Second // of a node that answers pings, checked with each ping
 )
 
-// errSilent ends a session whose API server is there and whose node is not. It is no time-out in the sense of net.Error:
-// a caller would take it for that of a deadline of its own.
-var errSilent = fmt.Errorf("the node has answered nothing for %v, not even a ping", silenceTimeout)
+// errUnresponsive ends a session whose node does not respond although the API server does. It is no time-out in the sense of
+// net.Error: callers would take it for that of their own deadline.
+var errUnresponsive = fmt.Errorf("the node has answered nothing for %v, not even a ping", idleTimeout)
 
 // buffers are for one message each.
 var buffers = sync.Pool{New: func() any { b := make([]byte, 0, headerSize+MaxData); return &b }}
 
-// outbox is what waits to be written. The session's mu guards it.
+// outbox holds what waits to be written. The session's mu guards it.
 type outbox struct {
-	data     []dataMessage // at most maxQueued
-	openings []*Pair       // each with a caller of Open that waits
-	endings  []*Pair       // those with a FIN or a reset due, each once
-	refusals []uint32      // streams of the node's, at most maxRefusals
-	pong     uint32        // the last ping of the node's
-	pongDue  bool
-	ping     uint32 // the last ping of this side's
-	pingDue  bool
+	data       []dataMessage // at most maxQueued
+	openings   []*Pair       // each with a caller of Open that waits
+	endings    []*Pair       // those with a FIN or a reset due, each once
+	rejections []uint32      // streams of the node, at most maxRejections
+	pong       uint32        // the last ping of the node
+	pongDue    bool
+	ping       uint32 // the last ping of this side
+	pingDue    bool
 }
 
 type dataMessage struct {
-	from  *Pair
+	pair  *Pair
 	bytes *[]byte
 }
 
-// endLocked lists a pair whose FIN or reset is due.
+// endLocked queues a pair's FIN or reset.
 func (s *Session) endLocked(p *Pair) {
 	if !p.ending {
 		p.ending = true
@@ -55,7 +51,7 @@ func (s *Session) endLocked(p *Pair) {
 	signal(s.wake)
 }
 
-// write writes messages until the session ends or hangs up.
+// write writes messages until the session ends or is closed gracefully.
 func (s *Session) write() {
 	ticker := time.NewTicker(pingInterval)
 	defer ticker.Stop()
@@ -68,16 +64,16 @@ func (s *Session) write() {
 			s.tick()
 		default:
 		}
-		idle, err := s.writeNext(&control)
+		isIdle, err := s.writeNext(&control)
 		if err != nil {
-			// The peer may have said why before it closed the connection: the reader finds out by itself.
+			// The peer may have sent a reason before it closed the connection: the reader returns that.
 			time.AfterFunc(closeTimeout, func() { s.Close(err) })
 			return
 		}
-		if !idle {
+		if !isIdle {
 			continue
 		}
-		if s.isHangingUp() {
+		if s.mustClose() {
 			_ = s.conn.WriteClose() // where it fails, the connection ends without it
 			return
 		}
@@ -91,15 +87,15 @@ func (s *Session) write() {
 	}
 }
 
-// writeNext writes a message of control frames and one of data; idle means that there was neither.
-func (s *Session) writeNext(control *[]byte) (idle bool, err error) {
-	*control = s.takeControl((*control)[:0])
+// writeNext writes a message of control frames and one of data; isIdle means that there was neither.
+func (s *Session) writeNext(control *[]byte) (isIdle bool, err error) {
+	*control = s.appendDue((*control)[:0])
 	if len(*control) > 0 {
 		if err := s.conn.WriteMessage(*control); err != nil {
 			return false, err
 		}
 	}
-	data := s.takeData()
+	data := s.nextData()
 	if data == nil {
 		return len(*control) == 0, nil
 	}
@@ -108,25 +104,27 @@ func (s *Session) writeNext(control *[]byte) (idle bool, err error) {
 	return false, err
 }
 
-func (s *Session) isHangingUp() bool {
+// mustClose reports whether the close message is due.
+func (s *Session) mustClose() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.hangingUp && len(s.data) == 0 && len(s.endings) == 0
+	return s.closing && len(s.data) == 0 && len(s.endings) == 0
 }
 
-// tick has a ping sent, or ends a session whose node is silent.
+// tick queues a ping, or ends a session whose node does not respond.
 func (s *Session) tick() {
-	heard := s.heard.Load()
+	lastRead := s.lastRead.Load()
 	s.mu.Lock()
-	silent := s.answers && heard != 0 && time.Since(time.Unix(0, heard)) > silenceTimeout
+	timedOut := s.answersPings && lastRead != 0 && time.Since(time.Unix(0, lastRead)) > idleTimeout
 	s.pingDue = true
 	s.mu.Unlock()
-	if silent {
-		s.Close(errSilent)
+	if timedOut {
+		s.Close(errUnresponsive)
 	}
 }
 
-func (s *Session) takeData() *[]byte {
+// nextData returns the next message of data, or nil.
+func (s *Session) nextData() *[]byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.data) == 0 {
@@ -134,13 +132,13 @@ func (s *Session) takeData() *[]byte {
 	}
 	next := s.data[0]
 	s.data = slices.Delete(s.data, 0, 1)
-	next.from.queued--
+	next.pair.queued--
 	<-s.slots
 	return next.bytes
 }
 
-// takeControl appends the control frames that are due, as many as fit into about one message.
-func (s *Session) takeControl(to []byte) []byte {
+// appendDue appends the control frames that are due, as many as fit into about one message.
+func (s *Session) appendDue(to []byte) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.pongDue {
@@ -152,17 +150,17 @@ func (s *Session) takeControl(to []byte) []byte {
 		s.ping += 2
 		to = appendControl(to, typePing, s.ping-1)
 	}
-	for _, stream := range s.refusals {
-		to = appendControl(to, typeRstStream, stream, statusRefuse)
+	for _, stream := range s.rejections {
+		to = appendControl(to, typeRstStream, stream, statusReject)
 	}
-	s.refusals = s.refusals[:0]
-	for len(s.openings) > 0 && len(to) < fullControl {
+	s.rejections = s.rejections[:0]
+	for len(s.openings) > 0 && len(to) < maxControl {
 		next := s.openings[0]
 		s.openings = slices.Delete(s.openings, 0, 1)
 		to = s.appendOpening(to, next)
 	}
 	s.endings = slices.DeleteFunc(s.endings, func(p *Pair) bool {
-		if p.queued > 0 || len(to) >= fullControl {
+		if p.queued > 0 || len(to) >= maxControl {
 			return false
 		}
 		to = appendEnding(to, p)
@@ -171,14 +169,14 @@ func (s *Session) takeControl(to []byte) []byte {
 	return to
 }
 
-// appendOpening appends what opens a pair's streams.
+// appendOpening appends the frames that open a pair's streams.
 func (s *Session) appendOpening(to []byte, p *Pair) []byte {
-	first := !s.begun
-	s.begun, p.opened = true, true
+	first := !s.hasOpened
+	s.hasOpened, p.opened = true, true
 	port, request := strconv.Itoa(int(p.port)), strconv.Itoa(int(p.dataID))
 	to = appendSynStream(to, p.errorID, first,
 		header{"streamtype", "error"}, header{"port", port}, header{"requestid", request})
-	to = appendData(to, p.errorID, flagFin, nil) // this side has no errors to report
+	to = appendData(to, p.errorID, flagFin, nil) // this side reports no errors
 	return appendSynStream(to, p.dataID, false,
 		header{"streamtype", "data"}, header{"port", port}, header{"requestid", request})
 }

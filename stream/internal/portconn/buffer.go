@@ -1,0 +1,97 @@
+package portconn
+
+import "sync"
+
+const (
+	// maxUnread is how much one connection may leave unread before it lags: one that is alone on its tunnel then makes its
+	// peer wait, as TCP does.
+	maxUnread = 256 << 10
+	// maxSharedUnread is how much all connections of a tunnel may leave unread while some lag. Only beyond that do they wait
+	// for one another.
+	maxSharedUnread = 4 << 20
+	chunkSize       = 16 << 10 // the unit in which unread bytes are kept
+)
+
+// ReceiveBuffer accounts for the bytes that arrived over one tunnel and were not read. It is safe for concurrent use.
+type ReceiveBuffer struct {
+	room chan struct{} // has one when there may be room again
+
+	mu    sync.Mutex
+	total int
+	conns int
+}
+
+// NewReceiveBuffer returns the buffer of a tunnel without connections.
+func NewReceiveBuffer() *ReceiveBuffer { return &ReceiveBuffer{room: make(chan struct{}, 1)} }
+
+// join adds connections; a negative number removes them.
+func (b *ReceiveBuffer) join(conns int) {
+	b.mu.Lock()
+	b.conns += conns
+	b.mu.Unlock()
+	signal(b.room)
+}
+
+// grow adds bytes that arrived; a negative number removes those that were read.
+func (b *ReceiveBuffer) grow(bytes int) {
+	b.mu.Lock()
+	b.total += bytes
+	b.mu.Unlock()
+	if bytes < 0 {
+		signal(b.room)
+	}
+}
+
+// admits reports whether a connection with this many unread bytes may receive more.
+func (b *ReceiveBuffer) admits(unread int) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return unread < maxUnread || b.conns > 1 && b.total < maxSharedUnread
+}
+
+var chunks = sync.Pool{New: func() any { return new([chunkSize]byte) }}
+
+// byteQueue is a first-in first-out queue of bytes in pooled chunks.
+type byteQueue struct {
+	held       []*[chunkSize]byte
+	head, tail int // the first byte in the first chunk, the end in the last
+	size       int
+}
+
+func (q *byteQueue) write(p []byte) {
+	q.size += len(p)
+	for len(p) > 0 {
+		if len(q.held) == 0 || q.tail == chunkSize {
+			q.held, q.tail = append(q.held, chunks.Get().(*[chunkSize]byte)), 0
+		}
+		n := copy(q.held[len(q.held)-1][q.tail:], p)
+		p, q.tail = p[n:], q.tail+n
+	}
+}
+
+func (q *byteQueue) read(p []byte) int {
+	done := 0
+	for done < len(p) && q.size > 0 {
+		first := q.held[0][q.head:]
+		n := copy(p[done:], first[:min(len(first), q.size)])
+		done, q.head, q.size = done+n, q.head+n, q.size-n
+		if q.head == chunkSize || q.size == 0 {
+			chunks.Put(q.held[0])
+			q.held[0], q.held, q.head = nil, q.held[1:], 0
+		}
+	}
+	if q.size == 0 {
+		q.held, q.tail = nil, 0
+	}
+	return done
+}
+
+// drop discards all bytes and returns how many.
+func (q *byteQueue) drop() int {
+	dropped := q.size
+	for _, chunk := range q.held {
+		chunks.Put(chunk)
+	}
+	*q = byteQueue{}
+	return dropped
+}

@@ -1,0 +1,127 @@
+package wsconn
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha1" //nolint:gosec // RFC 6455 requires it, and nothing depends on its strength
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/anykind/anykind/internal/sanitize"
+	"github.com/gorilla/websocket"
+)
+
+const (
+	// writeBufferSize has room for a whole message: servers take each fragment of one for a message of its own.
+	writeBufferSize = 32 << 10
+	readBufferSize  = 4 << 10 // small, because larger reads bypass it
+)
+
+// writeBuffers are gorilla's: most connections write little and seldom.
+var writeBuffers sync.Pool
+
+// ErrBadHandshake is the error of a server that does not open a WebSocket.
+var ErrBadHandshake = websocket.ErrBadHandshake
+
+// Handshake is a client's request to open a WebSocket with a subprotocol.
+type Handshake struct{ key, protocol string }
+
+// NewHandshake returns a handshake with a random key.
+func NewHandshake(protocol string) *Handshake {
+	key := make([]byte, 16)
+	_, _ = rand.Read(key) // never fails
+	return &Handshake{base64.StdEncoding.EncodeToString(key), protocol}
+}
+
+// Header returns the headers of the request.
+func (h *Handshake) Header() http.Header {
+	return http.Header{
+		"Upgrade":                {"websocket"},
+		"Sec-Websocket-Version":  {"13"},
+		"Sec-Websocket-Key":      {h.key},
+		"Sec-Websocket-Protocol": {h.protocol},
+	}
+}
+
+// Open opens the WebSocket on a connection for which the server has answered 101 with the headers of answer. The end of ctx
+// closes it until [Conn.Detach]. The caller closes it; Open closes raw if it fails.
+func (h *Handshake) Open(ctx context.Context, raw net.Conn, answer http.Header) (*Conn, error) {
+	if err := h.check(answer); err != nil {
+		_ = raw.Close()
+		return nil, err
+	}
+	detach := context.AfterFunc(ctx, func() { _ = raw.Close() })
+	loopback := &loopbackConn{Conn: &timeoutConn{Conn: raw}, protocol: h.protocol}
+	dialer := &websocket.Dialer{
+		ReadBufferSize: readBufferSize, WriteBufferSize: writeBufferSize, WriteBufferPool: &writeBuffers,
+		NetDialContext: func(context.Context, string, string) (net.Conn, error) { return loopback, nil },
+	}
+	ws, _, err := dialer.DialContext(ctx, "ws://opened", nil) //nolint:bodyclose // gorilla has replaced it
+	if err != nil {
+		detach()
+		_ = raw.Close()
+		return nil, err
+	}
+	return newConn(ws, raw, detach), nil
+}
+
+// check returns an error unless the server has opened a WebSocket with the protocol:
+// https://www.rfc-editor.org/rfc/rfc6455#section-4.1.
+func (h *Handshake) check(answer http.Header) error {
+	switch protocol := answer.Get("Sec-Websocket-Protocol"); {
+	case !strings.EqualFold(answer.Get("Upgrade"), "websocket"), answer.Get("Sec-Websocket-Accept") != acceptKey(h.key):
+		return fmt.Errorf("%w: the server switches to another protocol than WebSocket", ErrBadHandshake)
+	case answer.Get("Sec-Websocket-Extensions") != "":
+		return fmt.Errorf("%w: the server uses an extension that was not offered", ErrBadHandshake)
+	case protocol != h.protocol:
+		return fmt.Errorf("%w: the server chose the protocol %q, not %s", ErrBadHandshake, sanitize.Text(protocol, 64), h.protocol)
+	}
+	return nil
+}
+
+// acceptKey returns the server's answer to the key of a handshake.
+func acceptKey(key string) string {
+	sum := sha1.Sum([]byte(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) //nolint:gosec // as above
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// loopbackConn answers gorilla's handshake itself, and is the connection after that.
+type loopbackConn struct {
+	net.Conn
+	protocol string
+	request  bytes.Buffer
+	answer   []byte
+	answered bool
+}
+
+func (c *loopbackConn) Write(p []byte) (int, error) {
+	if c.answered {
+		return c.Conn.Write(p)
+	}
+	c.request.Write(p)
+	_, key, found := bytes.Cut(c.request.Bytes(), []byte("\r\nSec-WebSocket-Key: "))
+	if key, _, ended := bytes.Cut(key, []byte("\r\n")); found && ended && bytes.HasSuffix(c.request.Bytes(), []byte("\r\n\r\n")) {
+		c.answer = fmt.Appendf(nil, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
+			"Sec-WebSocket-Accept: %s\r\nSec-WebSocket-Protocol: %s\r\n\r\n", acceptKey(string(key)), c.protocol)
+		c.answered, c.request = true, bytes.Buffer{}
+	}
+	return len(p), nil
+}
+
+func (c *loopbackConn) Read(p []byte) (int, error) {
+	if len(c.answer) > 0 {
+		n := copy(p, c.answer)
+		c.answer = c.answer[n:]
+		return n, nil
+	}
+	if !c.answered {
+		return 0, io.ErrUnexpectedEOF
+	}
+	return c.Conn.Read(p)
+}

@@ -1,0 +1,294 @@
+package stream
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"hash/maphash"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/transport"
+)
+
+// maxPiece is how much of a line is returned at once.
+const maxPiece = 64 << 10
+
+// logPiece is a line of a log, or a part of a long one.
+type logPiece struct {
+	stamp time.Time
+	// head is the time as the server sent it, with the following space; empty except at the beginning of a line.
+	head []byte
+	// text is valid until the next piece. It ends with a line break at the end of a line.
+	text []byte
+}
+
+// containerLog reads the log of one run of a container, line by line, over as many connections as necessary. A new connection
+// requests lines since shortly before the last one and skips those that were returned (recentLines). One goroutine uses it.
+type containerLog struct {
+	ctx     context.Context
+	conn    *transport.Conn
+	podPath string
+	opts    LogOptions
+	run     containerRun
+	recent  recentLines
+
+	pending     chan connectResult // delivers the first connection if that was begun
+	body        io.ReadCloser      // nil without a connection
+	lines       *bufio.Reader
+	clock       serverClock
+	connects    int
+	connectedAt time.Time
+	firstDate   time.Time      // the server's time at the first connection
+	since       time.Time      // since when the connection's lines were requested
+	oldest      time.Time      // of the first line that was returned
+	repeated    map[uint64]int // the lines that the connection repeats; nil if it is the first
+	retries     int            // since the last new line with a time
+	denials     retry.Denials
+	hadLogs     bool  // other logs were read before: 401 and 403 may be transient
+	checkRun    bool  // the run must be identified again
+	breakErr    error // how the last connection broke; nil if it ended regularly
+	isFinal     bool  // the container has ended: the connection sends all that is left
+	complete    bool
+	isGone      bool // the pod is deleted
+	// waitingSince is since when next has waited for the server, in nanoseconds of the Unix epoch; 0 while it does not.
+	// Other goroutines read it.
+	waitingSince atomic.Int64
+
+	line      lineState
+	cutLine   lineState // the line in which the last connection ended
+	notice    uint64    // the hash of the last line if it had no time: an error of the node, which repeats it
+	lineCount int       // of the connection
+	left      int64     // of opts.LimitBytes
+}
+
+// lineState is the progress within a line.
+type lineState struct {
+	isOpen   bool // its end has not arrived
+	isOld    bool
+	hash     uint64
+	stamp    time.Time
+	received int // bytes of its text
+	returned int // bytes of its text
+}
+
+func newContainerLog(ctx context.Context, conn *transport.Conn, podPath string, opts *LogOptions) *containerLog {
+	return &containerLog{
+		ctx: ctx, conn: conn, podPath: podPath, opts: *opts, left: opts.LimitBytes, recent: recentLines{seed: maphash.MakeSeed()},
+	}
+}
+
+// next returns the next piece, or io.EOF after the last.
+func (l *containerLog) next() (logPiece, error) {
+	for {
+		if l.complete || (l.opts.LimitBytes > 0 && l.left <= 0) {
+			return logPiece{}, io.EOF
+		}
+		if l.body == nil {
+			l.waitingSince.Store(time.Now().UnixNano())
+			if err := l.connect(); err != nil {
+				return logPiece{}, err
+			}
+			continue
+		}
+		raw, err := l.lines.ReadSlice('\n')
+		if err == nil || errors.Is(err, bufio.ErrBufferFull) {
+			if piece, isNew := l.filter(raw); isNew {
+				return piece, nil
+			}
+			continue
+		}
+		rest := bytes.Clone(raw)
+		l.disconnect()
+		l.waitingSince.Store(time.Now().UnixNano())
+		if err := l.disconnected(err); err != nil {
+			return logPiece{}, err
+		}
+		if l.complete && len(rest) > 0 {
+			if piece, isNew := l.filter(rest); isNew {
+				return piece, nil
+			}
+		}
+	}
+}
+
+// filter returns the new part of received text, which is at most a line.
+func (l *containerLog) filter(raw []byte) (piece logPiece, isNew bool) {
+	text := raw
+	if !l.line.isOpen {
+		var stamp time.Time
+		stamp, piece.head, text = splitStamp(raw)
+		l.line = lineState{stamp: stamp, hash: l.recent.hash(raw)}
+		l.line.isOld = l.isOld(stamp, l.line.hash)
+		l.lineCount++
+		if l.cutLine.isOpen && l.cutLine.hash == l.line.hash {
+			l.line.returned, l.cutLine = l.cutLine.returned, lineState{}
+		}
+	}
+	l.line.isOpen = raw[len(raw)-1] != '\n'
+	repeated := max(0, min(l.line.returned-l.line.received, len(text)))
+	l.line.received += len(text)
+	defer func() {
+		if !l.line.isOpen && !l.line.isOld {
+			l.recent.add(l.line.stamp, l.clock.now(), l.line.hash)
+		}
+	}()
+	if l.line.isOld || repeated == len(text) && repeated > 0 {
+		return logPiece{}, false
+	}
+	if repeated > 0 {
+		text, piece.head = text[repeated:], nil
+	}
+	l.line.returned = l.line.received
+	l.noteProgress()
+	piece.stamp, piece.text = l.line.stamp, l.limit(&piece, text)
+	return piece, true
+}
+
+// noteProgress resets the retries after a new line. A line without a time is no progress: nodes repeat their errors for each
+// request.
+func (l *containerLog) noteProgress() {
+	if l.line.stamp.IsZero() {
+		l.notice = l.line.hash
+		return
+	}
+	l.notice, l.retries = 0, 0
+	if l.oldest.IsZero() {
+		l.oldest = l.line.stamp
+		if now := l.clock.now(); !now.IsZero() && l.oldest.After(now) {
+			l.oldest = now
+		}
+	}
+}
+
+// limit applies LimitBytes to the text of a piece.
+func (l *containerLog) limit(piece *logPiece, text []byte) []byte {
+	if l.opts.LimitBytes <= 0 {
+		return text
+	}
+	if l.opts.Timestamps {
+		l.left -= int64(len(piece.head))
+	}
+	text = text[:min(int64(len(text)), max(0, l.left))]
+	l.left -= int64(len(text))
+	return text
+}
+
+// isOld reports whether a line was returned before, or is older than requested or than the first that was returned.
+func (l *containerLog) isOld(stamp time.Time, hash uint64) bool {
+	switch {
+	case l.repeated == nil:
+		return false
+	case stamp.IsZero():
+		return l.lineCount == 0 && hash == l.notice
+	case l.repeated[hash] > 0:
+		l.repeated[hash]--
+		return true
+	default:
+		return stamp.Before(l.oldest) || stamp.Before(l.since)
+	}
+}
+
+// splitStamp separates a line's time. A line without one has the zero time.
+func splitStamp(line []byte) (stamp time.Time, head, text []byte) {
+	space := bytes.IndexByte(line[:min(len(line), len(time.RFC3339Nano)+1)], ' ')
+	if space < 0 {
+		return time.Time{}, nil, line
+	}
+	stamp, err := time.Parse(time.RFC3339Nano, string(line[:space]))
+	if err != nil {
+		return time.Time{}, nil, line
+	}
+	return stamp, line[:space+1], line[space+1:]
+}
+
+// request returns the next connection's request.
+func (l *containerLog) request() *transport.Request {
+	opts := l.opts
+	opts.Timestamps = true
+	opts.LimitBytes = 0 // the server would count the times as well, and from the beginning again
+	l.since = time.Time{}
+	switch {
+	case !l.recent.last.IsZero():
+		l.since = l.recent.since()
+		opts.SinceTime, opts.SinceSeconds, opts.TailLines = l.since, 0, nil
+	case l.firstDate.IsZero():
+	case opts.TailLines != nil:
+		opts.SinceTime, opts.SinceSeconds, opts.TailLines = l.firstDate, 0, nil
+	case opts.SinceSeconds > 0:
+		opts.SinceTime, opts.SinceSeconds = l.firstDate.Add(-time.Duration(opts.SinceSeconds)*time.Second), 0
+	}
+	return &transport.Request{Path: l.podPath + "/log", Query: opts.query(l.opts.Container)}
+}
+
+// connected begins to read a connection.
+func (l *containerLog) connected(response *http.Response, at time.Time) {
+	l.connects++
+	l.connectedAt, l.clock.at, l.clock.read = at, at, at
+	l.clock.date, _ = http.ParseTime(response.Header.Get("Date"))
+	if l.connects == 1 {
+		l.firstDate = l.clock.date
+	}
+	if l.connects > 1 || !l.recent.last.IsZero() {
+		l.repeated = l.recent.counts()
+	}
+	if l.lines == nil {
+		l.lines = bufio.NewReaderSize(nil, maxPiece)
+	}
+	l.lineCount = 0
+	l.body = response.Body
+	l.lines.Reset(timedBody{response.Body, l})
+}
+
+// continueAfter makes l skip the lines of the log of the container's previous run, which is read to its end. Which run a
+// connection's lines are of is uncertain: the node knows of a restart before the API server does.
+func (l *containerLog) continueAfter(previous *containerLog) {
+	l.recent, l.oldest = previous.recent, previous.oldest
+	previous.recent = recentLines{}
+}
+
+// disconnect closes the connection.
+func (l *containerLog) disconnect() {
+	if l.body == nil {
+		return
+	}
+	_ = l.body.Close()
+	l.body = nil
+	if l.line.isOpen && !l.line.isOld && l.line.returned > 0 {
+		l.cutLine = l.line
+	}
+	l.line = lineState{}
+}
+
+// serverClock estimates the API server's clock by the Date of its last answer.
+type serverClock struct {
+	date time.Time // zero if unknown
+	at   time.Time // when it arrived
+	read time.Time // when the last data arrived
+}
+
+// now returns the server's time when the last data arrived; zero if unknown.
+func (c *serverClock) now() time.Time {
+	if c.date.IsZero() {
+		return c.date
+	}
+	return c.date.Add(c.read.Sub(c.at))
+}
+
+// timedBody records the times of waiting and of data: once for each read, not for each line.
+type timedBody struct {
+	io.ReadCloser
+	log *containerLog
+}
+
+func (b timedBody) Read(p []byte) (int, error) {
+	b.log.waitingSince.Store(time.Now().UnixNano())
+	n, err := b.ReadCloser.Read(p)
+	b.log.clock.read = time.Now()
+	b.log.waitingSince.Store(0)
+	return n, err
+}

@@ -1,0 +1,305 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/anykind/anykind/internal/retry"
+)
+
+const (
+	// drainTimeout is how long the log of a deleted pod may be idle before it is left, and maxDrain how long it is read at
+	// most.
+	drainTimeout = 2 * time.Second
+	maxDrain     = time.Minute
+	// minWatch is how long a watch must last for the next one to begin without a backoff.
+	minWatch = time.Minute
+)
+
+// logMux merges the logs of many containers: one goroutine lists and watches pods, and one for each run of a container reads
+// its log. A slow consumer makes all of them wait: lines are not queued.
+type logMux struct {
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	pods    *logPods
+	opts    LogOptions
+	events  chan logEvent
+	readers sync.WaitGroup
+	listed  bool // a list has succeeded
+
+	mu       sync.Mutex
+	current  map[containerKey]*runReader
+	failures logErrors
+}
+
+// logEvent is a line, or a call of one of the caller's callbacks.
+type logEvent struct {
+	line     LogLine
+	callback func() // nil for a line
+}
+
+// containerKey is a container of one pod, in all its runs.
+type containerKey struct{ uid, container string }
+
+// runReader reads the log of one run of a container.
+type runReader struct {
+	restarts int
+	log      *containerLog
+	cancel   context.CancelCauseFunc
+	done     chan struct{} // closed when the log is read
+	failed   bool
+	removed  bool                      // the pod is
+	previous atomic.Pointer[runReader] // reads the previous run; nil once that is done
+}
+
+// followLines reads logs until ctx ends, emit returns false, or no log can be read.
+func followLines(parent context.Context, pods *logPods, opts *LogOptions, emit func(LogLine) bool) error {
+	ctx, cancel := context.WithCancelCause(parent)
+	m := &logMux{
+		ctx: ctx, cancel: cancel, pods: pods, opts: *opts, events: make(chan logEvent),
+		current: map[containerKey]*runReader{},
+	}
+	defer m.readers.Wait()
+	defer cancel(errStopped)
+	m.readers.Go(func() { //nolint:contextcheck // logMux has it
+		if err := m.run(); err != nil {
+			cancel(err)
+		}
+	})
+	for {
+		select {
+		case event := <-m.events:
+			if event.callback != nil {
+				event.callback()
+			} else if !emit(event.line) {
+				return errStopped
+			}
+		case <-ctx.Done():
+			return m.result(parent)
+		}
+	}
+}
+
+// result returns why ctx ended: the end of the caller's context, or an error. Without OnError it includes the errors of
+// containers.
+func (m *logMux) result(parent context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if parent.Err() == nil {
+		return context.Cause(m.ctx) //nolint:contextcheck // derived from parent
+	}
+	ended := retry.ContextError(parent)
+	if failed := m.failures.err(); failed != nil && m.opts.OnError == nil {
+		return fmt.Errorf("%w; %w", ended, failed)
+	}
+	return ended
+}
+
+// run lists and watches pods until ctx ends or an error is terminal. Until the first list succeeds, every error is.
+func (m *logMux) run() error {
+	var denials retry.Denials
+	for n := 1; ; n++ {
+		begun, listedBefore := time.Now(), m.listed
+		err := m.listAndWatch()
+		isDenied := denials.Transient(err)
+		if err != nil && (!m.listed || retry.IsTerminal(err) && (!listedBefore || !isDenied)) {
+			return retry.WithContextError(m.ctx, err)
+		}
+		if time.Since(begun) > minWatch {
+			n = 1
+		}
+		if err := logBackoff().Wait(m.ctx, n); err != nil {
+			return err
+		}
+	}
+}
+
+func (m *logMux) listAndWatch() error {
+	list, err := m.pods.list(m.ctx)
+	if err == nil && !m.listed {
+		err = list.check(&m.opts, m.pods)
+	}
+	if err != nil {
+		return err
+	}
+	m.replace(list)
+	return m.pods.watch(m.ctx, list.Metadata.ResourceVersion, m.handle)
+}
+
+// handle handles a watch event.
+func (m *logMux) handle(eventType string, pod *pod) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if eventType != "DELETED" {
+		m.addLocked(pod)
+		return
+	}
+	for key := range m.current {
+		if key.uid == pod.Metadata.UID {
+			m.deleteLocked(key)
+		}
+	}
+}
+
+// replace handles a list: pods that are missing are deleted.
+func (m *logMux) replace(list *podList) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	exists := map[string]bool{}
+	for i := range list.Items {
+		exists[list.Items[i].Metadata.UID] = true
+	}
+	for key := range m.current {
+		if !exists[key.uid] {
+			m.deleteLocked(key)
+		}
+	}
+	for i := range list.Items {
+		m.addLocked(&list.Items[i])
+	}
+	m.listed = true
+	m.endIfAllFailedLocked()
+}
+
+// addLocked begins to read the new logs of a pod's containers.
+func (m *logMux) addLocked(pod *pod) {
+	for _, container := range pod.containerStatuses() {
+		key := containerKey{pod.Metadata.UID, container.Name}
+		previous := m.current[key]
+		if previous != nil && previous.restarts >= container.RestartCount {
+			continue
+		}
+		source := newLogSource(pod, &container)
+		if !m.opts.selects(&container, source) {
+			continue
+		}
+		opts := m.opts
+		if m.listed {
+			opts.TailLines, opts.SinceSeconds, opts.SinceTime = nil, 0, time.Time{}
+		}
+		ctx, cancel := context.WithCancelCause(m.ctx)
+		reader := &runReader{restarts: container.RestartCount, cancel: cancel, done: make(chan struct{})}
+		reader.log = m.pods.log(ctx, pod, &container, &opts)
+		reader.log.hadLogs = m.listed
+		reader.previous.Store(previous)
+		m.current[key] = reader
+		m.readers.Go(func() {
+			defer close(reader.done)
+			defer cancel(nil)
+			reader.waitForPrevious(ctx)
+			m.read(reader, source)
+		})
+	}
+}
+
+// deleteLocked drops a container of a deleted pod: what its node still has is read, but its end is not waited for.
+func (m *logMux) deleteLocked(key containerKey) {
+	reader := m.current[key]
+	reader.removed = true
+	delete(m.current, key)
+	m.readers.Go(reader.drain)
+}
+
+// read emits the lines of one run.
+func (m *logMux) read(reader *runReader, source LogSource) {
+	if m.opts.OnStart != nil {
+		m.send(logEvent{callback: func() { m.opts.OnStart(source) }})
+	}
+	err := reader.log.waitForLog()
+	if err == nil {
+		err = emitLines(reader.log, source, func(line LogLine) bool { return m.send(logEvent{line: line}) })
+	}
+	reader.log.lines = nil // recentLines are for the next run
+	if m.ctx.Err() != nil {
+		return
+	}
+	end := newLogEnd(source, err)
+	m.mu.Lock()
+	if err == nil && (reader.removed || reader.log.isGone) {
+		end.reason = endRemoved
+	}
+	m.mu.Unlock()
+	// Before the error counts, as the following may end with it.
+	if !m.send(logEvent{callback: func() { m.opts.notifyEnd(end) }}) || end.err == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.failures.add(end.err)
+	reader.failed = !errors.Is(err, io.ErrUnexpectedEOF) // after that the next run's log may be readable
+	if m.listed {
+		m.endIfAllFailedLocked()
+	}
+}
+
+// send passes an event to the consumer. It returns false when the following has ended.
+func (m *logMux) send(event logEvent) bool {
+	select {
+	case m.events <- event:
+		return true
+	case <-m.ctx.Done():
+		return false
+	}
+}
+
+// endIfAllFailedLocked ends the following if no container's log can be read.
+func (m *logMux) endIfAllFailedLocked() {
+	for _, reader := range m.current {
+		if !reader.failed {
+			return
+		}
+	}
+	if len(m.current) > 0 {
+		m.cancel(m.failures.err())
+	}
+}
+
+// waitForPrevious waits until the previous run is read, and continues after its lines.
+func (r *runReader) waitForPrevious(ctx context.Context) {
+	previous := r.previous.Load()
+	if previous == nil {
+		return
+	}
+	select {
+	case <-previous.done:
+	case <-ctx.Done():
+		previous.cancel(context.Cause(ctx))
+		<-previous.done
+	}
+	r.log.continueAfter(previous.log)
+	r.previous.Store(nil)
+}
+
+// drain ends a reader when it is idle.
+func (r *runReader) drain() {
+	ticker, limit := time.NewTicker(drainTimeout/4), time.NewTimer(maxDrain)
+	defer ticker.Stop()
+	defer limit.Stop()
+	for {
+		select {
+		case <-r.done:
+			return
+		case <-limit.C:
+			r.cancel(errPodGone)
+			return
+		case <-ticker.C:
+			if since := r.waitingSince(); since != 0 && time.Since(time.Unix(0, since)) >= drainTimeout {
+				r.cancel(errPodGone)
+				return
+			}
+		}
+	}
+}
+
+// waitingSince returns that of the log that is being read.
+func (r *runReader) waitingSince() int64 {
+	if previous := r.previous.Load(); previous != nil {
+		return previous.waitingSince()
+	}
+	return r.log.waitingSince.Load()
+}

@@ -1,0 +1,163 @@
+package stream
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/internal/sanitize"
+	"github.com/anykind/anykind/transport"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// maxShownNames is how many container names an error lists.
+const maxShownNames = 10
+
+// logPods are the pods whose logs are read: a collection and what narrows it.
+type logPods struct {
+	conn  *transport.Conn
+	path  string // of the collection
+	query url.Values
+}
+
+// newLogPods returns the pods of a handle: all, the one named Name, or those of the service or workload named Name.
+func newLogPods(ctx context.Context, target Target, opts *LogOptions) (*logPods, error) {
+	collection, err := target.Path("")
+	if err != nil {
+		return nil, err
+	}
+	pods := &logPods{conn: target.Conn(), path: collection, query: url.Values{}}
+	selector := opts.Selector
+	if !strings.HasSuffix(collection, "/pods") || !strings.HasPrefix(collection, "/api/v1/") {
+		if opts.Name == "" {
+			resource := collection[strings.LastIndexByte(collection, '/')+1:]
+			return nil, fmt.Errorf("a handle on %s is not one on pods: set LogOptions.Name to the object whose pods' logs to read", resource)
+		}
+		ref, err := newObjectRef(target, opts.Name)
+		if err != nil {
+			return nil, err
+		}
+		_, own, err := readOwner(ctx, target.Conn(), ref)
+		if err != nil {
+			return nil, err
+		}
+		pods.path = ref.podPath("")
+		selector = strings.Trim(own+","+selector, ",")
+	} else if opts.Name != "" {
+		pods.query.Set("fieldSelector", "metadata.name="+opts.Name)
+	}
+	if selector != "" {
+		pods.query.Set("labelSelector", selector)
+	}
+	return pods, nil
+}
+
+// list lists the pods.
+func (p *logPods) list(ctx context.Context) (*podList, error) {
+	var all podList
+	for page, err := range listPods(ctx, p.conn, p.path, maps.Clone(p.query), listPage) {
+		if err != nil {
+			return nil, err
+		}
+		all.Items, all.Metadata = append(all.Items, page.Items...), page.Metadata
+	}
+	return &all, nil
+}
+
+// podPath returns the path of a pod of the list, which is of one namespace or of all.
+func (p *logPods) podPath(pod *pod) string {
+	collection, name := p.path, "/"+url.PathEscape(pod.Metadata.Name)
+	if !strings.Contains(collection, "/namespaces/") {
+		prefix := strings.TrimSuffix(collection, "/pods")
+		collection = prefix + "/namespaces/" + url.PathEscape(pod.Metadata.Namespace) + "/pods"
+	}
+	return collection + name
+}
+
+// log returns the log of one container.
+func (p *logPods) log(ctx context.Context, pod *pod, container *containerStatus, opts *LogOptions) *containerLog {
+	log := newContainerLog(ctx, p.conn, p.podPath(pod), opts)
+	log.opts.Container = container.Name
+	log.opts.Follow = opts.Follow && !opts.Previous
+	log.run = containerRun{uid: pod.Metadata.UID, restarts: container.RestartCount}
+	return log
+}
+
+// check returns an error if the one requested pod does not exist, or no pod has the container.
+func (l *podList) check(opts *LogOptions, pods *logPods) error {
+	if len(l.Items) == 0 && pods.query.Has("fieldSelector") {
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, opts.Name)
+	}
+	if opts.Container == "" || len(l.Items) == 0 {
+		return nil
+	}
+	var names []string
+	for i := range l.Items {
+		spec := &l.Items[i].Spec
+		for _, container := range slices.Concat(spec.Containers, spec.InitContainers, spec.EphemeralContainers) {
+			if container.Name == opts.Container {
+				return nil
+			}
+			if !slices.Contains(names, container.Name) && len(names) <= maxShownNames {
+				names = append(names, container.Name)
+			}
+		}
+	}
+	more := ""
+	if len(names) > maxShownNames {
+		names, more = names[:maxShownNames], " and others"
+	}
+	return fmt.Errorf("no pod has a container %q, but %q%s", opts.Container, names, more)
+}
+
+// watch watches the pods from a resource version on. It returns nil when the watch ends, well or not, or has expired: list and
+// watch again.
+func (p *logPods) watch(ctx context.Context, resourceVersion string, handle func(eventType string, pod *pod)) error {
+	query := maps.Clone(p.query)
+	query.Set("watch", "1")
+	query.Set("resourceVersion", resourceVersion)
+	response, err := p.conn.Do(ctx, &transport.Request{Path: p.path, Query: query})
+	if err == nil {
+		defer response.Body.Close()
+		err = readEvents(response.Body, handle)
+	}
+	if retry.IsExpired(err) {
+		return nil
+	}
+	return err
+}
+
+// readEvents handles the events of a watch until that ends.
+func readEvents(body io.Reader, handle func(eventType string, pod *pod)) error {
+	limited := &limitedReader{Reader: body, what: "an event", limit: maxObject}
+	for decoder := json.NewDecoder(limited); ; {
+		var event metav1.WatchEvent
+		limited.left = limited.limit
+		if err := decoder.Decode(&event); err != nil {
+			return nil //nolint:nilerr // the end of the watch
+		}
+		switch event.Type {
+		case "ADDED", "MODIFIED", "DELETED":
+			var object pod
+			if err := json.Unmarshal(event.Object.Raw, &object); err != nil {
+				return fmt.Errorf("watch pods: %w", err)
+			}
+			handle(event.Type, &object)
+		case "ERROR":
+			status := &apierrors.StatusError{}
+			if err := json.Unmarshal(event.Object.Raw, &status.ErrStatus); err != nil {
+				return fmt.Errorf("watch pods: %w", err)
+			}
+			sanitize.Status(&status.ErrStatus)
+			return status
+		}
+	}
+}

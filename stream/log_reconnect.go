@@ -1,0 +1,272 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/transport"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// maxLogRetries is how often a log that is not followed is requested again without progress.
+const maxLogRetries = 5
+
+// errPodGone is the error of a pod that was deleted or replaced by another of its name.
+var errPodGone = errors.New("the pod is gone")
+
+// logBackoff returns the delays between connections that bring nothing new.
+func logBackoff() retry.Backoff {
+	return retry.Backoff{Min: 100 * time.Millisecond, Max: 10 * time.Second}
+}
+
+// containerRun is one run of a container: a restart begins another, with a log of its own.
+type containerRun struct {
+	uid      string // the pod's; "" if unknown
+	restarts int
+	finished time.Time // the end of the previous run, in whole seconds; zero if unknown
+}
+
+// containerRun returns the current run of a container and whether it is running.
+func (p *pod) containerRun(container string) (run containerRun, isRunning bool) {
+	run.uid = p.Metadata.UID
+	for _, status := range p.containerStatuses() {
+		if status.Name != container {
+			continue
+		}
+		run.restarts = status.RestartCount
+		if previous := status.LastState.Terminated; previous != nil {
+			run.finished = previous.FinishedAt
+		}
+		return run, status.State.Running != nil
+	}
+	return run, true
+}
+
+// identify determines the container and its run.
+func (l *containerLog) identify() error {
+	var found pod
+	err := getJSON(l.ctx, l.conn, l.podPath, maxObject, &found)
+	if apierrors.IsForbidden(err) {
+		return nil // may read logs, but not pods: the server chooses the container
+	}
+	if err == nil && l.opts.Container == "" {
+		l.opts.Container, err = found.defaultContainer()
+	}
+	l.run, _ = found.containerRun(l.opts.Container)
+	return err
+}
+
+// identifyAgain updates the run after the log was opened: the container may have been restarted before that.
+func (l *containerLog) identifyAgain() {
+	var found pod
+	if l.run.uid == "" || getJSON(l.ctx, l.conn, l.podPath, maxObject, &found) != nil || found.Metadata.UID != l.run.uid {
+		return
+	}
+	if run, _ := found.containerRun(l.opts.Container); run.restarts > l.run.restarts {
+		l.run = run
+	}
+}
+
+// connectResult is the result of an attempt to connect.
+type connectResult struct {
+	response *http.Response
+	err      error
+	at       time.Time
+}
+
+func connectLog(ctx context.Context, conn *transport.Conn, request *transport.Request) connectResult {
+	response, err := conn.Do(ctx, request) //nolint:bodyclose // disconnect closes it
+	return connectResult{response, err, time.Now()}
+}
+
+// connect makes the next connection. The error of the first attempt is returned; later ones are retried while that may help.
+func (l *containerLog) connect() error {
+	for {
+		var result connectResult
+		if l.pending != nil {
+			result = <-l.pending
+			l.pending = nil
+		} else {
+			result = connectLog(l.ctx, l.conn, l.request())
+		}
+		isTransient := l.isTransient(result.err)
+		if result.err == nil {
+			l.connected(result.response, result.at)
+			if l.checkRun {
+				l.checkRun = false
+				l.identifyAgain()
+			}
+			return nil
+		}
+		if l.connects == 0 || !isTransient || (!l.opts.Follow && l.retries >= maxLogRetries) {
+			return l.ended(result.err)
+		}
+		if err := l.backOff(); err != nil {
+			return err
+		}
+	}
+}
+
+// waitForLog makes the first connection to a container that is reported to run: its node may need a moment to serve its log.
+func (l *containerLog) waitForLog() error {
+	l.waitingSince.Store(time.Now().UnixNano())
+	for {
+		err := l.connect()
+		switch {
+		case err == nil:
+			return nil
+		case apierrors.IsNotFound(err):
+			return errPodGone
+		case retry.IsTerminal(err) && !apierrors.IsBadRequest(err) && (!l.hadLogs || !l.isTransient(err)):
+			return err
+		}
+		_, isRunning, readErr := l.readRun()
+		switch {
+		case readErr != nil:
+			return readErr
+		case !isRunning && l.retries >= maxLogRetries:
+			return err
+		}
+		if err := l.backOff(); err != nil {
+			return err
+		}
+	}
+}
+
+// isTransient reports whether another attempt may succeed. It must be called with the result of every attempt: a server that
+// is starting denies everything to users whose permissions come from RBAC.
+func (l *containerLog) isTransient(err error) bool {
+	denied := l.denials.Transient(err)
+	return !retry.IsTerminal(err) || denied && (l.connects > 0 || l.hadLogs)
+}
+
+// backOff waits, the longer the more retries have brought nothing new.
+func (l *containerLog) backOff() error {
+	l.retries++
+	return logBackoff().Wait(l.ctx, l.retries)
+}
+
+// ended returns the result of a log that cannot be read any more: success if the last connection ended regularly and the
+// container is gone.
+func (l *containerLog) ended(err error) error {
+	isGone := apierrors.IsNotFound(err) || (l.opts.Previous && apierrors.IsBadRequest(err))
+	switch {
+	case l.connects == 0 || !isGone:
+		return err
+	case l.breakErr == nil:
+		l.complete, l.isGone = true, apierrors.IsNotFound(err)
+		return nil
+	default:
+		return l.lostLines(err)
+	}
+}
+
+// lostLines returns the error of a log whose last lines cannot be read any more.
+func (l *containerLog) lostLines(cause error) error {
+	return fmt.Errorf("%w: the connection broke, and what was logged after that is lost: %w (%w)", io.ErrUnexpectedEOF, cause, l.breakErr)
+}
+
+// disconnected decides what follows the end of a connection: another connection, the end of the log, or an error.
+func (l *containerLog) disconnected(err error) error {
+	l.breakErr = nil
+	if err != io.EOF { //nolint:errorlint // one that is wrapped is a broken connection
+		l.breakErr = err
+	}
+	if l.ctx.Err() != nil {
+		return retry.WithContextError(l.ctx, err)
+	}
+	if !l.opts.Follow || l.isFinal {
+		return l.finalDisconnected()
+	}
+	// Connections that end at once are not repeated in haste, whatever they bring.
+	if l.retries > 0 || l.breakErr != nil || l.connects > 1 && time.Since(l.connectedAt) < time.Second {
+		if err := l.backOff(); err != nil {
+			return err
+		}
+	}
+	l.retries++
+	now, isRunning, err := l.readRun()
+	if err != nil {
+		return l.withoutRun(err)
+	}
+	return l.compareRun(now, isRunning)
+}
+
+// finalDisconnected handles the end of a connection of a log that does not grow any more.
+func (l *containerLog) finalDisconnected() error {
+	if l.breakErr == nil {
+		l.complete = true
+		return nil
+	}
+	if l.retries >= maxLogRetries {
+		return fmt.Errorf("%w: %w", io.ErrUnexpectedEOF, l.breakErr)
+	}
+	return l.backOff()
+}
+
+// withoutRun handles the end of a connection if the pod could not be read.
+func (l *containerLog) withoutRun(err error) error {
+	isUnreadable := apierrors.IsForbidden(err) && l.run.uid == "" // may read logs, but not pods
+	switch {
+	case errors.Is(err, errPodGone) && l.breakErr != nil:
+		return l.lostLines(err)
+	case errors.Is(err, errPodGone), isUnreadable && l.breakErr == nil:
+		l.complete, l.isGone = true, !isUnreadable
+		return nil
+	case isUnreadable:
+		return nil
+	default:
+		return err
+	}
+}
+
+// compareRun handles the end of a connection if the container's current run is known.
+func (l *containerLog) compareRun(now containerRun, isRunning bool) error {
+	if l.connects == 1 && l.isOfRunAfter(now) {
+		l.run = now
+	}
+	switch missed := now.restarts - l.run.restarts; {
+	case missed > 1 && l.breakErr != nil:
+		return l.lostLines(fmt.Errorf("the container was restarted %d times since", missed))
+	case missed > 1:
+		l.complete = true
+	case missed == 1:
+		l.isFinal, l.opts.Follow, l.opts.Previous = true, false, true
+	case !isRunning:
+		// A connection that the node broke may look as if it had ended regularly. Another one shows what is missing.
+		l.isFinal = true
+	}
+	return nil
+}
+
+// isOfRunAfter reports whether lines were returned that the run before now cannot have written: the container was restarted
+// between identify and the opening of its log.
+func (l *containerLog) isOfRunAfter(now containerRun) bool {
+	return now.restarts > l.run.restarts && !now.finished.IsZero() && !l.recent.newest.Before(now.finished.Add(time.Second))
+}
+
+// readRun returns the container's current run.
+func (l *containerLog) readRun() (now containerRun, isRunning bool, err error) {
+	for {
+		var found pod
+		err := getJSON(l.ctx, l.conn, l.podPath, maxObject, &found)
+		denied := l.denials.Transient(err)
+		switch {
+		case apierrors.IsNotFound(err), err == nil && l.run.uid != "" && found.Metadata.UID != l.run.uid:
+			return now, false, errPodGone
+		case err == nil:
+			now, isRunning = found.containerRun(l.opts.Container)
+			return now, isRunning, nil
+		case retry.IsTerminal(err) && (!denied || l.run.uid == ""):
+			return now, false, err
+		}
+		if err := l.backOff(); err != nil {
+			return now, false, err
+		}
+	}
+}

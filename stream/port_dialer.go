@@ -1,0 +1,210 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/stream/internal/portconn"
+	"github.com/anykind/anykind/stream/internal/spdy"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// maxDialAttempts is how often a connection is attempted: a tunnel or a pod may have ended meanwhile.
+const maxDialAttempts = 3
+
+// PortDialer dials ports of pods through tunnels that it pools: WebSockets that each carry connections to one pod. Its
+// DialContext serves an [http.Transport], a gRPC client or a database driver. Its methods are safe for concurrent use; its
+// fields must not be changed after the first call, and it must not be copied. Close it to close the tunnels.
+//
+// # Tunnels
+//
+// A connection uses an idle tunnel or a new one, up to MaxTunnels to a pod; further connections share. Connections that share
+// a tunnel wait for one another when the pod or the reader of one lags by more than 4 MiB, because nodes have no flow control
+// for single connections; a tunnel with a lagging reader gets no new connections. An idle tunnel is closed after 30 seconds.
+//
+// A tunnel gets no more connections when its node reports an error, announces that it shuts down, or does not accept a
+// connection within five seconds although it has accepted others. Open connections continue. Dialing then uses another
+// tunnel, up to three times; an established connection is never moved, because its data may have been processed.
+//
+// # Pods
+//
+// The name of a service or workload resolves to a ready pod. The dialer keeps this pod while it is ready, which it checks at
+// most once a second and only when it dials. When the pod is deleted, fails or is no longer ready, connections to it break or
+// continue as the pod does; the next one goes to another ready pod. The dialer remembers up to 256 names, each for ten minutes
+// after it was last dialed.
+type PortDialer struct {
+	// Target is a handle on pods, services or workloads: anything that has a spec.selector.
+	Target Target
+	// MaxTunnels is how many tunnels to a pod, each a WebSocket, connections use before they share; 0 means 8. With 1 they
+	// all share one, as in kubectl.
+	MaxTunnels int
+	// OnError, if not nil, is called for each connection of Forward that could not be opened or that broke, with the
+	// client's address, in the connection's goroutine.
+	OnError func(client net.Addr, err error)
+
+	mu        sync.Mutex
+	closed    bool
+	resolvers map[string]*podResolver  // by name
+	tunnels   map[string][]*tunnelSlot // by the pod's path; never empty
+}
+
+// Port is a port's number or name.
+type Port interface{ ~int | ~string }
+
+// DialPort opens a connection to a port of a pod, or of a pod that a service or workload selects, with the contract of
+// [PortDialer.DialContext]. The connection has a tunnel of its own; use a PortDialer for many.
+func DialPort[P Port](ctx context.Context, target Target, name string, port P) (net.Conn, error) {
+	d := &PortDialer{Target: target}
+	conn, err := d.dial(ctx, name, fmt.Sprint(port))
+	if err != nil {
+		_ = d.Close()
+		return nil, err
+	}
+	conn.OnClose(func() { _ = d.Close() })
+	return conn, nil
+}
+
+// DialContext opens a connection to "name:port". The name is that of an object of the target, and the port a number or a
+// name. The port of a service leads to its target port, as in the cluster; the target port's own number or name is accepted,
+// too. The network is tcp: a port that the service or pod declares for UDP or SCTP is an error. (A pod that the user may not
+// read is not checked.)
+//
+// ctx limits the dialing only. Whether a program listens is known after the first Read or Write: the node's report about a
+// connection that it could not open or that broke is the error of the first Read or Write after the received data, and
+// errors.Is finds [syscall.ECONNREFUSED] in it if no program listens. io.EOF is the end that the pod intended. A connection
+// that breaks returns io.ErrUnexpectedEOF, at the latest 61 seconds after its peer has vanished or stopped reading. Errors of
+// [net.Conn]'s methods are a [*net.OpError]. The connection has CloseWrite, like [net.TCPConn].
+//
+// See https://kubernetes.io/docs/tasks/access-application-cluster/port-forward-access-application-cluster/.
+func (d *PortDialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	if network != "tcp" && network != "tcp4" && network != "tcp6" {
+		return nil, fmt.Errorf("dial %s %s: only tcp can be forwarded to pods", network, address)
+	}
+	name, port, err := splitAddress(address)
+	if err != nil {
+		return nil, fmt.Errorf("dial %s: %w", address, err)
+	}
+	conn, err := d.dial(ctx, name, port)
+	if err != nil {
+		return nil, err // no typed nil
+	}
+	return conn, nil
+}
+
+func splitAddress(address string) (name, port string, err error) {
+	if name, port, err = net.SplitHostPort(address); err != nil {
+		err = fmt.Errorf("the address must be that of an object and its port, as web-0:8080: %w", err)
+	}
+	return name, port, err
+}
+
+func (d *PortDialer) dial(ctx context.Context, name, port string) (*portconn.Conn, error) {
+	backoff := retry.Backoff{Min: 100 * time.Millisecond, Max: time.Second}
+	for attempt := 1; ; attempt++ {
+		conn, err := d.dialOnce(ctx, name, port)
+		if err == nil {
+			return conn, nil
+		}
+		if attempt < maxDialAttempts && isStale(err) && ctx.Err() == nil {
+			d.forgetPod(name)
+			err = backoff.Wait(ctx, attempt-1) // the first retry is immediate, for a tunnel that ended unnoticed
+		}
+		if err != nil {
+			return nil, fmt.Errorf("dial %s: %w", net.JoinHostPort(name, port), err)
+		}
+	}
+}
+
+// dialOnce resolves the address, gets a tunnel to the pod, and opens a connection in it.
+func (d *PortDialer) dialOnce(ctx context.Context, name, port string) (*portconn.Conn, error) {
+	to, slot, reused, err := d.reach(ctx, name, port)
+	if err != nil {
+		return nil, err
+	}
+	defer d.release(slot)
+	conn, err := slot.tunnel.dial(ctx, to.port)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, spdy.ErrNotAccepted) && (reused || errors.Is(err, spdy.ErrRetired)) {
+		return nil, &staleError{err} // the tunnel has ended
+	}
+	return conn, err
+}
+
+// reach resolves an address and reserves a tunnel to its pod, which the caller releases.
+func (d *PortDialer) reach(ctx context.Context, name, port string) (to podPort, slot *tunnelSlot, reused bool, err error) {
+	r, err := d.resolver(name)
+	if err != nil {
+		return to, nil, false, err
+	}
+	if to, err = r.resolve(ctx, port); err != nil {
+		return to, nil, false, err
+	}
+	slot, reused, err = d.acquire(ctx, to.podRef)
+	if apierrors.IsNotFound(err) && !r.ref.isPod() {
+		err = &staleError{err} // the chosen pod is deleted
+	}
+	return to, slot, reused, err
+}
+
+// checkAddress returns an error for an address that cannot be reached. A tunnel that it opens stays in the pool.
+func (d *PortDialer) checkAddress(ctx context.Context, address string) error {
+	name, port, err := splitAddress(address)
+	if err == nil {
+		var slot *tunnelSlot
+		if _, slot, _, err = d.reach(ctx, name, port); err == nil {
+			d.release(slot)
+		}
+	}
+	if err == nil || isStale(err) {
+		return nil
+	}
+	return fmt.Errorf("forward to %s: %w", address, err)
+}
+
+// forgetPod makes the next dial to a name choose a pod again.
+func (d *PortDialer) forgetPod(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if r := d.resolvers[name]; r != nil {
+		r.stale.Store(true)
+	}
+}
+
+// staleError is the error of a pod or tunnel that has ended since it was chosen: another may work.
+type staleError struct{ error }
+
+func (e *staleError) Unwrap() error { return e.error }
+
+func isStale(err error) bool {
+	var stale *staleError
+	return errors.As(err, &stale)
+}
+
+// Close closes all tunnels and the open connections. Connections that were closed before still send what was written.
+func (d *PortDialer) Close() error {
+	d.mu.Lock()
+	d.closed = true
+	var open []*tunnel
+	for _, slots := range d.tunnels {
+		for _, slot := range slots {
+			slot.stopIdleTimer()
+			if slot.tunnel != nil {
+				open = append(open, slot.tunnel)
+			}
+		}
+	}
+	d.tunnels, d.resolvers = nil, nil
+	d.mu.Unlock()
+	for _, t := range open {
+		if t.Load().Live > 0 {
+			t.Close(net.ErrClosed)
+		} else {
+			t.Retire()
+		}
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package stream
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/transport"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+const (
+	// maxNames is how many names a dialer remembers.
+	maxNames = 256
+	// maxNameAge is how long it remembers a name that is not dialed.
+	maxNameAge = 10 * time.Minute
+	// maxPodAge is how old the status of a chosen pod may be: a burst of connections reads it once.
+	maxPodAge = time.Second
+	// unreadableDelay is how long a pod that could not be read is not read again to check a port's protocol.
+	unreadableDelay = time.Minute
+	// checkTimeout limits reading a pod for that check.
+	checkTimeout = 5 * time.Second
+)
+
+// podResolver resolves a name to a pod and its port. It keeps a pod while that is ready. It is safe for concurrent use.
+type podResolver struct {
+	conn     *transport.Conn
+	ref      *objectRef
+	lastUsed time.Time // guarded by the dialer's mu
+
+	stale atomic.Bool
+
+	// lock has one while the API is read, and guards the rest; callers that wait for it use the result.
+	lock         chan struct{}
+	owner        *podOwner
+	pod          *pod
+	readAt       time.Time
+	unreadableAt time.Time
+}
+
+// podPort is a resolved address.
+type podPort struct {
+	podRef
+
+	port uint16
+}
+
+// resolver returns the resolver of a name: a service or workload keeps its pod as long as its name is remembered, and a pod's
+// ports are read once.
+func (d *PortDialer) resolver(name string) (*podResolver, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r := d.resolvers[name]
+	if r == nil {
+		ref, err := newObjectRef(d.Target, name)
+		if err != nil {
+			return nil, err
+		}
+		d.pruneResolvers()
+		r = &podResolver{conn: d.Target.Conn(), ref: ref, lock: make(chan struct{}, 1)}
+		d.resolvers[name] = r
+	}
+	r.lastUsed = time.Now()
+	return r, nil
+}
+
+// pruneResolvers makes room for another name, with the lock.
+func (d *PortDialer) pruneResolvers() {
+	if d.resolvers == nil {
+		d.resolvers = map[string]*podResolver{}
+	}
+	oldest := ""
+	for name, r := range d.resolvers {
+		if time.Since(r.lastUsed) > maxNameAge {
+			delete(d.resolvers, name)
+		} else if oldest == "" || r.lastUsed.Before(d.resolvers[oldest].lastUsed) {
+			oldest = name
+		}
+	}
+	if len(d.resolvers) >= maxNames {
+		delete(d.resolvers, oldest)
+	}
+}
+
+// resolve returns the pod and its port for a port's number or name.
+func (r *podResolver) resolve(ctx context.Context, port string) (to podPort, err error) {
+	number, isNumber, err := parsePort(port)
+	if err != nil {
+		return to, err
+	}
+	select {
+	case r.lock <- struct{}{}:
+		defer func() { <-r.lock }()
+	case <-ctx.Done():
+		return to, retry.ContextError(ctx)
+	}
+	if r.stale.Swap(false) {
+		r.pod = nil
+	}
+	if r.ref.isPod() && isNumber {
+		return podPort{podRef{r.ref.path, r.ref.name}, number}, r.checkProtocol(ctx, number)
+	}
+	chosen, err := r.current(ctx)
+	if err != nil {
+		return to, err
+	}
+	switch {
+	case r.ref.isService():
+		number, err = r.owner.podPort(r.ref, port, chosen)
+	case isNumber:
+		err = chosen.checkProtocol(number)
+	default:
+		number, err = chosen.namedPort(port)
+	}
+	return podPort{podRef{r.ref.podPath(chosen.Metadata.Name), chosen.Metadata.Name}, number}, err
+}
+
+// checkProtocol returns an error if the pod declares the port, and not for TCP. A pod that cannot be read is not checked:
+// forwarding its ports does not need the permission to read it, and if it does not exist the tunnel reports so.
+func (r *podResolver) checkProtocol(ctx context.Context, number uint16) error {
+	if r.pod != nil && r.pod.checkProtocol(number) == nil || r.pod == nil && time.Since(r.unreadableAt) < unreadableDelay {
+		return nil
+	}
+	limited, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	now, err := r.current(limited)
+	if err == nil {
+		return now.checkProtocol(number)
+	}
+	if ctx.Err() != nil {
+		return retry.WithContextError(ctx, err)
+	}
+	r.unreadableAt = time.Now()
+	return nil
+}
+
+// current returns the chosen pod if that is still ready, or another.
+func (r *podResolver) current(ctx context.Context) (*pod, error) {
+	if r.pod != nil && time.Since(r.readAt) < maxPodAge {
+		return r.pod, nil
+	}
+	chosen, err := r.read(ctx, r.pod)
+	if err != nil {
+		return nil, err
+	}
+	r.pod, r.readAt = chosen, time.Now()
+	return chosen, nil
+}
+
+// read reads the pod, or the chosen one of a service or workload; if that is not ready any more, it chooses another.
+func (r *podResolver) read(ctx context.Context, chosen *pod) (*pod, error) {
+	path := r.ref.path
+	if !r.ref.isPod() && chosen != nil {
+		path = r.ref.podPath(chosen.Metadata.Name)
+	}
+	if r.ref.isPod() || chosen != nil {
+		now := new(pod)
+		err := getJSON(ctx, r.conn, path, maxObject, now)
+		if r.ref.isPod() || err == nil && now.isReady() && now.Metadata.UID == chosen.Metadata.UID {
+			return now, err
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, err
+		}
+	}
+	owner, selector, err := readOwner(ctx, r.conn, r.ref)
+	if err != nil {
+		return nil, err
+	}
+	r.owner = owner
+	return findPod(ctx, r.conn, r.ref, selector, firstPage, nil)
+}
