@@ -5,78 +5,111 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/retry"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Source is where a cache reads from: a *dynamic.Resource, or a typed handle on one.
+// Source is the origin of a cache's objects: a *dynamic.Resource, or a typed handle on one.
 type Source[T any] interface {
 	Follow(ctx context.Context, opts *dynamic.FollowOptions) iter.Seq2[dynamic.Change[T], error]
 	Path(name string) (string, error)
 }
 
-// Object is what a cache must be able to ask of its objects. *unstructured.Object, *unstructured.Lazy and every struct
-// that embeds metav1.ObjectMeta have it.
+// Object is the constraint of a cache's objects. *unstructured.Object, *unstructured.Lazy and every struct that embeds
+// metav1.ObjectMeta have it.
 type Object[T any] interface {
 	*T
+	metaObject
+	GetResourceVersion() string
+}
+
+// metaObject is the metadata that a cache itself reads.
+type metaObject interface {
 	GetNamespace() string
 	GetName() string
 	GetUID() types.UID
-	GetResourceVersion() string
 	GetLabels() map[string]string
 }
 
-// Options say what a cache holds and how it can be asked. nil means all objects of the source, as they are.
+// Options configure a cache. nil and zero values mean all objects of the source, unchanged.
 type Options[T any] struct {
+	// Namespaces are the namespaces to cache, each with a stream of its own, for users without rights on all: the source is
+	// then a handle of package dynamic, whose own namespace does not matter, or another source with a method
+	// Namespace(string) Source[T]. None means the source as it is. Reads, indexes, consumers and WaitForSync cover all
+	// namespaces. A namespace that the server rejects, or whose stream ends otherwise, is reported to OnInterruption and
+	// WaitForSync and tried again after 2 seconds to a minute; the others continue. Run ends if all are rejected.
+	Namespaces []string
 	// LabelSelector and FieldSelector choose objects, as in metav1.ListOptions.
 	LabelSelector, FieldSelector string
-	// Indexes are ways to find objects with [Cache.By]: each gives the values under which an object is found.
+	// Indexes are functions for [Cache.ByIndex]: each returns the values under which an object is found.
 	Indexes map[string]func(*T) []string
-	// Transform changes each object before it is kept, to drop what nobody reads; it may return another, or nil for one
-	// that the cache shall not have. It is asked about the last state of a deleted object, too, but not about one whose
-	// deletion was not seen: then the last state is what the cache had. The object's UID must stay. With a Transform
-	// objects do not share what is equal in them, so that it can change them; see dynamic.FollowOptions.Shared.
+	// Transform changes each object before it is stored, to drop fields that nobody reads. It may return another object
+	// with the same UID, or nil to leave the object out. It is also called with the final state of a deleted object, but
+	// not if that is unknown: the stored object is delivered then. With a Transform, objects share no maps and slices, so
+	// that it may change them; see dynamic.FollowOptions.Intern.
 	Transform func(*T) *T
-	// Resync is how often every object is told to each consumer again; 0 means never.
-	Resync time.Duration
-	// Interrupted hears of every break in the stream; see dynamic.FollowOptions.
-	Interrupted func(dynamic.Interruption)
-	// DetectMutations compares objects with what they were when they were stored, which costs memory and time: for tests.
-	// If a reader has changed one, Run ends with a *[MutationError], at the latest when ctx ends. In a process with
-	// ANYKIND_CACHE_MUTATION_DETECTOR=true in its environment every cache does so.
+	// Codec packs the objects, to save memory; nil keeps them as they are. Package cache/packed has one: an object takes a
+	// fraction of its JSON then, and a read some microseconds. Reads may return equal objects instead of the same one.
+	Codec Codec[T]
+	// ResyncPeriod is the interval at which every object is delivered to each consumer again; 0 means never.
+	ResyncPeriod time.Duration
+	// OnInterruption is called with every break in the stream; see dynamic.FollowOptions.
+	OnInterruption func(dynamic.Interruption)
+	// DetectMutations compares stored objects with copies, which costs memory and time: for tests. If a reader has changed
+	// one, Run ends with a *[MutationError], at the latest when ctx ends. ANYKIND_CACHE_MUTATION_DETECTOR=true in the
+	// environment enables it in every cache of the process.
 	DetectMutations bool
 }
 
-// Cache is a copy of what a source has. It is safe for concurrent use.
+// Cache is a local copy of a source's objects. It is safe for concurrent use.
 type Cache[T any] struct {
-	source    Source[T]
-	opts      Options[T]
-	meta      func(*T) meta
-	callee    callee               // of Run's goroutine alone
-	mutations *mutationDetector[T] // nil for none
+	source     Source[T]
+	opts       Options[T]
+	namespaces []string // with a stream of their own; none if there is one stream
+	metaOf     func(*T) metaObject
+	callback   callback             // used by Run's goroutine alone
+	packer     Packer[T]            // used by Run's goroutine alone; nil for none
+	mutations  *mutationDetector[T] // nil if disabled
 
-	mu        sync.RWMutex
-	objects   map[Key]*entry[T]
-	indexes   map[string]index[T]
-	consumers map[*consumer[T]]struct{}
-	version   version
-	started   bool
-	notServed bool
-	lastErr   error // that interrupted the stream
+	// mu is held for copies and changes only, never while a function of the caller runs. Readers do not starve the writer: a
+	// waiting writer blocks new readers, and no goroutine locks mu twice.
+	mu          sync.RWMutex
+	objects     map[Key]*entry[T]
+	indexes     map[string]index[T]
+	consumers   map[*consumer[T]]struct{}
+	versions    map[string]string             // the resourceVersion of each stream; see streamOf
+	waiters     map[chan struct{}]func() bool // the conditions that they wait for
+	writes      trackedWrites
+	started     bool
+	notServed   bool
+	lastErr     error            // of the last interruption
+	interrupted map[string]error // by stream, of interruptions that have not ended
+	rejected    map[string]error // by namespace; see Options.Namespaces
+	abort       func()           // ends Run
+	failure     error            // why abort was called
 
-	synced chan struct{} // closed at the first Synced
-	ended  chan struct{} // closed when Run returns
-	err    error         // of Run, once ended is closed
+	synced  chan struct{} // closed at the first Synced
+	stopped chan struct{} // closed when Run returns
+	err     error         // of Run, once stopped is closed
 }
 
-// Key names an object; Namespace is "" where it is cluster-scoped.
+// Key identifies an object; Namespace is "" for a cluster-scoped one.
 type Key struct{ Namespace, Name string }
 
+// KeyOf returns the key of an object.
+func KeyOf(obj interface {
+	GetNamespace() string
+	GetName() string
+}) Key {
+	return Key{obj.GetNamespace(), obj.GetName()}
+}
+
+// String returns namespace/name, or name alone.
 func (k Key) String() string {
 	if k.Namespace == "" {
 		return k.Name
@@ -84,59 +117,74 @@ func (k Key) String() string {
 	return k.Namespace + "/" + k.Name
 }
 
-// New makes a cache. It is empty, and makes no request, until Run.
+// New returns a cache, which is empty and sends no request until Run.
 func New[T any, P Object[T]](source Source[T], opts *Options[T]) *Cache[T] {
 	c := &Cache[T]{
-		source: source, meta: metaOf[T, P],
-		objects: map[Key]*entry[T]{}, indexes: map[string]index[T]{}, consumers: map[*consumer[T]]struct{}{},
-		synced: make(chan struct{}), ended: make(chan struct{}),
+		source: source, metaOf: func(obj *T) metaObject { return P(obj) },
+		objects: map[Key]*entry[T]{}, indexes: map[string]index[T]{byNamespace: {}}, consumers: map[*consumer[T]]struct{}{},
+		versions: map[string]string{}, waiters: map[chan struct{}]func() bool{}, interrupted: map[string]error{}, rejected: map[string]error{},
+		synced: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	if opts != nil {
 		c.opts = *opts
 	}
-	if c.opts.DetectMutations || detectsMutations() {
-		c.mutations = newMutationDetector[T]()
+	if c.opts.Codec != nil {
+		c.packer = c.opts.Codec.NewPacker()
 	}
-	c.indexes[byNamespace] = index[T]{}
+	c.namespaces = uniqueNamespaces(c.opts.Namespaces)
+	if c.opts.DetectMutations || mutationDetectorEnabled() {
+		c.mutations = &mutationDetector[T]{objects: map[Key]snapshot[T]{}}
+	}
 	for name := range c.opts.Indexes {
 		c.indexes[name] = index[T]{}
 	}
 	return c
 }
 
-// Run fills the cache and keeps it true until ctx ends; it is called once. Its error is that of
+// Source returns the source of the cache's objects.
+func (c *Cache[T]) Source() Source[T] { return c.source }
+
+// String returns the path of the cache's resource.
+func (c *Cache[T]) String() string {
+	path, err := c.source.Path("")
+	if err != nil {
+		return err.Error()
+	}
+	return path
+}
+
+// Run fills the cache and keeps it current until ctx ends. It can be called once. It returns the errors of
 // [dynamic.Resource.Follow]: ctx's, or that of a request that the server rejects at the start. While the server does not
-// serve the resource the cache keeps what it has. Where one of the functions in Options
-// panics, Run ends with a *[PanicError]: what was not indexed or transformed would be missing from then on.
+// serve the resource, the cache keeps its objects. If a function in Options panics, Run ends with a *[PanicError]: an object
+// that it was called for would be missing from then on.
 func (c *Cache[T]) Run(ctx context.Context) (err error) {
-	if err := c.begin(); err != nil {
+	if err := c.start(); err != nil {
 		return err
 	}
-	err = fmt.Errorf("run the cache of %s: its goroutine was ended by runtime.Goexit", c.what())
-	// Those who wait are told, however this ends.
-	defer func() { c.end(err) }()
-	defer c.contain(&err)
+	err = fmt.Errorf("run cache %s: its goroutine was ended by runtime.Goexit", c)
+	defer func() { c.stop(err) }() // also after a panic or Goexit
+	defer c.recoverPanic(&err)
 	return c.follow(ctx)
 }
 
-func (c *Cache[T]) end(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.err = err
-	close(c.ended)
-	for each := range c.consumers {
-		each.wake()
-	}
-}
-
-func (c *Cache[T]) begin() error {
+func (c *Cache[T]) start() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.started {
-		return errors.New("run a cache: it runs already, or has run: make another with New")
+		return errors.New("run a cache: it runs already, or has run (make another with New)")
 	}
 	c.started = true
 	return nil
+}
+
+func (c *Cache[T]) stop(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.err = err
+	close(c.stopped)
+	for consumer := range c.consumers {
+		consumer.wake()
+	}
 }
 
 func (c *Cache[T]) follow(ctx context.Context) (err error) {
@@ -144,123 +192,142 @@ func (c *Cache[T]) follow(ctx context.Context) (err error) {
 	defer background.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if c.opts.Resync > 0 {
+	c.setAbort(cancel)
+	defer func() {
+		if failure := c.failed(); failure != nil {
+			err = failure
+		}
+	}()
+	if c.opts.ResyncPeriod > 0 {
 		background.Go(func() { c.resync(ctx) })
 	}
-	defer func() { err = c.mutations.explain(c.what(), err) }()
-	for change, err := range c.source.Follow(ctx, &dynamic.FollowOptions{
-		LabelSelector: c.opts.LabelSelector, FieldSelector: c.opts.FieldSelector,
-		Shared:   c.opts.Transform == nil, // which changes objects
-		Progress: c.advance, Interrupted: c.interrupted,
-	}) {
+	defer func() { err = c.mutations.result(c.String(), err) }()
+	if len(c.namespaces) > 0 {
+		return c.followNamespaces(ctx)
+	}
+	followOpts := c.followOptions()
+	followOpts.OnProgress = func(resourceVersion string) { c.setResourceVersion("", resourceVersion) }
+	followOpts.OnInterruption = func(i dynamic.Interruption) { c.handleInterruption("", i) }
+	for change, err := range c.source.Follow(ctx, followOpts) {
 		if err != nil {
 			return err
 		}
-		if c.take(change); c.mutations.hasFound() {
+		if c.apply(change); c.mutations.check() {
 			break
 		}
 	}
-	return fmt.Errorf("run the cache of %s: its source has ended without saying why", c.what())
+	return fmt.Errorf("run cache %s: its source ended without an error", c)
 }
 
-func (c *Cache[T]) interrupted(i dynamic.Interruption) {
-	c.mu.Lock()
-	c.lastErr = i.Err
-	c.mu.Unlock()
-	if c.opts.Interrupted != nil {
-		c.callee = callee{function: "Interrupted"}
-		c.opts.Interrupted(i)
-		c.callee = callee{}
+func (c *Cache[T]) followOptions() *dynamic.FollowOptions {
+	return &dynamic.FollowOptions{
+		LabelSelector: c.opts.LabelSelector, FieldSelector: c.opts.FieldSelector,
+		Intern: c.opts.Transform == nil && c.packer == nil, // Transform changes objects, and packed ones share nothing
 	}
 }
 
-// take brings one change into the cache and to its consumers.
-func (c *Cache[T]) take(change dynamic.Change[T]) {
+// handleInterruption handles a break in a stream. It lasts until the stream's next progress.
+func (c *Cache[T]) handleInterruption(stream string, i dynamic.Interruption) {
+	c.mu.Lock()
+	c.lastErr = i.Err
+	if i.Err != nil {
+		c.interrupted[stream] = i.Err
+	}
+	c.mu.Unlock()
+	if c.opts.OnInterruption != nil {
+		c.callback = callback{function: "OnInterruption"}
+		c.opts.OnInterruption(i)
+		c.callback = callback{}
+	}
+}
+
+// apply stores one change and delivers it to the consumers.
+func (c *Cache[T]) apply(change dynamic.Change[T]) {
 	switch change.Type {
 	case watch.Added, watch.Modified:
-		key := c.meta(change.Object).key // which Transform may change
-		if obj := c.transformed(key, change.Object); obj != nil {
+		key := KeyOf(c.metaOf(change.Object)) // Transform may change it
+		if obj := c.transform(key, change.Object); obj != nil {
 			c.put(key, obj)
 		} else {
 			c.remove(key, nil, false)
 		}
 	case watch.Deleted:
-		key, last := c.meta(change.Object).key, (*T)(nil)
+		key, final := KeyOf(c.metaOf(change.Object)), (*T)(nil)
 		if !change.FinalStateUnknown {
-			last = c.transformed(key, change.Object)
+			final = c.transform(key, change.Object)
 		}
-		c.remove(key, last, change.FinalStateUnknown)
+		c.remove(key, final, change.FinalStateUnknown)
 	case dynamic.Synced, dynamic.NotServed:
 		c.setServed(change.Type)
-	default: // the start of a list is of no interest
+	default: // the start of a list
 	}
 }
 
-func (c *Cache[T]) transformed(key Key, obj *T) *T {
+func (c *Cache[T]) transform(key Key, obj *T) *T {
 	if c.opts.Transform == nil {
 		return obj
 	}
-	c.callee = callee{function: "Transform", key: key}
+	c.callback = callback{function: "Transform", key: key}
 	obj = c.opts.Transform(obj)
-	c.callee = callee{}
+	c.callback = callback{}
 	return obj
 }
 
-// Sync waits until the cache has all objects that there were when Run began. If Run ends before, it returns Run's error. If
-// ctx ends before, its error is ctx's and names what kept the cache from it.
-func (c *Cache[T]) Sync(ctx context.Context) error {
-	select {
-	case <-c.synced:
-		return nil
-	case <-c.ended:
-	case <-ctx.Done():
-	}
-	select { // what was whole once stays so, whatever else has happened meanwhile
-	case <-c.synced:
-		return nil
-	default:
-	}
-	select {
-	case <-c.ended:
-		return c.err
-	default:
-		return c.notSynced(ctx)
+// resync delivers every object to every consumer again, once in a period.
+func (c *Cache[T]) resync(ctx context.Context) {
+	ticker := time.NewTicker(c.opts.ResyncPeriod)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			c.mu.RLock() // a consumer has a lock of its own
+			for consumer := range c.consumers {
+				for key, e := range c.objects {
+					consumer.queue(key, e.stored, update[T]{object: e.stored})
+				}
+			}
+			c.mu.RUnlock()
+		}
 	}
 }
 
-// notSynced is the error of a ctx that ended before the cache had synced.
-func (c *Cache[T]) notSynced(ctx context.Context) error {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	err := fmt.Errorf("cache %s: not synced: %w", c.what(), retry.ContextError(ctx))
+// PanicError reports that one of the caller's functions panicked.
+type PanicError struct {
+	// Where names the function and its argument: the index "app" of the cache of /api/v1/pods, for shop/web.
+	Where string
+	// Value is the value of the panic. It is not unwrapped: a panic is never mistaken for the end of a ctx.
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("panic in %s: %v\n%s", e.Where, e.Value, e.Stack)
+}
+
+// callback is the function of Options that is being called, and the object that it is called for; zero for none.
+type callback struct {
+	function, index string
+	key             Key
+}
+
+// recoverPanic sets err if Run, which defers it, panics.
+func (c *Cache[T]) recoverPanic(err *error) {
+	value := recover()
+	if value == nil {
+		return
+	}
+	where := c.callback.function
 	switch {
-	case !c.started:
-		return fmt.Errorf("%w (Run has not been called)", err)
-	case c.lastErr != nil:
-		return fmt.Errorf("%w; the last error: %w", err, c.lastErr)
-	default:
-		return err
+	case where == "":
+		where = "Run"
+	case c.callback.index != "":
+		where = fmt.Sprintf("%s %q", where, c.callback.index)
 	}
-}
-
-// Wait waits until Run has ended and returns its error, or ctx's if that ends before.
-func (c *Cache[T]) Wait(ctx context.Context) error {
-	select {
-	case <-c.ended:
-		return c.err
-	case <-ctx.Done():
-		return fmt.Errorf("cache %s: not ended: %w", c.what(), retry.ContextError(ctx))
+	where += " of the cache of " + c.String()
+	if c.callback.key != (Key{}) {
+		where += ", for " + c.callback.key.String()
 	}
-}
-
-// String returns the path of the cache's resource.
-func (c *Cache[T]) String() string { return c.what() }
-
-// what names the cache in errors.
-func (c *Cache[T]) what() string {
-	path, err := c.source.Path("")
-	if err != nil {
-		return err.Error()
-	}
-	return path
+	*err = &PanicError{Where: where, Value: value, Stack: debug.Stack()}
 }

@@ -9,45 +9,44 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Change is one change that [Cache.Changes] delivers.
+// Change is a change of a cache's objects.
 type Change[T any] struct {
-	// Type is watch.Added, watch.Modified, watch.Deleted, dynamic.Synced: all objects that there were have been
-	// delivered; or dynamic.NotServed: the server does not serve the resource, whose objects are kept until Synced comes
-	// again.
+	// Type is watch.Added, watch.Modified or watch.Deleted; dynamic.Synced once all initial objects have been delivered; or
+	// dynamic.NotServed while the server does not serve the resource, whose objects are kept until Synced comes again.
 	Type watch.EventType
-	// Object is the object as it is now, or as it was at last (Deleted); nil with Synced and NotServed.
+	// Object is the current state of the object, or its final state (Deleted); nil with Synced and NotServed.
 	Object *T
-	// Old is what was delivered to the same consumer before; nil with Added. With a resync it is Object.
+	// Old is the state that was delivered to the same consumer before; nil with Added. In a resync it is Object.
 	Old *T
-	// FinalStateUnknown is set with Deleted if Object may not be the object's final state: the API did not report the
-	// deletion, which a relist showed, or another object of the name followed before this consumer read the deletion.
+	// FinalStateUnknown is set with Deleted if Object may not be the final state: a relist revealed the deletion, which the
+	// API did not report, or another object of the name was created before the consumer took the deletion.
 	FinalStateUnknown bool
 }
 
-// Changes tells one consumer every object and then every change, at the consumer's own pace: the cache does not wait.
-// What changes several times before the consumer comes to it is told once, as it is then; what comes and goes meanwhile
-// is not told at all. So memory is bounded by the number of objects, and the last state of each is always told. An
-// object that was replaced by another of its name is told as Deleted and Added.
+// Changes returns every object and then every change, at the pace of the consumer: the cache does not wait for it. Several
+// changes of one object before the consumer takes the next are merged into one, with the last state; an object that is
+// created and deleted meanwhile is not delivered. So memory is bounded by the number of objects, and the last state of each
+// is always delivered. An object that was replaced by another of its name is delivered as Deleted and Added.
 //
-// It ends without an error when ctx ends, or when Run has ended and everything has been told; breaking out of the loop
-// ends it at once. Every call has its own order and begins with what there is.
+// The sequence ends without an error when ctx ends, and when Run has ended and everything is delivered. Every call is a
+// consumer of its own, with its own order, and begins with all objects.
 func (c *Cache[T]) Changes(ctx context.Context) iter.Seq[Change[T]] {
 	return func(yield func(Change[T]) bool) {
-		each := c.join()
-		defer c.leave(each)
+		consumer := c.subscribe()
+		defer c.unsubscribe(consumer)
 		for ctx.Err() == nil {
-			for _, change := range each.next(c.meta) {
+			for _, change := range c.changesOf(consumer.next()) {
 				if !yield(change) {
 					return
 				}
 			}
-			if each.has() {
+			if consumer.hasPending() {
 				continue
 			}
 			select {
-			case <-each.ready:
-			case <-c.ended:
-				if !each.has() {
+			case <-consumer.ready:
+			case <-c.stopped:
+				if !consumer.hasPending() {
 					return
 				}
 			case <-ctx.Done():
@@ -57,66 +56,67 @@ func (c *Cache[T]) Changes(ctx context.Context) iter.Seq[Change[T]] {
 	}
 }
 
-// consumer is one loop over Changes.
+// consumer has the pending changes of one loop over Changes: at most one for each object, in the order in which the
+// objects first changed since they were delivered.
 type consumer[T any] struct {
 	mu          sync.Mutex
-	pending     map[Key]*pending[T] // the zero Key is state
-	first, last *pending[T]         // in the order in which they are told
+	pending     map[Key]*pendingChange[T] // the zero Key stands for state
+	first, last *pendingChange[T]
 	ready       chan struct{}
-	// The type of the latest change that is about no object, and of the one that was delivered last; "" for none.
-	state, delivered watch.EventType
+	// state is the type of the latest change without an object, deliveredState that of the last one that was delivered.
+	state, deliveredState watch.EventType
 }
 
-// pending is what a consumer has not been told of one object.
-type pending[T any] struct {
-	key        Key
-	told       *T // what it was told last; nil for nothing
-	now        *T
-	gone       bool // now is the last state of an object that is no more
-	inferred   bool // likewise, and the API did not report the deletion
-	prev, next *pending[T]
+// pendingChange is the change of one object since its last delivery.
+type pendingChange[T any] struct {
+	key       Key
+	delivered stored[T]         // the state that was delivered last
+	types     []watch.EventType // to deliver instead of an object
+	update[T]
+	prev, next *pendingChange[T]
 }
 
-// join makes a consumer that has everything before it.
-func (c *Cache[T]) join() *consumer[T] {
-	each := &consumer[T]{pending: map[Key]*pending[T]{}, ready: make(chan struct{}, 1)}
+// update is a new state of an object.
+type update[T any] struct {
+	object            stored[T]
+	deleted           bool // object is the final state
+	finalStateUnknown bool // of a deleted object
+}
+
+// subscribe returns a consumer with all objects pending.
+func (c *Cache[T]) subscribe() *consumer[T] {
+	consumer := &consumer[T]{pending: map[Key]*pendingChange[T]{}, ready: make(chan struct{}, 1)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key, e := range c.objects {
-		each.note(key, nil, e.object)
+		consumer.queue(key, stored[T]{}, update[T]{object: e.stored})
 	}
-	select {
-	case <-c.synced:
-		each.noteState(dynamic.Synced)
-	default:
+	if c.HasSynced() {
+		consumer.queueState(dynamic.Synced)
 	}
 	if c.notServed {
-		each.noteState(dynamic.NotServed)
+		consumer.queueState(dynamic.NotServed)
 	}
-	c.consumers[each] = struct{}{}
-	return each
+	c.consumers[consumer] = struct{}{}
+	return consumer
 }
 
-func (c *Cache[T]) leave(each *consumer[T]) {
+func (c *Cache[T]) unsubscribe(consumer *consumer[T]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.consumers, each)
+	delete(c.consumers, consumer)
 }
 
-// setServed notifies consumers that the cache has synced, or that the resource is not served.
+// setServed records Synced or NotServed and queues it for the consumers.
 func (c *Cache[T]) setServed(state watch.EventType) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.notServed = state == dynamic.NotServed
-	select {
-	case <-c.synced:
-	default:
-		if state == dynamic.Synced {
-			close(c.synced) // with the lock, or a consumer that joins just now would be notified twice
-		}
+	if state == dynamic.Synced && !c.HasSynced() {
+		close(c.synced) // under the lock, or a new consumer would get Synced twice
 	}
-	for each := range c.consumers {
-		each.noteState(state)
+	for consumer := range c.consumers {
+		consumer.queueState(state)
 	}
 }
 
@@ -127,61 +127,41 @@ func (c *consumer[T]) wake() {
 	}
 }
 
-func (c *consumer[T]) has() bool {
+func (c *consumer[T]) hasPending() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.first != nil
 }
 
-// note notes that an object was so and is now so.
-func (c *consumer[T]) note(key Key, was, now *T) { c.set(key, was, now, false, false) }
-
-// noteGone notes that an object was so and, last, so, and is no more; inferred if the API did not report that.
-func (c *consumer[T]) noteGone(key Key, was, last *T, inferred bool) {
-	c.set(key, was, last, true, inferred)
-}
-
-// noteState queues a change that is about no object, behind all changes so far.
-func (c *consumer[T]) noteState(state watch.EventType) {
+// queue adds an object's update, or merges it into the pending change. old is the object's state before.
+func (c *consumer[T]) queue(key Key, old stored[T], u update[T]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.state = state
-	if p, waiting := c.pending[Key{}]; waiting {
-		c.drop(p)
-	}
-	c.push(&pending[T]{})
-	c.wake()
-}
-
-// nextStates returns what to deliver for the latest state. NotServed is not delivered to a consumer before Synced.
-func (c *consumer[T]) nextStates() (changes []Change[T]) {
-	if c.delivered == "" {
-		changes = append(changes, Change[T]{Type: dynamic.Synced})
-		c.delivered = dynamic.Synced
-	}
-	if c.delivered != c.state {
-		changes = append(changes, Change[T]{Type: c.state})
-		c.delivered = c.state
-	}
-	return changes
-}
-
-func (c *consumer[T]) set(key Key, was, now *T, gone, inferred bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p, waiting := c.pending[key]
-	if !waiting {
-		p = &pending[T]{key: key, told: was}
+	p, found := c.pending[key]
+	if !found {
+		p = &pendingChange[T]{key: key, delivered: old}
 		c.push(p)
 		c.wake()
 	}
-	p.now, p.gone, p.inferred = now, gone, inferred
-	if gone && p.told == nil {
-		c.drop(p) // it came and went, and must not be kept for a consumer who is slow
+	p.update = u
+	if u.deleted && !p.delivered.exists() {
+		c.drop(p) // created and deleted: not kept for a slow consumer
 	}
 }
 
-func (c *consumer[T]) push(p *pending[T]) {
+// queueState adds a change without an object, behind all pending changes.
+func (c *consumer[T]) queueState(state watch.EventType) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state = state
+	if p, found := c.pending[Key{}]; found {
+		c.drop(p)
+	}
+	c.push(&pendingChange[T]{})
+	c.wake()
+}
+
+func (c *consumer[T]) push(p *pendingChange[T]) {
 	c.pending[p.key] = p
 	if p.prev = c.last; p.prev == nil {
 		c.first = p
@@ -191,7 +171,7 @@ func (c *consumer[T]) push(p *pending[T]) {
 	c.last = p
 }
 
-func (c *consumer[T]) drop(p *pending[T]) {
+func (c *consumer[T]) drop(p *pendingChange[T]) {
 	delete(c.pending, p.key)
 	if p.prev == nil {
 		c.first = p.next
@@ -205,8 +185,8 @@ func (c *consumer[T]) drop(p *pending[T]) {
 	}
 }
 
-// next takes the next object off and says what there is to tell of it.
-func (c *consumer[T]) next(metaOf func(*T) meta) []Change[T] {
+// next removes and returns the first pending change, nil for none.
+func (c *consumer[T]) next() *pendingChange[T] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.first
@@ -214,21 +194,61 @@ func (c *consumer[T]) next(metaOf func(*T) meta) []Change[T] {
 		return nil
 	}
 	c.drop(p)
-	switch {
-	case p.key == Key{}:
-		return c.nextStates()
-	case p.told == nil:
-		return []Change[T]{{Type: watch.Added, Object: p.now}}
+	if p.key == (Key{}) {
+		p.types = c.nextStates()
 	}
-	replaced := metaOf(p.told).uid != metaOf(p.now).uid
+	return p
+}
+
+// changesOf returns the changes to deliver for a pending change, nil for none.
+func (c *Cache[T]) changesOf(p *pendingChange[T]) []Change[T] {
+	if p == nil {
+		return nil
+	}
+	if p.key == (Key{}) {
+		var changes []Change[T]
+		for _, eventType := range p.types {
+			changes = append(changes, Change[T]{Type: eventType})
+		}
+		return changes
+	}
+	object := c.load(p.object)
 	switch {
-	case p.gone && replaced: // and its successor, too
-		return []Change[T]{{Type: watch.Deleted, Object: p.told, Old: p.told, FinalStateUnknown: true}}
-	case p.gone:
-		return []Change[T]{{Type: watch.Deleted, Object: p.now, Old: p.told, FinalStateUnknown: p.inferred}}
+	case object == nil: // Run ends, since it cannot be unpacked
+		return nil
+	case !p.delivered.exists():
+		return []Change[T]{{Type: watch.Added, Object: object}}
+	}
+	old := object
+	if p.delivered != p.object {
+		old = c.load(p.delivered)
+	}
+	if old == nil {
+		return nil
+	}
+	replaced := c.uidOf(p.delivered) != c.uidOf(p.object)
+	deleted := Change[T]{Type: watch.Deleted, Object: old, Old: old, FinalStateUnknown: true}
+	switch {
+	case p.deleted && replaced: // its successor is deleted, too
+		return []Change[T]{deleted}
+	case p.deleted:
+		return []Change[T]{{Type: watch.Deleted, Object: object, Old: old, FinalStateUnknown: p.finalStateUnknown}}
 	case replaced:
-		return []Change[T]{{Type: watch.Deleted, Object: p.told, Old: p.told, FinalStateUnknown: true}, {Type: watch.Added, Object: p.now}}
+		return []Change[T]{deleted, {Type: watch.Added, Object: object}}
 	default:
-		return []Change[T]{{Type: watch.Modified, Object: p.now, Old: p.told}}
+		return []Change[T]{{Type: watch.Modified, Object: object, Old: old}}
 	}
+}
+
+// nextStates returns the types to deliver for the latest state. Synced is the first that every consumer gets.
+func (c *consumer[T]) nextStates() (types []watch.EventType) {
+	if c.deliveredState == "" {
+		types = append(types, dynamic.Synced)
+		c.deliveredState = dynamic.Synced
+	}
+	if c.deliveredState != c.state {
+		types = append(types, c.state)
+		c.deliveredState = c.state
+	}
+	return types
 }

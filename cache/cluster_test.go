@@ -11,8 +11,7 @@ import (
 
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/testing/cluster"
-	"github.com/anykind/anykind/transport"
+	testclient "github.com/anykind/anykind/internal/testing/client"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,28 +20,22 @@ import (
 // patience is how long tests wait for what a real cluster does in its own time.
 const patience = 30 * time.Second
 
-// resource gives a handle on a resource of the sandbox, as an administrator.
-func resource(t *testing.T, kubeconfig, name string) *dynamic.Resource {
+// resource returns a handle on a resource of the sandbox, as an administrator.
+func resource(t *testing.T, name string) *dynamic.Resource {
 	t.Helper()
-	return resourceAs(t, kubeconfig, "admin", name)
+	return resourceAs(t, "admin", name)
 }
 
-func resourceAs(t *testing.T, kubeconfig, kubeContext, name string) *dynamic.Resource {
+// resourceAs returns a handle on a resource of the sandbox, as one of its kubeconfig's contexts.
+func resourceAs(t *testing.T, kubeContext, name string) *dynamic.Resource {
 	t.Helper()
-	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: kubeconfig, Context: kubeContext})
-	require.NoError(t, err)
-	client, err := dynamic.Connect(t.Context(), cfg)
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
-	found, err := client.Resource(t.Context(), name)
-	require.NoError(t, err)
-	return found
+	return testclient.Resource(t, testclient.Connect(t, kubeContext), name)
 }
 
-// namespace makes a namespace of the test's own.
+// namespace returns the name of a new namespace, deleted when the test ends.
 func namespace(t *testing.T) string {
 	t.Helper()
-	namespaces := resource(t, cluster.Kubeconfig(t), "namespaces")
+	namespaces := resource(t, "namespaces")
 	created, err := namespaces.Create(t.Context(), &object{Object: map[string]any{"metadata": map[string]any{"generateName": "test-"}}}, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -67,35 +60,35 @@ func run[T any](t *testing.T, c *cache.Cache[T]) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var done sync.WaitGroup
-	done.Go(func() { unchanged(t, c.Run(ctx)) })
+	done.Go(func() { assertUnchanged(t, c.Run(ctx)) })
 	t.Cleanup(func() { cancel(); done.Wait() })
 }
 
-func TestACacheShowsWhatWasJustWritten(t *testing.T) {
-	configMaps := resource(t, cluster.Kubeconfig(t), "cm").In(namespace(t))
+func TestCache_ReadsOwnWrites(t *testing.T) {
+	configMaps := resource(t, "cm").Namespace(namespace(t))
 	c := cache.New(configMaps, nil)
 	run(t, c)
-	require.NoError(t, c.Sync(t.Context()))
+	require.NoError(t, c.WaitForSync(t.Context()))
 	for i := range 20 {
 		written, err := configMaps.Create(t.Context(), configMap(fmt.Sprint("own-", i)), nil)
 		require.NoError(t, err)
-		require.NoError(t, c.WaitFor(t.Context(), written.GetResourceVersion()))
+		require.NoError(t, c.WaitForResourceVersion(t.Context(), written.GetResourceVersion()))
 		read, found := c.Get(written.GetNamespace(), written.GetName())
 		require.True(t, found)
 		assert.Equal(t, written.GetResourceVersion(), read.GetResourceVersion())
 	}
 }
 
-func TestSyncReturnsThatTheUserMayNotRead(t *testing.T) {
-	secrets := resourceAs(t, cluster.Kubeconfig(t), "limited", "secrets").In("default")
+func TestWaitForSync_Forbidden(t *testing.T) {
+	secrets := resourceAs(t, "limited", "secrets").Namespace("default")
 	c := cache.New(secrets, nil)
 	run(t, c)
-	err := c.Sync(t.Context())
+	err := c.WaitForSync(t.Context())
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
 }
 
-func TestEqualPartsOfObjectsAreHeldOnceUnlessTransformChangesThem(t *testing.T) {
-	configMaps := resource(t, cluster.Kubeconfig(t), "cm").In(namespace(t))
+func TestCache_InternsEqualMapsWithoutTransform(t *testing.T) {
+	configMaps := resource(t, "cm").Namespace(namespace(t))
 	for i := range 5 {
 		_, err := configMaps.Create(t.Context(), configMap(fmt.Sprint("alike-", i), "the same"), nil)
 		require.NoError(t, err)
@@ -103,9 +96,9 @@ func TestEqualPartsOfObjectsAreHeldOnceUnlessTransformChangesThem(t *testing.T) 
 	held := func(opts *cache.Options[object]) (maps int) {
 		c := cache.New(configMaps, opts)
 		run(t, c)
-		require.NoError(t, c.Sync(t.Context()))
+		require.NoError(t, c.WaitForSync(t.Context()))
 		places := map[uintptr]bool{}
-		for _, obj := range c.All() {
+		for _, obj := range c.List("", nil) {
 			if strings.HasPrefix(obj.GetName(), "alike-") {
 				assert.Equal(t, map[string]any{"v0": "the same"}, obj.Object["data"])
 				places[reflect.ValueOf(obj.Object["data"]).Pointer()] = true
@@ -113,6 +106,10 @@ func TestEqualPartsOfObjectsAreHeldOnceUnlessTransformChangesThem(t *testing.T) 
 		}
 		return len(places)
 	}
-	assert.Equal(t, 2, held(nil), "the first has its own, before it is known that it comes again")
+	shared := held(nil)
+	for attempt := 0; shared != 2 && attempt < 3; attempt++ { // two texts may share a slot of the table, whose seed each cache draws
+		shared = held(nil)
+	}
+	assert.Equal(t, 2, shared, "the first has its own, before it is known that it comes again")
 	assert.Equal(t, 5, held(&cache.Options[object]{Transform: func(obj *object) *object { return obj }}))
 }

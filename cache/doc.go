@@ -1,8 +1,25 @@
-// Package cache keeps a local copy of what a resource has and keeps it true: [New] makes a [Cache] over a
-// *dynamic.Resource, Run fills and follows, Sync waits until it is whole, Get, List and By read it without a request,
-// Changes tells each consumer what has changed at that consumer's own pace. A [Set] shares caches between users.
+// Package cache keeps an indexed local copy of a resource current, as client-go's informers do:
 //
-// What the cache gives out is shared: read it, and copy what you change. That holds for parts, too: what is equal in
-// full objects, their labels, containers or managed fields, is held once for all of them, and what has not changed of an
-// object stays in its next state, unless a Transform might change it.
+//	pods, err := client.Resource(ctx, "pods")
+//	if err != nil {
+//		return err
+//	}
+//	c := cache.New(pods.AllNamespaces(), &cache.Options[unstructured.Object]{
+//		Indexes: map[string]func(*unstructured.Object) []string{"app": cache.IndexByLabel[unstructured.Object]("app")},
+//	})
+//	go c.Run(ctx)
+//	if err := c.WaitForSync(ctx); err != nil {
+//		return err
+//	}
+//	web, err := c.ByIndex("app", "web") // no request
+//	for change := range c.Changes(ctx) { // the initial objects, then every change
+//		fmt.Println(change.Type, change.Object)
+//	}
+//
+// Options.Namespaces caches a list of namespaces for users without rights on all. [HealthHandler] serves the state of caches
+// to readiness probes. A write is visible in the cache a moment later: write through a handle of [Cache.TrackWrites], and
+// call [Cache.WaitForWrites] before a read that must find it.
+//
+// Objects from a cache are shared and read-only: change a DeepCopy. Unless there is a Transform, equal maps and slices of
+// full objects, such as labels, containers and managed fields, are shared by objects and their versions, too.
 package cache

@@ -1,6 +1,6 @@
 package cache
 
-// Entries counts what the cache keeps of objects: the objects, where its indexes find them, and what waits for consumers.
+// Entries returns the number of objects, index values and pending changes of a cache.
 func (c *Cache[T]) Entries() int {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -8,10 +8,10 @@ func (c *Cache[T]) Entries() int {
 	for _, values := range c.indexes {
 		count += len(values)
 	}
-	for each := range c.consumers {
-		each.mu.Lock()
-		count += len(each.pending)
-		each.mu.Unlock()
+	for consumer := range c.consumers {
+		consumer.mu.Lock()
+		count += len(consumer.pending)
+		consumer.mu.Unlock()
 	}
 	return count
 }

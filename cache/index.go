@@ -1,19 +1,23 @@
 package cache
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"slices"
 
-// Label makes an index of a label's values.
-func Label[T any, P Object[T]](name string) func(*T) []string {
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// IndexByLabel returns an index function for the value of a label.
+func IndexByLabel[T any, P Object[T]](name string) func(*T) []string {
 	return func(obj *T) []string {
-		if value, has := P(obj).GetLabels()[name]; has {
+		if value, found := P(obj).GetLabels()[name]; found {
 			return []string{value}
 		}
 		return nil
 	}
 }
 
-// Owner is an index of the UIDs of an object's owners, for objects that tell them, such as *unstructured.Object.
-func Owner[T any, P interface {
+// IndexByOwner is an index function for the UIDs of an object's owners.
+func IndexByOwner[T any, P interface {
 	Object[T]
 	GetOwnerReferences() []metav1.OwnerReference
 }](obj *T) []string {
@@ -22,4 +26,114 @@ func Owner[T any, P interface {
 		owners = append(owners, string(owner.UID))
 	}
 	return owners
+}
+
+// index maps values to entries.
+type index[T any] map[string]*bucket[T]
+
+// byNamespace is the index that every cache has; no caller can name it.
+const byNamespace = "\x00namespace"
+
+// bucket has the entries of one value in a slice, which is copied faster than a map. An entry knows its position in each
+// of its buckets, so that it is removed by moving the last entry there.
+type bucket[T any] struct {
+	index   index[T]
+	value   string
+	entries []*entry[T]
+}
+
+type position[T any] struct {
+	bucket *bucket[T]
+	i      int
+}
+
+type indexValue struct{ index, value string }
+
+func (c *Cache[T]) indexValues(key Key, obj *T) []indexValue {
+	var all []indexValue
+	for name, valuesOf := range c.opts.Indexes {
+		c.callback = callback{"the index", name, key}
+		for _, value := range valuesOf(obj) {
+			all = append(all, indexValue{name, value})
+		}
+	}
+	c.callback = callback{}
+	return all
+}
+
+// isIndexed reports whether an entry, whose namespace does not change, is in the indexes under exactly these values.
+func (c *Cache[T]) isIndexed(e *entry[T], values []indexValue) bool {
+	if len(e.positions) != 1+len(values) {
+		return false
+	}
+	for _, p := range e.positions[1:] {
+		if !slices.ContainsFunc(values, func(v indexValue) bool { return c.indexes[v.index][v.value] == p.bucket }) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Cache[T]) addToIndexes(e *entry[T], key Key, values []indexValue) {
+	e.positions = make([]position[T], 0, 1+len(values))
+	c.indexes[byNamespace].add(key.Namespace, e)
+	for _, v := range values {
+		c.indexes[v.index].add(v.value, e)
+	}
+}
+
+func (e *entry[T]) removeFromIndexes() {
+	for _, p := range e.positions {
+		p.bucket.remove(p.i)
+	}
+	e.positions = nil
+}
+
+func (x index[T]) add(value string, e *entry[T]) {
+	b := x[value]
+	if b == nil {
+		b = &bucket[T]{index: x, value: value}
+		x[value] = b
+	}
+	if e.positionIn(b) == nil {
+		e.positions = append(e.positions, position[T]{b, len(b.entries)})
+		b.entries = append(b.entries, e)
+	}
+}
+
+// positionIn returns the entry's position in a bucket, nil if it is not there.
+func (e *entry[T]) positionIn(b *bucket[T]) *position[T] {
+	for i := range e.positions {
+		if e.positions[i].bucket == b {
+			return &e.positions[i]
+		}
+	}
+	return nil
+}
+
+func (b *bucket[T]) remove(i int) {
+	end := len(b.entries) - 1
+	if last := b.entries[end]; i < end {
+		b.entries[i] = last
+		last.positionIn(b).i = i
+	}
+	b.entries[end] = nil
+	b.entries = b.entries[:end]
+	switch {
+	case end == 0:
+		delete(b.index, b.value)
+	case cap(b.entries) > 64 && end < cap(b.entries)/4: // frees memory
+		b.entries = append(make([]*entry[T], 0, 2*end), b.entries...)
+	}
+}
+
+func (b *bucket[T]) objects() []stored[T] {
+	if b == nil {
+		return nil
+	}
+	all := make([]stored[T], len(b.entries))
+	for i, e := range b.entries {
+		all[i] = e.stored
+	}
+	return all
 }

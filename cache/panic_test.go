@@ -23,8 +23,8 @@ func poisonous(obj *object) *object {
 	return obj
 }
 
-func TestAPanicInACallersFunctionEndsTheCacheAndEverybodyHearsOfIt(t *testing.T) {
-	poison := func(source *script) { source.tell(watch.Added, pod("shop", "poison", "web", 2)) }
+func TestPanic_EndsRunAndWaiters(t *testing.T) {
+	poison := func(source *script) { source.emit(watch.Added, pod("shop", "poison", "web", 2)) }
 	for where, tc := range map[string]struct {
 		opts   cache.Options[object]
 		strike func(*script)
@@ -33,8 +33,8 @@ func TestAPanicInACallersFunctionEndsTheCacheAndEverybodyHearsOfIt(t *testing.T)
 		`the index "app" of the cache of /api/v1/pods, for shop/poison`: {cache.Options[object]{
 			Indexes: map[string]func(*object) []string{"app": func(obj *object) []string { return []string{poisonous(obj).GetName()} }},
 		}, poison},
-		`Interrupted of the cache of /api/v1/pods`: {cache.Options[object]{
-			Interrupted: func(dynamic.Interruption) { panic("it was poison") },
+		`OnInterruption of the cache of /api/v1/pods`: {cache.Options[object]{
+			OnInterruption: func(dynamic.Interruption) { panic("it was poison") },
 		}, func(source *script) { source.interrupt(context.Canceled) }},
 		`Run of the cache of /api/v1/pods`: {cache.Options[object]{}, func(source *script) {
 			source.changes <- func(*dynamic.FollowOptions) (change, error) { panic("it was poison") }
@@ -46,16 +46,16 @@ func TestAPanicInACallersFunctionEndsTheCacheAndEverybodyHearsOfIt(t *testing.T)
 				c := cache.New(source, &tc.opts)
 				var all sync.WaitGroup
 				var ran, synced, shown error
-				var told []string
+				var delivered []string
 				all.Go(func() { ran = c.Run(t.Context()) })
-				all.Go(func() { synced = c.Sync(t.Context()) })
-				all.Go(func() { shown = c.WaitFor(t.Context(), "9") })
-				all.Go(func() { told = collect(c.Changes(t.Context()), 2) })
-				source.tell(watch.Added, pod("shop", "web", "web", 1))
+				all.Go(func() { synced = c.WaitForSync(t.Context()) })
+				all.Go(func() { shown = c.WaitForResourceVersion(t.Context(), "9") })
+				all.Go(func() { delivered = collect(c.Changes(t.Context()), 2) })
+				source.emit(watch.Added, pod("shop", "web", "web", 1))
 				synctest.Wait()
 				tc.strike(source)
 				all.Wait()
-				for _, err := range []error{ran, synced, shown, c.Wait(t.Context())} {
+				for _, err := range []error{ran, synced, shown, c.WaitForStop(t.Context())} {
 					var panicked *cache.PanicError
 					require.ErrorAs(t, err, &panicked)
 					assert.Equal(t, where, panicked.Where)
@@ -63,35 +63,35 @@ func TestAPanicInACallersFunctionEndsTheCacheAndEverybodyHearsOfIt(t *testing.T)
 					assert.Contains(t, string(panicked.Stack), "panic_test.go")
 				}
 				assert.True(t, strings.HasPrefix(ran.Error(), "panic in "+where+": it was poison\n"), ran)
-				assert.Equal(t, []string{"ADDED web 1"}, told)
+				assert.Equal(t, []string{"ADDED web 1"}, delivered)
 				assert.Equal(t, []string{"shop/web"}, names(c.List("shop", nil)), "what there was can still be read")
 			})
 		})
 	}
 }
 
-func TestACacheWhoseGoroutineIsEndedTellsSo(t *testing.T) {
+func TestRun_ReportsGoexit(t *testing.T) {
 	source := newScript()
 	c := cache.New(source, &cache.Options[object]{Transform: func(*object) *object {
 		runtime.Goexit() // as FailNow does in tests
 		return nil
 	}})
 	go func() { _ = c.Run(t.Context()) }()
-	source.tell(watch.Added, pod("shop", "web", "web", 1))
-	require.ErrorContains(t, c.Sync(t.Context()), "run the cache of /api/v1/pods: its goroutine was ended by runtime.Goexit")
+	source.emit(watch.Added, pod("shop", "web", "web", 1))
+	require.ErrorContains(t, c.WaitForSync(t.Context()), "run cache /api/v1/pods: its goroutine was ended by runtime.Goexit")
 }
 
-func TestASharedCacheThatPanickedIsReplaced(t *testing.T) {
-	set := cache.NewSet(&cache.Options[object]{Transform: poisonous})
+func TestSharedFactory_ReplacesPanickedCache(t *testing.T) {
+	set := cache.NewSharedFactory(&cache.Options[object]{Transform: poisonous})
 	source := newScript()
-	broken, release, err := set.Use(t.Context(), source)
+	broken, release, err := set.Acquire(t.Context(), source)
 	require.NoError(t, err)
-	source.tell(dynamic.Synced, nil)
-	require.NoError(t, broken.Sync(t.Context()))
-	source.tell(watch.Added, pod("shop", "poison", "web", 1))
+	source.emit(dynamic.Synced, nil)
+	require.NoError(t, broken.WaitForSync(t.Context()))
+	source.emit(watch.Added, pod("shop", "poison", "web", 1))
 	var panicked *cache.PanicError
-	require.ErrorAs(t, broken.Wait(t.Context()), &panicked)
-	next, releaseNext, err := set.Use(t.Context(), source)
+	require.ErrorAs(t, broken.WaitForStop(t.Context()), &panicked)
+	next, releaseNext, err := set.Acquire(t.Context(), source)
 	require.NoError(t, err)
 	assert.NotSame(t, broken, next)
 	release()

@@ -20,9 +20,9 @@ import (
 func TestCache_KeepsObjectsWhileNotServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, source := running(t, nil)
-		source.tell(watch.Added, pod("shop", "a", "a", 1))
-		source.tell(watch.Added, pod("shop", "b", "b", 2))
-		source.tell(dynamic.Synced, nil)
+		source.emit(watch.Added, pod("shop", "a", "a", 1))
+		source.emit(watch.Added, pod("shop", "b", "b", 2))
+		source.emit(dynamic.Synced, nil)
 		early, stop := iter.Pull(c.Changes(t.Context()))
 		defer stop()
 		expect := func(next func() (cache.Change[object], bool), want ...string) {
@@ -39,11 +39,11 @@ func TestCache_KeepsObjectsWhileNotServed(t *testing.T) {
 		}
 		expect(early, "SYNCED")
 
-		source.tell(dynamic.NotServed, nil)
+		source.emit(dynamic.NotServed, nil)
 		expect(early, "NOTSERVED")
 		synctest.Wait()
-		assert.Equal(t, []string{"shop/a", "shop/b"}, names(c.All()))
-		require.NoError(t, c.Sync(t.Context()))
+		assert.Equal(t, []string{"shop/a", "shop/b"}, names(c.List("", nil)))
+		require.NoError(t, c.WaitForSync(t.Context()))
 		late, stopLate := iter.Pull(c.Changes(t.Context()))
 		defer stopLate()
 		for range 2 {
@@ -51,16 +51,16 @@ func TestCache_KeepsObjectsWhileNotServed(t *testing.T) {
 		}
 		expect(late, "SYNCED", "NOTSERVED")
 
-		source.tell(dynamic.Started, nil)
-		source.unseen(pod("shop", "a", "a", 1))
-		source.tell(dynamic.Synced, nil)
+		source.emit(dynamic.Started, nil)
+		source.emitUnknownDelete(pod("shop", "a", "a", 1))
+		source.emit(dynamic.Synced, nil)
 		synctest.Wait()
 		expect(early, "DELETED a 1 was 1 final state unknown", "SYNCED")
 		expect(late, "DELETED a 1 was 1 final state unknown", "SYNCED")
 
-		source.tell(dynamic.NotServed, nil) // for a moment that no consumer sees
-		source.tell(dynamic.Synced, nil)
-		source.tell(watch.Modified, pod("shop", "b", "b", 9))
+		source.emit(dynamic.NotServed, nil) // for a moment that no consumer sees
+		source.emit(dynamic.Synced, nil)
+		source.emit(watch.Modified, pod("shop", "b", "b", 9))
 		synctest.Wait()
 		expect(early, "MODIFIED b 9 was 2")
 		expect(late, "MODIFIED b 9 was 2")
@@ -72,8 +72,8 @@ func TestCache_FinalStateUnknownDeletes(t *testing.T) {
 		transformed := 0
 		c, source := running(t, &cache.Options[object]{Transform: func(obj *object) *object { transformed++; return obj }})
 		last := pod("shop", "a", "web", 7)
-		source.tell(watch.Added, last)
-		source.tell(dynamic.Synced, nil)
+		source.emit(watch.Added, last)
+		source.emit(dynamic.Synced, nil)
 		synctest.Wait()
 		next, stop := iter.Pull(c.Changes(t.Context()))
 		defer stop()
@@ -81,40 +81,40 @@ func TestCache_FinalStateUnknownDeletes(t *testing.T) {
 		next()
 
 		bare := pod("shop", "a", "", 7) // has no labels
-		source.unseen(bare)
+		source.emitUnknownDelete(bare)
 		synctest.Wait()
 		change, _ := next()
 		assert.Equal(t, watch.Deleted, change.Type)
 		assert.True(t, change.FinalStateUnknown)
 		assert.Same(t, last, change.Object, "the last state that the cache had")
 		assert.Equal(t, 1, transformed)
-		assert.Empty(t, c.All())
+		assert.Empty(t, c.List("", nil))
 
-		source.tell(watch.Added, pod("shop", "b", "web", 8))
+		source.emit(watch.Added, pod("shop", "b", "web", 8))
 		synctest.Wait()
 		next()
-		source.tell(watch.Deleted, pod("shop", "b", "web", 9))
+		source.emit(watch.Deleted, pod("shop", "b", "web", 9))
 		synctest.Wait()
 		change, _ = next()
 		assert.Equal(t, "DELETED b 9 was 8", text(change))
 	})
 }
 
-// TestCache_WaitForAfterVersionsWentBack restores etcd from a backup: a relist is at a lower version.
-func TestCache_WaitForAfterVersionsWentBack(t *testing.T) {
+// TestCache_WaitsAfterVersionsWentBack restores etcd from a backup: a relist is at a lower version.
+func TestCache_WaitsAfterVersionsWentBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, source := running(t, nil)
-		source.tell(watch.Added, pod("shop", "web", "web", 1000))
+		source.emit(watch.Added, pod("shop", "web", "web", 1000))
 		source.progress("1000")
-		source.tell(dynamic.Synced, nil)
-		source.tell(watch.Modified, pod("shop", "web", "web", 400))
+		source.emit(dynamic.Synced, nil)
+		source.emit(watch.Modified, pod("shop", "web", "web", 400))
 		source.progress("500")
 		synctest.Wait()
 		shown := make(chan error, 1)
-		go func() { shown <- c.WaitFor(t.Context(), "501") }()
+		go func() { shown <- c.WaitForResourceVersion(t.Context(), "501") }()
 		synctest.Wait()
 		require.Empty(t, shown, "the write at 501 is not in the cache")
-		source.tell(watch.Modified, pod("shop", "web", "web", 501))
+		source.emit(watch.Modified, pod("shop", "web", "web", 501))
 		source.progress("501")
 		require.NoError(t, <-shown)
 	})
@@ -123,9 +123,9 @@ func TestCache_WaitForAfterVersionsWentBack(t *testing.T) {
 func TestCache_ContextErrorsHaveCause(t *testing.T) {
 	cause := errors.New("the user left")
 	for name, call := range map[string]func(context.Context, *cache.Cache[object]) error{
-		"Sync":    func(ctx context.Context, c *cache.Cache[object]) error { return c.Sync(ctx) },
-		"Wait":    func(ctx context.Context, c *cache.Cache[object]) error { return c.Wait(ctx) },
-		"WaitFor": func(ctx context.Context, c *cache.Cache[object]) error { return c.WaitFor(ctx, "5") },
+		"Sync":    func(ctx context.Context, c *cache.Cache[object]) error { return c.WaitForSync(ctx) },
+		"Wait":    func(ctx context.Context, c *cache.Cache[object]) error { return c.WaitForStop(ctx) },
+		"WaitFor": func(ctx context.Context, c *cache.Cache[object]) error { return c.WaitForResourceVersion(ctx, "5") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -143,10 +143,10 @@ func TestCache_ContextErrorsHaveCause(t *testing.T) {
 	}
 }
 
-func TestCache_SyncWithoutRun(t *testing.T) {
+func TestWaitForSync_WithoutRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := cache.New(newScript(), nil).Sync(ctx)
+	err := cache.New(newScript(), nil).WaitForSync(ctx)
 	require.ErrorIs(t, err, context.Canceled)
 	assert.EqualError(t, err, "cache /api/v1/pods: not synced: context canceled (Run has not been called)")
 }
@@ -157,11 +157,11 @@ func TestCache_DetectsMutations(t *testing.T) {
 		then   func(*script)
 		field  string
 	}{
-		"found in time":        {func(obj *object) { obj.Object["metadata"].(map[string]any)["labels"].(map[string]any)["app"] = "x" }, func(s *script) { time.Sleep(2 * time.Second); s.tell(watch.Added, pod("shop", "db", "db", 2)) }, ".metadata.labels.app"},
-		"found at replacement": {func(obj *object) { obj.SetName("b") }, func(s *script) { s.tell(watch.Modified, pod("shop", "web", "web", 2)) }, ".metadata.name"},
-		"found at deletion":    {func(obj *object) { delete(obj.Object, "kind") }, func(s *script) { s.unseen(pod("shop", "web", "web", 1)) }, ".kind"},
+		"found in time":        {func(obj *object) { obj.Object["metadata"].(map[string]any)["labels"].(map[string]any)["app"] = "x" }, func(s *script) { time.Sleep(2 * time.Second); s.emit(watch.Added, pod("shop", "db", "db", 2)) }, ".metadata.labels.app"},
+		"found at replacement": {func(obj *object) { obj.SetName("b") }, func(s *script) { s.emit(watch.Modified, pod("shop", "web", "web", 2)) }, ".metadata.name"},
+		"found at deletion":    {func(obj *object) { delete(obj.Object, "kind") }, func(s *script) { s.emitUnknownDelete(pod("shop", "web", "web", 1)) }, ".kind"},
 		"found when Run ends":  {func(obj *object) { obj.Object["a"] = []any{int64(1)} }, func(s *script) { s.fail(errors.New("over")) }, ".a"},
-		"no JSON any more":     {func(obj *object) { obj.Object["a"] = func() {} }, func(s *script) { s.fail(errors.New("over")) }, "a field that is no JSON now ("},
+		"no JSON any more":     {func(obj *object) { obj.Object["a"] = func() {} }, func(s *script) { s.fail(errors.New("over")) }, "a field that has no JSON now ("},
 		"nothing, in copies":   {func(obj *object) { obj.DeepCopy().SetName("b") }, func(s *script) { s.fail(errors.New("over")) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -171,9 +171,9 @@ func TestCache_DetectsMutations(t *testing.T) {
 				var err error
 				var done sync.WaitGroup
 				done.Go(func() { err = c.Run(t.Context()) })
-				source.tell(watch.Added, pod("shop", "web", "web", 1))
-				source.tell(dynamic.Synced, nil)
-				require.NoError(t, c.Sync(t.Context()))
+				source.emit(watch.Added, pod("shop", "web", "web", 1))
+				source.emit(dynamic.Synced, nil)
+				require.NoError(t, c.WaitForSync(t.Context()))
 				obj, _ := c.Get("shop", "web")
 				tc.change(obj)
 				tc.then(source)
@@ -206,9 +206,9 @@ func TestCache_MutationDetectorSwitches(t *testing.T) {
 			c := cache.New(source, &cache.Options[object]{DetectMutations: tc.option})
 			ended := make(chan error, 1)
 			go func() { ended <- c.Run(t.Context()) }()
-			source.tell(watch.Added, pod("shop", "web", "web", 1))
-			source.tell(dynamic.Synced, nil)
-			require.NoError(t, c.Sync(t.Context()))
+			source.emit(watch.Added, pod("shop", "web", "web", 1))
+			source.emit(dynamic.Synced, nil)
+			require.NoError(t, c.WaitForSync(t.Context()))
 			obj, _ := c.Get("shop", "web")
 			obj.SetName("b")
 			source.fail(errors.New("over"))

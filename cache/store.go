@@ -1,59 +1,110 @@
 package cache
 
-// entry is one object in the cache, as it is now.
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
 type entry[T any] struct {
-	object *T
-	places []place[T] // where indexes find it, by its namespace first
+	stored[T]
+	positions []position[T] // in the index of namespaces, then in the others
 }
 
-// put stores an object's new state and tells the consumers.
+// Get returns one object; namespace is "" for a cluster-scoped one.
+func (c *Cache[T]) Get(namespace, name string) (obj *T, found bool) {
+	obj = c.load(c.lookUp(Key{namespace, name}))
+	return obj, obj != nil
+}
+
+// List returns the objects of a namespace, "" for all, that match a selector, nil for all. They are consistent with each
+// other, and in no order. labels.Parse parses selectors.
+func (c *Cache[T]) List(namespace string, selector labels.Selector) []*T {
+	if selector != nil && selector.Empty() {
+		selector = nil
+	}
+	return c.loadAll(c.listNamespace(namespace), selector)
+}
+
+func (c *Cache[T]) lookUp(key Key) stored[T] {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if e := c.objects[key]; e != nil {
+		return e.stored
+	}
+	return stored[T]{}
+}
+
+func (c *Cache[T]) listNamespace(namespace string) []stored[T] {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if namespace != "" {
+		return c.indexes[byNamespace][namespace].objects()
+	}
+	all := make([]stored[T], 0, len(c.objects))
+	for _, e := range c.objects {
+		all = append(all, e.stored)
+	}
+	return all
+}
+
+// ByIndex returns the objects that an index of Options.Indexes has under a value. They are consistent with each other, and
+// in no order. An unknown index is an error.
+func (c *Cache[T]) ByIndex(name, value string) ([]*T, error) {
+	if _, found := c.opts.Indexes[name]; !found {
+		return nil, fmt.Errorf("cache %s: unknown index %q (add it to Options.Indexes)", c, name)
+	}
+	return c.loadAll(c.listIndexed(name, value), nil), nil
+}
+
+func (c *Cache[T]) listIndexed(name, value string) []stored[T] {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.indexes[name][value].objects()
+}
+
+// put stores an object's new state and queues it for the consumers.
 func (c *Cache[T]) put(key Key, obj *T) {
-	c.mutations.record(key, obj)
-	values := c.valuesOf(key, obj)
+	c.mutations.put(key, obj)
+	values, current := c.indexValues(key, obj), c.store(obj)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if in := c.indexes[byNamespace][key.Namespace]; in != nil {
-		key.Namespace = in.value // one text for all
+	if b := c.indexes[byNamespace][key.Namespace]; b != nil {
+		key.Namespace = b.value // one string for all objects
 	}
 	e := c.objects[key]
 	if e == nil {
 		e = &entry[T]{}
 		c.objects[key] = e
 	}
-	was := e.object
-	e.object = obj
-	if !c.finds(e, values) {
-		e.unindex()
-		c.index(e, key, values)
+	old := e.stored
+	e.stored = current
+	if !c.isIndexed(e, values) {
+		e.removeFromIndexes()
+		c.addToIndexes(e, key, values)
 	}
-	for each := range c.consumers {
-		each.note(key, was, obj)
+	for consumer := range c.consumers {
+		consumer.queue(key, old, update[T]{object: current})
 	}
 }
 
-// remove deletes an object and notifies the consumers of its last state: last or, where that is nil, what the cache had.
-// inferred reports that the API did not report the deletion.
-func (c *Cache[T]) remove(key Key, last *T, inferred bool) {
-	c.mutations.forget(key)
+// remove deletes an object and queues its final state for the consumers: final or, if that is nil, the stored object.
+// unknown reports that the API did not report the deletion.
+func (c *Cache[T]) remove(key Key, final *T, unknown bool) {
+	c.mutations.remove(key)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	was := c.objects[key]
-	if was == nil {
+	e := c.objects[key]
+	if e == nil {
 		return
 	}
-	if last == nil {
-		last = was.object
+	last := e.stored
+	if final != nil {
+		last = stored[T]{object: final}
 	}
-	was.unindex()
+	e.removeFromIndexes()
 	delete(c.objects, key)
-	for each := range c.consumers {
-		each.noteGone(key, was.object, last, inferred)
+	for consumer := range c.consumers {
+		consumer.queue(key, e.stored, update[T]{object: last, deleted: true, finalStateUnknown: unknown})
 	}
-}
-
-func objectOf[T any](e *entry[T]) *T {
-	if e == nil {
-		return nil
-	}
-	return e.object
 }

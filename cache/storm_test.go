@@ -11,80 +11,81 @@ import (
 
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// number reads a number from the environment.
-func number(t *testing.T, name string, otherwise uint64) uint64 {
+// envNumber returns a number from the environment.
+func envNumber(t *testing.T, name string, defaultValue uint64) uint64 {
 	t.Helper()
 	text, set := os.LookupEnv(name)
 	if !set {
-		return otherwise
+		return defaultValue
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	require.NoError(t, err, name)
 	return n
 }
 
-// TestACacheIsRightAfterEveryStorm writes while everything that can break breaks, and then compares. The seed of a
-// round is in its name: ANYKIND_CHAOS_SEED=n ANYKIND_CHAOS_ROUNDS=1 plays it again.
-func TestACacheIsRightAfterEveryStorm(t *testing.T) {
+// TestCache_CorrectAfterStorms writes while the proxy injects faults, and then compares. The seed of a round is in its
+// name: ANYKIND_CHAOS_SEED=n ANYKIND_CHAOS_ROUNDS=1 repeats it.
+func TestCache_CorrectAfterStorms(t *testing.T) {
 	// No controller puts a Secret into a new namespace.
-	secrets, crds := resource(t, cluster.Kubeconfig(t), "secrets"), resource(t, cluster.Kubeconfig(t), "crd")
-	first := number(t, "ANYKIND_CHAOS_SEED", 1)
-	for seed := first; seed < first+number(t, "ANYKIND_CHAOS_ROUNDS", 6); seed++ {
+	secrets, crds := resource(t, "secrets"), resource(t, "crd")
+	first := envNumber(t, "ANYKIND_CHAOS_SEED", 1)
+	for seed := first; seed < first+envNumber(t, "ANYKIND_CHAOS_ROUNDS", 6); seed++ {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			of := strengthOf(seed)
-			if seed%6 == 3 { // the custom resource goes and comes back in mid-storm
+			of := workloadFor(seed)
+			if seed%6 == 3 { // the custom resource is deleted and recreated in mid-storm
 				of.come, of.stay = of.come+of.stay, 0
-				define(t, crds)
-				notes := defined(t)
-				round(t, notes.In(namespace(t)), of, seed, func() {
-					remove(t, crds)
-					define(t, crds)
+				createNoteKind(t, crds)
+				notes := noteResource(t)
+				runStorm(t, notes.Namespace(namespace(t)), of, seed, func() {
+					deleteNoteKind(t, crds)
+					createNoteKind(t, crds)
 				})
-				remove(t, crds)
+				deleteNoteKind(t, crds)
 				return
 			}
-			round(t, secrets.In(namespace(t)), of, seed, nil)
+			runStorm(t, secrets.Namespace(namespace(t)), of, seed, nil)
 		})
 	}
 }
 
-// strengthOf makes every tenth storm one over thousands of objects, and another one over hundreds.
-func strengthOf(seed uint64) *strength {
+// workloadFor returns a workload of thousands of objects for every tenth storm, and of hundreds for another tenth.
+func workloadFor(seed uint64) *workload {
 	switch seed % 10 {
 	case 0:
-		return &strength{stay: 1_000, come: 2_000, writers: 4, writes: 500, pause: 10 * time.Millisecond, reach: 1 << 18}
+		return &workload{stay: 1_000, come: 2_000, writers: 4, writes: 500, maxDelay: 10 * time.Millisecond, reach: 1 << 18}
 	case 5:
-		return &strength{stay: 100, come: 200, writers: 4, writes: 100, pause: 15 * time.Millisecond, reach: 1 << 16}
+		return &workload{stay: 100, come: 200, writers: 4, writes: 100, maxDelay: 15 * time.Millisecond, reach: 1 << 16}
 	default:
-		return &strength{stay: 5, come: 20, writers: 2, writes: 60, pause: 15 * time.Millisecond, reach: 1 << 12}
+		return &workload{stay: 5, come: 20, writers: 2, writes: 60, maxDelay: 15 * time.Millisecond, reach: 1 << 12}
 	}
 }
 
-func round(t *testing.T, direct *dynamic.Resource, of *strength, seed uint64, disaster func()) {
+func runStorm(t *testing.T, direct *dynamic.Resource, of *workload, seed uint64, midway func()) {
 	t.Helper()
-	s := siteOf(t, direct, seed)
+	s := newEnvironment(t, direct, seed)
 	of.populate(t, direct)
 	s.follow(t)
-	s.storm(t, of, seed, disaster)
+	s.storm(t, of, seed, midway)
 	s.compare(t)
 	s.clear(t, of)
-	s.leave(t)
+	s.close(t)
 }
 
-// TestStormAfterStormTheHeapStaysAsItIs gives every object a long name, of which whatever keeps it gives itself away.
-func TestStormAfterStormTheHeapStaysAsItIs(t *testing.T) {
-	direct, seed := resource(t, cluster.Kubeconfig(t), "secrets").In(namespace(t)), number(t, "ANYKIND_CHAOS_SEED", 1)
-	s := siteOf(t, direct, seed)
+// TestCache_StormsLeaveNoMemory gives every object a long name, so that objects that are kept show on the heap.
+func TestCache_StormsLeaveNoMemory(t *testing.T) {
+	direct, seed := resource(t, "secrets").Namespace(namespace(t)), envNumber(t, "ANYKIND_CHAOS_SEED", 1)
+	s := newEnvironment(t, direct, seed)
 	s.follow(t)
 	var heap []uint64
 	for i := range 5 {
-		of := &strength{
+		of := &workload{
 			prefix: fmt.Sprintf("%s-%d-", strings.Repeat("long", 55), i),
-			stay:   200, come: 400, writers: 4, writes: 50, pause: 15 * time.Millisecond, reach: 1 << 16,
+			stay:   200, come: 400, writers: 4, writes: 50, maxDelay: 15 * time.Millisecond, reach: 1 << 16,
 		}
 		of.populate(t, direct)
 		s.storm(t, of, 7*seed, nil)
@@ -97,5 +98,48 @@ func TestStormAfterStormTheHeapStaysAsItIs(t *testing.T) {
 	}
 	t.Logf("bytes on the heap after each storm: %v", heap)
 	assert.Less(t, heap[4], heap[1]+1<<20, "on the heap after each storm: %v", heap)
-	s.leave(t)
+	s.close(t)
+}
+
+// createNoteKind creates a kind without a schema, and waits until the server serves it.
+func createNoteKind(t *testing.T, crds *dynamic.Resource) {
+	t.Helper()
+	_, err := crds.Create(t.Context(), &object{Object: map[string]any{
+		"metadata": map[string]any{"name": "notes.storm.example.com"},
+		"spec": map[string]any{
+			"group": "storm.example.com", "scope": "Namespaced",
+			"names": map[string]any{"plural": "notes", "kind": "Note"},
+			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "schema": map[string]any{
+				"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+			}}},
+		},
+	}}, nil)
+	require.NoError(t, err)
+	_, err = crds.Wait(t.Context(), "notes.storm.example.com", dynamic.Condition("Established"))
+	require.NoError(t, err)
+}
+
+// noteResource returns a handle on the kind once discovery lists it, which may be a moment after it is Established.
+func noteResource(t *testing.T) *dynamic.Resource {
+	t.Helper()
+	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t), Context: "admin"})
+	require.NoError(t, err)
+	client, err := dynamic.Connect(t.Context(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	var notes *dynamic.Resource
+	require.Eventually(t, func() bool {
+		notes, err = client.Resource(t.Context(), "notes.storm.example.com")
+		return err == nil
+	}, patience, 50*time.Millisecond)
+	return notes
+}
+
+// deleteNoteKind deletes the kind and waits for that.
+func deleteNoteKind(t *testing.T, crds *dynamic.Resource) {
+	t.Helper()
+	_, err := crds.Delete(t.Context(), "notes.storm.example.com", nil)
+	require.NoError(t, err)
+	_, err = crds.Wait(t.Context(), "notes.storm.example.com", dynamic.Deleted())
+	require.NoError(t, err)
 }

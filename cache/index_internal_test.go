@@ -17,7 +17,7 @@ type tagged struct {
 	tags []string
 }
 
-func TestAnIndexFindsWhatAMapOfAllObjectsWould(t *testing.T) {
+func TestIndex_AgreesWithMap(t *testing.T) {
 	c := New[tagged](nil, &Options[tagged]{Indexes: map[string]func(*tagged) []string{
 		"tag": func(obj *tagged) []string { return obj.tags },
 	}})
@@ -37,7 +37,7 @@ func TestAnIndexFindsWhatAMapOfAllObjectsWould(t *testing.T) {
 		}
 		for i := range 5 {
 			name := strconv.Itoa(i)
-			found, err := c.By("tag", name)
+			found, err := c.ByIndex("tag", name)
 			require.NoError(t, err)
 			require.ElementsMatch(t, byTag[name], found)
 			require.ElementsMatch(t, byNamespace[name], c.List(name, nil))

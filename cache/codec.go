@@ -1,0 +1,175 @@
+package cache
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Codec makes the packers of caches; see Options.Codec. Package cache/packed has one. It is safe for concurrent use.
+type Codec[T any] interface {
+	// NewPacker returns the packer of one cache.
+	NewPacker() Packer[T]
+}
+
+// Packer packs the objects of one cache. Only one goroutine uses it at a time.
+type Packer[T any] interface {
+	// Pack returns the packed form of an object, or nil to keep the object as it is.
+	Pack(obj *T) Packed[T]
+}
+
+// Packed is the packed form of an object, which it does not keep alive. It is safe for concurrent use.
+type Packed[T any] interface {
+	// Unpack returns an object that equals the packed one. Readers share it.
+	Unpack() (*T, error)
+}
+
+// UnpackError reports that an object cannot be unpacked. Reads do not find the object, and Run ends with the error.
+type UnpackError struct {
+	// Cache is the path of the cache's resource.
+	Cache string
+	Err   error
+}
+
+func (e *UnpackError) Error() string {
+	return fmt.Sprintf("cache %s: unpack an object: %v", e.Cache, e.Err)
+}
+
+// Unwrap returns the error of Unpack.
+func (e *UnpackError) Unwrap() error { return e.Err }
+
+// stored is an object of a cache: as it is, or packed. The zero value is none.
+type stored[T any] struct {
+	object *T
+	packed *packedObject[T]
+}
+
+// packedObject is a packed object with the metadata that a cache reads without unpacking it.
+type packedObject[T any] struct {
+	Packed[T]
+	uid    types.UID
+	labels packedLabels
+}
+
+func (s stored[T]) exists() bool { return s.object != nil || s.packed != nil }
+
+// store packs an object if the cache has a packer.
+func (c *Cache[T]) store(obj *T) stored[T] {
+	if c.packer == nil {
+		return stored[T]{object: obj}
+	}
+	packed := c.packer.Pack(obj)
+	if packed == nil {
+		return stored[T]{object: obj}
+	}
+	meta := c.metaOf(obj)
+	return stored[T]{packed: &packedObject[T]{packed, meta.GetUID(), packLabels(meta.GetLabels())}}
+}
+
+// load returns an object, nil for none and for one that cannot be unpacked. It is called without the lock.
+func (c *Cache[T]) load(s stored[T]) *T {
+	if s.packed == nil {
+		return s.object
+	}
+	obj, err := s.packed.Unpack()
+	if err != nil {
+		c.fail(&UnpackError{Cache: c.String(), Err: err})
+		return nil
+	}
+	return obj
+}
+
+// loadAll returns the objects that match a selector, nil for all.
+func (c *Cache[T]) loadAll(all []stored[T], selector labels.Selector) []*T {
+	objects := make([]*T, 0, len(all))
+	for _, s := range all {
+		if s.packed != nil && selector != nil && !selector.Matches(s.packed.labels) {
+			continue
+		}
+		obj := c.load(s)
+		if obj == nil || s.packed == nil && selector != nil && !selector.Matches(labels.Set(c.metaOf(obj).GetLabels())) {
+			continue
+		}
+		objects = append(objects, obj)
+	}
+	return objects
+}
+
+func (c *Cache[T]) uidOf(s stored[T]) types.UID {
+	if s.packed != nil {
+		return s.packed.uid
+	}
+	return c.metaOf(s.object).GetUID()
+}
+
+// setAbort sets the function that ends Run.
+func (c *Cache[T]) setAbort(abort func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.abort = abort
+}
+
+// fail ends Run with an error.
+func (c *Cache[T]) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failure == nil {
+		c.failure = err
+		c.abort()
+	}
+}
+
+// failed returns the error with which Run must end, nil for none.
+func (c *Cache[T]) failed() error {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.failure
+}
+
+// packedLabels are labels in one string: names in order, each followed by its value, all ended by a zero byte. They take a
+// fraction of a map's memory.
+type packedLabels string
+
+func packLabels(set map[string]string) packedLabels {
+	names := make([]string, 0, len(set))
+	for name := range set {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var text strings.Builder
+	for _, name := range names {
+		text.WriteString(name)
+		text.WriteByte(0)
+		text.WriteString(set[name])
+		text.WriteByte(0)
+	}
+	return packedLabels(text.String())
+}
+
+// Lookup returns the value of a label. Labels contain no zero byte: the API server validates them.
+func (l packedLabels) Lookup(label string) (value string, exists bool) {
+	for rest := string(l); rest != ""; {
+		var name string
+		name, rest, _ = strings.Cut(rest, "\x00")
+		value, rest, _ = strings.Cut(rest, "\x00")
+		if name == label {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// Has reports whether a label exists.
+func (l packedLabels) Has(label string) bool {
+	_, exists := l.Lookup(label)
+	return exists
+}
+
+// Get returns the value of a label, "" if it does not exist.
+func (l packedLabels) Get(label string) string {
+	value, _ := l.Lookup(label)
+	return value
+}

@@ -1,0 +1,125 @@
+package cache_test
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// copyingCodec packs an object into a copy of it, and fails to unpack once it is broken. It keeps objects named "plain".
+type copyingCodec struct{ broken atomic.Bool }
+
+func (c *copyingCodec) NewPacker() cache.Packer[object] { return c }
+
+func (c *copyingCodec) Pack(obj *object) cache.Packed[object] {
+	if obj.GetName() == "plain" {
+		return nil
+	}
+	return &packedCopy{c, obj.DeepCopy()}
+}
+
+type packedCopy struct {
+	codec *copyingCodec
+	obj   *object
+}
+
+var errBroken = errors.New("broken")
+
+func (p *packedCopy) Unpack() (*object, error) {
+	if p.codec.broken.Load() {
+		return nil, errBroken
+	}
+	return p.obj.DeepCopy(), nil
+}
+
+func emitPods(source *script) {
+	source.emit(dynamic.Started, nil)
+	source.emit(watch.Added, pod("shop", "web", "web", 1))
+	source.emit(watch.Added, pod("shop", "plain", "plain", 2))
+	source.emit(watch.Added, pod("home", "db", "db", 3))
+	source.emit(dynamic.Synced, nil)
+}
+
+func TestCache_CodecReadsEqual(t *testing.T) {
+	c, source := running(t, &cache.Options[object]{
+		Codec: &copyingCodec{}, Indexes: map[string]func(*object) []string{"app": cache.IndexByLabel[object]("app")},
+	})
+	emitPods(source)
+	require.NoError(t, c.WaitForSync(t.Context()))
+	obj, found := c.Get("shop", "web")
+	require.True(t, found)
+	assert.Equal(t, pod("shop", "web", "web", 1), obj)
+	_, found = c.Get("shop", "none")
+	assert.False(t, found)
+	assert.Equal(t, []string{"home/db", "shop/plain", "shop/web"}, names(c.List("", nil)))
+	assert.Equal(t, []string{"shop/plain", "shop/web"}, names(c.List("shop", labels.Everything())))
+	for text, want := range map[string][]string{
+		"app=web": {"shop/web"}, "app!=web": {"home/db", "shop/plain"}, "app in (plain,db)": {"home/db", "shop/plain"}, "!app": {}, "app": {"home/db", "shop/plain", "shop/web"},
+	} {
+		selector, err := labels.Parse(text)
+		require.NoError(t, err)
+		assert.Equal(t, want, names(c.List("", selector)), text)
+	}
+	indexed, err := c.ByIndex("app", "db")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"home/db"}, names(indexed))
+}
+
+func TestCache_CodecDeliversChanges(t *testing.T) {
+	c, source := running(t, &cache.Options[object]{Codec: &copyingCodec{}})
+	emitPods(source)
+	var got []string
+	for change := range c.Changes(t.Context()) {
+		text := string(change.Type)
+		for _, obj := range []*object{change.Object, change.Old} {
+			if obj != nil {
+				text += fmt.Sprintf(" %s/%s", obj.GetName(), obj.GetResourceVersion())
+			}
+		}
+		got = append(got, text)
+		switch len(got) {
+		case 4:
+			source.emit(watch.Modified, pod("shop", "web", "web", 5))
+		case 5:
+			replaced := pod("shop", "web", "web", 6)
+			replaced.SetUID("another")
+			source.emit(watch.Modified, replaced)
+		case 7:
+			source.emit(watch.Deleted, pod("home", "db", "db", 7))
+		case 8:
+			source.emitUnknownDelete(pod("shop", "plain", "", 2))
+		}
+		if len(got) == 9 {
+			break
+		}
+	}
+	assert.ElementsMatch(t, []string{"ADDED db/3", "ADDED plain/2", "ADDED web/1", "SYNCED"}, got[:4])
+	assert.Equal(t, []string{
+		"MODIFIED web/5 web/1", "DELETED web/5 web/5", "ADDED web/6", "DELETED db/7 db/3", "DELETED plain/2 plain/2",
+	}, got[4:])
+}
+
+func TestCache_CodecFailureEndsRun(t *testing.T) {
+	codec, source := &copyingCodec{}, newScript()
+	c := cache.New(source, &cache.Options[object]{Codec: codec})
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(t.Context()) }()
+	emitPods(source)
+	codec.broken.Store(true)
+	_, found := c.Get("shop", "web")
+	assert.False(t, found)
+	var failed *cache.UnpackError
+	err := <-ended
+	require.ErrorAs(t, err, &failed)
+	assert.ErrorIs(t, err, errBroken)
+	assert.Equal(t, "cache /api/v1/pods: unpack an object: broken", err.Error())
+	assert.ErrorIs(t, c.Health(), errBroken)
+}

@@ -1,0 +1,176 @@
+package cache_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// configMapServer is a server with an empty collection of ConfigMaps in the namespace shop, whose watch has what is created.
+// A program calls transport.Load and dynamic.Connect.
+func configMapServer(ctx context.Context) (configMaps *dynamic.Resource, closeAll func()) {
+	const index = `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{},"versions":[{"version":"v1","resources":[
+		{"resource":"configmaps","responseKind":{"version":"v1","kind":"ConfigMap"},"scope":"Namespaced","singularResource":"configmap",
+		 "verbs":["create","get","list","watch"]}]}]}]}`
+	created := make(chan string, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/api" || r.URL.Path == "/apis":
+			w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+			fmt.Fprint(w, map[string]string{"/api": index, "/apis": `{"kind":"APIGroupDiscoveryList","items":[]}`}[r.URL.Path])
+		case r.Method == http.MethodPost:
+			body, _ := io.ReadAll(r.Body)
+			obj := strings.Replace(string(body), `"metadata":{`, `"metadata":{"namespace":"shop","uid":"1","resourceVersion":"8",`, 1)
+			fmt.Fprint(w, obj)
+			created <- obj
+		default:
+			fmt.Fprint(w, `{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"7","annotations":{"k8s.io/initial-events-end":"true"}}}}`)
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case obj := <-created:
+				fmt.Fprintf(w, `{"type":"ADDED","object":%s}`, obj)
+				_ = http.NewResponseController(w).Flush()
+				<-r.Context().Done()
+			case <-r.Context().Done():
+			}
+		}
+	}))
+	client, err := dynamic.Connect(ctx, &transport.Config{Server: server.URL})
+	if err != nil {
+		log.Fatal(err)
+	}
+	configMaps, err = client.Resource(ctx, "configmaps")
+	if err != nil {
+		log.Fatal(err)
+	}
+	return configMaps.Namespace("shop"), func() { client.Close(); server.Close() }
+}
+
+func ExampleCache_WaitForWrites() {
+	ctx, cancel := context.WithCancel(context.Background())
+	configMaps, closeAll := configMapServer(ctx)
+	defer closeAll()
+	defer cancel()
+
+	c := cache.New(configMaps, nil)
+	go func() { _ = c.Run(ctx) }()
+	tracked := c.TrackWrites(configMaps)
+	web := &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"name": "web"}}}
+	if _, err := tracked.Create(ctx, web, nil); err != nil {
+		log.Fatal(err)
+	}
+	if err := c.WaitForWrites(ctx, cache.Key{Namespace: "shop", Name: "web"}); err != nil {
+		log.Fatal(err)
+	}
+	found, ok := c.Get("shop", "web")
+	fmt.Println(ok, found.GetResourceVersion())
+	// Output: true 8
+}
+
+func ExampleCache_TrackWrites() {
+	ctx, cancel := context.WithCancel(context.Background())
+	configMaps, closeAll := configMapServer(ctx)
+	defer closeAll()
+	defer cancel()
+
+	c := cache.New(configMaps, nil)
+	go func() { _ = c.Run(ctx) }()
+	tracked := c.TrackWrites(configMaps) // for all writes; configMaps itself is not tracked
+	web := &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"name": "web"}}}
+	if _, err := tracked.Create(ctx, web, nil); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(c.WaitForWrites(ctx), len(c.List("shop", nil)))
+	// Output: <nil> 1
+}
+
+// pods is a source of one pod in each namespace. A program uses a handle: cache.New(pods, opts).
+type pods string
+
+func (pods) Path(string) (string, error) { return "/api/v1/pods", nil }
+
+func (pods) Namespace(name string) cache.Source[unstructured.Object] { return pods(name) }
+
+func (p pods) Follow(ctx context.Context, opts *dynamic.FollowOptions) iter.Seq2[dynamic.Change[unstructured.Object], error] {
+	return func(yield func(dynamic.Change[unstructured.Object], error) bool) {
+		if p == "secret" {
+			yield(dynamic.Change[unstructured.Object]{}, errors.New(`pods is forbidden in the namespace "secret"`))
+			return
+		}
+		obj := &unstructured.Object{Object: map[string]any{"kind": "Pod"}}
+		obj.SetNamespace(string(p))
+		obj.SetName("web")
+		yield(dynamic.Change[unstructured.Object]{Type: watch.Added, Object: obj}, nil)
+		opts.OnProgress("7")
+		yield(dynamic.Change[unstructured.Object]{Type: dynamic.Synced}, nil)
+		<-ctx.Done()
+		yield(dynamic.Change[unstructured.Object]{}, ctx.Err())
+	}
+}
+
+func ExampleOptions_namespaces() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	c := cache.New(pods(""), &cache.Options[unstructured.Object]{Namespaces: []string{"shop", "home"}})
+	go func() { _ = c.Run(ctx) }()
+	fmt.Println(c.WaitForSync(ctx))
+	fmt.Println(len(c.List("", nil)), len(c.List("shop", nil)))
+	// Output:
+	// <nil>
+	// 2 1
+}
+
+func ExampleHealthHandler() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	running := cache.New(pods("shop"), nil)
+	go func() { _ = running.Run(ctx) }()
+	if err := running.WaitForSync(ctx); err != nil {
+		log.Fatal(err)
+	}
+	rejected := cache.New(pods(""), &cache.Options[unstructured.Object]{Namespaces: []string{"shop", "secret"}})
+	go func() { _ = rejected.Run(ctx) }()
+	_ = rejected.WaitForSync(ctx)
+
+	for _, handler := range []http.Handler{cache.HealthHandler(running), cache.HealthHandler(running, rejected)} {
+		response := httptest.NewRecorder()
+		handler.ServeHTTP(response, httptest.NewRequestWithContext(ctx, http.MethodGet, "/readyz", http.NoBody))
+		fmt.Print(response.Code, " ", response.Body)
+	}
+	// Output:
+	// 200 ok
+	// 503 cache /api/v1/pods: rejected: namespace "secret": pods is forbidden in the namespace "secret"
+}
+
+func ExampleCache_Health() {
+	c := cache.New(pods("shop"), nil)
+	fmt.Println(c.Health())
+	// Output: cache /api/v1/pods: not synced: Run has not been called
+}
+
+func ExampleCache_HasSynced() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	c := cache.New(pods("shop"), nil)
+	fmt.Println(c.HasSynced())
+	go func() { _ = c.Run(ctx) }()
+	if err := c.WaitForSync(ctx); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(c.HasSynced())
+	// Output:
+	// false
+	// true
+}

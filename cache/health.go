@@ -1,0 +1,80 @@
+package cache
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/anykind/anykind/internal/sanitize"
+)
+
+// Health returns nil if the cache has all initial objects and is kept current, and otherwise the reason why not: Run has not
+// been called or has ended, the cache has not synced, a namespace of Options.Namespaces is rejected, the server does not serve
+// the resource, or the stream is interrupted by an error. After an interruption the cache is healthy again as soon as the
+// server has accepted the next request.
+func (c *Cache[T]) Health() error {
+	path := c.String() // not under the lock
+	if isClosed(c.stopped) {
+		return fmt.Errorf("cache %s: stopped: %w", path, c.err)
+	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	switch {
+	case !c.started:
+		return fmt.Errorf("cache %s: not synced: Run has not been called", path)
+	case len(c.rejected) > 0:
+		return fmt.Errorf("cache %s: rejected: %w", path, joinErrors(c.rejected))
+	case !c.HasSynced() && c.lastErr != nil:
+		return fmt.Errorf("cache %s: not synced: last interruption: %w", path, c.lastErr)
+	case !c.HasSynced():
+		return fmt.Errorf("cache %s: not synced", path)
+	case len(c.interrupted) > 0:
+		return fmt.Errorf("cache %s: interrupted: %w", path, joinErrors(c.interrupted))
+	case c.notServed:
+		return fmt.Errorf("cache %s: the server does not serve the resource", path)
+	default:
+		return nil
+	}
+}
+
+// maxHealthReason limits the text of one cache, in bytes.
+const maxHealthReason = 1 << 10
+
+// HealthHandler returns a handler for readiness probes: its status is 200 if every cache is healthy (see [Cache.Health]), and
+// otherwise 503 with one line of printable text for each one that is not. The lines contain paths and errors of the API
+// server. Use it for readiness rather than liveness: a restart of the process does not end an interruption.
+func HealthHandler(caches ...interface{ Health() error }) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store")
+		var reasons []string
+		for _, c := range caches {
+			if err := c.Health(); err != nil {
+				reasons = append(reasons, sanitize.Text(err.Error(), maxHealthReason))
+			}
+		}
+		if len(reasons) == 0 {
+			fmt.Fprintln(w, "ok")
+			return
+		}
+		w.WriteHeader(http.StatusServiceUnavailable)
+		for _, reason := range reasons {
+			fmt.Fprintln(w, reason)
+		}
+	})
+}
+
+// joinErrors returns the errors of several namespaces as one, in one line; nil for none.
+func joinErrors(byNamespace map[string]error) error {
+	var joined error
+	for _, namespace := range slices.Sorted(maps.Keys(byNamespace)) {
+		err := byNamespace[namespace]
+		if joined != nil {
+			err = fmt.Errorf("%w; %w", joined, err)
+		}
+		joined = err
+	}
+	return joined
+}

@@ -1,0 +1,172 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/anykind/anykind/internal/retry"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// HasSynced reports whether the cache has had all initial objects. It stays true while the resource is not served.
+func (c *Cache[T]) HasSynced() bool { return isClosed(c.synced) }
+
+// WaitForSync waits until the cache has all objects that existed when Run was called. It returns Run's error if Run ends
+// before, and ctx's error, with the last interruption, if ctx does. If the server rejects one of Options.Namespaces, it
+// returns that error at once; Run continues, and a later call may succeed.
+func (c *Cache[T]) WaitForSync(ctx context.Context) error {
+	for {
+		rejected, stopWaiting := c.addWaiter(func() bool { return len(c.rejected) > 0 })
+		select {
+		case <-c.synced:
+		case <-rejected:
+		case <-c.stopped:
+		case <-ctx.Done():
+		}
+		stopWaiting()
+		if ended, err := c.syncResult(ctx); ended {
+			return err
+		}
+	}
+}
+
+// syncResult returns the result of WaitForSync if there is one.
+func (c *Cache[T]) syncResult(ctx context.Context) (ended bool, err error) {
+	switch {
+	case c.HasSynced():
+		return true, nil
+	case isClosed(c.stopped):
+		return true, c.err
+	}
+	path := c.String() // not under the lock
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	switch {
+	case len(c.rejected) > 0:
+		return true, fmt.Errorf("cache %s: not synced: %w", path, joinErrors(c.rejected))
+	case ctx.Err() == nil: // a namespace is not rejected any more
+		return false, nil
+	}
+	err = fmt.Errorf("cache %s: not synced: %w", path, retry.ContextError(ctx))
+	switch {
+	case !c.started:
+		err = fmt.Errorf("%w (Run has not been called)", err)
+	case c.lastErr != nil:
+		err = fmt.Errorf("%w; last interruption: %w", err, c.lastErr)
+	}
+	return true, err
+}
+
+// WaitForStop waits until Run has ended and returns its error, or ctx's if that ends before.
+func (c *Cache[T]) WaitForStop(ctx context.Context) error {
+	select {
+	case <-c.stopped:
+		return c.err
+	case <-ctx.Done():
+		return fmt.Errorf("cache %s: not stopped: %w", c, retry.ContextError(ctx))
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// WaitForResourceVersion waits until the cache is at least as new as a resourceVersion of its own resource: with that of an
+// object that was just written, until the cache has the write. See https://kep.k8s.io/5504 for the comparison.
+//
+// If no selector or namespace of the source includes the written object, the cache has no event for it and waits for the
+// server's next bookmark, a minute or so. Most resources answer a Delete with a Status, which has no version: wait for a
+// deletion with [Cache.Changes].
+func (c *Cache[T]) WaitForResourceVersion(ctx context.Context, resourceVersion string) error {
+	if _, err := resourceversion.CompareResourceVersion(resourceVersion, resourceVersion); err != nil {
+		return fmt.Errorf("cache %s: wait for resourceVersion %q: %w", c, resourceVersion, err)
+	}
+	return c.wait(ctx, func() bool { return c.hasReached(resourceVersion) },
+		func() string { return "resourceVersion " + resourceVersion + " not reached" })
+}
+
+// wait waits until a condition holds, which is evaluated under the lock when the cache has progressed. missing, called after
+// it, describes what is missing.
+func (c *Cache[T]) wait(ctx context.Context, condition func() bool, missing func() string) error {
+	ready, stopWaiting := c.addWaiter(condition)
+	defer stopWaiting()
+	var cause error
+	select {
+	case <-ready:
+		return nil
+	case <-c.stopped:
+		cause = fmt.Errorf("stopped: %w", c.err)
+	case <-ctx.Done():
+		cause = retry.ContextError(ctx)
+	}
+	stopWaiting()
+	return fmt.Errorf("cache %s: %s: %w", c, missing(), cause)
+}
+
+// addWaiter returns a channel that is closed once condition holds, or now if it does.
+func (c *Cache[T]) addWaiter(condition func() bool) (ready chan struct{}, stopWaiting func()) {
+	ready = make(chan struct{})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if condition() {
+		close(ready)
+		return ready, func() {}
+	}
+	c.waiters[ready] = condition
+	return ready, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.waiters, ready)
+	}
+}
+
+// wakeWaiters wakes those whose condition holds.
+func (c *Cache[T]) wakeWaiters() {
+	for ready, condition := range c.waiters {
+		if condition() {
+			close(ready)
+			delete(c.waiters, ready)
+		}
+	}
+}
+
+// streamOf returns the key of versions for the objects of a namespace.
+func (c *Cache[T]) streamOf(namespace string) string {
+	if len(c.namespaces) == 0 {
+		return ""
+	}
+	return namespace
+}
+
+// hasReached reports whether all streams are at least at a resourceVersion.
+func (c *Cache[T]) hasReached(resourceVersion string) bool {
+	if len(c.namespaces) == 0 {
+		return isReached(c.versions[""], resourceVersion)
+	}
+	return !slices.ContainsFunc(c.namespaces, func(namespace string) bool { return !isReached(c.versions[namespace], resourceVersion) })
+}
+
+// setResourceVersion records the version of a stream, which is no longer interrupted, and wakes the waiters that it
+// satisfies. It may be lower than the last one, after a restore of etcd from a backup.
+func (c *Cache[T]) setResourceVersion(stream, resourceVersion string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if last := c.versions[stream]; isReached(last, resourceVersion) && !isReached(resourceVersion, last) {
+		c.forgetWrites()
+	}
+	c.versions[stream] = resourceVersion
+	delete(c.interrupted, stream)
+	c.wakeWaiters()
+}
+
+// isReached reports whether a resourceVersion is at least target; false if they cannot be compared.
+func isReached(resourceVersion, target string) bool {
+	order, err := resourceversion.CompareResourceVersion(resourceVersion, target)
+	return err == nil && order >= 0
+}

@@ -1,0 +1,244 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+type partial = metav1.PartialObjectMetadata
+
+// idle is a source without events: tests apply changes themselves.
+type idle struct{}
+
+func (idle) Path(string) (string, error) { return "/api/v1/pods", nil }
+
+func (idle) Namespace(string) Source[partial] { return idle{} }
+
+func (idle) Follow(ctx context.Context, _ *dynamic.FollowOptions) iter.Seq2[dynamic.Change[partial], error] {
+	return func(yield func(dynamic.Change[partial], error) bool) {
+		<-ctx.Done()
+		yield(dynamic.Change[partial]{}, ctx.Err())
+	}
+}
+
+func newIdle(namespaces ...string) *Cache[partial] {
+	return New(Source[partial](idle{}), &Options[partial]{Namespaces: namespaces})
+}
+
+// emit applies a change as Run does, and the version after it.
+func (c *Cache[T]) emit(kind watch.EventType, obj *T, version string) {
+	c.apply(dynamic.Change[T]{Type: kind, Object: obj})
+	c.setResourceVersion(c.streamOf(KeyOf(c.metaOf(obj)).Namespace), version)
+}
+
+func partialPod(name, uid, version string) *partial {
+	return &partial{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(uid), ResourceVersion: version}}
+}
+
+// hasWrites reports whether WaitForWrites returns at once.
+func hasWrites(t *testing.T, c *Cache[partial], keys ...Key) bool {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := c.WaitForWrites(ctx, keys...)
+	if err != nil {
+		require.ErrorIs(t, err, context.Canceled)
+	}
+	return err == nil
+}
+
+func written(name, version string) dynamic.Write {
+	return dynamic.Write{Namespace: "shop", Name: name, UID: types.UID(name), ResourceVersion: version}
+}
+
+var web, db = Key{"shop", "web"}, Key{"shop", "db"}
+
+func TestWaitForWrites_Version(t *testing.T) {
+	c := newIdle()
+	assert.True(t, hasWrites(t, c), "nothing was written")
+	c.track(written("web", "7"))
+	assert.False(t, hasWrites(t, c, web), "before the initial list")
+	c.setResourceVersion("", "6")
+	assert.False(t, hasWrites(t, c, web))
+	assert.False(t, hasWrites(t, c), "all")
+	assert.True(t, hasWrites(t, c, db), "another key")
+	c.track(written("web", "5"))
+	assert.False(t, hasWrites(t, c, web), "the response of an earlier write came later")
+	c.emit(watch.Added, partialPod("web", "web", "7"), "7")
+	assert.True(t, hasWrites(t, c, web))
+	assert.True(t, hasWrites(t, c))
+	c.track(written("web", "9"))
+	assert.False(t, hasWrites(t, c, db, web))
+	c.setResourceVersion("", "10")
+	assert.True(t, hasWrites(t, c, db, web), "a selector may exclude the object")
+}
+
+func TestWaitForWrites_Deletions(t *testing.T) {
+	c := newIdle()
+	c.emit(watch.Added, partialPod("web", "u1", "3"), "3")
+	c.track(dynamic.Write{Namespace: "shop", Name: "web", UID: "u1"})
+	assert.False(t, hasWrites(t, c, web))
+	c.setResourceVersion("", "100")
+	assert.False(t, hasWrites(t, c, web), "no version shows that it is gone")
+	c.emit(watch.Deleted, partialPod("web", "u1", "101"), "101")
+	assert.True(t, hasWrites(t, c, web))
+	c.emit(watch.Added, partialPod("web", "u1", "4"), "102")
+	assert.False(t, hasWrites(t, c, web), "a create by another client that comes after the response to the delete")
+	c.emit(watch.Added, partialPod("web", "u2", "103"), "103")
+	assert.True(t, hasWrites(t, c, web), "another object of the name")
+
+	c.track(dynamic.Write{Namespace: "shop", Name: "web"})
+	assert.False(t, hasWrites(t, c, web), "without a UID, the object that the cache has")
+	c.emit(watch.Deleted, partialPod("web", "u2", "104"), "104")
+	assert.True(t, hasWrites(t, c, web))
+	c.track(dynamic.Write{Namespace: "shop", Name: "none"})
+	assert.True(t, hasWrites(t, c), "nothing to wait for")
+
+	c.track(written("db", "110"))
+	c.track(dynamic.Write{Namespace: "shop", Name: "db", UID: "db"})
+	assert.False(t, hasWrites(t, c, db), "the create must come before the deletion")
+	c.emit(watch.Added, partialPod("db", "db", "110"), "110")
+	assert.False(t, hasWrites(t, c, db))
+	c.emit(watch.Deleted, partialPod("db", "db", "111"), "111")
+	assert.True(t, hasWrites(t, c, db))
+}
+
+func TestWaitForWrites_StreamOfNamespace(t *testing.T) {
+	c := newIdle("shop", "home")
+	c.track(written("web", "7"))
+	c.track(dynamic.Write{Namespace: "elsewhere", Name: "web", ResourceVersion: "7"})
+	c.setResourceVersion("home", "9")
+	assert.False(t, hasWrites(t, c, web))
+	c.setResourceVersion("shop", "7")
+	assert.True(t, hasWrites(t, c), "a namespace that the cache does not have is ignored")
+}
+
+func TestWaitForWrites_RestoredBackup(t *testing.T) {
+	c := newIdle()
+	c.setResourceVersion("", "1000")
+	c.track(written("web", "1001"))
+	c.setResourceVersion("", "1000")
+	assert.False(t, hasWrites(t, c, web))
+	c.setResourceVersion("", "20")
+	assert.True(t, hasWrites(t, c, web), "its version may never be reached")
+}
+
+func TestWaitForWrites_IncomparableVersion(t *testing.T) {
+	c := newIdle()
+	c.setResourceVersion("", "1")
+	c.track(written("web", "opaque"))
+	assert.ErrorContains(t, c.WaitForWrites(t.Context(), web), `cache /api/v1/pods: wait for the write of shop/web: resourceVersion "opaque": `)
+	assert.NoError(t, c.WaitForWrites(t.Context(), db))
+}
+
+func TestWaitForWrites_WaitsAndEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newIdle()
+		ctx, cancel := context.WithCancel(t.Context())
+		var done sync.WaitGroup
+		done.Go(func() { _ = c.Run(ctx) })
+		c.setResourceVersion("", "1")
+		c.track(written("web", "5"))
+		c.track(written("db", "6"))
+		results := make(chan error, 3)
+		go func() { results <- c.WaitForWrites(t.Context(), web) }()
+		go func() { results <- c.WaitForWrites(t.Context()) }()
+		synctest.Wait()
+		assert.Empty(t, results)
+		c.track(written("web", "100")) // after the calls
+		c.setResourceVersion("", "5")
+		synctest.Wait()
+		require.Len(t, results, 1)
+		require.NoError(t, <-results)
+		c.setResourceVersion("", "6")
+		require.NoError(t, <-results)
+
+		limited, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		err := c.WaitForWrites(limited, web)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.ErrorContains(t, err, "cache /api/v1/pods: the write of shop/web not received: ")
+		go func() { results <- c.WaitForWrites(t.Context(), web) }()
+		synctest.Wait()
+		cancel()
+		assert.ErrorContains(t, <-results, "cache /api/v1/pods: the write of shop/web not received: stopped: context canceled")
+		assert.Empty(t, c.waiters)
+		done.Wait()
+	})
+}
+
+func TestTrack_MemoryIsBounded(t *testing.T) {
+	c := newIdle()
+	c.setResourceVersion("", "1")
+	for i := range 10 * maxWrites {
+		c.track(written(fmt.Sprint("seen-", i), "1"))
+		require.LessOrEqual(t, len(c.writes.byKey), minSweep, "what the cache has is removed")
+	}
+	c.emit(watch.Added, partialPod("deleted", "u", "1"), "1")
+	c.track(dynamic.Write{Namespace: "shop", Name: "deleted", UID: "u"})
+	for i := 2; i < 5*maxWrites; i++ {
+		c.track(written(fmt.Sprint("unseen-", i), strconv.Itoa(i)))
+		require.LessOrEqual(t, len(c.writes.byKey), 2*maxWrites)
+	}
+	assert.NotEmpty(t, c.writes.floors)
+	assert.False(t, hasWrites(t, c, Key{"shop", "unseen-2"}), "the guarantee holds for replaced versions")
+	assert.False(t, hasWrites(t, c))
+	c.setResourceVersion("", strconv.Itoa(5*maxWrites))
+	assert.True(t, hasWrites(t, c, Key{"shop", "unseen-2"}))
+	assert.False(t, hasWrites(t, c, Key{"shop", "deleted"}), "and for deletions without a version")
+	c.emit(watch.Deleted, partialPod("deleted", "u", "9"), strconv.Itoa(5*maxWrites))
+	assert.True(t, hasWrites(t, c))
+}
+
+// TestCache_ReadersDoNotStarveWriter lists without pause in more goroutines than there are processors while objects change.
+func TestCache_ReadersDoNotStarveWriter(t *testing.T) {
+	const objects, changes, readers = 2000, 500, 16
+	c := newIdle()
+	for i := range objects {
+		c.emit(watch.Added, partialPod(fmt.Sprint("pod-", i), fmt.Sprint(i), "1"), "1")
+	}
+	stop := make(chan struct{})
+	var reading sync.WaitGroup
+	for range readers {
+		reading.Go(func() {
+			for !isClosed(stop) {
+				c.List("", nil)
+				c.List("shop", nil)
+				c.Get("shop", "pod-1")
+				_ = c.HasSynced()
+				_ = c.Health()
+			}
+		})
+	}
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		for i := range changes {
+			version := strconv.Itoa(i + 2)
+			c.emit(watch.Modified, partialPod("pod-1", "1", version), version)
+		}
+	}()
+	select {
+	case <-written:
+	case <-time.After(time.Minute):
+		t.Error("the writer waits for readers")
+	}
+	close(stop)
+	reading.Wait()
+	<-written
+	pod, _ := c.Get("shop", "pod-1")
+	assert.Equal(t, strconv.Itoa(changes+1), pod.ResourceVersion)
+}
