@@ -1,17 +1,27 @@
-// Package controller has what the controllers of Kubernetes are made of, for any kind: a work queue, finalizers, status,
-// owner references, CustomResourceDefinitions from a file, Events and leader election.
+// Package controller keeps objects in the state that other objects ask for, for any kind:
 //
-//	Queue                    keys to work on, each once, with priorities, delays and back-off
-//	Finalize                 cleans up before an object goes
-//	SetStatus, PatchStatus   the status subresource, with Conditions
-//	SetControllerReference   whose object an object is
-//	Register                 the kinds that a controller brings along
-//	Recorder                 Events that people see in kubectl describe
-//	Lead                     one process at a time
-//	Run, Operator            reconciles and handlers for what changes
+//	widgets, err := client.Resource(ctx, "widgets.example.com")
+//	if err != nil {
+//		return err
+//	}
+//	objects := cache.New(widgets.AllNamespaces(), nil)
+//	go objects.Run(ctx)
+//	return controller.Run(ctx, objects, func(ctx context.Context, key cache.Key) (time.Duration, error) {
+//		widget, found := objects.Get(key.Namespace, key.Name)
+//		if !found {
+//			return 0, nil // deleted
+//		}
+//		_, err := controller.SetStatus(ctx, widgets, widget, map[string]any{"ready": true})
+//		return 0, err
+//	}, nil)
 //
-// What fails in the background is logged: failed reconciles, renewals of a Lease, events that are dropped, by slog's
-// default logger or the Logger in the options. Objects are named by kind and key; what is in them is not logged.
+// [Run] reconciles by key, triggered by its own objects and by others ([Owns], [Watches]); [Operator] calls a handler with
+// each change instead, also of kinds that are not served yet ([Operator.WatchKind]). [RegisterCRDs] makes the server serve a controller's kinds. [Finalize], [SetStatus], [PatchStatus]
+// with [MergeConditions], and [SetControllerReference] are the parts of a reconcile. The nested packages workqueue,
+// leaderelection and events can be used alone.
+//
+// Failures in the background are logged: failed reconciles, resources that are not served, the loss of a Lease. The logger
+// is slog's default or the Logger in the options. Objects are logged by kind and key, never by content.
 //
 // See https://kubernetes.io/docs/concepts/architecture/controller/.
 package controller

@@ -2,61 +2,29 @@ package controller_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"log"
-	"net/http"
-	"net/http/httptest"
-	"strings"
+	"log/slog"
+	"os"
+	"time"
 
+	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/internal/testing/controllertest"
 	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-const exampleIndex = `{"kind":"APIGroupDiscoveryList","items":[
-	{"metadata":{"name":"example.com"},"versions":[{"version":"v1","resources":[
-		{"resource":"widgets","responseKind":{"group":"example.com","version":"v1","kind":"Widget"},"scope":"Namespaced","singularResource":"widget",
-		 "verbs":["create","delete","get","list","patch","update","watch"],
-		 "subresources":[{"subresource":"status","responseKind":{"group":"example.com","version":"v1","kind":"Widget"},"verbs":["get","patch","update"]}]}]}]},
-	{"metadata":{"name":"coordination.k8s.io"},"versions":[{"version":"v1","resources":[
-		{"resource":"leases","responseKind":{"group":"coordination.k8s.io","version":"v1","kind":"Lease"},"scope":"Namespaced","singularResource":"lease","verbs":["create","get","update"]}]}]},
-	{"metadata":{"name":"events.k8s.io"},"versions":[{"version":"v1","resources":[
-		{"resource":"events","responseKind":{"group":"events.k8s.io","version":"v1","kind":"Event"},"scope":"Namespaced","singularResource":"event","verbs":["create","patch"]}]}]}]}`
-
-// exampleServer shows what is written to it and answers with a widget, or with what it was sent; a program calls
-// transport.Load and dynamic.Connect.
-func exampleServer() (client *dynamic.Client, closeAll func()) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		index := map[string]string{"/api": `{"kind":"APIGroupDiscoveryList","items":[]}`, "/apis": exampleIndex}[r.URL.Path]
-		switch {
-		case index != "":
-			w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
-			fmt.Fprint(w, index)
-		case r.Method == http.MethodPatch:
-			fmt.Println(r.Method, r.URL.Path, string(body))
-			fmt.Fprint(w, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"web","namespace":"shop","uid":"7","generation":2,"finalizers":["example.com/disk"]}}`)
-		case r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/leases/"):
-			w.WriteHeader(http.StatusNotFound)
-			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":404,"reason":"NotFound","details":{"name":"widgets"}}`)
-		default:
-			_, _ = w.Write(body)
-		}
-	}))
-	client, err := dynamic.Connect(context.Background(), &transport.Config{Server: server.URL})
+// exampleWidgets returns a handle on widgets and one of them, as a cache or a Get returns it.
+func exampleWidgets() (widgets *dynamic.Resource, web *unstructured.Object, closeAll func()) {
+	client, closeAll, err := controllertest.ExampleServer(context.Background(), os.Stdout)
 	if err != nil {
 		log.Fatal(err)
 	}
-	return client, func() { client.Close(); server.Close() }
-}
-
-// exampleWidgets gives a handle on widgets and one of them, as a cache or a Get has it.
-func exampleWidgets() (widgets *dynamic.Resource, web *unstructured.Object, closeAll func()) {
-	client, closeAll := exampleServer()
-	widgets, err := client.Resource(context.Background(), "widgets")
+	widgets, err = client.Resource(context.Background(), "widgets")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -106,14 +74,14 @@ func ExamplePatchStatus() {
 	// <nil>
 }
 
-func ExampleConditions() {
+func ExampleMergeConditions() {
 	_, web, closeAll := exampleWidgets()
 	defer closeAll()
 
 	web.Object["status"] = map[string]any{"conditions": []any{map[string]any{
 		"type": "Ready", "status": "False", "reason": "Starting", "lastTransitionTime": "2026-01-02T03:04:05Z",
 	}}}
-	for _, condition := range controller.Conditions(web, metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: "Pulling"}) {
+	for _, condition := range controller.MergeConditions(web, metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: "Pulling"}) {
 		fmt.Println(condition)
 	}
 	// Output:
@@ -131,52 +99,38 @@ func ExampleSetControllerReference() {
 	fmt.Println(controller.SetControllerReference(web, disk))
 	fmt.Println(metav1.IsControlledBy(disk, web))
 	// Output:
-	// make Widget "web" the owner of PersistentVolumeClaim "web-disk": the owner is in namespace "shop", the object in none: set its namespace; a cluster-scoped object cannot have such an owner
+	// set owner Widget "web" of PersistentVolumeClaim "web-disk": the owner is in namespace "shop", the object in none (set its namespace; a cluster-scoped object cannot have such an owner)
 	// <nil>
 	// true
 }
 
-func ExampleRecorder() {
-	ctx := context.Background()
-	client, closeAll := exampleServer()
-	defer closeAll()
-
-	recorder, err := controller.NewRecorder(ctx, client, "example.com/widgets", nil)
+func ExampleRegisterCRDs() {
+	client, closeAll, err := controllertest.ExampleServer(context.Background(), os.Stdout)
 	if err != nil {
 		log.Fatal(err)
 	}
-	web := &unstructured.Object{Object: map[string]any{
-		"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "web", "namespace": "shop", "uid": "7"},
-	}}
-	recorder.Record(web, controller.Event{Type: "Warning", Reason: "DiskFull", Action: "Resize", Note: "no space is left on the disk of web"})
-	fmt.Println(recorder.Close(ctx), recorder.Dropped())
-	// Output: <nil> 0
-}
-
-func ExampleLead() {
-	ctx := context.Background()
-	client, closeAll := exampleServer()
-	defer closeAll()
-	leases, err := client.Resource(ctx, "leases.coordination.k8s.io")
-	if err != nil {
-		log.Fatal(err)
-	}
-
-	err = controller.Lead(ctx, leases.In("shop"), "widgets", nil, func(ctx context.Context, token int64) error {
-		fmt.Println("leading, with the token", token)
-		return nil // a controller runs until ctx ends
-	})
-	fmt.Println(err)
-	// Output:
-	// leading, with the token 0
-	// <nil>
-}
-
-func ExampleRegister() {
-	client, closeAll := exampleServer()
 	defer closeAll()
 
-	_, err := controller.Register(context.Background(), client, []byte("apiVersion: v1\nkind: ConfigMap\n"), nil)
+	_, err = controller.RegisterCRDs(context.Background(), client, []byte("apiVersion: v1\nkind: ConfigMap\n"), nil)
 	fmt.Println(err)
 	// Output: register definitions: document 1 is a ConfigMap of v1, not a CustomResourceDefinition of apiextensions.k8s.io/v1
+}
+
+func ExampleOperator_WatchKind() {
+	client, closeAll, err := controllertest.ExampleServer(context.Background(), os.Stdout)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer closeAll()
+
+	operator := controller.NewOperator(&controller.Options{Logger: slog.New(slog.DiscardHandler)})
+	gadget := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"} // not served yet
+	operator.WatchKind(client, gadget, metav1.NamespaceAll, func(_ context.Context, change cache.Change[unstructured.Object]) error {
+		fmt.Println(change.Type, change.Object.GetName())
+		return nil
+	})
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	fmt.Println(errors.Is(operator.Run(ctx), context.DeadlineExceeded))
+	// Output: true
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/controllertest"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -55,8 +56,8 @@ func gone(t *testing.T, of *dynamic.Resource, name string) {
 	assert.True(t, apierrors.IsNotFound(err), "%v", err)
 }
 
-func TestAnObjectGetsTheFinalizerCleanupAndItsEnd(t *testing.T) {
-	client, namespace := newNamespace(t)
+func TestFinalize_AddsCleansUpAndRemoves(t *testing.T) {
+	client, namespace := controllertest.NewNamespace(t)
 	of, obj := createConfigMap(t, client, namespace, map[string]any{"name": "web"})
 
 	live, deleted, err := controller.Finalize(t.Context(), of.AllNamespaces(), obj, finalizer, never(t))
@@ -94,9 +95,9 @@ func TestAnObjectGetsTheFinalizerCleanupAndItsEnd(t *testing.T) {
 	assert.True(t, deleted)
 }
 
-func TestAClusterScopedObjectIsFinalizedToo(t *testing.T) {
-	client := connect(t)
-	of := resource(t, client, "priorityclasses")
+func TestFinalize_ClusterScopedObject(t *testing.T) {
+	client := controllertest.Connect(t)
+	of := controllertest.Resource(t, client, "priorityclasses")
 	obj, err := of.Create(t.Context(), &unstructured.Object{Object: map[string]any{
 		"metadata": map[string]any{"generateName": "test-"}, "value": int64(1),
 	}}, nil)
@@ -110,8 +111,8 @@ func TestAClusterScopedObjectIsFinalizedToo(t *testing.T) {
 	gone(t, of, obj.GetName())
 }
 
-func TestAnothersFinalizerStays(t *testing.T) {
-	client, namespace := newNamespace(t)
+func TestFinalize_KeepsOtherFinalizers(t *testing.T) {
+	client, namespace := controllertest.NewNamespace(t)
 	of, obj := createConfigMap(t, client, namespace, map[string]any{"name": "web", "finalizers": []any{"example.com/a", "example.com/b"}})
 	obj, _, err := controller.Finalize(t.Context(), of, obj, finalizer, never(t))
 	require.NoError(t, err)
@@ -132,7 +133,7 @@ func TestAnothersFinalizerStays(t *testing.T) {
 }
 
 func TestFinalize_RemovesByNameNotPosition(t *testing.T) {
-	client, namespace := newNamespace(t)
+	client, namespace := controllertest.NewNamespace(t)
 	of, _ := createConfigMap(t, client, namespace, map[string]any{"name": "web", "finalizers": []any{finalizer, "example.com/a"}})
 	going := deleting(t, of, "web")
 	patch(t, of, "web", `{"metadata":{"finalizers":["example.com/a","`+finalizer+`"]}}`)
@@ -143,8 +144,8 @@ func TestFinalize_RemovesByNameNotPosition(t *testing.T) {
 	patch(t, of, "web", `{"metadata":{"finalizers":null}}`)
 }
 
-func TestAnObjectThatIsOutOfDateIsReadAnew(t *testing.T) {
-	client, namespace := newNamespace(t)
+func TestFinalize_RereadsStaleObject(t *testing.T) {
+	client, namespace := controllertest.NewNamespace(t)
 	cleanup := func(cleaned *int) func(context.Context, *unstructured.Object) error {
 		return func(context.Context, *unstructured.Object) error { *cleaned++; return nil }
 	}
@@ -201,29 +202,29 @@ func TestAnObjectThatIsOutOfDateIsReadAnew(t *testing.T) {
 	}
 }
 
-func TestWhatTheServerRefusesForGoodIsItsError(t *testing.T) {
-	client, namespace := newNamespace(t)
+func TestFinalize_ReturnsServerError(t *testing.T) {
+	client, namespace := controllertest.NewNamespace(t)
 	of, obj := createConfigMap(t, client, namespace, map[string]any{"name": "web"})
 	_, _, err := controller.Finalize(t.Context(), of, obj, "no name/ for a finalizer", never(t))
 	assert.True(t, apierrors.IsInvalid(err), "%v", err)
-	assert.ErrorContains(t, err, `add the finalizer no name/ for a finalizer to configmaps "web": `)
+	assert.ErrorContains(t, err, `add finalizer no name/ for a finalizer to configmaps "web": `)
 }
 
 // TestFinalize_UnservedPathIsNoDeletion answers 404 for the path of an object that is there.
 func TestFinalize_UnservedPathIsNoDeletion(t *testing.T) {
-	client, server := inMemory(t)
-	handle := leases(t, client)
+	client, server := controllertest.New(t)
+	handle := controllertest.Leases(t, client)
 	for name, methods := range map[string]string{"to the patch": "PATCH", "to the read": "GET"} {
 		t.Run(name, func(t *testing.T) {
-			server.override = func(w http.ResponseWriter, r *http.Request) bool {
+			server.Override = func(w http.ResponseWriter, r *http.Request) bool {
 				if strings.Contains(methods, r.Method) {
-					notServed(w)
+					controllertest.NotServed(w)
 				} else {
-					refuse(w, http.StatusUnprocessableEntity, "Invalid") // obj is out of date: it is read
+					controllertest.Reject(w, http.StatusUnprocessableEntity, "Invalid") // obj is out of date: it is read
 				}
 				return true
 			}
-			lease := named("coordination.k8s.io/v1", "Lease", "shop", "op", "u")
+			lease := controllertest.Named("coordination.k8s.io/v1", "Lease", "shop", "op", "u")
 			_, deleted, err := controller.Finalize(t.Context(), handle, lease, finalizer, never(t))
 			assert.True(t, apierrors.IsNotFound(err), "%v", err)
 			assert.False(t, deleted)
@@ -237,7 +238,7 @@ func TestFinalize_UnservedPathIsNoDeletion(t *testing.T) {
 }
 
 func TestFinalize_UnservedVersionIsNoDeletion(t *testing.T) {
-	client, namespace := newNamespace(t)
+	client, namespace := controllertest.NewNamespace(t)
 	group := namespace + ".example.com"
 	file := strings.Replace(definition("widgets", group), "  versions:\n", `  versions:
   - name: v1beta1
@@ -245,27 +246,44 @@ func TestFinalize_UnservedVersionIsNoDeletion(t *testing.T) {
     storage: false
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `, 1)
-	_, err := controller.Register(t.Context(), client, []byte(file), nil)
+	_, err := controller.RegisterCRDs(t.Context(), client, []byte(file), nil)
 	require.NoError(t, err)
-	removed(t, resource(t, client, "crd"), "widgets."+group)
-	old, now := resource(t, client, "widgets.v1beta1."+group).In(namespace), resource(t, client, "widgets.v1."+group).In(namespace)
+	controllertest.DeleteAfter(t, controllertest.Resource(t, client, "crd"), "widgets."+group)
+	old, now := controllertest.Resource(t, client, "widgets.v1beta1."+group).Namespace(namespace), controllertest.Resource(t, client, "widgets.v1."+group).Namespace(namespace)
 	obj := createWidget(t, now, "web")
-	_, err = controller.Register(t.Context(), client, []byte(strings.Replace(file, "served: true", "served: false", 1)), nil)
+	_, err = controller.RegisterCRDs(t.Context(), client, []byte(strings.Replace(file, "served: true", "served: false", 1)), nil)
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { _, err := old.Get(t.Context(), "web", nil); return apierrors.IsNotFound(err) }, patience, patience/600)
+	require.Eventually(t, func() bool { _, err := old.Get(t.Context(), "web", nil); return apierrors.IsNotFound(err) }, controllertest.Timeout, controllertest.Timeout/600)
 	_, deleted, err := controller.Finalize(t.Context(), old, obj, finalizer, never(t))
 	assert.True(t, apierrors.IsNotFound(err), "%v", err)
 	assert.False(t, deleted)
 	get(t, now, "web")
 }
 
-func TestAnObjectWithoutUIDCannotBeFinalized(t *testing.T) {
-	client := connect(t)
+func TestFinalize_NeedsUID(t *testing.T) {
+	client := controllertest.Connect(t)
 	obj := &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"name": "web"}}}
-	_, _, err := controller.Finalize(t.Context(), resource(t, client, "configmaps"), obj, finalizer, never(t))
-	wrong := `finalize configmaps "web": it needs the object's uid, which the server gives, and the finalizer's name`
+	_, _, err := controller.Finalize(t.Context(), controllertest.Resource(t, client, "configmaps"), obj, finalizer, never(t))
+	wrong := `finalize configmaps "web": it needs the object's uid, which the server sets, and the finalizer's name`
 	assert.EqualError(t, err, wrong)
 	obj.SetUID("u1")
-	_, _, err = controller.Finalize(t.Context(), resource(t, client, "configmaps"), obj, "", never(t))
+	_, _, err = controller.Finalize(t.Context(), controllertest.Resource(t, client, "configmaps"), obj, "", never(t))
 	assert.EqualError(t, err, wrong)
+}
+
+func TestFinalize_NeedsUIDAndFinalizer(t *testing.T) {
+	client, server := controllertest.New(t)
+	handle := controllertest.Leases(t, client)
+	for name, tc := range map[string]struct{ uid, finalizer string }{
+		"no uid":       {"", finalizer},
+		"no finalizer": {"u", ""},
+		"neither":      {"", ""},
+	} {
+		obj := controllertest.Named("coordination.k8s.io/v1", "Lease", "shop", "op", tc.uid)
+		live, deleted, err := controller.Finalize(t.Context(), handle, obj, tc.finalizer, never(t))
+		assert.EqualError(t, err, `finalize leases.coordination.k8s.io "op": it needs the object's uid, which the server sets, and the finalizer's name`, name)
+		assert.Nil(t, live, name)
+		assert.False(t, deleted, name)
+	}
+	assert.Empty(t, server.Requests(), "nothing is sent")
 }

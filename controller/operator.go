@@ -1,105 +1,235 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
+	"time"
 
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/controller/workqueue"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Operator calls handlers for what happens to objects: the short way to a controller, where a handler takes an event
-// instead of reading a cache. Tell it what to watch, then Run it. It is safe for concurrent use.
+// Operator calls handlers with the changes of objects: the short form of a controller, whose handler gets a change instead
+// of reading a cache.
+//
+//	operator := controller.NewOperator(nil)
+//	operator.Watch(pods.AllNamespaces(), handlePod)
+//	return operator.Run(ctx)
+//
+// It is safe for concurrent use.
 type Operator struct {
-	client *dynamic.Client
-	opts   Options
+	opts Options
 
 	mu      sync.Mutex
-	watches []*watching
+	watches []operatorWatch
 	running bool
-	begin   func(*watching) // where Run is under way and its ctx has not ended
+	start   func(operatorWatch) // set while Run accepts watches
 }
 
-// ResourceEvent is what happened to one object.
-type ResourceEvent struct {
-	// Type is watch.Added, watch.Modified or watch.Deleted. What was there at the start is Added.
-	Type watch.EventType
-	// Object is the object as it is now, or as it was at last (Deleted). It is the handler's own.
-	Object *unstructured.Object
-	// Resource is a handle on the object's resource, in its namespace.
-	Resource *dynamic.Resource
-	// FinalStateUnknown is set with Deleted if Object may not be the object's final state: the API did not report the
-	// deletion, which a relist showed, or the state after it was replaced before the handler could be called.
-	FinalStateUnknown bool
+type operatorWatch struct {
+	// find returns the handle, and may wait for it.
+	find    func(ctx context.Context) (*dynamic.Resource, error)
+	handler Handler
 }
 
-// Handler handles one event. While the server does not serve the resource there are none: objects are reported as deleted
-// only if the API did so, if a list of all objects lacks them, or if their CustomResourceDefinition is deleted. An error, or
-// a panic, is logged and has it called again after a growing delay, with what is true of the object then.
-type Handler func(ctx context.Context, event ResourceEvent) error
+// Handler handles one change of an object: watch.Added, also for each object of the initial list, watch.Modified or
+// watch.Deleted. Its Object is the handler's own; Old is the state that the handler handled last, which is shared and
+// read-only. FinalStateUnknown is also set if the state after Object was replaced before the handler could be called.
+//
+// While the server does not serve the resource there are no changes: objects are deleted only if the API reported it, if a
+// list of all objects lacks them, or if their CustomResourceDefinition is deleted. After an error or a panic, which is
+// logged, the handler is called again with backoff and the state that the object has then.
+type Handler func(ctx context.Context, change cache.Change[unstructured.Object]) error
 
-// NewOperator makes an operator; of opts, Triggers are not used. Each watch has Options.Workers of its own, and a queue:
-// with several watches, Queue.Metrics is called by several goroutines at once.
-func NewOperator(client *dynamic.Client, opts *Options) *Operator {
-	o := &Operator{client: client}
+// NewOperator returns an operator without watches. Of opts, Triggers are not used. Each watch has a queue and
+// Options.Workers of its own: with several watches, Queue.Metrics are called by several goroutines at the same time.
+func NewOperator(opts *Options) *Operator {
+	o := &Operator{}
 	if opts != nil {
 		o.opts = *opts
 	}
 	return o
 }
 
-// Watch has handler called for every object of a resource, in a namespace or, with "", in all, and for whatever happens
-// to it. An object's events come one after the other and in order; what changes several times before its handler comes
-// to it is one event, and what comes and goes meanwhile none. Called while Run is under way, it begins at once, and a
-// watch that fails ends Run.
-func (o *Operator) Watch(group, version, plural string, handler Handler, namespace string) {
-	one := &watching{
-		resource: schema.GroupVersionResource{Group: group, Version: version, Resource: plural},
-		handler:  handler, namespace: namespace, client: o.client, opts: o.opts,
+// Watch has handler called for every object of a resource, in the handle's namespace or namespaces, and for each of its
+// changes. The changes of one object are handled in order, one at a time. Several changes before the handler is called are
+// merged into one; an object that is created and deleted meanwhile is not handled. A watch that is added while Run is
+// running starts at once, and ends Run if it fails.
+func (o *Operator) Watch(resource *dynamic.Resource, handler Handler) {
+	o.add(operatorWatch{func(context.Context) (*dynamic.Resource, error) { return resource, nil }, handler})
+}
+
+// WatchKind is [Operator.Watch] for a kind that the server may not serve yet, because its CustomResourceDefinition does not
+// exist: while Run is running the watch waits for it, which is logged, and starts when it is served; other watches do not
+// wait. namespace is the one to watch; "" (metav1.NamespaceAll) means all and is required for a cluster-scoped kind. A gvk
+// without a version means the version that the server prefers then. What ends [dynamic.Client.WaitForKinds] before ctx does
+// ends Run.
+func (o *Operator) WatchKind(client *dynamic.Client, gvk schema.GroupVersionKind, namespace string, handler Handler) {
+	find := func(ctx context.Context) (*dynamic.Resource, error) {
+		resource, err := client.ForKind(ctx, gvk)
+		if err != nil {
+			logger := cmp.Or(o.opts.Logger, slog.Default())
+			logger.Info("the kind is not served yet: its watch waits", "kind", gvk.GroupKind().String(), "error", err)
+			found, err := client.WaitForKinds(ctx, gvk)
+			if err != nil {
+				return nil, err
+			}
+			resource = found[0]
+		}
+		if namespace == "" {
+			return resource.AllNamespaces(), nil
+		}
+		return resource.Namespace(namespace), nil
 	}
+	o.add(operatorWatch{find, handler})
+}
+
+func (o *Operator) add(w operatorWatch) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.watches = append(o.watches, one)
-	if o.begin != nil {
-		o.begin(one)
+	o.watches = append(o.watches, w)
+	if o.start != nil {
+		o.start(w)
 	}
 }
 
-// Run watches until ctx ends, until the server refuses one of the watches at its start, or until a hook in Options panics,
-// which is a *[PanicError]. When it ends, handlers under way have Options.Grace to finish, or no time where the Lease of
-// [Lead] is lost, as with [Run]. It runs once at a time.
-func (o *Operator) Run(ctx context.Context) error {
-	parent := ctx
+// Run watches until ctx ends, until the server rejects the start of a watch, or until a callback in Options panics, which
+// is a [*cache.PanicError]. It waits for running handlers, as [Run] does. It cannot run twice at the same time.
+func (o *Operator) Run(parent context.Context) error {
 	ctx, stop := context.WithCancelCause(parent)
 	defer stop(nil)
 	var all sync.WaitGroup
-	var panics panics
+	var panics firstPanic
 	o.mu.Lock()
 	if o.running {
 		o.mu.Unlock()
 		return errors.New("run an operator: it runs already")
 	}
 	o.running = true
-	defer o.stopped()
-	o.begin = func(one *watching) { all.Go(func() { stop(panics.note(one.run(ctx))) }) }
-	for _, one := range o.watches {
-		o.begin(one)
+	defer o.setStopped()
+	o.start = func(w operatorWatch) { all.Go(func() { stop(panics.record(w.run(ctx, &o.opts))) }) }
+	for _, w := range o.watches {
+		o.start(w)
 	}
 	o.mu.Unlock()
 	<-ctx.Done()
 	o.mu.Lock()
-	o.begin = nil
+	o.start = nil
 	o.mu.Unlock()
 	all.Wait()
-	return panics.beside(endOf(parent, ctx))
+	return panics.join(endError(parent, ctx))
 }
 
-// stopped lets Run be called again: no handler is under way.
-func (o *Operator) stopped() {
+func (o *Operator) setStopped() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.running = false
+}
+
+// run finds the handle, and watches until ctx ends or the cache fails.
+func (w operatorWatch) run(ctx context.Context, opts *Options) error {
+	resource, err := w.find(ctx)
+	if err != nil {
+		return err
+	}
+	t := &changeTracker{
+		handler: w.handler, objects: cache.New(resource, nil),
+		handled: map[cache.Key]*unstructured.Object{}, deleted: map[cache.Key]cache.Change[unstructured.Object]{},
+	}
+	r := newRunner(opts, resource, func(ctx context.Context, key cache.Key) (time.Duration, error) {
+		return 0, t.reconcile(ctx, key)
+	})
+	return r.work(ctx, func(ctx context.Context) {
+		var cached sync.WaitGroup
+		cached.Go(func() { r.end(t.objects.Run(ctx)) })
+		if err := t.enqueue(ctx, r.queue, r.opts.Logger); err != nil {
+			r.end(err)
+		}
+		cached.Wait()
+	})
+}
+
+// changeTracker finds the changes of each object by comparing the state that the handler handled last with the cache.
+type changeTracker struct {
+	handler Handler
+	objects *cache.Cache[unstructured.Object]
+
+	mu      sync.Mutex
+	handled map[cache.Key]*unstructured.Object              // the last states that the handler handled
+	deleted map[cache.Key]cache.Change[unstructured.Object] // deletions that may have to be handled
+}
+
+// enqueue adds the keys of changed objects to the queue until ctx ends or the cache stops.
+func (t *changeTracker) enqueue(ctx context.Context, queue *workqueue.Queue[cache.Key], log *slog.Logger) (err error) {
+	defer contain(&err, "a watch of an Operator", nil)
+	served := servedLog{log: log, resource: t.objects.String()}
+	for change := range t.objects.Changes(ctx) {
+		served.handle(change.Type)
+		if change.Object == nil {
+			continue
+		}
+		key := cache.KeyOf(change.Object)
+		if change.Type == watch.Deleted { // kept even if the object was not handled: its handler may be running
+			t.mu.Lock()
+			t.deleted[key] = change
+			t.mu.Unlock()
+		}
+		queue.Add(key)
+	}
+	return nil
+}
+
+// reconcile calls the handler with the changes of one object. The queue prevents two calls for one object at a time.
+func (t *changeTracker) reconcile(ctx context.Context, key cache.Key) error {
+	current, _ := t.objects.Get(key.Namespace, key.Name)
+	t.mu.Lock()
+	old, deleted := t.handled[key], t.deleted[key]
+	if old == nil {
+		delete(t.deleted, key)
+	}
+	t.mu.Unlock()
+	if old != nil && (current == nil || current.GetUID() != old.GetUID()) {
+		if deleted.Object == nil || deleted.Object.GetUID() != old.GetUID() {
+			deleted = cache.Change[unstructured.Object]{Type: watch.Deleted, Object: old, FinalStateUnknown: true}
+		}
+		deleted.Old = old
+		if err := t.handle(ctx, key, deleted); err != nil {
+			return err
+		}
+		old = nil
+	}
+	switch {
+	case current == nil:
+		return nil
+	case old == nil:
+		return t.handle(ctx, key, cache.Change[unstructured.Object]{Type: watch.Added, Object: current})
+	case old.GetResourceVersion() != current.GetResourceVersion():
+		return t.handle(ctx, key, cache.Change[unstructured.Object]{Type: watch.Modified, Object: current, Old: old})
+	default:
+		return nil
+	}
+}
+
+func (t *changeTracker) handle(ctx context.Context, key cache.Key, change cache.Change[unstructured.Object]) error {
+	object := change.Object
+	change.Object = object.DeepCopy()
+	if err := t.handler(ctx, change); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if change.Type == watch.Deleted {
+		delete(t.handled, key)
+		delete(t.deleted, key)
+	} else {
+		t.handled[key] = object
+	}
+	return nil
 }

@@ -5,7 +5,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/internal/testing/controllertest"
+	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,8 +19,8 @@ import (
 func TestOperator_RecreatedObjectIsDeletedAndAdded(t *testing.T) {
 	for name, recreations := range map[string]int{"once": 1, "twice": 2} {
 		t.Run(name, func(t *testing.T) {
-			client, namespace := newNamespace(t)
-			configMaps := resource(t, client, "cm").In(namespace)
+			client, namespace := controllertest.NewNamespace(t)
+			configMaps := controllertest.Resource(t, client, "cm").Namespace(namespace)
 			create := func(name string) types.UID {
 				obj, err := configMaps.Create(t.Context(), object("ConfigMap", name), nil)
 				require.NoError(t, err)
@@ -30,8 +33,8 @@ func TestOperator_RecreatedObjectIsDeletedAndAdded(t *testing.T) {
 			first := create("web")
 			events, inHand, finish := make(chan event, 10), make(chan struct{}), make(chan struct{})
 			var once sync.Once
-			operator := controller.NewOperator(client, &controller.Options{Workers: 2})
-			operator.Watch("", "v1", "configmaps", func(_ context.Context, e controller.ResourceEvent) error {
+			operator := controller.NewOperator(&controller.Options{Workers: 2})
+			operator.Watch(configMaps, func(_ context.Context, e cache.Change[unstructured.Object]) error {
 				switch e.Object.GetName() {
 				case "sign":
 					close(finish) // what was done to the other before has been seen, too
@@ -40,11 +43,11 @@ func TestOperator_RecreatedObjectIsDeletedAndAdded(t *testing.T) {
 					events <- event{e.Type, e.Object.GetUID()}
 				}
 				return nil
-			}, namespace)
+			})
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
 			go func() { ended <- operator.Run(ctx) }()
-			take(t, inHand)
+			receive(t, inHand)
 			last := first
 			for range recreations {
 				_, err := configMaps.Delete(t.Context(), "web", nil)
@@ -52,11 +55,11 @@ func TestOperator_RecreatedObjectIsDeletedAndAdded(t *testing.T) {
 				last = create("web")
 			}
 			create("sign")
-			assert.Equal(t, event{watch.Added, first}, take(t, events))
-			assert.Equal(t, event{watch.Deleted, first}, take(t, events))
-			assert.Equal(t, event{watch.Added, last}, take(t, events))
+			assert.Equal(t, event{watch.Added, first}, receive(t, events))
+			assert.Equal(t, event{watch.Deleted, first}, receive(t, events))
+			assert.Equal(t, event{watch.Added, last}, receive(t, events))
 			cancel()
-			require.ErrorIs(t, take(t, ended), context.Canceled)
+			require.ErrorIs(t, receive(t, ended), context.Canceled)
 		})
 	}
 }

@@ -2,7 +2,6 @@ package controller_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -14,22 +13,24 @@ import (
 
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/controller/workqueue"
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/controllertest"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// still is a source of objects that never change.
-type still []string
+// staticSource is a source of objects that never change.
+type staticSource []string
 
-func (still) Path(string) (string, error) { return "/api/v1/pods", nil }
+func (staticSource) Path(string) (string, error) { return "/api/v1/pods", nil }
 
-func (s still) Follow(ctx context.Context, _ *dynamic.FollowOptions) iter.Seq2[dynamic.Change[unstructured.Object], error] {
+func (s staticSource) Follow(ctx context.Context, _ *dynamic.FollowOptions) iter.Seq2[dynamic.Change[unstructured.Object], error] {
 	return func(yield func(dynamic.Change[unstructured.Object], error) bool) {
 		for _, name := range s {
-			if !yield(dynamic.Change[unstructured.Object]{Type: watch.Added, Object: named("v1", "Pod", "shop", name, name)}, nil) {
+			if !yield(dynamic.Change[unstructured.Object]{Type: watch.Added, Object: controllertest.Named("v1", "Pod", "shop", name, name)}, nil) {
 				return
 			}
 		}
@@ -40,48 +41,48 @@ func (s still) Follow(ctx context.Context, _ *dynamic.FollowOptions) iter.Seq2[d
 	}
 }
 
-func running(t *testing.T, source still) *cache.Cache[unstructured.Object] {
+func running(t *testing.T, source cache.Source[unstructured.Object]) *cache.Cache[unstructured.Object] {
 	t.Helper()
 	c := cache.New(source, nil)
 	go func() { _ = c.Run(t.Context()) }()
 	return c
 }
 
-func TestAPanicBesideTheReconcileEndsTheControllerWithThatError(t *testing.T) {
+func TestRun_ReturnsPanicsOfCallbacks(t *testing.T) {
 	for where, opts := range map[string]func(*cache.Cache[unstructured.Object]) controller.Options{
 		"the keys function of a Trigger, for shop/web": func(c *cache.Cache[unstructured.Object]) controller.Options {
-			return controller.Options{Triggers: []controller.Trigger{controller.On(c, func(*unstructured.Object) []cache.Key { panic("out of order") })}}
+			return controller.Options{Triggers: []controller.Trigger{controller.Watches(c, func(*unstructured.Object) []cache.Key { panic("out of order") })}}
 		},
-		"Options.Reconciled, for shop/web": func(*cache.Cache[unstructured.Object]) controller.Options {
-			return controller.Options{Reconciled: func(controller.Reconciled) { panic("out of order") }}
+		"Options.OnReconcile, for shop/web": func(*cache.Cache[unstructured.Object]) controller.Options {
+			return controller.Options{OnReconcile: func(controller.ReconcileResult) { panic("out of order") }}
 		},
 		"a worker of a controller": func(*cache.Cache[unstructured.Object]) controller.Options {
-			return controller.Options{Queue: controller.QueueOptions{Metrics: controller.QueueMetrics{Worked: func(time.Duration) { panic("out of order") }}}}
+			return controller.Options{Queue: workqueue.Options{Metrics: workqueue.Metrics{OnDone: func(time.Duration) { panic("out of order") }}}}
 		},
 		"a Trigger of a controller": func(*cache.Cache[unstructured.Object]) controller.Options {
-			return controller.Options{Queue: controller.QueueOptions{Metrics: controller.QueueMetrics{Added: func() { panic("out of order") }}}}
+			return controller.Options{Queue: workqueue.Options{Metrics: workqueue.Metrics{OnAdd: func() { panic("out of order") }}}}
 		},
 	} {
 		t.Run(where, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := running(t, still{"web"})
+				c := running(t, staticSource{"web"})
 				chosen := opts(c)
 				chosen.Workers = 3
 				err := controller.Run(t.Context(), c, func(context.Context, cache.Key) (time.Duration, error) { return 0, nil }, &chosen)
-				var panicked *controller.PanicError
+				var panicked *cache.PanicError
 				require.ErrorAs(t, err, &panicked)
 				assert.Equal(t, where, panicked.Where)
 				assert.Equal(t, "out of order", panicked.Value)
 				assert.Contains(t, string(panicked.Stack), "panic_test.go")
-				assert.NotEmpty(t, c.All(), "the cache is another's")
+				assert.NotEmpty(t, c.List("", nil), "the cache is another's")
 			})
 		})
 	}
 }
 
-func TestOnePanicEndsAControllerOnlyWhenTheOthersHaveFinished(t *testing.T) {
+func TestRun_PanicWaitsForOtherWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := running(t, still{"web", "slow"})
+		c := running(t, staticSource{"web", "slow"})
 		var finished atomic.Bool
 		err := controller.Run(t.Context(), c, func(_ context.Context, key cache.Key) (time.Duration, error) {
 			time.Sleep(time.Second) // until both are in hand
@@ -90,35 +91,35 @@ func TestOnePanicEndsAControllerOnlyWhenTheOthersHaveFinished(t *testing.T) {
 				finished.Store(true)
 			}
 			return 0, nil
-		}, &controller.Options{Workers: 2, Reconciled: func(how controller.Reconciled) {
+		}, &controller.Options{Workers: 2, OnReconcile: func(how controller.ReconcileResult) {
 			if how.Key.Name == "web" {
 				panic("out of order")
 			}
 		}})
-		var panicked *controller.PanicError
+		var panicked *cache.PanicError
 		require.ErrorAs(t, err, &panicked)
 		assert.True(t, finished.Load())
 	})
 }
 
-func TestAPanickingReconcileIsNamedAndTriedAgain(t *testing.T) {
+func TestRun_RetriesPanickingReconcile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var outcomes []error
-		err := controller.Run(ctx, running(t, still{"web"}), func(context.Context, cache.Key) (time.Duration, error) {
+		err := controller.Run(ctx, running(t, staticSource{"web"}), func(context.Context, cache.Key) (time.Duration, error) {
 			if len(outcomes) == 0 {
 				panic("out of order")
 			}
 			return 0, nil
-		}, &controller.Options{Reconciled: func(how controller.Reconciled) {
+		}, &controller.Options{OnReconcile: func(how controller.ReconcileResult) {
 			if outcomes = append(outcomes, how.Err); len(outcomes) == 2 {
 				cancel()
 			}
 		}})
 		require.ErrorIs(t, err, context.Canceled)
-		var panicked *controller.PanicError
+		var panicked *cache.PanicError
 		require.ErrorAs(t, outcomes[0], &panicked)
-		assert.Equal(t, "the reconcile of shop/web", panicked.Where)
+		assert.Equal(t, "the reconcile, for shop/web", panicked.Where)
 		assert.NoError(t, outcomes[1])
 	})
 }
@@ -126,86 +127,36 @@ func TestAPanickingReconcileIsNamedAndTriedAgain(t *testing.T) {
 func TestRun_PanicOfMetricsInTimerEndsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		added := 0
-		opts := &controller.Options{Queue: controller.QueueOptions{Metrics: controller.QueueMetrics{Added: func() {
+		opts := &controller.Options{Queue: workqueue.Options{Metrics: workqueue.Metrics{OnAdd: func() {
 			if added++; added == 2 { // the first is the object, the second the delayed key
 				panic("out of order")
 			}
 		}}}}
-		err := controller.Run(t.Context(), running(t, still{"web"}), func(context.Context, cache.Key) (time.Duration, error) { return time.Minute, nil }, opts)
-		var panicked *controller.PanicError
+		err := controller.Run(t.Context(), running(t, staticSource{"web"}), func(context.Context, cache.Key) (time.Duration, error) { return time.Minute, nil }, opts)
+		var panicked *cache.PanicError
 		require.ErrorAs(t, err, &panicked)
-		assert.Equal(t, "QueueOptions.Metrics", panicked.Where)
+		assert.Equal(t, "Options.Queue.Metrics", panicked.Where)
 		assert.Contains(t, string(panicked.Stack), "panic_test.go")
 	})
 }
 
-func TestLead_PanicOfNewLeaderIsReturned(t *testing.T) {
-	for name, panics := range map[string]string{"when it leads": "one", "while it renews": "two", "while it stands": "zero"} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				client, server := inMemory(t)
-				handle := leases(t, client)
-				ctx, stop := context.WithCancel(t.Context())
-				defer stop()
-				if panics == "zero" {
-					go func() { _ = controller.Lead(ctx, handle, "op", as("zero"), until) }()
-					time.Sleep(time.Second)
-				}
-				opts := as("one")
-				opts.NewLeader = func(identity string) {
-					if identity == panics {
-						panic("out of order")
-					}
-				}
-				err := controller.Lead(t.Context(), handle, "op", opts, func(ctx context.Context, _ int64) error {
-					server.change("/leases/op", func(o map[string]any) { o["spec"].(map[string]any)["holderIdentity"] = "two" })
-					<-ctx.Done()
-					return ctx.Err()
-				})
-				var panicked *controller.PanicError
-				require.ErrorAs(t, err, &panicked)
-				assert.Equal(t, "LeadOptions.NewLeader", panicked.Where)
-				assert.Equal(t, panics == "two", errors.Is(err, controller.ErrLeaseLost))
-				if panics == "one" {
-					assert.Empty(t, spec(t, server)["holderIdentity"], "it is released")
-				}
-				stop()
-				synctest.Wait()
-			})
-		})
-	}
-}
-
-func TestAQueueStaysUsableWhenItsMetricsPanic(t *testing.T) {
-	fail := true
-	queue := controller.NewQueue[string](&controller.QueueOptions{Metrics: controller.QueueMetrics{Added: func() {
-		if fail {
-			fail = false
-			panic("out of order")
-		}
-	}}})
-	assert.Panics(t, func() { queue.Add("a") })
-	queue.Add("a")
-	assert.Equal(t, 1, queue.Len())
-}
-
-func TestAPanicWhileAControllerEndsIsToldToo(t *testing.T) {
+func TestRun_ReturnsPanicDuringShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		err := controller.Run(ctx, running(t, still{"web"}), func(context.Context, cache.Key) (time.Duration, error) {
+		err := controller.Run(ctx, running(t, staticSource{"web"}), func(context.Context, cache.Key) (time.Duration, error) {
 			cancel()
 			return 0, nil
-		}, &controller.Options{Reconciled: func(controller.Reconciled) { panic("out of order") }})
+		}, &controller.Options{OnReconcile: func(controller.ReconcileResult) { panic("out of order") }})
 		require.ErrorIs(t, err, context.Canceled)
-		var panicked *controller.PanicError
+		var panicked *cache.PanicError
 		require.ErrorAs(t, err, &panicked)
-		assert.ErrorContains(t, err, "context canceled; meanwhile panic in Options.Reconciled, for shop/web: out of order")
+		assert.ErrorContains(t, err, "context canceled; meanwhile panic in Options.OnReconcile, for shop/web: out of order")
 	})
 }
 
-func TestAControllerDoesNotGoOnWithoutItsWorkers(t *testing.T) {
+func TestRun_ReturnsGoexitOfWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		err := controller.Run(t.Context(), running(t, still{"web"}), func(context.Context, cache.Key) (time.Duration, error) {
+		err := controller.Run(t.Context(), running(t, staticSource{"web"}), func(context.Context, cache.Key) (time.Duration, error) {
 			runtime.Goexit() // as FailNow does
 			return 0, nil
 		}, nil)
@@ -213,24 +164,24 @@ func TestAControllerDoesNotGoOnWithoutItsWorkers(t *testing.T) {
 	})
 }
 
-func TestAnOperatorTellsThatAHookPanicked(t *testing.T) {
-	client, server := inMemory(t)
-	server.override = func(w http.ResponseWriter, r *http.Request) bool {
+func TestOperator_ReturnsPanicsOfCallbacks(t *testing.T) {
+	client, server := controllertest.New(t)
+	server.Override = func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Query().Get("watch") == "" {
 			return false
 		}
 		fmt.Fprint(w, `{"type":"ADDED","object":{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"name":"a","namespace":"shop","uid":"u","resourceVersion":"1"}}}`)
 		return true
 	}
-	handled := func(context.Context, controller.ResourceEvent) error { return nil }
+	handled := func(context.Context, cache.Change[unstructured.Object]) error { return nil }
 	for where, opts := range map[string]controller.Options{
-		"Options.Reconciled, for shop/a": {Reconciled: func(controller.Reconciled) { panic("out of order") }},
-		"a watch of an Operator":         {Queue: controller.QueueOptions{Metrics: controller.QueueMetrics{Added: func() { panic("out of order") }}}},
+		"Options.OnReconcile, for shop/a": {OnReconcile: func(controller.ReconcileResult) { panic("out of order") }},
+		"a watch of an Operator":          {Queue: workqueue.Options{Metrics: workqueue.Metrics{OnAdd: func() { panic("out of order") }}}},
 	} {
 		t.Run(where, func(t *testing.T) {
-			operator := controller.NewOperator(client, &opts)
-			operator.Watch("coordination.k8s.io", "v1", "leases", handled, "shop")
-			var panicked *controller.PanicError
+			operator := controller.NewOperator(&opts)
+			operator.Watch(controllertest.Leases(t, client), handled)
+			var panicked *cache.PanicError
 			require.ErrorAs(t, operator.Run(t.Context()), &panicked)
 			assert.Equal(t, where, panicked.Where)
 		})

@@ -6,37 +6,42 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
+	"slices"
+	"time"
 
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/unstructured"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-var definitionKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+var crdKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 
-// Register makes the server serve the CustomResourceDefinitions of a file, of YAML or JSON with one document or many,
-// and gives a handle on each resource, in the file's order and in the version that the server prefers. The handles work
-// at once: Register waits until the server has accepted the names, serves every version and lists them in discovery.
+// RegisterCRDs applies the CustomResourceDefinitions of a file, YAML or JSON with one or more documents, and returns a
+// handle on each resource, in the file's order and the server's preferred version. The handles work at once: RegisterCRDs
+// waits until the server has accepted the names, serves every version and lists them in discovery.
 //
-// Definitions are applied by the server, opts' FieldManager owning what the file says. With nil opts that is "anykind",
-// and it takes over what others have set; what they have set besides stays. So a definition that is there is brought up
-// to the file, and one that is like it is not written. Nothing is applied unless the whole file can be read and holds
-// nothing but definitions of apiextensions.k8s.io/v1.
+// Definitions are applied by server-side apply with opts; nil opts mean the field manager "anykind", which takes over
+// fields of the file that others have set and keeps their other fields. A definition that exists is updated to the file,
+// and not written if it is equal. Nothing is applied unless the whole file can be read and contains only definitions of
+// apiextensions.k8s.io/v1.
 //
-// ctx is the time-out. Names that another definition has, which the server never accepts, are an error at once. It takes
-// the verbs patch, get and watch on definitions. See
+// ctx is the time-out. A conflict of names with another definition is an error at once. The verbs patch, get and watch on
+// definitions are needed. See
 // https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/.
-func Register(ctx context.Context, client *dynamic.Client, file []byte, opts *metav1.ApplyOptions) ([]*dynamic.Resource, error) {
-	definitions, err := readDefinitions(file)
+func RegisterCRDs(ctx context.Context, client *dynamic.Client, file []byte, opts *metav1.ApplyOptions) ([]*dynamic.Resource, error) {
+	definitions, err := decodeCRDs(file)
 	if err != nil {
 		return nil, fmt.Errorf("register definitions: %w", err)
 	}
 	if opts == nil {
 		opts = &metav1.ApplyOptions{FieldManager: "anykind", Force: true}
 	}
-	crds, err := client.Kind(ctx, definitionKind)
+	crds, err := client.ForKind(ctx, crdKind)
 	if err != nil {
 		return nil, fmt.Errorf("register definitions: %w", retry.WithContextError(ctx, err))
 	}
@@ -45,33 +50,163 @@ func Register(ctx context.Context, client *dynamic.Client, file []byte, opts *me
 			return nil, fmt.Errorf("register %s: %w", definition.GetName(), retry.WithContextError(ctx, err))
 		}
 	}
-	registered := make([]*dynamic.Resource, len(definitions))
+	resources := make([]*dynamic.Resource, len(definitions))
 	for i, definition := range definitions {
-		if err = accepted(ctx, crds, definition.GetName()); err == nil {
-			registered[i], err = served(ctx, client, definition)
+		if err = waitEstablished(ctx, crds, definition.GetName()); err == nil {
+			resources[i], err = waitServed(ctx, client, definition)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("register %s: %w", definition.GetName(), retry.WithContextError(ctx, err))
 		}
 	}
-	return registered, nil
+	return resources, nil
 }
 
-func readDefinitions(file []byte) (all []*unstructured.Object, err error) {
+func decodeCRDs(file []byte) (all []*unstructured.Object, err error) {
 	for decoder := unstructured.NewYAMLDecoder(bytes.NewReader(file)); ; {
 		obj, err := decoder.Next()
-		if errors.Is(err, io.EOF) && len(all) > 0 {
+		switch {
+		case errors.Is(err, io.EOF) && len(all) > 0:
 			return all, nil
-		}
-		if errors.Is(err, io.EOF) {
-			return nil, errors.New("the file holds none")
-		}
-		if err != nil {
+		case errors.Is(err, io.EOF):
+			return nil, errors.New("the file has no document")
+		case err != nil:
 			return nil, err
 		}
-		if kind := obj.GroupVersionKind(); kind != definitionKind {
-			return nil, fmt.Errorf("document %d is a %s of %s, not a %s of %s", len(all)+1, kind.Kind, kind.GroupVersion(), definitionKind.Kind, definitionKind.GroupVersion())
+		if kind := obj.GroupVersionKind(); kind != crdKind {
+			return nil, fmt.Errorf("document %d is a %s of %s, not a %s of %s", len(all)+1, kind.Kind, kind.GroupVersion(), crdKind.Kind, crdKind.GroupVersion())
 		}
 		all = append(all, obj)
 	}
+}
+
+// conflictGrace is how long a name conflict in the status may be an older one, of names that the definition had before.
+const conflictGrace = 3 * time.Second
+
+// waitEstablished waits until the server has accepted a definition and its names.
+func waitEstablished(ctx context.Context, crds *dynamic.Resource, name string) error {
+	conflict := ""
+	_, err := crds.Wait(ctx, name, dynamic.Matches("names accepted or rejected", func(definition *unstructured.Object) (bool, error) {
+		conflict = nameConflict(definition)
+		return conflict != "" || namesAccepted(definition), nil
+	}))
+	if err == nil && conflict != "" {
+		graceCtx, cancel := context.WithTimeout(ctx, conflictGrace)
+		defer cancel()
+		_, err = crds.Wait(graceCtx, name, dynamic.Matches("names accepted", func(definition *unstructured.Object) (bool, error) {
+			conflict = nameConflict(definition)
+			return conflict == "" && namesAccepted(definition), nil
+		}))
+		if err != nil && ctx.Err() == nil && graceCtx.Err() != nil {
+			return fmt.Errorf("names rejected by the server: %s", conflict)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	_, err = crds.Wait(ctx, name, dynamic.Condition("Established"))
+	return err
+}
+
+// namesAccepted reports whether the server has accepted the names of the current spec, not those of an older one.
+func namesAccepted(definition *unstructured.Object) bool {
+	requested, _, _ := unstructured.Get[map[string]any](definition, "spec", "names")
+	accepted, found, _ := unstructured.Get[map[string]any](definition, "status", "acceptedNames")
+	return found && reflect.DeepEqual(requested, accepted)
+}
+
+// nameConflict returns the reason why the server does not accept the names, or "".
+func nameConflict(definition *unstructured.Object) string {
+	conditions, _, _ := unstructured.Get[[]any](definition, "status", "conditions")
+	for _, condition := range conditions {
+		if entry, _ := condition.(map[string]any); entry["type"] == "NamesAccepted" && entry["status"] == "False" {
+			return fmt.Sprintf("%v: %v", entry["reason"], entry["message"])
+		}
+	}
+	return ""
+}
+
+// crd has the fields of a definition that say what is served.
+type crd struct {
+	Spec struct {
+		Group string `json:"group"`
+		Names struct {
+			Kind string `json:"kind"`
+		} `json:"names"`
+		Versions []crdVersion `json:"versions"`
+	} `json:"spec"`
+}
+
+type crdVersion struct {
+	Name         string         `json:"name"`
+	Served       bool           `json:"served"`
+	Subresources map[string]any `json:"subresources"`
+}
+
+// serveGrace is how long errors of a resource that was just established are retried.
+const serveGrace = 5 * time.Second
+
+// waitServed waits until every version of a definition works, which takes a moment after it is established.
+func waitServed(ctx context.Context, client *dynamic.Client, definition *unstructured.Object) (*dynamic.Resource, error) {
+	decoded, err := unstructured.As[crd](definition)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(decoded.Spec.Versions, func(v crdVersion) bool { return v.Served }) {
+		return nil, errors.New("the definition has no served version")
+	}
+	for start := time.Now(); ; {
+		version, err := decoded.missingVersion(ctx, client)
+		if err == nil && version == "" {
+			return client.ForKind(ctx, schema.GroupVersionKind{Group: decoded.Spec.Group, Kind: decoded.Spec.Names.Kind})
+		}
+		if err != nil && time.Since(start) > serveGrace {
+			return nil, err
+		}
+		if ctxErr := retry.Sleep(ctx, retry.Jitter(50*time.Millisecond)); ctxErr != nil {
+			return nil, fmt.Errorf("version %s not served: %w", version, ctxErr)
+		}
+	}
+}
+
+// missingVersion returns a version that does not work yet, or "".
+func (d *crd) missingVersion(ctx context.Context, client *dynamic.Client) (string, error) {
+	if _, err := client.Discovery().Refresh(ctx); err != nil {
+		return d.Spec.Versions[0].Name, err
+	}
+	for _, version := range d.Spec.Versions {
+		if !version.Served {
+			continue
+		}
+		kind := schema.GroupVersionKind{Group: d.Spec.Group, Version: version.Name, Kind: d.Spec.Names.Kind}
+		if served, err := isServed(ctx, client, kind, version.Subresources); err != nil || !served {
+			return version.Name, err
+		}
+	}
+	return "", nil
+}
+
+// isServed reports whether discovery lists a version with its subresources, and requests find it.
+func isServed(ctx context.Context, client *dynamic.Client, kind schema.GroupVersionKind, subresources map[string]any) (bool, error) {
+	resource, err := client.ForKind(ctx, kind)
+	if meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	for name := range subresources {
+		if _, found := resource.Mapping().Subresource(name); !found {
+			return false, nil
+		}
+	}
+	// Not a list, which might call a conversion webhook that does not run yet.
+	_, err = resource.Get(ctx, "none", nil)
+	switch {
+	case retry.IsObjectNotFound(err), apierrors.IsForbidden(err): // a forbidden resource may be served
+		return true, nil
+	case retry.IsPathNotFound(err):
+		return false, nil
+	}
+	return err == nil, err
 }

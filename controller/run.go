@@ -2,97 +2,107 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/controller/leaderelection"
+	"github.com/anykind/anykind/controller/workqueue"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/retry"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Reconcile brings the world in line with one object, or with its absence: it is told only which, reads what is there
-// from the cache, and may be called any number of times. An error, or a panic, is logged and has it called again after a
-// growing delay; with after it is called again then, even if something else has called for it before.
-type Reconcile func(ctx context.Context, key cache.Key) (after time.Duration, err error)
+// ReconcileFunc brings the cluster in line with one object, or with its absence. It gets the key alone, reads the current
+// state from the cache, and may be called any number of times. After an error or a panic, which is logged, it is called
+// again with backoff; with after, it is called again after that time, even if a change has triggered a call before.
+type ReconcileFunc func(ctx context.Context, key cache.Key) (after time.Duration, err error)
 
-// Options say how [Run] works. nil means the defaults.
+// Options configure [Run] and [Operator]. nil and zero values mean the defaults.
 type Options struct {
-	// Workers is how many objects are reconciled at once; 0 means one. One object is never reconciled twice at once.
+	// Workers is the number of objects that are reconciled at the same time; 0 means one. One object is never reconciled by
+	// two workers.
 	Workers int
-	// Triggers are other objects whose changes call for a reconcile; see [Owned] and [On].
+	// Triggers are other objects whose changes trigger reconciles; see [Owns] and [Watches].
 	Triggers []Trigger
-	// Grace is how long reconciles under way may go on once ctx has ended, until their own ctx ends; 0 means 30
-	// seconds. There is none where the Lease of [Lead] is lost, before or meanwhile: their ctx ends at once.
+	// Grace is how long running reconciles may continue after ctx ended; then their own ctx ends. 0 means 30 seconds. There
+	// is none when the Lease of leaderelection.Run is lost, before or meanwhile: their ctx ends at once.
 	Grace time.Duration
-	// Queue sets the pauses after errors, and hears of depth, waiting times and retries.
-	Queue QueueOptions
-	// Reconciled is called after every reconcile, for metrics, by several goroutines at once. A panic in it ends Run.
-	Reconciled func(Reconciled)
-	// Logger receives every reconcile that failed, with the kind, the key and the error, and the loss of a Lease; nil means
+	// Queue sets the rate limiter and the metrics of the work queue. OnPanic is not used.
+	Queue workqueue.Options
+	// OnReconcile is called after every reconcile, for metrics, by several goroutines at the same time. A panic in it ends
+	// Run.
+	OnReconcile func(ReconcileResult)
+	// Logger receives every failed reconcile with the kind, the key and the error, and the loss of a Lease; nil means
 	// slog.Default(). slog.New(slog.DiscardHandler) is silent.
 	Logger *slog.Logger
 }
 
-// Reconciled is the result of one reconcile.
-type Reconciled struct {
-	// GVK and GVR name the kind and the resource that Key is of. Both are zero where a cache's source is no handle of
-	// package dynamic.
-	GVK  schema.GroupVersionKind
-	GVR  schema.GroupVersionResource
-	Key  cache.Key
-	Took time.Duration
-	// Err is what it returned, or a [*PanicError].
+// ReconcileResult is the result of one reconcile.
+type ReconcileResult struct {
+	// GVK and GVR are the kind and the resource of Key. Both are zero if the source of a cache is no handle of package
+	// dynamic.
+	GVK      schema.GroupVersionKind
+	GVR      schema.GroupVersionResource
+	Key      cache.Key
+	Duration time.Duration
+	// Err is the error of the reconcile, a [*cache.PanicError] after a panic.
 	Err error
 }
 
 const (
 	defaultGrace = 30 * time.Second
-	// beginning is the priority of what was there at the start: what changes goes first.
-	beginning = -100
+	// lowPriority is that of objects of the initial list and of a resync: changes are reconciled first.
+	lowPriority = -100
 )
 
-// Run reconciles every object of a cache, and each again whenever it or what Triggers watch changes, until ctx ends. The
-// caches run beside it; it begins when all of them are whole. When ctx ends it takes up no more, waits for what is
-// under way, and returns ctx's error, with its cause; it returns the error of a cache that ends before, and a
-// *[PanicError] where one of the functions in opts panics, but for reconcile, which is called again.
+// Run reconciles every object of a cache, and again whenever it or an object of a Trigger changes, until ctx ends. The
+// caches run concurrently; the first reconcile waits until all of them have synced. Changes are reconciled before objects of
+// the initial lists and of resyncs, which have a low priority; see workqueue.AddOptions. Before each reconcile, Run waits until
+// the caches have the writes made through their cache.Cache.TrackWrites handles, so that the reconcile finds what earlier ones
+// have written. When ctx ends, Run starts no more
+// reconciles, waits for the running ones, and returns ctx's error with its cause. It returns the error of a cache that ends
+// before, and a [*cache.PanicError] if a function in opts panics. A reconcile that panics is retried.
 //
-// Within [Lead], ctx is that of lead. When the Lease is lost, the ctx of every reconcile ends at once, with [ErrLeaseLost]
-// as its cause: another process may reconcile then. The same holds for any ctx that ends with such a cause.
-func Run[T any, P cache.Object[T]](ctx context.Context, c *cache.Cache[T], reconcile Reconcile, opts *Options) error {
-	r := newRunning(opts, handleOf(c), reconcile)
-	own := On(c, func(obj *T) []cache.Key {
-		return []cache.Key{{Namespace: P(obj).GetNamespace(), Name: P(obj).GetName()}}
-	})
+// With the ctx of leaderelection.Run, the ctx of every reconcile ends at once when the Lease is lost, with ErrLeaseLost as
+// its cause: another process may reconcile then. The same holds for any ctx that ends with such a cause.
+func Run[T any, P cache.Object[T]](ctx context.Context, c *cache.Cache[T], reconcile ReconcileFunc, opts *Options) error {
+	r := newRunner(opts, resourceOf(c), reconcile)
+	own := Watches(c, func(obj *T) []cache.Key { return []cache.Key{cache.KeyOf(P(obj))} })
 	return r.run(ctx, append([]Trigger{own}, r.opts.Triggers...))
 }
 
-// handleOf returns the handle that a cache reads from, nil for another source.
-func handleOf[T any](c *cache.Cache[T]) *dynamic.Resource {
+// resourceOf returns the handle that is a cache's source, nil for another source.
+func resourceOf[T any](c *cache.Cache[T]) *dynamic.Resource {
 	switch source := any(c.Source()).(type) {
 	case *dynamic.Resource:
 		return source
-	case *dynamic.Typed[T]:
+	case *dynamic.TypedResource[T]:
 		return source.Resource
 	default:
 		return nil
 	}
 }
 
-// running is one Run.
-type running struct {
-	opts      Options
-	gvk       schema.GroupVersionKind
-	gvr       schema.GroupVersionResource
-	reconcile Reconcile
-	queue     *Queue[cache.Key]
-	panics    panics
+// runner is one Run, or one watch of an operator.
+type runner struct {
+	opts       Options
+	gvk        schema.GroupVersionKind
+	gvr        schema.GroupVersionResource
+	reconcile  ReconcileFunc
+	queue      *workqueue.Queue[cache.Key]
+	triggers   []Trigger
+	stop       context.CancelCauseFunc // ends the runner's ctx
+	firstPanic firstPanic
 }
 
-func newRunning(opts *Options, of *dynamic.Resource, reconcile Reconcile) *running {
-	r := &running{reconcile: reconcile}
+func newRunner(opts *Options, resource *dynamic.Resource, reconcile ReconcileFunc) *runner {
+	r := &runner{reconcile: reconcile}
 	if opts != nil {
 		r.opts = *opts
 	}
@@ -102,118 +112,187 @@ func newRunning(opts *Options, of *dynamic.Resource, reconcile Reconcile) *runni
 	if r.opts.Logger == nil {
 		r.opts.Logger = slog.Default()
 	}
-	if of != nil {
-		r.gvk, r.gvr = of.Mapping().GVK, of.Mapping().GVR
+	if resource != nil {
+		r.gvk, r.gvr = resource.Mapping().GVK, resource.Mapping().GVR
 		r.opts.Logger = r.opts.Logger.With("kind", r.gvk.GroupKind().String())
 	}
-	r.queue = NewQueue[cache.Key](&r.opts.Queue)
+	r.opts.Queue.OnPanic = func(value any) { r.end(newPanicError("Options.Queue.Metrics", nil, value)) }
+	r.queue = workqueue.New[cache.Key](&r.opts.Queue)
 	return r
 }
 
-func (r *running) run(parent context.Context, triggers []Trigger) error {
-	for _, each := range triggers {
-		if err := each.sync(parent); err != nil {
+func (r *runner) run(parent context.Context, triggers []Trigger) error {
+	r.triggers = triggers
+	for _, trigger := range triggers {
+		if err := trigger.waitForSync(parent); err != nil {
 			return retry.WithContextError(parent, err)
 		}
 	}
+	return r.work(parent, func(ctx context.Context) {
+		var all sync.WaitGroup
+		for _, trigger := range triggers {
+			all.Go(func() {
+				r.protect("a Trigger of a controller", func() error { return trigger.enqueue(ctx, r.queue, r.opts.Logger) })
+			})
+		}
+		all.Wait()
+	})
+}
+
+// work runs enqueue and the workers until parent ends or one of them cannot continue.
+func (r *runner) work(parent context.Context, enqueue func(ctx context.Context)) error {
 	ctx, stop := context.WithCancelCause(parent)
 	defer stop(nil)
-	var watching sync.WaitGroup
-	for _, each := range triggers {
-		watching.Go(func() {
-			err := errExited
-			defer func() { stop(r.panics.note(err)) }()
-			err = r.watch(ctx, each)
-		})
-	}
-	r.work(ctx, stop)
-	watching.Wait()
-	return r.panics.beside(endOf(parent, ctx))
-}
-
-// watch has a trigger call for reconciles until ctx ends or something breaks.
-func (r *running) watch(ctx context.Context, each Trigger) (err error) {
-	defer contain(&err, "a Trigger of a controller")
-	return each.follow(ctx, r.queue, r.opts.Logger)
-}
-
-// work has the workers work until ctx ends, and then finish what they have in hand. It ends ctx by stop where one of them
-// cannot go on.
-func (r *running) work(ctx context.Context, stop context.CancelCauseFunc) {
-	own, cut := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer cut(nil)
-	defer onLeaseEnd(ctx, sync.OnceFunc(func() {
-		cut(leaseEnd(ctx))
-		r.opts.Logger.Warn("reconciles are canceled: the leader lease is not held", "error", leaseEnd(ctx))
-	}))()
-	r.queue.setOnPanic(func(err error) { stop(r.panics.note(err)) })
-	var workers sync.WaitGroup
+	r.stop = stop
+	reconcileCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	defer leaderelection.AfterLease(ctx, func(cause error) {
+		cancel(cause)
+		r.opts.Logger.Warn("reconciles are canceled: the leader lease is not held", "error", cause)
+	})()
+	var enqueuing, workers sync.WaitGroup
+	enqueuing.Go(func() { enqueue(ctx) })
 	for range max(r.opts.Workers, 1) {
 		workers.Go(func() {
-			err := errExited
-			defer func() { stop(r.panics.note(err)) }()
-			err = r.worker(ctx, own)
+			r.protect("a worker of a controller", func() error { return r.reconcileKeys(ctx, reconcileCtx) })
 		})
 	}
 	<-ctx.Done()
-	late := time.AfterFunc(r.opts.Grace, func() { cut(fmt.Errorf("%w: the grace of %s is over", context.Canceled, r.opts.Grace)) })
-	defer late.Stop()
+	grace := time.AfterFunc(r.opts.Grace, func() { cancel(fmt.Errorf("%w: the grace of %s is over", context.Canceled, r.opts.Grace)) })
+	defer grace.Stop()
 	workers.Wait()
 	r.queue.ShutDown()
+	enqueuing.Wait()
+	return r.firstPanic.join(endError(parent, ctx))
 }
 
-// worker reconciles what the queue hands out until ctx ends; each reconcile has own for its ctx.
-func (r *running) worker(ctx, own context.Context) (err error) {
-	defer contain(&err, "a worker of a controller")
+func (r *runner) end(err error) { r.stop(r.firstPanic.record(err)) }
+
+// protect calls f, and ends the runner with f's error, its panic or runtime.Goexit.
+func (r *runner) protect(name string, f func() error) {
+	err := errGoexit
+	defer func() { r.end(err) }()
+	defer contain(&err, name, nil)
+	err = f()
+}
+
+func (r *runner) reconcileKeys(ctx, reconcileCtx context.Context) error {
 	for {
 		key, ok := r.queue.Get(ctx)
 		if !ok {
 			return nil
 		}
-		if err := r.one(own, key); err != nil {
+		if err := r.reconcileKey(ctx, reconcileCtx, key); err != nil {
 			return err
 		}
 	}
 }
 
-// one reconciles one object. Its error is a panic of the Reconciled hook; the reconcile's own is logged and retried.
-func (r *running) one(ctx context.Context, key cache.Key) error {
+// reconcileKey reconciles one object unless ctx ends before, and logs and retries a failure. It returns a panic of
+// OnReconcile.
+func (r *runner) reconcileKey(ctx, reconcileCtx context.Context, key cache.Key) error {
 	defer r.queue.Done(key)
-	begin := time.Now()
-	after, err := r.contained(ctx, key)
-	hookErr := r.report(Reconciled{GVK: r.gvk, GVR: r.gvr, Key: key, Took: time.Since(begin), Err: err})
+	err := r.waitForWrites(ctx)
+	if ctx.Err() != nil {
+		return nil
+	}
+	start, after := time.Now(), time.Duration(0)
+	if err == nil {
+		after, err = r.callReconcile(reconcileCtx, key)
+	}
+	panicErr := r.callOnReconcile(ReconcileResult{GVK: r.gvk, GVR: r.gvr, Key: key, Duration: time.Since(start), Err: err})
 	if err != nil {
 		r.opts.Logger.Error("reconcile failed", "key", key.String(), "failures", r.queue.NumRequeues(key)+1, "error", err)
 		r.queue.AddRateLimited(key)
-		return hookErr
+		return panicErr
 	}
 	r.queue.Forget(key)
 	if after > 0 {
 		r.queue.AddAfter(key, after)
 	}
-	return hookErr
+	return panicErr
 }
 
-// report calls the Reconciled hook.
-func (r *running) report(result Reconciled) (err error) {
-	if r.opts.Reconciled == nil {
-		return nil
-	}
-	defer func() {
-		if value := recover(); value != nil {
-			err = panicked("Options.Reconciled, for "+result.Key.String(), value)
+// waitForWrites waits until the caches have the writes that they track.
+func (r *runner) waitForWrites(ctx context.Context) error {
+	for _, trigger := range r.triggers {
+		if err := trigger.waitForWrites(ctx); err != nil {
+			return err
 		}
-	}()
-	r.opts.Reconciled(result)
+	}
 	return nil
 }
 
-// contained makes an error of a panic.
-func (r *running) contained(ctx context.Context, key cache.Key) (after time.Duration, err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			err = panicked("the reconcile of "+key.String(), value)
-		}
-	}()
+func (r *runner) callReconcile(ctx context.Context, key cache.Key) (after time.Duration, err error) {
+	defer contain(&err, "the reconcile", key)
 	return r.reconcile(ctx, key)
+}
+
+func (r *runner) callOnReconcile(result ReconcileResult) (err error) {
+	if r.opts.OnReconcile == nil {
+		return nil
+	}
+	defer contain(&err, "Options.OnReconcile", result.Key)
+	r.opts.OnReconcile(result)
+	return nil
+}
+
+// endError returns why a ctx that is derived from parent has ended: the end of parent, or the cause that it was canceled
+// with, which the end of parent may have caused.
+func endError(parent, ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if parent.Err() != nil && (errors.Is(cause, context.Cause(parent)) || errors.Is(cause, parent.Err())) {
+		return retry.WithContextError(parent, cause)
+	}
+	return cause
+}
+
+// contain sets err to a [*cache.PanicError] if the function that defers it panics. obj is the object that function, one of
+// the caller's, was called for, or nil.
+func contain(err *error, function string, obj any) {
+	if value := recover(); value != nil {
+		*err = newPanicError(function, obj, value)
+	}
+}
+
+// newPanicError must be called while the panic unwinds the stack, by a deferred function.
+func newPanicError(function string, obj, value any) error {
+	switch obj := obj.(type) {
+	case nil:
+	case cache.Key:
+		function += ", for " + obj.String()
+	case interface {
+		GetNamespace() string
+		GetName() string
+	}:
+		function += ", for " + cache.KeyOf(obj).String()
+	default:
+		function += fmt.Sprintf(", for a %T", obj)
+	}
+	return &cache.PanicError{Where: function, Value: value, Stack: debug.Stack()}
+}
+
+// errGoexit is the error of a goroutine that ended without one, as FailNow ends it in tests.
+var errGoexit = errors.New("run a controller: one of its goroutines was ended by runtime.Goexit")
+
+// firstPanic keeps the first panic: one that comes after the ctx has ended is not the cause of that end.
+type firstPanic struct {
+	first atomic.Pointer[cache.PanicError]
+}
+
+// record keeps err if it is a panic, and returns it.
+func (p *firstPanic) record(err error) error {
+	var panicErr *cache.PanicError
+	if errors.As(err, &panicErr) {
+		p.first.CompareAndSwap(nil, panicErr)
+	}
+	return err
+}
+
+// join adds the first panic to the cause of an end, unless it is that cause.
+func (p *firstPanic) join(cause error) error {
+	if first := p.first.Load(); first != nil && !errors.Is(cause, first) {
+		return fmt.Errorf("%w; meanwhile %w", cause, first)
+	}
+	return cause
 }

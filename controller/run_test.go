@@ -10,7 +10,9 @@ import (
 
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/controller/workqueue"
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/controllertest"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -66,7 +68,7 @@ func TestRun_SuccessEndsBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var calls []time.Time
-		err := controller.Run(ctx, running(t, still{"web"}), func(context.Context, cache.Key) (time.Duration, error) {
+		err := controller.Run(ctx, running(t, staticSource{"web"}), func(context.Context, cache.Key) (time.Duration, error) {
 			calls = append(calls, time.Now())
 			switch len(calls) {
 			case 8:
@@ -75,7 +77,7 @@ func TestRun_SuccessEndsBackoff(t *testing.T) {
 				cancel()
 			}
 			return 0, errors.New("not yet")
-		}, &controller.Options{Queue: controller.QueueOptions{MinBackoff: time.Second}})
+		}, &controller.Options{Queue: workqueue.Options{RateLimiter: workqueue.ExponentialBackoff(time.Second, 0)}})
 		require.ErrorIs(t, err, context.Canceled)
 		require.Len(t, calls, 10)
 		assert.Greater(t, calls[7].Sub(calls[6]), 30*time.Second)
@@ -90,7 +92,7 @@ func TestRun_ChangesGoBeforeInitialObjects(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
 			for _, name := range []string{"a", "b", "c"} {
-				source.emit(watch.Added, version(pod(name), "1"))
+				source.emit(watch.Added, version(controllertest.Pod(name), "1"))
 			}
 			source.sync()
 			time.Sleep(time.Second)
@@ -100,8 +102,8 @@ func TestRun_ChangesGoBeforeInitialObjects(t *testing.T) {
 				changed = "b"
 			}
 			want = []string{order[0], changed, "new"}
-			source.emit(watch.Modified, version(pod(changed), "2"))
-			source.emit(watch.Added, version(pod("new"), "3"))
+			source.emit(watch.Modified, version(controllertest.Pod(changed), "2"))
+			source.emit(watch.Added, version(controllertest.Pod("new"), "3"))
 		}()
 		err := controller.Run(ctx, c, func(_ context.Context, key cache.Key) (time.Duration, error) {
 			if order = append(order, key.Name); len(order) == 4 {
@@ -116,16 +118,16 @@ func TestRun_ChangesGoBeforeInitialObjects(t *testing.T) {
 	})
 }
 
-func TestOn_ReconcilesOldAndNewKeys(t *testing.T) {
+func TestWatches_ReconcilesOldAndNewKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source, c := scripted(t)
 		belongs := func(to, version string) *unstructured.Object {
-			obj := pod("child")
+			obj := controllertest.Pod("child")
 			obj.SetLabels(map[string]string{"to": to})
 			obj.SetResourceVersion(version)
 			return obj
 		}
-		reconciled := reconciledKeys(t, controller.On(c, func(obj *unstructured.Object) []cache.Key {
+		reconciled := reconciledKeys(t, controller.Watches(c, func(obj *unstructured.Object) []cache.Key {
 			return []cache.Key{{Name: obj.GetLabels()["to"]}}
 		}))
 		source.emit(watch.Added, belongs("a", "1"))
@@ -144,7 +146,7 @@ func reconciledKeys(t *testing.T, trigger controller.Trigger) func() []string {
 	t.Helper()
 	var names []string
 	go func() {
-		_ = controller.Run(t.Context(), running(t, still{}), func(_ context.Context, key cache.Key) (time.Duration, error) {
+		_ = controller.Run(t.Context(), running(t, staticSource{}), func(_ context.Context, key cache.Key) (time.Duration, error) {
 			names = append(names, key.String())
 			return 0, nil
 		}, &controller.Options{Triggers: []controller.Trigger{trigger}})
@@ -157,11 +159,11 @@ func reconciledKeys(t *testing.T, trigger controller.Trigger) func() []string {
 	}
 }
 
-func TestOwned_ReconcilesControllersOfTheKind(t *testing.T) {
+func TestOwns_ReconcilesControllersOfTheKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client, _ := inMemory(t)
+		client, _ := controllertest.New(t)
 		source, c := scripted(t)
-		reconciled := reconciledKeys(t, controller.Owned(c, leases(t, client)))
+		reconciled := reconciledKeys(t, controller.Owns(c, controllertest.Leases(t, client)))
 		owner := func(apiVersion, kind string, controls *bool) metav1.OwnerReference {
 			return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: "owner", UID: "1", Controller: controls}
 		}
@@ -180,10 +182,38 @@ func TestOwned_ReconcilesControllersOfTheKind(t *testing.T) {
 				[]string{"shop/owner"}},
 			"none": {nil, nil},
 		} {
-			child := pod(name)
+			child := controllertest.Pod(name)
 			child.SetOwnerReferences(tc.owners)
 			source.emit(watch.Added, child)
 			assert.Equal(t, tc.want, reconciled(), name)
 		}
+	})
+}
+
+func TestRun_ChangesGoBeforeResyncs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := make(script)
+		c := cache.New(source, &cache.Options[unstructured.Object]{ResyncPeriod: time.Hour})
+		go func() { _ = c.Run(t.Context()) }()
+		go func() {
+			source.emit(watch.Added, version(controllertest.Pod("a"), "1"), version(controllertest.Pod("b"), "1"), version(controllertest.Pod("c"), "1"))
+			source.sync()
+			time.Sleep(time.Hour + time.Second) // the first object of the resync is under way
+			source.emit(watch.Added, version(controllertest.Pod("new"), "3"))
+		}()
+		var order []string
+		ctx, cancel := context.WithCancel(t.Context())
+		err := controller.Run(ctx, c, func(_ context.Context, key cache.Key) (time.Duration, error) {
+			if order = append(order, key.Name); len(order) == 7 {
+				cancel()
+			}
+			time.Sleep(time.Minute)
+			return 0, nil
+		}, nil)
+		require.ErrorIs(t, err, context.Canceled)
+		require.Len(t, order, 7)
+		assert.ElementsMatch(t, []string{"a", "b", "c"}, order[:3])
+		assert.Equal(t, "new", order[4], "before the rest of the resync")
+		assert.ElementsMatch(t, []string{"a", "b", "c"}, []string{order[3], order[5], order[6]})
 	})
 }

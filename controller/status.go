@@ -7,92 +7,91 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 const generationField = "observedGeneration"
 
-// SetStatus makes status the object's whole status and returns the object as the server stored it. status is what JSON
-// can have, and is not changed.
+// SetStatus replaces the object's whole status and returns the object as the server stored it. status has the types of
+// JSON and is not changed.
 //
-// When it succeeds, the server's status was status, however old obj is: it is sent also where it equals obj's, which may
-// have changed since obj was read. The server stores nothing, and wakes no watcher, if its own is equal.
+// It always sends status, even if it equals obj's, which may be stale: after a success the server's status was status. The
+// server stores nothing, and notifies no watcher, if its own is equal.
 //
-// observedGeneration becomes obj's metadata.generation, by which readers tell whether the status is about the spec that
-// they see; a value of its own in status stays, and nil leaves the field out, for kinds that have none.
+// observedGeneration is set to obj's metadata.generation, by which readers see whether the status is about the current
+// spec; a value in status takes precedence, and nil leaves the field out, for kinds that do not have it.
 //
-// What others have changed in the object since obj was read stays, but not what they changed in its status: that is the
-// controller's own. Where obj is gone, or another object has its name now, nothing is written and the error is one that
-// apierrors.IsNotFound knows. r may be a handle on any namespace: the object says its own. It takes the verb patch, and
-// get for when obj is out of date, on the status subresource, which a CustomResourceDefinition must enable. See
+// Changes of others outside the status are kept. If obj is gone, or another object has its name, nothing is written and
+// apierrors.IsNotFound reports true for the error. r may be a handle on any namespace: obj determines its own. The verb
+// patch is needed, and get for stale objects, on the status subresource, which a CustomResourceDefinition must enable. See
 // https://github.com/kubernetes/community/blob/main/contributors/devel/sig-architecture/api-conventions.md#spec-and-status.
 func SetStatus(ctx context.Context, r *dynamic.Resource, obj *unstructured.Object, status map[string]any) (*unstructured.Object, error) {
 	return writeStatus(ctx, r, obj, status, func(_ any, _ bool, status map[string]any) []operation {
 		status = maps.Clone(status)
-		if generation, given := status[generationField]; given && generation == nil {
+		if generation, found := status[generationField]; found && generation == nil {
 			delete(status, generationField)
 		}
-		return []operation{{"add", "/status", status}} // which replaces what is there: RFC 6902, section 4.1
+		return []operation{{"add", "/status", status}} // replaces an existing value: RFC 6902, section 4.1
 	})
 }
 
-// PatchStatus merges status into the object's status and returns the object as the server stored it: maps are merged,
-// lists and values replaced, and what is nil is removed (RFC 7386). When it succeeds, the server's status had every value
-// of status, and none of the fields that are nil there, however old obj is; of obj's status nothing is sent. The rest is
-// as with [SetStatus].
+// PatchStatus merges status into the object's status and returns the object as the server stored it: maps are merged, lists
+// and values replaced, and fields that are nil removed (RFC 7386). After a success the server's status had every value of
+// status and none of its nil fields, even if obj is stale; of obj's status nothing is sent. Otherwise it is like
+// [SetStatus].
 func PatchStatus(ctx context.Context, r *dynamic.Resource, obj *unstructured.Object, status map[string]any) (*unstructured.Object, error) {
 	return writeStatus(ctx, r, obj, status, func(old any, found bool, status map[string]any) []operation {
 		return mergePatch("/status", old, found, status)
 	})
 }
 
-// writeStatus sends the operations that make an object's old status what status says; found is whether it has an old one.
+// writeStatus sends the operations that change an object's old status to status; found reports whether it has an old one.
 func writeStatus(ctx context.Context, r *dynamic.Resource, obj *unstructured.Object, status map[string]any, operations func(old any, found bool, status map[string]any) []operation) (*unstructured.Object, error) {
-	fail := func(err error) (*unstructured.Object, error) {
-		return nil, fmt.Errorf("write the status of %s %q: %w", r, obj.GetName(), err)
+	status, err := normalizeStatus(obj, status)
+	var written *unstructured.Object
+	if err == nil {
+		p := newPatcher(r, obj)
+		p.resource = p.resource.Subresource("status")
+		written, err = p.patch(ctx, obj, func(obj *unstructured.Object) []operation {
+			old, found := obj.Object["status"]
+			return operations(old, found, status)
+		})
 	}
-	status, err := observed(obj, status)
-	if err != nil {
-		return fail(err)
-	}
-	p := patching{at(r, obj).Sub("status"), obj.GetUID()}
-	written, err := p.patch(ctx, obj, func(obj *unstructured.Object) []operation {
-		old, found := obj.Object["status"]
-		return append([]operation{sameObject(p.uid)}, operations(old, found, status)...)
-	})
 	if err == nil && written == nil {
 		err = apierrors.NewNotFound(r.Mapping().GVR.GroupResource(), obj.GetName())
 	}
 	if err != nil {
-		return fail(err)
+		return nil, fmt.Errorf("write status of %s %q: %w", r, obj.GetName(), err)
 	}
 	return written, nil
 }
 
-// observed is a copy of status with the generation that it is about, and of the types that decoding makes.
-func observed(obj *unstructured.Object, status map[string]any) (map[string]any, error) {
+// normalizeStatus returns a copy of status with observedGeneration and with the types of decoded JSON.
+func normalizeStatus(obj *unstructured.Object, status map[string]any) (map[string]any, error) {
 	if obj.GetUID() == "" {
-		return nil, errors.New("the object has no uid, which the server gives")
+		return nil, errors.New("the object has no uid (the server sets it)")
 	}
-	copied := &unstructured.Object{Object: map[string]any{"status": map[string]any{}}}
+	normalized := map[string]any{}
+	holder := &unstructured.Object{Object: map[string]any{"status": normalized}}
 	for field, value := range status {
-		if err := unstructured.Set(copied, value, "status", field); err != nil {
+		if err := unstructured.Set(holder, value, "status", field); err != nil {
 			return nil, err
 		}
 	}
-	filled, _ := copied.Object["status"].(map[string]any)
-	if _, own := status[generationField]; !own && obj.GetGeneration() != 0 {
-		filled[generationField] = obj.GetGeneration()
+	if _, found := status[generationField]; !found && obj.GetGeneration() != 0 {
+		normalized[generationField] = obj.GetGeneration()
 	}
-	return filled, nil
+	return normalized, nil
 }
 
-// mergePatch returns the JSON patch that has the effect of a merge patch (RFC 7386) at path, of which old is known. The
-// operations hold whatever the server's values are, and fail where its maps are others than old's: the caller then reads
-// the object again. So each value of the merge patch is sent, also one that equals old's.
+// mergePatch returns the JSON patch that has the effect of a merge patch (RFC 7386) at path, whose old value is known. It
+// sends every value of the merge patch, also those that equal old's, since the server's may differ. It fails if the
+// server's maps are others than old's: the caller then reads the object again.
 func mergePatch(path string, old any, found bool, patch any) []operation {
 	fields, isMap := patch.(map[string]any)
 	oldFields, wasMap := old.(map[string]any)
@@ -112,24 +111,67 @@ func mergePatch(path string, old any, found bool, patch any) []operation {
 	}
 	var all []operation
 	for _, field := range slices.Sorted(maps.Keys(fields)) {
-		inner, found := oldFields[field]
-		all = append(all, mergePatch(path+"/"+pointer.Replace(field), inner, found, fields[field])...)
+		oldField, found := oldFields[field]
+		all = append(all, mergePatch(path+"/"+pointerEscaper.Replace(field), oldField, found, fields[field])...)
 	}
 	return all
 }
 
-// pointer escapes a field's name, https://www.rfc-editor.org/rfc/rfc6901#section-3.
-var pointer = strings.NewReplacer("~", "~0", "/", "~1")
+// pointerEscaper escapes a field name, https://www.rfc-editor.org/rfc/rfc6901#section-3.
+var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 
 func withoutNulls(fields map[string]any) map[string]any {
-	left := make(map[string]any, len(fields))
+	result := make(map[string]any, len(fields))
 	for field, value := range fields {
-		if inner, isMap := value.(map[string]any); isMap {
-			value = withoutNulls(inner)
+		if nested, isMap := value.(map[string]any); isMap {
+			value = withoutNulls(nested)
 		}
 		if value != nil {
-			left[field] = value
+			result[field] = value
 		}
 	}
-	return left
+	return result
+}
+
+// MergeConditions returns obj's status.conditions with some of them added or changed, for [SetStatus] and [PatchStatus]. It
+// does not change obj. The conditions keep their order, new ones come last, and fields that metav1.Condition does not have
+// are kept.
+//
+// lastTransitionTime changes only with the condition's status: to that of the new condition, or to now. An
+// observedGeneration of 0 becomes obj's metadata.generation. See
+// https://github.com/kubernetes/community/blob/main/contributors/devel/sig-architecture/api-conventions.md#typical-status-properties.
+func MergeConditions(obj *unstructured.Object, conditions ...metav1.Condition) []any {
+	all, _, _ := unstructured.Get[[]any](obj, "status", "conditions") // a value that is no list is replaced
+	for _, condition := range conditions {
+		i := slices.IndexFunc(all, func(item any) bool {
+			entry, _ := item.(map[string]any)
+			return entry["type"] == condition.Type
+		})
+		if i < 0 {
+			all, i = append(all, map[string]any{}), len(all)
+		}
+		old, _ := all[i].(map[string]any)
+		all[i] = mergeCondition(old, condition, obj.GetGeneration())
+	}
+	return all
+}
+
+func mergeCondition(old map[string]any, condition metav1.Condition, generation int64) map[string]any {
+	entry := maps.Clone(old)
+	entry["type"], entry["status"] = condition.Type, string(condition.Status)
+	entry["reason"], entry["message"] = condition.Reason, condition.Message
+	if condition.ObservedGeneration != 0 {
+		generation = condition.ObservedGeneration
+	}
+	if generation != 0 {
+		entry[generationField] = generation
+	}
+	if _, found := old["lastTransitionTime"]; !found || old["status"] != entry["status"] {
+		transition := condition.LastTransitionTime.Time
+		if transition.IsZero() {
+			transition = time.Now()
+		}
+		entry["lastTransitionTime"] = transition.UTC().Format(time.RFC3339)
+	}
+	return entry
 }

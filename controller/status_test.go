@@ -10,6 +10,7 @@ import (
 
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/controllertest"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -33,7 +34,7 @@ func createWidget(t *testing.T, of *dynamic.Resource, name string) *unstructured
 
 // TestStatus_OfCustomResource registers one kind for all.
 func TestStatus_OfCustomResource(t *testing.T) {
-	client, namespace := newNamespace(t)
+	client, namespace := controllertest.NewNamespace(t)
 	of := widgets(t, client, namespace)
 	for name, test := range map[string]func(*testing.T, *dynamic.Resource){
 		"replaced and merged": testStatusReplacedAndMerged,
@@ -59,7 +60,7 @@ func testStatusReplacedAndMerged(t *testing.T, of *dynamic.Resource) {
 
 	same, err := controller.SetStatus(t.Context(), of, set, map[string]any{"ready": int32(1), "old": map[string]any{"a": "b"}})
 	require.NoError(t, err)
-	assert.Equal(t, set, same, "the server stores nothing new, and no watch tells of it")
+	assert.Equal(t, set, same, "the server stores nothing new, and no watch has an event")
 
 	replaced, err := controller.SetStatus(t.Context(), of, set, map[string]any{"ready": int64(2)})
 	require.NoError(t, err)
@@ -199,9 +200,9 @@ func testPatchStatusMerges(t *testing.T, of *dynamic.Resource) {
 	}
 }
 
-func TestSetStatus_RefusedBySchema(t *testing.T) {
-	client, namespace := newNamespace(t)
-	deployment := named("apps/v1", "Deployment", namespace, "web", "")
+func TestSetStatus_RejectedBySchema(t *testing.T) {
+	client, namespace := controllertest.NewNamespace(t)
+	deployment := controllertest.Named("apps/v1", "Deployment", namespace, "web", "")
 	deployment.Object["spec"] = map[string]any{
 		"selector": map[string]any{"matchLabels": map[string]any{"a": "b"}},
 		"template": map[string]any{
@@ -209,12 +210,12 @@ func TestSetStatus_RefusedBySchema(t *testing.T) {
 			"spec":     map[string]any{"containers": []any{map[string]any{"name": "a", "image": "a"}}},
 		},
 	}
-	deployments := resource(t, client, "deploy")
+	deployments := controllertest.Resource(t, client, "deploy")
 	deployment, err := deployments.Create(t.Context(), deployment, nil)
 	require.NoError(t, err)
 	_, err = controller.SetStatus(t.Context(), deployments, deployment, map[string]any{"replicas": -1})
 	assert.True(t, apierrors.IsInvalid(err), "%v", err)
-	assert.ErrorContains(t, err, `write the status of deployments.apps "web": `)
+	assert.ErrorContains(t, err, `write status of deployments.apps "web": `)
 }
 
 func testStatusOfRecreatedObject(t *testing.T, of *dynamic.Resource) {
@@ -232,17 +233,17 @@ func testStatusOfRecreatedObject(t *testing.T, of *dynamic.Resource) {
 	assert.NotContains(t, get(t, of, "web").Object, "status")
 }
 
-func TestWhatStatusCannotHaveIsRefused(t *testing.T) {
-	client := connect(t)
-	pods := resource(t, client, "pods")
+func TestSetStatus_RejectsInvalidValues(t *testing.T) {
+	client := controllertest.Connect(t)
+	pods := controllertest.Resource(t, client, "pods")
 	obj := &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"name": "web"}}}
 	_, err := controller.SetStatus(t.Context(), pods, obj, nil)
-	assert.EqualError(t, err, `write the status of pods "web": the object has no uid, which the server gives`)
+	assert.EqualError(t, err, `write status of pods "web": the object has no uid (the server sets it)`)
 	obj.SetUID("u")
 	_, err = controller.PatchStatus(t.Context(), pods, obj, map[string]any{"bad": make(chan int)})
-	assert.EqualError(t, err, `write the status of pods "web": .status.bad: cannot encode chan int`)
-	var refused *dynamic.RefusedError
-	_, err = controller.SetStatus(t.Context(), resource(t, client, "configmaps"), obj, nil)
+	assert.EqualError(t, err, `write status of pods "web": .status.bad: cannot encode chan int`)
+	var refused *dynamic.InvalidRequestError
+	_, err = controller.SetStatus(t.Context(), controllertest.Resource(t, client, "configmaps"), obj, nil)
 	assert.ErrorAs(t, err, &refused, "a kind without status")
 }
 
@@ -254,7 +255,7 @@ func testConditionsTransitionTime(t *testing.T, of *dynamic.Resource) {
 	set := func(conditions ...metav1.Condition) []any {
 		t.Helper()
 		var err error
-		obj, err = controller.SetStatus(t.Context(), of, obj, map[string]any{"conditions": controller.Conditions(obj, conditions...)})
+		obj, err = controller.SetStatus(t.Context(), of, obj, map[string]any{"conditions": controller.MergeConditions(obj, conditions...)})
 		require.NoError(t, err)
 		all, _, err := unstructured.Get[[]any](obj, "status", "conditions")
 		require.NoError(t, err)
@@ -284,17 +285,17 @@ func testConditionsTransitionTime(t *testing.T, of *dynamic.Resource) {
 	assert.Equal(t, synced, all[1])
 }
 
-func TestConditionsKeepWhatTheyDoNotKnow(t *testing.T) {
+func TestMergeConditions_KeepsUnknownFields(t *testing.T) {
 	entry := map[string]any{"type": "Ready", "status": "True", "lastTransitionTime": "then", "lastProbeTime": "now"}
 	obj := &unstructured.Object{Object: map[string]any{"status": map[string]any{"conditions": []any{entry, "odd"}}}}
 	before := obj.DeepCopy()
-	all := controller.Conditions(obj, metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Up"})
+	all := controller.MergeConditions(obj, metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Up"})
 	assert.Equal(t, []any{
 		map[string]any{"type": "Ready", "status": "True", "reason": "Up", "message": "", "lastTransitionTime": "then", "lastProbeTime": "now"}, "odd",
 	}, all)
 	assert.Equal(t, before, obj)
 
 	obj.Object["status"] = "odd"
-	assert.Len(t, controller.Conditions(obj, metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue}), 1)
-	assert.Empty(t, controller.Conditions(obj))
+	assert.Len(t, controller.MergeConditions(obj, metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue}), 1)
+	assert.Empty(t, controller.MergeConditions(obj))
 }

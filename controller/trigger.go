@@ -6,75 +6,65 @@ import (
 	"log/slog"
 
 	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/controller/workqueue"
 	"github.com/anykind/anykind/dynamic"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Trigger watches objects whose changes call for a reconcile.
+// Trigger is a cache whose changes trigger reconciles; see [Owns] and [Watches].
 type Trigger struct {
-	sync   func(ctx context.Context) error
-	follow func(ctx context.Context, queue *Queue[cache.Key], log *slog.Logger) error
+	waitForSync   func(ctx context.Context) error
+	waitForWrites func(ctx context.Context, keys ...cache.Key) error
+	enqueue       func(ctx context.Context, queue *workqueue.Queue[cache.Key], log *slog.Logger) error
 }
 
-// On calls for a reconcile of the keys that an object of c leads to, whenever it changes: those it leads to now, and
-// those it led to before. keys must be quick and do no more than look at the object; a panic in it ends [Run], since
-// changes would be missed from then on.
-func On[T any](c *cache.Cache[T], keys func(*T) []cache.Key) Trigger {
-	return Trigger{sync: c.Sync, follow: func(ctx context.Context, queue *Queue[cache.Key], log *slog.Logger) error {
-		priority, served := beginning, servedLog{log: log, resource: c.String()}
+// Watches triggers a reconcile of the keys that belong to an object of c whenever that changes: those of its new state and
+// those of its old one. keys must be quick and do no more than read the object; a panic in it ends [Run], since changes
+// would be missed from then on.
+func Watches[T any](c *cache.Cache[T], keys func(*T) []cache.Key) Trigger {
+	return Trigger{c.WaitForSync, c.WaitForWrites, func(ctx context.Context, queue *workqueue.Queue[cache.Key], log *slog.Logger) error {
+		low, synced := &workqueue.AddOptions{Priority: lowPriority}, false
+		served := servedLog{log: log, resource: c.String()}
 		for change := range c.Changes(ctx) {
-			served.note(change.Type)
-			if change.Type == dynamic.Synced {
-				priority = 0
+			served.handle(change.Type)
+			synced = synced || change.Type == dynamic.Synced
+			var opts *workqueue.AddOptions
+			if isResync := change.Old == change.Object; !synced || isResync {
+				opts = low
 			}
 			for _, obj := range []*T{change.Old, change.Object} {
 				if obj == nil {
 					continue
 				}
-				found, err := keysOf(keys, obj)
+				found, err := callKeys(keys, obj)
 				if err != nil {
 					return err
 				}
 				for _, key := range found {
-					queue.AddWith(key, AddOptions{Priority: priority})
+					queue.AddWithOptions(key, opts)
 				}
 			}
 		}
-		return fmt.Errorf("a cache that calls for reconciles has ended: %w", c.Wait(ctx))
+		return fmt.Errorf("a cache that triggers reconciles has stopped: %w", c.WaitForStop(ctx))
 	}}
 }
 
-// keysOf makes an error of a panic.
-func keysOf[T any](keys func(*T) []cache.Key, obj *T) (found []cache.Key, err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			err = panicked("the keys function of a Trigger, for "+nameOf(obj), value)
-		}
-	}()
+func callKeys[T any](keys func(*T) []cache.Key, obj *T) (found []cache.Key, err error) {
+	defer contain(&err, "the keys function of a Trigger", obj)
 	return keys(obj), nil
 }
 
-// nameOf is what an object of any type is called in errors.
-func nameOf(obj any) string {
-	if named, ok := obj.(interface {
-		GetNamespace() string
-		GetName() string
-	}); ok {
-		return cache.Key{Namespace: named.GetNamespace(), Name: named.GetName()}.String()
-	}
-	return fmt.Sprintf("a %T", obj)
-}
-
-// Owned calls for a reconcile of the object that controls one of c's objects, whenever that changes. owner is a handle
-// on the resource that is reconciled. See
+// Owns triggers a reconcile of the controller of an object of c whenever that object changes. owner is a handle on the
+// resource that is reconciled. See
 // https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/.
-func Owned[T any, P interface {
+func Owns[T any, P interface {
 	cache.Object[T]
 	GetOwnerReferences() []metav1.OwnerReference
 }](c *cache.Cache[T], owner *dynamic.Resource) Trigger {
 	kind, namespaced := owner.Mapping().GVK.GroupKind(), owner.Mapping().Namespaced
-	return On(c, func(obj *T) []cache.Key {
+	return Watches(c, func(obj *T) []cache.Key {
 		for _, reference := range P(obj).GetOwnerReferences() {
 			group := schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind).GroupKind()
 			if reference.Controller == nil || !*reference.Controller || group != kind {
@@ -88,4 +78,23 @@ func Owned[T any, P interface {
 		}
 		return nil
 	})
+}
+
+// servedLog logs when the server stops serving a resource and when it serves it again.
+type servedLog struct {
+	log       *slog.Logger
+	resource  string
+	notServed bool
+}
+
+// handle handles the type of a change of the resource's cache.
+func (l *servedLog) handle(change watch.EventType) {
+	switch {
+	case change == dynamic.NotServed:
+		l.notServed = true
+		l.log.Warn("the server does not serve the resource: its objects are kept", "resource", l.resource)
+	case change == dynamic.Synced && l.notServed:
+		l.notServed = false
+		l.log.Info("the server serves the resource again", "resource", l.resource)
+	}
 }

@@ -1,0 +1,209 @@
+// Package events records Events, which kubectl describe shows, in the background:
+//
+//	recorder, err := events.NewRecorder(ctx, client, "example.com/widgets", nil)
+//	if err != nil {
+//		return err
+//	}
+//	defer recorder.Close(ctx)
+//	recorder.Record(pod, events.Event{Type: "Warning", Reason: "DiskFull", Note: "no space is left on the disk"})
+//
+// See https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/.
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/anykind/anykind/controller/workqueue"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// Event reports an action of a controller on an object, or why it failed.
+type Event struct {
+	// Type is Normal or Warning; "" means Normal.
+	Type string
+	// Reason is the cause in one word that programs can look for, such as FailedMount; at most 128 bytes.
+	Reason string
+	// Action is the controller's action in one word, such as Mounting; at most 128 bytes. "" means Reason.
+	Action string
+	// Note is the text for people. It is cut after 1,024 bytes. "" means Reason.
+	Note string
+	// Related is another object that is involved, or nil.
+	Related *unstructured.Object
+}
+
+// Recorder writes Events. It is safe for concurrent use. A repeated event is written once and counted in its series, which
+// is updated ten seconds after a repetition and, while it continues, ever more rarely, at least every five minutes; a series
+// ends after six minutes without repetition. For each object, type, reason and action, ten different notes have a series
+// each, and all others share one.
+type Recorder struct {
+	events     *dynamic.Resource
+	controller string
+	opts       Options
+	denials    retry.Denials // used by the worker alone
+
+	queue *workqueue.Queue[*series]
+	stop  context.CancelFunc
+	ended chan struct{} // closed when the worker has ended
+
+	mu        sync.Mutex
+	series    map[seriesKey]*series
+	groups    map[groupKey]int // the number of series of each group
+	unsent    int              // series that are not on the server yet
+	unwritten int              // occurrences that are not on the server yet
+	dropped   int
+	closing   bool
+	flushed   chan struct{} // closed when closing, and nothing is unwritten
+}
+
+// Options configure a recorder. nil and zero values mean the defaults.
+type Options struct {
+	// Instance distinguishes this process from others of the same controller; "" means the controller's and the host's name.
+	Instance string
+	// OnError is called with the reason for which an event or a series was dropped, except for events beyond the limits. It
+	// must be quick: it is called by the goroutine that writes, or by Record for an incomplete event.
+	OnError func(error)
+	// Logger receives the same errors; nil means slog.Default().
+	Logger *slog.Logger
+}
+
+const (
+	maxUnsent      = 1000   // new series that wait to be written
+	maxSeries      = 10_000 // series that are kept to count repetitions
+	maxGroupSeries = 10     // series of a group with notes of their own
+)
+
+// NewRecorder starts a recorder for the controller of that name, such as "example.com/widgets". Its goroutine ends with
+// Close, not with ctx: events that are recorded during a shutdown are written, too. An event that the server rejects is
+// logged and dropped. It needs the verbs create and patch on events.events.k8s.io.
+func NewRecorder(ctx context.Context, client *dynamic.Client, controller string, opts *Options) (*Recorder, error) {
+	events, err := client.Resource(ctx, "events.v1.events.k8s.io")
+	if err != nil {
+		return nil, fmt.Errorf("record events: %w", err)
+	}
+	r := &Recorder{
+		events: events, controller: controller,
+		queue: workqueue.New[*series](&workqueue.Options{RateLimiter: workqueue.ExponentialBackoff(time.Second, time.Minute)}),
+		ended: make(chan struct{}), flushed: make(chan struct{}),
+		series: map[seriesKey]*series{}, groups: map[groupKey]int{},
+	}
+	if opts != nil {
+		r.opts = *opts
+	}
+	if r.opts.Logger == nil {
+		r.opts.Logger = slog.Default()
+	}
+	r.opts.Logger = r.opts.Logger.With("controller", controller)
+	if r.opts.Instance == "" {
+		host, _ := os.Hostname()
+		r.opts.Instance = truncate(controller+"-"+host, maxWordBytes)
+	}
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	r.stop = stop
+	go r.run(background)
+	return r, nil
+}
+
+// Record records an event about an object, which must have its apiVersion and kind and is not kept: an event about a
+// PartialObjectMetadata is dropped. It never blocks: when a thousand new events wait already for a slow server, and after
+// Close, the event is dropped and counted.
+func (r *Recorder) Record(regarding *unstructured.Object, event Event) {
+	s, err := newSeries(regarding, event)
+	if err != nil {
+		r.reportError(err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil || r.closing {
+		r.dropped++
+		return
+	}
+	if r.groups[s.key.groupKey] >= maxGroupSeries && r.series[s.key] == nil {
+		s.note = truncate("(combined from similar events): "+s.note, maxNoteBytes)
+		s.key.note = "" // the key of all other notes; newSeries makes none that is empty
+	}
+	if existing := r.series[s.key]; existing != nil {
+		existing.count++
+		existing.last = s.first
+		if r.unwritten++; existing.count == existing.written+1 {
+			r.queue.AddAfter(existing, existing.interval)
+		}
+		return
+	}
+	if r.unsent >= maxUnsent {
+		r.dropped++
+		return
+	}
+	r.series[s.key] = s
+	r.groups[s.key.groupKey]++
+	r.unsent++
+	r.unwritten++
+	r.queue.Add(s)
+}
+
+func (r *Recorder) reportError(err error) {
+	r.opts.Logger.Error("event dropped", "error", err)
+	if r.opts.OnError != nil {
+		r.opts.OnError(err)
+	}
+}
+
+// Dropped returns the number of events that will never be written: they were too many or incomplete, the server rejected
+// them or was unreachable for long, or Close gave up.
+func (r *Recorder) Dropped() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.dropped
+}
+
+// Close writes the recorded events and stops the recorder. If ctx ends before, the remaining events are dropped and the
+// error wraps ctx's.
+func (r *Recorder) Close(ctx context.Context) error {
+	r.mu.Lock()
+	if !r.closing {
+		r.closing = true
+		for _, s := range r.series {
+			if s.count > s.written && r.queue.NumRequeues(s) == 0 {
+				r.queue.Add(s)
+			}
+		}
+		r.checkFlushed()
+	}
+	r.mu.Unlock()
+	err := errors.New("the recorder is closed already")
+	select {
+	case <-r.flushed:
+	case <-ctx.Done():
+		err = retry.ContextError(ctx)
+	}
+	r.queue.ShutDown()
+	r.stop()
+	<-r.ended
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.unwritten == 0 {
+		return nil
+	}
+	err = fmt.Errorf("close the recorder: %d events are not written: %w", r.unwritten, err)
+	r.dropped += r.unwritten
+	r.unwritten = 0
+	return err
+}
+
+func (r *Recorder) checkFlushed() {
+	if !r.closing || r.unwritten > 0 {
+		return
+	}
+	select {
+	case <-r.flushed:
+	default:
+		close(r.flushed)
+	}
+}

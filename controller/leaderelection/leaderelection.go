@@ -1,0 +1,143 @@
+// Package leaderelection has one of several processes work at a time, the one that holds a coordination.k8s.io/v1 Lease:
+//
+//	leases, err := client.Resource(ctx, "leases.coordination.k8s.io")
+//	if err != nil {
+//		return err
+//	}
+//	return leaderelection.Run(ctx, leases.Namespace("shop"), "widgets", nil, func(ctx context.Context, token int64) error {
+//		return controller.Run(ctx, widgets, reconcile, nil) // ends with the Lease
+//	})
+//
+// Candidates may also use client-go's leaderelection. See https://kubernetes.io/docs/concepts/architecture/leases/.
+package leaderelection
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/retry"
+)
+
+// ErrLeaseLost reports that this process is no longer the leader: its Lease was taken or deleted, or could not be renewed
+// in time, so that another process may lead.
+var ErrLeaseLost = errors.New("lease lost")
+
+// Options configure a leader election. nil and zero values mean the defaults, which are client-go's. All candidates should
+// agree on the durations.
+type Options struct {
+	// Identity is this process' name in the Lease. No other process may have it, nor this one when it is restarted. ""
+	// means the host's name and a random suffix.
+	Identity string
+	// LeaseDuration is how long others wait since they last saw a renewal before one takes over. It is rounded up to
+	// seconds. 0 means 15 seconds.
+	LeaseDuration time.Duration
+	// RenewDeadline is how long the leader leads without a renewal. It must be less than LeaseDuration: the difference is
+	// the time that the leader has to stop. 0 means 10 seconds.
+	RenewDeadline time.Duration
+	// RetryPeriod is the interval of renewals and of other candidates' attempts; jitter adds up to a half. 0 means 2
+	// seconds.
+	RetryPeriod time.Duration
+	// OnNewLeader is called when the observed leader changes, also to this process. It must be quick. A panic in it ends Run
+	// with a *[cache.PanicError].
+	OnNewLeader func(identity string)
+	// Logger receives the leaders, failed attempts and renewals, and the loss of the Lease; nil means slog.Default().
+	Logger *slog.Logger
+}
+
+// Run waits until this process holds the Lease of that name, in the namespace of the handle leases, and then calls lead
+// once. It renews the Lease until lead returns, releases it, so that another process takes over within its RetryPeriod,
+// and returns lead's error. A missing Lease is created.
+//
+// The ctx of lead ends when ctx does; the Lease is still renewed while lead finishes its work. It ends with [ErrLeaseLost]
+// as its cause when the Lease is taken or deleted, and RenewDeadline after the last successful renewal was sent, by the
+// clock of this machine that advanced further: the monotonic one, which nobody sets, or the wall clock, which also counts
+// the time for which the machine was suspended. lead must then stop within the rest of LeaseDuration. Run waits for it
+// and returns an error that wraps ErrLeaseLost; call Run again to become a candidate again.
+//
+// No clock can prevent that a request of a stalled leader arrives late. Writes that must not happen twice need a fencing
+// token: token, the Lease's leaseTransitions, is higher for every later leader, unless somebody deletes the Lease. The
+// receiver of writes keeps the highest token that it has seen and rejects lower ones.
+//
+// controller.Run and controller.Operator.Run with lead's ctx end their reconciles with the Lease, without a grace period;
+// see [AfterLease].
+//
+// A candidate retries through restarts of the server. Errors that another attempt would return again end Run if the
+// server has not answered before, 401 and 403 when they have lasted for five seconds: a server that starts denies every
+// request. Run needs the verbs get, create and update on leases.
+func Run(ctx context.Context, leases *dynamic.Resource, name string, opts *Options, lead func(ctx context.Context, token int64) error) error {
+	c, err := newCandidate(leases, name, opts)
+	if err == nil {
+		err = c.acquire(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("leader election %s %q: %w", leases, name, err)
+	}
+	c.log.Info("leading", "token", c.term.Transitions)
+	if err = c.lead(ctx, lead); errors.Is(err, ErrLeaseLost) {
+		return fmt.Errorf("leader election %s %q: %w", leases, name, err)
+	}
+	return err
+}
+
+func newCandidate(leases *dynamic.Resource, name string, opts *Options) (*candidate, error) {
+	c := &candidate{leases: leases, name: name}
+	if opts != nil {
+		c.opts = *opts
+	}
+	orDefault(&c.opts.LeaseDuration, 15*time.Second)
+	orDefault(&c.opts.RenewDeadline, 10*time.Second)
+	orDefault(&c.opts.RetryPeriod, 2*time.Second)
+	c.opts.LeaseDuration = (c.opts.LeaseDuration + time.Second - 1).Truncate(time.Second)
+	if c.opts.RenewDeadline >= c.opts.LeaseDuration || retry.MaxJitter(c.opts.RetryPeriod) >= c.opts.RenewDeadline {
+		return nil, fmt.Errorf("LeaseDuration %s must be more than RenewDeadline %s, and that more than 1.5 times RetryPeriod %s",
+			c.opts.LeaseDuration, c.opts.RenewDeadline, c.opts.RetryPeriod)
+	}
+	if c.opts.Identity == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return nil, fmt.Errorf("default identity: %w", err)
+		}
+		c.opts.Identity = host + "_" + rand.Text()
+	}
+	if c.opts.Logger == nil {
+		c.opts.Logger = slog.Default()
+	}
+	c.log = c.opts.Logger.With("lease", name, "identity", c.opts.Identity)
+	return c, nil
+}
+
+func orDefault(value *time.Duration, defaultValue time.Duration) {
+	if *value <= 0 {
+		*value = defaultValue
+	}
+}
+
+// leaseKey is the key under which the ctx of lead carries the context that ends with the Lease.
+type leaseKey struct{}
+
+// AfterLease calls f once, in a goroutine of its own, when work that continues after the end of ctx must stop: when the
+// Lease under which [Run] gave ctx is lost or released, or ctx ends with [ErrLeaseLost] as its cause. cause is the cause of
+// that end. stop cancels the call, as that of context.AfterFunc does.
+func AfterLease(ctx context.Context, f func(cause error)) (stop func()) { //nolint:contextcheck // the Lease ends later than ctx
+	var once sync.Once
+	stopCtx := context.AfterFunc(ctx, func() {
+		if cause := context.Cause(ctx); errors.Is(cause, ErrLeaseLost) {
+			once.Do(func() { f(cause) })
+		}
+	})
+	lease, leads := ctx.Value(leaseKey{}).(context.Context)
+	if !leads {
+		return func() { stopCtx() }
+	}
+	stopLease := context.AfterFunc(lease, func() { //nolint:contextcheck // the Lease ends later than ctx
+		once.Do(func() { f(context.Cause(lease)) })
+	})
+	return func() { stopCtx(); stopLease() }
+}

@@ -1,0 +1,98 @@
+package controller_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/controllertest"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+var lampV1 = schema.GroupVersionKind{Group: "none.example.com", Version: "v1", Kind: "Lamp"}
+
+func discard(context.Context, cache.Change[unstructured.Object]) error { return nil }
+
+func TestOperator_WatchKindWaitsUntilRunEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, _ := controllertest.New(t)
+		text := &lines{}
+		operator := controller.NewOperator(&controller.Options{Logger: slog.New(slog.NewTextHandler(text, nil))})
+		operator.WatchKind(client, lampV1, "", discard)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		err := operator.Run(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.True(t, text.contain("level=INFO", "the kind is not served yet: its watch waits", "kind=Lamp.none.example.com", "serves no resource or kind"))
+	})
+}
+
+func TestOperator_WatchKindErrorEndsRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conn, err := transport.New("http://memory", &http.Client{Transport: denyingServer{}}, nil)
+		require.NoError(t, err)
+		operator := controller.NewOperator(&controller.Options{Logger: slog.New(slog.DiscardHandler)})
+		operator.WatchKind(dynamic.New(conn, nil), lampV1, "", discard)
+		err = operator.Run(t.Context())
+		assert.True(t, apierrors.IsForbidden(err), err)
+	})
+}
+
+// denyingServer answers every request with 403.
+type denyingServer struct{}
+
+func (denyingServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	controllertest.Reject(w, http.StatusForbidden, "Forbidden")
+	response := w.Result()
+	response.Request = r
+	return response, nil
+}
+
+// TestOperator_WatchKindStartsWithItsDefinition defines a kind while the operator runs, and deletes it again.
+func TestOperator_WatchKindStartsWithItsDefinition(t *testing.T) {
+	client, namespace := controllertest.NewNamespace(t)
+	log := logged(t)
+	events, configMaps := make(chan cache.Change[unstructured.Object], 100), make(chan string, 100)
+	operator := controller.NewOperator(nil)
+	group := namespace + ".example.com"
+	handle := func(_ context.Context, event cache.Change[unstructured.Object]) error {
+		events <- event
+		return nil
+	}
+	operator.WatchKind(client, schema.GroupVersionKind{Group: group, Kind: "Gizmo"}, namespace, handle)
+	operator.Watch(controllertest.Resource(t, client, "cm").Namespace(namespace), func(_ context.Context, event cache.Change[unstructured.Object]) error {
+		configMaps <- event.Object.GetName()
+		return nil
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- operator.Run(ctx) }()
+	_, err := controllertest.Resource(t, client, "cm").Namespace(namespace).Create(t.Context(), object("ConfigMap", "web"), nil)
+	require.NoError(t, err)
+	for receive(t, configMaps) != "web" { // there may be the cluster's own
+	}
+	require.Eventually(t, func() bool { return log.contain("its watch waits", "kind=Gizmo."+group) }, controllertest.Timeout, 10*time.Millisecond)
+	stable, _, _, _ := twoVersions(t, client, namespace)
+	_, err = stable.Create(t.Context(), &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"name": "a"}}}, nil)
+	require.NoError(t, err)
+	event := receive(t, events)
+	assert.Equal(t, watch.Added, event.Type)
+	assert.Equal(t, "a", event.Object.GetName())
+	cancel()
+	require.ErrorIs(t, receive(t, ended), context.Canceled)
+}

@@ -1,0 +1,86 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/unstructured"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// patcher changes one object by JSON patches that test its UID, so that another object of its name is not changed.
+type patcher struct {
+	resource *dynamic.Resource
+	uid      types.UID
+}
+
+// newPatcher returns a patcher of obj. r may be a handle on any namespace.
+func newPatcher(r *dynamic.Resource, obj *unstructured.Object) patcher {
+	if namespace := obj.GetNamespace(); namespace != "" {
+		r = r.Namespace(namespace)
+	}
+	return patcher{r, obj.GetUID()}
+}
+
+// operation is an operation of a JSON patch, https://www.rfc-editor.org/rfc/rfc6902.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value,omitempty"`
+}
+
+// missing is the value of a test that a field does not exist.
+var missing = json.RawMessage("null")
+
+// maxPatches limits the attempts to patch an object that others keep changing.
+const maxPatches = 10
+
+// patch sends the operations that operationsFor returns for the object, and again for its current state after a conflict,
+// until the server has applied them or none are left. It returns the resulting object, nil if the object is gone.
+func (p patcher) patch(ctx context.Context, obj *unstructured.Object, operationsFor func(*unstructured.Object) []operation) (*unstructured.Object, error) {
+	name, last := obj.GetName(), ""
+	backoff := retry.Backoff{Min: 10 * time.Millisecond, Max: time.Second}
+	var patchErr error
+	for n := range maxPatches {
+		operations := operationsFor(obj)
+		if len(operations) == 0 {
+			return obj, nil
+		}
+		patch, err := json.Marshal(append([]operation{{"test", "/metadata/uid", p.uid}}, operations...))
+		if err != nil {
+			return nil, err
+		}
+		if string(patch) == last && !retry.IsConflict(patchErr) {
+			return nil, patchErr // not because obj was stale
+		}
+		if n > 0 && retry.IsConflict(patchErr) {
+			if err := backoff.Wait(ctx, n); err != nil {
+				return nil, err
+			}
+		}
+		last = string(patch)
+		obj, patchErr = p.resource.Patch(ctx, name, types.JSONPatchType, patch, nil)
+		if !apierrors.IsInvalid(patchErr) && !retry.IsConflict(patchErr) {
+			return obj, ignoreObjectNotFound(patchErr)
+		}
+		// A test failed, or the object is being deleted.
+		if obj, err = p.resource.Get(ctx, name, nil); err != nil {
+			return nil, ignoreObjectNotFound(err)
+		}
+		if obj.GetUID() != p.uid {
+			return nil, nil
+		}
+	}
+	return nil, patchErr
+}
+
+func ignoreObjectNotFound(err error) error {
+	if retry.IsObjectNotFound(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,103 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/controllertest"
+	"github.com/anykind/anykind/unstructured"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// laggedSource is a source that has a lease "first" at once and the lease "second" after a delay.
+type laggedSource time.Duration
+
+func (laggedSource) Path(string) (string, error) { return "/apis/coordination.k8s.io/v1/leases", nil }
+
+func (l laggedSource) Follow(ctx context.Context, opts *dynamic.FollowOptions) iter.Seq2[dynamic.Change[unstructured.Object], error] {
+	lease := func(name string) *unstructured.Object {
+		return controllertest.Named("coordination.k8s.io/v1", "Lease", "shop", name, name)
+	}
+	return func(yield func(dynamic.Change[unstructured.Object], error) bool) {
+		yield(dynamic.Change[unstructured.Object]{Type: watch.Added, Object: lease("first")}, nil)
+		opts.OnProgress("1")
+		yield(dynamic.Change[unstructured.Object]{Type: dynamic.Synced}, nil)
+		select {
+		case <-time.After(time.Duration(l)):
+			yield(dynamic.Change[unstructured.Object]{Type: watch.Added, Object: lease("second")}, nil)
+			opts.OnProgress("2")
+			<-ctx.Done()
+		case <-ctx.Done():
+		}
+		yield(dynamic.Change[unstructured.Object]{}, ctx.Err())
+	}
+}
+
+func TestRun_WaitsForTrackedWrites(t *testing.T) {
+	for name, own := range map[string]bool{"of its own cache": true, "of a trigger's cache": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client, _ := controllertest.New(t)
+				leases := controllertest.Leases(t, client)
+				_, err := leases.Create(t.Context(), controllertest.Named("coordination.k8s.io/v1", "Lease", "shop", "first", ""), nil)
+				require.NoError(t, err)
+				c := running(t, laggedSource(time.Minute))
+				reconciled, opts := c, &controller.Options{}
+				if !own {
+					reconciled = running(t, staticSource{"web"})
+					opts.Triggers = []controller.Trigger{controller.Watches(c, func(*unstructured.Object) []cache.Key { return nil })}
+				}
+				tracked := c.TrackWrites(leases)
+				ctx, cancel := context.WithCancel(t.Context())
+				start, calls := time.Now(), 0
+				err = controller.Run(ctx, reconciled, func(ctx context.Context, _ cache.Key) (time.Duration, error) {
+					if calls++; calls == 1 {
+						_, err := tracked.Create(ctx, controllertest.Named("coordination.k8s.io/v1", "Lease", "shop", "second", ""), nil)
+						assert.NoError(t, err)
+						return 0, errors.New("again, at once")
+					}
+					_, found := c.Get("shop", "second")
+					assert.True(t, found, "the reconcile finds what it has written")
+					assert.GreaterOrEqual(t, time.Since(start), time.Minute)
+					cancel()
+					return 0, nil
+				}, opts)
+				require.ErrorIs(t, err, context.Canceled)
+				assert.Equal(t, 2, calls)
+			})
+		})
+	}
+}
+
+func TestRun_EndsWhileWaitingForWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, _ := controllertest.New(t)
+		leases := controllertest.Leases(t, client)
+		_, err := leases.Create(t.Context(), controllertest.Named("coordination.k8s.io/v1", "Lease", "shop", "first", ""), nil)
+		require.NoError(t, err)
+		c := running(t, laggedSource(time.Hour))
+		tracked := c.TrackWrites(leases)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		start, calls, results := time.Now(), 0, 0
+		err = controller.Run(ctx, c, func(ctx context.Context, _ cache.Key) (time.Duration, error) {
+			calls++
+			_, err := tracked.Create(ctx, controllertest.Named("coordination.k8s.io/v1", "Lease", "shop", "second", ""), nil)
+			assert.NoError(t, err)
+			return time.Second, nil
+		}, &controller.Options{OnReconcile: func(controller.ReconcileResult) { results++ }})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Equal(t, time.Minute, time.Since(start), "without the grace of a running reconcile")
+		assert.Equal(t, 1, calls)
+		assert.Equal(t, 1, results)
+	})
+}

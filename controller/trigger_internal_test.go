@@ -1,0 +1,28 @@
+package controller
+
+import (
+	"bytes"
+	"log/slog"
+	"testing"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+func TestServedLog_Note(t *testing.T) {
+	var text bytes.Buffer
+	handler := slog.NewTextHandler(&text, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}})
+	served := servedLog{log: slog.New(handler), resource: "/apis/example.com/v1/widgets"}
+	for _, change := range []watch.EventType{watch.Added, dynamic.Synced, dynamic.NotServed, watch.Deleted, dynamic.Synced, dynamic.Synced} {
+		served.handle(change)
+	}
+	assert.Equal(t, `level=WARN msg="the server does not serve the resource: its objects are kept" resource=/apis/example.com/v1/widgets
+level=INFO msg="the server serves the resource again" resource=/apis/example.com/v1/widgets
+`, text.String())
+}

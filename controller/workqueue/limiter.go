@@ -1,0 +1,87 @@
+package workqueue
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+const (
+	defaultMinBackoff = 5 * time.Millisecond
+	defaultMaxBackoff = 1000 * time.Second
+)
+
+// RateLimiter returns the delay of a key that has failed so many times in a row, 1 or more: the calls of AddRateLimited since
+// Forget. It is called under the queue's lock: it must be quick and must not use the queue. [ExponentialBackoff], [FastSlow],
+// [Bucket] and [MaxOf] return limiters that are safe for concurrent use, also by several queues.
+type RateLimiter func(failures int) time.Duration
+
+// ExponentialBackoff returns a limiter for each key alone: a delay that doubles with each failure, from shortest up to
+// longest, less a random part of up to a half, so that keys that failed together are not retried together. 0 means 5
+// milliseconds and 1,000 seconds.
+func ExponentialBackoff(shortest, longest time.Duration) RateLimiter {
+	if shortest <= 0 {
+		shortest = defaultMinBackoff
+	}
+	if longest <= 0 {
+		longest = defaultMaxBackoff
+	}
+	return func(failures int) time.Duration {
+		delay := longest
+		if shift := min(max(failures-1, 0), 62); shortest <= delay>>shift {
+			delay = shortest << shift
+		}
+		return withJitter(delay)
+	}
+}
+
+// FastSlow returns a limiter for each key alone: the delay fast for the first maxFast failures, and slow from then on, less a
+// random part of up to a half.
+func FastSlow(fast, slow time.Duration, maxFast int) RateLimiter {
+	return func(failures int) time.Duration {
+		if failures <= maxFast {
+			return withJitter(fast)
+		}
+		return withJitter(slow)
+	}
+}
+
+// withJitter subtracts a random part of up to a half.
+func withJitter(delay time.Duration) time.Duration {
+	if delay <= 0 {
+		return 0
+	}
+	return delay - rand.N(delay/2+1)
+}
+
+// Bucket returns a limiter for all keys together, a token bucket: burst keys are not delayed, and the following ones are
+// spread, one in each interval. A burst below 1 counts as 1; an interval of 0 or less delays nothing.
+func Bucket(interval time.Duration, burst int) RateLimiter {
+	capacity := time.Duration(max(burst, 1)-1) * interval // of the time that may be saved up
+	var mu sync.Mutex
+	var next time.Time // when the next key is due if nothing was saved up
+	return func(int) time.Duration {
+		if interval <= 0 {
+			return 0
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		now := time.Now()
+		if earliest := now.Add(-capacity); next.Before(earliest) {
+			next = earliest
+		}
+		delay := next.Sub(now)
+		next = next.Add(interval)
+		return max(delay, 0)
+	}
+}
+
+// MaxOf returns a limiter with the longest delay of several.
+func MaxOf(limiters ...RateLimiter) RateLimiter {
+	return func(failures int) (delay time.Duration) {
+		for _, limiter := range limiters {
+			delay = max(delay, limiter(failures))
+		}
+		return delay
+	}
+}

@@ -1,0 +1,93 @@
+package workqueue
+
+import (
+	"cmp"
+	"slices"
+)
+
+// readyList holds the ready items: a list for each priority, the highest first. Most queues have one or two priorities, so
+// that adding and getting take the same time however many keys wait. Items are numbered as they are added, so that each
+// list is sorted, and the oldest item is the first of one of the lists.
+type readyList[K comparable] struct {
+	lists    []*priorityList[K] // by falling priority; empty lists are removed, except the last
+	count    int
+	sequence uint64 // of the last item added
+	passes   int    // calls of pop since the oldest item was returned for certain
+}
+
+// starvationInterval bounds how often keys of higher priorities are handed out before the oldest key.
+const starvationInterval = 16
+
+type priorityList[K comparable] struct {
+	priority    int
+	first, last *item[K]
+}
+
+func (r *readyList[K]) push(it *item[K]) {
+	list := r.listOf(it.priority)
+	it.list, it.prev, it.next = list, list.last, nil
+	if list.last != nil {
+		list.last.next = it
+	} else {
+		list.first = it
+	}
+	list.last = it
+	r.sequence++
+	it.sequence = r.sequence
+	r.count++
+}
+
+func (r *readyList[K]) listOf(priority int) *priorityList[K] {
+	if r.count == 0 && len(r.lists) > 0 {
+		r.lists[0].priority = priority // the empty one
+	}
+	if len(r.lists) > 0 && r.lists[0].priority == priority {
+		return r.lists[0]
+	}
+	i, found := slices.BinarySearchFunc(r.lists, priority, func(list *priorityList[K], priority int) int {
+		return cmp.Compare(priority, list.priority)
+	})
+	if !found {
+		r.lists = slices.Insert(r.lists, i, &priorityList[K]{priority: priority})
+	}
+	return r.lists[i]
+}
+
+func (r *readyList[K]) pop() *item[K] {
+	if r.count == 0 {
+		return nil
+	}
+	it := r.lists[0].first
+	if r.passes++; len(r.lists) == 1 {
+		r.passes = 0
+	} else if r.passes == starvationInterval {
+		r.passes = 0
+		it = r.oldest()
+	}
+	r.remove(it)
+	return it
+}
+
+// oldest returns the item that was added first; there must be one.
+func (r *readyList[K]) oldest() *item[K] {
+	return slices.MinFunc(r.lists, func(a, b *priorityList[K]) int { return cmp.Compare(a.first.sequence, b.first.sequence) }).first
+}
+
+func (r *readyList[K]) remove(it *item[K]) {
+	list := it.list
+	if it.prev != nil {
+		it.prev.next = it.next
+	} else {
+		list.first = it.next
+	}
+	if it.next != nil {
+		it.next.prev = it.prev
+	} else {
+		list.last = it.prev
+	}
+	it.list, it.prev, it.next = nil, nil, nil
+	r.count--
+	if list.first == nil && len(r.lists) > 1 {
+		r.lists = slices.DeleteFunc(r.lists, func(other *priorityList[K]) bool { return other == list })
+	}
+}
