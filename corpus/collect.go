@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -23,19 +22,19 @@ const (
 	maxObjectsOfKind = 60
 )
 
-// found is one object of a module's file.
+// found is an object in a module's file.
 type found struct {
 	object *unstructured.Object
 	source string // module@version/path
 }
 
-// collector gathers definitions and objects, each once.
+// collector collects definitions and objects, each once.
 type collector struct {
 	definitions map[string]found // by the definition's name
 	objects     map[schema.GroupKind][]found
 	seen        map[[sha256.Size]byte]bool
 	files       int
-	unreadable  int // documents that are no YAML or no object: templates, mostly
+	unreadable  int // documents that are not YAML or not an object, mostly templates
 }
 
 func newCollector() *collector {
@@ -46,8 +45,8 @@ func newCollector() *collector {
 	}
 }
 
-// walk reads the YAML files of one module. Where a module has a definition several times, that of the shortest path
-// counts; of several modules, that of the first.
+// walk reads the YAML files of one module. If a module has a definition several times, the one with the shortest path
+// counts; if several modules have it, the first module's.
 func (c *collector) walk(m *module) error {
 	archive, err := zip.OpenReader(m.Zip)
 	if err != nil {
@@ -68,7 +67,7 @@ func (c *collector) walk(m *module) error {
 	return nil
 }
 
-// read takes the objects of one file, whose name begins with the module's path and version.
+// read adds the objects of one file, whose name begins with the module's path and version.
 func (c *collector) read(file *zip.File) error {
 	reader, err := file.Open()
 	if err != nil {
@@ -81,19 +80,18 @@ func (c *collector) read(file *zip.File) error {
 	}
 	c.files++
 	for _, document := range documents(text) {
-		object, err := unstructured.NewYAMLDecoder(bytes.NewReader(document)).Next()
-		switch {
-		case errors.Is(err, io.EOF):
-		case err != nil:
-			c.unreadable++
-		default:
+		for object, err := range unstructured.NewYAMLDecoder(bytes.NewReader(document)).All() {
+			if err != nil {
+				c.unreadable++
+				break
+			}
 			c.add(found{object, file.Name})
 		}
 	}
 	return nil
 }
 
-// documents splits a YAML stream, so that one broken document does not hide those behind it.
+// documents splits a YAML stream, so that documents after a broken one are read, too.
 func documents(text []byte) [][]byte {
 	var all [][]byte
 	var one []byte
@@ -127,7 +125,7 @@ func (c *collector) add(f found) {
 	}
 }
 
-// addDefinition takes a definition that an API server would take: of v1, whole, and no project's test data.
+// addDefinition adds a definition that an API server would accept: of v1, complete, and not a project's test data.
 func (c *collector) addDefinition(f found, version string) {
 	name := f.object.GetName()
 	if _, known := c.definitions[name]; known || version != "v1" {
@@ -141,8 +139,8 @@ func (c *collector) addDefinition(f found, version string) {
 	}
 }
 
-// isTestData reports whether a definition is made for a project's own tests. Those in its end-to-end tests are often the
-// definitions of other projects, and count.
+// isTestData reports whether a definition is made for a project's own tests. Those in end-to-end tests are often other projects'
+// definitions, and count.
 func isTestData(source, group string) bool {
 	return slices.ContainsFunc(strings.Split(source, "/"), func(element string) bool {
 		return element == "testdata" || element == "fixtures"
@@ -171,7 +169,7 @@ func (c *collector) kinds() []schema.GroupKind {
 	return all
 }
 
-// collect reads all modules.
+// collect collects from all modules.
 func collect(modules []module) (*collector, error) {
 	c := newCollector()
 	for i := range modules {

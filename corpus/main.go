@@ -1,12 +1,12 @@
 // Command corpus collects CustomResourceDefinitions and example objects from the Go modules of public projects, for tests
-// and benchmarks that need the shapes of real clusters, and prints the folder that has them.
+// and benchmarks that need realistic objects, and prints their folder.
 //
 //	go run -C corpus .             # $ANYKIND_CORPUS_CACHE, or anykind/corpus in the user's cache folder
-//	go run -C corpus . -summary    # what is in it
+//	go run -C corpus . -summary    # and print what is in it
 //
 // modules.txt lists the modules with their versions and checksums. A corpus is collected once for each content of that
-// list and of this program, in about a minute; later runs print the folder at once. Nothing of it is part of this repository: the files
-// are the projects' own, under their licences.
+// list and of this program, in about a minute; later runs print the folder at once. It is not part of this repository: the files
+// belong to the projects, under their licences.
 //
 // The folder has index.json (see [Index]), crds/ with one CustomResourceDefinition a file, synthetic/ with definitions for
 // cases that no project has, and objects/ with one object a file.
@@ -39,7 +39,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	if flags.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q (only flags are taken)", flags.Arg(0))
+		return fmt.Errorf("unexpected argument %q (want flags only)", flags.Arg(0))
 	}
 	dir, err := ensure(ctx)
 	if err != nil {

@@ -42,10 +42,10 @@ func parseModules(list string) ([]module, error) {
 	return modules, nil
 }
 
-// download brings the modules into Go's module cache and sets their Zip. A checksum that differs from the list's is an
+// download downloads the modules to Go's module cache and sets their Zip. A checksum that differs from the list's is an
 // error.
 func download(ctx context.Context, modules []module) error {
-	// Outside any module, so that no go.mod decides about versions.
+	// Outside of any module, so that no go.mod affects versions.
 	dir, err := os.MkdirTemp("", "anykind-corpus-")
 	if err != nil {
 		return err
@@ -65,13 +65,13 @@ func download(ctx context.Context, modules []module) error {
 	return errors.Join(errs...)
 }
 
-// download brings one module.
+// download downloads one module.
 func (m *module) download(ctx context.Context, dir string) error {
 	command := exec.CommandContext(ctx, "go", "mod", "download", "-json", m.String())
 	command.Dir, command.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
-	output, failed := command.Output() // on failure, too, the output names the error
+	output, failed := command.Output() // the output has the error
 	var answer struct{ Sum, Zip, Error string }
 	if err := json.Unmarshal(output, &answer); err != nil {
 		return fmt.Errorf("download %s: %w: %s", m, cmp.Or(failed, err), strings.TrimSpace(stderr.String()))

@@ -9,11 +9,11 @@ import (
 
 const syntheticGroup = "synthetic.example.com"
 
-// synthetic returns definitions for what the API server permits and no project of the list does.
+// synthetic returns definitions for cases that the API server permits and no listed project has.
 func synthetic() []*unstructured.Object {
 	longGroup := strings.Repeat("a-label-of-sixty-three-characters-which-is-the-longest-there-is1.", 3) + "example.com"
 	all := []*unstructured.Object{
-		// Names: a plural that is the singular, one that is no English, the longest, and those of a built-in kind.
+		// Names: a plural equal to the singular, an irregular one, the longest, and those of a built-in kind.
 		definition(syntheticGroup, "sheep", "Sheep", fields{"singular": "sheep"}, nil),
 		definition(syntheticGroup, "xylofoner", "Xylofon", fields{"singular": "xylofon"}, nil),
 		definition(syntheticGroup, strings.Repeat("x", 63), "Long"+strings.Repeat("X", 55), nil, nil),
@@ -21,9 +21,9 @@ func synthetic() []*unstructured.Object {
 		definition(syntheticGroup, "pods", "Pod", fields{"shortNames": list("po", "deploy")}, nil),
 		definition(syntheticGroup, "deployments", "Deployment", fields{"categories": list("all")}, nil),
 		definition("other."+syntheticGroup, "sheep", "Sheep", fields{"shortNames": list("shp"), "categories": list("all", "animals")}, nil),
-		// The kind of a list that is not the kind with List behind it.
+		// A list kind that is not the kind followed by List.
 		definition(syntheticGroup, "fleets", "Fleet", fields{"listKind": "ShipsOfAFleet"}, nil),
-		// Twenty versions, of which some are not served, in no order; the names of some follow no rule.
+		// Twenty unordered versions, some of them not served, some with names that follow no rule.
 		definition(syntheticGroup, "ancients", "Ancient", nil, fields{"versions": manyVersions()}),
 		// Every built-in subresource, with the longest paths.
 		definition(syntheticGroup, "scales", "Scaled", nil, fields{"versions": list(version("v1", fields{
@@ -46,11 +46,11 @@ func synthetic() []*unstructured.Object {
 				})}),
 			}),
 		}))}),
-		// Every extension of structural schemas, defaults, rules, and numbers at the ends of their ranges.
+		// Every extension of structural schemas, defaults, rules, and numbers at their limits.
 		definition(syntheticGroup, "schemas", "Schema", nil, fields{"versions": list(version("v1", fields{"schema": schemaOf(everyExtension())}))}),
-		// A schema of many levels.
+		// A deeply nested schema.
 		definition(syntheticGroup, "depths", "Depth", nil, fields{"versions": list(version("v1", fields{"schema": schemaOf(nested(60))}))}),
-		// A deprecated version with a warning, beside one that is not.
+		// A deprecated version with a warning, and one that is not deprecated.
 		definition(syntheticGroup, "olds", "Old", nil, fields{"versions": list(
 			version("v2", nil),
 			version("v1beta1", fields{"storage": false, "deprecated": true, "deprecationWarning": "v1beta1 is deprecated: use v2"}),
@@ -70,7 +70,7 @@ type fields = map[string]any
 
 func list(values ...any) []any { return values }
 
-// definition returns a CustomResourceDefinition; names and spec replace what it would say otherwise.
+// definition returns a CustomResourceDefinition; names and spec override its defaults.
 func definition(group, plural, kind string, names, spec fields) *unstructured.Object {
 	allNames := fields{"plural": plural, "singular": strings.ToLower(kind), "kind": kind, "listKind": kind + "List"}
 	merge(allNames, names)
@@ -88,7 +88,7 @@ func merge(into, from fields) {
 	}
 }
 
-// version returns one version of a definition, served and stored unless more says otherwise.
+// version returns one version of a definition, served and stored unless more overrides that.
 func version(name string, more fields) fields {
 	v := fields{"name": name, "served": true, "storage": true, "schema": fields{"openAPIV3Schema": fields{
 		"type": "object", "x-kubernetes-preserve-unknown-fields": true,

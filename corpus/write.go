@@ -20,7 +20,7 @@ import (
 // format is part of the folder's name: raise it when the program collects or writes something else.
 const format = "2"
 
-// Index is index.json: what a corpus has. Files are relative to the folder.
+// Index is the content of index.json. Files are relative to the folder.
 type Index struct {
 	Modules    []string    `json:"modules"`
 	CRDs       []IndexFile `json:"crds"`      // of projects, sorted by name
@@ -30,7 +30,7 @@ type Index struct {
 	Unreadable int         `json:"unreadable"`
 }
 
-// IndexFile is one object of a corpus. Of a CustomResourceDefinition, Group and Kind are those that it defines.
+// IndexFile is an object of a corpus. For a CustomResourceDefinition, Group and Kind are those that it defines.
 type IndexFile struct {
 	Name   string `json:"name"`
 	Group  string `json:"group"`
@@ -39,7 +39,7 @@ type IndexFile struct {
 	Source string `json:"source"` // module@version/path, or "synthetic"
 }
 
-// ensure returns the folder of the corpus, and collects it first if it is not there.
+// ensure returns the folder of the corpus, and collects it first if needed.
 func ensure(ctx context.Context) (string, error) {
 	root := os.Getenv("ANYKIND_CORPUS_CACHE")
 	if root == "" {
@@ -68,7 +68,7 @@ func ensure(ctx context.Context) (string, error) {
 	return dir, publish(dir, func(temporary string) error { return c.write(temporary, modules) })
 }
 
-// publish writes a folder under another name first, so that dir is whole or not there, whoever else writes it.
+// publish writes a folder under another name first, so that dir is complete or missing, even with concurrent writers.
 func publish(dir string, write func(dir string) error) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o750); err != nil {
 		return err
@@ -143,7 +143,7 @@ func writeDefinition(dir, folder string, one found) (IndexFile, error) {
 	return IndexFile{name, group, kind, file, one.source}, writeObject(dir, file, one.object)
 }
 
-// fileName returns text as the name of a file: objects' names and kinds come from strangers' files, and may be long.
+// fileName returns text as the name of a file: names and kinds come from others' files and may be long.
 func fileName(text string) string {
 	name := strings.Map(func(r rune) rune {
 		if r == '.' || r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {

@@ -11,21 +11,21 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anykind/anykind/sandbox/cluster"
 	"github.com/anykind/anykind/sandbox/internal/build"
 	"github.com/anykind/anykind/sandbox/internal/filelock"
-	"github.com/anykind/anykind/sandbox/sandbox"
 )
 
-func TestWrongUsesAreExplained(t *testing.T) {
+func TestCommands_ExplainWrongUse(t *testing.T) {
 	t.Setenv(build.CacheEnv, t.TempDir())
 	for args, want := range map[string]string{
 		"":                                    "Usage: go run -C sandbox . COMMAND",
-		"frob":                                `no command "frob"`,
-		"exec":                                "no command to run",
-		"exec --nope -- true":                 "not defined: -nope; see go run -C sandbox . exec --help",
+		"frob":                                `unknown command "frob"`,
+		"exec":                                "missing command",
+		"exec --nope -- true":                 "not defined: -nope (see go run -C sandbox . exec --help",
 		"exec -- no-such-command":             `"no-such-command": executable file not found`,
 		"exec --dir no/such/dir -- true":      "no/such/dir: no such file or directory",
-		"exec --components kubelet -- true":   `no component "kubelet"; choose from etcd`,
+		"exec --components kubelet -- true":   `unknown component "kubelet" (want etcd`,
 		"exec --feature-gates Foo -- true":    `"Foo": want KEY=VALUE`,
 		"up --feature-gates Foo=maybe":        "Foo=maybe: want true or false",
 		"up --arg kube-apiserver":             "want COMPONENT=FLAG",
@@ -33,13 +33,13 @@ func TestWrongUsesAreExplained(t *testing.T) {
 		"up --name ../x":                      `--name "../x"`,
 		"up extra":                            `unexpected argument "extra"`,
 		"build extra":                         `unexpected argument "extra"`,
-		"restart":                             "which component?",
-		"restart --name no-such etcd":         `sandbox "no-such" is not running; start it with`,
-		"status --name no-such":               `sandbox "no-such" is not running; start it with`,
-		"compact --name no-such":              `sandbox "no-such" is not running; start it with`,
-		"logs --name no-such kube-apiserver":  `sandbox "no-such" is not running; start it with`,
+		"restart":                             "missing component",
+		"restart --name no-such etcd":         `sandbox "no-such" is not running (start it with`,
+		"status --name no-such":               `sandbox "no-such" is not running (start it with`,
+		"compact --name no-such":              `sandbox "no-such" is not running (start it with`,
+		"logs --name no-such kube-apiserver":  `sandbox "no-such" is not running (start it with`,
 		"logs etcd kube-apiserver":            `unexpected argument "kube-apiserver"`,
-		superviseCommand:                      "for `up` to call",
+		superviseCommand:                      "internal command of `up`",
 		"down --name no-such extra":           `unexpected argument "extra"`,
 		"exec --api-servers two -- true":      "invalid value",
 		"exec --runtime-config api/all -- ls": "want KEY=VALUE",
@@ -51,7 +51,7 @@ func TestWrongUsesAreExplained(t *testing.T) {
 	}
 }
 
-func TestEveryCommandExplainsItself(t *testing.T) {
+func TestCommands_Help(t *testing.T) {
 	help := mustRun(t, "help")
 	for _, c := range commands() {
 		if !strings.Contains(help, c.name) {
@@ -63,13 +63,13 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 	}
 }
 
-func TestVersions_PrintsOneALine(t *testing.T) {
-	if got, want := mustRun(t, "versions"), strings.Join(sandbox.KubernetesVersions(), "\n")+"\n"; got != want {
+func TestVersions_OnePerLine(t *testing.T) {
+	if got, want := mustRun(t, "versions"), strings.Join(cluster.KubernetesVersions(), "\n")+"\n"; got != want {
 		t.Errorf("it printed %q, want %q", got, want)
 	}
 }
 
-func TestTakingDownWhatIsNotUpIsFine(t *testing.T) {
+func TestDown_NotRunning(t *testing.T) {
 	t.Setenv(build.CacheEnv, t.TempDir())
 	if r := runSandbox(t, "down"); r.code != 0 || !strings.Contains(r.stderr, `"default" is not running`) {
 		t.Errorf("exit code %d: %s", r.code, r.stderr)
@@ -80,7 +80,7 @@ func TestTakingDownWhatIsNotUpIsFine(t *testing.T) {
 	checkNoRecords(t)
 }
 
-func TestDown_RemovesWhatAKilledClusterLeft(t *testing.T) {
+func TestDown_RemovesStaleFiles(t *testing.T) {
 	cache := t.TempDir()
 	t.Setenv(build.CacheEnv, cache)
 	folder := filepath.Join(cache, "run", "x")
@@ -96,7 +96,7 @@ func TestDown_RemovesWhatAKilledClusterLeft(t *testing.T) {
 	checkNoRecords(t)
 }
 
-func TestDown_WaitsForNoSupervisorThatStarts(t *testing.T) {
+func TestDown_FailsWhileSupervisorStarts(t *testing.T) {
 	t.Setenv(build.CacheEnv, t.TempDir())
 	records, err := openRecords("", defaultName)
 	if err != nil {
@@ -106,7 +106,7 @@ func TestDown_WaitsForNoSupervisorThatStarts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := runSandbox(t, "down"); r.code != 1 || !strings.Contains(r.stderr, "is starting or running; try again") {
+	if r := runSandbox(t, "down"); r.code != 1 || !strings.Contains(r.stderr, "is starting or running (try again)") {
 		t.Errorf("exit code %d: %s", r.code, r.stderr)
 	}
 	starting.Unlock()
@@ -114,7 +114,7 @@ func TestDown_WaitsForNoSupervisorThatStarts(t *testing.T) {
 	checkNoRecords(t)
 }
 
-// checkNoRecords fails the test if the cache has anything of a background cluster.
+// checkNoRecords fails the test if the cache has files of a background cluster.
 func checkNoRecords(t *testing.T) {
 	t.Helper()
 	if left, _ := filepath.Glob(filepath.Join(os.Getenv(build.CacheEnv), "run", "*")); len(left) > 0 {
@@ -123,8 +123,8 @@ func checkNoRecords(t *testing.T) {
 	}
 }
 
-func TestFlagsBecomeOptions(t *testing.T) {
-	var opts sandbox.Options
+func TestClusterFlags_SetOptions(t *testing.T) {
+	var opts cluster.Options
 	flags := newFlags("test", "", "")
 	clusterFlags(flags, &opts)
 	err := parse(flags, []string{
@@ -134,16 +134,16 @@ func TestFlagsBecomeOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(opts.Components, []sandbox.Component{sandbox.Etcd, sandbox.APIServer}) ||
+	if !slices.Equal(opts.Components, []cluster.Component{cluster.Etcd, cluster.APIServer}) ||
 		!maps.Equal(opts.FeatureGates, map[string]bool{"A": true, "B": false}) ||
 		!maps.Equal(opts.RuntimeConfig, map[string]string{"api/beta": "true"}) ||
-		!slices.Equal(opts.ExtraArgs[sandbox.APIServer], []string{"--v=4", "--max-requests-inflight=1"}) ||
+		!slices.Equal(opts.ExtraArgs[cluster.APIServer], []string{"--v=4", "--max-requests-inflight=1"}) ||
 		opts.APIServers != 2 || opts.Nodes != 3 {
 		t.Errorf("got %+v", opts)
 	}
 }
 
-func TestProgramsOfGoRunAreRecognized(t *testing.T) {
+func TestGoRunPath_Matches(t *testing.T) {
 	hash := strings.Repeat("0123456789abcdef", 4)
 	for path, want := range map[string]bool{
 		"/home/me/.cache/go-build/01/" + hash + "-d/sandbox": true,
@@ -158,8 +158,8 @@ func TestProgramsOfGoRunAreRecognized(t *testing.T) {
 	}
 }
 
-// The place has changed with Go releases before.
-func TestGoRunStillPutsProgramsWhereTheyAreRecognized(t *testing.T) {
+// The path has changed with Go releases before.
+func TestGoRunPath_MatchesInstalledGo(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"go.mod":  "module example.org/where\n\ngo 1.26\n",
@@ -182,7 +182,7 @@ func TestGoRunStillPutsProgramsWhereTheyAreRecognized(t *testing.T) {
 	}
 }
 
-func TestCommandsAreFoundFromTheUsersFolder(t *testing.T) {
+func TestFindCommand_RelativeToUserFolder(t *testing.T) {
 	user := t.TempDir()
 	script := filepath.Join(user, "sub", "script")
 	if err := os.MkdirAll(filepath.Dir(script), 0o700); err != nil {

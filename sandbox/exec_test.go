@@ -11,24 +11,24 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/anykind/anykind/sandbox/cluster"
 	"github.com/anykind/anykind/sandbox/internal/leftovers"
-	"github.com/anykind/anykind/sandbox/sandbox"
 )
 
-func TestExecPassesInputFolderEnvironmentAndExitCode(t *testing.T) {
+func TestExec_PassesInputEnvironmentAndExitCode(t *testing.T) {
 	needSmallCluster(t)
 	dir := t.TempDir()
 	cmd := sandboxCommand(t, "exec", smallCluster+",kubectl", "--dir", dir, "--",
 		"sh", "-c", `cat; pwd; test -s "$KUBECONFIG" && test -S "$ANYKIND_SANDBOX/control.sock" && "$ANYKIND_KUBECTL" version --client && exit 7`)
 	cmd.Stdin = strings.NewReader("typed\n")
 	r := finish(t, cmd)
-	if want := "typed\n" + dir + "\nClient Version: " + sandbox.DefaultKubernetesVersion + "\n"; !strings.HasPrefix(r.stdout, want) || r.code != 7 {
+	if want := "typed\n" + dir + "\nClient Version: " + cluster.DefaultKubernetesVersion + "\n"; !strings.HasPrefix(r.stdout, want) || r.code != 7 {
 		t.Errorf("printed %q and exited with %d, want %q and 7\n%s", r.stdout, r.code, want, r.stderr)
 	}
 }
 
-// An exec may run in that of another cluster, which must not be mistaken for its own.
-func TestClusterEnvironment_NamesEverythingAnew(t *testing.T) {
+// exec may run within the exec of another cluster, whose variables must be replaced.
+func TestClusterEnvironment_SetsAllVariables(t *testing.T) {
 	for kubectl, want := range map[string][]string{
 		"":               {"KUBECONFIG=/dir/kubeconfig", "ANYKIND_SANDBOX=/dir", "ANYKIND_KUBECTL=", "KUBECACHEDIR=/dir/kubectl-cache"},
 		"/there/kubectl": {"KUBECONFIG=/dir/kubeconfig", "ANYKIND_SANDBOX=/dir", "ANYKIND_KUBECTL=/there/kubectl", "KUBECACHEDIR=/dir/kubectl-cache"},
@@ -39,8 +39,8 @@ func TestClusterEnvironment_NamesEverythingAnew(t *testing.T) {
 	}
 }
 
-// TestNothingOutlivesExec ends exec while its command runs.
-func TestNothingOutlivesExec(t *testing.T) {
+// TestExec_LeavesNothingBehind ends exec while its command runs.
+func TestExec_LeavesNothingBehind(t *testing.T) {
 	needSmallCluster(t)
 	for name, c := range map[string]struct {
 		signal syscall.Signal
@@ -85,7 +85,7 @@ func TestNothingOutlivesExec(t *testing.T) {
 	}
 }
 
-func TestADeathDuringExecIsToldAndFails(t *testing.T) {
+func TestExec_ReportsDeathAndFails(t *testing.T) {
 	needSmallCluster(t)
 	cmd := sandboxCommand(t, "exec", smallCluster, "--", "sh", "-c", `echo; read -r line; exit 0`)
 	in, err := cmd.StdinPipe()
@@ -111,7 +111,7 @@ func TestADeathDuringExecIsToldAndFails(t *testing.T) {
 	for lines.Scan() && !strings.Contains(lines.Text(), "etcd died (signal: killed); the last lines of its log:") {
 	}
 	if lines.Scan(); !strings.HasPrefix(lines.Text(), "    {") {
-		t.Errorf("after the news it said %q: %v", lines.Text(), lines.Err())
+		t.Errorf("after the error it printed %q: %v", lines.Text(), lines.Err())
 	}
 	_ = in.Close()
 	if _, err := io.Copy(io.Discard, stderr); err != nil {

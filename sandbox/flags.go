@@ -11,11 +11,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/anykind/anykind/sandbox/sandbox"
+	"github.com/anykind/anykind/sandbox/cluster"
 )
 
-// newFlags returns a flag set whose --help shows synopsis and text first. Its
-// errors are for parse to report.
+// newFlags returns a flag set whose --help prints synopsis and text first. Parse
+// it with parse.
 func newFlags(name, synopsis, text string) *flag.FlagSet {
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -33,11 +33,11 @@ func newFlags(name, synopsis, text string) *flag.FlagSet {
 	return flags
 }
 
-// parse parses args and answers --help.
+// parse parses args and prints --help.
 func parse(flags *flag.FlagSet, args []string) error {
 	help := flags.Usage
 	defer func() { flags.Usage = help }()
-	flags.Usage = func() {} // a wrong flag needs one line, not all of them
+	flags.Usage = func() {} // for a wrong flag, one line is enough
 	err := flags.Parse(args)
 	switch {
 	case err == nil:
@@ -46,11 +46,11 @@ func parse(flags *flag.FlagSet, args []string) error {
 		help()
 		return err
 	default:
-		return fmt.Errorf("%s: %w; see go run -C sandbox . %[1]s --help", flags.Name(), err)
+		return fmt.Errorf("%s: %w (see go run -C sandbox . %[1]s --help)", flags.Name(), err)
 	}
 }
 
-// noArguments refuses arguments after the flags.
+// noArguments rejects arguments after the flags.
 func noArguments(flags *flag.FlagSet) error {
 	if flags.NArg() > 0 {
 		return fmt.Errorf("%s: unexpected argument %q", flags.Name(), flags.Arg(0))
@@ -59,14 +59,14 @@ func noArguments(flags *flag.FlagSet) error {
 }
 
 // clusterFlags adds the flags that choose a cluster; opts is filled by Parse.
-func clusterFlags(flags *flag.FlagSet, opts *sandbox.Options) {
-	flags.Func("components", "comma-separated `list` of what to start (default all: etcd,kube-apiserver,kube-controller-manager,kube-scheduler,nodes,kubectl; the last is only built)", func(value string) error {
+func clusterFlags(flags *flag.FlagSet, opts *cluster.Options) {
+	flags.Func("components", "comma-separated `list` of components (default all: etcd,kube-apiserver,kube-controller-manager,kube-scheduler,nodes,kubectl; the last is only built)", func(value string) error {
 		for name := range strings.SplitSeq(value, ",") {
-			opts.Components = append(opts.Components, sandbox.Component(strings.TrimSpace(name)))
+			opts.Components = append(opts.Components, cluster.Component(strings.TrimSpace(name)))
 		}
 		return nil
 	})
-	flags.StringVar(&opts.KubernetesVersion, "kubernetes-version", "", "Kubernetes `release` to build, such as one that `versions` prints (default "+sandbox.DefaultKubernetesVersion+")")
+	flags.StringVar(&opts.KubernetesVersion, "kubernetes-version", "", "Kubernetes `release` to build, such as one that `versions` prints (default "+cluster.DefaultKubernetesVersion+")")
 	flags.Func("feature-gates", "comma-separated `GATE=true|false`, for every component that knows the gate", func(value string) error {
 		return parseGates(opts, value)
 	})
@@ -87,14 +87,14 @@ func clusterFlags(flags *flag.FlagSet, opts *sandbox.Options) {
 			return fmt.Errorf("want COMPONENT=FLAG")
 		}
 		if opts.ExtraArgs == nil {
-			opts.ExtraArgs = map[sandbox.Component][]string{}
+			opts.ExtraArgs = map[cluster.Component][]string{}
 		}
-		opts.ExtraArgs[sandbox.Component(component)] = append(opts.ExtraArgs[sandbox.Component(component)], arg)
+		opts.ExtraArgs[cluster.Component(component)] = append(opts.ExtraArgs[cluster.Component(component)], arg)
 		return nil
 	})
 }
 
-func parseGates(opts *sandbox.Options, value string) error {
+func parseGates(opts *cluster.Options, value string) error {
 	return parsePairs(value, func(gate, text string) error {
 		on, err := strconv.ParseBool(text)
 		if err != nil {

@@ -12,11 +12,13 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"strings"
 	"syscall"
+	"time"
 )
 
-// command is one of the program's verbs.
+// command is a subcommand of the program.
 type command struct {
 	name    string
 	summary string
@@ -25,19 +27,19 @@ type command struct {
 
 func commands() []command {
 	return []command{
-		{"up", "start a cluster in the background and say how to use it", up},
-		{"down", "take the background cluster down", down},
-		{"status", "say what is running; fails when something is not", status},
-		{"exec", "run a command with a cluster of its own", execute},
+		{"up", "start a cluster in the background and print how to use it", up},
+		{"down", "stop the background cluster", down},
+		{"status", "print what is running; fails if a component is not ready", status},
+		{"exec", "run a command against a temporary cluster", execute},
 		{"build", "only build what up and exec need", buildOnly},
 		{"versions", "print the Kubernetes releases that the sandbox supports", versions},
 		{"restart", "restart a component of the background cluster", restart},
-		{"compact", "make etcd of the background cluster forget old revisions", compact},
+		{"compact", "compact etcd of the background cluster", compact},
 		{"logs", "print the log of a component of the background cluster", logs},
 	}
 }
 
-// exitCode is an error that only says how to exit; everything else was said.
+// exitCode is an error without a message: the program exits with that code.
 type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
@@ -57,7 +59,7 @@ func run(ctx context.Context, args []string) int {
 	case errors.As(err, &code):
 		return int(code)
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		fmt.Fprintln(os.Stderr, "sandbox: interrupted; nothing is left behind")
+		fmt.Fprintln(os.Stderr, "sandbox: interrupted; everything was removed")
 		return 130
 	default:
 		fmt.Fprintln(os.Stderr, "sandbox:", err)
@@ -83,7 +85,7 @@ func dispatch(ctx context.Context, args []string) error {
 			return c.run(ctx, args[1:])
 		}
 	}
-	return fmt.Errorf("there is no command %q; `sandbox help` lists them", args[0])
+	return fmt.Errorf("unknown command %q (`sandbox help` lists them)", args[0])
 }
 
 func usage(w io.Writer) {
@@ -98,4 +100,33 @@ folder (anykind/sandbox).
 
   go run -C sandbox . COMMAND --help   tells more about a command
 `)
+}
+
+// goRunPath matches the path of a program that go run runs: in the build cache since
+// Go 1.24, or else in a temporary folder.
+var goRunPath = regexp.MustCompile(`/[0-9a-f]{2}/[0-9a-f]{64}-d/[^/]+$|/go-build\d+/b\d+/exe/[^/]+$`)
+
+// endWithGoRun returns a context that also ends when go run exits, if that runs this
+// program: go run does not forward SIGTERM.
+func endWithGoRun(ctx context.Context) context.Context {
+	path, err := os.Executable()
+	if err != nil || !goRunPath.MatchString(path) {
+		return ctx
+	}
+	if len(os.Args) > 1 && os.Args[1] == superviseCommand {
+		return ctx
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	parent := os.Getppid()
+	go func() {
+		ticker := time.NewTicker(250 * time.Millisecond)
+		defer ticker.Stop()
+		for range ticker.C {
+			if os.Getppid() != parent {
+				cancel()
+				return
+			}
+		}
+	}()
+	return ctx
 }

@@ -11,12 +11,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anykind/anykind/sandbox/cluster"
 	"github.com/anykind/anykind/sandbox/internal/build"
 	"github.com/anykind/anykind/sandbox/internal/leftovers"
-	"github.com/anykind/anykind/sandbox/sandbox"
 )
 
-// mainEnv makes the test binary be the sandbox command.
+// mainEnv makes the test binary run the sandbox command.
 const mainEnv = "SANDBOX_TEST_MAIN"
 
 func TestMain(m *testing.M) {
@@ -26,12 +26,12 @@ func TestMain(m *testing.M) {
 	os.Exit(leftovers.Run(m))
 }
 
-// sandboxCommand is the sandbox command, not started yet.
+// sandboxCommand returns the sandbox command, not started.
 func sandboxCommand(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], args...)
-	// Not the sandbox these tests may run in, nor the race detector's second of
-	// sleep at exit.
+	// Without the sandbox that these tests may run in, and without the race detector's
+	// delay at exit.
 	cmd.Env = append(os.Environ(), mainEnv+"=1", clusterDirEnv+"=", "GORACE=atexit_sleep_ms=0")
 	return cmd
 }
@@ -59,7 +59,7 @@ func finish(t *testing.T, cmd *exec.Cmd) *result {
 	return &result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
-// mustRun is runSandbox for what has to succeed; it returns standard output.
+// mustRun is runSandbox, fails the test unless that succeeds, and returns standard output.
 func mustRun(t *testing.T, args ...string) string {
 	t.Helper()
 	r := runSandbox(t, args...)
@@ -69,12 +69,12 @@ func mustRun(t *testing.T, args ...string) string {
 	return r.stdout
 }
 
-// smallCluster is what most tests of commands start, and all they need built.
+// smallCluster is the flag with which most tests start a cluster.
 const smallCluster = "--components=etcd,kube-apiserver"
 
-// needSmallCluster skips the test when etcd, the API server or kubectl would first
-// have to be built and nobody asked for it. It gives the test a cache of its own with
-// the real one's binaries, so that it meets no other sandbox.
+// needSmallCluster skips the test if etcd, the API server or kubectl must be built first
+// and ANYKIND_REQUIRE_SANDBOX is not 1. It sets a cache of the test's own with the real
+// one's binaries, so that other sandboxes do not interfere.
 func needSmallCluster(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -85,8 +85,8 @@ func needSmallCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	if os.Getenv("ANYKIND_REQUIRE_SANDBOX") == "1" {
-		opts := &sandbox.Options{Components: []sandbox.Component{sandbox.Etcd, sandbox.APIServer, sandbox.Kubectl}, Progress: os.Stderr}
-		if err := sandbox.Build(t.Context(), opts); err != nil {
+		opts := &cluster.Options{Components: []cluster.Component{cluster.Etcd, cluster.APIServer, cluster.Kubectl}, Progress: os.Stderr}
+		if err := cluster.Build(t.Context(), opts); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,35 +12,35 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/anykind/anykind/sandbox/cluster"
 	"github.com/anykind/anykind/sandbox/internal/build"
 	"github.com/anykind/anykind/sandbox/internal/filelock"
-	"github.com/anykind/anykind/sandbox/sandbox"
 )
 
 // defaultName is the background cluster's name unless one is chosen.
 const defaultName = "default"
 
-// record is what is known of a background cluster. Its supervisor holds a lock
-// as long as it lives, so a record without one is stale.
+// record describes a background cluster. Its supervisor holds a lock, so that a
+// record without one is stale.
 type record struct {
 	Pid     int              `json:"pid"`
 	Dir     string           `json:"dir"`
 	Kubectl string           `json:"kubectl,omitempty"`
-	Options *sandbox.Options `json:"options"`
+	Options *cluster.Options `json:"options"`
 	Started time.Time        `json:"started"`
 }
 
-// errNotRunning is what read answers when there is no such cluster.
+// errNotRunning is returned by read if there is no such cluster.
 var errNotRunning = errors.New("no sandbox is running")
 
-// recordFolder is the folder of the cluster called name, in the cache.
+// recordFolder is a background cluster's folder in the cache: its record, locks and log.
 type recordFolder string
 
 var clusterName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$`)
 
 func openRecords(cacheDir, name string) (recordFolder, error) {
 	if !clusterName.MatchString(name) {
-		return "", fmt.Errorf("--name %q: want letters, digits, dots and dashes", name)
+		return "", fmt.Errorf("--name %q: invalid (want letters, digits, dots and dashes)", name)
 	}
 	cache, err := build.OpenCache(cacheDir)
 	if err != nil {
@@ -52,19 +52,19 @@ func openRecords(cacheDir, name string) (recordFolder, error) {
 // supervisorLock is held by the cluster's supervisor.
 func (f recordFolder) supervisorLock() string { return filepath.Join(string(f), "supervisor.lock") }
 
-// upLock is held by whoever starts or stops the cluster.
+// upLock is held while the cluster is started or stopped.
 func (f recordFolder) upLock() string { return filepath.Join(string(f), "up.lock") }
 
-// log gets the supervisor's output.
+// log is the file of the supervisor's output.
 func (f recordFolder) log() string { return filepath.Join(string(f), "supervisor.log") }
 
 func (f recordFolder) file() string { return filepath.Join(string(f), "cluster.json") }
 
-// unfinished is the record while it is written.
+// unfinished is the record while it is being written.
 func (f recordFolder) unfinished() string { return f.file() + ".new" }
 
-// read returns the record of the running cluster, or errNotRunning. It changes
-// nothing in the folder.
+// read returns the record of the running cluster, or errNotRunning. It writes
+// nothing.
 func (f recordFolder) read() (*record, error) {
 	running, err := filelock.IsHeld(f.supervisorLock())
 	if err != nil {
@@ -78,32 +78,31 @@ func (f recordFolder) read() (*record, error) {
 		return nil, errNotRunning // it is still starting
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the record of the running sandbox: %w", err)
+		return nil, fmt.Errorf("read record of the running sandbox: %w", err)
 	}
 	var r record
 	if err := json.Unmarshal(text, &r); err != nil {
-		return nil, fmt.Errorf("reading the record of the running sandbox: %w", err)
+		return nil, fmt.Errorf("read record of the running sandbox: %w", err)
 	}
 	return &r, nil
 }
 
-// readTime is how long processes that read the record may keep the supervisor's lock
-// from others.
-const readTime = 2 * time.Second
+// maxReadTime is how long readers of the record may hold the supervisor's lock.
+const maxReadTime = 2 * time.Second
 
-// takeSupervisorLock takes the lock, which no supervisor may hold.
+// takeSupervisorLock takes the lock, or returns an error if a supervisor holds it.
 func (f recordFolder) takeSupervisorLock(ctx context.Context) (*filelock.Lock, error) {
-	waitCtx, cancel := context.WithTimeout(ctx, readTime)
+	waitCtx, cancel := context.WithTimeout(ctx, maxReadTime)
 	defer cancel()
 	lock, err := filelock.Wait(waitCtx, f.supervisorLock(), nil)
 	if err != nil && waitCtx.Err() != nil && ctx.Err() == nil {
-		return nil, errors.New("another sandbox of this name is starting or running; try again")
+		return nil, errors.New("another sandbox of this name is starting or running (try again)")
 	}
 	return lock, err
 }
 
-// remove removes the folder of a cluster that does not run, and gives back its up
-// lock, which the caller holds: without it no supervisor is started.
+// remove removes the folder of a cluster that is not running, and releases its up
+// lock, which the caller holds: without it no supervisor can start.
 func (f recordFolder) remove(ctx context.Context, upLock *filelock.Lock) error {
 	supervisorLock, err := f.takeSupervisorLock(ctx)
 	if err != nil {
@@ -112,7 +111,7 @@ func (f recordFolder) remove(ctx context.Context, upLock *filelock.Lock) error {
 	}
 	err = errors.Join(f.removeStale(), removeFile(f.log()))
 	err = errors.Join(err, supervisorLock.Remove(), upLock.Remove())
-	_ = os.Remove(string(f)) // unless another process is at work in it again
+	_ = os.Remove(string(f)) // unless another process uses it again
 	return err
 }
 
@@ -129,14 +128,14 @@ func removeFile(path string) error {
 	return nil
 }
 
-// write replaces the record at once, so that nobody reads half of it.
+// write replaces the record atomically.
 func (f recordFolder) write(r *record) error {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
 	if err := os.WriteFile(f.unfinished(), text, 0o600); err != nil {
-		return fmt.Errorf("recording the running sandbox: %w", err)
+		return fmt.Errorf("write record of the running sandbox: %w", err)
 	}
 	return os.Rename(f.unfinished(), f.file())
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/anykind/anykind/sandbox/internal/filelock"
 )
 
-func TestTakeSupervisorLock_WaitsForReaders(t *testing.T) {
+func TestRecordFolder_LockWaitsForReaders(t *testing.T) {
 	records := recordFolder(t.TempDir())
 	reader, err := filelock.Try(records.supervisorLock())
 	if err != nil {
 		t.Fatal(err)
 	}
-	time.AfterFunc(readTime/10, reader.Unlock)
+	time.AfterFunc(maxReadTime/10, reader.Unlock)
 	lock, err := records.takeSupervisorLock(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -24,7 +24,7 @@ func TestTakeSupervisorLock_WaitsForReaders(t *testing.T) {
 	lock.Unlock()
 }
 
-func TestRead_IgnoresTheRecordOfADeadCluster(t *testing.T) {
+func TestRecordFolder_ReadIgnoresStaleRecord(t *testing.T) {
 	records := recordFolder(t.TempDir())
 	if err := records.write(&record{Pid: 1, Dir: "/gone"}); err != nil {
 		t.Fatal(err)

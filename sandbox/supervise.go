@@ -12,24 +12,23 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/anykind/anykind/sandbox/sandbox"
+	"github.com/anykind/anykind/sandbox/cluster"
 )
 
-// superviseCommand is the hidden command by which up runs this program again, in
-// the background.
+// superviseCommand is the internal command with which up runs this program in the
+// background.
 const superviseCommand = "supervise"
 
-// readyFile is the descriptor on which the supervisor tells up how it went: "ok"
-// or what failed.
+// readyFile is the descriptor on which the supervisor writes "ok" or an error to up.
 const readyFile = 3
 
-// supervise starts the cluster args describe (a folder of records and options in
-// JSON) and keeps it until a signal comes.
+// supervise starts a cluster and runs it until a signal. args are the folder of its
+// record and its options in JSON.
 func supervise(ctx context.Context, args []string) error {
 	if len(args) != 2 {
-		return fmt.Errorf("%s is for `up` to call", superviseCommand)
+		return fmt.Errorf("%s is an internal command of `up`", superviseCommand)
 	}
-	// Otherwise the components inherit it, and up waits for its end until they end.
+	// Otherwise components would inherit it, and up would wait until they exit.
 	syscall.CloseOnExec(readyFile)
 	ready := os.NewFile(readyFile, "ready")
 	err := superviseCluster(ctx, recordFolder(args[0]), args[1], func() {
@@ -37,15 +36,15 @@ func supervise(ctx context.Context, args []string) error {
 		_ = ready.Close()
 	})
 	if err != nil {
-		fmt.Fprint(ready, err) // closed when it was ready: then only the log gets it
+		fmt.Fprint(ready, err) // closed once ready: then the error is only logged
 	}
 	return err
 }
 
 func superviseCluster(ctx context.Context, records recordFolder, optionsJSON string, ready func()) error {
-	var opts sandbox.Options
+	var opts cluster.Options
 	if err := json.Unmarshal([]byte(optionsJSON), &opts); err != nil {
-		return fmt.Errorf("reading the options: %w", err)
+		return fmt.Errorf("decode options: %w", err)
 	}
 	lock, err := records.takeSupervisorLock(ctx)
 	if err != nil {
@@ -53,23 +52,23 @@ func superviseCluster(ctx context.Context, records recordFolder, optionsJSON str
 	}
 	defer lock.Unlock()
 	opts.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
-	cluster, err := sandbox.Start(ctx, &opts)
+	c, err := cluster.Start(ctx, &opts)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(records.file()) }() // without its lock a record is stale anyway
-	stop := func() error { return cluster.Stop(context.WithoutCancel(ctx)) }
+	defer func() { _ = os.Remove(records.file()) }() // without the lock it would be stale
+	stop := func() error { return c.Stop(context.WithoutCancel(ctx)) }
 	opts.Log = nil
-	err = records.write(&record{Pid: os.Getpid(), Dir: cluster.Dir, Kubectl: cluster.Kubectl, Options: &opts, Started: time.Now()})
+	err = records.write(&record{Pid: os.Getpid(), Dir: c.Dir, Kubectl: c.Kubectl, Options: &opts, Started: time.Now()})
 	if err != nil {
 		return errors.Join(err, stop())
 	}
 	ready()
 	select {
 	case <-ctx.Done():
-	case <-cluster.Done():
-		// One component less is for status to show and restart to mend.
-		fmt.Fprintln(os.Stderr, cluster.Err())
+	case <-c.Done():
+		// status shows a dead component, and restart starts it again.
+		fmt.Fprintln(os.Stderr, c.Err())
 		<-ctx.Done()
 	}
 	return stop()

@@ -12,17 +12,18 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
+	"time"
 
+	"github.com/anykind/anykind/sandbox/cluster"
 	"github.com/anykind/anykind/sandbox/internal/filelock"
 	"github.com/anykind/anykind/sandbox/internal/progress"
-	"github.com/anykind/anykind/sandbox/sandbox"
 )
 
-const upText = `Starts a cluster in the background, waits until it is ready and says how to use
-it. When it runs already with the same flags, only says so.`
+const upText = `Starts a cluster in the background, waits until it is ready and prints how to use
+it. Does nothing if it is running with the same flags.`
 
 func up(ctx context.Context, args []string) error {
-	var opts sandbox.Options
+	var opts cluster.Options
 	flags := newFlags("up", "[flags]", upText)
 	clusterFlags(flags, &opts)
 	name := flags.String("name", defaultName, "`name` of the cluster; several may run")
@@ -52,9 +53,9 @@ Contexts: admin (current), token, limited. Take it down with:
 	return nil
 }
 
-// ensureUp returns the background cluster called name, starting it if it does not
-// run. A cluster that runs with other options is an error.
-func ensureUp(ctx context.Context, name string, opts *sandbox.Options) (*record, error) {
+// ensureUp returns the background cluster called name, and starts it if needed. It
+// is an error if the cluster runs with other options.
+func ensureUp(ctx context.Context, name string, opts *cluster.Options) (*record, error) {
 	complete, err := opts.Complete()
 	if err != nil {
 		return nil, err
@@ -65,7 +66,7 @@ func ensureUp(ctx context.Context, name string, opts *sandbox.Options) (*record,
 	}
 	report := progress.New(os.Stderr)
 	lock, err := filelock.Wait(ctx, records.upLock(), func() {
-		report.Say("sandbox %q is being started or stopped by another process; waiting for it", name)
+		report.Printf("sandbox %q is being started or stopped by another process; waiting for it", name)
 	})
 	if err != nil {
 		return nil, err
@@ -77,14 +78,14 @@ func ensureUp(ctx context.Context, name string, opts *sandbox.Options) (*record,
 		if err := sameOptions(name, running.Options, complete); err != nil {
 			return nil, err
 		}
-		report.Say("sandbox %q is running already", name)
+		report.Printf("sandbox %q is running already", name)
 		return running, nil
 	case !errors.Is(err, errNotRunning):
 		return nil, err
 	}
-	// Built here, where progress is seen and Ctrl-C heard.
+	// Build in the foreground, with progress and Ctrl-C.
 	complete.Progress = os.Stderr
-	if err := sandbox.Build(ctx, complete); err != nil {
+	if err := cluster.Build(ctx, complete); err != nil {
 		return nil, err
 	}
 	complete.Progress = nil
@@ -97,7 +98,7 @@ func ensureUp(ctx context.Context, name string, opts *sandbox.Options) (*record,
 	return records.read()
 }
 
-func sameOptions(name string, running, wanted *sandbox.Options) error {
+func sameOptions(name string, running, wanted *cluster.Options) error {
 	a, err := json.Marshal(running)
 	if err != nil {
 		return err
@@ -107,21 +108,21 @@ func sameOptions(name string, running, wanted *sandbox.Options) error {
 		return err
 	}
 	if string(a) != string(b) {
-		return fmt.Errorf("sandbox %q is running with other options:\n  running: %s\n  asked:   %s\ntake it down first (go run -C sandbox . down --name %s), or start another with --name", name, a, b, name)
+		return fmt.Errorf("sandbox %q is running with other options:\n  running: %s\n  asked:   %s\n(take it down first: go run -C sandbox . down --name %s; or start another with --name)", name, a, b, name)
 	}
 	return nil
 }
 
-// startSupervisor runs this program again in a session of its own and waits
-// until it says that the cluster is ready.
-func startSupervisor(ctx context.Context, records recordFolder, opts *sandbox.Options) error {
+// startSupervisor runs this program again in its own session and waits until it
+// reports that the cluster is ready.
+func startSupervisor(ctx context.Context, records recordFolder, opts *cluster.Options) error {
 	optionsJSON, err := json.Marshal(opts)
 	if err != nil {
 		return err
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("finding this program, to run it in the background: %w", err)
+		return fmt.Errorf("find this program to run it in the background: %w", err)
 	}
 	if err := records.removeStale(); err != nil {
 		return err
@@ -143,25 +144,25 @@ func startSupervisor(ctx context.Context, records recordFolder, opts *sandbox.Op
 	err = cmd.Start()
 	_ = write.Close()
 	if err != nil {
-		return fmt.Errorf("starting the sandbox's supervisor: %w", err)
+		return fmt.Errorf("start supervisor: %w", err)
 	}
 	return awaitSupervisor(ctx, cmd, read, records)
 }
 
 func awaitSupervisor(ctx context.Context, cmd *exec.Cmd, ready io.Reader, records recordFolder) error {
-	said := make(chan string, 1)
+	result := make(chan string, 1)
 	go func() {
 		text, _ := io.ReadAll(ready)
-		said <- string(text)
+		result <- string(text)
 	}()
 	select {
-	case text := <-said:
+	case text := <-result:
 		if text == "ok" {
 			return cmd.Process.Release()
 		}
 		_ = cmd.Wait()
 		if text == "" {
-			return fmt.Errorf("the supervisor ended at once (%s); see its log, %s", cmd.ProcessState, records.log())
+			return fmt.Errorf("supervisor exited: %s (see its log, %s)", cmd.ProcessState, records.log())
 		}
 		return errors.New(text)
 	case <-ctx.Done():
@@ -169,4 +170,64 @@ func awaitSupervisor(ctx context.Context, cmd *exec.Cmd, ready io.Reader, record
 		_ = cmd.Wait()
 		return ctx.Err()
 	}
+}
+
+// downTimeout is how long a supervisor may take to clean up before it is killed. Then
+// its watchdog cleans up.
+const downTimeout = 20 * time.Second
+
+func down(ctx context.Context, args []string) error {
+	flags := newFlags("down", "[--name NAME]", "Stops the background cluster and removes its files.")
+	name := flags.String("name", defaultName, "`name` of the cluster")
+	if err := errors.Join(parse(flags, args), noArguments(flags)); err != nil {
+		return err
+	}
+	records, err := openRecords("", *name)
+	if err != nil {
+		return err
+	}
+	report := progress.New(os.Stderr)
+	lock, err := filelock.Wait(ctx, records.upLock(), func() {
+		report.Printf("sandbox %q is being started or stopped by another process; waiting for it", *name)
+	})
+	if err != nil {
+		return err
+	}
+	running, err := records.read()
+	switch {
+	case err == nil:
+		err = takeDown(ctx, running, records)
+	case errors.Is(err, errNotRunning):
+		report.Printf("sandbox %q is not running", *name)
+		err = nil
+	}
+	if err != nil {
+		lock.Unlock()
+		return err
+	}
+	return records.remove(ctx, lock)
+}
+
+// takeDown stops the supervisor and waits until it has exited and the cluster's folder
+// is removed.
+func takeDown(ctx context.Context, running *record, records recordFolder) error {
+	_ = syscall.Kill(running.Pid, syscall.SIGTERM)
+	waitCtx, cancel := context.WithTimeout(ctx, downTimeout)
+	defer cancel()
+	lock, err := filelock.Wait(waitCtx, records.supervisorLock(), nil)
+	if err != nil && ctx.Err() == nil {
+		_ = syscall.Kill(running.Pid, syscall.SIGKILL)
+		lock, err = filelock.Wait(ctx, records.supervisorLock(), nil)
+	}
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	for try := 0; try < 50; try++ { // after a kill, the watchdog takes a moment
+		if _, err := os.Stat(running.Dir); errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return fmt.Errorf("sandbox is down, but its folder still exists (remove %s)", running.Dir)
 }

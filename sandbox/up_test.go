@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anykind/anykind/sandbox/cluster"
 	"github.com/anykind/anykind/sandbox/internal/build"
 	"github.com/anykind/anykind/sandbox/internal/leftovers"
-	"github.com/anykind/anykind/sandbox/sandbox"
 )
 
 // killProcess kills the one process with both texts in its command line.
@@ -35,18 +35,18 @@ func killProcess(t *testing.T, text, program string) {
 	t.Fatalf("no %s among %s", program, running)
 }
 
-func upStatus(t *testing.T) *sandbox.Status {
+func upStatus(t *testing.T) *cluster.Status {
 	t.Helper()
-	var s sandbox.Status
+	var s cluster.Status
 	if err := json.Unmarshal([]byte(mustRun(t, "status", "--json")), &s); err != nil {
 		t.Fatal(err)
 	}
 	return &s
 }
 
-// TestTheLifeOfABackgroundCluster follows one from up to kill -9, and another from
-// up to down.
-func TestTheLifeOfABackgroundCluster(t *testing.T) {
+// TestUp_Lifecycle starts a cluster and kills its supervisor, and starts another and
+// stops it.
+func TestUp_Lifecycle(t *testing.T) {
 	needSmallCluster(t)
 	t.Cleanup(func() { mustRun(t, "down") })
 	mustRun(t, "up", smallCluster)
@@ -55,7 +55,7 @@ func TestTheLifeOfABackgroundCluster(t *testing.T) {
 		t.Errorf("after kill -9 of the supervisor: %v", err)
 	}
 	if r := runSandbox(t, "status"); r.code != 1 || !strings.Contains(r.stderr, "is not running") {
-		t.Errorf("status of what was killed: exit code %d, %s", r.code, r.stderr)
+		t.Errorf("status after kill -9: exit code %d, %s", r.code, r.stderr)
 	}
 
 	withKubectl := smallCluster + ",kubectl"

@@ -1,5 +1,12 @@
 //go:build unix
 
+// Package build builds the sandbox's binaries from Go modules and caches them. It
+// needs only the user's go command and module proxy.
+//
+// Kubernetes cannot be installed with `go install`, as its go.mod replaces the k8s.io
+// modules by folders of its own tree. So every binary is built in a small generated
+// module, which requires the binary's module and replaces those by the versions that
+// are published with each release. kwok is built from a patched copy.
 package build
 
 import (
@@ -8,6 +15,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 
@@ -16,38 +24,38 @@ import (
 	"github.com/anykind/anykind/sandbox/internal/progress"
 )
 
-// scratchPattern names the folders unfinished builds work in.
+// scratchPattern is the prefix of the folders of unfinished builds.
 const scratchPattern = ".building-"
 
-// Build makes sure that every binary is in the cache, telling report what it
-// builds. Builds by several processes take turns. When ctx ends or this process
-// dies, nothing half-built stays in the cache.
+// Build builds the binaries that are not in the cache, and reports what it builds.
+// Builds of several processes run one after another. If ctx ends or this process
+// dies, no unfinished binary is left in the cache.
 func (c *Cache) Build(ctx context.Context, report *progress.Report, binaries ...Binary) error {
 	missing := slices.DeleteFunc(slices.Clone(binaries), c.Has)
 	if len(missing) == 0 {
 		return nil
 	}
 	lock, err := filelock.Wait(ctx, c.lockPath(), func() {
-		report.Say("another process is building into %s; waiting for it", c.Dir)
+		report.Printf("another process is building into %s; waiting for it", c.Dir)
 	})
 	if err != nil {
-		return fmt.Errorf("waiting to build %s: %w", missing[0].Name, err)
+		return fmt.Errorf("wait to build %s: %w", missing[0].Name, err)
 	}
 	defer lock.Unlock()
 	c.removeLeftovers()
 	for _, b := range missing {
-		if c.Has(b) { // built by the process we waited for
+		if c.Has(b) { // built by another process meanwhile
 			continue
 		}
 		if err := c.build(ctx, report, b); err != nil {
-			return fmt.Errorf("building %s %s: %w", b.Name, b.Version, err)
+			return fmt.Errorf("build %s %s: %w", b.Name, b.Version, err)
 		}
 	}
 	return nil
 }
 
-// removeLeftovers removes what builds that could not clean up left behind. The
-// caller holds the lock, so no build is under way.
+// removeLeftovers removes the folders of builds that crashed. The caller holds the
+// lock, so no build is running.
 func (c *Cache) removeLeftovers() {
 	left, _ := filepath.Glob(filepath.Join(c.Dir, scratchPattern+"*"))
 	for _, dir := range left {
@@ -64,7 +72,7 @@ func (c *Cache) build(ctx context.Context, report *progress.Report, b Binary) (e
 	if err != nil {
 		return err
 	}
-	defer func() { _ = family.Close() }() // what it cannot remove, the next build does
+	defer func() { _ = family.Close() }() // the next build removes the rest
 
 	step := report.Begin("building %s %s (%s on 2 cores the first time, cached afterwards)", b.Name, b.Version, b.Usual)
 	defer func() { step.End(err) }()
@@ -87,7 +95,7 @@ func (c *Cache) build(ctx context.Context, report *progress.Report, b Binary) (e
 	return os.Rename(output, c.Path(b))
 }
 
-// prepareModule downloads b's module and writes the module it is built in.
+// prepareModule downloads b's module and writes the generated module.
 func (c *Cache) prepareModule(ctx context.Context, family *process.Family, scratch string, b Binary) (*downloaded, error) {
 	out, err := goCommand(ctx, family, scratch, scratch, "mod", "download", "-json", b.Module+"@"+b.Version)
 	var module downloaded
@@ -99,7 +107,7 @@ func (c *Cache) prepareModule(ctx context.Context, family *process.Family, scrat
 		return nil, err
 	}
 	if unreadable != nil {
-		return nil, fmt.Errorf("reading what `go mod download -json` printed: %w", unreadable)
+		return nil, fmt.Errorf("decode output of `go mod download -json`: %w", unreadable)
 	}
 	out, err = goCommand(ctx, family, scratch, scratch, "mod", "edit", "-json", module.GoMod)
 	if err != nil {
@@ -120,8 +128,8 @@ func (c *Cache) prepareModule(ctx context.Context, family *process.Family, scrat
 	return &module, c.writeModule(b, text)
 }
 
-// writeModule puts go.mod in place. A go.sum of an earlier build stays: it saves
-// the next program of the same version most look-ups.
+// writeModule writes go.mod. The go.sum of an earlier build stays: it saves the next
+// program of the same version most lookups.
 func (c *Cache) writeModule(b Binary, text string) error {
 	dir := c.moduleDir(b)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -129,3 +137,66 @@ func (c *Cache) writeModule(b Binary, text string) error {
 	}
 	return os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o644)
 }
+
+// CacheEnv is the environment variable with the path of the cache folder.
+const CacheEnv = "ANYKIND_SANDBOX_CACHE"
+
+// Cache is the folder that keeps built binaries between runs:
+//
+//	bin/NAME-VERSION-OS-ARCH         finished binaries
+//	module/NAME-VERSION/             the generated modules they are built in
+//	build.lock                       held while building
+//	.building-*/                     the files of a running build
+//	run/NAME/                        locks, log and record of a background cluster
+type Cache struct{ Dir string }
+
+// OpenCache returns the cache in dir. If that is empty, CacheEnv names it, or it is in
+// the user's cache folder.
+func OpenCache(dir string) (*Cache, error) {
+	if dir == "" {
+		dir = os.Getenv(CacheEnv)
+	}
+	if dir == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return nil, fmt.Errorf("find a folder for built binaries: %w (set %s)", err, CacheEnv)
+		}
+		dir = filepath.Join(user, "anykind", "sandbox")
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("find a folder for built binaries: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "bin"), 0o755); err != nil {
+		return nil, fmt.Errorf("create the folder for built binaries: %w (set %s to a writable one)", err, CacheEnv)
+	}
+	return &Cache{Dir: dir}, nil
+}
+
+// Path returns the binary's path in the cache.
+func (c *Cache) Path(b Binary) string {
+	version := b.Version
+	if b.Revision > 0 {
+		version += fmt.Sprintf("+patch%d", b.Revision)
+	}
+	return filepath.Join(c.Dir, "bin", fmt.Sprintf("%s-%s-%s-%s", b.Name, version, runtime.GOOS, runtime.GOARCH))
+}
+
+// StagesPath returns the path of kwok's stages, which define what fake nodes and pods do.
+func (c *Cache) StagesPath(kwok Binary) string { return c.Path(kwok) + "-stages.yaml" }
+
+// Has reports whether b is built.
+func (c *Cache) Has(b Binary) bool {
+	info, err := os.Stat(c.Path(b))
+	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o100 != 0
+}
+
+func (c *Cache) moduleDir(b Binary) string {
+	name := b.Name
+	if b.Staging { // programs of one version share their dependencies
+		name = "kubernetes"
+	}
+	return filepath.Join(c.Dir, "module", name+"-"+b.Version)
+}
+
+func (c *Cache) lockPath() string { return filepath.Join(c.Dir, "build.lock") }

@@ -83,7 +83,7 @@ func checkNothingHalfBuilt(t *testing.T, cache *Cache, binaries ...Binary) {
 	}
 }
 
-func TestABinaryIsBuiltOnceAndToldOf(t *testing.T) {
+func TestCache_BuildsOnceAndReports(t *testing.T) {
 	calls, cache := withFakeGo(t), openCache(t)
 	server := Kubernetes("kube-apiserver", "v1.34.4")
 	var out bytes.Buffer
@@ -108,7 +108,7 @@ func TestABinaryIsBuiltOnceAndToldOf(t *testing.T) {
 	}
 }
 
-func TestAnInterruptedBuildLeavesNothingAndTheNextSucceeds(t *testing.T) {
+func TestCache_BuildAfterInterruption(t *testing.T) {
 	calls, cache := withFakeGo(t), openCache(t)
 	hold(t, calls)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -127,7 +127,7 @@ func TestAnInterruptedBuildLeavesNothingAndTheNextSucceeds(t *testing.T) {
 	checkNothingHalfBuilt(t, cache, Etcd())
 }
 
-func TestWhatACrashLeftIsRemovedByTheNextBuild(t *testing.T) {
+func TestCache_BuildRemovesLeftovers(t *testing.T) {
 	withFakeGo(t)
 	cache := openCache(t)
 	if err := os.MkdirAll(filepath.Join(cache.Dir, scratchPattern+"123", "sub"), 0o700); err != nil {
@@ -139,7 +139,7 @@ func TestWhatACrashLeftIsRemovedByTheNextBuild(t *testing.T) {
 	checkNothingHalfBuilt(t, cache, Etcd())
 }
 
-func TestTwoBuildsAtOnceTakeTurns(t *testing.T) {
+func TestCache_ConcurrentBuilds(t *testing.T) {
 	calls, cache := withFakeGo(t), openCache(t)
 	hold(t, calls)
 	var second bytes.Buffer
@@ -166,7 +166,7 @@ func TestTwoBuildsAtOnceTakeTurns(t *testing.T) {
 	}
 }
 
-func TestAFailedBuildSaysWhatWasAskedAndWhy(t *testing.T) {
+func TestCache_BuildErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		prepare func(t *testing.T)
 		binary  Binary
@@ -174,11 +174,11 @@ func TestAFailedBuildSaysWhatWasAskedAndWhy(t *testing.T) {
 	}{
 		"does not compile": {
 			func(t *testing.T) { t.Setenv("FAKE_GO_FAIL", "1") }, Etcd(),
-			[]string{"building etcd " + EtcdVersion, "does not compile"},
+			[]string{"build etcd " + EtcdVersion, "does not compile"},
 		},
 		"no such version": {
 			func(*testing.T) {}, Kubernetes("kube-scheduler", "v9.9.9"),
-			[]string{"building kube-scheduler v9.9.9", "k8s.io/kubernetes@v9.9.9: no such version", "GOPROXY"},
+			[]string{"build kube-scheduler v9.9.9", "k8s.io/kubernetes@v9.9.9: no such version", "GOPROXY"},
 		},
 		"no go command": {
 			func(t *testing.T) { t.Setenv("PATH", t.TempDir()) }, Etcd(),
@@ -203,7 +203,7 @@ func TestAFailedBuildSaysWhatWasAskedAndWhy(t *testing.T) {
 	}
 }
 
-func TestTheUsersGoSettingsDoNotChangeWhatIsBuilt(t *testing.T) {
+func TestGoEnvironment_OverridesUserSettings(t *testing.T) {
 	t.Setenv("GOFLAGS", "-mod=vendor")
 	t.Setenv("GOWORK", "/some/go.work")
 	env := strings.Join(goEnvironment("/dir", "/scratch"), "\n")

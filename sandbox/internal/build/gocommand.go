@@ -18,19 +18,19 @@ import (
 )
 
 // goInterruptGrace is how long an interrupted go command may take to remove its
-// work folder.
+// temporary folder.
 const goInterruptGrace = 5 * time.Second
 
-// shownLines is how many of a failed command's last lines an error carries.
-const shownLines = 20
+// maxErrorLines limits the lines of a failed command's output in an error.
+const maxErrorLines = 20
 
 // goCommand runs the user's go command in dir as part of family and returns its
-// standard output, also when it fails. When ctx ends, the command and all it
-// started end first.
+// standard output, also if it fails. If ctx ends, it returns after the command and its
+// children have exited.
 func goCommand(ctx context.Context, family *process.Family, dir, scratch string, args ...string) ([]byte, error) {
 	path, err := exec.LookPath("go")
 	if err != nil {
-		return nil, fmt.Errorf("the sandbox builds Kubernetes with the go command: %w; install Go 1.26 or newer (https://go.dev/dl) and put it on PATH", err)
+		return nil, fmt.Errorf("find the go command, which builds Kubernetes: %w (install Go 1.26 or newer, https://go.dev/dl, and put it on PATH)", err)
 	}
 	stdout, err := os.CreateTemp(scratch, "stdout")
 	if err != nil {
@@ -58,17 +58,17 @@ func goCommand(ctx context.Context, family *process.Family, dir, scratch string,
 	}
 	output, readErr := os.ReadFile(stdout.Name())
 	if err := p.Err(); err != nil {
-		said, _ := os.ReadFile(stderr.Name())
-		return output, &goError{args: args, err: err, output: lastLines(append(said, output...), shownLines)}
+		message, _ := os.ReadFile(stderr.Name())
+		return output, &goError{args: args, err: err, output: lastLines(append(message, output...), maxErrorLines)}
 	}
 	return output, readErr
 }
 
-// goEnvironment is the user's, less what would make the same versions build
-// something else. Proxy and toolchain settings stay theirs.
+// goEnvironment returns the user's environment without settings that change what is
+// built. Proxy and toolchain settings stay.
 func goEnvironment(dir, scratch string) []string {
 	return append(os.Environ(),
-		"GOFLAGS=-mod=mod", // set, not empty: an empty one would let `go env -w` through
+		"GOFLAGS=-mod=mod", // not empty, as that would use the setting of `go env -w`
 		"GOWORK=off", "GO111MODULE=on", "CGO_ENABLED=0",
 		"GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH,
 		"GOTMPDIR="+scratch, "PWD="+dir,
@@ -103,12 +103,12 @@ func lastLines(text []byte, n int) string {
 	return string(bytes.Join(lines, []byte("\n")))
 }
 
-// downloaded is what `go mod download -json` says of a module.
+// downloaded is the output of `go mod download -json`.
 type downloaded struct {
 	Dir, GoMod, Error string
 }
 
-// folder is the module's folder in the module cache.
+// folder returns a path in the module's folder in the module cache.
 func (d downloaded) folder(elem ...string) string {
 	return filepath.Join(append([]string{d.Dir}, elem...)...)
 }

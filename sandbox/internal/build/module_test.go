@@ -1,3 +1,5 @@
+//go:build unix
+
 package build
 
 import (
@@ -7,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestOnlyFullReleaseNamesAreKubernetesVersions(t *testing.T) {
+func TestCheckKubernetesVersion(t *testing.T) {
 	for version, good := range map[string]bool{
 		"v1.36.3": true, "v1.34.4": true, "v1.37.0-rc.1": true,
 		"": false, "1.36.3": false, "v1.36": false, "v9.9.9": false, "latest": false, "v1.36.3 -x": false,
@@ -18,7 +20,7 @@ func TestOnlyFullReleaseNamesAreKubernetesVersions(t *testing.T) {
 	}
 }
 
-func TestStagingModulesAreReplacedByThosePublishedBesideTheRelease(t *testing.T) {
+func TestGeneratedModule_ReplacesStagingModules(t *testing.T) {
 	source, err := parseSourceModule([]byte(`{"Go": "1.25.0", "Replace": [
 		{"Old": {"Path": "k8s.io/api"}, "New": {"Path": "./staging/src/k8s.io/api"}},
 		{"Old": {"Path": "example.org/fork"}, "New": {"Path": "example.org/other", "Version": "v1.0.0"}}]}`))
@@ -35,7 +37,7 @@ func TestStagingModulesAreReplacedByThosePublishedBesideTheRelease(t *testing.T)
 	}
 }
 
-func TestKubernetesIsToldItsVersion(t *testing.T) {
+func TestBinary_LinkFlagsHaveVersion(t *testing.T) {
 	flags := Kubernetes("kube-apiserver", "v1.34.4").linkFlags()
 	for _, want := range []string{"version.gitVersion=v1.34.4", "version.gitMajor=1", "version.gitMinor=34"} {
 		if !strings.Contains(flags, want) {
@@ -44,7 +46,7 @@ func TestKubernetesIsToldItsVersion(t *testing.T) {
 	}
 }
 
-func TestPatchesChangeACopyOfTheModule(t *testing.T) {
+func TestPatchedCopy(t *testing.T) {
 	module := t.TempDir()
 	file := filepath.Join(module, "sub", "x.go")
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
@@ -68,7 +70,7 @@ func TestPatchesChangeACopyOfTheModule(t *testing.T) {
 	}
 }
 
-func TestTheCacheIsWhereItIsAskedToBe(t *testing.T) {
+func TestOpenCache_Folder(t *testing.T) {
 	t.Setenv(CacheEnv, filepath.Join(t.TempDir(), "env"))
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(t.TempDir(), "xdg"))
 	chosen := filepath.Join(t.TempDir(), "chosen")
@@ -90,7 +92,7 @@ func TestTheCacheIsWhereItIsAskedToBe(t *testing.T) {
 	}
 }
 
-func TestAnUnfinishedFileIsNoBinary(t *testing.T) {
+func TestCache_HasOnlyExecutables(t *testing.T) {
 	cache, err := OpenCache(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

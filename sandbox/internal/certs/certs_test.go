@@ -38,7 +38,7 @@ func pool(a *Authority) *x509.CertPool {
 	return roots
 }
 
-func TestAClientIsWhoItsCertificateSays(t *testing.T) {
+func TestAuthority_Client(t *testing.T) {
 	authority := newAuthority(t)
 	pair, err := authority.Client("jane", "team-a", "team-b")
 	if err != nil {
@@ -62,7 +62,7 @@ func TestAClientIsWhoItsCertificateSays(t *testing.T) {
 	}
 }
 
-func TestAServersCertificateIsGoodForLoopbackAlone(t *testing.T) {
+func TestAuthority_ServerIsForLoopback(t *testing.T) {
 	pair, err := newAuthority(t).Server("api")
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func TestAServersCertificateIsGoodForLoopbackAlone(t *testing.T) {
 	}
 }
 
-func TestCertificatesHoldForNowAndAYear(t *testing.T) {
+func TestAuthority_Validity(t *testing.T) {
 	certificate := parse(t, &newAuthority(t).Pair)
 	now := time.Now()
 	if !certificate.NotBefore.Before(now.Add(-30*time.Minute)) || !certificate.NotAfter.After(now.AddDate(0, 11, 0)) {
@@ -93,7 +93,7 @@ func TestCertificatesHoldForNowAndAYear(t *testing.T) {
 	}
 }
 
-func TestKeysOnDiskAreForTheUserAlone(t *testing.T) {
+func TestPair_WriteIsPrivate(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "pair")
 	if err := newAuthority(t).Write(base); err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestKeysOnDiskAreForTheUserAlone(t *testing.T) {
 	}
 }
 
-func TestServiceAccountKeyIsAPair(t *testing.T) {
+func TestServiceAccountKey(t *testing.T) {
 	private, public, err := ServiceAccountKey()
 	if err != nil {
 		t.Fatal(err)

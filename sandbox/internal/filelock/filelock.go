@@ -1,33 +1,35 @@
 //go:build unix
 
-// Package filelock locks a file between processes. The system drops a lock with
-// the process that holds it, so a crash never leaves one behind.
+// Package filelock locks a file between processes with flock. The system releases a
+// lock when the process that holds it ends, so a crash never leaves one behind.
 //
-// A lock's file may be removed by its holder, which is safe because the lock on a
-// file counts only while the path still names that file: who gets the lock on a file
-// that was removed, or replaced, meanwhile tries again with the new one.
+// The holder may remove the lock's file. This is safe because a lock counts only while
+// the path still names the locked file: a process that locks a file that was removed
+// or replaced meanwhile tries again with the new one.
 package filelock
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 )
 
-// ErrHeld is what Try answers while another process holds the lock.
+// ErrHeld is returned by Try while another process holds the lock.
 var ErrHeld = errors.New("another process holds the lock")
 
 // Lock is a held lock.
 type Lock struct{ file *os.File }
 
-// Try takes the lock on path, creating the file and its folder as needed, or
-// answers ErrHeld at once.
+// Try takes the lock on path or returns ErrHeld. It creates the file and its folder
+// if needed.
 func Try(path string) (*Lock, error) {
 	for {
 		file, err := open(path)
 		if err != nil {
-			return nil, fmt.Errorf("opening lock %s: %w", path, err)
+			return nil, fmt.Errorf("open lock %s: %w", path, err)
 		}
 		err = tryOpen(file)
 		if err == nil {
@@ -40,10 +42,10 @@ func Try(path string) (*Lock, error) {
 	}
 }
 
-// maxOpens is how often a folder may be removed before it is opened.
+// maxOpens limits the attempts to open a file whose folder others remove.
 const maxOpens = 1000
 
-// open opens or creates the file and its folder, which others may remove meanwhile.
+// open opens or creates the file and its folder, which others may remove concurrently.
 func open(path string) (*os.File, error) {
 	for try := 1; ; try++ {
 		err := os.MkdirAll(filepath.Dir(path), 0o700)
@@ -60,7 +62,7 @@ func open(path string) (*os.File, error) {
 	}
 }
 
-// errRemoved is what tryOpen answers when the path no longer names the file.
+// errRemoved is returned by tryOpen if the path no longer names the file.
 var errRemoved = errors.New("the lock's file was removed")
 
 // tryOpen takes the lock on an open file.
@@ -70,14 +72,14 @@ func tryOpen(file *os.File) error {
 	}
 	locked, err := file.Stat()
 	if err != nil {
-		return fmt.Errorf("locking %s: %w", file.Name(), err)
+		return fmt.Errorf("lock %s: %w", file.Name(), err)
 	}
 	named, err := os.Stat(file.Name())
 	if errors.Is(err, os.ErrNotExist) {
 		return errRemoved
 	}
 	if err != nil {
-		return fmt.Errorf("locking %s: %w", file.Name(), err)
+		return fmt.Errorf("lock %s: %w", file.Name(), err)
 	}
 	if !os.SameFile(locked, named) {
 		return errRemoved
@@ -85,15 +87,15 @@ func tryOpen(file *os.File) error {
 	return nil
 }
 
-// IsHeld reports whether a process holds the lock on path. It creates nothing. A Try
-// at the same moment may answer ErrHeld.
+// IsHeld reports whether a process holds the lock on path. It creates nothing. A
+// concurrent Try may return ErrHeld.
 func IsHeld(path string) (bool, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("opening lock %s: %w", path, err)
+		return false, fmt.Errorf("open lock %s: %w", path, err)
 	}
 	defer file.Close()
 	err = tryShared(file)
@@ -103,9 +105,34 @@ func IsHeld(path string) (bool, error) {
 	return false, err
 }
 
-// Unlock gives the lock back. The file stays.
+// Unlock releases the lock. The file stays.
 func (l *Lock) Unlock() { _ = l.file.Close() }
 
-// Remove removes the file and gives the lock back. Another process may hold the lock
-// as soon as the file is gone, so nothing that the lock protects may follow.
+// Remove removes the file and releases the lock. Another process may hold the lock as
+// soon as the file is removed, so Remove must be the last action under the lock.
 func (l *Lock) Remove() error { return errors.Join(os.Remove(l.file.Name()), l.file.Close()) }
+
+// pollInterval is the delay between attempts of Wait: flock takes no context.
+const pollInterval = 100 * time.Millisecond
+
+// Wait takes the lock on path. It calls onWait once if another process holds it, and
+// returns ctx's error if ctx ends first.
+func Wait(ctx context.Context, path string, onWait func()) (*Lock, error) {
+	ticker := time.NewTicker(pollInterval)
+	defer ticker.Stop()
+	for waited := false; ; {
+		lock, err := Try(path)
+		if !errors.Is(err, ErrHeld) {
+			return lock, err
+		}
+		if !waited && onWait != nil {
+			onWait()
+			waited = true
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}

@@ -55,7 +55,7 @@ func holdElsewhere(t *testing.T, path string) (release func()) {
 	return release
 }
 
-func TestALockKeepsAnotherProcessOutUntilItsHolderDies(t *testing.T) {
+func TestTry_UntilHolderDies(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new", "folder", "lock")
 	release := holdElsewhere(t, path)
 	if _, err := Try(path); !errors.Is(err, ErrHeld) {
@@ -93,7 +93,7 @@ func TestIsHeld(t *testing.T) {
 	lock.Unlock()
 }
 
-func TestTryOpen_RefusesAFileThatWasRemoved(t *testing.T) {
+func TestTryOpen_RemovedFile(t *testing.T) {
 	for name, replace := range map[string]bool{"removed": false, "replaced": true} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "lock")
@@ -124,9 +124,9 @@ func TestTryOpen_RefusesAFileThatWasRemoved(t *testing.T) {
 	}
 }
 
-// TestLock_HoldersThatRemoveNeverOverlap has many contend for one lock, of whom some
+// TestLock_RemoveKeepsExclusion has many contend for one lock, of whom some
 // remove its file and some its folder.
-func TestLock_HoldersThatRemoveNeverOverlap(t *testing.T) {
+func TestLock_RemoveKeepsExclusion(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "folder", "lock")
 	var all sync.WaitGroup
 	var holders, sections atomic.Int32
@@ -165,7 +165,7 @@ func TestLock_HoldersThatRemoveNeverOverlap(t *testing.T) {
 	}
 }
 
-func TestWaitSaysSoOnceAndTakesTheLockWhenItIsFree(t *testing.T) {
+func TestWait_CallsOnWaitOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	release := holdElsewhere(t, path)
 	waits := 0
@@ -185,7 +185,7 @@ func TestWaitSaysSoOnceAndTakesTheLockWhenItIsFree(t *testing.T) {
 	}
 }
 
-func TestWaitEndsWithItsContext(t *testing.T) {
+func TestWait_EndsWithContext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	holdElsewhere(t, path)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*pollInterval)
@@ -195,7 +195,7 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestALockThatCannotBeOpenedNamesItsPath(t *testing.T) {
+func TestTry_ErrorNamesPath(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

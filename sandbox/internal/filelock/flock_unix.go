@@ -11,7 +11,7 @@ import (
 
 func tryLock(file *os.File) error { return flock(file, syscall.LOCK_EX) }
 
-// tryShared takes a lock that excludes holders of tryLock's, and no others.
+// tryShared takes a shared lock, which excludes only tryLock's.
 func tryShared(file *os.File) error { return flock(file, syscall.LOCK_SH) }
 
 func flock(file *os.File, how int) error {
@@ -24,7 +24,7 @@ func flock(file *os.File, how int) error {
 		case errors.Is(err, syscall.EWOULDBLOCK):
 			return ErrHeld
 		default:
-			return fmt.Errorf("locking %s: %w", file.Name(), err)
+			return fmt.Errorf("lock %s: %w", file.Name(), err)
 		}
 	}
 }

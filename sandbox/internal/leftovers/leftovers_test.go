@@ -21,7 +21,7 @@ cat <<.
 .
 `
 
-func TestPsProcesses_LeavesOutWhatHasEnded(t *testing.T) {
+func TestPsProcesses_OmitsZombies(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "ps"), []byte(fakePs), 0o700); err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func TestPsProcesses_LeavesOutWhatHasEnded(t *testing.T) {
 	}
 }
 
-func TestALeftProcessIsFoundByItsFolder(t *testing.T) {
+func TestCheck_FindsProcessByFolder(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command("/bin/sh", "-c", "read -r line", "sh", dir)
 	pipe, err := cmd.StdinPipe()

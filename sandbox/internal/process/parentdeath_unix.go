@@ -4,5 +4,5 @@ package process
 
 import "syscall"
 
-// dieWithParent does nothing: only Linux has such a signal. The watchdog is left.
+// dieWithParent does nothing: only Linux has such a signal. The watchdog remains.
 func dieWithParent(*syscall.SysProcAttr) {}

@@ -85,7 +85,7 @@ func startFamilyShell(t *testing.T, family *Family, script string) (p *Process, 
 	return p, grandchild
 }
 
-func TestCloseEndsChildrenTheirChildrenAndTheFolder(t *testing.T) {
+func TestFamily_CloseEndsGrandchildrenAndFolder(t *testing.T) {
 	dir := t.TempDir()
 	family := newFamily(t, dir)
 	p, grandchild := startFamilyShell(t, family, "trap '' TERM INT; sleep 60 & echo $!; wait")
@@ -107,7 +107,7 @@ func TestCloseEndsChildrenTheirChildrenAndTheFolder(t *testing.T) {
 	}
 }
 
-func TestKillingTheParentEndsEverything(t *testing.T) {
+func TestFamily_EndsWithParent(t *testing.T) {
 	for _, withFolder := range []bool{true, false} {
 		t.Run(fmt.Sprintf("folder=%t", withFolder), func(t *testing.T) {
 			dir := ""
@@ -151,7 +151,7 @@ func TestKillingTheParentEndsEverything(t *testing.T) {
 	}
 }
 
-func TestWhatAProcessLeavesInItsGroupEndsWithIt(t *testing.T) {
+func TestProcess_ExitEndsGroup(t *testing.T) {
 	p, grandchild := startFamilyShell(t, newFamily(t, ""), "sleep 60 & echo $!; exit 3")
 	var exit *exec.ExitError
 	if err := p.Err(); !errors.As(err, &exit) || exit.ExitCode() != 3 {
@@ -160,7 +160,7 @@ func TestWhatAProcessLeavesInItsGroupEndsWithIt(t *testing.T) {
 	eventually(t, "without the grandchild", func() bool { return !leftovers.Alive(grandchild) })
 }
 
-func TestStopKillsWhatDoesNotListen(t *testing.T) {
+func TestProcess_StopKillsAfterGrace(t *testing.T) {
 	family := newFamily(t, "")
 	deaf, _ := startFamilyShell(t, family, "trap '' TERM; sleep 60 & echo $!; wait; sleep 60")
 	began := time.Now()
@@ -175,7 +175,7 @@ func TestStopKillsWhatDoesNotListen(t *testing.T) {
 	}
 }
 
-func TestAProgramThatIsNotThereIsNamed(t *testing.T) {
+func TestFamily_StartErrorNamesProgram(t *testing.T) {
 	_, err := newFamily(t, "").Start(exec.Command("/no/such/program"))
 	if err == nil || !strings.Contains(err.Error(), "/no/such/program") {
 		t.Errorf("Start: %v", err)

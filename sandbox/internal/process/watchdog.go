@@ -10,10 +10,10 @@ import (
 	"syscall"
 )
 
-// watchScript reads "add PID" and "del PID" lines until its standard input
-// closes, then kills the process groups still listed and removes folder $1, if any. The
-// removal is tried again because dying processes may still be writing. (dash takes
-// a group's negative number only after "kill -s KILL --", not after "kill -9 --".)
+// watchScript reads "add PID" and "del PID" lines until its standard input closes, then
+// kills the remaining process groups and removes folder $1, if any. It retries the
+// removal because dying processes may still be writing. (dash accepts a group's
+// negative number only after "kill -s KILL --", not after "kill -9 --".)
 const watchScript = `trap '' INT TERM HUP QUIT
 pids=' '
 while read -r verb pid; do
@@ -37,28 +37,27 @@ type watchdog struct {
 
 func newWatchdog(dir string) (*watchdog, error) {
 	cmd := exec.Command("/bin/sh", "-c", watchScript, "sandbox-watchdog", dir)
-	// A session of its own: Ctrl-C and a closing terminal must not reach it.
+	// In its own session, without Ctrl-C and the terminal's SIGHUP.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Dir = os.TempDir()
 	pipe, err := cmd.StdinPipe()
 	if err != nil {
-		return nil, fmt.Errorf("starting the watchdog: %w", err)
+		return nil, fmt.Errorf("start watchdog: %w", err)
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("starting the watchdog, which cleans up after a crash: %w", err)
+		return nil, fmt.Errorf("start watchdog, which cleans up after a crash: %w", err)
 	}
 	return &watchdog{cmd: cmd, pipe: pipe}, nil
 }
 
-func (w *watchdog) add(pid int) { w.tell("add", pid) }
-func (w *watchdog) del(pid int) { w.tell("del", pid) }
+func (w *watchdog) add(pid int) { w.send("add", pid) }
+func (w *watchdog) del(pid int) { w.send("del", pid) }
 
-// tell cannot fail in a way that matters: without a watchdog the family's own
-// Close still cleans up.
-func (w *watchdog) tell(verb string, pid int) { _, _ = fmt.Fprintln(w.pipe, verb, pid) }
+// send ignores errors: without a watchdog, Close still cleans up.
+func (w *watchdog) send(verb string, pid int) { _, _ = fmt.Fprintln(w.pipe, verb, pid) }
 
-// close lets the watchdog finish and waits for it.
+// close ends the watchdog and waits for it.
 func (w *watchdog) close() {
 	_ = w.pipe.Close()
-	_ = w.cmd.Wait() // its exit code says nothing the caller could act on
+	_ = w.cmd.Wait() // its exit code does not matter
 }

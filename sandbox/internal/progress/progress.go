@@ -1,4 +1,4 @@
-// Package progress tells a person what is being done and for how long already.
+// Package progress writes to a terminal or log what is being done, and for how long.
 package progress
 
 import (
@@ -9,22 +9,21 @@ import (
 	"time"
 )
 
-// How often a running step is shown: a terminal's line is rewritten, a log gets
-// a further line.
+// Intervals at which a running step is shown: on a terminal its line is rewritten, to a
+// log a further line is written.
 const (
 	terminalInterval = time.Second
 	logInterval      = 30 * time.Second
 )
 
-// Report tells a person what is being done. A nil *Report is silent. Safe for
-// concurrent use.
+// Report writes progress. A nil *Report is silent. Safe for concurrent use.
 type Report struct {
 	out      io.Writer
 	terminal bool
 	mu       sync.Mutex
 }
 
-// New writes to out, rewriting one line when out is a terminal.
+// New returns a report that writes to out, and rewrites one line if out is a terminal.
 func New(out io.Writer) *Report {
 	if out == nil {
 		return nil
@@ -41,8 +40,8 @@ func isTerminal(out io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 }
 
-// Say writes one line.
-func (r *Report) Say(format string, args ...any) {
+// Printf writes one line.
+func (r *Report) Printf(format string, args ...any) {
 	if r == nil {
 		return
 	}
@@ -51,7 +50,7 @@ func (r *Report) Say(format string, args ...any) {
 	fmt.Fprintf(r.out, "sandbox: "+format+"\n", args...)
 }
 
-// Step is something that takes a while.
+// Step is a task that takes a while.
 type Step struct {
 	report  *Report
 	what    string
@@ -60,7 +59,7 @@ type Step struct {
 	stopped chan struct{}
 }
 
-// Begin says what is being done, and goes on to say for how long until End.
+// Begin writes what is being done, and until End how long it has taken.
 func (r *Report) Begin(format string, args ...any) *Step {
 	s := &Step{report: r, what: fmt.Sprintf(format, args...), started: time.Now()}
 	if r == nil {
@@ -68,7 +67,7 @@ func (r *Report) Begin(format string, args ...any) *Step {
 	}
 	s.stop, s.stopped = make(chan struct{}), make(chan struct{})
 	if !r.terminal {
-		r.Say("%s", s.what)
+		r.Printf("%s", s.what)
 	}
 	go s.show()
 	return s
@@ -89,7 +88,7 @@ func (s *Step) show() {
 		select {
 		case <-ticker.C:
 			if !s.report.terminal {
-				s.report.Say("%s: %s so far", s.what, s.elapsed())
+				s.report.Printf("%s: %s so far", s.what, s.elapsed())
 			}
 		case <-s.stop:
 			return
@@ -103,7 +102,7 @@ func (r *Report) rewrite(format string, args ...any) {
 	fmt.Fprintf(r.out, "\r\x1b[Ksandbox: "+format, args...)
 }
 
-// End says how long the step took, or that it failed.
+// End writes how long the step took, or that it failed.
 func (s *Step) End(err error) {
 	if s.report == nil {
 		return
@@ -118,7 +117,7 @@ func (s *Step) End(err error) {
 	if err != nil {
 		outcome = "failed"
 	}
-	s.report.Say("%s: %s after %s", s.what, outcome, s.elapsed())
+	s.report.Printf("%s: %s after %s", s.what, outcome, s.elapsed())
 }
 
 func (s *Step) elapsed() time.Duration { return time.Since(s.started).Round(time.Second / 10) }

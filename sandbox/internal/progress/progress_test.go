@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestAStepIsToldWhenItBeginsAndEnds(t *testing.T) {
+func TestStep_BeginAndEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  error
 		want string
@@ -25,7 +25,7 @@ func TestAStepIsToldWhenItBeginsAndEnds(t *testing.T) {
 	}
 }
 
-func TestATerminalsLineIsRewritten(t *testing.T) {
+func TestStep_RewritesTerminalLine(t *testing.T) {
 	var out bytes.Buffer
 	report := &Report{out: &out, terminal: true}
 	report.Begin("starting").End(nil)
@@ -35,8 +35,8 @@ func TestATerminalsLineIsRewritten(t *testing.T) {
 	}
 }
 
-func TestWithoutAWriterNothingIsSaid(t *testing.T) {
+func TestReport_NilIsSilent(t *testing.T) {
 	report := New(nil)
-	report.Say("hello")
+	report.Printf("hello")
 	report.Begin("starting").End(nil)
 }
