@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// end is where a kubeconfig leads: what the server will see, however it was written down.
+// end is the effect of a kubeconfig: what the server receives, however it is written.
 type end struct {
 	Server, Namespace  string
 	Proxy              string
@@ -119,7 +119,7 @@ func endOfAnykind(t *testing.T, cfg *transport.Config) end {
 	return e
 }
 
-// plainServer leaves out what no request carries: a slash at the end, a query.
+// plainServer removes what requests do not have: a trailing slash and a query.
 func plainServer(server *url.URL) string {
 	return (&url.URL{Scheme: server.Scheme, Host: server.Host, Path: strings.TrimRight(server.Path, "/")}).String()
 }
@@ -134,7 +134,7 @@ func dataOrFile(t *testing.T, data []byte, path string) string {
 	return string(read)
 }
 
-// token is the one that is sent: the file's where it can be read.
+// token returns the token that is sent: the file's if it can be read.
 func token(inline, path string) string {
 	if read, err := os.ReadFile(path); path != "" && err == nil && len(bytes.TrimSpace(read)) > 0 {
 		return string(bytes.TrimSpace(read))
@@ -142,7 +142,7 @@ func token(inline, path string) string {
 	return inline
 }
 
-// extra takes none and an empty one for the same.
+// extra returns nil for an empty map.
 func extra(values map[string][]string) map[string][]string {
 	if len(values) == 0 {
 		return nil

@@ -18,7 +18,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// loadAnykind is what anykind does with a kubeconfig, up to the first request.
+// loadAnykind loads a kubeconfig with anykind, up to the first request.
 func loadAnykind(ctx context.Context, c *kubeconfigCase) (*transport.Config, error) {
 	cfg, err := transport.Load(ctx, &transport.LoadOptions{
 		Path: c.path, Context: c.context, Cluster: c.cluster, User: c.user, Namespace: c.namespace,
@@ -37,7 +37,7 @@ func loadAnykind(ctx context.Context, c *kubeconfigCase) (*transport.Config, err
 	return cfg, nil
 }
 
-// loadClientGo is what kubectl does with a kubeconfig, up to the first request.
+// loadClientGo loads a kubeconfig as kubectl does, up to the first request.
 func loadClientGo(c *kubeconfigCase) (cfg *rest.Config, namespace string, err error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = c.path
@@ -62,7 +62,7 @@ func loadClientGo(c *kubeconfigCase) (cfg *rest.Config, namespace string, err er
 	return cfg, namespace, nil
 }
 
-func TestAKubeconfigMeansTheSameToAnykindAndToClientGo(t *testing.T) {
+func TestKubeconfigs_LoadAsClientGo(t *testing.T) {
 	pki := newPKI(t)
 	names := map[string]bool{}
 	for _, c := range kubeconfigCases() {
@@ -78,7 +78,7 @@ func TestAKubeconfigMeansTheSameToAnykindAndToClientGo(t *testing.T) {
 			case c.differs != "":
 				require.NoError(t, theirErr, "the case is no difference any more: %s", c.differs)
 				require.Error(t, ourErr, "the case is no difference any more: %s", c.differs)
-			case c.refused:
+			case c.rejected:
 				require.Error(t, theirErr, "client-go accepts it")
 				require.Error(t, ourErr, "anykind accepts what client-go refuses: %v", theirErr)
 			default:
@@ -94,7 +94,7 @@ func TestAKubeconfigMeansTheSameToAnykindAndToClientGo(t *testing.T) {
 	assert.GreaterOrEqual(t, len(names), 45)
 }
 
-// prepare writes the case's files into a folder of its own and hides the user's.
+// prepare writes the case's files to a temporary folder and hides the user's own.
 func (c *kubeconfigCase) prepare(t *testing.T, pki *strings.Replacer) {
 	dir := t.TempDir()
 	replace := func(text string) string { return strings.ReplaceAll(pki.Replace(text), "<DIR>", dir) }

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// served is a server with so many resources of as many kinds, ten to a group, as aggregated discovery tells of them.
+// served returns an aggregated discovery document with that number of resources, ten to a group.
 func served(b *testing.B, resources int) string {
 	b.Helper()
 	var groups []string
@@ -45,7 +45,7 @@ func served(b *testing.B, resources int) string {
 	return server.URL
 }
 
-// BenchmarkDiscovery asks a server that answers at once what it serves, on a connection that is open.
+// BenchmarkDiscovery runs discovery on an open connection to a server that responds at once.
 func BenchmarkDiscovery(b *testing.B) {
 	for _, resources := range []int{70, 2000} {
 		url := served(b, resources)

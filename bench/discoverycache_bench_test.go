@@ -11,8 +11,8 @@ import (
 	cgrestmapper "k8s.io/client-go/restmapper"
 )
 
-// BenchmarkResolveFromDisk resolves a name in a new process's situation: nothing is known but what kubectl's cache on
-// disk holds. Neither side may ask the server.
+// BenchmarkResolveFromDisk resolves a name as a new process does, with kubectl's disk cache alone. Neither side may send
+// a request.
 func BenchmarkResolveFromDisk(b *testing.B) {
 	for _, count := range []int{70, 2000} {
 		served := &catalogue{}

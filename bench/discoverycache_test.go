@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// TestClientGosDiskCacheIsReadAsTheServerSays has client-go write the cache.
-func TestClientGosDiskCacheIsReadAsTheServerSays(t *testing.T) {
+// TestDiskCache_WrittenByClientGo reads a cache that client-go wrote.
+func TestDiskCache_WrittenByClientGo(t *testing.T) {
 	for name, answers := range cachedServers() {
 		t.Run(name, func(t *testing.T) {
 			server, dir := serveCached(t, answers), t.TempDir()
@@ -36,8 +36,8 @@ func TestClientGosDiskCacheIsReadAsTheServerSays(t *testing.T) {
 	}
 }
 
-// TestClientGoReadsOurDiskCacheAsTheServerSays has anykind write the cache.
-func TestClientGoReadsOurDiskCacheAsTheServerSays(t *testing.T) {
+// TestDiskCache_ReadByClientGo writes a cache with anykind.
+func TestDiskCache_ReadByClientGo(t *testing.T) {
 	for name, answers := range cachedServers() {
 		t.Run(name, func(t *testing.T) {
 			server, dir := serveCached(t, answers), t.TempDir()
@@ -60,8 +60,8 @@ func TestClientGoReadsOurDiskCacheAsTheServerSays(t *testing.T) {
 	}
 }
 
-// TestClientGoAsksAgainForWhatHasNoResources: it caches no empty list, and finds none in our cache either.
-func TestClientGoAsksAgainForWhatHasNoResources(t *testing.T) {
+// TestDiskCache_EmptyListsAreNotCached checks that client-go finds no empty list in anykind's cache, as in its own.
+func TestDiskCache_EmptyListsAreNotCached(t *testing.T) {
 	answers := cachedServers()["group by group"]
 	answers["/apis/apps/v1beta1"] = `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"apps/v1beta1","resources":[]}`
 	server, dir := serveCached(t, answers), t.TempDir()
@@ -85,7 +85,7 @@ func clientGoCached(t testing.TB, server, dir string) *disk.CachedDiscoveryClien
 	return client
 }
 
-// cachedIn is an anykind client that shares a cache.
+// cachedIn returns an anykind client with that cache folder.
 func cachedIn(t *testing.T, server, dir string) *discovery.Client {
 	t.Helper()
 	conn, err := transport.Open(&transport.Config{Server: server})
@@ -104,7 +104,7 @@ func askedOf(t *testing.T, server string) *discovery.Snapshot {
 	return snapshot
 }
 
-// withoutStale leaves what client-go caches.
+// withoutStale returns what client-go caches.
 func withoutStale(groups []discovery.Group) []discovery.Group {
 	var healthy []discovery.Group
 	for _, group := range groups {
@@ -116,7 +116,7 @@ func withoutStale(groups []discovery.Group) []discovery.Group {
 	return withoutNil(healthy)
 }
 
-// withoutNil makes no difference between no verbs and an empty list of them.
+// withoutNil replaces nil verbs by an empty list.
 func withoutNil(groups []discovery.Group) []discovery.Group {
 	for _, group := range groups {
 		for _, version := range group.Versions {
@@ -130,7 +130,7 @@ func withoutNil(groups []discovery.Group) []discovery.Group {
 	return groups
 }
 
-// spelledOut gives each kind the group and version that it leaves to its list.
+// spelledOut sets the group and version that kinds inherit from their list.
 func spelledOut(lists []*metav1.APIResourceList) []*metav1.APIResourceList {
 	for _, list := range lists {
 		gv, _ := schema.ParseGroupVersion(list.GroupVersion)

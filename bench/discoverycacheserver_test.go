@@ -14,7 +14,7 @@ type cachedServer struct {
 	requests atomic.Int32
 }
 
-// serveCached answers by path, 404 elsewhere.
+// serveCached serves documents by path, and 404 elsewhere.
 func serveCached(t *testing.T, answers map[string]string) *cachedServer {
 	t.Helper()
 	server := &cachedServer{}
@@ -40,7 +40,7 @@ func serveCached(t *testing.T, answers map[string]string) *cachedServer {
 	return server
 }
 
-// cachedServers are a server of today, with what is stale or of no kind, and one before 1.26.
+// cachedServers are a current server, with stale groups and resources without a kind, and one before 1.26.
 func cachedServers() map[string]map[string]string {
 	return map[string]map[string]string{
 		"aggregated": {

@@ -25,7 +25,7 @@ import (
 
 const execStatus = "\x03" + `{"metadata":{},"status":"Success"}`
 
-// echo is a server whose commands all are cat, over TLS: what is measured is the client, and the same server for both.
+// echo is an API server over TLS on which every command is cat: it measures the client, with one server for both sides.
 func echo(b testing.TB) *httptest.Server {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		upgrader := websocket.Upgrader{Subprotocols: []string{"v5.channel.k8s.io"}, ReadBufferSize: 64 << 10, WriteBufferSize: 64 << 10}
@@ -65,7 +65,7 @@ func echo(b testing.TB) *httptest.Server {
 	return server
 }
 
-// execPods is a handle on the pods of a server.
+// execPods returns a handle on the pods of a server.
 type execPods struct{ conn *transport.Conn }
 
 func (p execPods) Path(name string) (string, error) {
@@ -73,10 +73,10 @@ func (p execPods) Path(name string) (string, error) {
 }
 func (p execPods) Conn() *transport.Conn { return p.conn }
 
-// execute runs a command; each side has one.
+// execute runs a command on one side.
 type execute func(ctx context.Context, command string, stdin io.Reader, stdout io.Writer) error
 
-// executors are the two sides, on one server.
+// executors returns both sides, for one server.
 func executors(b testing.TB, config *rest.Config, conn *transport.Conn, pod string) map[string]execute {
 	path := "/api/v1/namespaces/default/pods/" + pod + "/exec"
 	return map[string]execute{
@@ -108,15 +108,15 @@ func echoExecutors(b testing.TB) map[string]execute {
 	return executors(b, &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: authority}}, conn, "web-0")
 }
 
-// sides runs a benchmark for both, ours first.
+// sides runs a benchmark for both sides, ours first.
 func sides(b *testing.B, both map[string]execute, measure func(b *testing.B, run execute)) {
 	for _, side := range []string{"anykind", "client-go"} {
 		b.Run(side, func(b *testing.B) { measure(b, both[side]) })
 	}
 }
 
-// BenchmarkExecGigabyte sends a GiB to a command that sends it back, and compares checksums. A run is one GiB:
-// -benchtime 3x makes three.
+// BenchmarkExecGigabyte sends a GiB to a command that echoes it, and compares checksums. With -benchtime 3x it sends
+// three.
 func BenchmarkExecGigabyte(b *testing.B) { sides(b, echoExecutors(b), gigabyte) }
 
 func gigabyte(b *testing.B, run execute) {
@@ -127,8 +127,8 @@ func gigabyte(b *testing.B, run execute) {
 	b.ReportAllocs()
 	for b.Loop() {
 		table := crc32.MakeTable(crc32.Castagnoli)
-		sent, came := &summing{Hash32: crc32.New(table)}, &summing{Hash32: crc32.New(table)}
-		stdin := io.TeeReader(io.LimitReader(&repeating{block: block}, size), sent)
+		sent, came := &checksumWriter{Hash32: crc32.New(table)}, &checksumWriter{Hash32: crc32.New(table)}
+		stdin := io.TeeReader(io.LimitReader(&repeatingReader{block: block}, size), sent)
 		if err := run(b.Context(), "cat", stdin, came); err != nil {
 			b.Fatal(err)
 		}
@@ -138,30 +138,30 @@ func gigabyte(b *testing.B, run execute) {
 	}
 }
 
-// summing is a checksum that counts.
-type summing struct {
+// checksumWriter computes a checksum and counts bytes.
+type checksumWriter struct {
 	hash.Hash32
 	size int64
 }
 
-func (s *summing) Write(p []byte) (int, error) {
+func (s *checksumWriter) Write(p []byte) (int, error) {
 	s.size += int64(len(p))
 	return s.Hash32.Write(p)
 }
 
-// repeating gives a block again and again.
-type repeating struct {
+// repeatingReader repeats a block.
+type repeatingReader struct {
 	block []byte
 	at    int
 }
 
-func (r *repeating) Read(p []byte) (int, error) {
+func (r *repeatingReader) Read(p []byte) (int, error) {
 	n := copy(p, r.block[r.at:])
 	r.at = (r.at + n) % len(r.block)
 	return n, nil
 }
 
-// BenchmarkExecShort runs commands that end at once, one after the other: its inverse is execs per second.
+// BenchmarkExecShort runs commands that exit at once, one after the other.
 func BenchmarkExecShort(b *testing.B) { sides(b, echoExecutors(b), short) }
 
 func short(b *testing.B, run execute) {
@@ -193,14 +193,14 @@ func BenchmarkExecFirstByte(b *testing.B) {
 	})
 }
 
-// gate is an input that ends once it is opened.
+// gate is an input that reaches EOF once it is opened.
 type gate chan struct{}
 
 func newGate() gate                     { return make(gate) }
 func (g gate) open()                    { close(g) }
 func (g gate) Read([]byte) (int, error) { <-g; return 0, io.EOF }
 
-// firstByte acts on the first byte that is written.
+// firstByte calls a function on the first write.
 type firstByte struct{ then func() }
 
 func (f *firstByte) Write(p []byte) (int, error) {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// clusterExecutors run commands in a pod of a real server, whose node runs them here.
+// clusterExecutors run commands in a pod of a real server, whose fake node runs them on this machine.
 func clusterExecutors(b *testing.B) map[string]execute {
 	cluster.NeedComponents(b, cluster.Nodes, cluster.ControllerManager, cluster.Scheduler)
 	kubeconfig := cluster.Kubeconfig(b)
@@ -49,5 +49,5 @@ func clusterExecutors(b *testing.B) map[string]execute {
 // BenchmarkExecClusterGigabyte is BenchmarkExecGigabyte through a real API server and node.
 func BenchmarkExecClusterGigabyte(b *testing.B) { sides(b, clusterExecutors(b), gigabyte) }
 
-// BenchmarkExecClusterShort is BenchmarkExecShort there.
+// BenchmarkExecClusterShort is BenchmarkExecShort through a real API server and node.
 func BenchmarkExecClusterShort(b *testing.B) { sides(b, clusterExecutors(b), short) }

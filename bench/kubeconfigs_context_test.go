@@ -1,6 +1,6 @@
 package bench
 
-// several has two clusters, two users and three contexts; none of them is the current one.
+// several has two clusters, two users and three contexts, and no current context.
 const several = `
 clusters: [{name: one, cluster: {server: 'https://one'}}, {name: two, cluster: {server: 'https://two', tls-server-name: second}}]
 users: [{name: ann, user: {token: anns}}, {name: bob, user: {username: bob, password: bobs}}]
@@ -19,32 +19,32 @@ func contextCases() []kubeconfigCase {
 	const current = "current-context: a" + several
 	return []kubeconfigCase{
 		one("the current context", current),
-		one("another context", current, asking("b", "", "", "")),
-		one("another cluster", current, asking("", "two", "", "")),
-		one("another user", current, asking("", "", "bob", "")),
-		one("another namespace", current, asking("", "", "", "other")),
-		one("everything another", current, asking("b", "one", "ann", "other")),
-		one("a context without a user", current, asking("anonymous", "", "", "")),
-		one("a user for a context without one", current, asking("anonymous", "", "ann", "")),
-		one("a cluster for a context without one", current, asking("no-cluster", "one", "", "")),
-		one("a cluster for a context that names a missing one", current, asking("no-such-cluster", "one", "", "")),
-		one("a user for a context that names a missing one", current, asking("no-such-user", "", "ann", "")),
-		one("a namespace that cannot exist", current, asking("odd-namespace", "", "", "")),
+		one("another context", current, withOptions("b", "", "", "")),
+		one("another cluster", current, withOptions("", "two", "", "")),
+		one("another user", current, withOptions("", "", "bob", "")),
+		one("another namespace", current, withOptions("", "", "", "other")),
+		one("everything another", current, withOptions("b", "one", "ann", "other")),
+		one("a context without a user", current, withOptions("anonymous", "", "", "")),
+		one("a user for a context without one", current, withOptions("anonymous", "", "ann", "")),
+		one("a cluster for a context without one", current, withOptions("no-cluster", "one", "", "")),
+		one("a cluster for a context that names a missing one", current, withOptions("no-such-cluster", "one", "", "")),
+		one("a user for a context that names a missing one", current, withOptions("no-such-user", "", "ann", "")),
+		one("a namespace that cannot exist", current, withOptions("odd-namespace", "", "", "")),
 		one("the unnamed context", several),
-		one("a missing context", current, asking("c", "", "", ""), refused),
-		one("a missing cluster", current, asking("", "three", "", ""), refused),
-		one("a missing user", current, asking("", "", "nobody", ""), refused),
-		one("a context of a missing cluster", current, asking("no-such-cluster", "", "", ""), refused),
-		one("a context without a cluster", current, asking("no-cluster", "", "", ""), refused),
-		one("a missing current context", "current-context: c"+several, refused),
-		one("a missing current context, another asked for", "current-context: c"+several, asking("a", "", "", "")),
-		one("a context of a missing user", current, asking("no-such-user", "", "", ""), differs(
+		one("a missing context", current, withOptions("c", "", "", ""), rejected),
+		one("a missing cluster", current, withOptions("", "three", "", ""), rejected),
+		one("a missing user", current, withOptions("", "", "nobody", ""), rejected),
+		one("a context of a missing cluster", current, withOptions("no-such-cluster", "", "", ""), rejected),
+		one("a context without a cluster", current, withOptions("no-cluster", "", "", ""), rejected),
+		one("a missing current context", "current-context: c"+several, rejected),
+		one("a missing current context, another asked for", "current-context: c"+several, withOptions("a", "", "", "")),
+		one("a context of a missing user", current, withOptions("no-such-user", "", "", ""), differs(
 			"client-go goes on as nobody, kubectl then asks for a user name; both end in a 401 or 403 that hides the typing error")),
-		one("no context, a cluster asked for", "clusters: [{name: c, cluster: {server: 'https://c'}}]", asking("", "c", "", "n")),
+		one("no context, a cluster asked for", "clusters: [{name: c, cluster: {server: 'https://c'}}]", withOptions("", "c", "", "n")),
 		one("no context, a cluster and a user asked for",
-			"clusters: [{name: c, cluster: {server: 'https://c'}}]\nusers: [{name: u, user: {token: t}}]", asking("", "c", "u", "")),
+			"clusters: [{name: c, cluster: {server: 'https://c'}}]\nusers: [{name: u, user: {token: t}}]", withOptions("", "c", "u", "")),
 		one("no context, an unnamed cluster and user", "clusters: [{cluster: {server: 'https://c'}}]\nusers: [{user: {token: t}}]"),
-		one("no context", "clusters: [{name: c, cluster: {server: 'https://c'}}]", refused),
+		one("no context", "clusters: [{name: c, cluster: {server: 'https://c'}}]", rejected),
 	}
 }
 
@@ -82,16 +82,16 @@ func mergeCases() []kubeconfigCase {
 		list("merge: empty names are skipped", "", "a/config", "", "c/config"),
 		list("merge: a file twice", "a/config", "c/config", "a/config"),
 		list("merge: an empty file", "empty/config", "a/config", "c/config"),
-		change(list("merge: overrides", "a/config", "b/config"), asking("x", "", "v", "n")),
+		change(list("merge: overrides", "a/config", "b/config"), withOptions("x", "", "v", "n")),
 		change(list("merge: relative names in the list", "a/config", "c/config"), func(c *kubeconfigCase) { c.chdir = "." }),
-		change(list("merge: a broken file", "a/config", "broken/config", "c/config"), refused),
-		change(list("merge: a folder", "a/config", "b", "c/config"), refused),
-		change(list("merge: a context of no file", "a/config", "b/config"), func(c *kubeconfigCase) { c.context, c.refused = "h", true }),
-		change(list("merge: all missing", "missing", "also/missing"), refused),
-		change(list("merge: all empty", "empty/config", "d/config"), refused),
+		change(list("merge: a broken file", "a/config", "broken/config", "c/config"), rejected),
+		change(list("merge: a folder", "a/config", "b", "c/config"), rejected),
+		change(list("merge: a context of no file", "a/config", "b/config"), func(c *kubeconfigCase) { c.context, c.rejected = "h", true }),
+		change(list("merge: all missing", "missing", "also/missing"), rejected),
+		change(list("merge: all empty", "empty/config", "d/config"), rejected),
 		list("the file at home"),
 		change(list("an explicit file wins over the list", "a/config", "b/config"), func(c *kubeconfigCase) { c.path = "home/.kube/config" }),
-		change(list("an explicit file is not merged", "a/config", "b/config"), func(c *kubeconfigCase) { c.path, c.refused = "c/config", true }),
-		change(list("an explicit file must exist", "a/config", "c/config"), func(c *kubeconfigCase) { c.path, c.refused = "missing", true }),
+		change(list("an explicit file is not merged", "a/config", "b/config"), func(c *kubeconfigCase) { c.path, c.rejected = "c/config", true }),
+		change(list("an explicit file must exist", "a/config", "c/config"), func(c *kubeconfigCase) { c.path, c.rejected = "missing", true }),
 	}
 }

@@ -2,37 +2,37 @@ package bench
 
 import "maps"
 
-// secret stands wherever a kubeconfig holds one; no error may contain it.
+// secret is every secret in the kubeconfigs. No error may contain it.
 const secret = "xyzzy-secret"
 
-// kubeconfigCase is one way to hand kubeconfigs to a client. In files <DIR> is the case's own folder; pki_test.go
-// names the certificates.
+// kubeconfigCase is a set of kubeconfig files and options. In files, <DIR> is the case's folder; newPKI defines the
+// names of certificates.
 type kubeconfigCase struct {
 	name  string
 	files map[string]string
-	// list is KUBECONFIG; none means home/.kube/config. path is an explicit file. chdir is where the program runs,
-	// and makes the names in list relative.
+	// list is KUBECONFIG; without it home/.kube/config is read. path is an explicit file. chdir is the working directory,
+	// which makes the names in list relative.
 	list  []string
 	path  string
 	chdir string
 
 	context, cluster, user, namespace string
 
-	// refused means that neither accepts it.
-	refused bool
-	// differs says why anykind refuses what client-go accepts.
+	// rejected is set if both sides reject it.
+	rejected bool
+	// differs is the reason why anykind rejects what client-go accepts.
 	differs string
 }
 
 const https = "server: 'https://10.0.0.1:6443'"
 
-// config is a kubeconfig whose current context has a cluster with these fields and a user with those.
+// config returns a kubeconfig whose current context has a cluster and a user with these fields.
 func config(cluster, user string) string {
 	return "{apiVersion: v1, kind: Config, current-context: x,\nclusters: [{name: c, cluster: {" + cluster + "}}],\n" +
 		"users: [{name: u, user: {" + user + "}}],\ncontexts: [{name: x, context: {cluster: c, user: u}}]}"
 }
 
-// one is a case of one file.
+// one returns a case of one file.
 func one(name, data string, changes ...func(*kubeconfigCase)) kubeconfigCase {
 	c := kubeconfigCase{name: name, files: map[string]string{"config": data}, list: []string{"config"}}
 	for _, change := range changes {
@@ -41,7 +41,7 @@ func one(name, data string, changes ...func(*kubeconfigCase)) kubeconfigCase {
 	return c
 }
 
-func refused(c *kubeconfigCase) { c.refused = true }
+func rejected(c *kubeconfigCase) { c.rejected = true }
 
 func differs(why string) func(*kubeconfigCase) { return func(c *kubeconfigCase) { c.differs = why } }
 
@@ -49,7 +49,7 @@ func with(files map[string]string) func(*kubeconfigCase) {
 	return func(c *kubeconfigCase) { maps.Copy(c.files, files) }
 }
 
-func asking(context, cluster, user, namespace string) func(*kubeconfigCase) {
+func withOptions(context, cluster, user, namespace string) func(*kubeconfigCase) {
 	return func(c *kubeconfigCase) { c.context, c.cluster, c.user, c.namespace = context, cluster, user, namespace }
 }
 

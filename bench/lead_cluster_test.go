@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/controller/leaderelection"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
@@ -22,70 +22,70 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/leaderelection"
+	clientgo "k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// The durations of every candidate: short, but with four seconds between the renew deadline and the lease's end, so that
-// a machine that is busy does not stop too late.
+// Durations of every candidate: short, but with four seconds between the renew deadline and the lease's end, so that a
+// busy machine stops leading in time.
 const (
 	leaseDuration = 7 * time.Second
 	renewDeadline = 3 * time.Second
 	retryPeriod   = 300 * time.Millisecond
 )
 
-// throne is what only one may sit on.
-type throne struct {
+// leadership records who leads, and fails the test if two lead at once.
+type leadership struct {
 	t     *testing.T
 	taken atomic.Bool
 	mu    sync.Mutex
-	reign []string // who led, in order
+	terms []string // the leaders, in order
 }
 
-func (s *throne) sit(who string) {
-	assert.True(s.t, s.taken.CompareAndSwap(false, true), "%s leads beside another", who)
+func (s *leadership) start(leader string) {
+	assert.True(s.t, s.taken.CompareAndSwap(false, true), "%s leads while another leads", leader)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.reign = append(s.reign, who)
+	s.terms = append(s.terms, leader)
 }
 
-func (s *throne) leave() { s.taken.Store(false) }
+func (s *leadership) stop() { s.taken.Store(false) }
 
-func (s *throne) terms(who string) (count int) {
+func (s *leadership) termsOf(leader string) (count int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, one := range s.reign {
-		if one == who {
+	for _, one := range s.terms {
+		if one == leader {
 			count++
 		}
 	}
 	return count
 }
 
-// TestNeverTwoLeadAtOnceBesideClientGo lets two candidates of anykind and two of client-go stand for one Lease of a real
-// server, which restarts twice. They step down, and some do so without releasing the Lease, as in a crash, or are cut off
+// TestLeaderElection_OneLeaderWithClientGo runs two candidates of anykind and two of client-go for one Lease of a real
+// server, which restarts twice. They stop leading, some without releasing the Lease, as in a crash, or are disconnected
 // from the server.
-func TestNeverTwoLeadAtOnceBesideClientGo(t *testing.T) {
+func TestLeaderElection_OneLeaderWithClientGo(t *testing.T) {
 	path := cluster.Kubeconfig(t)
 	clientset := clientGoClientset(t, path)
 	removeLease := func() {
-		_ = clientset.CoordinationV1().Leases("default").Delete(context.Background(), "throne", metav1.DeleteOptions{})
+		_ = clientset.CoordinationV1().Leases("default").Delete(context.Background(), "leadership", metav1.DeleteOptions{})
 	}
 	removeLease()
 	t.Cleanup(removeLease)
 
 	ctx, stop := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer stop()
-	seat := &throne{t: t}
+	leading := &leadership{t: t}
 	var all sync.WaitGroup
 	for n := range 2 {
-		all.Go(func() { standAnykind(ctx, t, path, fmt.Sprint("anykind-", n), seat) })
+		all.Go(func() { standAnykind(ctx, t, path, fmt.Sprint("anykind-", n), leading) })
 		theirs := clientGoClientset(t, path)
-		all.Go(func() { standClientGo(ctx, t, theirs, fmt.Sprint("client-go-", n), seat) })
+		all.Go(func() { standClientGo(ctx, t, theirs, fmt.Sprint("client-go-", n), leading) })
 	}
 	enough := func(each int) func() bool {
 		return func() bool {
-			ours, theirs := seat.terms("anykind"), seat.terms("client-go")
+			ours, theirs := leading.termsOf("anykind"), leading.termsOf("client-go")
 			return ours >= each && theirs >= each
 		}
 	}
@@ -97,24 +97,24 @@ func TestNeverTwoLeadAtOnceBesideClientGo(t *testing.T) {
 	}
 	stop()
 	all.Wait()
-	lease, err := clientset.CoordinationV1().Leases("default").Get(t.Context(), "throne", metav1.GetOptions{})
+	lease, err := clientset.CoordinationV1().Leases("default").Get(t.Context(), "leadership", metav1.GetOptions{})
 	require.NoError(t, err)
-	assert.GreaterOrEqual(t, int(*lease.Spec.LeaseTransitions), len(seat.reign)-1, "every term has a token of its own")
+	assert.GreaterOrEqual(t, int(*lease.Spec.LeaseTransitions), len(leading.terms)-1, "every term has a token of its own")
 }
 
-// reign is for how long a candidate leads, if nothing comes between, and how it ends.
-func reign() (time.Duration, int) {
+// leadTerm returns how long a candidate leads, unless it is interrupted, and how it stops.
+func leadTerm() (time.Duration, int) {
 	return time.Duration(rand.IntN(1500)) * time.Millisecond, rand.IntN(4)
 }
 
-func standAnykind(ctx context.Context, t *testing.T, path, name string, seat *throne) {
+func standAnykind(ctx context.Context, t *testing.T, path, name string, leading *leadership) {
 	for term := 0; ctx.Err() == nil; term++ {
 		cfg, err := transport.Load(ctx, &transport.LoadOptions{Path: path})
 		if !assert.NoError(t, err) {
 			return
 		}
 		var cutOff atomic.Bool
-		cfg.Wrap = func(next http.RoundTripper) http.RoundTripper {
+		cfg.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
 			return tripper(func(r *http.Request) (*http.Response, error) {
 				if cutOff.Load() {
 					return nil, errors.New("cut off")
@@ -129,12 +129,12 @@ func standAnykind(ctx context.Context, t *testing.T, path, name string, seat *th
 		}
 		leases, err := client.Resource(ctx, "leases.coordination.k8s.io")
 		if err == nil {
-			_ = controller.Lead(ctx, leases.In("default"), "throne", &controller.LeadOptions{
+			_ = leaderelection.Run(ctx, leases.Namespace("default"), "leadership", &leaderelection.Options{
 				Identity: fmt.Sprint(name, "-", term), LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
 			}, func(ctx context.Context, _ int64) error {
-				seat.sit("anykind")
-				defer seat.leave()
-				length, ending := reign()
+				leading.start("anykind")
+				defer leading.stop()
+				length, ending := leadTerm()
 				if err := wait(ctx, length); err == nil && ending == 0 {
 					cutOff.Store(true)
 					<-ctx.Done()
@@ -147,7 +147,7 @@ func standAnykind(ctx context.Context, t *testing.T, path, name string, seat *th
 	}
 }
 
-// clientGoClientset has connections of its own.
+// clientGoClientset returns a clientset with its own connections.
 func clientGoClientset(t *testing.T, path string) *kubernetes.Clientset {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", path)
@@ -160,28 +160,28 @@ func clientGoClientset(t *testing.T, path string) *kubernetes.Clientset {
 	return client
 }
 
-func standClientGo(ctx context.Context, t *testing.T, client *kubernetes.Clientset, name string, seat *throne) {
+func standClientGo(ctx context.Context, t *testing.T, client *kubernetes.Clientset, name string, leading *leadership) {
 	for term := 0; ctx.Err() == nil; term++ {
 		standing, step := context.WithCancel(ctx)
-		length, ending := reign()
+		length, ending := leadTerm()
 		finished := make(chan struct{})
 		var led, left atomic.Bool
-		elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		elector, err := clientgo.NewLeaderElector(clientgo.LeaderElectionConfig{
 			Lock: afterwards{&resourcelock.LeaseLock{
-				LeaseMeta: metav1.ObjectMeta{Namespace: "default", Name: "throne"}, Client: client.CoordinationV1(),
+				LeaseMeta: metav1.ObjectMeta{Namespace: "default", Name: "leadership"}, Client: client.CoordinationV1(),
 				LockConfig: resourcelock.ResourceLockConfig{Identity: fmt.Sprint(name, "-", term)},
 			}, &left},
 			LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod, ReleaseOnCancel: ending != 0,
-			Callbacks: leaderelection.LeaderCallbacks{
+			Callbacks: clientgo.LeaderCallbacks{
 				OnStartedLeading: func(ctx context.Context) {
 					defer close(finished)
 					led.Store(true)
 					if ctx.Err() != nil {
 						return // it was over before this goroutine ran
 					}
-					seat.sit("client-go")
+					leading.start("client-go")
 					_ = wait(ctx, length)
-					seat.leave()
+					leading.stop()
 					left.Store(true)
 					step()
 				},
@@ -201,8 +201,8 @@ func standClientGo(ctx context.Context, t *testing.T, client *kubernetes.Clients
 	}
 }
 
-// afterwards is a lock that is released only when the leader has left. By itself client-go also releases it, and only
-// then ends the leader's context, when it could not renew it in time.
+// afterwards is a lock that is released only after the leader has stopped. client-go itself releases it before it cancels
+// the leader's context if it could not renew it in time.
 type afterwards struct {
 	resourcelock.Interface
 	left *atomic.Bool

@@ -8,8 +8,9 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// TestARateLimiterOfXTimeWillDo keeps the promise of transport.Options, whose package does without golang.org/x/time.
-func TestARateLimiterOfXTimeWillDo(t *testing.T) {
-	var limiter transport.Limiter = rate.NewLimiter(rate.Inf, 1)
+// TestRateLimiter_FromXTime checks that golang.org/x/time's limiter is a transport.RateLimiter, as its documentation
+// promises.
+func TestRateLimiter_FromXTime(t *testing.T) {
+	var limiter transport.RateLimiter = rate.NewLimiter(rate.Inf, 1)
 	require.NoError(t, limiter.Wait(t.Context()))
 }

@@ -27,14 +27,14 @@ import (
 
 const manyPods = 5000
 
-// BenchmarkListOfManyPods reads 5,000 pods of a real server, 500 a page: with the next page asked for while one is
-// read, page after page, and with client-go's pager; on loopback, and with 20 ms to the server. It needs the sandbox.
+// BenchmarkListOfManyPods lists 5,000 pods of a real server in pages of 500: with prefetch, without, and with client-go's
+// pager; on loopback, and with a latency of 20 ms. It needs the sandbox.
 func BenchmarkListOfManyPods(b *testing.B) {
 	config, err := clientcmd.BuildConfigFromFlags("", cluster.Kubeconfig(b))
 	require.NoError(b, err)
 	namespace := createPods(b, podsOf(b, 0))
 	for _, latency := range []time.Duration{0, 20 * time.Millisecond} {
-		pods := podsOf(b, latency).In(namespace)
+		pods := podsOf(b, latency).Namespace(namespace)
 		theirs := clientGoOf(b, config, latency)
 		for _, way := range []struct {
 			name string
@@ -69,7 +69,7 @@ func BenchmarkListOfManyPods(b *testing.B) {
 	}
 }
 
-// farAway is a server at a distance.
+// farAway returns a proxy of a server that adds latency.
 type farAway struct {
 	http.RoundTripper
 	latency time.Duration
@@ -82,7 +82,7 @@ func (f farAway) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (f farAway) WrappedRoundTripper() http.RoundTripper { return f.RoundTripper }
 
-// clientGoOf is client-go's client without a limit of its own to requests, as ours has none.
+// clientGoOf returns client-go's client without its rate limit.
 func clientGoOf(b *testing.B, config *rest.Config, latency time.Duration) *clientgo.DynamicClient {
 	b.Helper()
 	config = rest.CopyConfig(config)
@@ -100,7 +100,7 @@ func podsOf(b *testing.B, latency time.Duration) *dynamic.Resource {
 	b.Helper()
 	cfg, err := transport.Load(b.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(b)})
 	require.NoError(b, err)
-	cfg.Wrap = func(next http.RoundTripper) http.RoundTripper { return farAway{next, latency} }
+	cfg.WrapTransport = func(next http.RoundTripper) http.RoundTripper { return farAway{next, latency} }
 	client, err := dynamic.Connect(b.Context(), cfg)
 	require.NoError(b, err)
 	b.Cleanup(client.Close)
@@ -109,7 +109,7 @@ func podsOf(b *testing.B, latency time.Duration) *dynamic.Resource {
 	return pods
 }
 
-// pageAfterPage is List without the request for the next page while one is read.
+// pageAfterPage is List without prefetch.
 func pageAfterPage(ctx context.Context, pods *dynamic.Resource, count func()) error {
 	path, err := pods.Path("")
 	if err != nil {
@@ -136,7 +136,7 @@ func pageAfterPage(ctx context.Context, pods *dynamic.Resource, count func()) er
 	}
 }
 
-// createPods fills a namespace, which is removed when the benchmark ends.
+// createPods creates pods in a namespace, which is removed when the benchmark ends.
 func createPods(b *testing.B, pods *dynamic.Resource) (namespace string) {
 	b.Helper()
 	namespace = fmt.Sprintf("many-%d", time.Now().UnixNano())
@@ -152,7 +152,7 @@ func createPods(b *testing.B, pods *dynamic.Resource) (namespace string) {
 	require.NoError(b, send(b.Context(), "POST", "/api/v1/namespaces", `{"metadata":{"name":"`+namespace+`"}}`))
 	require.NoError(b, send(b.Context(), "POST", "/api/v1/namespaces/"+namespace+"/serviceaccounts", `{"metadata":{"name":"default"}}`))
 	b.Cleanup(func() {
-		_, err := pods.In(namespace).DeleteCollection(context.Background(), &metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}, nil)
+		_, err := pods.Namespace(namespace).DeleteCollection(context.Background(), &metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}, nil)
 		require.NoError(b, err)
 		require.NoError(b, send(context.Background(), "DELETE", "/api/v1/namespaces/"+namespace, `{}`))
 	})

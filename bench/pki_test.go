@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// newPKI makes a certificate, its key, and another key, and replaces <CERT>, <KEY> and <WRONGKEY> by their PEM
-// files, and <CERT64>, <KEY64> and <WRONGKEY64> by those in base64.
+// newPKI creates a certificate, its key, and another key. The replacer replaces <CERT>, <KEY> and <WRONGKEY> by their
+// PEM, and <CERT64>, <KEY64> and <WRONGKEY64> by that in base64.
 func newPKI(t *testing.T) *strings.Replacer {
 	t.Helper()
 	var files [3][]byte

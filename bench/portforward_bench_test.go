@@ -23,11 +23,11 @@ import (
 	"k8s.io/client-go/tools/portforward"
 )
 
-// forwarded is how much goes over a connection.
+// forwarded is the number of bytes sent over a connection.
 const forwarded = 1 << 30
 
-// BenchmarkPortForward carries 1 GiB each way between a program and a pod, over the same listener, API server and node,
-// and compares checksums. In the sandbox's pods port 2 runs the first line that it is sent.
+// BenchmarkPortForward transfers 1 GiB in each direction between a program and a pod, over the same listener, API server
+// and node, and compares checksums. In the sandbox's pods, port 2 runs the first line that it receives.
 func BenchmarkPortForward(b *testing.B) {
 	cluster.NeedComponents(b, cluster.Nodes, cluster.ControllerManager, cluster.Scheduler)
 	pods, pod := runningPod(b)
@@ -44,7 +44,7 @@ func BenchmarkPortForward(b *testing.B) {
 	}
 }
 
-// benchmarkForward measures one direction, and the most that the heap holds at a time.
+// benchmarkForward measures one direction, and the peak of the heap.
 func benchmarkForward(b *testing.B, address string, carry func(b *testing.B, conn net.Conn)) {
 	b.SetBytes(forwarded)
 	stop, peak := make(chan struct{}), make(chan uint64)
@@ -72,7 +72,7 @@ func benchmarkForward(b *testing.B, address string, carry func(b *testing.B, con
 	b.ReportMetric(float64(<-peak)/(1<<20), "MiB-heap")
 }
 
-// download reads a known text of 64 bytes again and again.
+// download reads a text of 64 bytes repeatedly.
 func download(b *testing.B, conn net.Conn) {
 	line := strings.Repeat("0123456789abcde", 4) + "xyz\n"
 	_, err := fmt.Fprintf(conn, "yes %s | head -c %d\n", strings.TrimSpace(line), forwarded)
@@ -112,7 +112,7 @@ func forwardWithAnykind(b *testing.B, pods *dynamic.Resource, pod string) string
 	require.NoError(b, err)
 	ctx, cancel := context.WithCancel(b.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- stream.Forward(ctx, pods, pod, 2, listener) }()
+	go func() { ended <- stream.ForwardPort(ctx, pods, pod, 2, listener) }()
 	b.Cleanup(func() {
 		cancel()
 		require.ErrorIs(b, <-ended, context.Canceled)
@@ -148,7 +148,7 @@ func forwardWithClientGo(b *testing.B, pods *dynamic.Resource, pod string) strin
 	return fmt.Sprintf("127.0.0.1:%d", ports[0].Local)
 }
 
-// runningPod is a pod of a namespace of the benchmark's own.
+// runningPod creates a pod in a temporary namespace.
 func runningPod(b *testing.B) (*dynamic.Resource, string) {
 	cfg, err := transport.Load(b.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(b), Context: "admin"})
 	require.NoError(b, err)
@@ -157,7 +157,7 @@ func runningPod(b *testing.B) (*dynamic.Resource, string) {
 	b.Cleanup(client.Close)
 	pods, err := client.Resource(b.Context(), "pods")
 	require.NoError(b, err)
-	pods = pods.In("default")
+	pods = pods.Namespace("default")
 	pod := &unstructured.Object{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"generateName": "bench-"},
 		"spec": map[string]any{"containers": []any{map[string]any{"name": "web", "image": "web"}}},

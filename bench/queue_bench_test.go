@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/controller"
-	"k8s.io/client-go/util/workqueue"
+	"github.com/anykind/anykind/controller/workqueue"
+	clientgo "k8s.io/client-go/util/workqueue"
 )
 
-// workQueue is what both queues do; get is false when the queue has ended.
+// workQueue is the interface of both queues; get returns false once the queue is shut down.
 type workQueue interface {
 	add(key string)
 	addAfter(key string, delay time.Duration)
@@ -20,7 +20,7 @@ type workQueue interface {
 }
 
 type anykindQueue struct {
-	*controller.Queue[string]
+	*workqueue.Queue[string]
 	b *testing.B
 }
 
@@ -31,7 +31,7 @@ func (q anykindQueue) done(key string)                      { q.Done(key) }
 func (q anykindQueue) end()                                 { q.ShutDown() }
 
 type clientGoQueue struct {
-	workqueue.TypedRateLimitingInterface[string]
+	clientgo.TypedRateLimitingInterface[string]
 }
 
 func (q clientGoQueue) add(key string)                       { q.Add(key) }
@@ -40,7 +40,7 @@ func (q clientGoQueue) get() (string, bool)                  { key, down := q.Ge
 func (q clientGoQueue) done(key string)                      { q.Done(key) }
 func (q clientGoQueue) end()                                 { q.ShutDown() }
 
-// BenchmarkQueue puts the work queues side by side, on 10,000 keys of the usual form.
+// BenchmarkQueue compares the work queues with 10,000 keys.
 func BenchmarkQueue(b *testing.B) {
 	keys := make([]string, 10_000)
 	for i := range keys {
@@ -50,9 +50,9 @@ func BenchmarkQueue(b *testing.B) {
 		name string
 		make func(b *testing.B) workQueue
 	}{
-		{"anykind", func(b *testing.B) workQueue { return anykindQueue{controller.NewQueue[string](nil), b} }},
+		{"anykind", func(b *testing.B) workQueue { return anykindQueue{workqueue.New[string](nil), b} }},
 		{"client-go", func(*testing.B) workQueue {
-			return clientGoQueue{workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())}
+			return clientGoQueue{clientgo.NewTypedRateLimitingQueue(clientgo.DefaultTypedControllerRateLimiter[string]())}
 		}},
 	}
 	for _, task := range []struct {
@@ -81,7 +81,7 @@ func oneByOne(b *testing.B, q workQueue, keys []string) {
 	}
 }
 
-// backlog adds all keys before the first is worked on, as after a list.
+// backlog adds all keys before the first is processed, as after a list.
 func backlog(b *testing.B, q workQueue, keys []string) {
 	for b.Loop() {
 		for _, key := range keys {
@@ -110,7 +110,7 @@ func parallel(b *testing.B, q workQueue, keys []string) {
 	})
 }
 
-// workers is one that adds and eight that wait for it.
+// workers runs one producer and eight consumers.
 func workers(b *testing.B, q workQueue, keys []string) {
 	var all sync.WaitGroup
 	for range 8 {
@@ -127,7 +127,7 @@ func workers(b *testing.B, q workQueue, keys []string) {
 	all.Wait()
 }
 
-// addedAgain adds keys that wait already, as a burst of changes does.
+// addedAgain adds keys that are queued already, as a burst of changes does.
 func addedAgain(b *testing.B, q workQueue, keys []string) {
 	for _, key := range keys {
 		q.add(key)
@@ -143,7 +143,7 @@ func addAfter(b *testing.B, q workQueue, keys []string) {
 	}
 }
 
-// addAfterDue delays all keys for a moment and works on them when they are due.
+// addAfterDue delays all keys and processes them when they are due.
 func addAfterDue(b *testing.B, q workQueue, keys []string) {
 	for b.Loop() {
 		for i, key := range keys {

@@ -10,9 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// BenchmarkResolve puts anykind and client-go side by side: cold, where nothing is known and a name is asked for, and
-// warm, where all is known. Requests and bytes are those of the server. Both share a connection with the next round,
-// and both count what the server allocates, which is the same for both.
+// BenchmarkResolve compares resolving a name: cold, without any discovery, and warm, with all of it. Requests and bytes
+// are those of the server. Both sides keep their connection, and both count the server's allocations, which are equal.
 func BenchmarkResolve(b *testing.B) {
 	for _, count := range []int{70, 2000} {
 		served := &catalogue{}
@@ -54,7 +53,7 @@ func BenchmarkResolve(b *testing.B) {
 	}
 }
 
-// benchmarkRESTMapping asks as a controller does: for a kind whose version is known.
+// benchmarkRESTMapping resolves a kind with its version, as a controller does.
 func benchmarkRESTMapping(b *testing.B, server *discoveryServer, count int) {
 	gk := schema.GroupKind{Group: "apps", Kind: "Deployment"}
 	b.Run(fmt.Sprintf("warm/%d/RESTMapping/anykind", count), func(b *testing.B) {

@@ -1,6 +1,6 @@
 package bench_test
 
-// builtIn is what the kube-apiserver of v1.36.3 serves, a line each: group/version plural singular Kind, N(amespaced)
+// builtIn are the resources of kube-apiserver v1.36.3, a line each: group/version plural singular Kind, N(amespaced)
 // or C(luster), short names, categories and verbs; "-" is none, and all verbs that a stored resource has.
 const builtIn = `
 /v1 bindings binding Binding N - - create

@@ -10,7 +10,7 @@ import (
 	cgrestmapper "k8s.io/client-go/restmapper"
 )
 
-func TestACategoryHoldsWhatKubectlsHolds(t *testing.T) {
+func TestMapper_CategoriesAsKubectl(t *testing.T) {
 	served := everything()
 	server := serveDiscovery(t, served.groups)
 	mapper := newMapper(connect(t, server))
@@ -25,7 +25,7 @@ func TestACategoryHoldsWhatKubectlsHolds(t *testing.T) {
 		for _, mapping := range found {
 			got = append(got, mapping.GVR.GroupResource())
 		}
-		// client-go lists a resource once a version; kubectl then drops what it lists twice.
+		// client-go lists a resource once a version; kubectl then removes the duplicates.
 		var once []schema.GroupResource
 		for _, resource := range want {
 			if !slices.Contains(once, resource) {

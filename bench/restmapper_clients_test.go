@@ -17,7 +17,7 @@ import (
 	cgrestmapper "k8s.io/client-go/restmapper"
 )
 
-// connect opens anykind's connection to the server.
+// connect returns anykind's connection to the server.
 func connect(tb testing.TB, server *discoveryServer) *transport.Conn {
 	tb.Helper()
 	conn, err := transport.Open(&transport.Config{Server: server.URL})
@@ -30,14 +30,14 @@ func newMapper(conn *transport.Conn) *restmapper.Mapper {
 	return restmapper.New(discovery.New(conn, nil))
 }
 
-// clientGoMapper is what kubectl builds: a deferred mapper over a cache, and short names above it.
+// clientGoMapper returns kubectl's mapper: a deferred mapper over a cache, with short names.
 func clientGoMapper(client cgdiscovery.DiscoveryInterface) (meta.RESTMapper, cgdiscovery.CachedDiscoveryInterface) {
 	cached := memory.NewMemCacheClient(client)
 	return cgrestmapper.NewShortcutExpander(cgrestmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil), cached
 }
 
-// inOrder hides from client-go's cache in memory that discovery is aggregated. For what is aggregated it goes through a
-// map, and so gives a short name that several groups have to any of them; kubectl's cache on disk keeps the order.
+// inOrder hides from client-go's memory cache that discovery is aggregated. It iterates over aggregated groups in a map,
+// and so resolves a short name of several groups to any of them; kubectl's disk cache keeps the order.
 type inOrder struct {
 	cgdiscovery.DiscoveryInterface
 	resources map[schema.GroupVersion]*metav1.APIResourceList
@@ -63,7 +63,7 @@ func clientGoDiscovery(tb testing.TB, server *discoveryServer) *cgdiscovery.Disc
 	return clientGoDiscoveryOf(tb, &rest.Config{Host: server.URL, QPS: -1})
 }
 
-// clientGoDiscoveryOf makes a client whose connections end with the test.
+// clientGoDiscoveryOf returns a client whose connections are closed when the test ends.
 func clientGoDiscoveryOf(tb testing.TB, config *rest.Config) *cgdiscovery.DiscoveryClient {
 	tb.Helper()
 	http, err := rest.HTTPClientFor(config)
@@ -74,7 +74,7 @@ func clientGoDiscoveryOf(tb testing.TB, config *rest.Config) *cgdiscovery.Discov
 	return client
 }
 
-// kubectlResolves does with a mapper what kubectl does with a name (cli-runtime, resource.Builder.mappingFor).
+// kubectlResolves resolves a name as kubectl does (cli-runtime, resource.Builder.mappingFor).
 func kubectlResolves(mapper meta.RESTMapper, name string) (*meta.RESTMapping, error) {
 	gvr, groupResource := schema.ParseResourceArg(name)
 	var gvk schema.GroupVersionKind

@@ -17,7 +17,7 @@ import (
 
 const aggregatedForm = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// TestMapper_RealServersNamesAsKubectl resolves every name of a real server that has 300 definitions of public projects.
+// TestMapper_RealServersNamesAsKubectl resolves every name of a real server with 300 definitions of public projects.
 func TestMapper_RealServersNamesAsKubectl(t *testing.T) {
 	path := cluster.Kubeconfig(t)
 	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: path})

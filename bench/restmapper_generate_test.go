@@ -20,8 +20,8 @@ var (
 	versionLists = [][]string{{"v1"}, {"v1", "v1beta1"}, {"v2", "v1", "v1alpha1"}, {"v1beta2", "v1beta1"}, {"v1alpha1"}, {"2024-01", "v1"}}
 )
 
-// addDefinitions adds resources as CustomResourceDefinitions make them, until there are want in all: names of every
-// form, several versions, both scopes, short names and categories; some collide with others or with built-in ones.
+// addDefinitions adds resources of CustomResourceDefinitions until there are want in all: with names of every form,
+// several versions, both scopes, short names and categories; some conflict with others or with built-in ones.
 func (c *catalogue) addDefinitions(want int) {
 	for i := 0; c.count < want; i++ {
 		group := fmt.Sprintf("team%d.example.com", i%41)
@@ -48,13 +48,13 @@ func definition(i int) *apidiscovery.APIResourceDiscovery {
 		short = append(short, fmt.Sprintf("%s%d", strings.ToLower(kind[:2]), i))
 	}
 	switch {
-	case i%29 == 0: // a kind that many groups have
+	case i%29 == 0 && i < 29*41: // a kind that many groups have, each once
 		kind, plural, singular = "Cluster", "clusters", "cluster"
 	case i%31 == 0:
 		short = append(short, "dup")
 	case i%37 == 0: // a built-in short name, and a built-in plural
 		short = append(short, "svc", "secrets")
-	case i%43 == 0:
+	case i%43 == 0 && i < 43*41:
 		kind, plural, singular = "Event", "events", "event"
 	}
 	if i%5 == 0 {
@@ -84,7 +84,7 @@ func names(kind string, i int) (plural, singular string) {
 	}
 }
 
-// everything is a server with built-in resources, 320 more, and a group of which one version is stale.
+// everything returns a server with built-in resources, 320 more, and a group with a stale version.
 func everything() *catalogue {
 	served := &catalogue{}
 	served.addBuiltIn()

@@ -15,10 +15,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// storedVerbs are the verbs of what has objects.
+// storedVerbs are the verbs of stored resources.
 var storedVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 
-// discoveryServer serves aggregated discovery and counts what that costs.
+// discoveryServer serves aggregated discovery and counts requests and bytes.
 type discoveryServer struct {
 	*httptest.Server
 	requests, bytes atomic.Int64

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// The reasons for which anykind may resolve a name otherwise than kubectl.
+// Reasons why anykind may resolve a name differently from kubectl.
 const (
 	several   = "several groups serve it: anykind asks which, kubectl takes the first"
 	itsCase   = "anykind takes short names in any case"
@@ -27,29 +27,29 @@ const (
 	versioned = "anykind keeps to the version that is typed after a short name, client-go drops it"
 )
 
-// naming is one way to name a resource.
-type naming struct {
+// resourceName is a name of a resource in one form.
+type resourceName struct {
 	text string
-	// short, upper and kind say what the name is, as far as a difference may come from it.
+	// short, upper and kind are the properties of the name that may cause a difference.
 	short, upper, kind, versioned bool
 }
 
-// namings are all the ways to name a resource of a group version.
-func namings(gv schema.GroupVersion, r *apidiscovery.APIResourceDiscovery) []naming {
+// resourceNames returns the names of a resource of a group version in all forms.
+func resourceNames(gv schema.GroupVersion, r *apidiscovery.APIResourceDiscovery) []resourceName {
 	lower := strings.ToLower(r.ResponseKind.Kind)
-	bare := []naming{
+	bare := []resourceName{
 		{text: r.Resource},
 		{text: strings.ToUpper(r.Resource)},
 		{text: r.ResponseKind.Kind, kind: true},
 		{text: lower, kind: true},
 	}
 	if r.SingularResource != "" {
-		bare = append(bare, naming{text: r.SingularResource})
+		bare = append(bare, resourceName{text: r.SingularResource})
 	}
 	for _, short := range r.ShortNames {
-		bare = append(bare, naming{text: short, short: true}, naming{text: strings.ToUpper(short), short: true, upper: true})
+		bare = append(bare, resourceName{text: short, short: true}, resourceName{text: strings.ToUpper(short), short: true, upper: true})
 	}
-	var all []naming
+	var all []resourceName
 	for _, name := range bare {
 		grouped, full := name, name
 		grouped.text += "." + gv.Group
@@ -68,7 +68,7 @@ func namings(gv schema.GroupVersion, r *apidiscovery.APIResourceDiscovery) []nam
 	return all
 }
 
-func TestEveryWayOfNamingAResourceResolvesAsInKubectl(t *testing.T) {
+func TestMapper_NamesAsKubectl(t *testing.T) {
 	served := everything()
 	server := serveDiscovery(t, served.groups)
 	mapper := offlineMapper(t, connect(t, server))
@@ -78,21 +78,21 @@ func TestEveryWayOfNamingAResourceResolvesAsInKubectl(t *testing.T) {
 		"a difference that is gone has no place in the list")
 }
 
-// offlineMapper knows what the server serves and asks it nothing more: thousands of names that are not there would use up
-// what a mapper may ask in a short time.
+// offlineMapper returns a mapper with a snapshot of the server and no connection: thousands of missing names would exceed
+// the rate at which a mapper refreshes.
 func offlineMapper(t *testing.T, conn *transport.Conn) *restmapper.Mapper {
 	t.Helper()
 	snapshot, err := discovery.New(conn, nil).Snapshot(t.Context())
 	require.NoError(t, err)
-	return restmapper.New(discovery.Offline(snapshot))
+	return restmapper.New(discovery.NewOffline(snapshot))
 }
 
-// compareNames resolves each name of each resource with both, and gives the reasons for which some differ.
+// compareNames resolves each name of each resource with both mappers, and counts the differences by reason.
 func compareNames(t *testing.T, served *catalogue, mapper *restmapper.Mapper, theirs meta.RESTMapper) []string {
 	t.Helper()
 	compared, differences := 0, map[string][]string{}
 	served.each(func(gv schema.GroupVersion, stale bool, resource *apidiscovery.APIResourceDiscovery) {
-		for _, name := range namings(gv, resource) {
+		for _, name := range resourceNames(gv, resource) {
 			compared++
 			want, theirErr := kubectlResolves(theirs, name.text)
 			got, ourErr := mapper.Resource(t.Context(), name.text)
@@ -113,8 +113,8 @@ func compareNames(t *testing.T, served *catalogue, mapper *restmapper.Mapper, th
 	return slices.Collect(maps.Keys(differences))
 }
 
-// explain gives the reason for a difference; "" means that there is none.
-func explain(name *naming, stale bool, got *restmapper.Mapping, want *meta.RESTMapping, err error) string {
+// explain returns the reason for a difference, or "".
+func explain(name *resourceName, stale bool, got *discovery.Resource, want *meta.RESTMapping, err error) string {
 	var ambiguous *restmapper.AmbiguousError
 	switch {
 	case errors.As(err, &ambiguous):
@@ -137,17 +137,17 @@ func explain(name *naming, stale bool, got *restmapper.Mapping, want *meta.RESTM
 	}
 }
 
-// same says whether both found the same, or neither anything.
-func same(got *restmapper.Mapping, want *meta.RESTMapping) bool {
+// same reports whether both found the same, or neither found anything.
+func same(got *discovery.Resource, want *meta.RESTMapping) bool {
 	if got == nil || want == nil {
 		return got == nil && want == nil
 	}
 	return got.GVR == want.Resource && got.Namespaced == (want.Scope.Name() == meta.RESTScopeNameNamespace) &&
-		// client-go hands a kind back as it was typed.
+		// client-go returns a kind as it was typed.
 		strings.EqualFold(got.GVK.Kind, want.GroupVersionKind.Kind)
 }
 
-func TestTheRESTMapperAnswersAsClientGos(t *testing.T) {
+func TestRESTMapper_AsClientGo(t *testing.T) {
 	served := everything()
 	server := serveDiscovery(t, served.groups)
 	ours := offlineMapper(t, connect(t, server)).RESTMapper(t.Context())
@@ -184,7 +184,7 @@ func TestTheRESTMapperAnswersAsClientGos(t *testing.T) {
 	})
 }
 
-// compareResources asks both mappers about a partial resource, in every way that the interface has.
+// compareResources calls every method of both mappers with a partial resource.
 func compareResources(t *testing.T, ours, theirs meta.RESTMapper, partial schema.GroupVersionResource) {
 	t.Helper()
 	resource, ourErr := ours.ResourceFor(partial)
@@ -214,8 +214,7 @@ func compareKinds(t *testing.T, ours, theirs meta.RESTMapper, kind schema.GroupK
 	assertSame(t, fmt.Sprintf("RESTMappings %v %v", kind, versions), all, wantAll, ourErr, theirErr)
 }
 
-// assertSame compares answers, and of errors what callers can tell: that there is no match and what was searched, or
-// that there are several.
+// assertSame compares results, and the properties of errors that callers use: no match and of what, or several matches.
 func assertSame[T any](t *testing.T, what string, got, want T, ourErr, theirErr error) {
 	t.Helper()
 	assert.Equal(t, meta.IsNoMatchError(theirErr), meta.IsNoMatchError(ourErr), "%s: %v", what, ourErr)

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// A program that has client-go's configuration hands over the HTTP client that client-go makes of it: credentials,
-// TLS, proxy and wrappers stay client-go's.
+// A program with a configuration of client-go passes client-go's HTTP client, with its credentials, TLS, proxy and
+// wrappers.
 func Example_restConfig() {
 	server := httptest.NewServer(http.HandlerFunc(clusterOfOnePod))
 	defer server.Close()
@@ -33,7 +33,7 @@ func Example_restConfig() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for pod, err := range pods.In("shop").List(context.Background(), nil) {
+	for pod, err := range pods.Namespace("shop").List(context.Background(), nil) {
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -11,16 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// wireCases are all calls, by name.
+// wireCases returns all calls, by name.
 func wireCases() map[string]wireCase {
 	all := map[string]wireCase{}
-	for _, some := range []map[string]wireCase{readCases(), writeCases(), patchCases(), deleteCases(), collectionCases(), subresourceCases(), metadataCases(), tableCases(), namedCases()} {
+	for _, some := range []map[string]wireCase{readCases(), writeCases(), patchCases(), deleteCases(), collectionCases(), subresourceCases(), metadataCases(), tableCases(), namedCases(), handleCases()} {
 		maps.Copy(all, some)
 	}
 	return all
 }
 
-// exhaust ranges to the end.
+// exhaust reads an iterator to its end.
 func exhaust[T any](all func(func(T, error) bool)) error {
 	for _, err := range all {
 		if err != nil {
@@ -30,7 +30,7 @@ func exhaust[T any](all func(func(T, error) bool)) error {
 	return nil
 }
 
-// drainWatch reads a watch of client-go's to its end.
+// drainWatch reads a watch of client-go to its end.
 func drainWatch(stream watch.Interface, err error) error {
 	if err == nil {
 		for range stream.ResultChan() {
@@ -132,7 +132,7 @@ func writeCases() map[string]wireCase {
 		"update, all options":    updating("pods", namespaced, allUpdateOptions()),
 		"update the status": {"pods",
 			func(ctx context.Context, r *dynamic.Resource) error {
-				_, err := r.Sub("status").Update(ctx, wirePod(), &metav1.UpdateOptions{FieldManager: "me"})
+				_, err := r.Subresource("status").Update(ctx, wirePod(), &metav1.UpdateOptions{FieldManager: "me"})
 				return err
 			},
 			func(ctx context.Context, r theirHandle) error {
@@ -147,7 +147,7 @@ func patchCases() map[string]wireCase {
 		return wireCase{"pods",
 			func(ctx context.Context, r *dynamic.Resource) error {
 				for _, sub := range subs {
-					r = r.Sub(sub)
+					r = r.Subresource(sub)
 				}
 				_, err := r.Patch(ctx, "web", kind, []byte(patch), &opts)
 				return err
@@ -179,7 +179,7 @@ func patchCases() map[string]wireCase {
 		"apply, all options": applying(allApplyOptions()),
 		"apply the status": {"pods",
 			func(ctx context.Context, r *dynamic.Resource) error {
-				_, err := r.Sub("status").Apply(ctx, wirePod(), &metav1.ApplyOptions{FieldManager: "me", Force: true})
+				_, err := r.Subresource("status").Apply(ctx, wirePod(), &metav1.ApplyOptions{FieldManager: "me", Force: true})
 				return err
 			},
 			func(ctx context.Context, r theirHandle) error {
@@ -240,7 +240,7 @@ func subresourceCases() map[string]wireCase {
 	getting := func(resource, sub string) wireCase {
 		return wireCase{resource,
 			func(ctx context.Context, r *dynamic.Resource) error {
-				_, err := r.Sub(sub).Get(ctx, "web", nil)
+				_, err := r.Subresource(sub).Get(ctx, "web", nil)
 				return err
 			},
 			func(ctx context.Context, r theirHandle) error {
@@ -251,7 +251,7 @@ func subresourceCases() map[string]wireCase {
 	creating := func(resource, sub string, obj *unstructured.Object) wireCase {
 		return wireCase{resource,
 			func(ctx context.Context, r *dynamic.Resource) error {
-				_, err := r.Sub(sub).Create(ctx, obj, nil)
+				_, err := r.Subresource(sub).Create(ctx, obj, nil)
 				return err
 			},
 			func(ctx context.Context, r theirHandle) error {
@@ -262,7 +262,7 @@ func subresourceCases() map[string]wireCase {
 	updating := func(resource, sub string, obj *unstructured.Object) wireCase {
 		return wireCase{resource,
 			func(ctx context.Context, r *dynamic.Resource) error {
-				_, err := r.Sub(sub).Update(ctx, obj, nil)
+				_, err := r.Subresource(sub).Update(ctx, obj, nil)
 				return err
 			},
 			func(ctx context.Context, r theirHandle) error {

@@ -2,7 +2,7 @@ package bench_test
 
 import "strings"
 
-// meantDifference is what differs, "ASPECT: ours | theirs" as differences writes it, and why it is meant to.
+// meantDifference is an intended difference, "ASPECT: ours | theirs" as differences writes it, and its reason.
 type meantDifference struct{ difference, reason string }
 
 const (
@@ -35,7 +35,7 @@ var (
 	tableAccept   = meantDifference{"accept: " + table + " | " + kubectlTables, noBeta}
 )
 
-// meantDifferences are the requests of which anykind means to send others than client-go, by the case's name.
+// meantDifferences are the intended differences between requests, by the case's name.
 var meantDifferences = map[string][]meantDifference{
 	"delete":              noDeleteOptions,
 	"delete a collection": noDeleteOptions,

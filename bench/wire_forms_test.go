@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// metadataCases ask for metadata alone, with client-go's metadata client.
+// metadataCases request metadata only, with client-go's metadata client.
 func metadataCases() map[string]wireCase {
 	return map[string]wireCase{
 		"get metadata": {"pods",
@@ -73,9 +73,9 @@ func metadataCases() map[string]wireCase {
 // kubectlTables is the Accept header of kubectl get.
 const kubectlTables = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json"
 
-// tableCases ask for what kubectl get prints, as it does.
+// tableCases request tables, as kubectl get does.
 func tableCases() map[string]wireCase {
-	asking := func(r theirHandle, path string) *rest.Request {
+	withOptions := func(r theirHandle, path string) *rest.Request {
 		return r.rest.Get().AbsPath(path).SetHeader("Accept", kubectlTables)
 	}
 	return map[string]wireCase{
@@ -85,7 +85,7 @@ func tableCases() map[string]wireCase {
 				return err
 			},
 			func(ctx context.Context, r theirHandle) error {
-				return asking(r, "/api/v1/namespaces/shop/pods/web").Do(ctx).Error()
+				return withOptions(r, "/api/v1/namespaces/shop/pods/web").Do(ctx).Error()
 			}},
 		"list a table": {"pods",
 			func(ctx context.Context, r *dynamic.Resource) error {
@@ -93,7 +93,7 @@ func tableCases() map[string]wireCase {
 				return err
 			},
 			func(ctx context.Context, r theirHandle) error {
-				return asking(r, "/api/v1/namespaces/shop/pods").Param("includeObject", "Object").
+				return withOptions(r, "/api/v1/namespaces/shop/pods").Param("includeObject", "Object").
 					Param("labelSelector", "app=web").Param("limit", "500").Do(ctx).Error()
 			}},
 		"watch a table": {"nodes",
@@ -101,7 +101,7 @@ func tableCases() map[string]wireCase {
 				return exhaust(r.Tables(metav1.IncludeNone).Watch(ctx, &metav1.ListOptions{ResourceVersion: "7"}))
 			},
 			func(ctx context.Context, r theirHandle) error {
-				return asking(r, "/api/v1/nodes").Param("includeObject", "None").Param("resourceVersion", "7").Param("watch", "true").Do(ctx).Error()
+				return withOptions(r, "/api/v1/nodes").Param("includeObject", "None").Param("resourceVersion", "7").Param("watch", "true").Do(ctx).Error()
 			}},
 	}
 }

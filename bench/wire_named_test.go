@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// namedCases are the calls that anykind has a verb for where client-go's dynamic client has the subresource's object.
+// namedCases are the calls for which anykind has a verb and client-go's dynamic client a subresource.
 func namedCases() map[string]wireCase {
 	evicting := func(opts *dynamic.EvictOptions, deleting map[string]any) wireCase {
 		return wireCase{"pods",
@@ -23,7 +23,7 @@ func namedCases() map[string]wireCase {
 				return err
 			}}
 	}
-	asking := func(opts *dynamic.TokenOptions, spec map[string]any) wireCase {
+	withOptions := func(opts *dynamic.TokenOptions, spec map[string]any) wireCase {
 		return wireCase{"serviceaccounts",
 			func(ctx context.Context, r *dynamic.Resource) error {
 				_, err := r.CreateToken(ctx, "web", opts)
@@ -42,8 +42,8 @@ func namedCases() map[string]wireCase {
 		"Evict": evicting(nil, nil),
 		"Evict, with options": evicting(&dynamic.EvictOptions{DeleteOptions: &metav1.DeleteOptions{GracePeriodSeconds: &grace}},
 			map[string]any{"gracePeriodSeconds": grace}),
-		"CreateToken": asking(nil, map[string]any{}),
-		"CreateToken, with options": asking(&dynamic.TokenOptions{Audiences: []string{"api"}, Lifetime: 10 * time.Minute, BoundTo: pod}, map[string]any{
+		"CreateToken": withOptions(nil, map[string]any{}),
+		"CreateToken, with options": withOptions(&dynamic.TokenOptions{Audiences: []string{"api"}, Duration: 10 * time.Minute, BoundObject: pod}, map[string]any{
 			"audiences": []any{"api"}, "expirationSeconds": int64(600),
 			"boundObjectRef": map[string]any{"apiVersion": "v1", "kind": "Pod", "name": "web-0", "uid": "u-7"},
 		}),

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// allListOptions are the options of a list, but for those of allWatchOptions and furtherPage.
+// allListOptions returns the options of a list, without those of allWatchOptions and furtherPage.
 func allListOptions() metav1.ListOptions {
 	timeout := int64(30)
 	return metav1.ListOptions{
@@ -24,7 +24,7 @@ func allWatchOptions() metav1.ListOptions {
 	return opts
 }
 
-// furtherPage are those of any page but the first.
+// furtherPage returns the options of any page but the first.
 func furtherPage() metav1.ListOptions {
 	return metav1.ListOptions{Limit: 500, Continue: "eyJ2IjoibWV0YSJ9+/="}
 }
@@ -57,14 +57,14 @@ func allDeleteOptions() metav1.DeleteOptions {
 	}
 }
 
-// orphaningAsOfOld is what a propagation policy excludes.
+// orphaningAsOfOld is the deprecated option that excludes a propagation policy.
 func orphaningAsOfOld() metav1.DeleteOptions {
 	yes := true
 	return metav1.DeleteOptions{OrphanDependents: &yes} //nolint:staticcheck // servers take it still
 }
 
-// TestEveryOptionIsCompared finds the options that apimachinery has got since the comparison was written.
-func TestEveryOptionIsCompared(t *testing.T) {
+// TestWireOptions_AreComplete finds options of a newer apimachinery that are not compared yet.
+func TestWireOptions_AreComplete(t *testing.T) {
 	for _, same := range [][]any{
 		{allListOptions(), allWatchOptions(), furtherPage(), metav1.ListOptions{Watch: true}}, // which Watch sets itself
 		{allGetOptions()}, {allCreateOptions()}, {allUpdateOptions()}, {allPatchOptions()}, {allApplyOptions()},

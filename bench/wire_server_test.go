@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// wireRequest is what of a request a server acts on.
+// wireRequest is the part of a request that a server evaluates.
 type wireRequest struct {
 	Method, Path        string
 	Query               url.Values
@@ -31,8 +31,7 @@ type wireRequest struct {
 	Body                any // as JSON means it; nil where there is none
 }
 
-// wireServer serves a few resources, answers everything with some object of the form that is asked for, and keeps the
-// requests.
+// wireServer serves a few resources, responds with an object in the requested representation, and records the requests.
 type wireServer struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -40,7 +39,7 @@ type wireServer struct {
 	failed   error
 }
 
-// wireResources are the resources that the calls are about, with all their subresources.
+// wireResources are the resources of the calls, with all their subresources.
 var wireResources = []struct {
 	gvr        schema.GroupVersionResource
 	kind       string
@@ -66,7 +65,7 @@ var wireResources = []struct {
 	}},
 }
 
-// gvrOf finds one of wireResources by its plural.
+// gvrOf returns one of wireResources by its plural.
 func gvrOf(t *testing.T, plural string) (gvr schema.GroupVersionResource, namespaced bool) {
 	t.Helper()
 	for _, resource := range wireResources {
@@ -139,8 +138,8 @@ func (s *wireServer) record(r *http.Request) {
 	s.requests = append(s.requests, seen)
 }
 
-// take gives what has been recorded since it was called last.
-func (s *wireServer) take(t *testing.T) []wireRequest {
+// recorded returns the requests since the last call.
+func (s *wireServer) recorded(t *testing.T) []wireRequest {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,7 +149,7 @@ func (s *wireServer) take(t *testing.T) []wireRequest {
 	return requests
 }
 
-// wireAnswer is an answer that any of the clients can read.
+// wireAnswer returns a response that all clients can decode.
 func wireAnswer(r *http.Request) string {
 	const metadata = `"metadata":{"name":"web","namespace":"shop","resourceVersion":"7"}`
 	segments := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
@@ -176,7 +175,7 @@ func wireAnswer(r *http.Request) string {
 	}
 }
 
-// clientGo are client-go's clients of a server.
+// clientGo has client-go's clients of a server.
 type clientGo struct {
 	dynamic  cgdynamic.Interface
 	metadata metadata.Interface
@@ -204,7 +203,7 @@ func wireClients(t *testing.T, server *wireServer) (*dynamic.Client, clientGo) {
 	return ours, theirs
 }
 
-// differences tells what of two requests is not the same, aspect by aspect: "query: ours … theirs …".
+// differences returns the differences between two requests, aspect by aspect: "query: ours … theirs …".
 func differences(ours, theirs wireRequest) []string {
 	var all []string
 	note := func(aspect string, our, their any) {

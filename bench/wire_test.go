@@ -13,23 +13,23 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// wireCase is one call, as it is written with either client.
+// wireCase is a call with either client.
 type wireCase struct {
 	resource string // its plural; a namespaced one is used in the namespace shop
 	ours     func(context.Context, *dynamic.Resource) error
 	theirs   func(context.Context, theirHandle) error
 }
 
-// theirHandle is client-go's way to a resource: its dynamic client's, its metadata client's, and by path.
+// theirHandle has client-go's clients of a resource: dynamic, metadata, and by path.
 type theirHandle struct {
 	cgdynamic.ResourceInterface
 	metadata metadata.ResourceInterface
 	rest     rest.Interface
 }
 
-// TestEveryCallSendsWhatClientGoSends makes each call with both clients and compares the requests: method, path, query,
-// Accept, Content-Type and what the body means. What differs stands in meantDifferences with its reason.
-func TestEveryCallSendsWhatClientGoSends(t *testing.T) {
+// TestWire_RequestsAsClientGo makes each call with both clients and compares the requests: method, path, query, Accept,
+// Content-Type and the meaning of the body. meantDifferences has the intended differences.
+func TestWire_RequestsAsClientGo(t *testing.T) {
 	server := newWireServer(t)
 	ours, theirs := wireClients(t, server)
 	for name, call := range wireCases() {
@@ -39,26 +39,26 @@ func TestEveryCallSendsWhatClientGoSends(t *testing.T) {
 			require.NoError(t, err)
 			other := theirHandle{theirs.dynamic.Resource(gvr), theirs.metadata.Resource(gvr), theirs.rest}
 			if namespaced {
-				resource = resource.In("shop")
+				resource = resource.Namespace("shop")
 				other.ResourceInterface, other.metadata = theirs.dynamic.Resource(gvr).Namespace("shop"), theirs.metadata.Resource(gvr).Namespace("shop")
 			}
 			require.NoError(t, call.ours(t.Context(), resource))
-			our := server.take(t)
+			our := server.recorded(t)
 			require.NoError(t, call.theirs(t.Context(), other))
-			compareRequests(t, name, our, server.take(t))
+			compareRequests(t, name, our, server.recorded(t))
 		})
 	}
 }
 
-// TestEveryMeantDifferenceIsOfACall finds what is left of calls that are gone.
-func TestEveryMeantDifferenceIsOfACall(t *testing.T) {
+// TestWire_DifferencesHaveCases finds intended differences of cases that do not exist.
+func TestWire_DifferencesHaveCases(t *testing.T) {
 	calls := wireCases()
 	for name := range meantDifferences {
 		assert.Contains(t, calls, name)
 	}
 }
 
-// compareRequests checks that all differences are meant, and that those that are meant are there.
+// compareRequests checks that all differences are intended, and that all intended ones exist.
 func compareRequests(t *testing.T, name string, ours, theirs []wireRequest) {
 	t.Helper()
 	require.Len(t, theirs, 1)
@@ -71,12 +71,12 @@ func compareRequests(t *testing.T, name string, ours, theirs []wireRequest) {
 	assert.ElementsMatch(t, want, differences(ours[0], theirs[0]))
 }
 
-// wireObject is an object with no more than its kind and name.
+// wireObject returns an object with a kind and a name only.
 func wireObject(apiVersion, kind, name string) *unstructured.Object {
 	return &unstructured.Object{Object: map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": name}}}
 }
 
-// wirePod has values of every sort.
+// wirePod returns a pod with values of every type.
 func wirePod() *unstructured.Object {
 	pod := wireObject("v1", "Pod", "web")
 	pod.Object["spec"] = map[string]any{

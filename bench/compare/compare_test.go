@@ -19,12 +19,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestEveryComparisonComesToALineAndToThePage makes every run once, tiny; what the figures are is not for a test.
-func TestEveryComparisonComesToALineAndToThePage(t *testing.T) {
+// TestCompare_PrintsLinesAndPage makes every run once, tiny; what the figures are is not for a test.
+func TestCompare_PrintsLinesAndPage(t *testing.T) {
+	t.Setenv("GORACE", "atexit_sleep_ms=0") // each program would sleep for a second before it ends
 	var lines, progress bytes.Buffer
 	docs := t.TempDir()
 	opts, err := parse([]string{
-		"-kubeconfig", cluster.Kubeconfig(t), "-pods", "20,50", "-events", "50", "-changes", "50", "-calls", "3", "-rounds", "1", "-docs", docs, "-profileFor", "1ms",
+		"-kubeconfig", cluster.Kubeconfig(t), "-pods", "20,50", "-events", "50", "-changes", "50", "-calls", "3", "-definitions", "5", "-rounds", "1", "-docs", docs, "-profileFor", "1ms",
 	})
 	require.NoError(t, err)
 	opts.lines, opts.progress = &lines, &progress
@@ -61,7 +62,7 @@ func parseLine(t *testing.T, line string) (name string, ratio float64) {
 	return words[1], ratio
 }
 
-func TestComparisonsAreChosenByTheBeginningsOfTheirNames(t *testing.T) {
+func TestOptions_ChosenByPrefix(t *testing.T) {
 	names := func(args ...string) []string {
 		opts, err := parse(append(args, "-kubeconfig", "unused"))
 		require.NoError(t, err)
@@ -82,15 +83,15 @@ func TestComparisonsAreChosenByTheBeginningsOfTheirNames(t *testing.T) {
 	}
 }
 
-func TestMistakenFlagsAreRefused(t *testing.T) {
+func TestParse_RejectsInvalidFlags(t *testing.T) {
 	for want, args := range map[string][]string{
-		`-pods "5,x": "x" is no length of a list`: {"-kubeconfig", "c", "-pods", "5,x"},
-		"set KUBECONFIG": {"-kubeconfig", ""},
+		`-pods "5,x": "x" is not a length`: {"-kubeconfig", "c", "-pods", "5,x"},
+		"(set KUBECONFIG":                  {"-kubeconfig", ""},
 	} {
 		_, err := parse(args)
 		require.ErrorContains(t, err, want)
 	}
 	opts, err := parse([]string{"-kubeconfig", "c", "-bench", "lits"})
 	require.NoError(t, err)
-	require.ErrorContains(t, compare(t.Context(), opts), "no comparison's name begins with lits")
+	require.ErrorContains(t, compare(t.Context(), opts), "no comparison has the prefix lits")
 }

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// run is one task of one side, done in a process of its own.
+// run is a task of one side, run in a process of its own.
 type run struct {
 	side  string // "ours" or "theirs"
 	task  string
-	count int // the objects, events or calls it must come to
+	count int // of the objects, events or calls that it must see
 }
 
 // cost is one figure of a run.
@@ -21,14 +21,14 @@ type cost struct {
 	figure string
 }
 
-// comparison is one line of the result: what part of theirs ours is.
+// comparison is one line of the result: the ratio of our cost to theirs.
 type comparison struct {
 	name, what   string
-	aim          float64 // the ratio that ours should not exceed
+	aim          float64 // the ratio that should not be exceeded
 	ours, theirs cost
 }
 
-// A result has the medians of both sides.
+// result has the medians of both sides.
 type result struct {
 	comparison
 	oursCost, theirsCost float64
@@ -36,7 +36,7 @@ type result struct {
 
 func (r result) ratio() float64 { return r.oursCost / r.theirsCost }
 
-// shown is the ratio as the page has it.
+// shown returns the ratio as on the page.
 func (r result) shown() string {
 	if r.ratio() < 0.1 {
 		return fmt.Sprintf("%.3f", r.ratio())
@@ -47,46 +47,47 @@ func (r result) shown() string {
 func (r result) missed() bool { return r.ratio() > r.aim }
 
 func (r result) String() string {
-	show := shower(r.ours.figure)
+	show := formatOf(r.ours.figure)
 	return fmt.Sprintf("bench %s ratio=%.3f ours=%s theirs=%s", r.name, r.ratio(), show(r.oursCost), show(r.theirsCost))
 }
 
-// shower is how a figure is written.
-func shower(figure string) func(float64) string {
+// formatOf returns the function that formats a figure.
+func formatOf(figure string) func(float64) string {
 	switch {
 	case strings.HasPrefix(figure, "lookup"), figure == "event-cpu":
 		return func(seconds float64) string { return fmt.Sprintf("%.3fµs", seconds*1e6) }
 	case strings.HasSuffix(figure, "wall"), strings.HasSuffix(figure, "cpu"), strings.HasPrefix(figure, "event-delay"):
 		return func(seconds float64) string { return fmt.Sprintf("%.3fms", seconds*1e3) }
-	case strings.HasSuffix(figure, "alloc"), strings.HasSuffix(figure, "peak"), figure == "heap", figure == "held", figure == "size":
+	case strings.HasSuffix(figure, "alloc"), strings.HasSuffix(figure, "peak"), figure == "heap", figure == "held", figure == "size", figure == "rss":
 		return func(bytes float64) string { return fmt.Sprintf("%.1fkB", bytes/1e3) }
 	default:
 		return func(count float64) string { return fmt.Sprintf("%.0f", count) }
 	}
 }
 
-// chosen are the comparisons that are asked for.
+// chosen returns the comparisons that match the options.
 func (o *options) chosen() []comparison {
 	var all []comparison
 	for _, count := range o.pods {
-		all = append(all, listing(count)...)
+		all = append(all, listComparisons(count)...)
 	}
-	all = append(all, heap(o.pods)...)
+	all = append(all, heapComparisons(o.pods)...)
 	all = append(all, comparison{
 		name: "watch-decode", what: "CPU of an event, replayed from a resourceVersion", aim: 0.30,
 		ours: cost{run{"ours", "watch", o.events}, "cpu"}, theirs: cost{run{"theirs", "watch", o.events}, "cpu"},
 	})
-	all = append(all, calling(o.calls)...)
-	all = append(all, caching(o.pods, o.events)...)
-	all = append(all, minute(slices.Max(o.pods), o.changes)...)
-	all = append(all, programs()...)
+	all = append(all, callComparisons(o.calls)...)
+	all = append(all, cacheComparisons(o.pods, o.events)...)
+	all = append(all, minuteComparisons(slices.Max(o.pods), o.changes)...)
+	all = append(all, programComparisons()...)
+	all = append(all, cliComparisons(o.pods, o.definitions)...)
 	return slices.DeleteFunc(all, func(c comparison) bool {
-		return len(o.match) > 0 && !slices.ContainsFunc(o.match, func(begin string) bool { return strings.HasPrefix(c.name, begin) })
+		return len(o.match) > 0 && !slices.ContainsFunc(o.match, func(prefix string) bool { return strings.HasPrefix(c.name, prefix) })
 	})
 }
 
-// listing compares lists of one length, in the three forms that the two sides have calls for.
-func listing(count int) []comparison {
+// listComparisons compares lists of one length, with each call that the two sides have.
+func listComparisons(count int) []comparison {
 	var all []comparison
 	add := func(name, what, figure string, aim float64, ours, theirs run) {
 		all = append(all, comparison{fmt.Sprintf("%s/%d", name, count), what, aim, cost{ours, figure}, cost{theirs, figure}})
@@ -98,27 +99,27 @@ func listing(count int) []comparison {
 		ours, theirs run
 	}{
 		{"list-objects", "each side's usual call, List", ours("list"), theirs("list")},
-		{"list-objects-whole", "one request, all held: ListPage and List", ours("whole"), theirs("list")},
+		{"list-objects-whole", "one request, all objects held: ListPage and List", ours("whole"), theirs("list")},
 		{"list-objects-paged", "pages of 500: List and the pager", ours("list"), theirs("pager")},
 	} {
 		add(form.name+"-cpu", "CPU, "+form.what, "cpu", 0.22, form.ours, form.theirs)
 		add(form.name+"-alloc", "bytes allocated, "+form.what, "alloc", 0.40, form.ours, form.theirs)
 		add(form.name+"-wall", "time, "+form.what, "wall", 0.35, form.ours, form.theirs)
 	}
-	add("list-floor", "time of List, against reading the same pages and throwing them away", "wall", 1.4, ours("list"), ours("drain"))
-	add("list-floor-whole", "time of ListPage, against reading the same answer and throwing it away", "wall", 1.4, ours("whole"), ours("drain-whole"))
+	add("list-floor", "time of List, against reading and discarding the same pages", "wall", 1.4, ours("list"), ours("drain"))
+	add("list-floor-whole", "time of ListPage, against reading and discarding the same response", "wall", 1.4, ours("whole"), ours("drain-whole"))
 	const lazy = "names and phases: lazy objects against List and NestedString"
 	add("list-lazy-cpu", "CPU, "+lazy, "cpu", 0.10, ours("lazy"), theirs("lazy"))
 	add("list-lazy-alloc", "bytes allocated, "+lazy, "alloc", 0.10, ours("lazy"), theirs("lazy"))
 	return all
 }
 
-// heap compares what is alive while a list is gone through, and how that grows with the list.
-func heap(pods []int) []comparison {
+// heapComparisons compares the live heap while a list is iterated, and its growth with the list.
+func heapComparisons(pods []int) []comparison {
 	var all []comparison
 	for _, count := range pods {
 		all = append(all, comparison{
-			fmt.Sprintf("list-iterate-heap/%d", count), "the most that is alive on the heap while a list is gone through", 0.05,
+			fmt.Sprintf("list-iterate-heap/%d", count), "peak of the live heap while a list is iterated", 0.05,
 			cost{run{"ours", "iterate", count}, "heap"}, cost{run{"theirs", "iterate", count}, "heap"},
 		})
 	}
@@ -132,7 +133,8 @@ func heap(pods []int) []comparison {
 	})
 }
 
-func calling(count int) []comparison {
+// callComparisons compares single calls.
+func callComparisons(count int) []comparison {
 	var all []comparison
 	ours, theirs := run{"ours", "calls", count}, run{"theirs", "calls", count}
 	for _, verb := range []string{"get", "create", "update"} {
@@ -151,8 +153,8 @@ func calling(count int) []comparison {
 	return all
 }
 
-// caching compares what holds a copy of all objects: a cache and an informer over the dynamic client.
-func caching(pods []int, events int) []comparison {
+// cacheComparisons compares a cache with an informer of the dynamic client.
+func cacheComparisons(pods []int, events int) []comparison {
 	var all []comparison
 	add := func(name, what, figure string, aim float64, ours string, theirs string, count int) {
 		all = append(all, comparison{name, what, aim, cost{run{"ours", ours, count}, figure}, cost{run{"theirs", theirs, count}, figure}})
@@ -161,14 +163,23 @@ func caching(pods []int, events int) []comparison {
 		of := func(name, what, figure string, aim float64, ours string) {
 			add(fmt.Sprintf("%s/%d", name, count), what, figure, aim, ours, "cache", count)
 		}
-		of("cache-sync-wall", "time until a cache is whole, of full objects", "sync-wall", 0.35, "cache")
+		of("cache-sync-wall", "time until a cache of full objects is synced", "sync-wall", 0.35, "cache")
 		of("cache-sync-cpu", "CPU until then", "sync-cpu", 0.35, "cache")
-		of("cache-heap", "what a whole cache keeps on the heap, of full objects", "held", 0.65, "cache")
+		of("cache-heap", "live heap of a synced cache of full objects", "held", 0.65, "cache")
 		of("cache-heap-lazy", "the same, of lazy objects", "held", 0.20, "cache-lazy")
-		of("cache-peak", "the most that the heap takes from the system until a cache is whole, of lazy objects", "sync-peak", 0.30, "cache-lazy")
+		typed := func(name, what, figure string, aim float64, ours string) {
+			add(fmt.Sprintf("%s/%d", name, count), what+", against an informer of typed objects over protobuf", figure, aim, ours, "cache-typed", count)
+		}
+		typed("cache-typed-heap", "live heap of a synced cache of full objects", "held", 0.9, "cache")
+		typed("cache-typed-heap-lazy", "the same, of lazy objects", "held", 0.5, "cache-lazy")
+		typed("cache-typed-heap-packed", "the same, of packed objects", "held", 0.15, "cache-packed")
+		typed("cache-typed-peak-packed", "heap obtained from the system until a cache of packed objects is synced", "sync-peak", 0.4, "cache-packed")
+		typed("cache-typed-cpu-packed", "CPU until then", "sync-cpu", 1.5, "cache-packed")
+		typed("cache-typed-cpu-lazy", "CPU until a cache of lazy objects is synced", "sync-cpu", 1, "cache-lazy")
+		of("cache-peak", "heap obtained from the system until a cache of lazy objects is synced", "sync-peak", 0.30, "cache-lazy")
 	}
-	const event = "from writing a change until it is told to a consumer of the cache"
-	add("cache-event-cpu", "CPU of a change, as it comes, in a cache of full objects and to one consumer", "event-cpu", 0.30, "cache-event", "cache-event", events)
+	const event = "from writing a change until a consumer of the cache receives it"
+	add("cache-event-cpu", "CPU of a change in a cache of full objects with one consumer", "event-cpu", 0.30, "cache-event", "cache-event", events)
 	add("cache-event-delay", "median time "+event, "event-delay", 1, "cache-event", "cache-event", events)
 	add("cache-event-delay-99", "99th percentile of the time "+event, "event-delay-99", 1, "cache-event", "cache-event", events)
 	longest := slices.Max(pods)
@@ -178,8 +189,8 @@ func caching(pods []int, events int) []comparison {
 
 const minuteWall = "cache-minute-wall"
 
-// minute compares what changes cost in caches of many objects.
-func minute(objects, changes int) []comparison {
+// minuteComparisons compares the cost of changes in caches of many objects.
+func minuteComparisons(objects, changes int) []comparison {
 	var all []comparison
 	add := func(name, what, figure string, aim float64) {
 		all = append(all, comparison{name, fmt.Sprintf("%s, of %d changes among %d objects", what, changes, objects), aim,
@@ -192,15 +203,15 @@ func minute(objects, changes int) []comparison {
 	return all
 }
 
-// programs compares the smallest program that takes a kubeconfig and a resource's short name and lists its objects.
-func programs() []comparison {
+// programComparisons compares the smallest programs that list the objects of a resource by its short name.
+func programComparisons() []comparison {
 	of := func(name, what, figure, task string, aim float64) comparison {
 		return comparison{name, what, aim, cost{run{"ours", task, 1}, figure}, cost{run{"theirs", task, 1}, figure}}
 	}
 	return []comparison{
 		of("binary-size", "kubeconfig, discovery, mapping and list in a program, stripped, without cgo", "size", "program", 0.45),
-		of("packages", "packages in it that are not Go's own", "packages", "program", 0.45),
-		of("cold-cli", "a whole process: resolve deploy without a cache, get one", "wall", "first", 0.6),
+		of("packages", "packages in it outside of the standard library", "packages", "program", 0.45),
+		of("cold-cli", "a whole process: resolve deploy without a cache, get a Deployment", "wall", "first", 0.6),
 		of("cold-cli-cpu", "CPU of the same", "cpu", "first", 0.6),
 	}
 }

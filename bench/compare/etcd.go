@@ -17,19 +17,18 @@ import (
 	"path/filepath"
 )
 
-// etcd is where the sandbox's API server keeps its objects. A server that shares its processors with everybody else makes
-// some hundred changes a second, since it admits and validates each and notes who owns what; what stands in etcd comes to
-// its watches at any rate.
+// etcd is the sandbox's etcd. The API server writes only some hundred changes a second on a shared machine, as it admits
+// and validates each and updates managedFields; changes in etcd reach its watches at any rate.
 type etcd struct {
 	client *http.Client
 	url    string
 }
 
-// openEtcd asks the sandbox in whose command we run where its etcd is.
+// openEtcd connects to the etcd of the sandbox that runs this command.
 func openEtcd(ctx context.Context) (*etcd, error) {
 	dir := os.Getenv("ANYKIND_SANDBOX")
 	if dir == "" {
-		return nil, errors.New("a thousand changes a second are written to the sandbox's etcd: run `make bench`")
+		return nil, errors.New("missing ANYKIND_SANDBOX, whose etcd is written to (run `make bench`)")
 	}
 	socket := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(dir, "control.sock"))
@@ -40,7 +39,7 @@ func openEtcd(ctx context.Context) (*etcd, error) {
 			Credentials struct{ CA, Cert, Key string }
 		}
 	}
-	if err := ask(ctx, &http.Client{Transport: socket}, "http://sandbox/status", nil, &status); err != nil {
+	if err := requestJSON(ctx, &http.Client{Transport: socket}, "http://sandbox/status", nil, &status); err != nil {
 		return nil, err
 	}
 	for _, c := range status.Components {
@@ -72,10 +71,10 @@ func clientTLS(ca, cert, key string) (*tls.Config, error) {
 
 func (e *etcd) close() { e.client.CloseIdleConnections() }
 
-// valuesPage is how many values are read at once.
+// valuesPage is the number of values of a request.
 const valuesPage = 500
 
-// values are those of all keys that begin with prefix, in the order of the keys.
+// values returns the values of all keys with the prefix, in order.
 func (e *etcd) values(ctx context.Context, prefix string) ([][]byte, error) {
 	first, end := []byte(prefix), []byte(prefix)
 	end[len(end)-1]++
@@ -85,8 +84,8 @@ func (e *etcd) values(ctx context.Context, prefix string) ([][]byte, error) {
 			Kvs  []struct{ Key, Value []byte }
 			More bool
 		}
-		question := map[string]any{"key": first, "range_end": end, "limit": valuesPage}
-		if err := ask(ctx, e.client, e.url+"/v3/kv/range", question, &page); err != nil {
+		body := map[string]any{"key": first, "range_end": end, "limit": valuesPage}
+		if err := requestJSON(ctx, e.client, e.url+"/v3/kv/range", body, &page); err != nil {
 			return nil, err
 		}
 		for _, kv := range page.Kvs {
@@ -100,12 +99,12 @@ func (e *etcd) values(ctx context.Context, prefix string) ([][]byte, error) {
 }
 
 func (e *etcd) put(ctx context.Context, key string, value []byte) error {
-	var answer struct{}
-	return ask(ctx, e.client, e.url+"/v3/kv/put", map[string][]byte{"key": []byte(key), "value": value}, &answer)
+	var result struct{}
+	return requestJSON(ctx, e.client, e.url+"/v3/kv/put", map[string][]byte{"key": []byte(key), "value": value}, &result)
 }
 
-// ask reads the answer to a GET, or with a body to a POST of that as JSON.
-func ask(ctx context.Context, client *http.Client, url string, body, answer any) error {
+// requestJSON sends a GET, or with a body a POST of that as JSON, and decodes the response.
+func requestJSON(ctx context.Context, client *http.Client, url string, body, result any) error {
 	method, text := http.MethodGet, []byte(nil)
 	if body != nil {
 		var err error
@@ -124,8 +123,8 @@ func ask(ctx context.Context, client *http.Client, url string, body, answer any)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		why, _ := io.ReadAll(io.LimitReader(response.Body, 1<<10))
-		return fmt.Errorf("%s %s: %s: %s", method, url, response.Status, why)
+		message, _ := io.ReadAll(io.LimitReader(response.Body, 1<<10))
+		return fmt.Errorf("%s %s: %s: %s", method, url, response.Status, message)
 	}
-	return json.NewDecoder(response.Body).Decode(answer)
+	return json.NewDecoder(response.Body).Decode(result)
 }

@@ -1,8 +1,8 @@
 //go:build unix
 
-// Command compare does the same work with anykind and with client-go against one real API server and prints, line by
-// line, what part of client-go's cost anykind's is: "bench NAME ratio=R ours=… theirs=…". With -docs it writes the page
-// docs/BENCHMARKS.md and its plot, which say how it is measured.
+// Command compare does the same work with anykind and with client-go against one real API server and prints the ratio of
+// their costs, one comparison a line: "bench NAME ratio=R ours=… theirs=…". With -docs it writes docs/BENCHMARKS.md, which
+// explains how it is measured, and its plot.
 package main
 
 import (
@@ -18,19 +18,21 @@ import (
 	"time"
 )
 
-// options say what is compared.
+// options are the command line.
 type options struct {
 	kubeconfig string
-	match      []string // names that a comparison's must begin with, one of them; none means all
+	match      []string // prefixes of the names of comparisons; none means all
 	pods       []int    // lengths of lists
 	events     int      // of a watch
 	changes    int      // in caches of the longest list, a thousand a second
 	calls      int      // of each verb
-	rounds     int      // 0 means as many as the length of a run lets us have
-	docs       string   // where the page goes; "" means nowhere
-	profileFor time.Duration
-	lines      io.Writer
-	progress   io.Writer
+	// definitions is the number of CustomResourceDefinitions whose resources are listed.
+	definitions int
+	rounds      int    // 0 means a number that depends on the length of a run
+	docs        string // folder of the page; "" means none
+	profileFor  time.Duration
+	lines       io.Writer
+	progress    io.Writer
 }
 
 func main() {
@@ -50,20 +52,21 @@ func parse(args []string) (*options, error) {
 	opts := &options{lines: os.Stdout, progress: os.Stderr}
 	var match, pods string
 	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
-	flags.StringVar(&opts.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "the server, with its API server and etcd on this machine and nothing in them that is needed")
-	flags.StringVar(&match, "bench", "", "beginnings of the names to compare, with commas between them; all without it")
-	flags.StringVar(&pods, "pods", "5000,50000", "lengths of lists, with commas between them")
+	flags.StringVar(&opts.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "`file` of a server that runs on this machine and has no data that is needed")
+	flags.StringVar(&match, "bench", "", "comma-separated prefixes of the names to compare; default all")
+	flags.StringVar(&pods, "pods", "5000,50000", "comma-separated lengths of lists")
 	flags.IntVar(&opts.events, "events", 5000, "length of the watch")
-	flags.IntVar(&opts.changes, "changes", 60_000, "changes in caches of the longest list, written at a thousand a second; so few that no object is changed again within a second, or a cache tells two changes as one")
+	flags.IntVar(&opts.changes, "changes", 60_000, "changes in caches of the longest list, written at a thousand a second; few enough that no object changes twice within a second, which a cache may merge")
 	flags.IntVar(&opts.calls, "calls", 300, "calls of each verb")
-	flags.IntVar(&opts.rounds, "rounds", 0, "how often each side does each task; 0 means 3 to 11 times, shorter ones more often")
+	flags.IntVar(&opts.definitions, "definitions", 300, "CustomResourceDefinitions whose resources are listed")
+	flags.IntVar(&opts.rounds, "rounds", 0, "how often each side runs each task; 0 means 3 to 11 times, short tasks more often")
 	flags.StringVar(&opts.docs, "docs", "", "the folder to write BENCHMARKS.md and its plot to")
 	flags.DurationVar(&opts.profileFor, "profileFor", 3*time.Second, "how long to profile each task whose aim is missed, for the page")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}
 	if opts.kubeconfig == "" {
-		return nil, errors.New("no server is given: set KUBECONFIG, or run `make bench`")
+		return nil, errors.New("missing kubeconfig (set KUBECONFIG, or run `make bench`)")
 	}
 	if match != "" {
 		opts.match = strings.Split(match, ",")
@@ -74,18 +77,18 @@ func parse(args []string) (*options, error) {
 	for _, text := range strings.Split(pods, ",") {
 		count, err := strconv.Atoi(text)
 		if err != nil || count < 1 {
-			return nil, fmt.Errorf("-pods %q: %q is no length of a list", pods, text)
+			return nil, fmt.Errorf("-pods %q: %q is not a length", pods, text)
 		}
 		opts.pods = append(opts.pods, count)
 	}
 	return opts, nil
 }
 
-// compare prints a line for each comparison.
+// compare runs the chosen comparisons and prints a line for each.
 func compare(ctx context.Context, opts *options) error {
 	chosen := opts.chosen()
 	if len(chosen) == 0 {
-		return fmt.Errorf("no comparison's name begins with %s", strings.Join(opts.match, " or "))
+		return fmt.Errorf("no comparison has the prefix %s", strings.Join(opts.match, " or "))
 	}
 	if opts.docs != "" {
 		if err := os.MkdirAll(opts.docs, 0o755); err != nil {

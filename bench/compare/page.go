@@ -22,23 +22,23 @@ var pageText string
 // plotName is the plot's file, beside the page.
 const plotName = "benchmarks.svg"
 
-// page is what the template writes.
+// page is the data of the template.
 type page struct {
 	Versions                           versions
 	Day                                string
 	Pods                               string
 	PodBytes                           string
-	Events, Calls, Changes             int
+	Events, Calls, Changes, Deleted    int
 	Processors                         int
 	Lines                              []line
 	Missed                             []line
 	Profiles                           []profile
 	Plot                               string
-	Rates                              string // of the changes of cache-minute, on our side and on theirs
+	Rates                              string // of the changes of cache-minute, on both sides
 	RoundsFew, RoundsMany, RoundsFirst int
 }
 
-type line struct{ Name, What, Aim, Ratio, Verdict string }
+type line struct{ Name, What, Aim, Ratio, Result string }
 
 type versions struct{ Go, ClientGo, Server, Platform string }
 
@@ -50,7 +50,7 @@ func writePage(ctx context.Context, opts *options, server *server, sides *sides,
 	}
 	p := page{
 		Day:  time.Now().UTC().Format(time.DateOnly),
-		Pods: listed(opts.pods), Events: opts.events, Calls: opts.calls, Changes: opts.changes, Processors: runtime.NumCPU(), Plot: plotName,
+		Pods: joinCounts(opts.pods), Events: opts.events, Calls: opts.calls, Changes: opts.changes, Deleted: deleted, Processors: runtime.NumCPU(), Plot: plotName,
 		RoundsFew: opts.roundsOf(run{task: "list", count: 1 << 20}), RoundsMany: opts.roundsOf(run{task: "list"}), RoundsFirst: opts.roundsOf(run{task: "first"}),
 	}
 	if p.Versions, err = findVersions(ctx, server); err != nil {
@@ -61,11 +61,11 @@ func writePage(ctx context.Context, opts *options, server *server, sides *sides,
 	}
 	for _, r := range results {
 		if r.name == minuteWall {
-			p.Rates = listed([]int{int(float64(opts.changes) / r.oursCost), int(float64(opts.changes) / r.theirsCost)})
+			p.Rates = joinCounts([]int{int(float64(opts.changes) / r.oursCost), int(float64(opts.changes) / r.theirsCost)})
 		}
-		shown := line{Name: r.name, What: r.what, Aim: fmt.Sprintf("≤ %.2f", r.aim), Ratio: r.shown(), Verdict: "kept"}
+		shown := line{Name: r.name, What: r.what, Aim: fmt.Sprintf("≤ %.2f", r.aim), Ratio: r.shown(), Result: "met"}
 		if r.missed() {
-			shown.Verdict = fmt.Sprintf("missed by %.1f %%", 100*(r.ratio()/r.aim-1))
+			shown.Result = fmt.Sprintf("missed by %.1f %%", 100*(r.ratio()/r.aim-1))
 			p.Missed = append(p.Missed, shown)
 		}
 		p.Lines = append(p.Lines, shown)
@@ -83,8 +83,8 @@ func writePage(ctx context.Context, opts *options, server *server, sides *sides,
 	return os.WriteFile(filepath.Join(opts.docs, plotName), plot(results), 0o644)
 }
 
-// listed is a few numbers as a sentence has them.
-func listed(counts []int) string {
+// joinCounts returns numbers joined by "and".
+func joinCounts(counts []int) string {
 	words := make([]string, len(counts))
 	for i, count := range counts {
 		words[i] = fmt.Sprint(count)

@@ -15,7 +15,7 @@ const (
 	plotEnd   = 1.6 // longer bars are cut there
 )
 
-// plot draws each ratio as a bar, with a mark at its aim and a line at what client-go takes.
+// plot draws each ratio as a bar, with a mark at its aim and a line at 1, client-go's cost.
 func plot(results []result) []byte {
 	var b bytes.Buffer
 	height := rowHeight*len(results) + 40
@@ -41,9 +41,9 @@ func plot(results []result) []byte {
 		fmt.Fprintf(&b, `<line x1="%.1[1]f" x2="%.1[1]f" y1="%[2]d" y2="%[3]d" stroke="#000000" stroke-width="2"/>`, at(r.aim), top, top+18)
 		fmt.Fprintf(&b, `<text x="%d" y="%d">%s</text>`+"\n", nameWidth+barWidth+8, top+13, r.shown())
 	}
-	fmt.Fprintf(&b, `<text x="%d" y="%d">bar: anykind's part of client-go's cost; mark: the aim; at 1: as client-go</text>`+"\n</svg>\n", nameWidth, height-2)
+	fmt.Fprintf(&b, `<text x="%d" y="%d">bar: anykind's cost divided by client-go's; mark: the aim</text>`+"\n</svg>\n", nameWidth, height-2)
 	return b.Bytes()
 }
 
-// at is where a ratio stands, from the left.
+// at returns the x coordinate of a ratio.
 func at(ratio float64) float64 { return nameWidth + min(ratio, plotEnd)*barWidth/plotEnd }

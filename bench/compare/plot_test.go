@@ -16,7 +16,7 @@ func half() result {
 	return result{comparison{name: "a<b", aim: 0.4, ours: cost{figure: "wall"}, theirs: cost{figure: "wall"}}, 0.001, 0.002}
 }
 
-func TestALineGivesTheRatioAndBothFigures(t *testing.T) {
+func TestResult_String(t *testing.T) {
 	assert.Equal(t, "bench a<b ratio=0.500 ours=1.000ms theirs=2.000ms", half().String())
 	for figure, want := range map[string]string{
 		"get-alloc": "ours=2.5kB", "heap": "ours=2.5kB", "size": "ours=2.5kB", "cpu": "ours=2500000.000ms", "allocs": "ours=2500", "packages": "ours=2500",
@@ -27,21 +27,21 @@ func TestALineGivesTheRatioAndBothFigures(t *testing.T) {
 	}
 }
 
-func TestSmallRatiosAreShownToAThousandth(t *testing.T) {
+func TestResult_SmallRatios(t *testing.T) {
 	r := half()
 	assert.Equal(t, "0.50", r.shown())
 	r.oursCost = 0.00001
 	assert.Equal(t, "0.005", r.shown())
 }
 
-func TestAnAimIsMissedAboveIt(t *testing.T) {
+func TestResult_Missed(t *testing.T) {
 	r := half()
 	assert.True(t, r.missed())
 	r.aim = 0.5
 	assert.False(t, r.missed())
 }
 
-func TestThePlotIsWellFormedAndCutsLongBars(t *testing.T) {
+func TestPlot_IsXMLAndCutsBars(t *testing.T) {
 	long := half()
 	long.name, long.oursCost = "long", 1
 	drawn := string(plot([]result{half(), long}))

@@ -9,13 +9,13 @@ import (
 	"github.com/anykind/anykind/bench/internal/measure"
 )
 
-// podMeta is what a ReplicaSet's controller says of a pod: [1] is its name, [4] the number of its workload.
+// podMeta is the metadata that a ReplicaSet's controller sets: [1] is the pod's name, [4] the number of its workload.
 const podMeta = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"%[1]s","labels":{"app":"web-%[4]d","pod-template-hash":"7c5d%06[4]d"},` +
 	`"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-7c5d%06[4]d","uid":"d9607e19-f88f-11e6-a518-%012[4]d",` +
 	`"controller":true,"blockOwnerDeletion":true}]},`
 
-// podCreated is a pod that is bound to its node and has a volume of its own, as each has for its token. The server adds its defaults, tolerations
-// and managedFields.
+// podCreated is a pod that is bound to a node and has a volume for its token. The server adds defaults, tolerations and
+// managedFields.
 const podCreated = podMeta + `"spec":{"nodeName":"node-%[2]d","containers":[{"name":"web","image":"registry.example.com/shop/web:1.27.%[4]d",` +
 	`"ports":[{"containerPort":8080}],"env":[{"name":"WORKLOAD","value":"%[4]d"},{"name":"POD_IP","valueFrom":{"fieldRef":{"fieldPath":"status.podIP"}}}],` +
 	`"resources":{"requests":{"cpu":"50m","memory":"64Mi"},"limits":{"memory":"128Mi"}},` +
@@ -30,12 +30,12 @@ const podRunning = podMeta + `"status":{"phase":"Running","hostIP":"10.0.0.%[2]d
 	`"imageID":"registry.example.com/shop/web@sha256:3f4b0f4a8d1c0d1e2b","containerID":"containerd://8a1%012[5]d",` +
 	`"ready":true,"started":true,"restartCount":%[2]d,"state":{"running":{"startedAt":"%[3]s"}}}]}}`
 
-// replicas is how many pods a workload has.
+// replicas is the number of pods of a workload.
 const replicas = 20
 
 func podName(i int) string { return fmt.Sprintf("web-7c5ddbdf54-%05d", i) }
 
-// podBody is the pod of that number, in one of the forms.
+// podBody returns a pod in one of the forms.
 func podBody(form string, i int) []byte {
 	return fmt.Appendf(nil, form, podName(i), i%measure.NodeCount, time.Now().UTC().Format(time.RFC3339), i/replicas, i, i%250)
 }

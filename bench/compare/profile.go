@@ -11,21 +11,21 @@ import (
 	"strings"
 )
 
-// hidden is what every profile has: our own loop, and how the scheduler comes to its work.
+// hidden are frames of every profile: our own loop and the scheduler.
 const hidden = `-hide=^(main\.|runtime\.(main|mcall|goexit|systemstack|gosched.*|schedule)$|.*/measure\.)`
 
-// profile tells where the time, or the memory, of a run of ours goes.
+// profile is a CPU or allocation profile of one of our runs.
 type profile struct {
 	task, kind string
 	What, Top  string
 }
 
-// profileMissed takes a profile of each run of ours that missed an aim.
+// profileMissed profiles each of our runs that missed an aim.
 func profileMissed(ctx context.Context, opts *options, server *server, sides *sides, results []result) ([]profile, error) {
 	var profiles []profile
 	for _, r := range results {
 		kind, ok := profileOf(r.ours)
-		// A longer list spends its time as a shorter one does.
+		// Lists of different lengths have the same profile.
 		known := func(p profile) bool { return p.task == r.ours.task && p.kind == kind }
 		if !r.missed() || !ok || slices.ContainsFunc(profiles, known) {
 			continue
@@ -40,10 +40,10 @@ func profileMissed(ctx context.Context, opts *options, server *server, sides *si
 	return profiles, nil
 }
 
-// profileOf is the kind of profile that explains a figure. Processes of a few milliseconds have none.
+// profileOf returns the kind of profile for a figure. Processes of a few milliseconds have none.
 func profileOf(c cost) (kind string, ok bool) {
 	switch {
-	case c.task == "program" || c.task == "first" || c.figure == "heap" || c.figure == "held" || strings.HasSuffix(c.figure, "peak"):
+	case c.task == "program" || c.task == "first" || strings.HasPrefix(c.task, "cli-") || c.figure == "heap" || c.figure == "held" || strings.HasSuffix(c.figure, "peak"):
 		return "", false
 	case strings.HasSuffix(c.figure, "alloc"), strings.HasSuffix(c.figure, "allocs"):
 		return "allocs", true
@@ -70,7 +70,7 @@ func (s *sides) profile(ctx context.Context, opts *options, server *server, r ru
 	if err != nil {
 		return profile{}, err
 	}
-	// What stands above the table tells of this machine and this minute.
+	// The lines above the table have the machine and the time.
 	_, table, _ := strings.Cut(string(top), "      flat ")
 	taken.Top = strings.TrimRight("      flat "+table, "\n")
 	return taken, nil

@@ -6,26 +6,28 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/anykind/anykind/bench/internal/measure"
 )
 
-// medians has a median for each figure of each run.
+// medians has the median of each figure of each run.
 type medians map[cost]float64
 
 func (m medians) of(c cost) float64 { return m[c] }
 
-// stages are tasks that share what is prepared for them. Their runs take turns.
+// stages are lists of tasks that share their preparation. Their runs take turns.
 var stages = [][]string{
 	{"program"}, {"first"},
 	{"list", "whole", "drain", "drain-whole", "pager", "lazy"},
 	{"iterate"}, {"watch"}, {"calls"},
-	{"cache", "cache-lazy"}, {"cache-index"}, {"cache-event"}, {"cache-minute"},
+	{"cache", "cache-lazy", "cache-packed", "cache-typed"}, {"cache-index"}, {"cache-event"}, {"cache-minute"},
+	{"cli-table", "cli-json", "cli-yaml", "cli-name"}, {"cli-complete"}, {"cli-deploy"}, {"cli-version"}, {"cli-api-resources"}, {"cli-delete"}, {"cli-size"},
 }
 
-// measureAll makes all runs, stage by stage, and within one the lists of one length together: round after round, each
-// run once a round, so that what else the machine does hits both sides.
+// measureAll does all runs, stage by stage, and in a stage all runs of one length together: in rounds, with each run once
+// a round, so that other load of the machine affects both sides.
 func measureAll(ctx context.Context, opts *options, server *server, sides *sides, runs []run) (medians, error) {
 	measured := medians{}
 	for _, tasks := range stages {
@@ -61,11 +63,11 @@ func measureTurns(ctx context.Context, opts *options, server *server, sides *sid
 	rounds := opts.roundsOf(turn[0])
 	taken := map[cost][]float64{}
 	for round := range rounds {
-		if round > 0 { // who goes second finds the server's memory warm
+		if round > 0 { // the second run benefits from the server's caches
 			slices.Reverse(turn)
 		}
 		for _, r := range turn {
-			figures, err := sides.do(ctx, r, place)
+			figures, err := sides.do(ctx, server, r, place)
 			if err != nil {
 				return err
 			}
@@ -82,11 +84,11 @@ func measureTurns(ctx context.Context, opts *options, server *server, sides *sid
 	return nil
 }
 
-// roundsOf is how often a run is made.
+// roundsOf returns how often a run is repeated.
 func (o *options) roundsOf(r run) int {
 	switch {
-	case r.task == "program", r.task == "iterate" && r.count > 10_000:
-		return 1 // what is alive on a long list's heap varies by less than a hundredth, and a program's size not at all
+	case r.task == "program", r.task == "cli-size", r.task == "iterate" && r.count > 10_000:
+		return 1 // the live heap of a long list varies by less than 1 %, and a program's size not at all
 	case o.rounds > 0:
 		return o.rounds
 	case r.task == "first":
@@ -98,15 +100,18 @@ func (o *options) roundsOf(r run) int {
 	}
 }
 
-// place is where a run works.
+// place is the prepared environment of a run.
 type place struct {
 	namespace, resourceVersion string
-	// change changes each object once; a task says when.
+	// change changes each object once, when a task is ready.
 	change func(ctx context.Context) error
 }
 
-// do makes one run.
-func (s *sides) do(ctx context.Context, r run, at place) (measure.Figures, error) {
+// do does one run.
+func (s *sides) do(ctx context.Context, server *server, r run, at place) (measure.Figures, error) {
+	if strings.HasPrefix(r.task, "cli-") {
+		return s.cli(ctx, server, r, at)
+	}
 	switch r.task {
 	case "program":
 		return s.program(ctx, r.side)

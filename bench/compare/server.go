@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,14 +21,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// deployment is the one that the smallest program gets.
+// deployment is the object that the smallest programs get.
 const deployment = "web"
 
-// server is the API server that both sides ask. What they ask for is written here first.
+// server is the API server of both sides. It creates the objects of the tasks.
 type server struct {
 	conn    *transport.Conn
 	client  *dynamic.Client
-	longest int // of the lists
+	lists   []int // the lengths of the lists
+	longest int   // of the lists
 }
 
 func connect(ctx context.Context, opts *options) (*server, error) {
@@ -39,12 +41,16 @@ func connect(ctx context.Context, opts *options) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &server{conn: conn, client: dynamic.New(conn, nil), longest: slices.Max(opts.pods)}, nil
+	return &server{conn: conn, client: dynamic.New(conn, nil), lists: opts.pods, longest: slices.Max(opts.pods)}, nil
 }
 
-// prepare writes what a run and those beside it work on.
+// prepare creates the objects of a stage.
 func (s *server) prepare(ctx context.Context, r run) (place, error) {
 	at := place{namespace: listNamespace(r.count)}
+	if strings.HasPrefix(r.task, "cli-") {
+		err := s.prepareCLI(ctx, r, &at)
+		return at, err
+	}
 	switch r.task {
 	case "program":
 		return at, nil
@@ -55,7 +61,7 @@ func (s *server) prepare(ctx context.Context, r run) (place, error) {
 		return at, s.createNamespace(ctx, at.namespace)
 	}
 	objects := r.count
-	if r.task == "cache-minute" { // whose count is that of the changes
+	if r.task == "cache-minute" { // its count is the number of changes
 		objects = s.longest
 		at.namespace = listNamespace(objects)
 	}
@@ -68,7 +74,7 @@ func (s *server) prepare(ctx context.Context, r run) (place, error) {
 	case "cache-event":
 		at.change = func(ctx context.Context) error { return s.patchPods(ctx, at.namespace, r.count) }
 	case "cache-minute":
-		change, err := s.rewriting(ctx, at.namespace, r.count, objects)
+		change, err := s.changeInEtcd(ctx, at.namespace, r.count, objects)
 		at.change = change
 		return at, err
 	}
@@ -79,7 +85,7 @@ func (s *server) createNamespace(ctx context.Context, name string) error {
 	return s.write(ctx, http.MethodPost, "/api/v1/namespaces", fmt.Appendf(nil, `{"metadata":{"name":%q}}`, name))
 }
 
-// createPods makes the namespace's pods, as they are when they run.
+// createPods creates running pods in a namespace.
 func (s *server) createPods(ctx context.Context, namespace string, count int) error {
 	if err := s.createNamespace(ctx, namespace); err != nil {
 		return err
@@ -89,7 +95,7 @@ func (s *server) createPods(ctx context.Context, namespace string, count int) er
 		return err
 	}
 	if last, err := pods.Get(ctx, podName(count-1), nil); err == nil && last.Object["status"] != nil {
-		return nil // they are here from an earlier stage
+		return nil // created by an earlier stage
 	}
 	path, err := pods.Path("")
 	if err != nil {
@@ -103,21 +109,21 @@ func (s *server) createPods(ctx context.Context, namespace string, count int) er
 	})
 }
 
-// changePods changes each pod once, and tells from which moment on a watch sees that.
+// changePods changes each pod once, and sets the resourceVersion before that.
 func (s *server) changePods(ctx context.Context, at *place, count int) error {
 	pods, err := s.pods(ctx, at.namespace)
 	if err != nil {
 		return err
 	}
-	now, err := pods.ListPage(ctx, &metav1.ListOptions{Limit: 1})
+	before, err := pods.ListPage(ctx, &metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return err
 	}
-	at.resourceVersion = now.ResourceVersion
+	at.resourceVersion = before.ResourceVersion
 	return s.patchPods(ctx, at.namespace, count)
 }
 
-// patchPods changes each pod once, and writes into it when that was.
+// patchPods patches each pod once, with the time of the change.
 func (s *server) patchPods(ctx context.Context, namespace string, count int) error {
 	pods, err := s.pods(ctx, namespace)
 	if err != nil {
@@ -135,21 +141,21 @@ func (s *server) pods(ctx context.Context, namespace string) (*dynamic.Resource,
 	if err != nil {
 		return nil, err
 	}
-	return pods.In(namespace), nil
+	return pods.Namespace(namespace), nil
 }
 
-// workers is how many requests are under way while the objects are written.
+// workers is the number of concurrent writes.
 const workers = 32
 
-// each does something for all numbers below count, the last one last. After an error it starts nothing more.
+// each calls do concurrently for all numbers below count, for the last one last. It stops after an error.
 func (s *server) each(ctx context.Context, count int, do func(ctx context.Context, i int) error) error {
-	together, stop := context.WithCancelCause(ctx)
+	workerCtx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var group sync.WaitGroup
 	for first := range workers {
 		group.Go(func() {
 			for i := first; i < count-1; i += workers {
-				if err := do(together, i); err != nil {
+				if err := do(workerCtx, i); err != nil {
 					stop(err)
 					return
 				}
@@ -157,13 +163,13 @@ func (s *server) each(ctx context.Context, count int, do func(ctx context.Contex
 		})
 	}
 	group.Wait()
-	if err := context.Cause(together); err != nil {
+	if err := context.Cause(workerCtx); err != nil {
 		return err
 	}
 	return do(ctx, count-1)
 }
 
-// write sends an object. What is there already stays.
+// write sends an object. An existing one stays.
 func (s *server) write(ctx context.Context, method, path string, body []byte) error {
 	response, err := s.conn.Do(ctx, &transport.Request{
 		Method: method, Path: path, Body: body, Header: http.Header{"Content-Type": {"application/json"}},
@@ -179,7 +185,7 @@ func (s *server) write(ctx context.Context, method, path string, body []byte) er
 	return err
 }
 
-// version is the server's own.
+// version returns the server's version.
 func (s *server) version(ctx context.Context) (string, error) {
 	body, err := s.read(ctx, "/version")
 	if err != nil {
@@ -192,7 +198,7 @@ func (s *server) version(ctx context.Context) (string, error) {
 	return info.GitVersion, nil
 }
 
-// podSize is how long one of the pods is in JSON.
+// podSize returns the length of one of the pods in JSON.
 func (s *server) podSize(ctx context.Context, count int) (string, error) {
 	body, err := s.read(ctx, fmt.Sprintf("/api/v1/namespaces/%s/pods/%s", listNamespace(count), podName(0)))
 	return fmt.Sprintf("%.1f kB", float64(len(body))/1e3), err
@@ -207,5 +213,5 @@ func (s *server) read(ctx context.Context, path string) ([]byte, error) {
 	return io.ReadAll(response.Body)
 }
 
-// listNamespace is where the list of that length is.
+// listNamespace returns the namespace of the list of that length.
 func listNamespace(count int) string { return fmt.Sprintf("bench-%d", count) }

@@ -17,12 +17,13 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/bench/internal/measure"
+	"github.com/anykind/anykind/bench/internal/program"
 )
 
 const module = "github.com/anykind/anykind/bench/"
 
-// sides are the compared programs, built.
-type sides struct{ dir, kubeconfig string }
+// sides are the built programs of both sides. anyctl and kubectl are set by buildCLI.
+type sides struct{ dir, kubeconfig, anyctl, kubectl string }
 
 // build builds both sides as a release is built: without cgo, without symbols.
 func build(ctx context.Context, opts *options, dir string) (*sides, error) {
@@ -32,18 +33,17 @@ func build(ctx context.Context, opts *options, dir string) (*sides, error) {
 	}
 	begin := time.Now()
 	for _, name := range []string{"ours", "theirs", "first/ours", "first/theirs"} {
-		program := filepath.Join(dir, strings.ReplaceAll(name, "/", "-"))
-		command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, module+name)
-		command.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if output, err := command.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("build %s: %w\n%s", name, err, output)
+		path := filepath.Join(dir, strings.ReplaceAll(name, "/", "-"))
+		err := program.Build(ctx, "", module+name, path, []string{"-trimpath", "-ldflags=-s -w"}, []string{"CGO_ENABLED=0"})
+		if err != nil {
+			return nil, err
 		}
 	}
 	fmt.Fprintf(opts.progress, "compare: built both sides in %s\n", time.Since(begin).Round(time.Second))
 	return &sides{dir: dir, kubeconfig: kubeconfig}, nil
 }
 
-// task runs a task in a process, which takes its own figures.
+// task runs a task in a process, which measures its own figures.
 func (s *sides) task(ctx context.Context, r run, at place, more ...string) (measure.Figures, error) {
 	args := append([]string{
 		"-task", r.task, "-kubeconfig", s.kubeconfig, "-namespace", at.namespace,
@@ -60,7 +60,7 @@ func (s *sides) task(ctx context.Context, r run, at place, more ...string) (meas
 	return figures, nil
 }
 
-// runChanging runs a program and makes the change whenever the program says that it is ready. What it says last is returned.
+// runChanging runs a program, calls change whenever the program is ready, and returns its last line.
 func (s *sides) runChanging(ctx context.Context, change func(ctx context.Context) error, program string, args ...string) (last []byte, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -91,7 +91,7 @@ func (s *sides) runChanging(ctx context.Context, change func(ctx context.Context
 	return last, nil
 }
 
-// first runs the smallest program as a whole.
+// first measures a whole process of the smallest program.
 func (s *sides) first(ctx context.Context, side string) (measure.Figures, error) {
 	command := exec.CommandContext(ctx, filepath.Join(s.dir, "first-"+side), "deploy", deployment)
 	command.Env = append(os.Environ(), "KUBECONFIG="+s.kubeconfig)
@@ -107,7 +107,7 @@ func (s *sides) first(ctx context.Context, side string) (measure.Figures, error)
 	return measure.Figures{"wall": time.Since(begin).Seconds(), "cpu": (state.UserTime() + state.SystemTime()).Seconds()}, nil
 }
 
-// program tells of the smallest program how large it is and of how many packages.
+// program returns the size of the smallest program and the number of its packages.
 func (s *sides) program(ctx context.Context, side string) (measure.Figures, error) {
 	info, err := os.Stat(filepath.Join(s.dir, "first-"+side))
 	if err != nil {

@@ -17,14 +17,15 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// stored reads and writes objects as the API server stores them.
+// stored decodes and encodes objects as the API server stores them.
 var stored = protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
 
-// pace is from one change to the next: a thousand a second.
+// pace is the interval between changes: a thousand a second.
 const pace = time.Millisecond
 
-// rewriting is patchPods at that pace and behind the server's back: what it gives has in etcd what patches would leave there.
-func (s *server) rewriting(ctx context.Context, namespace string, count, objects int) (func(ctx context.Context) error, error) {
+// changeInEtcd returns a function that changes pods at that pace, directly in etcd. The stored pods are those that
+// patchPods would leave.
+func (s *server) changeInEtcd(ctx context.Context, namespace string, count, objects int) (func(ctx context.Context) error, error) {
 	store, err := openEtcd(ctx)
 	if err != nil {
 		return nil, err
@@ -51,10 +52,10 @@ func (s *server) rewriting(ctx context.Context, namespace string, count, objects
 	}, nil
 }
 
-// podKey is where the server stores a pod.
+// podKey returns the key of a pod in etcd.
 func podKey(namespace, name string) string { return "/registry/pods/" + namespace + "/" + name }
 
-// changed is a stored pod with the annotation of a change.
+// changed returns a stored pod with the annotation of a change.
 func changed(value []byte, at time.Time) ([]byte, error) {
 	pod := &corev1.Pod{}
 	if _, _, err := stored.Decode(value, nil, pod); err != nil {
@@ -71,7 +72,7 @@ func changed(value []byte, at time.Time) ([]byte, error) {
 	return runtime.Encode(stored, pod)
 }
 
-// ownsChange adds the annotation to the fields that the writer of a pod owns, which are in order.
+// ownsChange adds the annotation to the fields that the pod's manager owns, which are sorted.
 func ownsChange(fields []byte) []byte {
 	const before, change = `{"f:metadata":{`, `"f:annotations":{".":{},"f:` + measure.Changed + `":{}},`
 	if bytes.Contains(fields, []byte(change)) {

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestAChangeInEtcdIsWhatAPatchLeavesThere(t *testing.T) {
+func TestChanged_EqualsPatch(t *testing.T) {
 	server, err := connect(t.Context(), &options{kubeconfig: cluster.Kubeconfig(t), pods: []int{1}})
 	require.NoError(t, err)
 	defer server.client.Close()
@@ -46,7 +46,7 @@ func TestAChangeInEtcdIsWhatAPatchLeavesThere(t *testing.T) {
 	}
 }
 
-func TestEtcdIsSaidToBeTheSandboxs(t *testing.T) {
+func TestOpenEtcd_NeedsSandbox(t *testing.T) {
 	t.Setenv("ANYKIND_SANDBOX", "")
 	_, err := openEtcd(t.Context())
 	require.ErrorContains(t, err, "run `make bench`")

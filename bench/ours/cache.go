@@ -8,6 +8,7 @@ import (
 
 	"github.com/anykind/anykind/bench/internal/measure"
 	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/cache/packed"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
@@ -23,14 +24,20 @@ func (s *side) cacheLazy(ctx context.Context, m *measure.Meter) error {
 	return syncing(ctx, m, cache.New(dynamic.As[unstructured.Lazy](s.pods), nil), (*unstructured.Lazy).GetName)
 }
 
+// cachePacked fills one with such objects, packed.
+func (s *side) cachePacked(ctx context.Context, m *measure.Meter) error {
+	opts := &cache.Options[unstructured.Lazy]{Codec: packed.New[unstructured.Lazy]()}
+	return syncing(ctx, m, cache.New(dynamic.As[unstructured.Lazy](s.pods), opts), (*unstructured.Lazy).GetName)
+}
+
 // syncing fills a cache and sees what is in it.
 func syncing[T any](ctx context.Context, m *measure.Meter, pods *cache.Cache[T], nameOf func(*T) string) error {
 	return running(ctx, pods, func(ctx context.Context) error {
-		if err := m.Stage("sync", func() error { return pods.Sync(ctx) }); err != nil {
+		if err := m.Stage("sync", func() error { return pods.WaitForSync(ctx) }); err != nil {
 			return err
 		}
 		m.Held()
-		for _, pod := range pods.All() {
+		for _, pod := range pods.List("", nil) {
 			m.See(nameOf(pod))
 		}
 		return nil
@@ -43,7 +50,7 @@ func running[T any](ctx context.Context, pods *cache.Cache[T], do func(ctx conte
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = pods.Run(ctx) // Sync tells it, too
+		_ = pods.Run(ctx) // WaitForSync returns the error, too
 	}()
 	defer func() { stop(); <-ended }()
 	return do(ctx)
@@ -58,11 +65,11 @@ func (s *side) cacheIndex(ctx context.Context, m *measure.Meter) error {
 		},
 	}})
 	return running(ctx, pods, func(ctx context.Context) error {
-		if err := pods.Sync(ctx); err != nil {
+		if err := pods.WaitForSync(ctx); err != nil {
 			return err
 		}
 		for _, node := range measure.Nodes() {
-			found, err := pods.By("node", node)
+			found, err := pods.ByIndex("node", node)
 			if err != nil {
 				return err
 			}
@@ -71,13 +78,13 @@ func (s *side) cacheIndex(ctx context.Context, m *measure.Meter) error {
 			}
 		}
 		return m.Lookups(func(node string) (int, error) {
-			found, err := pods.By("node", node)
+			found, err := pods.ByIndex("node", node)
 			return len(found), err
 		})
 	})
 }
 
-// cacheEvent hears each change of what a cache holds.
+// cacheEvent receives each change of the objects of a cache.
 func (s *side) cacheEvent(ctx context.Context, m *measure.Meter) error {
 	pods := cache.New(s.pods, nil)
 	return running(ctx, pods, func(ctx context.Context) error {
@@ -86,12 +93,12 @@ func (s *side) cacheEvent(ctx context.Context, m *measure.Meter) error {
 				m.Ready()
 			}
 			if change.Type == watch.Modified {
-				m.Hear(change.Object.GetName(), change.Object.GetAnnotations()[measure.Changed])
+				m.SeeChange(change.Object.GetName(), change.Object.GetAnnotations()[measure.Changed])
 			}
 			if m.Done() {
 				return nil
 			}
 		}
-		return fmt.Errorf("the changes ended: %w", pods.Sync(ctx))
+		return fmt.Errorf("the changes ended: %w", pods.WaitForSync(ctx))
 	})
 }

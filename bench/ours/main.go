@@ -30,7 +30,7 @@ func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task,
 	if err != nil {
 		return nil, err
 	}
-	ours := &side{pods: pods.In(s.Namespace)}
+	ours := &side{pods: pods.Namespace(s.Namespace)}
 	if _, err := ours.pods.ListPage(ctx, &metav1.ListOptions{Limit: 1}); err != nil {
 		return nil, err
 	}
@@ -38,6 +38,6 @@ func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task,
 		"list": ours.list, "whole": ours.whole, "lazy": ours.lazy, "iterate": ours.iterate,
 		"drain": ours.drain, "drain-whole": ours.drainWhole,
 		"watch": ours.watch, "calls": ours.calls,
-		"cache": ours.cache, "cache-lazy": ours.cacheLazy, "cache-index": ours.cacheIndex, "cache-event": ours.cacheEvent, "cache-minute": ours.cacheEvent,
+		"cache": ours.cache, "cache-lazy": ours.cacheLazy, "cache-packed": ours.cachePacked, "cache-index": ours.cacheIndex, "cache-event": ours.cacheEvent, "cache-minute": ours.cacheEvent,
 	}, nil
 }

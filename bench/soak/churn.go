@@ -16,7 +16,7 @@ import (
 const churnWorkers = 8
 
 // churn changes objects at the rate of the options until ctx ends: eight of ten changes are patches, the others delete an
-// object or create one that was deleted. What fails while the server is away is left out.
+// object or create one that was deleted. Changes that fail while the server is unavailable are skipped.
 func (w *world) churn(ctx context.Context) {
 	var all sync.WaitGroup
 	for worker := range uint64(churnWorkers) {
@@ -39,7 +39,7 @@ func (w *world) churn(ctx context.Context) {
 	all.Wait()
 }
 
-// change makes one change.
+// change does one change.
 func (w *world) change(ctx context.Context, rng *rand.Rand) error {
 	r := w.resources[rng.IntN(len(w.resources))]
 	n, kind := rng.IntN(w.perResource()), rng.IntN(10)
@@ -52,7 +52,7 @@ func (w *world) change(ctx context.Context, rng *rand.Rand) error {
 	if err != nil {
 		return err
 	}
-	handle = handle.In(namespace(n))
+	handle = handle.Namespace(namespace(n))
 	if kind == 1 {
 		_, err := handle.Delete(ctx, objectName(n), &metav1.DeleteOptions{})
 		return err

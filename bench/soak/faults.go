@@ -16,7 +16,7 @@ import (
 	"github.com/anykind/anykind/dynamic"
 )
 
-// inject injects one fault after the other, with half a minute on average between them, until ctx ends.
+// inject injects faults, half a minute apart on average, until ctx ends.
 func (w *world) inject(ctx context.Context, user *user, rng *rand.Rand) {
 	faults := []struct {
 		name string
@@ -41,11 +41,11 @@ func (w *world) inject(ctx context.Context, user *user, rng *rand.Rand) {
 		case <-ctx.Done():
 			return
 		}
-		if n%len(faults) == 0 { // each of them once, in an order of this round
+		if n%len(faults) == 0 { // each fault once a round, in random order
 			rng.Shuffle(len(faults), func(i, j int) { faults[i], faults[j] = faults[j], faults[i] })
 		}
 		fault := faults[n%len(faults)]
-		// A fault that has begun is ended, so that the server is whole when the soak compares.
+		// A fault is always ended, so that the server is available when the soak compares.
 		if err := fault.do(context.WithoutCancel(ctx)); err != nil {
 			progress("%s: %v", fault.name, err)
 			w.count("fault that failed: " + fault.name)
@@ -68,7 +68,7 @@ func (w *world) faultCounts() map[string]int {
 	return w.faults
 }
 
-// control makes a request of the sandbox.
+// control sends a request to the sandbox.
 func (w *world) control(ctx context.Context, path string, query ...string) error {
 	values := url.Values{}
 	for i := 0; i+1 < len(query); i += 2 {
@@ -95,7 +95,7 @@ func (w *world) control(ctx context.Context, path string, query ...string) error
 	return err
 }
 
-// redefine deletes a resource's definition, and with it all of its objects, and creates both again after a while.
+// redefine deletes a resource's definition with all of its objects, and creates both again after a while.
 func (w *world) redefine(ctx context.Context, r resource, after time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
@@ -107,7 +107,7 @@ func (w *world) redefine(ctx context.Context, r resource, after time.Duration) e
 	if _, err := definitions.Delete(ctx, name, nil); err != nil {
 		return err
 	}
-	if _, err := definitions.Wait(ctx, name, dynamic.Gone()); err != nil {
+	if _, err := definitions.Wait(ctx, name, dynamic.Deleted()); err != nil {
 		return err
 	}
 	select {

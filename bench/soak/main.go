@@ -5,12 +5,12 @@
 //
 // It needs a sandbox of its own (`make soak MINUTES=25`). Ten custom and five built-in resources with -objects objects are changed
 // -rate times a second, while a user with RBAC rights on these resources alone keeps 35 caches of them on each side. On a
-// schedule that -seed determines the API server is restarted and killed, etcd is compacted, connections go silent without
+// schedule that -seed determines the API server is restarted and killed, etcd is compacted, connections stall without
 // being closed, the user's token is replaced, and a CustomResourceDefinition is deleted and created again.
 //
 // Every ten seconds both programs are sampled. At the end the churn stops and every cache must equal a list of the server
-// within two minutes; then both programs stop their caches and say what is left. A cache that differs or ended on the way is an
-// error. With -docs the result is written into RELIABILITY.md of that folder.
+// within two minutes; then both programs stop their caches and report their remaining resources. A cache that differs, or that ended
+// early, is an error. With -docs the result is written to RELIABILITY.md of that folder.
 package main
 
 import (
@@ -154,7 +154,7 @@ func churnAndSample(ctx context.Context, world *world, user *user, sides []*proc
 	}
 }
 
-// awaitEqual waits until every cache of both sides has what the server has.
+// awaitEqual waits until every cache of both sides equals the server.
 func awaitEqual(ctx context.Context, world *world, sides []*process) error {
 	for _, side := range sides {
 		began := time.Now()
@@ -178,7 +178,7 @@ func awaitEqual(ctx context.Context, world *world, sides []*process) error {
 
 // compare returns the first difference between a side and the server, "" if there is none.
 func compare(ctx context.Context, world *world, side *process) (different string, err error) {
-	states, err := side.states()
+	versions, err := side.versions()
 	if err != nil {
 		return "", err
 	}
@@ -187,7 +187,7 @@ func compare(ctx context.Context, world *world, side *process) (different string
 		if err != nil {
 			return "", err
 		}
-		got := states[source.String()]
+		got := versions[source.String()]
 		if len(got) != len(want) {
 			return fmt.Sprintf("%s: %d objects, the server has %d", source, len(got), len(want)), nil
 		}

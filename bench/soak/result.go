@@ -80,7 +80,7 @@ const (
 	endMark   = "<!-- soak: end -->\n"
 )
 
-// write replaces what stands between the two marks of a page.
+// write replaces the text between the two marks of a page.
 func (r *result) write(path string) error {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"github.com/anykind/anykind/bench/internal/program"
 	"github.com/anykind/anykind/bench/internal/soak"
 )
 
@@ -27,13 +28,12 @@ type process struct {
 func startSides(ctx context.Context, dir string, config *soak.Config) ([]*process, error) {
 	var sides []*process
 	for _, name := range []string{"ours", "theirs"} {
-		program := filepath.Join(dir, name)
-		build := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/anykind/anykind/bench/soak/"+name)
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if output, err := build.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("build %s: %w\n%s", name, err, output)
+		path := filepath.Join(dir, name)
+		err := program.Build(ctx, "", "github.com/anykind/anykind/bench/soak/"+name, path, nil, []string{"CGO_ENABLED=0"})
+		if err != nil {
+			return nil, err
 		}
-		side, err := start(ctx, name, program, config)
+		side, err := start(ctx, name, path, config)
 		if err != nil {
 			return nil, err
 		}
@@ -42,13 +42,13 @@ func startSides(ctx context.Context, dir string, config *soak.Config) ([]*proces
 	return sides, nil
 }
 
-func start(ctx context.Context, name, program string, config *soak.Config) (*process, error) {
-	log, err := os.Create(program + ".log")
+func start(ctx context.Context, name, path string, config *soak.Config) (*process, error) {
+	log, err := os.Create(path + ".log")
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
-	p := &process{name: name, command: exec.CommandContext(ctx, program)}
+	p := &process{name: name, command: exec.CommandContext(ctx, path)}
 	p.command.Stderr = log // client-go logs every broken watch
 	if p.in, err = p.command.StdinPipe(); err != nil {
 		return nil, err
@@ -64,19 +64,19 @@ func start(ctx context.Context, name, program string, config *soak.Config) (*pro
 	return p, json.NewEncoder(p.in).Encode(config)
 }
 
-// ask writes a command and reads its answer.
-func (p *process) ask(command string, answer any) error {
+// send writes a command and decodes the response.
+func (p *process) send(command string, answer any) error {
 	if _, err := fmt.Fprintln(p.in, command); err != nil {
-		return fmt.Errorf("%s: %s: %w: %s", p.name, command, err, p.lastWords())
+		return fmt.Errorf("%s: %s: %w: %s", p.name, command, err, p.logTail())
 	}
 	if err := p.out.Decode(answer); err != nil {
-		return fmt.Errorf("%s: %s: %w: %s", p.name, command, err, p.lastWords())
+		return fmt.Errorf("%s: %s: %w: %s", p.name, command, err, p.logTail())
 	}
 	return nil
 }
 
-// lastWords returns the end of what the program wrote to its log.
-func (p *process) lastWords() string {
+// logTail returns the end of the program's log.
+func (p *process) logTail() string {
 	text, err := os.ReadFile(p.command.Path + ".log")
 	if err != nil {
 		return ""
@@ -86,17 +86,17 @@ func (p *process) lastWords() string {
 
 func (p *process) sample() (*soak.Sample, error) {
 	var sample soak.Sample
-	return &sample, p.ask(soak.CommandSample, &sample)
+	return &sample, p.send(soak.CommandSample, &sample)
 }
 
-func (p *process) states() (states soak.States, err error) {
-	return states, p.ask(soak.CommandStates, &states)
+func (p *process) versions() (versions soak.Versions, err error) {
+	return versions, p.send(soak.CommandVersions, &versions)
 }
 
-// stop ends the side's caches and its process, and returns what was left of them.
+// stop ends the side's caches and its process, and returns its last sample.
 func (p *process) stop() (soak.Sample, error) {
 	var left soak.Sample
-	if err := p.ask(soak.CommandStop, &left); err != nil {
+	if err := p.send(soak.CommandStop, &left); err != nil {
 		return left, err
 	}
 	return left, p.command.Wait()

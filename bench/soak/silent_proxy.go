@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// silentProxy passes TCP connections on to the API server and can let them fall silent: nothing passes any more, and nothing is
-// closed, as behind a firewall that has forgotten its connections.
+// silentProxy passes TCP connections on to the API server and can freeze them: nothing is forwarded any more, and nothing is
+// closed, as behind a firewall that has lost its state.
 type silentProxy struct {
 	listener net.Listener
 	target   string
 
 	mu     sync.Mutex
 	frozen bool
-	open   map[*passage]struct{}
+	open   map[*proxiedConn]struct{}
 }
 
-// passage is one connection from a client to the server.
-type passage struct {
+// proxiedConn is a connection from a client to the server.
+type proxiedConn struct {
 	client, server net.Conn
 	mu             sync.Mutex
 	silent         bool
@@ -33,7 +33,7 @@ func newSilentProxy(ctx context.Context, target string) (*silentProxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &silentProxy{listener: listener, target: target, open: map[*passage]struct{}{}}
+	p := &silentProxy{listener: listener, target: target, open: map[*proxiedConn]struct{}{}}
 	context.AfterFunc(ctx, func() { listener.Close() })
 	go p.accept(ctx)
 	return p, nil
@@ -56,7 +56,7 @@ func (p *silentProxy) pass(ctx context.Context, client net.Conn) {
 		return
 	}
 	defer func() { _ = server.Close() }()
-	one := &passage{client: client, server: server}
+	one := &proxiedConn{client: client, server: server}
 	p.mu.Lock()
 	p.open[one] = struct{}{}
 	one.silent = p.frozen
@@ -72,8 +72,8 @@ func (p *silentProxy) pass(ctx context.Context, client net.Conn) {
 	<-ended
 }
 
-// copy passes one direction on. What comes to a silent connection is dropped.
-func (o *passage) copy(to io.Writer, from io.Reader) {
+// copy forwards one direction. Data of a frozen connection is dropped.
+func (o *proxiedConn) copy(to io.Writer, from io.Reader) {
 	for buffer := make([]byte, 32<<10); ; {
 		n, err := from.Read(buffer)
 		o.mu.Lock()
@@ -92,7 +92,7 @@ func (o *passage) copy(to io.Writer, from io.Reader) {
 	}
 }
 
-// freeze lets every connection fall silent, and for a while every new one, too. A connection that is silent stays so.
+// freeze freezes every connection for good, and for a while every new one, too.
 func (p *silentProxy) freeze(ctx context.Context, length time.Duration) error {
 	p.set(true)
 	defer p.set(false)

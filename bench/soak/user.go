@@ -14,8 +14,8 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// user is a service account with the rights to read the soak's resources and nothing else, behind a proxy that can fall
-// silent. Its token is in a file.
+// user is a service account with the rights to read the soak's resources and nothing else, behind a proxy that can
+// freeze. Its token is in a file.
 type user struct {
 	kubeconfig string
 	token      string // the file's path
@@ -92,7 +92,7 @@ func (w *world) replaceToken(ctx context.Context, u *user) error {
 	if err != nil {
 		return err
 	}
-	token, err := accounts.In(namespace(0)).CreateToken(ctx, account, nil)
+	token, err := accounts.Namespace(namespace(0)).CreateToken(ctx, account, nil)
 	if err != nil {
 		return err
 	}

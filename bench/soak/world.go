@@ -23,10 +23,10 @@ const (
 	tierLabel   = "tier"
 )
 
-// resource is one of the fifteen that the caches are of.
+// resource is one of the fifteen cached resources.
 type resource struct {
 	group, version, plural, kind string
-	custom                       int // its number among the custom ones, -1 of a built-in
+	custom                       int // its number among the custom ones, or -1
 }
 
 var builtIn = []resource{
@@ -37,14 +37,14 @@ var builtIn = []resource{
 	{"networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy", -1},
 }
 
-// world is the cluster that both sides look at, through an administrator's connection that meets no fault.
+// world is the cluster of both sides, with an administrator's connection without faults.
 type world struct {
 	opts      *options
 	conn      *transport.Conn
 	client    *dynamic.Client
 	resources []resource
 
-	changes atomic.Int64 // that the server has accepted
+	changes atomic.Int64 // accepted by the server
 	mu      sync.Mutex
 	faults  map[string]int
 }
@@ -67,7 +67,7 @@ func newWorld(ctx context.Context, opts *options) (*world, error) {
 
 func namespace(n int) string { return fmt.Sprintf("soak-%d", n%namespaces) }
 
-// sources returns what the 35 caches are of: each custom resource in all namespaces, each built-in one in each of the four,
+// sources returns the sources of the 35 caches: each custom resource in all namespaces, each built-in one in each of the four,
 // and each built-in one by a label in one.
 func (w *world) sources() (all []soak.Source) {
 	for _, r := range w.resources {
@@ -145,7 +145,7 @@ func definition(r resource) *unstructured.Object {
 // perResource is the number of objects of each resource.
 func (w *world) perResource() int { return w.opts.objects / len(w.resources) }
 
-// fill creates the objects of one resource that are not there.
+// fill creates the missing objects of one resource.
 func (w *world) fill(ctx context.Context, r resource) error {
 	for n := range w.perResource() {
 		if err := w.put(ctx, r, n); err != nil {
@@ -160,7 +160,7 @@ func (w *world) put(ctx context.Context, r resource, n int) error {
 	if err != nil {
 		return err
 	}
-	_, err = handle.In(namespace(n)).Create(ctx, object(r, n), nil)
+	_, err = handle.Namespace(namespace(n)).Create(ctx, object(r, n), nil)
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
@@ -182,7 +182,7 @@ func (w *world) create(ctx context.Context, name string, obj *unstructured.Objec
 		return err
 	}
 	if obj.GetNamespace() != "" {
-		handle = handle.In(obj.GetNamespace())
+		handle = handle.Namespace(obj.GetNamespace())
 	}
 	_, err = handle.Create(ctx, obj, nil)
 	if apierrors.IsAlreadyExists(err) {
@@ -226,7 +226,7 @@ func (w *world) list(ctx context.Context, source soak.Source) (map[string]string
 		return nil, err
 	}
 	if handle = handle.AllNamespaces(); source.Namespace != "" {
-		handle = handle.In(source.Namespace)
+		handle = handle.Namespace(source.Namespace)
 	}
 	versions := map[string]string{}
 	for object, err := range handle.List(ctx, &metav1.ListOptions{LabelSelector: source.LabelSelector}) {

@@ -99,7 +99,7 @@ func (s *side) cacheIndex(ctx context.Context, m *measure.Meter) error {
 	})
 }
 
-// cacheEvent hears each change of what an informer holds.
+// cacheEvent receives each change of the objects of an informer.
 func (s *side) cacheEvent(ctx context.Context, m *measure.Meter) error {
 	pods := s.informer()
 	heard := make(chan error, 1)
@@ -109,7 +109,7 @@ func (s *side) cacheEvent(ctx context.Context, m *measure.Meter) error {
 			heard <- fmt.Errorf("%T is no pod", obj)
 			return
 		}
-		m.Hear(pod.GetName(), pod.GetAnnotations()[measure.Changed])
+		m.SeeChange(pod.GetName(), pod.GetAnnotations()[measure.Changed])
 		if m.Done() {
 			heard <- nil
 		}

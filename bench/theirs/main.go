@@ -10,11 +10,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
 // side is the pods of one namespace, as client-go's dynamic client reaches them.
 type side struct {
+	config    *rest.Config
 	client    dynamic.Interface
 	namespace string
 	pods      dynamic.ResourceInterface
@@ -34,13 +36,13 @@ func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task,
 	if err != nil {
 		return nil, err
 	}
-	theirs := &side{client: client, namespace: s.Namespace, pods: client.Resource(podsResource).Namespace(s.Namespace)}
+	theirs := &side{config: config, client: client, namespace: s.Namespace, pods: client.Resource(podsResource).Namespace(s.Namespace)}
 	if _, err := theirs.pods.List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
 		return nil, err
 	}
 	return map[string]measure.Task{
 		"list": theirs.list, "pager": theirs.pager, "lazy": theirs.lazy, "iterate": theirs.iterate,
 		"watch": theirs.watch, "calls": theirs.calls,
-		"cache": theirs.cache, "cache-index": theirs.cacheIndex, "cache-event": theirs.cacheEvent, "cache-minute": theirs.cacheEvent,
+		"cache": theirs.cache, "cache-typed": theirs.cacheTyped, "cache-index": theirs.cacheIndex, "cache-event": theirs.cacheEvent, "cache-minute": theirs.cacheEvent,
 	}, nil
 }

@@ -12,23 +12,23 @@ import (
 )
 
 const (
-	// Changed is the annotation that says when a change was written, in nanoseconds since 1970.
+	// Changed is the annotation with the time at which a change was written, in nanoseconds since 1970.
 	Changed = "changed"
-	// ReadyLine is what a task prints that wants its objects changed now.
+	// ReadyLine is printed by a task that is ready for its objects to be changed.
 	ReadyLine = "ready"
 )
 
-// Ready has every object changed once. What the task has done so far, and its garbage, are not counted.
+// Ready requests that every object is changed once. Costs so far are not counted.
 func (m *Meter) Ready() {
 	runtime.GC()
 	m.events = begin()
 	fmt.Fprintln(os.Stdout, ReadyLine)
 }
 
-// Hear is See for a changed object, with its annotation. The last one adds the figures event-cpu, the CPU of one change,
-// event-wall, the time from Ready to the last, and event-delay and event-delay-99, the median and the 99th percentile of
-// the time since a change was written.
-func (m *Meter) Hear(name, changed string) {
+// SeeChange is See for a changed object, with its annotation. The last one adds the figures event-cpu, the CPU of a
+// change, event-wall, the time from Ready to the last change, and event-delay and event-delay-99, the median and the 99th
+// percentile of the time since a change was written.
+func (m *Meter) SeeChange(name, changed string) {
 	m.See(name)
 	written, err := strconv.ParseInt(changed, 10, 64)
 	if err != nil {

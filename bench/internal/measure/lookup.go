@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// NodeCount is how many nodes the pods are on.
+// NodeCount is the number of nodes with pods.
 const NodeCount = 200
 
-// Nodes are their names.
+// Nodes returns the names of the nodes.
 func Nodes() []string {
 	nodes := make([]string, NodeCount)
 	for i := range nodes {
@@ -19,14 +19,14 @@ func Nodes() []string {
 	return nodes
 }
 
-// NodeName is the name of a pod's node.
+// NodeName returns the name of a pod's node.
 func NodeName(pod int) string { return fmt.Sprintf("node-%d", pod%NodeCount) }
 
 // lookupRounds is how often each node is looked up.
 const lookupRounds = 200
 
-// Lookups has all nodes' pods found, again and again, and adds the figure "lookup-wall", what one lookup takes on the
-// average. find tells how many pods it has found.
+// Lookups looks up the pods of every node repeatedly and adds the figure "lookup-wall", the average time of a lookup. find
+// returns the number of pods that it found.
 func (m *Meter) Lookups(find func(node string) (int, error)) error {
 	nodes, all := Nodes(), 0
 	start := time.Now()

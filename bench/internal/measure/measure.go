@@ -1,7 +1,6 @@
 //go:build unix
 
-// Package measure is what the two compared programs share: it runs one task in a process of its own and prints what
-// the task cost that process, as JSON.
+// Package measure is shared by the two compared programs: it runs one task and prints its cost to the process as JSON.
 package measure
 
 import (
@@ -16,25 +15,25 @@ import (
 	"time"
 )
 
-// Settings say what to do. Both programs take them as flags of these names.
+// Settings configure a run. Both programs have flags of these names.
 type Settings struct {
 	Task            string
 	Kubeconfig      string
 	Namespace       string
 	ResourceVersion string // to watch from
-	Count           int    // the objects, events or calls that the task must come to
-	Profile         string // where profiles go, a path without its ending; "" means none
-	// ProfileFor is how long a task is repeated for its profiles: there are a hundred samples a second.
+	Count           int    // of the objects, events or calls that the task must see
+	Profile         string // path of the profiles, without extension; "" means none
+	// ProfileFor is how long a task is repeated for its profiles, at a hundred samples a second.
 	ProfileFor time.Duration
 }
 
-// Task is a piece of work, the same on both sides.
+// Task is work that both sides do.
 type Task func(ctx context.Context, m *Meter) error
 
-// Figures are what a task cost: time in seconds, memory in bytes.
+// Figures are the costs of a task: time in seconds, memory in bytes.
 type Figures map[string]float64
 
-// Main is the program: prepare connects and makes a first request, so that no task pays for the handshake.
+// Main runs the program: prepare connects and sends a first request, so that no task pays for the handshake.
 func Main(prepare func(ctx context.Context, s *Settings) (map[string]Task, error)) {
 	if err := run(prepare); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -44,11 +43,11 @@ func Main(prepare func(ctx context.Context, s *Settings) (map[string]Task, error
 
 func run(prepare func(ctx context.Context, s *Settings) (map[string]Task, error)) error {
 	var s Settings
-	flag.StringVar(&s.Task, "task", "", "what to do")
-	flag.StringVar(&s.Kubeconfig, "kubeconfig", "", "the server to ask")
-	flag.StringVar(&s.Namespace, "namespace", "", "where the objects are")
-	flag.StringVar(&s.ResourceVersion, "resourceVersion", "", "what to watch from")
-	flag.IntVar(&s.Count, "count", 0, "how many objects, events or calls there are")
+	flag.StringVar(&s.Task, "task", "", "task to run")
+	flag.StringVar(&s.Kubeconfig, "kubeconfig", "", "kubeconfig of the server")
+	flag.StringVar(&s.Namespace, "namespace", "", "namespace of the objects")
+	flag.StringVar(&s.ResourceVersion, "resourceVersion", "", "resourceVersion to watch from")
+	flag.IntVar(&s.Count, "count", 0, "number of objects, events or calls")
 	flag.StringVar(&s.Profile, "profile", "", "write CPU and allocation profiles to files of this name")
 	flag.DurationVar(&s.ProfileFor, "profileFor", 3*time.Second, "how long to repeat the task for its profiles, at least")
 	flag.Parse()
@@ -60,20 +59,20 @@ func run(prepare func(ctx context.Context, s *Settings) (map[string]Task, error)
 	}
 	task, ok := tasks[s.Task]
 	if !ok {
-		return fmt.Errorf("there is no task %q", s.Task)
+		return fmt.Errorf("unknown task %q", s.Task)
 	}
 	if s.Profile != "" {
 		return profile(ctx, task, &s)
 	}
-	figures, err := take(ctx, task, &s)
+	figures, err := measureTask(ctx, task, &s)
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Task, err)
 	}
 	return json.NewEncoder(os.Stdout).Encode(figures)
 }
 
-// take runs the task once. What the process did before it is not counted.
-func take(ctx context.Context, task Task, s *Settings) (Figures, error) {
+// measureTask runs the task once. Costs before it are not counted.
+func measureTask(ctx context.Context, task Task, s *Settings) (Figures, error) {
 	m := &Meter{Settings: s, Figures: Figures{}}
 	runtime.GC()
 	var before, after runtime.MemStats
@@ -90,7 +89,7 @@ func take(ctx context.Context, task Task, s *Settings) (Figures, error) {
 	return m.Figures, m.check()
 }
 
-// cpuTime is the processor time of this process so far, its own and the kernel's for it, in seconds.
+// cpuTime returns the user and system time of this process so far, in seconds.
 func cpuTime() float64 {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

@@ -29,22 +29,22 @@ func seeing(n int, name string) Task {
 	}
 }
 
-func TestATaskThatSawLessThanThereIsHasNoFigures(t *testing.T) {
+func TestMeasureTask_RequiresAllObjects(t *testing.T) {
 	for want, task := range map[string]Task{
-		"2 objects came, not 3": seeing(2, "web"),
-		"4 objects came, not 3": seeing(4, "web"),
-		"3 objects had no name": seeing(3, ""),
-		"it broke":              func(context.Context, *Meter) error { return errors.New("it broke") },
+		"2 objects seen, want 3": seeing(2, "web"),
+		"4 objects seen, want 3": seeing(4, "web"),
+		"3 objects had no name":  seeing(3, ""),
+		"it broke":               func(context.Context, *Meter) error { return errors.New("it broke") },
 	} {
-		_, err := take(t.Context(), task, &Settings{Count: 3})
+		_, err := measureTask(t.Context(), task, &Settings{Count: 3})
 		require.ErrorContains(t, err, want)
 	}
 }
 
-func TestFiguresAreOfTheTaskAlone(t *testing.T) {
+func TestMeasureTask_ExcludesEarlierCosts(t *testing.T) {
 	before := make([]byte, 8<<20)
 	var held []byte
-	figures, err := take(t.Context(), func(_ context.Context, m *Meter) error {
+	figures, err := measureTask(t.Context(), func(_ context.Context, m *Meter) error {
 		held = make([]byte, 1<<20)
 		for begin := time.Now(); time.Since(begin) < 20*time.Millisecond; {
 			continue
@@ -62,11 +62,11 @@ func TestFiguresAreOfTheTaskAlone(t *testing.T) {
 	assert.Positive(t, figures["cpu"])
 }
 
-func TestTheHeapIsSeenWithoutGarbage(t *testing.T) {
+func TestMeter_SampleHeap(t *testing.T) {
 	const count, each = 100, 64 << 10
 	iterate := func(hold bool) float64 {
 		var held [][]byte
-		figures, err := take(t.Context(), func(_ context.Context, m *Meter) error {
+		figures, err := measureTask(t.Context(), func(_ context.Context, m *Meter) error {
 			for range count {
 				made := make([]byte, each)
 				if hold {
@@ -86,7 +86,7 @@ func TestTheHeapIsSeenWithoutGarbage(t *testing.T) {
 	assert.Less(t, held-dropped, float64(count*each)*1.5)
 }
 
-func TestCallsAreCountedOneByOne(t *testing.T) {
+func TestMeter_Calls(t *testing.T) {
 	m := &Meter{Settings: &Settings{}, Figures: Figures{}}
 	var kept [][]byte
 	var numbers []int
@@ -103,7 +103,7 @@ func TestCallsAreCountedOneByOne(t *testing.T) {
 	require.Error(t, m.Calls("get", 0, nil))
 }
 
-func TestAProfileIsWrittenOfEachKind(t *testing.T) {
+func TestProfile_WritesFiles(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "task")
 	rate := runtime.MemProfileRate
 	t.Cleanup(func() { runtime.MemProfileRate = rate })
@@ -115,9 +115,9 @@ func TestAProfileIsWrittenOfEachKind(t *testing.T) {
 	}
 }
 
-func TestAStageIsCountedAlone(t *testing.T) {
+func TestMeter_Stage(t *testing.T) {
 	var held []byte
-	figures, err := take(t.Context(), func(_ context.Context, m *Meter) error {
+	figures, err := measureTask(t.Context(), func(_ context.Context, m *Meter) error {
 		m.See("web")
 		for begin := time.Now(); time.Since(begin) < 20*time.Millisecond; {
 			continue
@@ -137,11 +137,11 @@ func TestAStageIsCountedAlone(t *testing.T) {
 	assert.Empty(t, m.Figures)
 }
 
-func TestEachChangeHasADelay(t *testing.T) {
-	figures, err := take(t.Context(), func(_ context.Context, m *Meter) error {
+func TestMeter_SeeChangeDelay(t *testing.T) {
+	figures, err := measureTask(t.Context(), func(_ context.Context, m *Meter) error {
 		m.Ready()
 		for _, ago := range []time.Duration{time.Hour, 2 * time.Hour, 3 * time.Hour} {
-			m.Hear("web", strconv.FormatInt(time.Now().Add(-ago).UnixNano(), 10))
+			m.SeeChange("web", strconv.FormatInt(time.Now().Add(-ago).UnixNano(), 10))
 		}
 		return nil
 	}, &Settings{Count: 3})
@@ -149,11 +149,11 @@ func TestEachChangeHasADelay(t *testing.T) {
 	assert.InDelta(t, 7200, figures["event-delay"], 600)
 	assert.InDelta(t, 10800, figures["event-delay-99"], 600)
 	assert.Contains(t, figures, "event-cpu")
-	_, err = take(t.Context(), func(_ context.Context, m *Meter) error { m.Hear("web", "yes"); return nil }, &Settings{Count: 1})
-	require.ErrorContains(t, err, "1 changes do not say when")
+	_, err = measureTask(t.Context(), func(_ context.Context, m *Meter) error { m.SeeChange("web", "yes"); return nil }, &Settings{Count: 1})
+	require.ErrorContains(t, err, "1 changes lack the time")
 }
 
-func TestLookupsMustFindAllPods(t *testing.T) {
+func TestMeter_LookupsFindAllPods(t *testing.T) {
 	m := &Meter{Settings: &Settings{Count: NodeCount}, Figures: Figures{}}
 	require.NoError(t, m.Lookups(func(string) (int, error) { return 1, nil }))
 	assert.Positive(t, m.Figures["lookup-wall"])

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Meter is what a task reports to. One goroutine at a time.
+// Meter collects the figures of a task. It is not safe for concurrent use.
 type Meter struct {
 	*Settings
 	Figures Figures
@@ -18,13 +18,13 @@ type Meter struct {
 	seen    int
 	unnamed int
 
-	heapBefore uint64 // what was alive before the task
-	events     begun
+	heapBefore uint64 // live bytes before the task
+	events     startPoint
 	delays     []float64
-	unmarked   int // changes that do not say when they were written
+	unmarked   int // changes without the time of writing
 }
 
-// See counts an object, of which the task read at least the name.
+// See counts an object with its name, which the task must have decoded.
 func (m *Meter) See(name string) {
 	m.seen++
 	if name == "" {
@@ -32,7 +32,7 @@ func (m *Meter) See(name string) {
 	}
 }
 
-// Done tells whether all that there is has been seen.
+// Done reports whether all objects have been seen.
 func (m *Meter) Done() bool { return m.seen >= m.Count }
 
 func (m *Meter) check() error {
@@ -40,19 +40,18 @@ func (m *Meter) check() error {
 	case m.unnamed > 0:
 		return fmt.Errorf("%d objects had no name", m.unnamed)
 	case m.unmarked > 0:
-		return fmt.Errorf("%d changes do not say when they were written", m.unmarked)
+		return fmt.Errorf("%d changes lack the time of writing", m.unmarked)
 	case m.seen != m.Count:
-		return fmt.Errorf("%d objects came, not %d", m.seen, m.Count)
+		return fmt.Errorf("%d objects seen, want %d", m.seen, m.Count)
 	default:
 		return nil
 	}
 }
 
-// heapSamples is at how many places of a list the heap is looked at.
+// heapSamples is how often the heap is sampled during a list.
 const heapSamples = 20
 
-// SampleHeap looks now and then, while a list is gone through, at what the heap holds alive: all garbage is collected
-// first. The figure "heap" is the most that was ever seen.
+// SampleHeap samples the live heap, after a garbage collection, at some of its calls. The figure "heap" is the maximum.
 func (m *Meter) SampleHeap() {
 	if m.seen%max(1, m.Count/heapSamples) != 0 {
 		return
@@ -63,8 +62,8 @@ func (m *Meter) SampleHeap() {
 	m.Figures["heap"] = max(m.Figures["heap"], float64(now.HeapAlloc))
 }
 
-// Calls makes n calls of one kind, one after the other, and adds the figures KIND-wall, the median of a call, and
-// KIND-alloc and KIND-allocs, the bytes and the pieces of memory that a call takes on the average.
+// Calls makes n calls of one kind, one after the other, and adds the figures KIND-wall, the median, and KIND-alloc and
+// KIND-allocs, the average bytes and allocations of a call.
 func (m *Meter) Calls(kind string, n int, call func(i int) error) error {
 	if n == 0 {
 		return errors.New("no calls to make")
@@ -87,5 +86,5 @@ func (m *Meter) Calls(kind string, n int, call func(i int) error) error {
 	return nil
 }
 
-// SeeAll counts all objects, where the task does not look at them.
+// SeeAll counts all objects, for a task that does not decode them.
 func (m *Meter) SeeAll() { m.seen = m.Count }

@@ -2,7 +2,7 @@
 
 package measure
 
-// NewPod is a pod to create, with a name that the server makes.
+// NewPod returns a pod to create, with a name that the server generates.
 func NewPod() map[string]any {
 	return map[string]any{
 		"apiVersion": "v1", "kind": "Pod",

@@ -12,7 +12,7 @@ import (
 
 // profile writes PROFILE.cpu and PROFILE.allocs.
 func profile(ctx context.Context, task Task, s *Settings) error {
-	runtime.MemProfileRate = 0 // noting where memory is allocated takes time itself
+	runtime.MemProfileRate = 0 // memory profiling takes CPU time
 	cpu, err := os.Create(s.Profile + ".cpu")
 	if err != nil {
 		return err
@@ -22,7 +22,7 @@ func profile(ctx context.Context, task Task, s *Settings) error {
 		return err
 	}
 	for begin := time.Now(); time.Since(begin) < s.ProfileFor; {
-		if _, err = take(ctx, task, s); err != nil {
+		if _, err = measureTask(ctx, task, s); err != nil {
 			break
 		}
 	}
@@ -31,7 +31,7 @@ func profile(ctx context.Context, task Task, s *Settings) error {
 		return err
 	}
 	runtime.MemProfileRate = 16 << 10
-	if _, err := take(ctx, task, s); err != nil {
+	if _, err := measureTask(ctx, task, s); err != nil {
 		return err
 	}
 	allocs, err := os.Create(s.Profile + ".allocs")

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// begun is what had been used up when something began.
-type begun struct {
+// startPoint is the time and the CPU time at the start of a measurement.
+type startPoint struct {
 	at  time.Time
 	cpu float64
 }
 
-func begin() begun { return begun{time.Now(), cpuTime()} }
+func begin() startPoint { return startPoint{time.Now(), cpuTime()} }
 
-// Stage adds what a part of the task costs: KIND-wall, KIND-cpu, and KIND-peak, the most that the heap
-// ever had from the system, garbage, and what was there before, and all.
+// Stage adds the costs of a part of the task: KIND-wall, KIND-cpu, and KIND-peak, the heap memory ever obtained from the
+// system, which includes garbage and earlier memory.
 func (m *Meter) Stage(kind string, do func() error) error {
 	start := begin()
 	if err := do(); err != nil {
@@ -27,7 +27,7 @@ func (m *Meter) Stage(kind string, do func() error) error {
 	return nil
 }
 
-// Held adds the figure "held": what is alive on the heap now and was not before the task.
+// Held adds the figure "held": the growth of the live heap since before the task.
 func (m *Meter) Held() {
 	runtime.GC()
 	m.Figures["held"] = float64(heapAlloc()) - float64(m.heapBefore)
@@ -39,7 +39,7 @@ func heapAlloc() uint64 {
 	return now.HeapAlloc
 }
 
-// heapSys is what the heap has ever had from the system: what it gives back still counts.
+// heapSys returns the heap memory ever obtained from the system, including memory returned since.
 func heapSys() uint64 {
 	var now runtime.MemStats
 	runtime.ReadMemStats(&now)

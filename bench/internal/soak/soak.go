@@ -24,12 +24,12 @@ import (
 
 // Commands of the driver.
 const (
-	CommandSample = "sample" // is answered with a Sample
-	CommandStates = "states" // is answered with a States
-	CommandStop   = "stop"   // stops every cache and is answered with a Sample of what is left; the program then exits
+	CommandSample   = "sample"   // is answered with a Sample
+	CommandVersions = "versions" // is answered with a Versions
+	CommandStop     = "stop"     // stops every cache and is answered with a Sample of what is left; the program then exits
 )
 
-// Config says what a program keeps.
+// Config configures a program.
 type Config struct {
 	Kubeconfig string
 	Sources    []Source
@@ -46,18 +46,18 @@ func (s Source) String() string {
 	return strings.Join([]string{s.Resource, s.Group, s.Namespace, s.LabelSelector}, "/")
 }
 
-// States has, of each source by its String, the resourceVersion of each object by namespace/name.
-type States map[string]map[string]string
+// Versions has the resourceVersion of each object by namespace/name, for each source by its String.
+type Versions map[string]map[string]string
 
-// Sample has the resources that a program uses at a moment.
+// Sample has the resources that a program uses at one time.
 type Sample struct {
 	At          time.Time
 	CPU         float64 // seconds since the start
-	RSS         uint64  // bytes, as the kernel counts them; 0 where it does not say
+	RSS         uint64  // bytes, as counted by the kernel; 0 if unknown
 	HeapLive    uint64  // bytes of objects, garbage not yet collected included
 	HeapInuse   uint64  // bytes of spans
 	Goroutines  int
-	Descriptors int // -1 where the system does not say
+	Descriptors int // -1 if unknown
 	Objects     int // in all caches
 	Events      int64
 	Trouble     string // what ended a cache, "" while all run
@@ -65,15 +65,15 @@ type Sample struct {
 
 // Side keeps caches of sources.
 type Side interface {
-	// States returns the contents of every cache.
-	States() States
+	// Versions returns the contents of every cache.
+	Versions() Versions
 	// Count returns the number of objects in all caches, the number of changes delivered so far, and what ended a cache.
 	Count() (objects int, events int64, trouble error)
 	// Stop ends every cache and returns when all have ended.
 	Stop()
 }
 
-// Main is the program: start returns once the caches are being filled.
+// Main runs the program: start returns once the caches are being filled.
 func Main(start func(ctx context.Context, config *Config) (Side, error)) {
 	if err := serve(context.Background(), os.Stdin, os.Stdout, start); err != nil {
 		fmt.Fprintln(os.Stderr, filepath.Base(os.Args[0])+":", err)
@@ -106,9 +106,9 @@ func serve(ctx context.Context, in io.Reader, out io.Writer, start func(ctx cont
 		}
 		switch command = strings.TrimSpace(command); command {
 		case CommandSample:
-			err = answers.Encode(take(side))
-		case CommandStates:
-			err = answers.Encode(side.States())
+			err = answers.Encode(sampleOf(side))
+		case CommandVersions:
+			err = answers.Encode(side.Versions())
 		case CommandStop:
 			side.Stop()
 			return answers.Encode(settled(side))
@@ -121,7 +121,7 @@ func serve(ctx context.Context, in io.Reader, out io.Writer, start func(ctx cont
 	}
 }
 
-// settled takes a sample of what is left after a stop: connections need a moment to close.
+// settled samples what is left after a stop, once connections are closed.
 func settled(side Side) Sample {
 	for range 50 {
 		if runtime.NumGoroutine() <= 4 {
@@ -130,10 +130,10 @@ func settled(side Side) Sample {
 		time.Sleep(100 * time.Millisecond)
 	}
 	debug.FreeOSMemory()
-	return take(side)
+	return sampleOf(side)
 }
 
-func take(side Side) Sample {
+func sampleOf(side Side) Sample {
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	s := Sample{

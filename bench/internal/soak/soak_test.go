@@ -19,32 +19,32 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 type fakeSide struct{ stopped bool }
 
-func (f *fakeSide) States() States             { return States{"pods": {"a/b": "7"}} }
+func (f *fakeSide) Versions() Versions         { return Versions{"pods": {"a/b": "7"}} }
 func (f *fakeSide) Count() (int, int64, error) { return 3, 9, errors.New("a cache ended") }
 func (f *fakeSide) Stop()                      { f.stopped = true }
 
-func TestServe_AnswersEachCommand(t *testing.T) {
+func TestServe_EachCommand(t *testing.T) {
 	side := &fakeSide{}
 	var got *Config
 	start := func(_ context.Context, config *Config) (Side, error) {
 		got = config
 		return side, nil
 	}
-	in := strings.NewReader(`{"Kubeconfig":"k","Sources":[{"Resource":"pods"}]}` + "\nsample\nstates\nstop\n")
+	in := strings.NewReader(`{"Kubeconfig":"k","Sources":[{"Resource":"pods"}]}` + "\nsample\nversions\nstop\n")
 	var out bytes.Buffer
 	require.NoError(t, serve(t.Context(), in, &out, start))
 	assert.Equal(t, &Config{Kubeconfig: "k", Sources: []Source{{Resource: "pods"}}}, got)
 	answers := json.NewDecoder(&out)
 	var sample, left Sample
-	var states States
+	var versions Versions
 	require.NoError(t, answers.Decode(&sample))
-	require.NoError(t, answers.Decode(&states))
+	require.NoError(t, answers.Decode(&versions))
 	require.NoError(t, answers.Decode(&left))
 	assert.Equal(t, 3, sample.Objects)
 	assert.Equal(t, int64(9), sample.Events)
 	assert.Equal(t, "a cache ended", sample.Trouble)
 	assert.Positive(t, sample.CPU)
-	assert.Equal(t, side.States(), states)
+	assert.Equal(t, side.Versions(), versions)
 	assert.True(t, side.stopped)
 }
 

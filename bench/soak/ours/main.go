@@ -40,7 +40,7 @@ func start(ctx context.Context, config *soak.Config) (soak.Side, error) {
 	client := dynamic.New(conn, nil)
 	ctx, cancel := context.WithCancel(ctx)
 	s := &side{caches: map[string]*cache.Cache[unstructured.Object]{}, cancel: func() { cancel(); conn.Close() }}
-	s.all.Go(func() { s.note(ctx, "live discovery", client.Discovery().Live(ctx)) })
+	s.all.Go(func() { s.note(ctx, "live discovery", client.Discovery().Run(ctx)) })
 	for _, source := range config.Sources {
 		resource, err := client.Resource(ctx, source.Resource+"."+source.Version+"."+source.Group)
 		if source.Group == "" {
@@ -53,7 +53,7 @@ func start(ctx context.Context, config *soak.Config) (soak.Side, error) {
 		if source.Namespace == "" {
 			resource = resource.AllNamespaces()
 		} else {
-			resource = resource.In(source.Namespace)
+			resource = resource.Namespace(source.Namespace)
 		}
 		objects := cache.New(resource, &cache.Options[unstructured.Object]{LabelSelector: source.LabelSelector})
 		s.caches[source.String()] = objects
@@ -76,16 +76,16 @@ func (s *side) note(ctx context.Context, name string, err error) {
 	}
 }
 
-func (s *side) States() soak.States {
-	states := soak.States{}
+func (s *side) Versions() soak.Versions {
+	all := soak.Versions{}
 	for name, objects := range s.caches {
 		versions := map[string]string{}
 		for _, object := range objects.List("", nil) {
 			versions[object.GetNamespace()+"/"+object.GetName()] = object.GetResourceVersion()
 		}
-		states[name] = versions
+		all[name] = versions
 	}
-	return states
+	return all
 }
 
 func (s *side) Count() (count int, events int64, trouble error) {

@@ -62,8 +62,8 @@ func start(ctx context.Context, config *soak.Config) (soak.Side, error) {
 	return s, nil
 }
 
-func (s *side) States() soak.States {
-	states := soak.States{}
+func (s *side) Versions() soak.Versions {
+	all := soak.Versions{}
 	for name, informer := range s.informers {
 		versions := map[string]string{}
 		for _, item := range informer.GetStore().List() {
@@ -71,9 +71,9 @@ func (s *side) States() soak.States {
 				versions[object.GetNamespace()+"/"+object.GetName()] = object.GetResourceVersion()
 			}
 		}
-		states[name] = versions
+		all[name] = versions
 	}
-	return states
+	return all
 }
 
 func (s *side) Count() (count int, events int64, trouble error) {
