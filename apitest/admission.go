@@ -1,0 +1,74 @@
+package apitest
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/apitest/internal/admission"
+	"github.com/anykind/anykind/apitest/internal/write"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// AdmissionFunc is an admission plugin of a test. An error rejects the request: with its Status if it is one, else with 403.
+type AdmissionFunc func(ctx context.Context, request *AdmissionRequest) error
+
+// AdmissionRequest is a write that admission may change or reject.
+type AdmissionRequest struct {
+	Operation   string // CREATE, UPDATE or DELETE
+	Resource    schema.GroupVersionResource
+	Kind        schema.GroupVersionKind // of Object: Scale with the subresource scale
+	Subresource string
+	Namespace   string
+	Name        string
+	User        User
+	DryRun      bool
+	// Object is what is to be written, nil in a deletion. A function of Options.Mutate may change it in place.
+	Object *unstructured.Object
+	// OldObject is what it replaces, nil in a creation. It is read-only.
+	OldObject *unstructured.Object
+	// Options are a *metav1.CreateOptions, UpdateOptions or DeleteOptions.
+	Options runtime.Object
+	// Warn adds a warning to the response.
+	Warn func(text string)
+}
+
+func (s *Server) newAdmission() *admission.Admission {
+	return admission.New(admission.Config{
+		Mutate: admissionFuncs(s.options.Mutate, true), Validate: admissionFuncs(s.options.Validate, false),
+		Store: s.store, Registry: s.registry, ServiceURL: s.options.ServiceURL, DisableWebhooks: s.options.DisableWebhooks,
+	})
+}
+
+func admissionFuncs(functions []AdmissionFunc, mayChange bool) []admission.Func {
+	var adapted []admission.Func
+	for _, f := range functions {
+		adapted = append(adapted, func(ctx context.Context, attributes *write.Attributes) error {
+			request := admissionRequest(attributes)
+			if err := f(ctx, request); err != nil {
+				return err
+			}
+			if mayChange && request.Object != nil {
+				attributes.Object = request.Object.Object
+			}
+			return nil
+		})
+	}
+	return adapted
+}
+
+func admissionRequest(a *write.Attributes) *AdmissionRequest {
+	request := &AdmissionRequest{
+		Operation: string(a.Operation), Resource: a.Resource.GroupVersionResource(), Kind: a.Kind, Subresource: a.Subresource,
+		Namespace: a.Namespace, Name: a.Name, DryRun: a.DryRun, Options: a.Options, Warn: a.Warn,
+		User: User{Name: a.User.Name, UID: a.User.UID, Groups: a.User.Groups, Extra: a.User.Extra},
+	}
+	if a.Object != nil {
+		request.Object = &unstructured.Object{Object: a.Object}
+	}
+	if a.OldObject != nil {
+		request.OldObject = &unstructured.Object{Object: a.OldObject}
+	}
+	return request
+}

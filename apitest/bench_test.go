@@ -1,0 +1,55 @@
+package apitest_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/anykind/anykind/apitest"
+	"github.com/anykind/anykind/unstructured"
+	"github.com/stretchr/testify/require"
+)
+
+// BenchmarkStart is the time from nothing to the first answer.
+func BenchmarkStart(b *testing.B) {
+	definitions := make([]*unstructured.Object, 100)
+	for i := range definitions {
+		obj := object(b, widgetDefinition)
+		plural := fmt.Sprint("widgets", i)
+		obj.SetName(plural + ".shop.example.com")
+		require.NoError(b, unstructured.Set(obj, plural, "spec", "names", "plural"))
+		require.NoError(b, unstructured.Set(obj, fmt.Sprint("Widget", i), "spec", "names", "kind"))
+		require.NoError(b, unstructured.Set(obj, []any{}, "spec", "names", "shortNames"))
+		definitions[i] = obj
+	}
+	for name, opts := range map[string]apitest.Options{
+		"built-in": {}, "memory": {InMemory: true}, "100 definitions": {Objects: definitions},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				server, err := apitest.Start(&opts)
+				require.NoError(b, err)
+				server.Close()
+			}
+		})
+	}
+}
+
+func BenchmarkRequests(b *testing.B) {
+	server := apitest.NewServer(b, nil)
+	createConfigMaps(b, server, "a")
+	maps := handle(b, server.Client(), "configmaps")
+	b.Run("get", func(b *testing.B) {
+		for b.Loop() {
+			_, err := maps.Get(b.Context(), "a", nil)
+			require.NoError(b, err)
+		}
+	})
+	b.Run("create", func(b *testing.B) {
+		for i := 0; b.Loop(); i++ {
+			obj := object(b, configMap)
+			obj.SetName(fmt.Sprint("m", b.N, "-", i))
+			_, err := maps.Create(b.Context(), obj, nil)
+			require.NoError(b, err)
+		}
+	})
+}

@@ -1,0 +1,109 @@
+// Package cel makes apitest evaluate the CEL rules of CustomResourceDefinitions (x-kubernetes-validations). Import it for its
+// effect:
+//
+//	import _ "github.com/anykind/anykind/apitest/cel"
+//
+// It evaluates them with the API server's own code, k8s.io/apiextensions-apiserver and cel-go, whose compilation takes a minute or
+// two the first time; so it is a module of its own, for those who need it. Without it, answers to writes of objects whose
+// schema has rules carry a warning.
+package cel
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apivalidation "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	limits "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/common"
+
+	"github.com/anykind/anykind/apitest/internal/structural"
+)
+
+func init() { structural.RegisterRules(compile, validateDefinition) }
+
+// rules are the compiled rules of one schema.
+type rules struct {
+	schema    *schema.Structural
+	validator *cel.Validator
+}
+
+func compile(openAPIV3 map[string]any) (structural.Rules, error) {
+	var external v1.JSONSchemaProps
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(openAPIV3, &external); err != nil {
+		return nil, fmt.Errorf("compile rules: %w", err)
+	}
+	var internal apiextensions.JSONSchemaProps
+	if err := v1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&external, &internal, nil); err != nil {
+		return nil, fmt.Errorf("compile rules: %w", err)
+	}
+	structure, err := schema.NewStructural(&internal)
+	if err != nil {
+		return nil, fmt.Errorf("compile rules: %w", err)
+	}
+	if err := defaulting.PruneDefaults(structure); err != nil {
+		return nil, fmt.Errorf("compile rules: %w", err)
+	}
+	return &rules{structure, cel.NewValidator(structure, true, limits.PerCallLimit)}, nil
+}
+
+// Validate returns the rules that obj breaks. old is nil for a creation. A rule that a part of the object broke before and that
+// is unchanged is tolerated.
+func (r *rules) Validate(ctx context.Context, obj, old map[string]any) field.ErrorList {
+	if old == nil {
+		errs, _ := r.validator.Validate(ctx, nil, r.schema, obj, nil, limits.RuntimeCELCostBudget)
+		return errs
+	}
+	correlated := common.NewCorrelatedObject(obj, old, &model.Structural{Structural: r.schema})
+	errs, _ := r.validator.Validate(ctx, nil, r.schema, obj, old, limits.RuntimeCELCostBudget, cel.WithRatcheting(correlated))
+	return errs
+}
+
+// validateDefinition returns what is wrong with the rules of a definition: whether they compile, and their estimated cost.
+func validateDefinition(ctx context.Context, definition, old map[string]any) field.ErrorList {
+	crd, err := toInternal(definition)
+	if err != nil {
+		return nil // reported by the decoding
+	}
+	var errs field.ErrorList
+	if old == nil {
+		errs = apivalidation.ValidateCustomResourceDefinition(ctx, crd)
+	} else if oldCRD, err := toInternal(old); err == nil {
+		errs = apivalidation.ValidateCustomResourceDefinitionUpdate(ctx, crd, oldCRD)
+	}
+	var ofRules field.ErrorList
+	for _, err := range errs {
+		if isRuleError(err) {
+			ofRules = append(ofRules, err)
+		}
+	}
+	return ofRules
+}
+
+// isRuleError reports whether an error is about the content of a rule; package structural reports those about its form.
+func isRuleError(err *field.Error) bool {
+	switch {
+	case !strings.Contains(err.Field, "x-kubernetes-validations") && !strings.HasPrefix(err.Detail, "x-kubernetes-validations"):
+		return false
+	case strings.HasSuffix(err.Field, ".rule") || strings.HasSuffix(err.Field, ".messageExpression"):
+		return err.Detail != "rule is not specified" && err.Detail != "messageExpression must be non-empty if specified"
+	}
+	return strings.HasSuffix(err.Field, ".fieldPath") || strings.HasSuffix(err.Field, ".optionalOldSelf") || err.Type == field.ErrorTypeForbidden && !strings.Contains(err.Detail, "to be structural")
+}
+
+func toInternal(definition map[string]any) (*apiextensions.CustomResourceDefinition, error) {
+	var external v1.CustomResourceDefinition
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(definition, &external); err != nil {
+		return nil, err
+	}
+	var internal apiextensions.CustomResourceDefinition
+	return &internal, v1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(&external, &internal, nil)
+}

@@ -1,0 +1,176 @@
+// Command apitest serves the Kubernetes API from one process, without etcd, for kubectl and programs in any language.
+//
+//	apitest [flags]                  serves until it is interrupted and prints how to connect
+//	apitest [flags] exec -- CMD ...  runs CMD with KUBECONFIG set and exits as CMD does
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/anykind/anykind/apitest"
+)
+
+// exitCode is an error without a message: the program exits with that code.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	var code exitCode
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+	case errors.As(err, &code):
+		os.Exit(int(code))
+	default:
+		fmt.Fprintln(os.Stderr, "apitest:", err)
+		os.Exit(1)
+	}
+}
+
+// settings are what the command line says.
+type settings struct {
+	files      []string
+	kubeconfig string
+	rbac       bool
+	controller bool
+	quiet      bool
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	var s settings
+	flags := flag.NewFlagSet("apitest", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() { usage(flags) }
+	flags.Func("f", "`file` or folder with objects, in YAML or JSON, that exist from the start; may be repeated", func(path string) error {
+		s.files = append(s.files, path)
+		return nil
+	})
+	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "`path` to write the kubeconfig to, instead of a temporary folder")
+	flags.BoolVar(&s.rbac, "rbac", false, "authorize by the stored RBAC objects; the kubeconfig's user may do everything")
+	flags.BoolVar(&s.controller, "controllers", false, "simulate garbage collection, namespace deletion, service accounts, workloads and pods")
+	flags.BoolVar(&s.quiet, "hide-warnings", false, "leave out the warnings of what is not validated as by a real server")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return err
+		}
+		return exitCode(2)
+	}
+	rest := flags.Args()
+	if len(rest) == 0 {
+		return serve(ctx, s, stdout)
+	}
+	if rest[0] == "exec" {
+		command := rest[1:]
+		if len(command) > 0 && command[0] == "--" {
+			command = command[1:]
+		}
+		if len(command) > 0 {
+			return execute(ctx, s, command)
+		}
+	}
+	flags.Usage()
+	return exitCode(2)
+}
+
+func usage(flags *flag.FlagSet) {
+	out := flags.Output()
+	fmt.Fprint(out, `apitest serves the Kubernetes API from one process, for tests and for trying things out.
+
+Usage:
+  apitest [flags]                  serve until interrupted, and print how to connect
+  apitest [flags] exec -- CMD ...  run CMD with KUBECONFIG and KUBECACHEDIR set, and exit as CMD does
+
+Flags:
+`)
+	flags.PrintDefaults()
+}
+
+// start starts the server and writes its kubeconfig. stop closes the server and removes what was written.
+func start(s settings) (path string, stop func(), err error) {
+	objects, err := readObjects(s.files)
+	if err != nil {
+		return "", nil, err
+	}
+	opts := &apitest.Options{Objects: objects, RBAC: s.rbac, HideWarnings: s.quiet}
+	if s.controller {
+		opts.Controllers = apitest.AllControllers
+	}
+	server, err := apitest.Start(opts)
+	if err != nil {
+		return "", nil, err
+	}
+	folder, err := os.MkdirTemp("", "apitest-")
+	if err != nil {
+		server.Close()
+		return "", nil, err
+	}
+	stop = func() {
+		server.Close()
+		_ = os.RemoveAll(folder)
+	}
+	path = s.kubeconfig
+	if path == "" {
+		path = filepath.Join(folder, "kubeconfig")
+	}
+	data, err := server.KubeconfigData()
+	if err == nil {
+		err = os.WriteFile(path, data, 0o600)
+	}
+	if err != nil {
+		stop()
+		return "", nil, err
+	}
+	return path, stop, nil
+}
+
+// serve prints how to connect and waits for the end of ctx.
+func serve(ctx context.Context, s settings, stdout io.Writer) error {
+	path, stop, err := start(s) //nolint:contextcheck // the server ends with stop
+	if err != nil {
+		return err
+	}
+	defer stop()
+	fmt.Fprintf(stdout, "The API server is ready:\n\n  export KUBECONFIG=%s\n\nIt and its objects are gone after an interrupt.\n", path)
+	<-ctx.Done()
+	return nil
+}
+
+// execute runs a command on a server of its own.
+func execute(ctx context.Context, s settings, command []string) error {
+	path, stop, err := start(s) //nolint:contextcheck // the server ends with stop
+	if err != nil {
+		return err
+	}
+	defer stop()
+	cache, err := os.MkdirTemp("", "apitest-cache-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(cache) //nolint:errcheck // It is in the temporary folder.
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+path, "KUBECACHEDIR="+cache)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	err = cmd.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() > 0 {
+		return exitCode(exit.ExitCode())
+	}
+	if err != nil {
+		return fmt.Errorf("run %s: %w", strings.Join(command, " "), err)
+	}
+	return nil
+}

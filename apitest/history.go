@@ -1,0 +1,67 @@
+package apitest
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/anykind/anykind/apitest/internal/serve"
+)
+
+// Request is a request that the server has answered or dropped.
+type Request struct {
+	Time     time.Time
+	Duration time.Duration // of a watch until its end
+	User     string        // "" if it was not authenticated
+	// Verb is that of the API: get, list, watch, create, update, patch, delete or deletecollection. For a path that is no
+	// resource's it is the method in lower case, and Resource is "".
+	Verb                                                   string
+	Group, Version, Resource, Subresource, Namespace, Name string
+	Method, Path, Query                                    string
+	UserAgent, ContentType                                 string
+	Body                                                   []byte // as it was sent, but JSON if that was Protobuf; read-only
+	Code                                                   int    // of the response, 0 if the connection was dropped before it
+	Revision                                               int64  // the resourceVersion of the last write when the request arrived
+}
+
+// requestLog is the last requests.
+type requestLog struct {
+	mu    sync.Mutex
+	limit int
+	last  []Request
+}
+
+func (l *requestLog) add(r *serve.Record) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.last) >= 2*l.limit {
+		l.last = slices.Clone(l.last[len(l.last)-l.limit:])
+	}
+	l.last = append(l.last, requestOf(r))
+}
+
+func requestOf(r *serve.Record) Request {
+	request := Request{
+		Time: r.Time, Duration: r.Duration, User: r.User, Verb: r.Verb, Method: r.Method, Path: r.Path, Query: r.Query,
+		UserAgent: r.UserAgent, ContentType: r.ContentType, Body: r.Body, Code: r.Code, Revision: r.Revision,
+	}
+	if r.IsResource {
+		request.Group, request.Version, request.Resource, request.Subresource = r.Group, r.Version, r.Resource, r.Subresource
+		request.Namespace, request.Name = r.Namespace, r.Name
+	}
+	return request
+}
+
+// Requests returns the requests that the server has finished, in that order, or those of them for which every match returns true.
+// Running watches are not among them.
+func (s *Server) Requests(match ...func(Request) bool) []Request {
+	s.requests.mu.Lock()
+	defer s.requests.mu.Unlock()
+	var found []Request
+	for _, r := range s.requests.last[max(0, len(s.requests.last)-s.requests.limit):] {
+		if !slices.ContainsFunc(match, func(matches func(Request) bool) bool { return !matches(r) }) {
+			found = append(found, r)
+		}
+	}
+	return found
+}

@@ -1,0 +1,61 @@
+package apitest_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/anykind/anykind/apitest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// failures collects what assertions report.
+type failures struct {
+	testing.TB
+	texts []string
+}
+
+func (f *failures) Errorf(format string, args ...any) {
+	f.texts = append(f.texts, fmt.Sprintf(format, args...))
+}
+func (f *failures) Helper() {}
+
+func TestServer_RequestsAndStates(t *testing.T) {
+	server := apitest.NewServer(t, nil)
+	createConfigMaps(t, server, "a")
+	patchLabel(t, server, "a", "x")
+	do(t, server, "DELETE", configMapsPath+"/a", "")
+	var types []string
+	for _, state := range server.StatesOf("configmaps", "default", "a") {
+		types = append(types, string(state.Type)+" "+state.Object.GetLabels()["name"])
+	}
+	assert.Equal(t, []string{"ADDED a", "MODIFIED x", "DELETED x"}, types)
+
+	requests := server.Requests(apitest.OfResource("configmaps"))
+	assert.Len(t, requests, 3)
+	assert.Equal(t, "kubernetes-admin", requests[0].User)
+	assert.JSONEq(t, `{"metadata":{"labels":{"name":"x"}}}`, string(requests[1].Body))
+	server.AssertRequests(t, 1, apitest.OfResource("configmaps", "patch"), apitest.Named("default", "a"), apitest.Succeeded)
+	server.AssertNoUpdateAfterDeletion(t)
+
+	var failed failures
+	do(t, server, "PATCH", configMapsPath+"/a", `{}`, "Content-Type: application/merge-patch+json")
+	server.AssertNoUpdateAfterDeletion(&failed)
+	server.AssertRequests(&failed, 0, apitest.OfResource("configmaps", "patch"))
+	assert.Len(t, failed.texts, 2)
+	assert.Contains(t, failed.texts[0], "patch /api/v1/namespaces/default/configmaps/a: 404")
+}
+
+func TestServer_HistoryIsBounded(t *testing.T) {
+	server := apitest.NewServer(t, &apitest.Options{History: 10})
+	for i := range 30 {
+		createConfigMaps(t, server, fmt.Sprint("a", i))
+	}
+	assert.Len(t, server.Requests(), 10)
+	states := server.StatesOf("configmaps", "default", "a1")
+	require.Len(t, states, 1)
+	assert.Equal(t, watch.Added, states[0].Type, "the state that it has")
+	assert.Empty(t, server.StatesOf("configmaps", "default", "none"))
+	assert.Len(t, server.StatesOf("configmaps", "default", "a29"), 1)
+}

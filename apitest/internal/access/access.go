@@ -1,0 +1,135 @@
+// Package access authenticates requests by bearer token, client certificate and impersonation headers, authorizes them by the
+// stored RBAC objects if that is on, and answers the access reviews. It knows nothing of HTTP beyond a request's headers.
+package access
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Names that have a meaning to the API server.
+const (
+	Anonymous          = "system:anonymous"
+	GroupMasters       = "system:masters"
+	GroupAuthenticated = "system:authenticated"
+
+	groupUnauthenticated = "system:unauthenticated"
+	credentialID         = "authentication.kubernetes.io/credential-id"
+)
+
+// Objects are the stored objects that decisions depend on. A store of the server implements it.
+type Objects interface {
+	List(group, resource, namespace string, at int64) (objects []map[string]any, revision int64, err error)
+}
+
+// User is the sender of a request.
+type User struct {
+	Name   string
+	UID    string
+	Groups []string
+	Extra  map[string][]string
+}
+
+// Account is a user with a bearer token.
+type Account struct {
+	User
+	Token string
+}
+
+// Options configure an Access.
+type Options struct {
+	// Accounts are the users with bearer tokens. Users with client certificates need none.
+	Accounts []Account
+	// Admin is the user of requests without any credential. Without it they are system:anonymous.
+	Admin *User
+	// RBAC authorizes by the stored Roles, ClusterRoles and their bindings. Without it every request is allowed.
+	RBAC bool
+	// Now is the server's clock; by default time.Now.
+	Now func() time.Time
+}
+
+// Access authenticates and authorizes the requests of one server. It is safe for concurrent use.
+type Access struct {
+	objects Objects
+	options Options
+	key     [32]byte // signs tokens
+}
+
+// New returns an Access that reads RBAC objects and service accounts from objects.
+func New(objects Objects, options Options) *Access {
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	a := &Access{objects: objects, options: options}
+	_, _ = rand.Read(a.key[:])
+	return a
+}
+
+// Authenticate returns the user of a request: that of its client certificate, its bearer token, or the one for requests
+// without a credential; then the user that it impersonates. Errors are Statuses 400, 401 and 403.
+func (a *Access) Authenticate(req *http.Request) (*User, error) {
+	user, err := a.requestor(req)
+	if err != nil {
+		return nil, err
+	}
+	return a.impersonated(user, req.Header)
+}
+
+func (a *Access) requestor(req *http.Request) (*User, error) {
+	if req.TLS != nil && len(req.TLS.VerifiedChains) > 0 {
+		subject := req.TLS.VerifiedChains[0][0].Subject
+		return authenticated(User{Name: subject.CommonName, Groups: subject.Organization}), nil
+	}
+	if token, found := bearerToken(req.Header); found {
+		user, _ := a.tokenUser(token, nil)
+		if user == nil {
+			return nil, unauthorized()
+		}
+		return user, nil
+	}
+	if a.options.Admin != nil {
+		return authenticated(*a.options.Admin), nil
+	}
+	return &User{Name: Anonymous, Groups: []string{groupUnauthenticated}}, nil
+}
+
+func unauthorized() error {
+	err := apierrors.NewUnauthorized("Unauthorized")
+	err.ErrStatus.Details = nil
+	return err
+}
+
+// bearerToken returns the token of the Authorization header or of a WebSocket's subprotocol, as browsers send it.
+func bearerToken(header http.Header) (string, bool) {
+	scheme, token, _ := strings.Cut(strings.TrimSpace(header.Get("Authorization")), " ")
+	if strings.EqualFold(scheme, "bearer") {
+		if token = strings.TrimSpace(token); token != "" {
+			return token, true
+		}
+	}
+	return "", false
+}
+
+// tokenUser returns the user of a token: of an account, or of a service account if the token was issued for one of the audiences.
+func (a *Access) tokenUser(token string, audiences []string) (*User, []string) {
+	for _, account := range a.options.Accounts {
+		if account.Token != "" && subtle.ConstantTimeCompare([]byte(account.Token), []byte(token)) == 1 {
+			return authenticated(account.User), nil
+		}
+	}
+	return a.serviceAccountUser(token, audiences)
+}
+
+// authenticated returns the user with the group of all authenticated users.
+func authenticated(user User) *User {
+	if !slices.Contains(user.Groups, GroupAuthenticated) {
+		user.Groups = append(slices.Clone(user.Groups), GroupAuthenticated)
+	}
+	return &user
+}

@@ -1,0 +1,186 @@
+package admission_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anykind/anykind/apitest"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/client"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// newWebhook returns a webhook that does what the name of the object says, and its CA bundle.
+func newWebhook(t *testing.T) (url, bundle string) {
+	t.Helper()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		var review struct {
+			Request struct {
+				UID       string
+				Name      string
+				Operation string
+				Object    struct {
+					Metadata struct{ Labels map[string]string }
+				}
+				UserInfo struct{ Username string }
+			}
+		}
+		if body, err := io.ReadAll(req.Body); err != nil || json.Unmarshal(body, &review) != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		response := map[string]any{"uid": review.Request.UID, "allowed": true}
+		mutating := strings.HasPrefix(req.URL.Path, "/mutate")
+		switch name := review.Request.Name; {
+		case name == "patched" && mutating:
+			patch := `[{"op":"add","path":"/metadata/labels/added","value":"yes"},{"op":"replace","path":"/data/a","value":"changed"}]`
+			response["patchType"], response["patch"] = "JSONPatch", []byte(patch)
+		case name == "bad-patch" && mutating:
+			response["patchType"], response["patch"] = "JSONPatch", []byte(`[{"op":"remove","path":"/data/none"}]`)
+		case name == "no-type" && mutating:
+			response["patch"] = []byte(`[]`)
+		case name == "denied":
+			response["allowed"] = false
+		case name == "explained":
+			response["allowed"], response["status"] = false, map[string]any{"message": "not today", "code": 409, "reason": "Conflict"}
+		case name == "warned":
+			response["warnings"] = []string{"careful", "very careful"}
+		case name == "wrong-uid":
+			response["uid"] = "other"
+		case name == "broken":
+			http.Error(w, "out of order", http.StatusInternalServerError)
+			return
+		case name == "deletion" && review.Request.Operation == "DELETE":
+			response["allowed"], response["status"] = false, map[string]any{"message": "kept"}
+		case name == "slow":
+			select {
+			case <-req.Context().Done():
+			case <-time.After(5 * time.Second):
+			}
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response})
+	}))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	return server.URL, base64.StdEncoding.EncodeToString(ca)
+}
+
+// configuration returns a webhook configuration for config maps of the namespace.
+func configuration(kind, name, namespace, url, bundle, failurePolicy, selector string) *unstructured.Object {
+	path := "/validate"
+	if kind == "MutatingWebhookConfiguration" {
+		path = "/mutate"
+	}
+	return &unstructured.Object{Object: map[string]any{
+		"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": map[string]any{"name": name},
+		"webhooks": []any{map[string]any{
+			"name": strings.ToLower(kind[:6]) + ".example.com", "admissionReviewVersions": []any{"v1"}, "sideEffects": "None",
+			"failurePolicy": failurePolicy, "timeoutSeconds": int64(1),
+			"clientConfig":      map[string]any{"url": url + path, "caBundle": bundle},
+			"namespaceSelector": map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": namespace}},
+			"objectSelector":    map[string]any{"matchLabels": map[string]any{"policy": selector}},
+			"rules": []any{map[string]any{
+				"operations": []any{"*"}, "apiGroups": []any{""}, "apiVersions": []any{"v1"}, "resources": []any{"configmaps"},
+			}},
+		}},
+	}}
+}
+
+// outcome is what a request returned, as text.
+func outcome(object *unstructured.Object, err error, warnings []string) string {
+	text := ""
+	var status apierrors.APIStatus
+	switch {
+	case errors.As(err, &status):
+		text = fmt.Sprintf("%d %s: %s", status.Status().Code, status.Status().Reason, status.Status().Message)
+	case err != nil:
+		text = err.Error()
+	case object != nil:
+		text = fmt.Sprintf("%v %v", object.GetLabels(), object.Object["data"])
+	}
+	text = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`).ReplaceAllString(text, "UID")
+	return regexp.MustCompile(`127\.0\.0\.1:\d+`).ReplaceAllString(text, "HOST") + " " + strings.Join(warnings, "; ")
+}
+
+// play creates objects of both failure policies and deletes one.
+func play(t *testing.T, c *dynamic.Client, warnings *[]string) map[string]string {
+	t.Helper()
+	url, bundle := newWebhook(t)
+	namespace := client.NewNamespace(t, c)
+	for _, kind := range []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
+		configurations, err := c.ForKind(t.Context(), schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: kind})
+		require.NoError(t, err)
+		for policy, selector := range map[string]string{"Fail": "fail", "Ignore": "ignore"} {
+			name := namespace + "-" + selector
+			_, err = configurations.Create(t.Context(), configuration(kind, name, namespace, url, bundle, policy, selector), nil)
+			require.NoError(t, err)
+			client.DeleteAtEnd(t, configurations, name)
+		}
+	}
+	configMaps := client.Resource(t, c, "configmaps").Namespace(namespace)
+	create := func(name, policy string, opts *metav1.CreateOptions) (*unstructured.Object, error) {
+		return configMaps.Create(t.Context(), &unstructured.Object{Object: map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"a": "1"},
+			"metadata": map[string]any{"name": name, "labels": map[string]any{"policy": policy}},
+		}}, opts)
+	}
+	for _, policy := range []string{"fail", "ignore"} { // a real server takes a moment to know the configurations
+		require.Eventually(t, func() bool {
+			_, denied := create("denied", policy, &metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			patched, err := create("patched", policy, &metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			return denied != nil && err == nil && patched.GetLabels()["added"] == "yes"
+		}, 20*time.Second, 50*time.Millisecond)
+	}
+	outcomes := map[string]string{}
+	for _, policy := range []string{"fail", "ignore", "none"} {
+		for _, name := range []string{"patched", "bad-patch", "no-type", "denied", "explained", "warned", "wrong-uid", "broken", "slow", "deletion", "plain"} {
+			*warnings = nil
+			object, err := create(name, policy, nil)
+			outcomes[policy+" "+name] = outcome(object, err, *warnings)
+			if err == nil {
+				_, err := configMaps.Delete(t.Context(), name, nil)
+				outcomes[policy+" delete "+name] = outcome(nil, err, nil)
+			}
+		}
+	}
+	return outcomes
+}
+
+func TestAdmission_WebhooksAsOnTheServer(t *testing.T) {
+	var warnings []string
+	collect := func(cfg *transport.Config) {
+		cfg.RepeatWarnings, cfg.OnWarning = true, func(_ context.Context, text string) { warnings = append(warnings, text) }
+	}
+	want := play(t, client.Connect(t, "admin", collect), &warnings)
+	server := apitest.NewServer(t, nil)
+	cfg := server.Config()
+	collect(cfg)
+	double, err := dynamic.Connect(t.Context(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(double.Close)
+	assert.Equal(t, want, play(t, double, &warnings))
+	assert.Greater(t, len(want), 30)
+}

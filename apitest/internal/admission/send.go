@@ -1,0 +1,254 @@
+package admission
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/anykind/anykind/apitest/internal/access"
+	"github.com/anykind/anykind/apitest/internal/write"
+)
+
+const (
+	defaultTimeout = 10 * time.Second
+	maxResponse    = 8 << 20
+)
+
+// review is an AdmissionReview with the response alone.
+type review struct {
+	APIVersion string    `json:"apiVersion"`
+	Kind       string    `json:"kind"`
+	Response   *response `json:"response"`
+}
+
+type response struct {
+	UID       string         `json:"uid"`
+	Allowed   bool           `json:"allowed"`
+	Result    *metav1.Status `json:"status"`
+	Patch     []byte         `json:"patch"`
+	PatchType string         `json:"patchType"`
+	Warnings  []string       `json:"warnings"`
+}
+
+// converted returns the object in the version that the webhook is for; definitions have no conversion but the name.
+func (i *invocation) converted(object map[string]any) map[string]any {
+	if object == nil || i.resource.Definition == nil {
+		return object
+	}
+	changed := maps.Clone(object)
+	changed["apiVersion"] = i.resource.APIVersion()
+	return changed
+}
+
+// request returns the AdmissionReview that asks the webhook.
+func (i *invocation) request(uid, version string, attributes *write.Attributes) ([]byte, error) {
+	kind := func(k schema.GroupVersionKind) map[string]any {
+		return map[string]any{"group": k.Group, "version": k.Version, "kind": k.Kind}
+	}
+	resource := func(r schema.GroupVersionResource) map[string]any {
+		return map[string]any{"group": r.Group, "version": r.Version, "resource": r.Resource}
+	}
+	hookKind := attributes.Kind
+	if attributes.Kind == attributes.Resource.GroupVersionKind() {
+		hookKind = i.resource.GroupVersionKind()
+	}
+	request := map[string]any{
+		"uid": uid, "kind": kind(hookKind), "resource": resource(i.resource.GroupVersionResource()),
+		"requestKind": kind(attributes.Kind), "requestResource": resource(attributes.Resource.GroupVersionResource()),
+		"operation": attributes.Operation, "userInfo": access.UserInfo(&attributes.User),
+		"object": orNull(i.converted(attributes.Object)), "oldObject": orNull(i.converted(attributes.OldObject)),
+		"dryRun": attributes.DryRun, "options": nil,
+	}
+	if attributes.Options != nil {
+		options, err := runtime.DefaultUnstructuredConverter.ToUnstructured(attributes.Options)
+		if err != nil {
+			return nil, err
+		}
+		request["options"] = options
+	}
+	for key, value := range map[string]string{
+		"name": attributes.Name, "namespace": attributes.Namespace, "subResource": attributes.Subresource, "requestSubResource": attributes.Subresource,
+	} {
+		if value != "" {
+			request[key] = value
+		}
+	}
+	return json.Marshal(map[string]any{"apiVersion": "admission.k8s.io/" + version, "kind": "AdmissionReview", "request": request})
+}
+
+func orNull(object map[string]any) any {
+	if object == nil {
+		return nil
+	}
+	return object
+}
+
+// send calls the webhook and returns its valid response.
+func (a *Admission) send(ctx context.Context, hook *invocation, attributes *write.Attributes, mutating bool) (*response, error) {
+	version := ""
+	for _, one := range hook.AdmissionReviewVersions {
+		if version == "" && (one == "v1" || one == "v1beta1") {
+			version = one
+		}
+	}
+	if version == "" {
+		return nil, errors.New("could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)")
+	}
+	uid := string(uuid.NewUUID())
+	body, err := hook.request(uid, version, attributes)
+	if err != nil {
+		return nil, fmt.Errorf("could not create admission objects: %w", err)
+	}
+	timeout := time.Duration(hook.TimeoutSeconds) * time.Second
+	if timeout <= 0 {
+		timeout = defaultTimeout
+	}
+	target, err := a.target(hook, timeout)
+	if err != nil {
+		return nil, fmt.Errorf("could not get REST client: %w", err)
+	}
+	client, err := a.client(hook)
+	if err != nil {
+		return nil, fmt.Errorf("could not get REST client: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	text, err := post(ctx, client, target, body)
+	if err != nil {
+		return nil, fmt.Errorf("failed to call webhook: %w", err)
+	}
+	var answer review
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return nil, fmt.Errorf("failed to call webhook: %w", err)
+	}
+	if err := answer.verify(uid, version, mutating); err != nil {
+		return nil, fmt.Errorf("received invalid webhook response: %w", err)
+	}
+	return answer.Response, nil
+}
+
+// target returns the URL of the webhook with its time-out, as the API server sends it.
+func (a *Admission) target(hook *invocation, timeout time.Duration) (string, error) {
+	text := hook.ClientConfig.URL
+	if service := hook.ClientConfig.Service; service != nil {
+		if a.config.ServiceURL == nil {
+			return "", fmt.Errorf("service %s/%s: the test has not said where it is", service.Namespace, service.Name)
+		}
+		port := service.Port
+		if port == 0 {
+			port = 443
+		}
+		base, err := a.config.ServiceURL(service.Namespace, service.Name, port)
+		if err != nil {
+			return "", err
+		}
+		text = strings.TrimSuffix(base, "/") + "/" + strings.TrimPrefix(service.Path, "/")
+	}
+	target, err := url.Parse(text)
+	if err != nil || target.Host == "" {
+		return "", fmt.Errorf("webhook %s: no usable URL", hook.Name)
+	}
+	target.RawQuery = "timeout=" + fmt.Sprintf("%ds", int(timeout.Seconds()))
+	return target.String(), nil
+}
+
+// client returns a client that trusts the webhook's CA bundle.
+func (a *Admission) client(hook *invocation) (*http.Client, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	bundle := hook.ClientConfig.CABundle
+	if client, found := a.clients[bundle]; found {
+		return client, nil
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if bundle != "" {
+		pem, err := base64.StdEncoding.DecodeString(bundle)
+		if err != nil {
+			return nil, err
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, errors.New("unable to load root certificates: unable to parse bytes as PEM block")
+		}
+	}
+	client := &http.Client{
+		Transport:     &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	a.clients[bundle] = client
+	return client, nil
+}
+
+func post(ctx context.Context, client *http.Client, target string, body []byte) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, */*")
+	req.Header.Set("User-Agent", "kube-apiserver-admission")
+	answer, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxResponse))
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode >= 200 && answer.StatusCode < 300 {
+		return text, nil
+	}
+	message := "unknown"
+	if strings.HasPrefix(answer.Header.Get("Content-Type"), "text/") {
+		message = strings.TrimSpace(string(text))
+	}
+	return nil, apierrors.NewGenericServerResponse(answer.StatusCode, "post", schema.GroupResource{}, "", message, 0, true)
+}
+
+func (r *review) verify(uid, version string, mutating bool) error {
+	if r.Response == nil {
+		return errNoResponse
+	}
+	if version != "v1" {
+		if len(r.Response.Patch) > 0 {
+			r.Response.PatchType = "JSONPatch"
+		}
+		return nil
+	}
+	hasPatch, hasType := len(r.Response.Patch) > 0, r.Response.PatchType != ""
+	kind := schema.FromAPIVersionAndKind(r.APIVersion, r.Kind)
+	want := schema.GroupVersionKind{Group: "admission.k8s.io", Version: "v1", Kind: "AdmissionReview"}
+	switch {
+	case r.Response.UID != uid:
+		return fmt.Errorf("expected response.uid=%q, got %q", uid, r.Response.UID)
+	case kind != want:
+		return fmt.Errorf("expected webhook response of %v, got %v", want, kind)
+	case mutating && hasPatch && !hasType:
+		return errors.New("webhook returned response.patch but not response.patchType")
+	case mutating && !hasPatch && hasType:
+		return errors.New("webhook returned response.patchType but not response.patch")
+	case !mutating && hasPatch:
+		return errors.New("validating webhook may not return response.patch")
+	case !mutating && hasType:
+		return errors.New("validating webhook may not return response.patchType")
+	}
+	return nil
+}

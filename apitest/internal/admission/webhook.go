@@ -1,0 +1,200 @@
+package admission
+
+import (
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/apitest/internal/kinds"
+	"github.com/anykind/anykind/apitest/internal/store"
+	"github.com/anykind/anykind/apitest/internal/write"
+)
+
+const configurationGroup = "admissionregistration.k8s.io"
+
+// webhook is one of a stored configuration, in what mutating and validating ones have in common.
+type webhook struct {
+	Name                    string                `json:"name"`
+	ClientConfig            clientConfig          `json:"clientConfig"`
+	Rules                   []rule                `json:"rules"`
+	FailurePolicy           string                `json:"failurePolicy"`
+	MatchPolicy             string                `json:"matchPolicy"`
+	NamespaceSelector       *metav1.LabelSelector `json:"namespaceSelector"`
+	ObjectSelector          *metav1.LabelSelector `json:"objectSelector"`
+	SideEffects             string                `json:"sideEffects"`
+	TimeoutSeconds          int                   `json:"timeoutSeconds"`
+	AdmissionReviewVersions []string              `json:"admissionReviewVersions"`
+	ReinvocationPolicy      string                `json:"reinvocationPolicy"`
+	MatchConditions         []any                 `json:"matchConditions"`
+}
+
+type clientConfig struct {
+	URL      string `json:"url"`
+	CABundle string `json:"caBundle"`
+	Service  *struct {
+		Namespace string `json:"namespace"`
+		Name      string `json:"name"`
+		Path      string `json:"path"`
+		Port      int32  `json:"port"`
+	} `json:"service"`
+}
+
+// rule says which requests a webhook is for.
+type rule struct {
+	Operations  []string `json:"operations"`
+	APIGroups   []string `json:"apiGroups"`
+	APIVersions []string `json:"apiVersions"`
+	Resources   []string `json:"resources"`
+	Scope       string   `json:"scope"`
+}
+
+// invocation is a webhook to be called for a request, in the version of the resource that the webhook is for.
+type invocation struct {
+	webhook
+	resource *kinds.Resource
+	called   bool
+}
+
+// hooks returns the webhooks of all configurations by name that the request matches.
+func (a *Admission) hooks(configurations string, attributes *write.Attributes) ([]*invocation, error) {
+	if a.config.DisableWebhooks || a.config.Store == nil || isConfiguration(attributes) {
+		return nil, nil
+	}
+	stored, _, err := a.config.Store.List(configurationGroup, configurations, "", 0)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	var all []*invocation
+	for _, object := range stored {
+		var configuration struct {
+			Webhooks []webhook `json:"webhooks"`
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &configuration); err != nil {
+			return nil, apierrors.NewInternalError(err)
+		}
+		for _, hook := range configuration.Webhooks {
+			one, err := a.match(hook, attributes)
+			if err != nil {
+				return nil, err
+			}
+			if one != nil {
+				all = append(all, one)
+			}
+		}
+	}
+	return all, nil
+}
+
+// isConfiguration reports whether the request is for what configures admission, which is never subject to it.
+func isConfiguration(attributes *write.Attributes) bool {
+	return attributes.Resource.Group == configurationGroup
+}
+
+// match returns the webhook's invocation for the request, or nil if it is not for it.
+func (a *Admission) match(hook webhook, attributes *write.Attributes) (*invocation, error) {
+	resource := attributes.Resource
+	i := slices.IndexFunc(hook.Rules, func(r rule) bool { return r.matches(attributes, resource) })
+	if i < 0 && hook.MatchPolicy != "Exact" && resource.Definition != nil {
+		resource = nil
+		for _, r := range hook.Rules {
+			for _, other := range a.config.Registry.Versions(attributes.Resource.Group, attributes.Resource.Plural) {
+				if resource == nil && r.matches(attributes, other) {
+					resource = other
+				}
+			}
+		}
+		if resource == nil {
+			return nil, nil
+		}
+	} else if i < 0 {
+		return nil, nil
+	}
+	matches, err := a.matchesNamespace(hook.NamespaceSelector, attributes)
+	if err != nil || !matches {
+		return nil, err
+	}
+	if matches, err = matchesObject(hook.ObjectSelector, attributes); err != nil || !matches {
+		return nil, err
+	}
+	if len(hook.MatchConditions) > 0 {
+		attributes.Warn("apitest: not validated: the matchConditions of webhook " + hook.Name + " are taken as true")
+	}
+	return &invocation{webhook: hook, resource: resource}, nil
+}
+
+func (r rule) matches(attributes *write.Attributes, resource *kinds.Resource) bool {
+	isNamespace := resource.Group == "" && resource.Plural == "namespaces"
+	isNamespaced := attributes.Namespace != "" && !isNamespace
+	switch r.Scope {
+	case "Namespaced":
+		if !isNamespaced {
+			return false
+		}
+	case "Cluster":
+		if isNamespaced {
+			return false
+		}
+	}
+	return has(r.Operations, string(attributes.Operation)) && has(r.APIGroups, resource.Group) && has(r.APIVersions, resource.Version) &&
+		slices.ContainsFunc(r.Resources, func(pattern string) bool {
+			name, subresource, _ := strings.Cut(pattern, "/")
+			return (name == "*" || name == resource.Plural) && (subresource == "*" || subresource == attributes.Subresource)
+		})
+}
+
+func has(list []string, value string) bool {
+	return slices.Contains(list, "*") || slices.Contains(list, value)
+}
+
+// matchesNamespace reports whether the request's namespace has the labels; requests for cluster-scoped objects always match.
+func (a *Admission) matchesNamespace(selector *metav1.LabelSelector, attributes *write.Attributes) (bool, error) {
+	isNamespace := attributes.Resource.Group == "" && attributes.Resource.Plural == "namespaces"
+	if selector == nil || attributes.Namespace == "" && !isNamespace {
+		return true, nil
+	}
+	parsed, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		return false, apierrors.NewInternalError(err)
+	}
+	if parsed.Empty() {
+		return true, nil
+	}
+	if isNamespace && attributes.Subresource == "" && attributes.Object != nil {
+		return parsed.Matches(labelsOf(attributes.Object)), nil
+	}
+	namespace, found := a.config.Store.Get(store.Key{Resource: "namespaces", Name: attributes.Namespace})
+	if !found {
+		return false, apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, attributes.Namespace)
+	}
+	return parsed.Matches(labelsOf(namespace)), nil
+}
+
+// matchesObject reports whether the new or the old object has the labels.
+func matchesObject(selector *metav1.LabelSelector, attributes *write.Attributes) (bool, error) {
+	if selector == nil {
+		return true, nil
+	}
+	parsed, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		return false, apierrors.NewInternalError(err)
+	}
+	return parsed.Empty() || attributes.Object != nil && parsed.Matches(labelsOf(attributes.Object)) ||
+		attributes.OldObject != nil && parsed.Matches(labelsOf(attributes.OldObject)), nil
+}
+
+func labelsOf(object map[string]any) labels.Set {
+	metadata, _ := object["metadata"].(map[string]any)
+	stored, _ := metadata["labels"].(map[string]any)
+	set := labels.Set{}
+	for key, value := range stored {
+		if text, isText := value.(string); isText {
+			set[key] = text
+		}
+	}
+	return set
+}

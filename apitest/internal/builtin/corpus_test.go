@@ -1,0 +1,47 @@
+package builtin_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/anykind/anykind/apitest/internal/builtin"
+	"github.com/anykind/anykind/apitest/internal/testing/realserver"
+	"github.com/anykind/anykind/internal/testing/corpus"
+)
+
+func TestCreate_CorpusAsRealServer(t *testing.T) {
+	server := newRealServer(t)
+	compared, notValidated, kinds := 0, 0, map[string]int{}
+	for _, file := range corpus.Objects(t, 3000) {
+		var obj map[string]any
+		require.NoError(t, utiljson.Unmarshal(file.JSON, &obj))
+		u := unstructured.Unstructured{Object: obj}
+		gvk := u.GroupVersionKind()
+		r, served := server.resources[gvk]
+		if !served || !builtin.Known(gvk) || kinds[gvk.Kind] >= 120 || gvk.Kind == "Namespace" && u.GetName() == "default" {
+			continue
+		}
+		if r.namespaced {
+			u.SetNamespace(server.namespace)
+		}
+		if u.GetName() != "" {
+			u.SetName("t-" + u.GetName())
+		}
+		kinds[gvk.Kind]++
+		want := normalize(server.create(t, r, obj))
+		got := normalize(create(t, r, gvk, server.namespace, obj))
+		if len(want.Causes) > 0 && builtin.NotValidated(r.GroupResource(), obj) != nil {
+			notValidated++ // the client is warned
+			continue
+		}
+		assert.Empty(t, realserver.Differences(want, got), "%s %s of %s", gvk.Kind, u.GetName(), file.Source)
+		compared++
+	}
+	assert.Greater(t, compared, 300)
+	assert.Less(t, notValidated, 10)
+	t.Logf("compared %d objects, %d invalid ones are not validated: %v", compared, notValidated, kinds)
+}

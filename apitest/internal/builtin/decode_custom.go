@@ -1,0 +1,116 @@
+package builtin
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// custom passes a value through a type that decodes itself.
+func (d *decoder) custom(t *goType, value any, at place) any {
+	switch t.path {
+	case "apis/meta/v1.Time":
+		return d.time(value, time.RFC3339, time.RFC3339)
+	case "apis/meta/v1.MicroTime":
+		return d.time(value, metav1.RFC3339Micro, metav1.RFC3339Micro)
+	case "apis/meta/v1.Duration":
+		return d.duration(value)
+	case "api/resource.Quantity":
+		return d.quantity(value)
+	case "util/intstr.IntOrString":
+		return d.intOrString(value)
+	case "apiextensions/v1.JSONSchemaPropsOrBool", "apiextensions/v1.JSONSchemaPropsOrArray", "apiextensions/v1.JSONSchemaPropsOrStringArray":
+		if schema, ok := value.(map[string]any); ok {
+			return d.value("apiextensions/v1.JSONSchemaProps", schema, at)
+		}
+	}
+	return value // raw JSON
+}
+
+func zeroOfCustom(path string) any {
+	switch path {
+	case "apis/meta/v1.Duration":
+		return "0s"
+	case "api/resource.Quantity":
+		return "0"
+	case "util/intstr.IntOrString":
+		return int64(0)
+	}
+	return nil
+}
+
+// text returns a value's string; anything else is an error, which has no path, since the type decodes itself.
+func (d *decoder) text(value any) (string, bool) {
+	s, ok := value.(string)
+	if !ok {
+		d.mismatch(jsonKind(value), "string", place{})
+	}
+	return s, ok
+}
+
+func (d *decoder) time(value any, parse, format string) any {
+	s, ok := d.text(value)
+	if !ok {
+		return nil
+	}
+	t, err := time.Parse(parse, s)
+	if err != nil {
+		d.fail(err)
+		return nil
+	}
+	if t.IsZero() {
+		return nil
+	}
+	return t.UTC().Format(format)
+}
+
+func (d *decoder) duration(value any) any {
+	s, ok := d.text(value)
+	if !ok {
+		return nil
+	}
+	parsed, err := time.ParseDuration(s)
+	if err != nil {
+		d.fail(err)
+		return nil
+	}
+	return parsed.String()
+}
+
+func (d *decoder) quantity(value any) any {
+	content, err := json.Marshal(value)
+	if err != nil {
+		d.fail(err)
+		return nil
+	}
+	var q resource.Quantity
+	if err := q.UnmarshalJSON(content); err != nil {
+		d.fail(err)
+		return nil
+	}
+	return q.String()
+}
+
+func (d *decoder) intOrString(value any) any {
+	if s, ok := value.(string); ok {
+		return s
+	}
+	return d.integer("int32", "int32", value, place{})
+}
+
+func (d *decoder) base64(value any, at place) any {
+	s, ok := value.(string)
+	if !ok {
+		d.mismatch(jsonKind(value), "[]uint8", at)
+		return nil
+	}
+	content, err := base64.StdEncoding.DecodeString(s)
+	if err != nil {
+		d.fail(err)
+		return nil
+	}
+	return base64.StdEncoding.EncodeToString(content)
+}

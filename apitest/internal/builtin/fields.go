@@ -1,0 +1,82 @@
+package builtin
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// SelectableFields returns the fields of a built-in object that a field selector may name, with their values. Every
+// resource has metadata.name, and metadata.namespace if it is namespaced. No other field is supported.
+func SelectableFields(resource schema.GroupResource, obj map[string]any, namespaced bool) fields.Set {
+	metadata := child(obj, "metadata")
+	set := fields.Set{"metadata.name": text(metadata, "name")}
+	if namespaced {
+		set["metadata.namespace"] = text(metadata, "namespace")
+	}
+	spec, status := child(obj, "spec"), child(obj, "status")
+	switch resource.String() {
+	case "pods":
+		podFields(set, spec, status)
+	case "nodes":
+		set["spec.unschedulable"] = fmt.Sprint(truth(spec, "unschedulable"))
+	case "namespaces":
+		set["status.phase"] = text(status, "phase")
+	case "secrets":
+		set["type"] = text(obj, "type")
+	case "services":
+		set["spec.clusterIP"], set["spec.type"] = text(spec, "clusterIP"), text(spec, "type")
+	case "replicationcontrollers":
+		set["status.replicas"] = fmt.Sprint(number(status, "replicas"))
+	case "jobs.batch":
+		set["status.successful"] = fmt.Sprint(number(status, "succeeded"))
+	case "certificatesigningrequests.certificates.k8s.io":
+		set["spec.signerName"] = text(spec, "signerName")
+	case "events":
+		eventFields(set, obj, "involvedObject", "source", "reportingComponent")
+	case "events.events.k8s.io":
+		eventFields(set, obj, "regarding", "deprecatedSource", "reportingController")
+		delete(set, "source")
+	}
+	return set
+}
+
+func podFields(set fields.Set, spec, status object) {
+	for _, name := range []string{"nodeName", "restartPolicy", "schedulerName", "serviceAccountName"} {
+		set["spec."+name] = text(spec, name)
+	}
+	set["spec.hostNetwork"] = fmt.Sprint(truth(spec, "hostNetwork"))
+	set["status.phase"] = text(status, "phase")
+	set["status.nominatedNodeName"] = text(status, "nominatedNodeName")
+	ip := ""
+	if ips := objects(status, "podIPs"); len(ips) > 0 {
+		ip = text(ips[0], "ip")
+	}
+	set["status.podIP"], set["status.podIPs"] = ip, "" // the server takes podIPs but has no value for it
+	set["spec.host"] = text(spec, "nodeName")
+}
+
+func eventFields(set fields.Set, event object, regarding, source, reporting string) {
+	target := child(event, regarding)
+	for _, name := range []string{"kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"} {
+		set[regarding+"."+name] = text(target, name)
+	}
+	set["reason"], set["type"], set[reporting] = text(event, "reason"), text(event, "type"), text(event, reporting)
+	set["source"] = text(child(event, source), "component")
+	if set["source"] == "" {
+		set["source"] = set[reporting]
+	}
+}
+
+// UnknownFieldError returns the API server's error for a field that SelectableFields does not have.
+func UnknownFieldError(resource schema.GroupResource, name string) error {
+	switch resource.String() {
+	case "jobs.batch":
+		return fmt.Errorf("field label %q not supported for Job", name)
+	case "pods", "nodes", "namespaces", "secrets", "services", "replicationcontrollers", "events", "events.events.k8s.io",
+		"certificatesigningrequests.certificates.k8s.io":
+		return fmt.Errorf("field label not supported: %s", name)
+	}
+	return fmt.Errorf("%q is not a known field selector: only \"metadata.name\", \"metadata.namespace\"", name)
+}

@@ -1,0 +1,270 @@
+package builtin
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// rules say how the API server prepares writes of a resource.
+type rules struct {
+	status     bool // create and update drop the status; an update of the subresource status keeps everything else
+	generation bool // counts changes of the spec
+	create     func(obj object)
+	update     func(obj, old object)
+	initial    object // the status of a new object, else {}
+}
+
+// rulesOf returns the rules of a resource; ok is false if it is not a built-in one with rules of its own.
+func rulesOf(resource schema.GroupResource) (r rules, ok bool) {
+	switch resource.String() {
+	case "pods":
+		return rules{status: true, generation: true, create: createPod}, true
+	case "namespaces":
+		return rules{status: true, create: createNamespace, update: updateNamespace, initial: object{"phase": "Active"}}, true
+	case "nodes":
+		return rules{status: true, create: func(object) {}}, true
+	case "secrets":
+		return rules{update: func(secret, old object) { setIfAbsent(secret, "type", old["type"]) }}, true
+	case "persistentvolumes":
+		return rules{status: true, initial: object{"phase": "Pending"}}, true
+	case "persistentvolumeclaims":
+		return rules{status: true, initial: object{"phase": "Pending"}, create: createClaim}, true
+	case "services":
+		return rules{status: true, update: updateService, initial: object{"loadBalancer": object{}}}, true
+	case "resourcequotas", "replicationcontrollers":
+		return rules{status: true, generation: resource.Resource != "resourcequotas"}, true
+	case "deployments.apps", "replicasets.apps", "statefulsets.apps", "cronjobs.batch", "ingresses.networking.k8s.io",
+		"poddisruptionbudgets.policy", "flowschemas.flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
+		"validatingadmissionpolicies.admissionregistration.k8s.io":
+		return rules{status: true, generation: true}, true
+	case "customresourcedefinitions.apiextensions.k8s.io":
+		return rules{status: true, generation: true, create: createDefinition}, true
+	case "jobs.batch":
+		return rules{status: true, generation: true, create: createJob}, true
+	case "daemonsets.apps":
+		return rules{status: true, generation: true, create: createDaemonSet, update: updateDaemonSet}, true
+	case "horizontalpodautoscalers.autoscaling", "certificatesigningrequests.certificates.k8s.io", "apiservices.apiregistration.k8s.io",
+		"volumeattachments.storage.k8s.io", "servicecidrs.networking.k8s.io", "resourceclaims.resource.k8s.io":
+		return rules{status: true}, true
+	case "networkpolicies.networking.k8s.io", "endpointslices.discovery.k8s.io", "priorityclasses.scheduling.k8s.io",
+		"mutatingwebhookconfigurations.admissionregistration.k8s.io", "validatingwebhookconfigurations.admissionregistration.k8s.io",
+		"validatingadmissionpolicybindings.admissionregistration.k8s.io", "mutatingadmissionpolicies.admissionregistration.k8s.io", "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
+		"ingressclasses.networking.k8s.io", "runtimeclasses.node.k8s.io":
+		return rules{generation: true}, true
+	}
+	return rules{}, false
+}
+
+// PrepareForCreate does what the API server does with a new object after admission: it drops the status, sets the
+// generation and what else it sets for the resource. metadata.name and uid are set before.
+func PrepareForCreate(resource schema.GroupResource, obj map[string]any) {
+	r, ok := rulesOf(resource)
+	if !ok {
+		return
+	}
+	metadata := ensure(obj, "metadata")
+	delete(metadata, "generation")
+	if r.generation {
+		metadata["generation"] = int64(1)
+	}
+	if r.status && resource.Resource != "nodes" {
+		obj["status"] = object{}
+		if r.initial != nil {
+			obj["status"] = deepCopy(r.initial)
+		} else if empty := emptyStatus(resource); empty != nil {
+			obj["status"] = empty
+		}
+	}
+	if r.create != nil {
+		r.create(obj)
+	}
+}
+
+// emptyStatus returns the status of kinds whose status has fields that are always encoded.
+func emptyStatus(resource schema.GroupResource) object {
+	switch resource.String() {
+	case "replicasets.apps", "replicationcontrollers":
+		return object{"replicas": int64(0)}
+	case "statefulsets.apps":
+		return object{"replicas": int64(0), "availableReplicas": int64(0)}
+	case "daemonsets.apps":
+		return object{"currentNumberScheduled": int64(0), "numberMisscheduled": int64(0), "desiredNumberScheduled": int64(0), "numberReady": int64(0)}
+	case "ingresses.networking.k8s.io":
+		return object{"loadBalancer": object{}}
+	case "horizontalpodautoscalers.autoscaling":
+		return object{"desiredReplicas": int64(0), "currentMetrics": nil}
+	case "poddisruptionbudgets.policy":
+		return object{"disruptionsAllowed": int64(0), "currentHealthy": int64(0), "desiredHealthy": int64(0), "expectedPods": int64(0)}
+	}
+	return nil
+}
+
+// PrepareForUpdate does what the API server does with an object that replaces old: an update leaves the status as it is, one
+// of the subresource status leaves everything else, and the generation counts changes of the spec.
+func PrepareForUpdate(resource schema.GroupResource, subresource string, obj, old map[string]any) {
+	r, ok := rulesOf(resource)
+	if !ok {
+		return
+	}
+	metadata, oldMetadata := ensure(obj, "metadata"), child(old, "metadata")
+	copyField(metadata, oldMetadata, "generation")
+	if subresource == "status" {
+		prepareStatus(resource, obj, old)
+		return
+	}
+	if subresource == "finalize" {
+		copyField(obj, old, "status")
+		return
+	}
+	if r.status {
+		copyField(obj, old, "status")
+	}
+	if r.update != nil {
+		r.update(obj, old)
+	}
+	if r.generation && changed(resource, obj, old) {
+		metadata["generation"] = number(oldMetadata, "generation") + 1
+	}
+}
+
+// prepareStatus keeps all but the status and the metadata that an update of the status may change.
+func prepareStatus(resource schema.GroupResource, obj, old object) {
+	for name := range obj {
+		if name != "status" && name != "metadata" && name != "apiVersion" && name != "kind" {
+			delete(obj, name)
+		}
+	}
+	for name := range old {
+		if name != "status" && name != "metadata" && name != "apiVersion" && name != "kind" {
+			copyField(obj, old, name)
+		}
+	}
+	metadata, oldMetadata := child(obj, "metadata"), child(old, "metadata")
+	switch resource.String() {
+	case "pods":
+		copyField(metadata, oldMetadata, "ownerReferences")
+		if status := ensure(obj, "status"); text(status, "qosClass") == "" {
+			copyField(status, child(old, "status"), "qosClass")
+		}
+	case "deployments.apps":
+		copyField(metadata, oldMetadata, "labels")
+	case "customresourcedefinitions.apiextensions.k8s.io":
+		for name := range metadata {
+			if name != "managedFields" && name != "resourceVersion" {
+				delete(metadata, name)
+			}
+		}
+		for name := range oldMetadata {
+			if name != "managedFields" && name != "resourceVersion" {
+				copyField(metadata, oldMetadata, name)
+			}
+		}
+	}
+}
+
+// changed reports whether an update changes what the generation counts.
+func changed(resource schema.GroupResource, obj, old object) bool {
+	fields := []string{"spec"}
+	switch resource.Resource {
+	case "endpointslices":
+		fields = []string{"addressType", "endpoints", "ports"}
+	case "priorityclasses":
+		fields = []string{"value", "globalDefault", "description", "preemptionPolicy"}
+	case "mutatingwebhookconfigurations", "validatingwebhookconfigurations":
+		fields = []string{"webhooks"}
+	case "runtimeclasses":
+		fields = []string{"handler", "overhead", "scheduling"}
+	case "deployments":
+		if !equality.Semantic.DeepEqual(child(obj, "metadata", "annotations"), child(old, "metadata", "annotations")) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(fields, func(name string) bool { return !equality.Semantic.DeepEqual(obj[name], old[name]) })
+}
+
+func createPod(pod object) {
+	spec := ensure(pod, "spec")
+	status := object{"phase": "Pending", "qosClass": qosClass(spec)}
+	if len(list(spec, "schedulingGates")) > 0 {
+		status["conditions"] = []any{object{
+			"type": "PodScheduled", "status": "False", "lastProbeTime": nil, "lastTransitionTime": nil,
+			"reason": "SchedulingGated", "message": "Scheduling is blocked due to non-empty scheduling gates",
+		}}
+	}
+	pod["status"] = status
+}
+
+func createNamespace(namespace object) {
+	spec := ensure(namespace, "spec")
+	if !slices.Contains(list(spec, "finalizers"), any("kubernetes")) {
+		spec["finalizers"] = append(list(spec, "finalizers"), "kubernetes")
+	}
+}
+
+func updateNamespace(namespace, old object) {
+	if finalizers := child(old, "spec")["finalizers"]; finalizers != nil {
+		ensure(namespace, "spec")["finalizers"] = deepCopy(finalizers)
+	} else {
+		delete(ensure(namespace, "spec"), "finalizers")
+	}
+}
+
+func createClaim(claim object) {
+	spec := ensure(claim, "spec")
+	switch source, ref := child(spec, "dataSource"), child(spec, "dataSourceRef"); {
+	case source != nil && ref == nil:
+		spec["dataSourceRef"] = deepCopy(source)
+	case ref != nil && source == nil && text(ref, "namespace") == "":
+		spec["dataSource"] = deepCopy(ref)
+	}
+}
+
+func createDefinition(definition object) {
+	status := object{"acceptedNames": object{"plural": "", "kind": ""}, "conditions": nil, "storedVersions": []any{}}
+	for _, version := range objects(child(definition, "spec"), "versions") {
+		if truth(version, "storage") {
+			status["storedVersions"] = []any{version["name"]}
+			break
+		}
+	}
+	definition["status"] = status
+}
+
+// createJob gives a job the selector and its pods the labels of the job, unless the user selects by hand.
+func createJob(job object) {
+	spec, metadata := ensure(job, "spec"), ensure(job, "metadata")
+	if truth(spec, "manualSelector") {
+		return
+	}
+	labels := ensure(ensure(ensure(spec, "template"), "metadata"), "labels")
+	for _, label := range []string{"job-name", "batch.kubernetes.io/job-name"} {
+		setIfAbsent(labels, label, metadata["name"])
+	}
+	for _, label := range []string{"controller-uid", "batch.kubernetes.io/controller-uid"} {
+		setIfAbsent(labels, label, metadata["uid"])
+	}
+	if len(child(metadata, "labels")) == 0 || reflect.ValueOf(metadata["labels"]).Pointer() == reflect.ValueOf(labels).Pointer() {
+		metadata["labels"] = maps.Clone(labels) // by the defaults
+	}
+	setIfAbsent(ensure(ensure(spec, "selector"), "matchLabels"), "batch.kubernetes.io/controller-uid", metadata["uid"])
+}
+
+const templateGeneration = "deprecated.daemonset.template.generation"
+
+func createDaemonSet(set object) {
+	setIfAbsent(ensure(ensure(set, "metadata"), "annotations"), templateGeneration, "1")
+}
+
+func updateDaemonSet(set, old object) {
+	generation := text(child(old, "metadata", "annotations"), templateGeneration)
+	if !equality.Semantic.DeepEqual(child(set, "spec")["template"], child(old, "spec")["template"]) {
+		generation = increment(generation)
+	}
+	if generation != "" {
+		ensure(ensure(set, "metadata"), "annotations")[templateGeneration] = generation
+	}
+}

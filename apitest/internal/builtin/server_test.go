@@ -1,0 +1,105 @@
+package builtin_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/apitest/internal/builtin"
+	"github.com/anykind/anykind/apitest/internal/testing/realserver"
+	"github.com/anykind/anykind/internal/testing/client"
+)
+
+// realServer creates objects on the sandbox as a dry run.
+type realServer struct {
+	*realserver.Server
+	namespace string
+	resources map[schema.GroupVersionKind]resource
+}
+
+type resource struct {
+	schema.GroupVersionResource
+	namespaced bool
+}
+
+func newRealServer(t *testing.T) *realServer {
+	c := client.Connect(t, "admin")
+	resources, err := c.PreferredResources(t.Context(), nil)
+	require.NoError(t, err)
+	s := &realServer{realserver.Connect(t), client.NewNamespace(t, c), map[schema.GroupVersionKind]resource{}}
+	for _, r := range resources {
+		mapping := r.Mapping()
+		s.resources[mapping.GVK] = resource{mapping.GVR, mapping.Namespaced}
+	}
+	return s
+}
+
+// create returns the answer of the real server to a dry-run creation.
+func (s *realServer) create(t *testing.T, r resource, obj map[string]any) realserver.Answer {
+	path := "/apis/" + r.Group + "/" + r.Version
+	if r.Group == "" {
+		path = "/api/" + r.Version
+	}
+	if r.namespaced {
+		path += "/namespaces/" + s.namespace
+	}
+	return s.Write(t, http.MethodPost, path+"/"+r.Resource, url.Values{"dryRun": {"All"}, "fieldValidation": {"Ignore"}}, obj)
+}
+
+// create returns this package's answer.
+func create(t *testing.T, r resource, gvk schema.GroupVersionKind, namespace string, given map[string]any) realserver.Answer {
+	decoded, _, err := builtin.Decode(gvk, given)
+	if err != nil {
+		return realserver.Answer{Message: fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", gvk.Kind, gvk.Version, gvk.Kind, err)}
+	}
+	builtin.Default(gvk, decoded)
+	builtin.Admit(r.GroupResource(), decoded)
+	u := unstructured.Unstructured{Object: decoded}
+	u.SetNamespace("")
+	if r.namespaced {
+		u.SetNamespace(namespace)
+	}
+	u.SetUID("00000000-aaaa-bbbb-cccc-000000000000")
+	builtin.PrepareForCreate(r.GroupResource(), decoded)
+	var errs field.ErrorList
+	if gvk.Kind == "Service" {
+		errs = builtin.AllocateService(decoded, nil, slices.Values([]map[string]any(nil)))
+	}
+	errs = append(errs, builtin.Validate(r.GroupResource(), "", decoded, nil)...)
+	if len(errs) > 0 {
+		return realserver.AnswerOf(t, apierrors.NewInvalid(gvk.GroupKind(), u.GetName(), errs))
+	}
+	decoded, _, err = builtin.Decode(gvk, decoded)
+	require.NoError(t, err)
+	return realserver.Answer{Object: decoded}
+}
+
+// normalize removes what two servers do not have in common.
+func normalize(a realserver.Answer) realserver.Answer {
+	a = realserver.Normalize(a)
+	a.Warnings = nil
+	if status, ok := a.Object["status"].(map[string]any); ok {
+		delete(status, "lastPhaseTransitionTime")
+	}
+	if spec, ok := a.Object["spec"].(map[string]any); ok && a.Object["kind"] == "Service" {
+		for _, name := range []string{"clusterIP", "clusterIPs"} {
+			if spec[name] != nil && !strings.Contains(fmt.Sprint(spec[name]), "None") {
+				spec[name] = "allocated"
+			}
+		}
+		ports, _ := spec["ports"].([]any)
+		for _, port := range ports {
+			delete(port.(map[string]any), "nodePort") // a dry run's is beyond the range
+		}
+	}
+	return a
+}

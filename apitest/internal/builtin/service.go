@@ -1,0 +1,175 @@
+package builtin
+
+import (
+	"fmt"
+	"iter"
+	"net/netip"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// The range of cluster IPs and that of node ports, as kube-apiserver has them by default.
+const (
+	serviceRange = "10.96.0.0/16"
+	minNodePort  = 30000
+	maxNodePort  = 32767
+)
+
+// AllocateService sets the IP families, cluster IPs and node ports of a service that is created, or updated if old is not
+// nil, and returns what it cannot allocate. services are the stored ones.
+func AllocateService(service, old map[string]any, services iter.Seq[map[string]any]) field.ErrorList {
+	spec := ensure(service, "spec")
+	inUse := newServiceUse(service, services)
+	if text(spec, "type") == "ExternalName" {
+		for _, name := range []string{"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"} {
+			delete(spec, name)
+		}
+		return nil
+	}
+	keepClusterIP(spec, child(old, "spec"))
+	errs := allocateClusterIP(spec, inUse)
+	return append(errs, allocateNodePorts(spec, child(old, "spec"), inUse)...)
+}
+
+// keepClusterIP fills in what an update left out but does not want to change.
+func keepClusterIP(spec, old object) {
+	if old == nil || text(old, "type") == "ExternalName" {
+		return
+	}
+	for _, name := range []string{"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"} {
+		if value := spec[name]; (value == nil || value == "") && old[name] != nil {
+			spec[name] = deepCopy(old[name])
+		}
+	}
+}
+
+func allocateClusterIP(spec object, inUse *serviceUse) field.ErrorList {
+	ip := text(spec, "clusterIP")
+	if ips := list(spec, "clusterIPs"); ip == "" && len(ips) > 0 {
+		ip, _ = ips[0].(string)
+	}
+	if ip != "None" {
+		setIfAbsent(spec, "ipFamilyPolicy", "SingleStack")
+		if addr, err := netip.ParseAddr(ip); err == nil && addr.Is6() {
+			setIfAbsent(spec, "ipFamilies", []any{"IPv6"})
+		}
+	} else if spec["selector"] == nil {
+		setIfAbsent(spec, "ipFamilyPolicy", "RequireDualStack")
+		setIfAbsent(spec, "ipFamilies", []any{"IPv4", "IPv6"})
+	}
+	setIfAbsent(spec, "ipFamilyPolicy", "SingleStack")
+	setIfAbsent(spec, "ipFamilies", []any{"IPv4"})
+	at := field.NewPath("spec", "clusterIPs").Index(0)
+	switch addr, err := netip.ParseAddr(ip); {
+	case ip == "None":
+	case ip == "":
+		if ip = inUse.nextIP(); ip == "" {
+			return field.ErrorList{field.InternalError(field.NewPath("spec", "clusterIP"), fmt.Errorf("range is full"))}
+		}
+	case err != nil:
+		return nil // validation reports it
+	case !netip.MustParsePrefix(serviceRange).Contains(addr):
+		return field.ErrorList{field.Invalid(at, ip, "failed to allocate IP "+ip+": the provided IP ("+ip+
+			") is not in the valid range. The range of valid IPs is "+serviceRange)}
+	case inUse.ips[ip]:
+		return field.ErrorList{field.Invalid(at, ip, "failed to allocate IP "+ip+": provided IP is already allocated")}
+	}
+	spec["clusterIP"], spec["clusterIPs"] = ip, []any{ip}
+	return nil
+}
+
+func allocateNodePorts(spec, old object, inUse *serviceUse) field.ErrorList {
+	typ := text(spec, "type")
+	if typ != "NodePort" && (typ != "LoadBalancer" || spec["allocateLoadBalancerNodePorts"] == false) {
+		for _, port := range objects(spec, "ports") {
+			if old != nil && typ == "ClusterIP" {
+				delete(port, "nodePort")
+			}
+		}
+		return nil
+	}
+	var errs field.ErrorList
+	for i, port := range objects(spec, "ports") {
+		wanted := number(port, "nodePort")
+		if wanted == 0 {
+			wanted = keptNodePort(port, old)
+		}
+		switch key := nodePortKey(port, wanted); {
+		case wanted == 0:
+			wanted = inUse.nextPort(port)
+		case wanted < minNodePort || wanted > maxNodePort:
+			errs = append(errs, field.Invalid(field.NewPath("spec", "ports").Index(i).Child("nodePort"), wanted,
+				fmt.Sprintf("provided port is not in the valid range. The range of valid ports is %d-%d", minNodePort, maxNodePort)))
+		case inUse.ports[key]:
+			errs = append(errs, field.Invalid(field.NewPath("spec", "ports").Index(i).Child("nodePort"), wanted, "provided port is already allocated"))
+		}
+		port["nodePort"] = wanted
+		inUse.ports[nodePortKey(port, wanted)] = true
+	}
+	if typ == "LoadBalancer" && text(spec, "externalTrafficPolicy") == "Local" && number(spec, "healthCheckNodePort") == 0 {
+		spec["healthCheckNodePort"] = inUse.nextPort(object{"protocol": "TCP"})
+	}
+	return errs
+}
+
+// keptNodePort returns the node port that the port had before an update that does not name one; 0 if none.
+func keptNodePort(port, old object) int64 {
+	for _, before := range objects(old, "ports") {
+		if number(before, "port") == number(port, "port") && text(before, "protocol") == text(port, "protocol") {
+			return number(before, "nodePort")
+		}
+	}
+	return 0
+}
+
+func nodePortKey(port object, number int64) string {
+	return fmt.Sprint(text(port, "protocol"), "/", number)
+}
+
+// serviceUse has the addresses and ports that services have.
+type serviceUse struct {
+	ips   map[string]bool
+	ports map[string]bool
+}
+
+func newServiceUse(except object, services iter.Seq[object]) *serviceUse {
+	use := &serviceUse{map[string]bool{}, map[string]bool{}}
+	own := child(except, "metadata")
+	for service := range services {
+		metadata, spec := child(service, "metadata"), child(service, "spec")
+		if text(metadata, "name") == text(own, "name") && text(metadata, "namespace") == text(own, "namespace") {
+			continue
+		}
+		for _, ip := range list(spec, "clusterIPs") {
+			if ip, ok := ip.(string); ok {
+				use.ips[ip] = true
+			}
+		}
+		for _, port := range objects(spec, "ports") {
+			use.ports[nodePortKey(port, number(port, "nodePort"))] = true
+		}
+		use.ports[fmt.Sprint("TCP/", number(spec, "healthCheckNodePort"))] = true
+	}
+	return use
+}
+
+// nextIP returns the first free address; 10.96.0.1 is that of the service kubernetes.
+func (u *serviceUse) nextIP() string {
+	prefix := netip.MustParsePrefix(serviceRange)
+	for addr := prefix.Addr().Next().Next(); prefix.Contains(addr); addr = addr.Next() {
+		if !u.ips[addr.String()] {
+			return addr.String()
+		}
+	}
+	return ""
+}
+
+func (u *serviceUse) nextPort(port object) int64 {
+	for number := int64(minNodePort); number <= maxNodePort; number++ {
+		if key := nodePortKey(port, number); !u.ports[key] {
+			u.ports[key] = true
+			return number
+		}
+	}
+	return 0
+}

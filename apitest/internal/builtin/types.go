@@ -1,0 +1,103 @@
+package builtin
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+//go:generate go run ./generate -o types.txt.gz
+
+//go:embed types.txt.gz
+var recordedTypes []byte
+
+// goTypes has the recorded Go types of the built-in kinds, parsed at first use and shared by all servers.
+var goTypes = sync.OnceValue(parseTypes)
+
+type typeTable struct {
+	kinds map[schema.GroupVersionKind]string
+	types map[string]*goType
+}
+
+// goType is a named Go type.
+type goType struct {
+	name       string    // with its package's name, as errors have it: "v1.PodSpec"
+	path       string    // "api/core/v1.PodSpec"
+	underlying string    // "struct", "custom" if it decodes itself, else an expression
+	fields     []goField // sorted, as fields of encoded maps are, so that the first error is the server's
+	byName     map[string]*goField
+}
+
+// goField is a field of a struct as JSON has it. typ is an expression, such as "[]api/core/v1.Container".
+type goField struct {
+	name                string
+	path                string // in errors: with the names of embedded structs
+	omitEmpty, omitZero bool
+	typ                 string
+}
+
+func parseTypes() *typeTable {
+	table := &typeTable{kinds: map[schema.GroupVersionKind]string{}, types: map[string]*goType{}}
+	reader, err := gzip.NewReader(bytes.NewReader(recordedTypes))
+	if err != nil {
+		return table
+	}
+	var current *goType
+	for lines := bufio.NewScanner(reader); lines.Scan(); {
+		line := lines.Text()
+		words := strings.Fields(line)
+		switch {
+		case len(words) == 4 && words[0] == "=":
+			gv, _ := schema.ParseGroupVersion(strings.TrimPrefix(words[1], "core/"))
+			table.kinds[gv.WithKind(words[2])] = words[3]
+		case len(words) == 4 && line[0] == '\t':
+			field := goField{words[0], words[3], strings.Contains(words[1], "e"), strings.Contains(words[1], "z"), words[2]}
+			current.fields = append(current.fields, field)
+		case len(words) == 2:
+			current = &goType{name: shortName(words[0]), path: words[0], underlying: words[1]}
+			table.types[words[0]] = current
+		}
+	}
+	for _, t := range table.types {
+		slices.SortFunc(t.fields, func(a, b goField) int { return strings.Compare(a.name, b.name) })
+		t.byName = make(map[string]*goField, len(t.fields))
+		for i := range t.fields {
+			t.byName[t.fields[i].name] = &t.fields[i]
+		}
+	}
+	return table
+}
+
+// shortName returns a type's name with the last element of its package's path.
+func shortName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// typeName returns an expression as errors of encoding/json have it: "[]v1.Container".
+func typeName(expression string) string {
+	prefix := ""
+	for {
+		switch {
+		case strings.HasPrefix(expression, "[]"):
+			prefix, expression = prefix+"[]", expression[2:]
+		case strings.HasPrefix(expression, "*"):
+			prefix, expression = prefix+"*", expression[1:]
+		case strings.HasPrefix(expression, "map["):
+			key, element, _ := strings.Cut(expression[4:], "]")
+			return fmt.Sprintf("%smap[%s]%s", prefix, shortName(key), typeName(element))
+		default:
+			return prefix + shortName(expression)
+		}
+	}
+}
+
+// Known reports whether the kind is one whose Go type is recorded.
+func Known(kind schema.GroupVersionKind) bool {
+	_, ok := goTypes().kinds[kind]
+	return ok
+}

@@ -1,0 +1,114 @@
+package builtin
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/apitest/internal/structural"
+)
+
+// Validate returns what the API server finds wrong with a built-in object, metadata apart. old is nil for a creation. Not all
+// rules of the API server are known: NotValidated says what is missing.
+func Validate(resource schema.GroupResource, subresource string, obj, old map[string]any) field.ErrorList {
+	if subresource != "" {
+		return nil
+	}
+	if validate := validators()[resource.String()]; validate != nil {
+		return validate(obj, old)
+	}
+	return nil
+}
+
+// validators returns the validation of each resource. old is nil for a creation.
+func validators() map[string]func(obj, old object) field.ErrorList {
+	return map[string]func(obj, old object) field.ErrorList{
+		"clusterrolebindings.rbac.authorization.k8s.io":              validateClusterRoleBinding,
+		"clusterroles.rbac.authorization.k8s.io":                     validateClusterRole,
+		"configmaps":                                                 validateConfigMap,
+		"cronjobs.batch":                                             validateCronJob,
+		"customresourcedefinitions.apiextensions.k8s.io":             structural.ValidateDefinition,
+		"daemonsets.apps":                                            validateDaemonSet,
+		"deployments.apps":                                           validateDeployment,
+		"horizontalpodautoscalers.autoscaling":                       validateAutoscaler,
+		"ingresses.networking.k8s.io":                                validateIngress,
+		"jobs.batch":                                                 validateJob,
+		"leases.coordination.k8s.io":                                 validateLease,
+		"mutatingwebhookconfigurations.admissionregistration.k8s.io": validateWebhooks,
+		"namespaces":                                                 validateNamespace,
+		"networkpolicies.networking.k8s.io":                          validateNetworkPolicy,
+		"persistentvolumeclaims":                                     validateClaim,
+		"persistentvolumes":                                          validateVolume,
+		"poddisruptionbudgets.policy":                                validateBudget,
+		"pods":                                                       validatePod,
+		"priorityclasses.scheduling.k8s.io":                          validatePriorityClass,
+		"replicasets.apps":                                           validateReplicaSet,
+		"replicationcontrollers":                                     validateReplicationController,
+		"rolebindings.rbac.authorization.k8s.io":                     validateRoleBinding,
+		"roles.rbac.authorization.k8s.io":                            validateRole,
+		"secrets":                                                    validateSecret,
+		"services":                                                   validateService,
+		"statefulsets.apps":                                          validateStatefulSet,
+		"storageclasses.storage.k8s.io":                              validateStorageClass,
+		"validatingadmissionpolicies.admissionregistration.k8s.io":       validateAdmissionPolicy,
+		"validatingadmissionpolicybindings.admissionregistration.k8s.io": validateAdmissionBinding,
+		"validatingwebhookconfigurations.admissionregistration.k8s.io":   validateWebhooks,
+	}
+}
+
+// NotValidated returns what of an object Validate does not check although the API server does, for warnings.
+func NotValidated(resource schema.GroupResource, obj map[string]any) []string {
+	spec, at := child(obj, "spec"), "spec"
+	switch name := resource.String(); name {
+	case "namespaces", "serviceaccounts", "nodes", "events", "events.events.k8s.io", "endpoints", "controllerrevisions.apps",
+		"customresourcedefinitions.apiextensions.k8s.io":
+		return nil
+	case "horizontalpodautoscalers.autoscaling":
+		return notValidatedOfAutoscaler(spec)
+	case "pods":
+	case "deployments.apps", "replicasets.apps", "statefulsets.apps", "daemonsets.apps", "jobs.batch", "replicationcontrollers":
+		spec, at = child(spec, "template", "spec"), "spec.template.spec"
+	case "podtemplates":
+		spec, at = child(obj, "template", "spec"), "template.spec"
+	case "cronjobs.batch":
+		spec, at = child(spec, "jobTemplate", "spec", "template", "spec"), "spec.jobTemplate.spec.template.spec"
+	default:
+		if validators()[name] == nil {
+			return []string{"the rules of " + name + " beyond types and metadata"}
+		}
+		return nil
+	}
+	return notValidatedOfPod(at, spec)
+}
+
+// notValidatedOfAutoscaler returns the fields of a horizontal pod autoscaler whose rules are not checked.
+func notValidatedOfAutoscaler(spec object) (fields []string) {
+	if spec["behavior"] != nil {
+		fields = append(fields, "spec.behavior")
+	}
+	for i, metric := range objects(spec, "metrics") {
+		if child(metric, "resource", "target")["type"] != "Utilization" {
+			fields = append(fields, fmt.Sprintf("spec.metrics[%d]", i))
+		}
+	}
+	return fields
+}
+
+// notValidatedOfPod returns the fields of a pod whose rules are not checked.
+func notValidatedOfPod(at string, spec object) (fields []string) {
+	for _, name := range []string{"affinity", "dnsConfig", "ephemeralContainers", "hostAliases", "os", "overhead", "readinessGates",
+		"resourceClaims", "resources", "schedulingGates", "topologySpreadConstraints"} {
+		if spec[name] != nil {
+			fields = append(fields, at+"."+name)
+		}
+	}
+	for _, name := range []string{"initContainers", "containers"} {
+		for i, container := range objects(spec, name) {
+			if context := child(container, "securityContext"); truth(context, "privileged") || context["procMount"] != nil || context["windowsOptions"] != nil {
+				fields = append(fields, fmt.Sprintf("%s.%s[%d].securityContext", at, name, i))
+			}
+		}
+	}
+	return fields
+}

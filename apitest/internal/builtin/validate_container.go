@@ -1,0 +1,243 @@
+package builtin
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func (c *checker) containers(at *field.Path, containers []object, volumes, names map[string]bool, isInit bool) {
+	hostPorts := map[string]bool{}
+	for i, container := range containers {
+		at := at.Index(i)
+		name := text(container, "name")
+		if name == "" {
+			c.add(field.Required(at.Child("name"), ""))
+		} else {
+			c.label(at.Child("name"), name)
+		}
+		c.require(at, container, "image")
+		c.oneOf(at, container, "terminationMessagePolicy", "File", "FallbackToLogsOnError")
+		c.containerPorts(at.Child("ports"), objects(container, "ports"))
+		c.environment(at, container)
+		c.volumeMounts(at, container, volumes)
+		c.oneOf(at, container, "imagePullPolicy", "Always", "IfNotPresent", "Never")
+		c.resources(at.Child("resources"), child(container, "resources"))
+		if names[name] {
+			c.add(field.Duplicate(at.Child("name"), name))
+		}
+		names[name] = true
+		c.containerProbes(at, container, isInit && text(container, "restartPolicy") != "Always")
+		for j, port := range objects(container, "ports") {
+			number := number(port, "hostPort")
+			key := fmt.Sprintf("%s//%d", text(port, "protocol"), number)
+			if number != 0 && hostPorts[key] {
+				c.add(field.Duplicate(at.Child("ports").Index(j).Child("hostPort"), key))
+			}
+			hostPorts[key] = true
+		}
+	}
+}
+
+func (c *checker) containerPorts(at *field.Path, ports []object) {
+	names := map[string]bool{}
+	for i, port := range ports {
+		at := at.Index(i)
+		if name := text(port, "name"); name != "" {
+			messages := validation.IsValidPortName(name)
+			c.invalid(at.Child("name"), name, messages...)
+			if len(messages) == 0 && names[name] {
+				c.add(field.Duplicate(at.Child("name"), name))
+			}
+			names[name] = true
+		}
+		if n := number(port, "containerPort"); n == 0 {
+			c.add(field.Required(at.Child("containerPort"), ""))
+		} else {
+			c.invalid(at.Child("containerPort"), n, validation.IsValidPortNum(int(n))...)
+		}
+		if n := number(port, "hostPort"); n != 0 {
+			c.invalid(at.Child("hostPort"), n, validation.IsValidPortNum(int(n))...)
+		}
+		c.oneOf(at, port, "protocol", "SCTP", "TCP", "UDP")
+	}
+}
+
+func (c *checker) environment(at *field.Path, container object) {
+	for i, variable := range objects(container, "env") {
+		at := at.Child("env").Index(i)
+		if name := text(variable, "name"); name == "" {
+			c.add(field.Required(at.Child("name"), ""))
+		} else {
+			c.invalid(at.Child("name"), name, validation.IsRelaxedEnvVarName(name)...)
+		}
+		if from := child(variable, "valueFrom"); from != nil {
+			c.variableSource(at.Child("valueFrom"), from, text(variable, "value"))
+		}
+	}
+	for i, source := range objects(container, "envFrom") {
+		at := at.Child("envFrom").Index(i)
+		config, secret := child(source, "configMapRef"), child(source, "secretRef")
+		switch {
+		case config == nil && secret == nil:
+			c.invalid(at, "", "must specify one of: `configMapRef` or `secretRef`")
+		case config != nil && secret != nil:
+			c.invalid(at, "", "may not have more than one field specified at a time")
+		case config != nil:
+			c.require(at.Child("configMapRef"), config, "name")
+		default:
+			c.require(at.Child("secretRef"), secret, "name")
+		}
+	}
+}
+
+func (c *checker) variableSource(at *field.Path, from object, value string) {
+	count := 0
+	for _, name := range []string{"fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"} {
+		ref := child(from, name)
+		if ref == nil {
+			continue
+		}
+		count++
+		switch at := at.Child(name); name {
+		case "configMapKeyRef", "secretKeyRef":
+			c.require(at, ref, "name")
+			if c.require(at, ref, "key") {
+				c.invalid(at.Child("key"), text(ref, "key"), validation.IsConfigMapKey(text(ref, "key"))...)
+			}
+		case "fieldRef":
+			c.require(at, ref, "fieldPath")
+		case "resourceFieldRef":
+			c.require(at, ref, "resource")
+		}
+	}
+	switch {
+	case count == 0:
+		c.invalid(at, "", "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`")
+	case value != "":
+		c.invalid(at, "", "may not be specified when `value` is not empty")
+	case count > 1:
+		c.invalid(at, "", "may not have more than one field specified at a time")
+	}
+}
+
+func (c *checker) volumeMounts(at *field.Path, container object, volumes map[string]bool) {
+	paths := map[string]bool{}
+	for i, mount := range objects(container, "volumeMounts") {
+		one := at.Child("volumeMounts").Index(i)
+		c.require(one, mount, "name")
+		if name := text(mount, "name"); !volumes[name] {
+			c.add(field.NotFound(one.Child("name"), name))
+		}
+		c.require(one, mount, "mountPath")
+		mountPath := text(mount, "mountPath")
+		if paths[mountPath] {
+			c.invalid(one.Child("mountPath"), mountPath, "must be unique")
+		}
+		paths[mountPath] = true
+		for _, name := range []string{"subPath", "subPathExpr"} {
+			if sub := text(mount, name); sub != "" {
+				if path.IsAbs(sub) {
+					c.invalid(at.Child("volumeMounts").Child(name), sub, "must be a relative path")
+				}
+				c.noBacksteps(at.Child("volumeMounts").Child(name), sub)
+			}
+		}
+		if text(mount, "subPath") != "" && text(mount, "subPathExpr") != "" {
+			c.invalid(one.Child("subPathExpr"), text(mount, "subPathExpr"), "subPathExpr and subPath are mutually exclusive")
+		}
+	}
+}
+
+// resources checks requests against limits. Only CPU, memory and ephemeral storage may be requested below their limit.
+func (c *checker) resources(at *field.Path, resources object) {
+	limits, requests := child(resources, "limits"), child(resources, "requests")
+	for _, name := range []string{"limits", "requests"} {
+		for resource, value := range child(resources, name) {
+			at := at.Child(name).Key(resource)
+			c.resourceName(at, resource)
+			if q := quantity(value); q.Sign() < 0 {
+				c.invalid(at, q.String(), "must be greater than or equal to 0")
+			}
+		}
+	}
+	for resource, value := range requests {
+		request, limit := quantity(value), quantity(limits[resource])
+		overcommit := !strings.Contains(resource, "/") && !strings.HasPrefix(resource, "hugepages-")
+		switch {
+		case limits[resource] == nil && !overcommit:
+			c.add(field.Required(at.Child("limits"), "Limit must be set for non overcommitable resources"))
+		case limits[resource] == nil:
+		case !overcommit && request.Cmp(limit) != 0:
+			c.invalid(at.Child("requests"), request.String(), fmt.Sprintf("must be equal to %s limit of %s", resource, limit.String()))
+		case request.Cmp(limit) > 0:
+			c.invalid(at.Child("requests"), request.String(), fmt.Sprintf("must be less than or equal to %s limit of %s", resource, limit.String()))
+		}
+	}
+}
+
+func (c *checker) resourceName(at *field.Path, name string) {
+	c.invalid(at, name, validation.IsQualifiedName(name)...)
+	standard := []string{"cpu", "memory", "ephemeral-storage"}
+	if !strings.Contains(name, "/") && !slices.Contains(standard, name) && !strings.HasPrefix(name, "hugepages-") {
+		c.invalid(at, name, "must be a standard resource for containers")
+	}
+}
+
+func (c *checker) containerProbes(at *field.Path, container object, isInit bool) {
+	for _, name := range []string{"livenessProbe", "readinessProbe", "startupProbe"} {
+		probe := child(container, name)
+		switch at := at.Child(name); {
+		case probe == nil:
+		case isInit:
+			c.add(field.Forbidden(at, "may not be set for init containers without restartPolicy=Always"))
+		default:
+			c.handler(at, probe)
+			c.nonNegative(at, probe, "initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
+			if n := number(probe, "successThreshold"); name != "readinessProbe" && n != 1 && n >= 0 {
+				c.invalid(at.Child("successThreshold"), n, "must be 1")
+			}
+		}
+	}
+	for _, name := range []string{"postStart", "preStop"} {
+		hook := child(container, "lifecycle", name)
+		switch at := at.Child("lifecycle"); {
+		case hook == nil:
+		case isInit:
+			c.add(field.Forbidden(at, "may not be set for init containers without restartPolicy=Always"))
+			return
+		default:
+			c.handler(at.Child(name), hook)
+		}
+	}
+}
+
+func (c *checker) handler(at *field.Path, handler object) {
+	found := false
+	for _, name := range []string{"exec", "httpGet", "tcpSocket", "grpc", "sleep"} {
+		action := child(handler, name)
+		switch at := at.Child(name); {
+		case action == nil:
+			continue
+		case found:
+			c.add(field.Forbidden(at, "may not specify more than 1 handler type"))
+			continue
+		case name == "exec":
+			c.require(at, action, "command")
+		case name == "httpGet":
+			c.require(at, action, "path")
+			c.portOrName(at.Child("port"), action["port"])
+			c.oneOf(at, action, "scheme", "HTTP", "HTTPS")
+		case name == "tcpSocket", name == "grpc":
+			c.portOrName(at.Child("port"), action["port"])
+		}
+		found = true
+	}
+	if !found {
+		c.add(field.Required(at, "must specify a handler type"))
+	}
+}

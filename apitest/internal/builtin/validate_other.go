@@ -1,0 +1,307 @@
+package builtin
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// validateNamespace checks the finalizers that a new namespace has in its spec; an update keeps them.
+func validateNamespace(namespace, old object) field.ErrorList {
+	c, at := &checker{}, field.NewPath("spec", "finalizers")
+	if old != nil {
+		return nil
+	}
+	for _, value := range list(child(namespace, "spec"), "finalizers") {
+		name, _ := value.(string)
+		c.invalid(at, name, validation.IsQualifiedName(name)...)
+		if !strings.Contains(name, "/") && !slices.Contains([]string{"kubernetes", metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents}, name) {
+			c.invalid(at, name, "name is neither a standard finalizer name nor is it fully qualified")
+		}
+	}
+	return c.errs
+}
+
+func validateLease(lease, _ object) field.ErrorList {
+	c, at, spec := &checker{}, field.NewPath("spec"), child(lease, "spec")
+	if n, ok := spec["leaseDurationSeconds"].(int64); ok && n <= 0 {
+		c.invalid(at.Child("leaseDurationSeconds"), n, "must be greater than 0")
+	}
+	if n, ok := spec["leaseTransitions"].(int64); ok && n < 0 {
+		c.invalid(at.Child("leaseTransitions"), n, "must be greater than or equal to 0")
+	}
+	if text(spec, "preferredHolder") != "" && text(spec, "strategy") == "" {
+		c.add(field.Forbidden(at.Child("preferredHolder"), "may only be specified if `strategy` is defined"))
+	}
+	return c.errs
+}
+
+func validateBudget(budget, _ object) field.ErrorList {
+	c, at, spec := &checker{}, field.NewPath("spec"), child(budget, "spec")
+	if spec["minAvailable"] != nil && spec["maxUnavailable"] != nil {
+		c.invalid(at, printedBudget(spec), "minAvailable and maxUnavailable cannot be both set")
+	}
+	for _, name := range []string{"minAvailable", "maxUnavailable"} {
+		if spec[name] != nil {
+			c.intOrPercent(at.Child(name), spec[name])
+			c.notMoreThanAll(at.Child(name), spec[name])
+		}
+	}
+	if selector := child(spec, "selector"); selector != nil {
+		c.selector(at.Child("selector"), selector)
+	}
+	if policy := text(spec, "unhealthyPodEvictionPolicy"); policy != "" {
+		c.oneOf(at, spec, "unhealthyPodEvictionPolicy", "AlwaysAllow", "IfHealthyBudget")
+	}
+	return c.errs
+}
+
+// printedBudget returns a budget's spec as the server prints it.
+func printedBudget(spec object) any {
+	return struct {
+		MinAvailable, Selector, MaxUnavailable, UnhealthyPodEvictionPolicy any
+	}{spec["minAvailable"], spec["selector"], spec["maxUnavailable"], spec["unhealthyPodEvictionPolicy"]}
+}
+
+func validateAutoscaler(autoscaler, _ object) field.ErrorList {
+	c, at, spec := &checker{}, field.NewPath("spec"), child(autoscaler, "spec")
+	minimum, hasMinimum := spec["minReplicas"].(int64)
+	maximum := number(spec, "maxReplicas")
+	if hasMinimum && minimum < 1 {
+		c.invalid(at.Child("minReplicas"), minimum, "must be greater than or equal to 1")
+	}
+	if maximum == 0 {
+		c.add(field.Required(at.Child("maxReplicas"), "must be set and greater than 0"))
+	} else if maximum < 0 {
+		c.invalid(at.Child("maxReplicas"), maximum, "must be greater than or equal to 1")
+	}
+	if hasMinimum && maximum < minimum {
+		c.invalid(at.Child("maxReplicas"), maximum, "must be greater than or equal to `minReplicas`")
+	}
+	if ref := child(spec, "scaleTargetRef"); text(ref, "apiVersion") == "" {
+		c.invalid(at.Child("scaleTargetRef", "apiVersion"), "", "apiVersion must specify API group")
+	}
+	for _, name := range []string{"kind", "name"} {
+		if ref := child(spec, "scaleTargetRef"); c.require(at.Child("scaleTargetRef"), ref, name) {
+			c.invalid(at.Child("scaleTargetRef", name), text(ref, name), content.IsPathSegmentName(text(ref, name))...)
+		}
+	}
+	return c.errs
+}
+
+func accessModes(c *checker, at *field.Path, spec object) {
+	modes := list(spec, "accessModes")
+	if len(modes) == 0 {
+		c.add(field.Required(at.Child("accessModes"), "at least 1 access mode is required"))
+	}
+	supported := []any{"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"}
+	for _, mode := range modes {
+		if !slices.Contains(supported, mode) {
+			c.add(field.NotSupported(at.Child("accessModes"), fmt.Sprint(mode), []string{"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"}))
+		}
+	}
+	if slices.Contains(modes, any("ReadWriteOncePod")) && len(modes) > 1 {
+		c.add(field.Forbidden(at.Child("accessModes"), "may not use ReadWriteOncePod with other access modes"))
+	}
+	if class := text(spec, "storageClassName"); class != "" {
+		c.subdomain(at.Child("storageClassName"), class)
+	}
+	c.oneOf(at, spec, "volumeMode", "Block", "Filesystem")
+}
+
+func validateClaim(claim, old object) field.ErrorList {
+	c, at, spec := &checker{}, field.NewPath("spec"), child(claim, "spec")
+	accessModes(c, at, spec)
+	if selector := child(spec, "selector"); selector != nil {
+		c.selector(at.Child("selector"), selector)
+	}
+	storage, inStorage := child(spec, "resources", "requests")["storage"], at.Child("resources").Key("storage")
+	if q := quantity(storage); storage == nil {
+		c.add(field.Required(inStorage, ""))
+	} else if q.Sign() <= 0 {
+		c.invalid(inStorage, q.String(), "must be greater than zero")
+	}
+	if old == nil {
+		return c.errs
+	}
+	munged, _ := deepCopy(spec).(object)
+	before := child(old, "spec")
+	if text(before, "volumeName") == "" {
+		copyField(munged, before, "volumeName") // binding sets it once
+	}
+	if text(child(old, "status"), "phase") == "Bound" {
+		copyField(munged, before, "resources")
+		copyField(munged, before, "volumeAttributesClassName")
+	}
+	if !equality.Semantic.DeepEqual(munged, before) {
+		c.add(field.Forbidden(at, "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"))
+	}
+	size, oldSize := quantity(storage), quantity(child(before, "resources", "requests")["storage"])
+	if size.Cmp(oldSize) < 0 && size.Cmp(quantity(child(old, "status", "capacity")["storage"])) <= 0 {
+		c.add(field.Forbidden(at.Child("resources", "requests", "storage"), "field can not be less than status.capacity"))
+	}
+	return c.errs
+}
+
+func validateVolume(volume, _ object) field.ErrorList {
+	c, at, spec := &checker{}, field.NewPath("spec"), child(volume, "spec")
+	accessModes(c, at, spec)
+	if capacity := child(spec, "capacity"); len(capacity) == 0 {
+		c.add(field.Required(at.Child("capacity"), ""))
+	} else if capacity["storage"] == nil || len(capacity) > 1 {
+		c.add(field.NotSupported(at.Child("capacity"), capacity, []string{"storage"}))
+	}
+	c.oneOf(at, spec, "persistentVolumeReclaimPolicy", "Delete", "Recycle", "Retain")
+	for _, key := range append(volumeKeys(), "local") {
+		if spec[key] != nil {
+			return c.errs
+		}
+	}
+	c.add(field.Required(at, "must specify a volume type"))
+	return c.errs
+}
+
+func validateStorageClass(class, old object) field.ErrorList {
+	c := &checker{}
+	if c.require(nil, class, "provisioner") {
+		c.invalid(field.NewPath("provisioner"), strings.ToLower(text(class, "provisioner")), validation.IsQualifiedName(strings.ToLower(text(class, "provisioner")))...)
+	}
+	c.oneOf(nil, class, "reclaimPolicy", "Delete", "Retain")
+	c.oneOf(nil, class, "volumeBindingMode", "Immediate", "WaitForFirstConsumer")
+	if old != nil {
+		if !equality.Semantic.DeepEqual(class["parameters"], old["parameters"]) {
+			c.add(field.Forbidden(field.NewPath("parameters"), "updates to parameters are forbidden."))
+		}
+		if class["provisioner"] != old["provisioner"] {
+			c.add(field.Forbidden(field.NewPath("provisioner"), "updates to provisioner are forbidden."))
+		}
+		c.immutable(nil, class, old, "reclaimPolicy", "volumeBindingMode")
+	}
+	return c.errs
+}
+
+func validateWebhooks(configuration, _ object) field.ErrorList {
+	c, names := &checker{}, map[string]bool{}
+	for i, hook := range objects(configuration, "webhooks") {
+		at := field.NewPath("webhooks").Index(i)
+		name := text(hook, "name")
+		c.add(validation.IsFullyQualifiedName(at.Child("name"), name)...)
+		if name != "" && names[name] {
+			c.add(field.Duplicate(at.Child("name"), name))
+		}
+		names[name] = true
+		c.webhook(at, hook)
+	}
+	return c.errs
+}
+
+func (c *checker) webhook(at *field.Path, hook object) {
+	if versions := list(hook, "admissionReviewVersions"); len(versions) == 0 {
+		c.add(field.Required(at.Child("admissionReviewVersions"), "must specify one of v1, v1beta1"))
+	} else if !slices.Contains(versions, any("v1")) && !slices.Contains(versions, any("v1beta1")) {
+		c.invalid(at.Child("admissionReviewVersions"), versions, "must include at least one of v1, v1beta1")
+	}
+	for i, rule := range objects(hook, "rules") {
+		c.webhookRule(at.Child("rules").Index(i), rule)
+	}
+	c.oneOf(at, hook, "failurePolicy", "Fail", "Ignore")
+	c.oneOf(at, hook, "matchPolicy", "Equivalent", "Exact")
+	switch effects := text(hook, "sideEffects"); effects {
+	case "None", "NoneOnDryRun":
+	case "":
+		c.add(field.Required(at.Child("sideEffects"), "must specify one of None, NoneOnDryRun"))
+	default:
+		c.add(field.NotSupported(at.Child("sideEffects"), effects, []string{"None", "NoneOnDryRun"}))
+	}
+	if timeout := number(hook, "timeoutSeconds"); timeout < 1 || timeout > 30 {
+		c.invalid(at.Child("timeoutSeconds"), timeout, "the timeout value must be between 1 and 30 seconds")
+	}
+	for _, name := range []string{"namespaceSelector", "objectSelector"} {
+		c.selector(at.Child(name), child(hook, name))
+	}
+	config := child(hook, "clientConfig")
+	if (config["url"] == nil) == (config["service"] == nil) {
+		c.add(field.Required(at.Child("clientConfig"), "exactly one of url or service is required"))
+	} else if service := child(config, "service"); service != nil {
+		c.require(at.Child("clientConfig", "service"), service, "name")
+		c.require(at.Child("clientConfig", "service"), service, "namespace")
+	}
+}
+
+func (c *checker) webhookRule(at *field.Path, rule object) {
+	operations := list(rule, "operations")
+	c.require(at, rule, "operations")
+	supported := []string{"*", "CONNECT", "CREATE", "DELETE", "UPDATE"}
+	for i, operation := range operations {
+		if operation, _ := operation.(string); !slices.Contains(supported, operation) {
+			c.add(field.NotSupported(at.Child("operations").Index(i), operation, supported))
+		}
+	}
+	if len(operations) > 1 && slices.Contains(operations, any("*")) {
+		c.invalid(at.Child("operations"), operations, "if '*' is present, must not specify other operations")
+	}
+	for _, name := range []string{"apiGroups", "apiVersions", "resources"} {
+		values := list(rule, name)
+		c.require(at, rule, name)
+		if name != "resources" && len(values) > 1 && slices.Contains(values, any("*")) {
+			c.invalid(at.Child(name), values, "if '*' is present, must not specify other "+map[string]string{"apiGroups": "API groups", "apiVersions": "API versions"}[name])
+		}
+	}
+	if scope := text(rule, "scope"); scope != "" {
+		c.oneOf(at, rule, "scope", "*", "Cluster", "Namespaced")
+	}
+}
+
+func validatePriorityClass(class, old object) field.ErrorList {
+	c := &checker{}
+	if name, value := text(child(class, "metadata"), "name"), number(class, "value"); strings.HasPrefix(name, "system-") && old == nil {
+		c.add(field.Forbidden(field.NewPath("metadata", "name"), "priority class names with 'system-' prefix are reserved for system use only. error: "+name+" is not a known system priority class"))
+	} else if value > 1000000000 {
+		c.add(field.Forbidden(field.NewPath("value"), "maximum allowed value of a user defined priority is 1000000000"))
+	}
+	if old != nil && number(class, "value") != number(old, "value") {
+		c.add(field.Forbidden(field.NewPath("value"), "may not be changed in an update."))
+	}
+	c.oneOf(nil, class, "preemptionPolicy", "Never", "PreemptLowerPriority")
+	return c.errs
+}
+
+func validateAdmissionPolicy(policy, _ object) field.ErrorList {
+	c, at, spec := &checker{}, field.NewPath("spec"), child(policy, "spec")
+	if len(list(spec, "validations"))+len(list(spec, "auditAnnotations")) == 0 {
+		for _, name := range []string{"validations", "auditAnnotations"} {
+			c.add(field.Required(at.Child(name), "validations or auditAnnotations must contain at least one item"))
+		}
+	}
+	constraints := child(spec, "matchConstraints")
+	if constraints == nil {
+		c.add(field.Required(at.Child("matchConstraints"), ""))
+		return c.errs
+	}
+	rules := objects(constraints, "resourceRules")
+	if len(rules) == 0 {
+		c.add(field.Required(at.Child("matchConstraints", "resourceRules"), ""))
+	}
+	for i, rule := range rules {
+		c.webhookRule(at.Child("matchConstraints", "resourceRules").Index(i), rule)
+	}
+	return c.errs
+}
+
+func validateAdmissionBinding(binding, _ object) field.ErrorList {
+	c, at, spec := &checker{}, field.NewPath("spec"), child(binding, "spec")
+	c.require(at, spec, "policyName")
+	if ref := child(spec, "paramRef"); ref != nil && text(ref, "parameterNotFoundAction") == "" {
+		c.add(field.Required(at.Child("paramRef", "parameterNotFoundAction"), ""))
+	}
+	if len(list(spec, "validationActions")) == 0 {
+		c.add(field.Required(at.Child("validationActions"), "at least one validation action is required"))
+	}
+	return c.errs
+}

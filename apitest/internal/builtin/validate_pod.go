@@ -1,0 +1,202 @@
+package builtin
+
+import (
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func validatePod(pod, old object) field.ErrorList {
+	c := &checker{}
+	spec, at := child(pod, "spec"), field.NewPath("spec")
+	c.podSpec(at, spec)
+	if old != nil {
+		c.podUpdate(at, spec, child(old, "spec"))
+	}
+	return c.errs
+}
+
+// podUpdate reports changes of what a pod's update must not change.
+func (c *checker) podUpdate(at *field.Path, spec, old object) {
+	for _, name := range []string{"containers", "initContainers"} {
+		containers := objects(spec, name)
+		if len(containers) != len(objects(old, name)) {
+			c.add(field.Forbidden(at.Child(name), "pod updates may not add or remove containers"))
+			return
+		}
+		for i, container := range containers {
+			if image := text(container, "image"); strings.TrimSpace(image) != image {
+				c.invalid(at.Child(name).Index(i).Child("image"), image, "must not have leading or trailing whitespace")
+			}
+		}
+	}
+	munged, _ := deepCopy(spec).(object)
+	for _, name := range []string{"containers", "initContainers"} {
+		for i, container := range objects(munged, name) {
+			container["image"] = objects(old, name)[i]["image"]
+		}
+	}
+	for _, name := range []string{"activeDeadlineSeconds", "schedulingGates", "tolerations"} {
+		copyField(munged, old, name)
+	}
+	if !equality.Semantic.DeepEqual(munged, old) {
+		c.add(field.Forbidden(at, "pod updates may not change fields other than `spec.containers[*].image`,"+
+			"`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"+
+			"`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"))
+	}
+}
+
+// podTemplate checks the template of a workload.
+func (c *checker) podTemplate(at *field.Path, template object) {
+	metadata := child(template, "metadata")
+	c.add(metavalidation.ValidateLabels(stringMap(metadata, "labels"), at.Child("labels"))...)
+	c.add(apivalidation.ValidateAnnotations(stringMap(metadata, "annotations"), at.Child("annotations"))...)
+	c.podSpec(at.Child("spec"), child(template, "spec"))
+	if len(list(child(template, "spec"), "ephemeralContainers")) > 0 {
+		c.add(field.Forbidden(at.Child("spec", "ephemeralContainers"), "ephemeral containers not allowed in pod template"))
+	}
+}
+
+func (c *checker) podSpec(at *field.Path, spec object) {
+	volumes := c.volumes(at.Child("volumes"), spec)
+	claims := objects(spec, "volumeClaimTemplateNames") // those of a stateful set
+	for _, claim := range claims {
+		volumes[text(claim, "name")] = true
+	}
+	names := map[string]bool{}
+	if c.require(at, spec, "containers") {
+		c.containers(at.Child("containers"), objects(spec, "containers"), volumes, names, false)
+	}
+	c.containers(at.Child("initContainers"), objects(spec, "initContainers"), volumes, names, true)
+	c.oneOf(at, spec, "restartPolicy", "Always", "OnFailure", "Never")
+	c.oneOf(at, spec, "dnsPolicy", "ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
+	c.add(metavalidation.ValidateLabels(stringMap(spec, "nodeSelector"), at.Child("nodeSelector"))...)
+	for i, secret := range objects(spec, "imagePullSecrets") {
+		if text(secret, "name") == "" {
+			c.add(field.Required(at.Child("imagePullSecrets").Index(i).Child("name"), ""))
+		}
+	}
+	for _, name := range []string{"serviceAccountName", "nodeName", "priorityClassName", "runtimeClassName"} {
+		if value := text(spec, name); value != "" {
+			c.subdomain(at.Child(name), value)
+		}
+	}
+	for _, name := range []string{"hostname", "subdomain"} {
+		if value := text(spec, name); value != "" {
+			c.label(at.Child(name), value)
+		}
+	}
+	if deadline, ok := spec["activeDeadlineSeconds"].(int64); ok && (deadline < 1 || deadline > math.MaxInt32) {
+		c.invalid(at.Child("activeDeadlineSeconds"), deadline, validation.InclusiveRangeError(1, math.MaxInt32))
+	}
+	c.tolerations(at.Child("tolerations"), objects(spec, "tolerations"))
+}
+
+func (c *checker) tolerations(at *field.Path, tolerations []object) {
+	for i, toleration := range tolerations {
+		at := at.Index(i)
+		key, operator, value := text(toleration, "key"), text(toleration, "operator"), text(toleration, "value")
+		if key != "" {
+			c.add(metavalidation.ValidateLabelName(key, at.Child("key"))...)
+		} else if operator != "Exists" {
+			c.invalid(at.Child("operator"), operator, "operator must be Exists when `key` is empty, which means \"match all values and all keys\"")
+		}
+		if toleration["tolerationSeconds"] != nil && text(toleration, "effect") != "NoExecute" {
+			c.invalid(at.Child("effect"), text(toleration, "effect"), "effect must be 'NoExecute' when `tolerationSeconds` is set")
+		}
+		switch operator {
+		case "Equal", "":
+			if messages := validation.IsValidLabelValue(value); len(messages) > 0 {
+				c.invalid(at.Child("operator"), value, strings.Join(messages, ";"))
+			}
+		case "Exists":
+			if value != "" {
+				c.invalid(at.Child("operator"), toleration, "value must be empty when `operator` is 'Exists'")
+			}
+		}
+		if effect := text(toleration, "effect"); effect != "" {
+			c.oneOf(at, toleration, "effect", "NoSchedule", "PreferNoSchedule", "NoExecute")
+		}
+	}
+}
+
+// volumes checks the volumes and returns the names of the valid ones.
+func (c *checker) volumes(at *field.Path, spec object) map[string]bool {
+	names := map[string]bool{}
+	for i, volume := range objects(spec, "volumes") {
+		at, own := at.Index(i), &checker{}
+		own.volumeSource(at, volume)
+		name := text(volume, "name")
+		if name == "" {
+			own.add(field.Required(at.Child("name"), ""))
+		} else {
+			own.label(at.Child("name"), name)
+		}
+		if names[name] {
+			own.add(field.Duplicate(at.Child("name"), name))
+		}
+		if len(own.errs) == 0 {
+			names[name] = true
+		}
+		c.add(own.errs...)
+	}
+	return names
+}
+
+// volumeKeys are the sources of volumes in the order in which the server looks at them.
+func volumeKeys() []string {
+	return []string{"emptyDir", "hostPath", "gitRepo", "gcePersistentDisk", "awsElasticBlockStore", "secret", "nfs", "iscsi", "glusterfs", "flocker",
+		"persistentVolumeClaim", "rbd", "cinder", "cephFS", "quobyte", "downwardAPI", "fc", "flexVolume", "configMap", "azureFile",
+		"vsphereVolume", "photonPersistentDisk", "portworxVolume", "azureDisk", "storageos", "projected", "scaleIO", "csi", "ephemeral", "image"}
+}
+
+func (c *checker) volumeSource(at *field.Path, volume object) {
+	found := false
+	for _, key := range volumeKeys() {
+		source := child(volume, key)
+		switch {
+		case source == nil:
+			continue
+		case found:
+			c.add(field.Forbidden(at.Child(key), "may not specify more than 1 volume type"))
+			continue
+		}
+		found = true
+		at := at.Child(key)
+		switch key {
+		case "secret":
+			c.require(at, source, "secretName")
+		case "configMap":
+			c.require(at, source, "name")
+		case "persistentVolumeClaim":
+			c.require(at, source, "claimName")
+		case "hostPath":
+			if c.require(at, source, "path") {
+				c.noBacksteps(at.Child("path"), text(source, "path"))
+			}
+		case "nfs":
+			c.require(at, source, "server")
+			if c.require(at, source, "path") && !path.IsAbs(text(source, "path")) {
+				c.invalid(at.Child("path"), text(source, "path"), "must be an absolute path")
+			}
+		case "csi":
+			c.require(at, source, "driver")
+		}
+	}
+	if !found {
+		c.add(field.Required(at, "must specify a volume type"))
+	}
+}
+
+func (c *checker) noBacksteps(at *field.Path, value string) {
+	if slices.Contains(strings.Split(value, "/"), "..") {
+		c.invalid(at, value, "must not contain '..'")
+	}
+}

@@ -1,0 +1,285 @@
+package builtin
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func validateService(service, old object) field.ErrorList {
+	c, at, spec := &checker{}, field.NewPath("spec"), child(service, "spec")
+	typ, headless := text(spec, "type"), text(spec, "clusterIP") == "None"
+	ports := objects(spec, "ports")
+	if len(ports) == 0 && !headless && typ != "ExternalName" {
+		c.add(field.Required(at.Child("ports"), ""))
+	}
+	switch {
+	case headless && (typ == "LoadBalancer" || typ == "NodePort"):
+		c.invalid(at.Child("clusterIPs").Index(0), "None", "may not be set to 'None' for "+typ+" services")
+	case typ == "ExternalName":
+		if name := strings.TrimSuffix(text(spec, "externalName"), "."); name != "" {
+			c.subdomain(at.Child("externalName"), name)
+		} else {
+			c.add(field.Required(at.Child("externalName"), ""))
+		}
+	}
+	c.servicePorts(at.Child("ports"), ports, typ)
+	c.add(metavalidation.ValidateLabels(stringMap(spec, "selector"), at.Child("selector"))...)
+	c.oneOf(at, spec, "sessionAffinity", "ClientIP", "None")
+	c.oneOf(at, spec, "type", "ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+	for i, ip := range list(spec, "clusterIPs") {
+		ip, _ := ip.(string)
+		if _, err := netip.ParseAddr(ip); err != nil && ip != "None" {
+			c.invalid(at.Child("clusterIPs").Index(i), ip, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
+		}
+	}
+	for i, ip := range list(spec, "externalIPs") {
+		ip, _ := ip.(string)
+		if _, err := netip.ParseAddr(ip); err != nil {
+			c.invalid(at.Child("externalIPs").Index(i), ip, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
+		}
+	}
+	if spec["allocateLoadBalancerNodePorts"] != nil && typ != "LoadBalancer" {
+		c.add(field.Forbidden(at.Child("allocateLoadBalancerNodePorts"), "may only be used when `type` is 'LoadBalancer'"))
+	}
+	if spec["loadBalancerClass"] != nil && typ != "LoadBalancer" {
+		c.add(field.Forbidden(at.Child("loadBalancerClass"), "may only be used when `type` is 'LoadBalancer'"))
+	}
+	c.trafficPolicies(at, spec)
+	c.clusterIPUpdate(at, spec, child(old, "spec"))
+	return c.errs
+}
+
+func (c *checker) trafficPolicies(at *field.Path, spec object) {
+	typ := text(spec, "type")
+	external := typ == "NodePort" || typ == "LoadBalancer" || typ == "ClusterIP" && len(list(spec, "externalIPs")) > 0
+	if policy := text(spec, "externalTrafficPolicy"); policy != "" {
+		if !external {
+			c.invalid(at.Child("externalTrafficPolicy"), policy, "may only be set for externally-accessible services")
+		} else {
+			c.oneOf(at, spec, "externalTrafficPolicy", "Cluster", "Local")
+		}
+	}
+	if policy := text(spec, "internalTrafficPolicy"); policy != "" {
+		c.oneOf(at, spec, "internalTrafficPolicy", "Cluster", "Local")
+	}
+}
+
+// clusterIPUpdate reports a change of the first cluster IP.
+func (c *checker) clusterIPUpdate(at *field.Path, spec, old object) {
+	if old == nil || text(old, "type") == "ExternalName" || text(spec, "type") == "ExternalName" {
+		return
+	}
+	before, after := list(old, "clusterIPs"), list(spec, "clusterIPs")
+	if len(before) > 0 && len(after) > 0 && before[0] != after[0] {
+		c.invalid(at.Child("clusterIPs").Index(0), after, "may not change once set")
+	}
+}
+
+func (c *checker) servicePorts(at *field.Path, ports []object, typ string) {
+	names, nodePorts, numbers := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for i, port := range ports {
+		at := at.Index(i)
+		if name := text(port, "name"); name != "" {
+			c.label(at.Child("name"), name)
+			if names[name] {
+				c.add(field.Duplicate(at.Child("name"), name))
+			}
+			names[name] = true
+		} else if len(ports) > 1 {
+			c.add(field.Required(at.Child("name"), ""))
+		}
+		c.invalid(at.Child("port"), number(port, "port"), validation.IsValidPortNum(int(number(port, "port")))...)
+		c.oneOf(at, port, "protocol", "SCTP", "TCP", "UDP")
+		c.portOrName(at.Child("targetPort"), port["targetPort"])
+		if protocol := text(port, "appProtocol"); protocol != "" {
+			c.invalid(at.Child("appProtocol"), protocol, validation.IsQualifiedName(protocol)...)
+		}
+		if node := number(port, "nodePort"); node != 0 {
+			if typ == "ClusterIP" {
+				c.add(field.Forbidden(at.Child("nodePort"), "may not be used when `type` is 'ClusterIP'"))
+			}
+			if key := nodePortKey(port, node); nodePorts[key] {
+				c.add(field.Duplicate(at.Child("nodePort"), node))
+			} else {
+				nodePorts[key] = true
+			}
+		}
+		key := fmt.Sprint(text(port, "protocol"), "/", number(port, "port"))
+		if numbers[key] {
+			c.add(field.Duplicate(at, duplicatePort{Protocol: text(port, "protocol"), Port: number(port, "port")}))
+		}
+		numbers[key] = true
+	}
+}
+
+// duplicatePort is a port as the server prints it.
+type duplicatePort struct {
+	Name        string
+	Protocol    string
+	AppProtocol *string
+	Port        int64
+	TargetPort  int64
+	NodePort    int64
+}
+
+func validateIngress(ingress, _ object) field.ErrorList {
+	c, at, spec := &checker{}, field.NewPath("spec"), child(ingress, "spec")
+	rules, backend := objects(spec, "rules"), child(spec, "defaultBackend")
+	if len(rules) == 0 && backend == nil {
+		c.invalid(at, spec["rules"], "either `defaultBackend` or `rules` must be specified")
+	}
+	if backend != nil {
+		c.ingressBackend(at.Child("defaultBackend"), backend)
+	}
+	for i, rule := range rules {
+		at := at.Child("rules").Index(i)
+		if host := text(rule, "host"); host != "" {
+			c.ingressHost(at.Child("host"), host)
+		}
+		http := child(rule, "http")
+		if http == nil {
+			continue
+		}
+		c.require(at.Child("http"), http, "paths")
+		for j, path := range objects(http, "paths") {
+			c.ingressPath(at.Child("http", "paths").Index(j), path)
+		}
+	}
+	for i, tls := range objects(spec, "tls") {
+		for j, host := range list(tls, "hosts") {
+			host, _ := host.(string)
+			c.ingressHost(at.Child("tls").Index(i).Child("hosts").Index(j), host)
+		}
+		if secret := text(tls, "secretName"); secret != "" {
+			c.subdomain(at.Child("tls").Index(i).Child("secretName"), secret)
+		}
+	}
+	if class := text(spec, "ingressClassName"); class != "" {
+		c.subdomain(at.Child("ingressClassName"), class)
+	}
+	return c.errs
+}
+
+func (c *checker) ingressHost(at *field.Path, host string) {
+	if _, err := netip.ParseAddr(host); err == nil {
+		c.invalid(at, host, "must be a DNS name, not an IP address")
+	}
+	if strings.Contains(host, "*") {
+		c.invalid(at, host, validation.IsWildcardDNS1123Subdomain(host)...)
+	} else {
+		c.subdomain(at, host)
+	}
+}
+
+func (c *checker) ingressPath(at *field.Path, rule object) {
+	path := text(rule, "path")
+	switch typ := text(rule, "pathType"); typ {
+	case "":
+		c.add(field.Required(at.Child("pathType"), "pathType must be specified"))
+		return
+	case "Exact", "Prefix":
+		if !strings.HasPrefix(path, "/") {
+			c.invalid(at.Child("path"), path, "must be an absolute path")
+		}
+		for _, sequence := range []string{"//", "/./", "/../", "%2f", "%2F"} {
+			if strings.Contains(path, sequence) {
+				c.invalid(at.Child("path"), path, "must not contain '"+sequence+"'")
+			}
+		}
+		for _, suffix := range []string{"/..", "/."} {
+			if strings.HasSuffix(path, suffix) {
+				c.invalid(at.Child("path"), path, "cannot end with '"+suffix+"'")
+			}
+		}
+	case "ImplementationSpecific":
+		if path != "" && !strings.HasPrefix(path, "/") {
+			c.invalid(at.Child("path"), path, "must be an absolute path")
+		}
+	default:
+		c.add(field.NotSupported(at.Child("pathType"), typ, []string{"Exact", "ImplementationSpecific", "Prefix"}))
+	}
+	c.ingressBackend(at.Child("backend"), child(rule, "backend"))
+}
+
+func (c *checker) ingressBackend(at *field.Path, backend object) {
+	service, resource := child(backend, "service"), child(backend, "resource")
+	switch {
+	case service != nil && resource != nil:
+		c.invalid(at, "", "cannot set both resource and service backends")
+	case resource != nil:
+		c.require(at.Child("resource"), resource, "kind")
+		c.require(at.Child("resource"), resource, "name")
+	case service == nil:
+		c.invalid(at, "", "resource or service backend is required")
+	default:
+		if c.require(at.Child("service"), service, "name") {
+			c.invalid(at.Child("service", "name"), text(service, "name"), validation.IsDNS1123Label(text(service, "name"))...)
+		}
+		port := child(service, "port")
+		name, n := text(port, "name"), number(port, "number")
+		switch {
+		case name != "" && n != 0:
+			c.invalid(at, "", "cannot set both port name & port number")
+		case name != "":
+			c.invalid(at.Child("service", "port", "name"), name, validation.IsValidPortName(name)...)
+		case n != 0:
+			c.invalid(at.Child("service", "port", "number"), n, validation.IsValidPortNum(int(n))...)
+		default:
+			c.add(field.Required(at, "port name or number is required"))
+		}
+	}
+}
+
+func validateNetworkPolicy(policy, _ object) field.ErrorList {
+	c, at, spec := &checker{}, field.NewPath("spec"), child(policy, "spec")
+	c.selector(at.Child("podSelector"), child(spec, "podSelector"))
+	for direction, peers := range map[string]string{"ingress": "from", "egress": "to"} {
+		for i, rule := range objects(spec, direction) {
+			at := at.Child(direction).Index(i)
+			for j, port := range objects(rule, "ports") {
+				c.oneOf(at.Child("ports").Index(j), port, "protocol", "TCP", "UDP", "SCTP")
+				if port["port"] != nil {
+					c.portOrName(at.Child("ports").Index(j).Child("port"), port["port"])
+				}
+			}
+			for j, peer := range objects(rule, peers) {
+				c.networkPeer(at.Child(peers).Index(j), peer)
+			}
+		}
+	}
+	for i, typ := range list(spec, "policyTypes") {
+		if typ, _ := typ.(string); !slices.Contains([]string{"Ingress", "Egress"}, typ) {
+			c.add(field.NotSupported(at.Child("policyTypes").Index(i), typ, []string{"Ingress", "Egress"}))
+		}
+	}
+	return c.errs
+}
+
+func (c *checker) networkPeer(at *field.Path, peer object) {
+	if len(peer) == 0 {
+		c.add(field.Required(at, "must specify a peer"))
+	}
+	for _, name := range []string{"podSelector", "namespaceSelector"} {
+		if selector := child(peer, name); selector != nil {
+			c.selector(at.Child(name), selector)
+		}
+	}
+	block := child(peer, "ipBlock")
+	if block == nil {
+		return
+	}
+	if len(peer) > 1 {
+		c.add(field.Forbidden(at, "may not specify both ipBlock and another peer"))
+	}
+	if c.require(at.Child("ipBlock"), block, "cidr") {
+		if _, err := netip.ParsePrefix(text(block, "cidr")); err != nil {
+			c.invalid(at.Child("ipBlock", "cidr"), text(block, "cidr"), "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)")
+		}
+	}
+}

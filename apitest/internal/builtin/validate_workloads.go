@@ -1,0 +1,275 @@
+package builtin
+
+import (
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// workload checks the selector and the template of a workload, whose pods are always restarted.
+func (c *checker) workload(at *field.Path, spec object, kind, name string) {
+	selector := child(spec, "selector")
+	if selector == nil && kind != "DaemonSet" {
+		c.add(field.Required(at.Child("selector"), ""))
+	}
+	parsed := labels.Nothing()
+	if selector != nil {
+		parsed = c.selector(at.Child("selector"), selector)
+		if len(selector) == 0 {
+			c.invalid(at.Child("selector"), labelSelector(selector), "empty selector is invalid for "+name)
+		}
+	}
+	template := child(spec, "template")
+	if parsed != nil && (!parsed.Empty() || kind == "DaemonSet") {
+		if set := stringMap(child(template, "metadata"), "labels"); !parsed.Matches(labels.Set(set)) {
+			c.invalid(at.Child("template", "metadata", "labels"), set, "`selector` does not match template `labels`")
+		}
+	}
+	c.podTemplate(at.Child("template"), template)
+	inTemplate := at.Child("template", "spec")
+	if policy := text(child(template, "spec"), "restartPolicy"); policy != "Always" {
+		c.add(field.NotSupported(inTemplate.Child("restartPolicy"), policy, []string{"Always"}))
+	}
+	if child(template, "spec")["activeDeadlineSeconds"] != nil {
+		c.add(field.Forbidden(inTemplate.Child("activeDeadlineSeconds"), "activeDeadlineSeconds in "+kind+" is not Supported"))
+	}
+	c.nonNegative(at, spec, "minReadySeconds", "revisionHistoryLimit")
+}
+
+func validateDeployment(deployment, old object) field.ErrorList {
+	c, at, spec := &checker{}, field.NewPath("spec"), child(deployment, "spec")
+	c.nonNegative(at, spec, "replicas")
+	c.workload(at, spec, "ReplicaSet", "deployment")
+	strategy, inStrategy := child(spec, "strategy"), at.Child("strategy")
+	rolling := child(strategy, "rollingUpdate")
+	switch text(strategy, "type") {
+	case "Recreate":
+		if rolling != nil {
+			c.add(field.Forbidden(inStrategy.Child("rollingUpdate"), "may not be specified when strategy `type` is 'Recreate'"))
+		}
+	case "RollingUpdate":
+		at := inStrategy.Child("rollingUpdate")
+		unavailable := c.intOrPercent(at.Child("maxUnavailable"), rolling["maxUnavailable"])
+		if surge := c.intOrPercent(at.Child("maxSurge"), rolling["maxSurge"]); unavailable == 0 && surge == 0 {
+			c.invalid(at.Child("maxUnavailable"), rolling["maxUnavailable"], "may not be 0 when `maxSurge` is 0")
+		}
+		c.notMoreThanAll(at.Child("maxUnavailable"), rolling["maxUnavailable"])
+	default:
+		c.add(field.NotSupported(inStrategy, strategy, []string{"Recreate", "RollingUpdate"}))
+	}
+	c.nonNegative(at, spec, "progressDeadlineSeconds")
+	if deadline := number(spec, "progressDeadlineSeconds"); deadline <= number(spec, "minReadySeconds") {
+		c.invalid(at.Child("progressDeadlineSeconds"), deadline, "must be greater than minReadySeconds")
+	}
+	c.selectorUpdate(at, spec, old)
+	return c.errs
+}
+
+// selectorUpdate reports a change of the selector, which the server prints as the Go type it has.
+func (c *checker) selectorUpdate(at *field.Path, spec, old object) {
+	if before := child(old, "spec", "selector"); old != nil && !equality.Semantic.DeepEqual(child(spec, "selector"), before) {
+		c.invalid(at.Child("selector"), labelSelector(child(spec, "selector")), "field is immutable")
+	}
+}
+
+func validateReplicaSet(set, old object) field.ErrorList {
+	c, at, spec := &checker{}, field.NewPath("spec"), child(set, "spec")
+	c.nonNegative(at, spec, "replicas")
+	c.workload(at, spec, "ReplicaSet", "deployment")
+	c.selectorUpdate(at, spec, old)
+	return c.errs
+}
+
+func validateDaemonSet(set, old object) field.ErrorList {
+	c, at, spec := &checker{}, field.NewPath("spec"), child(set, "spec")
+	c.workload(at, spec, "DaemonSet", "daemonset")
+	strategy, inStrategy := child(spec, "updateStrategy"), at.Child("updateStrategy")
+	switch text(strategy, "type") {
+	case "OnDelete":
+	case "RollingUpdate":
+		rolling, at := child(strategy, "rollingUpdate"), inStrategy.Child("rollingUpdate")
+		unavailable := c.intOrPercent(at.Child("maxUnavailable"), rolling["maxUnavailable"])
+		surge := c.intOrPercent(at.Child("maxSurge"), rolling["maxSurge"])
+		c.notMoreThanAll(at.Child("maxUnavailable"), rolling["maxUnavailable"])
+		c.notMoreThanAll(at.Child("maxSurge"), rolling["maxSurge"])
+		if unavailable != 0 && surge != 0 {
+			c.invalid(at.Child("maxSurge"), rolling["maxSurge"], "may not be set when maxUnavailable is non-zero")
+		} else if unavailable == 0 && surge == 0 {
+			c.add(field.Required(at.Child("maxUnavailable"), "cannot be 0 when maxSurge is 0"))
+		}
+	default:
+		c.add(field.NotSupported(inStrategy, daemonSetStrategy(strategy), []string{"RollingUpdate", "OnDelete"}))
+	}
+	c.selectorUpdate(at, spec, old)
+	return c.errs
+}
+
+// daemonSetStrategy returns the strategy as the server prints it: as its Go type, which has no names for JSON.
+func daemonSetStrategy(strategy object) any {
+	type rollingUpdate struct{ MaxUnavailable, MaxSurge any }
+	printed := struct {
+		Type          string
+		RollingUpdate *rollingUpdate
+	}{Type: text(strategy, "type")}
+	if rolling := child(strategy, "rollingUpdate"); rolling != nil {
+		printed.RollingUpdate = &rollingUpdate{rolling["maxUnavailable"], rolling["maxSurge"]}
+	}
+	return printed
+}
+
+func validateStatefulSet(set, old object) field.ErrorList {
+	c, at, spec := &checker{}, field.NewPath("spec"), child(set, "spec")
+	switch policy := text(spec, "podManagementPolicy"); policy {
+	case "OrderedReady", "Parallel":
+	default:
+		c.invalid(at.Child("podManagementPolicy"), policy, "must be 'OrderedReady' or 'Parallel'")
+	}
+	switch typ := text(child(spec, "updateStrategy"), "type"); typ {
+	case "OnDelete", "RollingUpdate":
+		c.nonNegative(at.Child("updateStrategy", "rollingUpdate"), child(spec, "updateStrategy", "rollingUpdate"), "partition")
+	default:
+		c.invalid(at.Child("updateStrategy"), child(spec, "updateStrategy"), "must be 'RollingUpdate' or 'OnDelete'")
+	}
+	c.nonNegative(at, spec, "replicas")
+	if old == nil || !equality.Semantic.DeepEqual(child(spec, "template"), child(old, "spec", "template")) {
+		claims := map[string]any{"spec": runtimeCopy(child(spec, "template", "spec"))}
+		c.workload(at, withClaims(spec, claims), "StatefulSet", "statefulset")
+	}
+	if old != nil {
+		munged, _ := deepCopy(spec).(object)
+		for _, name := range []string{"replicas", "template", "updateStrategy", "minReadySeconds", "ordinals", "revisionHistoryLimit", "persistentVolumeClaimRetentionPolicy"} {
+			copyField(munged, child(old, "spec"), name)
+		}
+		if !equality.Semantic.DeepEqual(munged, child(old, "spec")) {
+			c.add(field.Forbidden(at, "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "+
+				"'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"))
+		}
+	}
+	return c.errs
+}
+
+// withClaims returns a stateful set's spec whose template has the claims' names as volumes.
+func withClaims(spec, template object) object {
+	names := []any{}
+	for _, claim := range objects(spec, "volumeClaimTemplates") {
+		names = append(names, object{"name": text(child(claim, "metadata"), "name")})
+	}
+	out := runtimeCopy(spec)
+	copied := runtimeCopy(child(spec, "template"))
+	podSpec, _ := template["spec"].(object)
+	podSpec["volumeClaimTemplateNames"] = names
+	copied["spec"], out["template"] = podSpec, copied
+	return out
+}
+
+// runtimeCopy returns a shallow copy.
+func runtimeCopy(obj object) object {
+	out := make(object, len(obj))
+	for name, value := range obj {
+		out[name] = value
+	}
+	return out
+}
+
+func validateJob(job, old object) field.ErrorList {
+	c, at, spec := &checker{}, field.NewPath("spec"), child(job, "spec")
+	c.jobSpec(at, spec)
+	c.jobSelector(at, spec)
+	if old != nil {
+		c.add(c.errs...) // the server checks an updated spec twice
+	}
+	c.generatedSelector(at, job, spec)
+	if old == nil {
+		return c.errs
+	}
+	before := child(old, "spec")
+	c.immutable(at, spec, before, "completions", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
+	c.selectorUpdate(at, spec, old)
+	if !equality.Semantic.DeepEqual(spec["template"], before["template"]) && !truth(before, "suspend") {
+		c.invalid(at.Child("template"), spec["template"], "field is immutable")
+	}
+	return c.errs
+}
+
+func (c *checker) jobSpec(at *field.Path, spec object) {
+	c.nonNegative(at, spec, "parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished", "backoffLimitPerIndex", "maxFailedIndexes")
+	c.podTemplate(at.Child("template"), child(spec, "template"))
+	policy := text(child(spec, "template", "spec"), "restartPolicy")
+	if policy == "Always" {
+		c.add(field.Required(at.Child("template", "spec", "restartPolicy"), `valid values: "OnFailure", "Never"`))
+	}
+	if mode := text(spec, "completionMode"); mode == "Indexed" && spec["completions"] == nil {
+		c.add(field.Required(at.Child("completions"), "when completion mode is Indexed"))
+	}
+}
+
+// jobSelector checks that the selector of a job, generated or not, selects its pods.
+func (c *checker) jobSelector(at *field.Path, spec object) {
+	selector, set := child(spec, "selector"), stringMap(child(spec, "template", "metadata"), "labels")
+	if selector == nil {
+		c.add(field.Required(at.Child("selector"), ""))
+	}
+	if parsed := c.selector(at.Child("selector"), selector); parsed != nil && !parsed.Matches(labels.Set(set)) {
+		c.invalid(at.Child("template", "metadata", "labels"), set, "`selector` does not match template `labels`")
+	}
+}
+
+// generatedSelector checks the selector and the labels that the server generates unless the user chooses them.
+func (c *checker) generatedSelector(at *field.Path, job, spec object) {
+	selector, set := child(spec, "selector"), stringMap(child(spec, "template", "metadata"), "labels")
+	if truth(spec, "manualSelector") || selector == nil {
+		return
+	}
+	metadata := child(job, "metadata")
+	uid, name := text(metadata, "uid"), text(metadata, "name")
+	inLabels := at.Child("template", "metadata", "labels")
+	for _, label := range []struct{ key, value string }{
+		{"controller-uid", uid}, {"batch.kubernetes.io/controller-uid", uid}, {"job-name", name}, {"batch.kubernetes.io/job-name", name},
+	} {
+		if value, found := set[label.key]; !found {
+			c.add(field.Required(inLabels.Key(label.key), "must be '"+label.value+"'"))
+		} else if value != label.value {
+			c.invalid(inLabels.Key(label.key), set, "must be '"+label.value+"'")
+		}
+	}
+	if match := child(selector, "matchLabels"); len(selector) != 1 || len(match) != 1 || match["batch.kubernetes.io/controller-uid"] != uid {
+		c.invalid(at.Child("selector"), labelSelector(selector), "`selector` not auto-generated")
+	}
+}
+
+func validateCronJob(cron, old object) field.ErrorList {
+	c, at, spec := &checker{}, field.NewPath("spec"), child(cron, "spec")
+	if c.require(at, spec, "schedule") {
+		c.schedule(at, spec, child(old, "spec"))
+	}
+	if old == nil || spec["timeZone"] != child(old, "spec")["timeZone"] {
+		c.timeZone(at, spec)
+	}
+	c.oneOf(at, spec, "concurrencyPolicy", "Allow", "Forbid", "Replace")
+	c.nonNegative(at, spec, "startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
+	c.jobSpec(at.Child("jobTemplate", "spec"), child(spec, "jobTemplate", "spec"))
+	const maxName = validation.DNS1123LabelMaxLength - 11 // a job's name is the cron job's and the minute
+	if name := text(child(cron, "metadata"), "name"); len(name) > maxName {
+		c.invalid(field.NewPath("metadata").Child("name"), name, "must be no more than 52 characters")
+	}
+	return c.errs
+}
+
+func validateReplicationController(controller, _ object) field.ErrorList {
+	c, at, spec := &checker{}, field.NewPath("spec"), child(controller, "spec")
+	c.nonNegative(at, spec, "replicas", "minReadySeconds")
+	if len(child(spec, "selector")) == 0 {
+		c.add(field.Required(at.Child("selector"), ""))
+	}
+	if template := child(spec, "template"); template == nil {
+		c.add(field.Required(at.Child("template"), ""))
+	} else {
+		set := stringMap(child(template, "metadata"), "labels")
+		if !labels.SelectorFromSet(stringMap(spec, "selector")).Matches(labels.Set(set)) {
+			c.invalid(at.Child("template", "metadata", "labels"), set, "`selector` does not match template `labels`")
+		}
+		c.podTemplate(at.Child("template"), template)
+	}
+	return c.errs
+}

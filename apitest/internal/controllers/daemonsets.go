@@ -1,0 +1,80 @@
+package controllers
+
+import (
+	"context"
+	"strings"
+
+	"github.com/anykind/anykind/apitest/internal/store"
+)
+
+// reconcileDaemonSet runs a pod of the set on each node that its node selector matches.
+func (c *Controller) reconcileDaemonSet(ctx context.Context, key store.Key, set object) error {
+	revision, err := c.revisionName(ctx, set)
+	if err != nil {
+		return err
+	}
+	hash := strings.TrimPrefix(revision, key.Name+"-")
+	nodes, _, err := c.Store.List("", "nodes", "", 0)
+	if err != nil {
+		return err
+	}
+	_, active := c.podsOf(set)
+	byNode := map[string]object{}
+	for _, pod := range active {
+		byNode[text(child(pod, "spec"), "nodeName")] = pod
+	}
+	wanted, updated := map[string]bool{}, int64(0)
+	rolling := text(child(set, "spec", "updateStrategy"), "type") == "RollingUpdate"
+	for _, node := range nodes {
+		if !selectsNode(set, node) {
+			continue
+		}
+		name := nameOf(node)
+		wanted[name] = true
+		pod := byNode[name]
+		switch {
+		case pod == nil:
+			pod = podFromTemplate(set, child(set, "spec", "template"), map[string]string{revisionLabel: hash})
+			ensure(pod, "metadata")["generateName"] = key.Name + "-"
+			child(pod, "spec")["nodeName"] = name
+			err = c.createPod(ctx, set, pod)
+		case text(child(pod, "metadata", "labels"), revisionLabel) == hash:
+			updated++
+		case rolling:
+			err = c.delete(ctx, podKey(pod), uidOf(pod), nil)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for name, pod := range byNode {
+		if !wanted[name] {
+			if err := c.delete(ctx, podKey(pod), uidOf(pod), nil); err != nil {
+				return err
+			}
+		}
+	}
+	return c.daemonSetStatus(ctx, key, set, int64(len(wanted)), updated)
+}
+
+func selectsNode(set, node object) bool {
+	labels := child(node, "metadata", "labels")
+	for name, value := range child(set, "spec", "template", "spec", "nodeSelector") {
+		if labels[name] != value {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Controller) daemonSetStatus(ctx context.Context, key store.Key, set object, wanted, updated int64) error {
+	_, active := c.podsOf(set)
+	changed := copyOf(set)
+	status := ensure(changed, "status")
+	ready, available := c.countReady(key, active, number(child(set, "spec"), "minReadySeconds"))
+	status["observedGeneration"] = child(set, "metadata")["generation"]
+	status["currentNumberScheduled"], status["desiredNumberScheduled"] = int64(len(active)), wanted
+	status["numberMisscheduled"], status["numberReady"] = int64(0), ready
+	setCounts(status, map[string]int64{"numberAvailable": available, "numberUnavailable": max(0, wanted-available), "updatedNumberScheduled": updated})
+	return c.update(ctx, key, "status", changed, set)
+}

@@ -1,0 +1,96 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/anykind/anykind/apitest/internal/store"
+)
+
+// reconcileJob runs pods of a job until enough have succeeded, or more have failed than its backoff limit permits.
+func (c *Controller) reconcileJob(ctx context.Context, key store.Key, job object) error {
+	if text(condition(job, "Complete"), "status") == "True" || text(condition(job, "Failed"), "status") == "True" {
+		return nil
+	}
+	spec := child(job, "spec")
+	all, active := c.podsOf(job)
+	succeeded, failed, done := int64(0), int64(0), map[string]bool{}
+	for _, pod := range all {
+		switch text(child(pod, "status"), "phase") {
+		case "Succeeded":
+			succeeded++
+			done[completionIndex(pod)] = true
+		case "Failed":
+			failed++
+		}
+	}
+	parallelism := number(spec, "parallelism")
+	completions, fixed := spec["completions"].(int64)
+	if !fixed { // a queue of work: done when one has succeeded and none is left
+		completions = max(1, succeeded+int64(len(active)))
+	}
+	changed, now := copyOf(job), c.timestamp()
+	status := ensure(changed, "status")
+	switch {
+	case truth(spec, "suspend"):
+		setJobCondition(status, "Suspended", "True", "JobSuspended", "Job suspended", now)
+	case failed > number(spec, "backoffLimit"):
+		for _, kind := range []string{"FailureTarget", "Failed"} {
+			setJobCondition(status, kind, "True", "BackoffLimitExceeded", "Job has reached the specified backoff limit", now)
+		}
+	case succeeded >= completions:
+		for _, kind := range []string{"SuccessCriteriaMet", "Complete"} {
+			setJobCondition(status, kind, "True", "CompletionsReached", "Reached expected number of succeeded pods", now)
+		}
+		status["completionTime"] = now
+	default:
+		if status["startTime"] == nil {
+			status["startTime"] = now
+		}
+		wanted := min(parallelism, completions-succeeded)
+		for range wanted - int64(len(active)) {
+			if err := c.createJobPod(ctx, job, active, done); err != nil {
+				return err
+			}
+		}
+	}
+	_, active = c.podsOf(job)
+	ready, _ := c.countReady(key, active, 0)
+	setCounts(status, map[string]int64{"active": int64(len(active)), "succeeded": succeeded, "failed": failed})
+	status["ready"], status["terminating"], status["uncountedTerminatedPods"] = ready, int64(0), object{}
+	return c.update(ctx, key, "status", changed, job)
+}
+
+// completionIndex returns the index of a pod of an indexed job; "" for one without.
+func completionIndex(pod object) string {
+	return text(child(pod, "metadata", "annotations"), "batch.kubernetes.io/job-completion-index")
+}
+
+func (c *Controller) createJobPod(ctx context.Context, job object, active []object, done map[string]bool) error {
+	pod := podFromTemplate(job, child(job, "spec", "template"), nil)
+	metadata := ensure(pod, "metadata")
+	metadata["generateName"] = nameOf(job) + "-"
+	if text(child(job, "spec"), "completionMode") == "Indexed" {
+		index := 0
+		for taken := func(i string) bool {
+			return done[i] || slices.ContainsFunc(active, func(pod object) bool { return completionIndex(pod) == i })
+		}; taken(fmt.Sprint(index)); index++ {
+		}
+		done[fmt.Sprint(index)] = true
+		ensure(metadata, "annotations")["batch.kubernetes.io/job-completion-index"] = fmt.Sprint(index)
+		ensure(metadata, "labels")["batch.kubernetes.io/job-completion-index"] = fmt.Sprint(index)
+		metadata["generateName"] = fmt.Sprintf("%s-%d-", nameOf(job), index)
+	}
+	return c.createPod(ctx, job, pod)
+}
+
+// setJobCondition sets a condition of a job, which has the time of its last probe.
+func setJobCondition(status object, kind, value, reason, message, now string) {
+	setCondition(status, kind, value, reason, message, now, false)
+	for _, one := range objects(status, "conditions") {
+		if text(one, "type") == kind && one["lastProbeTime"] == nil {
+			one["lastProbeTime"] = now
+		}
+	}
+}

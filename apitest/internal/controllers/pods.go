@@ -1,0 +1,121 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/anykind/anykind/apitest/internal/store"
+	"github.com/anykind/anykind/apitest/internal/write"
+)
+
+// simulatedNode is the node of pods in a cluster without nodes.
+const simulatedNode = "apitest"
+
+// reconcilePod does what scheduler and kubelet do: it assigns the pod, runs its containers at once, lets those that are not to be
+// restarted succeed, and ends its termination.
+func (c *Controller) reconcilePod(ctx context.Context, key store.Key, pod object) error {
+	switch spec := child(pod, "spec"); {
+	case isDeleting(pod):
+		return c.delete(ctx, key, uidOf(pod), object{"gracePeriodSeconds": int64(0)})
+	case isFinished(pod) || len(objects(spec, "schedulingGates")) > 0:
+		return nil
+	case text(spec, "nodeName") == "":
+		return c.bind(ctx, key)
+	}
+	phase := text(child(pod, "status"), "phase")
+	if phase == "" || phase == "Pending" {
+		return c.startPod(ctx, key, pod)
+	}
+	if phase == "Running" && text(child(pod, "spec"), "restartPolicy") != "Always" {
+		return c.finishPod(ctx, key, pod)
+	}
+	return nil
+}
+
+// bind assigns a pod to the first node, or to a name if there is none.
+func (c *Controller) bind(ctx context.Context, key store.Key) error {
+	node := simulatedNode
+	nodes, _, err := c.Store.List("", "nodes", "", 0)
+	if err != nil {
+		return err
+	}
+	for _, candidate := range nodes {
+		if !truth(child(candidate, "spec"), "unschedulable") {
+			node = nameOf(candidate)
+			break
+		}
+	}
+	request, err := c.request(key, "binding")
+	if err != nil {
+		return err
+	}
+	_, err = c.Writer.Create(ctx, request, write.Body{Object: object{
+		"apiVersion": "v1", "kind": "Binding", "metadata": object{"name": key.Name, "namespace": key.Namespace},
+		"target": object{"apiVersion": "v1", "kind": "Node", "name": node},
+	}})
+	return err
+}
+
+func (c *Controller) startPod(ctx context.Context, key store.Key, pod object) error {
+	changed, now := copyOf(pod), c.timestamp()
+	status := ensure(changed, "status")
+	c.lastIP++
+	ip := fmt.Sprintf("10.244.%d.%d", c.lastIP/250%250, c.lastIP%250+2)
+	status["phase"], status["startTime"], status["observedGeneration"] = "Running", now, child(pod, "metadata")["generation"]
+	status["hostIP"], status["hostIPs"] = "192.168.0.1", []any{object{"ip": "192.168.0.1"}}
+	status["podIP"], status["podIPs"] = ip, []any{object{"ip": ip}}
+	for _, kind := range []string{"PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"} {
+		c.setPodCondition(status, kind, "True", "", now)
+	}
+	spec := child(pod, "spec")
+	status["initContainerStatuses"] = c.containerStatuses(objects(spec, "initContainers"), object{"terminated": object{
+		"exitCode": int64(0), "reason": "Completed", "startedAt": now, "finishedAt": now,
+	}}, true)
+	status["containerStatuses"] = c.containerStatuses(objects(spec, "containers"), object{"running": object{"startedAt": now}}, true)
+	return c.update(ctx, key, "status", changed, pod)
+}
+
+func (c *Controller) finishPod(ctx context.Context, key store.Key, pod object) error {
+	changed, now := copyOf(pod), c.timestamp()
+	status := ensure(changed, "status")
+	status["phase"] = "Succeeded"
+	for _, kind := range []string{"Ready", "ContainersReady"} {
+		c.setPodCondition(status, kind, "False", "PodCompleted", now)
+	}
+	status["containerStatuses"] = c.containerStatuses(objects(child(pod, "spec"), "containers"), object{"terminated": object{
+		"exitCode": int64(0), "reason": "Completed", "startedAt": text(status, "startTime"), "finishedAt": now,
+	}}, false)
+	return c.update(ctx, key, "status", changed, pod)
+}
+
+// setPodCondition sets a condition of a pod, whose conditions have a time of probing and no empty texts.
+func (c *Controller) setPodCondition(status object, kind, value, reason, now string) {
+	next := object{"type": kind, "status": value, "lastProbeTime": nil, "lastTransitionTime": now}
+	if reason != "" {
+		next["reason"] = reason
+	}
+	conditions, _ := status["conditions"].([]any)
+	for i, one := range conditions {
+		if one, _ := one.(object); text(one, "type") == kind {
+			if text(one, "status") != value {
+				conditions[i] = next
+			}
+			return
+		}
+	}
+	status["conditions"] = append(conditions, next)
+}
+
+func (c *Controller) containerStatuses(containers []object, state object, ready bool) []any {
+	statuses := make([]any, 0, len(containers))
+	for _, container := range containers {
+		image := text(container, "image")
+		_, running := state["running"]
+		statuses = append(statuses, object{
+			"name": text(container, "name"), "image": image, "imageID": image + "@sha256:" + strings.Repeat("0", 64),
+			"containerID": "apitest://" + text(container, "name"), "ready": ready, "started": running, "restartCount": int64(0), "state": state,
+		})
+	}
+	return statuses
+}

@@ -1,0 +1,190 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/anykind/anykind/apitest/internal/store"
+)
+
+const revisionLabel = "controller-revision-hash"
+
+// revisionName returns the name of the revision of a set's template, and records it as a ControllerRevision.
+func (c *Controller) revisionName(ctx context.Context, set object) (string, error) {
+	template := copyOf(child(set, "spec", "template"))
+	hash := templateHash(template)
+	name := nameOf(set) + "-" + hash
+	key := store.Key{Group: "apps", Resource: "controllerrevisions", Namespace: text(child(set, "metadata"), "namespace"), Name: name}
+	if _, found := c.Store.Get(key); found {
+		return name, nil
+	}
+	number := int64(len(c.controlled("apps", "controllerrevisions", set)) + 1)
+	template["$patch"] = "replace"
+	labels := copyOf(child(set, "spec", "template", "metadata", "labels"))
+	labels[revisionLabel] = hash
+	return name, c.create(ctx, key, object{
+		"apiVersion": "apps/v1", "kind": "ControllerRevision", "revision": number, "data": object{"spec": object{"template": template}},
+		"metadata": object{"name": name, "namespace": key.Namespace, "labels": labels, "ownerReferences": controllerRef(set)},
+	})
+}
+
+func (c *Controller) reconcileStatefulSet(ctx context.Context, key store.Key, set object) error {
+	update, err := c.revisionName(ctx, set)
+	if err != nil {
+		return err
+	}
+	spec := child(set, "spec")
+	start := number(child(spec, "ordinals"), "start")
+	replicas := number(spec, "replicas")
+	parallel := text(spec, "podManagementPolicy") == "Parallel"
+	pods := map[int64]object{}
+	all := c.controlled("", "pods", set)
+	for _, pod := range all {
+		if ordinal, ok := ordinalOf(pod, key.Name); ok {
+			pods[ordinal] = pod
+		}
+	}
+	blocked := false
+	for ordinal := start; ordinal < start+replicas && (!blocked || parallel); ordinal++ {
+		pod, exists := pods[ordinal]
+		switch {
+		case !exists:
+			blocked = true
+			if err := c.createOrdinal(ctx, set, ordinal, c.revisionFor(set, ordinal, update)); err != nil {
+				return err
+			}
+		case !isReady(pod):
+			blocked = true
+		}
+	}
+	if blocked && !parallel {
+		return c.statefulSetStatus(ctx, key, set, update)
+	}
+	for _, pod := range all { // those beyond the replicas
+		if ordinal, ok := ordinalOf(pod, key.Name); ok && (ordinal < start || ordinal >= start+replicas) && !isDeleting(pod) {
+			if err := c.delete(ctx, podKey(pod), uidOf(pod), nil); err != nil {
+				return err
+			}
+		}
+	}
+	if err := c.updateOrdinals(ctx, set, pods, update); err != nil {
+		return err
+	}
+	return c.statefulSetStatus(ctx, key, set, update)
+}
+
+func ordinalOf(pod object, set string) (int64, bool) {
+	suffix, ok := strings.CutPrefix(nameOf(pod), set+"-")
+	ordinal, err := strconv.ParseInt(suffix, 10, 64)
+	return ordinal, ok && err == nil
+}
+
+// revisionFor returns the revision of a new pod: those below the partition stay at the present one.
+func (c *Controller) revisionFor(set object, ordinal int64, update string) string {
+	current := text(child(set, "status"), "currentRevision")
+	if partition := number(child(set, "spec", "updateStrategy", "rollingUpdate"), "partition"); ordinal < partition && current != "" {
+		return current
+	}
+	return update
+}
+
+func (c *Controller) createOrdinal(ctx context.Context, set object, ordinal int64, revision string) error {
+	name := fmt.Sprintf("%s-%d", nameOf(set), ordinal)
+	spec, template := child(set, "spec"), child(set, "spec", "template")
+	namespace := text(child(set, "metadata"), "namespace")
+	stored, found := c.Store.Get(store.Key{Group: "apps", Resource: "controllerrevisions", Namespace: namespace, Name: revision})
+	if recorded := child(stored, "data", "spec", "template"); found && recorded != nil {
+		template = copyOf(recorded)
+		delete(template, "$patch")
+	}
+	pod := podFromTemplate(set, template, map[string]string{
+		"statefulset.kubernetes.io/pod-name": name, "apps.kubernetes.io/pod-index": fmt.Sprint(ordinal), revisionLabel: revision,
+	})
+	ensure(pod, "metadata")["name"] = name
+	podSpec := child(pod, "spec")
+	podSpec["hostname"] = name
+	if service := text(spec, "serviceName"); service != "" {
+		podSpec["subdomain"] = service
+	}
+	for _, claim := range objects(spec, "volumeClaimTemplates") {
+		claimName := nameOf(claim) + "-" + name
+		volumes, _ := podSpec["volumes"].([]any)
+		podSpec["volumes"] = append(volumes, object{"name": nameOf(claim), "persistentVolumeClaim": object{"claimName": claimName}})
+		if err := c.createClaim(ctx, set, claim, claimName); err != nil {
+			return err
+		}
+	}
+	return c.createPod(ctx, set, pod)
+}
+
+func (c *Controller) createClaim(ctx context.Context, set, template object, name string) error {
+	claim := copyOf(template)
+	delete(claim, "status")
+	claim["apiVersion"], claim["kind"] = "v1", "PersistentVolumeClaim"
+	metadata := ensure(claim, "metadata")
+	metadata["name"], metadata["namespace"] = name, child(set, "metadata")["namespace"]
+	for label, value := range child(set, "spec", "selector", "matchLabels") {
+		ensure(metadata, "labels")[label] = value
+	}
+	key := store.Key{Resource: "persistentvolumeclaims", Namespace: text(metadata, "namespace"), Name: name}
+	if _, found := c.Store.Get(key); found {
+		return nil
+	}
+	return c.create(ctx, key, claim)
+}
+
+// updateOrdinals replaces one pod of an old revision, the last first, once all the others are ready.
+func (c *Controller) updateOrdinals(ctx context.Context, set object, pods map[int64]object, update string) error {
+	strategy := child(set, "spec", "updateStrategy")
+	if text(strategy, "type") != "RollingUpdate" {
+		return nil
+	}
+	start := number(child(set, "spec", "ordinals"), "start")
+	for ordinal := start + number(child(set, "spec"), "replicas") - 1; ordinal >= max(start, number(child(strategy, "rollingUpdate"), "partition")); ordinal-- {
+		pod := pods[ordinal]
+		if text(child(pod, "metadata", "labels"), revisionLabel) != update && !isDeleting(pod) && pod != nil {
+			return c.delete(ctx, podKey(pod), uidOf(pod), nil)
+		}
+		if !isReady(pod) {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (c *Controller) statefulSetStatus(ctx context.Context, key store.Key, set object, update string) error {
+	_, active := c.podsOf(set)
+	changed := copyOf(set)
+	status := ensure(changed, "status")
+	ready, available := c.countReady(key, active, number(child(set, "spec"), "minReadySeconds"))
+	current := text(status, "currentRevision")
+	if current == "" {
+		current = update
+	}
+	updated, unchanged := int64(0), int64(0)
+	for _, pod := range active {
+		switch text(child(pod, "metadata", "labels"), revisionLabel) {
+		case update:
+			updated++
+		case current:
+			unchanged++
+		}
+	}
+	if replicas := number(child(set, "spec"), "replicas"); updated == replicas && ready == replicas {
+		current = update
+	}
+	if current == update {
+		unchanged = updated
+	}
+	status["observedGeneration"], status["collisionCount"] = child(set, "metadata")["generation"], int64(0)
+	status["currentRevision"], status["updateRevision"] = current, update
+	status["replicas"], status["availableReplicas"] = int64(len(active)), available
+	setCounts(status, map[string]int64{"readyReplicas": ready, "currentReplicas": unchanged, "updatedReplicas": updated})
+	if reflect.DeepEqual(changed, set) {
+		return nil
+	}
+	return c.update(ctx, key, "status", changed, set)
+}

@@ -1,0 +1,114 @@
+package definitions
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+)
+
+// acceptNames sets status.acceptedNames and the condition NamesAccepted, given the names of the other definitions of the group. It reports
+// whether a name was released.
+func acceptNames(definition map[string]any, others *takenNames, now string) (released bool) {
+	wanted := mapAt(definition, "spec", "names")
+	status := statusOf(definition)
+	accepted := mapAt(definition, "status", "acceptedNames")
+	result := map[string]any{}
+	conflict := condition{kind: "NamesAccepted", status: "True", reason: "NoConflicts", message: "no conflicts found"}
+	for _, name := range []struct{ field, reason string }{
+		{"plural", "PluralConflict"}, {"singular", "SingularConflict"}, {"shortNames", "ShortNamesConflict"},
+		{"kind", "KindConflict"}, {"listKind", "ListKindConflict"},
+	} {
+		taken := others.plurals
+		if name.field == "kind" || name.field == "listKind" {
+			taken = others.kinds
+		}
+		value, err := wanted[name.field], checkNames(wanted[name.field], accepted[name.field], taken)
+		if err != nil {
+			value = accepted[name.field]
+			conflict = condition{kind: "NamesAccepted", status: "False", reason: name.reason, message: err.Error()}
+		}
+		if value != nil {
+			result[name.field] = value
+		}
+	}
+	if categories, found := wanted["categories"]; found {
+		result["categories"] = categories
+	}
+	for _, name := range []string{"plural", "kind"} { // without omitempty in their Go type
+		if _, found := result[name]; !found {
+			result[name] = ""
+		}
+	}
+	released = accepted != nil && !reflect.DeepEqual(accepted, result)
+	status["acceptedNames"] = result
+	setCondition(definition, conflict, now)
+	return released
+}
+
+// checkNames reports which of the wanted names, one or a list, belong to another definition.
+func checkNames(wanted, accepted any, taken map[string]bool) error {
+	if reflect.DeepEqual(wanted, accepted) {
+		return nil
+	}
+	list, isList := wanted.([]any)
+	if !isList {
+		list = []any{wanted}
+	}
+	own, _ := accepted.([]any)
+	var errs []error
+	for _, item := range list {
+		if name, _ := item.(string); taken[name] && !slices.Contains(own, item) {
+			errs = append(errs, fmt.Errorf("%q is already in use", name))
+		}
+	}
+	if isList {
+		return utilerrors.NewAggregate(errs)
+	}
+	return errors.Join(errs...)
+}
+
+// takenNames are the accepted names of a group's definitions.
+type takenNames struct{ plurals, kinds map[string]bool }
+
+func newTakenNames(definitions []map[string]any) *takenNames {
+	taken := &takenNames{map[string]bool{}, map[string]bool{}}
+	for _, definition := range definitions {
+		taken.add(definition)
+	}
+	return taken
+}
+
+func (t *takenNames) add(definition map[string]any) {
+	names := mapAt(definition, "status", "acceptedNames")
+	short, _ := names["shortNames"].([]any)
+	for _, name := range append([]any{names["plural"], names["singular"]}, short...) {
+		note(t.plurals, name)
+	}
+	note(t.kinds, names["kind"])
+	note(t.kinds, names["listKind"])
+}
+
+func note(names map[string]bool, value any) {
+	if text, _ := value.(string); text != "" {
+		names[text] = true
+	}
+}
+
+// announce sets the condition Established to false, unless the definition has it already.
+func announce(definition map[string]any, now string) {
+	switch {
+	case isTrue(definition, "Established"):
+	case isTrue(definition, "NamesAccepted"):
+		setCondition(definition, condition{"Established", "False", "Installing", "the initial names have been accepted"}, now)
+	default:
+		setCondition(definition, condition{"Established", "False", "NotAccepted", "not all names are accepted"}, now)
+	}
+}
+
+// establish sets the condition Established, which a definition keeps once it has it.
+func establish(definition map[string]any, now string) {
+	setCondition(definition, condition{"Established", "True", "InitialNamesAccepted", "the initial names have been accepted"}, now)
+}

@@ -1,0 +1,101 @@
+// Package recorded has what a real API server of one Kubernetes version serves without any CustomResourceDefinition, as
+// the program internal/kinds/record recorded it. Everything is decoded at its first use, once for the process.
+package recorded
+
+import (
+	"bytes"
+	"compress/gzip"
+	_ "embed" // resources.json and others
+	"encoding/json"
+	"fmt"
+	"sync"
+)
+
+//go:embed resources.json
+var resourcesJSON []byte
+
+//go:embed columns.json.gz
+var columnsJSON []byte
+
+// ReadGroups returns the content of resources.json, which is read-only.
+var ReadGroups = sync.OnceValues(func() (*Groups, error) {
+	all := &Groups{}
+	if err := json.Unmarshal(resourcesJSON, all); err != nil {
+		return nil, fmt.Errorf("decode the recorded resources: %w", err)
+	}
+	return all, nil
+})
+
+// ReadColumns returns the content of columns.json, which is read-only.
+var ReadColumns = sync.OnceValues(func() (Columns, error) {
+	reader, err := gzip.NewReader(bytes.NewReader(columnsJSON))
+	if err != nil {
+		return nil, fmt.Errorf("decode the recorded columns: %w", err)
+	}
+	var all Columns
+	if err := json.NewDecoder(reader).Decode(&all); err != nil {
+		return nil, fmt.Errorf("decode the recorded columns: %w", err)
+	}
+	return all, nil
+})
+
+// Groups is the content of resources.json: the built-in groups, sorted as discovery has them, with "" first.
+type Groups struct {
+	Version map[string]string `json:"version"` // the answer to /version
+	Groups  []Group           `json:"groups"`
+}
+
+// Group is a group with its versions, the preferred one first. Of two groups the one with the higher Priority comes first
+// in discovery.
+type Group struct {
+	Name     string    `json:"name"`
+	Priority int       `json:"priority"`
+	Versions []Version `json:"versions"`
+}
+
+// Version is a served version of a group.
+type Version struct {
+	Name      string     `json:"name"`
+	Priority  int        `json:"priority"`
+	Resources []Resource `json:"resources"`
+}
+
+// Resource is a served version of a resource.
+type Resource struct {
+	Plural             string        `json:"plural"`
+	Singular           string        `json:"singular"`
+	Kind               string        `json:"kind"`
+	KindGroup          string        `json:"kindGroup,omitempty"`   // if the objects are of another group or version than the
+	KindVersion        string        `json:"kindVersion,omitempty"` // resource
+	ListKind           string        `json:"listKind,omitempty"`
+	Namespaced         bool          `json:"namespaced,omitempty"`
+	ShortNames         []string      `json:"shortNames,omitempty"`
+	Categories         []string      `json:"categories,omitempty"`
+	Verbs              []string      `json:"verbs"`
+	StorageVersion     string        `json:"storageVersion,omitempty"`
+	StorageVersionHash string        `json:"storageVersionHash,omitempty"`
+	Subresources       []Subresource `json:"subresources,omitempty"`
+	FieldSelectors     []string      `json:"fieldSelectors,omitempty"` // besides metadata.name and metadata.namespace
+}
+
+// Subresource is a subresource of a resource. Group and Version are empty where they are the resource's own.
+type Subresource struct {
+	Name    string   `json:"name"`
+	Group   string   `json:"group,omitempty"`
+	Version string   `json:"version,omitempty"`
+	Kind    string   `json:"kind"`
+	Verbs   []string `json:"verbs"`
+}
+
+// Column is a column of the resource's Table.
+type Column struct {
+	Name        string `json:"name"`
+	Type        string `json:"type"`
+	Format      string `json:"format,omitempty"`
+	Description string `json:"description,omitempty"`
+	Priority    int32  `json:"priority,omitempty"`
+}
+
+// Columns is the content of columns.json.gz: the columns of the Table of each resource, by the path of all its objects, such as
+// "/apis/apps/v1/deployments".
+type Columns map[string][]Column

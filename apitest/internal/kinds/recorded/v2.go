@@ -1,0 +1,47 @@
+package recorded
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// ToV2 returns what OpenAPI v2 has for a definition of OpenAPI v3: no defaults, a reference in place of an allOf that has it
+// alone, and other paths of references. The keys are sorted.
+func ToV2(definition string) (string, error) {
+	decoder := json.NewDecoder(strings.NewReader(strings.ReplaceAll(definition, ReferenceV3, ReferenceV2)))
+	decoder.UseNumber()
+	var value map[string]any
+	if err := decoder.Decode(&value); err != nil {
+		return "", err
+	}
+	var buf bytes.Buffer
+	encoder := json.NewEncoder(&buf)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(schemaToV2(value)); err != nil {
+		return "", err
+	}
+	return strings.TrimSuffix(buf.String(), "\n"), nil
+}
+
+func schemaToV2(schema map[string]any) map[string]any {
+	delete(schema, "default")
+	if all, _ := schema["allOf"].([]any); len(all) == 1 {
+		if only, _ := all[0].(map[string]any); only["$ref"] != nil {
+			delete(schema, "allOf")
+			schema["$ref"] = only["$ref"]
+		}
+	}
+	for _, key := range []string{"items", "additionalProperties", "not"} {
+		if inner, is := schema[key].(map[string]any); is {
+			schema[key] = schemaToV2(inner)
+		}
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	for name, property := range properties {
+		if inner, is := property.(map[string]any); is {
+			properties[name] = schemaToV2(inner)
+		}
+	}
+	return schema
+}

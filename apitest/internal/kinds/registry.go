@@ -1,0 +1,110 @@
+// Package kinds knows what an API server serves: the built-in resources of one Kubernetes version, recorded from a real
+// server, and those that CustomResourceDefinitions define. It answers discovery and OpenAPI requests.
+//
+// A Registry publishes immutable snapshots. A change drops the snapshot and the next reader builds it, so that defining a
+// hundred kinds builds one. What is recorded is shared by all registries of the process and decoded at its first use.
+package kinds
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Registry has the resources that one server serves: the built-in ones and those of its CustomResourceDefinitions. It is
+// safe for concurrent use.
+type Registry struct {
+	current atomic.Pointer[snapshot] // nil after a change
+
+	mu          sync.Mutex
+	definitions map[string][]*Resource // the served versions of each CRD by its name
+	changed     chan struct{}          // closed at the next change
+}
+
+// New returns a Registry of the built-in resources.
+func New() *Registry {
+	return &Registry{definitions: map[string][]*Resource{}, changed: make(chan struct{})}
+}
+
+// Lookup returns a served version of a resource, or nil.
+func (r *Registry) Lookup(group, version, plural string) *Resource {
+	return r.snapshot().lookup(schema.GroupVersionResource{Group: group, Version: version, Resource: plural})
+}
+
+// OfKind returns the resource whose objects have the kind, or nil. A kind that exists in requests only, such as Scale, has no
+// resource.
+func (r *Registry) OfKind(kind schema.GroupVersionKind) *Resource {
+	return r.snapshot().ofKind(kind)
+}
+
+// Resources returns every served version of every resource, in the order of discovery.
+func (r *Registry) Resources() []*Resource {
+	return slices.Clone(r.snapshot().resources)
+}
+
+// Versions returns the served versions of a resource, the preferred one first.
+func (r *Registry) Versions(group, plural string) []*Resource {
+	var versions []*Resource
+	for _, v := range r.snapshot().versions(group) {
+		if resource := r.Lookup(group, v, plural); resource != nil {
+			versions = append(versions, resource)
+		}
+	}
+	return versions
+}
+
+// SetDefinition adds or replaces the resources of a CustomResourceDefinition of apiextensions.k8s.io/v1. The caller has
+// validated and defaulted it and does not change it later.
+func (r *Registry) SetDefinition(definition map[string]any) error {
+	resources, err := resourcesOf(definition)
+	if err != nil {
+		return err
+	}
+	name := document(definition).text("metadata", "name")
+	if len(resources) > 0 && builtinSnapshot().serves(resources[0].GroupResource()) {
+		return fmt.Errorf("define %s: the resource is built in", name)
+	}
+	r.change(func() { r.definitions[name] = resources })
+	return nil
+}
+
+// RemoveDefinition removes the resources of the CustomResourceDefinition with the name.
+func (r *Registry) RemoveDefinition(name string) {
+	r.change(func() { delete(r.definitions, name) })
+}
+
+func (r *Registry) change(apply func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	apply()
+	r.current.Store(nil)
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// Changed returns a channel that is closed when a definition is set or removed after the call.
+func (r *Registry) Changed() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.changed
+}
+
+func (r *Registry) snapshot() *snapshot {
+	if s := r.current.Load(); s != nil {
+		return s
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.current.Load(); s != nil {
+		return s
+	}
+	s := builtinSnapshot()
+	if len(r.definitions) > 0 {
+		s = newSnapshot(s, r.definitions)
+	}
+	r.current.Store(s)
+	return s
+}

@@ -1,0 +1,201 @@
+// Package podstream answers the streaming subresources of pods, nodes and services with functions of the test: logs over plain
+// HTTP, exec, attach and port-forward over WebSockets and SPDY, proxied requests over HTTP.
+package podstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Pod is the pod whose subresource is requested.
+type Pod struct {
+	Namespace, Name, Container string
+	Object                     map[string]any // as stored; read-only
+}
+
+// LogOptions are the parameters of a log request. What the reader returns is cut to TailLines and LimitBytes unless Follow is
+// set, to SinceTime if its lines begin with times as a kubelet's do (RFC 3339), and these times are taken off unless Timestamps
+// is set.
+type LogOptions struct {
+	Follow, Previous, Timestamps bool
+	TailLines, LimitBytes        *int64
+	SinceTime                    *time.Time
+}
+
+// Session is a running exec or attach. Stdin is nil unless the client sends it, Stdout and Stderr discard what it does not want.
+type Session struct {
+	Pod
+	Command        []string // empty for attach
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	TTY            bool
+	Resizes        <-chan Size // of the terminal
+}
+
+// Size is that of a terminal in characters.
+type Size struct{ Width, Height uint16 }
+
+// ExitError ends a session with an exit status other than 0.
+type ExitError struct{ Code int }
+
+func (e *ExitError) Error() string {
+	return fmt.Sprintf("command terminated with exit code %d", e.Code)
+}
+
+// Hooks are the functions of the test; what is nil is answered with a Status 501.
+type Hooks struct {
+	Logs   func(ctx context.Context, pod Pod, opts LogOptions) (io.Reader, error)
+	Exec   func(ctx context.Context, session *Session) error
+	Attach func(ctx context.Context, session *Session) error
+	// PortForward serves one connection to the port, which is closed when it returns.
+	PortForward func(ctx context.Context, pod Pod, port int, conn io.ReadWriteCloser) error
+	// Proxy answers what is sent to the proxy subresource of a pod, service or node: resource is pods, services or nodes, name
+	// may have a scheme and a port as in https:web:8443, and the request's path is what follows /proxy.
+	Proxy func(resource, namespace, name string) http.Handler
+}
+
+// Target is the subresource that a request is for.
+type Target struct {
+	Resource, Namespace, Name, Subresource string
+	Rest                                   []string // the path below the subresource
+}
+
+// Handler answers requests for streams. It is safe for concurrent use.
+type Handler struct {
+	Hooks Hooks
+	// Get returns a stored object of the core group.
+	Get func(resource, namespace, name string) (map[string]any, bool)
+	// Now is the server's clock.
+	Now func() time.Time
+}
+
+// Serve answers the request and returns true, or returns false if the subresource is none of its own.
+func (h *Handler) Serve(w http.ResponseWriter, req *http.Request, target Target) bool {
+	switch target.Resource + "/" + target.Subresource {
+	case "pods/log", "pods/exec", "pods/attach", "pods/portforward":
+		pod, err := h.pod(req, target)
+		if err == nil {
+			err = h.servePod(w, req, target, pod)
+		}
+		if err != nil {
+			writeError(w, err)
+		}
+	case "pods/proxy", "services/proxy", "nodes/proxy":
+		h.proxy(w, req, target)
+	default:
+		return false
+	}
+	return true
+}
+
+func (h *Handler) servePod(w http.ResponseWriter, req *http.Request, target Target, pod Pod) error {
+	switch target.Subresource {
+	case "log":
+		return h.logs(w, req, pod)
+	case "portforward":
+		return h.portForward(w, req, pod)
+	}
+	return h.session(w, req, target.Subresource, pod)
+}
+
+// pod returns the pod with the container that the request names or the only one, with the API server's errors.
+func (h *Handler) pod(req *http.Request, target Target) (Pod, error) {
+	object, found := h.Get(target.Resource, target.Namespace, target.Name)
+	if !found {
+		return Pod{}, apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, target.Name)
+	}
+	pod := Pod{Namespace: target.Namespace, Name: target.Name, Object: object, Container: req.URL.Query().Get("container")}
+	if target.Subresource == "portforward" {
+		return pod, nil
+	}
+	containers, initial := containerNames(object, "containers"), containerNames(object, "initContainers")
+	switch {
+	case pod.Container != "":
+		for _, names := range [][]string{containers, initial, containerNames(object, "ephemeralContainers")} {
+			for _, name := range names {
+				if name == pod.Container {
+					return pod, nil
+				}
+			}
+		}
+		return Pod{}, apierrors.NewBadRequest(fmt.Sprintf("container %s is not valid for pod %s", pod.Container, pod.Name))
+	case len(containers) == 1:
+		pod.Container = containers[0]
+		return pod, nil
+	}
+	text := fmt.Sprintf("a container name must be specified for pod %s, choose one of: %s", pod.Name, containers)
+	if len(initial) > 0 {
+		text += fmt.Sprintf(" or one of the init containers: %s", initial)
+	}
+	return Pod{}, apierrors.NewBadRequest(text)
+}
+
+func containerNames(pod map[string]any, field string) []string {
+	spec, _ := pod["spec"].(map[string]any)
+	containers, _ := spec[field].([]any)
+	var names []string
+	for _, one := range containers {
+		container, _ := one.(map[string]any)
+		if name, isText := container["name"].(string); isText {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// proxy strips the path and gives the request to the test's handler.
+func (h *Handler) proxy(w http.ResponseWriter, req *http.Request, target Target) {
+	if h.Hooks.Proxy == nil {
+		writeError(w, notSet("Proxy"))
+		return
+	}
+	handler := h.Hooks.Proxy(target.Resource, target.Namespace, target.Name)
+	if handler == nil {
+		writeError(w, apierrors.NewServiceUnavailable("no endpoints available for service \""+target.Name+"\""))
+		return
+	}
+	clone := req.Clone(req.Context())
+	_, clone.URL.Path, _ = strings.Cut(req.URL.Path, "/proxy")
+	if clone.URL.Path == "" {
+		clone.URL.Path = "/"
+	}
+	clone.URL.RawPath = ""
+	handler.ServeHTTP(w, clone)
+}
+
+func notSet(option string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusNotImplemented, Reason: "NotImplemented",
+		Message: "apitest: no function answers this (set Options." + option + ")",
+	}}
+}
+
+// writeError answers with a Status.
+func writeError(w http.ResponseWriter, err error) {
+	status := statusOf(err)
+	body, _ := json.Marshal(status)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(int(status.Code))
+	_, _ = w.Write(body)
+}
+
+// statusOf returns the error as a Status with its kind.
+func statusOf(err error) metav1.Status {
+	var known apierrors.APIStatus
+	if !errors.As(err, &known) {
+		known = apierrors.NewInternalError(err)
+	}
+	status := known.Status()
+	status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+	return status
+}

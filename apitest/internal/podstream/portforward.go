@@ -1,0 +1,129 @@
+package podstream
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/gorilla/websocket"
+	"github.com/moby/spdystream"
+)
+
+const (
+	protocolPortForward = "portforward.k8s.io"
+	protocolTunnel      = "SPDY/3.1+" + protocolPortForward
+)
+
+// portForward serves connections in a SPDY session, which may itself be inside of a WebSocket.
+func (h *Handler) portForward(w http.ResponseWriter, req *http.Request, pod Pod) error {
+	if h.Hooks.PortForward == nil {
+		return notSet("PortForward")
+	}
+	var raw net.Conn
+	switch protocol := strings.ToLower(req.Header.Get("Upgrade")); {
+	case protocol == "websocket":
+		upgrader := websocket.Upgrader{Subprotocols: []string{protocolTunnel}, CheckOrigin: func(*http.Request) bool { return true }}
+		if !offers(req, upgrader.Subprotocols) {
+			http.Error(w, "unable to upgrade: apitest speaks "+protocolTunnel, http.StatusForbidden)
+			return nil
+		}
+		ws, err := upgrader.Upgrade(w, req, nil)
+		if err != nil {
+			return nil // the upgrader has answered
+		}
+		raw = &messageConn{Conn: ws}
+	case strings.HasPrefix(protocol, "spdy"):
+		conn, err := hijackSPDY(w, req, protocolPortForward)
+		if err != nil {
+			return err
+		}
+		raw = conn
+	default:
+		return errNoUpgrade()
+	}
+	conn, err := spdystream.NewConnection(raw, true)
+	if err != nil {
+		return raw.Close()
+	}
+	ctx, cancel := context.WithCancel(req.Context())
+	defer cancel()
+	stop := closeWith(req, conn)
+	defer stop()
+	f := &forwarder{handler: h, pod: pod, ctx: ctx, pairs: map[string]*streamPair{}}
+	conn.Serve(f.add)
+	cancel()
+	f.closeAll()
+	f.connections.Wait()
+	_ = raw.Close()
+	return nil
+}
+
+// forwarder pairs the error and data streams of connections and runs them.
+type forwarder struct {
+	handler     *Handler
+	pod         Pod
+	ctx         context.Context //nolint:containedctx // It is that of the request, which the forwarder lives for.
+	mu          sync.Mutex
+	pairs       map[string]*streamPair
+	connections sync.WaitGroup
+}
+
+type streamPair struct{ data, err *spdystream.Stream }
+
+// add takes a stream that the client has created.
+func (f *forwarder) add(stream *spdystream.Stream) {
+	headers := stream.Headers()
+	id := headers.Get("requestID")
+	port, err := strconv.Atoi(headers.Get("port"))
+	if err != nil || port < 1 || port > 65535 {
+		_ = stream.Refuse()
+		return
+	}
+	_ = stream.SendReply(http.Header{}, false)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	pair := f.pairs[id]
+	if pair == nil {
+		pair = &streamPair{}
+		f.pairs[id] = pair
+	}
+	switch strings.ToLower(headers.Get(typeHeader)) {
+	case "data":
+		pair.data = stream
+	case "error":
+		pair.err = stream
+	}
+	if pair.data != nil && pair.err != nil {
+		f.connections.Go(func() { f.serve(id, pair, port) })
+	}
+}
+
+// serve runs one connection and reports its error.
+func (f *forwarder) serve(id string, pair *streamPair, port int) {
+	err := f.handler.Hooks.PortForward(f.ctx, f.pod, port, pair.data)
+	if err != nil {
+		_, _ = fmt.Fprintf(pair.err, "error forwarding port %d to pod %s, uid : %v", port, f.pod.Name, err)
+	}
+	_ = pair.err.Close()
+	_ = pair.data.Close()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.pairs, id)
+}
+
+// closeAll ends the reads of all connections.
+func (f *forwarder) closeAll() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, pair := range f.pairs {
+		for _, stream := range []*spdystream.Stream{pair.data, pair.err} {
+			if stream != nil {
+				_ = stream.Reset()
+			}
+		}
+	}
+}

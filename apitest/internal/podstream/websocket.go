@@ -1,0 +1,206 @@
+package podstream
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// Channels of a session's messages, whose first byte they are.
+const (
+	channelStdin  = 0
+	channelStdout = 1
+	channelStderr = 2
+	channelError  = 3
+	channelResize = 4
+	channelClose  = 255
+)
+
+const (
+	protocolV5 = "v5.channel.k8s.io"
+	protocolV4 = "v4.channel.k8s.io"
+
+	maxMessage   = 32 << 10
+	closeTimeout = 5 * time.Second
+)
+
+// socket is a WebSocket whose messages belong to channels.
+type socket struct {
+	ws      *websocket.Conn
+	mu      sync.Mutex // of writes
+	stdin   *io.PipeWriter
+	resize  *io.PipeWriter
+	gone    chan struct{}
+	hasHalf bool // v5 can close stdin
+}
+
+// upgradeWebSocket opens the streams, or answers with an error and returns nil.
+func upgradeWebSocket(w http.ResponseWriter, req *http.Request, requested requestedStreams) *channels {
+	upgrader := websocket.Upgrader{
+		Subprotocols: []string{protocolV5, protocolV4}, CheckOrigin: func(*http.Request) bool { return true },
+	}
+	if !offers(req, upgrader.Subprotocols) {
+		http.Error(w, "unable to upgrade: apitest speaks "+protocolV5+" and "+protocolV4, http.StatusForbidden)
+		return nil
+	}
+	ws, err := upgrader.Upgrade(w, req, nil)
+	if err != nil {
+		return nil // the upgrader has answered
+	}
+	stdinReader, stdinWriter := io.Pipe()
+	resizeReader, resizeWriter := io.Pipe()
+	s := &socket{ws: ws, stdin: stdinWriter, resize: resizeWriter, gone: make(chan struct{}), hasHalf: ws.Subprotocol() == protocolV5}
+	c := &channels{
+		stdout: orDiscard(&channelWriter{s, channelStdout}, requested.stdout), stderr: orDiscard(&channelWriter{s, channelStderr}, requested.stderr),
+		resizes: make(chan Size, maxResizes), gone: s.gone,
+	}
+	if requested.stdin {
+		c.stdin = stdinReader
+	}
+	var goroutines sync.WaitGroup
+	goroutines.Go(s.read)
+	goroutines.Go(func() { readResizes(resizeReader, c.resizes) })
+	stop := closeWith(req, ws)
+	c.end = func(status []byte) {
+		defer stop()
+		_, _ = (&channelWriter{s, channelError}).Write(status)
+		_ = ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(closeTimeout))
+		_ = stdinReader.Close()
+		_ = ws.SetReadDeadline(time.Now().Add(closeTimeout)) // the client answers the close
+		goroutines.Wait()
+		_ = ws.Close()
+	}
+	return c
+}
+
+// offers reports whether the client offers one of the subprotocols.
+func offers(req *http.Request, protocols []string) bool {
+	for _, offered := range websocket.Subprotocols(req) {
+		for _, protocol := range protocols {
+			if offered == protocol {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// closeWith closes the connection when the request's context ends, as when the server is closed, until stop is called.
+func closeWith(req *http.Request, conn io.Closer) (stop func()) {
+	done := make(chan struct{})
+	finished := make(chan struct{})
+	go func() {
+		defer close(finished)
+		select {
+		case <-req.Context().Done():
+			_ = conn.Close()
+		case <-done:
+		}
+	}()
+	return func() {
+		close(done)
+		<-finished
+	}
+}
+
+// read passes messages to stdin and to the resizes until the connection ends.
+func (s *socket) read() {
+	defer close(s.gone)
+	defer s.resize.Close() //nolint:errcheck // A pipe's Close returns nil.
+	defer s.stdin.Close()  //nolint:errcheck // A pipe's Close returns nil.
+	for {
+		_, message, err := s.ws.ReadMessage()
+		if err != nil {
+			return
+		}
+		if len(message) == 0 {
+			continue
+		}
+		switch message[0] {
+		case channelStdin:
+			_, _ = io.Copy(s.stdin, bytes.NewReader(message[1:])) // fails when the session has ended
+		case channelResize:
+			_, _ = s.resize.Write(message[1:])
+		case channelClose:
+			if s.hasHalf && len(message) > 1 && message[1] == channelStdin {
+				_ = s.stdin.Close()
+			}
+		}
+	}
+}
+
+// channelWriter writes messages of one channel.
+type channelWriter struct {
+	socket  *socket
+	channel byte
+}
+
+// Write implements io.Writer.
+func (w *channelWriter) Write(p []byte) (int, error) {
+	w.socket.mu.Lock()
+	defer w.socket.mu.Unlock()
+	written := 0
+	for first := true; first || written < len(p); first = false {
+		part := p[written:min(len(p), written+maxMessage)]
+		if err := w.socket.ws.WriteMessage(websocket.BinaryMessage, append([]byte{w.channel}, part...)); err != nil {
+			return written, err
+		}
+		written += len(part)
+	}
+	return written, nil
+}
+
+// messageConn is a WebSocket as the connection of what its binary messages carry.
+type messageConn struct {
+	*websocket.Conn
+	reader io.Reader
+	mu     sync.Mutex
+}
+
+// Read implements net.Conn.
+func (c *messageConn) Read(p []byte) (int, error) {
+	for {
+		if c.reader == nil {
+			_, reader, err := c.NextReader()
+			if websocket.IsCloseError(err, websocket.CloseNormalClosure, websocket.CloseGoingAway, websocket.CloseNoStatusReceived) {
+				return 0, io.EOF
+			}
+			if err != nil {
+				return 0, err
+			}
+			c.reader = reader
+		}
+		n, err := c.reader.Read(p)
+		if err != nil {
+			c.reader = nil
+		}
+		if n > 0 || err != nil && err != io.EOF { // a reader's EOF is never wrapped
+			return n, nil
+		}
+	}
+}
+
+// Write implements net.Conn.
+func (c *messageConn) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.WriteMessage(websocket.BinaryMessage, p); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// SetDeadline implements net.Conn.
+func (c *messageConn) SetDeadline(t time.Time) error {
+	if err := c.SetReadDeadline(t); err != nil {
+		return err
+	}
+	return c.SetWriteDeadline(t)
+}
+
+var _ net.Conn = (*messageConn)(nil)

@@ -1,0 +1,96 @@
+package protobuf_test
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/anykind/anykind/apitest/internal/protobuf"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Parts of messages by hand: the tests of this module do not have the Go types. The module peers sends those of client-go.
+
+func lengthDelimited(number int, content ...[]byte) []byte {
+	var all []byte
+	for _, part := range content {
+		all = append(all, part...)
+	}
+	data := binary.AppendUvarint(nil, uint64(number)<<3|2)
+	return append(binary.AppendUvarint(data, uint64(len(all))), all...)
+}
+
+func text(number int, value string) []byte { return lengthDelimited(number, []byte(value)) }
+
+func varint(number int, value int64) []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(nil, uint64(number)<<3), uint64(value))
+}
+
+func body(apiVersion, kind string, raw ...[]byte) []byte {
+	unknown := append(lengthDelimited(1, text(1, apiVersion), text(2, kind)), lengthDelimited(2, raw...)...)
+	return append([]byte("k8s\x00"), unknown...)
+}
+
+func TestDecode_FormsOfFields(t *testing.T) {
+	metadata := lengthDelimited(1, text(1, "web"),
+		lengthDelimited(8, varint(1, 946684800)),                            // creationTimestamp
+		lengthDelimited(11, text(1, "app"), text(2, "shop")),                // labels
+		lengthDelimited(11, text(1, "empty")), text(14, "a"), text(14, "b")) // finalizers
+	tests := []struct {
+		name string
+		body []byte
+		want map[string]any
+	}{
+		{"map, list, time", body("v1", "Namespace", metadata), map[string]any{
+			"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{
+				"name": "web", "creationTimestamp": "2000-01-01T00:00:00Z", "labels": map[string]any{"app": "shop", "empty": ""},
+				"finalizers": []any{"a", "b"},
+			},
+		}},
+		{"negative integer, quantity, port, embedded struct", body("v1", "Pod", lengthDelimited(2,
+			lengthDelimited(1, text(1, "data"), lengthDelimited(2, lengthDelimited(2, text(1, ""), lengthDelimited(2, text(1, "1Gi"))))),
+			varint(25, -5),
+			lengthDelimited(2, text(1, "app"), lengthDelimited(10, lengthDelimited(1, lengthDelimited(2, lengthDelimited(2, varint(1, 1), text(3, "http")))))),
+		)), map[string]any{
+			"apiVersion": "v1", "kind": "Pod", "spec": map[string]any{
+				"volumes":    []any{map[string]any{"name": "data", "emptyDir": map[string]any{"medium": "", "sizeLimit": "1Gi"}}},
+				"priority":   int64(-5),
+				"containers": []any{map[string]any{"name": "app", "livenessProbe": map[string]any{"httpGet": map[string]any{"port": "http"}}}},
+			},
+		}},
+		{"bytes", body("v1", "Secret", lengthDelimited(2, text(1, "key"), text(2, "abc"))), map[string]any{
+			"apiVersion": "v1", "kind": "Secret", "data": map[string]any{"key": "YWJj"},
+		}},
+		{"unknown field", body("v1", "Secret", text(99, "x")), map[string]any{"apiVersion": "v1", "kind": "Secret"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := protobuf.Decode(test.body)
+			require.NoError(t, err)
+			assert.Equal(t, test.want, got)
+		})
+	}
+}
+
+func TestDecode_BrokenBodies(t *testing.T) {
+	whole := body("v1", "Secret", lengthDelimited(2, text(1, "key"), text(2, "abc")))
+	for i := range whole {
+		if _, err := protobuf.Decode(whole[:i]); i < 5 {
+			assert.Error(t, err)
+		}
+	}
+	_, err := protobuf.Decode([]byte("{}"))
+	require.ErrorContains(t, err, "does not appear to be a protobuf message")
+	_, err = protobuf.Decode(body("v9", "Secret"))
+	require.ErrorContains(t, err, `no kind "Secret" is registered`)
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add(body("v1", "Pod", lengthDelimited(2, text(1, "x"))))
+	f.Add(body("apiextensions.k8s.io/v1", "CustomResourceDefinition", lengthDelimited(2, text(1, "x"))))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if obj, err := protobuf.Decode(data); err == nil && obj["kind"] == nil {
+			t.Error("an object without a kind")
+		}
+	})
+}

@@ -1,0 +1,61 @@
+package protobuf
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	_ "embed"
+	"strconv"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+//go:generate go run ./generate -o messages.txt.gz
+
+//go:embed messages.txt.gz
+var recorded []byte
+
+// messages has the recorded messages, parsed at first use and shared by all servers.
+var messages = sync.OnceValue(parse)
+
+type table struct {
+	kinds map[schema.GroupVersionKind]string
+	types map[string]*message
+}
+
+type message struct{ fields map[int]messageField }
+
+// messageField has the field's name in JSON, or "." for a struct whose fields are those of its parent.
+type messageField struct{ name, expression string }
+
+// Knows reports whether objects of the kind have a Protobuf form.
+func Knows(kind schema.GroupVersionKind) bool {
+	_, found := messages().kinds[kind]
+	return found
+}
+
+func parse() *table {
+	t := &table{kinds: map[schema.GroupVersionKind]string{}, types: map[string]*message{}}
+	reader, err := gzip.NewReader(bytes.NewReader(recorded))
+	if err != nil {
+		return t
+	}
+	var current *message
+	for lines := bufio.NewScanner(reader); lines.Scan(); {
+		words := strings.Fields(lines.Text())
+		switch {
+		case len(words) == 4:
+			gv, _ := schema.ParseGroupVersion(strings.TrimPrefix(words[1], "core/"))
+			t.kinds[gv.WithKind(words[2])] = words[3]
+		case len(words) == 3:
+			number, _ := strconv.Atoi(words[0])
+			current.fields[number] = messageField{words[1], words[2]}
+		case len(words) == 1:
+			current = &message{fields: map[int]messageField{}}
+			t.types[words[0]] = current
+		}
+	}
+	return t
+}

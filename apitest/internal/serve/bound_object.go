@@ -1,0 +1,62 @@
+package serve
+
+import (
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/apitest/internal/store"
+)
+
+// boundObject is the reference of a TokenRequest to the object that the token is bound to.
+type boundObject struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+	UID        string `json:"uid"`
+}
+
+// checkBoundObject returns an error unless the object exists that the token of a service account is to be bound to, as the API
+// server does.
+func (c *call) checkBoundObject(account, request map[string]any) error {
+	spec, _ := request["spec"].(map[string]any)
+	content, isMap := spec["boundObjectRef"].(map[string]any)
+	if !isMap {
+		return nil
+	}
+	var bound boundObject
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &bound); err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	kind := schema.FromAPIVersionAndKind(bound.APIVersion, bound.Kind)
+	plural, isKnown := map[string]string{"Pod": "pods", "Node": "nodes", "Secret": "secrets"}[kind.Kind]
+	if !isKnown || kind.Group != "" {
+		return apierrors.NewBadRequest("cannot bind token to object of type " + kind.String())
+	}
+	key := store.Key{Resource: plural, Name: bound.Name}
+	if kind.Kind != "Node" {
+		key.Namespace = c.info.Namespace
+	}
+	obj, found := c.Store.Get(key)
+	if !found {
+		return errNotFound(schema.GroupResource{Resource: plural}, bound.Name)
+	}
+	accountName := nameOf(account)
+	if podSpec, _ := obj["spec"].(map[string]any); kind.Kind == "Pod" && podSpec["serviceAccountName"] != accountName {
+		return apierrors.NewBadRequest(fmt.Sprintf("cannot bind token for serviceaccount %q to pod running with different serviceaccount name.", accountName))
+	}
+	metadata, _ := obj["metadata"].(map[string]any)
+	if bound.UID != "" && metadata["uid"] != bound.UID {
+		return apierrors.NewConflict(schema.GroupResource{Resource: kind.Kind}, bound.Name, fmt.Errorf(
+			"the UID in the bound object reference (%s) does not match the UID in record. The object might have been deleted and then recreated", bound.UID))
+	}
+	return nil
+}
+
+func nameOf(obj map[string]any) string {
+	metadata, _ := obj["metadata"].(map[string]any)
+	name, _ := metadata["name"].(string)
+	return name
+}

@@ -1,0 +1,225 @@
+package serve
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/apitest/internal/kinds"
+	"github.com/anykind/anykind/apitest/internal/store"
+)
+
+// list answers with the objects of a resource, or one page of them.
+func (c *call) list() error {
+	m, found := negotiate(c.req, false, "Table", "PartialObjectMetadataList")
+	if !found {
+		return c.errNotAcceptable(acceptable + acceptableWatch)
+	}
+	opts, err := c.listOptions()
+	if err != nil {
+		return err
+	}
+	page, err := c.listPage(opts)
+	if err != nil {
+		return err
+	}
+	list, err := c.transform(m, page, false, "")
+	if err != nil {
+		return err
+	}
+	writeObject(c.w, c.req, m, http.StatusOK, list)
+	return nil
+}
+
+// continueToken has the form of the API server's own: the key after the last one that was listed, and the revision; -1 means the
+// latest, for a list that goes on after its revision has been compacted.
+type continueToken struct {
+	APIVersion string `json:"v"`
+	Revision   int64  `json:"rv"`
+	Start      string `json:"start"`
+}
+
+func (t continueToken) String() string {
+	text, _ := json.Marshal(t)
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+func parseContinue(text string) (continueToken, error) {
+	const invalid = "continue key is not valid"
+	var token continueToken
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(data, &token)
+	}
+	switch {
+	case err != nil:
+		return token, fmt.Errorf("%s: %w", invalid, err)
+	case token.APIVersion != "meta.k8s.io/v1":
+		return token, fmt.Errorf("%s: server does not recognize this encoded version %s", invalid, token.APIVersion)
+	case token.Revision == 0:
+		return token, fmt.Errorf("%s: incorrect encoded start resourceVersion (version meta.k8s.io/v1)", invalid)
+	case token.Start == "":
+		return token, fmt.Errorf("%s: encoded start key empty (version meta.k8s.io/v1)", invalid)
+	}
+	if key := "/" + strings.TrimPrefix(token.Start, "/"); path.Clean(key) != key {
+		return token, fmt.Errorf("%s: %s", invalid, token.Start)
+	}
+	return token, nil
+}
+
+func (c *call) listPage(opts *listOptions) (map[string]any, error) {
+	revision, token, err := c.listRevision(opts)
+	if err != nil {
+		return nil, err
+	}
+	stored, at, err := c.Store.List(c.resource.Group, c.resource.Plural, c.namespace(), revision)
+	switch {
+	case errors.Is(err, store.ErrCompacted):
+		return nil, errCompactedList(token)
+	case errors.Is(err, store.ErrFuture):
+		return nil, errTooLargeRevision(revision, at)
+	case err != nil:
+		return nil, err
+	}
+	limit := int(opts.Limit)
+	if opts.ResourceVersion == "0" && opts.ResourceVersionMatch != metav1.ResourceVersionMatchExact {
+		limit = 0 // the API server answers such lists from its cache, whole
+	}
+	items, after, remaining := c.selectPage(stored, opts, token, limit)
+	metadata := map[string]any{"resourceVersion": strconv.FormatInt(at, 10)}
+	if c.resource.Definition != nil {
+		metadata["continue"] = "" // lists of custom resources are not typed
+	}
+	if remaining > 0 {
+		metadata["continue"] = continueToken{"meta.k8s.io/v1", at, after}.String()
+		if opts.isEmpty() {
+			metadata["remainingItemCount"] = remaining
+		}
+	}
+	return map[string]any{
+		"apiVersion": c.resource.APIVersion(), "kind": c.resource.ListKind, "metadata": metadata, "items": items,
+	}, nil
+}
+
+// listRevision returns the revision to list at, 0 for the latest, after waiting for it if need be, and the continue token if there
+// is one.
+func (c *call) listRevision(opts *listOptions) (int64, *continueToken, error) {
+	if opts.Continue != "" {
+		token, err := parseContinue(opts.Continue)
+		if err != nil {
+			return 0, nil, apierrors.NewBadRequest("invalid continue token: " + err.Error())
+		}
+		if opts.ResourceVersion != "" && opts.ResourceVersion != "0" {
+			return 0, nil, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
+		}
+		return max(token.Revision, 0), &token, nil
+	}
+	if opts.ResourceVersion == "" || opts.ResourceVersion == "0" {
+		return 0, nil, nil
+	}
+	revision, err := parseVersion(opts.ResourceVersion)
+	if err != nil {
+		return 0, nil, apierrors.NewBadRequest("invalid resource version: " + err.Error())
+	}
+	if err := c.awaitRevision(revision); err != nil {
+		return 0, nil, err
+	}
+	if opts.ResourceVersionMatch == metav1.ResourceVersionMatchExact || opts.ResourceVersionMatch == "" && opts.Limit > 0 {
+		return revision, nil, nil
+	}
+	return 0, nil, nil
+}
+
+// selectPage returns up to limit objects that are selected from the token's key on, 0 for all, the key after the last one, and the
+// number of objects that follow, selected or not.
+func (c *call) selectPage(stored []store.Object, opts *listOptions, token *continueToken, limit int) (items []any, after string, remaining int64) {
+	items = []any{}
+	for i, object := range stored {
+		key := c.listKey(object)
+		if token != nil && key < token.Start {
+			continue
+		}
+		view := c.Writer.View(c.resource, object)
+		if !opts.matches(view) {
+			continue
+		}
+		items = append(items, listItem(c.resource, view))
+		if limit > 0 && len(items) == limit {
+			return items, key + "\x00", int64(len(stored) - i - 1)
+		}
+	}
+	return items, "", 0
+}
+
+// listKey is the part of an object's key that the token of a list holds.
+func (c *call) listKey(obj store.Object) string {
+	metadata, _ := obj["metadata"].(map[string]any)
+	name, _ := metadata["name"].(string)
+	if c.resource.Namespaced && c.info.Namespace == "" {
+		namespace, _ := metadata["namespace"].(string)
+		return namespace + "/" + name
+	}
+	return name
+}
+
+// listItem returns an object as lists have it: items of built-in lists have no kind.
+func listItem(resource *kinds.Resource, obj map[string]any) map[string]any {
+	if resource.Definition != nil {
+		return obj
+	}
+	obj = maps.Clone(obj)
+	delete(obj, "kind")
+	delete(obj, "apiVersion")
+	return obj
+}
+
+// maxRevisionWait is how long the API server waits for a revision that it does not have yet.
+const maxRevisionWait = 3 * time.Second
+
+func (c *call) awaitRevision(revision int64) error {
+	if c.Store.Revision() >= revision {
+		return nil
+	}
+	timer := time.NewTimer(maxRevisionWait)
+	defer timer.Stop()
+	w, err := c.Store.WatchAll(0)
+	if err != nil {
+		return err
+	}
+	for {
+		_, current, more, err := w.Next(100)
+		if err != nil || current >= revision {
+			return nil
+		}
+		select {
+		case <-more:
+		case <-timer.C:
+			return errTooLargeRevision(revision, current)
+		case <-c.req.Context().Done():
+			return c.req.Context().Err()
+		}
+	}
+}
+
+// errCompactedList has, for a list that was continued, a token to go on with at the latest revision.
+func errCompactedList(token *continueToken) error {
+	if token == nil {
+		return apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")
+	}
+	err := apierrors.NewResourceExpired("The provided continue parameter is too old to display a consistent list result. " +
+		"You can start a new list without the continue parameter, or use the continue token in this response to retrieve the " +
+		"remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, " +
+		"modified, or deleted between the time the first chunk was returned and now may show up in the list.")
+	err.ErrStatus.Continue = continueToken{"meta.k8s.io/v1", -1, token.Start}.String()
+	return err
+}

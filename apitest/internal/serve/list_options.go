@@ -1,0 +1,124 @@
+package serve
+
+import (
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metainternalscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
+	metainternalvalidation "k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/apitest/internal/builtin"
+	"github.com/anykind/anykind/apitest/internal/kinds"
+)
+
+// listOptions are the parameters of a list, a watch or a deletecollection, validated.
+type listOptions struct {
+	metainternalversion.ListOptions
+	selector
+}
+
+// listOptions parses the query as the API server does, with its errors.
+func (c *call) listOptions() (*listOptions, error) {
+	opts := &listOptions{}
+	query := c.req.URL.Query()
+	if err := metainternalscheme.ParameterCodec.DecodeParameters(query, metav1.SchemeGroupVersion, &opts.ListOptions); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	opts.Watch = opts.Watch || c.info.isDeprecatedWatch
+	if c.info.Verb != "deletecollection" {
+		metainternalversion.SetListOptionsDefaults(&opts.ListOptions, true)
+		if errs := metainternalvalidation.ValidateListOptions(&opts.ListOptions, true); len(errs) > 0 {
+			return nil, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", errs)
+		}
+	}
+	if c.info.isDeprecatedWatch && c.info.Name != "" && opts.FieldSelector == nil {
+		opts.FieldSelector = fields.OneTermEqualSelector("metadata.name", c.info.Name)
+	}
+	opts.selector = selector{resource: c.resource, labels: opts.LabelSelector, fields: opts.FieldSelector}
+	if err := opts.checkFields(); err != nil {
+		return nil, err
+	}
+	return opts, nil
+}
+
+// selector decides which objects of a resource a request is about. Both parts may be nil.
+type selector struct {
+	resource *kinds.Resource
+	labels   labels.Selector
+	fields   fields.Selector
+}
+
+// checkFields rejects fields that the resource has no values for, so that no selector is wider than it says.
+func (s *selector) checkFields() error {
+	if s.fields == nil {
+		return nil
+	}
+	known := s.fieldsOf(map[string]any{})
+	for _, requirement := range s.fields.Requirements() {
+		if _, found := known[requirement.Field]; found || requirement.Field == "metadata.namespace" {
+			continue
+		}
+		if s.resource.Definition == nil {
+			return apierrors.NewBadRequest(builtin.UnknownFieldError(s.resource.GroupResource(), requirement.Field).Error())
+		}
+		return apierrors.NewBadRequest("field label not supported: " + requirement.Field)
+	}
+	return nil
+}
+
+func (s *selector) isEmpty() bool {
+	return (s.labels == nil || s.labels.Empty()) && (s.fields == nil || s.fields.Empty())
+}
+
+// matches reports whether an object is selected.
+func (s *selector) matches(obj map[string]any) bool {
+	if s.labels != nil && !s.labels.Empty() && !s.labels.Matches(labelsOf(obj)) {
+		return false
+	}
+	return s.fields == nil || s.fields.Empty() || s.fields.Matches(s.fieldsOf(obj))
+}
+
+func (s *selector) fieldsOf(obj map[string]any) fields.Set {
+	if s.resource.Definition == nil {
+		return builtin.SelectableFields(s.resource.GroupResource(), obj, s.resource.Namespaced)
+	}
+	metadata, _ := obj["metadata"].(map[string]any)
+	name, _ := metadata["name"].(string)
+	set := fields.Set{"metadata.name": name}
+	if s.resource.Namespaced {
+		set["metadata.namespace"], _ = metadata["namespace"].(string)
+	}
+	for _, path := range s.resource.SelectableFields {
+		set[path] = fieldText(obj, strings.Split(path, "."))
+	}
+	return set
+}
+
+// fieldText returns a field as selectors compare it: as text, "" if it is missing.
+func fieldText(obj map[string]any, path []string) string {
+	var value any = obj
+	for _, name := range path {
+		parent, _ := value.(map[string]any)
+		value = parent[name]
+	}
+	if value == nil {
+		return ""
+	}
+	return fmt.Sprint(value)
+}
+
+func labelsOf(obj map[string]any) labels.Set {
+	metadata, _ := obj["metadata"].(map[string]any)
+	values, _ := metadata["labels"].(map[string]any)
+	set := make(labels.Set, len(values))
+	for name, value := range values {
+		set[name], _ = value.(string)
+	}
+	return set
+}

@@ -1,0 +1,199 @@
+package serve
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/yaml"
+
+	"github.com/anykind/anykind/apitest/internal/podstream"
+	"github.com/anykind/anykind/apitest/internal/table"
+	"github.com/anykind/anykind/apitest/internal/write"
+)
+
+// get answers with one object.
+func (c *call) get() error {
+	m, found := negotiate(c.req, false, "Table", "PartialObjectMetadata")
+	if !found {
+		return c.errNotAcceptable(acceptable)
+	}
+	if err := c.awaitVersion(c.req.URL.Query().Get("resourceVersion")); err != nil {
+		return err
+	}
+	stored, exists := c.Store.Get(c.key())
+	if !exists {
+		return errNotFound(c.groupResource(), c.info.Name)
+	}
+	obj, err := c.transform(m, c.Writer.View(c.resource, stored), false, "")
+	if err != nil {
+		return err
+	}
+	writeObject(c.w, c.req, m, http.StatusOK, obj)
+	return nil
+}
+
+// awaitVersion waits for a resourceVersion that a client has from elsewhere, as long as the API server does.
+func (c *call) awaitVersion(version string) error {
+	if version == "" || version == "0" {
+		return nil
+	}
+	revision, err := parseVersion(version)
+	if err != nil {
+		return err // the API server's storage reports it, as a Status 500
+	}
+	return c.awaitRevision(revision)
+}
+
+func (c *call) serveSubresource() error {
+	subresource, found := c.resource.Subresources[c.info.Subresource]
+	if found && c.resource.Group == "" && c.Streams.Serve(c.w, c.req, podstream.Target{
+		Resource: c.resource.Plural, Namespace: c.info.Namespace, Name: c.info.Name, Subresource: c.info.Subresource, Rest: c.info.Rest,
+	}) {
+		return nil
+	}
+	if !found || len(c.info.Rest) > 0 {
+		if c.resource.Definition != nil {
+			return errNotFound(c.groupResource(), c.info.Name)
+		}
+		return errNoResource()
+	}
+	if !contains(subresource.Verbs, c.info.Verb) {
+		if c.resource.Definition != nil {
+			return apierrors.NewMethodNotSupported(c.groupResource(), c.info.Verb)
+		}
+		return errNoMethod()
+	}
+	switch {
+	case c.info.Verb == "get" && c.info.Subresource == "scale":
+		return c.getScale()
+	case c.info.Verb == "get":
+		return c.get()
+	case c.info.Verb == "create" && c.info.Subresource == "token" && c.resource.Plural == "serviceaccounts":
+		return c.requestToken()
+	}
+	return c.write()
+}
+
+func (c *call) getScale() error {
+	m, found := negotiate(c.req, false, "PartialObjectMetadata")
+	if !found {
+		return c.errNotAcceptable(acceptable)
+	}
+	stored, exists := c.Store.Get(c.key())
+	if !exists {
+		return errNotFound(c.groupResource(), c.info.Name)
+	}
+	scale, err := write.ScaleOf(c.resource, c.Writer.View(c.resource, stored))
+	if err != nil {
+		return err
+	}
+	obj, err := c.transform(m, scale, false, "")
+	if err != nil {
+		return err
+	}
+	writeObject(c.w, c.req, m, http.StatusOK, obj)
+	return nil
+}
+
+func (c *call) requestToken() error {
+	body, err := c.body()
+	if err != nil {
+		return err
+	}
+	request, err := decodeBody(body)
+	if err != nil {
+		return err
+	}
+	account, found := c.Store.Get(c.key())
+	if !found {
+		return errNotFound(c.groupResource(), c.info.Name)
+	}
+	if err := c.checkBoundObject(account, request); err != nil {
+		return err
+	}
+	answer, err := c.Access.RequestToken(account, request)
+	if err != nil {
+		return err
+	}
+	return c.answer(write.Result{Object: answer, Code: http.StatusCreated})
+}
+
+// transform returns an object or a list in the form that was negotiated. kind is that of the event that it is in, "" for none. The
+// row of a bookmark always has its metadata, where the annotation is that ends the initial events.
+func (c *call) transform(m media, obj map[string]any, isLaterEvent bool, kind watch.EventType) (any, error) {
+	if m.as == "" || obj["kind"] == "Status" && obj["apiVersion"] == "v1" {
+		return obj, nil
+	}
+	if m.as != "Table" {
+		return table.PartialMetadata(obj, m.asOf), nil
+	}
+	include := metav1.IncludeObjectPolicy(c.req.URL.Query().Get("includeObject"))
+	switch include {
+	case "":
+		include = metav1.IncludeMetadata
+	case metav1.IncludeNone, metav1.IncludeMetadata, metav1.IncludeObject:
+	default:
+		return nil, apierrors.NewBadRequest(fmt.Sprintf(
+			"Unable to convert to Table as requested: includeObject: Invalid value: %q: must be 'Metadata', 'Object', 'None', or empty", include))
+	}
+	if kind == watch.Bookmark && include == metav1.IncludeNone {
+		include = metav1.IncludeMetadata
+	}
+	answer, warning, err := table.Of(c.resource, obj, table.Options{Version: m.asOf, Include: include, Now: c.Now(), NoColumns: isLaterEvent})
+	if warning != "" && !isLaterEvent && !c.HideWarnings {
+		warn(c.w, warning)
+	}
+	return answer, err
+}
+
+// decodeBody decodes the object of a request that no writer decodes.
+func decodeBody(body write.Body) (map[string]any, error) {
+	if body.Object != nil {
+		return body.Object, nil
+	}
+	data := body.Data
+	if body.MediaType == "application/yaml" {
+		converted, err := yaml.YAMLToJSON(data)
+		if err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+		data = converted
+	}
+	var obj map[string]any
+	if err := json.Unmarshal(data, &obj); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	return obj, nil
+}
+
+func parseVersion(version string) (int64, error) {
+	revision, err := strconv.ParseUint(version, 10, 63)
+	if err != nil {
+		return 0, fmt.Errorf("resourceVersion: Invalid value: %q: %w", version, unwrapNumber(version, err))
+	}
+	return int64(revision), nil
+}
+
+func unwrapNumber(version string, err error) error {
+	if _, unsigned := strconv.ParseUint(version, 10, 64); unsigned != nil {
+		return unsigned
+	}
+	return err
+}
+
+func contains(verbs []string, verb string) bool {
+	for _, v := range verbs {
+		if v == verb {
+			return true
+		}
+	}
+	return false
+}
+
+func isNotValidated(text string) bool { return strings.HasPrefix(text, "apitest: ") }

@@ -1,0 +1,174 @@
+package serve
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/net"
+	"sigs.k8s.io/yaml"
+)
+
+// gzipThreshold is the size from which bodies are compressed for clients that accept it.
+const gzipThreshold = 128 << 10
+
+// writeObject writes an object, or a part of it, with a status code.
+func writeObject(w http.ResponseWriter, req *http.Request, m media, code int, obj any) {
+	body, err := encode(m, obj)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	header := w.Header()
+	header.Set("Content-Type", m.contentType())
+	header.Set("Cache-Control", "no-cache, private")
+	if len(body) > gzipThreshold && acceptsGzip(req) {
+		header.Set("Content-Encoding", "gzip")
+		header.Add("Vary", "Accept-Encoding")
+		w.WriteHeader(code)
+		compressor, _ := gzip.NewWriterLevel(w, gzip.BestSpeed)
+		_, _ = compressor.Write(body)
+		_ = compressor.Close()
+		return
+	}
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(code)
+	if req.Method != http.MethodHead {
+		_, _ = w.Write(body)
+	}
+}
+
+func encode(m media, obj any) ([]byte, error) {
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	if m.pretty && !m.yaml {
+		encoder.SetIndent("", "  ")
+	}
+	if err := encoder.Encode(obj); err != nil {
+		return nil, err
+	}
+	if m.yaml {
+		return yaml.JSONToYAML(buffer.Bytes())
+	}
+	return buffer.Bytes(), nil
+}
+
+func acceptsGzip(req *http.Request) bool {
+	for part := range strings.SplitSeq(req.Header.Get("Accept-Encoding"), ",") {
+		name, _, _ := strings.Cut(strings.TrimSpace(part), ";")
+		if name == "gzip" || name == "*" {
+			return true
+		}
+	}
+	return false
+}
+
+// writeError writes an error as a Status, in JSON or YAML.
+func writeError(w http.ResponseWriter, req *http.Request, err error) {
+	status := statusOf(err)
+	if seconds := retryAfter(status); seconds > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(seconds))
+	}
+	m, acceptable := negotiate(req, false)
+	if !acceptable {
+		m = media{pretty: true}
+	}
+	m.as = ""
+	writeObject(w, req, m, int(status.Code), status)
+}
+
+func statusOf(err error) metav1.Status {
+	var known apierrors.APIStatus
+	var status metav1.Status
+	if errors.As(err, &known) {
+		status = known.Status()
+		if status.Code == 0 {
+			status.Code = http.StatusInternalServerError
+		}
+	} else {
+		status = metav1.Status{Code: http.StatusInternalServerError, Message: err.Error()}
+	}
+	if status.Status == "" {
+		status.Status = metav1.StatusFailure
+	}
+	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	return status
+}
+
+func retryAfter(status metav1.Status) int {
+	if status.Details == nil {
+		return 0
+	}
+	return int(status.Details.RetryAfterSeconds)
+}
+
+// warn adds a Warning header as RFC 2616 has it, which clients show to their users.
+func warn(w http.ResponseWriter, text string) {
+	if header, err := net.NewWarningHeader(299, "-", text); err == nil {
+		w.Header().Add("Warning", header)
+	}
+}
+
+// The statuses of requests that no resource answers.
+
+func errNoResource() error {
+	return genericError(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
+}
+
+func errNoMethod() error {
+	return genericError(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "the server does not allow this method on the requested resource")
+}
+
+// errNotAcceptable has the text of the router in front of built-in resources, or that of the handlers of custom ones.
+func (c *call) errNotAcceptable(types string) error {
+	if c.resource.Definition != nil {
+		return errNoRepresentation(acceptable)
+	}
+	return genericError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "406: Not Acceptable\n\nAvailable representations: "+types)
+}
+
+// errNotAcceptableWatch is for a watch: the router lets types pass that only lists have.
+func (c *call) errNotAcceptableWatch() error {
+	if _, found := negotiate(c.req, false); found || c.resource.Definition != nil {
+		return errNoRepresentation(strings.TrimPrefix(acceptableWatch, ", "))
+	}
+	return c.errNotAcceptable(acceptable + acceptableWatch)
+}
+
+func errNoRepresentation(types string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusNotAcceptable, Reason: metav1.StatusReasonNotAcceptable,
+		Message: "only the following media types are accepted: " + types,
+	}}
+}
+
+func errMediaType(types string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType,
+		Message: "the body of the request was in an unknown format - accepted media types include: " + types,
+	}}
+}
+
+func genericError(code int, reason metav1.StatusReason, message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message, Details: &metav1.StatusDetails{},
+	}}
+}
+
+func errTooLargeRevision(requested, current int64) error {
+	err := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", requested, current), 1)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}}
+	return err
+}
+
+func errNotFound(resource schema.GroupResource, name string) error {
+	return apierrors.NewNotFound(resource, name)
+}

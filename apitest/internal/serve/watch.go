@@ -1,0 +1,280 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/apitest/internal/store"
+)
+
+const (
+	minWatchTimeout = 30 * time.Minute // of a watch without timeoutSeconds; at most twice as long
+	lastBookmark    = 2 * time.Second  // before the end of a watch
+	maxBatch        = 100              // events that are written before the response is flushed
+)
+
+// watchStream is one watch.
+type watchStream struct {
+	*call
+	opts     *listOptions
+	media    media
+	events   *store.Watch
+	since    int64 // events up to it are not sent
+	sentAny  bool
+	timeout  <-chan time.Time
+	bookmark *time.Timer // nil unless bookmarks are asked for
+	deadline time.Time
+}
+
+func (c *call) watch() error {
+	m, found := negotiate(c.req, true, "Table", "PartialObjectMetadata")
+	if !found {
+		return c.errNotAcceptableWatch()
+	}
+	m.pretty = false
+	opts, err := c.listOptions()
+	if err != nil {
+		return err
+	}
+	s := &watchStream{call: c, opts: opts, media: m}
+	initial, err := s.open()
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) && status.Status().Code == http.StatusGone {
+		return s.fail(err)
+	}
+	if err != nil {
+		return err
+	}
+	limit := time.Duration(minWatchTimeout.Seconds()*(1+rand.Float64())) * time.Second
+	if opts.TimeoutSeconds != nil && *opts.TimeoutSeconds > 0 {
+		limit = time.Duration(*opts.TimeoutSeconds) * time.Second
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	s.timeout, s.deadline = timer.C, time.Now().Add(limit)
+	if opts.AllowWatchBookmarks {
+		s.bookmark = time.NewTimer(s.untilBookmark())
+		defer s.bookmark.Stop()
+	}
+	s.run(initial)
+	return nil
+}
+
+// open begins the watch at the revision that the request names. Without one, or with 0, the present objects are its first events.
+func (s *watchStream) open() (initial []store.Object, err error) {
+	group, plural, namespace := s.resource.Group, s.resource.Plural, s.namespace()
+	from := int64(0)
+	if version := s.opts.ResourceVersion; version != "" && version != "0" {
+		if from, err = parseVersion(version); err != nil {
+			return nil, err
+		}
+	}
+	sendInitial := from == 0
+	if s.opts.SendInitialEvents != nil {
+		sendInitial = *s.opts.SendInitialEvents
+	}
+	if sendInitial {
+		if err := s.awaitRevision(from); err != nil {
+			return nil, err
+		}
+		if initial, from, err = s.Store.List(group, plural, namespace, 0); err != nil {
+			return nil, err
+		}
+	}
+	s.events, err = s.Store.Watch(group, plural, namespace, from)
+	if errors.Is(err, store.ErrFuture) {
+		s.events, err = s.Store.Watch(group, plural, namespace, 0)
+	}
+	if errors.Is(err, store.ErrCompacted) {
+		return nil, apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", from, s.Store.Compacted()))
+	}
+	s.since = from
+	return initial, err
+}
+
+// fail ends a watch that cannot begin as the API server's cache does: with an event.
+func (s *watchStream) fail(err error) error {
+	s.header()
+	s.send(watch.Error, statusOf(err))
+	return nil
+}
+
+func (s *watchStream) header() {
+	header := s.w.Header()
+	header.Set("Content-Type", s.media.contentType())
+	header.Set("Cache-Control", "no-cache, private")
+	s.w.WriteHeader(http.StatusOK)
+	s.flush()
+}
+
+func (s *watchStream) flush() { _ = http.NewResponseController(s.w).Flush() }
+
+func (s *watchStream) run(initial []store.Object) {
+	s.header()
+	for _, obj := range initial {
+		view := s.Writer.View(s.resource, obj)
+		if s.opts.matches(view) && !s.sendObject(watch.Added, view) {
+			return
+		}
+	}
+	if s.opts.SendInitialEvents != nil && *s.opts.SendInitialEvents && s.opts.AllowWatchBookmarks {
+		if !s.sendBookmark(s.since, true) {
+			return
+		}
+	}
+	s.flush()
+	for {
+		batch, revision, more, err := s.events.Next(maxBatch)
+		if err != nil {
+			s.send(watch.Error, statusOf(apierrors.NewResourceExpired(
+				fmt.Sprintf("too old resource version: %d (%d)", revision, s.Store.Compacted()))))
+			s.flush()
+			return
+		}
+		if !s.fault.lateEvents(s.call, len(batch)) || !s.sendBatch(batch) || !s.await(more, revision) {
+			return
+		}
+	}
+}
+
+func (s *watchStream) sendBatch(batch []store.Event) bool {
+	for _, event := range batch {
+		if event.Revision <= s.since {
+			continue
+		}
+		if kind, obj := s.visible(event); obj != nil && !s.sendObject(kind, obj) {
+			return false
+		}
+	}
+	if len(batch) > 0 {
+		s.flush()
+	}
+	return true
+}
+
+// await returns when there are more events; false ends the watch, as it does when the version is not served any more.
+func (s *watchStream) await(more <-chan struct{}, revision int64) bool {
+	for {
+		changed, isServed := s.served()
+		if !isServed {
+			select {
+			case <-more:
+				return true
+			default:
+				return false
+			}
+		}
+		var bookmark <-chan time.Time
+		if s.bookmark != nil {
+			bookmark = s.bookmark.C
+		}
+		select {
+		case <-more:
+			return true
+		case <-s.req.Context().Done():
+			return false
+		case <-s.timeout:
+			return false
+		case <-changed:
+		case <-bookmark:
+			if !s.sendBookmark(max(revision, s.since), false) {
+				return false
+			}
+			s.flush()
+			s.bookmark.Reset(s.untilBookmark())
+		}
+	}
+}
+
+// served reports whether the watched version is served, and returns a channel that is closed when that may change.
+func (s *watchStream) served() (changed <-chan struct{}, isServed bool) {
+	if s.resource.Definition == nil {
+		return nil, true
+	}
+	changed = s.Registry.Changed()
+	return changed, s.Registry.Lookup(s.resource.Group, s.resource.Version, s.resource.Plural) != nil
+}
+
+// untilBookmark returns the time until the next bookmark; the last one comes shortly before the watch ends.
+func (s *watchStream) untilBookmark() time.Duration {
+	last := time.Until(s.deadline) - lastBookmark
+	if last <= 0 {
+		return max(time.Until(s.deadline)+time.Second, s.BookmarkInterval)
+	}
+	return min(s.BookmarkInterval, last)
+}
+
+// visible returns an event as a client with the watch's selector sees it: an object that enters the selection is added, one that
+// leaves it is deleted. The object is nil if the client sees nothing.
+func (s *watchStream) visible(event store.Event) (watch.EventType, map[string]any) {
+	if s.opts.isEmpty() {
+		return event.Type, s.Writer.View(s.resource, event.Object)
+	}
+	var current, previous map[string]any
+	if event.Type != watch.Deleted {
+		if view := s.Writer.View(s.resource, event.Object); s.opts.matches(view) {
+			current = view
+		}
+	}
+	if event.Previous != nil {
+		if view := s.Writer.View(s.resource, event.Previous); s.opts.matches(view) {
+			previous = view
+		}
+	}
+	switch {
+	case current != nil && previous != nil:
+		return watch.Modified, current
+	case current != nil:
+		return watch.Added, current
+	case previous != nil && event.Type == watch.Deleted:
+		return watch.Deleted, s.Writer.View(s.resource, event.Object)
+	case previous != nil:
+		return watch.Deleted, withRevision(previous, event.Revision)
+	}
+	return "", nil
+}
+
+func withRevision(obj map[string]any, revision int64) map[string]any {
+	obj = maps.Clone(obj)
+	metadata, _ := obj["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	metadata["resourceVersion"] = strconv.FormatInt(revision, 10)
+	obj["metadata"] = metadata
+	return obj
+}
+
+func (s *watchStream) sendBookmark(revision int64, isInitialEnd bool) bool {
+	metadata := map[string]any{"resourceVersion": strconv.FormatInt(revision, 10)}
+	if isInitialEnd {
+		metadata["annotations"] = map[string]any{metav1.InitialEventsAnnotationKey: "true"}
+	}
+	return s.sendObject(watch.Bookmark, map[string]any{"kind": s.resource.Kind, "apiVersion": s.resource.APIVersion(), "metadata": metadata})
+}
+
+func (s *watchStream) sendObject(kind watch.EventType, obj map[string]any) bool {
+	form, err := s.transform(s.media, obj, s.sentAny, kind)
+	if err != nil {
+		s.send(watch.Error, statusOf(err))
+		return false
+	}
+	s.sentAny = true
+	return s.send(kind, form)
+}
+
+// send writes an event; false means that the client is gone.
+func (s *watchStream) send(kind watch.EventType, obj any) bool {
+	line, err := encode(media{}, map[string]any{"type": kind, "object": obj})
+	if err != nil {
+		return false
+	}
+	_, err = s.w.Write(line)
+	return err == nil
+}

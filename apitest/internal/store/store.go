@@ -1,0 +1,381 @@
+// Package store holds all objects of a server with their history, under one revision as etcd does.
+//
+// Every write makes the next revision and one event. A key has its latest state and those that retained events replaced;
+// a list at a revision and a watch from one read them. Compaction removes events from the oldest on and, with each, the state that
+// it replaced. A store retains a limited number of events, and so at most the latest states and that many older ones; a watch that
+// lags may hold as many more.
+//
+// Objects are immutable: a writer passes a map that nobody changes any more, and readers change copies.
+package store
+
+import (
+	"errors"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// Object is the decoded JSON of an object.
+type Object = map[string]any
+
+// Key identifies an object by the group and the plural of its resource, whatever version a request has.
+type Key struct{ Group, Resource, Namespace, Name string }
+
+// Event is one write. Object is the new or, in a deletion, the last state; its resourceVersion is Revision. Previous is nil if
+// there was none.
+type Event struct {
+	Type             watch.EventType
+	Key              Key
+	Object, Previous Object
+	Revision         int64
+}
+
+// The errors of writes and reads, to be turned into the API's by the caller.
+var (
+	ErrExists    = errors.New("the object exists")
+	ErrNotFound  = errors.New("the object does not exist")
+	ErrConflict  = errors.New("the object has another resourceVersion")
+	ErrCompacted = errors.New("the revision has been compacted")
+	ErrFuture    = errors.New("the revision is in the future")
+)
+
+// DefaultLimit is the number of retained events of a Store made by New.
+const DefaultLimit = 10_000
+
+// Store is safe for concurrent use.
+type Store struct {
+	mu        sync.RWMutex
+	limit     int
+	revision  int64
+	compacted int64
+	all       eventLog
+	resources map[resource]*collection
+	onWrite   func(Event)
+}
+
+type resource struct{ group, plural string }
+
+// collection is the objects and events of one resource.
+type collection struct {
+	keys    []string // of records, ascending
+	records map[string]*record
+	events  eventLog
+	live    int
+}
+
+// record is one key's states, ascending by revision.
+type record struct{ history []state }
+
+// state is an object from a revision on; a nil object is a deletion.
+type state struct {
+	revision int64
+	object   Object
+}
+
+// New returns an empty store that retains the last DefaultLimit events.
+func New() *Store { return NewWithLimit(DefaultLimit) }
+
+// NewWithLimit returns an empty store that retains the last limit events.
+func NewWithLimit(limit int) *Store {
+	return &Store{limit: max(limit, 1), revision: 1, resources: map[resource]*collection{}}
+}
+
+// SetOnWrite sets a function that is called after each write, in the goroutine of the writer, who may hold no lock that the function
+// takes. It must be set before the store is used.
+func (s *Store) SetOnWrite(onWrite func(Event)) { s.onWrite = onWrite }
+
+// Revision returns the revision of the last write.
+func (s *Store) Revision() int64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.revision
+}
+
+// Compacted returns the oldest revision that can be listed and watched from.
+func (s *Store) Compacted() int64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.compacted
+}
+
+// Len returns the number of objects of a resource.
+func (s *Store) Len(group, plural string) int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if c := s.resources[resource{group, plural}]; c != nil {
+		return c.live
+	}
+	return 0
+}
+
+// Get returns the latest state of an object.
+func (s *Store) Get(key Key) (Object, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	obj := s.latest(key)
+	return obj, obj != nil
+}
+
+// Create adds an object and returns it with its resourceVersion, or ErrExists.
+func (s *Store) Create(key Key, obj Object) (Object, error) {
+	return s.commit(func() (*Event, Object, error) {
+		if s.latest(key) != nil {
+			return nil, nil, ErrExists
+		}
+		return s.write(watch.Added, key, obj, nil)
+	})
+}
+
+// Update replaces an object if it has the expected resourceVersion, "" for any, and returns it with its new one. Without a
+// difference there is no write. The errors are ErrNotFound and ErrConflict.
+func (s *Store) Update(key Key, expected string, obj Object) (Object, error) {
+	return s.commit(func() (*Event, Object, error) {
+		current, err := s.expect(key, expected)
+		if err != nil {
+			return nil, nil, err
+		}
+		if equalExceptVersion(current, obj) {
+			return nil, current, nil
+		}
+		return s.write(watch.Modified, key, obj, current)
+	})
+}
+
+// Delete removes an object if it has the expected resourceVersion, "" for any. It returns last, or the latest state if that is
+// nil, with the resourceVersion of the deletion. The errors are ErrNotFound and ErrConflict.
+func (s *Store) Delete(key Key, expected string, last Object) (Object, error) {
+	return s.commit(func() (*Event, Object, error) {
+		current, err := s.expect(key, expected)
+		if err != nil {
+			return nil, nil, err
+		}
+		if last == nil {
+			last = current
+		}
+		return s.write(watch.Deleted, key, last, current)
+	})
+}
+
+// commit makes a write under the lock and reports it without.
+func (s *Store) commit(write func() (*Event, Object, error)) (Object, error) {
+	s.mu.Lock()
+	event, obj, err := write()
+	s.mu.Unlock()
+	if event != nil && s.onWrite != nil {
+		s.onWrite(*event)
+	}
+	return obj, err
+}
+
+// List returns the objects of a resource, in a namespace or all for "", ordered by namespace and name as etcd orders its keys, at a
+// revision or, for 0, now. It returns that revision. The errors are ErrCompacted and ErrFuture.
+func (s *Store) List(group, plural, namespace string, at int64) ([]Object, int64, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	switch {
+	case at == 0:
+		at = s.revision
+	case at > s.revision:
+		return nil, s.revision, ErrFuture
+	case at < s.compacted:
+		return nil, s.revision, ErrCompacted
+	}
+	c := s.resources[resource{group, plural}]
+	if c == nil {
+		return nil, at, nil
+	}
+	objects := make([]Object, 0, c.live)
+	from, prefix := 0, ""
+	if namespace != "" {
+		prefix = namespace + "/"
+		from, _ = slices.BinarySearch(c.keys, prefix)
+	}
+	for _, path := range c.keys[from:] {
+		if !strings.HasPrefix(path, prefix) {
+			break
+		}
+		if obj := c.records[path].at(at); obj != nil {
+			objects = append(objects, obj)
+		}
+	}
+	return objects, at, nil
+}
+
+// Compact removes the events up to a revision, and the states that they replaced. A revision in the future means the latest.
+func (s *Store) Compact(revision int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	revision = min(revision, s.revision)
+	for s.all.len() > 0 && s.all.first().Revision <= revision {
+		s.compactFirst()
+	}
+	s.compacted = max(s.compacted, revision)
+}
+
+// History returns the retained events of an object, oldest first. An object that was created before them is ADDED by the first one,
+// with the state that it had: the current state is always among them.
+func (s *Store) History(key Key) []Event {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var events []Event
+	c := s.resources[resource{key.Group, key.Resource}]
+	if c == nil {
+		return nil
+	}
+	for _, n := range c.events.after(0) {
+		if n.event.Key == key {
+			events = append(events, *n.event)
+		}
+	}
+	oldest := s.latest(key)
+	if len(events) > 0 {
+		oldest = events[0].Previous
+	}
+	if oldest != nil {
+		revision, _ := strconv.ParseInt(Version(oldest), 10, 64)
+		events = slices.Insert(events, 0, Event{Type: watch.Added, Key: key, Object: oldest, Revision: revision})
+	}
+	return events
+}
+
+// Advance makes n revisions without events, as writes to resources that nobody reads do.
+func (s *Store) Advance(n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.revision += max(n, 0)
+}
+
+func (s *Store) latest(key Key) Object {
+	c := s.resources[resource{key.Group, key.Resource}]
+	if c == nil {
+		return nil
+	}
+	if r := c.records[path(key)]; r != nil {
+		return r.history[len(r.history)-1].object
+	}
+	return nil
+}
+
+func (s *Store) expect(key Key, version string) (Object, error) {
+	current := s.latest(key)
+	if current == nil {
+		return nil, ErrNotFound
+	}
+	if version != "" && version != Version(current) {
+		return current, ErrConflict
+	}
+	return current, nil
+}
+
+// write makes the next revision: an event, and a state of its key.
+func (s *Store) write(kind watch.EventType, key Key, obj, previous Object) (*Event, Object, error) {
+	s.revision++
+	obj = withVersion(obj, s.revision)
+	c := s.collection(key.Group, key.Resource)
+	c.add(path(key), kind, state{s.revision, obj})
+	event := &Event{Type: kind, Key: key, Object: obj, Previous: previous, Revision: s.revision}
+	c.events.add(event)
+	s.all.add(event)
+	for s.all.len() > s.limit {
+		s.compactFirst()
+	}
+	return event, obj, nil
+}
+
+func (s *Store) collection(group, plural string) *collection {
+	id := resource{group, plural}
+	c := s.resources[id]
+	if c == nil {
+		c = &collection{records: map[string]*record{}}
+		s.resources[id] = c
+	}
+	return c
+}
+
+func (c *collection) add(path string, kind watch.EventType, next state) {
+	r := c.records[path]
+	if r == nil {
+		r = &record{}
+		c.records[path] = r
+		i, _ := slices.BinarySearch(c.keys, path)
+		c.keys = slices.Insert(c.keys, i, path)
+	}
+	switch kind {
+	case watch.Added:
+		c.live++
+	case watch.Deleted:
+		c.live--
+		next.object = nil
+	default: // a change leaves the count
+	}
+	r.history = append(r.history, next)
+}
+
+// compactFirst removes the oldest event, and the states before its own.
+func (s *Store) compactFirst() {
+	event := s.all.removeFirst()
+	s.compacted = event.Revision
+	c := s.resources[resource{event.Key.Group, event.Key.Resource}]
+	c.events.removeFirst()
+	key := path(event.Key)
+	r := c.records[key]
+	from := 0
+	for from < len(r.history) && r.history[from].revision < event.Revision {
+		from++
+	}
+	if event.Type == watch.Deleted {
+		from++
+	}
+	r.history = slices.Delete(r.history, 0, from)
+	if len(r.history) == 0 {
+		delete(c.records, key)
+		i, _ := slices.BinarySearch(c.keys, key)
+		c.keys = slices.Delete(c.keys, i, i+1)
+	}
+}
+
+// at returns the object at a revision, nil if there was none.
+func (r *record) at(revision int64) Object {
+	for i := len(r.history) - 1; i >= 0; i-- {
+		if r.history[i].revision <= revision {
+			return r.history[i].object
+		}
+	}
+	return nil
+}
+
+// path is the part of an etcd key that lists are ordered by.
+func path(key Key) string {
+	if key.Namespace == "" {
+		return key.Name
+	}
+	return key.Namespace + "/" + key.Name
+}
+
+// Version returns an object's resourceVersion.
+func Version(obj Object) string {
+	metadata, _ := obj["metadata"].(map[string]any)
+	version, _ := metadata["resourceVersion"].(string)
+	return version
+}
+
+func withVersion(obj Object, revision int64) Object {
+	obj = maps.Clone(obj)
+	metadata, _ := obj["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	metadata["resourceVersion"] = strconv.FormatInt(revision, 10)
+	obj["metadata"] = metadata
+	return obj
+}
+
+func equalExceptVersion(a, b Object) bool {
+	return reflect.DeepEqual(withVersion(a, 0), withVersion(b, 0))
+}

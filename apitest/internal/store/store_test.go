@@ -1,0 +1,242 @@
+package store_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/anykind/anykind/apitest/internal/store"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+func key(name string) store.Key {
+	return store.Key{Group: "apps", Resource: "deployments", Namespace: "shop", Name: name}
+}
+
+func object(value any) store.Object { return store.Object{"metadata": map[string]any{}, "spec": value} }
+
+func TestStore_WritesAndTheirErrors(t *testing.T) {
+	s := store.New()
+	first, err := s.Create(key("web"), object("a"))
+	require.NoError(t, err)
+	assert.Equal(t, "2", store.Version(first))
+	_, err = s.Create(key("web"), object("a"))
+	require.ErrorIs(t, err, store.ErrExists)
+
+	same, err := s.Update(key("web"), "2", object("a"))
+	require.NoError(t, err)
+	assert.Equal(t, "2", store.Version(same), "no difference, no write")
+	second, err := s.Update(key("web"), "2", object("b"))
+	require.NoError(t, err)
+	assert.Equal(t, "3", store.Version(second))
+	_, err = s.Update(key("web"), "2", object("c"))
+	require.ErrorIs(t, err, store.ErrConflict)
+	_, err = s.Update(key("db"), "", object("c"))
+	require.ErrorIs(t, err, store.ErrNotFound)
+
+	_, err = s.Delete(key("web"), "2", nil)
+	require.ErrorIs(t, err, store.ErrConflict)
+	last, err := s.Delete(key("web"), "3", nil)
+	require.NoError(t, err)
+	assert.Equal(t, "4", store.Version(last))
+	_, found := s.Get(key("web"))
+	assert.False(t, found)
+	assert.Equal(t, "3", store.Version(second), "states are immutable")
+	assert.Len(t, s.History(key("web")), 3)
+}
+
+// model is every state of every revision, without compaction.
+type model struct {
+	objects map[int64]map[string]any // revision → path → value
+	events  []store.Event
+}
+
+func TestStore_ListsAndWatchesAgreeWithModel(t *testing.T) {
+	for seed := range uint64(30) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { playRandomWrites(t, rand.New(rand.NewPCG(seed, 1))) })
+	}
+}
+
+func playRandomWrites(t *testing.T, random *rand.Rand) {
+	const limit = 60
+	s := store.NewWithLimit(limit)
+	m := model{objects: map[int64]map[string]any{1: {}}}
+	current := map[string]any{}
+	for step := range 300 {
+		k := store.Key{Resource: "pods", Namespace: string(rune('a' + random.IntN(3))), Name: strconv.Itoa(random.IntN(8))}
+		if random.IntN(10) == 0 {
+			_, _ = s.Create(store.Key{Resource: "nodes", Name: strconv.Itoa(step)}, object(step)) // another resource's revisions
+		}
+		kind := watch.Deleted
+		switch random.IntN(3) {
+		case 0:
+			kind = watch.Added
+			_, _ = s.Create(k, object(step))
+		case 1:
+			kind = watch.Modified
+			_, _ = s.Update(k, "", object(step))
+		default:
+			_, _ = s.Delete(k, "", nil)
+		}
+		m.record(s, k, kind, current, step)
+		if random.IntN(40) == 0 {
+			s.Compact(s.Compacted() + random.Int64N(s.Revision()-s.Compacted()+1))
+		}
+	}
+	m.check(t, s)
+}
+
+func (m *model) record(s *store.Store, k store.Key, kind watch.EventType, current map[string]any, step int) {
+	path := k.Namespace + "/" + k.Name
+	_, exists := current[path]
+	if exists == (kind != watch.Added) {
+		if kind == watch.Deleted {
+			delete(current, path)
+		} else {
+			current[path] = step
+		}
+		m.events = append(m.events, store.Event{Type: kind, Key: k, Revision: s.Revision()})
+	}
+	m.objects[s.Revision()] = maps.Clone(current)
+}
+
+func (m *model) check(t *testing.T, s *store.Store) {
+	t.Helper()
+	for revision, state := range m.objects {
+		for _, namespace := range []string{"", "b"} {
+			objects, at, err := s.List("", "pods", namespace, revision)
+			if revision < s.Compacted() {
+				require.ErrorIs(t, err, store.ErrCompacted)
+				continue
+			}
+			require.NoError(t, err)
+			require.Equal(t, revision, at)
+			var want, got []any
+			for _, path := range slices.Sorted(maps.Keys(state)) {
+				if namespace == "" || path[:1] == namespace {
+					want = append(want, state[path])
+				}
+			}
+			for _, obj := range objects {
+				got = append(got, obj["spec"])
+			}
+			require.Equal(t, want, got, "revision %d", revision)
+		}
+		m.checkWatch(t, s, revision)
+	}
+	_, _, err := s.List("", "pods", "", s.Revision()+1)
+	require.ErrorIs(t, err, store.ErrFuture)
+}
+
+func (m *model) checkWatch(t *testing.T, s *store.Store, from int64) {
+	t.Helper()
+	w, err := s.Watch("", "pods", "", from)
+	if from < s.Compacted() {
+		require.ErrorIs(t, err, store.ErrCompacted)
+		return
+	}
+	require.NoError(t, err)
+	var want, got []string
+	for _, event := range m.events {
+		if event.Revision > from {
+			want = append(want, fmt.Sprint(event.Type, event.Key, event.Revision))
+		}
+	}
+	for {
+		events, revision, more, err := w.Next(7)
+		require.NoError(t, err)
+		for _, event := range events {
+			require.Equal(t, strconv.FormatInt(event.Revision, 10), store.Version(event.Object))
+			require.Equal(t, event.Type == watch.Added, event.Previous == nil)
+			got = append(got, fmt.Sprint(event.Type, event.Key, event.Revision))
+		}
+		select {
+		case <-more:
+			continue
+		default:
+		}
+		require.Equal(t, s.Revision(), revision)
+		break
+	}
+	require.Equal(t, want, got)
+}
+
+func TestStore_RetainsLimitedEvents(t *testing.T) {
+	s := store.NewWithLimit(10)
+	for i := range 100 {
+		_, err := s.Create(key(strconv.Itoa(i)), object(i))
+		require.NoError(t, err)
+		if i%2 == 0 {
+			_, err = s.Delete(key(strconv.Itoa(i)), "", nil)
+			require.NoError(t, err)
+		}
+	}
+	assert.Equal(t, s.Revision()-10, s.Compacted())
+	objects, _, err := s.List("apps", "deployments", "shop", 0)
+	require.NoError(t, err)
+	assert.Len(t, objects, 50)
+	assert.Equal(t, 50, s.Len("apps", "deployments"))
+	_, _, err = s.List("apps", "deployments", "shop", s.Compacted()-1)
+	require.ErrorIs(t, err, store.ErrCompacted)
+}
+
+func TestWatch_SurvivesCompactionUntilItLags(t *testing.T) {
+	s := store.NewWithLimit(10)
+	w, err := s.Watch("apps", "deployments", "", 0)
+	require.NoError(t, err)
+	write := func(n int) {
+		for range n {
+			_, err := s.Create(key(strconv.FormatInt(s.Revision(), 10)), object(nil))
+			require.NoError(t, err)
+		}
+	}
+	write(10)
+	s.Compact(s.Revision())
+	events, revision, _, err := w.Next(100)
+	require.NoError(t, err)
+	assert.Len(t, events, 10)
+	assert.Equal(t, s.Revision(), revision)
+	write(11)
+	_, _, _, err = w.Next(100)
+	require.ErrorIs(t, err, store.ErrCompacted)
+}
+
+func TestStore_ConcurrentWritersAndWatches(t *testing.T) {
+	s := store.New()
+	const writers, writes = 4, 200
+	var group sync.WaitGroup
+	for w := range writers {
+		group.Go(func() {
+			for i := range writes {
+				_, err := s.Create(store.Key{Resource: "pods", Namespace: strconv.Itoa(w), Name: strconv.Itoa(i)}, object(i))
+				assert.NoError(t, err)
+			}
+		})
+		group.Go(func() {
+			watcher, err := s.Watch("", "pods", strconv.Itoa(w), 1)
+			if !assert.NoError(t, err) {
+				return
+			}
+			for n := 0; n < writes; {
+				events, _, more, err := watcher.Next(10)
+				if !assert.NoError(t, err) {
+					return
+				}
+				for _, event := range events {
+					assert.Equal(t, strconv.Itoa(n), event.Key.Name)
+					n++
+				}
+				if n < writes {
+					<-more
+				}
+			}
+		})
+	}
+	group.Wait()
+}

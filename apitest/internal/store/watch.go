@@ -1,0 +1,131 @@
+package store
+
+import (
+	"slices"
+)
+
+// eventLog is the events of a resource or of all, ascending by revision. The nodes are the retained ones. A watch holds the node
+// that it has read last, so that compaction does not take from it what it has not read yet; what it may lag behind is bounded.
+type eventLog struct {
+	nodes   []*node
+	tail    *node         // the last node, retained or not; before the first event an empty one
+	changed chan struct{} // closed by the next event; nil if nobody waits for it
+}
+
+type node struct {
+	event    *Event
+	sequence int64
+	next     *node
+}
+
+func (l *eventLog) len() int { return len(l.nodes) }
+
+func (l *eventLog) first() *Event { return l.nodes[0].event }
+
+func (l *eventLog) last() *node {
+	if l.tail == nil {
+		l.tail = &node{}
+	}
+	return l.tail
+}
+
+func (l *eventLog) add(event *Event) {
+	next := &node{event: event, sequence: l.last().sequence + 1}
+	l.tail.next = next
+	l.tail = next
+	l.nodes = append(l.nodes, next)
+	if l.changed != nil {
+		close(l.changed)
+		l.changed = nil
+	}
+}
+
+func (l *eventLog) removeFirst() *Event {
+	event := l.nodes[0].event
+	l.nodes[0] = nil
+	l.nodes = l.nodes[1:]
+	return event
+}
+
+func (l *eventLog) after(revision int64) []*node {
+	i, _ := slices.BinarySearchFunc(l.nodes, revision+1, func(n *node, revision int64) int {
+		return int(n.event.Revision - revision)
+	})
+	return l.nodes[i:]
+}
+
+func (l *eventLog) wait() <-chan struct{} {
+	if l.changed == nil {
+		l.changed = make(chan struct{})
+	}
+	return l.changed
+}
+
+// Watch reads the events of a resource from a revision on. It is for one goroutine.
+type Watch struct {
+	store     *Store
+	log       *eventLog
+	last      *node
+	namespace string
+	revision  int64
+}
+
+// Watch returns a watch of the events after a revision, in a namespace or all for "". At 0 it begins now. The errors are
+// ErrCompacted and ErrFuture.
+func (s *Store) Watch(group, plural, namespace string, from int64) (*Watch, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.watch(&s.collection(group, plural).events, namespace, from)
+}
+
+// WatchAll returns a watch of the events of all resources.
+func (s *Store) WatchAll(from int64) (*Watch, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.watch(&s.all, "", from)
+}
+
+func (s *Store) watch(log *eventLog, namespace string, from int64) (*Watch, error) {
+	switch {
+	case from == 0:
+		from = s.revision
+	case from > s.revision:
+		return nil, ErrFuture
+	case from < s.compacted:
+		return nil, ErrCompacted
+	}
+	w := &Watch{store: s, log: log, last: log.last(), namespace: namespace, revision: from}
+	if after := log.after(from); len(after) > 0 {
+		w.last = &node{sequence: after[0].sequence - 1, next: after[0]}
+	}
+	return w, nil
+}
+
+// Next returns up to limit events since the last call, the revision that they are complete up to, and a channel that is closed when
+// there may be more. It does not block. The error is ErrCompacted, for a watch that lags behind by more events than the store retains.
+func (w *Watch) Next(limit int) (events []Event, revision int64, more <-chan struct{}, err error) {
+	w.store.mu.Lock()
+	defer w.store.mu.Unlock()
+	if w.log.tail.sequence-w.last.sequence > int64(w.store.limit) {
+		return nil, w.revision, nil, ErrCompacted
+	}
+	for w.last.next != nil {
+		if len(events) == limit {
+			return events, w.revision, closedChannel(), nil
+		}
+		w.last = w.last.next
+		event := w.last.event
+		w.revision = event.Revision
+		if w.namespace == "" || w.namespace == event.Key.Namespace {
+			events = append(events, *event)
+		}
+	}
+	w.revision = w.store.revision
+	return events, w.revision, w.log.wait(), nil
+}
+
+func closedChannel() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}

@@ -1,0 +1,366 @@
+package structural
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// ValidateDefinition returns what the API server finds wrong with a decoded and defaulted CustomResourceDefinition, CEL rules
+// apart, which are ValidateDefinitionRules'. old is nil for a creation.
+func ValidateDefinition(definition, old map[string]any) field.ErrorList {
+	spec, at := object(definition, "spec"), field.NewPath("spec")
+	var errs field.ErrorList
+	if required := text(object(spec, "names"), "plural") + "." + text(spec, "group"); text(object(definition, "metadata"), "name") != required {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), text(object(definition, "metadata"), "name"),
+			`must be spec.names.plural+"."+spec.group`))
+	}
+	errs = append(errs, validateGroup(spec, at)...)
+	errs = append(errs, validateVersions(spec, at)...)
+	errs = append(errs, validateNames(object(spec, "names"), at.Child("names"))...)
+	errs = append(errs, validateConversion(object(spec, "conversion"), at.Child("conversion"))...)
+	if old != nil {
+		errs = append(errs, validateNamesUpdate(spec, object(old, "spec"), established(old), at)...)
+	}
+	return errs
+}
+
+func validateGroup(spec map[string]any, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	group := text(spec, "group")
+	if group == "" {
+		errs = append(errs, field.Required(at.Child("group"), ""))
+	} else if messages := validation.IsDNS1123Subdomain(group); len(messages) > 0 {
+		errs = append(errs, field.Invalid(at.Child("group"), group, strings.Join(messages, ",")))
+	} else if !strings.Contains(group, ".") {
+		errs = append(errs, field.Invalid(at.Child("group"), group, "should be a domain with at least one dot"))
+	}
+	switch scope := text(spec, "scope"); scope {
+	case "Cluster", "Namespaced":
+	case "":
+		errs = append(errs, field.Required(at.Child("scope"), ""))
+	default:
+		errs = append(errs, field.NotSupported(at.Child("scope"), scope, []string{"Cluster", "Namespaced"}))
+	}
+	if truth(spec, "preserveUnknownFields") {
+		for _, version := range array(spec, "versions") {
+			if version, _ := version.(map[string]any); hasDefault(version["schema"]) {
+				errs = append(errs, field.Invalid(at.Child("preserveUnknownFields"), true, "must be false in order to use defaults in the schema"))
+				break
+			}
+		}
+		errs = append(errs, field.Invalid(at.Child("preserveUnknownFields"), true,
+			"cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"))
+	}
+	return errs
+}
+
+// hasDefault reports whether a schema has default values.
+func hasDefault(schema any) bool {
+	switch schema := schema.(type) {
+	case map[string]any:
+		for name, child := range schema {
+			if properties, ok := child.(map[string]any); ok && name == "properties" {
+				for _, property := range properties {
+					if hasDefault(property) {
+						return true
+					}
+				}
+			} else if name == "default" || hasDefault(child) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(schema, hasDefault)
+	}
+	return false
+}
+
+func validateVersions(spec map[string]any, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	stored, seen, unique := 0, map[string]bool{}, true
+	versions := array(spec, "versions")
+	for i, version := range versions {
+		version, _ := version.(map[string]any)
+		at := at.Child("versions").Index(i)
+		name := text(version, "name")
+		if truth(version, "storage") {
+			stored++
+		}
+		unique = unique && !seen[name]
+		seen[name] = true
+		if messages := validation.IsDNS1035Label(name); len(messages) > 0 {
+			errs = append(errs, field.Invalid(at.Child("name"), name, strings.Join(messages, ",")))
+			if i == 0 {
+				errs = append(errs, field.Invalid(field.NewPath("spec", "version"), name, strings.Join(messages, ",")))
+			}
+		}
+		if !truth(version, "deprecated") && version["deprecationWarning"] != nil {
+			errs = append(errs, field.Invalid(at.Child("deprecationWarning"), version["deprecationWarning"], "can only be set for deprecated versions"))
+		}
+		if object(object(version, "schema"), "openAPIV3Schema") == nil {
+			errs = append(errs, field.Required(at.Child("schema", "openAPIV3Schema"), ""))
+		}
+	}
+	if !unique {
+		errs = append(errs, field.Invalid(at.Child("versions"), versions, "must contain unique version names"))
+	}
+	if stored != 1 {
+		errs = append(errs, field.Invalid(at.Child("versions"), versions, "must have exactly one version marked as storage version"))
+	}
+	if stored == 0 {
+		errs = append(errs, field.Invalid(field.NewPath("status", "storedVersions"), []string(nil), "must have at least one stored version"))
+	}
+	return append(errs, validateParts(versions, at)...)
+}
+
+// validateParts checks what a version has besides its name. What is the same in all versions the API server moves to the
+// definition's spec before it validates, so errors have that path.
+func validateParts(versions []any, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	anyStatus := false
+	for _, version := range versions {
+		version, _ := version.(map[string]any)
+		anyStatus = anyStatus || object(version, "subresources")["status"] != nil
+	}
+	for _, part := range []struct{ name, common string }{
+		{"schema", "validation"}, {"subresources", "subresources"}, {"additionalPrinterColumns", "additionalPrinterColumns"}, {"selectableFields", "selectableFields"},
+	} {
+		common := isCommon(versions, part.name)
+		for i, version := range versions {
+			version, _ := version.(map[string]any)
+			at, status := at.Child("versions").Index(i).Child(part.name), object(version, "subresources")["status"] != nil
+			if common {
+				at, status = field.NewPath("spec", part.common), anyStatus
+			}
+			if errs = append(errs, validatePart(part.name, version, status, at)...); common {
+				break
+			}
+		}
+	}
+	return errs
+}
+
+func isCommon(versions []any, part string) bool {
+	for _, version := range versions[1:] {
+		first, _ := versions[0].(map[string]any)
+		if version, _ := version.(map[string]any); !reflect.DeepEqual(version[part], first[part]) {
+			return false
+		}
+	}
+	return true
+}
+
+func validatePart(part string, version map[string]any, status bool, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	schema := object(object(version, "schema"), "openAPIV3Schema")
+	switch {
+	case part == "schema" && schema != nil:
+		if at = at.Child("openAPIV3Schema"); status {
+			errs = validateRoot(schema, at)
+		}
+		return append(errs, ValidateSchema(schema, at)...)
+	case part == "subresources":
+		return validateScale(object(object(version, "subresources"), "scale"), at)
+	case part == "additionalPrinterColumns":
+		for i, column := range array(version, part) {
+			column, _ := column.(map[string]any)
+			errs = append(errs, validateColumn(column, at.Index(i))...)
+		}
+	case part == "selectableFields":
+		return validateSelectable(array(version, part), newNode(schema), at)
+	}
+	return errs
+}
+
+// validateRoot reports what a schema must not have at its root when its status is validated alone.
+func validateRoot(schema map[string]any, at *field.Path) field.ErrorList {
+	if typ := text(schema, "type"); typ != "object" {
+		return field.ErrorList{field.Invalid(at.Child("type"), typ, `only "object" is allowed as the type at the root of the schema if the status subresource is enabled`)}
+	}
+	for _, name := range []string{"allOf", "anyOf", "oneOf", "not", "enum", "default", "nullable", "additionalProperties",
+		"x-kubernetes-embedded-resource", "x-kubernetes-int-or-string", "x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type"} {
+		if schema[name] != nil {
+			return field.ErrorList{field.Invalid(at, schema, fmt.Sprintf("only %v fields are allowed at the root of the schema if the status subresource is enabled",
+				[]string{"Description", "Type", "Format", "Title", "Maximum", "ExclusiveMaximum", "Minimum", "ExclusiveMinimum", "MaxLength", "MinLength", "Pattern",
+					"MaxItems", "MinItems", "UniqueItems", "MultipleOf", "Required", "Items", "Properties", "ExternalDocs", "Example", "XPreserveUnknownFields", "XValidations"}))}
+		}
+	}
+	return nil
+}
+
+func validateScale(scale map[string]any, at *field.Path) field.ErrorList {
+	if scale == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	for _, one := range []struct{ name, prefix, detail string }{
+		{"specReplicasPath", ".spec.", "should be a json path under .spec"},
+		{"statusReplicasPath", ".status.", "should be a json path under .status"},
+	} {
+		value, at := text(scale, one.name), at.Child("scale."+one.name)
+		switch {
+		case value == "":
+			errs = append(errs, field.Required(at, ""))
+		case value[0] != '.':
+			errs = append(errs, field.Invalid(at, value, "must be a simple json path starting with ."))
+		case !strings.HasPrefix(value, one.prefix):
+			errs = append(errs, field.Invalid(at, value, one.detail))
+		}
+	}
+	if value, at := text(scale, "labelSelectorPath"), at.Child("scale.labelSelectorPath"); value != "" {
+		if value[0] != '.' {
+			errs = append(errs, field.Invalid(at, value, "must be a simple json path starting with ."))
+		} else if !strings.HasPrefix(value, ".spec.") && !strings.HasPrefix(value, ".status.") {
+			errs = append(errs, field.Invalid(at, value, "should be a json path under either .spec or .status"))
+		}
+	}
+	return errs
+}
+
+func validateColumn(column map[string]any, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	const types, formats = "boolean,date,integer,number,string", "byte,date,date-time,double,float,int32,int64,password"
+	if text(column, "name") == "" {
+		errs = append(errs, field.Required(at.Child("name"), ""))
+	}
+	switch typ := text(column, "type"); {
+	case typ == "":
+		errs = append(errs, field.Required(at.Child("type"), "must be one of "+types))
+	case !slices.Contains(strings.Split(types, ","), typ):
+		errs = append(errs, field.Invalid(at.Child("type"), typ, "must be one of "+types))
+	}
+	if format := text(column, "format"); format != "" && !slices.Contains(strings.Split(formats, ","), format) {
+		errs = append(errs, field.Invalid(at.Child("format"), format, "must be one of "+formats))
+	}
+	switch path := text(column, "jsonPath"); {
+	case path == "":
+		errs = append(errs, field.Required(at.Child("JSONPath"), ""))
+	case path[0] != '.':
+		errs = append(errs, field.Invalid(at.Child("JSONPath"), path, "must be a simple json path starting with ."))
+	}
+	return errs
+}
+
+// maxSelectableFields is the API server's limit.
+const maxSelectableFields = 8
+
+func validateSelectable(selectable []any, root *node, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	seen := map[string]bool{}
+	for i, one := range selectable {
+		one, _ := one.(map[string]any)
+		path, at := text(one, "jsonPath"), at.Index(i).Child("jsonPath")
+		if path == "" {
+			errs = append(errs, field.Required(at, ""))
+			continue
+		}
+		n := root
+		names := strings.Split(strings.TrimPrefix(path, "."), ".")
+		for _, name := range names {
+			if n = n.child(name); n == nil {
+				errs = append(errs, field.Invalid(at, path, fmt.Sprintf("is an invalid path: does not refer to a valid field: %s", name)))
+				break
+			}
+		}
+		if n == nil {
+			continue
+		}
+		if names[0] == "metadata" {
+			errs = append(errs, field.Invalid(at, path, "must not point to fields in metadata"))
+		}
+		if !slices.Contains([]string{"string", "boolean", "integer"}, n.typ) {
+			errs = append(errs, field.Invalid(at, path, "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed."))
+		}
+		if seen[path] {
+			errs = append(errs, field.Duplicate(at, path))
+		}
+		seen[path] = true
+	}
+	if len(seen) > maxSelectableFields {
+		errs = append(errs, field.TooMany(at, len(seen), maxSelectableFields))
+	}
+	return errs
+}
+
+func validateNames(names map[string]any, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, name := range []string{"plural", "singular", "kind", "listKind"} {
+		value := text(names, name)
+		label, prefix := value, ""
+		if name == "kind" || name == "listKind" {
+			label, prefix = strings.ToLower(value), "may have mixed case, but should otherwise match: "
+		}
+		if value == "" {
+			errs = append(errs, field.Required(at.Child(name), ""))
+		} else if messages := validation.IsDNS1035Label(label); len(messages) > 0 {
+			errs = append(errs, field.Invalid(at.Child(name), value, prefix+strings.Join(messages, ",")))
+		}
+	}
+	if kind := text(names, "kind"); kind != "" && kind == text(names, "listKind") {
+		errs = append(errs, field.Invalid(at.Child("listKind"), kind, "kind and listKind may not be the same"))
+	}
+	for _, list := range []string{"shortNames", "categories"} {
+		for i, name := range array(names, list) {
+			name, _ := name.(string)
+			if messages := validation.IsDNS1035Label(name); len(messages) > 0 {
+				errs = append(errs, field.Invalid(at.Child(list).Index(i), name, strings.Join(messages, ",")))
+			}
+		}
+	}
+	return errs
+}
+
+func validateConversion(conversion map[string]any, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	webhook := object(conversion, "webhook")
+	config, versions := object(webhook, "clientConfig"), array(webhook, "conversionReviewVersions")
+	switch strategy := text(conversion, "strategy"); strategy {
+	case "None":
+		if config != nil {
+			errs = append(errs, field.Forbidden(at.Child("webhookClientConfig"), "should not be set when strategy is not set to Webhook"))
+		}
+		if len(versions) > 0 {
+			errs = append(errs, field.Forbidden(at.Child("conversionReviewVersions"), "should not be set when strategy is not set to Webhook"))
+		}
+	case "Webhook":
+		if config == nil {
+			errs = append(errs, field.Required(at.Child("webhookClientConfig"), "required when strategy is set to Webhook"))
+		} else if (config["url"] == nil) == (config["service"] == nil) {
+			errs = append(errs, field.Required(at.Child("webhookClientConfig"), "exactly one of url or service is required"))
+		}
+		if len(versions) == 0 {
+			errs = append(errs, field.Required(at.Child("conversionReviewVersions"), ""))
+		} else if !slices.Contains(versions, any("v1")) && !slices.Contains(versions, any("v1beta1")) {
+			errs = append(errs, field.Invalid(at.Child("conversionReviewVersions"), versions, "must include at least one of v1, v1beta1"))
+		}
+	default:
+		errs = append(errs, field.NotSupported(at.Child("strategy"), strategy, []string{"None", "Webhook"}))
+	}
+	return errs
+}
+
+func established(definition map[string]any) bool {
+	for _, condition := range array(object(definition, "status"), "conditions") {
+		if condition, _ := condition.(map[string]any); text(condition, "type") == "Established" {
+			return text(condition, "status") == "True"
+		}
+	}
+	return false
+}
+
+func validateNamesUpdate(spec, old map[string]any, established bool, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	names, oldNames := object(spec, "names"), object(old, "names")
+	if established {
+		errs = append(errs, apivalidation.ValidateImmutableField(spec["scope"], old["scope"], at.Child("scope"))...)
+		errs = append(errs, apivalidation.ValidateImmutableField(names["kind"], oldNames["kind"], at.Child("names", "kind"))...)
+	}
+	errs = append(errs, apivalidation.ValidateImmutableField(spec["group"], old["group"], at.Child("group"))...)
+	return append(errs, apivalidation.ValidateImmutableField(names["plural"], oldNames["plural"], at.Child("names", "plural"))...)
+}

@@ -1,0 +1,138 @@
+package structural
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// extensionErrors checks the x-kubernetes- extensions of one level of a schema.
+func extensionErrors(schema map[string]any, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	typ := text(schema, "type")
+	if preserve, ok := schema["x-kubernetes-preserve-unknown-fields"].(bool); ok && !preserve {
+		errs = append(errs, field.Invalid(at.Child("x-kubernetes-preserve-unknown-fields"), false, "must be true or undefined"))
+	}
+	for _, one := range []struct {
+		name, typ string
+		values    []string
+	}{
+		{"x-kubernetes-map-type", "object", []string{"atomic", "granular"}},
+		{"x-kubernetes-list-type", "array", []string{"atomic", "set", "map"}},
+	} {
+		value, ok := schema[one.name].(string)
+		if !ok {
+			continue
+		}
+		if typ == "" {
+			errs = append(errs, field.Required(at.Child("type"), "must be "+one.typ+" if "+one.name+" is specified"))
+		} else if typ != one.typ {
+			errs = append(errs, field.Invalid(at.Child("type"), typ, "must be "+one.typ+" if "+one.name+" is specified"))
+		}
+		if !slices.Contains(one.values, value) {
+			errs = append(errs, field.NotSupported(at.Child(one.name), value, one.values))
+		}
+	}
+	return append(errs, listErrors(schema, at)...)
+}
+
+// listErrors checks what lists that are sets or maps need.
+func listErrors(schema map[string]any, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	listType, keys, items := text(schema, "x-kubernetes-list-type"), array(schema, "x-kubernetes-list-map-keys"), object(schema, "items")
+	if listType == "set" && text(schema, "type") == "array" {
+		switch text(items, "type") {
+		case "array":
+			if inner := text(items, "x-kubernetes-list-type"); inner != "" && inner != "atomic" {
+				errs = append(errs, field.Invalid(at.Child("items", "x-kubernetes-list-type"), inner, "must be atomic as item of a list with x-kubernetes-list-type=set"))
+			}
+		case "object":
+			if text(items, "x-kubernetes-map-type") != "atomic" {
+				errs = append(errs, field.Invalid(at.Child("items", "x-kubernetes-map-type"), nil, "must be atomic as item of a list with x-kubernetes-list-type=set"))
+			}
+		}
+	}
+	if len(keys) > 0 && listType != "map" {
+		if schema["x-kubernetes-list-type"] == nil {
+			errs = append(errs, field.Required(at.Child("x-kubernetes-list-type"), "must be map if x-kubernetes-list-map-keys is non-empty"))
+		} else {
+			errs = append(errs, field.Invalid(at.Child("x-kubernetes-list-type"), listType, "must be map if x-kubernetes-list-map-keys is non-empty"))
+		}
+	}
+	if listType == "map" {
+		errs = append(errs, mapListErrors(keys, items, at)...)
+	}
+	if (listType == "map" || listType == "set") && truth(items, "nullable") {
+		errs = append(errs, field.Forbidden(at.Child("items", "nullable"), "cannot be nullable when x-kubernetes-list-type is "+listType))
+	}
+	return errs
+}
+
+func mapListErrors(keys []any, items map[string]any, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	inKeys := at.Child("x-kubernetes-list-map-keys")
+	if len(keys) == 0 {
+		errs = append(errs, field.Required(inKeys, "must not be empty if x-kubernetes-list-type is map"))
+	}
+	if items == nil {
+		return append(errs, field.Required(at.Child("items"), "must have a schema if x-kubernetes-list-type is map"))
+	}
+	if typ := text(items, "type"); typ != "object" {
+		return append(errs, field.Invalid(at.Child("items", "type"), typ, "must be object if parent array's x-kubernetes-list-type is map"))
+	}
+	seen := map[any]bool{}
+	for _, key := range keys {
+		name, _ := key.(string)
+		property, ok := object(items, "properties")[name].(map[string]any)
+		inProperty := at.Child("items", "properties").Key(name)
+		switch typ := text(property, "type"); {
+		case !ok:
+			errs = append(errs, field.Invalid(inKeys, keys, "entries must all be names of item properties"))
+		case typ == "array" || typ == "object":
+			errs = append(errs, field.Invalid(inProperty.Child("type"), text(items, "type"), "must be a scalar type if parent array's x-kubernetes-list-type is map"))
+		}
+		if seen[key] {
+			errs = append(errs, field.Invalid(inKeys, keys, "must not contain duplicate entries"))
+		}
+		seen[key] = true
+		if !ok {
+			continue
+		}
+		if !slices.Contains(array(items, "required"), key) && property["default"] == nil {
+			errs = append(errs, field.Required(inProperty.Child("default"), "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"))
+		}
+		if truth(property, "nullable") {
+			errs = append(errs, field.Forbidden(inProperty.Child("nullable"), "this property is in x-kubernetes-list-map-keys, so it cannot be nullable"))
+		}
+	}
+	return errs
+}
+
+// ruleErrors checks the form of CEL rules, not what they say.
+func ruleErrors(schema map[string]any, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, rule := range array(schema, "x-kubernetes-validations") {
+		rule, _ := rule.(map[string]any)
+		at := at.Child("x-kubernetes-validations").Index(i)
+		expression, message := strings.TrimSpace(text(rule, "rule")), strings.TrimSpace(text(rule, "message"))
+		switch {
+		case expression == "":
+			errs = append(errs, field.Required(at.Child("rule"), "rule is not specified"))
+		case text(rule, "message") != "" && message == "":
+			errs = append(errs, field.Invalid(at.Child("message"), text(rule, "message"), "must be non-empty if specified"))
+		case strings.ContainsAny(message, "\n\r"):
+			errs = append(errs, field.Invalid(at.Child("message"), text(rule, "message"), "must not contain line breaks"))
+		case strings.ContainsAny(expression, "\n\r") && message == "":
+			errs = append(errs, field.Required(at.Child("message"), "message must be specified if rule contains line breaks"))
+		}
+		if text(rule, "messageExpression") != "" && strings.TrimSpace(text(rule, "messageExpression")) == "" {
+			errs = append(errs, field.Required(at.Child("messageExpression"), "messageExpression must be non-empty if specified"))
+		}
+		reasons := []string{"FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"}
+		if reason := text(rule, "reason"); reason != "" && !slices.Contains(reasons, reason) {
+			errs = append(errs, field.NotSupported(at.Child("reason"), reason, reasons))
+		}
+	}
+	return errs
+}

@@ -1,0 +1,84 @@
+package structural
+
+// node is one level of a structural schema: what pruning, defaulting and the rules of lists and embedded resources need.
+type node struct {
+	typ               string
+	nullable          bool
+	preserveUnknown   bool
+	embedded          bool
+	properties        map[string]*node
+	additional        *node // nil also for additionalProperties: true
+	hasAdditional     bool
+	items             *node
+	defaultValue      any // nil if none
+	listType, mapType string
+	listMapKeys       []string
+	rules             bool
+}
+
+func newNode(schema map[string]any) *node {
+	n := &node{
+		typ:             text(schema, "type"),
+		nullable:        truth(schema, "nullable"),
+		preserveUnknown: truth(schema, "x-kubernetes-preserve-unknown-fields"),
+		embedded:        truth(schema, "x-kubernetes-embedded-resource"),
+		defaultValue:    schema["default"],
+		listType:        text(schema, "x-kubernetes-list-type"),
+		mapType:         text(schema, "x-kubernetes-map-type"),
+	}
+	for _, key := range array(schema, "x-kubernetes-list-map-keys") {
+		if name, ok := key.(string); ok {
+			n.listMapKeys = append(n.listMapKeys, name)
+		}
+	}
+	n.rules = len(array(schema, "x-kubernetes-validations")) > 0
+	if properties := object(schema, "properties"); len(properties) > 0 {
+		n.properties = make(map[string]*node, len(properties))
+		for name, property := range properties {
+			property, _ := property.(map[string]any)
+			n.properties[name] = newNode(property)
+		}
+	}
+	switch additional := schema["additionalProperties"].(type) {
+	case bool:
+		n.hasAdditional = additional
+	case map[string]any:
+		n.hasAdditional = true
+		n.additional = newNode(additional)
+	}
+	if items := object(schema, "items"); items != nil {
+		n.items = newNode(items)
+	}
+	return n
+}
+
+// child returns the node of a field of an object; nil if the schema does not describe it.
+func (n *node) child(name string) *node {
+	if n == nil {
+		return nil
+	}
+	if property, ok := n.properties[name]; ok {
+		return property
+	}
+	return n.additional
+}
+
+func (n *node) anyRule() bool {
+	if n == nil {
+		return false
+	}
+	if n.rules || n.additional.anyRule() || n.items.anyRule() {
+		return true
+	}
+	for _, property := range n.properties {
+		if property.anyRule() {
+			return true
+		}
+	}
+	return false
+}
+
+func text(m map[string]any, key string) string           { s, _ := m[key].(string); return s }
+func truth(m map[string]any, key string) bool            { b, _ := m[key].(bool); return b }
+func array(m map[string]any, key string) []any           { a, _ := m[key].([]any); return a }
+func object(m map[string]any, key string) map[string]any { o, _ := m[key].(map[string]any); return o }

@@ -1,0 +1,111 @@
+package structural
+
+import (
+	"strings"
+
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// toOpenAPI returns the schema as kube-openapi's validator takes it. Formats that the API server does not check are left out.
+func toOpenAPI(schema map[string]any) *spec.Schema {
+	out := &spec.Schema{}
+	if t := text(schema, "type"); t != "" {
+		out.Type = spec.StringOrArray{t}
+	}
+	if truth(schema, "x-kubernetes-int-or-string") {
+		out.Type = spec.StringOrArray{"integer", "string"}
+	}
+	out.Nullable = truth(schema, "nullable")
+	out.Format = checkedFormat(text(schema, "type"), text(schema, "format"))
+	out.Pattern = text(schema, "pattern")
+	out.UniqueItems = truth(schema, "uniqueItems")
+	out.Maximum, out.ExclusiveMaximum = float(schema["maximum"]), truth(schema, "exclusiveMaximum")
+	out.Minimum, out.ExclusiveMinimum = float(schema["minimum"]), truth(schema, "exclusiveMinimum")
+	out.MultipleOf = float(schema["multipleOf"])
+	out.MaxLength, out.MinLength = integer(schema["maxLength"]), integer(schema["minLength"])
+	out.MaxItems, out.MinItems = integer(schema["maxItems"]), integer(schema["minItems"])
+	out.MaxProperties, out.MinProperties = integer(schema["maxProperties"]), integer(schema["minProperties"])
+	for _, name := range array(schema, "required") {
+		if name, ok := name.(string); ok {
+			out.Required = append(out.Required, name)
+		}
+	}
+	out.Enum = array(schema, "enum")
+	addSubschemas(out, schema)
+	return out
+}
+
+func addSubschemas(out *spec.Schema, schema map[string]any) {
+	for key, list := range map[string]*[]spec.Schema{"allOf": &out.AllOf, "anyOf": &out.AnyOf, "oneOf": &out.OneOf} {
+		for _, one := range array(schema, key) {
+			one, _ := one.(map[string]any)
+			sub := toOpenAPI(one)
+			*list = append(*list, *sub)
+		}
+	}
+	if not := object(schema, "not"); not != nil {
+		out.Not = toOpenAPI(not)
+	}
+	if items := object(schema, "items"); items != nil {
+		sub := toOpenAPI(items)
+		out.Items = &spec.SchemaOrArray{Schema: sub}
+	}
+	switch additional := schema["additionalProperties"].(type) {
+	case bool:
+		out.AdditionalProperties = &spec.SchemaOrBool{Allows: additional}
+	case map[string]any:
+		sub := toOpenAPI(additional)
+		out.AdditionalProperties = &spec.SchemaOrBool{Allows: true, Schema: sub}
+	}
+	if properties := object(schema, "properties"); len(properties) > 0 {
+		out.Properties = make(map[string]spec.Schema, len(properties))
+		for name, property := range properties {
+			property, _ := property.(map[string]any)
+			sub := toOpenAPI(property)
+			out.Properties[name] = *sub
+		}
+	}
+}
+
+// stringFormats lists the formats of strings that the API server checks, without hyphens.
+const stringFormats = " bsonobjectid uri email hostname ipv4 ipv6 cidr mac uuid uuid3 uuid4 uuid5 isbn isbn10 isbn13 creditcard " +
+	"ssn hexcolor rgbcolor byte password date duration datetime k8sshortname k8slongname "
+
+// checkedFormat returns format if the API server checks it for values of the type, and "" otherwise.
+func checkedFormat(typ, format string) string {
+	checked := false
+	switch typ {
+	case "", "string":
+		checked = format != "" && strings.Contains(stringFormats, " "+strings.ReplaceAll(format, "-", "")+" ")
+	case "integer":
+		checked = format == "int32" || format == "int64"
+	case "number":
+		checked = format == "float" || format == "double"
+	}
+	if !checked {
+		return ""
+	}
+	return format
+}
+
+func float(value any) *float64 {
+	switch v := value.(type) {
+	case int64:
+		f := float64(v)
+		return &f
+	case float64:
+		return &v
+	}
+	return nil
+}
+
+func integer(value any) *int64 {
+	switch v := value.(type) {
+	case int64:
+		return &v
+	case float64:
+		i := int64(v)
+		return &i
+	}
+	return nil
+}

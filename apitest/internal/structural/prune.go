@@ -1,0 +1,196 @@
+package structural
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
+)
+
+func (s *Schema) prune(obj map[string]any) (unknown []string, err error) {
+	metadata, found, unknown, err := coerceMetadata(obj, nil)
+	if err != nil {
+		return nil, err
+	}
+	root := *s.root
+	root.embedded = true
+	p := &pruner{}
+	p.prune(obj, &root, "")
+	slices.Sort(p.unknown)
+	unknown = append(unknown, p.unknown...)
+	removeNulls(obj, s.root)
+	c := &coercer{}
+	if err := c.coerce(nil, obj, s.root); err != nil {
+		return nil, err
+	}
+	slices.Sort(c.unknown)
+	if found {
+		obj["metadata"] = metadata
+	}
+	return append(unknown, c.unknown...), nil
+}
+
+// pruner removes the fields that a schema does not describe.
+type pruner struct{ unknown []string }
+
+func isMetaField(name string) bool {
+	return name == "apiVersion" || name == "kind" || name == "metadata"
+}
+
+func (p *pruner) prune(value any, n *node, path string) {
+	switch value := value.(type) {
+	case map[string]any:
+		preserve := n != nil && n.preserveUnknown
+		for name, child := range value {
+			if n != nil && n.embedded && isMetaField(name) {
+				continue
+			}
+			switch property := n.child(name); {
+			case n != nil && (property != nil || n.hasAdditional):
+				p.prune(child, property, join(path, name))
+			case !preserve:
+				if !isMetaField(name) || path != "" {
+					p.unknown = append(p.unknown, join(path, name))
+				}
+				delete(value, name)
+			}
+		}
+	case []any:
+		preserve := n != nil && n.preserveUnknown
+		var items *node
+		if n != nil {
+			items = n.items
+		}
+		for i, child := range value {
+			at := path + "[" + strconv.Itoa(i) + "]"
+			switch {
+			case !preserve:
+				p.prune(child, items, at)
+			case items != nil: // what is preserved as a whole is preserved in its items
+				preserved := *items
+				preserved.preserveUnknown = true
+				p.prune(child, &preserved, at)
+			}
+		}
+	}
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// removeNulls removes nulls that the schema neither permits nor replaces by a default.
+func removeNulls(value any, n *node) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, child := range value {
+			property := n.child(name)
+			if child == nil && property != nil && !property.nullable && property.defaultValue == nil {
+				delete(value, name)
+			} else {
+				removeNulls(child, property)
+			}
+		}
+	case []any:
+		var items *node
+		if n != nil {
+			items = n.items
+		}
+		for _, child := range value {
+			removeNulls(child, items)
+		}
+	}
+}
+
+// coercer gives the metadata of embedded resources the form that decoding into Go types has.
+type coercer struct{ unknown []string }
+
+func (c *coercer) coerce(path *field.Path, value any, n *node) error {
+	if n == nil {
+		return nil
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		if n.embedded {
+			if err := c.embedded(path, value); err != nil {
+				return err
+			}
+		}
+		for name, child := range value {
+			var err error
+			if property, ok := n.properties[name]; ok {
+				err = c.coerce(path.Child(name), child, property)
+			} else if n.additional != nil {
+				err = c.coerce(path.Key(name), child, n.additional)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	case []any:
+		for i, child := range value {
+			if err := c.coerce(path.Index(i), child, n.items); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *coercer) embedded(path *field.Path, value map[string]any) error {
+	for _, name := range []string{"apiVersion", "kind"} {
+		if v, ok := value[name]; ok {
+			if _, ok := v.(string); !ok {
+				return field.Invalid(path.Child(name), v, "must be a string")
+			}
+		}
+	}
+	metadata, found, unknown, err := coerceMetadata(value, path)
+	if err != nil {
+		return field.Invalid(path.Child("metadata"), value["metadata"], err.Error())
+	}
+	c.unknown = append(c.unknown, unknown...)
+	if found {
+		value["metadata"] = metadata
+	}
+	return nil
+}
+
+// coerceMetadata returns an object's metadata as decoding it into Go types and encoding it again leaves it.
+func coerceMetadata(obj map[string]any, path *field.Path) (metadata map[string]any, found bool, unknown []string, err error) {
+	value, found := obj["metadata"]
+	if !found {
+		return nil, false, nil, nil
+	}
+	content, err := json.Marshal(value)
+	if err != nil {
+		return nil, true, nil, fmt.Errorf("encode metadata: %w", err)
+	}
+	var typed metav1.ObjectMeta
+	strict, err := kjson.UnmarshalStrict(content, &typed)
+	if err != nil {
+		return nil, true, nil, err
+	}
+	for _, err := range strict {
+		var unknownField kjson.FieldError
+		if errors.As(err, &unknownField) {
+			unknown = append(unknown, path.Child("metadata").String()+"."+unknownField.FieldPath())
+		}
+	}
+	if metadata, err = runtime.DefaultUnstructuredConverter.ToUnstructured(&typed); err != nil {
+		return nil, true, nil, fmt.Errorf("encode metadata: %w", err)
+	}
+	if typed.CreationTimestamp.IsZero() {
+		delete(metadata, "creationTimestamp")
+	}
+	return metadata, true, unknown, nil
+}

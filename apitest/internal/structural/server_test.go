@@ -1,0 +1,156 @@
+package structural_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/anykind/anykind/apitest/internal/structural"
+	"github.com/anykind/anykind/apitest/internal/testing/realserver"
+	"github.com/anykind/anykind/internal/testing/client"
+	"github.com/anykind/anykind/internal/testing/corpus"
+)
+
+const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+func TestSchema_CorpusAsRealServer(t *testing.T) {
+	server := realserver.Connect(t)
+	namespace := client.NewNamespace(t, client.Connect(t, "admin"))
+	kinds := map[string]definedKind{}
+	files := corpus.Definitions(t, 25)
+	for i, file := range files {
+		var definition map[string]any
+		require.NoError(t, utiljson.Unmarshal(file.JSON, &definition))
+		k := prepare(definition, i)
+		if answer := server.Write(t, http.MethodPost, definitionsPath, nil, definition); answer.Object != nil {
+			kinds[file.Name] = k // the server rejects some: TestValidateDefinition_CorpusAsRealServer
+		}
+	}
+	t.Cleanup(func() {
+		for _, k := range kinds {
+			server.Delete(t, definitionsPath+"/"+k.name)
+		}
+	})
+	compared, rejected := 0, 0
+	for i, file := range files {
+		k, ok := kinds[file.Name]
+		if !ok {
+			continue
+		}
+		path := "/apis/" + k.group + "/" + k.version
+		if k.namespaced {
+			path += "/namespaces/" + namespace
+		}
+		path += "/" + k.plural
+		waitServed(t, server, path)
+		compiled := structural.Compile(k.schema)
+		g := &generator{rand.New(rand.NewPCG(1, uint64(i)))}
+		for n := range 30 {
+			obj := g.object(k.schema, 6)
+			obj["apiVersion"], obj["kind"] = k.group+"/"+k.version, k.kind
+			obj["metadata"] = map[string]any{"name": fmt.Sprintf("object-%d", n), "labels": map[string]any{"a": "b"}}
+			want := realserver.Normalize(server.Write(t, http.MethodPost, path, url.Values{"dryRun": {"All"}, "fieldValidation": {"Warn"}}, obj))
+			got := realserver.Normalize(create(t, compiled, k, namespace, obj))
+			content, _ := utiljson.Marshal(obj)
+			assert.Empty(t, realserver.Differences(want, got), "%s %s", file.Source, content)
+			if compared++; want.Object == nil {
+				rejected++
+			}
+		}
+	}
+	assert.Greater(t, compared, 400)
+	assert.Greater(t, rejected, 100)
+	assert.Greater(t, compared-rejected, 100)
+	t.Logf("compared %d objects, of which %d are invalid", compared, rejected)
+}
+
+// definedKind is a kind of a definition.
+type definedKind struct {
+	name, group, version, plural, kind string
+	namespaced                         bool
+	schema                             map[string]any
+}
+
+// prepare makes a definition one of a group of its own, without CEL rules and conversion webhooks, and returns its kind.
+func prepare(definition map[string]any, i int) definedKind {
+	spec := definition["spec"].(map[string]any)
+	names := spec["names"].(map[string]any)
+	k := definedKind{
+		group: fmt.Sprintf("g%d.example.com", i), plural: names["plural"].(string), kind: names["kind"].(string),
+		namespaced: spec["scope"] == "Namespaced",
+	}
+	k.name = k.plural + "." + k.group
+	spec["group"] = k.group
+	definition["metadata"] = map[string]any{"name": k.name}
+	delete(definition, "status")
+	delete(spec, "conversion")
+	for _, version := range spec["versions"].([]any) {
+		version := version.(map[string]any)
+		removeRules(version["schema"])
+		for _, name := range []string{"subresources", "deprecated", "deprecationWarning"} {
+			delete(version, name)
+		}
+		if version["storage"] == true {
+			version["served"] = true
+			k.version = version["name"].(string)
+			k.schema = version["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
+		}
+	}
+	return k
+}
+
+func removeRules(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		if _, ok := value["x-kubernetes-validations"].([]any); ok {
+			delete(value, "x-kubernetes-validations")
+		}
+		for _, child := range value {
+			removeRules(child)
+		}
+	case []any:
+		for _, child := range value {
+			removeRules(child)
+		}
+	}
+}
+
+func waitServed(t *testing.T, server *realserver.Server, path string) {
+	require.Eventually(t, func() bool {
+		return server.Write(t, http.MethodGet, path, nil, nil).Object != nil
+	}, 20*time.Second, 20*time.Millisecond, path)
+}
+
+// create returns this package's answer.
+func create(t *testing.T, compiled *structural.Schema, k definedKind, namespace string, given map[string]any) realserver.Answer {
+	obj := runtime.DeepCopyJSON(given)
+	unknown, err := compiled.Prune(obj)
+	if err != nil {
+		return realserver.Answer{Message: err.Error()}
+	}
+	answer := realserver.Answer{}
+	for _, path := range unknown {
+		answer.Warnings = append(answer.Warnings, fmt.Sprintf("unknown field %q", path))
+	}
+	compiled.Default(obj)
+	metadata := obj["metadata"].(map[string]any)
+	metadata["generation"] = int64(1)
+	if k.namespaced {
+		metadata["namespace"] = namespace
+	}
+	if errs := compiled.Validate(obj, nil); len(errs) > 0 {
+		return realserver.AnswerOf(t, apierrors.NewInvalid(schema.GroupKind{Group: k.group, Kind: k.kind}, "", errs))
+	}
+	answer.Object = obj
+	return answer
+}

@@ -1,0 +1,333 @@
+package structural
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
+	"k8s.io/kube-openapi/pkg/validation/validate"
+)
+
+// position is where a schema stands: at the root, as items of an array, as a field, or in a nested value validation such as
+// allOf, which may only restrict values.
+type position int
+
+const (
+	atRoot position = iota
+	atItems
+	atField
+)
+
+// ValidateSchema returns why a schema of a definition is not structural, and what else the API server rejects.
+func ValidateSchema(schema map[string]any, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if truth(schema, "nullable") {
+		errs = append(errs, field.Forbidden(at.Child("nullable"), "nullable cannot be true at the root"))
+	}
+	if structural := structuralErrors(schema, atRoot, at); len(structural) > 0 {
+		errs = append(errs, structural...)
+	} else {
+		errs = append(errs, defaultErrors(schema, at, true, false)...)
+	}
+	return append(errs, standardErrors(schema, at, "", true)...)
+}
+
+func structuralErrors(schema map[string]any, where position, at *field.Path) field.ErrorList {
+	if schema == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	typ, items := text(schema, "type"), object(schema, "items")
+	embedded, preserve, intOrString := truth(schema, "x-kubernetes-embedded-resource"), truth(schema, "x-kubernetes-preserve-unknown-fields"), truth(schema, "x-kubernetes-int-or-string")
+	if typ == "array" && items == nil {
+		errs = append(errs, field.Required(at.Child("items"), "must be specified"))
+	}
+	errs = append(errs, structuralErrors(items, atItems, at.Child("items"))...)
+	properties := object(schema, "properties")
+	for name, property := range properties {
+		property, _ := property.(map[string]any)
+		errs = append(errs, structuralErrors(property, atField, at.Child("properties").Key(name))...)
+	}
+	if schema["additionalProperties"] != nil {
+		if where == atRoot {
+			errs = append(errs, field.Forbidden(at.Child("additionalProperties"), "must not be used at the root"))
+		}
+		errs = append(errs, structuralErrors(object(schema, "additionalProperties"), atField, at.Child("additionalProperties"))...)
+		if embedded {
+			errs = append(errs, field.Forbidden(at.Child("additionalProperties"), "must not be used if x-kubernetes-embedded-resource is set"))
+		}
+	}
+	if intOrString && preserve {
+		errs = append(errs, field.Invalid(at.Child("x-kubernetes-preserve-unknown-fields"), true, "must be false if x-kubernetes-int-or-string is true"))
+	}
+	if intOrString && embedded {
+		errs = append(errs, field.Invalid(at.Child("x-kubernetes-embedded-resource"), true, "must be false if x-kubernetes-int-or-string is true"))
+	}
+	errs = append(errs, valueErrors(schema, at, isIntOrString(array(schema, "anyOf")), firstIsIntOrString(schema))...)
+	errs = append(errs, typeErrors(typ, where, embedded, intOrString || preserve, at)...)
+	if where == atRoot || embedded {
+		errs = append(errs, metaErrors(properties, where, at.Child("properties"))...)
+	}
+	if embedded && !preserve && len(properties) == 0 {
+		errs = append(errs, field.Required(at.Child("properties"), "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields"))
+	}
+	if where == atRoot {
+		errs = append(errs, completenessErrors(schema, schema, at)...)
+	}
+	return errs
+}
+
+func typeErrors(typ string, where position, embedded, untyped bool, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	switch {
+	case embedded && typ == "":
+		errs = append(errs, field.Required(at.Child("type"), "must be object if x-kubernetes-embedded-resource is true"))
+	case embedded && typ != "object":
+		errs = append(errs, field.Invalid(at.Child("type"), typ, "must be object if x-kubernetes-embedded-resource is true"))
+	case typ == "" && !untyped:
+		errs = append(errs, field.Required(at.Child("type"), []string{
+			"must not be empty at the root", "must not be empty for specified array items", "must not be empty for specified object fields",
+		}[where]))
+	}
+	if where == atRoot && typ != "" && typ != "object" {
+		errs = append(errs, field.Invalid(at.Child("type"), typ, "must be object at the root"))
+	}
+	return errs
+}
+
+// metaErrors checks what a resource's schema says of its apiVersion, kind and metadata.
+func metaErrors(properties map[string]any, where position, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, name := range []string{"kind", "apiVersion"} {
+		if property := object(properties, name); property != nil && text(property, "type") != "string" {
+			errs = append(errs, field.Invalid(at.Key(name).Child("type"), text(property, "type"), "must be string"))
+		}
+	}
+	metadata := object(properties, "metadata")
+	if metadata == nil {
+		return errs
+	}
+	if text(metadata, "type") != "object" {
+		errs = append(errs, field.Invalid(at.Key("metadata").Child("type"), text(metadata, "type"), "must be object"))
+	}
+	if where != atRoot {
+		return errs
+	}
+	for name := range metadata {
+		inner := object(metadata, "properties")
+		allowed := slices.Contains([]string{"type", "description", "title", "default", "nullable"}, name)
+		_, hasName := inner["name"]
+		_, hasGenerateName := inner["generateName"]
+		if known := hasName && hasGenerateName && len(inner) == 2 || (hasName || hasGenerateName) && len(inner) == 1; name == "properties" && (known || len(inner) == 0) {
+			allowed = true
+		}
+		if !allowed {
+			return append(errs, field.Forbidden(at.Key("metadata"), "must not specify anything other than name and generateName, but metadata is implicitly specified"))
+		}
+	}
+	return errs
+}
+
+// isIntOrString reports whether anyOf permits a number and a string, which a structural schema may say of such a field.
+func isIntOrString(anyOf []any) bool {
+	return reflect.DeepEqual(anyOf, []any{map[string]any{"type": "integer"}, map[string]any{"type": "string"}})
+}
+
+func firstIsIntOrString(schema map[string]any) bool {
+	all := array(schema, "allOf")
+	if len(all) == 0 {
+		return false
+	}
+	first, _ := all[0].(map[string]any)
+	return isIntOrString(array(first, "anyOf"))
+}
+
+// valueErrors checks the value validations of a schema; the nested ones must not define structure.
+func valueErrors(schema map[string]any, at *field.Path, skipAnyOf, skipFirstOfAll bool) field.ErrorList {
+	var errs field.ErrorList
+	for _, key := range []string{"anyOf", "allOf", "oneOf"} {
+		if key == "anyOf" && skipAnyOf {
+			continue
+		}
+		for i, nested := range array(schema, key) {
+			nested, _ := nested.(map[string]any)
+			errs = append(errs, nestedErrors(nested, at.Child(key).Index(i), key == "allOf" && i == 0 && skipFirstOfAll)...)
+		}
+	}
+	errs = append(errs, nestedErrors(object(schema, "not"), at.Child("not"), false)...)
+	if pattern := text(schema, "pattern"); pattern != "" {
+		if _, err := regexp.Compile(pattern); err != nil {
+			errs = append(errs, field.Invalid(at.Child("pattern"), pattern, fmt.Sprintf("must be a valid regular expression, but isn't: %v", err)))
+		}
+	}
+	return errs
+}
+
+func nestedErrors(nested map[string]any, at *field.Path, skipAnyOf bool) field.ErrorList {
+	if nested == nil {
+		return nil
+	}
+	errs := valueErrors(nested, at, skipAnyOf, false)
+	errs = append(errs, nestedErrors(object(nested, "items"), at.Child("items"), false)...)
+	for name, property := range object(nested, "properties") {
+		property, _ := property.(map[string]any)
+		errs = append(errs, nestedErrors(property, at.Child("properties").Key(name), false)...)
+		if name == "metadata" {
+			errs = append(errs, field.Forbidden(at.Child("properties").Key("metadata"), "must not be specified in a nested context"))
+		}
+	}
+	for _, forbidden := range []struct{ name, detail string }{
+		{"type", "must be empty to be structural"}, {"title", "must be empty to be structural"}, {"description", "must be empty to be structural"},
+		{"additionalProperties", "must be undefined to be structural"}, {"default", "must be undefined to be structural"},
+		{"nullable", "must be false to be structural"}, {"x-kubernetes-preserve-unknown-fields", "must be false to be structural"},
+		{"x-kubernetes-embedded-resource", "must be false to be structural"}, {"x-kubernetes-int-or-string", "must be false to be structural"},
+		{"x-kubernetes-list-map-keys", "must be empty to be structural"}, {"x-kubernetes-list-type", "must be undefined to be structural"},
+		{"x-kubernetes-map-type", "must be undefined to be structural"}, {"x-kubernetes-validations", "must be empty to be structural"},
+	} {
+		if value := nested[forbidden.name]; value != nil && value != false && value != "" {
+			errs = append(errs, field.Forbidden(at.Child(forbidden.name), forbidden.detail))
+		}
+	}
+	return errs
+}
+
+// completenessErrors reports fields that the value validations of the root name and the structure lacks.
+func completenessErrors(structure, values map[string]any, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, key := range []string{"anyOf", "allOf", "oneOf", "not"} {
+		nested := array(values, key)
+		if not := object(values, key); not != nil {
+			nested = []any{not}
+		}
+		for i, one := range nested {
+			one, _ := one.(map[string]any)
+			here := at.Child(key)
+			if key != "not" {
+				here = here.Index(i)
+			}
+			errs = append(errs, missingStructure(structure, one, at, here)...)
+		}
+	}
+	return errs
+}
+
+func missingStructure(structure, nested map[string]any, at, here *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if items := object(nested, "items"); items != nil {
+		if object(structure, "items") == nil {
+			errs = append(errs, field.Required(at.Child("items"), fmt.Sprintf("because it is defined in %s", here.Child("items"))))
+		} else {
+			errs = append(errs, missingStructure(object(structure, "items"), items, at.Child("items"), here.Child("items"))...)
+		}
+	}
+	for name, property := range object(nested, "properties") {
+		property, _ := property.(map[string]any)
+		defined := object(object(structure, "properties"), name)
+		if defined == nil {
+			errs = append(errs, field.Required(at.Child("properties").Key(name), fmt.Sprintf("because it is defined in %s", here.Child("properties").Key(name))))
+			continue
+		}
+		errs = append(errs, missingStructure(defined, property, at.Child("properties").Key(name), here.Child("properties").Key(name))...)
+	}
+	for _, key := range []string{"anyOf", "allOf", "oneOf"} {
+		for i, one := range array(nested, key) {
+			one, _ := one.(map[string]any)
+			errs = append(errs, missingStructure(structure, one, at, here.Child(key).Index(i))...)
+		}
+	}
+	return errs
+}
+
+// defaultErrors reports default values that their schema does not permit. Those in metadata are not checked.
+func defaultErrors(schema map[string]any, at *field.Path, isRoot, insideMeta bool) field.ErrorList {
+	if schema == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	if value := schema["default"]; value != nil && !insideMeta {
+		n := newNode(schema)
+		n.embedded = n.embedded || isRoot
+		pruned := runtime.DeepCopyJSONValue(value)
+		(&pruner{}).prune(pruned, n, "")
+		if !reflect.DeepEqual(pruned, value) {
+			errs = append(errs, field.Invalid(at.Child("default"), value, "must not have unknown fields"))
+		}
+		if embedded := validateEmbedded(at.Child("default"), value, n); len(embedded) > 0 {
+			errs = append(errs, embedded...)
+		} else {
+			result := validate.NewSchemaValidator(toOpenAPI(schema), nil, "", strfmt.Default).Validate(value)
+			errs = append(errs, toFieldErrors(at.Child("default"), result)...)
+		}
+	}
+	errs = append(errs, defaultErrors(object(schema, "items"), at.Child("items"), false, insideMeta)...)
+	for name, property := range object(schema, "properties") {
+		property, _ := property.(map[string]any)
+		inside := insideMeta || (isRoot || truth(schema, "x-kubernetes-embedded-resource")) && isMetaField(name)
+		errs = append(errs, defaultErrors(property, at.Child("properties").Key(name), false, inside)...)
+	}
+	return errs
+}
+
+// standardErrors reports what the API server does not support in any schema. noDefaults is the reason why defaults are
+// forbidden here, or "".
+func standardErrors(schema map[string]any, at *field.Path, noDefaults string, root bool) field.ErrorList {
+	if schema == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	types := []string{"array", "boolean", "integer", "number", "object", "string"}
+	if typ := text(schema, "type"); typ != "" && !slices.Contains(types, typ) {
+		errs = append(errs, field.NotSupported(at.Child("type"), typ, types))
+	}
+	if schema["default"] != nil && noDefaults != "" {
+		errs = append(errs, field.Forbidden(at.Child("default"), "must not be set "+noDefaults))
+	}
+	for _, name := range []string{"id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"} {
+		if schema[name] != nil {
+			errs = append(errs, field.Forbidden(at.Child(name), name+" is not supported"))
+		}
+	}
+	if text(schema, "type") == "null" {
+		errs = append(errs, field.Forbidden(at.Child("type"), "type cannot be set to null, use nullable as an alternative"))
+	}
+	if truth(schema, "uniqueItems") {
+		errs = append(errs, field.Forbidden(at.Child("uniqueItems"), "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"))
+	}
+	errs = append(errs, extensionErrors(schema, at)...)
+	errs = append(errs, ruleErrors(schema, at)...)
+	return append(errs, standardErrorsBelow(schema, at, noDefaults, root)...)
+}
+
+func standardErrorsBelow(schema map[string]any, at *field.Path, noDefaults string, root bool) field.ErrorList {
+	var errs field.ErrorList
+	properties := object(schema, "properties")
+	if additional := schema["additionalProperties"]; additional != nil {
+		if len(properties) > 0 && additional != true {
+			errs = append(errs, field.Forbidden(at.Child("additionalProperties"), "additionalProperties and properties are mutual exclusive"))
+		}
+		errs = append(errs, standardErrors(object(schema, "additionalProperties"), at.Child("additionalProperties"), noDefaults, false)...)
+	}
+	for name, property := range properties {
+		property, _ := property.(map[string]any)
+		reason := noDefaults
+		if root && isMetaField(name) {
+			reason = "in top-level " + name
+		}
+		errs = append(errs, standardErrors(property, at.Child("properties").Key(name), reason, false)...)
+		if (root || truth(schema, "x-kubernetes-embedded-resource")) && isMetaField(name) && truth(property, "x-kubernetes-embedded-resource") {
+			errs = append(errs, field.Forbidden(at.Child("properties").Key(name).Child("x-kubernetes-embedded-resource"), "must not be used inside of resource meta"))
+		}
+	}
+	for _, key := range []string{"allOf", "oneOf", "anyOf"} {
+		for i, one := range array(schema, key) {
+			one, _ := one.(map[string]any)
+			errs = append(errs, standardErrors(one, at.Child(key).Index(i), noDefaults, false)...)
+		}
+	}
+	errs = append(errs, standardErrors(object(schema, "not"), at.Child("not"), noDefaults, false)...)
+	return append(errs, standardErrors(object(schema, "items"), at.Child("items"), noDefaults, false)...)
+}

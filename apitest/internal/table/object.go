@@ -1,0 +1,190 @@
+package table
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/duration"
+)
+
+// object reads a decoded object or a part of one. What is missing or of another type reads as the zero value.
+type object struct {
+	content map[string]any
+	now     time.Time
+}
+
+func (o object) value(path ...string) any {
+	found, _, _ := unstructured.NestedFieldNoCopy(o.content, path...)
+	return found
+}
+
+func (o object) has(path ...string) bool { return o.value(path...) != nil }
+
+func (o object) at(path ...string) object {
+	content, _ := o.value(path...).(map[string]any)
+	return object{content, o.now}
+}
+
+func (o object) text(path ...string) string {
+	text, _ := o.value(path...).(string)
+	return text
+}
+
+// textOr returns the text, or the alternative if the field is missing.
+func (o object) textOr(alternative string, path ...string) string {
+	if !o.has(path...) {
+		return alternative
+	}
+	return o.text(path...)
+}
+
+// textUnlessEmpty returns the text, or the alternative if it is empty.
+func (o object) textUnlessEmpty(alternative string, path ...string) string {
+	if text := o.text(path...); text != "" {
+		return text
+	}
+	return alternative
+}
+
+func (o object) number(path ...string) int64 {
+	switch number := o.value(path...).(type) {
+	case int64:
+		return number
+	case float64:
+		return int64(number)
+	}
+	return 0
+}
+
+func (o object) flag(path ...string) bool {
+	flag, _ := o.value(path...).(bool)
+	return flag
+}
+
+func (o object) list(path ...string) []object {
+	items, _ := o.value(path...).([]any)
+	list := make([]object, 0, len(items))
+	for _, item := range items {
+		content, _ := item.(map[string]any)
+		list = append(list, object{content, o.now})
+	}
+	return list
+}
+
+func (o object) texts(path ...string) []string {
+	items, _ := o.value(path...).([]any)
+	texts := make([]string, 0, len(items))
+	for _, item := range items {
+		text, _ := item.(string)
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+func (o object) count(path ...string) int64 {
+	switch value := o.value(path...).(type) {
+	case []any:
+		return int64(len(value))
+	case map[string]any:
+		return int64(len(value))
+	}
+	return 0
+}
+
+func (o object) name() string { return o.text("metadata", "name") }
+
+func (o object) isDeleted() bool { return o.has("metadata", "deletionTimestamp") }
+
+// time returns a time or a time with microseconds; the zero time if there is none.
+func (o object) time(path ...string) time.Time {
+	moment, _ := time.Parse(time.RFC3339, o.text(path...))
+	return moment
+}
+
+// age returns the time since creation.
+func (o object) age() string { return o.since(o.time("metadata", "creationTimestamp")) }
+
+func (o object) since(moment time.Time) string {
+	if moment.IsZero() {
+		return "<unknown>"
+	}
+	return duration.HumanDuration(o.now.Sub(moment))
+}
+
+// quantity returns a quantity in its canonical form; "0" if there is none.
+func (o object) quantity(path ...string) string {
+	value := o.value(path...)
+	if value == nil {
+		return "0"
+	}
+	quantity, err := resource.ParseQuantity(fmt.Sprint(value))
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return quantity.String()
+}
+
+// labels returns a map of labels as text, "<none>" if it is empty.
+func (o object) labels(path ...string) string {
+	set := labels.Set{}
+	for key, value := range o.at(path...).content {
+		set[key], _ = value.(string)
+	}
+	return labels.FormatLabels(set)
+}
+
+func (o object) labelSelector(path ...string) (*metav1.LabelSelector, error) {
+	found := o.at(path...)
+	if found.content == nil {
+		return nil, nil
+	}
+	selector := &metav1.LabelSelector{}
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.content, selector)
+	return selector, err
+}
+
+// selector returns a label selector as text, "<none>" if it is empty.
+func (o object) selector(path ...string) string {
+	selector, err := o.labelSelector(path...)
+	if err != nil {
+		return "<error>"
+	}
+	return metav1.FormatLabelSelector(selector)
+}
+
+// containers returns the names and the images of a pod's containers.
+func (o object) containers(path ...string) (names, images string) {
+	var allNames, allImages []string
+	for _, container := range o.list(path...) {
+		allNames = append(allNames, container.text("name"))
+		allImages = append(allImages, container.text("image"))
+	}
+	return strings.Join(allNames, ","), strings.Join(allImages, ",")
+}
+
+// hasCondition reports whether the first condition of the type is true.
+func (o object) hasCondition(conditionType string) bool {
+	for _, condition := range o.list("status", "conditions") {
+		if condition.text("type") == conditionType {
+			return condition.text("status") == "True"
+		}
+	}
+	return false
+}
+
+// maxShown is the number of addresses, ports or hosts that a cell names.
+const maxShown = 3
+
+// firstWithMore joins the first texts, and says how many more there are.
+func firstWithMore(all []string) string {
+	if len(all) > maxShown {
+		return fmt.Sprintf("%s + %d more...", strings.Join(all[:maxShown], ","), len(all)-maxShown)
+	}
+	return strings.Join(all, ",")
+}

@@ -1,0 +1,122 @@
+package table
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anykind/anykind/apitest/internal/kinds"
+)
+
+// printer computes the rows of a resource's tables.
+type printer struct {
+	resource   *kinds.Resource
+	now        time.Time
+	columns    []kinds.Column
+	cells      func(object) []any
+	conditions func(object) []any // of a row; may be nil
+	isDefault  bool               // the real server has no code for the kind
+	order      func(a, b object) int
+	hidden     []string // annotations that the real server's internal version lacks
+}
+
+func newPrinter(resource *kinds.Resource, now time.Time) (p *printer, warning string, err error) {
+	columns, err := resource.Columns()
+	if err != nil {
+		return nil, "", err
+	}
+	p = &printer{resource: resource, now: now, columns: columns}
+	if resource.Definition != nil {
+		return p, "", p.setCustom(columns)
+	}
+	key := resource.Plural
+	if resource.Group != "" {
+		key += "." + resource.Group
+	}
+	found, known := builtinCells(key)
+	switch {
+	case known:
+		p.cells = found
+	case hasDefaultColumns(columns):
+		p.cells, p.isDefault = defaultCells, true
+	default:
+		p.cells = p.fallbackCells
+		warning = fmt.Sprintf("apitest: not printed: cells of %s besides name and age", key)
+	}
+	switch key {
+	case "daemonsets.apps":
+		p.hidden = []string{"deprecated.daemonset.template.generation"}
+	case "horizontalpodautoscalers.autoscaling":
+		if resource.Version == "v1" {
+			p.hidden = []string{metricsAnnotation, currentMetricsAnnotation, scalingConditions, scalingBehaviorAnnotation}
+		}
+	case "pods":
+		p.conditions = podRowConditions
+	case "flowschemas.flowcontrol.apiserver.k8s.io":
+		p.order = func(a, b object) int {
+			return cmp.Or(cmp.Compare(a.number("spec", "matchingPrecedence"), b.number("spec", "matchingPrecedence")), strings.Compare(a.name(), b.name()))
+		}
+	}
+	return p, warning, nil
+}
+
+// sorted returns the items in the order of the rows.
+func (p *printer) sorted(items []any) []any {
+	if p.order == nil {
+		return items
+	}
+	return slices.SortedStableFunc(slices.Values(items), func(a, b any) int {
+		left, _ := a.(map[string]any)
+		right, _ := b.(map[string]any)
+		return p.order(object{left, p.now}, object{right, p.now})
+	})
+}
+
+// partial returns the object's metadata.
+func (p *printer) partial(obj map[string]any, version string) map[string]any {
+	partial := PartialMetadata(obj, version)
+	annotations := object{content: obj}.at("metadata", "annotations").content
+	if len(p.hidden) == 0 || annotations == nil {
+		return partial
+	}
+	metadata, _ := obj["metadata"].(map[string]any)
+	metadata, annotations = maps.Clone(metadata), maps.Clone(annotations)
+	for _, name := range p.hidden {
+		delete(annotations, name)
+	}
+	metadata["annotations"] = annotations
+	if len(annotations) == 0 {
+		delete(metadata, "annotations")
+	}
+	partial["metadata"] = metadata
+	return partial
+}
+
+// hasDefaultColumns reports whether the columns are those of kinds that the real server has no code for.
+func hasDefaultColumns(columns []kinds.Column) bool {
+	return len(columns) == 2 && columns[0].Name == "Name" && columns[1].Name == "Created At"
+}
+
+func defaultCells(o object) []any {
+	created := o.time("metadata", "creationTimestamp")
+	return []any{o.name(), created.UTC().Format(time.RFC3339)}
+}
+
+// fallbackCells has the name and the age.
+func (p *printer) fallbackCells(o object) []any {
+	cells := make([]any, len(p.columns))
+	for i, c := range p.columns {
+		switch c.Name {
+		case "Name":
+			cells[i] = o.name()
+		case "Age":
+			cells[i] = o.age()
+		default:
+			cells[i] = "<unknown>"
+		}
+	}
+	return cells
+}

@@ -1,0 +1,127 @@
+// Package table converts objects into the forms that a client may ask for instead: Table, PartialObjectMetadata and
+// PartialObjectMetadataList.
+//
+// The cells of custom resources come from the JSON paths of their definitions, those of built-in kinds from functions that
+// compute what the real server prints: cells_*.go.
+package table
+
+import (
+	"fmt"
+	"maps"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/apitest/internal/kinds"
+)
+
+// Options say how a Table is written.
+type Options struct {
+	Version string                     // of meta.k8s.io: "v1" or "v1beta1"
+	Include metav1.IncludeObjectPolicy // None, Metadata (the default) or Object
+	Now     time.Time                  // ages are relative to it
+	// NoColumns leaves out the column definitions: those of a watch after its first event.
+	NoColumns bool
+}
+
+// Of returns the Table of an object or of a list, and a warning where the real server has cells that this one cannot compute.
+// The table shares memory with obj.
+func Of(resource *kinds.Resource, obj map[string]any, opts Options) (table map[string]any, warning string, err error) {
+	switch opts.Include {
+	case "", metav1.IncludeNone, metav1.IncludeMetadata, metav1.IncludeObject:
+	default:
+		return nil, "", apierrors.NewBadRequest(fmt.Sprintf("unrecognized includeObject value: %q", opts.Include))
+	}
+	p, warning, err := newPrinter(resource, opts.Now)
+	if err != nil {
+		return nil, "", err
+	}
+	items, isList := obj["items"].([]any)
+	if !isList {
+		items = []any{obj}
+	}
+	rows := make([]any, 0, len(items))
+	for _, item := range p.sorted(items) {
+		one, _ := item.(map[string]any)
+		rows = append(rows, p.row(one, opts))
+	}
+	table = map[string]any{
+		"kind": "Table", "apiVersion": "meta.k8s.io/" + opts.Version, "metadata": listMeta(obj), "columnDefinitions": nil, "rows": rows,
+	}
+	if len(rows) == 0 && p.isDefault {
+		table["rows"] = nil // as the real server has it
+	}
+	if !opts.NoColumns {
+		table["columnDefinitions"] = columnDefinitions(p.columns)
+	}
+	return table, warning, nil
+}
+
+// PartialMetadata returns the PartialObjectMetadata of an object or the PartialObjectMetadataList of a list. The version is
+// that of meta.k8s.io. It shares memory with obj.
+func PartialMetadata(obj map[string]any, version string) map[string]any {
+	items, isList := obj["items"].([]any)
+	if !isList {
+		return map[string]any{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/" + version, "metadata": obj["metadata"]}
+	}
+	var partial []any // null if there are none, as the API server has it
+	for _, item := range items {
+		one, _ := item.(map[string]any)
+		partial = append(partial, PartialMetadata(one, version))
+	}
+	return map[string]any{
+		"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/" + version, "metadata": listMeta(obj), "items": partial,
+	}
+}
+
+// listMeta returns the metadata of the list that a table stands for. That of an object has its resourceVersion alone.
+func listMeta(obj map[string]any) map[string]any {
+	metadata := map[string]any{}
+	found, _ := obj["metadata"].(map[string]any)
+	for _, key := range []string{"resourceVersion", "continue", "remainingItemCount"} {
+		if value, has := found[key]; has && value != "" {
+			metadata[key] = value
+		}
+	}
+	return metadata
+}
+
+func columnDefinitions(columns []kinds.Column) []any {
+	definitions := make([]any, 0, len(columns))
+	for _, c := range columns {
+		definitions = append(definitions, map[string]any{
+			"name": c.Name, "type": c.Type, "format": c.Format, "description": c.Description, "priority": int64(c.Priority),
+		})
+	}
+	return definitions
+}
+
+// typed returns an object with its kind, which the items of a list of built-in objects lack.
+func (p *printer) typed(obj map[string]any) map[string]any {
+	if obj["kind"] != nil {
+		return obj
+	}
+	obj = maps.Clone(obj)
+	obj["kind"], obj["apiVersion"] = p.resource.Kind, p.resource.APIVersion()
+	return obj
+}
+
+// row returns the row of an object.
+func (p *printer) row(obj map[string]any, opts Options) map[string]any {
+	row := map[string]any{"cells": p.cells(object{obj, p.now})}
+	if p.conditions != nil {
+		if conditions := p.conditions(object{obj, p.now}); conditions != nil {
+			row["conditions"] = conditions
+		}
+	}
+	switch opts.Include {
+	case metav1.IncludeObject:
+		row["object"] = p.typed(obj)
+	case metav1.IncludeNone:
+		row["object"] = nil
+	default:
+		row["object"] = p.partial(obj, opts.Version)
+	}
+	return row
+}

@@ -1,0 +1,289 @@
+package difftest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// normalizer replaces what must differ between two runs by labels that are equal if the runs are: a UID and a
+// resourceVersion by the operation that showed it first, a generated name by its prefix, times and addresses by a
+// word. The resourceVersion of a list becomes that of the last object written before it, since other writers raise it; that of a
+// list which may come from a cache becomes a word.
+type normalizer struct {
+	script   transcript
+	uids     map[string]string
+	versions map[int64]string // of objects
+	sorted   []int64
+
+	uuid, time, address, versionInText, tooOld, generated, age, untyped, nodePort, diff, template *regexp.Regexp
+}
+
+// normalAnswer is an answer whose JSON is decoded and normalised.
+type normalAnswer struct {
+	Status      int
+	ContentType string
+	Warnings    []any
+	Body        any
+	Events      []any
+}
+
+// normalize returns the normalised answers, and the labels of all resourceVersions in their order.
+func normalize(operations []Operation, script transcript) ([]normalAnswer, []string) {
+	n := &normalizer{
+		script: script, uids: map[string]string{}, versions: map[int64]string{},
+		uuid:          regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`),
+		time:          regexp.MustCompile(`\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`),
+		address:       regexp.MustCompile(`\b10\.96\.\d+\.\d+\b`),
+		versionInText: regexp.MustCompile(`(?i)(resource ?version[^0-9]{1,30})(\d+)`),
+		tooOld:        regexp.MustCompile(`(too old resource version|Too large resource version): \d+(, current: \d+| \(\d+\))`),
+		age:           regexp.MustCompile(`^(\d+[smhd]){1,2}$|^<invalid>$`),
+		nodePort:      regexp.MustCompile(`:3[0-2]\d\d\d/`),
+		untyped:       regexp.MustCompile(`(?s)(failed to create typed patch object \([^)]*\)): .*`),
+		diff:          regexp.MustCompile(`(?s)(Forbidden: (?:spec is immutable|pod updates)[^\n]*)\n.*`), // of Go's structs, without names for JSON
+		template:      regexp.MustCompile(`Invalid value: \{.*\}: field is immutable`),                    // a pod template as Go's struct
+		generated:     regexp.MustCompile(`generated-[bcdfghjklmnpqrstvwxz2456789]{5}\b`),
+	}
+	decoded := make([]normalAnswer, len(script.answers))
+	for i, answer := range script.answers {
+		decoded[i] = normalAnswer{Status: answer.Status, ContentType: answer.ContentType, Body: decode(answer.Body)}
+		n.collect(fmt.Sprint(i), decoded[i].Body)
+	}
+	for i, answer := range script.answers {
+		for _, line := range answer.Events {
+			event := decode(line)
+			if isProgress(event) {
+				continue
+			}
+			n.collect(fmt.Sprintf("%d.%d", i, len(decoded[i].Events)), event)
+			decoded[i].Events = append(decoded[i].Events, event)
+		}
+	}
+	n.sorted = slices.Sorted(maps.Keys(n.versions))
+	for i := range decoded {
+		hideCacheVersion(operations[i], decoded[i].Body)
+		decoded[i].Body = n.value("", decoded[i].Body)
+		for _, warning := range script.answers[i].Warnings {
+			decoded[i].Warnings = append(decoded[i].Warnings, n.text(warning))
+		}
+		for at := range decoded[i].Events {
+			hideBookmark(decoded[i].Events[at])
+			decoded[i].Events[at] = n.value("", decoded[i].Events[at])
+		}
+	}
+	order := make([]string, len(n.sorted))
+	for i, version := range n.sorted {
+		order[i] = n.versions[version]
+	}
+	return decoded, order
+}
+
+// isProgress reports whether an event is a bookmark that the server may send at any time.
+func isProgress(event any) bool {
+	e, _ := event.(map[string]any)
+	object, _ := e["object"].(map[string]any)
+	metadata, _ := object["metadata"].(map[string]any)
+	return e["type"] == "BOOKMARK" && metadata["annotations"] == nil
+}
+
+// hideBookmark leaves of a bookmark's object what is defined: its kind, its resourceVersion and the end of the initial events. The
+// server sends the zero value of the Go type, and clients ignore the rest.
+func hideBookmark(event any) {
+	e, _ := event.(map[string]any)
+	object, _ := e["object"].(map[string]any)
+	metadata, _ := object["metadata"].(map[string]any)
+	if e["type"] != "BOOKMARK" || metadata == nil {
+		return
+	}
+	annotations, _ := metadata["annotations"].(map[string]any)
+	maps.DeleteFunc(annotations, func(name string, _ any) bool { return name != "k8s.io/initial-events-end" })
+	maps.DeleteFunc(object, func(name string, _ any) bool { return name != "kind" && name != "apiVersion" && name != "metadata" })
+}
+
+// hideCacheVersion replaces the resourceVersion of a list that may be as old as the request says: the server's cache is behind by
+// as many writes of other kinds as there were.
+func hideCacheVersion(op Operation, body any) {
+	list, _ := body.(map[string]any)
+	metadata, isMap := list["metadata"].(map[string]any)
+	fromCache := strings.Contains(op.Query, "resourceVersion=") && !strings.Contains(op.Query, "Exact") && op.Watch == 0
+	if isMap && fromCache && metadata["resourceVersion"] != nil && metadata["name"] == nil {
+		metadata["resourceVersion"] = "<rv of the cache>"
+	}
+}
+
+// decode returns the JSON value of a body, or its text if it is not JSON.
+func decode(text string) any {
+	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return text
+	}
+	return value
+}
+
+// collect labels the UIDs, resourceVersions and generated names of the objects in a value.
+func (n *normalizer) collect(where string, value any) {
+	switch v := value.(type) {
+	case []any:
+		for i, item := range v {
+			n.collect(fmt.Sprintf("%s/%d", where, i), item)
+		}
+	case map[string]any:
+		if metadata, isObject := v["metadata"].(map[string]any); isObject && metadata["name"] != nil {
+			n.collectMetadata(where, metadata)
+		}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			n.collect(where+"/"+key, v[key])
+		}
+	}
+}
+
+func (n *normalizer) collectMetadata(where string, metadata map[string]any) {
+	if uid, _ := metadata["uid"].(string); uid != "" && n.uids[uid] == "" {
+		n.uids[uid] = "<uid " + where + ">"
+	}
+	text, _ := metadata["resourceVersion"].(string)
+	if version, err := strconv.ParseInt(text, 10, 64); err == nil && version > n.script.began && n.versions[version] == "" {
+		n.versions[version] = "<rv " + where + ">"
+	}
+}
+
+// value returns the normalised form of a JSON value that stands under the key.
+func (n *normalizer) value(key string, value any) any {
+	switch v := value.(type) {
+	case string:
+		if key == "cells" && n.age.MatchString(v) {
+			return "<age>"
+		}
+		return n.text(v)
+	case json.Number:
+		if strings.HasSuffix(strings.ToLower(key), "nodeport") {
+			return "<port>"
+		}
+		return v
+	case []any:
+		for i, item := range v {
+			v[i] = n.value(key, item)
+		}
+		if key == "items" || key == "rows" {
+			n.sortGenerated(v)
+		}
+		return v
+	case map[string]any:
+		if metadata, isMap := v["metadata"].(map[string]any); isMap {
+			n.metadata(metadata)
+		}
+		for k, item := range v {
+			v[k] = n.value(k, item)
+		}
+		sortCauses(v)
+	}
+	return value
+}
+
+// sortCauses sorts the causes of a Status and leaves its message to them: the API server finds them in the order of maps.
+func sortCauses(status map[string]any) {
+	details, _ := status["details"].(map[string]any)
+	causes, _ := details["causes"].([]any)
+	if len(causes) < 2 {
+		return
+	}
+	sortByText(causes)
+	if message, isText := status["message"].(string); isText {
+		if before, _, found := strings.Cut(message, " is invalid: ["); found {
+			status["message"] = before + " is invalid: <causes>"
+		}
+	}
+}
+
+func sortByText(items []any) {
+	slices.SortStableFunc(items, func(a, b any) int { return strings.Compare(short(a), short(b)) })
+}
+
+func (n *normalizer) metadata(metadata map[string]any) {
+	if token, _ := metadata["continue"].(string); token != "" {
+		metadata["continue"] = "<continue>"
+	}
+	if fields, isList := metadata["managedFields"].([]any); isList {
+		sortFields(fields)
+	}
+	text, _ := metadata["resourceVersion"].(string)
+	version, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || version == 0 {
+		return
+	}
+	metadata["resourceVersion"] = n.label(version)
+	if metadata["name"] == nil && metadata["annotations"] != nil {
+		metadata["resourceVersion"] = "<rv bookmark>" // may be that of any later write to another object
+	}
+}
+
+// sortFields sorts managed fields by manager: the server sorts them by their times first, which have whole seconds.
+func sortFields(fields []any) {
+	key := func(item any) string {
+		entry, _ := item.(map[string]any)
+		return fmt.Sprint(entry["manager"], entry["operation"], entry["apiVersion"], entry["subresource"])
+	}
+	slices.SortStableFunc(fields, func(a, b any) int { return strings.Compare(key(a), key(b)) })
+}
+
+// label returns the label of the last object's resourceVersion that is not after version.
+func (n *normalizer) label(version int64) string {
+	i := sort.Search(len(n.sorted), func(i int) bool { return n.sorted[i] > version })
+	if i == 0 {
+		return "<rv before>"
+	}
+	return n.versions[n.sorted[i-1]]
+}
+
+// sortGenerated sorts a list that has generated names, whose order is that of random letters.
+func (n *normalizer) sortGenerated(items []any) {
+	text := func(item any) string { encoded, _ := json.Marshal(item); return string(encoded) }
+	if slices.ContainsFunc(items, func(item any) bool { return strings.Contains(text(item), `\u003cgenerated\u003e`) }) {
+		slices.SortFunc(items, func(a, b any) int { return strings.Compare(text(a), text(b)) })
+	}
+}
+
+// dump normalises a JSON document that a text quotes, and its order, which is that of Go's structs where a patch changes nothing.
+func (n *normalizer) dump(text string) string {
+	const marker = `Invalid value: `
+	before, rest, found := strings.Cut(text, marker)
+	quoted, err := strconv.QuotedPrefix(rest)
+	if !found || err != nil {
+		return text
+	}
+	document, _ := strconv.Unquote(quoted)
+	value, isMap := decode(document).(map[string]any)
+	if !isMap {
+		return text
+	}
+	sorted, _ := json.Marshal(n.value("", value))
+	return before + marker + string(sorted) + rest[len(quoted):]
+}
+
+func (n *normalizer) text(text string) string {
+	text = n.dump(text)
+	text = n.diff.ReplaceAllString(text, "$1")
+	text = n.template.ReplaceAllString(text, "Invalid value: <template>: field is immutable")
+	text = n.generated.ReplaceAllString(text, "generated-<generated>")
+	text = strings.ReplaceAll(text, n.script.namespace, "NS")
+	text = strings.ReplaceAll(text, n.script.prefix, "P")
+	text = n.uuid.ReplaceAllStringFunc(text, func(uid string) string { return orElse(n.uids[uid], "<uid>") })
+	text = n.time.ReplaceAllString(text, "<time>")
+	text = n.address.ReplaceAllString(text, "<ip>")
+	text = n.untyped.ReplaceAllString(text, "$1: <fields>") // found in the order of maps, and not all of them
+	text = n.nodePort.ReplaceAllString(text, ":<port>/")
+	text = n.tooOld.ReplaceAllString(text, "$1: <rv>")
+	return n.versionInText.ReplaceAllStringFunc(text, func(match string) string {
+		parts := n.versionInText.FindStringSubmatch(match)
+		version, _ := strconv.ParseInt(parts[2], 10, 64)
+		return parts[1] + n.label(version)
+	})
+}

@@ -1,0 +1,106 @@
+// Package normalize makes answers of different API servers comparable: UIDs, resourceVersions and times become tokens.
+package normalize
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Normalizer replaces what differs between two runs of the same requests. UIDs and resourceVersions are numbered in the order
+// of their appearance, so that equal ones stay equal and different ones different; a time is only known as one. Names made
+// from generateName lose their random end. Managed fields and the causes of errors are sorted. Use one Normalizer for all answers of a run, in order.
+type Normalizer struct {
+	tokens   map[string]string // by value
+	counts   map[string]int    // by kind of token
+	replaced []string          // pairs for strings.NewReplacer
+}
+
+// New returns a Normalizer that also replaces fixed values, such as the name of a namespace, by tokens: value, token, ….
+func New(fixed ...string) *Normalizer {
+	return &Normalizer{tokens: map[string]string{}, counts: map[string]int{}, replaced: fixed}
+}
+
+var (
+	timePattern = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
+	uidPattern  = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+)
+
+// Value returns a copy of a decoded JSON value with tokens.
+func (n *Normalizer) Value(value any) any { return n.value("", value) }
+
+func (n *Normalizer) value(name string, value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		return n.object(value)
+	case []any:
+		items := make([]any, len(value))
+		for i, item := range value {
+			items[i] = n.value("", item)
+		}
+		return items
+	case string:
+		if name == "resourceVersion" && value != "" {
+			return n.token("version", value)
+		}
+		return n.Text(value)
+	}
+	return value
+}
+
+func (n *Normalizer) object(obj map[string]any) map[string]any {
+	base, _ := obj["generateName"].(string)
+	if name, _ := obj["name"].(string); base != "" && strings.HasPrefix(name, base) && len(name) > len(base) {
+		n.tokens[name] = base + "*"
+	}
+	result := make(map[string]any, len(obj))
+	for _, name := range slices.Sorted(maps.Keys(obj)) { // tokens are numbered in this order
+		value := n.value(name, obj[name])
+		if items, ok := value.([]any); ok && (name == "managedFields" || name == "causes") {
+			sortItems(items)
+		}
+		result[n.Text(name)] = value
+	}
+	return result
+}
+
+// sortItems sorts managed fields, which a server sorts by time, and the causes of an error, which have no order.
+func sortItems(items []any) {
+	slices.SortStableFunc(items, func(a, b any) int { return cmp.Compare(show(a), show(b)) })
+}
+
+func (n *Normalizer) token(kind, value string) string {
+	if token, ok := n.tokens[value]; ok {
+		return token
+	}
+	n.counts[kind]++
+	token := fmt.Sprintf("%s-%d", kind, n.counts[kind])
+	n.tokens[value] = token
+	return token
+}
+
+// Text returns a text with tokens for the values that it contains. Of resourceVersions it knows those that were in objects.
+func (n *Normalizer) Text(text string) string {
+	if token, ok := n.tokens[text]; ok {
+		return token
+	}
+	if len(n.replaced) > 0 {
+		text = strings.NewReplacer(n.replaced...).Replace(text)
+	}
+	text = timePattern.ReplaceAllString(text, "TIME")
+	text = uidPattern.ReplaceAllStringFunc(text, func(uid string) string { return n.token("uid", uid) })
+	for value, token := range n.tokens {
+		if strings.HasSuffix(token, "*") {
+			text = strings.ReplaceAll(text, value, token)
+		}
+		if strings.HasPrefix(token, "version-") {
+			for _, around := range [][2]string{{"(", ")"}, {": ", ","}, {`"`, `"`}} {
+				text = strings.ReplaceAll(text, around[0]+value+around[1], around[0]+token+around[1])
+			}
+		}
+	}
+	return text
+}

@@ -1,0 +1,193 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+
+	"github.com/anykind/anykind/apitest/internal/access"
+	"github.com/anykind/anykind/apitest/internal/builtin"
+	"github.com/anykind/anykind/apitest/internal/kinds"
+	"github.com/anykind/anykind/apitest/internal/store"
+)
+
+// Admission is called for every write: Mutate before validation, Validate after it, both for dry runs too.
+type Admission interface {
+	// Mutate may change attributes.Object in place or replace it. An error rejects the request.
+	Mutate(ctx context.Context, attributes *Attributes) error
+	// Validate must change nothing. An error rejects the request.
+	Validate(ctx context.Context, attributes *Attributes) error
+}
+
+// Operation is an admission operation.
+type Operation string
+
+// The operations.
+const (
+	Create  Operation = "CREATE"
+	Update  Operation = "UPDATE"
+	Delete  Operation = "DELETE"
+	Connect Operation = "CONNECT"
+)
+
+// Attributes describe a write to admission.
+type Attributes struct {
+	Operation       Operation
+	Resource        *kinds.Resource
+	Subresource     string
+	Kind            schema.GroupVersionKind // of Object: with a scale subresource that of Scale
+	Namespace, Name string
+	Object          map[string]any // nil for Delete
+	OldObject       map[string]any // nil for Create
+	Options         runtime.Object // *metav1.CreateOptions, UpdateOptions or DeleteOptions, with kind and apiVersion
+	DryRun          bool
+	User            access.User
+	Warn            func(text string) // adds a warning to the answer
+}
+
+// mutate runs what the server does before validation: the check of the namespace, then Admission.Mutate.
+func (op *operation) mutate(operation Operation, name string, obj, old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if err := op.checkNamespace(operation, obj); err != nil {
+		return nil, err
+	}
+	if operation == Create && op.subresource == "" {
+		if err := op.checkTerminating(displayName(obj)); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case op.resource.Definition != nil || op.subresource != "":
+	case operation == Create:
+		builtin.Admit(op.groupResource(), obj.Object)
+	case operation == Update:
+		builtin.AdmitUpdate(op.groupResource(), obj.Object, old.DeepCopy().Object)
+	}
+	if op.admission == nil {
+		return obj, nil
+	}
+	managed := obj.GetManagedFields()
+	before := obj.DeepCopy()
+	attributes := op.attributes(operation, name, obj, old)
+	if err := op.admission.Mutate(op.ctx, attributes); err != nil {
+		return nil, err
+	}
+	mutated, err := op.afterMutation(before, attributes.Object)
+	if err != nil {
+		return nil, err
+	}
+	if err := managedfields.ValidateManagedFields(mutated.GetManagedFields()); err != nil {
+		mutated.SetManagedFields(managed)
+		op.warn(".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: " + err.Error())
+	}
+	op.dedupeOwners(mutated, true)
+	return mutated, nil
+}
+
+// afterMutation decodes what admission has changed as a request's body is: with defaults, without unknown fields.
+func (op *operation) afterMutation(before *unstructured.Unstructured, content map[string]any) (*unstructured.Unstructured, error) {
+	if equality.Semantic.DeepEqual(before.Object, content) {
+		return &unstructured.Unstructured{Object: content}, nil
+	}
+	decoded, _, err := op.coerce(content)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	return &unstructured.Unstructured{Object: decoded}, nil
+}
+
+// admit runs Admission.Validate on what is about to be stored.
+func (op *operation) admit(operation Operation, name string, obj, old *unstructured.Unstructured) error {
+	if op.admission == nil {
+		return nil
+	}
+	return op.admission.Validate(op.ctx, op.attributes(operation, name, obj.DeepCopy(), old))
+}
+
+// admitDelete runs both steps of admission for a deletion.
+func (op *operation) admitDelete(old *unstructured.Unstructured, options *metav1.DeleteOptions) error {
+	if err := op.checkImmortal(); err != nil {
+		return err
+	}
+	if op.admission == nil {
+		return nil
+	}
+	attributes := op.attributes(Delete, op.req.Name, nil, old.DeepCopy())
+	attributes.Options = options
+	attributes.DryRun = len(options.DryRun) > 0
+	if err := op.admission.Mutate(op.ctx, attributes); err != nil {
+		return err
+	}
+	return op.admission.Validate(op.ctx, attributes)
+}
+
+func (op *operation) attributes(operation Operation, name string, obj, old *unstructured.Unstructured) *Attributes {
+	attributes := &Attributes{
+		Operation: operation, Resource: op.resource, Subresource: op.subresource, Kind: op.kind(),
+		Namespace: op.namespaceForAdmission(name), Name: name,
+		DryRun: op.options.isDryRun(), User: op.req.User, Warn: op.warn,
+	}
+	if obj != nil {
+		attributes.Object = obj.Object
+	}
+	if old != nil {
+		attributes.OldObject = old.DeepCopy().Object
+	}
+	switch operation {
+	case Create:
+		attributes.Options = op.options.asCreate()
+	case Update:
+		attributes.Options = op.options.asUpdate()
+	default: // admitDelete sets those of a deletion
+	}
+	return attributes
+}
+
+// checkNamespace rejects writes into a namespace that does not exist, and creations in one that is being deleted.
+func (op *operation) checkNamespace(operation Operation, obj *unstructured.Unstructured) error {
+	namespace := op.objectNamespace()
+	if namespace == "" {
+		return nil
+	}
+	stored, exists := op.store.Get(store.Key{Resource: "namespaces", Name: namespace})
+	if !exists {
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, namespace)
+	}
+	phase, _, _ := unstructured.NestedString(stored, "status", "phase")
+	if operation != Create || phase != "Terminating" {
+		return nil
+	}
+	err := op.forbidden(displayName(obj), fmt.Errorf("unable to create new content in namespace %s because it is being terminated", namespace))
+	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{
+		Type: "NamespaceTerminating", Message: fmt.Sprintf("namespace %s is being terminated", namespace), Field: "metadata.namespace",
+	})
+	return err
+}
+
+// forbidden returns the error with which admission rejects a request.
+func (op *operation) forbidden(name string, reason error) *apierrors.StatusError {
+	resource := op.groupResource()
+	if op.subresource != "" {
+		resource.Resource += "/" + op.subresource
+	}
+	return apierrors.NewForbidden(resource, name, reason)
+}
+
+// checkImmortal rejects the deletion of the system's namespaces.
+func (op *operation) checkImmortal() error {
+	if op.resource.Group != "" || op.resource.Plural != "namespaces" {
+		return nil
+	}
+	switch op.req.Name {
+	case "default", "kube-system", "kube-public":
+		return apierrors.NewForbidden(op.groupResource(), op.req.Name, errors.New("this namespace may not be deleted"))
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/apitest/internal/kinds"
+	"github.com/anykind/anykind/apitest/internal/store"
+)
+
+func isBindings(resource *kinds.Resource) bool {
+	return resource.Group == "" && resource.Plural == "bindings"
+}
+
+// createBinding executes a POST to the resource bindings, which is one to the subresource binding of the pod of that name.
+func (w *Writer) createBinding(ctx context.Context, req *Request, body Body) (Result, error) {
+	binding := *req
+	binding.Resource, binding.Subresource = w.registry.Lookup("", "v1", "pods"), "binding"
+	content := body.Object
+	if content == nil {
+		parsed, _, err := parseObject(body, "Binding")
+		if err != nil {
+			return Result{}, err
+		}
+		content = parsed
+	}
+	binding.Name = (&unstructured.Unstructured{Object: content}).GetName()
+	return w.Create(ctx, &binding, body)
+}
+
+// bind assigns a pod to the node that a Binding names.
+func (op *operation) bind(binding *unstructured.Unstructured) (Result, error) {
+	if err := op.ensureNamespace(binding); err != nil {
+		return Result{}, err
+	}
+	if binding.GetName() != op.req.Name {
+		return Result{}, apierrors.NewBadRequest("name in URL does not match name in Binding object")
+	}
+	if errs := validateBinding(binding); len(errs) > 0 {
+		return Result{}, errs.ToAggregate()
+	}
+	binding, err := op.mutate(Create, op.req.Name, binding, nil)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := op.admit(Create, op.req.Name, binding, nil); err != nil {
+		return Result{}, err
+	}
+	for {
+		err := op.assign(binding)
+		if errors.Is(err, store.ErrConflict) {
+			continue
+		}
+		if err != nil {
+			return Result{}, err
+		}
+		return Result{Object: succeeded(http.StatusCreated), Code: http.StatusCreated}, nil
+	}
+}
+
+func validateBinding(binding *unstructured.Unstructured) field.ErrorList {
+	var errs field.ErrorList
+	kind, _, _ := unstructured.NestedString(binding.Object, "target", "kind")
+	name, _, _ := unstructured.NestedString(binding.Object, "target", "name")
+	if kind != "" && kind != "Node" {
+		errs = append(errs, field.NotSupported(field.NewPath("target", "kind"), kind, []string{"Node", "<empty>"}))
+	}
+	if name == "" {
+		errs = append(errs, field.Required(field.NewPath("target", "name"), ""))
+	}
+	return errs
+}
+
+func (op *operation) assign(binding *unstructured.Unstructured) error {
+	stored, exists := op.store.Get(op.key(op.req.Name))
+	if !exists {
+		return apierrors.NewNotFound(op.groupResource(), op.req.Name)
+	}
+	old := op.view(stored)
+	if err := op.checkUID(binding.GetUID(), old); err != nil {
+		return err
+	}
+	if reason := notAssignable(old); reason != nil {
+		return apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, op.req.Name, reason)
+	}
+	pod := old.DeepCopy()
+	node, _, _ := unstructured.NestedString(binding.Object, "target", "name")
+	childOf(pod.Object, "spec")["nodeName"] = node
+	delete(childOf(pod.Object, "status"), "nominatedNodeName")
+	pod.SetAnnotations(merged(pod.GetAnnotations(), binding.GetAnnotations()))
+	pod.SetLabels(merged(pod.GetLabels(), binding.GetLabels()))
+	op.setCondition(childOf(pod.Object, "status"), metav1.Condition{Type: "PodScheduled", Status: "True"})
+	if op.options.isDryRun() {
+		return nil
+	}
+	_, err := op.store.Update(op.key(op.req.Name), old.GetResourceVersion(), op.toStorage(pod))
+	return err
+}
+
+func notAssignable(pod *unstructured.Unstructured) error {
+	node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName")
+	gates, _, _ := unstructured.NestedSlice(pod.Object, "spec", "schedulingGates")
+	switch {
+	case pod.GetDeletionTimestamp() != nil:
+		return fmt.Errorf("pod %s is being deleted, cannot be assigned to a host", pod.GetName())
+	case node != "":
+		return fmt.Errorf("pod %v is already assigned to node %q", pod.GetName(), node)
+	case len(gates) > 0:
+		return fmt.Errorf("pod %v has non-empty .spec.schedulingGates", pod.GetName())
+	}
+	return nil
+}
+
+func merged(base, added map[string]string) map[string]string {
+	if len(added) == 0 {
+		return base
+	}
+	result := map[string]string{}
+	for name, value := range base {
+		result[name] = value
+	}
+	for name, value := range added {
+		result[name] = value
+	}
+	return result
+}

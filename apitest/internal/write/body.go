@@ -1,0 +1,200 @@
+package write
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/anykind/anykind/apitest/internal/builtin"
+)
+
+// bodyKind is what the API server reads first of a body. Error texts of encoding/json show its type.
+type bodyKind = struct {
+	APIVersion string `json:"apiVersion,omitempty"`
+	Kind       string `json:"kind,omitempty"`
+}
+
+// decode returns the object of a request's body with its defaults, without the fields that its kind does not have. Those are
+// errors or warnings by the request's field validation.
+func (op *operation) decode(body Body) (*unstructured.Unstructured, error) {
+	want := op.kind()
+	content, kind, strict, err := op.parse(body)
+	if err != nil {
+		return nil, err
+	}
+	content, unknown, err := op.coerce(content)
+	if err != nil {
+		return nil, cannotBeHandled(kind, want, err.Error())
+	}
+	obj := &unstructured.Unstructured{Object: content}
+	strict = append(strict, unknown...)
+	if op.resource.Definition == nil && body.MediaType != "application/yaml" {
+		sortByPosition(strict, body.Data)
+	}
+	switch op.options.fieldValidation {
+	case metav1.FieldValidationStrict:
+		if len(strict) > 0 {
+			return nil, cannotBeHandled(kind, want, strictError(strict))
+		}
+	case metav1.FieldValidationWarn:
+		for _, text := range strict {
+			op.warn(text)
+		}
+	}
+	if got := kind.GroupVersion(); got != want.GroupVersion() {
+		return nil, otherVersion(kind, want)
+	}
+	return obj, nil
+}
+
+func strictError(texts []string) string {
+	return "strict decoding error: " + strings.Join(texts, ", ")
+}
+
+func cannotBeHandled(kind, want schema.GroupVersionKind, reason string) error {
+	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %s", kind.Kind, kind.Version, want.Kind, reason))
+}
+
+// parse reads a body's JSON or YAML and its kind, and returns the texts of duplicate fields.
+func (op *operation) parse(body Body) (content map[string]any, kind schema.GroupVersionKind, strict []string, err error) {
+	want := op.kind()
+	if body.Object != nil {
+		content = runtime.DeepCopyJSON(body.Object)
+	} else if content, strict, err = parseObject(body, want.Kind); err != nil {
+		return nil, kind, nil, err
+	}
+	u := unstructured.Unstructured{Object: content}
+	kind = u.GroupVersionKind()
+	if _, err := schema.ParseGroupVersion(u.GetAPIVersion()); err != nil {
+		return nil, kind, nil, unrecognized(want.Kind, err.Error(), body.Data)
+	}
+	if op.resource.Definition != nil && op.subresource != "scale" {
+		if kind.Kind == "" {
+			reason := fmt.Sprintf("Object 'Kind' is missing in '%s'", body.Data)
+			if op.options.fieldValidation == metav1.FieldValidationIgnore {
+				return nil, kind, nil, cannotBeHandled(want, want, reason)
+			}
+			return nil, kind, nil, unrecognized(want.Kind, reason, body.Data)
+		}
+		return content, kind, strict, nil
+	}
+	if kind.Kind == "" {
+		kind.Kind = want.Kind
+	}
+	if u.GetAPIVersion() == "" {
+		kind.Group, kind.Version = want.Group, want.Version
+	}
+	u.SetGroupVersionKind(kind)
+	if kind != want {
+		if other := op.registry.OfKind(kind); other != nil && other.Definition == nil && kind.GroupKind() == want.GroupKind() {
+			return nil, kind, nil, otherVersion(kind, want)
+		}
+		return nil, kind, nil, cannotBeHandled(kind, want, op.otherKind(kind, want))
+	}
+	return content, kind, strict, nil
+}
+
+func otherVersion(kind, want schema.GroupVersionKind) error {
+	return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)",
+		kind.GroupVersion(), want.GroupVersion()))
+}
+
+// otherKind is why an object cannot be decoded into a built-in kind.
+func (op *operation) otherKind(kind, want schema.GroupVersionKind) string {
+	if !op.isRegistered(kind) {
+		return fmt.Sprintf("no kind %q is registered for version %q in scheme \"pkg/runtime/scheme.go:111\"", kind.Kind, kind.GroupVersion())
+	}
+	return fmt.Sprintf("converting (%s.%s) to (%s.%s): unknown conversion", kind.Version, kind.Kind, internalPackage(want.Group), want.Kind)
+}
+
+// isRegistered reports whether a built-in group version has the kind: of a resource, of its lists, or of requests only.
+func (op *operation) isRegistered(kind schema.GroupVersionKind) bool {
+	if kind == (schema.GroupVersionKind{Version: "v1", Kind: "List"}) || builtin.Known(kind) {
+		return true
+	}
+	for _, name := range []string{kind.Kind, strings.TrimSuffix(kind.Kind, "List")} {
+		if resource := op.registry.OfKind(kind.GroupVersion().WithKind(name)); resource != nil && resource.Definition == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// internalPackage is the name of the Go package that has a group's internal types, as error texts show it.
+func internalPackage(group string) string {
+	if group == "" {
+		return "core"
+	}
+	name, _, _ := strings.Cut(group, ".")
+	return name
+}
+
+func parseObject(body Body, kind string) (content map[string]any, strict []string, err error) {
+	data := body.Data
+	if body.MediaType == "application/yaml" {
+		if data, err = yaml.YAMLToJSON(body.Data); err != nil {
+			return nil, nil, unrecognized(kind, err.Error(), body.Data)
+		}
+		if _, err := yaml.YAMLToJSONStrict(body.Data); err != nil {
+			strict = append(strict, yamlTexts(err.Error())...)
+		}
+	}
+	var meta bodyKind
+	if err := json.Unmarshal(data, &meta); err != nil {
+		return nil, nil, unrecognized(kind, "couldn't get version/kind; json parse error: "+err.Error(), body.Data)
+	}
+	duplicates, err := kjson.UnmarshalStrict(data, &content)
+	if err != nil {
+		return nil, nil, unrecognized(kind, err.Error(), body.Data)
+	}
+	if content == nil {
+		content = map[string]any{}
+	}
+	for _, duplicate := range duplicates {
+		strict = append(strict, duplicate.Error())
+	}
+	return content, strict, nil
+}
+
+// yamlTexts splits the error of a strict YAML decoder into its lines.
+func yamlTexts(text string) []string {
+	for _, prefix := range []string{"error converting YAML to JSON: yaml: unmarshal errors:\n", "yaml: unmarshal errors:\n"} {
+		if rest, found := strings.CutPrefix(text, prefix); found {
+			lines := strings.Split(rest, "\n")
+			for i := range lines {
+				lines[i] = strings.TrimSpace(lines[i])
+			}
+			return lines
+		}
+	}
+	return []string{text}
+}
+
+func unrecognized(kind, reason string, data []byte) error {
+	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %s (%s)", kind, reason, summary(data)))
+}
+
+// summary is the start of a body as error texts show it.
+func summary(data []byte) string {
+	const maxLength = 30
+	if len(data) == 0 {
+		return "<empty>"
+	}
+	text, ending := data, ""
+	if len(data) > maxLength {
+		text, ending = data[:maxLength], " ..."
+	}
+	if data[0] == '{' {
+		return string(text) + ending
+	}
+	return hex.EncodeToString(text) + ending
+}

@@ -1,0 +1,189 @@
+package write
+
+import (
+	"fmt"
+	"iter"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/apitest/internal/builtin"
+	"github.com/anykind/anykind/apitest/internal/kinds"
+	"github.com/anykind/anykind/apitest/internal/structural"
+)
+
+const templateGeneration = "deprecated.daemonset.template.generation"
+
+// builtinRules are those of a built-in kind.
+type builtinRules struct {
+	resource   *kinds.Resource
+	properties *strategy
+}
+
+func newBuiltinRules(resource *kinds.Resource) *builtinRules {
+	return &builtinRules{resource: resource, properties: builtinStrategy(resource.Group, resource.Plural)}
+}
+
+func (r *builtinRules) strategy() *strategy { return r.properties }
+
+func (r *builtinRules) coerce(obj map[string]any) (decoded map[string]any, unknown []string, err error) {
+	return coerceBuiltin(r.resource.GroupVersionKind(), obj)
+}
+
+// coerceBuiltin decodes an object of a built-in kind and sets its defaults.
+func coerceBuiltin(kind schema.GroupVersionKind, obj map[string]any) (decoded map[string]any, unknown []string, err error) {
+	managed, hasManaged, _ := unstructured.NestedSlice(obj, "metadata", "managedFields")
+	decoded, paths, err := builtin.Decode(kind, obj)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, path := range paths {
+		unknown = append(unknown, fmt.Sprintf("unknown field %q", path))
+	}
+	if hasManaged && len(managed) == 0 { // an empty list resets the managed fields
+		childOf(decoded, "metadata")["managedFields"] = []any{}
+	}
+	builtin.Default(kind, decoded)
+	if kind.Group == "apps" && kind.Kind == "DaemonSet" { // the conversion adds it
+		annotations := childOf(childOf(decoded, "metadata"), "annotations")
+		if _, found := annotations[templateGeneration]; !found {
+			annotations[templateGeneration] = "0"
+		}
+	}
+	return decoded, unknown, nil
+}
+
+func (r *builtinRules) fromStorage(obj map[string]any) { obj["apiVersion"] = r.resource.APIVersion() }
+
+// toStorage sets the stored version and makes empty lists null, which protobuf does not keep apart.
+func (r *builtinRules) toStorage(obj map[string]any) {
+	obj["apiVersion"] = storageVersion(r.resource)
+	if r.resource.Group == definitionGroup || r.resource.Group == "apiregistration.k8s.io" { // stored as JSON
+		return
+	}
+	for name, value := range obj {
+		obj[name] = withoutEmptyLists(value)
+	}
+	if spec, _ := obj["spec"].(map[string]any); r.resource.Group == "" && r.resource.Plural == "services" && spec["type"] == "ExternalName" {
+		delete(spec, "internalTrafficPolicy") // of an earlier type; the server does not show it
+	}
+}
+
+func withoutEmptyLists(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, field := range value {
+			value[name] = withoutEmptyLists(field)
+		}
+	case []any:
+		if len(value) == 0 {
+			return nil
+		}
+		for i, item := range value {
+			value[i] = withoutEmptyLists(item)
+		}
+	}
+	return value
+}
+
+func (r *builtinRules) setDefaults(obj map[string]any) {
+	builtin.Default(r.resource.GroupVersionKind(), obj)
+}
+
+func (r *builtinRules) prepareCreate(op *operation, obj *unstructured.Unstructured) {
+	if r.resource.Plural == "daemonsets" && obj.GetAnnotations()[templateGeneration] == "0" {
+		unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", templateGeneration)
+	}
+	builtin.PrepareForCreate(r.resource.GroupResource(), obj.Object)
+	if r.resource.Plural == "certificatesigningrequests" {
+		op.setRequestor(obj)
+	}
+}
+
+func (r *builtinRules) prepareUpdate(op *operation, obj, old *unstructured.Unstructured) {
+	switch op.subresource {
+	case "ephemeralcontainers":
+		keepExceptEphemeral(obj, old)
+	case "resize":
+		keepExceptResources(obj, old)
+	case "approval":
+		keepExceptConditions(op, obj, old)
+		return
+	}
+	subresource := op.subresource
+	if subresource != "status" && subresource != "finalize" {
+		subresource = ""
+	}
+	builtin.PrepareForUpdate(r.resource.GroupResource(), subresource, obj.Object, old.DeepCopy().Object)
+}
+
+func (r *builtinRules) validate(op *operation, obj, old *unstructured.Unstructured) field.ErrorList {
+	errs := r.validateMetadata(obj, old)
+	if r.resource.Group == "" && r.resource.Plural == "services" && op.subresource == "" {
+		var before map[string]any
+		if old != nil {
+			before = old.Object
+		}
+		if failed := builtin.AllocateService(obj.Object, before, op.services()); len(failed) > 0 {
+			return append(errs, failed...)
+		}
+	}
+	var before map[string]any
+	if old != nil {
+		before = old.Object
+	}
+	errs = append(errs, builtin.Validate(r.resource.GroupResource(), op.subresource, obj.Object, before)...)
+	if op.subresource == "" {
+		if r.resource.Group == "" && r.resource.Plural == "services" && len(errs) == 0 {
+			for _, text := range builtin.ServiceWarnings(obj.Object) {
+				op.warn(text)
+			}
+		}
+		if r.resource.Plural == "customresourcedefinitions" && len(errs) == 0 {
+			errs = structural.ValidateDefinitionRules(op.ctx, obj.Object, before)
+		}
+		for _, text := range builtin.NotValidated(r.resource.GroupResource(), obj.Object) {
+			op.warn("apitest: not validated: " + text)
+		}
+	}
+	return errs
+}
+
+func (r *builtinRules) validateMetadata(obj, old *unstructured.Unstructured) field.ErrorList {
+	path := field.NewPath("metadata")
+	var errs field.ErrorList
+	if old == nil {
+		errs = validation.ValidateObjectMetaAccessor(obj, r.resource.Namespaced, r.properties.nameRule(), path)
+	} else {
+		errs = validation.ValidateObjectMetaAccessorUpdate(obj, old, path)
+		if r.properties.revalidates {
+			errs = append(errs, validation.ValidateObjectMetaAccessor(obj, r.resource.Namespaced, r.properties.nameRule(), path)...)
+		}
+	}
+	errs = ownerTexts(errs)
+	for i, name := range obj.GetFinalizers() {
+		if !strings.Contains(name, "/") && name != metav1.FinalizerOrphanDependents && name != metav1.FinalizerDeleteDependents && name != "kubernetes" {
+			finding := field.Invalid(path.Child("finalizers").Index(i), name, "name is neither a standard finalizer name nor is it fully qualified")
+			if errs = append(errs, finding); old != nil && r.properties.revalidates {
+				errs = append(errs, finding)
+			}
+		}
+	}
+	return errs
+}
+
+// services are those that are stored, for the allocation of addresses and ports.
+func (op *operation) services() iter.Seq[map[string]any] {
+	return func(yield func(map[string]any) bool) {
+		services, _, _ := op.store.List("", "services", "", 0)
+		for _, service := range services {
+			if !yield(service) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/anykind/anykind/apitest/internal/store"
+)
+
+// Create executes a POST: to a resource, or to a subresource that is created, such as a pod's eviction or binding.
+func (w *Writer) Create(ctx context.Context, req *Request, body Body) (result Result, err error) {
+	if isBindings(req.Resource) {
+		return w.createBinding(ctx, req, body)
+	}
+	op := w.begin(ctx, req)
+	defer op.finish(&result, &err)
+	if op.options, err = createOptions(req.Query); err != nil {
+		return Result{}, err
+	}
+	op.manager = managerName(op.options.fieldManager, req.UserAgent)
+	obj, err := op.decode(body)
+	if err != nil {
+		return Result{}, err
+	}
+	if req.Subresource != "" {
+		return op.createSubresource(obj)
+	}
+	name := obj.GetName()
+	wipeSystemFields(obj)
+	if err := op.ensureNamespace(obj); err != nil {
+		return Result{}, err
+	}
+	op.dedupeOwners(obj, false)
+	if obj, err = op.manage(op.empty(), obj); err != nil {
+		return Result{}, err
+	}
+	if obj, err = op.mutate(Create, name, obj, nil); err != nil {
+		return Result{}, err
+	}
+	op.isPost = true
+	created, err := op.createWithRetry(obj)
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Object: created.Object, Code: http.StatusCreated}, nil
+}
+
+// createWithRetry tries further names if the generated one exists.
+func (op *operation) createWithRetry(obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if obj.GetGenerateName() == "" || obj.GetName() != "" {
+		return op.create(obj)
+	}
+	for attempt := 1; ; attempt++ {
+		created, err := op.create(obj.DeepCopy())
+		if err == nil || !apierrors.IsAlreadyExists(err) || attempt == maxGeneratedAttempts {
+			return created, err
+		}
+	}
+}
+
+func (op *operation) create(obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if err := op.beforeCreate(obj); err != nil {
+		return nil, err
+	}
+	key := op.key(obj.GetName())
+	existing, exists := op.store.Get(key)
+	if op.options.isDryRun() { // does not look at the resourceVersion
+		if exists {
+			return nil, op.alreadyExists(obj, existing)
+		}
+		return op.dryRunView(obj, obj.GetResourceVersion()), nil
+	}
+	if op.isPost && obj.GetResourceVersion() != "" && !op.options.isDryRun() { // only the store rejects it
+		return nil, errors.New("resourceVersion should not be set on objects to be created")
+	}
+	if exists {
+		return nil, op.alreadyExists(obj, existing)
+	}
+	stored, err := op.store.Create(key, op.toStorage(obj))
+	switch {
+	case errors.Is(err, store.ErrExists):
+		existing, _ := op.store.Get(key)
+		return nil, op.alreadyExists(obj, existing)
+	case err != nil:
+		return nil, err
+	}
+	return op.view(stored), nil
+}
+
+// dryRunView returns an object as it would be read after it was stored.
+func (op *operation) dryRunView(obj *unstructured.Unstructured, version string) *unstructured.Unstructured {
+	view := op.view(op.toStorage(obj))
+	view.SetResourceVersion(version)
+	return view
+}
+
+func (op *operation) alreadyExists(obj *unstructured.Unstructured, existing store.Object) error {
+	err := apierrors.NewAlreadyExists(op.groupResource(), obj.GetName())
+	if obj.GetGenerateName() != "" {
+		err = apierrors.NewGenerateNameConflict(op.groupResource(), obj.GetName(), 1)
+	}
+	if existing != nil && (&unstructured.Unstructured{Object: existing}).GetDeletionTimestamp() != nil {
+		err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
+	}
+	return err
+}
+
+// beforeCreate completes and validates a new object.
+func (op *operation) beforeCreate(obj *unstructured.Unstructured) error {
+	op.fillSystemFields(obj)
+	if obj.GetName() == "" && obj.GetGenerateName() != "" {
+		obj.SetName(generateName(obj.GetGenerateName()))
+	}
+	if err := op.ensureNamespace(obj); err != nil {
+		return err
+	}
+	op.rules.prepareCreate(op, obj)
+	if op.groupResource() == (groupResource{Resource: "namespaces"}) { // a generated name was not known to the defaults
+		labels := obj.GetLabels()
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels["kubernetes.io/metadata.name"] = obj.GetName()
+		obj.SetLabels(labels)
+	}
+	if errs := op.rules.validate(op, obj, nil); len(errs) > 0 {
+		return apierrors.NewInvalid(obj.GroupVersionKind().GroupKind(), obj.GetName(), errs)
+	}
+	if errs := op.validateMetadata(obj); len(errs) > 0 {
+		return apierrors.NewInvalid(obj.GroupVersionKind().GroupKind(), obj.GetName(), errs)
+	}
+	op.warnFinalizers(obj, nil)
+	return op.admit(Create, obj.GetName(), obj, nil)
+}

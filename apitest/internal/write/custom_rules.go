@@ -1,0 +1,243 @@
+package write
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"sort"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/anykind/anykind/apitest/internal/kinds"
+	"github.com/anykind/anykind/apitest/internal/structural"
+)
+
+// customRules are those of a resource with a definition.
+type customRules struct {
+	writer   *Writer
+	resource *kinds.Resource
+	schema   *structural.Schema
+	hasState bool // has a status subresource
+	scale    *kinds.ScalePaths
+}
+
+func newCustomRules(w *Writer, resource *kinds.Resource) *customRules {
+	schema := resource.Schema()
+	if schema == nil {
+		schema = structural.Compile(map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true})
+	}
+	r := &customRules{writer: w, resource: resource, schema: schema}
+	_, r.hasState = resource.Subresources["status"]
+	if scale, ok := resource.Subresources["scale"]; ok {
+		r.scale = scale.Scale
+	}
+	return r
+}
+
+func (r *customRules) strategy() *strategy { return customStrategy }
+
+func (r *customRules) coerce(obj map[string]any) (decoded map[string]any, unknown []string, err error) {
+	r.schema.Default(obj)
+	paths, err := r.schema.Prune(obj)
+	for _, path := range paths {
+		unknown = append(unknown, fmt.Sprintf("unknown field %q", path))
+	}
+	return obj, unknown, err
+}
+
+func (r *customRules) setDefaults(obj map[string]any) { r.schema.Default(obj) }
+
+// fromStorage defaults by the schema of the version that the object was stored in, then converts and prunes.
+func (r *customRules) fromStorage(obj map[string]any) {
+	metadata, _ := obj["metadata"].(map[string]any)
+	maps.DeleteFunc(metadata, func(_ string, value any) bool { return value == nil }) // an apply stores them
+	want := r.resource.APIVersion()
+	if stored, _ := obj["apiVersion"].(string); stored != want {
+		if gv, err := schema.ParseGroupVersion(stored); err == nil {
+			if other := r.writer.registry.Lookup(gv.Group, gv.Version, r.resource.Plural); other != nil {
+				r.writer.rulesOf(other).setDefaults(obj)
+			}
+		}
+		obj["apiVersion"] = want
+		_, _ = r.schema.Prune(obj)
+		return
+	}
+	r.schema.Default(obj)
+}
+
+// toStorage converts and prunes: what the stored version does not have is lost.
+func (r *customRules) toStorage(obj map[string]any) {
+	want := storageVersion(r.resource)
+	if obj["apiVersion"] == want {
+		return
+	}
+	obj["apiVersion"] = want
+	if stored := r.writer.registry.Lookup(r.resource.Group, r.resource.StorageVersion, r.resource.Plural); stored != nil {
+		_, _, _ = r.writer.rulesOf(stored).coerce(obj)
+	}
+}
+
+func (r *customRules) prepareCreate(_ *operation, obj *unstructured.Unstructured) {
+	if r.hasState {
+		delete(obj.Object, "status")
+	}
+	obj.SetGeneration(1)
+}
+
+func (r *customRules) prepareUpdate(op *operation, obj, old *unstructured.Unstructured) {
+	if op.subresource == "status" {
+		status, found := obj.Object["status"]
+		managed := obj.GetManagedFields()
+		obj.Object = old.DeepCopy().Object
+		obj.SetManagedFields(managed)
+		setOrDelete(obj.Object, "status", status, found)
+		return
+	}
+	if r.hasState {
+		status, found := old.DeepCopy().Object["status"]
+		setOrDelete(obj.Object, "status", status, found)
+	}
+	if !equality.Semantic.DeepEqual(withoutMetadata(obj.Object), withoutMetadata(old.Object)) {
+		obj.SetGeneration(old.GetGeneration() + 1)
+	}
+}
+
+func setOrDelete(obj map[string]any, name string, value any, found bool) {
+	if found {
+		obj[name] = value
+	} else {
+		delete(obj, name)
+	}
+}
+
+func withoutMetadata(obj map[string]any) map[string]any {
+	content := make(map[string]any, len(obj))
+	for name, value := range obj {
+		if name != "metadata" {
+			content[name] = value
+		}
+	}
+	return content
+}
+
+func (r *customRules) validate(op *operation, obj, old *unstructured.Unstructured) field.ErrorList {
+	if errs := r.validateType(obj); len(errs) > 0 {
+		return errs
+	}
+	metadata := field.NewPath("metadata")
+	var errs field.ErrorList
+	var before map[string]any
+	if old != nil {
+		before = old.Object
+	}
+	switch {
+	case old == nil:
+		errs = ownerTexts(validation.ValidateObjectMetaAccessor(obj, r.resource.Namespaced, validation.NameIsDNSSubdomain, metadata))
+		errs = append(errs, r.schema.Validate(obj.Object, nil)...)
+		errs = append(errs, r.validateScale(obj, true)...)
+	case op.subresource == "status":
+		errs = ownerTexts(validation.ValidateObjectMetaAccessorUpdate(obj, old, metadata))
+		errs = append(errs, r.schema.ValidateStatus(obj.Object, old.Object)...)
+		errs = append(errs, r.validateScale(obj, false)...)
+	default:
+		errs = ownerTexts(validation.ValidateObjectMetaAccessorUpdate(obj, old, metadata))
+		errs = append(errs, r.schema.Validate(obj.Object, old.Object)...)
+		errs = append(errs, r.validateScale(obj, true)...)
+	}
+	if text := r.schema.NotValidated(); text != "" {
+		op.warn("apitest: not validated: " + text)
+	}
+	return append(errs, r.schema.ValidateRules(op.ctx, errs, obj.Object, before)...)
+}
+
+func (r *customRules) validateType(obj *unstructured.Unstructured) field.ErrorList {
+	var errs field.ErrorList
+	if kind := obj.GetKind(); kind != r.resource.Kind {
+		errs = append(errs, field.Invalid(field.NewPath("kind"), kind, "must be "+r.resource.Kind))
+	}
+	if version := obj.GetAPIVersion(); version != r.resource.APIVersion() {
+		errs = append(errs, field.Invalid(field.NewPath("apiVersion"), version, "must be "+r.resource.APIVersion()))
+	}
+	return errs
+}
+
+// warnFinalizers warns of the names of a custom resource's new finalizers.
+func (op *operation) warnFinalizers(obj, old *unstructured.Unstructured) {
+	if op.resource.Definition == nil || op.subresource != "" {
+		return
+	}
+	for _, text := range finalizerWarnings(obj, old) {
+		op.warn(text)
+	}
+}
+
+// finalizerWarnings returns the texts for names of finalizers that other writers may use, too.
+func finalizerWarnings(obj, old *unstructured.Unstructured) []string {
+	known := map[string]bool{metav1.FinalizerOrphanDependents: true, metav1.FinalizerDeleteDependents: true, "kubernetes": true}
+	if old != nil {
+		for _, name := range old.GetFinalizers() {
+			known[name] = true
+		}
+	}
+	names := obj.GetFinalizers()
+	sort.Strings(names)
+	var texts []string
+	for _, name := range names {
+		if known[name] {
+			continue
+		}
+		known[name] = true
+		for _, text := range utilvalidation.IsQualifiedName(name) {
+			texts = append(texts, fmt.Sprintf("metadata.finalizers: %q: %s", name, text))
+		}
+		if !strings.Contains(name, "/") {
+			including := ""
+			if strings.Contains(name, ".") {
+				including = " including a path (/)"
+			}
+			texts = append(texts, fmt.Sprintf("metadata.finalizers: %q: prefer a domain-qualified finalizer name%s to avoid accidental conflicts with other finalizer writers", name, including))
+		}
+	}
+	return texts
+}
+
+// validateScale checks the fields that the scale subresource reads: those of the spec only if spec is true.
+func (r *customRules) validateScale(obj *unstructured.Unstructured, spec bool) field.ErrorList {
+	if r.scale == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	if spec {
+		errs = append(errs, validateReplicas(obj, r.scale.SpecReplicas)...)
+	}
+	errs = append(errs, validateReplicas(obj, r.scale.StatusReplicas)...)
+	if path := r.scale.LabelSelector; path != "" {
+		if selector, _, err := unstructured.NestedString(obj.Object, splitPath(path)...); err != nil {
+			errs = append(errs, field.Invalid(field.NewPath(path), selector, err.Error()))
+		}
+	}
+	return errs
+}
+
+func validateReplicas(obj *unstructured.Unstructured, path string) field.ErrorList {
+	replicas, _, err := unstructured.NestedInt64(obj.Object, splitPath(path)...)
+	switch {
+	case err != nil:
+		return field.ErrorList{field.Invalid(field.NewPath(path), replicas, err.Error())}
+	case replicas < 0:
+		return field.ErrorList{field.Invalid(field.NewPath(path), replicas, "should be a non-negative integer")}
+	case replicas > math.MaxInt32:
+		return field.ErrorList{field.Invalid(field.NewPath(path), replicas, fmt.Sprintf("should be less than or equal to %v", math.MaxInt32))}
+	}
+	return nil
+}
+
+// splitPath returns the fields of a path such as ".spec.replicas".
+func splitPath(path string) []string { return strings.Split(strings.TrimPrefix(path, "."), ".") }

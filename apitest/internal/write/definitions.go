@@ -1,0 +1,104 @@
+package write
+
+import (
+	"errors"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/anykind/anykind/apitest/internal/store"
+)
+
+const (
+	definitionGroup  = "apiextensions.k8s.io"
+	definitionPlural = "customresourcedefinitions"
+	cleanupFinalizer = "customresourcecleanup.apiextensions.k8s.io"
+	serverManager    = "kube-apiserver"
+)
+
+// deleteDefinition marks a definition as being deleted; package definitions then deletes its objects. It is not done if the
+// definition has been marked before.
+func (op *operation) deleteDefinition(old *unstructured.Unstructured, options *metav1.DeleteOptions) (done bool, answer map[string]any, err error) {
+	if err := op.checkRecord(old, options); err != nil {
+		return true, nil, err
+	}
+	if old.GetDeletionTimestamp() != nil {
+		return false, nil, nil
+	}
+	if err := op.admitDelete(old, options); err != nil {
+		return true, nil, err
+	}
+	obj := old.DeepCopy()
+	now := metav1.NewTime(op.now())
+	obj.SetDeletionTimestamp(&now)
+	obj.SetFinalizers(append(obj.GetFinalizers(), cleanupFinalizer))
+	op.setCondition(childOf(obj.Object, "status"), metav1.Condition{
+		Type: "Terminating", Status: "True", Reason: "InstanceDeletionPending",
+		Message: "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+	})
+	if obj, err = op.storeMarked(obj, old.GetResourceVersion()); err != nil {
+		return true, nil, err
+	}
+	return true, obj.Object, nil
+}
+
+// checkTerminating rejects new objects of a definition that is being deleted.
+func (op *operation) checkTerminating(name string) error {
+	if op.resource.Definition == nil {
+		return nil
+	}
+	definition := unstructured.Unstructured{Object: op.resource.Definition}
+	stored, exists := op.store.Get(store.Key{Group: definitionGroup, Resource: definitionPlural, Name: definition.GetName()})
+	if exists && (&unstructured.Unstructured{Object: stored}).GetDeletionTimestamp() != nil {
+		return op.forbidden(name, errors.New("create not allowed while custom resource definition is terminating"))
+	}
+	return nil
+}
+
+// childOf returns a map inside an object, a new one if there is none.
+func childOf(obj map[string]any, name string) map[string]any {
+	child, ok := obj[name].(map[string]any)
+	if !ok {
+		child = map[string]any{}
+		obj[name] = child
+	}
+	return child
+}
+
+func conditionStatus(obj *unstructured.Unstructured, kind string) string {
+	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	for _, c := range conditions {
+		if condition, ok := c.(map[string]any); ok && condition["type"] == kind {
+			status, _ := condition["status"].(string)
+			return status
+		}
+	}
+	return ""
+}
+
+// setCondition adds or replaces a condition of a status. The time of the transition changes with the condition's status only.
+func (op *operation) setCondition(status map[string]any, condition metav1.Condition) {
+	now := op.now().UTC().Format(time.RFC3339)
+	conditions, _ := status["conditions"].([]any)
+	entry := map[string]any{"type": condition.Type, "status": string(condition.Status), "lastTransitionTime": now}
+	if condition.Reason != "" {
+		entry["reason"] = condition.Reason
+	}
+	if condition.Message != "" {
+		entry["message"] = condition.Message
+	}
+	if op.resource.Group == "" && op.resource.Plural == "pods" {
+		entry["lastProbeTime"] = nil
+	}
+	for i, c := range conditions {
+		if old, ok := c.(map[string]any); ok && old["type"] == condition.Type {
+			if old["status"] == entry["status"] {
+				entry["lastTransitionTime"] = old["lastTransitionTime"]
+			}
+			conditions[i] = entry
+			return
+		}
+	}
+	status["conditions"] = append(conditions, entry)
+}

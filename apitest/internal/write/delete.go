@@ -1,0 +1,308 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/apitest/internal/store"
+)
+
+// Delete executes a DELETE of an object. The body, if there is one, has the options.
+func (w *Writer) Delete(ctx context.Context, req *Request, body Body) (result Result, err error) {
+	op := w.begin(ctx, req)
+	defer op.finish(&result, &err)
+	options, err := deleteOptions(req.Query, body)
+	if err != nil {
+		return Result{}, err
+	}
+	op.options.dryRun = options.DryRun
+	orphan := orphanDependents(options)
+	obj, deleted, err := op.delete(options)
+	if err != nil {
+		return Result{}, err
+	}
+	code := http.StatusOK
+	if !deleted && orphan != nil && !*orphan {
+		code = http.StatusAccepted
+	}
+	return Result{Object: obj, Code: code}, nil
+}
+
+// delete deletes the request's object, or marks it as being deleted. It returns what the answer has, and whether the object is
+// gone.
+func (op *operation) delete(options *metav1.DeleteOptions) (answer map[string]any, deleted bool, err error) {
+	for {
+		op.warnings = nil
+		if !op.isOfMany {
+			op.warnOrphans(options)
+		}
+		if err := op.ctx.Err(); err != nil {
+			return nil, false, err
+		}
+		stored, exists := op.store.Get(op.key(op.req.Name))
+		if !exists {
+			return nil, false, apierrors.NewNotFound(op.groupResource(), op.req.Name)
+		}
+		answer, deleted, err = op.deleteOnce(stored, options.DeepCopy())
+		if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		return answer, deleted, err
+	}
+}
+
+func (op *operation) deleteOnce(stored store.Object, options *metav1.DeleteOptions) (answer map[string]any, deleted bool, err error) {
+	old := op.view(stored)
+	switch op.groupResource() {
+	case groupResource{Resource: "namespaces"}:
+		if done, answer, err := op.deleteNamespace(old, options); done {
+			return answer, false, err
+		}
+	case groupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}:
+		if done, answer, err := op.deleteDefinition(old, options); done {
+			return answer, false, err
+		}
+	}
+	if err := checkPreconditions(options.Preconditions, old); err != nil {
+		return nil, false, err
+	}
+	obj := old.DeepCopy()
+	graceful, pending := op.beforeDelete(obj, options)
+	if pending {
+		return op.deletionAnswer(old), false, nil
+	}
+	finalizers, changed := op.deletionFinalizers(obj, options)
+	version := old.GetResourceVersion()
+	if err := op.admitDelete(old, options); err != nil {
+		return nil, false, err
+	}
+	if graceful || changed || len(obj.GetFinalizers()) > 0 {
+		obj.SetFinalizers(finalizers)
+		if !graceful && len(finalizers) > 0 {
+			op.markDeleted(obj)
+		}
+		if graceful || len(finalizers) > 0 {
+			if obj, err = op.storeMarked(obj, version); err != nil {
+				return nil, false, err
+			}
+			if len(finalizers) > 0 || *options.GracePeriodSeconds > 0 {
+				return obj.Object, false, nil
+			}
+			version = obj.GetResourceVersion()
+			if op.options.isDryRun() {
+				return obj.Object, true, nil
+			}
+		}
+	}
+	if op.options.isDryRun() {
+		return op.deletionAnswer(obj), true, nil
+	}
+	last, err := op.remove(op.key(op.req.Name), version)
+	if err != nil {
+		return nil, false, err
+	}
+	return op.deletionAnswer(last), true, nil
+}
+
+// warnOrphans warns of the default of jobs, whose pods stay.
+func (op *operation) warnOrphans(options *metav1.DeleteOptions) {
+	isJob := op.groupResource() == groupResource{Group: "batch", Resource: "jobs"}
+	if isJob && options.PropagationPolicy == nil && orphanDependents(options) == nil {
+		op.warn("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning")
+	}
+}
+
+func checkPreconditions(preconditions *metav1.Preconditions, old *unstructured.Unstructured) error {
+	if preconditions == nil {
+		return nil
+	}
+	kind := old.GroupVersionKind()
+	resource := schema.GroupResource{Group: kind.Group, Resource: kind.Kind}
+	if uid := preconditions.UID; uid != nil && *uid != old.GetUID() {
+		return apierrors.NewConflict(resource, old.GetName(), fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *uid, old.GetUID()))
+	}
+	if version := preconditions.ResourceVersion; version != nil && *version != old.GetResourceVersion() {
+		return apierrors.NewConflict(resource, old.GetName(), fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified", *version, old.GetResourceVersion()))
+	}
+	return nil
+}
+
+// storeMarked stores an object that is being deleted.
+func (op *operation) storeMarked(obj *unstructured.Unstructured, version string) (*unstructured.Unstructured, error) {
+	if op.options.isDryRun() {
+		return op.dryRunView(obj, version), nil
+	}
+	stored, err := op.store.Update(op.key(op.req.Name), version, op.toStorage(obj))
+	if err != nil {
+		return nil, err
+	}
+	return op.view(stored), nil
+}
+
+// remove removes an object from the store.
+func (op *operation) remove(key store.Key, version string) (*unstructured.Unstructured, error) {
+	removed, err := op.store.Delete(key, version, nil)
+	if err != nil {
+		return nil, err
+	}
+	return op.view(removed), nil
+}
+
+// beforeDelete decides about the grace period of pods, which alone are deleted gracefully, and marks obj.
+func (op *operation) beforeDelete(obj *unstructured.Unstructured, options *metav1.DeleteOptions) (graceful, pending bool) {
+	if seconds := options.GracePeriodSeconds; seconds != nil && *seconds < 0 {
+		options.GracePeriodSeconds = new(int64(1))
+	}
+	if op.resource.Group != "" || op.resource.Plural != "pods" {
+		return false, false
+	}
+	if obj.GetDeletionTimestamp() != nil {
+		return op.shortenGracePeriod(obj, options)
+	}
+	period := podGracePeriod(obj, options)
+	options.GracePeriodSeconds = &period
+	deletion := metav1.NewTime(op.now().Add(time.Duration(period) * time.Second))
+	obj.SetDeletionTimestamp(&deletion)
+	obj.SetDeletionGracePeriodSeconds(&period)
+	if generation := obj.GetGeneration(); generation > 0 {
+		obj.SetGeneration(generation + 1)
+	}
+	return true, false
+}
+
+// podGracePeriod is the time that a pod gets: none before it is scheduled and after it has ended.
+func podGracePeriod(pod *unstructured.Unstructured, options *metav1.DeleteOptions) int64 {
+	period, _, _ := unstructured.NestedInt64(pod.Object, "spec", "terminationGracePeriodSeconds")
+	if options.GracePeriodSeconds != nil {
+		period = *options.GracePeriodSeconds
+	}
+	node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName")
+	phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
+	if node == "" || phase == "Failed" || phase == "Succeeded" {
+		return 0
+	}
+	if period < 0 {
+		return 1
+	}
+	return period
+}
+
+// shortenGracePeriod is for a pod that is already being deleted: its grace period can only become shorter.
+func (op *operation) shortenGracePeriod(pod *unstructured.Unstructured, options *metav1.DeleteOptions) (graceful, pending bool) {
+	current := pod.GetDeletionGracePeriodSeconds()
+	if current == nil || *current == 0 {
+		return false, false
+	}
+	if options.GracePeriodSeconds == nil {
+		options.GracePeriodSeconds = current
+		return false, true
+	}
+	period := *options.GracePeriodSeconds
+	if period >= *current {
+		return false, true
+	}
+	deletion := metav1.NewTime(pod.GetDeletionTimestamp().Add(time.Duration(period-*current) * time.Second))
+	if now := metav1.NewTime(op.now()); deletion.Before(&now) {
+		deletion = now
+		if period != 0 {
+			period = 1
+		}
+	}
+	options.GracePeriodSeconds = &period
+	pod.SetDeletionTimestamp(&deletion)
+	pod.SetDeletionGracePeriodSeconds(&period)
+	return true, false
+}
+
+// markDeleted sets the deletion time of an object that has finalizers.
+func (op *operation) markDeleted(obj *unstructured.Unstructured) {
+	now := metav1.NewTime(op.now())
+	if obj.GetDeletionTimestamp() == nil {
+		if generation := obj.GetGeneration(); generation > 0 {
+			obj.SetGeneration(generation + 1)
+		}
+		obj.SetDeletionTimestamp(&now)
+	} else if obj.GetDeletionTimestamp().After(now.Time) {
+		obj.SetDeletionTimestamp(&now)
+	}
+	obj.SetDeletionGracePeriodSeconds(new(int64))
+}
+
+// deletionFinalizers returns the object's finalizers with those of the propagation policy, and whether they changed.
+func (op *operation) deletionFinalizers(obj *unstructured.Unstructured, options *metav1.DeleteOptions) (finalizers []string, changed bool) {
+	before := obj.GetFinalizers()
+	policy := op.propagation(before, options)
+	for _, name := range before {
+		if name != metav1.FinalizerOrphanDependents && name != metav1.FinalizerDeleteDependents {
+			finalizers = append(finalizers, name)
+		}
+	}
+	switch policy {
+	case metav1.DeletePropagationOrphan:
+		finalizers = append(finalizers, metav1.FinalizerOrphanDependents)
+	case metav1.DeletePropagationForeground:
+		finalizers = append(finalizers, metav1.FinalizerDeleteDependents)
+	default: // in the background there is nothing to wait for
+	}
+	a, b := slices.Sorted(slices.Values(before)), slices.Sorted(slices.Values(finalizers))
+	if slices.Equal(slices.Compact(a), slices.Compact(b)) {
+		return before, false
+	}
+	return finalizers, true
+}
+
+// propagation is the policy of a deletion: that of the options, of the object's finalizers, or the default of its kind.
+func (op *operation) propagation(finalizers []string, options *metav1.DeleteOptions) metav1.DeletionPropagation {
+	group, plural, orphan := op.resource.Group, op.resource.Plural, orphanDependents(options)
+	switch {
+	case plural == "events" && (group == "" || group == "events.k8s.io"):
+		return metav1.DeletePropagationBackground
+	case orphan != nil && *orphan:
+		return metav1.DeletePropagationOrphan
+	case orphan != nil:
+		return metav1.DeletePropagationBackground
+	case options.PropagationPolicy != nil:
+		return *options.PropagationPolicy
+	}
+	for _, name := range finalizers {
+		switch name {
+		case metav1.FinalizerOrphanDependents:
+			return metav1.DeletePropagationOrphan
+		case metav1.FinalizerDeleteDependents:
+			return metav1.DeletePropagationForeground
+		}
+	}
+	if group == "batch" && plural == "jobs" || group == "" && plural == "replicationcontrollers" {
+		return metav1.DeletePropagationOrphan
+	}
+	return metav1.DeletePropagationBackground
+}
+
+// deletionAnswer is what the API answers to a deletion that is done: the object or a Status, by kind.
+func (op *operation) deletionAnswer(obj *unstructured.Unstructured) map[string]any {
+	if op.rules.strategy().returnsDeleted {
+		return obj.Object
+	}
+	details := map[string]any{"name": obj.GetName(), "kind": op.resource.Plural, "uid": string(obj.GetUID())}
+	if op.resource.Group != "" {
+		details["group"] = op.resource.Group
+	}
+	return successStatus(details)
+}
+
+func successStatus(details map[string]any) map[string]any {
+	status := map[string]any{"kind": "Status", "apiVersion": "v1", "metadata": map[string]any{}, "status": metav1.StatusSuccess}
+	if details != nil {
+		status["details"] = details
+	}
+	return status
+}

@@ -1,0 +1,59 @@
+package write
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// DeleteCollection executes a DELETE of the objects that match selects, or of all if it is nil; the selectors of the request are
+// for the caller to parse. The answer is the list of what was selected.
+func (w *Writer) DeleteCollection(ctx context.Context, req *Request, body Body, matches func(obj map[string]any) bool) (result Result, err error) {
+	op := w.begin(ctx, req)
+	defer op.finish(&result, &err)
+	options, err := deleteOptions(req.Query, body)
+	if err != nil {
+		return Result{}, err
+	}
+	op.warnOrphans(options)
+	stored, revision, err := w.store.List(req.Resource.Group, req.Resource.Plural, op.objectNamespace(), 0)
+	if err != nil {
+		return Result{}, err
+	}
+	items := []any{}
+	for _, object := range stored {
+		obj := w.viewOf(req.Resource, object)
+		if matches != nil && !matches(obj) {
+			continue
+		}
+		if err := op.deleteItem(ctx, obj, options); err != nil && !apierrors.IsNotFound(err) {
+			return Result{}, err
+		}
+		if req.Resource.Definition == nil { // typed lists say the kind once
+			delete(obj, "kind")
+			delete(obj, "apiVersion")
+		}
+		items = append(items, obj)
+	}
+	metadata := map[string]any{"resourceVersion": strconv.FormatInt(revision, 10)}
+	if req.Resource.Definition != nil {
+		metadata["continue"] = "" // lists of custom resources are not typed
+	}
+	list := map[string]any{"kind": req.Resource.ListKind, "apiVersion": req.Resource.APIVersion(), "items": items, "metadata": metadata}
+	return Result{Object: list, Code: http.StatusOK}, nil
+}
+
+func (op *operation) deleteItem(ctx context.Context, obj map[string]any, options *metav1.DeleteOptions) error {
+	item := &unstructured.Unstructured{Object: obj}
+	req := *op.req
+	req.Namespace, req.Name = item.GetNamespace(), item.GetName()
+	one := op.begin(ctx, &req)
+	one.options.dryRun, one.isOfMany = options.DryRun, true
+	_, _, err := one.delete(options)
+	op.warnings = append(op.warnings, one.warnings...)
+	return err
+}

@@ -1,0 +1,259 @@
+package write
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+const (
+	budgetMessage     = "Cannot evict pod as it would violate the pod's disruption budget."
+	budgetRetrySecond = 10
+	maxDisruptedPods  = 2000
+)
+
+// createSubresource executes a POST to a subresource.
+func (op *operation) createSubresource(obj *unstructured.Unstructured) (Result, error) {
+	pods := op.resource.Group == "" && op.resource.Plural == "pods"
+	switch {
+	case pods && op.subresource == "eviction":
+		return op.evict(obj)
+	case pods && op.subresource == "binding":
+		return op.bind(obj)
+	}
+	return Result{}, apierrors.NewMethodNotSupported(op.groupResource(), "create")
+}
+
+// evict deletes a pod if the budgets of its namespace allow it.
+func (op *operation) evict(eviction *unstructured.Unstructured) (Result, error) {
+	if err := op.ensureNamespace(eviction); err != nil {
+		return Result{}, err
+	}
+	if eviction.GetName() != op.req.Name {
+		return Result{}, apierrors.NewBadRequest("name in URL does not match name in Eviction object")
+	}
+	eviction, err := op.mutate(Create, op.req.Name, eviction, nil)
+	if err != nil {
+		return Result{}, err
+	}
+	options, err := op.evictionOptions(eviction)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := op.admit(Create, op.req.Name, eviction, nil); err != nil {
+		return Result{}, err
+	}
+	stored, exists := op.store.Get(op.key(op.req.Name))
+	if !exists {
+		return Result{}, apierrors.NewNotFound(op.groupResource(), op.req.Name)
+	}
+	pod := op.view(stored)
+	if ignoresBudgets(pod) {
+		return op.deleteEvicted(pod, options)
+	}
+	budgets, err := op.budgetsOf(pod)
+	switch {
+	case err != nil:
+		return Result{}, err
+	case len(budgets) > 1:
+		return Result{}, &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
+			Message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+		}}
+	case len(budgets) == 1 && !mayEvictUnready(pod, budgets[0]):
+		if err := op.takeFromBudget(pod, budgets[0].GetName(), len(options.DryRun) > 0); err != nil {
+			return Result{}, err
+		}
+	}
+	return op.deleteEvicted(pod, options)
+}
+
+// evictionOptions are the options of the deletion, with the dry run of the request.
+func (op *operation) evictionOptions(eviction *unstructured.Unstructured) (*metav1.DeleteOptions, error) {
+	options := new(metav1.DeleteOptions)
+	if content, found, _ := unstructured.NestedMap(eviction.Object, "deleteOptions"); found {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, options); err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+	}
+	switch {
+	case len(options.DryRun) == 0:
+		options.DryRun = op.options.dryRun
+	case len(op.options.dryRun) > 0 && !slices.Equal(options.DryRun, op.options.dryRun):
+		return nil, fmt.Errorf("Non-matching dry-run options in request and content: %v and %v", op.options.dryRun, options.DryRun) //nolint:staticcheck // the server's text
+	}
+	return options, nil
+}
+
+// ignoresBudgets reports whether a pod does no work yet or any more.
+func ignoresBudgets(pod *unstructured.Unstructured) bool {
+	phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
+	return phase == "Succeeded" || phase == "Failed" || phase == "Pending" || pod.GetDeletionTimestamp() != nil
+}
+
+// mayEvictUnready reports whether a pod that is not ready may go without being counted by its budget.
+func mayEvictUnready(pod, budget *unstructured.Unstructured) bool {
+	if conditionStatus(pod, "Ready") == "True" {
+		return false
+	}
+	policy, _, _ := unstructured.NestedString(budget.Object, "spec", "unhealthyPodEvictionPolicy")
+	desired := statusNumber(budget, "desiredHealthy")
+	return policy == "AlwaysAllow" || desired > 0 && statusNumber(budget, "currentHealthy") >= desired
+}
+
+func statusNumber(obj *unstructured.Unstructured, name string) int64 {
+	n, _, _ := unstructured.NestedInt64(obj.Object, "status", name)
+	return n
+}
+
+// budgetsOf returns the budgets that select a pod.
+func (op *operation) budgetsOf(pod *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	stored, _, err := op.store.List("policy", "poddisruptionbudgets", pod.GetNamespace(), 0)
+	if err != nil {
+		return nil, err
+	}
+	var budgets []*unstructured.Unstructured
+	for _, obj := range stored {
+		var typed metav1.LabelSelector
+		content, found, _ := unstructured.NestedMap(obj, "spec", "selector")
+		if !found || runtime.DefaultUnstructuredConverter.FromUnstructured(content, &typed) != nil {
+			continue
+		}
+		selector, err := metav1.LabelSelectorAsSelector(&typed)
+		if err == nil && selector.Matches(labels.Set(pod.GetLabels())) {
+			budgets = append(budgets, &unstructured.Unstructured{Object: obj})
+		}
+	}
+	return budgets, nil
+}
+
+// takeFromBudget counts the disruption in the budget's status, or rejects it.
+func (op *operation) takeFromBudget(pod *unstructured.Unstructured, name string, dryRun bool) error {
+	resource := op.registry.Lookup("policy", "v1", "poddisruptionbudgets")
+	budgets := op.begin(op.ctx, &Request{Resource: resource, Subresource: "status", Namespace: pod.GetNamespace(), Name: name, UserAgent: serverManager})
+	budgets.manager = serverManager
+	if dryRun {
+		budgets.options.dryRun = []string{metav1.DryRunAll}
+	}
+	_, _, err := budgets.guaranteedUpdate(func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		budget := live.DeepCopy()
+		if err := checkBudget(budget); err != nil {
+			return nil, err
+		}
+		status := childOf(budget.Object, "status")
+		allowed := statusNumber(budget, "disruptionsAllowed") - 1
+		status["disruptionsAllowed"] = allowed
+		if allowed == 0 {
+			budgets.setCondition(status, metav1.Condition{Type: "DisruptionAllowed", Status: "False", Reason: "InsufficientPods"})
+			setObservedGeneration(status, live.GetGeneration())
+		}
+		childOf(status, "disruptedPods")[pod.GetName()] = op.now().UTC().Format(time.RFC3339)
+		return budgets.manage(live, budget)
+	}, nil, "", false)
+	return err
+}
+
+func setObservedGeneration(status map[string]any, generation int64) {
+	conditions, _ := status["conditions"].([]any)
+	for _, c := range conditions {
+		if condition, ok := c.(map[string]any); ok && condition["type"] == "DisruptionAllowed" {
+			condition["message"] = ""
+			condition["observedGeneration"] = generation
+		}
+	}
+}
+
+// checkBudget returns the error for a budget that allows no disruption.
+func checkBudget(budget *unstructured.Unstructured) error {
+	name := budget.GetName()
+	resource := schema.GroupResource{Group: "policy", Resource: "poddisruptionbudget"}
+	disrupted, _, _ := unstructured.NestedMap(budget.Object, "status", "disruptedPods")
+	switch allowed := statusNumber(budget, "disruptionsAllowed"); {
+	case statusNumber(budget, "observedGeneration") < budget.GetGeneration():
+		return tooManyDisruptions(budgetRetrySecond, fmt.Sprintf("The disruption budget %s is still being processed by the server.", name))
+	case allowed < 0:
+		return apierrors.NewForbidden(resource, name, errors.New("pdb disruptions allowed is negative"))
+	case len(disrupted) > maxDisruptedPods:
+		return apierrors.NewForbidden(resource, name, errors.New("DisruptedPods map too big - too many evictions not confirmed by PDB controller"))
+	case allowed == 0:
+		return tooManyDisruptions(0, budgetReason(budget))
+	}
+	return nil
+}
+
+func budgetReason(budget *unstructured.Unstructured) string {
+	name, current, desired := budget.GetName(), statusNumber(budget, "currentHealthy"), statusNumber(budget, "desiredHealthy")
+	reason, message := conditionReason(budget, "DisruptionAllowed")
+	switch {
+	case message != "" && reason == "SyncFailed":
+		return fmt.Sprintf("The disruption budget %s does not allow evicting pods currently because it failed sync: %s", name, message)
+	case current <= desired:
+		return fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", name, desired, current)
+	case message != "":
+		return fmt.Sprintf("The disruption budget %s does not allow evicting pods currently (%s): %s", name, reason, message)
+	}
+	return fmt.Sprintf("The disruption budget %s does not allow evicting pods currently", name)
+}
+
+// conditionReason returns why a condition is False.
+func conditionReason(obj *unstructured.Unstructured, kind string) (reason, message string) {
+	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	for _, c := range conditions {
+		condition, _ := c.(map[string]any)
+		if condition["type"] == kind && condition["status"] == "False" {
+			reason, _ = condition["reason"].(string)
+			message, _ = condition["message"].(string)
+		}
+	}
+	return reason, message
+}
+
+func tooManyDisruptions(retrySeconds int, cause string) error {
+	err := apierrors.NewTooManyRequests(budgetMessage, retrySeconds)
+	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{Type: "DisruptionBudget", Message: cause})
+	return err
+}
+
+// deleteEvicted marks a pod as disrupted and deletes it.
+func (op *operation) deleteEvicted(pod *unstructured.Unstructured, options *metav1.DeleteOptions) (Result, error) {
+	if err := checkPreconditions(options.Preconditions, pod); err != nil {
+		return Result{}, err
+	}
+	deletion := op.begin(op.ctx, &Request{Resource: op.resource, Namespace: pod.GetNamespace(), Name: pod.GetName(), User: op.req.User, UserAgent: op.req.UserAgent})
+	deletion.options.dryRun = options.DryRun
+	if len(options.DryRun) == 0 {
+		marked, err := deletion.markDisrupted()
+		if err != nil {
+			return Result{}, err
+		}
+		if options.Preconditions != nil && options.Preconditions.ResourceVersion != nil {
+			version := marked.GetResourceVersion()
+			options.Preconditions.ResourceVersion = &version
+		}
+	}
+	if _, _, err := deletion.delete(options); err != nil {
+		return Result{}, err
+	}
+	return Result{Object: succeeded(http.StatusCreated), Code: http.StatusCreated}, nil
+}
+
+func (op *operation) markDisrupted() (*unstructured.Unstructured, error) {
+	status := op.begin(op.ctx, &Request{Resource: op.resource, Subresource: "status", Namespace: op.req.Namespace, Name: op.req.Name})
+	pod, _, err := status.guaranteedUpdate(func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		pod := live.DeepCopy()
+		status.setCondition(childOf(pod.Object, "status"), metav1.Condition{
+			Type: "DisruptionTarget", Status: "True", Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting",
+		})
+		return pod, nil
+	}, func(_, _ *unstructured.Unstructured) error { return nil }, "", false)
+	return pod, err
+}

@@ -1,0 +1,243 @@
+package write
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/anykind/anykind/apitest/internal/builtin"
+	"github.com/anykind/anykind/apitest/internal/kinds"
+)
+
+// managerCache has the field managers of resources and their subresources.
+type managerCache struct {
+	mu       sync.Mutex
+	managers map[managerKey]cachedManager
+}
+
+type managerKey struct {
+	ruleKey
+	subresource string
+}
+
+type cachedManager struct {
+	resource *kinds.Resource
+	manager  *managedfields.FieldManager
+}
+
+// fieldManager returns what computes the managed fields of the request's objects.
+func (op *operation) fieldManager() (*managedfields.FieldManager, error) {
+	r := op.resource
+	key := managerKey{ruleKey{r.Group, r.Version, r.Plural}, op.subresource}
+	op.managers.mu.Lock()
+	cached, ok := op.managers.managers[key]
+	op.managers.mu.Unlock()
+	if ok && cached.resource == r {
+		return cached.manager, nil
+	}
+	manager, err := op.newFieldManager()
+	if err != nil {
+		return nil, err
+	}
+	op.managers.mu.Lock()
+	defer op.managers.mu.Unlock()
+	if op.managers.managers == nil {
+		op.managers.managers = map[managerKey]cachedManager{}
+	}
+	op.managers.managers[key] = cachedManager{r, manager}
+	return manager, nil
+}
+
+func (op *operation) newFieldManager() (*managedfields.FieldManager, error) {
+	kind := op.kind()
+	objects := objectRules{op}
+	if kind != op.resource.GroupVersionKind() { // a scale: all of its fields are scalars that any converter knows
+		return managedfields.NewDefaultFieldManager(managedfields.NewDeducedTypeConverter(), objects, noDefaults{}, objects, kind,
+			kind.GroupVersion(), op.subresource, nil)
+	}
+	converter, err := op.resource.TypeConverter()
+	if err != nil {
+		return nil, err
+	}
+	if op.resource.Definition != nil {
+		return managedfields.NewDefaultCRDFieldManager(converter, objects, objects, objects, kind, kind.GroupVersion(), op.subresource, op.resetFields())
+	}
+	return managedfields.NewDefaultFieldManager(converter, objects, objects, objects, kind, kind.GroupVersion(), op.subresource, op.resetFields())
+}
+
+// resetFields are the fields that a request to the resource or subresource cannot set, so that no manager owns them.
+func (op *operation) resetFields() map[fieldpath.APIVersion]fieldpath.Filter {
+	var paths [][]string
+	_, hasStatus := op.resource.Subresources["status"]
+	switch op.subresource {
+	case "":
+		if hasStatus {
+			paths = [][]string{{"status"}}
+		}
+	case "status":
+		paths = op.rules.strategy().statusResets
+		if paths == nil {
+			paths = [][]string{{"spec"}}
+		}
+	case "approval":
+		paths = [][]string{{"spec"}, {"status", "certificate"}}
+	case "finalize":
+		paths = [][]string{{"status"}}
+	}
+	if len(paths) == 0 {
+		return nil
+	}
+	set := fieldpath.NewSet()
+	for _, path := range paths {
+		parts := make([]any, len(path))
+		for i, part := range path {
+			parts[i] = part
+		}
+		set.Insert(fieldpath.MakePathOrDie(parts...))
+	}
+	filters := map[fieldpath.APIVersion]fieldpath.Filter{}
+	for _, version := range op.registry.Versions(op.resource.Group, op.resource.Plural) {
+		filters[fieldpath.APIVersion(version.APIVersion())] = fieldpath.NewExcludeSetFilter(set)
+	}
+	filters[fieldpath.APIVersion(op.resource.APIVersion())] = fieldpath.NewExcludeSetFilter(set)
+	return filters
+}
+
+// manage records what the request changes in the managed fields of obj.
+func (op *operation) manage(live, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	manager, err := op.fieldManager()
+	if err != nil {
+		return nil, err
+	}
+	if live.GetUID() == "" {
+		live = op.zero()
+	}
+	updated, err := manager.Update(live, obj, op.manager)
+	if err != nil {
+		obj.SetManagedFields(nil)
+		return obj, nil //nolint:nilerr // as the server does with an object that a version cannot express
+	}
+	result := updated.(*unstructured.Unstructured)
+	op.stampManagedFields(live, result)
+	return result, nil
+}
+
+// apply merges an applied configuration into live.
+func (op *operation) apply(live, patch *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	manager, err := op.fieldManager()
+	if err != nil {
+		return nil, err
+	}
+	if live.GetUID() == "" {
+		live = op.zero()
+	}
+	merged, err := manager.Apply(live, patch, op.options.fieldManager, op.options.force)
+	if err != nil {
+		return nil, err
+	}
+	obj := merged.(*unstructured.Unstructured)
+	if op.resource.Definition == nil {
+		if _, _, err := builtin.Decode(op.kind(), obj.Object); err != nil { // the types of the converter are weaker than Go's
+			return nil, fmt.Errorf("failed to convert new object (%s/%s; %s) to proper version: unable to convert unstructured object to %[3]s: %[4]w",
+				patch.GetNamespace(), patch.GetName(), op.kind(), err)
+		}
+	}
+	op.stampManagedFields(live, obj)
+	return obj, nil
+}
+
+// stampManagedFields gives the entries that the request wrote the time of the server's clock.
+func (op *operation) stampManagedFields(live, obj *unstructured.Unstructured) {
+	entries := obj.GetManagedFields()
+	if len(entries) == 0 {
+		return
+	}
+	known := map[time.Time]bool{}
+	for _, entry := range live.GetManagedFields() {
+		if entry.Time != nil {
+			known[entry.Time.UTC()] = true
+		}
+	}
+	now := metav1.NewTime(op.now().UTC().Truncate(time.Second))
+	for i := range entries {
+		if entries[i].Time != nil && !known[entries[i].Time.UTC()] {
+			entries[i].Time = &now
+		}
+	}
+	slices.SortStableFunc(entries, func(a, b metav1.ManagedFieldsEntry) int {
+		return cmp.Or(cmp.Compare(a.Operation, b.Operation), cmp.Compare(seconds(a.Time), seconds(b.Time)))
+	})
+	obj.SetManagedFields(entries)
+}
+
+func seconds(t *metav1.Time) int64 {
+	if t == nil {
+		return 0
+	}
+	return t.Unix()
+}
+
+// zero is an object of the request's kind without content, as its Go type encodes it.
+func (op *operation) zero() *unstructured.Unstructured {
+	obj := op.empty()
+	if op.resource.Definition == nil || op.subresource == "scale" {
+		if decoded, _, err := builtin.Decode(op.kind(), obj.Object); err == nil {
+			obj.Object = decoded
+		}
+	}
+	return obj
+}
+
+// objectRules gives the managers of fields the conversions and defaults of a kind.
+type objectRules struct{ op *operation }
+
+func (o objectRules) Default(obj runtime.Object) {
+	u, ok := obj.(*unstructured.Unstructured)
+	switch {
+	case !ok:
+	case o.op.resource.Definition != nil:
+		o.op.rules.setDefaults(u.Object) // nulls stay, unlike in a decoded object
+	default:
+		if decoded, _, err := o.op.coerce(u.Object); err == nil {
+			u.Object = decoded
+		}
+	}
+}
+
+func (o objectRules) New(schema.GroupVersionKind) (runtime.Object, error) { return o.op.zero(), nil }
+
+func (objectRules) Convert(_, _, _ any) error { return nil }
+
+func (o objectRules) ConvertToVersion(obj runtime.Object, target runtime.GroupVersioner) (runtime.Object, error) {
+	u, ok := obj.(*unstructured.Unstructured)
+	version, isVersion := target.(schema.GroupVersion)
+	if !ok || !isVersion {
+		return obj, nil
+	}
+	if o.op.resource.Definition != nil && o.op.subresource == "scale" && u.GetName() == "" { // the server fails here, too
+		return nil, fmt.Errorf("request to convert CR to an invalid group/version: %s", version)
+	}
+	if u.GetAPIVersion() == version.String() {
+		return obj, nil
+	}
+	converted := u.DeepCopy()
+	converted.SetAPIVersion(version.String())
+	return converted, nil
+}
+
+func (objectRules) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
+	return label, value, nil
+}
+
+type noDefaults struct{}
+
+func (noDefaults) Default(runtime.Object) {}

@@ -1,0 +1,170 @@
+package write
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+const (
+	maxGeneratedBase     = 58 // of a generated name, before its random end
+	generatedSuffix      = 5
+	maxGeneratedAttempts = 8
+)
+
+// wipeSystemFields removes what only the server sets.
+func wipeSystemFields(obj *unstructured.Unstructured) {
+	for _, name := range []string{"creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"} {
+		unstructured.RemoveNestedField(obj.Object, "metadata", name)
+	}
+}
+
+// fillSystemFields sets what a new object gets from the server.
+func (op *operation) fillSystemFields(obj *unstructured.Unstructured) {
+	obj.SetCreationTimestamp(metav1.NewTime(op.now().UTC().Truncate(time.Second)))
+	obj.SetUID(uuid.NewUUID())
+}
+
+func generateName(base string) string {
+	if len(base) > maxGeneratedBase {
+		base = base[:maxGeneratedBase]
+	}
+	return base + utilrand.String(generatedSuffix)
+}
+
+func validatePathSegment(name string, prefix bool) []string {
+	var texts []string
+	if !prefix && (name == "." || name == "..") {
+		return []string{fmt.Sprintf("may not be '%s'", name)}
+	}
+	for _, illegal := range []string{"/", "%"} {
+		if strings.Contains(name, illegal) {
+			texts = append(texts, fmt.Sprintf("may not contain '%s'", illegal))
+		}
+	}
+	return texts
+}
+
+// keepSystemFields gives an update what a client cannot change.
+func keepSystemFields(obj, old *unstructured.Unstructured) {
+	if obj.GetUID() == "" {
+		obj.SetUID(old.GetUID())
+	}
+	if created := old.GetCreationTimestamp(); !created.IsZero() {
+		obj.SetCreationTimestamp(created)
+	}
+	if deleted := old.GetDeletionTimestamp(); deleted != nil {
+		obj.SetDeletionTimestamp(deleted)
+	}
+	if old.GetDeletionGracePeriodSeconds() != nil && obj.GetDeletionGracePeriodSeconds() == nil {
+		obj.SetDeletionGracePeriodSeconds(old.GetDeletionGracePeriodSeconds())
+	}
+}
+
+// setGeneration sets a generation; unlike the accessor's method, 0 removes it.
+func setGeneration(obj *unstructured.Unstructured, generation int64) {
+	if generation == 0 {
+		unstructured.RemoveNestedField(obj.Object, "metadata", "generation")
+		return
+	}
+	obj.SetGeneration(generation)
+}
+
+func (op *operation) validateMetadata(obj *unstructured.Unstructured) field.ErrorList {
+	return ownerTexts(validation.ValidateObjectMetaAccessor(obj, op.resource.Namespaced, validatePathSegment, field.NewPath("metadata")))
+}
+
+func validateMetadataUpdate(obj, old *unstructured.Unstructured) field.ErrorList {
+	return ownerTexts(validation.ValidateObjectMetaAccessorUpdate(obj, old, field.NewPath("metadata")))
+}
+
+var ownerIndex = regexp.MustCompile(`^metadata\.ownerReferences\[\d+\]\.(\w+)$`)
+
+// ownerTexts gives errors of owner references the texts of the server's version, which is older than the library's.
+func ownerTexts(errs field.ErrorList) field.ErrorList {
+	for i, err := range errs {
+		match := ownerIndex.FindStringSubmatch(err.Field)
+		if match == nil || err.Type != field.ErrorTypeRequired {
+			continue
+		}
+		text := "must not be empty"
+		if match[1] == "apiVersion" {
+			text = "version must not be empty"
+		}
+		errs[i] = field.Invalid(field.NewPath("metadata", "ownerReferences", match[1]), "", text)
+	}
+	return errs
+}
+
+// checkVersion compares the resourceVersion of an update with that of the stored object.
+func (op *operation) checkVersion(obj, old *unstructured.Unstructured) error {
+	version := obj.GetResourceVersion()
+	if version != "" {
+		if _, err := strconv.ParseUint(version, 10, 64); err != nil {
+			return err
+		}
+	}
+	switch {
+	case version == "" || version == "0":
+		if !op.rules.strategy().needsVersion {
+			obj.SetResourceVersion(old.GetResourceVersion())
+			return nil
+		}
+		kind := op.groupKind()
+		kind.Kind = op.resource.Plural
+		return apierrors.NewInvalid(kind, op.req.Name, field.ErrorList{
+			field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update"),
+		})
+	case version != old.GetResourceVersion():
+		return apierrors.NewConflict(op.groupResource(), op.req.Name, errors.New(optimisticLockMessage))
+	}
+	return nil
+}
+
+// checkUID compares the UID of an update with that of the stored object, which is empty if there is none.
+func (op *operation) checkUID(uid types.UID, old *unstructured.Unstructured) error {
+	if uid == "" || uid == old.GetUID() {
+		return nil
+	}
+	reason := fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %s, UID in object meta: %s",
+		op.storageKey(), uid, old.GetUID())
+	return apierrors.NewConflict(op.groupResource(), op.req.Name, reason)
+}
+
+// storageKey is the key of the request's object in etcd, as some error texts show it.
+func (op *operation) storageKey() string {
+	parts := []string{"/registry"}
+	if op.options.isDryRun() {
+		parts[0] = ""
+	}
+	switch {
+	case op.resource.Definition != nil:
+		parts = append(parts, op.resource.Group, op.resource.Plural)
+	case op.resource.Group == "" && op.resource.Plural == "services":
+		parts = append(parts, "services", "specs")
+	case op.resource.Group == "" && op.resource.Plural == "endpoints":
+		parts = append(parts, "services", "endpoints")
+	case op.resource.Group == "" && op.resource.Plural == "nodes":
+		parts = append(parts, "minions")
+	case op.resource.Group == "apiextensions.k8s.io" || op.resource.Group == "apiregistration.k8s.io":
+		parts = append(parts, op.resource.Group, op.resource.Plural)
+	default:
+		parts = append(parts, op.resource.Plural)
+	}
+	if namespace := op.objectNamespace(); namespace != "" {
+		parts = append(parts, namespace)
+	}
+	return strings.Join(append(parts, op.req.Name), "/")
+}

@@ -1,0 +1,197 @@
+package write
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/apitest/internal/kinds"
+	"github.com/anykind/anykind/apitest/internal/store"
+)
+
+// operation is the execution of one request.
+type operation struct {
+	*Writer
+	ctx         context.Context
+	req         *Request
+	resource    *kinds.Resource
+	subresource string
+	rules       rules
+	options     writeOptions
+	manager     string // field manager
+	isPost      bool   // creates by POST, not by an update or an apply
+	warnings    []string
+	isOfMany    bool // is a part of a deletecollection
+}
+
+func (w *Writer) begin(ctx context.Context, req *Request) *operation {
+	return &operation{Writer: w, ctx: ctx, req: req, resource: req.Resource, subresource: req.Subresource, rules: w.rulesOf(req.Resource)}
+}
+
+func (op *operation) warn(text string) {
+	if text != "" && !slices.Contains(op.warnings, text) {
+		op.warnings = append(op.warnings, text)
+	}
+}
+
+// finish completes what a verb returns.
+func (op *operation) finish(result *Result, err *error) {
+	result.Warnings = op.warnings
+	*err = statusError(*err)
+}
+
+func (op *operation) groupResource() schema.GroupResource { return op.resource.GroupResource() }
+
+func (op *operation) groupKind() schema.GroupKind {
+	return schema.GroupKind{Group: op.resource.Group, Kind: op.resource.Kind}
+}
+
+// kind returns the kind of the request's objects, which is that of the subresource if it has one of its own.
+func (op *operation) kind() schema.GroupVersionKind {
+	if sub, ok := op.resource.Subresources[op.subresource]; ok && sub.Kind != "" && sub.Kind != op.resource.Kind {
+		return schema.GroupVersionKind{Group: sub.Group, Version: sub.Version, Kind: sub.Kind}
+	}
+	return op.resource.GroupVersionKind()
+}
+
+func (op *operation) key(name string) store.Key { return keyOf(op.resource, op.req.Namespace, name) }
+
+func keyOf(resource *kinds.Resource, namespace, name string) store.Key {
+	if !resource.Namespaced {
+		namespace = ""
+	}
+	return store.Key{Group: resource.Group, Resource: resource.Plural, Namespace: namespace, Name: name}
+}
+
+// objectNamespace is the namespace that objects of the request have.
+func (op *operation) objectNamespace() string {
+	if op.resource.Namespaced {
+		return op.req.Namespace
+	}
+	return ""
+}
+
+// displayName is the name of an object, or what its name will begin with.
+func displayName(obj *unstructured.Unstructured) string {
+	if name := obj.GetName(); name != "" {
+		return name
+	}
+	return obj.GetGenerateName()
+}
+
+// namespaceForAdmission is the request's namespace; for a namespace it is the namespace itself.
+func (op *operation) namespaceForAdmission(name string) string {
+	if op.resource.Group == "" && op.resource.Plural == "namespaces" {
+		return name
+	}
+	return op.objectNamespace()
+}
+
+// ensureNamespace sets the object's namespace to that of the request, or rejects a different one.
+func (op *operation) ensureNamespace(obj *unstructured.Unstructured) error {
+	want := op.objectNamespace()
+	switch got := obj.GetNamespace(); {
+	case got == want:
+	case got == "", want == "":
+		obj.SetNamespace(want)
+	default:
+		return apierrors.NewBadRequest(namespaceMismatch)
+	}
+	return nil
+}
+
+// checkName rejects an object whose name is not that of the request.
+func (op *operation) checkName(obj *unstructured.Unstructured) error {
+	name := obj.GetName()
+	if name == "" {
+		return apierrors.NewBadRequest("the name of the object (" + op.req.Name + " based on URL) was undeterminable: name must be provided")
+	}
+	if name != op.req.Name {
+		return apierrors.NewBadRequest("the name of the object (" + name + ") does not match the name on the URL (" + op.req.Name + ")")
+	}
+	return nil
+}
+
+// dedupeOwners removes equal owner references and warns of them, after admission in other words than before.
+func (op *operation) dedupeOwners(obj *unstructured.Unstructured, afterAdmission bool) {
+	owners := obj.GetOwnerReferences()
+	var unique []metav1.OwnerReference
+	var duplicates []string
+	for _, owner := range owners {
+		if containsOwner(unique, owner) {
+			duplicates = append(duplicates, string(owner.UID))
+		} else {
+			unique = append(unique, owner)
+		}
+	}
+	if len(duplicates) == 0 {
+		return
+	}
+	obj.SetOwnerReferences(unique)
+	text := ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+	if afterAdmission {
+		text = ".metadata.ownerReferences contains duplicate entries after mutating admission happens; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+	}
+	op.warn(text + strings.Join(duplicates, ", "))
+}
+
+func containsOwner(owners []metav1.OwnerReference, owner metav1.OwnerReference) bool {
+	for _, o := range owners {
+		if equalBool(o.Controller, owner.Controller) && equalBool(o.BlockOwnerDeletion, owner.BlockOwnerDeletion) &&
+			o.APIVersion == owner.APIVersion && o.Kind == owner.Kind && o.Name == owner.Name && o.UID == owner.UID {
+			return true
+		}
+	}
+	return false
+}
+
+func equalBool(a, b *bool) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// view returns a copy of a stored object in the version of the request.
+func (op *operation) view(stored store.Object) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: op.viewOf(op.resource, stored)}
+}
+
+// View returns a stored object in the version of a resource, for readers: it may be the stored object itself.
+func (w *Writer) View(resource *kinds.Resource, stored store.Object) map[string]any {
+	if resource.Definition == nil && stored["apiVersion"] == resource.APIVersion() {
+		return stored
+	}
+	return w.viewOf(resource, stored)
+}
+
+func (w *Writer) viewOf(resource *kinds.Resource, stored store.Object) map[string]any {
+	obj := runtime.DeepCopyJSON(stored)
+	w.rulesOf(resource).fromStorage(obj)
+	return obj
+}
+
+// toStorage returns the object as it is stored: in the storage version, without a resourceVersion.
+func (op *operation) toStorage(obj *unstructured.Unstructured) store.Object {
+	stored := obj.DeepCopy()
+	op.rules.toStorage(stored.Object)
+	stored.SetResourceVersion("")
+	stored.SetSelfLink("")
+	return stored.Object
+}
+
+func storageVersion(resource *kinds.Resource) string {
+	version := resource.StorageVersion
+	if version == "" {
+		version = resource.Version
+	}
+	return schema.GroupVersion{Group: resource.Group, Version: version}.String()
+}
+
+// empty returns an object of the request's kind without content, which stands for what does not exist yet.
+func (op *operation) empty() *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{Object: map[string]any{}}
+	obj.SetGroupVersionKind(op.kind())
+	return obj
+}

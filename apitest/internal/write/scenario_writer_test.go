@@ -1,0 +1,140 @@
+package write_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/apitest/internal/definitions"
+	"github.com/anykind/anykind/apitest/internal/kinds"
+	"github.com/anykind/anykind/apitest/internal/store"
+	"github.com/anykind/anykind/apitest/internal/write"
+)
+
+// TestRecorded_Writer compares what the Writer answers with what the real API server answered.
+func TestRecorded_Writer(t *testing.T) {
+	for _, scenario := range scenarios(t) {
+		t.Run(namespaceOf(scenario), func(t *testing.T) {
+			t.Parallel()
+			p := newWriterPlayer(t)
+			namespace := namespaceOf(scenario)
+			p.mustSend(t, request{method: "POST", path: "/api/v1/namespaces", agent: "scenario/1", body: `{"metadata":{"name":"` + namespace + `"}}`})
+			compare(t, readRecorded(t, recordedPath(scenario)), play(t, p, namespace, readScenario(t, scenario)))
+		})
+	}
+}
+
+// writerPlayer passes requests to a Writer, with as little routing as the scenarios need.
+type writerPlayer struct {
+	store    *store.Store
+	registry *kinds.Registry
+	writer   *write.Writer
+}
+
+func newWriterPlayer(t *testing.T) *writerPlayer {
+	t.Helper()
+	p := &writerPlayer{store: store.New(), registry: kinds.New()}
+	p.writer = write.New(write.Config{Store: p.store, Registry: p.registry})
+	p.store.SetOnWrite(definitions.New(t.Context(), p.store, p.registry, p.writer, time.Now).Observe)
+	for _, name := range []string{"default", "kube-system", "kube-public"} {
+		p.mustSend(t, request{method: "POST", path: "/api/v1/namespaces", body: `{"metadata":{"name":"` + name + `"}}`})
+	}
+	for _, req := range readScenario(t, "testdata/setup.txt") {
+		p.mustSend(t, req)
+	}
+	return p
+}
+
+func (p *writerPlayer) mustSend(t *testing.T, req request) {
+	t.Helper()
+	code, _, body := p.send(t, req)
+	require.Less(t, code, 300, "%s: %v", describe(req), body)
+}
+
+func (p *writerPlayer) send(t *testing.T, req request) (code int, warnings []string, body map[string]any) {
+	t.Helper()
+	target := targetOf(t, req.path)
+	resource := p.registry.Lookup(target.group, target.version, target.plural)
+	if resource == nil {
+		return p.answer(t, write.Result{}, apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "", 0, true))
+	}
+	wr := &write.Request{
+		Resource: resource, Subresource: target.subresource, Namespace: target.namespace, Name: target.name,
+		Query: target.query, UserAgent: req.agent,
+	}
+	content := write.Body{Data: []byte(req.body), MediaType: req.mediaType}
+	var result write.Result
+	var err error
+	switch {
+	case req.method == "GET":
+		result, err = p.get(wr)
+	case req.method == "POST":
+		result, err = p.writer.Create(t.Context(), wr, content)
+	case req.method == "PUT":
+		result, err = p.writer.Update(t.Context(), wr, content)
+	case req.method == "PATCH":
+		result, err = p.writer.Patch(t.Context(), wr, content)
+	case target.name != "":
+		result, err = p.writer.Delete(t.Context(), wr, content)
+	default:
+		result, err = p.deleteCollection(t, wr, content)
+	}
+	return p.answer(t, result, err)
+}
+
+func (p *writerPlayer) get(req *write.Request) (write.Result, error) {
+	resource := req.Resource
+	obj, exists := p.store.Get(store.Key{Group: resource.Group, Resource: resource.Plural, Namespace: req.Namespace, Name: req.Name})
+	if !exists {
+		return write.Result{}, apierrors.NewNotFound(resource.GroupResource(), req.Name)
+	}
+	obj = p.writer.View(resource, obj)
+	var err error
+	if req.Subresource == "scale" {
+		obj, err = write.ScaleOf(resource, obj)
+	}
+	return write.Result{Object: obj, Code: http.StatusOK}, err
+}
+
+func (p *writerPlayer) deleteCollection(t *testing.T, req *write.Request, body write.Body) (write.Result, error) {
+	t.Helper()
+	selector, err := labels.Parse(req.Query.Get("labelSelector"))
+	require.NoError(t, err)
+	return p.writer.DeleteCollection(t.Context(), req, body, func(obj map[string]any) bool {
+		metadata, _ := obj["metadata"].(map[string]any)
+		set := labels.Set{}
+		all, _ := metadata["labels"].(map[string]any)
+		for name, value := range all {
+			set[name], _ = value.(string)
+		}
+		return selector.Matches(set)
+	})
+}
+
+// answer returns a result or an error as HTTP has it.
+func (p *writerPlayer) answer(t *testing.T, result write.Result, err error) (code int, warnings []string, body map[string]any) {
+	t.Helper()
+	var value any = result.Object
+	code = result.Code
+	if err != nil {
+		var status apierrors.APIStatus
+		require.ErrorAs(t, err, &status)
+		content := status.Status()
+		content.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+		code, value = int(content.Code), content
+	}
+	content, err := json.Marshal(value)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(content, &body))
+	warnings = slices.DeleteFunc(result.Warnings, func(text string) bool { return strings.HasPrefix(text, "apitest: not validated: ") })
+	return code, warnings, body
+}

@@ -1,0 +1,115 @@
+package write
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// coerce decodes an object of the request's kind.
+func (op *operation) coerce(obj map[string]any) (decoded map[string]any, unknown []string, err error) {
+	if kind := op.kind(); kind != op.resource.GroupVersionKind() {
+		return coerceBuiltin(kind, obj)
+	}
+	return op.rules.coerce(obj)
+}
+
+// resetMetadata gives obj the metadata of old, except for the managed fields.
+func resetMetadata(obj, old *unstructured.Unstructured) {
+	managed, version := obj.GetManagedFields(), obj.GetResourceVersion()
+	obj.Object["metadata"] = old.DeepCopy().Object["metadata"]
+	obj.SetManagedFields(managed)
+	obj.SetResourceVersion(version)
+}
+
+// keepExceptEphemeral keeps all of a pod but its ephemeral containers.
+func keepExceptEphemeral(obj, old *unstructured.Unstructured) {
+	containers, found, _ := unstructured.NestedSlice(obj.Object, "spec", "ephemeralContainers")
+	before := old.DeepCopy()
+	resetMetadata(obj, old)
+	obj.Object["status"], obj.Object["spec"] = before.Object["status"], before.Object["spec"]
+	spec := childOf(obj.Object, "spec")
+	setOrDelete(spec, "ephemeralContainers", containers, found)
+}
+
+// keepExceptResources keeps all of a pod but the resources of its containers. Added, removed or renamed containers are left for
+// validation to reject.
+func keepExceptResources(obj, old *unstructured.Unstructured) {
+	before := old.DeepCopy()
+	spec := childOf(before.Object, "spec")
+	for _, name := range []string{"containers", "initContainers"} {
+		containers, _, _ := unstructured.NestedSlice(obj.Object, "spec", name)
+		kept, _ := spec[name].([]any)
+		if len(containers) != len(kept) {
+			return
+		}
+		for i := range containers {
+			from, _ := containers[i].(map[string]any)
+			to, _ := kept[i].(map[string]any)
+			if from["name"] != to["name"] {
+				return
+			}
+			for _, part := range []string{"resources", "resizePolicy"} {
+				value, found := from[part]
+				setOrDelete(to, part, value, found)
+			}
+		}
+	}
+	resetMetadata(obj, old)
+	obj.Object["status"], obj.Object["spec"] = before.Object["status"], spec
+}
+
+// keepExceptConditions keeps all of a CertificateSigningRequest but the conditions of its status.
+func keepExceptConditions(op *operation, obj, old *unstructured.Unstructured) {
+	conditions, found, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	now := op.now().UTC().Format("2006-01-02T15:04:05Z")
+	for _, c := range conditions {
+		condition, _ := c.(map[string]any)
+		for _, name := range []string{"lastUpdateTime", "lastTransitionTime"} {
+			if condition != nil && condition[name] == nil {
+				condition[name] = now
+			}
+		}
+	}
+	before := old.DeepCopy()
+	obj.Object["spec"], obj.Object["status"] = before.Object["spec"], before.Object["status"]
+	setOrDelete(childOf(obj.Object, "status"), "conditions", conditions, found)
+}
+
+// setRequestor gives a CertificateSigningRequest the user who creates it.
+func (op *operation) setRequestor(obj *unstructured.Unstructured) {
+	spec, user := childOf(obj.Object, "spec"), op.req.User
+	for _, name := range []string{"username", "uid", "groups", "extra"} {
+		delete(spec, name)
+	}
+	if user.Name != "" {
+		spec["username"] = user.Name
+	}
+	if user.UID != "" {
+		spec["uid"] = user.UID
+	}
+	if len(user.Groups) > 0 {
+		spec["groups"] = anySlice(user.Groups)
+	}
+	if len(user.Extra) > 0 {
+		extra := map[string]any{}
+		for name, values := range user.Extra {
+			extra[name] = anySlice(values)
+		}
+		spec["extra"] = extra
+	}
+}
+
+func anySlice(values []string) []any {
+	items := make([]any, len(values))
+	for i, value := range values {
+		items[i] = value
+	}
+	return items
+}
+
+func succeeded(code int) map[string]any {
+	status := successStatus(nil)
+	status["code"] = int64(code)
+	status["status"] = metav1.StatusSuccess
+	return status
+}

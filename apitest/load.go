@@ -1,0 +1,156 @@
+package apitest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/anykind/anykind/apitest/internal/access"
+	"github.com/anykind/anykind/apitest/internal/builtin"
+	"github.com/anykind/anykind/apitest/internal/kinds"
+	"github.com/anykind/anykind/apitest/internal/write"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// load creates what a fresh cluster has, and the objects of the options.
+func (s *Server) load() error {
+	for key, obj := range freshCluster(s.options.Now()) {
+		if _, err := s.store.Create(key, obj); err != nil {
+			return err
+		}
+	}
+	if s.options.RBAC {
+		roles, err := access.Bootstrap()
+		if err != nil {
+			return err
+		}
+		for _, role := range roles {
+			if err := s.createOne(s.ctx, role); err != nil {
+				return err
+			}
+		}
+	}
+	return s.loadObjects()
+}
+
+func (s *Server) loadObjects() error {
+	definitions := s.registry.Lookup("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+	var rest []*unstructured.Object
+	var prepared []map[string]any
+	for _, obj := range s.options.Objects {
+		if obj.GroupVersionKind() != definitions.GroupVersionKind() {
+			rest = append(rest, obj)
+			continue
+		}
+		definition, err := s.prepareDefinition(definitions, obj)
+		if err != nil {
+			return err
+		}
+		prepared = append(prepared, definition)
+	}
+	if err := s.crds.Load(prepared); err != nil {
+		return err
+	}
+	return s.Create(s.ctx, rest...)
+}
+
+// prepareDefinition returns a definition as it is stored. Nobody manages its fields: to compute who does takes as long as to start
+// a hundred servers.
+func (s *Server) prepareDefinition(resource *kinds.Resource, obj *unstructured.Object) (map[string]any, error) {
+	kind := obj.GroupVersionKind()
+	target := fmt.Sprintf("create %s %q", kind.Kind, obj.GetName())
+	definition, _, err := builtin.Decode(kind, obj.Object)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", target, err)
+	}
+	builtin.Default(kind, definition)
+	builtin.PrepareForCreate(resource.GroupResource(), definition)
+	if errs := builtin.Validate(resource.GroupResource(), "", definition, nil); len(errs) > 0 {
+		return nil, fmt.Errorf("%s: %w", target, apierrors.NewInvalid(kind.GroupKind(), obj.GetName(), errs))
+	}
+	prepared := &unstructured.Object{Object: definition}
+	prepared.SetUID(uuid.NewUUID())
+	prepared.SetCreationTimestamp(metav1.NewTime(s.options.Now()))
+	return definition, nil
+}
+
+// Create creates objects, namespaces and definitions first, without a connection: defaulted and validated like those that come over
+// HTTP, with their status. A namespace that is missing is created, and an object that exists is an error.
+func (s *Server) Create(ctx context.Context, objects ...*unstructured.Object) error {
+	ordered := slices.Clone(objects)
+	slices.SortStableFunc(ordered, func(a, b *unstructured.Object) int { return cmp.Compare(loadOrder(a), loadOrder(b)) })
+	for _, obj := range ordered {
+		if err := s.createOne(ctx, obj.Object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func loadOrder(obj *unstructured.Object) int {
+	switch obj.GetKind() {
+	case "Namespace":
+		return 0
+	case "CustomResourceDefinition":
+		return 1
+	}
+	return 2
+}
+
+func (s *Server) createOne(ctx context.Context, content map[string]any) error {
+	obj := &unstructured.Object{Object: content}
+	target := fmt.Sprintf("create %s %q", obj.GetKind(), obj.GetName())
+	resource := s.registry.OfKind(obj.GroupVersionKind())
+	if resource == nil {
+		return fmt.Errorf("%s: the server has no kind %s (a definition must be created before its objects)", target, obj.GroupVersionKind())
+	}
+	namespace := ""
+	if resource.Namespaced {
+		namespace = cmp.Or(obj.GetNamespace(), "default")
+		if err := s.ensureNamespace(ctx, namespace); err != nil {
+			return err
+		}
+	}
+	req := &write.Request{Resource: resource, Namespace: namespace, User: admin(), UserAgent: "apitest"}
+	result, err := s.writer.Create(ctx, req, write.Body{Object: runtime.DeepCopyJSON(content)})
+	if err != nil {
+		return fmt.Errorf("%s: %w", target, err)
+	}
+	if resource.Definition != nil || resource.Group == "apiextensions.k8s.io" {
+		s.crds.Settle()
+	}
+	status, hasStatus := content["status"]
+	if _, hasSubresource := resource.Subresources["status"]; !hasStatus || !hasSubresource || resource.Plural == "customresourcedefinitions" {
+		return nil
+	}
+	return s.setStatus(ctx, req, target, result.Object, status)
+}
+
+func (s *Server) setStatus(ctx context.Context, req *write.Request, target string, created map[string]any, status any) error {
+	obj := (&unstructured.Object{Object: created}).DeepCopy()
+	obj.Object["status"] = runtime.DeepCopyJSONValue(status)
+	update := *req
+	update.Name, update.Subresource = obj.GetName(), "status"
+	if _, err := s.writer.Update(ctx, &update, write.Body{Object: obj.Object}); err != nil {
+		return fmt.Errorf("%s: status: %w", target, err)
+	}
+	return nil
+}
+
+func (s *Server) ensureNamespace(ctx context.Context, name string) error {
+	if _, found := s.store.Get(namespaceKey(name)); found {
+		return nil
+	}
+	err := s.createOne(ctx, namespace(name))
+	if status := (apierrors.APIStatus)(nil); errors.As(err, &status) && apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}

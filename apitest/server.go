@@ -1,0 +1,210 @@
+package apitest
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anykind/anykind/apitest/internal/access"
+	"github.com/anykind/anykind/apitest/internal/definitions"
+	"github.com/anykind/anykind/apitest/internal/kinds"
+	"github.com/anykind/anykind/apitest/internal/podstream"
+	"github.com/anykind/anykind/apitest/internal/serve"
+	"github.com/anykind/anykind/apitest/internal/store"
+	"github.com/anykind/anykind/apitest/internal/write"
+)
+
+// Server is a Kubernetes API server inside the process. It is safe for concurrent use.
+type Server struct {
+	// URL is the server's base URL, such as https://127.0.0.1:41234. It stays the same over Restart.
+	URL string
+
+	options  Options
+	store    *store.Store
+	registry *kinds.Registry
+	writer   *write.Writer
+	access   *access.Access
+	handler  *serve.Handler
+	crds     *definitions.Controller
+	ctx      context.Context
+	cancel   context.CancelFunc
+	requests requestLog
+	faults   faultList
+
+	mu       sync.Mutex
+	listener net.Listener
+	memory   *memoryListener
+	http     *http.Server
+	serving  sync.WaitGroup
+	closed   bool
+	onClose  []func()
+}
+
+// NewServer starts a server and closes it at the end of the test. nil opts mean defaults; what is wrong with them ends the test.
+func NewServer(t testing.TB, opts *Options) *Server {
+	t.Helper()
+	s, err := Start(opts)
+	if err != nil {
+		t.Fatalf("start the API server: %v", err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// Start starts a server outside of a test; the caller closes it. nil opts mean defaults.
+func Start(opts *Options) (*Server, error) {
+	s := &Server{}
+	if opts != nil {
+		s.options = *opts
+	}
+	if s.options.Now == nil {
+		s.options.Now = time.Now
+	}
+	if s.options.History <= 0 {
+		s.options.History = store.DefaultLimit
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background()) //nolint:forbidigo // the server runs until Close
+	s.store = store.NewWithLimit(s.options.History)
+	s.registry = kinds.New()
+	plugins := s.newAdmission()
+	s.onClose = append(s.onClose, plugins.Close)
+	s.writer = write.New(write.Config{Store: s.store, Registry: s.registry, Admission: plugins, Now: s.options.Now})
+	s.access = access.New(s.store, access.Options{Accounts: s.accounts(), RBAC: s.options.RBAC, Now: s.options.Now})
+	s.crds = definitions.New(s.ctx, s.store, s.registry, s.writer, s.options.Now)
+	s.store.SetOnWrite(s.crds.Observe)
+	s.requests.limit = s.options.History
+	s.faults.init(s.options.Seed, s.options.Faults)
+	s.handler = serve.New(serve.Config{
+		Store: s.store, Registry: s.registry, Writer: s.writer, Access: s.access, Now: s.options.Now,
+		Streams:          &podstream.Handler{Hooks: s.options.Streams, Get: s.coreObject, Now: s.options.Now},
+		BookmarkInterval: s.options.BookmarkInterval, HideWarnings: s.options.HideWarnings,
+		Observe: s.requests.add, Fault: s.faults.next, Settle: s.crds.Settle,
+	})
+	if err := s.load(); err != nil {
+		s.cancel()
+		return nil, err
+	}
+	if err := s.listen(""); err != nil {
+		s.cancel()
+		return nil, err
+	}
+	return s, s.startControllers()
+}
+
+func (s *Server) coreObject(resource, namespace, name string) (map[string]any, bool) {
+	return s.store.Get(store.Key{Resource: resource, Namespace: namespace, Name: name})
+}
+
+// admin is the user of Client, Config and Kubeconfig.
+func admin() access.User {
+	return access.User{Name: "kubernetes-admin", Groups: []string{access.GroupMasters}}
+}
+
+// adminToken is no secret: every server of the process accepts it, on loopback.
+const adminToken = "apitest-admin"
+
+// listen begins to accept connections at the address, or at a free one for "".
+func (s *Server) listen(address string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errors.New("the server is closed")
+	}
+	s.http = &http.Server{
+		Handler: s.handler, ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: time.Minute,
+		BaseContext: func(net.Listener) context.Context { return s.ctx },
+	}
+	if s.options.InMemory {
+		if s.memory == nil {
+			s.memory = newMemoryListener()
+		}
+		s.URL = "http://" + memoryHost
+		s.serve(s.memory.reopen())
+		return nil
+	}
+	if address == "" {
+		address = "127.0.0.1:0"
+	}
+	authority, err := sharedAuthority()
+	if err != nil {
+		return fmt.Errorf("create certificates: %w", err)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(s.ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	s.http.TLSConfig = authority.serverConfig()
+	s.URL = "https://" + listener.Addr().String()
+	s.listener = listener
+	s.serve(tls.NewListener(listener, s.http.TLSConfig))
+	return nil
+}
+
+func (s *Server) serve(listener net.Listener) {
+	server := s.http
+	s.serving.Go(func() { _ = server.Serve(listener) })
+}
+
+// Close stops the server and closes its connections. Requests that are being answered end.
+func (s *Server) Close() {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return
+	}
+	s.closed = true
+	server, onClose := s.http, s.onClose
+	s.mu.Unlock()
+	for _, f := range onClose {
+		f()
+	}
+	s.cancel()
+	_ = server.Close()
+	s.handler.Wait()
+	s.serving.Wait()
+}
+
+// Restart closes all connections, stops accepting for the time of down, and serves again at the same address with the same
+// objects and history, as an API server does whose process is replaced and whose etcd is not.
+func (s *Server) Restart(down time.Duration) error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return errors.New("restart the API server: it is closed")
+	}
+	server := s.http
+	address := ""
+	if s.listener != nil {
+		address = s.listener.Addr().String()
+	}
+	s.mu.Unlock()
+	_ = server.Close()
+	s.serving.Wait()
+	if down > 0 {
+		timer := time.NewTimer(down)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-s.ctx.Done():
+		}
+	}
+	if err := s.listen(address); err != nil {
+		return fmt.Errorf("restart the API server: %w", err)
+	}
+	return nil
+}
+
+// Compact removes the history up to the present, as etcd's compaction does: lists at and watches from an older resourceVersion, and
+// lists that are continued, get 410. Running watches go on.
+func (s *Server) Compact() { s.store.Compact(s.store.Revision()) }
+
+// Disconnect closes all connections. Clients may connect again at once.
+func (s *Server) Disconnect() error { return s.Restart(0) }

@@ -1,0 +1,103 @@
+package apitest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/apitest/internal/store"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// State is a state that an object has had: from the write of its resourceVersion on.
+type State struct {
+	Type watch.EventType // ADDED, MODIFIED, or DELETED with the last state
+	// Object is in the version in which it is stored; read-only.
+	Object   *unstructured.Object
+	Revision int64
+}
+
+// StatesOf returns the states of an object in the order of their writes, those of an earlier object of the name included. The
+// resource is a plural with its group: "pods", "deployments.apps". The history reaches back as far as Options.History says, and to
+// the last Compact; the state that the object had then comes first, as ADDED.
+func (s *Server) StatesOf(resource, namespace, name string) []State {
+	gr := schema.ParseGroupResource(resource)
+	var found []State
+	for _, event := range s.store.History(store.Key{Group: gr.Group, Resource: gr.Resource, Namespace: namespace, Name: name}) {
+		found = append(found, State{event.Type, &unstructured.Object{Object: event.Object}, event.Revision})
+	}
+	return found
+}
+
+// OfResource selects requests to a resource: its plural with its group and subresource, such as "pods", "deployments.apps" or
+// "deployments.apps/status". Without verbs it selects the writes: create, update, patch, delete and deletecollection.
+func OfResource(resource string, verbs ...string) func(Request) bool {
+	name, subresource, _ := strings.Cut(resource, "/")
+	gr := schema.ParseGroupResource(name)
+	if len(verbs) == 0 {
+		verbs = []string{"create", "update", "patch", "delete", "deletecollection"}
+	}
+	return func(r Request) bool {
+		return r.Group == gr.Group && r.Resource == gr.Resource && r.Subresource == subresource && slices.Contains(verbs, r.Verb)
+	}
+}
+
+// Named selects requests to one object; namespace is "" for an object without one.
+func Named(namespace, name string) func(Request) bool {
+	return func(r Request) bool { return r.Namespace == namespace && r.Name == name }
+}
+
+// Succeeded selects requests whose response has a status code below 400.
+func Succeeded(r Request) bool { return r.Code > 0 && r.Code < 400 }
+
+// AssertRequests fails the test unless the server has finished so many requests for which every match returns true:
+//
+//	server.AssertRequests(t, 1, apitest.OfResource("widgets.shop.example.com/status"), apitest.Succeeded)
+func (s *Server) AssertRequests(t testing.TB, want int, match ...func(Request) bool) bool {
+	t.Helper()
+	found := s.Requests(match...)
+	if len(found) == want {
+		return true
+	}
+	t.Errorf("the server got %d such requests instead of %d:%s", len(found), want, describe(found))
+	return false
+}
+
+// AssertNoUpdateAfterDeletion fails the test if an object was updated or patched by a request that arrived after the object was
+// deleted, and before another one of its name was created.
+func (s *Server) AssertNoUpdateAfterDeletion(t testing.TB) bool {
+	t.Helper()
+	late := s.Requests(func(r Request) bool {
+		return r.Name != "" && (r.Verb == "update" || r.Verb == "patch") && s.wasDeleted(r)
+	})
+	if len(late) > 0 {
+		t.Errorf("%d updates of deleted objects:%s", len(late), describe(late))
+	}
+	return len(late) == 0
+}
+
+// wasDeleted reports whether the last write of the request's object before the request is its deletion.
+func (s *Server) wasDeleted(r Request) bool {
+	deleted := false
+	for _, event := range s.store.History(store.Key{Group: r.Group, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name}) {
+		if event.Revision <= r.Revision {
+			deleted = event.Type == watch.Deleted
+		}
+	}
+	return deleted
+}
+
+func describe(requests []Request) string {
+	var text strings.Builder
+	for _, r := range requests {
+		fmt.Fprintf(&text, "\n\t%s %s: %d by %s", r.Verb, r.Path, r.Code, r.UserAgent)
+	}
+	if len(requests) == 0 {
+		text.WriteString(" none")
+	}
+	return text.String()
+}

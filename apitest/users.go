@@ -1,0 +1,50 @@
+package apitest
+
+import (
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+
+	"github.com/anykind/anykind/apitest/internal/access"
+	"github.com/anykind/anykind/transport"
+)
+
+// User is a user that authenticates with a bearer token.
+type User struct {
+	Name, UID string
+	Groups    []string
+	Extra     map[string][]string
+	Token     string
+}
+
+// accounts returns the users with tokens, the one with all rights first.
+func (s *Server) accounts() []access.Account {
+	accounts := []access.Account{{User: admin(), Token: adminToken}}
+	for _, u := range s.options.Users {
+		accounts = append(accounts, access.Account{
+			User: access.User{Name: u.Name, UID: u.UID, Groups: u.Groups, Extra: u.Extra}, Token: u.Token,
+		})
+	}
+	return accounts
+}
+
+// ConfigFor returns a configuration that authenticates with a token: of one of Options.Users or of a service account.
+func (s *Server) ConfigFor(token string) *transport.Config {
+	cfg := s.Config()
+	cfg.Token = transport.NewSecret(token)
+	return cfg
+}
+
+// ClientCertificate returns a certificate of a user and its key in PEM, which the server accepts as a credential.
+func (s *Server) ClientCertificate(user string, groups ...string) (certPEM, keyPEM []byte, err error) {
+	authority, err := sharedAuthority()
+	if err == nil {
+		certPEM, keyPEM, err = authority.sign(&x509.Certificate{
+			Subject: pkix.Name{CommonName: user, Organization: groups}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		})
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("create a certificate of %q: %w", user, err)
+	}
+	return certPEM, keyPEM, nil
+}
