@@ -1,0 +1,49 @@
+// Command anyctl is a program like kubectl, built from the packages of this module.
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+
+	"github.com/anykind/anykind/cli/flags"
+	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/internal/command/change"
+	"github.com/anykind/anykind/cli/internal/command/get"
+	"github.com/anykind/anykind/cli/internal/command/inspect"
+	"github.com/anykind/anykind/cli/internal/command/pod"
+)
+
+// interruptedCode is the exit code that shells report for a program that SIGINT has ended.
+const interruptedCode = 130
+
+func main() {
+	os.Exit(run(os.Args[1:]))
+}
+
+func run(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// After the first signal the default action is restored, so that a second one ends a command that does not.
+	context.AfterFunc(ctx, stop)
+
+	state := &command.State{
+		Streams:    command.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr},
+		Connection: flags.NewConnection(),
+	}
+	state.Connection.UserAgent = "anyctl"
+	state.Connection.FieldManager = "anyctl"
+	root := command.Root(state, slices.Concat(
+		get.Commands(state), change.Commands(state), pod.Commands(state), inspect.Commands(state),
+	)...)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	state.Connection.Close()
+	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return interruptedCode
+	}
+	return command.Report(os.Stderr, err)
+}

@@ -1,0 +1,271 @@
+package flags
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/transport/kubeconfig"
+)
+
+const (
+	// completionTimeout bounds a completion: a shell waits for it.
+	completionTimeout = 5 * time.Second
+	// maxCompletions is the number of names after which no further page is requested.
+	maxCompletions = 1000
+	// sampleSize is the number of objects whose labels and fields are completed.
+	sampleSize = 20
+)
+
+const noFiles = cobra.ShellCompDirectiveNoFileComp
+
+// RegisterCompletions completes the values of the connection flags, which cmd must have.
+func (c *Connection) RegisterCompletions(cmd *cobra.Command) error {
+	for flag, complete := range map[string]cobra.CompletionFunc{
+		"context":   c.completeKubeconfig(func(file *kubeconfig.File) []string { return keys(file.Contexts) }),
+		"cluster":   c.completeKubeconfig(func(file *kubeconfig.File) []string { return keys(file.Clusters) }),
+		"user":      c.completeKubeconfig(func(file *kubeconfig.File) []string { return keys(file.Users) }),
+		"namespace": c.CompleteNamespaces,
+	} {
+		if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func keys[T any](entries map[string]T) []string {
+	var names []string
+	for name := range entries {
+		names = append(names, name)
+	}
+	return names
+}
+
+// completeKubeconfig completes the names of entries of the kubeconfig files.
+func (c *Connection) completeKubeconfig(names func(*kubeconfig.File) []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		file, err := transport.LoadKubeconfig(c.Kubeconfig)
+		if err != nil {
+			return nil, noFiles
+		}
+		return matching(names(file), prefix), noFiles
+	}
+}
+
+// CompleteContexts completes the names of contexts, as an argument.
+func (c *Connection) CompleteContexts(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return c.completeKubeconfig(func(file *kubeconfig.File) []string { return keys(file.Contexts) })(cmd, args, prefix)
+}
+
+// CompleteNamespaces completes the names of namespaces.
+func (c *Connection) CompleteNamespaces(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	defer cancel()
+	return c.names(ctx, "namespaces", prefix), noFiles
+}
+
+// CompleteTypes completes the names of resources that have all verbs: an argument TYPE[,TYPE].
+func (c *Connection) CompleteTypes(ctx context.Context, prefix string, verbs ...string) []cobra.Completion {
+	client, err := c.Client(ctx)
+	if err != nil {
+		return nil
+	}
+	snapshot, err := client.Discovery().Snapshot(ctx)
+	if err != nil {
+		return nil
+	}
+	listed, prefix := cutLast(prefix, ",")
+	var names []string
+	for resource := range snapshot.PreferredResources(&discovery.ResourceFilter{Verbs: verbs}) {
+		name := resource.GVR.Resource
+		if resource.GVR.Group != "" {
+			name += "." + resource.GVR.Group
+		}
+		names = append(names, resource.GVR.Resource, name)
+	}
+	completions := matching(names, prefix)
+	for i := range completions {
+		completions[i] = listed + completions[i]
+	}
+	return completions
+}
+
+// cutLast returns the text up to the last separator, which it includes, and the rest.
+func cutLast(text, separator string) (before, after string) {
+	at := strings.LastIndex(text, separator) + len(separator)
+	if at < len(separator) {
+		return "", text
+	}
+	return text[:at], text[at:]
+}
+
+// CompleteTargets completes arguments TYPE [NAME…] and TYPE/NAME….
+func (c *Connection) CompleteTargets(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	defer cancel()
+	typeName, namePrefix, isPair := strings.Cut(prefix, "/")
+	switch {
+	case isPair:
+		completions := c.names(ctx, typeName, namePrefix)
+		for i := range completions {
+			completions[i] = typeName + "/" + completions[i]
+		}
+		return completions, noFiles
+	case len(args) == 0:
+		return c.CompleteTypes(ctx, prefix, "get"), noFiles
+	case strings.Contains(args[0], "/"):
+		return c.CompleteTypes(ctx, prefix, "get"), noFiles | cobra.ShellCompDirectiveNoSpace
+	}
+	completions := c.names(ctx, args[0], prefix)
+	return slices.DeleteFunc(completions, func(name string) bool { return slices.Contains(args[1:], name) }), noFiles
+}
+
+// CompletePods completes the name of a pod as the first argument.
+func (c *Connection) CompletePods(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	if strings.Contains(prefix, "/") {
+		return c.CompleteTargets(cmd, args, prefix)
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	defer cancel()
+	return c.names(ctx, "pods", prefix), noFiles
+}
+
+// CompleteNodes completes the names of nodes.
+func (c *Connection) CompleteNodes(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	defer cancel()
+	return slices.DeleteFunc(c.names(ctx, "nodes", prefix), func(name string) bool { return slices.Contains(args, name) }), noFiles
+}
+
+// names returns the names of objects with a prefix. Tables without objects are the smallest response that has them.
+func (c *Connection) names(ctx context.Context, typeName, prefix string) []cobra.Completion {
+	handle, err := c.Handle(ctx, typeName)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for row, err := range handle.Tables(metav1.IncludeNone).Rows(ctx, nil) {
+		if err != nil || len(names) == maxCompletions {
+			break
+		}
+		if name := nameCell(row); strings.HasPrefix(name, prefix) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func nameCell(row *dynamic.TableRow) string {
+	for i, column := range row.Columns {
+		if column.Format == "name" && i < len(row.Cells) {
+			name, _ := row.Cells[i].(string)
+			return name
+		}
+	}
+	return ""
+}
+
+// CompleteLabels completes the names of labels that objects of the type in the first argument have: TYPE -L NAME[,NAME].
+func (c *Connection) CompleteLabels(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	listed, prefix := cutLast(prefix, ",")
+	var names []string
+	c.sample(cmd.Context(), args, func(object map[string]any) {
+		metadata, _ := object["metadata"].(map[string]any)
+		labels, _ := metadata["labels"].(map[string]any)
+		names = append(names, keys(labels)...)
+	})
+	completions := matching(names, prefix)
+	for i := range completions {
+		completions[i] = listed + completions[i]
+	}
+	return completions, noFiles | cobra.ShellCompDirectiveNoSpace
+}
+
+// CompleteFields completes the path of a field that objects of the type in the first argument have: TYPE --sort-by=PATH.
+func (c *Connection) CompleteFields(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return c.fields(cmd.Context(), args, prefix), noFiles
+}
+
+// CompleteOutput completes the formats and, for custom-columns, headers with the paths of fields.
+func (c *Connection) CompleteOutput(formats []string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		const columns = "custom-columns="
+		if !strings.HasPrefix(prefix, columns) {
+			return matching(formats, prefix), noFiles | cobra.ShellCompDirectiveNoSpace
+		}
+		listed, column := cutLast(strings.TrimPrefix(prefix, columns), ",")
+		header, path, found := strings.Cut(column, ":")
+		var completions []cobra.Completion
+		for _, field := range c.fields(cmd.Context(), args, path) {
+			name := header
+			if !found {
+				name = strings.ToUpper(field[strings.LastIndexByte(field, '.')+1:])
+			}
+			completions = append(completions, columns+listed+name+":"+field)
+		}
+		return completions, noFiles | cobra.ShellCompDirectiveNoSpace
+	}
+}
+
+func (c *Connection) fields(ctx context.Context, args []string, prefix string) []cobra.Completion {
+	var paths []string
+	c.sample(ctx, args, func(object map[string]any) { paths = appendPaths(paths, "", object) })
+	return matching(paths, prefix)
+}
+
+// appendPaths appends the paths of the fields that are no maps or lists, without managedFields.
+func appendPaths(paths []string, path string, object map[string]any) []string {
+	for name, value := range object {
+		if name == "managedFields" || name == "annotations" || strings.ContainsAny(name, "./") {
+			continue
+		}
+		switch value := value.(type) {
+		case map[string]any:
+			paths = appendPaths(paths, path+"."+name, value)
+		case []any:
+		default:
+			paths = append(paths, path+"."+name)
+		}
+	}
+	return paths
+}
+
+// sample calls see for some objects of the type in the first argument.
+func (c *Connection) sample(ctx context.Context, args []string, see func(object map[string]any)) {
+	if len(args) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
+	defer cancel()
+	typeName, _, _ := strings.Cut(args[0], "/")
+	handle, err := c.Handle(ctx, typeName)
+	if err != nil {
+		return
+	}
+	page, err := handle.AllNamespaces().ListPage(ctx, &metav1.ListOptions{Limit: sampleSize})
+	if err != nil {
+		return
+	}
+	for _, obj := range page.Items {
+		see(obj.Object)
+	}
+}
+
+// matching returns the names with a prefix, sorted, each once.
+func matching(names []string, prefix string) []cobra.Completion {
+	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, prefix) })
+	slices.Sort(names)
+	return slices.Compact(names)
+}

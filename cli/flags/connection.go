@@ -1,0 +1,331 @@
+// Package flags binds kubectl's connection flags and environment to the library, for programs built on cobra and pflag.
+//
+//	connection := flags.NewConnection()
+//	connection.AddFlags(cmd.PersistentFlags())
+//	…
+//	client, err := connection.Client(ctx)
+package flags
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/transport/kubeconfig"
+)
+
+// Connection has the values of kubectl's connection flags and opens one client with them. Set the fields, or parse flags
+// that AddFlags defines, before the first call of another method; those are safe for concurrent use.
+type Connection struct {
+	Kubeconfig, Context, Cluster, User string
+	// NamespaceFlag is the value of --namespace; see Namespace.
+	NamespaceFlag string
+
+	Server, TLSServerName     string
+	CertificateAuthority      string
+	ClientCertificate         string
+	ClientKey                 string
+	Insecure                  bool
+	Token, Username, Password string
+	As, AsUID                 string
+	AsGroups, AsUserExtra     []string
+	RequestTimeout            string
+	DisableCompression        bool
+	// CacheDir is the folder of the discovery cache shared with kubectl; "" means no cache.
+	CacheDir string
+
+	// UserAgent names the program, as in transport.Options.
+	UserAgent string
+	// FieldManager is the default field manager of writes.
+	FieldManager string
+	// OnWarning is called with every warning of the server.
+	OnWarning func(ctx context.Context, text string)
+	// OnAttempt is called after every attempt of a request.
+	OnAttempt func(ctx context.Context, attempt transport.Attempt)
+
+	mu     sync.Mutex
+	config *transport.Config
+	conn   *transport.Conn
+	client *dynamic.Client
+}
+
+// NewConnection returns a Connection with kubectl's defaults: its discovery cache, and no time-out of requests.
+func NewConnection() *Connection {
+	c := &Connection{RequestTimeout: "0"}
+	if dir, err := discovery.DefaultCacheDir(); err == nil {
+		c.CacheDir = dir
+	}
+	return c
+}
+
+// AddFlags defines kubectl's connection flags in fs, usually the persistent flags of the root command.
+func (c *Connection) AddFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&c.Kubeconfig, "kubeconfig", c.Kubeconfig, "Path to the kubeconfig file to use for CLI requests.")
+	fs.StringVar(&c.CacheDir, "cache-dir", c.CacheDir, "Default cache directory")
+	fs.StringVar(&c.Context, "context", c.Context, "The name of the kubeconfig context to use")
+	fs.StringVar(&c.Cluster, "cluster", c.Cluster, "The name of the kubeconfig cluster to use")
+	fs.StringVar(&c.User, "user", c.User, "The name of the kubeconfig user to use")
+	fs.StringVarP(&c.NamespaceFlag, "namespace", "n", c.NamespaceFlag, "If present, the namespace scope for this CLI request")
+
+	fs.StringVarP(&c.Server, "server", "s", c.Server, "The address and port of the Kubernetes API server")
+	fs.StringVar(&c.TLSServerName, "tls-server-name", c.TLSServerName, "Server name to use for server certificate validation. If it is not provided, the hostname used to contact the server is used")
+	fs.StringVar(&c.CertificateAuthority, "certificate-authority", c.CertificateAuthority, "Path to a cert file for the certificate authority")
+	fs.StringVar(&c.ClientCertificate, "client-certificate", c.ClientCertificate, "Path to a client certificate file for TLS")
+	fs.StringVar(&c.ClientKey, "client-key", c.ClientKey, "Path to a client key file for TLS")
+	fs.BoolVar(&c.Insecure, "insecure-skip-tls-verify", c.Insecure, "If true, the server's certificate will not be checked for validity. This will make your HTTPS connections insecure")
+	fs.StringVar(&c.Token, "token", c.Token, "Bearer token for authentication to the API server")
+	fs.StringVar(&c.Username, "username", c.Username, "Username for basic authentication to the API server")
+	fs.StringVar(&c.Password, "password", c.Password, "Password for basic authentication to the API server")
+	fs.StringVar(&c.As, "as", c.As, "Username to impersonate for the operation. User could be a regular user or a service account in a namespace.")
+	fs.StringVar(&c.AsUID, "as-uid", c.AsUID, "UID to impersonate for the operation.")
+	fs.StringArrayVar(&c.AsGroups, "as-group", c.AsGroups, "Group to impersonate for the operation, this flag can be repeated to specify multiple groups.")
+	fs.StringArrayVar(&c.AsUserExtra, "as-user-extra", c.AsUserExtra, "User extras to impersonate for the operation, this flag can be repeated to specify multiple values for the same key.")
+	fs.StringVar(&c.RequestTimeout, "request-timeout", c.RequestTimeout, "The length of time to wait before giving up on a single server request. Non-zero values should contain a corresponding time unit (e.g. 1s, 2m, 3h). A value of zero means don't timeout requests.")
+	fs.BoolVar(&c.DisableCompression, "disable-compression", c.DisableCompression, "If true, opt-out of response compression for all requests to the server")
+}
+
+// ConfigError reports that the flags, the environment and the kubeconfig files do not name a usable cluster.
+type ConfigError struct{ Err error }
+
+func (e *ConfigError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *ConfigError) Unwrap() error { return e.Err }
+
+// Config returns the configuration that the flags, the environment and the kubeconfig files select. It is loaded once.
+func (c *Connection) Config(ctx context.Context) (*transport.Config, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.configLocked(ctx)
+}
+
+func (c *Connection) configLocked(ctx context.Context) (*transport.Config, error) {
+	if c.config != nil {
+		return c.config, nil
+	}
+	cfg, err := c.load(ctx)
+	if err != nil {
+		return nil, &ConfigError{err}
+	}
+	if err := c.override(cfg); err != nil {
+		return nil, err
+	}
+	c.config = cfg
+	return cfg, nil
+}
+
+func (c *Connection) load(ctx context.Context) (*transport.Config, error) {
+	opts := &transport.LoadOptions{Path: c.Kubeconfig, Context: c.Context, Cluster: c.Cluster, User: c.User, Namespace: c.NamespaceFlag}
+	if c.Server == "" {
+		return transport.Load(ctx, opts)
+	}
+	file, err := transport.LoadKubeconfig(c.Kubeconfig)
+	if err != nil {
+		if c.Kubeconfig == "" && errors.Is(err, os.ErrNotExist) && c.Context == "" && c.Cluster == "" && c.User == "" {
+			return &transport.Config{Options: transport.Options{Namespace: c.NamespaceFlag}}, nil
+		}
+		return nil, err
+	}
+	return c.loadWithServer(ctx, file, opts)
+}
+
+// loadWithServer loads a context whose server the flags replace, so that its cluster may be unusable or missing.
+func (c *Connection) loadWithServer(ctx context.Context, file *kubeconfig.File, opts *transport.LoadOptions) (*transport.Config, error) {
+	name := c.Context
+	if name == "" {
+		name = file.CurrentContext
+	}
+	if _, ok := file.Contexts[name]; !ok && c.Context == "" && c.User == "" {
+		return &transport.Config{Options: transport.Options{Namespace: c.NamespaceFlag}}, nil
+	}
+	opts.Path, opts.Kubeconfig = "", file
+	return transport.Load(ctx, opts)
+}
+
+func (c *Connection) override(cfg *transport.Config) error {
+	if c.Server != "" {
+		server, err := serverURL(c.Server)
+		if err != nil {
+			return err
+		}
+		cfg.Server = server
+	}
+	c.overrideTLS(cfg)
+	c.overrideCredential(cfg)
+	if err := c.overrideImpersonation(cfg); err != nil {
+		return err
+	}
+	timeout, err := parseTimeout(c.RequestTimeout)
+	if err != nil {
+		return err
+	}
+	if timeout > 0 {
+		cfg.WrapTransport = timeoutTransport(timeout)
+	}
+	cfg.DisableCompression = cfg.DisableCompression || c.DisableCompression
+	cfg.UserAgent = c.UserAgent
+	cfg.OnWarning = c.OnWarning
+	cfg.OnAttempt = c.OnAttempt
+	return nil
+}
+
+func (c *Connection) overrideTLS(cfg *transport.Config) {
+	if c.TLSServerName != "" {
+		cfg.ServerName = c.TLSServerName
+	}
+	if c.CertificateAuthority != "" {
+		cfg.CAFile, cfg.CAData = c.CertificateAuthority, nil
+	}
+	if c.Insecure {
+		cfg.Insecure, cfg.CAFile, cfg.CAData = true, "", nil
+	}
+	if c.ClientCertificate != "" {
+		cfg.CertFile, cfg.CertData = c.ClientCertificate, nil
+	}
+	if c.ClientKey != "" {
+		cfg.KeyFile, cfg.KeyData = c.ClientKey, transport.Secret{}
+	}
+}
+
+func (c *Connection) overrideCredential(cfg *transport.Config) {
+	if c.Token != "" {
+		cfg.Token, cfg.TokenFile = transport.NewSecret(c.Token), ""
+	}
+	if c.Username != "" {
+		cfg.Username = c.Username
+	}
+	if c.Password != "" {
+		cfg.Password = transport.NewSecret(c.Password)
+	}
+}
+
+func (c *Connection) overrideImpersonation(cfg *transport.Config) error {
+	if c.As != "" {
+		cfg.Impersonate.User = c.As
+	}
+	if c.AsUID != "" {
+		cfg.Impersonate.UID = c.AsUID
+	}
+	if len(c.AsGroups) > 0 {
+		cfg.Impersonate.Groups = c.AsGroups
+	}
+	for _, pair := range c.AsUserExtra {
+		key, value, found := strings.Cut(pair, "=")
+		if !found {
+			return fmt.Errorf("--as-user-extra %q: not a key=value pair", pair)
+		}
+		if cfg.Impersonate.Extra == nil {
+			cfg.Impersonate.Extra = map[string][]string{}
+		}
+		cfg.Impersonate.Extra[key] = append(cfg.Impersonate.Extra[key], value)
+	}
+	return nil
+}
+
+// Client returns a client that is connected on its first request. All calls return the same one; Close closes it.
+func (c *Connection) Client(ctx context.Context) (*dynamic.Client, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.client != nil {
+		return c.client, nil
+	}
+	cfg, err := c.configLocked(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := transport.Open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	c.conn = conn
+	client := dynamic.New(conn, discovery.New(conn, &discovery.Options{CacheDir: c.CacheDir}))
+	c.client = client.WithDefaults(&dynamic.Defaults{FieldManager: c.FieldManager})
+	return c.client, nil
+}
+
+// Conn returns the client's connection, for requests that no handle sends.
+func (c *Connection) Conn(ctx context.Context) (*transport.Conn, error) {
+	if _, err := c.Client(ctx); err != nil {
+		return nil, err
+	}
+	return c.conn, nil
+}
+
+// Namespace returns the namespace that the flags or the context choose, and whether a flag did.
+func (c *Connection) Namespace(ctx context.Context) (namespace string, explicit bool, err error) {
+	if c.NamespaceFlag != "" {
+		return c.NamespaceFlag, true, nil
+	}
+	cfg, err := c.Config(ctx)
+	if err != nil {
+		return "", false, err
+	}
+	if cfg.Namespace == "" {
+		return "default", false, nil
+	}
+	return cfg.Namespace, false, nil
+}
+
+// Handle returns a handle on the resource of a name, in the namespace of the flags or the context. Of the resources of an
+// ambiguous name it takes the first, as kubectl does.
+func (c *Connection) Handle(ctx context.Context, name string) (*dynamic.Resource, error) {
+	client, err := c.Client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return Resource(ctx, client, name)
+}
+
+// Handles returns handles on the resources of a list of names and categories, separated by commas. A category wins over a
+// resource of the same name; duplicates are left out.
+func (c *Connection) Handles(ctx context.Context, list string) ([]*dynamic.Resource, error) {
+	client, err := c.Client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return resources(ctx, client, list)
+}
+
+// Close closes the client's idle connections.
+func (c *Connection) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.client != nil {
+		c.client.Close()
+	}
+}
+
+func serverURL(server string) (string, error) {
+	if !strings.Contains(server, "://") {
+		server = "http://" + server
+	}
+	if u, err := url.Parse(server); err != nil || u.Host == "" {
+		return "", fmt.Errorf("--server %q: not a URL", server)
+	}
+	return server, nil
+}
+
+func parseTimeout(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	if seconds, err := strconv.ParseUint(text, 10, 32); err == nil {
+		return time.Duration(seconds) * time.Second, nil
+	}
+	timeout, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, errors.New("Invalid timeout value. Timeout must be a single integer in seconds, or an integer followed by a corresponding time unit (e.g. 1s | 2m | 3h)")
+	}
+	return timeout, nil
+}

@@ -1,0 +1,184 @@
+package flags_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/anykind/anykind/cli/flags"
+	"github.com/anykind/anykind/internal/testing/client"
+	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const kubeconfigText = `
+apiVersion: v1
+kind: Config
+current-context: shop
+clusters: [{name: shop, cluster: {server: "https://shop.example.com", insecure-skip-tls-verify: true}}, {name: other, cluster: {server: "https://other.example.com"}}]
+users: [{name: ann, user: {token: a}}, {name: bob, user: {username: bob, password: b}}]
+contexts: [{name: shop, context: {cluster: shop, user: ann, namespace: front}}, {name: other, context: {cluster: other, user: bob}}]
+`
+
+// connection returns the Connection of a command line, without a cache and the machine's kubeconfig.
+func connection(t *testing.T, args ...string) *flags.Connection {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config")
+	require.NoError(t, os.WriteFile(path, []byte(kubeconfigText), 0o600))
+	t.Setenv("KUBECONFIG", path)
+	t.Setenv("HOME", t.TempDir())
+	c := flags.NewConnection()
+	c.CacheDir = ""
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	c.AddFlags(fs)
+	require.NoError(t, fs.Parse(args))
+	return c
+}
+
+func TestConnection_Config(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		args  []string
+		check func(t *testing.T, cfg *transport.Config)
+	}{
+		{"kubeconfig", nil, func(t *testing.T, cfg *transport.Config) {
+			t.Helper()
+			assert.Equal(t, []string{"https://shop.example.com", "front", "a"}, []string{cfg.Server, cfg.Namespace, cfg.Token.Reveal()})
+		}},
+		{"context and namespace", []string{"--context", "other", "-n", "back"}, func(t *testing.T, cfg *transport.Config) {
+			t.Helper()
+			assert.Equal(t, []string{"https://other.example.com", "back", "bob"}, []string{cfg.Server, cfg.Namespace, cfg.Username})
+		}},
+		{"cluster and user", []string{"--cluster=other", "--user=bob"}, func(t *testing.T, cfg *transport.Config) {
+			t.Helper()
+			assert.Equal(t, []string{"https://other.example.com", "b"}, []string{cfg.Server, cfg.Password.Reveal()})
+		}},
+		{"server and token", []string{"-s", "localhost:8080", "--token=t", "--tls-server-name=n"}, func(t *testing.T, cfg *transport.Config) {
+			t.Helper()
+			assert.Equal(t, []string{"http://localhost:8080", "t", "n"}, []string{cfg.Server, cfg.Token.Reveal(), cfg.ServerName})
+		}},
+		{"impersonation", []string{"--as=eve", "--as-group=g", "--as-group=h", "--as-uid=7", "--as-user-extra=k=v", "--as-user-extra=k=w"}, func(t *testing.T, cfg *transport.Config) {
+			t.Helper()
+			assert.Equal(t, transport.Impersonation{User: "eve", UID: "7", Groups: []string{"g", "h"}, Extra: map[string][]string{"k": {"v", "w"}}}, cfg.Impersonate)
+		}},
+		{"files", []string{"--certificate-authority=/ca", "--client-certificate=/c", "--client-key=/k"}, func(t *testing.T, cfg *transport.Config) {
+			t.Helper()
+			assert.Equal(t, []string{"/ca", "/c", "/k"}, []string{cfg.CAFile, cfg.CertFile, cfg.KeyFile})
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg, err := connection(t, c.args...).Config(t.Context())
+			require.NoError(t, err)
+			c.check(t, cfg)
+		})
+	}
+}
+
+func TestConnection_InvalidFlags(t *testing.T) {
+	for arg, want := range map[string]string{
+		"--context=typo":           `context "typo" does not exist`,
+		"--kubeconfig=/none":       "/none",
+		"--as-user-extra=k":        `--as-user-extra "k": not a key=value pair`,
+		"--request-timeout=soon":   "Invalid timeout value",
+		"--server=https://[broken": `--server "https://[broken": not a URL`,
+	} {
+		_, err := connection(t, arg).Config(t.Context())
+		require.ErrorContains(t, err, want, "%s", arg)
+	}
+	_, err := connection(t, "--context=typo").Config(t.Context())
+	require.ErrorAs(t, err, new(*flags.ConfigError))
+}
+
+func TestConnection_Namespace(t *testing.T) {
+	for _, c := range []struct {
+		args       []string
+		want       string
+		isExplicit bool
+	}{
+		{nil, "front", false},
+		{[]string{"--context=other"}, "default", false},
+		{[]string{"--namespace=back"}, "back", true},
+	} {
+		namespace, isExplicit, err := connection(t, c.args...).Namespace(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, c.want, namespace)
+		assert.Equal(t, c.isExplicit, isExplicit)
+	}
+}
+
+func TestConnection_RequestTimeoutEndsBodies(t *testing.T) {
+	release := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte("{"))
+		w.(http.Flusher).Flush() //nolint:forcetypeassert // net/http's writer is one
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	}))
+	defer server.Close()
+	defer close(release)
+	c := connection(t, "--server="+server.URL, "--request-timeout=50ms")
+	conn, err := c.Conn(t.Context())
+	require.NoError(t, err)
+	defer c.Close()
+	response, err := conn.Do(t.Context(), &transport.Request{Path: "/api"})
+	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
+	data := make([]byte, 10)
+	_, err = response.Body.Read(data)
+	for err == nil {
+		_, err = response.Body.Read(data)
+	}
+	require.ErrorContains(t, err, "request timed out after 50ms (--request-timeout)")
+	assert.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+func TestConnection_CompletesKubeconfig(t *testing.T) {
+	c := connection(t)
+	names, _ := c.CompleteContexts(&cobra.Command{}, nil, "s")
+	assert.Equal(t, []cobra.Completion{"shop"}, names)
+}
+
+func TestConnection_CompletesFromServer(t *testing.T) {
+	admin := client.Connect(t, "admin")
+	namespace := client.NewNamespace(t, admin)
+	_, err := client.Resource(t, admin, "configmaps").Namespace(namespace).Create(t.Context(), &unstructured.Object{Object: map[string]any{
+		"metadata": map[string]any{"name": "complete-me", "labels": map[string]any{"color": "blue"}}, "data": map[string]any{"size": "3"},
+	}}, nil)
+	require.NoError(t, err)
+	c := flags.NewConnection()
+	c.Kubeconfig, c.CacheDir, c.NamespaceFlag = cluster.Kubeconfig(t), t.TempDir(), namespace
+	defer c.Close()
+	cmd := &cobra.Command{}
+	cmd.SetContext(t.Context())
+
+	complete := func(function cobra.CompletionFunc, prefix string, args ...string) []cobra.Completion {
+		names, _ := function(cmd, args, prefix)
+		return names
+	}
+	assert.Equal(t, []cobra.Completion{"complete-me"}, complete(c.CompleteTargets, "comp", "configmaps"))
+	assert.Equal(t, []cobra.Completion{"cm/complete-me"}, complete(c.CompleteTargets, "cm/comp"))
+	assert.Empty(t, complete(c.CompleteTargets, "comp", "configmaps", "complete-me"))
+	assert.Equal(t, []cobra.Completion{"deployments", "deployments.apps"}, complete(c.CompleteTargets, "deploy"))
+	assert.Equal(t, []cobra.Completion{"pods,deployments", "pods,deployments.apps"}, complete(c.CompleteTargets, "pods,deploy"))
+	assert.Contains(t, complete(c.CompleteNamespaces, "def"), "default")
+	assert.Contains(t, complete(c.CompleteLabels, "app,col", "cm"), "app,color")
+	assert.Contains(t, complete(c.CompleteFields, ".metadata.na", "cm"), ".metadata.name")
+	assert.Contains(t, complete(c.CompleteOutput([]string{"json", "yaml"}), "js", "cm"), "json")
+	assert.Contains(t, complete(c.CompleteOutput(nil), "custom-columns=N:.metadata.name,X:.metadata.na", "cm"), "custom-columns=N:.metadata.name,X:.metadata.name")
+	assert.Contains(t, complete(c.CompleteOutput(nil), "custom-columns=", "cm"), "custom-columns=NAME:.metadata.name")
+	assert.Empty(t, complete(c.CompleteTargets, "x", "nonsense"))
+}

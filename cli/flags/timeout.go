@@ -1,0 +1,71 @@
+package flags
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// timeoutTransport returns a wrapper whose requests end after the timeout, their bodies included, as http.Client.Timeout
+// does. Upgraded connections are not limited.
+func timeoutTransport(timeout time.Duration) func(http.RoundTripper) http.RoundTripper {
+	return func(next http.RoundTripper) http.RoundTripper {
+		return roundTripperFunc(func(req *http.Request) (*http.Response, error) {
+			cause := &timeoutError{timeout: timeout}
+			ctx, cancel := context.WithTimeoutCause(req.Context(), timeout, cause)
+			response, err := next.RoundTrip(req.WithContext(ctx))
+			if err != nil {
+				cancel()
+				if errors.Is(context.Cause(ctx), cause) {
+					err = cause
+				}
+				return nil, err
+			}
+			if response.StatusCode == http.StatusSwitchingProtocols {
+				context.AfterFunc(req.Context(), cancel)
+				return response, nil
+			}
+			response.Body = &cancelBody{ReadCloser: response.Body, ctx: ctx, cancel: cancel, cause: cause}
+			return response, nil
+		})
+	}
+}
+
+type roundTripperFunc func(*http.Request) (*http.Response, error)
+
+func (f roundTripperFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+type timeoutError struct{ timeout time.Duration }
+
+func (e *timeoutError) Error() string {
+	return "request timed out after " + e.timeout.String() + " (--request-timeout)"
+}
+func (e *timeoutError) Timeout() bool { return true }
+func (e *timeoutError) Is(target error) bool {
+	return target == context.DeadlineExceeded
+}
+
+type cancelBody struct {
+	io.ReadCloser
+	ctx    context.Context
+	cancel context.CancelFunc
+	cause  error
+	once   sync.Once
+}
+
+func (b *cancelBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) && errors.Is(context.Cause(b.ctx), b.cause) {
+		err = b.cause
+	}
+	return n, err
+}
+
+func (b *cancelBody) Close() error {
+	err := b.ReadCloser.Close()
+	b.once.Do(b.cancel)
+	return err
+}

@@ -1,0 +1,164 @@
+package change
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/manifest"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// conflictHint follows the conflicts of an apply, as in kubectl.
+const conflictHint = `
+Please review the fields above--they currently have other managers. Here
+are the ways you can resolve this warning:
+* If you intend to manage all of these fields, please re-run the apply
+  command with the ` + "`--force-conflicts`" + ` flag.
+* If you do not intend to manage all of the fields, please edit your
+  manifest to remove references to the fields that should keep their
+  current managers.
+* You may co-own fields by updating your manifest to match the existing
+  value; in this case, you'll become the manager if the other manager(s)
+  stop managing the field (remove it from their configuration).
+See https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts`
+
+type applyOptions struct {
+	write          writeFlags
+	output         output
+	objects        objectArgs
+	forceConflicts bool
+	serverSide     bool
+	subresource    string
+}
+
+func applyCommand(s *command.State) *cobra.Command {
+	o := &applyOptions{}
+	cmd := &cobra.Command{
+		Use:   "apply -f FILENAME",
+		Short: "Apply a configuration to a resource by file name or stdin, on the server",
+		Long: "Apply a configuration to a resource by file name or stdin. The fields of each object are merged by the server " +
+			"(server-side apply). CustomResourceDefinitions are applied before the objects of their kinds.",
+		Example: "  anyctl apply -f ./deploy\n  cat pod.json | anyctl apply -f -",
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, s, args) },
+	}
+	fs := cmd.Flags()
+	o.objects.addFiles(fs, s, "that contains the configuration to apply")
+	o.objects.addLabelSelector(fs)
+	o.write.addDryRun(fs)
+	o.write.addFieldManager(fs)
+	o.write.addValidate(fs)
+	o.output.addFlags(fs)
+	fs.BoolVar(&o.serverSide, "server-side", true, "Apply runs on the server; no other way is supported.")
+	fs.BoolVar(&o.forceConflicts, "force-conflicts", false, "If true, take over the fields that other managers own.")
+	fs.StringVar(&o.subresource, "subresource", "", "If specified, apply will operate on the subresource of the requested object.")
+	return cmd
+}
+
+func (o *applyOptions) validate(cmd *cobra.Command, s *command.State, args []string) error {
+	if len(args) > 0 {
+		return command.UsageError(cmd, "Unexpected args: %v", args)
+	}
+	if err := o.write.complete(s.Errorf); err != nil {
+		return err
+	}
+	switch {
+	case o.objects.files.IsEmpty():
+		return errors.New("must specify one of -f and -k")
+	case !o.serverSide:
+		return errors.New("--server-side=false is not supported: apply runs on the server")
+	case o.write.dryRun == dryRunClient:
+		return errors.New("--dry-run=client doesn't work with --server-side (did you mean --dry-run=server instead?)")
+	}
+	return o.output.complete(s.Out, o.write.dryRun)
+}
+
+func (o *applyOptions) run(cmd *cobra.Command, s *command.State, args []string) error {
+	if err := o.validate(cmd, s, args); err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	objects, readErr := o.objects.readFiles(ctx, nil)
+	if len(objects) == 0 {
+		if readErr == nil {
+			readErr = errors.New("no objects passed to apply")
+		}
+		return readErr
+	}
+	find, err := o.objects.finder(ctx, s)
+	if err != nil {
+		return err
+	}
+	return eachManifestObject(ctx, s, "applied", manifest.DefinitionsFirst(objects), readErr, func(obj *manifest.Object) error {
+		found, err := find(ctx, obj)
+		if err != nil {
+			return err
+		}
+		applied, err := o.apply(ctx, found)
+		if err != nil {
+			return err
+		}
+		if applied.GetDeletionTimestamp() != nil {
+			s.Errorf("Warning: Detected changes to resource %s which is currently being deleted.", applied.GetName())
+		}
+		return o.output.object(applied, "serverside-applied")
+	})
+}
+
+func (o *applyOptions) apply(ctx context.Context, t *target) (*unstructured.Object, error) {
+	if t.name == "" && t.object.GetGenerateName() != "" {
+		return nil, fmt.Errorf("from %s: cannot use generate name with apply", t.object.GetGenerateName())
+	}
+	resource := t.resource.WithDefaults(o.write.defaults())
+	if o.subresource != "" {
+		resource = resource.Subresource(o.subresource)
+	}
+	applied, err := resource.Apply(ctx, t.object, &metav1.ApplyOptions{Force: o.forceConflicts})
+	var conflict *dynamic.ApplyConflictError
+	if errors.As(err, &conflict) {
+		return nil, errors.New(statusMessage(err) + conflictHint)
+	}
+	return applied, err
+}
+
+// eachManifestObject calls write for each object, continues after errors, and reports what was done. readErr is the error
+// of reading the files.
+func eachManifestObject(ctx context.Context, s *command.State, verb string, objects []*manifest.Object, readErr error,
+	write func(*manifest.Object) error,
+) error {
+	count := &tally{verb: verb}
+	var errs []error
+	for _, obj := range objects {
+		if ctx.Err() != nil {
+			count.fail(describeObject(obj))
+			continue
+		}
+		if err := write(obj); err != nil {
+			errs = append(errs, err)
+			count.fail(describeObject(obj))
+			continue
+		}
+		count.done++
+	}
+	if ctx.Err() != nil {
+		errs = append(errs, context.Cause(ctx))
+	}
+	if readErr != nil {
+		errs = append(errs, readErr)
+		count.fail("what follows the error in the file")
+	}
+	return count.report(s, errors.Join(errs...))
+}
+
+func describeObject(obj *manifest.Object) string {
+	name := obj.GetName()
+	if name == "" {
+		name = obj.GetGenerateName()
+	}
+	return fmt.Sprintf("%s %q (%s)", obj.GetKind(), name, obj.Position())
+}

@@ -1,0 +1,144 @@
+package change
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/internal/command/change/generate"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// addGenerators adds the subcommands of create that make objects from flags.
+func addGenerators(create *cobra.Command, s *command.State) {
+	parents := map[string]*cobra.Command{"": create}
+	for _, name := range []string{"secret", "service"} {
+		parent := &cobra.Command{
+			Use:   name,
+			Short: fmt.Sprintf("Create a %s using a specified subcommand", name),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				if len(args) > 0 {
+					return command.UsageError(cmd, "unknown command %q for %q", args[0], cmd.CommandPath())
+				}
+				return cmd.Help()
+			},
+		}
+		create.AddCommand(parent)
+		parents[name] = parent
+	}
+	parents["service"].Aliases = []string{"svc"}
+	for _, generator := range generate.All() {
+		parents[generator.Parent].AddCommand(generatorCommand(s, generator))
+	}
+	create.AddCommand(tokenCommand(s))
+}
+
+func generatorCommand(s *command.State, generator *generate.Generator) *cobra.Command {
+	o := &createOptions{}
+	cmd := &cobra.Command{
+		Use:                   generator.Use + " [--dry-run=server|client|none]",
+		DisableFlagsInUseLine: true,
+		Short:                 generator.Short,
+		Aliases:               generator.Aliases,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, rest, err := nameAndCommand(cmd, args)
+			if err != nil {
+				return err
+			}
+			if err := o.complete(s); err != nil {
+				return err
+			}
+			return o.generate(cmd.Context(), s, generator, name, rest)
+		},
+	}
+	o.addFlags(cmd)
+	if generator.AddFlags != nil {
+		generator.AddFlags(cmd.Flags())
+	}
+	for _, name := range generator.Required {
+		_ = cmd.MarkFlagRequired(name) // the flag exists
+	}
+	return cmd
+}
+
+// nameAndCommand returns the name, the only argument before --, and the arguments behind it.
+func nameAndCommand(cmd *cobra.Command, args []string) (name string, rest []string, err error) {
+	count := cmd.ArgsLenAtDash()
+	if count < 0 {
+		count = len(args)
+	}
+	if count != 1 {
+		return "", nil, command.UsageError(cmd, "exactly one NAME is required, got %d", count)
+	}
+	return args[0], args[1:], nil
+}
+
+func (o *createOptions) generate(ctx context.Context, s *command.State, generator *generate.Generator, name string, rest []string) error {
+	if name == "" {
+		return errors.New("name must be specified")
+	}
+	obj, err := generator.Generate(ctx, generatorEnvironment(s), name, rest)
+	if err != nil {
+		return err
+	}
+	if o.write.dryRun == dryRunClient {
+		if namespace := s.Connection.NamespaceFlag; namespace != "" && !isClusterScoped(obj) {
+			obj.SetNamespace(namespace)
+		}
+		return o.output.object(obj, "created")
+	}
+	client, err := s.Client(ctx)
+	if err != nil {
+		return err
+	}
+	resource, err := client.ForKind(ctx, obj.GroupVersionKind())
+	if err != nil {
+		return err
+	}
+	created, err := resource.WithDefaults(o.write.defaults()).Create(ctx, obj, nil)
+	if err != nil && generator.Failure != "" {
+		return errors.New(generator.Failure + statusMessage(err))
+	}
+	if err != nil {
+		return err
+	}
+	return o.output.object(created, "created")
+}
+
+// isClusterScoped reports whether a generated object has no namespace, without a request.
+func isClusterScoped(obj *unstructured.Object) bool {
+	switch obj.GetKind() {
+	case "Namespace", "ClusterRole", "ClusterRoleBinding", "PriorityClass":
+		return true
+	}
+	return false
+}
+
+func generatorEnvironment(s *command.State) *generate.Environment {
+	return &generate.Environment{
+		Warn: s.Errorf,
+		Resource: func(ctx context.Context, name string) (group, plural string, err error) {
+			resource, err := s.Connection.Handle(ctx, name)
+			if err != nil {
+				return "", "", err
+			}
+			gvr := resource.Mapping().GVR
+			return gvr.Group, gvr.Resource, nil
+		},
+		Object: func(ctx context.Context, pair string) (*unstructured.Object, error) {
+			kind, name, found := strings.Cut(pair, "/")
+			if !found {
+				return nil, fmt.Errorf("%q: name the object as TYPE/NAME", pair)
+			}
+			resource, err := s.Connection.Handle(ctx, kind)
+			if err != nil {
+				return nil, err
+			}
+			return resource.Get(ctx, name, nil)
+		},
+	}
+}

@@ -1,0 +1,316 @@
+package change
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/progress"
+	"github.com/anykind/anykind/dynamic"
+)
+
+type deleteOptions struct {
+	objects        objectArgs
+	write          writeFlags
+	cascade        string
+	gracePeriod    int
+	force, now     bool
+	wait           bool
+	timeout        time.Duration
+	ignoreNotFound bool
+	interactive    bool
+	format         string
+}
+
+// deleted is an object whose deletion has begun.
+type deleted struct {
+	target *target
+	uid    types.UID
+}
+
+func deleteCommand(s *command.State) *cobra.Command {
+	o := &deleteOptions{}
+	cmd := &cobra.Command{
+		Use:        "delete ([-f FILENAME] | TYPE [(NAME | -l label | --all)])",
+		Short:      "Delete resources by file names, stdin, resources and names, or by resources and label selector",
+		SuggestFor: []string{"rm", "remove"},
+		Example:    "  anyctl delete -f ./pod.json\n  anyctl delete pod,service web\n  anyctl delete pods,services -l name=web\n  anyctl delete pod web --now\n  anyctl delete pods --all",
+		RunE:       func(cmd *cobra.Command, args []string) error { return o.run(cmd, s, args) },
+	}
+	o.addFlags(cmd.Flags(), s)
+	return cmd
+}
+
+func (o *deleteOptions) addFlags(fs *pflag.FlagSet, s *command.State) {
+	o.objects.addFiles(fs, s, "containing the resource to delete")
+	o.objects.selection.AddFlags(fs)
+	o.objects.addAll(fs)
+	o.objects.isStrict, o.objects.definitionsLast = true, true
+	o.write.addDryRun(fs)
+	fs.StringVar(&o.cascade, "cascade", "background", `Must be "background", "orphan", or "foreground". Selects the deletion cascading strategy for the dependents (e.g. Pods created by a ReplicationController).`)
+	fs.Lookup("cascade").NoOptDefVal = "background"
+	fs.IntVar(&o.gracePeriod, "grace-period", -1, "Period of time in seconds given to the resource to terminate gracefully. Ignored if negative. Set to 1 for immediate shutdown. Can only be set to 0 when --force is true (force deletion).")
+	fs.BoolVar(&o.force, "force", false, "If true, immediately remove resources from API and bypass graceful deletion. Note that immediate deletion of some resources may result in inconsistency or data loss and requires confirmation.")
+	fs.BoolVar(&o.now, "now", false, "If true, resources are signaled for immediate shutdown (same as --grace-period=1).")
+	fs.BoolVar(&o.wait, "wait", true, "If true, wait for resources to be gone before returning. This waits for finalizers.")
+	fs.DurationVar(&o.timeout, "timeout", 0, "The length of time to wait before giving up on a delete, zero means no limit.")
+	fs.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, `Treat "resource not found" as a successful delete. Defaults to "true" when --all is specified.`)
+	fs.BoolVarP(&o.interactive, "interactive", "i", false, "If true, delete resource only when user confirms.")
+	fs.StringVarP(&o.format, "output", "o", "", `Output mode. Use "-o name" for shorter output (resource/name).`)
+}
+
+func (o *deleteOptions) complete(cmd *cobra.Command, s *command.State) error {
+	selection := &o.objects.selection
+	if err := o.write.complete(s.Errorf); err != nil {
+		return err
+	}
+	if (o.objects.all || selection.LabelSelector != "" || selection.FieldSelector != "") && !cmd.Flags().Changed("ignore-not-found") {
+		o.ignoreNotFound = true
+	}
+	switch {
+	case o.now && o.gracePeriod != -1:
+		return errors.New("--now and --grace-period cannot be specified together")
+	case o.now:
+		o.gracePeriod = 1
+	}
+	if o.gracePeriod == 0 && !o.force {
+		o.gracePeriod = 1 // as kubectl: only --force deletes without any grace
+	}
+	if o.force && o.gracePeriod < 0 {
+		o.gracePeriod = 0
+	}
+	_, err := o.propagation()
+	return err
+}
+
+// warn rejects flags that contradict each other, and warns of others.
+func (o *deleteOptions) warn(s *command.State) error {
+	switch {
+	case o.format != "" && o.format != "name":
+		return fmt.Errorf("unexpected -o output mode: %v. We only support '-o name'", o.format)
+	case o.force && o.gracePeriod > 0:
+		return errors.New("--force and --grace-period greater than 0 cannot be specified together")
+	case o.force:
+		s.Errorf("Warning: Immediate deletion does not wait for confirmation that the running resource has been terminated. The resource may continue to run on the cluster indefinitely.")
+	}
+	return nil
+}
+
+func (o *deleteOptions) propagation() (metav1.DeletionPropagation, error) {
+	switch o.cascade {
+	case "background", "true":
+		return metav1.DeletePropagationBackground, nil
+	case "foreground":
+		return metav1.DeletePropagationForeground, nil
+	case "orphan", "false":
+		return metav1.DeletePropagationOrphan, nil
+	}
+	return "", fmt.Errorf("invalid cascade value (%v). Must be \"background\", \"foreground\", or \"orphan\"", o.cascade)
+}
+
+func (o *deleteOptions) run(cmd *cobra.Command, s *command.State, args []string) error {
+	if err := o.complete(cmd, s); err != nil {
+		return err
+	}
+	if err := o.warn(s); err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	if o.interactive {
+		return o.confirmAndDelete(ctx, s, args)
+	}
+	begun, found, err := o.deleteAll(ctx, s, args, nil)
+	if err == nil && found == 0 {
+		return s.Printf("No resources found\n")
+	}
+	if err != nil || !o.wait || o.write.dryRun != dryRunNone {
+		return err
+	}
+	return o.awaitAll(ctx, s, begun)
+}
+
+// deleteAll deletes the objects, of those only that confirmed has, unless it is nil.
+func (o *deleteOptions) deleteAll(ctx context.Context, s *command.State, args []string, confirmed map[string]bool) (begun []deleted, found int, err error) {
+	display := progress.New(s.Err, nil)
+	defer display.Close()
+	out := *s
+	out.Out = display.Above(s.Out)
+	count := &tally{verb: "deleted"}
+	var errs []error
+	warnedOfScope := o.objects.selection.AllNamespaces || s.Connection.NamespaceFlag == ""
+	for t, err := range o.objects.each(ctx, s, args, false) {
+		if err == nil && confirmed != nil && !confirmed[t.namespace+"/"+t.String()] {
+			continue
+		}
+		if err == nil {
+			found++
+			if !warnedOfScope && !t.resource.Mapping().Namespaced {
+				warnedOfScope = true
+				s.Errorf("Warning: deleting cluster-scoped resources, not scoped to the provided namespace")
+			}
+			var uid types.UID
+			if uid, err = o.delete(ctx, &out, t); err == nil {
+				begun = append(begun, deleted{target: t, uid: uid})
+			}
+		}
+		switch {
+		case err == nil:
+			count.done++
+			display.Update("delete", "%d objects deleted", count.done)
+		case o.ignoreNotFound && apierrors.IsNotFound(err):
+		default:
+			errs = append(errs, err)
+			if t != nil {
+				count.fail(t.String())
+			}
+		}
+		if ctx.Err() != nil {
+			errs = append(errs, context.Cause(ctx))
+			break
+		}
+	}
+	display.Close()
+	return begun, found, count.report(s, errors.Join(errs...))
+}
+
+// delete deletes one object and returns its UID, if the server says it.
+func (o *deleteOptions) delete(ctx context.Context, s *command.State, t *target) (types.UID, error) {
+	var uid types.UID
+	if o.write.dryRun != dryRunClient {
+		propagation, _ := o.propagation() // validated
+		opts := &metav1.DeleteOptions{PropagationPolicy: &propagation}
+		if o.gracePeriod >= 0 {
+			seconds := int64(o.gracePeriod)
+			opts.GracePeriodSeconds = &seconds
+		}
+		result, err := t.resource.WithDefaults(o.write.defaults()).Delete(ctx, t.name, opts)
+		if err != nil {
+			return "", sourceError("deleting", t.source, err)
+		}
+		if result.Object != nil {
+			uid = result.Object.GetUID()
+		} else if details := result.Status.Details; details != nil {
+			uid = details.UID
+		}
+	}
+	return uid, o.printDeleted(s, t)
+}
+
+func (o *deleteOptions) printDeleted(s *command.State, t *target) error {
+	kind := t.resource.Mapping().GVK
+	name := kindName(kind.Kind, kind.Group)
+	if o.format == "name" {
+		return s.Printf("%s/%s\n", name, t.name)
+	}
+	operation := "deleted"
+	if o.gracePeriod == 0 {
+		operation = "force deleted"
+	}
+	if t.namespace != "" {
+		operation += " from " + t.namespace + " namespace"
+	}
+	switch o.write.dryRun {
+	case dryRunClient:
+		operation += " (dry run)"
+	case dryRunServer:
+		operation += " (server dry run)"
+	case dryRunNone:
+	}
+	return s.Printf("%s %q %s\n", name, t.name, operation)
+}
+
+// awaitAll waits until the objects are gone. A user who may not watch them does not wait, as with kubectl.
+func (o *deleteOptions) awaitAll(ctx context.Context, s *command.State, begun []deleted) error {
+	display := progress.New(s.Err, nil)
+	defer display.Close()
+	waitCtx := ctx
+	if o.timeout > 0 {
+		var cancel context.CancelFunc
+		waitCtx, cancel = context.WithTimeout(ctx, o.timeout)
+		defer cancel()
+	}
+	count := &tally{verb: "gone"}
+	var errs []error
+	for i, d := range begun {
+		if waitCtx.Err() != nil {
+			count.fail(d.target.String())
+			continue
+		}
+		display.Update("wait", "%d of %d objects are gone, waiting for %s", i, len(begun), d.target)
+		var uids []types.UID
+		if d.uid != "" {
+			uids = append(uids, d.uid)
+		}
+		_, err := d.target.resource.Wait(waitCtx, d.target.name, dynamic.Deleted(uids...))
+		switch {
+		case err == nil || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotFound(err):
+			count.done++
+		default:
+			count.fail(d.target.String())
+			errs = append(errs, timeoutError(ctx, d.target, err))
+		}
+	}
+	display.Close()
+	return count.report(s, errors.Join(errs...))
+}
+
+// timeoutError returns the error of a wait as kubectl reports it, with the reason why the condition does not hold.
+func timeoutError(ctx context.Context, t *target, err error) error {
+	if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return fmt.Errorf("timed out waiting for the condition on %s/%s%s", t.resource.Mapping().GVR.Resource, t.name, waitReason(err))
+}
+
+// waitReason returns why the condition of a wait does not hold: ": it still exists".
+func waitReason(err error) string {
+	text := err.Error()
+	_, text, found := strings.Cut(text, "\": ") // behind wait for deployments.apps "shop/web": …
+	reason, _, _ := strings.Cut(text, ": context deadline exceeded")
+	if !found || reason == "" {
+		return ""
+	}
+	return ": " + reason
+}
+
+// confirmAndDelete lists the objects and deletes them if the user agrees.
+func (o *deleteOptions) confirmAndDelete(ctx context.Context, s *command.State, args []string) error {
+	confirmed := map[string]bool{}
+	var names []string
+	for t, err := range o.objects.each(ctx, s, args, true) {
+		if err != nil {
+			if o.ignoreNotFound && apierrors.IsNotFound(err) {
+				continue
+			}
+			return err
+		}
+		kind := t.resource.Mapping().GVK
+		names = append(names, kindName(kind.Kind, kind.Group)+"/"+t.name)
+		confirmed[t.namespace+"/"+t.String()] = true
+	}
+	if len(names) == 0 {
+		return s.Printf("No resources found\n")
+	}
+	err := s.Printf("You are about to delete the following %d resource(s):\n%s\nDo you want to continue? (y/N): ", len(names), strings.Join(names, "\n"))
+	if err != nil {
+		return err
+	}
+	var answer string
+	if _, err := fmt.Fscanln(s.In, &answer); err != nil || !strings.EqualFold(answer, "y") {
+		return s.Printf("deletion is cancelled\n")
+	}
+	begun, _, err := o.deleteAll(ctx, s, args, confirmed)
+	if err != nil || !o.wait || o.write.dryRun != dryRunNone {
+		return err
+	}
+	return o.awaitAll(ctx, s, begun)
+}

@@ -1,0 +1,280 @@
+package change
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/internal/command/change/editor"
+	"github.com/anykind/anykind/cli/manifest"
+	"github.com/anykind/anykind/cli/print"
+	"github.com/anykind/anykind/unstructured"
+)
+
+type editOptions struct {
+	objects     objectArgs
+	write       writeFlags
+	output      output
+	subresource string
+}
+
+func editCommand(s *command.State) *cobra.Command {
+	o := &editOptions{}
+	cmd := &cobra.Command{
+		Use:   "edit (RESOURCE/NAME | -f FILENAME)",
+		Short: "Edit a resource on the server",
+		Long: "Edit objects of the server with the editor of KUBE_EDITOR or EDITOR. A change is validated by a dry run before it is " +
+			"sent; if it is not valid, or others have changed the same lists, the editor opens again.",
+		Example: "  anyctl edit svc/web\n  KUBE_EDITOR=nano anyctl edit deployment/web -o json\n  anyctl edit deployment/web --subresource=status",
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), s, args) },
+	}
+	fs := cmd.Flags()
+	o.objects.allowTypes = true
+	o.objects.addFiles(fs, s, "to use to edit the resource")
+	o.objects.addLabelSelector(fs)
+	o.write.addFieldManager(fs)
+	o.write.addValidate(fs)
+	o.output.Flags = *print.NewFlags()
+	fs.StringVarP(&o.output.Output, "output", "o", "", "Format of the editor's file and of the changed objects. One of: (json, kyaml, yaml).")
+	fs.BoolVar(&o.output.ShowManagedFields, "show-managed-fields", false, "If true, keep the managedFields in the file.")
+	fs.StringVar(&o.subresource, "subresource", "", "If specified, edit will operate on the subresource of the requested object.")
+	return cmd
+}
+
+// edited is an object in the editor.
+type edited struct {
+	target *target
+	before *unstructured.Object // as the editor has shown it
+	after  *unstructured.Object // as the user has saved it
+	patch  *mergePatch
+}
+
+func (o *editOptions) run(ctx context.Context, s *command.State, args []string) error {
+	if err := o.write.complete(s.Errorf); err != nil {
+		return err
+	}
+	if format := o.output.Output; !slices.Contains([]string{"", "json", "kyaml", "yaml"}, format) {
+		return fmt.Errorf("unable to match a printer suitable for the output format %q, allowed formats are: json,kyaml,yaml", format)
+	}
+	if err := o.output.complete(s.Out, dryRunNone); err != nil {
+		return err
+	}
+	var objects []*edited
+	for t, err := range o.objects.each(ctx, s, args, true) {
+		if err == nil {
+			err = o.prepare(ctx, t)
+		}
+		if err != nil {
+			return err
+		}
+		objects = append(objects, &edited{target: t, before: t.object})
+	}
+	if len(objects) == 0 {
+		return errors.New("edit cancelled, no objects found")
+	}
+	text, err := o.encode(objects, func(e *edited) *unstructured.Object { return e.before })
+	if err != nil {
+		return err
+	}
+	session := &editSession{options: o, state: s, editor: editor.New(s.Streams), objects: objects, text: text}
+	return session.run(ctx)
+}
+
+// prepare reads the subresource, and leaves out managed fields.
+func (o *editOptions) prepare(ctx context.Context, t *target) error {
+	t.resource = t.resource.WithDefaults(o.write.defaults())
+	if o.subresource != "" {
+		t.resource = t.resource.Subresource(o.subresource)
+		obj, err := t.resource.Get(ctx, t.name, nil)
+		if err != nil {
+			return err
+		}
+		t.object = obj
+	}
+	if !o.output.ShowManagedFields {
+		t.object.SetManagedFields(nil)
+	}
+	return nil
+}
+
+// format returns the format of the file.
+func (o *editOptions) format() string { return cmp.Or(o.output.Output, "yaml") }
+
+func (o *editOptions) encode(objects []*edited, of func(*edited) *unstructured.Object) (string, error) {
+	format := print.Flags{Output: o.format(), ShowManagedFields: true}
+	var text strings.Builder
+	printer, err := format.Printer(&text)
+	if err != nil {
+		return "", err
+	}
+	for _, e := range objects {
+		if err := printer.Object(of(e)); err != nil {
+			return "", err
+		}
+	}
+	return text.String(), nil
+}
+
+// editSession is the loop of an editor that opens until its file is valid.
+type editSession struct {
+	options *editOptions
+	state   *command.State
+	editor  *editor.Editor
+	objects []*edited // not yet changed
+	text    string    // the file's content without comments
+	reasons string    // why the editor opens again
+	failed  int       // attempts
+}
+
+func (e *editSession) run(ctx context.Context) error {
+	for {
+		path, content, err := e.editor.Edit(ctx, "."+suffixOf(e.options.format()), editor.Header(e.reasons)+e.text)
+		if err != nil {
+			return e.keep(path, err)
+		}
+		content = editor.WithoutHeader(content)
+		isUnchanged := content == e.text
+		switch {
+		case strings.TrimSpace(content) == "":
+			e.state.Errorf("Edit cancelled, saved file was empty.")
+			return os.Remove(path)
+		case isUnchanged && e.failed > 0:
+			return e.keep(path, errors.New("Edit cancelled, no valid changes were saved."))
+		case isUnchanged:
+			e.state.Errorf("Edit cancelled, no changes made.")
+			return os.Remove(path)
+		case ctx.Err() != nil:
+			return e.keep(path, context.Cause(ctx))
+		}
+		e.text = content
+		if err := e.save(ctx); err == nil {
+			return os.Remove(path)
+		} else if ctx.Err() != nil {
+			return e.keep(path, err)
+		}
+		e.failed++
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+	}
+}
+
+// keep returns err, and tells where the file is.
+func (e *editSession) keep(path string, err error) error {
+	if path == "" {
+		return err
+	}
+	code := command.Report(e.state.Err, err)
+	e.state.Errorf("A copy of your changes has been stored to %q", path)
+	return &command.ExitError{Code: code}
+}
+
+// save validates and sends what the file has, and sets the reasons if that fails.
+func (e *editSession) save(ctx context.Context) error {
+	changed, err := e.read()
+	if err != nil {
+		return e.fail("The edited file failed validation: "+err.Error(), err)
+	}
+	for _, c := range changed {
+		if _, err := c.send(ctx, true); err != nil {
+			return e.fail(notValid(c.target, err), err)
+		}
+	}
+	for len(changed) > 0 {
+		stored, err := changed[0].send(ctx, false)
+		if err != nil {
+			e.objects = changed
+			text, encodeErr := e.options.encode(changed, func(c *edited) *unstructured.Object { return c.after })
+			if encodeErr == nil {
+				e.text = text
+			}
+			return e.fail(notValid(changed[0].target, err), err)
+		}
+		if err := e.options.output.object(stored, "edited"); err != nil {
+			return err
+		}
+		changed = changed[1:]
+	}
+	return nil
+}
+
+func (e *editSession) fail(reasons string, err error) error {
+	e.reasons = reasons
+	first, _, _ := strings.Cut(reasons, "\n")
+	e.state.Errorf("error: %s", strings.TrimSuffix(first, ":"))
+	return err
+}
+
+// notValid returns the reasons of a rejected object.
+func notValid(t *target, err error) string {
+	text := fmt.Sprintf("%s was not valid:\n", t)
+	var status *apierrors.StatusError
+	if errors.As(err, &status) && status.ErrStatus.Details != nil && len(status.ErrStatus.Details.Causes) > 0 {
+		for _, cause := range status.ErrStatus.Details.Causes {
+			text += fmt.Sprintf("* %s: %s\n", cause.Field, cause.Message)
+		}
+		return text
+	}
+	return text + "* " + statusMessage(err)
+}
+
+// read returns the objects that the file changes.
+func (e *editSession) read() ([]*edited, error) {
+	docs, err := manifest.Decode("edited file", strings.NewReader(e.text))
+	if err != nil {
+		return nil, err
+	}
+	var changed []*edited
+	for _, doc := range docs {
+		original := e.find(doc.Object)
+		if original == nil {
+			return nil, fmt.Errorf("%s: at least one of apiVersion, kind, namespace and name was changed: %s %q is none of the edited objects", doc.Position(), doc.GetKind(), doc.GetName())
+		}
+		original.after = doc.Object
+		original.patch = newMergePatch(original.before.Object, doc.Object.Object)
+		if original.patch.isEmpty() {
+			if err := e.options.output.object(doc.Object, "skipped"); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		changed = append(changed, original)
+	}
+	return changed, nil
+}
+
+func (e *editSession) find(obj *unstructured.Object) *edited {
+	for _, candidate := range e.objects {
+		before := candidate.before
+		if before.GroupVersionKind() == obj.GroupVersionKind() && before.GetName() == obj.GetName() && before.GetNamespace() == obj.GetNamespace() {
+			return candidate
+		}
+	}
+	return nil
+}
+
+// send sends the change, or a dry run of it. It is rejected if others have changed a list that it replaces.
+func (e *edited) send(ctx context.Context, isDryRun bool) (*unstructured.Object, error) {
+	opts := &metav1.PatchOptions{}
+	if isDryRun {
+		opts.DryRun = []string{metav1.DryRunAll}
+	}
+	return e.patch.send(ctx, e.target, opts)
+}
+
+// suffixOf returns the suffix of a file in a format.
+func suffixOf(format string) string {
+	if format == "kyaml" {
+		return "yaml"
+	}
+	return format
+}

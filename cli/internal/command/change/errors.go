@@ -1,0 +1,73 @@
+package change
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/anykind/anykind/cli/internal/command"
+)
+
+// sourceError returns err with the file that it is about, as kubectl prints it: error when creating "web.yaml": …
+func sourceError(verb, source string, err error) error {
+	if source == "" || err == nil {
+		return err
+	}
+	var status *apierrors.StatusError
+	if !errors.As(err, &status) {
+		return fmt.Errorf("error when %s %q: %w", verb, source, err)
+	}
+	changed := *status
+	changed.ErrStatus.Message = fmt.Sprintf("error when %s %q: %s", verb, source, status.ErrStatus.Message)
+	return &changed
+}
+
+// tally counts the objects of a command that have been changed, and names those that have not.
+type tally struct {
+	verb   string // "applied"
+	done   int
+	failed []string
+}
+
+func (t *tally) fail(name string) { t.failed = append(t.failed, name) }
+
+// maxFailedNames is how many objects a tally names.
+const maxFailedNames = 20
+
+// String returns what was done and what was not: "2 of 3 objects created; not created: web.yaml: document 3, line 41".
+func (t *tally) String() string {
+	names, more := t.failed, ""
+	if len(names) > maxFailedNames {
+		more = fmt.Sprintf(", and %d more", len(names)-maxFailedNames)
+		names = names[:maxFailedNames]
+	}
+	return fmt.Sprintf("%d of %d objects %s; not %s: %s%s", t.done, t.done+len(t.failed), t.verb, t.verb, strings.Join(names, ", "), more)
+}
+
+// report reports err and, if it has ended a command with several objects in between, what was done and what was not.
+func (t *tally) report(s *command.State, err error) error {
+	if err == nil || t.done+len(t.failed) < 2 || len(t.failed) == 0 {
+		return err
+	}
+	code := command.Report(s.Err, err)
+	s.Errorf("%s", t)
+	if errors.Is(err, context.Canceled) {
+		code = interruptedCode
+	}
+	return &command.ExitError{Code: code}
+}
+
+// interruptedCode is the exit code of a command that SIGINT has ended, as shells have it.
+const interruptedCode = 130
+
+// statusMessage returns the message of the server's Status in err.
+func statusMessage(err error) string {
+	var status *apierrors.StatusError
+	if errors.As(err, &status) {
+		return status.ErrStatus.Message
+	}
+	return err.Error()
+}

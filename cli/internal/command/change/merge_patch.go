@@ -1,0 +1,130 @@
+package change
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// mergePatch is the difference of two versions of an object as a JSON merge patch, which replaces lists as a whole. So that
+// it loses no change of others, it is sent only while the lists are as they were.
+type mergePatch struct {
+	content map[string]any
+	lists   []replacedList
+}
+
+// replacedList is a list that the patch replaces.
+type replacedList struct {
+	path   []string
+	before any
+}
+
+func newMergePatch(before, after map[string]any) *mergePatch {
+	p := &mergePatch{}
+	p.content = p.diff(before, after, nil)
+	return p
+}
+
+func (p *mergePatch) isEmpty() bool { return len(p.content) == 0 }
+
+func (p *mergePatch) diff(before, after map[string]any, path []string) map[string]any {
+	changes := map[string]any{}
+	for key, old := range before {
+		if _, found := after[key]; !found {
+			changes[key] = nil
+			p.replaces(path, key, old)
+		}
+	}
+	for key, value := range after {
+		old, found := before[key]
+		if found && reflect.DeepEqual(old, value) {
+			continue
+		}
+		at := append(path[:len(path):len(path)], key)
+		oldMap, oldIsMap := old.(map[string]any)
+		newMap, newIsMap := value.(map[string]any)
+		if oldIsMap && newIsMap {
+			changes[key] = p.diff(oldMap, newMap, at)
+			continue
+		}
+		p.replaces(path, key, old)
+		changes[key] = value
+	}
+	return changes
+}
+
+// replaces notes that a value is replaced, if it is a list.
+func (p *mergePatch) replaces(path []string, key string, old any) {
+	if list, isList := old.([]any); isList {
+		p.lists = append(p.lists, replacedList{path: append(path[:len(path):len(path)], key), before: list})
+	}
+}
+
+// send sends the patch and returns the changed object. If others have changed it in between, it is sent for the new version.
+func (p *mergePatch) send(ctx context.Context, t *target, opts *metav1.PatchOptions) (changed *unstructured.Object, err error) {
+	err = dynamic.RetryOnConflict(ctx, func(ctx context.Context) error {
+		content := p.content
+		if len(p.lists) > 0 {
+			current, err := t.resource.Get(ctx, t.name, nil)
+			if err != nil {
+				return err
+			}
+			if err := p.checkLists(current); err != nil {
+				return err
+			}
+			content = withResourceVersion(content, current.GetResourceVersion())
+		}
+		body, err := json.Marshal(content)
+		if err != nil {
+			return err
+		}
+		changed, err = t.resource.Patch(ctx, t.name, types.MergePatchType, body, opts)
+		return err
+	})
+	return changed, err
+}
+
+// checkLists returns an error if a list is not what it was.
+func (p *mergePatch) checkLists(current *unstructured.Object) error {
+	for _, list := range p.lists {
+		value := any(current.Object)
+		for _, field := range list.path {
+			content, _ := value.(map[string]any)
+			value = content[field]
+		}
+		if !reflect.DeepEqual(value, list.before) {
+			return fmt.Errorf(".%s has been changed by others since it was read: %w", strings.Join(list.path, "."), errListChanged)
+		}
+	}
+	return nil
+}
+
+// errListChanged ends an edit of a list that others have changed, too.
+var errListChanged = errors.New("read the object again")
+
+// withResourceVersion returns a copy of a patch that is rejected for any other version of the object, unless it has a
+// version itself.
+func withResourceVersion(content map[string]any, version string) map[string]any {
+	metadata, _ := content["metadata"].(map[string]any)
+	if _, found := metadata["resourceVersion"]; found {
+		return content
+	}
+	metadata = maps.Clone(metadata)
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	metadata["resourceVersion"] = version
+	content = maps.Clone(content)
+	content["metadata"] = metadata
+	return content
+}

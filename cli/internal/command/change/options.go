@@ -1,0 +1,121 @@
+package change
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/dynamic"
+)
+
+// dryRun says what a command does without its effect.
+type dryRun int
+
+const (
+	dryRunNone   dryRun = iota
+	dryRunClient        // nothing is sent
+	dryRunServer        // the server validates and stores nothing
+)
+
+// writeFlags has the values of flags that commands that write share, and what they mean once complete has been called.
+type writeFlags struct {
+	dryRunFlag, validateFlag, fieldManager string
+	dryRun                                 dryRun
+	validation                             string
+}
+
+func (w *writeFlags) addDryRun(fs *pflag.FlagSet) {
+	fs.StringVar(&w.dryRunFlag, "dry-run", "none", `Must be "none", "server", or "client". If client strategy, only print the object that would be sent, without sending it. If server strategy, submit server-side request without persisting the resource.`)
+	fs.Lookup("dry-run").NoOptDefVal = "unchanged"
+}
+
+func (w *writeFlags) addFieldManager(fs *pflag.FlagSet) {
+	fs.StringVar(&w.fieldManager, "field-manager", "", "Name of the manager used to track field ownership (default anyctl).")
+}
+
+func (w *writeFlags) addValidate(fs *pflag.FlagSet) {
+	fs.StringVar(&w.validateFlag, "validate", "strict", `Must be one of: strict (or true), warn, ignore (or false). The server rejects unknown and duplicate fields, warns about them, or drops them.`)
+	fs.Lookup("validate").NoOptDefVal = "strict"
+}
+
+// complete reads the flags. warn prints a deprecation.
+func (w *writeFlags) complete(warn func(format string, args ...any)) error {
+	if w.dryRunFlag != "" {
+		mode, err := parseDryRun(w.dryRunFlag, warn)
+		if err != nil {
+			return err
+		}
+		w.dryRun = mode
+	}
+	if w.validateFlag != "" {
+		validation, err := parseValidation(w.validateFlag)
+		if err != nil {
+			return err
+		}
+		w.validation = validation
+	}
+	return nil
+}
+
+func parseDryRun(text string, warn func(format string, args ...any)) (dryRun, error) {
+	switch text {
+	case "none":
+		return dryRunNone, nil
+	case "client":
+		return dryRunClient, nil
+	case "server":
+		return dryRunServer, nil
+	case "unchanged":
+		warn("Warning: --dry-run is deprecated and can be replaced with --dry-run=client.")
+		return dryRunClient, nil
+	}
+	isClient, err := strconv.ParseBool(text)
+	if err != nil {
+		return dryRunNone, fmt.Errorf("Invalid dry-run value (%v). Must be \"none\", \"server\", or \"client\".", text)
+	}
+	mode, name := dryRunNone, "none"
+	if isClient {
+		mode, name = dryRunClient, "client"
+	}
+	warn("Warning: --dry-run=%s is deprecated (boolean value) and can be replaced with --dry-run=%s.", text, name)
+	return mode, nil
+}
+
+func parseValidation(text string) (string, error) {
+	switch text {
+	case "strict":
+		return metav1.FieldValidationStrict, nil
+	case "warn":
+		return metav1.FieldValidationWarn, nil
+	case "ignore":
+		return metav1.FieldValidationIgnore, nil
+	}
+	isStrict, err := strconv.ParseBool(text)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("invalid - validate option %q; must be one of: strict (or true), warn, ignore (or false)", text)
+	case isStrict:
+		return metav1.FieldValidationStrict, nil
+	default:
+		return metav1.FieldValidationIgnore, nil
+	}
+}
+
+// defaults returns the flags as defaults of a handle.
+func (w *writeFlags) defaults() *dynamic.Defaults {
+	return &dynamic.Defaults{FieldManager: w.fieldManager, FieldValidation: w.validation, DryRun: w.dryRun == dryRunServer}
+}
+
+// checkAll returns an error if --all is given along with a selector.
+func checkAll(all bool, labelSelector, fieldSelector string) error {
+	switch {
+	case all && labelSelector != "":
+		return errors.New("cannot set --all and --selector at the same time")
+	case all && fieldSelector != "":
+		return errors.New("cannot set --all and --field-selector at the same time")
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package change
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/anykind/anykind/cli/print"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// output prints the objects that a command has changed: a line for each by default, or as -o says.
+type output struct {
+	print.Flags
+
+	// suffix follows the operation of a line.
+	suffix string
+	out    io.Writer
+	// printer is nil for lines. It writes to out, which may change.
+	printer *print.Printer
+}
+
+func (o *output) addFlags(fs *pflag.FlagSet) {
+	o.Flags = *print.NewFlags()
+	o.AddObjectFlags(fs)
+}
+
+// complete reads the flags; objects are printed to out.
+func (o *output) complete(out io.Writer, mode dryRun) error {
+	o.out = out
+	switch mode {
+	case dryRunClient:
+		o.suffix = " (dry run)"
+	case dryRunServer:
+		o.suffix = " (server dry run)"
+	case dryRunNone:
+	}
+	if o.Output == "" && o.Template == "" {
+		return nil
+	}
+	var err error
+	o.printer, err = o.Printer(writerFunc(func(p []byte) (int, error) { return o.out.Write(p) }))
+	return err
+}
+
+// writerFunc is a function as a writer.
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// isLine reports whether each object is one line.
+func (o *output) isLine() bool { return o.printer == nil }
+
+// object prints an object that has been changed; operation is "created", for instance.
+func (o *output) object(obj *unstructured.Object, operation string) error {
+	if o.printer != nil {
+		return o.printer.Object(obj)
+	}
+	return o.line(print.Name(obj), operation)
+}
+
+// line prints a result: deployment.apps/web created.
+func (o *output) line(name, operation string) error {
+	_, err := fmt.Fprintln(o.out, name+" "+operation+o.suffix)
+	return err
+}
+
+func kindName(kind, group string) string {
+	if group == "" {
+		return strings.ToLower(kind)
+	}
+	return strings.ToLower(kind) + "." + group
+}

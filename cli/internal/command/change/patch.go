@@ -1,0 +1,148 @@
+package change
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/unstructured"
+)
+
+func patchTypes() map[string]types.PatchType {
+	return map[string]types.PatchType{
+		"json":      types.JSONPatchType,
+		"merge":     types.MergePatchType,
+		"strategic": types.StrategicMergePatchType,
+	}
+}
+
+type patchOptions struct {
+	objects                     objectArgs
+	write                       writeFlags
+	output                      output
+	patch, patchFile, patchType string
+	subresource                 string
+}
+
+func patchCommand(s *command.State) *cobra.Command {
+	o := &patchOptions{}
+	cmd := &cobra.Command{
+		Use:     "patch (-f FILENAME | TYPE NAME) [-p PATCH|--patch-file FILE]",
+		Short:   "Update fields of a resource",
+		Long:    "Update fields of a resource using strategic merge patch, a JSON merge patch, or a JSON patch. Patches are JSON or YAML.",
+		Example: "  anyctl patch node worker -p '{\"spec\":{\"unschedulable\":true}}'\n  anyctl patch deployment web --subresource=scale --type=merge -p '{\"spec\":{\"replicas\":2}}'",
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), s, args) },
+	}
+	fs := cmd.Flags()
+	o.objects.addFiles(fs, s, "identifying the resource to update")
+	o.write.addDryRun(fs)
+	o.write.addFieldManager(fs)
+	o.output.addFlags(fs)
+	fs.StringVarP(&o.patch, "patch", "p", "", "The patch to be applied to the resource JSON file.")
+	fs.StringVar(&o.patchFile, "patch-file", "", "A file containing a patch to be applied to the resource.")
+	fs.StringVar(&o.patchType, "type", "strategic", fmt.Sprintf("The type of patch being provided; one of %v", patchTypeNames()))
+	fs.StringVar(&o.subresource, "subresource", "", "If specified, patch will operate on the subresource of the requested object.")
+	return cmd
+}
+
+func patchTypeNames() []string { return slices.Sorted(maps.Keys(patchTypes())) }
+
+func (o *patchOptions) complete(s *command.State) error {
+	if err := o.write.complete(s.Errorf); err != nil {
+		return err
+	}
+	switch {
+	case o.patch != "" && o.patchFile != "":
+		return errors.New("cannot specify --patch and --patch-file together")
+	case o.patch == "" && o.patchFile == "":
+		return errors.New("must specify --patch or --patch-file containing the contents of the patch")
+	case o.write.dryRun == dryRunClient:
+		return errors.New("--dry-run=client is not supported: the server applies patches (did you mean --dry-run=server instead?)")
+	}
+	if _, isKnown := patchTypes()[strings.ToLower(o.patchType)]; !isKnown {
+		return fmt.Errorf("--type must be one of %v, not %q", patchTypeNames(), o.patchType)
+	}
+	return o.output.complete(s.Out, o.write.dryRun)
+}
+
+// body returns the patch as JSON.
+func (o *patchOptions) body() ([]byte, error) {
+	text := []byte(o.patch)
+	if o.patchFile != "" {
+		var err error
+		if text, err = os.ReadFile(o.patchFile); err != nil {
+			return nil, fmt.Errorf("unable to read patch file: %w", err)
+		}
+	}
+	body, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		return nil, fmt.Errorf("unable to parse %q: %w", o.patch, err)
+	}
+	return body, nil
+}
+
+func (o *patchOptions) run(ctx context.Context, s *command.State, args []string) error {
+	if err := o.complete(s); err != nil {
+		return err
+	}
+	body, err := o.body()
+	if err != nil {
+		return err
+	}
+	count := &tally{verb: "patched"}
+	var errs []error
+	for t, err := range o.objects.each(ctx, s, args, true) {
+		if err == nil {
+			err = o.patchOne(ctx, t, body)
+		}
+		if err == nil {
+			count.done++
+			continue
+		}
+		errs = append(errs, err)
+		if t != nil {
+			count.fail(t.String())
+		}
+	}
+	if count.done+len(errs) == 0 {
+		return errors.New("no objects passed to patch")
+	}
+	return count.report(s, errors.Join(errs...))
+}
+
+func (o *patchOptions) patchOne(ctx context.Context, t *target, body []byte) error {
+	resource := t.resource.WithDefaults(o.write.defaults())
+	if o.subresource != "" {
+		resource = resource.Subresource(o.subresource)
+	}
+	patchType := patchTypes()[strings.ToLower(o.patchType)]
+	patched, err := resource.Patch(ctx, t.name, patchType, body, &metav1.PatchOptions{})
+	if apierrors.IsUnsupportedMediaType(err) {
+		return fmt.Errorf("%s is not supported by %s: %s", patchType, t.resource.Mapping().GVK, statusMessage(err))
+	}
+	if err != nil {
+		return err
+	}
+	operation := "patched"
+	if equalObjects(t.object, patched) {
+		operation = "patched (no change)"
+	}
+	return o.output.object(patched, operation)
+}
+
+// equalObjects reports whether a write has changed nothing.
+func equalObjects(before, after *unstructured.Object) bool {
+	return before.GetResourceVersion() == after.GetResourceVersion() && reflect.DeepEqual(before.Object, after.Object)
+}

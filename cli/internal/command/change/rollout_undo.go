@@ -1,0 +1,153 @@
+package change
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/unstructured"
+)
+
+type rolloutUndoOptions struct {
+	rolloutOptions
+
+	toRevision int64
+}
+
+func rolloutUndoCommand(s *command.State) *cobra.Command {
+	o := &rolloutUndoOptions{}
+	cmd := &cobra.Command{
+		Use:     "undo (TYPE NAME | TYPE/NAME) [flags]",
+		Short:   "Undo a previous rollout",
+		Long:    "Roll back to a previous rollout.",
+		Example: "  anyctl rollout undo deployment/web\n  anyctl rollout undo daemonset/agent --to-revision=3\n  anyctl rollout undo --dry-run=server deployment/web",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.checkArgs(args); err != nil {
+				return err
+			}
+			if err := o.write.complete(s.Errorf); err != nil {
+				return err
+			}
+			if err := o.output.complete(s.Out, o.write.dryRun); err != nil {
+				return err
+			}
+			return o.visit(cmd.Context(), s, args, "rolled back", func(t *target) error { return o.undo(cmd.Context(), s, t) })
+		},
+	}
+	o.addFlags(cmd, s)
+	o.write.addDryRun(cmd.Flags())
+	o.output.addFlags(cmd.Flags())
+	cmd.Flags().Int64Var(&o.toRevision, "to-revision", 0, "The revision to rollback to. Default to 0 (last revision).")
+	return cmd
+}
+
+func (o *rolloutUndoOptions) undo(ctx context.Context, s *command.State, t *target) error {
+	if !isKind(t.object, "Deployment", "DaemonSet", "StatefulSet") {
+		return fmt.Errorf("no rollbacker has been implemented for %q", t.object.GroupVersionKind().GroupKind())
+	}
+	revisions, err := revisionsOf(ctx, s, t)
+	if err != nil {
+		return err
+	}
+	chosen, err := o.choose(t.object, revisions)
+	if err != nil {
+		return err
+	}
+	if o.write.dryRun == dryRunClient {
+		text, err := templateText(chosen.template)
+		if err != nil {
+			return err
+		}
+		return o.output.object(t.object, "will roll back to "+text)
+	}
+	if isPaused(t.object) {
+		return errors.New("you cannot rollback a paused deployment; resume it first with 'anyctl rollout resume' and try again")
+	}
+	current, _, _ := unstructured.Get[map[string]any](t.object, "spec", "template")
+	if reflect.DeepEqual(withoutHash(chosen.template), withoutHash(current)) {
+		return o.output.object(t.object, fmt.Sprintf("skipped rollback (current template already matches revision %d)", o.toRevision))
+	}
+	patchType, body, err := undoPatch(t.object, chosen)
+	if err != nil {
+		return err
+	}
+	changed, err := t.resource.WithDefaults(o.write.defaults()).Patch(ctx, t.name, patchType, body, nil)
+	if err != nil {
+		return fmt.Errorf("failed restoring revision %d: %s", o.toRevision, statusMessage(err))
+	}
+	return o.output.object(changed, "rolled back")
+}
+
+// choose returns the revision to go back to: the requested one, or the one before the latest.
+func (o *rolloutUndoOptions) choose(obj *unstructured.Object, revisions []revision) (*revision, error) {
+	switch {
+	case o.toRevision != 0:
+		at := slices.IndexFunc(revisions, func(r revision) bool { return r.number == o.toRevision })
+		if at < 0 {
+			return nil, fmt.Errorf("unable to find specified revision %v in history", o.toRevision)
+		}
+		return &revisions[at], nil
+	case len(revisions) < 2 && obj.GetKind() == "Deployment":
+		return nil, fmt.Errorf("no rollout history found for deployment %q", obj.GetName())
+	case len(revisions) < 2:
+		return nil, errors.New("no last revision to roll back to")
+	}
+	return &revisions[len(revisions)-2], nil
+}
+
+// withoutHash returns a template without the label that the controller adds to those of ReplicaSets.
+func withoutHash(template map[string]any) map[string]any {
+	copied := runtime.DeepCopyJSON(template)
+	labels, _, _ := unstructured.Get[map[string]any](&unstructured.Object{Object: copied}, "metadata", "labels")
+	delete(labels, templateHashLabel)
+	if metadata, isObject := copied["metadata"].(map[string]any); isObject && labels != nil {
+		metadata["labels"] = labels
+	}
+	return copied
+}
+
+// undoPatch returns the patch that restores a revision: a ControllerRevision is one itself.
+func undoPatch(obj *unstructured.Object, to *revision) (types.PatchType, []byte, error) {
+	if to.object.GetKind() == "ControllerRevision" {
+		data, _, err := unstructured.Get[map[string]any](to.object, "data")
+		if err != nil {
+			return "", nil, err
+		}
+		body, err := json.Marshal(data)
+		return types.StrategicMergePatchType, body, err
+	}
+	annotations := map[string]string{}
+	for key, value := range obj.GetAnnotations() {
+		if isKeptAnnotation(key) {
+			annotations[key] = value
+		}
+	}
+	for key, value := range to.object.GetAnnotations() {
+		if !isKeptAnnotation(key) {
+			annotations[key] = value
+		}
+	}
+	body, err := json.Marshal([]any{
+		map[string]any{"op": "replace", "path": "/spec/template", "value": withoutHash(to.template)},
+		map[string]any{"op": "replace", "path": "/metadata/annotations", "value": annotations},
+	})
+	return types.JSONPatchType, body, err
+}
+
+// isKeptAnnotation reports whether an annotation of a deployment stays when it is rolled back.
+func isKeptAnnotation(key string) bool {
+	name, isController := strings.CutPrefix(key, "deployment.kubernetes.io/")
+	if isController {
+		return slices.Contains([]string{"revision", "revision-history", "desired-replicas", "max-replicas"}, name)
+	}
+	return key == "kubectl.kubernetes.io/last-applied-configuration" || key == "deprecated.deployment.rollback.to"
+}

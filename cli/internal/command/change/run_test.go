@@ -1,0 +1,98 @@
+package change
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/anykind/anykind/cli/flags"
+	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/client"
+	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/unstructured"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// env is a namespace of the sandbox in which commands run.
+type env struct {
+	client    *dynamic.Client
+	namespace string
+}
+
+func newEnv(t *testing.T) *env {
+	t.Helper()
+	c := client.Connect(t, "admin")
+	return &env{client: c, namespace: client.NewNamespace(t, c)}
+}
+
+// result is what a command has left.
+type result struct {
+	stdout, stderr string
+	code           int
+}
+
+// run runs a command line in the namespace.
+func (e *env) run(t *testing.T, stdin string, args ...string) result {
+	t.Helper()
+	return e.runIn(t.Context(), t, stdin, args...)
+}
+
+func (e *env) runIn(ctx context.Context, t *testing.T, stdin string, args ...string) result {
+	t.Helper()
+	return e.runWith(ctx, t, strings.NewReader(stdin), args...)
+}
+
+func (e *env) runWith(ctx context.Context, t *testing.T, stdin io.Reader, args ...string) result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	state := &command.State{
+		Streams:    command.Streams{In: stdin, Out: &stdout, Err: &stderr},
+		Connection: flags.NewConnection(),
+	}
+	state.Connection.Kubeconfig = cluster.Kubeconfig(t)
+	state.Connection.CacheDir = t.TempDir()
+	state.Connection.FieldManager = "anyctl"
+	root := command.Root(state, Commands(state)...) //nolint:contextcheck // commands get ctx from ExecuteContext
+	root.SetArgs(append([]string{"-n", e.namespace}, args...))
+	err := root.ExecuteContext(ctx)
+	state.Connection.Close()
+	code := command.Report(&stderr, err)
+	return result{stdout.String(), stderr.String(), code}
+}
+
+// apply creates objects of a manifest in the namespace.
+func (e *env) apply(t *testing.T, manifest string) {
+	t.Helper()
+	admin := e.client.WithDefaults(&dynamic.Defaults{Namespace: e.namespace, FieldManager: "test"})
+	for found, err := range admin.ForObjects(t.Context(), unstructured.NewYAMLDecoder(strings.NewReader(manifest)).All()) {
+		require.NoError(t, err)
+		_, err = found.Resource.Apply(t.Context(), found.Object, &metav1.ApplyOptions{})
+		require.NoError(t, err)
+	}
+}
+
+// get returns the value at a path of an object.
+func (e *env) get(t *testing.T, resource, name, path string) any {
+	t.Helper()
+	obj, err := client.Resource(t, e.client, resource).Namespace(e.namespace).Get(t.Context(), name, nil)
+	require.NoError(t, err)
+	fields, err := unstructured.ParsePath(path)
+	require.NoError(t, err)
+	value, _, err := unstructured.Get[any](obj, fields...)
+	require.NoError(t, err)
+	return value
+}
+
+// script writes an executable shell script and returns its path.
+func script(t *testing.T, body string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "script.sh")
+	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\nset -e\n"+body), 0o700))
+	return path
+}

@@ -1,0 +1,190 @@
+package change
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/progress"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
+)
+
+type scaleOptions struct {
+	objects                   objectArgs
+	write                     writeFlags
+	output                    output
+	replicas, currentReplicas int
+	resourceVersion           string
+	timeout                   time.Duration
+}
+
+func scaleCommand(s *command.State) *cobra.Command {
+	o := &scaleOptions{}
+	cmd := &cobra.Command{
+		Use:     "scale [--resource-version=version] [--current-replicas=count] --replicas=COUNT (-f FILENAME | TYPE NAME)",
+		Short:   "Set a new size for any resource that has the subresource scale",
+		Example: "  anyctl scale --replicas=3 deployment/web\n  anyctl scale --current-replicas=2 --replicas=3 deployment/web --timeout=1m",
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), s, args) },
+	}
+	fs := cmd.Flags()
+	o.objects.addFiles(fs, s, "identifying the resource to set a new size")
+	o.objects.addLabelSelector(fs)
+	o.objects.addAll(fs)
+	o.write.addDryRun(fs)
+	o.output.addFlags(fs)
+	fs.StringVar(&o.resourceVersion, "resource-version", "", "Precondition for resource version. Requires that the current resource version match this value in order to scale.")
+	fs.IntVar(&o.currentReplicas, "current-replicas", -1, "Precondition for current size. Requires that the current size of the resource match this value in order to scale. -1 (default) for no condition.")
+	fs.IntVar(&o.replicas, "replicas", 0, "The new desired number of replicas. Required.")
+	_ = cmd.MarkFlagRequired("replicas") // the flag exists
+	fs.DurationVar(&o.timeout, "timeout", 0, "The length of time to wait before giving up on a scale operation, zero means don't wait. Any other values should contain a corresponding time unit (e.g. 1s, 2m, 3h).")
+	return cmd
+}
+
+func (o *scaleOptions) complete(s *command.State) error {
+	if err := o.write.complete(s.Errorf); err != nil {
+		return err
+	}
+	switch {
+	case o.replicas < 0:
+		return errors.New("The --replicas=COUNT flag is required, and COUNT must be greater than or equal to 0")
+	case o.currentReplicas < -1:
+		return errors.New("The --current-replicas must specify an integer of -1 or greater")
+	}
+	return o.output.complete(s.Out, o.write.dryRun)
+}
+
+func (o *scaleOptions) run(ctx context.Context, s *command.State, args []string) error {
+	if err := o.complete(s); err != nil {
+		return err
+	}
+	count := &tally{verb: "scaled"}
+	var targets []*target
+	var errs []error
+	for t, err := range o.objects.each(ctx, s, args, true) {
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		targets = append(targets, t)
+	}
+	switch {
+	case len(targets) == 0 && len(errs) == 0:
+		return errors.New("no objects passed to scale")
+	case len(targets) > 1 && o.resourceVersion != "":
+		return errors.New("cannot use --resource-version with multiple resources")
+	}
+	for _, t := range targets {
+		if err := o.scale(ctx, s, t); err != nil {
+			errs = append(errs, err)
+			count.fail(t.String())
+			continue
+		}
+		count.done++
+	}
+	return count.report(s, errors.Join(errs...))
+}
+
+func (o *scaleOptions) scale(ctx context.Context, s *command.State, t *target) error {
+	obj := t.object.DeepCopy()
+	if o.write.dryRun != dryRunClient {
+		if err := o.setReplicas(ctx, t); err != nil {
+			return err
+		}
+	}
+	if group := obj.GroupVersionKind().Group; group == "apps" || group == "" {
+		if err := unstructured.Set(obj, int64(o.replicas), "spec", "replicas"); err != nil {
+			return err
+		}
+	}
+	if o.timeout > 0 && o.write.dryRun == dryRunNone {
+		if err := o.awaitReplicas(ctx, s, t); err != nil {
+			return err
+		}
+	}
+	return o.output.object(obj, "scaled")
+}
+
+// setReplicas writes the scale. With a precondition it is read, compared and updated, and again after a conflict.
+func (o *scaleOptions) setReplicas(ctx context.Context, t *target) error {
+	resource := t.resource.WithDefaults(o.write.defaults())
+	if o.currentReplicas < 0 && o.resourceVersion == "" {
+		_, err := resource.Scale(ctx, t.name, int64(o.replicas), nil)
+		return err
+	}
+	scales := resource.Subresource("scale")
+	return dynamic.RetryOnConflict(ctx, func(ctx context.Context) error {
+		scale, err := scales.Get(ctx, t.name, nil)
+		if err != nil {
+			return err
+		}
+		if err := o.checkPreconditions(scale); err != nil {
+			return err
+		}
+		if err := unstructured.Set(scale, int64(o.replicas), "spec", "replicas"); err != nil {
+			return err
+		}
+		_, err = scales.Update(ctx, scale, &metav1.UpdateOptions{})
+		return err
+	})
+}
+
+func (o *scaleOptions) checkPreconditions(scale *unstructured.Object) error {
+	replicas, _, err := unstructured.Get[int64](scale, "spec", "replicas")
+	switch {
+	case err != nil:
+		return err
+	case o.currentReplicas >= 0 && replicas != int64(o.currentReplicas):
+		return fmt.Errorf("Expected replicas to be %d, was %d", o.currentReplicas, replicas)
+	case o.resourceVersion != "" && scale.GetResourceVersion() != o.resourceVersion:
+		return fmt.Errorf("Expected resource version to be %s, was %s", o.resourceVersion, scale.GetResourceVersion())
+	}
+	return nil
+}
+
+// awaitReplicas waits until the object has the requested replicas, or another number is requested.
+func (o *scaleOptions) awaitReplicas(ctx context.Context, s *command.State, t *target) error {
+	display := progress.New(s.Err, nil)
+	defer display.Close()
+	waitCtx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	scales := t.resource.Subresource("scale")
+	for {
+		scale, err := scales.Get(waitCtx, t.name, nil)
+		if err != nil && waitCtx.Err() == nil {
+			return err
+		}
+		if err == nil {
+			requested, _, _ := unstructured.Get[int64](scale, "spec", "replicas")
+			have, _, _ := unstructured.Get[int64](scale, "status", "replicas")
+			if requested != int64(o.replicas) || have == requested {
+				return nil
+			}
+			display.Update(t.name, "%s: %d of %d replicas", t, have, requested)
+		}
+		if sleep(waitCtx, time.Second) != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return errors.New("timed out waiting for " + strconv.Quote(t.name) + " to be synced")
+		}
+	}
+}
+
+// sleep waits for a time or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

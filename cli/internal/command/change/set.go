@@ -1,0 +1,215 @@
+package change
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/internal/command/change/assign"
+	"github.com/anykind/anykind/cli/print"
+	"github.com/anykind/anykind/cli/progress"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// setOptions are those that all forms of set share.
+type setOptions struct {
+	objects     objectArgs
+	write       writeFlags
+	output      output
+	subresource string
+	// failure begins the error of a rejected change, as kubectl's does.
+	failure string
+}
+
+func setCommand(s *command.State) *cobra.Command {
+	o := &setOptions{}
+	canAppend := false
+	cmd := &cobra.Command{
+		Use:   "set (-f FILENAME | TYPE NAME | TYPE/NAME) PATH=VALUE... [PATH-]",
+		Short: "Set fields of objects of any kind",
+		Long: "Set fields of objects of any kind by their paths. A value is JSON if it can be read as such, and text otherwise; a field " +
+			"that is a text stays one, and so do labels, annotations and data. PATH- removes a field. The server rejects fields " +
+			"that the kind does not have. To set a resource called image or env, give its full name: images.example.com.",
+		Example: "  anyctl set deploy/web spec.replicas=3 'spec.template.spec.containers[name=web].image=nginx:2'\n" +
+			"  anyctl set configmap settings data.port=8080\n  anyctl set widgets -l app=web spec.paused=true spec.owner-\n" +
+			"  anyctl set image deploy/web web=nginx:2\n  anyctl set env deploy/web MODE=fast",
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			resources, assignments, err := assign.Parse(args)
+			if err != nil {
+				return err
+			}
+			if len(assignments) == 0 {
+				return errors.New("at least one field update is required: PATH=VALUE or PATH-")
+			}
+			return o.run(cmd.Context(), s, resources, "updated", "unchanged", func(_ *target, obj *unstructured.Object) error {
+				for _, a := range assignments {
+					if err := a.Apply(obj, canAppend); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+	}
+	o.addFlags(cmd, s)
+	o.write.addValidate(cmd.Flags())
+	cmd.Flags().BoolVar(&canAppend, "append", false, "Append elements of lists that a path selects by key and that do not exist.")
+	cmd.Flags().StringVar(&o.subresource, "subresource", "", "If specified, set will operate on the subresource of the requested object.")
+	cmd.AddCommand(setImageCommand(s), setEnvCommand(s))
+	return cmd
+}
+
+func (o *setOptions) addFlags(cmd *cobra.Command, s *command.State) {
+	fs := cmd.Flags()
+	o.objects.addFiles(fs, s, "identifying the resource to get from a server")
+	o.objects.addLabelSelector(fs)
+	o.objects.addAll(fs)
+	o.write.addDryRun(fs)
+	o.write.addFieldManager(fs)
+	o.output.addFlags(fs)
+	fs.BoolVar(&o.objects.isLocal, "local", false, "If true, set will NOT contact api-server but run locally.")
+}
+
+func (o *setOptions) complete(s *command.State, resources []string) error {
+	if err := o.write.complete(s.Errorf); err != nil {
+		return err
+	}
+	switch {
+	case o.objects.all && o.objects.selection.LabelSelector != "":
+		return errors.New("cannot set --all and --selector at the same time")
+	case len(resources) == 0 && o.objects.files.IsEmpty():
+		return errors.New("one or more resources must be specified as <resource> <name> or <resource>/<name>")
+	case o.objects.isLocal && o.write.dryRun == dryRunServer:
+		return errors.New("cannot specify --local and --dry-run=server - did you mean --dry-run=client?")
+	case o.objects.isLocal && len(resources) > 0:
+		return errors.New("you must specify resources by --filename when --local is set")
+	}
+	return o.output.complete(s.Out, o.write.dryRun)
+}
+
+// run calls change for a copy of each object and sends the difference. An object without one has the result unchanged,
+// which is not printed if it is "".
+func (o *setOptions) run(ctx context.Context, s *command.State, resources []string, operation, unchanged string,
+	change func(*target, *unstructured.Object) error,
+) error {
+	if err := o.complete(s, resources); err != nil {
+		return err
+	}
+	display := progress.New(s.Err, nil)
+	defer display.Close()
+	o.output.out = display.Above(s.Out)
+	count := &tally{verb: operation}
+	var errs []error
+	for t, err := range o.objects.each(ctx, s, resources, true) {
+		if err == nil {
+			err = o.set(ctx, t, operation, unchanged, change)
+		}
+		if err == nil {
+			count.done++
+			display.Update("set", "%d objects %s", count.done, operation)
+			continue
+		}
+		errs = append(errs, err)
+		if t != nil {
+			count.fail(t.String())
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	display.Close()
+	return count.report(s, errors.Join(errs...))
+}
+
+// errNothingToSend leaves an object as it is.
+var errNothingToSend = errors.New("nothing to send")
+
+func (o *setOptions) set(ctx context.Context, t *target, operation, unchanged string, change func(*target, *unstructured.Object) error) error {
+	isLocal := o.objects.isLocal || o.write.dryRun == dryRunClient
+	if !isLocal {
+		t.resource = t.resource.WithDefaults(o.write.defaults())
+	}
+	if o.subresource != "" && !isLocal {
+		t.resource, t.object = t.resource.Subresource(o.subresource), nil
+	}
+	var result *unstructured.Object
+	isChanged := false
+	err := dynamic.RetryOnConflict(ctx, func(ctx context.Context) (err error) {
+		before := t.object
+		if t.object = nil; before == nil { // after a conflict
+			if before, err = t.resource.Get(ctx, t.name, nil); err != nil {
+				return err
+			}
+		}
+		result = before.DeepCopy()
+		if err := change(t, result); errors.Is(err, errNothingToSend) {
+			return nil
+		} else if err != nil && o.failure == "" {
+			return fmt.Errorf("%s: %w", t.describe(before), err)
+		} else if err != nil {
+			return err
+		}
+		patch := newMergePatch(before.Object, result.Object)
+		isChanged = !patch.isEmpty()
+		if isLocal || !isChanged {
+			return nil
+		}
+		result, err = o.send(ctx, t, before, patch)
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case isChanged:
+		return o.output.object(result, operation)
+	case unchanged != "":
+		return o.output.object(result, unchanged)
+	}
+	return nil
+}
+
+func (o *setOptions) send(ctx context.Context, t *target, before *unstructured.Object, patch *mergePatch) (*unstructured.Object, error) {
+	content := patch.content
+	if len(patch.lists) > 0 {
+		content = withResourceVersion(content, before.GetResourceVersion())
+	}
+	body, err := json.Marshal(content)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := t.resource.Patch(ctx, t.name, types.MergePatchType, body, &metav1.PatchOptions{})
+	var fields *dynamic.FieldValidationError
+	switch {
+	case errors.As(err, &fields):
+		return nil, fmt.Errorf("%s: unknown field %s", t.describe(before), strings.Join(fields.Unknown, ", "))
+	case err != nil && o.failure != "":
+		return nil, &failedChangeError{prefix: o.failure, err: err}
+	}
+	return changed, err
+}
+
+// describe returns the target as messages name it; obj is one of its versions.
+func (t *target) describe(obj *unstructured.Object) string {
+	if t.resource == nil {
+		return print.Name(obj)
+	}
+	return t.String()
+}
+
+// failedChangeError is a rejected change with kubectl's first words; a conflict stays one.
+type failedChangeError struct {
+	prefix string
+	err    error
+}
+
+func (e *failedChangeError) Error() string { return e.prefix + ": " + statusMessage(e.err) }
+func (e *failedChangeError) Unwrap() error { return e.err }

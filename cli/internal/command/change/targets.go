@@ -1,0 +1,246 @@
+package change
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/anykind/anykind/cli/flags"
+	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/manifest"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// objectArgs select the objects of a command: by arguments, by selectors or by files.
+type objectArgs struct {
+	files     manifest.Reader
+	selection flags.Selection
+	// all lets a type alone mean all of its objects, as --all does.
+	all bool
+	// isStrict rejects names and selectors beside --all.
+	isStrict bool
+	// allowTypes lets a type alone mean all of its objects.
+	allowTypes bool
+	// definitionsLast finds the resources of all objects of files first, and yields CustomResourceDefinitions last: with a
+	// definition its objects are deleted.
+	definitionsLast bool
+	// isLocal leaves out every request: objects are those of the files.
+	isLocal bool
+}
+
+func (a *objectArgs) addFiles(fs *pflag.FlagSet, s *command.State, contents string) {
+	a.files.In = s.In
+	a.files.AddFlags(fs, contents)
+}
+
+func (a *objectArgs) addLabelSelector(fs *pflag.FlagSet) {
+	fs.StringVarP(&a.selection.LabelSelector, "selector", "l", "", "Selector (label query) to filter on, supports '=', '==', '!=', 'in', 'notin'.(e.g. -l key1=value1,key2=value2,key3 in (value3)). Matching objects must satisfy all of the specified label constraints.")
+}
+
+func (a *objectArgs) addAll(fs *pflag.FlagSet) {
+	fs.BoolVar(&a.all, "all", false, "Select all resources, in the namespace of the specified resource types.")
+}
+
+// target is one object of a command.
+type target struct {
+	// resource is in the object's namespace. It is nil for local objects.
+	resource *dynamic.Resource
+	name     string
+	// namespace is that of the object, "" for a cluster-scoped one.
+	namespace string
+	// object is that of the server or, if it was not read, of the manifest; nil if it was selected by its name alone.
+	object *unstructured.Object
+	source string // of the manifest
+}
+
+// String returns the target as messages name it: deployments.apps "web".
+func (t *target) String() string {
+	if t.resource == nil {
+		return fmt.Sprintf("%s %q", t.object.GetKind(), t.name)
+	}
+	return fmt.Sprintf("%s %q", t.resource, t.name)
+}
+
+// each yields the objects. An error of one does not end the loop unless ctx has ended; its target has no object, and is nil
+// if it has no name. With read every object is read from
+// the server.
+func (a *objectArgs) each(ctx context.Context, s *command.State, args []string, read bool) iter.Seq2[*target, error] {
+	if !a.files.IsEmpty() {
+		return a.fromFiles(ctx, s, args, read)
+	}
+	return a.fromArgs(ctx, s, args, read)
+}
+
+func (a *objectArgs) fromArgs(ctx context.Context, s *command.State, args []string, read bool) iter.Seq2[*target, error] {
+	return func(yield func(*target, error) bool) {
+		found, err := s.Targets(ctx, args, &command.TargetOptions{Selection: a.selection, All: a.all && a.isStrict, AllowAll: a.allowTypes || a.all})
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		namespace, _, err := s.Connection.Namespace(ctx)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, t := range found {
+			if t.Name != "" && !read {
+				if !yield(namedTarget(t.Resource, t.Name, namespace), nil) {
+					return
+				}
+				continue
+			}
+			for obj, err := range t.Objects(ctx, a.selection.ListOptions()) {
+				found := newTarget(t.Resource, obj, "", namespace)
+				if err != nil {
+					found = unreadTarget(&t, namespace)
+				}
+				if !yield(found, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// newTarget returns the target of an object, nil for no object. namespace is that of objects without one.
+func newTarget(resource *dynamic.Resource, obj *unstructured.Object, source, namespace string) *target {
+	if obj == nil {
+		return nil
+	}
+	if own := obj.GetNamespace(); own != "" && resource.Mapping().Namespaced {
+		resource, namespace = resource.Namespace(own), own
+	}
+	t := namedTarget(resource, obj.GetName(), namespace)
+	t.object, t.source = obj, source
+	return t
+}
+
+// unreadTarget returns the target of an object that cannot be read, nil for a list.
+func unreadTarget(t *command.Target, namespace string) *target {
+	if t.Name == "" {
+		return nil
+	}
+	return namedTarget(t.Resource, t.Name, namespace)
+}
+
+func namedTarget(resource *dynamic.Resource, name, namespace string) *target {
+	if !resource.Mapping().Namespaced {
+		namespace = ""
+	}
+	return &target{resource: resource, name: name, namespace: namespace}
+}
+
+func (a *objectArgs) fromFiles(ctx context.Context, s *command.State, args []string, read bool) iter.Seq2[*target, error] {
+	return func(yield func(*target, error) bool) {
+		objects, readErr := a.readFiles(ctx, args)
+		find, err := a.finder(ctx, s)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if a.definitionsLast {
+			find, objects = findAll(ctx, find, objects)
+		}
+		for _, obj := range objects {
+			found, err := find(ctx, obj)
+			if err == nil && read && found.resource != nil {
+				found.object, err = found.resource.Get(ctx, found.name, nil)
+			}
+			if err != nil {
+				found = nil
+			}
+			if !yield(found, err) || ctx.Err() != nil {
+				return
+			}
+		}
+		if readErr != nil {
+			yield(nil, readErr)
+		}
+	}
+}
+
+// findTarget finds the resource of an object of a manifest.
+type findTarget func(context.Context, *manifest.Object) (*target, error)
+
+// findAll finds all resources, and returns a function that has the results, and the objects with definitions last.
+func findAll(ctx context.Context, find findTarget, objects []*manifest.Object) (findTarget, []*manifest.Object) {
+	type result struct {
+		target *target
+		err    error
+	}
+	results := map[*manifest.Object]result{}
+	var ordered, definitions []*manifest.Object
+	for _, obj := range objects {
+		found, err := find(ctx, obj)
+		results[obj] = result{found, err}
+		if obj.GetKind() == "CustomResourceDefinition" {
+			definitions = append(definitions, obj)
+		} else {
+			ordered = append(ordered, obj)
+		}
+	}
+	known := func(_ context.Context, obj *manifest.Object) (*target, error) {
+		r := results[obj]
+		return r.target, r.err
+	}
+	return known, append(ordered, definitions...)
+}
+
+// readFiles returns the objects of the files that the label selector selects, and the errors of files that are broken.
+func (a *objectArgs) readFiles(ctx context.Context, args []string) ([]*manifest.Object, error) {
+	switch {
+	case len(args) > 0:
+		return nil, errors.New("when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well")
+	case a.all && !a.isLocal:
+		return nil, errors.New("setting 'all' parameter but found files")
+	}
+	objects, err := a.files.Read(ctx)
+	if a.selection.LabelSelector == "" {
+		return objects, err
+	}
+	selector, selectorErr := labels.Parse(a.selection.LabelSelector)
+	if selectorErr != nil {
+		return nil, fmt.Errorf("the provided selector %q is not valid: %w", a.selection.LabelSelector, selectorErr)
+	}
+	var selected []*manifest.Object
+	for _, obj := range objects {
+		if selector.Matches(labels.Set(obj.GetLabels())) {
+			selected = append(selected, obj)
+		}
+	}
+	return selected, err
+}
+
+// finder returns a function that finds the resource of each object of a manifest, in the object's namespace.
+func (a *objectArgs) finder(ctx context.Context, s *command.State) (findTarget, error) {
+	if a.isLocal {
+		return func(_ context.Context, obj *manifest.Object) (*target, error) {
+			return &target{name: obj.GetName(), object: obj.Object, source: obj.Source}, nil
+		}, nil
+	}
+	client, err := s.Client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	namespace, explicit, err := s.Connection.Namespace(ctx)
+	if err != nil {
+		return nil, err
+	}
+	resolver := manifest.NewResolver(client)
+	return func(ctx context.Context, obj *manifest.Object) (*target, error) {
+		found, err := resolver.Resolve(ctx, obj)
+		if err != nil {
+			return nil, err
+		}
+		if own := found.Object.GetNamespace(); explicit && own != "" && own != namespace {
+			return nil, fmt.Errorf("the namespace from the provided object %q does not match the namespace %q. You must pass '--namespace=%s' to perform this operation.", own, namespace, own)
+		}
+		return newTarget(found.Resource, found.Object, obj.Source, namespace), nil
+	}, nil
+}

@@ -1,0 +1,217 @@
+package change
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/progress"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/readiness"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// maxWait is how long a negative time-out waits, as in kubectl.
+const maxWait = 7 * 24 * time.Hour
+
+// creationInterval is the time between two looks for objects that a selector is to select.
+const creationInterval = 500 * time.Millisecond
+
+type waitOptions struct {
+	objects    objectArgs
+	output     output
+	timeout    time.Duration
+	conditions []string
+}
+
+func waitCommand(s *command.State) *cobra.Command {
+	o := &waitOptions{}
+	cmd := &cobra.Command{
+		Use:   "wait ([-f FILENAME] | resource.group/resource.name | resource.group [(-l label | --all)]) --for=ready|create|delete|condition=NAME[=VALUE]|jsonpath='{}'[=value]",
+		Short: "Wait for a specific condition on one or many resources",
+		Long: "Wait until each object meets the conditions, one after the other. ready holds for any kind: a rollout is complete, " +
+			"a pod is ready, the condition Ready is True. The default value of a condition is true.",
+		Example: "  anyctl wait --for=ready deployment/web\n  anyctl wait --for=condition=Ready pod/web --timeout=1m\n  anyctl wait --for=jsonpath='{.status.phase}'=Running pod/web\n  anyctl wait --for=delete pod/web",
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), s, args) },
+	}
+	fs := cmd.Flags()
+	o.objects.addFiles(fs, s, "identifying the resource")
+	o.objects.selection.AddFlags(fs)
+	o.objects.addAll(fs)
+	o.output.addFlags(fs)
+	fs.DurationVar(&o.timeout, "timeout", 30*time.Second, "The length of time to wait before giving up. Zero means check once and don't wait, negative means wait for a week.")
+	fs.StringArrayVar(&o.conditions, "for", nil, "The condition to wait on: [ready|create|delete|condition=condition-name[=condition-value]|jsonpath='{JSONPath expression}'=[JSONPath value]]. Multiple conditions are waited for one after the other.")
+	return cmd
+}
+
+func (o *waitOptions) run(ctx context.Context, s *command.State, args []string) error {
+	if err := o.output.complete(s.Out, dryRunNone); err != nil {
+		return err
+	}
+	conditions, err := parseWaitConditions(o.conditions)
+	if err != nil {
+		return err
+	}
+	display := progress.New(s.Err, nil)
+	defer display.Close()
+	o.output.out = display.Above(s.Out)
+	timeout := o.timeout
+	if timeout < 0 {
+		timeout = maxWait
+	}
+	waitCtx := ctx
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		waitCtx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	if slices.ContainsFunc(conditions, waitCondition.isCreate) {
+		if err := o.awaitCreation(waitCtx, s, args, display); err != nil {
+			if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+				return errors.New("timed out waiting for the condition")
+			}
+			return err
+		}
+	}
+	return o.awaitAll(ctx, waitCtx, s, args, conditions, display)
+}
+
+// awaitAll waits for the conditions of each object. Objects that do not exist count as deleted.
+func (o *waitOptions) awaitAll(ctx, waitCtx context.Context, s *command.State, args []string, conditions []waitCondition, display *progress.Display) error {
+	isDelete := slices.ContainsFunc(conditions, waitCondition.isDelete)
+	count := &tally{verb: "met"}
+	found := 0
+	var errs []error
+	for t, err := range o.objects.each(ctx, s, args, true) {
+		if isDelete && apierrors.IsNotFound(err) {
+			continue
+		}
+		found++
+		if err == nil {
+			err = o.await(ctx, waitCtx, t, conditions, display)
+		}
+		switch {
+		case err == nil:
+			count.done++
+		case t != nil:
+			count.fail(t.String())
+			fallthrough
+		default:
+			errs = append(errs, err)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	display.Close()
+	if found == 0 && !isDelete {
+		return errors.New("no matching resources found")
+	}
+	return count.report(s, errors.Join(errs...))
+}
+
+// await waits for the conditions of one object, one after the other.
+func (o *waitOptions) await(ctx, waitCtx context.Context, t *target, conditions []waitCondition, display *progress.Display) error {
+	key := t.namespace + "/" + t.String()
+	defer display.Remove(key)
+	for _, condition := range conditions {
+		display.Update(key, "waiting for %s: %s", t, condition.text)
+		obj, err := o.awaitOne(waitCtx, t, condition, func(obj *unstructured.Object) {
+			display.Update(key, "waiting for %s: %s: it is %s", t, condition.text, readiness.Compute(obj))
+		})
+		if err != nil {
+			return o.waitError(ctx, t, condition, err)
+		}
+		if obj == nil {
+			obj = t.object
+		}
+		if err := o.output.object(obj, "condition met"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errCheckedOnce ends a wait with a time-out of zero.
+var errCheckedOnce = errors.New("checked once")
+
+// awaitOne waits for one condition; observe is called with each version of the object.
+func (o *waitOptions) awaitOne(ctx context.Context, t *target, condition waitCondition, observe func(*unstructured.Object)) (*unstructured.Object, error) {
+	if condition.isDelete() {
+		return o.awaitDeletion(ctx, t)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	look := dynamic.Matches("look", func(obj *unstructured.Object) (bool, error) {
+		observe(obj)
+		if o.timeout == 0 {
+			cancel(errCheckedOnce)
+		}
+		return true, nil
+	})
+	return t.resource.Wait(ctx, t.name, look, condition.condition)
+}
+
+func (o *waitOptions) awaitDeletion(ctx context.Context, t *target) (*unstructured.Object, error) {
+	if o.timeout != 0 {
+		return t.resource.Wait(ctx, t.name, dynamic.Deleted(t.object.GetUID()))
+	}
+	_, err := t.resource.Get(ctx, t.name, nil)
+	if apierrors.IsNotFound(err) {
+		return t.object, nil
+	}
+	if err == nil {
+		err = errCheckedOnce
+	}
+	return nil, err
+}
+
+// waitError returns the error of a wait with kubectl's words.
+func (o *waitOptions) waitError(ctx context.Context, t *target, condition waitCondition, err error) error {
+	if errors.Is(err, errCheckedOnce) {
+		return fmt.Errorf("condition not met for %s/%s", t.resource.Mapping().GVR.Resource, t.name)
+	}
+	if condition.failure != nil && *condition.failure != nil {
+		return *condition.failure
+	}
+	return timeoutError(ctx, t, err)
+}
+
+// awaitCreation waits until all named objects exist, or selectors select something.
+func (o *waitOptions) awaitCreation(ctx context.Context, s *command.State, args []string, display *progress.Display) error {
+	const key = "create"
+	defer display.Remove(key)
+	isSelected := false
+	for t, err := range o.objects.each(ctx, s, args, false) {
+		if err != nil {
+			return err
+		}
+		isSelected = true
+		display.Update(key, "waiting for %s: it does not exist", t)
+		if o.timeout == 0 {
+			continue
+		}
+		if _, err := t.resource.Wait(ctx, t.name, dynamic.Exists()); err != nil {
+			return err
+		}
+	}
+	for !isSelected && o.timeout != 0 {
+		display.Update(key, "waiting for objects that the selector selects")
+		if err := sleep(ctx, creationInterval); err != nil {
+			return err
+		}
+		for _, err := range o.objects.each(ctx, s, args, true) {
+			if err != nil {
+				return err
+			}
+			isSelected = true
+		}
+	}
+	return nil
+}

@@ -1,0 +1,233 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/cli/flags"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/restmapper"
+	"github.com/anykind/anykind/transport/kubeconfig"
+)
+
+// ExitError ends the program with a code. Err is reported unless it is nil: then the command has said all.
+type ExitError struct {
+	Code int
+	Err  error
+}
+
+func (e *ExitError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("exit code %d", e.Code)
+	}
+	return e.Err.Error()
+}
+
+// Unwrap returns Err.
+func (e *ExitError) Unwrap() error { return e.Err }
+
+// ListError adds kubectl's words to the rejection of a list, which name the resource and the selectors.
+func ListError(err error, r *dynamic.Resource, opts *metav1.ListOptions) error {
+	var status *apierrors.StatusError
+	if apierrors.IsResourceExpired(err) || !apierrors.IsBadRequest(err) && !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return err
+	}
+	changed := *status
+	what := r.Mapping().GVR.String()
+	if opts.LabelSelector == "" && opts.FieldSelector == "" {
+		changed.ErrStatus.Message = fmt.Sprintf("Unable to list %q: %v", what, status.ErrStatus.Message)
+	} else {
+		changed.ErrStatus.Message = fmt.Sprintf("Unable to find %q that match label selector %q, field selector %q: %v",
+			what, opts.LabelSelector, opts.FieldSelector, status.ErrStatus.Message)
+	}
+	return &changed
+}
+
+// UsageError returns an error that points to the command's help, as kubectl does.
+func UsageError(cmd *cobra.Command, format string, args ...any) error {
+	return fmt.Errorf("%s\nSee '%s -h' for help and examples", fmt.Sprintf(format, args...), cmd.CommandPath())
+}
+
+// Report writes err as kubectl does and returns the exit code: 0 for nil, that of an ExitError, 1 for others. Joined errors
+// have a line each.
+func Report(w io.Writer, err error) int {
+	if err == nil {
+		return 0
+	}
+	code := 1
+	var exit *ExitError
+	if errors.As(err, &exit) {
+		code = exit.Code
+		if exit.Err == nil {
+			return code
+		}
+	}
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
+		return code
+	}
+	text := Message(err)
+	if !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	_, _ = io.WriteString(w, text)
+	return code
+}
+
+// Message returns the text that kubectl prints for err.
+func Message(err error) string {
+	if parts := split(err); len(parts) > 1 {
+		var text bytes.Buffer
+		for _, part := range parts {
+			if message, ok := standardMessage(part); ok {
+				fmt.Fprintln(&text, message)
+			} else {
+				fmt.Fprintln(&text, part.Error())
+			}
+		}
+		return text.String()
+	}
+	var config *flags.ConfigError
+	if errors.As(err, &config) {
+		return "Error in configuration: " + config.Error()
+	}
+	if message, ok := invalidMessage(err); ok {
+		return message
+	}
+	if message, ok := standardMessage(err); ok {
+		return message
+	}
+	message := err.Error()
+	if strings.HasPrefix(message, "error: ") {
+		return message
+	}
+	return "error: " + message
+}
+
+// split returns the errors that errors.Join has joined into err.
+func split(err error) []error {
+	joined, ok := err.(interface{ Unwrap() []error }) // only the outermost error is a list
+	if !ok {
+		return []error{err}
+	}
+	if _, isMapping := err.(*restmapper.UnavailableError); isMapping { //nolint:errorlint // as above
+		return []error{err}
+	}
+	if _, isConfig := err.(*kubeconfig.InvalidError); isConfig { //nolint:errorlint // as above
+		return []error{err}
+	}
+	var parts []error
+	for _, part := range joined.Unwrap() {
+		parts = append(parts, split(part)...)
+	}
+	if strings.Join(texts(parts), "\n") != err.Error() {
+		return []error{err}
+	}
+	return parts
+}
+
+func texts(errs []error) []string {
+	result := make([]string, len(errs))
+	for i, err := range errs {
+		result[i] = err.Error()
+	}
+	return result
+}
+
+// invalidMessage is the text for an object that the server rejects as invalid.
+func invalidMessage(err error) (string, bool) {
+	var status *apierrors.StatusError
+	if !errors.As(err, &status) || status.ErrStatus.Reason != metav1.StatusReasonInvalid {
+		return "", false
+	}
+	details := status.ErrStatus.Details
+	text := "The request is invalid"
+	if details == nil {
+		if status.ErrStatus.Message != "" {
+			text += ": " + status.ErrStatus.Message
+		}
+		return text, true
+	}
+	if details.Kind != "" || details.Name != "" {
+		text = fmt.Sprintf("The %s %q is invalid", details.Kind, details.Name)
+	} else if status.ErrStatus.Message != "" && len(details.Causes) == 0 {
+		text += ": " + status.ErrStatus.Message
+	}
+	return withCauses(text, details.Causes), true
+}
+
+func withCauses(text string, causes []metav1.StatusCause) string {
+	var lines []string
+	seen := map[string]bool{}
+	for _, cause := range causes {
+		line := cause.Field + ": " + cause.Message
+		if !seen[line] {
+			seen[line] = true
+			lines = append(lines, line)
+		}
+	}
+	switch len(lines) {
+	case 0:
+		return text
+	case 1:
+		return text + ": " + lines[0]
+	}
+	return text + ": \n* " + strings.Join(lines, "\n* ")
+}
+
+func standardMessage(err error) (string, bool) {
+	if message, ok := mappingMessage(err); ok {
+		return message, true
+	}
+	var status *apierrors.StatusError
+	if errors.As(err, &status) {
+		message := status.ErrStatus.Message
+		switch reason := status.ErrStatus.Reason; {
+		case reason == metav1.StatusReasonUnauthorized:
+			return "error: You must be logged in to the server (" + message + ")", true
+		case reason != "":
+			return fmt.Sprintf("Error from server (%s): %s", reason, message), true
+		default:
+			return "Error from server: " + message, true
+		}
+	}
+	return connectionMessage(err)
+}
+
+func mappingMessage(err error) (string, bool) {
+	var missing *restmapper.NoMatchError
+	if !errors.As(err, &missing) {
+		return "", false
+	}
+	text := fmt.Sprintf("error: the server doesn't have a resource type %q", missing.Name)
+	if len(missing.Suggestions) > 0 {
+		text += "\nDid you mean " + strings.Join(missing.Suggestions, ", ") + "?"
+	}
+	return text, true
+}
+
+func connectionMessage(err error) (string, bool) {
+	var failed *net.OpError
+	var untrusted *tls.CertificateVerificationError
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "", false
+	case errors.As(err, &untrusted):
+		return "Unable to connect to the server: tls: failed to verify certificate: " + untrusted.Err.Error(), true
+	case !errors.As(err, &failed):
+		return "", false
+	case errors.Is(err, syscall.ECONNREFUSED) && failed.Addr != nil:
+		return fmt.Sprintf("The connection to the server %s was refused - did you specify the right host or port?", failed.Addr), true
+	}
+	return "Unable to connect to the server: " + failed.Error(), true
+}

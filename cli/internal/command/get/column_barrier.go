@@ -1,0 +1,63 @@
+package get
+
+import (
+	"context"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/dynamic"
+)
+
+// columnBarrier holds the lists of several kinds until the first row of each, or its end, is known: then the table has one
+// header with the columns of all.
+type columnBarrier struct {
+	mu      sync.Mutex
+	columns [][]metav1.TableColumnDefinition
+	arrived []bool
+	pending int
+	ready   chan struct{}
+	all     union
+}
+
+func newColumnBarrier(targets int) *columnBarrier {
+	return &columnBarrier{
+		columns: make([][]metav1.TableColumnDefinition, targets), arrived: make([]bool, targets),
+		pending: targets, ready: make(chan struct{}),
+	}
+}
+
+// wait returns when all targets have called it. row is nil for an event without one.
+func (b *columnBarrier) wait(ctx context.Context, target int, row *dynamic.TableRow) error {
+	b.arrive(target, row)
+	select {
+	case <-b.ready:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (b *columnBarrier) arrive(target int, row *dynamic.TableRow) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.arrived[target] {
+		return
+	}
+	b.arrived[target] = true
+	if row != nil {
+		b.columns[target] = row.Columns
+	}
+	if b.pending--; b.pending > 0 {
+		return
+	}
+	for _, columns := range b.columns {
+		if columns != nil {
+			b.all.add(columns)
+		}
+	}
+	close(b.ready)
+}
+
+// union returns the columns of all targets, once wait has returned.
+func (b *columnBarrier) union() *union { return &b.all }

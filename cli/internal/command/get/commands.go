@@ -1,0 +1,15 @@
+// Package get has the commands that read: get, events, api-resources, api-versions, version, config and completion.
+package get
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/anykind/anykind/cli/internal/command"
+)
+
+// Commands returns the package's commands.
+func Commands(s *command.State) []*cobra.Command {
+	return []*cobra.Command{
+		newGet(s), newEvents(s), newAPIResources(s), newAPIVersions(s), newVersion(s), newConfig(s), newCompletion(s),
+	}
+}

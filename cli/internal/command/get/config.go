@@ -1,0 +1,304 @@
+package get
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/print"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/transport/kubeconfig"
+	"github.com/anykind/anykind/transport/kubeconfig/edit"
+)
+
+func newConfig(s *command.State) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config SUBCOMMAND",
+		Short: "Modify kubeconfig files",
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(
+		newGetContexts(s),
+		newNameList(s, "get-clusters", "Display clusters defined in the kubeconfig", func(f *kubeconfig.File) []string { return sortedKeys(f.Clusters) }),
+		newNameList(s, "get-users", "Display users defined in the kubeconfig", func(f *kubeconfig.File) []string { return sortedKeys(f.Users) }),
+		newCurrentContext(s), newUseContext(s), newSetContext(s), newDeleteContext(s), newConfigView(s),
+	)
+	return cmd
+}
+
+func sortedKeys[T any](entries map[string]T) []string {
+	names := make([]string, 0, len(entries))
+	for name := range entries {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// loadFile returns the kubeconfig, empty if there is none, as kubectl config does.
+func loadFile(s *command.State) (*kubeconfig.File, error) {
+	file, err := transport.LoadKubeconfig(s.Connection.Kubeconfig)
+	if err != nil && s.Connection.Kubeconfig == "" && errors.Is(err, os.ErrNotExist) {
+		return &kubeconfig.File{}, nil
+	}
+	return file, err
+}
+
+func newGetContexts(s *command.State) *cobra.Command {
+	var output string
+	var noHeaders bool
+	cmd := &cobra.Command{
+		Use:               "get-contexts [NAME...]",
+		Short:             "Describe one or many contexts",
+		ValidArgsFunction: s.Connection.CompleteContexts,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if output != "" && output != "name" {
+				return fmt.Errorf("--output %v is not available in anyctl config get-contexts; resetting to default output format", output)
+			}
+			file, err := loadFile(s)
+			if err != nil {
+				return err
+			}
+			names, errs := chosenContexts(file, args)
+			return errors.Join(append(errs, printContexts(s, file, names, output == "name", noHeaders))...)
+		},
+	}
+	cmd.Flags().BoolVar(&noHeaders, "no-headers", false, "When using the default or custom-column output format, don't print headers (default print headers).")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "Output format. One of: (name).")
+	return cmd
+}
+
+func chosenContexts(file *kubeconfig.File, args []string) (names []string, errs []error) {
+	if len(args) == 0 {
+		return sortedKeys(file.Contexts), nil
+	}
+	for _, name := range args {
+		if _, ok := file.Contexts[name]; ok {
+			names = append(names, name)
+		} else {
+			errs = append(errs, fmt.Errorf("context %v not found", name))
+		}
+	}
+	slices.Sort(names)
+	return names, errs
+}
+
+func printContexts(s *command.State, file *kubeconfig.File, names []string, nameOnly, noHeaders bool) error {
+	if nameOnly {
+		for _, name := range names {
+			if err := s.Printf("%s\n", name); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var rows [][]string
+	for _, name := range names {
+		mark := " "
+		if name == file.CurrentContext {
+			mark = "*"
+		}
+		kubeContext := file.Contexts[name]
+		rows = append(rows, []string{mark, name, kubeContext.Cluster, kubeContext.User, kubeContext.Namespace})
+	}
+	header := []string{"CURRENT", "NAME", "CLUSTER", "AUTHINFO", "NAMESPACE"}
+	if noHeaders {
+		header = nil
+	}
+	return print.Columns(s.Out, header, rows)
+}
+
+func newNameList(s *command.State, use, short string, names func(*kubeconfig.File) []string) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short,
+		RunE: func(*cobra.Command, []string) error {
+			file, err := loadFile(s)
+			if err != nil {
+				return err
+			}
+			return s.Printf("NAME\n%s", strings.Join(append(names(file), ""), "\n"))
+		},
+	}
+}
+
+func newCurrentContext(s *command.State) *cobra.Command {
+	return &cobra.Command{
+		Use: "current-context", Short: "Display the current-context",
+		RunE: func(*cobra.Command, []string) error {
+			file, err := loadFile(s)
+			if err != nil {
+				return err
+			}
+			if file.CurrentContext == "" {
+				return errors.New("current-context is not set")
+			}
+			return s.Printf("%s\n", file.CurrentContext)
+		},
+	}
+}
+
+func newUseContext(s *command.State) *cobra.Command {
+	return &cobra.Command{
+		Use: "use-context CONTEXT_NAME", Aliases: []string{"use"}, Short: "Set the current-context in a kubeconfig file",
+		ValidArgsFunction: s.Connection.CompleteContexts,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return command.UsageError(cmd, "Unexpected args: %v", args)
+			}
+			file, err := loadFile(s)
+			if err != nil {
+				return err
+			}
+			if _, ok := file.Contexts[args[0]]; !ok {
+				return fmt.Errorf("no context exists with the name: %q", args[0])
+			}
+			if err := setCurrentContext(cmd.Context(), s, args[0]); err != nil {
+				return err
+			}
+			return s.Printf("Switched to context %q.\n", args[0])
+		},
+	}
+}
+
+// setCurrentContext changes the first file of the list that has a current context or, if none has, the default one.
+func setCurrentContext(ctx context.Context, s *command.State, name string) error {
+	path, err := defaultFile(s)
+	if err != nil {
+		return err
+	}
+	for _, candidate := range configFiles(s) {
+		if file, err := kubeconfig.Read(candidate); err == nil && file.CurrentContext != "" {
+			path = candidate
+			break
+		}
+	}
+	return edit.File(ctx, path, func(document *edit.Document) error {
+		document.SetCurrentContext(name)
+		return nil
+	})
+}
+
+// configFiles are the files of KUBECONFIG, or the one of --kubeconfig.
+func configFiles(s *command.State) []string {
+	if s.Connection.Kubeconfig != "" {
+		return []string{s.Connection.Kubeconfig}
+	}
+	return slices.DeleteFunc(filepath.SplitList(os.Getenv("KUBECONFIG")), func(path string) bool { return path == "" })
+}
+
+// defaultFile is the file for new entries: the first that exists, or else the last.
+func defaultFile(s *command.State) (string, error) {
+	files := configFiles(s)
+	for _, path := range files {
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
+	}
+	if len(files) > 0 {
+		return files[len(files)-1], nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("find the kubeconfig: %w", err)
+	}
+	return filepath.Join(home, ".kube", "config"), nil
+}
+
+func newSetContext(s *command.State) *cobra.Command {
+	var current bool
+	cmd := &cobra.Command{
+		Use: "set-context [NAME | --current] [--cluster=NAME] [--user=NAME] [--namespace=NAME]", Short: "Set a context entry in kubeconfig",
+		ValidArgsFunction: s.Connection.CompleteContexts,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) > 1:
+				return command.UsageError(cmd, "Unexpected args: %v", args)
+			case len(args) == 0 && !current:
+				return errors.New("you must specify a non-empty context name or --current")
+			case len(args) > 0 && current:
+				return errors.New("you cannot specify both a context name and --current")
+			}
+			name := ""
+			if len(args) > 0 {
+				name = args[0]
+			}
+			return setContext(cmd, s, name)
+		},
+	}
+	cmd.Flags().BoolVar(&current, "current", false, "Modify the current context")
+	return cmd
+}
+
+// setContext changes the context of a name, "" for the current one, by the connection flags that are set.
+func setContext(cmd *cobra.Command, s *command.State, name string) error {
+	file, err := loadFile(s)
+	if err != nil {
+		return err
+	}
+	if name == "" {
+		if name = file.CurrentContext; name == "" {
+			return errors.New("no current context is set")
+		}
+	}
+	entry, exists := file.Contexts[name]
+	for flag, field := range map[string]*string{"cluster": &entry.Cluster, "user": &entry.User, "namespace": &entry.Namespace} {
+		if f := cmd.Flags().Lookup(flag); f != nil && f.Changed {
+			*field = f.Value.String()
+		}
+	}
+	path := entry.Origin
+	if path == "" {
+		if path, err = defaultFile(s); err != nil {
+			return err
+		}
+	}
+	err = edit.File(cmd.Context(), path, func(document *edit.Document) error {
+		return document.Put(&kubeconfig.File{Contexts: map[string]kubeconfig.Context{name: entry}})
+	})
+	if err != nil {
+		return err
+	}
+	if exists {
+		return s.Printf("Context %q modified.\n", name)
+	}
+	return s.Printf("Context %q created.\n", name)
+}
+
+func newDeleteContext(s *command.State) *cobra.Command {
+	return &cobra.Command{
+		Use: "delete-context NAME", Short: "Delete the specified context from the kubeconfig",
+		ValidArgsFunction: s.Connection.CompleteContexts,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return command.UsageError(cmd, "Unexpected args: %v", args)
+			}
+			file, err := loadFile(s)
+			if err != nil {
+				return err
+			}
+			path, err := defaultFile(s)
+			if err != nil {
+				return err
+			}
+			entry, ok := file.Contexts[args[0]]
+			if !ok {
+				return fmt.Errorf("cannot delete context %s, not in %s", args[0], path)
+			}
+			if file.CurrentContext == args[0] {
+				s.Errorf("warning: this removed your active context, use \"anyctl config use-context\" to select a different one")
+			}
+			err = edit.File(cmd.Context(), entry.Origin, func(document *edit.Document) error { return document.DeleteContext(args[0]) })
+			if err != nil {
+				return err
+			}
+			return s.Printf("deleted context %s from %s\n", args[0], path)
+		},
+	}
+}

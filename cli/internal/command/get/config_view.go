@@ -1,0 +1,270 @@
+package get
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/print"
+	"github.com/anykind/anykind/transport/kubeconfig"
+	"github.com/anykind/anykind/unstructured"
+)
+
+const (
+	omittedData = "DATA+OMITTED"
+	redacted    = "REDACTED"
+)
+
+// configView writes a kubeconfig with or without its secrets.
+type configView struct {
+	raw, flatten, minify bool
+}
+
+func newConfigView(s *command.State) *cobra.Command {
+	output := print.NewFlags()
+	output.Output = "yaml"
+	v := &configView{}
+	cmd := &cobra.Command{
+		Use: "view", Short: "Display merged kubeconfig settings or a specified kubeconfig file",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return command.UsageError(cmd, "unexpected arguments: %v", args)
+			}
+			file, err := loadFile(s)
+			if err != nil {
+				return err
+			}
+			if v.minify {
+				if file, err = minified(file, s.Connection.Context); err != nil {
+					return err
+				}
+			}
+			object, err := v.object(file)
+			if err != nil {
+				return err
+			}
+			printer, err := output.Printer(s.Out)
+			if err != nil {
+				return err
+			}
+			return printer.Object(&unstructured.Object{Object: object})
+		},
+	}
+	output.AddObjectFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&v.raw, "raw", false, "Display raw byte data and sensitive data")
+	cmd.Flags().BoolVar(&v.flatten, "flatten", false, "Flatten the resulting kubeconfig file into self-contained output (useful for creating portable kubeconfig files)")
+	cmd.Flags().BoolVar(&v.minify, "minify", false, "Remove all information not used by current-context from the output")
+	return cmd
+}
+
+// minified returns the file with a context, its cluster and its user alone.
+func minified(file *kubeconfig.File, name string) (*kubeconfig.File, error) {
+	if name == "" {
+		name = file.CurrentContext
+	}
+	kubeContext, ok := file.Contexts[name]
+	if !ok {
+		return nil, fmt.Errorf("cannot locate context %s", name)
+	}
+	small := &kubeconfig.File{CurrentContext: name, Contexts: map[string]kubeconfig.Context{name: kubeContext}}
+	if cluster, ok := file.Clusters[kubeContext.Cluster]; ok {
+		small.Clusters = map[string]kubeconfig.Cluster{kubeContext.Cluster: cluster}
+	}
+	if user, ok := file.Users[kubeContext.User]; ok {
+		small.Users = map[string]kubeconfig.User{kubeContext.User: user}
+	}
+	return small, nil
+}
+
+func (v *configView) object(file *kubeconfig.File) (map[string]any, error) {
+	clusters, err := entries(file.Clusters, "cluster", v.cluster)
+	if err != nil {
+		return nil, err
+	}
+	contexts, err := entries(file.Contexts, "context", v.context)
+	if err != nil {
+		return nil, err
+	}
+	users, err := entries(file.Users, "user", v.user)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{
+		"apiVersion": "v1", "kind": "Config", "current-context": file.CurrentContext,
+		"clusters": clusters, "contexts": contexts, "users": users,
+	}, nil
+}
+
+// entries returns the named entries of a section, sorted; nil if there is none, which kubectl writes as null.
+func entries[T any](section map[string]T, key string, convert func(T) (map[string]any, error)) (any, error) {
+	if len(section) == 0 {
+		return nil, nil //nolint:nilnil // null is the value
+	}
+	var list []any
+	for _, name := range sortedKeys(section) {
+		fields, err := convert(section[name])
+		if err != nil {
+			return nil, fmt.Errorf("%s %q: %w", key, name, err)
+		}
+		list = append(list, map[string]any{"name": name, key: fields})
+	}
+	return list, nil
+}
+
+// Types without the methods that hide values. Secrets in them are hidden still.
+type (
+	plainCluster kubeconfig.Cluster
+	plainContext kubeconfig.Context
+	plainUser    kubeconfig.User
+	plainExec    kubeconfig.Exec
+)
+
+func (v *configView) cluster(c kubeconfig.Cluster) (map[string]any, error) {
+	plain := plainCluster(c)
+	plain.Extensions = nil
+	fields, err := toMap(plain)
+	if err != nil {
+		return nil, err
+	}
+	v.data(fields, "certificate-authority-data", c.CertificateAuthorityData)
+	if err := v.inline(fields, "certificate-authority"); err != nil {
+		return nil, err
+	}
+	return fields, addExtensions(fields, c.Extensions)
+}
+
+func (v *configView) context(c kubeconfig.Context) (map[string]any, error) {
+	plain := plainContext(c)
+	plain.Extensions = nil
+	fields, err := toMap(plain)
+	if err != nil {
+		return nil, err
+	}
+	return fields, addExtensions(fields, c.Extensions)
+}
+
+func (v *configView) user(u kubeconfig.User) (map[string]any, error) {
+	plain := plainUser(u)
+	plain.Extensions, plain.Exec, plain.AuthProvider = nil, nil, nil
+	fields, err := toMap(plain)
+	if err != nil {
+		return nil, err
+	}
+	v.data(fields, "client-certificate-data", u.ClientCertificateData)
+	v.data(fields, "client-key-data", []byte(u.ClientKeyData.Reveal()))
+	v.secret(fields, "token", u.Token)
+	v.secret(fields, "password", u.Password)
+	for _, name := range []string{"client-certificate", "client-key"} {
+		if err := v.inline(fields, name); err != nil {
+			return nil, err
+		}
+	}
+	if u.Exec != nil {
+		if fields["exec"], err = v.exec(u.Exec); err != nil {
+			return nil, err
+		}
+	}
+	if u.AuthProvider != nil {
+		config := map[string]any{}
+		for name, value := range u.AuthProvider.Config {
+			v.secret(config, name, value)
+		}
+		fields["auth-provider"] = map[string]any{"name": u.AuthProvider.Name, "config": config}
+	}
+	return fields, addExtensions(fields, u.Extensions)
+}
+
+func (v *configView) exec(exec *kubeconfig.Exec) (map[string]any, error) {
+	plain := plainExec(*exec)
+	plain.Env = nil
+	fields, err := toMap(plain)
+	if err != nil {
+		return nil, err
+	}
+	var env []any
+	for _, variable := range exec.Env {
+		entry := map[string]any{"name": variable.Name}
+		v.secret(entry, "value", variable.Value)
+		env = append(env, entry)
+	}
+	fields["env"] = nil
+	if env != nil {
+		fields["env"] = env
+	}
+	fields["provideClusterInfo"] = exec.ProvideClusterInfo
+	return fields, nil
+}
+
+// toMap converts a struct with json tags, without secrets and empty texts.
+func toMap(value any) (map[string]any, error) {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	fields := map[string]any{}
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return nil, err
+	}
+	for name, field := range fields {
+		if field == "" || field == redacted {
+			delete(fields, name)
+		}
+	}
+	return fields, nil
+}
+
+func (v *configView) data(fields map[string]any, name string, data []byte) {
+	switch {
+	case len(data) == 0:
+		delete(fields, name)
+	case v.raw || v.flatten:
+		fields[name] = base64.StdEncoding.EncodeToString(data)
+	default:
+		fields[name] = omittedData
+	}
+}
+
+func (v *configView) secret(fields map[string]any, name string, secret kubeconfig.Secret) {
+	switch {
+	case secret.IsZero():
+		delete(fields, name)
+	case v.raw || v.flatten:
+		fields[name] = secret.Reveal()
+	default:
+		fields[name] = redacted
+	}
+}
+
+// inline replaces the name of a file by its content if the result is to be self-contained.
+func (v *configView) inline(fields map[string]any, name string) error {
+	path, _ := fields[name].(string)
+	if !v.flatten || path == "" {
+		return nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	delete(fields, name)
+	v.data(fields, name+"-data", data)
+	return nil
+}
+
+func addExtensions(fields map[string]any, extensions kubeconfig.Extensions) error {
+	var list []any
+	for _, name := range sortedKeys(extensions) {
+		var value any
+		if err := json.Unmarshal(extensions[name], &value); err != nil {
+			return err
+		}
+		list = append(list, map[string]any{"name": name, "extension": value})
+	}
+	if list != nil {
+		fields["extensions"] = list
+	}
+	return nil
+}

@@ -1,0 +1,249 @@
+package get
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/url"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/cli/flags"
+	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/manifest"
+	"github.com/anykind/anykind/cli/print"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// getCommand has the flags of get.
+type getCommand struct {
+	*command.State
+	output    *print.Flags
+	selection flags.Selection
+	files     manifest.Reader
+
+	raw, subresource                    string
+	watch, watchOnly, outputWatchEvents bool
+	ignoreNotFound                      bool
+	oneTable                            bool
+}
+
+func newGet(s *command.State) *cobra.Command {
+	c := &getCommand{State: s, output: print.NewFlags()}
+	cmd := &cobra.Command{
+		Use:        "get (TYPE[.VERSION][.GROUP] [NAME ...] | TYPE[.VERSION][.GROUP]/NAME ...)",
+		Short:      "Display one or many resources",
+		Long:       "Display one or many resources of any kind: as the server's tables, or in the format of --output.",
+		SuggestFor: []string{"list", "ls"},
+		RunE:       c.run,
+	}
+	fs := cmd.Flags()
+	c.output.AddFlags(fs)
+	c.selection.AddFlags(fs)
+	c.selection.AddChunkFlag(fs)
+	c.files.In = s.In
+	c.files.AddFlags(fs, "identifying the resource to get from a server.")
+	fs.StringVar(&c.raw, "raw", "", "Raw URI to request from the server.  Uses the transport specified by the kubeconfig file.")
+	fs.BoolVarP(&c.watch, "watch", "w", false, "After listing/getting the requested object, watch for changes.")
+	fs.BoolVar(&c.watchOnly, "watch-only", false, "Watch for changes to the requested object(s), without listing/getting first.")
+	fs.BoolVar(&c.outputWatchEvents, "output-watch-events", false, "Output watch event objects when --watch or --watch-only is used. Existing objects are output as initial ADDED events.")
+	fs.BoolVar(&c.ignoreNotFound, "ignore-not-found", false, "If set to true, suppresses NotFound error for specific objects that do not exist. Using this flag with commands that query for collections of resources has no effect when no resources are found.")
+	fs.StringVar(&c.subresource, "subresource", "", "If specified, gets the subresource of the requested object.")
+	fs.BoolVar(&c.oneTable, "one-table", false, "Print several kinds in one table with the columns of all, as a watch does.")
+	registerCompletions(s, cmd)
+	return cmd
+}
+
+func registerCompletions(s *command.State, cmd *cobra.Command) {
+	for flag, complete := range map[string]cobra.CompletionFunc{
+		"output":        s.Connection.CompleteOutput(print.Formats()),
+		"label-columns": s.Connection.CompleteLabels,
+		"sort-by":       s.Connection.CompleteFields,
+	} {
+		if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
+			s.Errorf("error: %v", err)
+		}
+	}
+}
+
+func (c *getCommand) run(cmd *cobra.Command, args []string) error {
+	ctx := cmd.Context()
+	if err := c.validate(args); err != nil {
+		return err
+	}
+	if c.raw != "" {
+		return c.getRaw(ctx)
+	}
+	isWatch := c.watch || c.watchOnly
+	if len(args) == 0 && !isWatch && c.files.IsEmpty() {
+		c.Errorf("You must specify the type of resource to get. Use \"anyctl api-resources\" for a complete list of supported resources.\n")
+		return command.UsageError(cmd, "Required resource not specified.")
+	}
+	if isWatch && c.output.SortBy != "" {
+		name, ignored := "--watch", "will be ignored for watch events received"
+		if !c.watch {
+			name, ignored = "--watch-only", "will be ignored"
+		}
+		c.Errorf("warning: %s requested, --sort-by %s", name, ignored)
+	}
+	targets, err := c.targets(ctx, args)
+	if err != nil {
+		return err
+	}
+	if c.subresource != "" {
+		for i := range targets {
+			if targets[i].Name == "" {
+				return errors.New("subresource cannot be used when bulk resources are specified")
+			}
+			targets[i].Resource = targets[i].Resource.Subresource(c.subresource)
+		}
+	}
+	switch {
+	case isWatch:
+		return c.runWatch(ctx, targets)
+	case c.output.IsTable():
+		return c.printTables(ctx, targets)
+	}
+	return c.printObjects(ctx, targets)
+}
+
+func (c *getCommand) validate(args []string) error {
+	if c.raw != "" {
+		if len(args) > 0 {
+			return errors.New("arguments may not be passed when --raw is specified")
+		}
+		if c.watch || c.watchOnly || c.selection.LabelSelector != "" {
+			return errors.New("--raw may not be specified with other flags that filter the server request or alter the output")
+		}
+		if c.output.Output != "" {
+			return errors.New("--raw and --output are mutually exclusive")
+		}
+		if _, err := url.ParseRequestURI(c.raw); err != nil {
+			return fmt.Errorf("--raw must be a valid URL path: %w", err)
+		}
+	}
+	if c.outputWatchEvents && !c.watch && !c.watchOnly {
+		return errors.New("--output-watch-events option can only be used with --watch or --watch-only")
+	}
+	return c.output.Validate()
+}
+
+func (c *getCommand) getRaw(ctx context.Context) error {
+	conn, err := c.Connection.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	response, err := conn.Do(ctx, &transport.Request{Path: c.raw})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	_, err = io.Copy(c.Out, response.Body)
+	return err
+}
+
+// listOptions are those of one list; without chunks it is one page.
+func (c *getCommand) listOptions() *metav1.ListOptions {
+	opts := c.selection.ListOptions()
+	if opts.Limit <= 0 {
+		opts.Limit = 1 << 30
+	}
+	return opts
+}
+
+// printObjects writes objects in a format other than a table: a single one by itself, others as a list.
+func (c *getCommand) printObjects(ctx context.Context, targets []command.Target) error {
+	printer, err := c.output.Printer(c.Out)
+	if err != nil {
+		return err
+	}
+	if len(targets) == 1 && targets[0].Name != "" && c.isSingleItem() {
+		obj, err := targets[0].Resource.Get(ctx, targets[0].Name, nil)
+		if err != nil {
+			return c.unlessIgnored(err)
+		}
+		return printer.Object(obj)
+	}
+	if c.ignoreNotFound && len(targets) > 0 && targets[0].Name != "" {
+		return c.printFound(ctx, printer, targets)
+	}
+	var errs []error
+	err = printer.List(c.objects(ctx, targets, &errs))
+	return errors.Join(append(errs, err)...)
+}
+
+func (c *getCommand) printFound(ctx context.Context, printer *print.Printer, targets []command.Target) error {
+	var found []*unstructured.Object
+	var errs []error
+	for obj := range c.objects(ctx, targets, &errs) {
+		found = append(found, obj)
+	}
+	if len(found) > 0 {
+		errs = append(errs, printer.List(func(yield func(*unstructured.Object) bool) {
+			for _, obj := range found {
+				if !yield(obj) {
+					return
+				}
+			}
+		}))
+	}
+	return errors.Join(errs...)
+}
+
+// objects yields the objects of all targets and appends the errors to errs.
+func (c *getCommand) objects(ctx context.Context, targets []command.Target, errs *[]error) iter.Seq[*unstructured.Object] {
+	return func(yield func(*unstructured.Object) bool) {
+		for _, target := range targets {
+			for obj, err := range target.Objects(ctx, c.listOptions()) {
+				if err != nil {
+					if err = c.unlessIgnored(err); err != nil {
+						*errs = append(*errs, err)
+					}
+					break
+				}
+				if !yield(obj) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (c *getCommand) unlessIgnored(err error) error {
+	if c.ignoreNotFound && apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// noResources writes kubectl's message for a result without objects.
+func (c *getCommand) noResources(ctx context.Context, targets []command.Target) error {
+	for _, target := range targets {
+		if c.selection.AllNamespaces || !target.Resource.Mapping().Namespaced {
+			c.Errorf("No resources found")
+			return nil
+		}
+	}
+	namespace, _, err := c.Connection.Namespace(ctx)
+	if err != nil {
+		return err
+	}
+	c.Errorf("No resources found in %s namespace.", namespace)
+	return nil
+}
+
+// kindOf returns the options of a table of the resource.
+func (c *getCommand) tableOptions(r *dynamic.Resource, withKind bool) *print.TableOptions {
+	mapping := r.Mapping()
+	return &print.TableOptions{
+		Kind: mapping.GVK.GroupKind(), WithKind: withKind,
+		WithNamespace: c.selection.AllNamespaces && mapping.Namespaced,
+		WithEvents:    c.outputWatchEvents,
+	}
+}

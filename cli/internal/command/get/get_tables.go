@@ -1,0 +1,233 @@
+package get
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// tablePart is a target with its rows. Consecutive parts of one resource make one table.
+type tablePart struct {
+	target command.Target
+	rows   iter.Seq2[*dynamic.TableRow, error]
+}
+
+func (c *getCommand) printTables(ctx context.Context, targets []command.Target) error {
+	parts, errs := c.tableParts(ctx, targets)
+	if hasSeveralKinds(parts) { // whether names are written with their kinds depends on the lists that the server accepts
+		var stop func()
+		parts, stop = c.startParts(parts, &errs)
+		defer stop()
+	}
+	if c.oneTable && hasSeveralKinds(parts) {
+		return errors.Join(append(errs, c.printOneTable(ctx, parts))...)
+	}
+	output := &trackingWriter{w: c.Out}
+	withKind := hasSeveralKinds(parts)
+	for len(parts) > 0 {
+		n := 1
+		for n < len(parts) && parts[n].target.Resource.Mapping() == parts[0].target.Resource.Mapping() {
+			n++
+		}
+		output.separate = output.written && !c.output.NoHeaders
+		if err := c.printTable(output, parts[:n], withKind, &errs); err != nil {
+			return err
+		}
+		parts = parts[n:]
+	}
+	if !output.written && !c.ignoreNotFound && len(errs) == 0 {
+		return c.noResources(ctx, targets)
+	}
+	return errors.Join(errs...)
+}
+
+// tableParts prepares the rows of each target. Objects of a name are read at once, so that those that do not exist have no part.
+func (c *getCommand) tableParts(ctx context.Context, targets []command.Target) ([]tablePart, []error) {
+	var parts []tablePart
+	var errs []error
+	for _, target := range targets {
+		tables := target.Resource.Tables(c.include(target))
+		if target.Name == "" {
+			parts = append(parts, tablePart{target, c.rows(ctx, target.Resource, tables)})
+			continue
+		}
+		table, err := tables.Get(ctx, target.Name, nil)
+		if err != nil {
+			if err = c.unlessIgnored(err); err != nil {
+				errs = append(errs, err)
+			}
+			continue
+		}
+		parts = append(parts, tablePart{target, rowsOf(table)})
+	}
+	return parts, errs
+}
+
+// rows yields the rows of a list.
+func (c *getCommand) rows(ctx context.Context, r *dynamic.Resource, tables *dynamic.Tables) iter.Seq2[*dynamic.TableRow, error] {
+	return func(yield func(*dynamic.TableRow, error) bool) {
+		opts := c.listOptions()
+		for row, err := range tables.Rows(ctx, opts) {
+			if err != nil {
+				err = command.ListError(err, r, opts)
+			}
+			if !yield(row, err) {
+				return
+			}
+		}
+	}
+}
+
+// maxStarting is the number of lists that are requested at the same time.
+const maxStarting = 8
+
+// startParts requests the first page of every part, several at a time, and leaves out the parts that fail. stop ends the
+// lists that are not read to their end.
+func (c *getCommand) startParts(parts []tablePart, errs *[]error) (started []tablePart, stop func()) {
+	type start struct {
+		next func() (*dynamic.TableRow, error, bool)
+		stop func()
+		row  *dynamic.TableRow
+		err  error
+		ok   bool
+	}
+	starts := make([]start, len(parts))
+	var group sync.WaitGroup
+	limit := make(chan struct{}, maxStarting)
+	for i, part := range parts {
+		group.Go(func() {
+			limit <- struct{}{}
+			defer func() { <-limit }()
+			next, stop := iter.Pull2(part.rows)
+			row, err, ok := next()
+			starts[i] = start{next, stop, row, err, ok}
+		})
+	}
+	group.Wait()
+	for i, part := range parts {
+		s := starts[i]
+		if s.err != nil {
+			*errs = append(*errs, s.err)
+			continue
+		}
+		started = append(started, tablePart{part.target, func(yield func(*dynamic.TableRow, error) bool) {
+			for row, err, ok := s.row, s.err, s.ok; ok; row, err, ok = s.next() {
+				if !yield(row, err) {
+					return
+				}
+			}
+		}})
+	}
+	return started, func() {
+		for _, s := range starts {
+			s.stop()
+		}
+	}
+}
+
+func (c *getCommand) include(target command.Target) metav1.IncludeObjectPolicy {
+	return c.output.Include(c.selection.AllNamespaces && target.Resource.Mapping().Namespaced)
+}
+
+func rowsOf(table *metav1.Table) iter.Seq2[*dynamic.TableRow, error] {
+	return func(yield func(*dynamic.TableRow, error) bool) {
+		for i := range table.Rows {
+			row := &table.Rows[i]
+			obj, _ := row.Object.Object.(*unstructured.Object)
+			if !yield(&dynamic.TableRow{Columns: table.ColumnDefinitions, Cells: row.Cells, Conditions: row.Conditions, Object: obj}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func hasSeveralKinds(parts []tablePart) bool {
+	for _, part := range parts {
+		if part.target.Resource.Mapping().GVK != parts[0].target.Resource.Mapping().GVK {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *getCommand) printTable(w io.Writer, parts []tablePart, withKind bool, errs *[]error) error {
+	table, err := c.output.Table(w, c.tableOptions(parts[0].target.Resource, withKind))
+	if err != nil {
+		return err
+	}
+	for row, err := range c.sortedRows(parts, errs) {
+		if err != nil {
+			return err
+		}
+		if err := table.Row(row); err != nil {
+			return err
+		}
+	}
+	return table.Flush()
+}
+
+// sortedRows yields the rows of parts, sorted if that is required. Errors of the server go to errs and end a part.
+func (c *getCommand) sortedRows(parts []tablePart, errs *[]error) iter.Seq2[*dynamic.TableRow, error] {
+	rows := func(yield func(*dynamic.TableRow, error) bool) {
+		for _, part := range parts {
+			for row, err := range part.rows {
+				if err != nil {
+					*errs = append(*errs, err)
+					break
+				}
+				if !yield(row, nil) {
+					return
+				}
+			}
+		}
+	}
+	if c.output.SortBy == "" {
+		return rows
+	}
+	var all []*dynamic.TableRow
+	for row, err := range rows {
+		if err == nil { // errors go to errs
+			all = append(all, row)
+		}
+	}
+	err := c.output.SortRows(all)
+	return func(yield func(*dynamic.TableRow, error) bool) {
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, row := range all {
+			if !yield(row, nil) {
+				return
+			}
+		}
+	}
+}
+
+// trackingWriter writes an empty line before its next write if separate is set.
+type trackingWriter struct {
+	w                 io.Writer
+	written, separate bool
+}
+
+func (w *trackingWriter) Write(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if w.separate {
+		w.separate = false
+		if _, err := io.WriteString(w.w, "\n"); err != nil {
+			return 0, err
+		}
+	}
+	w.written = true
+	return w.w.Write(p)
+}

@@ -1,0 +1,96 @@
+package get
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/cli/print"
+	"github.com/anykind/anykind/dynamic"
+)
+
+// union maps rows of several kinds to one table, which has the columns of all kinds, the age behind those that every kind has
+// for itself.
+type union struct {
+	columns []metav1.TableColumnDefinition
+}
+
+// add includes the columns of a kind.
+func (u *union) add(columns []metav1.TableColumnDefinition) {
+	if u.columns == nil {
+		u.columns = slices.Clone(columns)
+		return
+	}
+	for _, column := range columns {
+		if u.index(column.Name) >= 0 {
+			continue
+		}
+		at := u.index("Age")
+		if at < 0 {
+			at = len(u.columns)
+		}
+		u.columns = slices.Insert(slices.Clone(u.columns), at, column)
+	}
+}
+
+func (u *union) index(name string) int {
+	return slices.IndexFunc(u.columns, func(column metav1.TableColumnDefinition) bool { return column.Name == name })
+}
+
+// row returns the row with the union's columns; its name begins with the kind.
+func (u *union) row(row *dynamic.TableRow, kind string) *dynamic.TableRow {
+	cells := make([]any, len(u.columns))
+	for i, cell := range row.Cells {
+		if i >= len(row.Columns) {
+			break
+		}
+		if row.Columns[i].Format == "name" {
+			if name, ok := cell.(string); ok {
+				cell = kind + "/" + name
+			}
+		}
+		if at := u.index(row.Columns[i].Name); at >= 0 {
+			cells[at] = cell
+		}
+	}
+	return &dynamic.TableRow{Columns: u.columns, Cells: cells, Conditions: row.Conditions, Object: row.Object}
+}
+
+// printOneTable writes all parts as one table. It holds the first row of each kind, from which it takes the columns.
+func (c *getCommand) printOneTable(ctx context.Context, parts []tablePart) error {
+	var errs []error
+	var columns union
+	for _, part := range parts {
+		for row, err := range part.rows {
+			if err == nil {
+				columns.add(row.Columns)
+			}
+			break
+		}
+	}
+	table, err := c.output.Table(c.Out, &print.TableOptions{WithNamespace: c.selection.AllNamespaces, WithEvents: c.outputWatchEvents})
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
+		kind := strings.ToLower(part.target.Resource.Mapping().GVK.GroupKind().String())
+		for row, err := range c.sortedRows([]tablePart{part}, &errs) {
+			if err != nil {
+				return err
+			}
+			if err := table.Row(columns.row(row, kind)); err != nil {
+				return err
+			}
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if table.Rows() == 0 && len(errs) == 0 {
+		c.Errorf("No resources found")
+	}
+	return errors.Join(append(errs, ctx.Err())...)
+}

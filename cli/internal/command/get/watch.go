@@ -1,0 +1,247 @@
+package get
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/print"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// watchEvent is an object or a row of a table that a target's list or watch has returned.
+type watchEvent struct {
+	target    command.Target
+	eventType watch.EventType
+	row       *dynamic.TableRow
+	object    *unstructured.Object
+	// listed is set for the initial list; synced, without an object, ends it.
+	listed, synced bool
+}
+
+// runWatch prints the objects of all targets and then their changes, until ctx ends.
+func (c *getCommand) runWatch(ctx context.Context, targets []command.Target) error {
+	if len(targets) == 0 {
+		return c.noResources(ctx, targets)
+	}
+	emit, err := c.watchPrinter(targets)
+	if err != nil {
+		return err
+	}
+	interrupted := ctx
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	errs := make([]error, len(targets))
+	columns := newColumnBarrier(len(targets))
+	for i, target := range targets {
+		group.Go(func() {
+			errs[i] = c.watchTarget(ctx, target, func(event watchEvent) error {
+				if err := columns.wait(ctx, i, event.row); err != nil {
+					return err
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				event.target = target
+				return emit(event, columns.union())
+			})
+			if errs[i] != nil {
+				cancel()
+			}
+		})
+	}
+	group.Wait()
+	if interrupted.Err() != nil {
+		return &command.ExitError{Code: 1} // as kubectl get -w
+	}
+	for _, err := range errs {
+		if err != nil && !errors.Is(err, context.Canceled) {
+			return c.unlessIgnored(err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// watchPrinter returns a function that writes one event.
+func (c *getCommand) watchPrinter(targets []command.Target) (func(watchEvent, *union) error, error) {
+	if !c.output.IsTable() {
+		printer, err := c.output.Printer(c.Out)
+		if err != nil {
+			return nil, err
+		}
+		return func(event watchEvent, _ *union) error {
+			switch {
+			case event.synced:
+				return nil
+			case c.outputWatchEvents:
+				return printer.Event(string(event.eventType), event.object)
+			}
+			return printer.Object(event.object)
+		}, nil
+	}
+	opts := c.tableOptions(targets[0].Resource, false)
+	isUnion := hasSeveralMappings(targets)
+	if isUnion {
+		opts = &print.TableOptions{WithNamespace: c.selection.AllNamespaces, WithEvents: c.outputWatchEvents}
+	}
+	table, err := c.output.Table(c.Out, opts)
+	if err != nil {
+		return nil, err
+	}
+	return func(event watchEvent, columns *union) error {
+		if event.synced {
+			return table.Flush()
+		}
+		row := event.row
+		if isUnion {
+			columns.add(row.Columns)
+			row = columns.row(row, strings.ToLower(event.target.Resource.Mapping().GVK.GroupKind().String()))
+		}
+		if err := table.Event(string(event.eventType), row); err != nil {
+			return err
+		}
+		if event.listed {
+			return nil
+		}
+		return table.Flush()
+	}, nil
+}
+
+func hasSeveralMappings(targets []command.Target) bool {
+	for _, target := range targets {
+		if target.Resource.Mapping() != targets[0].Resource.Mapping() {
+			return true
+		}
+	}
+	return false
+}
+
+// watchTarget emits the objects of a target and then their changes. A watch that the server ends is resumed; if its
+// resourceVersion has expired, all objects are emitted again.
+func (c *getCommand) watchTarget(ctx context.Context, target command.Target, emit func(watchEvent) error) error {
+	for first := true; ; first = false {
+		version, err := c.watchList(ctx, target, emit, c.watchOnly && first)
+		if err != nil {
+			return err
+		}
+		for err == nil {
+			version, err = c.watchOnce(ctx, target, version, emit)
+		}
+		if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+			return err
+		}
+	}
+}
+
+// watchList emits the present objects unless silent is set, and returns the resourceVersion to watch from.
+func (c *getCommand) watchList(ctx context.Context, target command.Target, emit func(watchEvent) error, silent bool) (string, error) {
+	if target.Name != "" { // of an object that does not exist there is nothing to watch
+		if _, err := target.Resource.Metadata().Get(ctx, target.Name, nil); err != nil {
+			return "", err
+		}
+	}
+	version := ""
+	opts := c.listOptions()
+	handle := target.Resource.Named(target.Name).Paging(&dynamic.PagingOptions{
+		OnPage: func(meta metav1.ListMeta) { version = meta.ResourceVersion },
+	})
+	if silent {
+		opts.Limit = 1
+		page, err := handle.Metadata().ListPage(ctx, opts)
+		if err != nil {
+			return "", err
+		}
+		return page.ResourceVersion, nil
+	}
+	if !c.output.IsTable() {
+		for obj, err := range handle.List(ctx, opts) {
+			if err != nil {
+				return "", err
+			}
+			if err := emit(watchEvent{eventType: watch.Added, object: obj, listed: true}); err != nil {
+				return "", err
+			}
+		}
+		return version, emit(watchEvent{synced: true})
+	}
+	part := tablePart{target: target, rows: handle.Tables(c.include(target)).Rows(ctx, opts)}
+	var errs []error
+	for row, err := range c.sortedRows([]tablePart{part}, &errs) {
+		if err != nil {
+			return "", err
+		}
+		if err := emit(watchEvent{eventType: watch.Added, row: row, listed: true}); err != nil {
+			return "", err
+		}
+	}
+	if len(errs) > 0 {
+		return "", errs[0]
+	}
+	return version, emit(watchEvent{synced: true})
+}
+
+// watchOnce emits the changes of one watch until the server ends it, and returns the resourceVersion to resume from.
+func (c *getCommand) watchOnce(ctx context.Context, target command.Target, version string, emit func(watchEvent) error) (string, error) {
+	opts := c.selection.ListOptions()
+	opts.Limit, opts.ResourceVersion, opts.AllowWatchBookmarks = 0, version, true
+	handle := target.Resource.Named(target.Name)
+	if c.output.IsTable() {
+		stream, err := handle.Tables(c.include(target)).OpenWatch(ctx, opts)
+		if err != nil {
+			return version, err
+		}
+		return drain(stream, version, func(eventType watch.EventType, table *metav1.Table) (string, error) {
+			if eventType != watch.Bookmark {
+				for row, err := range rowsOf(table) {
+					if err != nil {
+						return "", err
+					}
+					if err := emit(watchEvent{eventType: eventType, row: row}); err != nil {
+						return "", err
+					}
+				}
+			}
+			return table.ResourceVersion, nil
+		})
+	}
+	stream, err := handle.OpenWatch(ctx, opts)
+	if err != nil {
+		return version, err
+	}
+	return drain(stream, version, func(eventType watch.EventType, obj *unstructured.Object) (string, error) {
+		if eventType == watch.Bookmark {
+			return obj.GetResourceVersion(), nil
+		}
+		return obj.GetResourceVersion(), emit(watchEvent{eventType: eventType, object: obj})
+	})
+}
+
+// drain calls handle for every event of a stream until the server ends it, and returns the last resourceVersion.
+func drain[T any](stream *dynamic.WatchStream[T], version string, handle func(watch.EventType, *T) (string, error)) (string, error) {
+	defer stream.Close()
+	for {
+		event, err := stream.Next()
+		if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return version, nil
+		}
+		if err != nil {
+			return version, err
+		}
+		next, err := handle(event.Type, event.Object)
+		if err != nil {
+			return version, err
+		}
+		if next != "" {
+			version = next
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/cli/flags"
+	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// nodeOptions select nodes, for cordon, uncordon and drain.
+type nodeOptions struct {
+	*command.State
+
+	selection flags.Selection
+	dryRun    string
+}
+
+// dryRunAlone is the value of --dry-run without one, which means client.
+const dryRunAlone = "unchanged"
+
+func (o *nodeOptions) addFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&o.selection.LabelSelector, "selector", "l", "", "Selector (label query) of the nodes")
+	cmd.Flags().StringVar(&o.dryRun, "dry-run", "none",
+		`Must be "none", "server", or "client". With client, only print what would be done; with server, let the server validate it`)
+	cmd.Flags().Lookup("dry-run").NoOptDefVal = dryRunAlone
+}
+
+func cordonCommand(s *command.State) *cobra.Command {
+	return schedulingCommand(s, true, "cordon NODE", "Mark nodes as unschedulable", "  anyctl cordon node-1\n  anyctl cordon -l pool=old")
+}
+
+func uncordonCommand(s *command.State) *cobra.Command {
+	return schedulingCommand(s, false, "uncordon NODE", "Mark nodes as schedulable", "  anyctl uncordon node-1")
+}
+
+func schedulingCommand(s *command.State, unschedulable bool, use, short, example string) *cobra.Command {
+	o := &nodeOptions{State: s}
+	cmd := &cobra.Command{
+		Use: use, Short: short, Example: example,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			nodes, err := o.nodes(cmd, args)
+			if err != nil {
+				return err
+			}
+			o.setUnschedulable(cmd.Context(), nodes, unschedulable)
+			return nil
+		},
+	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+// node is a node to work on.
+type node struct {
+	*unstructured.Object
+
+	resource *dynamic.Resource
+}
+
+// nodes returns the nodes that arguments or the selector name. With an error for one of them nothing is done.
+func (o *nodeOptions) nodes(cmd *cobra.Command, args []string) ([]node, error) {
+	switch {
+	case len(args) == 0 && !cmd.Flags().Changed("selector"):
+		return nil, command.UsageError(cmd, "USAGE: %s [flags]", cmd.Use)
+	case len(args) > 0 && o.selection.LabelSelector != "":
+		return nil, command.UsageError(cmd, "error: cannot specify both a node name and a --selector option")
+	case !slices.Contains([]string{"none", "server", "client", dryRunAlone}, o.dryRun):
+		return nil, fmt.Errorf(`Invalid dry-run value (%s). Must be "none", "server", or "client".`, o.dryRun)
+	}
+	if o.dryRun == dryRunAlone {
+		o.dryRun = "client"
+	}
+	ctx := cmd.Context()
+	resource, err := o.Connection.Handle(ctx, "nodes")
+	if err != nil {
+		return nil, err
+	}
+	var nodes []node
+	for _, argument := range args {
+		name, err := o.nodeName(ctx, argument)
+		if err != nil {
+			return nil, err
+		}
+		obj, err := resource.Get(ctx, name, nil)
+		if err != nil {
+			return nil, err
+		}
+		nodes = append(nodes, node{obj, resource})
+	}
+	if len(args) > 0 {
+		return nodes, nil
+	}
+	for obj, err := range resource.List(ctx, o.selection.ListOptions()) {
+		if err != nil {
+			return nil, err
+		}
+		nodes = append(nodes, node{obj, resource})
+	}
+	return nodes, nil
+}
+
+// nodeName returns the name in an argument, which may be node/NAME.
+func (o *nodeOptions) nodeName(ctx context.Context, argument string) (string, error) {
+	kind, name, hasKind := strings.Cut(argument, "/")
+	if !hasKind {
+		return argument, nil
+	}
+	resource, err := o.Connection.Handle(ctx, kind)
+	if err == nil && resource.Mapping().GVR.GroupResource().String() != "nodes" {
+		err = fmt.Errorf("expected resource of type node, got %q", resource.Mapping().GVR.String())
+	}
+	return name, err
+}
+
+// report prints what was done to an object.
+func (o *nodeOptions) report(kind, name, operation string) {
+	switch o.dryRun {
+	case "client":
+		operation += " (dry run)"
+	case "server":
+		operation += " (server dry run)"
+	}
+	_ = o.Printf("%s/%s %s\n", kind, name, operation)
+}
+
+// setUnschedulable marks nodes as unschedulable or not. Errors are printed and, as in kubectl, do not change the exit code.
+func (o *nodeOptions) setUnschedulable(ctx context.Context, nodes []node, unschedulable bool) {
+	verb, state := "uncordon", "uncordoned"
+	if unschedulable {
+		verb, state = "cordon", "cordoned"
+	}
+	for _, n := range nodes {
+		is, _, err := unstructured.Get[bool](n.Object, "spec", "unschedulable")
+		if err == nil && is == unschedulable {
+			o.report("node", n.GetName(), "already "+state)
+			continue
+		}
+		if err == nil && o.dryRun != "client" {
+			opts := &metav1.PatchOptions{}
+			if o.dryRun == "server" {
+				opts.DryRun = []string{metav1.DryRunAll}
+			}
+			patch := []byte(`{"spec":{"unschedulable":true}}`)
+			if !unschedulable { // a strategic merge patch of the typed objects removes the field, too
+				patch = []byte(`{"spec":{"unschedulable":null}}`)
+			}
+			_, err = n.resource.Patch(ctx, n.GetName(), types.StrategicMergePatchType, patch, opts)
+		}
+		if err != nil {
+			o.Errorf("error: unable to %s node %q: %v", verb, n.GetName(), serverMessage(err))
+			continue
+		}
+		o.report("node", n.GetName(), state)
+	}
+}

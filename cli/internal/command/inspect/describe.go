@@ -1,0 +1,222 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/anykind/anykind/cli/flags"
+	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/internal/describe"
+	"github.com/anykind/anykind/cli/manifest"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// describer is the command describe.
+type describer struct {
+	*command.State
+
+	selection  flags.Selection
+	files      manifest.Reader
+	showEvents bool
+	eventsSet  bool
+	described  int
+}
+
+func describeCommand(s *command.State) *cobra.Command {
+	d := &describer{State: s, showEvents: true, files: manifest.Reader{In: s.In}}
+	cmd := &cobra.Command{
+		Use:   "describe (-f FILENAME | TYPE [NAME_PREFIX | -l label] | TYPE/NAME)",
+		Short: "Show details of objects of any kind",
+		Long: "Show an object's metadata, fields, conditions, owners and events.\n\n" +
+			"A name that does not exist selects all objects whose names begin with it. Values of secrets are not shown.",
+		Example: "  anyctl describe deploy/web\n  anyctl describe pods -l app=web\n  anyctl describe nodes",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d.eventsSet = cmd.Flags().Changed("show-events")
+			return d.run(cmd.Context(), args)
+		},
+	}
+	cmd.Flags().StringVarP(&d.selection.LabelSelector, "selector", "l", "", "Selector (label query) to filter on")
+	cmd.Flags().BoolVarP(&d.selection.AllNamespaces, "all-namespaces", "A", false, "Describe the objects of all namespaces")
+	cmd.Flags().BoolVar(&d.showEvents, "show-events", d.showEvents,
+		"Show the events of the objects; by default those of a single object that is named")
+	d.selection.AddChunkFlag(cmd.Flags())
+	d.files.AddFlags(cmd.Flags(), "containing the objects to describe")
+	return cmd
+}
+
+func (d *describer) run(ctx context.Context, args []string) error {
+	if len(args) == 0 && d.files.IsEmpty() {
+		return errors.New("You must specify the type of resource to describe. " +
+			"Use \"anyctl api-resources\" for a complete list of supported resources.")
+	}
+	targets, err := d.targets(ctx, args)
+	if err != nil {
+		return err
+	}
+	if !d.eventsSet {
+		d.showEvents = len(targets) == 1 && targets[0].Name != ""
+	}
+	found, err := d.Visit(ctx, targets, &d.selection, d.describe)
+	if apierrors.IsNotFound(err) && len(targets) == 1 && len(args) == 2 {
+		return d.describePrefix(ctx, targets[0], err)
+	}
+	if found == 0 && err == nil {
+		return d.reportNone(ctx)
+	}
+	return err
+}
+
+func (d *describer) targets(ctx context.Context, args []string) ([]command.Target, error) {
+	if !d.files.IsEmpty() {
+		return d.FileTargets(ctx, &d.files, args, &d.selection)
+	}
+	return d.Targets(ctx, args, &command.TargetOptions{Selection: d.selection, AllowAll: true})
+}
+
+// describePrefix describes the objects whose names begin with that of the target, which does not exist.
+func (d *describer) describePrefix(ctx context.Context, target command.Target, notFound error) error {
+	prefix := target.Name
+	target.Name = ""
+	_, err := d.Visit(ctx, []command.Target{target}, &d.selection,
+		func(ctx context.Context, in *dynamic.Resource, obj *unstructured.Object) error {
+			if !strings.HasPrefix(obj.GetName(), prefix) {
+				return nil
+			}
+			return d.describe(ctx, in, obj)
+		})
+	if err == nil && d.described == 0 {
+		return notFound
+	}
+	return err
+}
+
+func (d *describer) reportNone(ctx context.Context) error {
+	if d.selection.AllNamespaces {
+		d.Errorf("No resources found")
+		return nil
+	}
+	namespace, _, err := d.Connection.Namespace(ctx)
+	if err == nil {
+		d.Errorf("No resources found in %s namespace.", namespace)
+	}
+	return err
+}
+
+// describe reads what belongs to an object and writes its description.
+func (d *describer) describe(ctx context.Context, in *dynamic.Resource, obj *unstructured.Object) error {
+	client, err := d.Client(ctx)
+	if err != nil {
+		return err
+	}
+	r := &reader{ctx: ctx, client: client, namespace: obj.GetNamespace()}
+	related := &describe.Related{Now: time.Now(), ShowEvents: d.showEvents}
+	switch in.Mapping().GVR.GroupResource().String() {
+	case "deployments.apps":
+		related.ReplicaSets = r.owned("replicasets.apps", obj)
+	case "services":
+		related.EndpointSlices = r.list("endpointslices.discovery.k8s.io", &metav1.ListOptions{
+			LabelSelector: "kubernetes.io/service-name=" + obj.GetName(),
+		})
+	case "nodes":
+		related.Pods = r.list("pods", &metav1.ListOptions{FieldSelector: "spec.nodeName=" + obj.GetName()})
+		r.namespace = "kube-node-lease"
+		related.Lease = r.get("leases.coordination.k8s.io", obj.GetName())
+		r.namespace = ""
+	}
+	if d.showEvents {
+		related.Events, related.MissingEvents = r.events(obj)
+	}
+	if d.described++; d.described > 1 {
+		if err := d.Printf("\n\n"); err != nil {
+			return err
+		}
+	}
+	return describe.Write(d.Out, obj, related)
+}
+
+// reader reads objects that belong to another one. What the user may not read or the server does not serve is left out of a
+// description.
+type reader struct {
+	ctx       context.Context
+	client    *dynamic.Client
+	namespace string // "" for all
+}
+
+func (r *reader) handle(resource string) (*dynamic.Resource, error) {
+	handle, err := r.client.Resource(r.ctx, resource)
+	if err != nil {
+		return nil, err
+	}
+	if r.namespace == "" {
+		return handle.AllNamespaces(), nil
+	}
+	return handle.Namespace(r.namespace), nil
+}
+
+func (r *reader) list(resource string, opts *metav1.ListOptions) []*unstructured.Object {
+	all, _ := r.tryList(resource, opts)
+	return all
+}
+
+func (r *reader) tryList(resource string, opts *metav1.ListOptions) ([]*unstructured.Object, error) {
+	handle, err := r.handle(resource)
+	if err != nil {
+		return nil, err
+	}
+	var all []*unstructured.Object
+	for obj, err := range handle.List(r.ctx, opts) {
+		if err != nil {
+			return all, err
+		}
+		all = append(all, obj)
+	}
+	return all, nil
+}
+
+func (r *reader) get(resource, name string) *unstructured.Object {
+	handle, err := r.handle(resource)
+	if err != nil {
+		return nil
+	}
+	obj, err := handle.Get(r.ctx, name, nil)
+	if err != nil {
+		return nil
+	}
+	return obj
+}
+
+// owned lists the objects that owner controls.
+func (r *reader) owned(resource string, owner *unstructured.Object) []*unstructured.Object {
+	var all []*unstructured.Object
+	for _, obj := range r.list(resource, nil) {
+		if controller := metav1.GetControllerOf(obj); controller != nil && controller.UID == owner.GetUID() {
+			all = append(all, obj)
+		}
+	}
+	return all
+}
+
+// events lists the events about an object.
+func (r *reader) events(obj *unstructured.Object) ([]*unstructured.Object, error) {
+	about := fields.Set{
+		"involvedObject.name": obj.GetName(), "involvedObject.namespace": obj.GetNamespace(), "involvedObject.kind": obj.GetKind(),
+		"involvedObject.uid": string(obj.GetUID()),
+	}
+	if obj.GetNamespace() == "" { // events about nodes may have their name as UID
+		delete(about, "involvedObject.uid")
+	}
+	events, err := r.tryList("events", &metav1.ListOptions{FieldSelector: about.AsSelector().String()})
+	if err != nil {
+		return nil, fmt.Errorf("list events: %w", err)
+	}
+	return events, nil
+}

@@ -1,0 +1,340 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
+)
+
+const (
+	// maxEvictions is the number of pods that are evicted at the same time; one that its budget protects counts until it is gone.
+	maxEvictions = 100
+	// retryDelay is the time between two attempts to evict a pod.
+	retryDelay = 5 * time.Second
+)
+
+// drainer is the command drain.
+type drainer struct {
+	nodeOptions
+	podFilter
+
+	gracePeriod     int64
+	timeout         time.Duration
+	podSelector     string
+	disableEviction bool
+
+	pods *dynamic.Resource
+	mu   sync.Mutex // guards the output
+}
+
+func drainCommand(s *command.State) *cobra.Command {
+	d := &drainer{nodeOptions: nodeOptions{State: s}, gracePeriod: -1}
+	cmd := &cobra.Command{
+		Use:   "drain NODE",
+		Short: "Drain nodes in preparation for maintenance",
+		Long: "Mark nodes as unschedulable, evict their pods as disruption budgets allow, and wait until the pods are deleted.\n\n" +
+			"Pods of DaemonSets and mirror pods stay. Pods without a controller, and with local data, need --force and --delete-emptydir-data.",
+		Example: "  anyctl drain node-1 --ignore-daemonsets\n  anyctl drain node-1 --force --grace-period=900",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			nodes, err := d.prepare(cmd, args)
+			if err != nil {
+				return err
+			}
+			return d.run(cmd.Context(), nodes)
+		},
+	}
+	d.addFlags(cmd)
+	fs := cmd.Flags()
+	fs.BoolVar(&d.force, "force", false, "Continue even if there are pods that do not declare a controller")
+	fs.BoolVar(&d.ignoreDaemonSets, "ignore-daemonsets", false, "Ignore DaemonSet-managed pods")
+	fs.BoolVar(&d.deleteEmptyDirData, "delete-emptydir-data", false,
+		"Continue even if there are pods using emptyDir (local data that will be deleted when the node is drained)")
+	fs.Int64Var(&d.gracePeriod, "grace-period", d.gracePeriod, "Seconds given to each pod to terminate; if negative, what the pod specifies")
+	fs.DurationVar(&d.timeout, "timeout", 0, "The length of time to wait before giving up, zero means infinite")
+	fs.StringVar(&d.podSelector, "pod-selector", "", "Label selector to filter pods on the node")
+	fs.BoolVar(&d.disableEviction, "disable-eviction", false, "Delete pods rather than evict them, which bypasses disruption budgets")
+	fs.IntVar(&d.skipDeletedAfter, "skip-wait-for-delete-timeout", 0,
+		"Do not wait for pods that were deleted more than this many seconds ago; 0 waits for all")
+	d.selection.AddChunkFlag(fs)
+	return cmd
+}
+
+func (d *drainer) prepare(cmd *cobra.Command, args []string) ([]node, error) {
+	if _, err := labels.Parse(d.podSelector); err != nil {
+		return nil, errors.New("--pod-selector=<pod_selector> must be a valid label selector")
+	}
+	nodes, err := d.nodes(cmd, args)
+	if err != nil {
+		return nil, err
+	}
+	if d.pods, err = d.Connection.Handle(cmd.Context(), "pods"); err != nil {
+		return nil, err
+	}
+	daemonSets, err := d.Connection.Handle(cmd.Context(), "daemonsets.apps")
+	if err != nil {
+		return nil, err
+	}
+	d.daemonSet = func(ctx context.Context, namespace, name string) error {
+		_, err := daemonSets.Namespace(namespace).Get(ctx, name, nil)
+		return err
+	}
+	return nodes, nil
+}
+
+// run drains nodes one after the other, and continues with the next if one cannot be drained.
+func (d *drainer) run(ctx context.Context, nodes []node) error {
+	d.setUnschedulable(ctx, nodes, true)
+	var errs, pending []string
+	for _, n := range nodes {
+		if err := d.drainNode(ctx, n.GetName()); err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			d.Errorf("error: unable to drain node %q due to error: %s, continuing command...", n.GetName(), serverMessage(err))
+			errs, pending = append(errs, serverMessage(err)), append(pending, n.GetName())
+			continue
+		}
+		d.report("node", n.GetName(), "drained")
+	}
+	if len(pending) == 0 {
+		return nil
+	}
+	d.Errorf("There are pending nodes to be drained:")
+	for _, name := range pending {
+		d.Errorf(" %s", name)
+	}
+	for _, text := range errs {
+		d.Errorf("%s", text)
+	}
+	return &command.ExitError{Code: 1}
+}
+
+// podsOf lists the pods of a node and decides which are to be deleted.
+func (d *drainer) podsOf(ctx context.Context, node string) (*podDecisions, error) {
+	opts := &metav1.ListOptions{FieldSelector: "spec.nodeName=" + node, LabelSelector: d.podSelector, Limit: d.selection.ChunkSize}
+	decisions := &podDecisions{}
+	for pod, err := range d.pods.AllNamespaces().List(ctx, opts) {
+		if err != nil {
+			return nil, err
+		}
+		decisions.add(pod, d.decide(ctx, pod))
+	}
+	return decisions, nil
+}
+
+func (d *drainer) drainNode(ctx context.Context, node string) error {
+	decisions, err := d.podsOf(ctx, node)
+	if err != nil {
+		return err
+	}
+	if err := decisions.err(); err != nil {
+		return err
+	}
+	if warnings := decisions.warnings(); warnings != "" {
+		d.Errorf("Warning: %s", warnings)
+	}
+	if d.dryRun == "client" {
+		for _, pod := range decisions.remove {
+			_ = d.Printf("evicting pod %s/%s (dry run)\n", pod.GetNamespace(), pod.GetName())
+		}
+		return nil
+	}
+	if err = d.removePods(ctx, decisions.remove); err != nil {
+		d.reportPending(ctx, node, err)
+	}
+	return err
+}
+
+// reportPending lists the pods that are still on a node.
+func (d *drainer) reportPending(ctx context.Context, node string, cause error) {
+	decisions, err := d.podsOf(context.WithoutCancel(ctx), node)
+	if err != nil {
+		d.Errorf("Following errors occurred while getting the list of pods to delete:\n%s", serverMessage(err))
+		return
+	}
+	if len(decisions.remove) > 0 {
+		d.Errorf("There are pending pods in node %q when an error occurred: %s", node, serverMessage(cause))
+		for _, pod := range decisions.remove {
+			d.Errorf("pod/%s", pod.GetName())
+		}
+	}
+}
+
+// removePods evicts or deletes pods, several at a time, and waits until they are gone.
+func (d *drainer) removePods(ctx context.Context, pods []*unstructured.Object) error {
+	if d.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, d.timeout, fmt.Errorf("global timeout reached: %v", d.timeout))
+		defer cancel()
+	}
+	remove := d.evictPod
+	if d.disableEviction || !d.hasEvictions() {
+		remove = d.deletePod
+	}
+	slots := make(chan struct{}, maxEvictions)
+	errs := make([]error, len(pods))
+	var workers sync.WaitGroup
+	for i, pod := range pods {
+		slots <- struct{}{}
+		workers.Go(func() {
+			errs[i] = remove(ctx, d.pods.Namespace(pod.GetNamespace()), pod)
+			<-slots
+		})
+	}
+	workers.Wait()
+	return errors.Join(errs...)
+}
+
+// hasEvictions reports whether the server has the subresource for evictions.
+func (d *drainer) hasEvictions() bool {
+	_, ok := d.pods.Mapping().Subresource("eviction")
+	return ok
+}
+
+// print prints one line, also while other pods are removed.
+func (d *drainer) print(format string, args ...any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_ = d.Printf(format+"\n", args...)
+}
+
+func (d *drainer) printError(format string, args ...any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.Errorf(format, args...)
+}
+
+func (d *drainer) deleteOptions() *metav1.DeleteOptions {
+	opts := &metav1.DeleteOptions{}
+	if d.gracePeriod >= 0 {
+		opts.GracePeriodSeconds = &d.gracePeriod
+	}
+	if d.dryRun == "server" {
+		opts.DryRun = []string{metav1.DryRunAll}
+	}
+	return opts
+}
+
+// evictPod evicts a pod as soon as its budget allows that, and waits until it is gone.
+func (d *drainer) evictPod(ctx context.Context, in *dynamic.Resource, pod *unstructured.Object) error {
+	suffix := ""
+	if d.dryRun == "server" {
+		suffix = " (server dry run)"
+	}
+	for {
+		d.print("evicting pod %s/%s%s", pod.GetNamespace(), pod.GetName(), suffix)
+		err := in.Evict(ctx, pod.GetName(), &dynamic.EvictOptions{DeleteOptions: d.deleteOptions()})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		isTerminating := apierrors.IsForbidden(err) && apierrors.HasStatusCause(err, "NamespaceTerminating")
+		switch {
+		case err == nil, isTerminating && pod.GetDeletionTimestamp() != nil:
+			if d.dryRun == "server" {
+				return nil
+			}
+			return d.waitForDeletion(ctx, in, pod, "evicted")
+		case ctx.Err() != nil:
+			return fmt.Errorf("error when evicting pods/%q -n %q: %w", pod.GetName(), pod.GetNamespace(), context.Cause(ctx))
+		case apierrors.IsTooManyRequests(err):
+			d.printError("error when evicting pods/%q -n %q (will retry after %v): %s", pod.GetName(), pod.GetNamespace(), retryDelay, serverMessage(err))
+		case isTerminating:
+			d.printError("error when evicting pod %q from terminating namespace %q (will retry after %v): %s",
+				pod.GetName(), pod.GetNamespace(), retryDelay, serverMessage(err))
+		default:
+			return fmt.Errorf("error when evicting pods/%q -n %q: %s", pod.GetName(), pod.GetNamespace(), serverMessage(err))
+		}
+		if !sleep(ctx, retryDelay) {
+			return fmt.Errorf("error when evicting pods/%q -n %q: %w", pod.GetName(), pod.GetNamespace(), context.Cause(ctx))
+		}
+		if fresh, err := in.Get(ctx, pod.GetName(), nil); err == nil {
+			pod = fresh
+		}
+	}
+}
+
+// deletePod deletes a pod and waits until it is gone.
+func (d *drainer) deletePod(ctx context.Context, in *dynamic.Resource, pod *unstructured.Object) error {
+	_, err := in.Delete(ctx, pod.GetName(), d.deleteOptions())
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	if d.dryRun == "server" {
+		return nil
+	}
+	return d.waitForDeletion(ctx, in, pod, "deleted")
+}
+
+// waitForDeletion waits until a pod is gone, or its deletion takes so long that it is left alone.
+func (d *drainer) waitForDeletion(ctx context.Context, in *dynamic.Resource, pod *unstructured.Object, operation string) error {
+	skipped := false
+	var err error
+	if d.skipDeletedAfter > 0 {
+		skipped, err = d.waitOrSkip(ctx, in, pod)
+	} else {
+		_, err = in.Wait(ctx, pod.GetName(), dynamic.Deleted(pod.GetUID()))
+	}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return fmt.Errorf("error when waiting for pod %q in namespace %q to terminate: %w", pod.GetName(), pod.GetNamespace(), context.Cause(ctx))
+	case err != nil:
+		return fmt.Errorf("error when waiting for pod %q in namespace %q to terminate: %w", pod.GetName(), pod.GetNamespace(), err)
+	case skipped:
+		d.print("pod %q has DeletionTimestamp older than %d seconds, skipping", pod.GetName(), d.skipDeletedAfter)
+	default:
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.report("pod", pod.GetName(), operation)
+	}
+	return nil
+}
+
+// waitOrSkip waits until a pod is gone or was deleted so long ago that it is skipped.
+func (d *drainer) waitOrSkip(ctx context.Context, in *dynamic.Resource, pod *unstructured.Object) (skipped bool, err error) {
+	for {
+		now, err := in.Get(ctx, pod.GetName(), nil)
+		switch {
+		case apierrors.IsNotFound(err), err == nil && now.GetUID() != pod.GetUID():
+			return false, nil
+		case err != nil:
+			return false, err
+		case d.isSkipped(now):
+			return true, nil
+		}
+		if !sleep(ctx, time.Second) {
+			return false, context.Cause(ctx)
+		}
+	}
+}
+
+// sleep waits and reports whether ctx has not ended.
+func sleep(ctx context.Context, delay time.Duration) bool {
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// serverMessage returns the server's own text of an error, or the error's.
+func serverMessage(err error) string {
+	var status *apierrors.StatusError
+	if errors.As(err, &status) {
+		return status.ErrStatus.Message
+	}
+	return err.Error()
+}

@@ -1,0 +1,155 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/anykind/anykind/unstructured"
+)
+
+// podFilter decides which pods of a node are deleted when it is drained.
+type podFilter struct {
+	force, ignoreDaemonSets, deleteEmptyDirData bool
+	skipDeletedAfter                            int // seconds; 0 skips none
+
+	// daemonSet returns an error if there is no DaemonSet of a name, or it cannot be read.
+	daemonSet func(ctx context.Context, namespace, name string) error
+}
+
+// decision is what happens to a pod. problem forbids to drain the node, warning is reported.
+type decision struct {
+	remove           bool
+	problem, warning string
+}
+
+// decide returns what happens to a pod. The rules are kubectl's: of several warnings the last one counts.
+func (f *podFilter) decide(ctx context.Context, pod *unstructured.Object) decision {
+	phase, _, _ := unstructured.Get[string](pod, "status", "phase")
+	isFinished := phase == "Succeeded" || phase == "Failed"
+	controller := metav1.GetControllerOf(pod)
+	_, isMirror := pod.GetAnnotations()["kubernetes.io/config.mirror"]
+	if f.isSkipped(pod) {
+		return decision{}
+	}
+	if controller != nil && controller.Kind == "DaemonSet" && controller.APIVersion == "apps/v1" && !isFinished {
+		if d := f.decideDaemonPod(ctx, pod, controller.Name); !d.remove {
+			return d
+		}
+	}
+	result := decision{remove: true}
+	switch {
+	case isMirror:
+		return decision{}
+	case isFinished:
+		return result
+	}
+	if usesEmptyDir(pod) {
+		if !f.deleteEmptyDirData {
+			return decision{problem: "Pods with local storage (use --delete-emptydir-data to override)"}
+		}
+		result.warning = "deleting Pods with local storage"
+	}
+	if controller == nil {
+		if !f.force {
+			return decision{problem: "Pods that declare no controller (use --force to override)"}
+		}
+		result.warning = "deleting Pods that declare no controller"
+	} else {
+		result.warning = "" // as in kubectl, whose last rule drops it
+	}
+	return result
+}
+
+// decideDaemonPod decides about a pod of a DaemonSet, which would create it again; unless the DaemonSet is deleted.
+func (f *podFilter) decideDaemonPod(ctx context.Context, pod *unstructured.Object, daemonSet string) decision {
+	err := f.daemonSet(ctx, pod.GetNamespace(), daemonSet)
+	switch {
+	case apierrors.IsNotFound(err) && f.force:
+		return decision{remove: true}
+	case err != nil:
+		return decision{problem: serverMessage(err)}
+	case !f.ignoreDaemonSets:
+		return decision{problem: "DaemonSet-managed Pods (use --ignore-daemonsets to ignore)"}
+	}
+	return decision{warning: "ignoring DaemonSet-managed Pods"}
+}
+
+// isSkipped reports whether a pod was deleted so long ago that nobody waits for it.
+func (f *podFilter) isSkipped(pod *unstructured.Object) bool {
+	deleted := pod.GetDeletionTimestamp()
+	return f.skipDeletedAfter > 0 && deleted != nil && time.Since(deleted.Time) > time.Duration(f.skipDeletedAfter)*time.Second
+}
+
+// usesEmptyDir reports whether a pod has data that is deleted with it.
+func usesEmptyDir(pod *unstructured.Object) bool {
+	volumes, _, _ := unstructured.Get[[]any](pod, "spec", "volumes")
+	return slices.ContainsFunc(volumes, func(volume any) bool {
+		fields, _ := volume.(map[string]any)
+		return fields["emptyDir"] != nil
+	})
+}
+
+// podDecisions are the decisions about the pods of a node.
+type podDecisions struct {
+	remove         []*unstructured.Object
+	warned, failed groupedNames
+}
+
+// groupedNames are names of pods by text, in the order of the texts.
+type groupedNames struct {
+	texts []string
+	names map[string][]string
+}
+
+func (g *groupedNames) add(text, name string) {
+	if g.names == nil {
+		g.names = map[string][]string{}
+	}
+	if g.names[text] == nil {
+		g.texts = append(g.texts, text)
+	}
+	g.names[text] = append(g.names[text], name)
+}
+
+func (d *podDecisions) add(pod *unstructured.Object, made decision) {
+	name := pod.GetNamespace() + "/" + pod.GetName()
+	if made.problem != "" {
+		d.failed.add(made.problem, name)
+	}
+	if made.warning != "" {
+		d.warned.add(made.warning, name)
+	}
+	if made.remove {
+		d.remove = append(d.remove, pod)
+	}
+}
+
+// err returns an error that names the pods that forbid to drain the node, nil if there are none.
+func (d *podDecisions) err() error {
+	var texts []string
+	for _, text := range d.failed.texts {
+		texts = append(texts, fmt.Sprintf("cannot delete %s: %s", text, strings.Join(d.failed.names[text], ", ")))
+	}
+	switch len(texts) {
+	case 0:
+		return nil
+	case 1:
+		return errors.New(texts[0])
+	}
+	return errors.New("[" + strings.Join(texts, ", ") + "]")
+}
+
+func (d *podDecisions) warnings() string {
+	var texts []string
+	for _, text := range d.warned.texts {
+		texts = append(texts, text+": "+strings.Join(d.warned.names[text], ", "))
+	}
+	return strings.Join(texts, "; ")
+}

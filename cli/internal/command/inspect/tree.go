@@ -1,0 +1,128 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anykind/anykind/cli/flags"
+	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/internal/ownertree"
+	"github.com/anykind/anykind/cli/internal/terminal"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/readiness"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// treeOptions are those of the command tree.
+type treeOptions struct {
+	*command.State
+
+	selection     flags.Selection
+	exitWithState bool
+}
+
+func treeCommand(s *command.State) *cobra.Command {
+	o := &treeOptions{State: s}
+	cmd := &cobra.Command{
+		Use:   "tree (TYPE [NAME... | -l label] | TYPE/NAME...)",
+		Short: "Show what objects own, with the readiness of each",
+		Long: "Show objects with their owners above them and all that they own, of every kind that the server serves, below.\n\n" +
+			"STATUS is computed from each object: Current, InProgress, Failed, Terminating or Unknown.",
+		Example: "  anyctl tree deploy/web\n  anyctl tree statefulsets -l app=db",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return command.UsageError(cmd, "an object is required: tree TYPE/NAME")
+			}
+			return o.run(cmd.Context(), args)
+		},
+	}
+	cmd.Flags().StringVarP(&o.selection.LabelSelector, "selector", "l", "", "Selector (label query) to filter on")
+	cmd.Flags().BoolVarP(&o.selection.AllNamespaces, "all-namespaces", "A", false, "Show the objects of all namespaces")
+	cmd.Flags().BoolVar(&o.exitWithState, "exit-code", false, "End with exit code 1 unless every object is Current")
+	return cmd
+}
+
+func (o *treeOptions) run(ctx context.Context, args []string) error {
+	targets, err := o.Targets(ctx, args, &command.TargetOptions{Selection: o.selection, AllowAll: true})
+	if err != nil {
+		return err
+	}
+	var subjects []ownertree.Subject
+	namespace, sameNamespace := "", true
+	_, err = o.Visit(ctx, targets, &o.selection, func(_ context.Context, in *dynamic.Resource, obj *unstructured.Object) error {
+		if obj.GetUID() == "" {
+			return errors.New(obj.GetKind() + "/" + obj.GetName() + " has no UID, so that nothing can be owned by it")
+		}
+		if len(subjects) > 0 && obj.GetNamespace() != namespace {
+			sameNamespace = false
+		}
+		namespace = obj.GetNamespace()
+		subjects = append(subjects, ownertree.Subject{Object: obj, Resource: in})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if len(subjects) == 0 {
+		return (&describer{State: o.State, selection: o.selection}).reportNone(ctx)
+	}
+	if !sameNamespace {
+		namespace = ""
+	}
+	client, err := o.Client(ctx)
+	if err != nil {
+		return err
+	}
+	tree, err := ownertree.Find(ctx, client, subjects, namespace)
+	if err != nil {
+		return err
+	}
+	return o.write(tree, namespace)
+}
+
+func (o *treeOptions) write(tree *ownertree.Tree, namespace string) error {
+	opts := &ownertree.WriteOptions{Now: time.Now(), ShowNamespaces: namespace == "", Paint: o.paint()}
+	if err := ownertree.Write(o.Out, tree, opts); err != nil {
+		return err
+	}
+	for _, err := range tree.Unread {
+		o.Errorf("Warning: not in the tree: %v", err)
+	}
+	if o.exitWithState && !allCurrent(tree.Roots) {
+		return &command.ExitError{Code: 1}
+	}
+	return nil
+}
+
+func allCurrent(nodes []*ownertree.Node) bool {
+	for _, node := range nodes {
+		if node.Health.Status != readiness.Current || !allCurrent(node.Owned) {
+			return false
+		}
+	}
+	return true
+}
+
+// paint returns the function that colors a status, nil where the output has no colors.
+func (o *treeOptions) paint() func(readiness.Status, string) string {
+	if !terminal.UseColor(o.Out) {
+		return nil
+	}
+	return func(status readiness.Status, text string) string {
+		var color string
+		switch status {
+		case readiness.Current:
+			color = "32"
+		case readiness.Failed:
+			color = "31"
+		case "":
+			return text
+		default:
+			color = "33" // yellow: not there yet, or unknown
+		}
+		return "\x1b[" + color + "m" + text + "\x1b[0m"
+	}
+}

@@ -1,0 +1,76 @@
+package pod
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/anykind/anykind/unstructured"
+)
+
+// defaultContainer is the annotation that names a pod's default container.
+const defaultContainer = "kubectl.kubernetes.io/default-container"
+
+// containerNames are the names of a pod's containers.
+type containerNames struct{ containers, ephemeral, init []string }
+
+func namesOf(pod *unstructured.Object) containerNames {
+	get := func(field string) []string {
+		names, _ := unstructured.GetAll[string](pod, "spec", field, "[*]", "name") // a pod from the server has them
+		return names
+	}
+	return containerNames{containers: get("containers"), ephemeral: get("ephemeralContainers"), init: get("initContainers")}
+}
+
+func (n *containerNames) contains(name string) bool {
+	return slices.Contains(n.containers, name) || slices.Contains(n.ephemeral, name) || slices.Contains(n.init, name)
+}
+
+func (n *containerNames) count() int { return len(n.containers) + len(n.ephemeral) + len(n.init) }
+
+// String returns the names as kubectl lists them.
+func (n *containerNames) String() string {
+	all := slices.Clone(n.containers)
+	for _, name := range n.ephemeral {
+		all = append(all, name+" (ephem)")
+	}
+	for _, name := range n.init {
+		all = append(all, name+" (init)")
+	}
+	return strings.Join(all, ", ")
+}
+
+// chooseContainer returns the container of that name or, for "", the pod's default one, which is reported to notices if the pod
+// has several.
+func chooseContainer(pod *unstructured.Object, name string, notices io.Writer) (string, error) {
+	names := namesOf(pod)
+	if len(names.containers) == 0 {
+		return "", errors.New("pod " + pod.GetNamespace() + "/" + pod.GetName() + " does not have any containers")
+	}
+	if name == "" {
+		name = pod.GetAnnotations()[defaultContainer]
+	}
+	if name != "" {
+		if !names.contains(name) {
+			return "", fmt.Errorf("container %s is not valid for pod %s out of: %s", name, pod.GetName(), names.String())
+		}
+		return name, nil
+	}
+	if names.count() > 1 {
+		fmt.Fprintf(notices, "Defaulted container %q out of: %s\n", names.containers[0], names.String())
+	}
+	return names.containers[0], nil
+}
+
+// hasTerminal reports whether a container of a pod has a terminal.
+func hasTerminal(pod *unstructured.Object, container string) bool {
+	for _, field := range []string{"containers", "initContainers", "ephemeralContainers"} {
+		tty, _, _ := unstructured.Get[bool](pod, "spec", field, "[name="+container+"]", "tty")
+		if tty {
+			return true
+		}
+	}
+	return false
+}

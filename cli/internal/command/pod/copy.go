@@ -1,0 +1,181 @@
+package pod
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/progress"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/stream"
+)
+
+// copyOptions are those of the command cp.
+type copyOptions struct {
+	*command.State
+
+	container string
+	quiet     bool
+}
+
+func copyCommand(s *command.State) *cobra.Command {
+	o := &copyOptions{State: s}
+	cmd := &cobra.Command{
+		Use:   "cp <file-spec-src> <file-spec-dest>",
+		Short: "Copy files and folders to and from containers",
+		Long: "Copy a file, or a folder with all its content, from this machine to a container or back. " +
+			"The container must have the program tar.\n\nA file in a container is written as [namespace/]pod:path.",
+		Example:               "  anyctl cp ./site web-0:/srv/site\n  anyctl cp shop/web-0:/var/log/app.log ./app.log -c app",
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return errors.New("source and destination are required")
+			}
+			return o.run(cmd.Context(), args[0], args[1])
+		},
+	}
+	cmd.Flags().StringVarP(&o.container, "container", "c", "", "Container name. If omitted, use the pod's default container")
+	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "Show no progress")
+	return cmd
+}
+
+// fileSpec is a file on this machine or, with a pod, in a container.
+type fileSpec struct{ namespace, pod, path string }
+
+var errFileSpec = errors.New("filespec must match the canonical format: [[namespace/]pod:]file/path")
+
+// parseFileSpec parses [[namespace/]pod:]path. On Windows a single letter before the colon is a drive.
+func parseFileSpec(text string) (fileSpec, error) {
+	pod, file, isRemote := strings.Cut(text, ":")
+	if !isRemote || runtime.GOOS == "windows" && len(pod) == 1 {
+		return fileSpec{path: text}, nil
+	}
+	parts := strings.Split(pod, "/")
+	switch {
+	case pod == "" || len(parts) > 2:
+		return fileSpec{}, errFileSpec
+	case len(parts) == 2:
+		return fileSpec{namespace: parts[0], pod: parts[1], path: file}, nil
+	}
+	return fileSpec{pod: pod, path: file}, nil
+}
+
+func (o *copyOptions) run(ctx context.Context, source, destination string) error {
+	from, err := parseFileSpec(source)
+	if err != nil {
+		return err
+	}
+	to, err := parseFileSpec(destination)
+	switch {
+	case err != nil:
+		return err
+	case from.pod != "" && to.pod != "":
+		return errors.New("one of src or dest must be a local file specification")
+	case from.path == "" || to.path == "":
+		return errors.New("filepath can not be empty")
+	case from.pod == "" && to.pod == "":
+		return errors.New("one of src or dest must be a remote file specification")
+	}
+	remote := from
+	if to.pod != "" {
+		remote = to
+		if _, err := os.Stat(from.path); err != nil {
+			return fmt.Errorf("%s doesn't exist in local filesystem", from.path)
+		}
+	}
+	pods, err := o.Connection.Handle(ctx, "pods")
+	if err != nil {
+		return err
+	}
+	if remote.namespace != "" {
+		pods = pods.Namespace(remote.namespace)
+	}
+	obj, err := pods.Get(ctx, remote.pod, nil)
+	if err != nil {
+		return err
+	}
+	if err := rejectEnded(obj, "exec into"); err != nil {
+		return err
+	}
+	if o.container, err = chooseContainer(obj, o.container, o.Err); err != nil {
+		return err
+	}
+	return o.copy(ctx, pods, from, to)
+}
+
+// copy copies in either direction, and shows the progress on a terminal.
+func (o *copyOptions) copy(ctx context.Context, pods *dynamic.Resource, from, to fileSpec) error {
+	opts := &stream.CopyOptions{Container: o.container}
+	if !o.quiet {
+		display := progress.New(o.Err, nil)
+		defer display.Close()
+		opts.OnProgress = func(p stream.CopyProgress) {
+			display.Update("copy", "%s: %s of %s, %s in all", p.Path, sizeText(p.Done), sizeText(p.Size), sizeText(p.Total))
+		}
+	}
+	if to.pod == "" {
+		return o.copyFrom(ctx, pods, from, to.path, opts)
+	}
+	destination := to.path
+	if o.isFolder(ctx, pods, to.pod, destination) {
+		base := filepath.Base(filepath.Clean(from.path))
+		if base == "." || base == ".." {
+			resolved, err := filepath.Abs(from.path)
+			if err != nil {
+				return err
+			}
+			base = filepath.Base(resolved)
+		}
+		if base != string(filepath.Separator) {
+			destination = path.Join(destination, base)
+		}
+	}
+	return commandError(stream.CopyTo(ctx, pods, to.pod, from.path, strings.TrimRight(destination, "/"), opts))
+}
+
+// copyFrom copies to this machine; a file whose destination is a folder into that.
+func (o *copyOptions) copyFrom(ctx context.Context, pods *dynamic.Resource, from fileSpec, local string, opts *stream.CopyOptions) error {
+	if info, err := os.Stat(local); err == nil && info.IsDir() && !o.isFolder(ctx, pods, from.pod, from.path) {
+		local = filepath.Join(local, path.Base(from.path))
+	}
+	return commandError(stream.CopyFrom(ctx, pods, from.pod, from.path, local, opts))
+}
+
+// isFolder reports whether a path in the container is a folder. A container that cannot tell reports another error when the
+// copy begins.
+func (o *copyOptions) isFolder(ctx context.Context, pods *dynamic.Resource, pod, path string) bool {
+	cmd := stream.Command(ctx, pods, pod, "test", "-d", path)
+	cmd.Container = o.container
+	return cmd.Run() == nil
+}
+
+// commandError returns the error with which the program ends after tar has failed in the container.
+func commandError(err error) error {
+	var exit *stream.ExitError
+	if errors.As(err, &exit) {
+		return &command.ExitError{Code: exit.Code, Err: err}
+	}
+	return err
+}
+
+// sizeText returns a number of bytes for people.
+func sizeText(bytes int64) string {
+	const unit = 1024
+	if bytes < unit {
+		return fmt.Sprintf("%d B", bytes)
+	}
+	value, suffix := float64(bytes)/unit, 0
+	for value >= unit && suffix < len("KMGT")-1 {
+		value /= unit
+		suffix++
+	}
+	return fmt.Sprintf("%.1f %ciB", value, "KMGT"[suffix])
+}

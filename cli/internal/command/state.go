@@ -1,0 +1,38 @@
+// Package command has what the commands of anyctl share: streams, the connection, the objects that arguments name, and
+// kubectl's error texts and exit codes.
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/anykind/anykind/cli/flags"
+	"github.com/anykind/anykind/dynamic"
+)
+
+// Streams are the standard streams of a command.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// State is what every command's constructor gets.
+type State struct {
+	Streams
+	Connection *flags.Connection
+}
+
+// Client returns the client of the connection flags.
+func (s *State) Client(ctx context.Context) (*dynamic.Client, error) { return s.Connection.Client(ctx) }
+
+// Printf writes to the standard output.
+func (s *State) Printf(format string, args ...any) error {
+	_, err := fmt.Fprintf(s.Out, format, args...)
+	return err
+}
+
+// Errorf writes a line to the standard error stream.
+func (s *State) Errorf(format string, args ...any) {
+	_, _ = fmt.Fprintf(s.Err, format+"\n", args...)
+}

@@ -1,0 +1,138 @@
+package describe
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/unstructured"
+)
+
+func now() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+
+func described(t *testing.T, object string, related *Related) string {
+	t.Helper()
+	obj, err := unstructured.Decode([]byte(object))
+	require.NoError(t, err)
+	related.Now = now()
+	var b strings.Builder
+	require.NoError(t, Write(&b, obj, related))
+	return b.String()
+}
+
+func TestWrite_AnyKind(t *testing.T) {
+	got := described(t, `{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {
+		"name": "small", "namespace": "shop", "labels": {"app": "web"}, "finalizers": ["hold"],
+		"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{\"secret\":1}", "note": "two\nlines"},
+		"ownerReferences": [{"apiVersion": "v1", "kind": "Shop", "name": "main", "uid": "1", "controller": true}, {"kind": "Other", "name": "x"}],
+		"creationTimestamp": "2026-01-02T03:03:05Z", "managedFields": [{"manager": "m"}]},
+		"spec": {"size": 3, "empty": {}, "none": [], "tags": ["a", "b"], "parts": [{"name": "p", "depth": {"x": 1.5}}, {"a": true}], "text": "bad \u001b[31m\u202e"},
+		"extra": "top",
+		"status": {"ready": null, "conditions": [{"type": "Ready", "status": "False", "reason": "Why", "message": "not\nyet", "lastTransitionTime": "2026-01-02T03:04:00Z"}]}
+	}`, &Related{ShowEvents: true})
+	for _, want := range []string{
+		"Name:           small\nNamespace:      shop\nLabels:         app=web\nAnnotations:    note: two\n                lines\n",
+		"Controlled By:  Shop/main\nOwned By:       Other/x\nHealth:         InProgress: ",
+		"Spec:\n  empty:  {}\n  none:   []\n  parts:\n    - name:  p\n      depth:\n        x:  1.5\n    - a:  true\n  size:   3\n  tags:   a, b\n" +
+			"  text:   bad \\x1b[31m\\u202e\nExtra:          top\nStatus:\n  ready:  <null>\n",
+		"Conditions:\n  Type   Status  Age  Reason  Message\n  ----   ------  ---  ------  -------\n  Ready  False   5s   Why     not yet\n",
+		"Events:         <none>\n", "Finalizers:     hold\n",
+	} {
+		assert.Contains(t, got, want)
+	}
+	assert.NotContains(t, got, "secret")
+	assert.NotContains(t, got, "manager")
+	assert.NotContains(t, got, "\x1b")
+}
+
+func TestWrite_SecretShowsSizes(t *testing.T) {
+	got := described(t, `{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "annotations": {
+		"kubectl.kubernetes.io/last-applied-configuration": "{\"data\":{\"password\":\"aGVsbG8=\"}}"}},
+		"data": {"password": "aGVsbG8="}, "stringData": {"token": "abc"}, "type": "Opaque"}`, &Related{})
+	assert.Contains(t, got, "Data:\n  password:  5 bytes\n")
+	assert.Contains(t, got, "  token:  3 bytes\n")
+	for _, secret := range []string{"aGVsbG8=", "hello", "abc"} {
+		assert.NotContains(t, got, secret)
+	}
+}
+
+func TestWrite_Pod(t *testing.T) {
+	got := described(t, `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web-0", "namespace": "shop"},
+		"spec": {"nodeName": "node-1", "containers": [{"name": "web", "image": "web:1", "command": ["run"], "args": ["-v"],
+			"ports": [{"containerPort": 80, "name": "http"}], "resources": {"limits": {"cpu": "1"}},
+			"env": [{"name": "A", "value": "1"}, {"name": "B", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}],
+			"readinessProbe": {"httpGet": {"path": "/ready", "port": 80, "scheme": "HTTP"}, "periodSeconds": 10},
+			"volumeMounts": [{"name": "data", "mountPath": "/data", "readOnly": true}]}],
+			"volumes": [{"name": "data", "configMap": {"name": "c"}}], "tolerations": [{"key": "k", "operator": "Exists", "tolerationSeconds": 5}]},
+		"status": {"phase": "Running", "hostIP": "10.0.0.1", "podIP": "10.1.0.1", "qosClass": "Burstable", "containerStatuses": [{"name": "web", "ready": true, "restartCount": 2,
+			"state": {"running": {"startedAt": "2026-01-02T03:00:00Z"}}, "lastState": {"terminated": {"reason": "Error", "exitCode": 3}}}]}}`, &Related{})
+	for _, want := range []string{
+		"Node:             node-1/10.0.0.1\n", "Status:           Running\n", "  web:\n    Container ID:\n    Image:          web:1\n",
+		"    Port:           80/TCP (http)\n", "    Command:        run\n    Args:           -v\n    State:          Running\n      Started:",
+		"    Last State:     Terminated\n      Reason:       Error\n      Exit Code:    3\n    Ready:          True\n    Restart Count:  2\n    Limits:\n      cpu:  1\n",
+		"http-get http://:80/ready delay=0s timeout=0s period=10s #success=0 #failure=0\n",
+		"      A:  1\n      B:  <set to the key 'k' in secret 's'>  Optional: false\n", "      /data from data (ro)\n",
+		"  data:\n    Type:  ConfigMap\n    name:  c\n", "QoS Class:        Burstable\n", "Tolerations:      k op=Exists for 5s\n",
+	} {
+		assert.Contains(t, got, want)
+	}
+}
+
+func TestWrite_NodeSumsResources(t *testing.T) {
+	pod := func(name, phase, spec string) *unstructured.Object {
+		obj, err := unstructured.Decode([]byte(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "` + name + `", "namespace": "shop"},
+			"spec": ` + spec + `, "status": {"phase": "` + phase + `"}}`))
+		require.NoError(t, err)
+		return obj
+	}
+	const half = `{"containers": [{"resources": {"requests": {"cpu": "500m"}, "limits": {"memory": "1Gi"}}}],
+		"initContainers": [{"resources": {"requests": {"cpu": "700m"}}}, {"restartPolicy": "Always", "resources": {"requests": {"cpu": "100m"}}}]}`
+	got := described(t, `{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "labels": {"node-role.kubernetes.io/worker": ""}},
+		"spec": {"taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}]}, "status": {"allocatable": {"cpu": "2", "memory": "4Gi"}}}`,
+		&Related{Pods: []*unstructured.Object{pod("a", "Running", half), pod("done", "Succeeded", half)}})
+	assert.Contains(t, got, "Roles:              worker\n")
+	assert.Contains(t, got, "Taints:             a=b:NoSchedule\n")
+	assert.Contains(t, got, "Non-terminated Pods (1 in total):\n")
+	assert.Regexp(t, `shop +a +700m \(35%\) +0 \(0%\) +0 \(0%\) +1Gi \(25%\)`, got)
+	assert.Regexp(t, `cpu +700m \(35%\) +0 \(0%\)`, got)
+	assert.NotContains(t, got, "done")
+}
+
+func TestWrite_Events(t *testing.T) {
+	event := func(fields string) *unstructured.Object {
+		obj, err := unstructured.Decode([]byte(`{"apiVersion": "v1", "kind": "Event", "metadata": {}, ` + fields + `}`))
+		require.NoError(t, err)
+		return obj
+	}
+	events := []*unstructured.Object{
+		event(`"type": "Warning", "reason": "Late", "message": "b", "count": 3, "firstTimestamp": "2026-01-02T03:00:05Z", "lastTimestamp": "2026-01-02T03:04:00Z", "source": {"component": "kubelet"}`),
+		event(`"type": "Normal", "reason": "Early", "message": "a\nb", "eventTime": "2026-01-02T03:03:05.000000Z", "reportingComponent": "scheduler"`),
+	}
+	const configMap = `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}`
+	got := described(t, configMap, &Related{ShowEvents: true, Events: events})
+	assert.Contains(t, got, "  Normal   Early   60s              scheduler  a b\n  Warning  Late    5s (x3 over 4m)  kubelet    b\n")
+	assert.Contains(t, described(t, configMap, &Related{ShowEvents: true, MissingEvents: errors.New("forbidden")}), "Events:       <unknown: forbidden>\n")
+	assert.NotContains(t, described(t, configMap, &Related{}), "Events")
+}
+
+func FuzzWrite(f *testing.F) {
+	f.Add(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": [1, {"ports": {}}], "volumes": [{"name": 1}]}, "status": 3}`)
+	f.Add(`{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}, "status": {"conditions": [{}], "allocatable": {"cpu": []}}}`)
+	f.Add(`{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}, "spec": {"selector": {"matchLabels": 1}}}`)
+	f.Add(`{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"ports": [{}, []]}}`)
+	f.Fuzz(func(t *testing.T, object string) {
+		obj, err := unstructured.Decode([]byte(object))
+		if err != nil {
+			return
+		}
+		var b strings.Builder
+		require.NoError(t, Write(&b, obj, &Related{Now: now(), ShowEvents: true, Events: []*unstructured.Object{obj}}))
+		for _, r := range b.String() {
+			require.True(t, r == '\n' || r >= ' ', "%q", b.String())
+		}
+	})
+}

@@ -1,0 +1,206 @@
+package describe
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anykind/anykind/unstructured"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// roleLabel begins the labels that name a node's roles.
+const roleLabel = "node-role.kubernetes.io/"
+
+// nodeFields describes a node in kubectl's sections.
+func nodeFields(obj *unstructured.Object, related *Related) []field {
+	node := obj.Object
+	var roles []string
+	for label, value := range obj.GetLabels() {
+		if role, ok := strings.CutPrefix(label, roleLabel); ok && role != "" {
+			roles = append(roles, role)
+		} else if label == "kubernetes.io/role" && value != "" {
+			roles = append(roles, value)
+		}
+	}
+	slices.Sort(roles)
+	fields := []field{text("Name", obj.GetName()), text("Roles", or(strings.Join(roles, ","), none))}
+	fields = append(fields, labelFields(obj)...)
+	fields = append(fields, text("CreationTimestamp", timeText(textAt(node, "metadata", "creationTimestamp"))))
+	fields = append(fields, deletionFields(obj, related.Now)...)
+	var taints []string
+	for _, t := range listAt(node, "spec", "taints") {
+		taint := textAt(t, "key")
+		if value := textAt(t, "value"); value != "" {
+			taint += "=" + value
+		}
+		taints = append(taints, taint+":"+textAt(t, "effect"))
+	}
+	fields = append(fields, text("Taints", taints...), text("Unschedulable", or(textAt(node, "spec", "unschedulable"), "false")))
+	if lease := related.Lease; lease != nil {
+		fields = append(fields, field{label: "Lease", fields: []field{
+			text("HolderIdentity", or(textAt(lease.Object, "spec", "holderIdentity"), "<unset>")),
+			text("AcquireTime", or(timeText(textAt(lease.Object, "spec", "acquireTime")), "<unset>")),
+			text("RenewTime", or(timeText(textAt(lease.Object, "spec", "renewTime")), "<unset>")),
+		}})
+	}
+	if conditions := listAt(node, "status", "conditions"); len(conditions) > 0 {
+		fields = append(fields, nodeConditionsField(conditions))
+	}
+	fields = append(fields, nodeStatusFields(node)...)
+	return append(fields, nodePodsFields(node, related.Pods, related.Now)...)
+}
+
+func nodeConditionsField(conditions []any) field {
+	var rows [][]string
+	for _, c := range conditions {
+		rows = append(rows, []string{
+			textAt(c, "type"), textAt(c, "status"), timeText(textAt(c, "lastHeartbeatTime")), timeText(textAt(c, "lastTransitionTime")),
+			textAt(c, "reason"), oneLine(textAt(c, "message")),
+		})
+	}
+	return table("Conditions", []string{"Type", "Status", "LastHeartbeatTime", "LastTransitionTime", "Reason", "Message"}, rows)
+}
+
+// nodeStatusFields returns a node's addresses, resources and versions.
+func nodeStatusFields(node map[string]any) []field {
+	var addresses []field
+	for _, address := range listAt(node, "status", "addresses") {
+		addresses = append(addresses, text(textAt(address, "type"), textAt(address, "address")))
+	}
+	fields := []field{group("Addresses", addresses)}
+	for _, name := range []string{"capacity", "allocatable"} {
+		values := mapAt(node, "status", name)
+		var below []field
+		for _, resource := range slices.Sorted(maps.Keys(values)) {
+			below = append(below, text(resource, scalar(values[resource])))
+		}
+		fields = append(fields, group(title(name), below))
+	}
+	var info []field
+	for _, entry := range []struct{ label, name string }{
+		{"Machine ID", "machineID"}, {"System UUID", "systemUUID"}, {"Boot ID", "bootID"}, {"Kernel Version", "kernelVersion"},
+		{"OS Image", "osImage"}, {"Operating System", "operatingSystem"}, {"Architecture", "architecture"},
+		{"Container Runtime Version", "containerRuntimeVersion"}, {"Kubelet Version", "kubeletVersion"},
+	} {
+		info = append(info, text(entry.label, textAt(node, "status", "nodeInfo", entry.name)))
+	}
+	fields = append(fields, group("System Info", info))
+	fields = append(fields, optional("PodCIDR", textAt(node, "spec", "podCIDR"))...)
+	fields = append(fields, optional("PodCIDRs", strings.Join(texts(listAt(node, "spec", "podCIDRs")), ","))...)
+	return append(fields, optional("ProviderID", textAt(node, "spec", "providerID"))...)
+}
+
+// total is the sum of the requests and limits of a resource.
+type total struct{ requests, limits resource.Quantity }
+
+// nodePodsFields returns the pods on a node that use resources, and the sums of these.
+func nodePodsFields(node map[string]any, pods []*unstructured.Object, now time.Time) []field {
+	allocatable := mapAt(node, "status", "allocatable")
+	if len(allocatable) == 0 {
+		allocatable = mapAt(node, "status", "capacity")
+	}
+	totals := map[string]*total{"cpu": {}, "memory": {}, "ephemeral-storage": {}}
+	var rows [][]string
+	for _, pod := range pods {
+		if phase := textAt(pod.Object, "status", "phase"); phase == "Succeeded" || phase == "Failed" {
+			continue
+		}
+		used := podResources(pod.Object)
+		row := []string{pod.GetNamespace(), pod.GetName()}
+		for _, name := range []string{"cpu", "memory"} {
+			t := used[name]
+			if t == nil {
+				t = &total{}
+			}
+			row = append(row, share(t.requests, allocatable[name]), share(t.limits, allocatable[name]))
+		}
+		rows = append(rows, append(row, age(textAt(pod.Object, "metadata", "creationTimestamp"), now)))
+		for name, t := range used {
+			if totals[name] == nil {
+				totals[name] = &total{}
+			}
+			totals[name].requests.Add(t.requests)
+			totals[name].limits.Add(t.limits)
+		}
+	}
+	header := []string{"Namespace", "Name", "CPU Requests", "CPU Limits", "Memory Requests", "Memory Limits", "Age"}
+	var sums [][]string
+	for _, name := range slices.Sorted(maps.Keys(totals)) {
+		sums = append(sums, []string{name, share(totals[name].requests, allocatable[name]), share(totals[name].limits, allocatable[name])})
+	}
+	return []field{
+		table(fmt.Sprintf("Non-terminated Pods (%d in total)", len(rows)), header, rows),
+		table("Allocated resources (limits may be over 100 percent)", []string{"Resource", "Requests", "Limits"}, sums),
+	}
+}
+
+// podResources returns the requests and limits of a pod: of its containers together or, if that is more, of one init container
+// that runs before them; and its overhead.
+func podResources(pod map[string]any) map[string]*total {
+	sum, initMax := map[string]*total{}, map[string]*total{}
+	at := func(totals map[string]*total, name string) *total {
+		if totals[name] == nil {
+			totals[name] = &total{}
+		}
+		return totals[name]
+	}
+	add := func(container any) {
+		for name, value := range mapAt(container, "resources", "requests") {
+			at(sum, name).requests.Add(quantity(value))
+		}
+		for name, value := range mapAt(container, "resources", "limits") {
+			at(sum, name).limits.Add(quantity(value))
+		}
+	}
+	for _, container := range listAt(pod, "spec", "containers") {
+		add(container)
+	}
+	for _, container := range listAt(pod, "spec", "initContainers") {
+		if textAt(container, "restartPolicy") == "Always" { // a sidecar runs beside the containers
+			add(container)
+			continue
+		}
+		for name, value := range mapAt(container, "resources", "requests") {
+			at(initMax, name).requests = larger(at(initMax, name).requests, quantity(value))
+		}
+		for name, value := range mapAt(container, "resources", "limits") {
+			at(initMax, name).limits = larger(at(initMax, name).limits, quantity(value))
+		}
+	}
+	for name, t := range initMax {
+		at(sum, name).requests = larger(at(sum, name).requests, t.requests)
+		at(sum, name).limits = larger(at(sum, name).limits, t.limits)
+	}
+	for name, value := range mapAt(pod, "spec", "overhead") {
+		at(sum, name).requests.Add(quantity(value))
+	}
+	return sum
+}
+
+func larger(a, b resource.Quantity) resource.Quantity {
+	if a.Cmp(b) > 0 {
+		return a
+	}
+	return b
+}
+
+// quantity parses a quantity of the API; one that is invalid counts as 0.
+func quantity(value any) resource.Quantity {
+	parsed, err := resource.ParseQuantity(scalar(value))
+	if err != nil {
+		return resource.Quantity{}
+	}
+	return parsed
+}
+
+// share returns a quantity and how many percent of the allocatable one it is.
+func share(used resource.Quantity, allocatable any) string {
+	percent := int64(0)
+	if of := quantity(allocatable); !of.IsZero() {
+		percent = int64(used.AsApproximateFloat64() / of.AsApproximateFloat64() * 100)
+	}
+	return fmt.Sprintf("%s (%d%%)", used.String(), percent)
+}

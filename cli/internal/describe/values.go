@@ -1,0 +1,112 @@
+package describe
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+)
+
+// at returns the value at a path of field names; nil if there is none.
+func at(value any, path ...string) any {
+	for _, name := range path {
+		fields, _ := value.(map[string]any)
+		value = fields[name]
+	}
+	return value
+}
+
+// textAt returns the scalar at a path as text; "" if there is none.
+func textAt(value any, path ...string) string { return scalar(at(value, path...)) }
+
+func listAt(value any, path ...string) []any {
+	list, _ := at(value, path...).([]any)
+	return list
+}
+
+func mapAt(value any, path ...string) map[string]any {
+	fields, _ := at(value, path...).(map[string]any)
+	return fields
+}
+
+func intAt(value any, path ...string) int64 {
+	switch number := at(value, path...).(type) {
+	case int64:
+		return number
+	case float64:
+		return int64(number)
+	}
+	return 0
+}
+
+// scalar returns a value other than a map or list as text.
+func scalar(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case bool:
+		return strconv.FormatBool(v)
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case map[string]any, []any:
+		data, err := json.Marshal(v)
+		if err != nil {
+			return fmt.Sprint(v)
+		}
+		return string(data)
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+// or returns the text, or instead of an empty one another.
+func or(text, other string) string {
+	if text == "" {
+		return other
+	}
+	return text
+}
+
+// pairs returns one line for each entry of a map of texts.
+func pairs(values map[string]any, separator string) (lines []string) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		lines = append(lines, name+separator+scalar(values[name]))
+	}
+	return lines
+}
+
+// texts returns the scalars of a list.
+func texts(list []any) (all []string) {
+	for _, value := range list {
+		all = append(all, scalar(value))
+	}
+	return all
+}
+
+// joined returns the scalars of a list in one line, or <none>.
+func joined(list []any) string { return or(strings.Join(texts(list), ","), none) }
+
+// timeText returns a time of the API as kubectl's descriptions have it.
+func timeText(value string) string {
+	parsed, err := time.Parse(time.RFC3339, value)
+	if err != nil {
+		return value
+	}
+	return parsed.Local().Format(time.RFC1123Z)
+}
+
+// age returns the time since a time of the API.
+func age(value string, now time.Time) string {
+	parsed, err := time.Parse(time.RFC3339, value)
+	if err != nil {
+		return "<unknown>"
+	}
+	return duration.HumanDuration(now.Sub(parsed))
+}

@@ -1,0 +1,160 @@
+package describe
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/anykind/anykind/unstructured"
+)
+
+// deploymentFields describes a deployment in kubectl's sections.
+func deploymentFields(obj *unstructured.Object, replicaSets []*unstructured.Object) []field {
+	deployment := obj.Object
+	fields := nameFields(obj)
+	fields = append(fields, text("CreationTimestamp", timeText(textAt(deployment, "metadata", "creationTimestamp"))))
+	fields = append(fields, labelFields(obj)...)
+	fields = append(fields, ownerFields(obj)...)
+	desired := int64(1)
+	if at(deployment, "spec", "replicas") != nil {
+		desired = intAt(deployment, "spec", "replicas")
+	}
+	status := mapAt(deployment, "status")
+	fields = append(fields,
+		text("Selector", selectorText(mapAt(deployment, "spec", "selector"))),
+		text("Replicas", fmt.Sprintf("%d desired | %d updated | %d total | %d available | %d unavailable", desired,
+			intAt(status, "updatedReplicas"), intAt(status, "replicas"), intAt(status, "availableReplicas"), intAt(status, "unavailableReplicas"))),
+		text("StrategyType", textAt(deployment, "spec", "strategy", "type")),
+		text("MinReadySeconds", strconv.FormatInt(intAt(deployment, "spec", "minReadySeconds"), 10)),
+	)
+	if rolling := mapAt(deployment, "spec", "strategy", "rollingUpdate"); rolling != nil {
+		fields = append(fields, text("RollingUpdateStrategy",
+			textAt(rolling, "maxUnavailable")+" max unavailable, "+textAt(rolling, "maxSurge")+" max surge"))
+	}
+	fields = append(fields, templateField(mapAt(deployment, "spec", "template")))
+	if conditions := listAt(deployment, "status", "conditions"); len(conditions) > 0 {
+		var rows [][]string
+		for _, c := range conditions {
+			rows = append(rows, []string{textAt(c, "type"), textAt(c, "status"), textAt(c, "reason")})
+		}
+		fields = append(fields, table("Conditions", []string{"Type", "Status", "Reason"}, rows))
+	}
+	return append(fields, replicaSetFields(obj, replicaSets)...)
+}
+
+// templateField describes the pods that a workload makes.
+func templateField(template map[string]any) field {
+	fields := []field{text("Labels", pairs(mapAt(template, "metadata", "labels"), "=")...)}
+	if annotations := mapAt(template, "metadata", "annotations"); len(annotations) > 0 {
+		fields = append(fields, text("Annotations", pairs(annotations, ": ")...))
+	}
+	fields = append(fields, optional("Service Account", textAt(template, "spec", "serviceAccountName"))...)
+	if containers := listAt(template, "spec", "initContainers"); len(containers) > 0 {
+		fields = append(fields, containersField("Init Containers", containers, nil, false))
+	}
+	fields = append(fields, containersField("Containers", listAt(template, "spec", "containers"), nil, false),
+		volumesField(listAt(template, "spec", "volumes")))
+	return field{label: "Pod Template", fields: append(fields, schedulingFields(mapAt(template, "spec"))...)}
+}
+
+// revision is the annotation with the number of a deployment's rollout, which its newest replica set has, too.
+const revision = "deployment.kubernetes.io/revision"
+
+// replicaSetFields returns the replica set of a deployment's present template, and the others that have pods.
+func replicaSetFields(deployment *unstructured.Object, replicaSets []*unstructured.Object) []field {
+	current := deployment.GetAnnotations()[revision]
+	newest := []string{}
+	old := []string{}
+	replicaSets = slices.SortedFunc(slices.Values(replicaSets), func(a, b *unstructured.Object) int {
+		return strings.Compare(a.GetName(), b.GetName())
+	})
+	for _, rs := range replicaSets {
+		line := fmt.Sprintf("%s (%d/%d replicas created)", rs.GetName(), intAt(rs.Object, "status", "replicas"), intAt(rs.Object, "spec", "replicas"))
+		if rs.GetAnnotations()[revision] == current {
+			newest = append(newest, line)
+		} else {
+			old = append(old, line)
+		}
+	}
+	return []field{
+		text("OldReplicaSets", or(strings.Join(old, ", "), none)), text("NewReplicaSet", or(strings.Join(newest, ", "), none)),
+	}
+}
+
+// maxEndpoints is how many addresses of a service's port are listed.
+const maxEndpoints = 3
+
+// serviceFields describes a service in kubectl's sections.
+func serviceFields(obj *unstructured.Object, endpointSlices []*unstructured.Object) []field {
+	service := obj.Object
+	spec := mapAt(service, "spec")
+	fields := append(nameFields(obj), labelFields(obj)...)
+	fields = append(fields, ownerFields(obj)...)
+	fields = append(fields,
+		text("Selector", selectorText(mapAt(spec, "selector"))),
+		text("Type", textAt(spec, "type")),
+		text("IP Family Policy", or(textAt(spec, "ipFamilyPolicy"), none)),
+		text("IP Families", joined(listAt(spec, "ipFamilies"))),
+		text("IP", textAt(spec, "clusterIP")),
+		text("IPs", joined(listAt(spec, "clusterIPs"))),
+	)
+	for _, extra := range []struct{ label, value string }{
+		{"External IPs", strings.Join(texts(listAt(spec, "externalIPs")), ",")},
+		{"External Name", textAt(spec, "externalName")},
+		{"Desired LoadBalancer IP", textAt(spec, "loadBalancerIP")},
+		{"LoadBalancer Ingress", ingressText(listAt(service, "status", "loadBalancer", "ingress"))},
+	} {
+		fields = append(fields, optional(extra.label, extra.value)...)
+	}
+	for _, port := range listAt(spec, "ports") {
+		protocol := or(textAt(port, "protocol"), "TCP")
+		name := or(textAt(port, "name"), "<unset>")
+		fields = append(fields, text("Port", name+"  "+textAt(port, "port")+"/"+protocol),
+			text("TargetPort", or(textAt(port, "targetPort"), textAt(port, "port"))+"/"+protocol))
+		if nodePort := intAt(port, "nodePort"); nodePort != 0 {
+			fields = append(fields, text("NodePort", name+"  "+strconv.FormatInt(nodePort, 10)+"/"+protocol))
+		}
+		fields = append(fields, text("Endpoints", endpointsText(textAt(port, "name"), endpointSlices)))
+	}
+	fields = append(fields, text("Session Affinity", or(textAt(spec, "sessionAffinity"), none)))
+	fields = append(fields, optional("External Traffic Policy", textAt(spec, "externalTrafficPolicy"))...)
+	fields = append(fields, optional("Internal Traffic Policy", textAt(spec, "internalTrafficPolicy"))...)
+	return append(fields, optional("LoadBalancer Source Ranges", strings.Join(texts(listAt(spec, "loadBalancerSourceRanges")), ","))...)
+}
+
+// ingressText returns the addresses of a load balancer.
+func ingressText(ingress []any) string {
+	var all []string
+	for _, i := range ingress {
+		all = append(all, or(textAt(i, "ip"), textAt(i, "hostname")))
+	}
+	return strings.Join(all, ", ")
+}
+
+// endpointsText returns the addresses that serve a port: those of ready endpoints.
+func endpointsText(port string, endpointSlices []*unstructured.Object) string {
+	var all []string
+	for _, slice := range endpointSlices {
+		for _, p := range listAt(slice.Object, "ports") {
+			if textAt(p, "name") != port {
+				continue
+			}
+			for _, endpoint := range listAt(slice.Object, "endpoints") {
+				if ready, ok := at(endpoint, "conditions", "ready").(bool); ok && !ready {
+					continue
+				}
+				for _, address := range texts(listAt(endpoint, "addresses")) {
+					if strings.Contains(address, ":") {
+						address = "[" + address + "]"
+					}
+					all = append(all, address+":"+textAt(p, "port"))
+				}
+			}
+		}
+	}
+	if len(all) > maxEndpoints {
+		return strings.Join(all[:maxEndpoints], ",") + fmt.Sprintf(" + %d more...", len(all)-maxEndpoints)
+	}
+	return strings.Join(all, ",")
+}

@@ -1,0 +1,94 @@
+package oracle
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// anyctlCases are lines that kubectl does not have, with a pattern of their output.
+var anyctlCases = []struct {
+	line, want string
+	fails      bool
+}{
+	{"get cm,svc --one-table", `^NAME +DATA +TYPE +CLUSTER-IP +EXTERNAL-IP +PORT\(S\) +AGE\n(configmap/\S+ +\d+ +\S+ *\n)+service/web +ClusterIP`, false},
+	{"get cm,svc --where '.metadata.labels.app == \"web\"' -o name", `^configmap/settings\nservice/web\n$`, false},
+	{"get cm --where '.data.color == \"red\"'", `^NAME +DATA +AGE\nother +1 +\S+\n$`, false},
+	{"get cm settings -o 'jq=.data.color'", `^blue\n$`, false},
+	{"get cm -o 'jq=[., inputs] | length'", `^\d\n$`, false},
+	{"get svc web -o yaml --neat", `^apiVersion: v1\nkind: Service\nmetadata:\n  labels:\n    app: web\n  name: web\n  namespace: \S+\nspec:\n  ports:\n`, false},
+	{"get cm --color=always", "^\x1b\\[1mNAME\x1b\\[0m +\x1b\\[1mDATA\x1b\\[0m", false},
+	{"config view --flatten --minify -o jsonpath={.clusters[0].name}", `^sandbox$`, false},
+	{"get cm --where '['", `error: parse jq "\["`, true},
+	{"get cnfigmaps", `error: the server doesn't have a resource type "cnfigmaps"\nDid you mean configmaps`, true},
+	{"get cm --outptu=json", `error: unknown flag: --outptu\nSee 'anyctl get --help' for usage.`, true},
+	{"gte cm", `error: unknown command "gte" for "anyctl"\n\nDid you mean this\?\n\tget\n`, true},
+	{"get cm --server=https://127.0.0.1:1", `The connection to the server 127.0.0.1:1 was refused`, true},
+	{"get cm --request-timeout=1ns", `request timed out after 1ns`, true},
+}
+
+func TestAnyctl_OwnLines(t *testing.T) {
+	o := newOracle(t)
+	for _, c := range anyctlCases {
+		r := o.anyctl.run(t, &oracleCase{line: c.line}, o.fixtures, o.kubectl)
+		assert.Equal(t, c.fails, r.code != 0, "%s: %s", c.line, r.stderr)
+		assert.Regexp(t, c.want, r.stdout+r.stderr, "%s", c.line)
+	}
+	t.Run("watch several kinds", o.watchSeveralKinds)
+	t.Run("watch only with events", o.watchOnly)
+	t.Run("closed pipe", o.closedPipe)
+}
+
+func (o *oracle) watchSeveralKinds(t *testing.T) {
+	r := o.anyctl.run(t, &oracleCase{line: "get cm/settings svc/web -w", during: []step{
+		{"service/web", ""}, {"", "label cm settings seen=yes --overwrite"}, {"\nconfigmap/settings", "annotate svc web seen=yes --overwrite"}, {"\nservice/web", ""},
+	}}, o.fixtures, o.kubectl)
+	assert.Equal(t, 1, r.code, "the code of kubectl get -w after an interrupt; %s", r.stderr)
+	assert.Equal(t, 1, strings.Count(r.stdout, "NAME "), "one header:\n%s", r.stdout)
+	assert.GreaterOrEqual(t, strings.Count(r.stdout, "\n"), 5, "%s", r.stdout)
+}
+
+// watchOnly changes an object until its watch, of which nothing shows that it has begun, prints a change.
+func (o *oracle) watchOnly(t *testing.T) {
+	cmd := o.anyctl.command(t.Context(), t, &oracleCase{line: "get cm settings --watch-only --output-watch-events --show-labels"}, o.fixtures)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	printed := make(chan string)
+	go func() {
+		lines := bufio.NewScanner(stdout)
+		lines.Scan()
+		lines.Scan()
+		printed <- lines.Text()
+	}()
+	for value := 'a'; ; value++ {
+		o.kubectl.simple(t, "label cm settings turn="+string(value)+" --overwrite", o.fixtures)
+		select {
+		case line := <-printed:
+			assert.Regexp(t, `^MODIFIED +settings +2 +\S+ +.*turn=`, line)
+			require.NoError(t, cmd.Process.Kill())
+			_ = cmd.Wait()
+			return
+		default:
+		}
+	}
+}
+
+func (o *oracle) closedPipe(t *testing.T) {
+	cmd := o.anyctl.command(t.Context(), t, &oracleCase{line: "get clusterroles -o yaml --show-managed-fields"}, o.fixtures)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	_, err = io.ReadFull(stdout, make([]byte, 1))
+	require.NoError(t, err)
+	require.NoError(t, stdout.Close())
+	_ = cmd.Wait()
+	assert.Empty(t, stderr.String(), "the end is quiet")
+}

@@ -1,0 +1,87 @@
+package oracle
+
+import (
+	"regexp"
+	"slices"
+	"testing"
+)
+
+// oracleCase is a command line that runs through kubectl and anyctl.
+type oracleCase struct {
+	// line is the command line without the program, with single and double quotes as in a shell. $NS is the namespace of the
+	// run; it is the default namespace of both programs.
+	line string
+	// readOnly lets both programs run in the namespace of the fixtures (fixtures_test.go).
+	readOnly bool
+	// setup are YAML documents that are applied to the namespace of each run before. Objects must be namespaced.
+	setup string
+	// ready are the objects of setup, as TYPE/NAME, that must be ready before the line runs.
+	ready []string
+	// files are written to the folder in which the program runs.
+	files map[string]string
+	// stdin is the program's standard input.
+	stdin string
+	// env is added to the program's environment.
+	env []string
+	// during are steps while the program runs, and then it is interrupted by SIGINT.
+	during []step
+	// effect are objects, as TYPE/NAME or TYPE for all, that are compared after the run.
+	effect []string
+	// unordered compares the lines of the output sorted.
+	unordered bool
+	// masks are replaced in output and objects beside those of every case.
+	masks []mask
+	// fails says that the exit code is not 0.
+	fails bool
+	// differs explains what is not compared.
+	differs *difference
+}
+
+// step waits until the program has written text and then runs a kubectl line in the run's namespace, unless it is "".
+type step struct{ waitFor, kubectl string }
+
+// difference explains why results differ: "stdout", "stderr", "code" and "effect". The test fails if they are equal.
+type difference struct {
+	results []string
+	why     string
+}
+
+func (d *difference) covers(name string) bool { return d != nil && slices.Contains(d.results, name) }
+
+type mask struct{ pattern, with string }
+
+type compiledMask struct {
+	pattern *regexp.Regexp
+	with    string
+}
+
+// commonMasks hide what differs between any two runs.
+var commonMasks = []mask{
+	{`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`, "UID"},
+	{`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`, "TIME"},
+	{`("?resourceVersion"?: )"\d+"`, `$1"RV"`},
+	{`(AGE|LAST SEEN|DURATION|EXTERNAL-IP|CLUSTER-IP) *`, "$1  "},
+	{`\b(\d+d)?(\d+h)?(\d+m)?\d+(s|m|h|d)(?: ago)?\b\)? *`, "AGE  "},
+	{`\b10\.\d+\.\d+\.\d+\b *`, "IP  "},
+	{`-[0-9a-z]{8,10}-[0-9a-z]{5}\b`, "-HASH"},
+	{`-[0-9a-f]{9,10}\b`, "-HASH"},
+	{`\bkubectl\b`, "anyctl"},
+}
+
+func compileMasks(t *testing.T, lists ...[]mask) []compiledMask {
+	t.Helper()
+	var compiled []compiledMask
+	for _, list := range lists {
+		for _, m := range list {
+			compiled = append(compiled, compiledMask{regexp.MustCompile(m.pattern), m.with})
+		}
+	}
+	return compiled
+}
+
+func apply(masks []compiledMask, text string) string {
+	for _, m := range masks {
+		text = m.pattern.ReplaceAllString(text, m.with)
+	}
+	return text
+}

@@ -1,0 +1,183 @@
+package oracle
+
+// getCases are the lines of get, events, api-resources, api-versions, version, config and completion.
+func getCases() []oracleCase {
+	return []oracleCase{
+		{line: "get configmaps", readOnly: true},
+		{line: "get cm settings", readOnly: true},
+		{line: "get cm settings other", readOnly: true},
+		{line: "get cm/settings svc/web deploy/web", readOnly: true},
+		{line: "get cm,svc,deploy", readOnly: true},
+		{line: "get pods -o wide", readOnly: true, unordered: true, masks: []mask{{`node-\d+ *`, "NODE  "}}},
+		{line: "get widgets", readOnly: true},
+		{line: "get wd -o wide", readOnly: true},
+		{line: "get all", readOnly: true},
+		{line: "get widgets.oracle.example.com --sort-by=.spec.size", readOnly: true},
+		{line: "get wd --sort-by .spec.owner -o name", readOnly: true},
+		{line: "get cm -l app=web", readOnly: true},
+		{line: "get cm -l 'app in (web,db)' --show-labels", readOnly: true},
+		{line: "get cm -L app,tier --no-headers", readOnly: true},
+		{line: "get cm --show-kind", readOnly: true},
+		{line: "get cm --field-selector metadata.name=other", readOnly: true},
+		{line: "get cm settings -o yaml", readOnly: true},
+		{line: "get cm settings other -o yaml", readOnly: true},
+		{line: "get deploy web -o json", readOnly: true},
+		{line: "get cm,svc -o json", readOnly: true},
+		{line: "get cm,svc -o yaml --show-managed-fields", readOnly: true},
+		{line: "get cm settings -o kyaml", readOnly: true},
+		{line: "get cm,svc -o name", readOnly: true},
+		{line: "get cm -l app=nothing", readOnly: true},
+		{line: "get cm -l app=nothing -A", readOnly: true},
+		{line: "get cm -l app=nothing -o json", readOnly: true},
+		{line: "get cm -l app=nothing -o yaml", readOnly: true},
+		{line: "get svc web -o jsonpath={.spec.ports[0].port}", readOnly: true},
+		{line: `get wd -o jsonpath='{range .items[*]}{.metadata.name}={.spec.size}{"\n"}{end}'`, readOnly: true},
+		{line: "get wd -o jsonpath-as-json={.items[*].spec}", readOnly: true},
+		{line: "get wd -o jsonpath-file=template", readOnly: true, files: map[string]string{"template": "{.items[*].kind}"}},
+		{line: "get wd -o go-template='{{range .items}}{{.metadata.name}} {{.spec.none}};{{end}}'", readOnly: true},
+		{line: "get wd --template='{{len .items}}'", readOnly: true},
+		{line: "get wd -o custom-columns=NAME:.metadata.name,SIZE:spec.size,NONE:{.spec.none}", readOnly: true},
+		{line: "get wd -o custom-columns-file=columns", readOnly: true, files: map[string]string{"columns": "NAME  KIND\nmetadata.name {.kind}\n"}},
+		{line: "get namespaces $NS", readOnly: true},
+		{line: "get cm settings --ignore-not-found missing", readOnly: true},
+		{line: "get cm missing --ignore-not-found", readOnly: true},
+		{line: "get cm --chunk-size=1", readOnly: true},
+		{line: "get --raw /api/v1/namespaces/$NS/configmaps/other", readOnly: true},
+		{line: "get deploy web --subresource=scale", readOnly: true},
+		{line: "get deploy web --subresource=status -o jsonpath={.status.replicas}", readOnly: true},
+		{line: "get nodes -A --no-headers -o name", readOnly: true},
+		{line: "get cm -A -l app=web", readOnly: true},
+		{line: "get cm -w -l app=w", setup: watched, during: []step{
+			{"watched", "label cm watched more=1"}, {"watched", "delete cm watched"}, {"watched", ""},
+		}, fails: true},
+		{line: "get cm watched -w -o name", setup: watched, during: []step{{"watched", "label cm watched more=1"}, {"watched", ""}}, fails: true},
+
+		{line: "get -f one.yaml", readOnly: true, files: getFiles},
+		{line: "get -f one.yaml -o json", readOnly: true, files: getFiles},
+		{line: "get -f two.yaml -o name", readOnly: true, files: getFiles},
+		{line: "get -f two.yaml -o yaml", readOnly: true, files: getFiles},
+		{line: "get -f - -o json", readOnly: true, stdin: getFiles["one.yaml"]},
+		{line: "get -f two.yaml -l app=web --show-labels", readOnly: true, files: getFiles, differs: &difference{
+			[]string{"stdout", "stderr"}, "kubectl looks for the labels in the table that the server returns, and finds no object",
+		}},
+		{line: "get -f none.yaml", readOnly: true, fails: true},
+		{line: "get -f one.yaml cm", readOnly: true, files: getFiles, fails: true},
+
+		{line: "get", fails: true, differs: &difference{[]string{"stderr"}, "anyctl has no explain to refer to"}},
+		{line: "get cm missing", readOnly: true, fails: true},
+		{line: "get cm missing settings", readOnly: true, fails: true},
+		{line: "get cm/missing svc/none", readOnly: true, fails: true},
+		{line: "get cm missing -o json", readOnly: true, fails: true},
+		{line: "get cm missing settings -o name", readOnly: true, fails: true},
+		{line: "get nonsense", readOnly: true, fails: true},
+		{line: "get nonsense/web", readOnly: true, fails: true},
+		{line: "get cm -o nonsense", readOnly: true, fails: true, differs: &difference{[]string{"stderr"}, "anyctl has the format jq, too"}},
+		{line: "get cm --nonsense", readOnly: true, fails: true},
+		{line: "get cm settings -A", readOnly: true, fails: true},
+		{line: "get cm settings -l app=web", readOnly: true, fails: true},
+		{line: "get cm -o jsonpath", readOnly: true, fails: true},
+		{line: "get cm -o custom-columns=NAME", readOnly: true, fails: true},
+		{line: "get cm --show-labels -o json", readOnly: true, fails: true},
+		{line: "get cm --output-watch-events", readOnly: true, fails: true},
+		{line: "get cm --field-selector nonsense=1", readOnly: true, fails: true},
+		{line: "get cm --sort-by=.nonsense -n $NS", readOnly: true, differs: &difference{
+			[]string{"stderr", "code"}, "kubectl drops the error and says that there are no resources; anyctl reports that no object has the field",
+		}},
+		{line: "get secrets --context limited", readOnly: true, fails: true},
+		{line: "get cm,secrets --context limited -n default", readOnly: true, fails: true},
+		{line: "get cm --context missing", readOnly: true, fails: true, differs: &difference{
+			[]string{"stderr"}, "anyctl names the file and the contexts that it has",
+		}},
+		{line: "get cm --server=https://127.0.0.1:1", readOnly: true, fails: true, masks: []mask{{`(?m)^E\d{4}.*\n`, ""}}},
+		{line: "get --raw nonsense", readOnly: true, fails: true},
+		{line: "nonsense", fails: true},
+
+		{line: "events --for pod/solo", readOnly: true, masks: eventMasks},
+		{line: "events --types=Warning", readOnly: true},
+		{line: "events --for pod/none --no-headers -A", readOnly: true},
+		{line: "events --for solo", readOnly: true, fails: true},
+		{line: "events --types=nonsense", readOnly: true, fails: true},
+
+		{line: "api-resources", readOnly: true},
+		{line: "api-resources -o wide --api-group=apps", readOnly: true},
+		{line: "api-resources -o name --namespaced=false", readOnly: true},
+		{line: "api-resources --verbs=list,create --sort-by=kind --no-headers", readOnly: true},
+		{line: "api-resources --categories=all -o name", readOnly: true},
+		{line: "api-resources --api-group=apps -o json", readOnly: true},
+		{line: "api-resources --api-group= --namespaced=false -o yaml", readOnly: true},
+		{line: "api-resources --api-group=nonsense", readOnly: true},
+		{line: "api-resources pods", readOnly: true, fails: true},
+		{line: "api-resources --sort-by=nonsense", readOnly: true, fails: true},
+		{line: "api-versions", readOnly: true},
+		{line: "api-versions nonsense", readOnly: true, fails: true},
+		{line: "version", readOnly: true, differs: &difference{[]string{"stdout"}, "the client's version is anyctl's, which has no kustomize"}},
+		{line: "version -o nonsense", readOnly: true, fails: true},
+		{line: "version nonsense", readOnly: true, fails: true},
+
+		{line: "config get-contexts", readOnly: true},
+		{line: "config get-contexts admin --no-headers", readOnly: true},
+		{line: "config get-contexts -o name", readOnly: true},
+		{line: "config get-contexts admin missing", readOnly: true, fails: true},
+		{line: "config get-clusters", readOnly: true},
+		{line: "config get-users", readOnly: true},
+		{line: "config current-context", readOnly: true},
+		{line: "config current-context --kubeconfig=empty", readOnly: true, files: map[string]string{"empty": "apiVersion: v1\nkind: Config\n"}, fails: true},
+		{line: "config use-context token", readOnly: true},
+		{line: "config use-context missing", readOnly: true, fails: true},
+		{line: "config set-context --current --namespace=other", readOnly: true},
+		{line: "config set-context new --cluster=sandbox --user=token", readOnly: true},
+		{line: "config set-context", readOnly: true, fails: true},
+		{line: "config view", readOnly: true},
+		{line: "config view --minify --context=token", readOnly: true},
+		{line: "config view --raw -o jsonpath={.users[*].name}", readOnly: true},
+		{line: "config view --kubeconfig=full", readOnly: true, files: map[string]string{"full": fullConfig}, differs: &difference{
+			[]string{"stdout"}, "kubectl shows the environment of credential plugins; anyctl hides it, as it may have secrets",
+		}},
+		{line: "config view --kubeconfig=empty", readOnly: true, files: map[string]string{"empty": "apiVersion: v1\nkind: Config\n"}},
+
+		{line: "completion", readOnly: true, fails: true},
+		{line: "completion nonsense", readOnly: true, fails: true},
+		{line: "completion bash zsh", readOnly: true, fails: true},
+	}
+}
+
+const watched = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: watched, labels: {app: w}}
+`
+
+// eventMasks hide which node a pod was bound to.
+var eventMasks = []mask{{`node-\d+`, "NODE"}, {`(?m)^<unknown> *`, "AGE  "}}
+
+// fullConfig has every kind of credential.
+const fullConfig = `
+apiVersion: v1
+kind: Config
+current-context: one
+clusters:
+- name: a
+  cluster: {server: "https://a.example.com", insecure-skip-tls-verify: true, proxy-url: "http://proxy.example.com:8080"}
+- name: b
+  cluster: {server: "https://b.example.com", certificate-authority: /ca.crt, tls-server-name: b}
+contexts:
+- name: one
+  context: {cluster: a, user: token, namespace: shop}
+- name: two
+  context: {cluster: b, user: exec, extensions: [{name: x, extension: {last: 1}}]}
+users:
+- name: token
+  user: {token: a-token}
+- name: basic
+  user: {username: ann, password: a-password}
+- name: cert
+  user: {client-certificate: /c.crt, client-key: /c.key, as: bob, as-groups: [g]}
+- name: exec
+  user:
+    exec: {apiVersion: client.authentication.k8s.io/v1, command: login, args: [a, b], env: [{name: X, value: plain}], interactiveMode: Never}
+`
+
+var getFiles = map[string]string{
+	"one.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n",
+	"two.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n",
+}

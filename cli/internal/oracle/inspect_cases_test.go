@@ -1,0 +1,182 @@
+package oracle
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/anykind/anykind/internal/testing/client"
+)
+
+// inspectCases are the lines of describe, auth, drain, cordon and uncordon; tree and who have no counterpart in kubectl.
+func inspectCases() []oracleCase {
+	return slices.Concat(describeCases(), authCases(), cordonCases(), drainCases())
+}
+
+// describeCases compare what is not the text of descriptions, which differs by intention.
+func describeCases() []oracleCase {
+	text := &difference{[]string{"stdout"}, "descriptions have other sections, and fields under their own names"}
+	return []oracleCase{
+		{line: "describe cm settings", readOnly: true, differs: text},
+		{line: "describe widgets", readOnly: true, differs: text},
+		{line: "describe cm sett", readOnly: true, differs: text},
+		{line: "describe -f settings.yaml", readOnly: true, differs: text, files: settingsFile()},
+		{line: "describe -f settings.yaml cm", readOnly: true, files: settingsFile(), fails: true},
+		{line: "describe cm -l app=none", readOnly: true},
+		{line: "describe", fails: true},
+		{line: "describe cm missing", readOnly: true, fails: true},
+		{line: "describe cm/missing secret/none", readOnly: true, fails: true},
+		{line: "describe gizmos", fails: true},
+	}
+}
+
+func settingsFile() map[string]string {
+	return map[string]string{"settings.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n"}
+}
+
+func authCases() []oracleCase {
+	return []oracleCase{
+		{line: "auth can-i get pods"},
+		{line: "auth can-i create deployments.apps -A"},
+		{line: "auth can-i '*' '*'"},
+		{line: "auth can-i get pods --subresource=log --context limited", fails: true},
+		{line: "auth can-i list cm -n default --context limited"},
+		{line: "auth can-i get cm/settings -n default --context limited -q"},
+		{line: "auth can-i delete po --context limited", fails: true},
+		{line: "auth can-i get /healthz --context limited"},
+		{line: "auth can-i get /metrics --context limited", fails: true},
+		{line: "auth can-i get nodes"},
+		{line: "auth can-i list storageclasses.storage.k8s.io"},
+		{line: "auth can-i fly pods"},
+		{line: "auth can-i get gizmos.example.com"},
+		{line: "auth can-i get gizmos"},
+		{line: "auth can-i impersonate users"},
+		{line: "auth can-i approve certificates.k8s.io"},
+		{line: "auth can-i --list"},
+		{line: "auth can-i --list --context limited -n default --no-headers"},
+		{line: "auth can-i create pods --as=nobody", fails: true},
+		{line: "auth can-i get", fails: true},
+		{line: "auth can-i --list pods", fails: true},
+		{line: "auth can-i --list -A", fails: true},
+		{line: "auth can-i get /healthz --subresource=log", fails: true},
+		{line: "auth can-i get pods --no-headers", fails: true},
+		{line: "auth whoami"},
+		{line: "auth whoami --context token"},
+		{line: "auth whoami --context limited -o yaml"},
+		{line: "auth whoami -o json", differs: &difference{[]string{"stdout"}, "kubectl prints its type's order of fields, anyctl sorts them"}},
+		{line: "auth whoami --as=ann --as-group=devs -o yaml"},
+		{line: "auth whoami -o none", fails: true, differs: &difference{[]string{"stderr"}, "anyctl has other formats"}},
+	}
+}
+
+// node returns the manifest of a node that runs the pods of one case: the scheduler keeps others away.
+func node(name, extra string) string {
+	return `
+apiVersion: v1
+kind: Node
+metadata: {name: ` + name + `, annotations: {kwok.x-k8s.io/node: fake}, labels: {oracle: ` + name + `}}
+spec: {unschedulable: false, taints: [{key: oracle, effect: NoSchedule}]}
+---
+` + extra
+}
+
+// createNodes creates the nodes of all cases before the first one, so that others see the same nodes all the time, and deletes
+// them at the end.
+func (o *oracle) createNodes(t *testing.T) {
+	t.Helper()
+	names := regexp.MustCompile(`kind: Node\nmetadata: \{name: ([a-z-]+)`)
+	nodes := client.Resource(t, o.client, "nodes")
+	for _, c := range inspectCases() {
+		found := names.FindStringSubmatch(c.setup)
+		if found == nil {
+			continue
+		}
+		o.apply(t, "default", node(found[1], ""))
+		t.Cleanup(func() {
+			_, err := nodes.Delete(context.Background(), found[1], nil)
+			assert.NoError(t, err)
+		})
+	}
+}
+
+func cordonCases() []oracleCase {
+	return []oracleCase{
+		{line: "cordon oracle-cordon", setup: node("oracle-cordon", "")},
+		{line: "cordon -l oracle=oracle-cordon-label", setup: node("oracle-cordon-label", "")},
+		{line: "cordon node/oracle-cordon-dry --dry-run=server", setup: node("oracle-cordon-dry", "")},
+		{line: "cordon oracle-cordon-client --dry-run=client", setup: node("oracle-cordon-client", "")},
+		{line: "uncordon oracle-uncordon", setup: node("oracle-uncordon", "")},
+		{line: "uncordon -l oracle=none"},
+		{line: "cordon none", fails: true},
+		{line: "cordon", fails: true},
+		{line: "cordon none -l a=b", fails: true},
+		{line: "uncordon none none-2", fails: true},
+		{line: "uncordon", fails: true},
+	}
+}
+
+// onNode is a pod on a node, whose label ns tells it from those of other runs.
+func onNode(name, node, metadata, spec string) string {
+	return `
+apiVersion: v1
+kind: Pod
+metadata: {name: ` + name + `, labels: {app: web, ns: $NS}` + metadata + `}
+spec: {nodeName: ` + node + `, terminationGracePeriodSeconds: 1, containers: [{name: web, image: web}]` + spec + `}
+---
+`
+}
+
+const emptyDir = `, volumes: [{name: data, emptyDir: {}}]`
+
+// daemonSet runs on one node alone.
+func daemonSet(node string) string {
+	return `
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: agent}
+spec:
+  selector: {matchLabels: {app: agent}}
+  template:
+    metadata: {labels: {app: agent, ns: $NS}}
+    spec: {nodeName: ` + node + `, terminationGracePeriodSeconds: 1, containers: [{name: agent, image: agent}]}
+---
+`
+}
+
+func drainCases() []oracleCase {
+	const selector = " --pod-selector=ns=$NS"
+	return []oracleCase{
+		{line: "drain oracle-drain --force" + selector, setup: node("oracle-drain", onNode("a", "oracle-drain", "", "")),
+			ready: []string{"pod/a"}, effect: []string{"pods"}},
+		{line: "drain oracle-drain-empty" + selector, setup: node("oracle-drain-empty", "")},
+		{line: "drain oracle-drain-local --force --delete-emptydir-data --grace-period=0" + selector,
+			setup: node("oracle-drain-local", onNode("a", "oracle-drain-local", "", emptyDir)), ready: []string{"pod/a"}, effect: []string{"pods"}},
+		{line: "drain oracle-drain-delete --force --disable-eviction --timeout=1m" + selector,
+			setup: node("oracle-drain-delete", onNode("a", "oracle-drain-delete", "", "")), ready: []string{"pod/a"}, effect: []string{"pods"}},
+		{line: "drain oracle-drain-dry --force --dry-run=client" + selector,
+			setup: node("oracle-drain-dry", onNode("a", "oracle-drain-dry", "", "")), ready: []string{"pod/a"}},
+		{line: "drain oracle-drain-server --force --dry-run=server" + selector,
+			setup: node("oracle-drain-server", onNode("a", "oracle-drain-server", "", "")), ready: []string{"pod/a"}},
+		{line: "drain oracle-drain-daemon --ignore-daemonsets" + selector,
+			setup: node("oracle-drain-daemon", daemonSet("oracle-drain-daemon")), ready: []string{"daemonset/agent"}},
+
+		{line: "drain oracle-drain-unmanaged" + selector, fails: true,
+			setup: node("oracle-drain-unmanaged", onNode("a", "oracle-drain-unmanaged", "", "")), ready: []string{"pod/a"}},
+		{line: "drain oracle-drain-data --force" + selector, fails: true,
+			setup: node("oracle-drain-data", onNode("a", "oracle-drain-data", "", emptyDir)), ready: []string{"pod/a"}},
+		{line: "drain oracle-drain-budget --force --timeout=3s" + selector, fails: true, ready: []string{"pod/a", "pdb/web"},
+			differs: &difference{[]string{"stdout"}, "kubectl sees after a pause of five seconds that the time is over, and prints the pod once more"},
+			setup: node("oracle-drain-budget", onNode("a", "oracle-drain-budget", "", "")+`
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web}
+spec: {maxUnavailable: 0, selector: {matchLabels: {app: web}}}
+`)},
+		{line: "drain none", fails: true},
+		{line: "drain", fails: true},
+		{line: "drain none --pod-selector=a==b==c", fails: true},
+	}
+}

@@ -1,0 +1,161 @@
+package oracle
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/client"
+	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// oracle has the two programs and a client for setup and effects.
+type oracle struct {
+	kubectl, anyctl *program
+	client          *dynamic.Client
+	fixtures        string // the namespace of the fixtures
+}
+
+func TestKubectl_SameOutputCodeEffect(t *testing.T) {
+	o := newOracle(t)
+	for _, c := range allCases() {
+		t.Run(strings.ReplaceAll(c.line, "/", ":"), func(t *testing.T) {
+			t.Parallel()
+			o.compare(t, &c)
+		})
+	}
+}
+
+// allCases returns the table.
+func allCases() []oracleCase {
+	return slices.Concat(getCases(), changeCases(), podCases(), inspectCases())
+}
+
+func newOracle(t *testing.T) *oracle {
+	t.Helper()
+	kubeconfig := cluster.Kubeconfig(t)
+	cluster.NeedComponents(t, "kube-controller-manager", "kube-scheduler", "nodes")
+	o := &oracle{
+		kubectl: &program{path: cluster.Kubectl(t), home: t.TempDir(), kubeconfig: kubeconfig},
+		anyctl:  &program{path: buildAnyctl(t), home: t.TempDir(), kubeconfig: kubeconfig},
+		client:  client.Connect(t, "admin"),
+	}
+	o.fixtures = client.NewNamespace(t, o.client)
+	o.createFixtures(t)
+	o.createNodes(t)
+	return o
+}
+
+func buildAnyctl(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "anyctl")
+	output, err := exec.Command("go", "build", "-o", path, "github.com/anykind/anykind/cli/cmd/anyctl").CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	return path
+}
+
+func (o *oracle) compare(t *testing.T, c *oracleCase) {
+	t.Helper()
+	want := o.runIn(t, c, o.kubectl)
+	got := o.runIn(t, c, o.anyctl)
+	assert.Equal(t, c.fails, want.code != 0, "kubectl's exit code is %d; stderr:\n%s", want.code, want.stderr)
+	for _, part := range []struct{ name, want, got string }{
+		{"stdout", want.stdout, got.stdout},
+		{"stderr", want.stderr, got.stderr},
+		{"code", fmt.Sprint(want.code), fmt.Sprint(got.code)},
+		{"effect", want.effect, got.effect},
+	} {
+		if c.differs.covers(part.name) {
+			assert.NotEqual(t, part.want, part.got, "%s is equal, but the case explains a difference", part.name)
+			continue
+		}
+		assert.Equal(t, part.want, part.got, "%s of kubectl (expected) and anyctl (actual)", part.name)
+	}
+}
+
+// runIn prepares a namespace, runs the line, and returns the masked result.
+func (o *oracle) runIn(t *testing.T, c *oracleCase, p *program) result {
+	t.Helper()
+	namespace := o.fixtures
+	if !c.readOnly {
+		namespace = client.NewNamespace(t, o.client)
+	}
+	o.apply(t, namespace, c.setup)
+	for _, name := range c.ready {
+		o.waitReady(t, namespace, name)
+	}
+	r := p.run(t, c, namespace, o.kubectl)
+	r.effect = o.effect(t, c, namespace)
+
+	masks := compileMasks(t, []mask{{`\b` + namespace + `\b *`, "NAMESPACE  "}}, c.masks, commonMasks)
+	for _, text := range []*string{&r.stdout, &r.stderr, &r.effect} {
+		*text = apply(masks, *text)
+		if c.unordered {
+			lines := strings.Split(*text, "\n")
+			sort.Strings(lines)
+			*text = strings.Join(lines, "\n")
+		}
+	}
+	return r
+}
+
+func (o *oracle) apply(t *testing.T, namespace, manifest string) {
+	t.Helper()
+	decoder := unstructured.NewYAMLDecoder(strings.NewReader(strings.ReplaceAll(manifest, "$NS", namespace)))
+	admin := o.client.WithDefaults(&dynamic.Defaults{Namespace: namespace, FieldManager: "oracle"})
+	for object, err := range admin.ForObjects(t.Context(), decoder.All()) {
+		require.NoError(t, err)
+		_, err = object.Resource.Apply(t.Context(), object.Object, &metav1.ApplyOptions{Force: true})
+		require.NoError(t, err)
+	}
+}
+
+func (o *oracle) waitReady(t *testing.T, namespace, pair string) {
+	t.Helper()
+	kind, name, _ := strings.Cut(pair, "/")
+	_, err := client.Resource(t, o.client, kind).Namespace(namespace).Wait(t.Context(), name, dynamic.Ready())
+	require.NoError(t, err)
+}
+
+// effect returns the objects of a case as YAML, without what differs between any two runs.
+func (o *oracle) effect(t *testing.T, c *oracleCase, namespace string) string {
+	t.Helper()
+	var text strings.Builder
+	for _, what := range c.effect {
+		kind, name, _ := strings.Cut(what, "/")
+		resource := client.Resource(t, o.client, kind)
+		if resource.Mapping().Namespaced {
+			resource = resource.Namespace(namespace)
+		}
+		for obj, err := range resource.Named(name).List(t.Context(), nil) {
+			require.NoError(t, err)
+			text.WriteString(normalized(t, obj))
+		}
+		text.WriteString("---\n")
+	}
+	return text.String()
+}
+
+func normalized(t *testing.T, obj *unstructured.Object) string {
+	t.Helper()
+	obj.SetManagedFields(nil)
+	obj.SetResourceVersion("")
+	obj.SetUID(types.UID(""))
+	data, err := unstructured.EncodeYAML(obj)
+	require.NoError(t, err)
+	return string(data)
+}
+
+func TestMain(m *testing.M) { os.Exit(m.Run()) }

@@ -1,0 +1,130 @@
+package oracle
+
+import "slices"
+
+// podCases are the lines of logs, exec, attach, cp, port-forward and proxy.
+func podCases() []oracleCase {
+	return slices.Concat(logCases(), execCases(), attachCases(), copyCases(), forwardCases(), proxyCases())
+}
+
+// logCases are lines that read the log which all pods of the sandbox share.
+func logCases() []oracleCase {
+	return []oracleCase{
+		{line: "logs solo", readOnly: true},
+		{line: "logs solo -c side", readOnly: true},
+		{line: "logs solo side", readOnly: true},
+		{line: "logs pod/solo --tail=1 --timestamps", readOnly: true},
+		{line: "logs solo --limit-bytes=5", readOnly: true},
+		{line: "logs solo --since-time=2024-01-01T00:00:01Z", readOnly: true},
+		{line: "logs solo --previous", readOnly: true},
+		{line: "logs solo --all-containers --prefix", readOnly: true, unordered: true},
+		{line: "logs solo --all-containers --timestamps --tail=1", readOnly: true, unordered: true},
+		{line: "logs deploy/web", readOnly: true},
+		{line: "logs svc/web --tail=1 --prefix", readOnly: true},
+		{line: "logs deploy/web --all-pods", readOnly: true, unordered: true},
+		{line: "logs -l app=web", readOnly: true, unordered: true},
+		{line: "logs -l app=solo --all-containers --prefix", readOnly: true, unordered: true},
+		{line: "logs -l app=none", readOnly: true},
+		{line: "logs -f solo", readOnly: true, during: []step{{"hello from the sandbox", ""}}, fails: true, masks: lostLines},
+		{line: "logs -f -l app=web --prefix", readOnly: true, unordered: true, during: []step{{"hello", ""}, {"hello", ""}}, fails: true, masks: lostLines},
+
+		{line: "logs", fails: true},
+		{line: "logs none", readOnly: true, fails: true},
+		{line: "logs solo -c none", readOnly: true, fails: true},
+		{line: "logs solo main -c side", readOnly: true, fails: true},
+		{line: "logs solo --all-containers -c side", readOnly: true, fails: true},
+		{line: "logs solo --tail=-2", readOnly: true, fails: true},
+		{line: "logs solo --since=1h --since-time=2024-01-01T00:00:01Z", readOnly: true, fails: true},
+		{line: "logs solo -l app=solo", readOnly: true, fails: true},
+		{line: "logs -f -l app=web --max-log-requests=1", readOnly: true, fails: true},
+		{line: "logs cm/settings", readOnly: true, fails: true, differs: &difference{[]string{"stderr"},
+			"anyctl reads the logs of whatever has a spec.selector, and names the object that has none"}},
+	}
+}
+
+// lostLines hide the lines that the programs had not printed when they were interrupted.
+var lostLines = []mask{{`(?s).*hello from the sandbox.*`, "hello"}}
+
+func execCases() []oracleCase {
+	return []oracleCase{
+		{line: "exec solo -- echo hello", readOnly: true},
+		{line: "exec solo -c side -- printf '%s|' 'a b' '$HOME'", readOnly: true},
+		{line: "exec -i solo -q -- cat", readOnly: true, stdin: "one\ntwo\n"},
+		{line: "exec deploy/web -- echo hello", readOnly: true},
+		{line: "exec svc/web -- echo hello", readOnly: true},
+		{line: "exec -it solo -- echo hello", readOnly: true},
+		{line: "exec solo -- sh -c 'echo out; echo err >&2; exit 7'", readOnly: true, fails: true},
+		{line: "exec solo -- sh -c 'kill -KILL $$'", readOnly: true, fails: true},
+		{line: "exec solo -- no-such-program", readOnly: true, fails: true},
+		{line: "exec solo -c none -- ls", readOnly: true, fails: true},
+		{line: "exec none -- ls", readOnly: true, fails: true},
+		{line: "exec solo ls", readOnly: true, fails: true},
+		{line: "exec solo", readOnly: true, fails: true},
+		{line: "exec widget/small -- ls", readOnly: true, fails: true, differs: &difference{[]string{"stderr"},
+			"kubectl names its Go type, anyctl the object that selects no pods"}},
+	}
+}
+
+func attachCases() []oracleCase {
+	return []oracleCase{
+		{line: "attach solo -i -q", readOnly: true, stdin: "echo out; echo err >&2\n"},
+		{line: "attach pod/solo -c side -i", readOnly: true, stdin: "echo out\n"},
+		{line: "attach deployments web -i", readOnly: true, stdin: "exit 3\n"},
+		{line: "attach solo -it -c main", readOnly: true, stdin: "echo out\n"},
+		{line: "attach", fails: true},
+		{line: "attach none", readOnly: true, fails: true},
+		{line: "attach solo -c none", readOnly: true, fails: true},
+		{line: "attach a b c", readOnly: true, fails: true},
+	}
+}
+
+func copyCases() []oracleCase {
+	files := map[string]string{"note": "hello\n", "folder/a": "1\n", "folder/b/c": "2\n"}
+	return []oracleCase{
+		{line: "cp note solo:/tmp/oracle-$NS-note -c side", readOnly: true, files: files},
+		{line: "cp folder $NS/solo:/tmp/oracle-$NS-folder -c main", readOnly: true, files: files},
+		{line: "cp solo:/no/such/file x -c main", readOnly: true, differs: &difference{[]string{"stdout", "stderr", "code"},
+			"kubectl prints tar's message and ends with code 0, though nothing was copied"}},
+		{line: "cp solo:/etc/passwd passwd -c main", readOnly: true, differs: &difference{[]string{"stdout"},
+			"kubectl passes tar's notice on that it removes the slash from names"}},
+		{line: "cp note", fails: true, files: files},
+		{line: "cp note other", fails: true, files: files},
+		{line: "cp solo:/a solo:/b", fails: true},
+		{line: "cp missing solo:/tmp/x", readOnly: true, fails: true},
+		{line: "cp note none:/tmp/x", readOnly: true, fails: true, files: files},
+		{line: "cp note a/b/c:/tmp/x", fails: true, files: files},
+		{line: "cp note solo:", readOnly: true, fails: true, files: files},
+	}
+}
+
+func forwardCases() []oracleCase {
+	local := []mask{{`(127\.0\.0\.1|\[::1\]):\d+ ->`, "$1:PORT ->"}, {`(?m)^Forwarding from \[::1\].*\n`, ""}}
+	until := []step{{"Forwarding from 127.0.0.1:", ""}}
+	return []oracleCase{
+		{line: "port-forward solo :8080", readOnly: true, masks: local, during: until},
+		{line: "port-forward svc/web :80 :http", readOnly: true, masks: local, during: append(until, until...)},
+		{line: "port-forward deploy/web :8080 --address 127.0.0.1", readOnly: true, masks: local, during: until},
+		{line: "port-forward solo", fails: true},
+		{line: "port-forward none 8080", readOnly: true, fails: true},
+		{line: "port-forward solo :none", readOnly: true, fails: true},
+		{line: "port-forward solo 1:70000", readOnly: true, fails: true},
+		{line: "port-forward svc/web :81", readOnly: true, fails: true},
+		{line: "port-forward svc/web :none", readOnly: true, fails: true},
+		{line: "port-forward solo 8080 --address none", readOnly: true, fails: true},
+	}
+}
+
+func proxyCases() []oracleCase {
+	port := []mask{{`127\.0\.0\.1:\d+`, "127.0.0.1:PORT"}}
+	killed := &difference{[]string{"code"}, "an interrupt kills kubectl; anyctl ends by itself with the code that a shell makes of that"}
+	until := []step{{"Starting to serve on", ""}}
+	return []oracleCase{
+		{line: "proxy --port=0", masks: port, during: until, fails: true, differs: killed},
+		{line: "proxy --unix-socket=proxy.sock", during: until, fails: true, differs: killed},
+		{line: "proxy --port=0 --api-prefix=/custom/ --accept-hosts=.*", masks: port, during: until, fails: true, differs: killed},
+		{line: "proxy --port=1 --unix-socket=x", fails: true},
+		{line: "proxy --address=192.0.2.1", fails: true},
+		{line: "proxy --accept-paths=(", fails: true, differs: &difference{[]string{"stderr", "code"},
+			"kubectl logs the error as fatal and ends with code 255"}},
+	}
+}

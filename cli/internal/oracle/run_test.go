@@ -1,0 +1,180 @@
+package oracle
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// runTimeout bounds one program. It is long: the machine may be busy.
+const runTimeout = 2 * time.Minute
+
+// program is kubectl or anyctl.
+type program struct {
+	path string
+	home string // with the discovery cache
+	// kubeconfig is the sandbox's.
+	kubeconfig string
+}
+
+// result is what a run has left.
+type result struct {
+	stdout, stderr string
+	code           int
+	effect         string
+}
+
+// run runs the line of a case in a namespace.
+func (p *program) run(t *testing.T, c *oracleCase, namespace string, kubectl *program) result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), runTimeout)
+	defer cancel()
+	cmd := p.command(ctx, t, c, namespace)
+	stdout, stderr := newSignalBuffer(), newSignalBuffer()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(c.stdin), stdout, stderr
+	require.NoError(t, cmd.Start())
+	for _, step := range c.during {
+		if !stdout.waitFor(ctx, step.waitFor) {
+			t.Errorf("%s %s: no %q in the output:\n%s%s", filepath.Base(p.path), c.line, step.waitFor, stdout, stderr)
+			break
+		}
+		if step.kubectl != "" {
+			kubectl.simple(t, step.kubectl, namespace)
+		}
+	}
+	if len(c.during) > 0 {
+		_ = cmd.Process.Signal(os.Interrupt)
+	}
+	err := cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("%s: %v", cmd, err)
+	}
+	if ctx.Err() != nil {
+		t.Fatalf("%s: still running after %v:\n%s%s", cmd, runTimeout, stdout, stderr)
+	}
+	return result{stdout: stdout.String(), stderr: stderr.String(), code: cmd.ProcessState.ExitCode()}
+}
+
+// simple runs a line that must succeed.
+func (p *program) simple(t *testing.T, line, namespace string) {
+	t.Helper()
+	r := p.run(t, &oracleCase{line: line}, namespace, nil)
+	require.Zero(t, r.code, "%s: %s", line, r.stderr)
+}
+
+func (p *program) command(ctx context.Context, t *testing.T, c *oracleCase, namespace string) *exec.Cmd {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range c.files {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(strings.ReplaceAll(content, "$NS", namespace)), 0o600))
+	}
+	kubeconfig := filepath.Join(dir, ".kubeconfig")
+	data, err := os.ReadFile(p.kubeconfig)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(kubeconfig, withNamespace(data, namespace), 0o600))
+	args, err := splitLine(strings.ReplaceAll(c.line, "$NS", namespace))
+	require.NoError(t, err)
+	cmd := exec.CommandContext(ctx, p.path, args...)
+	cmd.Dir = dir
+	cmd.Env = append([]string{
+		"KUBECONFIG=" + kubeconfig, "HOME=" + p.home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(),
+	}, c.env...)
+	return cmd
+}
+
+// withNamespace sets the namespace of every context of the sandbox's kubeconfig.
+func withNamespace(kubeconfig []byte, namespace string) []byte {
+	return bytes.ReplaceAll(kubeconfig, []byte("namespace: default}"), []byte("namespace: "+namespace+"}"))
+}
+
+// splitLine splits a line at spaces outside of quotes. There are no escapes and no expansion.
+func splitLine(line string) ([]string, error) {
+	var args []string
+	var current strings.Builder
+	var quote rune
+	started := false
+	for _, char := range line {
+		switch {
+		case quote != 0 && char == quote:
+			quote = 0
+		case quote != 0:
+			current.WriteRune(char)
+		case char == '\'' || char == '"':
+			quote, started = char, true
+		case char == ' ' && started:
+			args = append(args, current.String())
+			current.Reset()
+			started = false
+		case char != ' ':
+			current.WriteRune(char)
+			started = true
+		}
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("split %q: quote is not closed", line)
+	}
+	if started {
+		args = append(args, current.String())
+	}
+	return args, nil
+}
+
+// signalBuffer is a buffer of which a goroutine can await a text.
+type signalBuffer struct {
+	mu      sync.Mutex
+	buffer  bytes.Buffer
+	changed chan struct{}
+	// offset is the end of the last text that waitFor has found.
+	offset int
+}
+
+func newSignalBuffer() *signalBuffer { return &signalBuffer{changed: make(chan struct{}, 1)} }
+
+func (b *signalBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	select {
+	case b.changed <- struct{}{}:
+	default:
+	}
+	return b.buffer.Write(p)
+}
+
+func (b *signalBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
+}
+
+// waitFor waits until the text follows the one that it has found before.
+func (b *signalBuffer) waitFor(ctx context.Context, text string) bool {
+	for {
+		b.mu.Lock()
+		at := strings.Index(b.buffer.String()[b.offset:], text)
+		if at >= 0 {
+			b.offset += at + len(text)
+		}
+		b.mu.Unlock()
+		if at >= 0 {
+			return true
+		}
+		select {
+		case <-b.changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}

@@ -1,0 +1,84 @@
+// Package terminal finds out whether a stream is a terminal, and switches it to raw mode for interactive commands.
+package terminal
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"golang.org/x/term"
+
+	"github.com/anykind/anykind/cli/print"
+	"github.com/anykind/anykind/stream"
+)
+
+// File returns the terminal that a stream is, if it is one.
+func File(stream any) (*os.File, bool) {
+	file, ok := stream.(*os.File)
+	if !ok || file == nil || !term.IsTerminal(int(file.Fd())) { //nolint:gosec // a file descriptor fits an int
+		return nil, false
+	}
+	return file, true
+}
+
+// UseColor reports whether text that is written to a stream may have colors, and makes a console show them.
+func UseColor(stream io.Writer) bool {
+	file, ok := File(stream)
+	return ok && print.AllowsColor(stream) && enableSequences(file)
+}
+
+// Raw switches a terminal to raw mode: keys are passed on as they are typed, and not shown, and out obeys control sequences.
+// restore undoes that; it may be called more than once.
+func Raw(file, out *os.File) (restore func(), err error) {
+	state, err := term.MakeRaw(int(file.Fd())) //nolint:gosec // a file descriptor fits an int
+	if err != nil {
+		return nil, fmt.Errorf("terminal: %w", err)
+	}
+	_ = enableSequences(out)
+	var once sync.Once
+	return func() {
+		once.Do(func() { _ = term.Restore(int(file.Fd()), state) }) //nolint:gosec // as above
+	}, nil
+}
+
+// Size returns the size of a terminal.
+func Size(file *os.File) (stream.TerminalSize, bool) {
+	width, height, err := term.GetSize(int(file.Fd())) //nolint:gosec // a file descriptor fits an int
+	if err != nil || width < 0 || height < 0 || width > 1<<16-1 || height > 1<<16-1 {
+		return stream.TerminalSize{}, false
+	}
+	return stream.TerminalSize{Width: uint16(width), Height: uint16(height)}, true //nolint:gosec // in range
+}
+
+// Sizes sends the size of a terminal after first, and then each one that it changes to, until ctx ends.
+func Sizes(ctx context.Context, file *os.File, first ...stream.TerminalSize) <-chan stream.TerminalSize {
+	sizes := make(chan stream.TerminalSize)
+	go func() {
+		defer close(sizes)
+		changes, stop := sizeChanges()
+		defer stop()
+		var last stream.TerminalSize
+		send := func(size stream.TerminalSize) {
+			select {
+			case sizes <- size:
+				last = size
+			case <-ctx.Done():
+			}
+		}
+		for _, size := range first {
+			send(size)
+		}
+		for ctx.Err() == nil {
+			if size, ok := Size(file); ok && size != last {
+				send(size)
+			}
+			select {
+			case <-changes:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return sizes
+}

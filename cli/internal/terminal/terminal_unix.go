@@ -1,0 +1,19 @@
+//go:build unix
+
+package terminal
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// enableSequences reports whether a terminal obeys control sequences.
+func enableSequences(*os.File) bool { return true }
+
+// sizeChanges returns a channel that gets a value after the terminal's size has changed.
+func sizeChanges() (changes <-chan os.Signal, stop func()) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGWINCH)
+	return signals, func() { signal.Stop(signals) }
+}

@@ -1,0 +1,67 @@
+package manifest_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/anykind/anykind/cli/manifest"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/client"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const definition = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: leaves.manifest.example.com}
+spec:
+  group: manifest.example.com
+  scope: Cluster
+  names: {kind: Leaf, plural: leaves}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+`
+
+func TestResolver_KindsOfTheSameManifest(t *testing.T) {
+	c := client.Connect(t, "admin")
+	client.DeleteAtEnd(t, client.Resource(t, c, "customresourcedefinitions"), "leaves.manifest.example.com")
+	objects, err := manifest.Decode("all.yaml", strings.NewReader(
+		"apiVersion: manifest.example.com/v1\nkind: Leaf\nmetadata: {name: a}\n---\n"+configMap("b")+"---"+definition))
+	require.NoError(t, err)
+	resolver := manifest.NewResolver(c.WithDefaults(&dynamic.Defaults{FieldManager: "test"}))
+	var resources []string
+	for _, obj := range manifest.DefinitionsFirst(objects) {
+		found, err := resolver.Resolve(t.Context(), obj)
+		require.NoError(t, err)
+		resources = append(resources, found.Resource.String())
+		if obj.GetKind() != "ConfigMap" {
+			_, err = found.Resource.Apply(t.Context(), found.Object, nil)
+			require.NoError(t, err)
+		}
+	}
+	assert.Equal(t, []string{"customresourcedefinitions.apiextensions.k8s.io", "leaves.manifest.example.com", "configmaps"}, resources)
+}
+
+func TestResolver_Errors(t *testing.T) {
+	c := client.Connect(t, "admin")
+	for _, test := range []struct{ manifest, want string }{
+		{
+			"apiVersion: none.example.com/v1\nkind: Tree\nmetadata: {name: a}\n",
+			"resource mapping not found for name: \"a\" namespace: \"\" from \"all.yaml\": no matches for kind \"Tree\" in version \"none.example.com/v1\"\n" +
+				"all.yaml: document 1, line 1: ",
+		},
+		{
+			strings.ReplaceAll(definition, "manifest.", "absent.") + "---\napiVersion: absent.example.com/v1\nkind: Leaf\nmetadata: {name: a}\n",
+			`all.yaml: document 2, line 12: find the resource of Leaf "a": its CustomResourceDefinition "leaves.absent.example.com" is in front of it, but has not been created`,
+		},
+	} {
+		objects, err := manifest.Decode("all.yaml", strings.NewReader(test.manifest))
+		require.NoError(t, err)
+		resolver := manifest.NewResolver(c)
+		for _, obj := range objects {
+			_, err = resolver.Resolve(t.Context(), obj)
+		}
+		assert.ErrorContains(t, err, test.want)
+	}
+}

@@ -1,0 +1,163 @@
+// Package manifest reads the objects of files, folders and standard input, as -f of kubectl does, and finds their
+// resources:
+//
+//	files := manifest.Reader{In: os.Stdin}
+//	files.AddFlags(command.Flags(), "that contains the configuration to apply")
+//	…
+//	objects, err := files.Read(ctx)
+//	resolver := manifest.NewResolver(client)
+//	for _, obj := range manifest.DefinitionsFirst(objects) {
+//		found, err := resolver.Resolve(ctx, obj)
+//		…
+//	}
+package manifest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/anykind/anykind/unstructured"
+	"github.com/spf13/pflag"
+)
+
+// Stdin is the path that means standard input, and stdinName its name in messages.
+const (
+	Stdin     = "-"
+	stdinName = "STDIN"
+)
+
+// Object is an object of a manifest and the place that it was read from.
+type Object struct {
+	*unstructured.Object
+	// Source is the path of the file, or STDIN.
+	Source string
+	// Document is the number of the document in the file, and Line the line at which its content begins, from 1.
+	Document, Line int
+}
+
+// Position returns where the object is, as in errors: "web.yaml: document 3, line 41".
+func (o *Object) Position() string {
+	return fmt.Sprintf("%s: document %d, line %d", o.Source, o.Document, o.Line)
+}
+
+// Reader reads the objects of files, folders and standard input.
+type Reader struct {
+	// Paths are files, folders, patterns such as "*.yaml", or "-" for In. Of folders the files that end in .json, .yaml or
+	// .yml are read, in the order of their names.
+	Paths []string
+	// Recursive reads the folders in folders, too.
+	Recursive bool
+	// In is read for the path "-".
+	In io.Reader
+
+	kustomize string
+}
+
+// AddFlags adds -f and -R, and -k, which is rejected with a hint. contents says what the files are for: "that contains
+// the configuration to apply".
+func (r *Reader) AddFlags(fs *pflag.FlagSet, contents string) {
+	fs.StringSliceVarP(&r.Paths, "filename", "f", r.Paths, "The files "+contents+": files, folders, or - for standard input.")
+	fs.BoolVarP(&r.Recursive, "recursive", "R", r.Recursive, "Process the folders used in -f, --filename recursively.")
+	fs.StringVarP(&r.kustomize, "kustomize", "k", "", "Not supported: pipe the output of kustomize build to -f -.")
+	_ = fs.MarkHidden("kustomize") // the flag exists
+}
+
+// IsEmpty reports whether neither -f nor -k was given.
+func (r *Reader) IsEmpty() bool { return len(r.Paths) == 0 && r.kustomize == "" }
+
+// Validate returns an error for what cannot be read whatever the files are.
+func (r *Reader) Validate() error {
+	stdins := 0
+	for _, path := range r.Paths {
+		if path == Stdin {
+			stdins++
+		}
+	}
+	switch {
+	case r.kustomize != "":
+		return fmt.Errorf("-k is not supported (run: kustomize build %s | … -f -)", r.kustomize)
+	case stdins > 1:
+		return errors.New("standard input cannot be used for multiple arguments")
+	}
+	return nil
+}
+
+// Read returns the objects of all files, in order: several documents of YAML or JSON in a file, and the items of lists,
+// as [unstructured.YAMLDecoder] reads them. A path that does not exist, or a folder without manifests, is an error, and
+// nothing is read. A file that is broken ends at the error, which has the file's name, the document and the line; the
+// objects in front of it and those of the other files are returned along with the errors of all files.
+//
+// If ctx ends while standard input is read, Read returns, and the goroutine that reads it ends with the input.
+func (r *Reader) Read(ctx context.Context) ([]*Object, error) {
+	if err := r.Validate(); err != nil {
+		return nil, err
+	}
+	files, err := expandPaths(r.Paths, r.Recursive)
+	if err != nil {
+		return nil, err
+	}
+	var all []*Object
+	var errs []error
+	for _, path := range files {
+		objects, err := r.readFile(ctx, path)
+		all = append(all, objects...)
+		if ctx.Err() != nil {
+			return all, context.Cause(ctx)
+		}
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return all, errors.Join(errs...)
+}
+
+func (r *Reader) readFile(ctx context.Context, path string) ([]*Object, error) {
+	if path == Stdin {
+		return readStdin(ctx, r.In)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // only read
+	return Decode(path, file)
+}
+
+// Decode returns the objects of one stream, and the error behind them. source is its name in errors.
+func Decode(source string, in io.Reader) ([]*Object, error) {
+	var all []*Object
+	decoder := unstructured.NewYAMLDecoder(in)
+	for obj, err := range decoder.All() {
+		if err != nil {
+			return all, fmt.Errorf("%s: %w", source, err)
+		}
+		document, line := decoder.Position()
+		all = append(all, &Object{Object: obj, Source: source, Document: document, Line: line})
+	}
+	return all, nil
+}
+
+// readStdin decodes in until ctx ends: a read of a terminal cannot be interrupted.
+func readStdin(ctx context.Context, in io.Reader) ([]*Object, error) {
+	if in == nil {
+		return nil, errors.New("there is no standard input")
+	}
+	type result struct {
+		objects []*Object
+		err     error
+	}
+	done := make(chan result, 1)
+	go func() {
+		objects, err := Decode(stdinName, in)
+		done <- result{objects, err}
+	}()
+	select {
+	case got := <-done:
+		return got.objects, got.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}

@@ -1,0 +1,135 @@
+package manifest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/restmapper"
+	"github.com/anykind/anykind/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// defaultEstablishTimeout bounds the wait until a definition of the manifest is established.
+const defaultEstablishTimeout = 30 * time.Second
+
+// Resolver finds the resources of the objects of one manifest, those that the manifest itself defines included.
+type Resolver struct {
+	// EstablishTimeout bounds the wait for the definition of an object's kind, 30 seconds by default.
+	EstablishTimeout time.Duration
+
+	client      *dynamic.Client
+	definitions map[schema.GroupKind]*unstructured.Object // not known to be established
+}
+
+// NewResolver returns a resolver that uses client.
+func NewResolver(client *dynamic.Client) *Resolver {
+	return &Resolver{client: client, definitions: map[schema.GroupKind]*unstructured.Object{}}
+}
+
+// Resolve returns the handle on the resource of an object, as [dynamic.Client.ForObjects] does. If an earlier object was
+// the CustomResourceDefinition of its kind, which the caller must have created by now, Resolve waits until that is
+// established. Errors have the object's position.
+func (r *Resolver) Resolve(ctx context.Context, obj *Object) (*dynamic.ManifestObject, error) {
+	kind := obj.GroupVersionKind()
+	definition := r.definitions[kind.GroupKind()]
+	found, err := r.resolve(ctx, obj, definition)
+	if err != nil {
+		return nil, resolveError(obj, err)
+	}
+	delete(r.definitions, kind.GroupKind())
+	if defined, isDefinition := definedKind(obj.Object); isDefinition {
+		r.definitions[defined] = found.Object
+	}
+	return found, nil
+}
+
+func (r *Resolver) resolve(ctx context.Context, obj *Object, definition *unstructured.Object) (*dynamic.ManifestObject, error) {
+	if definition != nil {
+		timeout := r.EstablishTimeout
+		if timeout == 0 {
+			timeout = defaultEstablishTimeout
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	isFirst := definition != nil
+	for found, err := range r.client.ForObjects(ctx, sequence(definition, obj.Object)) {
+		if err != nil || !isFirst {
+			return found, err
+		}
+		isFirst = false
+	}
+	return nil, errors.New("no resource was found") // ForObjects yields each object or an error
+}
+
+// sequence yields definition, unless it is nil, and obj.
+func sequence(definition, obj *unstructured.Object) iter.Seq2[*unstructured.Object, error] {
+	return func(yield func(*unstructured.Object, error) bool) {
+		if definition == nil || yield(definition, nil) {
+			yield(obj, nil)
+		}
+	}
+}
+
+// resolveError returns the error of an object whose resource is not found, with kubectl's first words.
+func resolveError(obj *Object, err error) error {
+	var noMatch *restmapper.NoMatchError
+	if !errors.As(err, &noMatch) {
+		return fmt.Errorf("%s: %w", obj.Position(), err)
+	}
+	kind := obj.GroupVersionKind()
+	return &notServedError{
+		text: fmt.Sprintf("resource mapping not found for name: %q namespace: %q from %q: no matches for kind %q in version %q\n%s: %v",
+			obj.GetName(), obj.GetNamespace(), obj.Source, kind.Kind, kind.GroupVersion(), obj.Position(), noMatch),
+		err: err,
+	}
+}
+
+// notServedError is the error of an object whose kind the server does not serve.
+type notServedError struct {
+	text string
+	err  error
+}
+
+func (e *notServedError) Error() string { return e.text }
+func (e *notServedError) Unwrap() error { return e.err }
+
+// DefinitionsFirst returns the objects in the order in which they can be written: a CustomResourceDefinition behind objects
+// of its kind is moved to the front of the first of them. All others keep their order.
+func DefinitionsFirst(objects []*Object) []*Object {
+	definitions := map[schema.GroupKind]*Object{}
+	for _, obj := range objects {
+		if kind, isDefinition := definedKind(obj.Object); isDefinition && definitions[kind] == nil {
+			definitions[kind] = obj
+		}
+	}
+	ordered := make([]*Object, 0, len(objects))
+	moved := map[*Object]bool{}
+	for _, obj := range objects {
+		if definition := definitions[obj.GroupVersionKind().GroupKind()]; definition != nil && !moved[definition] {
+			moved[definition] = true
+			ordered = append(ordered, definition)
+		}
+		if !moved[obj] {
+			moved[obj] = true
+			ordered = append(ordered, obj)
+		}
+	}
+	return ordered
+}
+
+// definedKind returns the kind that a CustomResourceDefinition defines.
+func definedKind(obj *unstructured.Object) (schema.GroupKind, bool) {
+	own := obj.GroupVersionKind()
+	if own.Group != "apiextensions.k8s.io" || own.Kind != "CustomResourceDefinition" {
+		return schema.GroupKind{}, false
+	}
+	group, _, _ := unstructured.Get[string](obj, "spec", "group") // what is wrong with it the API server reports
+	kind, _, _ := unstructured.Get[string](obj, "spec", "names", "kind")
+	return schema.GroupKind{Group: group, Kind: kind}, true
+}

@@ -1,0 +1,65 @@
+package print
+
+import (
+	"iter"
+	"maps"
+
+	"github.com/itchyny/gojq"
+)
+
+// pull is iter.Pull for objects.
+func pull(objects func(yield func(map[string]any) bool)) (func() (map[string]any, bool), func()) {
+	return iter.Pull(iter.Seq[map[string]any](objects))
+}
+
+// filter leaves out objects and fields.
+type filter struct {
+	where             *gojq.Code
+	neat              bool
+	hideManagedFields bool
+}
+
+func (f *Flags) newFilter(format string) (*filter, error) {
+	// As in kubectl, --show-managed-fields has an effect on these formats only; the others always see the whole object.
+	encodes := format == "json" || format == "yaml" || format == "kyaml"
+	result := &filter{neat: f.Neat, hideManagedFields: encodes && !f.ShowManagedFields}
+	if f.Where != "" {
+		code, err := compileJQ(f.Where)
+		if err != nil {
+			return nil, err
+		}
+		result.where = code
+	}
+	return result, nil
+}
+
+// apply returns the object to print, which shares unchanged parts with the given one, and whether to print it.
+func (f *filter) apply(object map[string]any) (map[string]any, bool, error) {
+	if f.where != nil {
+		if keep, err := holds(f.where, object); err != nil || !keep {
+			return nil, false, err
+		}
+	}
+	if f.neat {
+		return neat(object), true, nil
+	}
+	if f.hideManagedFields {
+		return withoutManagedFields(object), true, nil
+	}
+	return object, true, nil
+}
+
+func withoutManagedFields(object map[string]any) map[string]any {
+	metadata, ok := object["metadata"].(map[string]any)
+	if !ok {
+		return object
+	}
+	if _, ok := metadata["managedFields"]; !ok {
+		return object
+	}
+	metadata = maps.Clone(metadata)
+	delete(metadata, "managedFields")
+	object = maps.Clone(object)
+	object["metadata"] = metadata
+	return object
+}

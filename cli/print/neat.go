@@ -1,0 +1,149 @@
+package print
+
+import (
+	"maps"
+	"strings"
+)
+
+// neat returns a copy of the object without what servers and controllers set: what remains can be applied again. It shares
+// unchanged parts with the given one.
+func neat(object map[string]any) map[string]any {
+	object = maps.Clone(object)
+	delete(object, "status")
+	if metadata, ok := object["metadata"].(map[string]any); ok {
+		object["metadata"] = neatMetadata(metadata)
+	}
+	spec, ok := object["spec"].(map[string]any)
+	if !ok {
+		return object
+	}
+	apiVersion, _ := object["apiVersion"].(string)
+	kind, _ := object["kind"].(string)
+	switch apiVersion + " " + kind {
+	case "v1 Service":
+		object["spec"] = without(spec, "clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy", "sessionAffinity")
+		if spec["clusterIP"] == "None" {
+			object["spec"].(map[string]any)["clusterIP"] = "None" //nolint:forcetypeassert // set above
+		}
+	case "v1 Pod":
+		object["spec"] = neatPod(spec)
+	case "v1 PersistentVolumeClaim":
+		object["spec"] = without(spec, "volumeName")
+	case "v1 Namespace":
+		delete(object, "spec")
+	case "batch/v1 Job":
+		object["spec"] = neatTemplate(neatJob(spec))
+	default:
+		object["spec"] = neatTemplate(spec)
+	}
+	return object
+}
+
+func without(fields map[string]any, names ...string) map[string]any {
+	fields = maps.Clone(fields)
+	for _, name := range names {
+		delete(fields, name)
+	}
+	return fields
+}
+
+func neatMetadata(metadata map[string]any) map[string]any {
+	metadata = without(metadata, "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation",
+		"managedFields", "resourceVersion", "selfLink", "uid")
+	if annotations, ok := metadata["annotations"].(map[string]any); ok {
+		annotations = without(annotations, "kubectl.kubernetes.io/last-applied-configuration", "deployment.kubernetes.io/revision",
+			"pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller")
+		metadata["annotations"] = annotations
+		if len(annotations) == 0 {
+			delete(metadata, "annotations")
+		}
+	}
+	return metadata
+}
+
+func neatTemplate(spec map[string]any) map[string]any {
+	template, ok := spec["template"].(map[string]any)
+	if !ok {
+		return spec
+	}
+	metadata, ok := template["metadata"].(map[string]any)
+	if !ok {
+		return spec
+	}
+	spec, template = maps.Clone(spec), maps.Clone(template)
+	template["metadata"] = without(metadata, "creationTimestamp")
+	spec["template"] = template
+	return spec
+}
+
+// neatJob leaves out the selector that the server generates, with the labels that it selects.
+func neatJob(spec map[string]any) map[string]any {
+	if manual, _ := spec["manualSelector"].(bool); manual {
+		return spec
+	}
+	spec = without(spec, "selector")
+	template, _ := spec["template"].(map[string]any)
+	metadata, _ := template["metadata"].(map[string]any)
+	labels, ok := metadata["labels"].(map[string]any)
+	if !ok {
+		return spec
+	}
+	template, metadata = maps.Clone(template), maps.Clone(metadata)
+	metadata["labels"] = without(labels, "controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")
+	template["metadata"], spec["template"] = metadata, template
+	return spec
+}
+
+// tokenVolume is the prefix of the volume that the server adds to pods for the token of the service account.
+const tokenVolume = "kube-api-access-"
+
+func neatPod(spec map[string]any) map[string]any {
+	spec = without(spec, "nodeName", "serviceAccount", "enableServiceLinks", "preemptionPolicy", "priority")
+	filterList(spec, "volumes", func(volume map[string]any) bool { return !strings.HasPrefix(text(volume, "name"), tokenVolume) })
+	filterList(spec, "tolerations", func(toleration map[string]any) bool {
+		key := text(toleration, "key")
+		return key != "node.kubernetes.io/not-ready" && key != "node.kubernetes.io/unreachable"
+	})
+	for _, field := range []string{"containers", "initContainers"} {
+		containers, ok := spec[field].([]any)
+		if !ok {
+			continue
+		}
+		result := make([]any, len(containers))
+		for i, value := range containers {
+			container, ok := value.(map[string]any)
+			if !ok {
+				result[i] = value
+				continue
+			}
+			container = maps.Clone(container)
+			filterList(container, "volumeMounts", func(mount map[string]any) bool { return !strings.HasPrefix(text(mount, "name"), tokenVolume) })
+			result[i] = container
+		}
+		spec[field] = result
+	}
+	return spec
+}
+
+func text(fields map[string]any, name string) string {
+	value, _ := fields[name].(string)
+	return value
+}
+
+// filterList replaces a list of maps by those to keep, and removes it if none is.
+func filterList(fields map[string]any, name string, keep func(map[string]any) bool) {
+	list, ok := fields[name].([]any)
+	if !ok {
+		return
+	}
+	var kept []any
+	for _, value := range list {
+		if element, ok := value.(map[string]any); !ok || keep(element) {
+			kept = append(kept, value)
+		}
+	}
+	fields[name] = kept
+	if len(kept) == 0 {
+		delete(fields, name)
+	}
+}

@@ -1,0 +1,50 @@
+package print
+
+import "io"
+
+// ColumnsWriter writes plain rows, aligned as kubectl aligns them. It is for one goroutine.
+type ColumnsWriter struct {
+	columns *columnWriter
+	header  []string
+}
+
+// NewColumns returns a writer of rows below a header; nil is none.
+func NewColumns(w io.Writer, header []string) *ColumnsWriter {
+	return &ColumnsWriter{columns: newColumnWriter(w, palette{}), header: header}
+}
+
+// Row adds a row.
+func (c *ColumnsWriter) Row(cells ...string) error {
+	if c.header != nil {
+		header := c.header
+		c.header = nil
+		if err := c.columns.row(header, true); err != nil {
+			return err
+		}
+	}
+	clean := make([]string, len(cells))
+	for i, cell := range cells {
+		clean[i] = escapeTerminal(cell)
+	}
+	return c.columns.row(clean, false)
+}
+
+// Flush writes all rows. Those that follow keep the widths of columns.
+func (c *ColumnsWriter) Flush() error { return c.columns.flush() }
+
+// Columns writes a header and rows, aligned as kubectl aligns them; the header is written even if there are no rows.
+func Columns(w io.Writer, header []string, rows [][]string) error {
+	columns := NewColumns(w, header)
+	if len(rows) == 0 && header != nil {
+		columns.header = nil
+		if err := columns.columns.row(header, true); err != nil {
+			return err
+		}
+	}
+	for _, row := range rows {
+		if err := columns.Row(row...); err != nil {
+			return err
+		}
+	}
+	return columns.Flush()
+}

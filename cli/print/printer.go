@@ -1,0 +1,125 @@
+package print
+
+import (
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+
+	"github.com/anykind/anykind/unstructured"
+)
+
+// Object writes one object by itself. Several calls write several documents.
+func (p *Printer) Object(obj *unstructured.Object) error {
+	object, keep, err := p.filter.apply(obj.Object)
+	if err != nil || !keep {
+		return err
+	}
+	return p.format.object(p.w, object)
+}
+
+// List writes objects as one list of kind List. It reads the next object when the one before is written.
+func (p *Printer) List(objects iter.Seq[*unstructured.Object]) error {
+	var failed error
+	kept := func(yield func(map[string]any) bool) {
+		for obj := range objects {
+			object, keep, err := p.filter.apply(obj.Object)
+			if err != nil {
+				failed = err
+				return
+			}
+			if keep && !yield(object) {
+				return
+			}
+		}
+	}
+	if p.sortBy != "" {
+		sorted, err := sortObjects(kept, p.sortBy)
+		if err != nil {
+			return err
+		}
+		kept = sorted
+	}
+	if err := p.format.list(p.w, kept); err != nil {
+		return err
+	}
+	return failed
+}
+
+// Event writes a watch event, as kubectl get --output-watch-events does.
+func (p *Printer) Event(eventType string, obj *unstructured.Object) error {
+	object, keep, err := p.filter.apply(obj.Object)
+	if err != nil || !keep {
+		return err
+	}
+	if _, ok := p.format.(nameFormat); ok {
+		return p.format.object(p.w, object)
+	}
+	event := map[string]any{"type": eventType, "object": object}
+	if format, ok := p.format.(*jsonFormat); ok {
+		return format.line(p.w, event)
+	}
+	return p.format.object(p.w, event)
+}
+
+// Changed writes the line of a command that has changed an object, such as "deployment.apps/web created"; with a format of
+// Output, it writes the object. w is the command's standard output.
+func (f *Flags) Changed(w io.Writer, obj *unstructured.Object, operation string) error {
+	if f.Output == "" && f.Template == "" {
+		_, err := fmt.Fprintln(w, Name(obj), operation)
+		return err
+	}
+	printer, err := f.Printer(w)
+	if err != nil {
+		return err
+	}
+	return printer.Object(obj)
+}
+
+// Name returns the object's kind, group and name as kubectl prints them: deployment.apps/web.
+func Name(obj *unstructured.Object) string { return nameOf(obj.Object) }
+
+func nameOf(object map[string]any) string {
+	apiVersion, _ := object["apiVersion"].(string)
+	kind, _ := object["kind"].(string)
+	name := ""
+	if metadata, ok := object["metadata"].(map[string]any); ok {
+		name, _ = metadata["name"].(string)
+	}
+	if name == "" {
+		name = "<unknown>"
+	}
+	group, _, found := strings.Cut(apiVersion, "/")
+	if !found {
+		return strings.ToLower(kind) + "/" + name
+	}
+	return strings.ToLower(kind) + "." + group + "/" + name
+}
+
+type nameFormat struct{}
+
+func (nameFormat) object(w io.Writer, object map[string]any) error {
+	_, err := io.WriteString(w, nameOf(object)+"\n")
+	return err
+}
+
+func (f nameFormat) list(w io.Writer, objects func(yield func(map[string]any) bool)) error {
+	for object := range objects {
+		if err := f.object(w, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wholeList returns the list that templates see.
+func wholeList(objects func(yield func(map[string]any) bool)) map[string]any {
+	items := []any{}
+	for object := range objects {
+		items = append(items, object)
+	}
+	return map[string]any{
+		"apiVersion": "v1", "kind": "List", "items": items,
+		"metadata": map[string]any{"resourceVersion": ""},
+	}
+}

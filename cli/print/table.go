@@ -1,0 +1,210 @@
+package print
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// TableOptions configure a Table beside the flags.
+type TableOptions struct {
+	// Kind is written before names with WithKind or --show-kind: deployment.apps/web.
+	Kind     schema.GroupKind
+	WithKind bool
+	// WithNamespace adds the namespace as the first column.
+	WithNamespace bool
+	// WithEvents adds the type of the watch event as the first column.
+	WithEvents bool
+}
+
+// Table writes rows of server-side tables as kubectl get does. It is for one goroutine.
+type Table struct {
+	opts    TableOptions
+	flags   *Flags
+	filter  *filter
+	columns *columnWriter
+	// definitions are those for which the header was written.
+	definitions []metav1.TableColumnDefinition
+	rows        int
+	cells       []string
+}
+
+// Include returns the objects that rows must have for the flags, and for a column of namespaces: none at best.
+func (f *Flags) Include(withNamespace bool) metav1.IncludeObjectPolicy {
+	switch {
+	case f.SortBy != "" || f.Where != "":
+		return metav1.IncludeObject
+	case withNamespace || f.ShowLabels || len(f.LabelColumns) > 0:
+		return metav1.IncludeMetadata
+	}
+	return metav1.IncludeNone
+}
+
+// Table returns a writer of rows to w. Rows need the objects of Include.
+func (f *Flags) Table(w io.Writer, opts *TableOptions) (*Table, error) {
+	if err := f.Validate(); err != nil {
+		return nil, err
+	}
+	if !f.IsTable() {
+		return nil, fmt.Errorf("print %s: the format is not a table", f.Output)
+	}
+	filter, err := f.newFilter("table")
+	if err != nil {
+		return nil, err
+	}
+	t := &Table{flags: f, filter: filter, columns: newColumnWriter(w, f.palette(w))}
+	if opts != nil {
+		t.opts = *opts
+	}
+	return t, nil
+}
+
+// Rows returns the number of rows that were written or are held.
+func (t *Table) Rows() int { return t.rows }
+
+// Row writes a row, after the header if its columns are others than those of the row before.
+func (t *Table) Row(row *dynamic.TableRow) error { return t.event("", row) }
+
+// Event writes the row of a watch event. It needs TableOptions.WithEvents.
+func (t *Table) Event(eventType string, row *dynamic.TableRow) error { return t.event(eventType, row) }
+
+func (t *Table) event(eventType string, row *dynamic.TableRow) error {
+	if t.filter.where != nil {
+		if row.Object == nil {
+			return errors.New("filter a row: it has no object")
+		}
+		if _, keep, err := t.filter.apply(row.Object.Object); err != nil || !keep {
+			return err
+		}
+	}
+	if t.rows == 0 || len(row.Columns) > 0 && !sameColumns(t.definitions, row.Columns) {
+		t.definitions = row.Columns
+		if err := t.header(); err != nil {
+			return err
+		}
+	}
+	t.rows++
+	t.cells = t.cells[:0]
+	if t.opts.WithEvents {
+		t.cells = append(t.cells, eventCell(eventType))
+	}
+	if t.opts.WithNamespace {
+		t.cells = append(t.cells, namespaceOf(row.Object))
+	}
+	t.serverCells(row)
+	t.labelCells(row.Object)
+	return t.columns.row(t.cells, false)
+}
+
+func sameColumns(a, b []metav1.TableColumnDefinition) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
+}
+
+func (t *Table) header() error {
+	if t.flags.NoHeaders {
+		return nil
+	}
+	var cells []string
+	if t.opts.WithEvents {
+		cells = append(cells, "EVENT")
+	}
+	if t.opts.WithNamespace {
+		cells = append(cells, "NAMESPACE")
+	}
+	for i := range t.definitions {
+		if t.isShown(i) {
+			cells = append(cells, strings.ToUpper(t.definitions[i].Name))
+		}
+	}
+	for _, label := range t.flags.LabelColumns {
+		cells = append(cells, strings.ToUpper(label[strings.LastIndexByte(label, '/')+1:]))
+	}
+	if t.flags.ShowLabels {
+		cells = append(cells, "LABELS")
+	}
+	return t.columns.row(cells, true)
+}
+
+func (t *Table) isShown(column int) bool {
+	return t.definitions[column].Priority == 0 || t.flags.Output == "wide"
+}
+
+func (t *Table) serverCells(row *dynamic.TableRow) {
+	named := !t.opts.WithKind && !t.flags.ShowKind || t.opts.Kind.Empty()
+	for i, cell := range row.Cells {
+		if i >= len(t.definitions) {
+			break
+		}
+		if !t.isShown(i) {
+			if t.definitions[i].Format == "name" {
+				named = true
+			}
+			continue
+		}
+		text := cellText(cell)
+		if !named && t.definitions[i].Format == "name" && t.definitions[i].Type == "string" {
+			text = strings.ToLower(t.opts.Kind.String()) + "/" + text
+			named = true
+		}
+		t.cells = append(t.cells, text)
+	}
+}
+
+func (t *Table) labelCells(obj *unstructured.Object) {
+	if len(t.flags.LabelColumns) == 0 && !t.flags.ShowLabels {
+		return
+	}
+	var values map[string]string
+	if obj != nil {
+		values = obj.GetLabels()
+	}
+	for _, name := range t.flags.LabelColumns {
+		t.cells = append(t.cells, values[name])
+	}
+	if t.flags.ShowLabels {
+		t.cells = append(t.cells, labels.FormatLabels(values))
+	}
+}
+
+func namespaceOf(obj *unstructured.Object) string {
+	if obj == nil {
+		return ""
+	}
+	return obj.GetNamespace()
+}
+
+// eventCell pads the types that kubectl pads.
+func eventCell(eventType string) string {
+	switch eventType {
+	case "ADDED", "DELETED", "ERROR":
+		return (eventType + "        ")[:len("MODIFIED")]
+	}
+	return eventType
+}
+
+// cellText returns a cell as kubectl writes it: up to the end of its first line.
+func cellText(cell any) string {
+	switch cell := cell.(type) {
+	case nil:
+		return ""
+	case string:
+		if end := strings.IndexAny(cell, "\f\n\r"); end >= 0 {
+			cell = cell[:end] + "..."
+		}
+		return escapeTerminal(cell)
+	default:
+		return escapeTerminal(fmt.Sprint(cell))
+	}
+}
+
+// Flush writes the rows that are held. Rows that follow keep the widths of columns.
+func (t *Table) Flush() error { return t.columns.flush() }

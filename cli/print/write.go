@@ -1,0 +1,64 @@
+package print
+
+import (
+	"io"
+	"iter"
+
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// Objects writes what a list yields, such as dynamic.Resource.List, as one list of kind List. If it fails half-way, the list
+// that is written ends there, and the error is returned.
+func (f *Flags) Objects(w io.Writer, objects iter.Seq2[*unstructured.Object, error]) error {
+	printer, err := f.Printer(w)
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = printer.List(func(yield func(*unstructured.Object) bool) {
+		for obj, err := range objects {
+			if err != nil {
+				failed = err
+				return
+			}
+			if !yield(obj) {
+				return
+			}
+		}
+	})
+	if failed != nil {
+		return failed
+	}
+	return err
+}
+
+// Rows writes the rows of one resource, such as those of dynamic.Tables.Rows, as a table, sorted if SortBy is set.
+func (f *Flags) Rows(w io.Writer, opts *TableOptions, rows iter.Seq2[*dynamic.TableRow, error]) error {
+	table, err := f.Table(w, opts)
+	if err != nil {
+		return err
+	}
+	var sorted []*dynamic.TableRow
+	for row, err := range rows {
+		if err != nil {
+			return err
+		}
+		if f.SortBy != "" {
+			sorted = append(sorted, row)
+		} else if err := table.Row(row); err != nil {
+			return err
+		}
+	}
+	if f.SortBy != "" {
+		if err := f.SortRows(sorted); err != nil {
+			return err
+		}
+	}
+	for _, row := range sorted {
+		if err := table.Row(row); err != nil {
+			return err
+		}
+	}
+	return table.Flush()
+}

@@ -1,0 +1,279 @@
+// Package progress shows what a command waits for: on a terminal as lines that are redrawn, elsewhere as plain lines from
+// time to time.
+//
+//	display := progress.New(os.Stderr, nil)
+//	defer display.Close()
+//	display.Update("web", "deployment web: %d of %d replicas are available", have, want)
+//	…
+//	display.Remove("web")
+//
+// On a terminal the lines of all keys stand below what has been written, in the order in which the keys came; they are cut
+// at the terminal's width, redrawn ten times a second at most, and gone after Close. Other writers of the same terminal
+// write through Above. Elsewhere the text of a key is written as a line when it has been the latest for some seconds, so
+// that a log has a few lines of a long wait and none of a short one.
+package progress
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Defaults of Options.
+const (
+	defaultInterval      = 100 * time.Millisecond
+	defaultPlainInterval = 10 * time.Second
+	defaultMaxLines      = 8
+	elapsedInterval      = time.Second
+)
+
+// Options configure a Display. The zero value has defaults for all fields.
+type Options struct {
+	// Interval is the shortest time between two redraws of a terminal, 100 milliseconds by default.
+	Interval time.Duration
+	// PlainInterval is the time between two plain lines of one key, ten seconds by default. The first comes after that time.
+	PlainInterval time.Duration
+	// MaxLines is the largest number of status lines on a terminal, 8 by default and never more than its height permits; a
+	// last line counts the rest.
+	MaxLines int
+	// Size returns the width and height of a terminal, and false for anything else. By default it is read from the writer if
+	// that is an *os.File.
+	Size func() (width, height int, isTerminal bool)
+}
+
+// Display shows the status of several tasks, each of which has a key. It is safe for concurrent use.
+type Display struct {
+	out  io.Writer
+	opts Options
+
+	mu       sync.Mutex
+	tasks    []*task
+	drawn    []string  // the lines on the terminal
+	drawnAt  time.Time // of the last redraw
+	isClosed bool
+	restore  func()        // the console's mode
+	stop     chan struct{} // ends the goroutine that redraws, nil while there is none
+	stopped  chan struct{}
+}
+
+// task is the status of one key.
+type task struct {
+	key, text string
+	since     time.Time
+	printedAt time.Time // as a plain line
+	printed   string
+}
+
+// New returns a display that writes to out; nil options mean defaults. Nothing is written before the first Update.
+func New(out io.Writer, opts *Options) *Display {
+	d := &Display{out: out}
+	if opts != nil {
+		d.opts = *opts
+	}
+	if d.opts.Interval <= 0 {
+		d.opts.Interval = defaultInterval
+	}
+	if d.opts.PlainInterval <= 0 {
+		d.opts.PlainInterval = defaultPlainInterval
+	}
+	if d.opts.MaxLines <= 0 {
+		d.opts.MaxLines = defaultMaxLines
+	}
+	if d.opts.Size == nil {
+		d.opts.Size = sizeOf(out)
+	}
+	return d
+}
+
+// IsTerminal reports whether the lines are redrawn.
+func (d *Display) IsTerminal() bool {
+	_, _, isTerminal := d.opts.Size()
+	return isTerminal
+}
+
+// Update sets the text of a key, which becomes one line. Control characters are replaced.
+func (d *Display) Update(key, format string, args ...any) {
+	text := singleLine(fmt.Sprintf(format, args...))
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.isClosed {
+		return
+	}
+	now := time.Now()
+	index := d.index(key)
+	if index < 0 {
+		index = len(d.tasks)
+		d.tasks = append(d.tasks, &task{key: key, since: now, printedAt: now})
+	}
+	d.tasks[index].text = text
+	d.start()
+	d.refresh(now)
+}
+
+// Remove removes the line of a key.
+func (d *Display) Remove(key string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if index := d.index(key); index >= 0 {
+		d.tasks = slices.Delete(d.tasks, index, index+1)
+		if len(d.tasks) == 0 {
+			d.erase()
+		}
+	}
+}
+
+// Above returns a writer to w, a writer to the same terminal, such as standard output, whose text appears above the lines.
+// What is written should end with a newline.
+func (d *Display) Above(w io.Writer) io.Writer { return &aboveWriter{display: d, w: w} }
+
+// Close removes all lines, restores the console and ends the display. Later updates have no effect.
+func (d *Display) Close() {
+	d.mu.Lock()
+	d.isClosed = true
+	d.erase()
+	d.tasks = nil
+	stop, stopped := d.stop, d.stopped
+	d.stop = nil
+	if d.restore != nil {
+		d.restore()
+		d.restore = nil
+	}
+	d.mu.Unlock()
+	if stop != nil {
+		close(stop)
+		<-stopped
+	}
+}
+
+func (d *Display) index(key string) int {
+	return slices.IndexFunc(d.tasks, func(t *task) bool { return t.key == key })
+}
+
+// start starts the goroutine that draws what an update was too early for, and the time that has passed.
+func (d *Display) start() {
+	if d.stop != nil {
+		return
+	}
+	d.restore = enableANSI(d.out)
+	d.stop, d.stopped = make(chan struct{}), make(chan struct{})
+	go d.run(d.stop, d.stopped)
+}
+
+func (d *Display) run(stop <-chan struct{}, stopped chan<- struct{}) {
+	defer close(stopped)
+	ticker := time.NewTicker(d.opts.Interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case now := <-ticker.C:
+			d.mu.Lock()
+			d.refresh(now)
+			d.mu.Unlock()
+		}
+	}
+}
+
+// refresh draws the tasks if it is time. The caller has locked d.
+func (d *Display) refresh(now time.Time) {
+	if d.isClosed || len(d.tasks) == 0 {
+		return
+	}
+	width, height, isTerminal := d.opts.Size()
+	if !isTerminal {
+		d.printPlain(now)
+		return
+	}
+	// What is over at once is never drawn.
+	if now.Sub(d.drawnAt) >= d.opts.Interval && now.Sub(d.tasks[0].since) >= d.opts.Interval {
+		d.draw(now, width, height)
+	}
+}
+
+// printPlain writes the text of each key that has not been written for PlainInterval.
+func (d *Display) printPlain(now time.Time) {
+	for _, t := range d.tasks {
+		if t.text == t.printed || now.Sub(t.printedAt) < d.opts.PlainInterval {
+			continue
+		}
+		t.printed, t.printedAt = t.text, now
+		_, _ = fmt.Fprintln(d.out, t.text)
+	}
+}
+
+// draw replaces the lines on the terminal.
+func (d *Display) draw(now time.Time, width, height int) {
+	lines := d.lines(now, width, height)
+	if slices.Equal(lines, d.drawn) {
+		return
+	}
+	var b strings.Builder
+	d.moveToFirst(&b, width)
+	for _, line := range lines {
+		b.WriteString(line + "\x1b[K\r\n")
+	}
+	b.WriteString("\x1b[J")
+	d.drawn, d.drawnAt = lines, now
+	_, _ = io.WriteString(d.out, b.String())
+}
+
+// lines returns what a terminal of that size shows.
+func (d *Display) lines(now time.Time, width, height int) []string {
+	limit := max(min(d.opts.MaxLines, height-2), 1)
+	shown := d.tasks
+	if len(shown) > limit {
+		shown = shown[:max(limit-1, 1)]
+	}
+	lines := make([]string, 0, limit)
+	for _, t := range shown {
+		lines = append(lines, statusLine(t.text, now.Sub(t.since), width))
+	}
+	if rest := len(d.tasks) - len(shown); rest > 0 && limit > 1 {
+		lines = append(lines, cut(fmt.Sprintf("… and %d more", rest), width-1))
+	}
+	return lines
+}
+
+// erase removes the lines from the terminal. The caller has locked d.
+func (d *Display) erase() {
+	if len(d.drawn) == 0 {
+		return
+	}
+	var b strings.Builder
+	width, _, _ := d.opts.Size()
+	d.moveToFirst(&b, width)
+	b.WriteString("\x1b[J")
+	d.drawn, d.drawnAt = nil, time.Time{}
+	_, _ = io.WriteString(d.out, b.String())
+}
+
+// moveToFirst writes the codes that move the cursor from below the lines to the first of them. A terminal that has become
+// narrower wraps the lines that it shows.
+func (d *Display) moveToFirst(b *strings.Builder, width int) {
+	rows := 0
+	for _, line := range d.drawn {
+		rows += max(1, (columns(line)+width-1)/max(width, 1))
+	}
+	b.WriteString("\r")
+	if rows > 0 {
+		fmt.Fprintf(b, "\x1b[%dA", rows)
+	}
+}
+
+// aboveWriter writes above the lines.
+type aboveWriter struct {
+	display *Display
+	w       io.Writer
+}
+
+func (a *aboveWriter) Write(p []byte) (int, error) {
+	d := a.display
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.erase()
+	return a.w.Write(p)
+}

@@ -1,0 +1,72 @@
+package progress
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	eastasian "golang.org/x/text/width"
+)
+
+// singleLine replaces line ends and other control characters by spaces.
+func singleLine(text string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, text))
+}
+
+// statusLine returns a text with the time that has passed, cut to a terminal's width.
+func statusLine(text string, elapsed time.Duration, width int) string {
+	suffix := ""
+	if elapsed >= elapsedInterval {
+		suffix = fmt.Sprintf(" (%v)", elapsed.Truncate(time.Second))
+	}
+	// The last column stays empty: some terminals wrap as soon as it is written.
+	room := width - 1 - len(suffix)
+	if room < len("…")+len(suffix) {
+		return cut(text, width-1)
+	}
+	return cut(text, room) + suffix
+}
+
+// cut returns text in at most room columns; what is cut ends in an ellipsis.
+func cut(text string, room int) string {
+	if room <= 0 {
+		return ""
+	}
+	used, end := 0, 0 // end is where the text that leaves a column for the ellipsis ends
+	for i, r := range text {
+		size := columnsOf(r)
+		if used+size > room {
+			return text[:end] + "…"
+		}
+		if used += size; used <= room-1 {
+			end = i + len(string(r))
+		}
+	}
+	return text
+}
+
+// columns returns how many columns of a terminal a text takes.
+func columns(text string) int {
+	sum := 0
+	for _, r := range text {
+		sum += columnsOf(r)
+	}
+	return sum
+}
+
+// columnsOf returns how many columns of a terminal a character takes.
+func columnsOf(r rune) int {
+	switch kind := eastasian.LookupRune(r).Kind(); {
+	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		return 0
+	case kind == eastasian.EastAsianWide || kind == eastasian.EastAsianFullwidth:
+		return 2
+	}
+	return 1
+}

@@ -1,0 +1,8 @@
+//go:build !windows
+
+package progress
+
+import "io"
+
+// enableANSI returns nil: terminals understand escape codes.
+func enableANSI(io.Writer) (restore func()) { return nil }
