@@ -23,8 +23,22 @@ help: ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 .PHONY: tour
-tour: ## see the client at work on a real API server, built and started for it
+tour: ## see the client at work on an API server inside one process; SERVER=real builds and starts a real one
+ifeq ($(SERVER),real)
 	$(SANDBOX) exec --components etcd,kube-apiserver --dir $(CURDIR) -- go run ./examples/tour
+else
+	@mkdir -p .bin
+	go build -C apitest -o $(CURDIR)/.bin/apitest ./cmd/apitest
+	.bin/apitest exec -- go run ./examples/tour
+endif
+
+OPERATIONS ?= 1000
+
+.PHONY: apitest-diff
+apitest-diff: ## play OPERATIONS (1,000) of each verb, drawn from SEED (1), on apitest and on a real server, and compare the answers
+	ANYKIND_REQUIRE_SANDBOX=1 ANYKIND_CORPUS="$$($(CORPUS))" ANYKIND_APITEST_OPERATIONS=$(OPERATIONS) ANYKIND_APITEST_SEED=$(SEED) \
+		$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR)/apitest -- \
+		go test -count=1 -timeout 6h -v -run ApitestAgainstSandbox ./internal/testing/difftest
 
 .PHONY: test
 test: ## run every test of every module against a real cluster; make test MODULES=bench for one module
@@ -80,6 +94,10 @@ soak: ## run caches beside client-go's informers for MINUTES (25) of churn and f
 corpus: ## collect CustomResourceDefinitions and objects of public projects, and print the folder that has them
 	$(CORPUS)
 
+.PHONY: apitest-record
+apitest-record: ## record the built-in kinds that apitest serves, from the sandbox's API server
+	$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR)/apitest -- go run ./internal/kinds/record
+
 .PHONY: lint
 lint: $(LINT) ## check the style and the usual mistakes of every module
 	@set -e; for module in $(MODULES); do \
@@ -95,13 +113,15 @@ format: ## fail on files that are not gofmt-ed, and on go.mod files of any modul
 	@test -z "$$(gofmt -l .)" || { echo 'not formatted:' >&2; gofmt -l . >&2; exit 1; }
 	@set -e; for module in $(MODULES); do go -C $$module mod tidy -diff; done
 
+# Code that nobody runs needs no optimization: it compiles in two thirds of the time.
 .PHONY: cross
 cross: ## compile every module for the platforms that it is for
 	@set -e; for module in $(MODULES); do \
 		if [ $$module = . ]; then platforms='$(PLATFORMS)'; else platforms='$(DEVELOPER_PLATFORMS)'; fi; \
 		for platform in $$platforms; do \
 			echo "compiling $$module for $$platform"; \
-			GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build -C $$module -o $(NULL) ./...; \
+			GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 \
+				go build -C $$module -gcflags='all=-N -l' -o $(NULL) ./...; \
 		done; \
 	done
 
@@ -121,11 +141,20 @@ fuzz: ## fuzz every decoder of every module, each for FUZZTIME (1m)
 BENCH ?=
 PODS ?=
 
+.PHONY: anyctl
+anyctl: ## build the command line program to .bin/anyctl, stripped, and print its size
+	CGO_ENABLED=0 go build -C cli -trimpath -ldflags='-s -w' -o $(CURDIR)/.bin/anyctl ./cmd/anyctl
+	@wc -c < .bin/anyctl | awk '{ printf ".bin/anyctl: %.1f MB\n", $$1 / 1e6 }'
+
+.PHONY: record
+record: anyctl ## run the README's session of anyctl on a real cluster, and write it to README.md and docs/anyctl.svg
+	$(SANDBOX) exec --dir $(CURDIR)/cli -- go run ./internal/record -anyctl ../.bin/anyctl -readme ../README.md -svg ../docs/anyctl.svg
+
 .PHONY: bench
 bench: ## measure beside apimachinery and client-go; without BENCH and PODS everything, and write docs/BENCHMARKS.md
 ifeq ($(BENCH)$(PODS),)
 	go test -run '^$$' -bench . -benchmem ./unstructured
-	$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR)/bench -- go test -run '^$$' -bench . -benchmem .
+	$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR)/bench -- env ANYKIND_CORPUS="$$($(CORPUS))" go test -run '^$$' -bench . -benchmem .
 endif
-	$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR)/bench -- \
+	$(SANDBOX) exec --components etcd,kube-apiserver,kubectl $(SANDBOX_FLAGS) --dir $(CURDIR)/bench -- \
 		go run ./compare -bench '$(BENCH)' -pods '$(PODS)' $(if $(BENCH)$(PODS),,-docs ../docs)

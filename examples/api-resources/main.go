@@ -1,6 +1,6 @@
-// Command api-resources prints what `kubectl api-resources` prints: every resource that the server serves, in its
-// preferred version. With -wide it adds verbs and categories. With -watch it goes on to show what changes, such as
-// CustomResourceDefinitions that come and go, until it is interrupted.
+// Command api-resources prints the same table as `kubectl api-resources`: every resource that the server serves, in its
+// preferred version. With -wide it adds verbs and categories. With -watch it then prints changes, such as new and deleted
+// CustomResourceDefinitions, until it is interrupted.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 
 func main() {
 	wide := flag.Bool("wide", false, "show verbs and categories")
-	watch := flag.Bool("watch", false, "go on to show what changes")
+	watch := flag.Bool("watch", false, "print changes, too")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		flag.Usage()
@@ -50,17 +50,17 @@ func run(ctx context.Context, wide, watch bool) error {
 	if err := list(ctx, client, os.Stdout, wide); err != nil || !watch {
 		return err
 	}
-	return follow(ctx, client, os.Stdout)
+	return watchChanges(ctx, client, os.Stdout)
 }
 
-// list prints the resources as kubectl does, by group and name.
+// list prints the resources, sorted by group and name as in kubectl.
 func list(ctx context.Context, client *discovery.Client, out io.Writer, wide bool) error {
-	served, err := client.Snapshot(ctx)
+	snapshot, err := client.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
-	rows := preferred(served)
-	slices.SortStableFunc(rows, func(a, b *discovery.Resource) int {
+	resources := slices.Collect(snapshot.PreferredResources(nil))
+	slices.SortStableFunc(resources, func(a, b *discovery.Resource) int {
 		return cmp.Or(cmp.Compare(a.GVR.Group, b.GVR.Group), cmp.Compare(a.GVR.Resource, b.GVR.Resource))
 	})
 	table := tabwriter.NewWriter(out, 6, 4, 3, ' ', 0)
@@ -69,7 +69,7 @@ func list(ctx context.Context, client *discovery.Client, out io.Writer, wide boo
 		heading += "\tVERBS\tCATEGORIES"
 	}
 	fmt.Fprintln(table, heading)
-	for _, r := range rows {
+	for _, r := range resources {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%t\t%s", r.GVR.Resource, strings.Join(r.ShortNames, ","), r.GVR.GroupVersion(), r.Namespaced, r.GVK.Kind)
 		if wide {
 			fmt.Fprintf(table, "\t%s\t%s", strings.Join(r.Verbs, ","), strings.Join(r.Categories, ","))
@@ -79,41 +79,24 @@ func list(ctx context.Context, client *discovery.Client, out io.Writer, wide boo
 	return table.Flush()
 }
 
-// preferred takes of each resource the version that the server prefers.
-func preferred(served *discovery.Snapshot) []*discovery.Resource {
-	var rows []*discovery.Resource
-	for _, group := range served.Groups {
-		seen := map[string]bool{}
-		for _, version := range group.Versions {
-			for _, resource := range version.Resources {
-				if len(resource.Verbs) > 0 && !seen[resource.GVR.Resource] {
-					seen[resource.GVR.Resource] = true
-					rows = append(rows, resource)
-				}
-			}
-		}
-	}
-	return rows
-}
-
-// follow shows changes as they happen. Live mode runs as long as somebody reads.
-func follow(ctx context.Context, client *discovery.Client, out io.Writer) error {
+// watchChanges prints changes until ctx ends.
+func watchChanges(ctx context.Context, client *discovery.Client, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	changes := client.Changes(ctx)
 	go func() {
 		defer cancel()
-		ended <- client.Live(ctx)
+		ended <- client.Run(ctx)
 	}()
 	for change := range changes {
-		sign, resource := "changed", change.After
+		verb, resource := "changed", change.New
 		switch {
-		case change.Before == nil:
-			sign = "added"
-		case change.After == nil:
-			sign, resource = "removed", change.Before
+		case change.Old == nil:
+			verb = "added"
+		case change.New == nil:
+			verb, resource = "removed", change.Old
 		}
-		if _, err := fmt.Fprintf(out, "%-7s  %s  %s\n", sign, resource.GVR.GroupResource(), resource.GVK); err != nil {
+		if _, err := fmt.Fprintf(out, "%-7s  %s  %s\n", verb, resource.GVR.GroupResource(), resource.GVK); err != nil {
 			cancel()
 			return errors.Join(err, <-ended)
 		}

@@ -32,7 +32,7 @@ func connect(t *testing.T) *transport.Conn {
 	return conn
 }
 
-func TestTheListIsKubectlsToTheLetter(t *testing.T) {
+func TestList_EqualsKubectl(t *testing.T) {
 	client := discovery.New(connect(t), nil)
 	for name, tc := range map[string]struct {
 		wide  bool
@@ -49,7 +49,7 @@ func TestTheListIsKubectlsToTheLetter(t *testing.T) {
 	}
 }
 
-// trimmed drops the spaces that fill up the last column.
+// trimmed removes the padding of the last column.
 func trimmed(table string) string {
 	var out strings.Builder
 	for line := range strings.Lines(table) {
@@ -58,17 +58,17 @@ func trimmed(table string) string {
 	return out.String()
 }
 
-func TestChangesAreShownAsTheyHappen(t *testing.T) {
+func TestWatchChanges(t *testing.T) {
 	conn := connect(t)
 	client := discovery.New(conn, nil)
 	_, err := client.Snapshot(t.Context())
 	require.NoError(t, err)
 	read, write := io.Pipe()
 	ctx, cancel := context.WithCancel(t.Context())
-	var following sync.WaitGroup
-	following.Go(func() { write.CloseWithError(follow(ctx, client, write)) })
+	var watching sync.WaitGroup
+	watching.Go(func() { write.CloseWithError(watchChanges(ctx, client, write)) })
 	lines := bufio.NewScanner(read)
-	const group = "shown.example.com"
+	const group = "watched.example.com"
 	expect := func(sign string) {
 		t.Helper()
 		want := fmt.Sprintf("%-7s  doodads.%s  %s/v1, Kind=Doodad", sign, group, group)
@@ -77,7 +77,7 @@ func TestChangesAreShownAsTheyHappen(t *testing.T) {
 				return
 			}
 		}
-		t.Fatalf("%q was never shown: %v", want, lines.Err())
+		t.Fatalf("%q was not printed: %v", want, lines.Err())
 	}
 	send(t, conn, http.MethodPost, "", strings.ReplaceAll(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
 		"metadata":{"name":"doodads.GROUP"},"spec":{"group":"GROUP","scope":"Cluster","names":{"plural":"doodads","kind":"Doodad"},
@@ -88,7 +88,7 @@ func TestChangesAreShownAsTheyHappen(t *testing.T) {
 	cancel()
 	_, err = io.Copy(io.Discard, read)
 	require.ErrorIs(t, err, context.Canceled)
-	following.Wait()
+	watching.Wait()
 }
 
 func send(t *testing.T, conn *transport.Conn, method, name, body string) {

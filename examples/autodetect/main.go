@@ -1,6 +1,6 @@
-// Command autodetect finds a cluster by itself (a kubeconfig, the pod it runs in, a kubectl proxy), lists the pods of
-// the current namespace, and then shows what changes until it is interrupted. With -v it shows each request; with
-// -kubectl every request goes through the user's own kubectl.
+// Command autodetect finds a cluster as transport.Load does (a kubeconfig, the pod it runs in, a kubectl proxy), lists
+// the pods of the current namespace and watches them until it is interrupted. With -v it prints each request; with
+// -kubectl it sends every request through the user's kubectl.
 package main
 
 import (
@@ -21,8 +21,8 @@ import (
 )
 
 func main() {
-	verbose := flag.Bool("v", false, "show each request")
-	kubectl := flag.Bool("kubectl", false, "make every request through kubectl")
+	verbose := flag.Bool("v", false, "print each request")
+	kubectl := flag.Bool("kubectl", false, "send requests through kubectl")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		flag.Usage()
@@ -32,22 +32,22 @@ func main() {
 	defer stop()
 	var opts transport.Options
 	if *verbose {
-		opts.Observe = func(_ context.Context, a transport.Attempt) { show(os.Stderr, a) }
+		opts.OnAttempt = func(_ context.Context, attempt transport.Attempt) { printAttempt(os.Stderr, attempt) }
 	}
 	conn, err := connect(ctx, *kubectl, opts)
 	if err == nil {
 		defer conn.Close()
-		err = pods(ctx, dynamic.New(conn, nil), os.Stdout)
+		err = listAndWatch(ctx, dynamic.New(conn, nil), os.Stdout)
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
 		log.Print(err)
 	}
 }
 
-// connect finds the cluster.
+// connect opens a connection to the cluster.
 func connect(ctx context.Context, kubectl bool, opts transport.Options) (*transport.Conn, error) {
 	if kubectl {
-		return transport.Kubectl(ctx, &transport.KubectlOptions{Options: opts})
+		return transport.OpenKubectl(ctx, &transport.KubectlOptions{Options: opts})
 	}
 	cfg, err := transport.Load(ctx, nil)
 	if err != nil {
@@ -58,42 +58,43 @@ func connect(ctx context.Context, kubectl bool, opts transport.Options) (*transp
 	return transport.Open(cfg)
 }
 
-// show is one line for each request, without anything secret.
-func show(out io.Writer, a transport.Attempt) {
-	fmt.Fprintf(out, "%s %s (%s %s): %d in %s\n", a.Method, a.URL, a.Verb, a.Resource, a.Code, a.Duration.Round(time.Millisecond))
+// printAttempt prints one line for an attempt of a request. An Attempt has no secrets.
+func printAttempt(out io.Writer, a transport.Attempt) {
+	fmt.Fprintf(out, "%s %s (%s %s): %d in %s\n", a.Method, a.URL, a.Verb, a.Resource, a.StatusCode, a.Duration.Round(time.Millisecond))
 }
 
-// pods lists the pods and goes on to watch them from the moment of the list.
-func pods(ctx context.Context, client *dynamic.Client, out io.Writer) error {
+// listAndWatch lists pods and watches them from the list's resourceVersion on. Follow does that and recovers from errors;
+// see examples/reflector.
+func listAndWatch(ctx context.Context, client *dynamic.Client, out io.Writer) error {
 	pods, err := client.Resource(ctx, "pods")
 	if err != nil {
 		return err
 	}
-	now, err := pods.ListPage(ctx, nil)
+	list, err := pods.ListPage(ctx, nil)
 	if err != nil {
 		return err
 	}
-	for _, pod := range now.Items {
-		if err := line(out, "", pod); err != nil {
+	for _, pod := range list.Items {
+		if err := printPod(out, "", pod); err != nil {
 			return err
 		}
 	}
-	for event, err := range pods.Watch(ctx, &metav1.ListOptions{ResourceVersion: now.ResourceVersion}) {
+	for event, err := range pods.Watch(ctx, &metav1.ListOptions{ResourceVersion: list.ResourceVersion}) {
 		if err != nil {
 			return err
 		}
-		if err := line(out, string(event.Type), event.Object); err != nil {
+		if err := printPod(out, string(event.Type), event.Object); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func line(out io.Writer, change string, pod *unstructured.Object) error {
+func printPod(out io.Writer, eventType string, pod *unstructured.Object) error {
 	phase, _, err := unstructured.Get[string](pod, "status", "phase")
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "%-8s %s/%s %s\n", change, pod.GetNamespace(), pod.GetName(), phase)
+	_, err = fmt.Fprintf(out, "%-8s %s/%s %s\n", eventType, pod.GetNamespace(), pod.GetName(), phase)
 	return err
 }

@@ -19,26 +19,26 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestPodsAreListedAndThenFollowed(t *testing.T) {
+func TestListAndWatch(t *testing.T) {
 	t.Setenv("KUBECONFIG", cluster.Kubeconfig(t))
-	for name, kubectl := range map[string]bool{"by kubeconfig": false, "by kubectl": true} {
+	for name, kubectl := range map[string]bool{"kubeconfig": false, "kubectl": true} {
 		t.Run(name, func(t *testing.T) {
 			if kubectl {
 				cluster.KubectlOnPath(t)
 			}
-			follow(t, kubectl)
+			testListAndWatch(t, kubectl)
 		})
 	}
 }
 
-func follow(t *testing.T, kubectl bool) {
+func testListAndWatch(t *testing.T, kubectl bool) {
 	var mu sync.Mutex
 	var requests strings.Builder
-	conn, err := connect(t.Context(), kubectl, transport.Options{Observe: func(_ context.Context, a transport.Attempt) {
+	conn, err := connect(t.Context(), kubectl, transport.Options{OnAttempt: func(_ context.Context, a transport.Attempt) {
 		mu.Lock()
 		defer mu.Unlock()
 		a.Duration = 0
-		show(&requests, a)
+		printAttempt(&requests, a)
 	}})
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
@@ -64,21 +64,21 @@ func follow(t *testing.T, kubectl bool) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var done sync.WaitGroup
-	done.Go(func() { write.CloseWithError(pods(ctx, client, write)) })
+	done.Go(func() { write.CloseWithError(listAndWatch(ctx, client, write)) })
 	lines := make([]byte, 256)
-	shown := func() string {
+	nextLine := func() string {
 		n, err := read.Read(lines)
 		require.NoError(t, err)
 		return strings.TrimSpace(string(lines[:n]))
 	}
-	assert.Equal(t, "default/listed Pending", shown())
-	pod("followed")
-	assert.Equal(t, "ADDED    default/followed Pending", shown())
-	remove("followed")
-	for shown() != "DELETED  default/followed Pending" { // first it is modified: it gets a deletionTimestamp
+	assert.Equal(t, "default/listed Pending", nextLine())
+	pod("watched")
+	assert.Equal(t, "ADDED    default/watched Pending", nextLine())
+	remove("watched")
+	for nextLine() != "DELETED  default/watched Pending" { // MODIFIED comes first, with a deletionTimestamp
 	}
 	remove("listed")
-	for shown() != "DELETED  default/listed Pending" {
+	for nextLine() != "DELETED  default/listed Pending" {
 	}
 	cancel()
 	_, err = read.Read(lines)

@@ -1,5 +1,5 @@
-// Command deployment-notifier registers the kind DeploymentNotifier and, for each one, tells when the images of the
-// Deployment that it names change, until the notifier is deleted.
+// Command deployment-notifier registers the kind DeploymentNotifier. For each DeploymentNotifier it watches the Deployment
+// of that name and prints changes of its images, until the DeploymentNotifier is deleted.
 package main
 
 import (
@@ -50,12 +50,12 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer client.Close()
-	return notify(ctx, client, os.Stdout)
+	return runNotifiers(ctx, client, os.Stdout)
 }
 
-// notify watches the notifiers until ctx ends.
-func notify(ctx context.Context, client *dynamic.Client, out io.Writer) error {
-	registered, err := controller.Register(ctx, client, definition, nil)
+// runNotifiers runs one goroutine for each DeploymentNotifier until ctx ends.
+func runNotifiers(ctx context.Context, client *dynamic.Client, out io.Writer) error {
+	registered, err := controller.RegisterCRDs(ctx, client, definition, nil)
 	if err != nil {
 		return err
 	}
@@ -63,12 +63,12 @@ func notify(ctx context.Context, client *dynamic.Client, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var watching sync.WaitGroup
-	defer watching.Wait()
+	var group sync.WaitGroup
+	defer group.Wait()
 	notifiers := map[types.UID]notifier{}
 	defer func() {
-		for _, each := range notifiers {
-			each.stop()
+		for _, n := range notifiers {
+			n.stop()
 		}
 	}()
 	for change, err := range registered[0].AllNamespaces().Follow(ctx, nil) {
@@ -79,36 +79,36 @@ func notify(ctx context.Context, client *dynamic.Client, out io.Writer) error {
 			continue
 		}
 		uid, generation := change.Object.GetUID(), change.Object.GetGeneration()
-		was, known := notifiers[uid]
-		if known && (change.Type == watch.Deleted || was.generation != generation) {
-			was.stop()
+		running, exists := notifiers[uid]
+		if exists && (change.Type == watch.Deleted || running.generation != generation) {
+			running.stop()
 			delete(notifiers, uid)
 		}
-		if change.Type != watch.Deleted && (!known || was.generation != generation) {
-			of, stop := context.WithCancel(ctx)
+		if change.Type != watch.Deleted && (!exists || running.generation != generation) {
+			notifierCtx, stop := context.WithCancel(ctx)
 			notifiers[uid] = notifier{generation, stop}
-			watching.Go(func() { tell(of, deployments, change.Object, out) })
+			group.Go(func() { printImageChanges(notifierCtx, deployments, change.Object, out) })
 		}
 	}
 	return nil
 }
 
-// notifier is one that is being told: its spec's generation, and what stops that.
+// notifier is the running goroutine of a DeploymentNotifier: the generation of its spec, and how to stop it.
 type notifier struct {
 	generation int64
 	stop       context.CancelFunc
 }
 
-// tell follows one notifier's Deployment until ctx ends.
-func tell(ctx context.Context, deployments *dynamic.Resource, notifier *unstructured.Object, out io.Writer) {
+// printImageChanges watches the Deployment of a DeploymentNotifier until ctx ends.
+func printImageChanges(ctx context.Context, deployments *dynamic.Resource, notifier *unstructured.Object, out io.Writer) {
 	name, _, err := unstructured.Get[string](notifier, "spec", "deployment")
 	if err != nil {
 		fmt.Fprintln(out, notifier.GetName(), err)
 		return
 	}
-	had := ""
+	oldImages := ""
 	opts := &dynamic.FollowOptions{FieldSelector: "metadata.name=" + name}
-	for change, err := range deployments.In(notifier.GetNamespace()).Follow(ctx, opts) {
+	for change, err := range deployments.Namespace(notifier.GetNamespace()).Follow(ctx, opts) {
 		switch {
 		case ctx.Err() != nil:
 			fmt.Fprintf(out, "%s: no longer watching %s\n", notifier.GetName(), name)
@@ -117,20 +117,20 @@ func tell(ctx context.Context, deployments *dynamic.Resource, notifier *unstruct
 			fmt.Fprintln(out, notifier.GetName(), err)
 			return
 		case change.Type == watch.Deleted:
-			had = ""
+			oldImages = ""
 			continue
 		case change.Object == nil:
 			continue
 		}
-		has := images(change.Object)
-		if had != "" && has != had {
-			fmt.Fprintf(out, "%s: %s went from %s to %s\n", notifier.GetName(), name, had, has)
+		newImages := images(change.Object)
+		if oldImages != "" && newImages != oldImages {
+			fmt.Fprintf(out, "%s: %s changed from %s to %s\n", notifier.GetName(), name, oldImages, newImages)
 		}
-		had = has
+		oldImages = newImages
 	}
 }
 
-// images lists the images of a Deployment's containers.
+// images returns the images of a Deployment's containers.
 func images(deployment *unstructured.Object) string {
 	containers, _, err := unstructured.Get[[]any](deployment, "spec", "template", "spec", "containers")
 	if err != nil {

@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/controller"
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/testing/cluster"
-	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/internal/testing/client"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -20,23 +18,17 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestItTellsWhenAnImageChangesUntilItsNotifierIsDeleted(t *testing.T) {
+func TestRunNotifiers_PrintImageChanges(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
-	cfg, err := transport.Load(ctx, &transport.LoadOptions{Path: cluster.Kubeconfig(t)})
+	c := client.Connect(t, "admin")
+	registered, err := controller.RegisterCRDs(ctx, c, definition, nil)
 	require.NoError(t, err)
-	client, err := dynamic.Connect(ctx, cfg)
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
-	registered, err := controller.Register(ctx, client, definition, nil)
-	require.NoError(t, err)
-	notifiers := registered[0].In("default")
-	deployments, err := client.Resource(ctx, "deploy")
-	require.NoError(t, err)
-	deployments = deployments.In("default")
-	labels := map[string]any{"app": "noted"}
+	notifiers := registered[0].Namespace("default")
+	deployments := client.Resource(t, c, "deploy").Namespace("default")
+	labels := map[string]any{"app": "watched"}
 	_, err = deployments.Create(ctx, &unstructured.Object{Object: map[string]any{
-		"metadata": map[string]any{"name": "noted"},
+		"metadata": map[string]any{"name": "watched"},
 		"spec": map[string]any{
 			"replicas": int64(0),
 			"selector": map[string]any{"matchLabels": labels},
@@ -48,14 +40,14 @@ func TestItTellsWhenAnImageChangesUntilItsNotifierIsDeleted(t *testing.T) {
 	}}, nil)
 	require.NoError(t, err)
 	_, err = notifiers.Create(ctx, &unstructured.Object{Object: map[string]any{
-		"metadata": map[string]any{"name": "mine"}, "spec": map[string]any{"deployment": "noted"},
+		"metadata": map[string]any{"name": "mine"}, "spec": map[string]any{"deployment": "watched"},
 	}}, nil)
 	require.NoError(t, err)
 
 	read, write := io.Pipe()
-	notifying, stop := context.WithCancel(ctx)
+	running, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	go func() { ended <- notify(notifying, client, write) }()
+	go func() { ended <- runNotifiers(running, c, write) }()
 	lines := make(chan string)
 	go func() {
 		defer close(lines)
@@ -63,32 +55,32 @@ func TestItTellsWhenAnImageChangesUntilItsNotifierIsDeleted(t *testing.T) {
 			lines <- text.Text()
 		}
 	}()
-	// The notifier may come to its Deployment before or after an image changes, so change it until it tells.
-	told := ""
-	for image := 2; told == ""; image++ {
+	// The watch of the Deployment may begin after a change, so change the image until one is printed.
+	line := ""
+	for image := 2; line == ""; image++ {
 		patch := []byte(`{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"web:` + string(rune('0'+image%10)) + `"}]}}}}`)
-		_, err = deployments.Patch(ctx, "noted", types.StrategicMergePatchType, patch, nil)
+		_, err = deployments.Patch(ctx, "watched", types.StrategicMergePatchType, patch, nil)
 		require.NoError(t, err)
 		select {
-		case told = <-lines:
+		case line = <-lines:
 		case <-time.After(500 * time.Millisecond):
 		}
 	}
-	assert.Regexp(t, `^mine: noted went from web:\d to web:\d$`, told)
+	assert.Regexp(t, `^mine: watched changed from web:\d to web:\d$`, line)
 
 	_, err = notifiers.Patch(ctx, "mine", types.MergePatchType, []byte(`{"spec":{"deployment":"another"}}`), nil)
 	require.NoError(t, err)
-	for told != "mine: no longer watching noted" {
-		told = <-lines
+	for line != "mine: no longer watching watched" {
+		line = <-lines
 	}
 	_, err = notifiers.Delete(ctx, "mine", nil)
 	require.NoError(t, err)
-	for told != "mine: no longer watching another" {
-		told = <-lines
+	for line != "mine: no longer watching another" {
+		line = <-lines
 	}
 	stop()
 	require.ErrorIs(t, <-ended, context.Canceled)
 	require.NoError(t, write.Close())
-	_, err = deployments.Delete(ctx, "noted", nil)
+	_, err = deployments.Delete(ctx, "watched", nil)
 	require.NoError(t, err)
 }

@@ -1,6 +1,6 @@
-// Command drain empties a node as kubectl drain does: it cordons the node, evicts its pods as their disruption budgets
-// allow, and waits until they are gone. Pods of DaemonSets and the node's own stay; those that no controller brings back
-// go, too. With -uncordon it opens the node again.
+// Command drain works as kubectl drain: it cordons a node, evicts its pods as their disruption budgets allow, and waits
+// until they are deleted. Pods of DaemonSets and mirror pods stay; pods without a controller are evicted, too. With
+// -uncordon it makes the node schedulable again.
 package main
 
 import (
@@ -12,6 +12,7 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
@@ -22,9 +23,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// maxEvictions is the number of pods that are evicted at the same time; one that its budget protects counts until it is gone.
+const maxEvictions = 100
+
 func main() {
-	timeout := flag.Duration("timeout", 5*time.Minute, "how long the pods may take to go")
-	uncordon := flag.Bool("uncordon", false, "let pods onto the node again")
+	timeout := flag.Duration("timeout", 5*time.Minute, "how long the eviction of all pods may take")
+	uncordon := flag.Bool("uncordon", false, "make the node schedulable again")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: drain [-timeout 5m] [-uncordon] NODE")
 		flag.PrintDefaults()
@@ -63,90 +67,66 @@ func run(ctx context.Context, node string, uncordon bool) error {
 	return drain(ctx, client, node, os.Stdout)
 }
 
-// cordon says whether new pods may come onto the node.
-func cordon(ctx context.Context, client *dynamic.Client, node string, closed bool, out io.Writer) error {
+// cordon sets whether the node is unschedulable.
+func cordon(ctx context.Context, client *dynamic.Client, node string, unschedulable bool, out io.Writer) error {
 	nodes, err := client.Resource(ctx, "nodes")
 	if err != nil {
 		return err
 	}
-	_, err = nodes.Patch(ctx, node, types.MergePatchType, fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, closed), nil)
+	_, err = nodes.Patch(ctx, node, types.MergePatchType, fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, unschedulable), nil)
 	if err == nil {
-		fmt.Fprintf(out, "node %s: unschedulable is now %t\n", node, closed)
+		fmt.Fprintf(out, "node %s: unschedulable is now %t\n", node, unschedulable)
 	}
 	return err
 }
 
-// drain evicts the node's pods, all at once, and waits until every one is gone or ctx ends.
+// drain evicts the node's pods concurrently and waits until all are deleted or ctx ends.
 func drain(ctx context.Context, client *dynamic.Client, node string, out io.Writer) error {
 	pods, err := client.Resource(ctx, "pods")
 	if err != nil {
 		return err
 	}
-	var leaving []*unstructured.Object
-	for pod, err := range pods.AllNamespaces().List(ctx, &metav1.ListOptions{FieldSelector: "spec.nodeName=" + node}) {
-		if err != nil {
-			return err
-		}
-		if why := stays(pod); why != "" {
-			fmt.Fprintf(out, "pod %s/%s stays: %s\n", pod.GetNamespace(), pod.GetName(), why)
-			continue
-		}
-		leaving = append(leaving, pod)
-	}
-	results := make(chan error)
-	for _, pod := range leaving {
-		go func() {
-			if err := remove(ctx, pods.In(pod.GetNamespace()), pod); err != nil {
-				results <- fmt.Errorf("pod %s/%s: %w", pod.GetNamespace(), pod.GetName(), err)
-				return
+	logger := log.New(out, "", 0) // safe for concurrent use
+	var evicted atomic.Int64
+	onNode := &metav1.ListOptions{FieldSelector: "spec.nodeName=" + node}
+	err = pods.AllNamespaces().ForEach(ctx, onNode, &dynamic.ForEachOptions{Workers: maxEvictions},
+		func(ctx context.Context, in *dynamic.Resource, pod *unstructured.Object) error {
+			if reason := skipReason(pod); reason != "" {
+				logger.Printf("pod %s/%s stays: %s", pod.GetNamespace(), pod.GetName(), reason)
+				return nil
 			}
-			results <- nil
-		}()
-	}
-	var failed []error
-	for range leaving {
-		failed = append(failed, <-results)
-	}
-	fmt.Fprintf(out, "node %s: %d pods had to go\n", node, len(leaving))
-	return errors.Join(failed...)
+			evicted.Add(1)
+			return evict(ctx, in, pod)
+		})
+	logger.Printf("node %s: %d pods evicted", node, evicted.Load())
+	return err
 }
 
-// stays says why a pod is not evicted, or "".
-func stays(pod *unstructured.Object) string {
+// skipReason returns why a pod is not evicted, or "".
+func skipReason(pod *unstructured.Object) string {
 	if _, mirror := pod.GetAnnotations()["kubernetes.io/config.mirror"]; mirror {
-		return "it is the node's own"
+		return "mirror pod"
 	}
 	if owner := metav1.GetControllerOf(pod); owner != nil && owner.Kind == "DaemonSet" {
-		return "its DaemonSet " + owner.Name + " would bring it back"
+		return "DaemonSet " + owner.Name + " would create it again"
 	}
 	return ""
 }
 
-// remove evicts a pod once its budget allows that, and waits until it is gone.
-func remove(ctx context.Context, pods *dynamic.Resource, pod *unstructured.Object) error {
+// evict evicts a pod once its budget allows that, and waits until it is deleted.
+func evict(ctx context.Context, pods *dynamic.Resource, pod *unstructured.Object) error {
 	uid := pod.GetUID()
-	thisOne := &dynamic.EvictOptions{Retry: true, DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}}
-	for {
-		now, err := pods.Get(ctx, pod.GetName(), nil)
-		if apierrors.IsNotFound(err) || err == nil && now.GetUID() != uid {
-			return nil // another of its name is another pod
-		}
-		if err == nil && now.GetDeletionTimestamp() == nil {
-			err = pods.Evict(ctx, pod.GetName(), thisOne)
-		}
-		if err != nil && !leavesAnyway(err) {
-			return err
-		}
-		select {
-		case <-time.After(500 * time.Millisecond):
-		case <-ctx.Done():
-			return fmt.Errorf("wait until it is gone: %w", ctx.Err())
-		}
+	opts := &dynamic.EvictOptions{Retry: true, DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}}
+	if err := pods.Evict(ctx, pod.GetName(), opts); err != nil && !isDeletedAnyway(err) {
+		return err
 	}
+	_, err := pods.Wait(ctx, pod.GetName(), dynamic.Deleted(uid))
+	return err
 }
 
-// leavesAnyway says whether an eviction failed because the pod is gone, is another by now, or goes with its namespace.
-func leavesAnyway(err error) bool {
-	var refused *dynamic.RefusedError // not by the server: it serves no evictions
-	return !errors.As(err, &refused) && (apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.HasStatusCause(err, "NamespaceTerminating"))
+// isDeletedAnyway reports whether an eviction failed because the pod was deleted or replaced, or is deleted with its
+// namespace.
+func isDeletedAnyway(err error) bool {
+	var invalid *dynamic.InvalidRequestError // this server has no evictions
+	return !errors.As(err, &invalid) && (apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.HasStatusCause(err, "NamespaceTerminating"))
 }

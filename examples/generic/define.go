@@ -10,20 +10,19 @@ import (
 
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
-	"k8s.io/apimachinery/pkg/api/meta"
 )
 
 //go:embed foo.yaml
 var definition []byte
 
-// define creates the kind Foo, waits until the server serves it, and gives a handle on its objects and a function that
-// deletes the kind and all of them.
+// define creates the CustomResourceDefinition of Foo and waits until the server serves it. It returns a handle on Foos
+// and a function that deletes the definition and with it all Foos.
 func define(ctx context.Context, client *dynamic.Client, out io.Writer) (foos *dynamic.Resource, remove func(), err error) {
 	crd, err := unstructured.NewYAMLDecoder(bytes.NewReader(definition)).Next()
 	if err != nil {
 		return nil, nil, err
 	}
-	crds, err := client.Of(ctx, crd)
+	crds, err := client.ForObject(ctx, crd)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -38,10 +37,8 @@ func define(ctx context.Context, client *dynamic.Client, out io.Writer) (foos *d
 			fmt.Fprintf(out, "could not delete %s: %v\n", name, err)
 		}
 	}
-	limit, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	if _, err = crds.Wait(limit, name, dynamic.Condition("Established")); err == nil {
-		foos, err = served(limit, client, name)
+	if _, err = crds.Wait(ctx, name, dynamic.Condition("Established")); err == nil {
+		foos, err = client.Resource(ctx, name)
 	}
 	if err != nil {
 		remove()
@@ -49,19 +46,4 @@ func define(ctx context.Context, client *dynamic.Client, out io.Writer) (foos *d
 	}
 	fmt.Fprintf(out, "defined %s\n", foos.Mapping().GVK)
 	return foos, remove, nil
-}
-
-// served waits until the server's discovery has a resource, which is a moment after its definition is established.
-func served(ctx context.Context, client *dynamic.Client, name string) (*dynamic.Resource, error) {
-	for {
-		found, err := client.Resource(ctx, name)
-		if !meta.IsNoMatchError(err) {
-			return found, err
-		}
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
-			return nil, fmt.Errorf("%w: %w", ctx.Err(), err)
-		}
-	}
 }

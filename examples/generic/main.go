@@ -1,5 +1,5 @@
-// Command generic works with a kind of its own, Foo, through a Go struct and, beside it, without one: it defines the
-// kind, waits until the server serves it, goes through the life of two objects and cleans up.
+// Command generic works with a custom kind, Foo, through a Go struct and without one: it defines the kind, creates,
+// patches, applies, lists and deletes objects, and cleans up.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Foo is what this program knows of the kind; there is a field more in foo.yaml.
+// Foo has the fields that this program uses; foo.yaml defines one more.
 type Foo struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -26,13 +26,13 @@ type Foo struct {
 	Status            FooStatus `json:"status,omitzero"`
 }
 
-// FooSpec is what is wanted.
+// FooSpec is the desired state.
 type FooSpec struct {
 	Info     string `json:"info,omitempty"`
 	Replicas int    `json:"replicas,omitempty"`
 }
 
-// FooStatus is what is.
+// FooStatus is the observed state.
 type FooStatus struct {
 	IsBad bool `json:"isBad"`
 }
@@ -81,20 +81,20 @@ func generic(ctx context.Context, client *dynamic.Client, out io.Writer) error {
 	if _, err := foos.Delete(ctx, "baz", nil); err != nil {
 		return err
 	}
-	_, err = foos.Wait(ctx, "baz", dynamic.Gone())
+	_, err = foos.Wait(ctx, "baz", dynamic.Deleted())
 	fmt.Fprintln(out, "deleted baz")
 	return err
 }
 
-// write creates, patches, applies and changes Foos.
-func write(ctx context.Context, foos *dynamic.Typed[Foo], out io.Writer) error {
+// write creates, patches, applies and updates Foos.
+func write(ctx context.Context, foos *dynamic.TypedResource[Foo], out io.Writer) error {
 	baz, err := foos.Create(ctx, &Foo{ObjectMeta: metav1.ObjectMeta{Name: "baz"}, Spec: FooSpec{Info: "unpatched baz", Replicas: 1}}, nil)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "created %s %s: %+v\n", baz.Kind, baz.Name, baz.Spec)
 
-	baz, err = foos.Sub("status").Patch(ctx, "baz", types.MergePatchType, []byte(`{"status":{"isBad":true}}`), nil)
+	baz, err = foos.Subresource("status").Patch(ctx, "baz", types.MergePatchType, []byte(`{"status":{"isBad":true}}`), nil)
 	if err != nil {
 		return err
 	}
@@ -117,8 +117,8 @@ func write(ctx context.Context, foos *dynamic.Typed[Foo], out io.Writer) error {
 	return nil
 }
 
-// read lists Foos, and reads one of them without the struct.
-func read(ctx context.Context, foos *dynamic.Typed[Foo], out io.Writer) error {
+// read lists Foos, and gets one without the struct.
+func read(ctx context.Context, foos *dynamic.TypedResource[Foo], out io.Writer) error {
 	for foo, err := range foos.List(ctx, nil) {
 		if err != nil {
 			return err
@@ -133,6 +133,6 @@ func read(ctx context.Context, foos *dynamic.Typed[Foo], out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "qux is %s, which the struct knows nothing of\n", color)
+	fmt.Fprintf(out, "qux is %s, a field that the struct lacks\n", color)
 	return nil
 }

@@ -1,5 +1,5 @@
-// Command informer is the book's example: an informer's cache of pods with an index by node, and a work queue that is
-// fed by what changes and emptied by workers, which read the cache and make no request.
+// Command informer keeps a cache of pods with an index by node. Changes put keys into a work queue; a worker takes them
+// and reads the cache, without further requests.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 	"sync"
 
 	"github.com/anykind/anykind/cache"
-	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/controller/workqueue"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
@@ -48,11 +48,11 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return inform(ctx, pods, os.Stdout)
+	return watchPods(ctx, pods, os.Stdout)
 }
 
-// byNode finds pods by the node that they run on.
-func byNode(pod *unstructured.Object) []string {
+// nodeOf is the index function: it returns the node that a pod runs on.
+func nodeOf(pod *unstructured.Object) []string {
 	node, found, err := unstructured.Get[string](pod, "spec", "nodeName")
 	if !found || err != nil {
 		return nil
@@ -60,24 +60,24 @@ func byNode(pod *unstructured.Object) []string {
 	return []string{node}
 }
 
-// inform keeps a cache of pods and works on what changes until ctx ends.
-func inform(ctx context.Context, pods *dynamic.Resource, out io.Writer) error {
+// watchPods reports each pod that changes until ctx ends.
+func watchPods(ctx context.Context, pods *dynamic.Resource, out io.Writer) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	var busy sync.WaitGroup
-	defer busy.Wait()
-	objects := cache.New(pods, &cache.Options[unstructured.Object]{
-		Indexes: map[string]func(*unstructured.Object) []string{"node": byNode},
+	var group sync.WaitGroup
+	defer group.Wait()
+	podCache := cache.New(pods, &cache.Options[unstructured.Object]{
+		Indexes: map[string]func(*unstructured.Object) []string{"node": nodeOf},
 	})
-	busy.Go(func() { stop(objects.Run(ctx)) })
-	if err := objects.Sync(ctx); err != nil {
+	group.Go(func() { stop(podCache.Run(ctx)) })
+	if err := podCache.WaitForSync(ctx); err != nil {
 		return err
 	}
-	queue := controller.NewQueue[cache.Key](nil)
-	busy.Go(func() {
-		for change := range objects.Changes(ctx) {
+	queue := workqueue.New[cache.Key](nil)
+	group.Go(func() {
+		for change := range podCache.Changes(ctx) {
 			if change.Object != nil {
-				queue.Add(cache.Key{Namespace: change.Object.GetNamespace(), Name: change.Object.GetName()})
+				queue.Add(cache.KeyOf(change.Object))
 			}
 		}
 	})
@@ -86,24 +86,24 @@ func inform(ctx context.Context, pods *dynamic.Resource, out io.Writer) error {
 		if !ok {
 			return context.Cause(ctx)
 		}
-		report(objects, key, out)
+		report(podCache, key, out)
 		queue.Done(key)
 	}
 }
 
-// report is the work: it says where a pod is and how many others are there.
+// report prints the node of a pod and the number of pods on it.
 func report(pods *cache.Cache[unstructured.Object], key cache.Key, out io.Writer) {
 	pod, found := pods.Get(key.Namespace, key.Name)
 	if !found {
-		fmt.Fprintf(out, "%s is gone\n", key)
+		fmt.Fprintf(out, "%s was deleted\n", key)
 		return
 	}
-	for _, node := range byNode(pod) {
-		beside, err := pods.By("node", node)
+	for _, node := range nodeOf(pod) {
+		neighbors, err := pods.ByIndex("node", node)
 		if err != nil {
 			fmt.Fprintln(out, err)
 			return
 		}
-		fmt.Fprintf(out, "%s is one of %d on %s\n", key, len(beside), node)
+		fmt.Fprintf(out, "%s is one of %d on %s\n", key, len(neighbors), node)
 	}
 }

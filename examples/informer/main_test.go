@@ -7,9 +7,7 @@ import (
 	"io"
 	"testing"
 
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/testing/cluster"
-	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/internal/testing/client"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -19,19 +17,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestItTellsOfEachPodAndItsNeighbours(t *testing.T) {
-	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t)})
-	require.NoError(t, err)
-	client, err := dynamic.Connect(t.Context(), cfg)
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
-	pods, err := client.Resource(t.Context(), "pods")
-	require.NoError(t, err)
-	pods = pods.In("default")
+func TestWatchPods_ReportsNeighbors(t *testing.T) {
+	pods := client.Resource(t, client.Connect(t, "admin"), "pods").Namespace("default")
 	read, write := io.Pipe()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- inform(ctx, pods, write) }()
+	go func() { ended <- watchPods(ctx, pods, write) }()
 	lines := bufio.NewScanner(read)
 	expect := func(want string) {
 		t.Helper()
@@ -56,7 +47,7 @@ func TestItTellsOfEachPodAndItsNeighbours(t *testing.T) {
 		name := fmt.Sprint("informed-", i)
 		_, err := pods.Delete(t.Context(), name, &metav1.DeleteOptions{GracePeriodSeconds: &now})
 		require.NoError(t, err)
-		expect(fmt.Sprintf("default/%s is gone", name))
+		expect(fmt.Sprintf("default/%s was deleted", name))
 	}
 	cancel()
 	assert.ErrorIs(t, <-ended, context.Canceled)

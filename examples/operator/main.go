@@ -1,5 +1,5 @@
-// Command operator registers the kind Greeting from a file and keeps a ConfigMap for each one: with a finalizer that
-// removes the ConfigMap first, and with a status that says which generation it is about.
+// Command operator registers the kind Greeting from a file and creates a ConfigMap for each Greeting. A finalizer deletes
+// the ConfigMap; the status has the text and the observed generation.
 package main
 
 import (
@@ -12,13 +12,14 @@ import (
 	"os"
 	"os/signal"
 
+	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 )
 
 //go:embed crd.yaml
@@ -51,29 +52,46 @@ func run(ctx context.Context) error {
 	return operate(ctx, client, "", nil)
 }
 
-// operate greets in a namespace, or with "" in all, until ctx ends.
+// operate reconciles the Greetings of a namespace, or with "" of all, until ctx ends.
 func operate(ctx context.Context, client *dynamic.Client, namespace string, opts *controller.Options) error {
-	if _, err := controller.Register(ctx, client, definition, nil); err != nil {
+	if _, err := controller.RegisterCRDs(ctx, client, definition, nil); err != nil {
 		return err
 	}
 	configMaps, err := client.Resource(ctx, "configmaps")
 	if err != nil {
 		return err
 	}
-	g := &greeter{configMaps: configMaps}
-	operator := controller.NewOperator(client, opts)
-	operator.Watch("example.com", "v1", "greetings", g.handle, namespace)
+	g := &greetingHandler{configMaps: configMaps}
+	operator := controller.NewOperator(opts)
+	if g.greetings, err = watch(ctx, client, operator, "example.com", "v1", "greetings", g.handle, namespace); err != nil {
+		return err
+	}
 	return operator.Run(ctx)
 }
 
-type greeter struct{ configMaps *dynamic.Resource }
-
-// handle brings one greeting's ConfigMap and status in line with it.
-func (g *greeter) handle(ctx context.Context, event controller.ResourceEvent) error {
-	if event.Type == watch.Deleted {
-		return nil // the finalizer has seen to it
+// watch adds a watch of a resource by its group, version and plural, in a namespace or, with "", in all.
+func watch(ctx context.Context, client *dynamic.Client, operator *controller.Operator, group, version, plural string, handler controller.Handler, namespace string) (*dynamic.Resource, error) {
+	resource, err := client.Resource(ctx, plural+"."+version+"."+group)
+	if err != nil {
+		return nil, err
 	}
-	greeting, deleted, err := controller.Finalize(ctx, event.Resource, event.Object, "example.com/configmap", g.remove)
+	resource = resource.AllNamespaces()
+	if namespace != "" {
+		resource = resource.Namespace(namespace)
+	}
+	operator.Watch(resource, handler)
+	return resource, nil
+}
+
+// greetingHandler reconciles Greetings.
+type greetingHandler struct{ greetings, configMaps *dynamic.Resource }
+
+// handle applies a Greeting's ConfigMap and sets its status.
+func (g *greetingHandler) handle(ctx context.Context, change cache.Change[unstructured.Object]) error {
+	if change.Type == apiwatch.Deleted {
+		return nil // the finalizer has deleted its ConfigMap
+	}
+	greeting, deleted, err := controller.Finalize(ctx, g.greetings, change.Object, "example.com/configmap", g.finalize)
 	if err != nil || deleted {
 		return err
 	}
@@ -89,13 +107,13 @@ func (g *greeter) handle(ctx context.Context, event controller.ResourceEvent) er
 	if _, err := g.configMaps.Apply(ctx, configMap, &metav1.ApplyOptions{FieldManager: "greeter", Force: true}); err != nil {
 		return err
 	}
-	_, err = controller.SetStatus(ctx, event.Resource, greeting, map[string]any{"text": text})
+	_, err = controller.SetStatus(ctx, g.greetings, greeting, map[string]any{"text": text})
 	return err
 }
 
-// remove is what must be done before a greeting may go.
-func (g *greeter) remove(ctx context.Context, greeting *unstructured.Object) error {
-	_, err := g.configMaps.In(greeting.GetNamespace()).Delete(ctx, greeting.GetName(), nil)
+// finalize deletes the ConfigMap of a Greeting that is being deleted.
+func (g *greetingHandler) finalize(ctx context.Context, greeting *unstructured.Object) error {
+	_, err := g.configMaps.Namespace(greeting.GetNamespace()).Delete(ctx, greeting.GetName(), nil)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

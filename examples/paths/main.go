@@ -1,6 +1,6 @@
-// Command paths works by the paths of the API, as its documentation, audit logs and kubectl -v=6 show them: what others
-// write as client.api.v1.namespaces.get() is here a handle on /api/v1/namespaces. It lists namespaces, takes a
-// Deployment through its life, and registers, uses and watches a kind of its own.
+// Command paths uses the API's paths, as its documentation, audit logs and kubectl -v=6 show them: /api/v1/namespaces
+// instead of a resource's name. It lists namespaces, creates, updates, patches and deletes a Deployment, and defines,
+// creates and watches a custom kind.
 package main
 
 import (
@@ -16,7 +16,6 @@ import (
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -46,20 +45,20 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer client.Close()
-	for _, part := range []func(context.Context, *dynamic.Client, io.Writer) error{namespaces, deployment, custom} {
-		if err := part(ctx, client, os.Stdout); err != nil {
+	for _, step := range []func(context.Context, *dynamic.Client, io.Writer) error{listNamespaces, useDeployment, useCustomKind} {
+		if err := step(ctx, client, os.Stdout); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func namespaces(ctx context.Context, client *dynamic.Client, out io.Writer) error {
-	all, _, err := client.At(ctx, "/api/v1/namespaces")
+func listNamespaces(ctx context.Context, client *dynamic.Client, out io.Writer) error {
+	namespaces, _, err := client.ForPath(ctx, "/api/v1/namespaces")
 	if err != nil {
 		return err
 	}
-	for namespace, err := range all.List(ctx, nil) {
+	for namespace, err := range namespaces.List(ctx, nil) {
 		if err != nil {
 			return err
 		}
@@ -68,9 +67,9 @@ func namespaces(ctx context.Context, client *dynamic.Client, out io.Writer) erro
 	return nil
 }
 
-// deployment creates, reads, replaces, patches and deletes one.
-func deployment(ctx context.Context, client *dynamic.Client, out io.Writer) error {
-	deployments, name, err := client.At(ctx, "/apis/apps/v1/namespaces/default/deployments/paths-nginx")
+// useDeployment creates, gets, updates, patches and deletes a Deployment.
+func useDeployment(ctx context.Context, client *dynamic.Client, out io.Writer) error {
+	deployments, name, err := client.ForPath(ctx, "/apis/apps/v1/namespaces/default/deployments/paths-nginx")
 	if err != nil {
 		return err
 	}
@@ -89,14 +88,14 @@ func deployment(ctx context.Context, client *dynamic.Client, out io.Writer) erro
 	if err != nil {
 		return err
 	}
-	defer remove(ctx, deployments, name, out)
-	read, err := deployments.Get(ctx, name, nil)
+	defer deleteObject(ctx, deployments, name, out)
+	current, err := deployments.Get(ctx, name, nil)
 	if err != nil {
 		return err
 	}
-	read.SetLabels(map[string]string{"tier": "front"})
-	read.SetResourceVersion("") // replace it even if a controller has written its status since
-	replaced, err := deployments.Update(ctx, read, nil)
+	current.SetLabels(map[string]string{"tier": "front"})
+	current.SetResourceVersion("") // update it even if a controller has updated its status since
+	updated, err := deployments.Update(ctx, current, nil)
 	if err != nil {
 		return err
 	}
@@ -105,14 +104,14 @@ func deployment(ctx context.Context, client *dynamic.Client, out io.Writer) erro
 		return err
 	}
 	replicas, _, err := unstructured.Get[int64](patched, "spec", "replicas")
-	fmt.Fprintf(out, "deployment %s: labels %v, replicas %d\n", name, replaced.GetLabels(), replicas)
+	fmt.Fprintf(out, "deployment %s: labels %v, replicas %d\n", name, updated.GetLabels(), replicas)
 	return err
 }
 
-// custom registers the kind Foo, creates one and watches it change.
-func custom(ctx context.Context, client *dynamic.Client, out io.Writer) error {
+// useCustomKind defines the kind Foo, creates one, patches it and watches that.
+func useCustomKind(ctx context.Context, client *dynamic.Client, out io.Writer) error {
 	const crd = "foos.paths.example.com"
-	definitions, _, err := client.At(ctx, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
+	definitions, _, err := client.ForPath(ctx, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
 	if err != nil {
 		return err
 	}
@@ -128,8 +127,11 @@ func custom(ctx context.Context, client *dynamic.Client, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer remove(ctx, definitions, crd, out)
-	foos, err := served(ctx, client, "/apis/paths.example.com/v1/namespaces/default/foos")
+	defer deleteObject(ctx, definitions, crd, out)
+	if _, err := definitions.Wait(ctx, crd, dynamic.Condition("Established")); err != nil {
+		return err
+	}
+	foos, _, err := client.ForPath(ctx, "/apis/paths.example.com/v1/namespaces/default/foos")
 	if err != nil {
 		return err
 	}
@@ -150,34 +152,16 @@ func custom(ctx context.Context, client *dynamic.Client, out io.Writer) error {
 		fmt.Fprintf(out, "foo %s: %s, bar is %q\n", event.Object.GetName(), event.Type, bar)
 		return err
 	}
-	return fmt.Errorf("the watch of foos ended before anything changed")
+	return fmt.Errorf("watch foos: no event")
 }
 
-// served waits until the server serves what was registered a moment ago, and no longer an earlier one that is going.
-func served(ctx context.Context, client *dynamic.Client, path string) (*dynamic.Resource, error) {
-	for {
-		found, _, err := client.At(ctx, path)
-		if err != nil && !meta.IsNoMatchError(err) || err == nil && found.Mapping().Supports("create") {
-			return found, err
-		}
-		select {
-		case <-time.After(200 * time.Millisecond):
-		case <-ctx.Done():
-			return nil, fmt.Errorf("wait until %s is served: %w", path, ctx.Err())
-		}
-		if _, err := client.Discovery().Refresh(ctx); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// remove deletes what the example made, even where it was interrupted.
-func remove(ctx context.Context, of *dynamic.Resource, name string, out io.Writer) {
+// deleteObject deletes an object, even after an interrupt.
+func deleteObject(ctx context.Context, resource *dynamic.Resource, name string, out io.Writer) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	if _, err := of.Delete(ctx, name, nil); err != nil {
+	if _, err := resource.Delete(ctx, name, nil); err != nil {
 		fmt.Fprintln(out, err)
 		return
 	}
-	fmt.Fprintf(out, "deleted %s %s\n", of, name)
+	fmt.Fprintf(out, "deleted %s %s\n", resource, name)
 }

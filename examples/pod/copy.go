@@ -9,12 +9,12 @@ import (
 	"github.com/anykind/anykind/stream"
 )
 
-// copyFiles copies files and folders; the one of its two arguments that is in a pod has the pod's name before a colon.
+// copyFiles copies files and folders to or from a pod; POD:PATH is in the pod.
 func copyFiles(ctx context.Context, p *pod, args []string) error {
 	if len(args) != 2 {
 		return errors.New("usage: pod cp FROM TO, one of them POD:PATH")
 	}
-	opts := &stream.CopyOptions{Container: p.container, Progress: func(now stream.Progress) {
+	opts := &stream.CopyOptions{Container: p.container, OnProgress: func(now stream.CopyProgress) {
 		if now.Done == now.Size {
 			fmt.Fprintf(p.err, "%s (%d bytes)\n", now.Path, now.Size)
 		}
@@ -24,7 +24,7 @@ func copyFiles(ctx context.Context, p *pod, args []string) error {
 	}
 	name, path, remote := strings.Cut(args[1], ":")
 	if !remote {
-		return errors.New("one of the two must be in a pod: POD:PATH")
+		return errors.New("usage: pod cp FROM TO, one of them POD:PATH")
 	}
 	return stream.CopyTo(ctx, p.pods, name, args[0], path, opts)
 }

@@ -1,4 +1,4 @@
-// Command pod does what kubectl's commands of the same names do:
+// Command pod works as kubectl's commands exec, logs, cp and port-forward:
 //
 //	pod [-n NAMESPACE] [-c CONTAINER] exec [-i] [-t] POD COMMAND [ARGUMENT…]
 //	pod [-n NAMESPACE] [-c CONTAINER] logs [-f] [-p] [-tail N] POD
@@ -36,13 +36,13 @@ func main() {
 	}
 }
 
-// streams are the program's own.
+// streams are the program's input and output.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
 }
 
-// pod is what every command needs.
+// pod has the arguments that all commands share.
 type pod struct {
 	streams
 	client    *dynamic.Client
@@ -82,7 +82,7 @@ func run(ctx context.Context, args []string, own streams) error {
 		return err
 	}
 	if *namespace != "" {
-		pods = pods.In(*namespace)
+		pods = pods.Namespace(*namespace)
 	}
 	return command(ctx, &pod{own, client, pods, *namespace, *container}, flags.Args()[1:])
 }
@@ -96,8 +96,8 @@ func (p *pod) flags(name string) *flag.FlagSet {
 // execute runs a command in a container.
 func execute(ctx context.Context, p *pod, args []string) error {
 	flags := p.flags("exec")
-	input := flags.Bool("i", false, "pass standard input on")
-	tty := flags.Bool("t", false, "give the command a terminal")
+	input := flags.Bool("i", false, "forward standard input")
+	tty := flags.Bool("t", false, "run the command with a terminal")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -117,12 +117,12 @@ func execute(ctx context.Context, p *pod, args []string) error {
 	return cmd.Run()
 }
 
-// logs prints one pod's log, or those of all that a selector matches.
+// logs prints the log of a pod, or of all pods that a selector matches.
 func logs(ctx context.Context, p *pod, args []string) error {
 	opts := stream.LogOptions{Container: p.container}
 	flags := p.flags("logs")
 	flags.StringVar(&opts.Selector, "l", "", "print the logs of all pods that the label selector matches")
-	flags.BoolVar(&opts.Follow, "f", false, "go on with what is written")
+	flags.BoolVar(&opts.Follow, "f", false, "follow the log")
 	flags.BoolVar(&opts.Previous, "p", false, "print the log from before the last restart")
 	tail := flags.Int64("tail", -1, "print the last lines only")
 	if err := flags.Parse(args); err != nil {

@@ -14,10 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/client"
 	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/stream"
-	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -28,29 +27,18 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const patience = 2 * time.Minute
 
-// web runs a pod for the test and gives its name.
-func web(t *testing.T) string {
+// newPod runs a pod until the test ends and returns its name.
+func newPod(t *testing.T) string {
 	t.Helper()
 	cluster.NeedComponents(t, cluster.Nodes, cluster.ControllerManager, cluster.Scheduler)
 	t.Setenv("KUBECONFIG", cluster.Kubeconfig(t))
-	cfg, err := transport.Load(t.Context(), nil)
-	require.NoError(t, err)
-	client, err := dynamic.Connect(t.Context(), cfg)
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
-	pods, err := client.Resource(t.Context(), "pods")
-	require.NoError(t, err)
+	pods := client.Resource(t, client.Connect(t, "admin"), "pods")
 	created, err := pods.Create(t.Context(), &unstructured.Object{Object: map[string]any{
 		"metadata": map[string]any{"generateName": "web-", "labels": map[string]any{"app": "example"}},
 		"spec":     map[string]any{"containers": []any{map[string]any{"name": "web", "image": "web:1"}}},
 	}}, nil)
 	require.NoError(t, err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		_, err := pods.Delete(ctx, created.GetName(), nil)
-		require.NoError(t, err)
-	})
+	client.DeleteAtEnd(t, pods, created.GetName())
 	require.Eventually(t, func() bool {
 		now, err := pods.Get(t.Context(), created.GetName(), nil)
 		require.NoError(t, err)
@@ -67,8 +55,8 @@ func pods(t *testing.T, stdin string, args ...string) (stdout, stderr string, er
 	return out.String(), errOut.String(), err
 }
 
-func TestCommandsRunInPods(t *testing.T) {
-	name := web(t)
+func TestExec(t *testing.T) {
+	name := newPod(t)
 	out, errOut, err := pods(t, "typed", "-n", "default", "-c", "web", "exec", "-i", name, "sh", "-c", "cat; echo oops >&2; exit 4")
 	var exited *stream.ExitError
 	require.ErrorAs(t, err, &exited)
@@ -78,27 +66,27 @@ func TestCommandsRunInPods(t *testing.T) {
 
 	typed, keys := io.Pipe()
 	defer func() { _ = keys.Close() }()
-	screen := &answering{keys: keys}
+	screen := &typist{keys: keys}
 	require.NoError(t, run(t.Context(), []string{"exec", "-i", "-t", name, "sh", "-c", "tty; read answer"}, streams{typed, screen, io.Discard}))
 	assert.Contains(t, screen.text.String(), "/dev/")
 }
 
-// answering is a screen before which somebody types a line once there is something to read.
-type answering struct {
+// typist is the output of a terminal. It types a line once there is output.
+type typist struct {
 	text bytes.Buffer
 	keys io.Writer
 	once sync.Once
 }
 
-func (a *answering) Write(text []byte) (int, error) {
+func (a *typist) Write(text []byte) (int, error) {
 	if bytes.Contains(text, []byte("\n")) {
 		a.once.Do(func() { go func() { _, _ = io.WriteString(a.keys, "seen\n") }() })
 	}
 	return a.text.Write(text)
 }
 
-func TestLogsArePrinted(t *testing.T) {
-	name := web(t)
+func TestLogs(t *testing.T) {
+	name := newPod(t)
 	out, _, err := pods(t, "", "logs", "-tail", "1", name)
 	require.NoError(t, err)
 	assert.Equal(t, "a line on stderr\n", out)
@@ -110,13 +98,13 @@ func TestLogsArePrinted(t *testing.T) {
 	assert.Equal(t, "hello from before the restart\n", out)
 }
 
-func TestFilesAreCopied(t *testing.T) {
-	name := web(t)
+func TestCopy(t *testing.T) {
+	name := newPod(t)
 	from, there, back := filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "there"), filepath.Join(t.TempDir(), "back")
 	require.NoError(t, os.WriteFile(from, []byte("text"), 0o600))
-	_, told, err := pods(t, "", "cp", from, name+":"+there)
+	_, stderr, err := pods(t, "", "cp", from, name+":"+there)
 	require.NoError(t, err)
-	assert.Contains(t, told, ". (4 bytes)")
+	assert.Contains(t, stderr, ". (4 bytes)")
 	_, _, err = pods(t, "", "cp", name+":"+there, back)
 	require.NoError(t, err)
 	text, err := os.ReadFile(back)
@@ -124,20 +112,20 @@ func TestFilesAreCopied(t *testing.T) {
 	assert.Equal(t, "text", string(text))
 }
 
-func TestWhatMakesNoSenseIsExplained(t *testing.T) {
+func TestRun_Usage(t *testing.T) {
 	t.Setenv("KUBECONFIG", cluster.Kubeconfig(t))
 	for _, args := range [][]string{nil, {"run"}, {"exec", "web"}, {"cp", "x"}} {
 		_, _, err := pods(t, "", args...)
 		require.ErrorContains(t, err, "usage")
 	}
 	_, _, err := pods(t, "", "cp", "x", "y")
-	require.ErrorContains(t, err, "one of the two must be in a pod")
+	require.ErrorContains(t, err, "one of them POD:PATH")
 	_, _, err = pods(t, "", "-x")
 	require.ErrorContains(t, err, "not defined")
 }
 
-func TestAPortOfAPodIsForwarded(t *testing.T) {
-	name := web(t)
+func TestPortForward(t *testing.T) {
+	name := newPod(t)
 	for _, target := range []string{name, "pods/" + name} {
 		ctx, stop := context.WithCancel(t.Context())
 		read, write := io.Pipe()

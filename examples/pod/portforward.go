@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/stream"
 )
 
-// portForward hands connections to a local port on to one of a pod, or of what a service or a workload chooses.
+// portForward forwards connections to a local port to a pod, or to a pod of a service or workload.
 func portForward(ctx context.Context, p *pod, args []string) error {
 	if len(args) != 2 {
 		return errors.New("usage: pod port-forward POD|RESOURCE/NAME [LOCAL:]PORT")
@@ -22,7 +22,7 @@ func portForward(ctx context.Context, p *pod, args []string) error {
 			return err
 		}
 		if p.namespace != "" {
-			found = found.In(p.namespace)
+			found = found.Namespace(p.namespace)
 		}
 		target, name = found, of
 	}
@@ -35,5 +35,5 @@ func portForward(ctx context.Context, p *pod, args []string) error {
 		return err
 	}
 	fmt.Fprintf(p.out, "forwarding %s to %s of %s\n", listener.Addr(), port, args[0])
-	return stream.Forward(ctx, target, name, port, listener)
+	return stream.ForwardPort(ctx, target, name, port, listener)
 }

@@ -11,10 +11,9 @@ import (
 	"github.com/anykind/anykind/stream"
 )
 
-// terminal is the one that the program runs in, if any, handed through to the command: what is typed goes there as it
-// is. It asks the program stty, to need no package for it.
+// terminal sets the program's terminal to raw mode and watches its size. It runs stty, so that no package is needed.
 type terminal struct {
-	sizes chan stream.Size
+	sizes chan stream.TerminalSize
 	saved string
 	stop  context.CancelFunc
 	done  chan struct{}
@@ -22,25 +21,25 @@ type terminal struct {
 
 func rawTerminal(ctx context.Context) *terminal {
 	ctx, stop := context.WithCancel(ctx)
-	t := &terminal{sizes: make(chan stream.Size), stop: stop, done: make(chan struct{})}
+	t := &terminal{sizes: make(chan stream.TerminalSize), stop: stop, done: make(chan struct{})}
 	t.saved = stty("-g")
 	if t.saved != "" {
 		stty("raw", "-echo")
 	}
-	go t.watch(ctx)
+	go t.watchSize(ctx)
 	return t
 }
 
-// watch tells the terminal's size whenever it has changed.
-func (t *terminal) watch(ctx context.Context) {
+// watchSize sends the terminal's size whenever it changes.
+func (t *terminal) watchSize(ctx context.Context) {
 	defer close(t.done)
-	var told stream.Size
+	var last stream.TerminalSize
 	for ctx.Err() == nil {
-		var now stream.Size
-		if n, _ := fmt.Sscan(stty("size"), &now.Height, &now.Width); n == 2 && now != told {
+		var now stream.TerminalSize
+		if n, _ := fmt.Sscan(stty("size"), &now.Height, &now.Width); n == 2 && now != last {
 			select {
 			case t.sizes <- now:
-				told = now
+				last = now
 			case <-ctx.Done():
 			}
 		}
@@ -59,13 +58,13 @@ func (t *terminal) restore() {
 	}
 }
 
-// stty gives what stty says of our terminal, "" where there is none.
+// stty runs stty on the program's terminal and returns its output, "" without a terminal.
 func stty(args ...string) string {
 	cmd := exec.Command("stty", args...)
 	cmd.Stdin = os.Stdin
-	said, err := cmd.Output()
+	output, err := cmd.Output()
 	if err != nil {
 		return ""
 	}
-	return strings.TrimSpace(string(said))
+	return strings.TrimSpace(string(output))
 }

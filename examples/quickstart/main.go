@@ -17,7 +17,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	client, err := dynamic.Connect(ctx, cfg) // asks the server what it serves
+	client, err := dynamic.Connect(ctx, cfg) // reads what the server serves
 	if err != nil {
 		log.Fatal(err)
 	}

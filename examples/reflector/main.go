@@ -1,5 +1,5 @@
-// Command reflector shows what there is of a resource, by any name that kubectl takes, and then everything that happens
-// to it, whatever happens to the connection: go run ./examples/reflector configmaps.
+// Command reflector lists the objects of a resource and watches them, and recovers from lost connections and expired
+// resource versions: go run ./examples/reflector configmaps.
 package main
 
 import (
@@ -44,14 +44,14 @@ func run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return reflect(ctx, resource, os.Stdout)
+	return printChanges(ctx, resource, os.Stdout)
 }
 
-// reflect prints changes until ctx ends.
-func reflect(ctx context.Context, resource *dynamic.Resource, out io.Writer) error {
-	opts := &dynamic.FollowOptions{Interrupted: func(i dynamic.Interruption) {
+// printChanges prints changes until ctx ends.
+func printChanges(ctx context.Context, resource *dynamic.Resource, out io.Writer) error {
+	opts := &dynamic.FollowOptions{OnInterruption: func(i dynamic.Interruption) {
 		if i.Err != nil {
-			fmt.Fprintf(out, "interrupted, again in %s: %v\n", i.Wait, i.Err)
+			fmt.Fprintf(out, "interrupted, next attempt in %s: %v\n", i.Delay, i.Err)
 		}
 	}}
 	for change, err := range resource.Follow(ctx, opts) {

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/client"
 	"github.com/anykind/anykind/internal/testing/cluster"
-	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -18,15 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestItShowsWhatHappensAcrossACrashOfTheServer(t *testing.T) {
-	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t)})
-	require.NoError(t, err)
-	client, err := dynamic.Connect(t.Context(), cfg)
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
-	limits, err := client.Resource(t.Context(), "limits")
-	require.NoError(t, err)
-	limits = limits.In("default")
+func TestPrintChanges_AcrossServerCrash(t *testing.T) {
+	limits := client.Resource(t, client.Connect(t, "admin"), "limits").Namespace("default")
 	create := func(name string) {
 		_, err := limits.Create(t.Context(), &unstructured.Object{Object: map[string]any{
 			"metadata": map[string]any{"name": name}, "spec": map[string]any{"limits": []any{}},
@@ -41,7 +33,7 @@ func TestItShowsWhatHappensAcrossACrashOfTheServer(t *testing.T) {
 	read, write := io.Pipe()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- reflect(ctx, limits, write) }()
+	go func() { ended <- printChanges(ctx, limits, write) }()
 	lines := bufio.NewScanner(read)
 	expect := func(want string) {
 		for again := true; again; again = strings.HasPrefix(lines.Text(), "interrupted") {

@@ -5,9 +5,7 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/testing/cluster"
-	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/internal/testing/client"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -16,35 +14,28 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestTheTourShowsEveryVerbAndLeavesNothingBehind(t *testing.T) {
-	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t)})
-	require.NoError(t, err)
-	client, err := dynamic.Connect(t.Context(), cfg)
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
-
+func TestTour(t *testing.T) {
+	c := client.Connect(t, "admin")
 	var out bytes.Buffer
-	require.NoError(t, tour(t.Context(), client, &out))
+	require.NoError(t, tour(t.Context(), c, &out))
 	heading := regexp.MustCompile(`^Kubernetes v1\.\d+\.\d+ serves \d+ resources in \d+ API groups\n`)
 	require.Regexp(t, heading, out.String())
-	assert.Equal(t, `ConfigMap default/anykind-tour says "hello"
+	assert.Equal(t, `ConfigMap default/anykind-tour: greeting "hello"
 deleted configmaps anykind-tour
 created ats.cnat.programming-kubernetes.info; the server now serves At
 listed breakfast
 listed lunch
 watched MODIFIED lunch: schedule is now 2026-12-24T12:00:00Z
-applied lunch: retries 3, and still command "echo lunch"
+applied lunch: retries 3, command still "echo lunch"
 status of lunch: DONE
 deleted ats.cnat.programming-kubernetes.info lunch
 deleted customresourcedefinitions.apiextensions.k8s.io ats.cnat.programming-kubernetes.info
 `, heading.ReplaceAllString(out.String(), ""))
 
 	for name, object := range map[string]string{"crd": "ats.cnat.programming-kubernetes.info", "cm": "anykind-tour"} {
-		resource, err := client.Resource(t.Context(), name)
-		require.NoError(t, err)
-		left, err := resource.Get(t.Context(), object, nil)
+		left, err := client.Resource(t, c, name).Get(t.Context(), object, nil)
 		if err == nil {
-			assert.NotNil(t, left.GetDeletionTimestamp(), "%s is neither gone nor going", object)
+			assert.NotNil(t, left.GetDeletionTimestamp(), "%s was not deleted", object)
 		} else {
 			require.True(t, apierrors.IsNotFound(err), "%v", err)
 		}
