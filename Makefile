@@ -5,6 +5,7 @@ MODULES := $(shell sed -n 's/^\([^\#[:space:]][^[:space:]]*\)[[:space:]].*/\1/p'
 
 GOLANGCI_LINT := v2.15.0
 LINT := .bin/golangci-lint-$(GOLANGCI_LINT)
+GOTESTSUM := .bin/gotestsum-v1.13.0
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 NULL := $(if $(filter Windows_NT,$(OS)),NUL,/dev/null)
 # The other modules are for developers: one platform of each system says enough.
@@ -14,6 +15,9 @@ CORPUS := go run -C corpus .
 
 # The race detector needs a C compiler, which a newcomer may not have. CI insists on it.
 RACE ?= $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
+# A program with the race detector sleeps for a second before it exits, so that other goroutines can report races. Every
+# TestMain waits for its goroutines anyway.
+export GORACE ?= atexit_sleep_ms=0
 # Another server, for instance: make test SANDBOX_FLAGS='--kubernetes-version v1.34.4'
 SANDBOX_FLAGS ?=
 FUZZTIME ?= 1m
@@ -48,7 +52,16 @@ test: ## run every test of every module against a real cluster; make test MODULE
 # One package at a time: some tests restart the API server that all of them use.
 MODULE ?= .
 COMPONENTS = $(shell awk '$$1 == "$(MODULE)" { print $$2 }' .ci/modules)
-GOTEST = go test $(RACE) -p 1 -timeout 30m ./...
+TESTFLAGS = $(RACE) -p 1 -timeout 30m
+# RERUN=report.txt, as in CI: at most three tests that failed run once more, alone, and the report names them. Data races
+# and leaks are never run again.
+ifdef RERUN
+GOTEST = $(CURDIR)/$(GOTESTSUM) --format standard-quiet --rerun-fails=1 --rerun-fails-max-failures=3 \
+	--rerun-fails-abort-on-data-race --rerun-fails-report $(RERUN) --packages ./... -- $(TESTFLAGS)
+test-module: $(GOTESTSUM)
+else
+GOTEST = go test $(TESTFLAGS) ./...
+endif
 .PHONY: test-module
 test-module:
 	@test -n '$(COMPONENTS)' || { echo 'make: .ci/modules has no module $(MODULE)' >&2; exit 1; }
@@ -107,6 +120,10 @@ lint: $(LINT) ## check the style and the usual mistakes of every module
 $(LINT):
 	GOBIN=$(CURDIR)/.bin CGO_ENABLED=0 go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT)
 	mv .bin/golangci-lint $@
+
+$(GOTESTSUM):
+	GOBIN=$(CURDIR)/.bin CGO_ENABLED=0 go install gotest.tools/gotestsum@$(patsubst .bin/gotestsum-%,%,$@)
+	mv .bin/gotestsum $@
 
 .PHONY: format
 format: ## fail on files that are not gofmt-ed, and on go.mod files of any module that are not tidy

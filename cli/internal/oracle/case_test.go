@@ -40,7 +40,8 @@ type oracleCase struct {
 // step waits until the program has written text and then runs a kubectl line in the run's namespace, unless it is "".
 type step struct{ waitFor, kubectl string }
 
-// difference explains why results differ: "stdout", "stderr", "code" and "effect". The test fails if they are equal.
+// difference explains why results may differ: "stdout", "stderr", "code" and "effect". The test fails if all of them are
+// equal.
 type difference struct {
 	results []string
 	why     string

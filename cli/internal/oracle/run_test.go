@@ -84,6 +84,7 @@ func (p *program) command(ctx context.Context, t *testing.T, c *oracleCase, name
 	kubeconfig := filepath.Join(dir, ".kubeconfig")
 	data, err := os.ReadFile(p.kubeconfig)
 	require.NoError(t, err)
+	require.Contains(t, string(data), defaultNamespace, "the sandbox's kubeconfig")
 	require.NoError(t, os.WriteFile(kubeconfig, withNamespace(data, namespace), 0o600))
 	args, err := splitLine(strings.ReplaceAll(c.line, "$NS", namespace))
 	require.NoError(t, err)
@@ -95,9 +96,12 @@ func (p *program) command(ctx context.Context, t *testing.T, c *oracleCase, name
 	return cmd
 }
 
+// defaultNamespace is how the sandbox's kubeconfig ends each of its contexts.
+const defaultNamespace = "namespace: default}"
+
 // withNamespace sets the namespace of every context of the sandbox's kubeconfig.
 func withNamespace(kubeconfig []byte, namespace string) []byte {
-	return bytes.ReplaceAll(kubeconfig, []byte("namespace: default}"), []byte("namespace: "+namespace+"}"))
+	return bytes.ReplaceAll(kubeconfig, []byte(defaultNamespace), []byte("namespace: "+namespace+"}"))
 }
 
 // splitLine splits a line at spaces outside of quotes. There are no escapes and no expansion.
