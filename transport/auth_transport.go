@@ -44,6 +44,9 @@ func (t *authTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		closeBody(req)
 		return nil, err
 	}
+	if protocol := req.Header.Get("Upgrade"); protocol != "" && !strings.EqualFold(protocol, "websocket") {
+		next = http1(next)
+	}
 	if !toHost {
 		return next.RoundTrip(req)
 	}

@@ -121,6 +121,17 @@ func (p *pool) replace(certificate *tls.Certificate) {
 	}
 }
 
+// http1 returns a transport like one of the pool's that speaks HTTP/1.1 only, for one upgrade: net/http itself sends those to
+// websocket over HTTP/1.1, and all others over the HTTP/2 that the server prefers, which has none. It keeps no connection.
+func http1(pooled *http.Transport) *http.Transport {
+	transport := pooled.Clone()
+	transport.DisableKeepAlives, transport.ForceAttemptHTTP2, transport.HTTP2 = true, false, nil
+	transport.TLSNextProto, transport.TLSClientConfig.NextProtos = nil, []string{"http/1.1"}
+	transport.Protocols = new(http.Protocols)
+	transport.Protocols.SetHTTP1(true)
+	return transport
+}
+
 // closeIdle closes idle connections, and for a while those that become idle later: a connection whose request has just been
 // canceled does so a moment later.
 func (p *pool) closeIdle() { p.closeIdleEvery(10 * time.Millisecond) }

@@ -27,8 +27,8 @@ var (
 
 // Upgrade sends a request for an upgrade, whose Header names the protocol in Upgrade. It returns the connection after the
 // server has switched to that protocol, and the header of the response. The caller closes the connection, which ends it at
-// once, without a TLS alert; the end of ctx no longer does. The protocol should be websocket: others fail if the connection
-// is made for HTTP/2.
+// once, without a TLS alert; the end of ctx no longer does. A connection of [Open] upgrades to any protocol; one of [New] to
+// websocket and, if its HTTP client speaks HTTP/1.1 only, to others.
 //
 // The request passes [Options].WrapTransport, the HTTP client's round trippers and its proxy as all others do. Round trippers
 // must pass on the request's context, which reports the connection by net/http/httptrace, and the response's Body as the

@@ -87,6 +87,43 @@ func TestConn_UpgradeSwitchesProtocols(t *testing.T) {
 	assert.Equal(t, 101, seen[0].StatusCode)
 }
 
+// TestConn_UpgradeToOtherProtocol upgrades to SPDY on a server that prefers HTTP/2, twice, and after a rejection.
+func TestConn_UpgradeToOtherProtocol(t *testing.T) {
+	accept := switching(func(r *http.Request) {
+		assert.Equal(t, "HTTP/1.1", r.Proto)
+		assert.Equal(t, "SPDY/3.1", r.Header.Get("Upgrade"))
+		assert.Equal(t, "Bearer s3cret", r.Header.Get("Authorization"))
+	})
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/plain":
+			assert.Equal(t, "HTTP/2.0", r.Proto)
+		case "/rejected":
+			http.Error(w, "no", http.StatusForbidden)
+		default:
+			accept(w, r)
+		}
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	conn, err := transport.Open(&transport.Config{Server: server.URL, Insecure: true, Token: transport.NewSecret("s3cret")})
+	require.NoError(t, err)
+	defer conn.Close()
+	for range 2 {
+		response, err := conn.Do(t.Context(), &transport.Request{Path: "/plain"})
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		request := &transport.Request{Method: http.MethodPost, Path: "/rejected", Header: http.Header{"Upgrade": {"SPDY/3.1"}}}
+		_, _, err = conn.Upgrade(t.Context(), request)
+		require.True(t, apierrors.IsForbidden(err), "%v", err)
+		request.Path = "/exec"
+		stream, _, err := conn.Upgrade(t.Context(), request)
+		require.NoError(t, err)
+		checkEcho(t, stream)
+	}
+}
+
 func TestConn_UpgradeUsesRoundTrippers(t *testing.T) {
 	server := httptest.NewTLSServer(switching(func(r *http.Request) {
 		assert.Equal(t, "Bearer s3cret", r.Header.Get("Authorization"), "the round tripper's own credential")
