@@ -1,0 +1,108 @@
+package restconfig
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/anykind/anykind/transport"
+	"k8s.io/client-go/rest"
+)
+
+// FromConn returns a client-go config whose requests conn sends: with its credential, its TLS settings, its proxy, its hooks and
+// its HTTP connections. client-go's remotecommand, portforward, transport/spdy and transport/websocket, which open network
+// connections by themselves, go through conn, too.
+//
+// QPS is negative, as conn has its own RateLimiter or none. Impersonate may be set, and replaces the user that conn
+// impersonates. Other credentials, TLS options, Proxy and Dial must stay empty: they are those of conn. rest.TLSConfigFor
+// returns nil for the config, and a program that dials with it fails.
+//
+// Each call of client-go's own keeps client-go's user agent, warning handler and retries; conn's OnWarning is not called
+// instead of the handler but besides. Close conn after the last use of the config.
+func FromConn(conn *transport.Conn) *rest.Config {
+	own := &roundTripper{conn: conn}
+	return &rest.Config{
+		Host:      conn.Server(),
+		Transport: own,
+		QPS:       -1,
+		WrapTransport: func(base http.RoundTripper) http.RoundTripper {
+			switch base.(type) {
+			case *roundTripper, *http.Transport:
+				return own
+			default:
+				return &dialingRoundTripper{conn: own, base: base}
+			}
+		},
+	}
+}
+
+// roundTripper sends requests over a connection. Headers of an impersonated user, which client-go sets, become a connection that
+// impersonates the user.
+type roundTripper struct{ conn *transport.Conn }
+
+// RoundTrip implements http.RoundTripper.
+func (r *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
+	conn, header, err := r.impersonate(req.Header)
+	if err != nil {
+		if req.Body != nil {
+			_ = req.Body.Close()
+		}
+		return nil, err
+	}
+	if conn == r.conn {
+		return conn.RoundTrip(req)
+	}
+	own := req.Clone(req.Context())
+	own.Header = header
+	response, err := conn.RoundTrip(own)
+	if response != nil {
+		response.Request = req
+	}
+	return response, err
+}
+
+// CloseIdleConnections closes the connection's idle connections.
+func (r *roundTripper) CloseIdleConnections() { r.conn.Close() }
+
+// impersonate returns the connection for a request's header, and the header without the impersonated user.
+func (r *roundTripper) impersonate(header http.Header) (*transport.Conn, http.Header, error) {
+	var user transport.Impersonation
+	var rest http.Header
+	for name, values := range header {
+		name := http.CanonicalHeaderKey(name)
+		if !strings.HasPrefix(name, "Impersonate-") || len(values) == 0 {
+			continue
+		}
+		if rest == nil {
+			rest = header.Clone()
+		}
+		delete(rest, name)
+		switch key, isExtra := strings.CutPrefix(name, "Impersonate-Extra-"); {
+		case isExtra:
+			if user.Extra == nil {
+				user.Extra = map[string][]string{}
+			}
+			user.Extra[extraKey(key)] = values
+		case name == "Impersonate-User":
+			user.User = values[0]
+		case name == "Impersonate-Uid":
+			user.UID = values[0]
+		case name == "Impersonate-Group":
+			user.Groups = values
+		}
+	}
+	if rest == nil {
+		return r.conn, header, nil
+	}
+	conn, err := r.conn.Impersonate(user)
+	return conn, rest, err
+}
+
+// extraKey returns the key of an extra field as the server reads it from the name of a header.
+func extraKey(escaped string) string {
+	key := strings.ToLower(escaped)
+	if unescaped, err := url.PathUnescape(key); err == nil {
+		return unescaped
+	}
+	return key
+}

@@ -1,0 +1,147 @@
+package restconfig
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/anykind/anykind/transport"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
+)
+
+// warningCode is the code of every warning header of an API server.
+const warningCode = 299
+
+// ToConn returns a connection to the server of a client-go config. client-go itself authenticates its requests: exec plugins,
+// auth providers that the program has imported, tokens and files with tokens, certificates, impersonation, WrapTransport, Proxy
+// and Dial hold for every request, for exec, attach and port-forward included.
+//
+// The user agent and so the default field manager is that of the config, or else client-go's default. RateLimiter or a
+// positive QPS delay requests; client-go's default of 5 requests a second is not applied. Warnings go to the config's handler
+// if it has one. Timeout bounds requests and watches but no streams, as in client-go. Content types, serializers and APIPath
+// have no meaning for a connection.
+//
+// After a response of 401, the request is sent again once if the config has an exec plugin, as client-go then has run it.
+// HTTP connections are shared with client-go's clients of an equal config; Close closes those that are idle. The default
+// namespace is "default": dynamic.Client.WithDefaults chooses another.
+func ToConn(config *rest.Config) (*transport.Conn, error) {
+	if config == nil {
+		return nil, errors.New("open a connection: the rest.Config is nil")
+	}
+	own := rest.CopyConfig(config)
+	own.UserAgent = cmp.Or(own.UserAgent, rest.DefaultKubernetesUserAgent())
+	own.GroupVersion = &schema.GroupVersion{}
+	server, _, err := rest.DefaultServerUrlFor(own)
+	if err != nil {
+		return nil, fmt.Errorf("open a connection: %w", err)
+	}
+	client, err := rest.HTTPClientFor(own)
+	if err != nil {
+		return nil, fmt.Errorf("open a connection to %s: %w", server.Redacted(), err)
+	}
+	// net/http sends an upgrade to another protocol than websocket over the HTTP/2 that the server prefers, which has none.
+	own.NextProtos = []string{"http/1.1"}
+	upgrades, err := rest.TransportFor(own)
+	if err != nil {
+		return nil, fmt.Errorf("open a connection to %s: %w", server.Redacted(), err)
+	}
+	return transport.New(server.String(), &http.Client{
+		Transport: &configRoundTripper{next: client.Transport, upgrades: upgrades, retry: own.ExecProvider != nil},
+		Timeout:   client.Timeout,
+	}, &transport.Options{
+		UserAgent: own.UserAgent, RateLimiter: rateLimiter(own), OnWarning: onWarning(own), RepeatWarnings: true,
+	})
+}
+
+func rateLimiter(config *rest.Config) transport.RateLimiter {
+	switch {
+	case config.RateLimiter != nil:
+		return config.RateLimiter
+	case config.QPS > 0:
+		return flowcontrol.NewTokenBucketRateLimiter(config.QPS, cmp.Or(config.Burst, rest.DefaultBurst))
+	}
+	return nil
+}
+
+// onWarning returns a callback for the config's handler, which decides itself what it repeats.
+func onWarning(config *rest.Config) func(context.Context, string) {
+	switch {
+	case config.WarningHandlerWithContext != nil:
+		return func(ctx context.Context, text string) {
+			config.WarningHandlerWithContext.HandleWarningHeaderWithContext(ctx, warningCode, "-", text)
+		}
+	case config.WarningHandler != nil:
+		return func(_ context.Context, text string) {
+			config.WarningHandler.HandleWarningHeader(warningCode, "-", text)
+		}
+	}
+	return nil
+}
+
+// configRoundTripper sends requests through client-go's round trippers.
+type configRoundTripper struct {
+	next     http.RoundTripper // nil means http.DefaultTransport
+	upgrades http.RoundTripper // speaks HTTP/1.1
+	// retry reports whether another credential may be there after a response of 401.
+	retry bool
+}
+
+func (c *configRoundTripper) transport(req *http.Request) http.RoundTripper {
+	switch {
+	case req.Header.Get("Upgrade") != "":
+		return c.upgrades
+	case c.next == nil:
+		return http.DefaultTransport
+	}
+	return c.next
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c *configRoundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
+	next := c.transport(req)
+	if !c.retry {
+		return next.RoundTrip(req)
+	}
+	first := req.Clone(req.Context()) // client-go's exec plugin sets its token in it
+	response, err := next.RoundTrip(first)
+	if err != nil || response.StatusCode != http.StatusUnauthorized {
+		return response, err
+	}
+	again := req.Clone(req.Context())
+	if req.Body != nil && req.Body != http.NoBody {
+		if req.GetBody == nil {
+			return response, nil
+		}
+		if again.Body, err = req.GetBody(); err != nil {
+			return response, nil //nolint:nilerr // the response says what is wrong
+		}
+	}
+	_ = response.Body.Close()
+	return next.RoundTrip(again)
+}
+
+// CloseIdleConnections closes the idle connections below client-go's round trippers.
+func (c *configRoundTripper) CloseIdleConnections() {
+	closeIdle(c.next)
+	closeIdle(c.upgrades)
+}
+
+// closeIdle does what apimachinery's net.CloseIdleConnectionsFor does, and logs nothing about round trippers that cannot.
+func closeIdle(next http.RoundTripper) {
+	for next != nil {
+		if closer, ok := next.(interface{ CloseIdleConnections() }); ok {
+			closer.CloseIdleConnections()
+			return
+		}
+		wrapper, ok := next.(utilnet.RoundTripperWrapper)
+		if !ok {
+			return
+		}
+		next = wrapper.WrappedRoundTripper()
+	}
+}
