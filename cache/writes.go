@@ -38,9 +38,13 @@ type trackedWrite struct {
 // subresources. [Cache.WaitForWrites] waits for them, and controller.Run does before each reconcile. r must be a handle on the
 // resource of the cache's source; see [dynamic.Resource.OnWrite] for what is not reported. Memory is bounded: of many
 // thousand writes that the cache does not have, only the highest resourceVersion is remembered.
-func (c *Cache[T]) TrackWrites(r *dynamic.Resource) *dynamic.Resource { return r.OnWrite(c.track) }
+func (c *Cache[T]) TrackWrites(r *dynamic.Resource) *dynamic.Resource {
+	return r.OnWrite(c.RecordWrite)
+}
 
-func (c *Cache[T]) track(w dynamic.Write) {
+// RecordWrite remembers a write that was made without a handle of [Cache.TrackWrites], by another client for instance, as if
+// it had been made with one. It is a write that the server has accepted; see [dynamic.Write] for its fields.
+func (c *Cache[T]) RecordWrite(w dynamic.Write) {
 	key := Key{w.Namespace, w.Name}
 	c.mu.Lock()
 	defer c.mu.Unlock()

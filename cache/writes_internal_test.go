@@ -69,18 +69,18 @@ var web, db = Key{"shop", "web"}, Key{"shop", "db"}
 func TestWaitForWrites_Version(t *testing.T) {
 	c := newIdle()
 	assert.True(t, hasWrites(t, c), "nothing was written")
-	c.track(written("web", "7"))
+	c.RecordWrite(written("web", "7"))
 	assert.False(t, hasWrites(t, c, web), "before the initial list")
 	c.setResourceVersion("", "6")
 	assert.False(t, hasWrites(t, c, web))
 	assert.False(t, hasWrites(t, c), "all")
 	assert.True(t, hasWrites(t, c, db), "another key")
-	c.track(written("web", "5"))
+	c.RecordWrite(written("web", "5"))
 	assert.False(t, hasWrites(t, c, web), "the response of an earlier write came later")
 	c.emit(watch.Added, partialPod("web", "web", "7"), "7")
 	assert.True(t, hasWrites(t, c, web))
 	assert.True(t, hasWrites(t, c))
-	c.track(written("web", "9"))
+	c.RecordWrite(written("web", "9"))
 	assert.False(t, hasWrites(t, c, db, web))
 	c.setResourceVersion("", "10")
 	assert.True(t, hasWrites(t, c, db, web), "a selector may exclude the object")
@@ -89,7 +89,7 @@ func TestWaitForWrites_Version(t *testing.T) {
 func TestWaitForWrites_Deletions(t *testing.T) {
 	c := newIdle()
 	c.emit(watch.Added, partialPod("web", "u1", "3"), "3")
-	c.track(dynamic.Write{Namespace: "shop", Name: "web", UID: "u1"})
+	c.RecordWrite(dynamic.Write{Namespace: "shop", Name: "web", UID: "u1"})
 	assert.False(t, hasWrites(t, c, web))
 	c.setResourceVersion("", "100")
 	assert.False(t, hasWrites(t, c, web), "no version shows that it is gone")
@@ -100,15 +100,15 @@ func TestWaitForWrites_Deletions(t *testing.T) {
 	c.emit(watch.Added, partialPod("web", "u2", "103"), "103")
 	assert.True(t, hasWrites(t, c, web), "another object of the name")
 
-	c.track(dynamic.Write{Namespace: "shop", Name: "web"})
+	c.RecordWrite(dynamic.Write{Namespace: "shop", Name: "web"})
 	assert.False(t, hasWrites(t, c, web), "without a UID, the object that the cache has")
 	c.emit(watch.Deleted, partialPod("web", "u2", "104"), "104")
 	assert.True(t, hasWrites(t, c, web))
-	c.track(dynamic.Write{Namespace: "shop", Name: "none"})
+	c.RecordWrite(dynamic.Write{Namespace: "shop", Name: "none"})
 	assert.True(t, hasWrites(t, c), "nothing to wait for")
 
-	c.track(written("db", "110"))
-	c.track(dynamic.Write{Namespace: "shop", Name: "db", UID: "db"})
+	c.RecordWrite(written("db", "110"))
+	c.RecordWrite(dynamic.Write{Namespace: "shop", Name: "db", UID: "db"})
 	assert.False(t, hasWrites(t, c, db), "the create must come before the deletion")
 	c.emit(watch.Added, partialPod("db", "db", "110"), "110")
 	assert.False(t, hasWrites(t, c, db))
@@ -118,8 +118,8 @@ func TestWaitForWrites_Deletions(t *testing.T) {
 
 func TestWaitForWrites_StreamOfNamespace(t *testing.T) {
 	c := newIdle("shop", "home")
-	c.track(written("web", "7"))
-	c.track(dynamic.Write{Namespace: "elsewhere", Name: "web", ResourceVersion: "7"})
+	c.RecordWrite(written("web", "7"))
+	c.RecordWrite(dynamic.Write{Namespace: "elsewhere", Name: "web", ResourceVersion: "7"})
 	c.setResourceVersion("home", "9")
 	assert.False(t, hasWrites(t, c, web))
 	c.setResourceVersion("shop", "7")
@@ -129,7 +129,7 @@ func TestWaitForWrites_StreamOfNamespace(t *testing.T) {
 func TestWaitForWrites_RestoredBackup(t *testing.T) {
 	c := newIdle()
 	c.setResourceVersion("", "1000")
-	c.track(written("web", "1001"))
+	c.RecordWrite(written("web", "1001"))
 	c.setResourceVersion("", "1000")
 	assert.False(t, hasWrites(t, c, web))
 	c.setResourceVersion("", "20")
@@ -139,7 +139,7 @@ func TestWaitForWrites_RestoredBackup(t *testing.T) {
 func TestWaitForWrites_IncomparableVersion(t *testing.T) {
 	c := newIdle()
 	c.setResourceVersion("", "1")
-	c.track(written("web", "opaque"))
+	c.RecordWrite(written("web", "opaque"))
 	assert.ErrorContains(t, c.WaitForWrites(t.Context(), web), `cache /api/v1/pods: wait for the write of shop/web: resourceVersion "opaque": `)
 	assert.NoError(t, c.WaitForWrites(t.Context(), db))
 }
@@ -151,14 +151,14 @@ func TestWaitForWrites_WaitsAndEnds(t *testing.T) {
 		var done sync.WaitGroup
 		done.Go(func() { _ = c.Run(ctx) })
 		c.setResourceVersion("", "1")
-		c.track(written("web", "5"))
-		c.track(written("db", "6"))
+		c.RecordWrite(written("web", "5"))
+		c.RecordWrite(written("db", "6"))
 		results := make(chan error, 3)
 		go func() { results <- c.WaitForWrites(t.Context(), web) }()
 		go func() { results <- c.WaitForWrites(t.Context()) }()
 		synctest.Wait()
 		assert.Empty(t, results)
-		c.track(written("web", "100")) // after the calls
+		c.RecordWrite(written("web", "100")) // after the calls
 		c.setResourceVersion("", "5")
 		synctest.Wait()
 		require.Len(t, results, 1)
@@ -184,13 +184,13 @@ func TestTrack_MemoryIsBounded(t *testing.T) {
 	c := newIdle()
 	c.setResourceVersion("", "1")
 	for i := range 10 * maxWrites {
-		c.track(written(fmt.Sprint("seen-", i), "1"))
+		c.RecordWrite(written(fmt.Sprint("seen-", i), "1"))
 		require.LessOrEqual(t, len(c.writes.byKey), minSweep, "what the cache has is removed")
 	}
 	c.emit(watch.Added, partialPod("deleted", "u", "1"), "1")
-	c.track(dynamic.Write{Namespace: "shop", Name: "deleted", UID: "u"})
+	c.RecordWrite(dynamic.Write{Namespace: "shop", Name: "deleted", UID: "u"})
 	for i := 2; i < 5*maxWrites; i++ {
-		c.track(written(fmt.Sprint("unseen-", i), strconv.Itoa(i)))
+		c.RecordWrite(written(fmt.Sprint("unseen-", i), strconv.Itoa(i)))
 		require.LessOrEqual(t, len(c.writes.byKey), 2*maxWrites)
 	}
 	assert.NotEmpty(t, c.writes.floors)

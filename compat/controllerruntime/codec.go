@@ -1,0 +1,159 @@
+package controllerruntime
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+
+	"github.com/anykind/anykind/unstructured"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// encode returns the JSON of an object with its kind, which a typed object need not have.
+func (a *apiClient) encode(obj runtime.Object) ([]byte, error) {
+	switch obj := obj.(type) {
+	case *unstructured.Object:
+		return unstructured.Encode(obj)
+	case runtime.Unstructured:
+		return runtime.Encode(unstructuredv1.UnstructuredJSONScheme, obj)
+	}
+	gvk, err := apiutil.GVKForObject(obj, a.scheme)
+	if err != nil {
+		return nil, err
+	}
+	serializer := jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, a.scheme, a.scheme, jsonserializer.SerializerOptions{})
+	return runtime.Encode(a.codecs.WithoutConversion().EncoderForVersion(serializer, gvk.GroupVersion()), obj)
+}
+
+// decode decodes a response into an object as controller-runtime does: a typed object loses its kind, an unstructured one and
+// metadata keep theirs. A Status instead of the object leaves it as it is, and is an error if it is a failure.
+func (a *apiClient) decode(body []byte, into runtime.Object) error {
+	switch obj := into.(type) {
+	case runtime.Unstructured:
+		return decodeUnstructured(body, obj)
+	case *metav1.PartialObjectMetadata:
+		gvk, metadata := obj.GroupVersionKind(), metav1.PartialObjectMetadata{}
+		if err := json.Unmarshal(body, &metadata); err != nil {
+			return fmt.Errorf("decode metadata: %w", err)
+		}
+		*obj = metadata
+		obj.SetGroupVersionKind(gvk)
+		return nil
+	default:
+		return a.decodeTyped(body, into)
+	}
+}
+
+func decodeUnstructured(body []byte, into runtime.Unstructured) error {
+	obj, err := unstructured.Decode(body)
+	if err != nil {
+		return err
+	}
+	gvk := into.GetObjectKind().GroupVersionKind()
+	if isStatus(obj.GroupVersionKind()) && !isStatus(gvk) {
+		var status metav1.Status
+		if err := unstructured.Into(obj, &status); err != nil {
+			return err
+		}
+		return statusError(&status)
+	}
+	into.SetUnstructuredContent(obj.Object)
+	if !gvk.Empty() {
+		into.GetObjectKind().SetGroupVersionKind(gvk)
+	}
+	return nil
+}
+
+func isStatus(gvk schema.GroupVersionKind) bool {
+	return gvk == schema.GroupVersionKind{Version: "v1", Kind: "Status"}
+}
+
+func statusError(status *metav1.Status) error {
+	if status.Status == metav1.StatusSuccess {
+		return nil
+	}
+	return apierrors.FromObject(status)
+}
+
+// decodeTyped decodes into a new object, which replaces what into has, if the type is one that controller-runtime would read as
+// Protobuf; other types keep fields that the response lacks, as they do there.
+func (a *apiClient) decodeTyped(body []byte, into runtime.Object) error {
+	target := into
+	if _, isProtobuf := into.(interface{ Unmarshal([]byte) error }); isProtobuf {
+		target = reflect.New(reflect.TypeOf(into).Elem()).Interface().(runtime.Object)
+	}
+	decoder := a.codecs.WithoutConversion().DecoderToVersion(a.codecs.UniversalDeserializer(), nil)
+	out, _, err := decoder.Decode(body, nil, target)
+	switch status, isStatus := out.(*metav1.Status); {
+	case err != nil:
+		return err
+	case out != target && isStatus:
+		return statusError(status)
+	case out == target && target != into:
+		reflect.ValueOf(into).Elem().Set(reflect.ValueOf(target).Elem())
+	}
+	return nil
+}
+
+// decodeUnstructuredList reads a list item by item.
+func decodeUnstructuredList(body io.Reader, into *unstructuredv1.UnstructuredList) error {
+	decoder := unstructured.NewListDecoder(body)
+	items := []unstructured.Object{}
+	for {
+		item, err := decoder.Next()
+		if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		items = append(items, *item)
+	}
+	metadata, err := unstructured.From(&struct {
+		Metadata metav1.ListMeta `json:"metadata"`
+	}{decoder.Meta()})
+	if err != nil {
+		return err
+	}
+	kind := decoder.TypeMeta()
+	metadata.Object["apiVersion"], metadata.Object["kind"] = kind.APIVersion, kind.Kind
+	into.Object, into.Items = metadata.Object, items
+	return nil
+}
+
+// decodeMetadataList decodes a list whose items get the kind of the list.
+func decodeMetadataList(body io.Reader, into *metav1.PartialObjectMetadataList, item schema.GroupVersionKind) error {
+	gvk, list := into.GroupVersionKind(), metav1.PartialObjectMetadataList{}
+	if err := json.NewDecoder(body).Decode(&list); err != nil {
+		return fmt.Errorf("decode a list of metadata: %w", err)
+	}
+	*into = list
+	into.SetGroupVersionKind(gvk)
+	for i := range into.Items {
+		into.Items[i].SetGroupVersionKind(item)
+	}
+	return nil
+}
+
+// decodeTypedList decodes into a new list, which replaces what into has.
+func (a *apiClient) decodeTypedList(body io.Reader, into runtime.Object) error {
+	var data bytes.Buffer
+	if _, err := data.ReadFrom(body); err != nil {
+		return err
+	}
+	fresh := reflect.New(reflect.TypeOf(into).Elem()).Interface().(runtime.Object)
+	if err := a.decodeTyped(data.Bytes(), fresh); err != nil {
+		return err
+	}
+	reflect.ValueOf(into).Elem().Set(reflect.ValueOf(fresh).Elem())
+	return nil
+}

@@ -1,0 +1,22 @@
+// Package controllerruntime lets a program that uses controller-runtime take its client, cache and RESTMapper from anykind, by
+// three options of its manager:
+//
+//	from := controllerruntime.New(ctx, client) // a *dynamic.Client
+//	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+//		NewClient: from.NewClient, NewCache: from.NewCache, MapperProvider: from.MapperProvider,
+//	})
+//
+// Everything else stays as it is: reconcilers, builders, predicates, indexes, schemes, client and cache options. Requests take
+// anykind's connection, so credentials, retries, certificates and warnings are those of package transport; names are resolved
+// by live discovery; informers are caches of package cache, which recover by themselves and whose unstructured objects share
+// equal parts.
+//
+// # Differences
+//
+//   - Typed objects travel as JSON, where controller-runtime uses Protobuf for built-in kinds.
+//   - The handler of an informer is never behind: several changes of one object that it has not been called for yet are
+//     delivered as one, and an object that was replaced by another of its name as deleted and added.
+//   - An informer keeps its objects while the server does not serve their kind.
+//   - A cached object that does not fit its Go type is reported to the WatchErrorHandler and left out; the others stay current.
+//   - With read-your-writes consistency, several namespaces for a kind are waited for correctly.
+package controllerruntime

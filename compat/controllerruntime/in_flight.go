@@ -1,0 +1,54 @@
+package controllerruntime
+
+import (
+	"context"
+	"sync"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// inFlightWrites are writes whose response has not come yet.
+type inFlightWrites struct {
+	mu     sync.Mutex
+	writes map[kindForm]map[chan struct{}]client.ObjectKey
+}
+
+// begin adds a write and returns the function that ends it.
+func (w *inFlightWrites) begin(of kindForm, key client.ObjectKey) (end func()) {
+	done := make(chan struct{})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.writes == nil {
+		w.writes = map[kindForm]map[chan struct{}]client.ObjectKey{}
+	}
+	if w.writes[of] == nil {
+		w.writes[of] = map[chan struct{}]client.ObjectKey{}
+	}
+	w.writes[of][done] = key
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.writes[of], done)
+		close(done)
+	}
+}
+
+// wait waits until the writes that have begun have ended: those to the keys or, without keys, all of the kind.
+func (w *inFlightWrites) wait(ctx context.Context, of kindForm, keys ...client.ObjectKey) error {
+	var begun []chan struct{}
+	w.mu.Lock()
+	for done, key := range w.writes[of] {
+		if len(keys) == 0 || key == keys[0] {
+			begun = append(begun, done)
+		}
+	}
+	w.mu.Unlock()
+	for _, done := range begun {
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}

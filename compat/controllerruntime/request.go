@@ -1,0 +1,138 @@
+package controllerruntime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/anykind/anykind/transport"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/conversion/queryparams"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// maxBody bounds a response that is held in memory.
+const maxBody = 4 << 30
+
+// target is the part of a path that a call chooses.
+type target struct {
+	namespace, name, subresource string
+	collection                   bool // no name
+}
+
+func targetOf(obj client.Object, subresource string) target {
+	return target{namespace: obj.GetNamespace(), name: obj.GetName(), subresource: subresource}
+}
+
+// request is a call of the API on a resource.
+type request struct {
+	method  string
+	mapping *meta.RESTMapping
+	target
+	options     any // of metav1, for the query; nil for none
+	accept      string
+	contentType string
+	body        []byte
+}
+
+const (
+	jsonMedia         = "application/json"
+	metadataMedia     = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+	metadataListMedia = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+)
+
+// acceptOf returns the media type of an object of this form.
+func acceptOf(obj any) string {
+	if formOf(obj) == metadataForm {
+		return metadataMedia
+	}
+	return jsonMedia
+}
+
+// path returns the path of the request. The namespace of a cluster-scoped resource is ignored, as controller-runtime does.
+func (r *request) path() (string, error) {
+	gvr := r.mapping.Resource
+	p := "/api/" + gvr.Version
+	if gvr.Group != "" {
+		p = "/apis/" + gvr.Group + "/" + gvr.Version
+	}
+	namespaced := r.mapping.Scope.Name() != meta.RESTScopeNameRoot
+	switch {
+	case namespaced && r.namespace == "" && r.method == http.MethodPost:
+		return "", errors.New("an empty namespace may not be set during creation")
+	case namespaced && r.namespace == "" && !r.collection && r.name != "":
+		return "", errors.New("an empty namespace may not be set when a resource name is provided")
+	case namespaced && r.namespace != "":
+		if messages := path.IsValidPathSegmentName(r.namespace); len(messages) > 0 {
+			return "", fmt.Errorf("invalid namespace %q: %v", r.namespace, messages)
+		}
+		p += "/namespaces/" + url.PathEscape(r.namespace)
+	}
+	p += "/" + gvr.Resource
+	if r.collection {
+		return p, nil
+	}
+	if r.name == "" {
+		return "", errors.New("resource name may not be empty")
+	}
+	if messages := path.IsValidPathSegmentName(r.name); len(messages) > 0 {
+		return "", fmt.Errorf("invalid resource name %q: %v", r.name, messages)
+	}
+	p += "/" + url.PathEscape(r.name)
+	if r.subresource != "" {
+		p += "/" + r.subresource
+	}
+	return p, nil
+}
+
+// send sends a request and returns its response, whose body the caller closes.
+func (a *apiClient) send(ctx context.Context, r *request) (*http.Response, error) {
+	p, err := r.path()
+	if err != nil {
+		return nil, err
+	}
+	var query url.Values
+	if r.options != nil {
+		if query, err = queryparams.Convert(r.options); err != nil {
+			return nil, err
+		}
+	}
+	header := http.Header{"Accept": {r.accept}}
+	if r.contentType != "" {
+		header.Set("Content-Type", r.contentType)
+	}
+	ctx, forwardWarnings := a.warnings.collect(ctx)
+	defer forwardWarnings()
+	return a.conn.Do(ctx, &transport.Request{Method: r.method, Path: p, Query: query, Header: header, Body: r.body})
+}
+
+// do sends a request and returns the body of its response.
+func (a *apiClient) do(ctx context.Context, r *request) ([]byte, error) {
+	response, err := a.send(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxBody+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s %s: read the response: %w", r.method, r.mapping.Resource.GroupResource(), err)
+	case len(body) > maxBody:
+		return nil, fmt.Errorf("%s %s: the response is longer than %d bytes", r.method, r.mapping.Resource.GroupResource(), int64(maxBody))
+	}
+	return body, nil
+}
+
+// exchange sends an object, if there is one, and decodes the response into another.
+func (a *apiClient) exchange(ctx context.Context, r *request, into runtime.Object) error {
+	body, err := a.do(ctx, r)
+	if err != nil {
+		return err
+	}
+	return a.decode(body, into)
+}
