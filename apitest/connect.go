@@ -3,7 +3,6 @@ package apitest
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,15 +13,18 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Client returns a client of the server with all rights. It is closed with the server.
-func (s *Server) Client() *dynamic.Client {
+// Client returns a client of the server with all rights. All of them share their connections, which are closed with the server.
+func (s *Server) Client() *dynamic.Client { return dynamic.New(s.conn, nil) }
+
+// openConn opens the connection of the clients that Client returns.
+func (s *Server) openConn() error {
 	conn, err := transport.Open(s.Config())
 	if err != nil {
-		panic(fmt.Sprintf("apitest: open a connection: %v", err)) //nolint:forbidigo // the config is the package's own
+		return err
 	}
-	client := dynamic.New(conn, nil)
-	s.closeLater(client.Close)
-	return client
+	s.conn = conn
+	s.closeLater(conn.Close)
+	return nil
 }
 
 // Config returns a configuration with all rights, for [transport.Open] and [dynamic.Connect]. With Options.InMemory its

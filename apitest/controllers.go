@@ -42,7 +42,7 @@ func (s *Server) startControllers() error {
 		return err
 	}
 	config := controllers.Config{
-		Store: s.store, Registry: s.registry, Writer: s.writer, Now: s.options.Now, Certificate: authority.caPEM,
+		Store: s.store, Registry: s.registry, Writer: s.writer, Now: s.clock.Now, Certificate: authority.caPEM,
 		GarbageCollection: set&GarbageCollection != 0, Namespaces: set&NamespaceDeletion != 0, ServiceAccounts: set&ServiceAccounts != 0,
 		Workloads: set&Workloads != 0, Pods: set&SimulatedKubelet != 0,
 	}

@@ -21,7 +21,7 @@ import (
 
 // load creates what a fresh cluster has, and the objects of the options.
 func (s *Server) load() error {
-	for key, obj := range freshCluster(s.options.Now()) {
+	for key, obj := range freshCluster(s.clock.Now()) {
 		if _, err := s.store.Create(key, obj); err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func (s *Server) prepareDefinition(resource *kinds.Resource, obj *unstructured.O
 	}
 	prepared := &unstructured.Object{Object: definition}
 	prepared.SetUID(uuid.NewUUID())
-	prepared.SetCreationTimestamp(metav1.NewTime(s.options.Now()))
+	prepared.SetCreationTimestamp(metav1.NewTime(s.clock.Now()))
 	return definition, nil
 }
 

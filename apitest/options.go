@@ -14,7 +14,8 @@ type Options struct {
 	// InMemory connects clients over pipes in memory without TLS, so that the server works inside a testing/synctest bubble and
 	// without a network. Only Client, Config and HTTPClient reach it.
 	InMemory bool
-	// Now is the server's clock. By default it is that of package time, which inside a testing/synctest bubble is the bubble's.
+	// Now is the clock below [Server.Clock]. By default it is that of package time, which inside a testing/synctest bubble is the
+	// bubble's.
 	Now func() time.Time
 	// History is the number of writes and of requests that the server remembers, by default 10,000: a watch can begin, a list can
 	// be made and StatesOf and Requests look back so far. The server's memory is bounded by the objects that there are and twice as
@@ -44,6 +45,6 @@ type Options struct {
 	Controllers Controllers
 	// Faults go wrong from the start; see [Server.Inject].
 	Faults []Fault
-	// Seed makes the random choices of faults repeatable.
+	// Seed makes the random choices of faults and of a skewed clock repeatable.
 	Seed uint64
 }

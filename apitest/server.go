@@ -20,6 +20,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/serve"
 	"github.com/anykind/anykind/apitest/internal/store"
 	"github.com/anykind/anykind/apitest/internal/write"
+	"github.com/anykind/anykind/transport"
 )
 
 // Server is a Kubernetes API server inside the process. It is safe for concurrent use.
@@ -36,6 +37,8 @@ type Server struct {
 	crds     *definitions.Controller
 	ctx      context.Context
 	cancel   context.CancelFunc
+	conn     *transport.Conn // of Client
+	clock    *Clock
 	requests requestLog
 	faults   faultList
 
@@ -68,6 +71,7 @@ func Start(opts *Options) (*Server, error) {
 	if s.options.Now == nil {
 		s.options.Now = time.Now
 	}
+	s.clock = newClock(s.options.Now, s.options.Seed)
 	if s.options.History <= 0 {
 		s.options.History = store.DefaultLimit
 	}
@@ -76,15 +80,15 @@ func Start(opts *Options) (*Server, error) {
 	s.registry = kinds.New()
 	plugins := s.newAdmission()
 	s.onClose = append(s.onClose, plugins.Close)
-	s.writer = write.New(write.Config{Store: s.store, Registry: s.registry, Admission: plugins, Now: s.options.Now})
-	s.access = access.New(s.store, access.Options{Accounts: s.accounts(), RBAC: s.options.RBAC, Now: s.options.Now})
-	s.crds = definitions.New(s.ctx, s.store, s.registry, s.writer, s.options.Now)
+	s.access = access.New(s.store, access.Options{Accounts: s.accounts(), RBAC: s.options.RBAC, Now: s.clock.Now})
+	s.writer = write.New(write.Config{Store: s.store, Registry: s.registry, Admission: plugins, Access: s.access, Now: s.clock.Now})
+	s.crds = definitions.New(s.ctx, s.store, s.registry, s.writer, s.clock.Now)
 	s.store.SetOnWrite(s.crds.Observe)
 	s.requests.limit = s.options.History
 	s.faults.init(s.options.Seed, s.options.Faults)
 	s.handler = serve.New(serve.Config{
-		Store: s.store, Registry: s.registry, Writer: s.writer, Access: s.access, Now: s.options.Now,
-		Streams:          &podstream.Handler{Hooks: s.options.Streams, Get: s.coreObject, Now: s.options.Now},
+		Store: s.store, Registry: s.registry, Writer: s.writer, Access: s.access, Now: s.clock.Now,
+		Streams:          &podstream.Handler{Hooks: s.options.Streams, Get: s.coreObject, Now: s.clock.Now},
 		BookmarkInterval: s.options.BookmarkInterval, HideWarnings: s.options.HideWarnings,
 		Observe: s.requests.add, Fault: s.faults.next, Settle: s.crds.Settle,
 	})
@@ -94,6 +98,10 @@ func Start(opts *Options) (*Server, error) {
 	}
 	if err := s.listen(""); err != nil {
 		s.cancel()
+		return nil, err
+	}
+	if err := s.openConn(); err != nil {
+		s.Close()
 		return nil, err
 	}
 	return s, s.startControllers()

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/anykind/anykind/apitest"
+	"github.com/anykind/anykind/apitest/internal/testing/compare"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/client"
 	"github.com/anykind/anykind/transport"
@@ -36,94 +36,69 @@ func object(text string, arguments ...any) *unstructured.Object {
 
 // grant creates roles and bindings of the user bob: config maps by name in the namespace, what the role view has, an
 // aggregated role, a path, and a binding to a role that does not exist.
-func grant(t *testing.T, c *dynamic.Client, namespace string) {
+func grant(t *testing.T, s *compare.Server) {
 	t.Helper()
-	for _, obj := range []*unstructured.Object{
-		object(`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: named, namespace: %[1]s}, rules: [{apiGroups: [""], resources: [configmaps], resourceNames: [mine], verbs: [get, update]}, {apiGroups: [apps], resources: ["*/scale"], verbs: ["*"]}]}`, namespace),
-		object(`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: named, namespace: %[1]s}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: named}, subjects: [{kind: User, name: bob}]}`, namespace),
-		object(`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: viewer, namespace: %[1]s}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "system:aggregate-to-view"}, subjects: [{kind: ServiceAccount, name: viewer}, {kind: Group, name: viewers}]}`, namespace),
-		object(`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: dangling, namespace: %[1]s}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: absent}, subjects: [{kind: User, name: carol}]}`, namespace),
-		object(`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: %[1]s-paths}, rules: [{nonResourceURLs: ["/metrics", "/debug/*"], verbs: [get]}, {apiGroups: [""], resources: [nodes], verbs: [list]}]}`, namespace),
-		object(`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: %[1]s-paths}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[1]s-paths}, subjects: [{kind: User, name: bob}]}`, namespace),
-	} {
-		resource, err := c.ForObject(t.Context(), obj)
-		require.NoError(t, err)
-		_, err = resource.Create(t.Context(), obj, nil)
-		require.NoError(t, err)
-		if obj.GetNamespace() == "" {
-			client.DeleteAtEnd(t, resource, obj.GetName())
-		}
-	}
+	s.Need(t,
+		`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: named, namespace: NAMESPACE}, rules: [{apiGroups: [""], resources: [configmaps], resourceNames: [mine], verbs: [get, update]}, {apiGroups: [apps], resources: ["*/scale"], verbs: ["*"]}]}`,
+		`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: named, namespace: NAMESPACE}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: named}, subjects: [{kind: User, name: bob}]}`,
+		`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: viewer, namespace: NAMESPACE}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "system:aggregate-to-view"}, subjects: [{kind: ServiceAccount, name: viewer}, {kind: Group, name: viewers}]}`,
+		`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: dangling, namespace: NAMESPACE}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: absent}, subjects: [{kind: User, name: carol}]}`,
+		`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: NAMESPACE-paths}, rules: [{nonResourceURLs: ["/metrics", "/debug/*"], verbs: [get]}, {apiGroups: [""], resources: [nodes], verbs: [list]}]}`,
+		`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: NAMESPACE-paths}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: NAMESPACE-paths}, subjects: [{kind: User, name: bob}]}`,
+	)
 }
 
 // answers are the results of requests of several users, as text.
-func answers(t *testing.T, c *dynamic.Client) map[string]string {
+func answers(t *testing.T, s *compare.Server) map[string]string {
 	t.Helper()
-	namespace := client.NewNamespace(t, c)
-	grant(t, c, namespace)
+	grant(t, s)
 	all := map[string]string{}
 	users := map[string]transport.Impersonation{
 		"bob": {User: "bob"}, "carol": {User: "carol"}, "viewer": {User: "dora", Groups: []string{"viewers"}},
-		"account": {User: "system:serviceaccount:" + namespace + ":viewer"}, "anonymous": {User: "system:anonymous"},
+		"account": {User: "system:serviceaccount:" + s.Namespace + ":viewer"}, "anonymous": {User: "system:anonymous"},
 		"master": {User: "eve", Groups: []string{"system:masters"}},
 	}
-	require.Eventually(t, func() bool { // a real server takes a moment to know the bindings
-		as, err := c.Impersonate(users["bob"])
-		if err == nil {
-			_, err = client.Resource(t, as, "nodes").ListPage(t.Context(), nil)
-		}
+	s.Eventually(t, func() bool { // a real server takes a moment to know the bindings
+		_, err := client.Resource(t, s.As(t, users["bob"]).Client, "nodes").ListPage(t.Context(), nil)
 		return err == nil
-	}, 20*time.Second, 50*time.Millisecond)
+	})
 	for name, user := range users {
-		as, err := c.Impersonate(user)
-		require.NoError(t, err)
+		as := s.As(t, user)
 		for _, path := range []string{"configmaps/mine", "configmaps/other", "configmaps", "pods", "secrets", "pods/web", "services/x"} {
 			resource, rest, _ := strings.Cut(path, "/")
-			handle := client.Resource(t, as, resource).Namespace(namespace)
+			handle := client.Resource(t, as.Client, resource).Namespace(s.Namespace)
+			var err error
 			if rest == "" {
 				_, err = handle.ListPage(t.Context(), nil)
 			} else {
 				_, err = handle.Get(t.Context(), rest, nil)
 			}
-			all[name+" "+path] = text(err, namespace)
+			all[name+" "+path] = s.Outcome(nil, err)
 		}
 		for key, spec := range map[string]string{
-			"scale":     fmt.Sprintf(`{resourceAttributes: {namespace: %s, verb: update, group: apps, resource: deployments, subresource: scale}}`, namespace),
+			"scale":     fmt.Sprintf(`{resourceAttributes: {namespace: %s, verb: update, group: apps, resource: deployments, subresource: scale}}`, s.Namespace),
 			"metrics":   `{nonResourceAttributes: {path: /metrics, verb: get}}`,
 			"debug":     `{nonResourceAttributes: {path: /debug/pprof, verb: get}}`,
-			"secrets":   fmt.Sprintf(`{resourceAttributes: {namespace: %s, verb: get, resource: secrets}}`, namespace),
-			"pods":      fmt.Sprintf(`{resourceAttributes: {namespace: %s, verb: watch, resource: pods}}`, namespace),
+			"secrets":   fmt.Sprintf(`{resourceAttributes: {namespace: %s, verb: get, resource: secrets}}`, s.Namespace),
+			"pods":      fmt.Sprintf(`{resourceAttributes: {namespace: %s, verb: watch, resource: pods}}`, s.Namespace),
 			"nothing":   `{}`,
 			"elsewhere": `{resourceAttributes: {namespace: elsewhere, verb: get, resource: pods}}`,
 		} {
 			review := object(`{apiVersion: authorization.k8s.io/v1, kind: SelfSubjectAccessReview, spec: %s}`, spec)
-			reviews := client.Resource(t, as, "selfsubjectaccessreviews")
+			reviews := client.Resource(t, as.Client, "selfsubjectaccessreviews")
 			answer, err := reviews.Create(t.Context(), review, nil)
 			if err != nil {
-				all[name+" may "+key] = text(err, namespace)
+				all[name+" may "+key] = s.Outcome(nil, err)
 				continue
 			}
-			all[name+" may "+key] = strings.ReplaceAll(fmt.Sprint(answer.Object["status"]), namespace, "NS")
+			all[name+" may "+key] = s.Outcome(answer.Object["status"], nil)
 		}
 	}
 	return all
 }
 
-func text(err error, namespace string) string {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return fmt.Sprint(err)
-	}
-	message := strings.ReplaceAll(status.Status().Message, namespace, "NS")
-	return fmt.Sprintf("%d %s: %s", status.Status().Code, status.Status().Reason, message)
-}
-
 func TestAccess_RBACAsOnTheServer(t *testing.T) {
-	want := answers(t, client.Connect(t, "admin"))
-	server := apitest.NewServer(t, &apitest.Options{RBAC: true})
-	got := answers(t, server.Client())
-	assert.Equal(t, want, got)
-	assert.Greater(t, len(want), 60)
+	compare.Answers(t, &apitest.Options{RBAC: true}, 60, answers)
 }
 
 func TestAccess_Credentials(t *testing.T) {

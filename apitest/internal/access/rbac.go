@@ -35,8 +35,9 @@ type binding struct {
 	Metadata metav1.ObjectMeta `json:"metadata"`
 	Subjects []subject         `json:"subjects"`
 	RoleRef  struct {
-		Kind string `json:"kind"`
-		Name string `json:"name"`
+		APIGroup string `json:"apiGroup"`
+		Kind     string `json:"kind"`
+		Name     string `json:"name"`
 	} `json:"roleRef"`
 }
 

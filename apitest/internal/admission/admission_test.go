@@ -1,30 +1,23 @@
 package admission_test
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"io"
 	"log"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/anykind/anykind/apitest"
-	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/apitest/internal/testing/compare"
 	"github.com/anykind/anykind/internal/testing/client"
-	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -109,29 +102,21 @@ func configuration(kind, name, namespace, url, bundle, failurePolicy, selector s
 	}}
 }
 
-// outcome is what a request returned, as text.
-func outcome(object *unstructured.Object, err error, warnings []string) string {
-	text := ""
-	var status apierrors.APIStatus
-	switch {
-	case errors.As(err, &status):
-		text = fmt.Sprintf("%d %s: %s", status.Status().Code, status.Status().Reason, status.Status().Message)
-	case err != nil:
-		text = err.Error()
-	case object != nil:
-		text = fmt.Sprintf("%v %v", object.GetLabels(), object.Object["data"])
+// shown returns the parts of a config map that the webhooks change.
+func shown(object *unstructured.Object) string {
+	if object == nil {
+		return ""
 	}
-	text = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`).ReplaceAllString(text, "UID")
-	return regexp.MustCompile(`127\.0\.0\.1:\d+`).ReplaceAllString(text, "HOST") + " " + strings.Join(warnings, "; ")
+	return fmt.Sprintf("%v %v", object.GetLabels(), object.Object["data"])
 }
 
 // play creates objects of both failure policies and deletes one.
-func play(t *testing.T, c *dynamic.Client, warnings *[]string) map[string]string {
+func play(t *testing.T, s *compare.Server) map[string]string {
 	t.Helper()
 	url, bundle := newWebhook(t)
-	namespace := client.NewNamespace(t, c)
+	namespace := s.Namespace
 	for _, kind := range []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
-		configurations, err := c.ForKind(t.Context(), schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: kind})
+		configurations, err := s.ForKind(t.Context(), schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: kind})
 		require.NoError(t, err)
 		for policy, selector := range map[string]string{"Fail": "fail", "Ignore": "ignore"} {
 			name := namespace + "-" + selector
@@ -140,7 +125,7 @@ func play(t *testing.T, c *dynamic.Client, warnings *[]string) map[string]string
 			client.DeleteAtEnd(t, configurations, name)
 		}
 	}
-	configMaps := client.Resource(t, c, "configmaps").Namespace(namespace)
+	configMaps := client.Resource(t, s.Client, "configmaps").Namespace(namespace)
 	create := func(name, policy string, opts *metav1.CreateOptions) (*unstructured.Object, error) {
 		return configMaps.Create(t.Context(), &unstructured.Object{Object: map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"a": "1"},
@@ -148,21 +133,20 @@ func play(t *testing.T, c *dynamic.Client, warnings *[]string) map[string]string
 		}}, opts)
 	}
 	for _, policy := range []string{"fail", "ignore"} { // a real server takes a moment to know the configurations
-		require.Eventually(t, func() bool {
+		s.Eventually(t, func() bool {
 			_, denied := create("denied", policy, &metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 			patched, err := create("patched", policy, &metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 			return denied != nil && err == nil && patched.GetLabels()["added"] == "yes"
-		}, 20*time.Second, 50*time.Millisecond)
+		})
 	}
 	outcomes := map[string]string{}
 	for _, policy := range []string{"fail", "ignore", "none"} {
 		for _, name := range []string{"patched", "bad-patch", "no-type", "denied", "explained", "warned", "wrong-uid", "broken", "slow", "deletion", "plain"} {
-			*warnings = nil
 			object, err := create(name, policy, nil)
-			outcomes[policy+" "+name] = outcome(object, err, *warnings)
+			outcomes[policy+" "+name] = s.Outcome(shown(object), err)
 			if err == nil {
 				_, err := configMaps.Delete(t.Context(), name, nil)
-				outcomes[policy+" delete "+name] = outcome(nil, err, nil)
+				outcomes[policy+" delete "+name] = s.Outcome("", err)
 			}
 		}
 	}
@@ -170,17 +154,5 @@ func play(t *testing.T, c *dynamic.Client, warnings *[]string) map[string]string
 }
 
 func TestAdmission_WebhooksAsOnTheServer(t *testing.T) {
-	var warnings []string
-	collect := func(cfg *transport.Config) {
-		cfg.RepeatWarnings, cfg.OnWarning = true, func(_ context.Context, text string) { warnings = append(warnings, text) }
-	}
-	want := play(t, client.Connect(t, "admin", collect), &warnings)
-	server := apitest.NewServer(t, nil)
-	cfg := server.Config()
-	collect(cfg)
-	double, err := dynamic.Connect(t.Context(), cfg)
-	require.NoError(t, err)
-	t.Cleanup(double.Close)
-	assert.Equal(t, want, play(t, double, &warnings))
-	assert.Greater(t, len(want), 30)
+	compare.Answers(t, nil, 30, play)
 }

@@ -103,6 +103,12 @@ func emptyStatus(resource schema.GroupResource) object {
 	return nil
 }
 
+// KeepsStatus reports whether an update of a resource leaves its status alone, which is for the subresource status.
+func KeepsStatus(resource schema.GroupResource) bool {
+	r, _ := rulesOf(resource)
+	return r.status
+}
+
 // PrepareForUpdate does what the API server does with an object that replaces old: an update leaves the status as it is, one
 // of the subresource status leaves everything else, and the generation counts changes of the spec.
 func PrepareForUpdate(resource schema.GroupResource, subresource string, obj, old map[string]any) {

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/anykind/anykind/apitest/internal/builtin"
+	"github.com/anykind/anykind/apitest/internal/testing/compare"
 	"github.com/anykind/anykind/apitest/internal/testing/realserver"
-	"github.com/anykind/anykind/internal/testing/client"
 )
 
 // realServer creates objects on the sandbox as a dry run.
@@ -32,10 +32,10 @@ type resource struct {
 }
 
 func newRealServer(t *testing.T) *realServer {
-	c := client.Connect(t, "admin")
-	resources, err := c.PreferredResources(t.Context(), nil)
+	sandbox := compare.Sandbox(t)
+	resources, err := sandbox.PreferredResources(t.Context(), nil)
 	require.NoError(t, err)
-	s := &realServer{realserver.Connect(t), client.NewNamespace(t, c), map[schema.GroupVersionKind]resource{}}
+	s := &realServer{sandbox.Requests, sandbox.Namespace, map[schema.GroupVersionKind]resource{}}
 	for _, r := range resources {
 		mapping := r.Mapping()
 		s.resources[mapping.GVK] = resource{mapping.GVR, mapping.Namespaced}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/anykind/anykind/apitest/internal/structural"
+	"github.com/anykind/anykind/apitest/internal/testing/compare"
 	"github.com/anykind/anykind/apitest/internal/testing/realserver"
 )
 
@@ -48,7 +49,7 @@ properties:
 `
 
 func TestSchema_RatchetingAsRealServer(t *testing.T) {
-	server := realserver.Connect(t)
+	server := compare.Sandbox(t).Requests
 	definition, strict := decoded(t, ratchetDefinition), decoded(t, strictSpec)
 	setSpec(definition, decoded(t, looseSpec))
 	require.NotNil(t, server.Write(t, http.MethodPost, definitionsPath, nil, definition).Object)

@@ -16,16 +16,16 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/anykind/anykind/apitest/internal/structural"
+	"github.com/anykind/anykind/apitest/internal/testing/compare"
 	"github.com/anykind/anykind/apitest/internal/testing/realserver"
-	"github.com/anykind/anykind/internal/testing/client"
 	"github.com/anykind/anykind/internal/testing/corpus"
 )
 
 const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 func TestSchema_CorpusAsRealServer(t *testing.T) {
-	server := realserver.Connect(t)
-	namespace := client.NewNamespace(t, client.Connect(t, "admin"))
+	sandbox := compare.Sandbox(t)
+	server, namespace := sandbox.Requests, sandbox.Namespace
 	kinds := map[string]definedKind{}
 	files := corpus.Definitions(t, 25)
 	for i, file := range files {

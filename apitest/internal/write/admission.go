@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 
 	"github.com/anykind/anykind/apitest/internal/access"
-	"github.com/anykind/anykind/apitest/internal/builtin"
 	"github.com/anykind/anykind/apitest/internal/kinds"
+	"github.com/anykind/anykind/apitest/internal/plugins"
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
@@ -53,7 +53,7 @@ type Attributes struct {
 	Warn            func(text string) // adds a warning to the answer
 }
 
-// mutate runs what the server does before validation: the check of the namespace, then Admission.Mutate.
+// mutate runs what the server does before validation: the check of the namespace, the mutating plugins, Admission.Mutate.
 func (op *operation) mutate(operation Operation, name string, obj, old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if err := op.checkNamespace(operation, obj); err != nil {
 		return nil, err
@@ -63,12 +63,8 @@ func (op *operation) mutate(operation Operation, name string, obj, old *unstruct
 			return nil, err
 		}
 	}
-	switch {
-	case op.resource.Definition != nil || op.subresource != "":
-	case operation == Create:
-		builtin.Admit(op.groupResource(), obj.Object)
-	case operation == Update:
-		builtin.AdmitUpdate(op.groupResource(), obj.Object, old.DeepCopy().Object)
+	if err := op.runPlugins(plugins.Admit, obj, oldOf(operation, old)); err != nil {
+		return nil, err
 	}
 	if op.admission == nil {
 		return obj, nil
@@ -103,12 +99,20 @@ func (op *operation) afterMutation(before *unstructured.Unstructured, content ma
 	return &unstructured.Unstructured{Object: decoded}, nil
 }
 
-// admit runs Admission.Validate on what is about to be stored.
+// admit runs the validating plugins and Admission.Validate on what is about to be stored.
 func (op *operation) admit(operation Operation, name string, obj, old *unstructured.Unstructured) error {
-	if op.admission == nil {
-		return nil
+	if err := op.runPlugins(plugins.Validate, obj, oldOf(operation, old)); err != nil || op.admission == nil {
+		return err
 	}
 	return op.admission.Validate(op.ctx, op.attributes(operation, name, obj.DeepCopy(), old))
+}
+
+// oldOf returns the object that an operation replaces.
+func oldOf(operation Operation, old *unstructured.Unstructured) *unstructured.Unstructured {
+	if operation == Create {
+		return nil
+	}
+	return old
 }
 
 // admitDelete runs both steps of admission for a deletion.
@@ -190,4 +194,51 @@ func (op *operation) checkImmortal() error {
 		return apierrors.NewForbidden(op.groupResource(), op.req.Name, errors.New("this namespace may not be deleted"))
 	}
 	return nil
+}
+
+// runPlugins runs one step of the admission plugins that an API server has by default. old is nil for a creation.
+func (op *operation) runPlugins(step func(*plugins.Request) error, obj, old *unstructured.Unstructured) error {
+	if op.resource.Definition != nil {
+		return nil
+	}
+	request := &plugins.Request{
+		Resource: op.groupResource(), Subresource: op.subresource, Namespace: op.objectNamespace(),
+		Object: obj.Object, Objects: op.store, Warn: op.warn, Allowed: op.allows,
+	}
+	if old != nil {
+		request.Old = old.DeepCopy().Object
+	}
+	if err := step(request); err != nil {
+		return apierrors.NewForbidden(op.groupResource(), displayName(obj), err)
+	}
+	return nil
+}
+
+// allows reports whether the user may do it with a resource outside of namespaces.
+func (op *operation) allows(verb, group, resource, name string) bool {
+	if op.access == nil {
+		return true
+	}
+	allowed, _ := op.access.Allowed(&op.req.User, access.Attributes{Verb: verb, Group: group, Resource: resource, Name: name})
+	return allowed
+}
+
+// confirmNoEscalation rejects roles and bindings that grant rights which the user does not have. old is nil for a creation. What
+// garbage collection changes alone, owners and finalizers, everybody may change who may update the object.
+func (op *operation) confirmNoEscalation(obj, old *unstructured.Unstructured) error {
+	if op.access == nil || op.resource.Group != "rbac.authorization.k8s.io" {
+		return nil
+	}
+	grant := access.Grant{Resource: op.resource.Plural, Namespace: op.objectNamespace(), Name: op.req.Name, Object: obj.Object}
+	if old != nil {
+		changed := obj.DeepCopy()
+		changed.SetOwnerReferences(old.GetOwnerReferences())
+		changed.SetFinalizers(old.GetFinalizers())
+		changed.SetManagedFields(old.GetManagedFields())
+		if equality.Semantic.DeepEqual(changed.Object, old.Object) {
+			return nil
+		}
+		grant.Old = old.Object
+	}
+	return op.access.ConfirmNoEscalation(&op.req.User, grant)
 }

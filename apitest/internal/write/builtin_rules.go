@@ -48,6 +48,7 @@ func coerceBuiltin(kind schema.GroupVersionKind, obj map[string]any) (decoded ma
 		childOf(decoded, "metadata")["managedFields"] = []any{}
 	}
 	builtin.Default(kind, decoded)
+	builtin.Normalize(kind, decoded)
 	if kind.Group == "apps" && kind.Kind == "DaemonSet" { // the conversion adds it
 		annotations := childOf(childOf(decoded, "metadata"), "annotations")
 		if _, found := annotations[templateGeneration]; !found {
@@ -57,11 +58,15 @@ func coerceBuiltin(kind schema.GroupVersionKind, obj map[string]any) (decoded ma
 	return decoded, unknown, nil
 }
 
-func (r *builtinRules) fromStorage(obj map[string]any) { obj["apiVersion"] = r.resource.APIVersion() }
+func (r *builtinRules) fromStorage(obj map[string]any) {
+	builtin.Convert(obj, r.resource.GroupVersionKind().GroupVersion())
+}
 
 // toStorage sets the stored version and makes empty lists null, which protobuf does not keep apart.
 func (r *builtinRules) toStorage(obj map[string]any) {
-	obj["apiVersion"] = storageVersion(r.resource)
+	if version, err := schema.ParseGroupVersion(storageVersion(r.resource)); err == nil {
+		builtin.Convert(obj, version)
+	}
 	if r.resource.Group == definitionGroup || r.resource.Group == "apiregistration.k8s.io" { // stored as JSON
 		return
 	}
@@ -142,6 +147,9 @@ func (r *builtinRules) validate(op *operation, obj, old *unstructured.Unstructur
 			for _, text := range builtin.ServiceWarnings(obj.Object) {
 				op.warn(text)
 			}
+		}
+		if r.resource.Plural == "ingresses" && len(errs) == 0 && old == nil {
+			op.warn(builtin.IngressWarning(obj.Object))
 		}
 		if r.resource.Plural == "customresourcedefinitions" && len(errs) == 0 {
 			errs = structural.ValidateDefinitionRules(op.ctx, obj.Object, before)

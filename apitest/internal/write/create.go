@@ -41,6 +41,9 @@ func (w *Writer) Create(ctx context.Context, req *Request, body Body) (result Re
 	if obj, err = op.mutate(Create, name, obj, nil); err != nil {
 		return Result{}, err
 	}
+	if err := op.confirmNoEscalation(obj, nil); err != nil {
+		return Result{}, err
+	}
 	op.isPost = true
 	created, err := op.createWithRetry(obj)
 	if err != nil {

@@ -230,6 +230,10 @@ func (o objectRules) ConvertToVersion(obj runtime.Object, target runtime.GroupVe
 		return obj, nil
 	}
 	converted := u.DeepCopy()
+	if o.op.resource.Definition == nil {
+		builtin.Convert(converted.Object, version)
+		return converted, nil
+	}
 	converted.SetAPIVersion(version.String())
 	return converted, nil
 }

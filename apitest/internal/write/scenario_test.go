@@ -140,7 +140,7 @@ func namespaceOf(scenario string) string {
 }
 
 // compare reports each answer that differs.
-func compare(t *testing.T, want, got []answer) {
+func compareRecorded(t *testing.T, want, got []answer) {
 	t.Helper()
 	require.Len(t, got, len(want))
 	for i := range want {

@@ -28,7 +28,7 @@ func TestRecorded_Writer(t *testing.T) {
 			p := newWriterPlayer(t)
 			namespace := namespaceOf(scenario)
 			p.mustSend(t, request{method: "POST", path: "/api/v1/namespaces", agent: "scenario/1", body: `{"metadata":{"name":"` + namespace + `"}}`})
-			compare(t, readRecorded(t, recordedPath(scenario)), play(t, p, namespace, readScenario(t, scenario)))
+			compareRecorded(t, readRecorded(t, recordedPath(scenario)), play(t, p, namespace, readScenario(t, scenario)))
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/anykind/anykind/apitest/internal/builtin"
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
@@ -102,6 +103,9 @@ func (op *operation) createByUpdate(change change, uid types.UID) (*unstructured
 	if err != nil {
 		return nil, err
 	}
+	if err := op.confirmNoEscalation(obj, nil); err != nil {
+		return nil, err
+	}
 	return op.create(obj)
 }
 
@@ -112,6 +116,9 @@ func (op *operation) updateOnce(key store.Key, stored store.Object, change chang
 	}
 	obj, err := change(op.view(stored))
 	if err != nil {
+		return nil, err
+	}
+	if err := op.confirmNoEscalation(obj, old); err != nil {
 		return nil, err
 	}
 	if err := op.checkVersion(obj, old); err != nil {
@@ -127,11 +134,22 @@ func (op *operation) updateOnce(key store.Key, stored store.Object, change chang
 	if op.options.isDryRun() {
 		return op.dryRunView(obj, version), nil
 	}
-	updated, err := op.store.Update(key, version, op.toStorage(obj))
+	updated, err := op.store.Update(key, version, op.withStoredStatus(op.toStorage(obj), stored))
 	if err != nil {
 		return nil, err
 	}
 	return op.view(updated), nil
+}
+
+// withStoredStatus returns what is to be stored with the status of what it replaces, which an update does not change. The request's
+// version of it may express less.
+func (op *operation) withStoredStatus(next, stored store.Object) store.Object {
+	isOther := op.resource.Definition == nil && stored["apiVersion"] != op.resource.APIVersion() && stored["status"] != nil
+	if !isOther || op.subresource == "status" || !builtin.KeepsStatus(op.groupResource()) {
+		return next
+	}
+	next["status"] = stored["status"]
+	return next
 }
 
 // beforeUpdate completes and validates the new state of an object.

@@ -24,6 +24,7 @@ type Config struct {
 	Store     *store.Store
 	Registry  *kinds.Registry
 	Admission Admission        // nil: every write is admitted unchanged
+	Access    *access.Access   // nil: every user may do everything
 	Now       func() time.Time // nil: time.Now
 }
 
@@ -32,6 +33,7 @@ type Writer struct {
 	store     *store.Store
 	registry  *kinds.Registry
 	admission Admission
+	access    *access.Access
 	now       func() time.Time
 	managers  managerCache
 	rules     ruleCache
@@ -39,7 +41,7 @@ type Writer struct {
 
 // New returns a Writer for one server.
 func New(config Config) *Writer {
-	w := &Writer{store: config.Store, registry: config.Registry, admission: config.Admission, now: config.Now}
+	w := &Writer{store: config.Store, registry: config.Registry, admission: config.Admission, access: config.Access, now: config.Now}
 	if w.now == nil {
 		w.now = time.Now
 	}

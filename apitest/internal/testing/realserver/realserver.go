@@ -37,7 +37,7 @@ type Answer struct {
 // Server is the sandbox's API server.
 type Server struct{ conn *transport.Conn }
 
-// Connect returns the sandbox's API server, and skips the test without one.
+// Connect returns the sandbox's API server, and skips the test without one. Package compare has one with a namespace.
 func Connect(t testing.TB) *Server {
 	t.Helper()
 	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t)})

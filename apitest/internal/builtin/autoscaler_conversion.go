@@ -1,0 +1,213 @@
+package builtin
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// Horizontal pod autoscalers are stored in version 2. Version 1 has a field for the utilization of the CPU alone; what else version 2
+// says is in annotations of version 1, as JSON of types that version 1 has for them.
+
+const (
+	autoscalingGroup    = "autoscaling"
+	autoscalerPrefix    = "autoscaling.alpha.kubernetes.io/"
+	metricsAnnotation   = autoscalerPrefix + "metrics"
+	currentAnnotation   = autoscalerPrefix + "current-metrics"
+	conditionAnnotation = autoscalerPrefix + "conditions"
+	behaviorAnnotation  = autoscalerPrefix + "behavior"
+	defaultUtilization  = int64(80)
+)
+
+// Convert brings an object of a built-in kind, which it changes, to another version of its group. Only autoscalers differ between
+// versions that are served.
+func Convert(obj map[string]any, version schema.GroupVersion) {
+	from := text(obj, "apiVersion")
+	obj["apiVersion"] = version.String()
+	if version.Group != autoscalingGroup || obj["kind"] != "HorizontalPodAutoscaler" || from == version.String() {
+		return
+	}
+	switch version.Version {
+	case "v1":
+		autoscalerToV1(obj)
+	case "v2":
+		autoscalerToV2(obj)
+	}
+}
+
+// Normalize does what decoding does after defaulting: it converts the object to the version of the server's own types and back.
+func Normalize(kind schema.GroupVersionKind, obj map[string]any) {
+	switch kind {
+	case schema.GroupVersionKind{Group: autoscalingGroup, Version: "v1", Kind: "HorizontalPodAutoscaler"}:
+		autoscalerToV2(obj)
+		autoscalerToV1(obj)
+	case schema.GroupVersionKind{Group: autoscalingGroup, Version: "v2", Kind: "HorizontalPodAutoscaler"}:
+		dropAutoscalerAnnotations(obj)
+	}
+}
+
+// dropAutoscalerAnnotations removes the annotations of version 1.
+func dropAutoscalerAnnotations(obj object) {
+	metadata := child(obj, "metadata")
+	annotations := child(metadata, "annotations")
+	for _, name := range []string{"metrics", "behavior", "scale-down-tolerance", "scale-up-tolerance", "current-metrics", "conditions"} {
+		delete(annotations, autoscalerPrefix+name)
+	}
+	if annotations != nil && len(annotations) == 0 {
+		delete(metadata, "annotations")
+	}
+}
+
+func autoscalerToV1(obj object) {
+	dropAutoscalerAnnotations(obj)
+	annotate := func(name string, value any) {
+		if content, err := json.Marshal(value); err == nil {
+			ensure(ensure(obj, "metadata"), "annotations")[name] = string(content)
+		}
+	}
+	spec, status := child(obj, "spec"), child(obj, "status")
+	var others []metricV1
+	for _, metric := range objects(spec, "metrics") {
+		utilization := child(metric, "resource", "target")["averageUtilization"]
+		switch {
+		case metric["type"] != "Resource" || child(metric, "resource")["name"] != "cpu" || utilization == nil:
+			others = append(others, metricToV1(metric, sourceToV1))
+		case spec["targetCPUUtilizationPercentage"] == nil:
+			spec["targetCPUUtilizationPercentage"] = utilization
+		}
+	}
+	if len(others) > 0 {
+		annotate(metricsAnnotation, others)
+	}
+	var current []metricV1
+	for _, metric := range objects(status, "currentMetrics") {
+		current = append(current, metricToV1(metric, statusToV1))
+		if utilization := child(metric, "resource", "current")["averageUtilization"]; utilization != nil && child(metric, "resource")["name"] == "cpu" {
+			status["currentCPUUtilizationPercentage"] = utilization
+		}
+	}
+	if len(current) > 0 {
+		annotate(currentAnnotation, current)
+	}
+	if behavior := child(spec, "behavior"); behavior != nil {
+		annotate(behaviorAnnotation, behaviorV1{rulesToV1(child(behavior, "scaleUp")), rulesToV1(child(behavior, "scaleDown"))})
+	}
+	if conditions := conditionsToV1(objects(status, "conditions")); len(conditions) > 0 {
+		annotate(conditionAnnotation, conditions)
+	}
+	delete(spec, "metrics")
+	delete(spec, "behavior")
+	if status != nil {
+		delete(status, "currentMetrics")
+		delete(status, "conditions")
+		setIfAbsent(status, "currentReplicas", int64(0))
+		setIfAbsent(status, "desiredReplicas", int64(0))
+	}
+}
+
+func autoscalerToV2(obj object) {
+	annotations := child(obj, "metadata", "annotations")
+	spec := ensure(obj, "spec")
+	var metrics []any
+	for _, metric := range decoded[[]object](annotations, metricsAnnotation) {
+		metrics = append(metrics, metricToV2(metric, sourceToV2))
+	}
+	utilization := spec["targetCPUUtilizationPercentage"]
+	if utilization == nil && len(metrics) == 0 {
+		utilization = defaultUtilization
+	}
+	if utilization != nil {
+		metrics = append(metrics, object{"type": "Resource", "resource": object{
+			"name": "cpu", "target": object{"type": "Utilization", "averageUtilization": utilization},
+		}})
+	}
+	spec["metrics"] = metrics
+	delete(spec, "targetCPUUtilizationPercentage")
+	if behavior, _ := lowered(decoded[object](annotations, behaviorAnnotation)).(object); len(behavior) > 0 {
+		spec["behavior"] = behavior
+	}
+	if status := child(obj, "status"); status != nil {
+		autoscalerStatusToV2(status, annotations)
+	}
+	dropAutoscalerAnnotations(obj)
+}
+
+func autoscalerStatusToV2(status, annotations object) {
+	var metrics []any
+	if utilization := status["currentCPUUtilizationPercentage"]; utilization != nil {
+		metrics = []any{object{"type": "Resource", "resource": object{"name": "cpu", "current": object{"averageUtilization": utilization}}}}
+	}
+	if current := decoded[[]object](annotations, currentAnnotation); current != nil {
+		metrics = nil
+		for _, metric := range current {
+			metrics = append(metrics, metricToV2(metric, statusToV2))
+		}
+	}
+	delete(status, "currentCPUUtilizationPercentage")
+	status["currentMetrics"] = nil
+	if metrics != nil {
+		status["currentMetrics"] = metrics
+	}
+	var conditions []any
+	for _, condition := range decoded[[]object](annotations, conditionAnnotation) {
+		conditions = append(conditions, condition)
+	}
+	if conditions != nil {
+		status["conditions"] = conditions
+	}
+	if status["currentReplicas"] == int64(0) {
+		delete(status, "currentReplicas")
+	}
+	setIfAbsent(status, "desiredReplicas", int64(0))
+}
+
+// decoded returns the JSON of an annotation, or nothing if it is absent or broken.
+func decoded[T any](annotations object, name string) (value T) {
+	if content := text(annotations, name); content != "" {
+		_ = utiljson.Unmarshal([]byte(content), &value)
+	}
+	return value
+}
+
+// lowered returns a value without nulls, with names of fields that begin in lower case: the annotation has those of Go.
+func lowered(value any) any {
+	switch value := value.(type) {
+	case object:
+		out := object{}
+		for name, field := range value {
+			if field != nil && name != "" {
+				out[strings.ToLower(name[:1])+name[1:]] = lowered(field)
+			}
+		}
+		return out
+	case []any:
+		out := slices.Clone(value)
+		for i := range out {
+			out[i] = lowered(out[i])
+		}
+		return out
+	}
+	return value
+}
+
+// orZero returns a quantity that version 1 cannot leave out.
+func orZero(quantity any) any {
+	if quantity == nil {
+		return "0"
+	}
+	return quantity
+}
+
+// withoutNil returns an object without absent fields.
+func withoutNil(obj object) object {
+	for name, value := range obj {
+		if value == nil {
+			delete(obj, name)
+		}
+	}
+	return runtime.DeepCopyJSON(obj)
+}

@@ -1,0 +1,76 @@
+package plugins
+
+import (
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+)
+
+const (
+	certificatesGroup   = "certificates.k8s.io"
+	certificateRequests = "certificatesigningrequests." + certificatesGroup
+	clientSigner        = "kubernetes.io/kube-apiserver-client"
+)
+
+// checkCertificate rejects what a user may not do with a certificate signing request and its signer.
+func (r *Request) checkCertificate() error {
+	signer := text(child(r.Old, "spec"), "signerName")
+	switch {
+	case r.Old == nil:
+		return checkSubject(r.Object)
+	case r.Subresource == "approval" && !r.mayUse("approve", signer):
+		return fmt.Errorf("user not permitted to approve requests with signerName %q", signer)
+	case r.Subresource != "status":
+	case child(r.Old, "status")["certificate"] == child(r.Object, "status")["certificate"] &&
+		equality.Semantic.DeepEqual(objects(child(r.Old, "status"), "conditions"), objects(child(r.Object, "status"), "conditions")):
+	case !r.mayUse("sign", signer):
+		return fmt.Errorf("user not permitted to sign requests with signerName %q", signer)
+	}
+	return nil
+}
+
+// checkBundle rejects a bundle of a signer that the user may not attest for.
+func (r *Request) checkBundle() error {
+	signer := text(child(r.Object, "spec"), "signerName")
+	if signer != "" && !r.mayUse("attest", signer) {
+		return fmt.Errorf("user not permitted to attest for signerName %q", signer)
+	}
+	return nil
+}
+
+// mayUse reports whether the user has a right to the signer or to all of its domain.
+func (r *Request) mayUse(verb, signer string) bool {
+	domain, _, _ := strings.Cut(signer, "/")
+	return r.Allowed == nil || r.Allowed(verb, certificatesGroup, "signers", signer) ||
+		r.Allowed(verb, certificatesGroup, "signers", domain+"/*")
+}
+
+// checkSubject rejects a request for a client certificate with all rights.
+func checkSubject(request object) error {
+	spec := child(request, "spec")
+	if text(spec, "signerName") != clientSigner {
+		return nil
+	}
+	data, err := base64.StdEncoding.DecodeString(text(spec, "request"))
+	if err != nil {
+		return fmt.Errorf("failed to parse CSR: %w", err)
+	}
+	block, _ := pem.Decode(data)
+	if block == nil || block.Type != "CERTIFICATE REQUEST" {
+		return errors.New("failed to parse CSR: PEM block type must be CERTIFICATE REQUEST")
+	}
+	parsed, err := x509.ParseCertificateRequest(block.Bytes)
+	if err != nil {
+		return fmt.Errorf("failed to parse CSR: %w", err)
+	}
+	if slices.Contains(parsed.Subject.Organization, "system:masters") {
+		return fmt.Errorf("use of %s signer with system:masters group is not allowed", clientSigner)
+	}
+	return nil
+}

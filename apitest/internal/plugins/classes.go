@@ -1,0 +1,203 @@
+package plugins
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+const (
+	storageGroup           = "storage.k8s.io"
+	networkingGroup        = "networking.k8s.io"
+	storageClassAnnotation = "volume.beta.kubernetes.io/storage-class"
+	ingressClassAnnotation = "kubernetes.io/ingress.class"
+)
+
+// setStorageClass gives a claim that names no storage class the default one.
+func (r *Request) setStorageClass() {
+	spec := ensure(r.Object, "spec")
+	if _, annotated := child(r.Object, "metadata", "annotations")[storageClassAnnotation]; annotated || spec["storageClassName"] != nil {
+		return
+	}
+	name := newestDefault(r.list(storageGroup, "storageclasses", ""),
+		"storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+	if name != "" {
+		spec["storageClassName"] = name
+	}
+}
+
+// setIngressClass gives an ingress that names no class the default one.
+func (r *Request) setIngressClass() {
+	spec := ensure(r.Object, "spec")
+	if _, annotated := child(r.Object, "metadata", "annotations")[ingressClassAnnotation]; annotated || spec["ingressClassName"] != nil {
+		return
+	}
+	if name := newestDefault(r.list(networkingGroup, "ingressclasses", ""), "ingressclass.kubernetes.io/is-default-class"); name != "" {
+		spec["ingressClassName"] = name
+	}
+}
+
+// newestDefault returns the name of the newest class that one of the annotations makes the default; of equally old ones the first.
+func newestDefault(classes []map[string]any, annotations ...string) (name string) {
+	newest := ""
+	for _, class := range classes {
+		metadata := child(class, "metadata")
+		isDefault := slices.ContainsFunc(annotations, func(annotation string) bool {
+			return text(child(metadata, "annotations"), annotation) == "true"
+		})
+		created, other := text(metadata, "creationTimestamp"), text(metadata, "name")
+		if isDefault && (name == "" || created > newest || created == newest && other < name) {
+			name, newest = other, created
+		}
+	}
+	return name
+}
+
+// checkExpansion rejects a claim that asks for more storage than before, unless it is bound and its class allows that.
+func (r *Request) checkExpansion() error {
+	if r.Old == nil {
+		return nil
+	}
+	size := quantities(child(r.Object, "spec", "resources"), "requests")["storage"]
+	if size.Cmp(quantities(child(r.Old, "spec", "resources"), "requests")["storage"]) <= 0 {
+		return nil
+	}
+	if text(child(r.Old, "status"), "phase") != "Bound" {
+		return errors.New("Only bound persistent volume claims can be expanded") //nolint:staticcheck,revive // the API server's text
+	}
+	class := storageClassOf(r.Object)
+	if class == "" || class != storageClassOf(r.Old) || r.find(storageGroup, "storageclasses", class)["allowVolumeExpansion"] != true {
+		return errors.New("only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize")
+	}
+	return nil
+}
+
+func storageClassOf(claim object) string {
+	if name := text(child(claim, "metadata", "annotations"), storageClassAnnotation); name != "" {
+		return name
+	}
+	return text(child(claim, "spec"), "storageClassName")
+}
+
+// runtimeClass returns the runtime class of the pod, nil without one.
+func (r *Request) runtimeClass() (object, error) {
+	name := text(child(r.Object, "spec"), "runtimeClassName")
+	if name == "" {
+		return nil, nil
+	}
+	class := r.find("node.k8s.io", "runtimeclasses", name)
+	if class == nil {
+		return nil, fmt.Errorf("pod rejected: RuntimeClass %q not found", name)
+	}
+	return class, nil
+}
+
+var errOverhead = errors.New("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
+
+// setRuntimeClass gives the pod the overhead, the node selector and the tolerations of its runtime class.
+func (r *Request) setRuntimeClass() error {
+	class, err := r.runtimeClass()
+	if class == nil {
+		return err
+	}
+	spec := ensure(r.Object, "spec")
+	if overhead := child(class, "overhead", "podFixed"); overhead != nil {
+		if given := child(spec, "overhead"); len(given) > 0 && !sameQuantities(given, overhead) {
+			return errOverhead
+		}
+		spec["overhead"] = runtime.DeepCopyJSON(overhead)
+	}
+	selector := child(spec, "nodeSelector")
+	for _, name := range sortedKeys(child(class, "scheduling", "nodeSelector")) {
+		value := child(class, "scheduling", "nodeSelector")[name]
+		if given, found := selector[name]; found && given != value {
+			return fmt.Errorf("conflict: runtimeClass.scheduling.nodeSelector[%s] = %s; pod.spec.nodeSelector[%[1]s] = %[3]s", name, value, given)
+		}
+		ensure(spec, "nodeSelector")[name] = value
+	}
+	mergeTolerations(spec, objects(child(class, "scheduling"), "tolerations"))
+	return nil
+}
+
+// mergeTolerations adds tolerations to those of a pod and removes those that another one contains.
+func mergeTolerations(spec object, added []object) {
+	all := append(objects(spec, "tolerations"), added...)
+	var merged []any
+	for i, toleration := range all {
+		isIn := func(other object) bool { return containsToleration(other, toleration) }
+		isInOther := func(other object) bool { return isIn(other) && !equality.Semantic.DeepEqual(other, toleration) }
+		isRedundant := slices.ContainsFunc(merged, func(other any) bool { return isIn(other.(object)) })
+		if !isRedundant && !slices.ContainsFunc(all[i+1:], isInOther) {
+			merged = append(merged, runtime.DeepCopyJSON(toleration))
+		}
+	}
+	if merged != nil {
+		spec["tolerations"] = merged
+	}
+}
+
+// containsToleration reports whether whatever b tolerates, a does.
+func containsToleration(a, b object) bool {
+	switch {
+	case equality.Semantic.DeepEqual(a, b):
+		return true
+	case text(a, "key") != text(b, "key") && (text(a, "key") != "" || text(a, "operator") != "Exists"):
+		return false
+	case text(a, "effect") != text(b, "effect") && text(a, "effect") != "":
+		return false
+	}
+	if seconds, limited := a["tolerationSeconds"].(int64); limited && text(a, "effect") == "NoExecute" {
+		if other, ok := b["tolerationSeconds"].(int64); !ok || other > seconds {
+			return false
+		}
+	}
+	if text(a, "operator") == "Exists" {
+		return true
+	}
+	return text(b, "operator") == "Equal" && text(a, "value") == text(b, "value")
+}
+
+// checkOverhead rejects a pod whose overhead is not that of its runtime class.
+func (r *Request) checkOverhead() error {
+	class, err := r.runtimeClass()
+	if err != nil {
+		return err
+	}
+	given, defined := child(r.Object, "spec", "overhead"), child(class, "overhead", "podFixed")
+	switch {
+	case defined == nil && given != nil:
+		return errors.New("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
+	case defined != nil && !sameQuantities(given, defined):
+		return errOverhead
+	}
+	return nil
+}
+
+func sameQuantities(a, b object) bool {
+	return equality.Semantic.DeepEqual(quantities(object{"": a}, ""), quantities(object{"": b}, ""))
+}
+
+func sortedKeys(obj object) []string {
+	names := make([]string, 0, len(obj))
+	for name := range obj {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// labelTopology gives a pod, or the binding that assigns it, the labels for the zone and the region of its node.
+func (r *Request) labelTopology(node string) {
+	if node == "" {
+		return
+	}
+	labels := child(r.find("", "nodes", node), "metadata", "labels")
+	for _, name := range []string{"topology.kubernetes.io/zone", "topology.kubernetes.io/region"} {
+		if value, found := labels[name]; found {
+			ensure(ensure(r.Object, "metadata"), "labels")[name] = value
+		}
+	}
+}

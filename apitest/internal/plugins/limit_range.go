@@ -1,0 +1,208 @@
+package plugins
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+)
+
+const limitRangerAnnotation = "kubernetes.io/limit-ranger"
+
+// setLimits gives containers the default requests and limits of the namespace's limit ranges, and notes in an annotation which.
+func (r *Request) setLimits() {
+	if r.isBeingDeleted() {
+		return
+	}
+	for _, limitRange := range r.list("", "limitranges", r.Namespace) {
+		requests, limits := object{}, object{}
+		for _, item := range objects(child(limitRange, "spec"), "limits") {
+			if text(item, "type") == "Container" {
+				for name, value := range child(item, "defaultRequest") {
+					requests[name] = value
+				}
+				for name, value := range child(item, "default") {
+					limits[name] = value
+				}
+			}
+		}
+		spec := child(r.Object, "spec")
+		var notes []string
+		for _, container := range objects(spec, "containers") {
+			notes = append(notes, setResources(container, requests, limits, "container")...)
+		}
+		for _, container := range objects(spec, "initContainers") {
+			notes = append(notes, setResources(container, requests, limits, "init container")...)
+		}
+		if len(notes) > 0 {
+			annotations := ensure(ensure(r.Object, "metadata"), "annotations")
+			annotations[limitRangerAnnotation] = "LimitRanger plugin set: " + strings.Join(notes, "; ")
+		}
+	}
+}
+
+// setResources sets the absent requests and limits of a container and says which.
+func setResources(container, requests, limits object, kind string) (notes []string) {
+	for _, part := range []struct {
+		field, name string
+		defaults    object
+	}{{"requests", "request", requests}, {"limits", "limit", limits}} {
+		var set []string
+		for name, value := range part.defaults {
+			current := child(container, "resources", part.field)
+			if _, found := current[name]; !found {
+				ensure(ensure(container, "resources"), part.field)[name] = value
+				set = append(set, name)
+			}
+		}
+		if len(set) > 0 {
+			sort.Strings(set)
+			notes = append(notes, fmt.Sprintf("%s %s for %s %s", strings.Join(set, ", "), part.name, kind, text(container, "name")))
+		}
+	}
+	return notes
+}
+
+func (r *Request) isBeingDeleted() bool { return child(r.Old, "metadata")["deletionTimestamp"] != nil }
+
+// checkLimits rejects a pod or a claim that is outside of the limit ranges of its namespace: with the first one that it violates.
+func (r *Request) checkLimits() error {
+	if r.isBeingDeleted() {
+		return nil
+	}
+	for _, limitRange := range r.list("", "limitranges", r.Namespace) {
+		var errs []error
+		for _, item := range objects(child(limitRange, "spec"), "limits") {
+			errs = append(errs, r.limitErrors(item)...)
+		}
+		if len(errs) > 0 {
+			return utilerrors.NewAggregate(errs)
+		}
+	}
+	return nil
+}
+
+func (r *Request) limitErrors(item object) (errs []error) {
+	spec := child(r.Object, "spec")
+	kind := text(item, "type")
+	switch {
+	case kind == "PersistentVolumeClaim" && r.Resource.Resource == "persistentvolumeclaims":
+		return limitsOf(item).check(kind, quantities(child(spec, "resources"), "requests"), nil)
+	case r.Resource.Resource != "pods":
+	case kind == "Container":
+		for _, container := range append(objects(spec, "containers"), objects(spec, "initContainers")...) {
+			resources := child(container, "resources")
+			errs = append(errs, limitsOf(item).check(kind, quantities(resources, "requests"), quantities(resources, "limits"))...)
+		}
+	case kind == "Pod":
+		return limitsOf(item).check(kind, podResources(spec, "requests"), podResources(spec, "limits"))
+	}
+	return errs
+}
+
+// podResources returns the requests or limits of a pod: those of its containers and sidecars together, at least those that its init
+// containers need one after the other, or those that the pod has itself.
+func podResources(spec object, field string) resourceList {
+	total, sidecars, inits := resourceList{}, resourceList{}, resourceList{}
+	for _, container := range objects(spec, "containers") {
+		total.add(quantities(child(container, "resources"), field))
+	}
+	for _, container := range objects(spec, "initContainers") {
+		own := quantities(child(container, "resources"), field)
+		if text(container, "restartPolicy") == "Always" {
+			total.add(own)
+			sidecars.add(own)
+			inits.raise(sidecars)
+			continue
+		}
+		own.add(sidecars)
+		inits.raise(own)
+	}
+	total.raise(inits)
+	for name, q := range quantities(child(spec, "resources"), field) {
+		if name == "cpu" || name == "memory" {
+			total[name] = q
+		}
+	}
+	return total
+}
+
+// limits are an item of a limit range.
+type limits struct{ minimum, maximum, ratio resourceList }
+
+func limitsOf(item object) limits {
+	return limits{quantities(item, "min"), quantities(item, "max"), quantities(item, "maxLimitRequestRatio")}
+}
+
+// check returns what is outside of the limits. set is nil for a claim, which has requests alone.
+func (l limits) check(kind string, requests, set resourceList) (errs []error) {
+	add := func(err error) {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	for _, name := range l.minimum.names() {
+		add(checkMinimum(kind, name, l.minimum[name], requests, set))
+	}
+	for _, name := range l.maximum.names() {
+		if set == nil {
+			add(checkMaximum(kind, name, "request", l.maximum[name], requests))
+			continue
+		}
+		if err := checkMaximum(kind, name, "limit", l.maximum[name], set); err != nil {
+			add(err)
+		} else if _, found := requests[name]; found {
+			add(checkMaximum(kind, name, "request", l.maximum[name], requests))
+		}
+	}
+	for _, name := range l.ratio.names() {
+		if set != nil {
+			add(checkRatio(kind, name, l.ratio[name], requests, set))
+		}
+	}
+	return errs
+}
+
+func checkMinimum(kind, name string, minimum resource.Quantity, requests, set resourceList) error {
+	usage := fmt.Sprintf("minimum %s usage per %s is %s", name, kind, minimum.String())
+	request, requested := requests[name]
+	limit, limited := set[name]
+	switch {
+	case !requested:
+		return fmt.Errorf("%s.  No request is specified", usage)
+	case request.Cmp(minimum) < 0:
+		return fmt.Errorf("%s, but request is %s", usage, request.String())
+	case limited && limit.Cmp(minimum) < 0:
+		return fmt.Errorf("%s, but limit is %s", usage, limit.String())
+	}
+	return nil
+}
+
+func checkMaximum(kind, name, what string, maximum resource.Quantity, values resourceList) error {
+	usage := fmt.Sprintf("maximum %s usage per %s is %s", name, kind, maximum.String())
+	value, found := values[name]
+	switch {
+	case !found:
+		return fmt.Errorf("%s.  No %s is specified", usage, what)
+	case value.Cmp(maximum) > 0:
+		return fmt.Errorf("%s, but %s is %s", usage, what, value.String())
+	}
+	return nil
+}
+
+func checkRatio(kind, name string, maximum resource.Quantity, requests, set resourceList) error {
+	usage := fmt.Sprintf("%s max limit to request ratio per %s is %s", name, kind, maximum.String())
+	request, limit := requests[name], set[name]
+	switch {
+	case request.IsZero():
+		return fmt.Errorf("%s, but no request is specified or request is 0", usage)
+	case limit.IsZero():
+		return fmt.Errorf("%s, but no limit is specified or limit is 0", usage)
+	}
+	if ratio := limit.AsApproximateFloat64() / request.AsApproximateFloat64(); ratio > maximum.AsApproximateFloat64() {
+		return fmt.Errorf("%s, but provided ratio is %f", usage, ratio)
+	}
+	return nil
+}

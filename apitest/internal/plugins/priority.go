@@ -1,0 +1,73 @@
+package plugins
+
+import "fmt"
+
+const (
+	schedulingGroup      = "scheduling.k8s.io"
+	preemptLowerPriority = "PreemptLowerPriority"
+)
+
+// systemPriorities are the classes that an API server has from its start; here they are not stored.
+var systemPriorities = map[string]int64{"system-node-critical": 2000001000, "system-cluster-critical": 2000000000}
+
+// setPriority sets the priority and the preemption policy of the pod's class or, without one, of the default class.
+func (r *Request) setPriority() error {
+	spec := ensure(r.Object, "spec")
+	priority, policy, err := r.priorityOf(spec)
+	if err != nil {
+		return err
+	}
+	if given, ok := spec["priority"].(int64); ok && given != priority {
+		return fmt.Errorf("the integer value of priority (%d) must not be provided in pod spec; priority admission controller computed %d from the given PriorityClass name", given, priority)
+	}
+	spec["priority"] = priority
+	if given := text(spec, "preemptionPolicy"); given != "" && given != policy {
+		return fmt.Errorf("the string value of PreemptionPolicy (%s) must not be provided in pod spec; priority admission controller computed %s from the given PriorityClass name", given, policy)
+	}
+	spec["preemptionPolicy"] = policy
+	return nil
+}
+
+func (r *Request) priorityOf(spec object) (value int64, policy string, err error) {
+	name := text(spec, "priorityClassName")
+	class := r.find(schedulingGroup, "priorityclasses", name)
+	switch {
+	case name == "":
+		if class = r.defaultPriority(); class == nil {
+			return 0, preemptLowerPriority, nil
+		}
+		spec["priorityClassName"] = text(child(class, "metadata"), "name")
+	case class == nil && systemPriorities[name] != 0:
+		return systemPriorities[name], preemptLowerPriority, nil
+	case class == nil:
+		return 0, "", fmt.Errorf("no PriorityClass with name %v was found", name)
+	}
+	value, _ = class["value"].(int64)
+	return value, text(class, "preemptionPolicy"), nil
+}
+
+// defaultPriority returns the class that is the default: of several the lowest.
+func (r *Request) defaultPriority() (lowest object) {
+	for _, class := range r.list(schedulingGroup, "priorityclasses", "") {
+		if class["globalDefault"] != true {
+			continue
+		}
+		value, _ := class["value"].(int64)
+		if known, _ := lowest["value"].(int64); lowest == nil || value < known {
+			lowest = class
+		}
+	}
+	return lowest
+}
+
+// checkDefaultPriority rejects a second default class.
+func (r *Request) checkDefaultPriority() error {
+	if r.Object["globalDefault"] != true {
+		return nil
+	}
+	other := text(child(r.defaultPriority(), "metadata"), "name")
+	if other != "" && (r.Old == nil || other != text(child(r.Object, "metadata"), "name")) {
+		return fmt.Errorf("PriorityClass %v is already marked as default. Only one default can exist", other)
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package plugins
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const (
+	notValidated      = "apitest: not validated: "
+	podSecurityPrefix = "pod-security.kubernetes.io/"
+)
+
+// warn adds a warning for each plugin of a real API server that is missing here and could have changed or rejected the request.
+func (r *Request) warn() {
+	for _, warning := range []struct {
+		applies bool
+		text    string
+	}{
+		{r.isCounted(), fmt.Sprintf("the resource quotas of namespace %q", r.Namespace)},
+		{r.hasPodSecurity(), fmt.Sprintf("the pod security level of namespace %q", r.Namespace)},
+		{r.hasServiceAccounts(), "the pod's service account, whose token is not mounted"},
+		{r.isOf("nodes") && r.Old == nil && r.Subresource == "", "the node gets no taint node.kubernetes.io/not-ready"},
+		{r.isOf("pods") && r.Subresource == "resize", "whether the pod's node has the capacity and the features for it"},
+	} {
+		if warning.applies {
+			r.Warn(notValidated + warning.text)
+		}
+	}
+}
+
+// isCounted reports whether a resource quota of the namespace counts objects of the resource or what they ask for.
+func (r *Request) isCounted() bool {
+	if r.Namespace == "" || r.Subresource != "" && r.Subresource != "resize" {
+		return false
+	}
+	for _, quota := range r.list("", "resourcequotas", r.Namespace) {
+		for name := range child(quota, "spec", "hard") {
+			if r.isUsedBy(name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isUsedBy reports whether the request uses a resource that a quota limits. Updates use more of sizes, not of counts.
+func (r *Request) isUsedBy(resource string) bool {
+	class, _, ofClass := strings.Cut(resource, ".storageclass.storage.k8s.io/")
+	switch {
+	case resource == "count/"+r.Resource.String() || resource == r.Resource.Resource && r.Resource.Group == "":
+		return r.Old == nil
+	case strings.HasPrefix(resource, "count/"):
+		return false
+	case strings.HasPrefix(resource, "services."):
+		return r.isOf("services")
+	case ofClass || resource == "requests.storage":
+		return class != "" && r.isOf("persistentvolumeclaims")
+	case resource == "cpu" || resource == "memory" || resource == "ephemeral-storage",
+		strings.HasPrefix(resource, "requests."), strings.HasPrefix(resource, "limits."), strings.HasPrefix(resource, "hugepages-"):
+		return r.isOf("pods")
+	}
+	return false
+}
+
+// hasPodSecurity reports whether the request is for pods, or for what makes them, in a namespace with a level for pods.
+func (r *Request) hasPodSecurity() bool {
+	if r.Namespace == "" {
+		return false
+	}
+	switch r.Resource.String() {
+	case "pods":
+		if r.Subresource != "" && r.Subresource != "ephemeralcontainers" && r.Subresource != "resize" {
+			return false
+		}
+	case "deployments.apps", "replicasets.apps", "statefulsets.apps", "daemonsets.apps", "jobs.batch", "cronjobs.batch",
+		"replicationcontrollers", "podtemplates":
+		if r.Subresource != "" {
+			return false
+		}
+	default:
+		return false
+	}
+	labels := child(r.find("", "namespaces", r.Namespace), "metadata", "labels")
+	modes := []string{"warn", "audit"}
+	if r.isOf("pods") {
+		modes = append(modes, "enforce")
+	}
+	for _, mode := range modes {
+		if level := text(labels, podSecurityPrefix+mode); level != "" && level != "privileged" {
+			return true
+		}
+	}
+	return false
+}
+
+// hasServiceAccounts reports whether the request is for a new pod in a namespace with the service account that a controller manager
+// makes: a cluster without one has the plugin off.
+func (r *Request) hasServiceAccounts() bool {
+	return r.isOf("pods") && r.Old == nil && r.Subresource == "" &&
+		slices.ContainsFunc(r.list("", "serviceaccounts", r.Namespace), func(account map[string]any) bool {
+			return text(child(account, "metadata"), "name") == "default"
+		})
+}
