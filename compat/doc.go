@@ -4,7 +4,7 @@
 //   - package restconfig turns a connection into a rest.Config, and a rest.Config into a connection;
 //   - package clientgo has client-go's interfaces over anykind: the dynamic client, discovery with its cache, the mapper,
 //     cli-runtime's RESTClientGetter, and dynamic informers;
-//   - package logr connects logr with log/slog.
+//   - package migration has the snippets of docs/MIGRATION.md.
 //
 // docs/MIGRATION.md maps calls of client-go and others to anykind's.
 package compat

@@ -1,0 +1,231 @@
+package clientgo
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/anykind/anykind/compat/restconfig"
+	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/transport"
+	openapi_v2 "github.com/google/gnostic-models/openapiv2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+	clientgo "k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/openapi"
+	cachedopenapi "k8s.io/client-go/openapi/cached"
+	"k8s.io/client-go/rest"
+)
+
+// CachedDiscovery is client-go's discovery over a discovery client: the snapshot of the discovery client is its cache. Groups and
+// resources are those of the latest snapshot, which discovery.Client.Run keeps current; the OpenAPI documents and the
+// server's version are requested by client-go over the same connection. Lists are the caller's own. It is safe for concurrent use.
+//
+// A group version that cannot be read or is stale is left out, as by client-go, and is in the
+// *discovery.ErrGroupDiscoveryFailed of ServerGroupsAndResources and ServerPreferredResources.
+type CachedDiscovery struct {
+	ctx      context.Context //nolint:containedctx // for the methods of client-go's interface that have none
+	client   *discovery.Client
+	delegate *clientgo.DiscoveryClient
+
+	mu sync.Mutex
+	// invalid reports that the next call must request a snapshot, fresh that one has been requested since the last Invalidate.
+	invalid, fresh bool
+	openAPI        *cachedopenapi.Client
+}
+
+var (
+	_ clientgo.CachedDiscoveryInterface                = (*CachedDiscovery)(nil)
+	_ clientgo.CachedDiscoveryInterfaceWithContext     = (*CachedDiscovery)(nil)
+	_ clientgo.AggregatedDiscoveryInterface            = (*CachedDiscovery)(nil)
+	_ clientgo.AggregatedDiscoveryInterfaceWithContext = (*CachedDiscovery)(nil)
+)
+
+// NewDiscovery returns client-go's discovery over a discovery client and its connection. Methods without a context use ctx.
+func NewDiscovery(ctx context.Context, conn *transport.Conn, client *discovery.Client) (*CachedDiscovery, error) {
+	delegate, err := clientgo.NewDiscoveryClientForConfig(restconfig.FromConn(conn))
+	if err != nil {
+		return nil, err
+	}
+	return &CachedDiscovery{ctx: ctx, client: client, delegate: delegate}, nil
+}
+
+// snapshot returns the snapshot to answer from.
+func (d *CachedDiscovery) snapshot(ctx context.Context) (*discovery.Snapshot, error) {
+	d.mu.Lock()
+	refresh := d.invalid
+	d.mu.Unlock()
+	if !refresh {
+		isFirst := d.client.Latest() == nil
+		snapshot, err := d.client.Snapshot(ctx)
+		if err == nil && isFirst {
+			d.mu.Lock()
+			d.fresh = d.fresh || !d.invalid
+			d.mu.Unlock()
+		}
+		return snapshot, err
+	}
+	snapshot, err := d.client.Refresh(ctx)
+	if err == nil {
+		d.mu.Lock()
+		d.invalid, d.fresh = false, true
+		d.mu.Unlock()
+	}
+	return snapshot, err
+}
+
+// Fresh reports whether the resources have been requested after the last Invalidate or, without one, by this value: whether a
+// resource that is not found may be found after an Invalidate.
+func (d *CachedDiscovery) Fresh() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.fresh && !d.invalid
+}
+
+// FreshWithContext is Fresh.
+func (d *CachedDiscovery) FreshWithContext(context.Context) bool { return d.Fresh() }
+
+// Invalidate makes the next call request the resources from the server.
+func (d *CachedDiscovery) Invalidate() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.invalid, d.fresh, d.openAPI = true, false, nil
+}
+
+// InvalidateWithContext is Invalidate.
+func (d *CachedDiscovery) InvalidateWithContext(context.Context) { d.Invalidate() }
+
+// GroupsAndMaybeResources returns all groups, resources, and errors of group versions.
+func (d *CachedDiscovery) GroupsAndMaybeResources() (
+	*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error,
+) {
+	return d.GroupsAndMaybeResourcesWithContext(d.ctx)
+}
+
+// GroupsAndMaybeResourcesWithContext is GroupsAndMaybeResources with a context.
+func (d *CachedDiscovery) GroupsAndMaybeResourcesWithContext(ctx context.Context) (
+	*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error,
+) {
+	snapshot, err := d.snapshot(ctx)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	groups, resources, failed := convert(snapshot)
+	return groups, resources, failed, nil
+}
+
+// ServerGroups returns the groups, the core group, whose name is empty, included.
+func (d *CachedDiscovery) ServerGroups() (*metav1.APIGroupList, error) {
+	return d.ServerGroupsWithContext(d.ctx)
+}
+
+// ServerGroupsWithContext is ServerGroups with a context.
+func (d *CachedDiscovery) ServerGroupsWithContext(ctx context.Context) (*metav1.APIGroupList, error) {
+	groups, _, _, err := d.GroupsAndMaybeResourcesWithContext(ctx)
+	return groups, err
+}
+
+// ServerResourcesForGroupVersion returns the resources of a group version. A version that is not served is
+// client-go's memory.ErrCacheNotFound, and one that cannot be read the reason why.
+func (d *CachedDiscovery) ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error) {
+	return d.ServerResourcesForGroupVersionWithContext(d.ctx, groupVersion)
+}
+
+// ServerResourcesForGroupVersionWithContext is ServerResourcesForGroupVersion with a context.
+func (d *CachedDiscovery) ServerResourcesForGroupVersionWithContext(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error) {
+	gv, err := schema.ParseGroupVersion(groupVersion)
+	if err != nil {
+		return nil, err
+	}
+	_, resources, failed, err := d.GroupsAndMaybeResourcesWithContext(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if list, found := resources[gv]; found {
+		return list, nil
+	}
+	if err := failed[gv]; err != nil {
+		return nil, err
+	}
+	return nil, fmt.Errorf("group version %s: %w", groupVersion, memory.ErrCacheNotFound)
+}
+
+// ServerGroupsAndResources returns the groups and the resources of all group versions.
+func (d *CachedDiscovery) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
+	return d.ServerGroupsAndResourcesWithContext(d.ctx)
+}
+
+// ServerGroupsAndResourcesWithContext is ServerGroupsAndResources with a context.
+func (d *CachedDiscovery) ServerGroupsAndResourcesWithContext(ctx context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
+	return clientgo.ServerGroupsAndResourcesWithContext(ctx, d)
+}
+
+// ServerPreferredResources returns each resource in the version that the server prefers.
+func (d *CachedDiscovery) ServerPreferredResources() ([]*metav1.APIResourceList, error) {
+	return d.ServerPreferredResourcesWithContext(d.ctx)
+}
+
+// ServerPreferredResourcesWithContext is ServerPreferredResources with a context.
+func (d *CachedDiscovery) ServerPreferredResourcesWithContext(ctx context.Context) ([]*metav1.APIResourceList, error) {
+	return clientgo.ServerPreferredResourcesWithContext(ctx, d)
+}
+
+// ServerPreferredNamespacedResources returns the namespaced ones of ServerPreferredResources.
+func (d *CachedDiscovery) ServerPreferredNamespacedResources() ([]*metav1.APIResourceList, error) {
+	return d.ServerPreferredNamespacedResourcesWithContext(d.ctx)
+}
+
+// ServerPreferredNamespacedResourcesWithContext is ServerPreferredNamespacedResources with a context.
+func (d *CachedDiscovery) ServerPreferredNamespacedResourcesWithContext(ctx context.Context) ([]*metav1.APIResourceList, error) {
+	return clientgo.ServerPreferredNamespacedResourcesWithContext(ctx, d)
+}
+
+// ServerVersion requests the server's version.
+func (d *CachedDiscovery) ServerVersion() (*version.Info, error) {
+	return d.ServerVersionWithContext(d.ctx)
+}
+
+// ServerVersionWithContext is ServerVersion with a context.
+func (d *CachedDiscovery) ServerVersionWithContext(ctx context.Context) (*version.Info, error) {
+	return d.client.ServerVersion(ctx)
+}
+
+// OpenAPISchema requests the OpenAPI v2 document.
+func (d *CachedDiscovery) OpenAPISchema() (*openapi_v2.Document, error) {
+	return d.OpenAPISchemaWithContext(d.ctx)
+}
+
+// OpenAPISchemaWithContext is OpenAPISchema with a context.
+func (d *CachedDiscovery) OpenAPISchemaWithContext(ctx context.Context) (*openapi_v2.Document, error) {
+	return d.delegate.OpenAPISchemaWithContext(ctx)
+}
+
+// OpenAPIV3 returns a client of the OpenAPI v3 documents, which are kept until Invalidate.
+func (d *CachedDiscovery) OpenAPIV3() openapi.Client { return d.openAPIClient(d.ctx) }
+
+// OpenAPIV3WithContext is OpenAPIV3 with a context.
+func (d *CachedDiscovery) OpenAPIV3WithContext(ctx context.Context) openapi.ClientWithContext {
+	return d.openAPIClient(ctx)
+}
+
+func (d *CachedDiscovery) openAPIClient(ctx context.Context) *cachedopenapi.Client {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.openAPI == nil {
+		d.openAPI = cachedopenapi.NewClientWithContext(d.delegate.OpenAPIV3WithContext(ctx))
+	}
+	return d.openAPI
+}
+
+// RESTClient returns client-go's client over the connection.
+func (d *CachedDiscovery) RESTClient() rest.Interface { return d.delegate.RESTClient() }
+
+// WithLegacy returns client-go's own discovery, without a cache, that requests one group version after the other.
+func (d *CachedDiscovery) WithLegacy() clientgo.DiscoveryInterface { return d.delegate.WithLegacy() }
+
+// WithLegacyWithContext is WithLegacy.
+func (d *CachedDiscovery) WithLegacyWithContext(ctx context.Context) clientgo.DiscoveryInterfaceWithContext {
+	return d.delegate.WithLegacyWithContext(ctx)
+}

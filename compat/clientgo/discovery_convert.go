@@ -1,0 +1,67 @@
+package clientgo
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/anykind/anykind/discovery"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// convert returns the groups and resources of a snapshot as client-go makes them of aggregated discovery, without the versions
+// that are not healthy, and the errors of those.
+func convert(snapshot *discovery.Snapshot) (
+	*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error,
+) {
+	groups := &metav1.APIGroupList{Groups: make([]metav1.APIGroup, 0, len(snapshot.Groups))}
+	resources, failed := map[schema.GroupVersion]*metav1.APIResourceList{}, map[schema.GroupVersion]error{}
+	for i := range snapshot.Groups {
+		group := &snapshot.Groups[i]
+		converted := metav1.APIGroup{Name: group.Name}
+		for j := range group.Versions {
+			v := &group.Versions[j]
+			gv := schema.GroupVersion{Group: group.Name, Version: v.Name}
+			if v.Stale {
+				failed[gv] = fmt.Errorf("stale GroupVersion discovery: %v", gv)
+				continue
+			}
+			served := metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: v.Name}
+			converted.Versions = append(converted.Versions, served)
+			if converted.PreferredVersion.Version == "" {
+				converted.PreferredVersion = served
+			}
+			if v.Err != nil {
+				failed[gv] = v.Err
+				continue
+			}
+			resources[gv] = convertResources(gv, v.Resources)
+		}
+		groups.Groups = append(groups.Groups, converted)
+	}
+	return groups, resources, failed
+}
+
+func convertResources(gv schema.GroupVersion, resources []*discovery.Resource) *metav1.APIResourceList {
+	list := &metav1.APIResourceList{GroupVersion: gv.String()}
+	for _, r := range resources {
+		if r.GVK.Kind != "" {
+			list.APIResources = append(list.APIResources, metav1.APIResource{
+				Name: r.GVR.Resource, SingularName: r.Singular, Namespaced: r.Namespaced,
+				Group: r.GVK.Group, Version: r.GVK.Version, Kind: r.GVK.Kind,
+				Verbs: slices.Clone(r.Verbs), ShortNames: slices.Clone(r.ShortNames), Categories: slices.Clone(r.Categories),
+				StorageVersionHash: r.StorageVersionHash,
+			})
+		}
+		for _, sub := range r.Subresources {
+			if sub.GVK.Kind == "" {
+				continue
+			}
+			list.APIResources = append(list.APIResources, metav1.APIResource{
+				Name: r.GVR.Resource + "/" + sub.Name, SingularName: r.Singular, Namespaced: r.Namespaced,
+				Group: sub.GVK.Group, Version: sub.GVK.Version, Kind: sub.GVK.Kind, Verbs: slices.Clone(sub.Verbs),
+			})
+		}
+	}
+	return list
+}

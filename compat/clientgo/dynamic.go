@@ -1,0 +1,233 @@
+package clientgo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/anykind/anykind/transport"
+	anykind "github.com/anykind/anykind/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/conversion/queryparams"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+// NewDynamic returns client-go's dynamic client over a connection. Its requests are those of client-go's own, and so are its
+// errors: a *apierrors.StatusError if the server rejects a request. They are retried as [transport.Conn.Do] does. Lists and watches
+// are decoded as they arrive. It is safe for concurrent use.
+func NewDynamic(conn *transport.Conn) dynamic.Interface { return &dynamicClient{conn} }
+
+type dynamicClient struct{ conn *transport.Conn }
+
+// Resource implements dynamic.Interface.
+func (c *dynamicClient) Resource(gvr schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
+	return &resourceClient{conn: c.conn, resource: gvr}
+}
+
+// resourceClient implements dynamic.NamespaceableResourceInterface.
+type resourceClient struct {
+	conn      *transport.Conn
+	resource  schema.GroupVersionResource
+	namespace string
+}
+
+var errNoName = errors.New("name is required")
+
+// Namespace implements dynamic.NamespaceableResourceInterface.
+func (r *resourceClient) Namespace(namespace string) dynamic.ResourceInterface {
+	own := *r
+	own.namespace = namespace
+	return &own
+}
+
+// Create implements dynamic.ResourceInterface.
+func (r *resourceClient) Create(
+	ctx context.Context, obj *unstructured.Unstructured, opts metav1.CreateOptions, subresources ...string,
+) (*unstructured.Unstructured, error) {
+	name := ""
+	if len(subresources) > 0 {
+		if name = obj.GetName(); name == "" {
+			return nil, errNoName
+		}
+	}
+	return r.write(ctx, http.MethodPost, name, subresources, obj, &opts)
+}
+
+// Update implements dynamic.ResourceInterface.
+func (r *resourceClient) Update(
+	ctx context.Context, obj *unstructured.Unstructured, opts metav1.UpdateOptions, subresources ...string,
+) (*unstructured.Unstructured, error) {
+	if obj.GetName() == "" {
+		return nil, errNoName
+	}
+	return r.write(ctx, http.MethodPut, obj.GetName(), subresources, obj, &opts)
+}
+
+// UpdateStatus implements dynamic.ResourceInterface.
+func (r *resourceClient) UpdateStatus(
+	ctx context.Context, obj *unstructured.Unstructured, opts metav1.UpdateOptions,
+) (*unstructured.Unstructured, error) {
+	return r.Update(ctx, obj, opts, "status")
+}
+
+// write sends an object.
+func (r *resourceClient) write(
+	ctx context.Context, method, name string, subresources []string, obj *unstructured.Unstructured, opts any,
+) (*unstructured.Unstructured, error) {
+	body, err := anykind.Encode(obj)
+	if err != nil {
+		return nil, err
+	}
+	return r.object(ctx, method, name, subresources, opts, "application/json", body)
+}
+
+// Delete implements dynamic.ResourceInterface.
+func (r *resourceClient) Delete(ctx context.Context, name string, opts metav1.DeleteOptions, subresources ...string) error {
+	if name == "" {
+		return errNoName
+	}
+	return r.delete(ctx, name, subresources, &opts, nil)
+}
+
+// DeleteCollection implements dynamic.ResourceInterface.
+func (r *resourceClient) DeleteCollection(ctx context.Context, opts metav1.DeleteOptions, listOptions metav1.ListOptions) error {
+	return r.delete(ctx, "", nil, &opts, &listOptions)
+}
+
+func (r *resourceClient) delete(ctx context.Context, name string, subresources []string, opts *metav1.DeleteOptions, list any) error {
+	opts.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "DeleteOptions"})
+	body, err := json.Marshal(opts)
+	if err != nil {
+		return err
+	}
+	response, err := r.do(ctx, http.MethodDelete, name, subresources, list, "application/json", body)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, response.Body) // so that the connection can be used again
+	return errors.Join(err, response.Body.Close())
+}
+
+// Get implements dynamic.ResourceInterface.
+func (r *resourceClient) Get(
+	ctx context.Context, name string, opts metav1.GetOptions, subresources ...string,
+) (*unstructured.Unstructured, error) {
+	if name == "" {
+		return nil, errNoName
+	}
+	return r.object(ctx, http.MethodGet, name, subresources, &opts, "", nil)
+}
+
+// List implements dynamic.ResourceInterface.
+func (r *resourceClient) List(ctx context.Context, opts metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	response, err := r.do(ctx, http.MethodGet, "", nil, &opts, "", nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	return decodeList(response.Body)
+}
+
+// Patch implements dynamic.ResourceInterface.
+func (r *resourceClient) Patch(
+	ctx context.Context, name string, pt types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string,
+) (*unstructured.Unstructured, error) {
+	if name == "" {
+		return nil, errNoName
+	}
+	return r.object(ctx, http.MethodPatch, name, subresources, &opts, string(pt), data)
+}
+
+// Apply implements dynamic.ResourceInterface.
+func (r *resourceClient) Apply(
+	ctx context.Context, name string, obj *unstructured.Unstructured, opts metav1.ApplyOptions, subresources ...string,
+) (*unstructured.Unstructured, error) {
+	if name == "" {
+		return nil, errNoName
+	}
+	if len(obj.GetManagedFields()) > 0 {
+		return nil, fmt.Errorf("apply %s %q: the object has managedFields (apply only the fields that are to be owned)",
+			r.resource.GroupResource(), name)
+	}
+	body, err := anykind.Encode(obj)
+	if err != nil {
+		return nil, err
+	}
+	patchOptions := opts.ToPatchOptions()
+	return r.object(ctx, http.MethodPatch, name, subresources, &patchOptions, string(types.ApplyYAMLPatchType), body)
+}
+
+// ApplyStatus implements dynamic.ResourceInterface.
+func (r *resourceClient) ApplyStatus(
+	ctx context.Context, name string, obj *unstructured.Unstructured, opts metav1.ApplyOptions,
+) (*unstructured.Unstructured, error) {
+	return r.Apply(ctx, name, obj, opts, "status")
+}
+
+// object sends a request whose response is an object.
+func (r *resourceClient) object(
+	ctx context.Context, method, name string, subresources []string, opts any, contentType string, body []byte,
+) (*unstructured.Unstructured, error) {
+	response, err := r.do(ctx, method, name, subresources, opts, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	return decodeObject(response.Body)
+}
+
+// do sends a request with opts as its query.
+func (r *resourceClient) do(
+	ctx context.Context, method, name string, subresources []string, opts any, contentType string, body []byte,
+) (*http.Response, error) {
+	path, err := r.path(name, subresources)
+	if err != nil {
+		return nil, err
+	}
+	request := &transport.Request{Method: method, Path: path, Body: body, Header: http.Header{"Accept": {"application/json"}}}
+	if contentType != "" {
+		request.Header.Set("Content-Type", contentType)
+	}
+	if opts != nil {
+		if request.Query, err = queryparams.Convert(opts); err != nil {
+			return nil, err
+		}
+		request.Query.Del("kind")
+		request.Query.Del("apiVersion")
+	}
+	return r.conn.Do(ctx, request)
+}
+
+// path returns the escaped path of an object or, without a name, of the collection.
+func (r *resourceClient) path(name string, subresources []string) (string, error) {
+	for _, part := range []struct{ what, segment string }{{"namespace", r.namespace}, {"resource name", name}} {
+		if messages := rest.IsValidPathSegmentName(part.segment); len(messages) > 0 {
+			return "", fmt.Errorf("invalid %s %q: %v", part.what, part.segment, messages)
+		}
+	}
+	segments := []string{"", "api", r.resource.Version}
+	if r.resource.Group != "" {
+		segments = []string{"", "apis", r.resource.Group, r.resource.Version}
+	}
+	if r.namespace != "" {
+		segments = append(segments, "namespaces", r.namespace)
+	}
+	segments = append(segments, r.resource.Resource)
+	if name != "" {
+		segments = append(segments, name)
+	}
+	segments = append(segments, subresources...)
+	for i, segment := range segments {
+		segments[i] = url.PathEscape(segment)
+	}
+	return strings.Join(segments, "/"), nil
+}
