@@ -3,8 +3,10 @@ package controllerruntime
 import (
 	"context"
 	"encoding/json"
+	"net"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/anykind/anykind/dynamic"
@@ -50,22 +52,25 @@ func adminConfig(t *testing.T) *rest.Config {
 	require.NoError(t, err)
 	config.QPS = -1
 	config.UserAgent = "anykind/test" // its beginning is the default field manager
-	t.Cleanup(func() {
-		if transport, err := rest.TransportFor(config); err == nil {
-			closeIdle(transport)
+	var mu sync.Mutex
+	var conns []net.Conn
+	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, address)
+		if err == nil {
+			mu.Lock()
+			conns = append(conns, conn)
+			mu.Unlock()
+		}
+		return conn, err
+	}
+	t.Cleanup(func() { // client-go keeps its connections
+		mu.Lock()
+		defer mu.Unlock()
+		for _, conn := range conns {
+			_ = conn.Close()
 		}
 	})
 	return config
-}
-
-func closeIdle(transport any) {
-	type idler interface{ CloseIdleConnections() }
-	type wrapper interface{ WrappedRoundTripper() any }
-	if i, ok := transport.(idler); ok {
-		i.CloseIdleConnections()
-	} else if w, ok := transport.(wrapper); ok {
-		closeIdle(w.WrappedRoundTripper())
-	}
 }
 
 // client returns a client of the side.

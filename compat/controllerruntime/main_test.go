@@ -7,6 +7,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// klog's flusher runs as long as the process.
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"))
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreTopFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"), // runs as long as the process
+		// controller-runtime's own cache, with which this one is compared, leaves it after a watch of metadata
+		goleak.IgnoreTopFunction("k8s.io/apimachinery/pkg/watch.(*filteredWatch).loop"),
+	)
 }

@@ -97,7 +97,9 @@ func (a *apiClient) decodeEvent(event unstructured.Event[unstructured.Lazy], lis
 		return status, json.Unmarshal(event.Object.JSON(), status)
 	case formOf(list) == metadataForm:
 		obj := &metav1.PartialObjectMetadata{}
-		return obj, json.Unmarshal(event.Object.JSON(), obj)
+		err := json.Unmarshal(event.Object.JSON(), obj)
+		obj.TypeMeta = metav1.TypeMeta{} // as in client-go's metadata client
+		return obj, err
 	}
 	gvk, err := apiutil.GVKForObject(list, a.scheme)
 	if err != nil {

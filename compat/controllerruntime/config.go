@@ -1,0 +1,63 @@
+package controllerruntime
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/anykind/anykind/compat/restconfig"
+	"github.com/anykind/anykind/dynamic"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// FromConfig returns constructors over a connection with the server and the credential of a config, for programs that have no
+// client of anykind. Discovery begins with the first lookup.
+func FromConfig(ctx context.Context, config *rest.Config) (*Constructors, error) {
+	if config == nil {
+		return nil, errors.New("must provide non-nil rest.Config")
+	}
+	conn, err := restconfig.ToConn(config)
+	if err != nil {
+		return nil, err
+	}
+	return New(ctx, dynamic.New(conn, nil)), nil
+}
+
+// NewClient is a client.NewClientFunc over a connection of its own; see [FromConfig] and [Constructors.NewClient].
+func NewClient(config *rest.Config, options client.Options) (client.Client, error) {
+	from, err := FromConfig(context.Background(), config) // controller-runtime has no ctx here
+	if err != nil {
+		return nil, err
+	}
+	return from.NewClient(config, options)
+}
+
+// NewClientWithWatch is as client.NewWithWatch, over a connection of its own.
+func NewClientWithWatch(config *rest.Config, options client.Options) (client.WithWatch, error) {
+	from, err := FromConfig(context.Background(), config) // as in NewClient
+	if err != nil {
+		return nil, err
+	}
+	return from.NewClientWithWatch(config, options)
+}
+
+// NewCache is a cache.NewCacheFunc over a connection of its own; see [FromConfig] and [Constructors.NewCache].
+func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
+	from, err := FromConfig(context.Background(), config) // as in NewClient
+	if err != nil {
+		return nil, err
+	}
+	return from.NewCache(config, options)
+}
+
+// MapperProvider is a manager.Options.MapperProvider over a connection of its own; the HTTP client is not used.
+func MapperProvider(config *rest.Config, _ *http.Client) (meta.RESTMapper, error) {
+	from, err := FromConfig(context.Background(), config) // as in NewClient
+	if err != nil {
+		return nil, err
+	}
+	return from.mapper(), nil
+}
