@@ -278,6 +278,31 @@ func TestRun_SourceEndsWithoutError(t *testing.T) {
 	require.Error(t, c.WaitForSync(t.Context()))
 }
 
+func TestRun_ReturnsSourceErrorWithoutMutationDetector(t *testing.T) {
+	t.Setenv("ANYKIND_CACHE_MUTATION_DETECTOR", "false") // as in programs; all other tests have it
+	c := cache.New(silent{newScript()}, nil)
+	require.ErrorContains(t, c.Run(t.Context()), "its source ended without an error")
+}
+
+func TestRun_PassesSelectors(t *testing.T) {
+	opts := cache.Options[object]{LabelSelector: "app=web", FieldSelector: "status.phase=Running"}
+	for name, start := range map[string]func(*testing.T) *script{
+		"all namespaces": func(t *testing.T) *script { _, source := running(t, &opts); return source },
+		"one of several": func(t *testing.T) *script { _, shop, _ := runningIn(t, opts); return shop },
+	} {
+		t.Run(name, func(t *testing.T) {
+			source, received := start(t), make(chan dynamic.FollowOptions, 1)
+			source.changes <- func(opts *dynamic.FollowOptions) (change, error) {
+				received <- *opts
+				return change{}, nil
+			}
+			passed := <-received
+			assert.Equal(t, "app=web", passed.LabelSelector)
+			assert.Equal(t, "status.phase=Running", passed.FieldSelector)
+		})
+	}
+}
+
 // silent is a source that ends without an error.
 type silent struct{ *script }
 
@@ -509,6 +534,10 @@ func TestSharedFactory_SharesOneStream(t *testing.T) {
 	require.NoError(t, second.WaitForSync(t.Context()))
 	releaseFirst()
 	releaseFirst() // once more does nothing
+	another, releaseAnother, err := set.Acquire(t.Context(), source)
+	require.NoError(t, err)
+	assert.Same(t, second, another, "it is shared until the last release")
+	releaseAnother()
 	source.emit(watch.Added, pod("shop", "a", "a", 1))
 	releaseSecond()
 	require.ErrorIs(t, second.WaitForResourceVersion(t.Context(), "5"), context.Canceled)

@@ -101,6 +101,7 @@ func TestNamespaces_RejectedOneDoesNotStopOthers(t *testing.T) {
 		assert.ErrorIs(t, interruptions[0].Err, forbidden)
 		assert.GreaterOrEqual(t, interruptions[0].Delay, time.Second)
 		assert.Equal(t, 1, interruptions[0].Count)
+		assert.True(t, interruptions[0].Relist)
 
 		shop.emit(watch.Modified, pod("shop", "web", "web", 6))
 		synctest.Wait()
@@ -117,6 +118,8 @@ func TestNamespaces_RejectedOneDoesNotStopOthers(t *testing.T) {
 		assert.Less(t, time.Since(start), 4*time.Second)
 		home.emit(watch.Added, pod("home", "kept", "web", 3))
 		home.progress("7")
+		synctest.Wait()
+		assert.Equal(t, []string{"home/kept", "shop/web"}, names(c.List("", nil)), "whoever waits for 7 finds it")
 		home.emit(dynamic.Synced, nil)
 		synctest.Wait()
 		require.NoError(t, c.WaitForSync(t.Context()))

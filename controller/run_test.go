@@ -85,6 +85,24 @@ func TestRun_SuccessEndsBackoff(t *testing.T) {
 	})
 }
 
+func TestRun_EndDropsRetries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		added := 0
+		err := controller.Run(ctx, running(t, staticSource{"web"}), func(context.Context, cache.Key) (time.Duration, error) {
+			time.AfterFunc(time.Minute, cancel)
+			return 0, errors.New("not yet")
+		}, &controller.Options{Queue: workqueue.Options{
+			RateLimiter: workqueue.FastSlow(time.Hour, time.Hour, 0),
+			Metrics:     workqueue.Metrics{OnAdd: func() { added++ }},
+		}})
+		require.ErrorIs(t, err, context.Canceled)
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		assert.Equal(t, 1, added, "the metrics of a controller that has ended are not called")
+	})
+}
+
 func TestRun_ChangesGoBeforeInitialObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source, c := scripted(t)

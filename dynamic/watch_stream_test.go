@@ -56,6 +56,19 @@ func TestOpenWatch_ReturnsBeforeFirstEvent(t *testing.T) {
 	require.ErrorIs(t, err, net.ErrClosed)
 }
 
+func TestWatchStream_NothingAfterClose(t *testing.T) {
+	client, _ := script(t, `{"type":"ADDED","object":`+podReply+`}{"type":"MODIFIED","object":`+podReply+`}`)
+	stream, err := resource(t, client, "pods").OpenWatch(t.Context(), nil)
+	require.NoError(t, err)
+	_, err = stream.Next()
+	require.NoError(t, err)
+	stream.Close()
+	for range 2 {
+		_, err = stream.Next()
+		require.ErrorIs(t, err, net.ErrClosed, "also if the next event is read already")
+	}
+}
+
 func TestWatchStream_CloseUnblocksNext(t *testing.T) {
 	pods, left := stalling(t, `{"type":"ADDED","object":`+podReply+`}`)
 	stream, err := pods.OpenWatch(t.Context(), nil)

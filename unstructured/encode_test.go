@@ -142,7 +142,7 @@ func TestEncode_TooDeep(t *testing.T) {
 }
 
 func TestEncode_SiblingsAreNotNested(t *testing.T) {
-	list := make([]any, 2*jsonread.MaxDepth)
+	list := make([]any, 7*jsonread.MaxDepth) // more than MaxDepth of each
 	for i := range list {
 		list[i] = []any{map[string]any{}, []any{}, new(string), []string{}, map[string]int{}, &struct{}{}}[i%6]
 	}

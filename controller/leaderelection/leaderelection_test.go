@@ -39,6 +39,15 @@ func spec(t testing.TB, server *controllertest.Server) map[string]any {
 	return found
 }
 
+// assertNow checks a time of the spec, which other clients than this one may read.
+func assertNow(t *testing.T, field any) {
+	t.Helper()
+	text, _ := field.(string)
+	written, err := time.Parse(time.RFC3339Nano, text)
+	require.NoError(t, err)
+	assert.LessOrEqual(t, time.Since(written), time.Second)
+}
+
 func TestRun_TakesOverReleasedLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := controllertest.New(t)
@@ -56,8 +65,12 @@ func TestRun_TakesOverReleasedLease(t *testing.T) {
 			}))
 		})
 		time.Sleep(time.Second)
-		assert.Equal(t, "one", spec(t, server)["holderIdentity"])
-		assert.EqualValues(t, 15, spec(t, server)["leaseDurationSeconds"])
+		created := spec(t, server)
+		assert.Equal(t, "one", created["holderIdentity"])
+		assert.EqualValues(t, 15, created["leaseDurationSeconds"])
+		for _, field := range []string{"acquireTime", "renewTime"} {
+			assertNow(t, created[field])
+		}
 		second, stopSecond := context.WithCancel(t.Context())
 		all.Go(func() {
 			opts := as("two")
@@ -77,6 +90,9 @@ func TestRun_TakesOverReleasedLease(t *testing.T) {
 		released := spec(t, server)
 		assert.Empty(t, released["holderIdentity"])
 		assert.EqualValues(t, 1, released["leaseTransitions"])
+		for _, field := range []string{"acquireTime", "renewTime"} {
+			assertNow(t, released[field])
+		}
 	})
 }
 
@@ -197,6 +213,50 @@ func TestRun_KeepsChangesOfOthers(t *testing.T) {
 		all := server.Objects("/leases/op")
 		assert.Equal(t, map[string]any{"by": "somebody"}, all[0]["metadata"].(map[string]any)["labels"], "and it stays")
 	})
+}
+
+func TestRun_ReleasesLeaseThatOthersChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := controllertest.New(t)
+		require.NoError(t, leaderelection.Run(t.Context(), controllertest.Leases(t, client), "op", as("one"), func(context.Context, int64) error {
+			server.Change("/leases/op", func(map[string]any) {}) // since the last renewal
+			return nil
+		}))
+		assert.Empty(t, spec(t, server)["holderIdentity"])
+	})
+}
+
+func TestAfterLease_CalledOnceUntilStopped(t *testing.T) {
+	for name, tc := range map[string]struct {
+		stopped, lost bool
+		want          int
+	}{
+		"lost":              {false, true, 1},
+		"released":          {false, false, 1},
+		"stopped, lost":     {true, true, 0},
+		"stopped, released": {true, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client, server := controllertest.New(t)
+				calls := 0
+				err := leaderelection.Run(t.Context(), controllertest.Leases(t, client), "op", as("one"), func(ctx context.Context, _ int64) error {
+					stop := leaderelection.AfterLease(ctx, func(error) { calls++ })
+					if tc.stopped {
+						stop()
+					}
+					if tc.lost {
+						server.Clear()
+						<-ctx.Done()
+					}
+					return nil
+				})
+				assert.Equal(t, tc.lost, errors.Is(err, leaderelection.ErrLeaseLost))
+				synctest.Wait()
+				assert.Equal(t, tc.want, calls)
+			})
+		})
+	}
 }
 
 func TestRun_RenewsWhileLeadFinishes(t *testing.T) {

@@ -510,6 +510,44 @@ func TestQueue_ShutDownEndsGet(t *testing.T) {
 	})
 }
 
+func TestQueue_ShutDownWithKeyInHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New[string](nil)
+		q.Add("in hand")
+		key, ok := q.Get(t.Context())
+		require.True(t, ok)
+		var ended atomic.Bool
+		go func() {
+			_, ok := q.Get(t.Context())
+			assert.False(t, ok)
+			ended.Store(true)
+		}()
+		synctest.Wait()
+		assert.False(t, ended.Load())
+		q.ShutDown()
+		synctest.Wait()
+		assert.True(t, ended.Load(), "before Done")
+		q.Done(key)
+	})
+}
+
+func TestQueue_ShutDownEndsDrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New[string](nil)
+		q.Add("ready")
+		var drained atomic.Bool
+		go func() {
+			assert.NoError(t, q.ShutDownWithDrain(t.Context()))
+			drained.Store(true)
+		}()
+		synctest.Wait()
+		assert.False(t, drained.Load(), "no worker has taken it")
+		q.ShutDown()
+		synctest.Wait()
+		assert.True(t, drained.Load())
+	})
+}
+
 func TestQueue_DrainFinishesReadyAndWorkingKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.New[string](nil)
@@ -611,6 +649,17 @@ func TestQueue_KnownKeyAllocatesNothing(t *testing.T) {
 		q.Done(key)
 	}))
 	q.ShutDown()
+}
+
+func TestQueue_ReusesItemsOfFinishedKeys(t *testing.T) {
+	q := workqueue.New[int](nil)
+	ctx, key := t.Context(), 0
+	assert.Zero(t, testing.AllocsPerRun(1000, func() {
+		key = (key + 1) % 50 // each is finished before the next is added
+		q.Add(key)
+		got, _ := q.Get(ctx)
+		q.Done(got)
+	}))
 }
 
 func TestQueue_UsableAfterPanicInMetrics(t *testing.T) {
