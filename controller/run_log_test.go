@@ -82,6 +82,28 @@ func TestRun_LogsFailedReconciles(t *testing.T) {
 	}
 }
 
+func TestRun_LogsNotServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source, c := scripted(t)
+		log, lines := controllertest.Logger()
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			source.sync()
+			source <- dynamic.Change[unstructured.Object]{Type: dynamic.NotServed}
+			synctest.Wait()
+			source.sync()
+			synctest.Wait()
+			cancel()
+		}()
+		err := controller.Run(ctx, c, func(context.Context, cache.Key) (time.Duration, error) { return 0, nil }, &controller.Options{Logger: log})
+		require.ErrorIs(t, err, context.Canceled)
+		assert.Equal(t, []string{
+			`level=WARN msg="the server does not serve the resource: its objects are kept" resource=/api/v1/pods`,
+			`level=INFO msg="the server serves the resource again" resource=/api/v1/pods`,
+		}, lines())
+	})
+}
+
 func TestRun_LogsToDefaultLogger(t *testing.T) {
 	log, lines := controllertest.Logger()
 	before := slog.Default()

@@ -137,6 +137,27 @@ func TestFollow_RetriesAfterIdleTimeout(t *testing.T) {
 	}
 }
 
+func TestFollow_DelaysAfterErrors(t *testing.T) {
+	overloaded := strings.Replace(statusOf("503", "ServiceUnavailable", ""), `"details":{`, `"details":{"retryAfterSeconds":40,`, 1)
+	for name, tc := range map[string]struct {
+		end  answer // of the stream after the initial events
+		want time.Duration
+	}{
+		"a stream that lasted breaks":  {answer{then: watchEvent("ERROR", statusOf("500", "InternalError", "")), after: 5 * time.Second}, 100 * time.Millisecond},
+		"the server asks for patience": {answer{status: 503, body: overloaded}, 40 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pods, _ := inBubble(t, respond(initialEventsEnd("4")), tc.end, answer{body: watchEvent("ADDED", podJSON("a", "u1", "5")), stays: true})
+				var broken interruptions
+				assert.Equal(t, []string{"STARTED", "SYNCED", "ADDED a u1 5"}, followFor(t, pods, broken.options(), 3, nil))
+				require.Len(t, broken, 2)
+				assert.GreaterOrEqual(t, broken[1].Delay, tc.want)
+			})
+		})
+	}
+}
+
 func TestFollow_SlowConsumerIsNotIdleServer(t *testing.T) {
 	a, b := podJSON("a", "u1", "1"), podJSON("b", "u2", "2")
 	for name, answers := range map[string][]answer{

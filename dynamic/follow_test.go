@@ -130,6 +130,11 @@ func TestFollow_EmitsEachChangeOnce(t *testing.T) {
 			want:    []string{"DELETED a u1 1 inferred"},
 			queries: []string{watchListQuery, watchListQuery},
 		},
+		"deleted before a relist": {
+			answers: []answer{{body: initial + watchEvent("DELETED", a2) + watchEvent("ERROR", statusOf("410", "Gone", ""))}, {body: watchEvent("ADDED", b1) + initialEventsEnd("9") + watchEvent("MODIFIED", b2), stays: true}},
+			want:    []string{"DELETED a u1 2", "MODIFIED b u2 5"},
+			queries: []string{watchListQuery, watchListQuery},
+		},
 		"object recreated": {
 			answers: []answer{{body: initial + watchEvent("ERROR", statusOf("410", "Gone", ""))}, {body: watchEvent("ADDED", podJSON("a", "u9", "8")), stays: true}},
 			want:    []string{"DELETED a u1 1 inferred", "ADDED a u9 8"},
@@ -270,24 +275,27 @@ func TestTypedResource_Follow(t *testing.T) {
 		if change.Object != nil {
 			text += " " + change.Object.Name + " on " + change.Object.Spec.NodeName
 		}
+		if change.FinalStateUnknown {
+			text += " inferred"
+		}
 		got = append(got, text)
 	}
-	assert.Equal(t, []string{"STARTED", "ADDED a on n1", "SYNCED", "ADDED b on ", "DELETED a on "}, got)
+	assert.Equal(t, []string{"STARTED", "ADDED a on n1", "SYNCED", "ADDED b on ", "DELETED a on  inferred"}, got)
 }
 
 func TestFollow_MetadataOfInferredDelete(t *testing.T) {
 	pods, _ := exchanging(t, respond(watchEvent("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("2")+watchEvent("ERROR", statusOf("410", "Expired", ""))), respond(initialEventsEnd("4")))
-	var kinds []string
+	var objects []string
 	for change, err := range pods.Metadata().Follow(t.Context(), nil) {
 		require.NoError(t, err)
 		if change.Object != nil {
-			kinds = append(kinds, change.Object.GetKind())
+			objects = append(objects, change.Object.GetKind()+" "+change.Object.GetNamespace()+"/"+change.Object.GetName())
 		}
 		if change.FinalStateUnknown {
 			break
 		}
 	}
-	assert.Equal(t, []string{"Pod", "Pod"}, kinds)
+	assert.Equal(t, []string{"Pod home/a", "Pod home/a"}, objects)
 }
 
 func TestTypedResource_FollowLazy(t *testing.T) {

@@ -160,6 +160,7 @@ func TestWait_StartingServer(t *testing.T) {
 		"denials after a watch":        {running, []answer{respond(webPod("7", "u", "Pending")), respond(""), {status: 401, body: statusOf("401", "Unauthorized", ""), lasts: 4 * time.Second}, respond(webPod("9", "u", "Running"))}},
 		"path not served yet":          {running, []answer{{status: 404, body: unserved.body, lasts: 4 * time.Second}, respond(webPod("9", "u", "Running"))}},
 		"not served, object exists":    {dynamic.Deleted(), []answer{respond(webPod("7", "u", "Running")), respond(""), {status: 404, body: unserved.body, lasts: 4 * time.Second}, respond(webPod("7", "u", "Running")), openStream(watchEvent("DELETED", webPod("9", "u", "Running")))}},
+		"not served for moments":       {running, []answer{{status: 404, body: unserved.body, lasts: 4 * time.Second}, respond(webPod("7", "u", "Pending")), {then: bookmark("8"), after: time.Minute}, {status: 404, body: unserved.body, lasts: 4 * time.Second}, respond(webPod("9", "u", "Running"))}},
 		"attempt times out":            {running, []answer{{mute: true}, respond(webPod("9", "u", "Running"))}},
 	} {
 		t.Run(name, func(t *testing.T) {

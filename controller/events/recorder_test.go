@@ -154,6 +154,61 @@ func TestRecorder_SeriesEndsWithoutRepetition(t *testing.T) {
 	})
 }
 
+func TestRecorder_LimitsDoNotSumUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		recorder, _ := newRecorder(t, nil)
+		for i := range 1500 { // more than may wait at a time
+			recorder.Record(controllertest.Pod(fmt.Sprint("web-", i)), events.Event{Reason: "Pulled"})
+			synctest.Wait()
+		}
+		require.NoError(t, recorder.Close(t.Context()))
+		assert.Zero(t, recorder.Dropped())
+	})
+}
+
+func TestRecorder_EndedSeriesMakeRoomForNotes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		recorder, server := newRecorder(t, nil)
+		record := func(first, count int) {
+			for i := range count {
+				recorder.Record(controllertest.Pod("web"), events.Event{Reason: "Failed", Note: fmt.Sprint("attempt ", first+i)})
+			}
+			time.Sleep(5 * time.Minute)
+		}
+		record(0, 10)
+		record(0, 8)   // the other two have ended after the next minutes
+		record(0, 8)   // as these have not
+		record(10, 12) // two notes of their own, and ten that are combined
+		require.NoError(t, recorder.Close(t.Context()))
+		want := map[string]int{"attempt 8": 1, "attempt 9": 1, "attempt 10": 1, "attempt 11": 1, "(combined from similar events): attempt 12": 10}
+		for i := range 8 {
+			want[fmt.Sprint("attempt ", i)] = 3
+		}
+		assert.Equal(t, want, counts(server))
+	})
+}
+
+func TestRecorder_TimesOfSeries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		recorder, server := newRecorder(t, nil)
+		began := time.Now()
+		for range 3 {
+			recorder.Record(controllertest.Pod("web"), events.Event{Reason: "Pulled"})
+			time.Sleep(time.Second)
+		}
+		require.NoError(t, recorder.Close(t.Context()))
+		all := server.Objects("/events/")
+		require.Len(t, all, 1)
+		series, _ := all[0]["series"].(map[string]any)
+		for field, want := range map[any]time.Time{all[0]["eventTime"]: began, series["lastObservedTime"]: began.Add(2 * time.Second)} {
+			text, _ := field.(string)
+			written, err := time.Parse(time.RFC3339Nano, text)
+			require.NoError(t, err)
+			assert.WithinDuration(t, want, written, time.Millisecond)
+		}
+	})
+}
+
 func TestRecorder_RecreatesDeletedSeries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		recorder, server := newRecorder(t, nil)

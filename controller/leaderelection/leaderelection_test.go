@@ -77,6 +77,7 @@ func TestRun_TakesOverReleasedLease(t *testing.T) {
 			opts.OnNewLeader = func(identity string) { leaders = append(leaders, identity) }
 			assert.NoError(t, leaderelection.Run(second, handle, "op", opts, func(_ context.Context, token int64) error {
 				assert.EqualValues(t, 1, token)
+				assert.Equal(t, "two", spec(t, server)["holderIdentity"])
 				assert.Less(t, time.Since(ended), 3*time.Second+time.Millisecond)
 				return nil
 			}))
@@ -257,6 +258,30 @@ func TestAfterLease_CalledOnceUntilStopped(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestAfterLease_WithoutElection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, tc := range map[string]struct {
+			cause   error
+			stopped bool
+			want    int
+		}{
+			"lost":          {leaderelection.ErrLeaseLost, false, 1},
+			"stopped, lost": {leaderelection.ErrLeaseLost, true, 0},
+			"another end":   {errors.New("the process ends"), false, 0},
+		} {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			calls := 0
+			stop := leaderelection.AfterLease(ctx, func(error) { calls++ })
+			if tc.stopped {
+				stop()
+			}
+			cancel(tc.cause)
+			synctest.Wait()
+			assert.Equal(t, tc.want, calls, name)
+		}
+	})
 }
 
 func TestRun_RenewsWhileLeadFinishes(t *testing.T) {

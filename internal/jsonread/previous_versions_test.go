@@ -177,6 +177,13 @@ func assertDecodedAsAlone(t *testing.T, versions ...string) {
 	}
 }
 
+func TestPreviousVersions_UIDsBelowMetadata(t *testing.T) {
+	state := func(changed int) string { // labels are unchanged, but not the map that they are in
+		return versionOf(changed, fmt.Sprintf(`,"spec":{"target":{"uid":"u1","changed":%d,"labels":{"app":"other"}}}`, changed))
+	}
+	assertDecodedAsAlone(t, state(1), state(2), state(3))
+}
+
 func TestPreviousVersions_ForgetUnheldObjects(t *testing.T) {
 	interner := NewInterner()
 	for i := range 10 * minVersions {
