@@ -19,9 +19,12 @@ func TestServedLog_Note(t *testing.T) {
 		return a
 	}})
 	served := servedLog{log: slog.New(handler), resource: "/apis/example.com/v1/widgets"}
+	var lines []int // after each change
 	for _, change := range []watch.EventType{watch.Added, dynamic.Synced, dynamic.NotServed, watch.Deleted, dynamic.Synced, dynamic.Synced} {
 		served.handle(change)
+		lines = append(lines, bytes.Count(text.Bytes(), []byte("\n")))
 	}
+	assert.Equal(t, []int{0, 0, 1, 1, 2, 2}, lines)
 	assert.Equal(t, `level=WARN msg="the server does not serve the resource: its objects are kept" resource=/apis/example.com/v1/widgets
 level=INFO msg="the server serves the resource again" resource=/apis/example.com/v1/widgets
 `, text.String())
