@@ -96,14 +96,38 @@ func (d *Document) SetCurrentContext(name string) {
 
 // DeleteContext deletes a context. As with kubectl, its cluster and user stay, and so does a current-context that
 // names it.
-func (d *Document) DeleteContext(name string) error {
-	entry := d.entry("contexts", name)
+func (d *Document) DeleteContext(name string) error { return d.deleteEntry("context", name) }
+
+// DeleteCluster deletes a cluster. As with kubectl, contexts that name it stay.
+func (d *Document) DeleteCluster(name string) error { return d.deleteEntry("cluster", name) }
+
+// DeleteUser deletes a user. As with kubectl, contexts that name it stay.
+func (d *Document) DeleteUser(name string) error { return d.deleteEntry("user", name) }
+
+func (d *Document) deleteEntry(kind, name string) error {
+	field := kind + "s"
+	entry := d.entry(field, name)
 	if entry == nil {
-		return fmt.Errorf("delete context %q: not found in this file", name)
+		return fmt.Errorf("delete %s %q: not found in this file", kind, name)
 	}
-	d.changed[part{"contexts", name}] = true
-	list := yamltree.Field(d.top(), "contexts")
+	d.changed[part{field, name}] = true
+	list := yamltree.Field(d.top(), field)
 	list.Content = slices.DeleteFunc(list.Content, func(other *yaml.Node) bool { return other == entry })
+	return nil
+}
+
+// RenameContext renames a context in its place. No other context of this file may have the new name. The current-context
+// stays; see [Document.SetCurrentContext].
+func (d *Document) RenameContext(name, newName string) error {
+	entry := d.entry("contexts", name)
+	switch {
+	case entry == nil:
+		return fmt.Errorf("rename context %q: not found in this file", name)
+	case d.entry("contexts", newName) != nil:
+		return fmt.Errorf("rename context %q: this file has a context %q", name, newName)
+	}
+	d.changed[part{"contexts", name}], d.changed[part{"contexts", newName}] = true, true
+	setField(entry, "name", stringNode(newName, isFlow(entry)))
 	return nil
 }
 

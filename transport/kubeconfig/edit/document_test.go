@@ -2,6 +2,7 @@ package edit_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/anykind/anykind/transport/kubeconfig"
@@ -270,4 +271,41 @@ clusters:
 	file, err := kubeconfig.Read(path)
 	require.NoError(t, err)
 	assert.Equal(t, "https://staging.example:6443", file.Clusters["prod"].Server, "as kubectl read it before")
+}
+
+func TestDocument_DeleteClusterAndUser(t *testing.T) {
+	const data = "clusters: [{name: a}, {name: b}]\nusers: [{name: a}, {name: b}]\ncontexts: [{name: x, context: {cluster: a, user: b}}]\n"
+	got := changed(t, data, func(d *edit.Document) error {
+		require.ErrorContains(t, d.DeleteCluster("none"), `delete cluster "none": not found`)
+		require.ErrorContains(t, d.DeleteUser("none"), `delete user "none": not found`)
+		require.NoError(t, d.DeleteCluster("a"))
+		return d.DeleteUser("b")
+	})
+	assert.Equal(t, "clusters: [{name: b}]\nusers: [{name: a}]\ncontexts: [{name: x, context: {cluster: a, user: b}}]\n", got)
+}
+
+func TestDocument_RenameContextInPlace(t *testing.T) {
+	const data = "contexts:\n- name: a # first\n  context: {cluster: c, future: kept}\n- name: b\ncurrent-context: a\n"
+	got := changed(t, data, func(d *edit.Document) error {
+		require.ErrorContains(t, d.RenameContext("none", "c"), `rename context "none": not found`)
+		require.ErrorContains(t, d.RenameContext("a", "b"), `this file has a context "b"`)
+		return d.RenameContext("a", "new")
+	})
+	assert.Equal(t, "contexts:\n- name: new # first\n  context: {cluster: c, future: kept}\n- name: b\ncurrent-context: a\n", got)
+}
+
+func TestDocument_PutKeepsRelativeFileNames(t *testing.T) {
+	const data = "users:\n- name: a\n  user: {client-certificate: pki/c.crt, client-key: k.pem, exec: {command: ./login, future: kept}}\n" +
+		"- name: b\n  user: {exec: {command: login}}\n"
+	d, err := edit.Parse([]byte(data), t.TempDir())
+	require.NoError(t, err)
+	file, err := d.File()
+	require.NoError(t, err)
+	user := file.Users["a"]
+	user.ClientKey = "/other/k.pem"
+	file.Users["a"] = user
+	require.NoError(t, d.Put(file))
+	got, err := d.Bytes()
+	require.NoError(t, err)
+	assert.Equal(t, strings.Replace(data, "k.pem", `"/other/k.pem"`, 1), string(got))
 }

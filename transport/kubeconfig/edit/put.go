@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,8 +16,9 @@ import (
 )
 
 // Put adds the clusters, users and contexts of file. An existing entry gets the new fields and loses those that the new
-// entry leaves empty; it keeps unknown fields and extensions of other names. File names are written as they are. The
-// current context is set unless it is empty; see [Document.SetCurrentContext].
+// entry leaves empty; it keeps unknown fields and extensions of other names. File names are written as they are, except
+// that one which is relative to the document's folder stays so if it means the same file. The current context is set
+// unless it is empty; see [Document.SetCurrentContext].
 func (d *Document) Put(file *kubeconfig.File) error {
 	if err := putEntries(d, "cluster", file.Clusters); err != nil {
 		return err
@@ -29,7 +31,7 @@ func (d *Document) Put(file *kubeconfig.File) error {
 	}
 	if file.Preferences.Colors || len(file.Preferences.Extensions) > 0 {
 		d.changed[part{field: "preferences"}] = true
-		if err := setFields(child(d.top(), "preferences", yaml.MappingNode), file.Preferences); err != nil {
+		if err := d.setFields(child(d.top(), "preferences", yaml.MappingNode), file.Preferences); err != nil {
 			return fmt.Errorf("preferences: %w", err)
 		}
 	}
@@ -49,7 +51,7 @@ func putEntries[T any](d *Document, kind string, entries map[string]T) error {
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		d.changed[part{kind + "s", name}] = true
 		entry := childNamed(d.top(), kind+"s", name)
-		if err := setFields(child(entry, kind, yaml.MappingNode), entries[name]); err != nil {
+		if err := d.setFields(child(entry, kind, yaml.MappingNode), entries[name]); err != nil {
 			return fmt.Errorf("%s %q: %w", kind, name, err)
 		}
 	}
@@ -66,7 +68,7 @@ func putExtensions(mapping *yaml.Node, extensions kubeconfig.Extensions) error {
 }
 
 // setFields sets a mapping's fields to those of a struct, and removes those that the struct leaves empty.
-func setFields(mapping *yaml.Node, from any) error {
+func (d *Document) setFields(mapping *yaml.Node, from any) error {
 	for field, value := range reflect.ValueOf(from).Fields() {
 		name, omit := jsonField(field, value)
 		if name == "-" {
@@ -80,8 +82,9 @@ func setFields(mapping *yaml.Node, from any) error {
 			err = putExtensions(mapping, extensions)
 		case omit:
 			removeField(mapping, name)
-		case exec != nil && sameCommand(mapping, exec): // another program may not know the unknown fields
-			err = setFields(child(mapping, name, yaml.MappingNode), *exec)
+		case exec != nil && d.sameCommand(mapping, exec): // another program may not know the unknown fields
+			err = d.setFields(child(mapping, name, yaml.MappingNode), *exec)
+		case d.isSameFile(mapping, name, value):
 		default:
 			err = setValue(mapping, name, value)
 		}
@@ -92,9 +95,22 @@ func setFields(mapping *yaml.Node, from any) error {
 	return nil
 }
 
-func sameCommand(user *yaml.Node, exec *kubeconfig.Exec) bool {
-	command := yamltree.Field(yamltree.Field(user, "exec"), "command")
-	return command != nil && command.Value == exec.Command
+func (d *Document) sameCommand(user *yaml.Node, exec *kubeconfig.Exec) bool {
+	fields := yamltree.Field(user, "exec")
+	command := yamltree.Field(fields, "command")
+	return command != nil && (command.Value == exec.Command || d.isSameFile(fields, "command", reflect.ValueOf(exec.Command)))
+}
+
+// isSameFile reports whether a field has a relative file name that means the file of value, as [kubeconfig.Parse] resolves it.
+func (d *Document) isSameFile(mapping *yaml.Node, name string, value reflect.Value) bool {
+	switch name {
+	case "certificate-authority", "client-certificate", "client-key", "tokenFile", "command":
+	default:
+		return false
+	}
+	old := yamltree.Field(mapping, name)
+	return old != nil && d.dir != "" && old.Value != "" && !filepath.IsAbs(old.Value) && value.Kind() == reflect.String &&
+		(name != "command" || filepath.Base(old.Value) != old.Value) && filepath.Join(d.dir, old.Value) == value.String()
 }
 
 // setValue sets a field, unless it has the value already: then it stays as it is written.
