@@ -26,6 +26,9 @@ type CopyOptions struct {
 	// MaxSize ends [CopyFrom] with an error before the files that it writes exceed this many bytes in total; 0 means no
 	// limit. A sparse file counts with its size.
 	MaxSize int64
+	// NoPreserve makes [CopyTo] create files with the permissions that the container's user gives new files, and with the
+	// present time.
+	NoPreserve bool
 }
 
 // CopyProgress is the progress of a copy.
@@ -40,10 +43,11 @@ type CopyProgress struct {
 
 // unpackFolder is a shell script that creates the folder $1 and unpacks standard input there: with the archive's permissions,
 // as files of the current user. busybox has these options as well.
-const unpackFolder = `mkdir -p -- "$1" && exec tar -C "$1" -xopf -`
+// $3 are tar's options.
+const unpackFolder = `mkdir -p -- "$1" && exec tar -C "$1" $3 -xof -`
 
 // unpackFile unpacks a file. It first prints whether the file's path is that of a folder, and then unpacks into that.
-const unpackFile = `if [ -d "$1/$2" ]; then echo folder && exec tar -C "$1/$2" -xopf -; fi; echo file && ` + unpackFolder
+const unpackFile = `if [ -d "$1/$2" ]; then echo folder && exec tar -C "$1/$2" $3 -xof -; fi; echo file && ` + unpackFolder
 
 // maxAnswer is more than the line that unpackFile prints.
 const maxAnswer = 64
@@ -82,6 +86,14 @@ func (o *CopyOptions) orDefault() *CopyOptions {
 	return o
 }
 
+// unpackOptions are tar's options for permissions and times, which the shell splits.
+func (o *CopyOptions) unpackOptions() string {
+	if o.NoPreserve {
+		return "--no-same-permissions -m"
+	}
+	return "-p"
+}
+
 // onProgress returns OnProgress for the archive, nil if it is not set.
 func (o *CopyOptions) onProgress() func(archive.Progress) {
 	if o.OnProgress == nil {
@@ -107,7 +119,7 @@ func copyTo(ctx context.Context, target Target, pod, local, remote string, opts 
 	if !info.IsDir() {
 		script = unpackFile
 	}
-	cmd := Command(ctx, target, pod, "sh", "-c", script, "sh", folder, name)
+	cmd := Command(ctx, target, pod, "sh", "-c", script, "sh", folder, name, opts.unpackOptions())
 	stderr := &tailBuffer{}
 	cmd.Container, cmd.Stderr = opts.Container, stderr
 	stdin, err := cmd.StdinPipe()

@@ -65,6 +65,16 @@ func (c *Connection) CompleteContexts(cmd *cobra.Command, args []string, prefix 
 	return c.completeKubeconfig(func(file *kubeconfig.File) []string { return keys(file.Contexts) })(cmd, args, prefix)
 }
 
+// CompleteClusters completes the names of clusters, as an argument.
+func (c *Connection) CompleteClusters(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return c.completeKubeconfig(func(file *kubeconfig.File) []string { return keys(file.Clusters) })(cmd, args, prefix)
+}
+
+// CompleteUsers completes the names of users, as an argument.
+func (c *Connection) CompleteUsers(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return c.completeKubeconfig(func(file *kubeconfig.File) []string { return keys(file.Users) })(cmd, args, prefix)
+}
+
 // CompleteNamespaces completes the names of namespaces.
 func (c *Connection) CompleteNamespaces(cmd *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)

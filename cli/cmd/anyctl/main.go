@@ -12,6 +12,7 @@ import (
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/command/change"
+	"github.com/anykind/anykind/cli/internal/command/config"
 	"github.com/anykind/anykind/cli/internal/command/get"
 	"github.com/anykind/anykind/cli/internal/command/inspect"
 	"github.com/anykind/anykind/cli/internal/command/pod"
@@ -37,7 +38,7 @@ func run(args []string) int {
 	state.Connection.UserAgent = "anyctl"
 	state.Connection.FieldManager = "anyctl"
 	root := command.Root(state, slices.Concat(
-		get.Commands(state), change.Commands(state), pod.Commands(state), inspect.Commands(state),
+		get.Commands(state), config.Commands(state), change.Commands(state), pod.Commands(state), inspect.Commands(state),
 	)...)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

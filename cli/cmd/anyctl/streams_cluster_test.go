@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -117,6 +118,38 @@ func TestPortForward_SurvivesPod(t *testing.T) {
 	require.Eventually(t, func() bool { got, err := echo(port, "two"); return err == nil && got == "two" }, patience, patience/1000)
 }
 
+func TestCp_RetriesLostConnection(t *testing.T) {
+	namespace := runningPod(t, false)
+	content := bytes.Repeat([]byte("0123456789abcdef"), 1<<20)
+	source := filepath.Join(t.TempDir(), "large") // containers see this machine's files
+	require.NoError(t, os.WriteFile(source, content, 0o600))
+	copyThrough := func(t *testing.T, cuts int64, args ...string) (string, error) {
+		var left atomic.Int64
+		left.Store(cuts)
+		server, _ := serverThroughLimit(t, func(in, out net.Conn) {
+			if n, _ := io.CopyN(in, out, int64(len(content)/4)); n == int64(len(content)/4) && left.Add(-1) >= 0 {
+				_ = out.Close()
+				return
+			}
+			_, _ = io.Copy(in, out)
+		})
+		local := filepath.Join(t.TempDir(), "copy")
+		cmd := anyctlCommand(t, append([]string{"cp", "--server", server, namespace + "/web-0:" + source, local}, args...)...)
+		output, err := cmd.CombinedOutput()
+		if err == nil {
+			data, err := os.ReadFile(local)
+			require.NoError(t, err)
+			assert.True(t, bytes.Equal(content, data), "the copy is complete")
+		}
+		return string(output), err
+	}
+	output, err := copyThrough(t, 2, "--retries=2")
+	require.NoError(t, err, "%s", output)
+	assert.Equal(t, 2, strings.Count(output, "the copy begins again"), "%s", output)
+	output, err = copyThrough(t, 1)
+	require.Error(t, err, "%s", output)
+}
+
 func TestCp_BothDirections(t *testing.T) {
 	namespace := runningPod(t, false)
 	folder, inside := t.TempDir(), t.TempDir() // containers of the sandbox have this machine's files
@@ -172,7 +205,9 @@ func TestLogs_FollowAddsPods(t *testing.T) {
 
 func TestProxy_ServesAPI(t *testing.T) {
 	namespace := runningPod(t, false)
-	out := background(t, "proxy", "--port=0", "--api-prefix=/k8s")
+	www := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(www, "page.html"), []byte("a page"), 0o600))
+	out := background(t, "proxy", "--port=0", "--api-prefix=/k8s", "--www="+www, "--www-prefix=/files/")
 	address := "127.0.0.1:" + portIn(t, out, `^Starting to serve on 127\.0\.0\.1:(\d+)\n$`)
 	for path, want := range map[string]int{
 		"/k8s/api/v1/namespaces/" + namespace + "/pods/web-0":       200,
@@ -180,7 +215,9 @@ func TestProxy_ServesAPI(t *testing.T) {
 		"/k8s/api/v1/namespaces/" + namespace + "/pods/web-0/exec":  403,
 		"/k8s//api/v1/namespaces/" + namespace + "/pods/web-0/exec": 403, // after a redirect
 		"/k8s/api/v1/%6eamespaces/x/pods/y/%65xec":                  403,
-		"/api/v1": 404,
+		"/api/v1":          404,
+		"/files/page.html": 200,
+		"/files/none":      404,
 	} {
 		response, err := http.Get("http://" + address + path)
 		require.NoError(t, err)

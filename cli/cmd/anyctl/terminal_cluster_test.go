@@ -291,6 +291,12 @@ func TestLogs_ClosedPipe(t *testing.T) {
 // serverThroughProxy returns the URL of the API server through a proxy, and a function that breaks its connections.
 func serverThroughProxy(t *testing.T) (server string, cut func()) {
 	t.Helper()
+	return serverThroughLimit(t, func(in, out net.Conn) { _, _ = io.Copy(in, out) })
+}
+
+// serverThroughLimit is serverThroughProxy with a function that copies what the server sends.
+func serverThroughLimit(t *testing.T, answer func(in, out net.Conn)) (server string, cut func()) {
+	t.Helper()
 	conn := client.Resource(t, client.Connect(t, "admin"), "pods").Conn()
 	to, err := url.Parse(conn.Server())
 	require.NoError(t, err)
@@ -320,7 +326,7 @@ func serverThroughProxy(t *testing.T) (server string, cut func()) {
 			mu.Lock()
 			open = append(open, in, out)
 			mu.Unlock()
-			pumps.Go(func() { _, _ = io.Copy(in, out); _ = in.Close() })
+			pumps.Go(func() { answer(in, out); _ = in.Close() })
 			pumps.Go(func() { _, _ = io.Copy(out, in); _ = out.Close() })
 		}
 	})

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/anykind/anykind/transport"
 )
 
 // Root returns the root command of anyctl with kubectl's persistent flags. Errors are left to Report.
@@ -25,7 +27,14 @@ func Root(s *State, commands ...*cobra.Command) *cobra.Command {
 	root.SetErr(s.Err)
 	root.SetFlagErrorFunc(flagError)
 	s.Connection.AddFlags(root.PersistentFlags())
-	s.Connection.OnWarning = func(_ context.Context, text string) { s.Errorf("Warning: %s", text) }
+	r := &requestFlags{}
+	r.addFlags(root.PersistentFlags())
+	s.Connection.OnWarning = func(_ context.Context, text string) {
+		r.warnings.Add(1)
+		s.Errorf("Warning: %s", text)
+	}
+	s.Connection.OnAttempt = func(_ context.Context, attempt transport.Attempt) { r.log(s, &attempt) }
+	root.PersistentPostRunE = func(*cobra.Command, []string) error { return r.warningsError() }
 	root.AddCommand(commands...)
 	if err := s.Connection.RegisterCompletions(root); err != nil {
 		s.Errorf("error: %v", err)

@@ -29,6 +29,9 @@ var anyctlCases = []struct {
 	{"get cm --outptu=json", `error: unknown flag: --outptu\nSee 'anyctl get --help' for usage.`, true},
 	{"gte cm", `error: unknown command "gte" for "anyctl"\n\nDid you mean this\?\n\tget\n`, true},
 	{"get cm --server=https://127.0.0.1:1", `The connection to the server 127.0.0.1:1 was refused`, true},
+	{"get cm other -v=6", `^NAME +DATA +AGE\nother +1 +\S+\n(GET https://\S+ 200 OK in \S+\n)*GET https://[^?\s]+/configmaps/other 200 OK in \S+\n$`, false},
+	{"apply -f x --prune", `error: unknown flag: --prune\nSee 'anyctl apply --help' for usage.`, true},
+	{"apply -k .", `error: -k is not supported \(run: kustomize build \. \|`, true},
 	{"get cm --request-timeout=1ns", `request timed out after 1ns`, true},
 }
 

@@ -27,6 +27,9 @@ type oracleCase struct {
 	during []step
 	// effect are objects, as TYPE/NAME or TYPE for all, that are compared after the run.
 	effect []string
+	// kubeconfigs are files in the folder of the run, whose content is compared after it: entries sorted, without comments and
+	// empty fields. $KUBECONFIG is the file of the run.
+	kubeconfigs []string
 	// unordered compares the lines of the output sorted.
 	unordered bool
 	// masks are replaced in output and objects beside those of every case.
@@ -60,7 +63,7 @@ type compiledMask struct {
 var commonMasks = []mask{
 	{`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`, "UID"},
 	{`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`, "TIME"},
-	{`("?resourceVersion"?: )"\d+"`, `$1"RV"`},
+	{`("?resourceVersion"?: ?)"\d+"`, `$1"RV"`},
 	{`(AGE|LAST SEEN|DURATION|EXTERNAL-IP|CLUSTER-IP) *`, "$1  "},
 	{`\b(\d+d)?(\d+h)?(\d+m)?\d+(s|m|h|d)(?: ago)?\b\)? *`, "AGE  "},
 	{`\b10\.\d+\.\d+\.\d+\b *`, "IP  "},

@@ -34,6 +34,13 @@ metadata: {name: two, labels: {app: db, tier: back}, annotations: {note: first}}
 data: {color: red}
 `
 
+const webConfigMap = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: one}
+data: {color: blue}
+`
+
 const heldConfigMap = `
 apiVersion: v1
 kind: ConfigMap
@@ -80,6 +87,7 @@ const (
 	whatWasDone  = "anyctl also says what was done and what was not"
 	whereItIs    = "anyctl names the document and the line"
 	whyNot       = "anyctl says why the condition does not hold"
+	dryRunLine   = "kubectl's line does not say that it was a dry run"
 	podTemplates = "a pod template is described: describe's text is not compared, anyctl prints YAML"
 )
 
@@ -87,6 +95,8 @@ func createCases() []oracleCase {
 	files := map[string]string{
 		"two.yaml": twoConfigMaps, "half.yaml": halfWrong, "unknown.yaml": unknownKind, "dir/a.yaml": twoConfigMaps,
 		"dir/b.json":  `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}}]}`,
+		"one.yaml":    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata: {color: blue}\n",
+		"raw.json":    `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"raw"}}`,
 		"strict.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: strict}\ndatas: {a: b}\n",
 		"other.yaml":  "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: elsewhere}\n",
 		"app.env":     "# comment\nA=1\nB=two words\n",
@@ -122,7 +132,22 @@ func createCases() []oracleCase {
 		{line: "create priorityclass p --value=10 --description=x --dry-run=client -o yaml"},
 		{line: "create ingress i --class=c '--rule=example.com/bar=web:8080,tls=my' '--rule=example.com/x*=web:http' --default-backend=d:80 --annotation a=b --dry-run=client -o yaml"},
 
+		{line: "create -f two.yaml --save-config", effect: []string{"configmaps/one", "configmaps/two"}},
+		{line: "create configmap c --from-literal=a=1 --save-config -o yaml", differs: &difference{[]string{"stdout"}, "the annotation has the fields in kubectl's type's order, in anyctl's it has them sorted"}},
+		{line: "create configmap c --from-literal=a='<1>' --from-file=app.env --append-hash", effect: []string{"cm"}},
+		{line: "create secret generic s --from-literal=a=b --append-hash -o name"},
+		{line: "create secret docker-registry s --docker-username=u --docker-password=p --append-hash --dry-run=client -o name"},
+		{line: "create -f two.yaml --edit -l app=web", env: []string{"KUBE_EDITOR=sed -i s/blue/green/"}, effect: []string{"configmaps/one"}, differs: &difference{[]string{"stderr"}, "kubectl drops the selector with --edit, and opens an editor for each object"}},
+		{line: "create -f one.yaml --edit", env: []string{"KUBE_EDITOR=sed -i s/blue/green/"}, effect: []string{"configmaps/one"}},
+		{line: "create -f one.yaml --edit", env: []string{"KUBE_EDITOR=true"}, effect: []string{"configmaps/one"}},
+		{line: "create --raw /api/v1/namespaces/$NS/configmaps -f raw.json", effect: []string{"configmaps/raw"}},
+
 		{line: "create", fails: true},
+		{line: "create --raw /api/v1/namespaces/$NS/configmaps -f raw.json -f raw.json", fails: true},
+		{line: "create --raw /api/v1/namespaces/$NS/configmaps -f raw.json --edit", fails: true},
+		{line: "create --raw /api/v1/namespaces/$NS/configmaps -f raw.json -o name", fails: true},
+		{line: "create --raw nonsense -f raw.json", fails: true},
+		{line: "create --raw /api/v1/namespaces/$NS/nonsense -f raw.json", fails: true},
 		{line: "create -f missing.yaml", fails: true},
 		{line: "create -f half.yaml", fails: true, effect: []string{"cm/first", "cm/third"}, differs: &difference{[]string{"stderr"}, whatWasDone}},
 		{line: "create -f unknown.yaml", fails: true, effect: []string{"cm/behind"}, differs: &difference{[]string{"stderr"}, whatWasDone + ", and " + whereItIs}},
@@ -206,6 +231,10 @@ func deleteCases() []oracleCase {
 		{line: "delete cm one two -i", setup: twoConfigMaps, stdin: "y\n", effect: []string{"cm/one", "cm/two"}},
 		{line: "delete cm one -i", setup: twoConfigMaps, stdin: "n\n", effect: []string{"cm/one"}},
 
+		{line: "delete --raw /api/v1/namespaces/$NS/configmaps/one", setup: twoConfigMaps, effect: []string{"cm/one"}},
+		{line: "delete --raw /api/v1/namespaces/$NS/configmaps/missing", fails: true},
+		{line: "delete --raw nonsense", fails: true},
+		{line: "delete --raw /api -i", fails: true},
 		{line: "delete cm held --timeout=1s", setup: heldConfigMap, fails: true, differs: &difference{[]string{"stderr"}, whyNot}},
 		{line: "delete cm missing", fails: true},
 		{line: "delete cm one -A", setup: twoConfigMaps, fails: true, effect: []string{"cm/one"}},
@@ -248,10 +277,17 @@ func patchCases() []oracleCase {
 		{line: `patch cm/one cm/two --type=merge -p 'data: {size: big}'`, setup: twoConfigMaps, effect: []string{"cm/one", "cm/two"}},
 		{line: `patch cm one -p '{"data":{"color":"blue"}}'`, setup: twoConfigMaps},
 		{line: "patch cm one --patch-file patch.yaml -o yaml", setup: twoConfigMaps},
-		{line: `patch cm one --type=json -p '[{"op":"remove","path":"/data/color"}]' --dry-run=server`, setup: twoConfigMaps, effect: []string{"cm/one"}, differs: &difference{[]string{"stdout"}, "kubectl's line does not say that it was a dry run"}},
+		{line: `patch cm one --type=json -p '[{"op":"remove","path":"/data/color"}]' --dry-run=server`, setup: twoConfigMaps, effect: []string{"cm/one"}, differs: &difference{[]string{"stdout"}, dryRunLine}},
 		{line: `patch deploy web --subresource=scale --type=merge -p '{"spec":{"replicas":1}}'`, setup: webDeployment, ready: []string{"deploy/web"}},
 		{line: `patch deploy web -p '{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/web:2"}]}}}}' -o jsonpath='{.spec.template.spec.containers[*].image}'`, setup: webDeployment},
 
+		{line: `patch -f - --local --type=merge -p '{"data":{"color":null,"size":"big"}}' -o yaml`, stdin: webConfigMap},
+		{line: `patch -f - --local --type=json -p '[{"op":"replace","path":"/data/color","value":"green"}]' -o name`, stdin: webConfigMap},
+		{line: `patch -f - --local --type=merge -p '{"data":{"color":"blue"}}'`, stdin: webConfigMap},
+		{line: `patch cm one --dry-run=client --type=merge -p '{"data":{"color":"green"}}'`, setup: twoConfigMaps, effect: []string{"cm/one"}, differs: &difference{[]string{"stdout"}, dryRunLine}},
+		{line: `patch -f - --local -p '{"data":{"color":"green"}}' -o name`, stdin: webConfigMap, differs: &difference{[]string{"stdout", "stderr", "code"}, "the server merges strategic patches; kubectl has the types of built-in kinds, and anyctl names the other patches"}},
+		{line: `patch -f - --local --type=json -p '[{"op":"remove","path":"/data/none"}]'`, stdin: webConfigMap, fails: true},
+		{line: "patch -f - --local --dry-run=server --type=merge -p '{}'", stdin: webConfigMap, fails: true},
 		{line: "patch cm one", setup: twoConfigMaps, fails: true},
 		{line: "patch cm one -p '{' ", setup: twoConfigMaps, fails: true, differs: &difference{[]string{"stderr"}, "another parser of YAML"}},
 		{line: "patch cm one --type=other -p '{}'", fails: true},
@@ -271,24 +307,6 @@ kind: Widget
 metadata: {name: small}
 spec: {size: 1, replicas: 1}
 `
-
-func setCases() []oracleCase {
-	return []oracleCase{
-		{line: "set image deploy/web web=example.com/web:2", setup: webDeployment, effect: []string{"deploy/web"}, masks: statusMasks()},
-		{line: "set image deploy web '*=example.com/all:2'", setup: webDeployment, effect: []string{"deploy/web"}, masks: statusMasks()},
-		{line: "set image deploy web web=example.com/web:1", setup: webDeployment},
-		{line: "set image deploy --all web=example.com/web:3 --dry-run=server", setup: webDeployment, effect: []string{"deploy/web"}, masks: statusMasks()},
-		{line: "set env deploy/web MODE=fast", setup: webDeployment, effect: []string{"deploy/web"}, masks: statusMasks()},
-		{line: "set env deploy/web -c side MODE=fast --list", setup: webDeployment},
-		{line: "set env deploy/web --from=configmap/one --prefix=P_", setup: twoConfigMaps + "---" + webDeployment, effect: []string{"deploy/web"}, masks: statusMasks()},
-
-		{line: "set image deploy/web none=example.com/web:2", setup: webDeployment, fails: true},
-		{line: "set image deploy/web", setup: webDeployment, fails: true},
-		{line: "set image deploy/missing web=a", fails: true},
-		{line: "set image deploy/web web=a *=b", setup: webDeployment, fails: true},
-		{line: "set env deploy/missing A=b", fails: true},
-	}
-}
 
 func metadataCases() []oracleCase {
 	return []oracleCase{

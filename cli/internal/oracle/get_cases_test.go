@@ -1,6 +1,6 @@
 package oracle
 
-// getCases are the lines of get, events, api-resources, api-versions, version, config and completion.
+// getCases are the lines of get, events, api-resources, api-versions, version and completion.
 func getCases() []oracleCase {
 	return []oracleCase{
 		{line: "get configmaps", readOnly: true},
@@ -90,6 +90,10 @@ func getCases() []oracleCase {
 		}},
 		{line: "get cm --server=https://127.0.0.1:1", readOnly: true, fails: true, masks: []mask{{`(?m)^E\d{4}.*\n`, ""}}},
 		{line: "get --raw nonsense", readOnly: true, fails: true},
+		{line: "get cm settings --warnings-as-errors", readOnly: true},
+		{line: "get ep web --warnings-as-errors", readOnly: true, fails: true},
+		{line: "get cm settings -v=4", readOnly: true},
+		{line: "get cm settings -v=x", readOnly: true, fails: true},
 		{line: "nonsense", fails: true},
 
 		{line: "events --for pod/solo", readOnly: true, masks: eventMasks},
@@ -114,27 +118,6 @@ func getCases() []oracleCase {
 		{line: "version -o nonsense", readOnly: true, fails: true},
 		{line: "version nonsense", readOnly: true, fails: true},
 
-		{line: "config get-contexts", readOnly: true},
-		{line: "config get-contexts admin --no-headers", readOnly: true},
-		{line: "config get-contexts -o name", readOnly: true},
-		{line: "config get-contexts admin missing", readOnly: true, fails: true},
-		{line: "config get-clusters", readOnly: true},
-		{line: "config get-users", readOnly: true},
-		{line: "config current-context", readOnly: true},
-		{line: "config current-context --kubeconfig=empty", readOnly: true, files: map[string]string{"empty": "apiVersion: v1\nkind: Config\n"}, fails: true},
-		{line: "config use-context token", readOnly: true},
-		{line: "config use-context missing", readOnly: true, fails: true},
-		{line: "config set-context --current --namespace=other", readOnly: true},
-		{line: "config set-context new --cluster=sandbox --user=token", readOnly: true},
-		{line: "config set-context", readOnly: true, fails: true},
-		{line: "config view", readOnly: true},
-		{line: "config view --minify --context=token", readOnly: true},
-		{line: "config view --raw -o jsonpath={.users[*].name}", readOnly: true},
-		{line: "config view --kubeconfig=full", readOnly: true, files: map[string]string{"full": fullConfig}, differs: &difference{
-			[]string{"stdout"}, "kubectl shows the environment of credential plugins; anyctl hides it, as it may have secrets",
-		}},
-		{line: "config view --kubeconfig=empty", readOnly: true, files: map[string]string{"empty": "apiVersion: v1\nkind: Config\n"}},
-
 		{line: "completion", readOnly: true, fails: true},
 		{line: "completion nonsense", readOnly: true, fails: true},
 		{line: "completion bash zsh", readOnly: true, fails: true},
@@ -149,33 +132,6 @@ metadata: {name: watched, labels: {app: w}}
 
 // eventMasks hide which node a pod was bound to.
 var eventMasks = []mask{{`node-\d+`, "NODE"}, {`(?m)^<unknown> *`, "AGE  "}}
-
-// fullConfig has every kind of credential.
-const fullConfig = `
-apiVersion: v1
-kind: Config
-current-context: one
-clusters:
-- name: a
-  cluster: {server: "https://a.example.com", insecure-skip-tls-verify: true, proxy-url: "http://proxy.example.com:8080"}
-- name: b
-  cluster: {server: "https://b.example.com", certificate-authority: /ca.crt, tls-server-name: b}
-contexts:
-- name: one
-  context: {cluster: a, user: token, namespace: shop}
-- name: two
-  context: {cluster: b, user: exec, extensions: [{name: x, extension: {last: 1}}]}
-users:
-- name: token
-  user: {token: a-token}
-- name: basic
-  user: {username: ann, password: a-password}
-- name: cert
-  user: {client-certificate: /c.crt, client-key: /c.key, as: bob, as-groups: [g]}
-- name: exec
-  user:
-    exec: {apiVersion: client.authentication.k8s.io/v1, command: login, args: [a, b], env: [{name: X, value: plain}], interactiveMode: Never}
-`
 
 var getFiles = map[string]string{
 	"one.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n",

@@ -40,7 +40,7 @@ func TestKubectl_SameOutputCodeEffect(t *testing.T) {
 
 // allCases returns the table.
 func allCases() []oracleCase {
-	return slices.Concat(getCases(), changeCases(), podCases(), inspectCases())
+	return slices.Concat(getCases(), configCases(), changeCases(), podCases(), inspectCases())
 }
 
 func newOracle(t *testing.T) *oracle {
@@ -99,7 +99,7 @@ func (o *oracle) runIn(t *testing.T, c *oracleCase, p *program) result {
 		o.waitReady(t, namespace, name)
 	}
 	r := p.run(t, c, namespace, o.kubectl)
-	r.effect = o.effect(t, c, namespace)
+	r.effect += o.effect(t, c, namespace)
 
 	masks := compileMasks(t, []mask{{`\b` + namespace + `\b *`, "NAMESPACE  "}}, c.masks, commonMasks)
 	for _, text := range []*string{&r.stdout, &r.stderr, &r.effect} {

@@ -53,6 +53,9 @@ func execCases() []oracleCase {
 		{line: "exec deploy/web -- echo hello", readOnly: true},
 		{line: "exec svc/web -- echo hello", readOnly: true},
 		{line: "exec -it solo -- echo hello", readOnly: true},
+		{line: "exec -f pod.yaml -c side -- echo hello", readOnly: true, files: execFiles()},
+		{line: "exec -f deploy.yaml -- echo hello", readOnly: true, files: execFiles()},
+		{line: "exec -f none.yaml -- ls", readOnly: true, fails: true},
 		{line: "exec solo -- sh -c 'echo out; echo err >&2; exit 7'", readOnly: true, fails: true},
 		{line: "exec solo -- sh -c 'kill -KILL $$'", readOnly: true, fails: true},
 		{line: "exec solo -- no-such-program", readOnly: true, fails: true},
@@ -62,6 +65,13 @@ func execCases() []oracleCase {
 		{line: "exec solo", readOnly: true, fails: true},
 		{line: "exec widget/small -- ls", readOnly: true, fails: true, differs: &difference{[]string{"stderr"},
 			"kubectl names its Go type, anyctl the object that selects no pods"}},
+	}
+}
+
+func execFiles() map[string]string {
+	return map[string]string{
+		"pod.yaml":    "apiVersion: v1\nkind: Pod\nmetadata: {name: solo}\nspec: {containers: [{name: main, image: a}, {name: side, image: b}]}\n",
+		"deploy.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {selector: {matchLabels: {app: web}}}\n",
 	}
 }
 
@@ -87,6 +97,8 @@ func copyCases() []oracleCase {
 			"kubectl prints tar's message and ends with code 0, though nothing was copied"}},
 		// kubectl passes tar's notice on that it removes the slash from names, if it comes before the file is complete.
 		{line: "cp solo:/etc/passwd passwd -c main", readOnly: true, masks: []mask{{`(?m)^tar: [Rr]emoving leading .*\n`, ""}}},
+		{line: "cp note solo:/tmp/oracle-$NS-plain -c side --no-preserve", readOnly: true, files: files},
+		{line: "cp solo:/etc/passwd passwd -c main --retries=3", readOnly: true, masks: []mask{{`(?m)^tar: [Rr]emoving leading .*\n`, ""}}},
 		{line: "cp note", fails: true, files: files},
 		{line: "cp note other", fails: true, files: files},
 		{line: "cp solo:/a solo:/b", fails: true},

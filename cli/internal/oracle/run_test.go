@@ -8,12 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
 )
 
 // runTimeout bounds one program. It is long: the machine may be busy.
@@ -63,7 +65,14 @@ func (p *program) run(t *testing.T, c *oracleCase, namespace string, kubectl *pr
 	if ctx.Err() != nil {
 		t.Fatalf("%s: still running after %v:\n%s%s", cmd, runTimeout, stdout, stderr)
 	}
-	return result{stdout: stdout.String(), stderr: stderr.String(), code: cmd.ProcessState.ExitCode()}
+	r := result{stdout: stdout.String(), stderr: stderr.String(), code: cmd.ProcessState.ExitCode()}
+	for _, name := range c.kubeconfigs {
+		r.effect += readKubeconfig(t, filepath.Join(cmd.Dir, strings.ReplaceAll(name, "$KUBECONFIG", runKubeconfig)))
+	}
+	for _, text := range []*string{&r.stdout, &r.stderr, &r.effect} {
+		*text = strings.ReplaceAll(*text, cmd.Dir, "/DIR")
+	}
+	return r
 }
 
 // simple runs a line that must succeed.
@@ -81,7 +90,7 @@ func (p *program) command(ctx context.Context, t *testing.T, c *oracleCase, name
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, []byte(strings.ReplaceAll(content, "$NS", namespace)), 0o600))
 	}
-	kubeconfig := filepath.Join(dir, ".kubeconfig")
+	kubeconfig := filepath.Join(dir, runKubeconfig)
 	data, err := os.ReadFile(p.kubeconfig)
 	require.NoError(t, err)
 	require.Contains(t, string(data), defaultNamespace, "the sandbox's kubeconfig")
@@ -94,6 +103,58 @@ func (p *program) command(ctx context.Context, t *testing.T, c *oracleCase, name
 		"KUBECONFIG=" + kubeconfig, "HOME=" + p.home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(),
 	}, c.env...)
 	return cmd
+}
+
+// runKubeconfig is the kubeconfig in the folder of a run.
+const runKubeconfig = ".kubeconfig"
+
+// readKubeconfig returns what a kubeconfig says, however it is written.
+func readKubeconfig(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return "no file\n"
+	}
+	require.NoError(t, err)
+	var fields map[string]any
+	require.NoError(t, yaml.Unmarshal(data, &fields))
+	for _, list := range []string{"clusters", "users", "contexts"} {
+		entries, _ := fields[list].([]any)
+		slices.SortFunc(entries, func(a, b any) int { return strings.Compare(entryName(a), entryName(b)) })
+	}
+	written, err := yaml.Marshal(withoutEmpty(fields))
+	require.NoError(t, err)
+	return string(written)
+}
+
+func entryName(entry any) string {
+	fields, _ := entry.(map[string]any)
+	name, _ := fields["name"].(string)
+	return name
+}
+
+// withoutEmpty removes empty fields, which one program writes and the other leaves out.
+func withoutEmpty(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, field := range value {
+			field = withoutEmpty(field)
+			if value[name] = field; field == nil || field == "" || field == false {
+				delete(value, name)
+			}
+		}
+		if len(value) == 0 {
+			return nil
+		}
+	case []any:
+		for i := range value {
+			value[i] = withoutEmpty(value[i])
+		}
+		if len(value) == 0 {
+			return nil
+		}
+	}
+	return value
 }
 
 // defaultNamespace is how the sandbox's kubeconfig ends each of its contexts.

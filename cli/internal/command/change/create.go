@@ -3,6 +3,7 @@ package change
 import (
 	"context"
 	"errors"
+	"net/http"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +16,14 @@ type createOptions struct {
 	write   writeFlags
 	output  output
 	objects objectArgs
+	// isEdit opens an editor on the objects before.
+	isEdit bool
+	// raw is the URI to which the file is posted as it is.
+	raw string
+	// saveConfig writes each object to its annotation for kubectl apply.
+	saveConfig bool
+	// appendHash appends a hash of the content to the name of a generated object.
+	appendHash bool
 }
 
 func createCommand(s *command.State) *cobra.Command {
@@ -30,6 +39,8 @@ func createCommand(s *command.State) *cobra.Command {
 	o.objects.addFiles(fs, s, "to use to create the resource")
 	o.objects.addLabelSelector(fs)
 	o.addFlags(cmd)
+	fs.BoolVar(&o.isEdit, "edit", false, "Edit the API resource before creating")
+	fs.StringVar(&o.raw, "raw", "", "Raw URI to POST to the server. Uses the transport specified by the kubeconfig file.")
 	addGenerators(cmd, s)
 	return cmd
 }
@@ -41,6 +52,7 @@ func (o *createOptions) addFlags(cmd *cobra.Command) {
 	o.write.addFieldManager(fs)
 	o.write.addValidate(fs)
 	o.output.addFlags(fs)
+	fs.BoolVar(&o.saveConfig, "save-config", false, "If true, the configuration of current object will be saved in its annotation, for kubectl apply. Otherwise, the annotation will be unchanged.")
 }
 
 func (o *createOptions) complete(s *command.State) error {
@@ -57,10 +69,16 @@ func (o *createOptions) run(cmd *cobra.Command, s *command.State, args []string)
 	if o.objects.files.IsEmpty() {
 		return errors.New("must specify one of -f and -k")
 	}
+	if err := o.validate(); err != nil {
+		return err
+	}
 	if err := o.complete(s); err != nil {
 		return err
 	}
 	ctx := cmd.Context()
+	if o.raw != "" {
+		return s.Raw(ctx, http.MethodPost, o.raw, o.objects.files.Paths[0])
+	}
 	objects, readErr := o.objects.readFiles(ctx, nil)
 	if len(objects) == 0 {
 		if readErr == nil {
@@ -68,6 +86,14 @@ func (o *createOptions) run(cmd *cobra.Command, s *command.State, args []string)
 		}
 		return readErr
 	}
+	if o.isEdit && readErr == nil {
+		return o.edit(ctx, s, objects)
+	}
+	return o.createAll(ctx, s, objects, readErr)
+}
+
+// createAll creates the objects, and returns readErr if all of them were created.
+func (o *createOptions) createAll(ctx context.Context, s *command.State, objects []*manifest.Object, readErr error) error {
 	find, err := o.objects.finder(ctx, s)
 	if err != nil {
 		return err
@@ -76,6 +102,12 @@ func (o *createOptions) run(cmd *cobra.Command, s *command.State, args []string)
 		found, err := find(ctx, obj)
 		if err != nil {
 			return err
+		}
+		if o.saveConfig {
+			found.object.SetNamespace(found.namespace)
+			if err := saveConfig(found.object); err != nil {
+				return sourceError("creating", found.source, err)
+			}
 		}
 		created, err := o.create(ctx, found)
 		if err != nil {

@@ -56,6 +56,9 @@ func generatorCommand(s *command.State, generator *generate.Generator) *cobra.Co
 		},
 	}
 	o.addFlags(cmd)
+	if generator.HasData {
+		cmd.Flags().BoolVar(&o.appendHash, "append-hash", false, "Append a hash of the content to the name.")
+	}
 	if generator.AddFlags != nil {
 		generator.AddFlags(cmd.Flags())
 	}
@@ -84,6 +87,16 @@ func (o *createOptions) generate(ctx context.Context, s *command.State, generato
 	obj, err := generator.Generate(ctx, generatorEnvironment(s), name, rest)
 	if err != nil {
 		return err
+	}
+	if o.appendHash {
+		if err := generate.AppendHash(obj); err != nil {
+			return err
+		}
+	}
+	if o.saveConfig {
+		if err := saveConfig(obj); err != nil {
+			return err
+		}
 	}
 	if o.write.dryRun == dryRunClient {
 		if namespace := s.Connection.NamespaceFlag; namespace != "" && !isClusterScoped(obj) {

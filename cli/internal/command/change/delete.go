@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -29,6 +30,7 @@ type deleteOptions struct {
 	ignoreNotFound bool
 	interactive    bool
 	format         string
+	raw            string
 }
 
 // deleted is an object whose deletion has begun.
@@ -65,6 +67,7 @@ func (o *deleteOptions) addFlags(fs *pflag.FlagSet, s *command.State) {
 	fs.DurationVar(&o.timeout, "timeout", 0, "The length of time to wait before giving up on a delete, zero means no limit.")
 	fs.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, `Treat "resource not found" as a successful delete. Defaults to "true" when --all is specified.`)
 	fs.BoolVarP(&o.interactive, "interactive", "i", false, "If true, delete resource only when user confirms.")
+	fs.StringVar(&o.raw, "raw", "", "Raw URI to DELETE to the server. Uses the transport specified by the kubeconfig file.")
 	fs.StringVarP(&o.format, "output", "o", "", `Output mode. Use "-o name" for shorter output (resource/name).`)
 }
 
@@ -125,6 +128,9 @@ func (o *deleteOptions) run(cmd *cobra.Command, s *command.State, args []string)
 		return err
 	}
 	ctx := cmd.Context()
+	if o.raw != "" {
+		return o.deleteRaw(ctx, s)
+	}
 	if o.interactive {
 		return o.confirmAndDelete(ctx, s, args)
 	}
@@ -136,6 +142,21 @@ func (o *deleteOptions) run(cmd *cobra.Command, s *command.State, args []string)
 		return err
 	}
 	return o.awaitAll(ctx, s, begun)
+}
+
+// deleteRaw sends a DELETE to the URI of --raw, with the file as body if there is one.
+func (o *deleteOptions) deleteRaw(ctx context.Context, s *command.State) error {
+	if o.interactive {
+		return errors.New("--interactive can not be used with --raw")
+	}
+	if err := command.ValidateRaw(o.raw, &o.objects.files, o.format); err != nil {
+		return err
+	}
+	file := ""
+	if len(o.objects.files.Paths) > 0 {
+		file = o.objects.files.Paths[0]
+	}
+	return s.Raw(ctx, http.MethodDelete, o.raw, file)
 }
 
 // deleteAll deletes the objects, of those only that confirmed has, unless it is nil.

@@ -139,7 +139,7 @@ func (e *editSession) run(ctx context.Context) error {
 	for {
 		path, content, err := e.editor.Edit(ctx, "."+suffixOf(e.options.format()), editor.Header(e.reasons)+e.text)
 		if err != nil {
-			return e.keep(path, err)
+			return keepFile(e.state, path, err)
 		}
 		content = editor.WithoutHeader(content)
 		isUnchanged := content == e.text
@@ -148,34 +148,24 @@ func (e *editSession) run(ctx context.Context) error {
 			e.state.Errorf("Edit cancelled, saved file was empty.")
 			return os.Remove(path)
 		case isUnchanged && e.failed > 0:
-			return e.keep(path, errors.New("Edit cancelled, no valid changes were saved."))
+			return keepFile(e.state, path, errors.New("Edit cancelled, no valid changes were saved."))
 		case isUnchanged:
 			e.state.Errorf("Edit cancelled, no changes made.")
 			return os.Remove(path)
 		case ctx.Err() != nil:
-			return e.keep(path, context.Cause(ctx))
+			return keepFile(e.state, path, context.Cause(ctx))
 		}
 		e.text = content
 		if err := e.save(ctx); err == nil {
 			return os.Remove(path)
 		} else if ctx.Err() != nil {
-			return e.keep(path, err)
+			return keepFile(e.state, path, err)
 		}
 		e.failed++
 		if err := os.Remove(path); err != nil {
 			return err
 		}
 	}
-}
-
-// keep returns err, and tells where the file is.
-func (e *editSession) keep(path string, err error) error {
-	if path == "" {
-		return err
-	}
-	code := command.Report(e.state.Err, err)
-	e.state.Errorf("A copy of your changes has been stored to %q", path)
-	return &command.ExitError{Code: code}
 }
 
 // save validates and sends what the file has, and sets the reasons if that fails.

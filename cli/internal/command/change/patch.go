@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -53,6 +54,7 @@ func patchCommand(s *command.State) *cobra.Command {
 	fs.StringVarP(&o.patch, "patch", "p", "", "The patch to be applied to the resource JSON file.")
 	fs.StringVar(&o.patchFile, "patch-file", "", "A file containing a patch to be applied to the resource.")
 	fs.StringVar(&o.patchType, "type", "strategic", fmt.Sprintf("The type of patch being provided; one of %v", patchTypeNames()))
+	fs.BoolVar(&o.objects.isLocal, "local", false, "If true, patch will operate on the content of the file, not the server-side resource. Only for --type=merge and --type=json.")
 	fs.StringVar(&o.subresource, "subresource", "", "If specified, patch will operate on the subresource of the requested object.")
 	return cmd
 }
@@ -68,14 +70,20 @@ func (o *patchOptions) complete(s *command.State) error {
 		return errors.New("cannot specify --patch and --patch-file together")
 	case o.patch == "" && o.patchFile == "":
 		return errors.New("must specify --patch or --patch-file containing the contents of the patch")
-	case o.write.dryRun == dryRunClient:
-		return errors.New("--dry-run=client is not supported: the server applies patches (did you mean --dry-run=server instead?)")
+	case o.objects.isLocal && o.write.dryRun == dryRunServer:
+		return errors.New("cannot specify --local and --dry-run=server - did you mean --dry-run=client?")
 	}
 	if _, isKnown := patchTypes()[strings.ToLower(o.patchType)]; !isKnown {
 		return fmt.Errorf("--type must be one of %v, not %q", patchTypeNames(), o.patchType)
 	}
+	if o.isLocal() && strings.EqualFold(o.patchType, "strategic") {
+		return errors.New("the server merges strategic patches: with --local and --dry-run=client use --type=merge or --type=json (or --dry-run=server)")
+	}
 	return o.output.complete(s.Out, o.write.dryRun)
 }
+
+// isLocal reports whether the patch is applied here and not sent.
+func (o *patchOptions) isLocal() bool { return o.objects.isLocal || o.write.dryRun == dryRunClient }
 
 // body returns the patch as JSON.
 func (o *patchOptions) body() ([]byte, error) {
@@ -123,6 +131,9 @@ func (o *patchOptions) run(ctx context.Context, s *command.State, args []string)
 }
 
 func (o *patchOptions) patchOne(ctx context.Context, t *target, body []byte) error {
+	if o.isLocal() {
+		return o.patchLocally(t, body)
+	}
 	resource := t.resource.WithDefaults(o.write.defaults())
 	if o.subresource != "" {
 		resource = resource.Subresource(o.subresource)
@@ -135,11 +146,41 @@ func (o *patchOptions) patchOne(ctx context.Context, t *target, body []byte) err
 	if err != nil {
 		return err
 	}
+	return o.print(t.object, patched)
+}
+
+// patchLocally prints what the patch makes of the object, without a request.
+func (o *patchOptions) patchLocally(t *target, body []byte) error {
+	before, err := unstructured.Encode(t.object)
+	if err != nil {
+		return err
+	}
+	var after []byte
+	if strings.EqualFold(o.patchType, "json") {
+		patch, decodeErr := jsonpatch.DecodePatch(body)
+		if decodeErr != nil {
+			return decodeErr
+		}
+		after, err = patch.Apply(before)
+	} else {
+		after, err = jsonpatch.MergePatch(before, body)
+	}
+	if err != nil {
+		return err
+	}
+	patched, err := unstructured.Decode(after)
+	if err != nil {
+		return err
+	}
+	return o.print(t.object, patched)
+}
+
+func (o *patchOptions) print(before, after *unstructured.Object) error {
 	operation := "patched"
-	if equalObjects(t.object, patched) {
+	if equalObjects(before, after) {
 		operation = "patched (no change)"
 	}
-	return o.output.object(patched, operation)
+	return o.output.object(after, operation)
 }
 
 // equalObjects reports whether a write has changed nothing.

@@ -27,6 +27,10 @@ type setOptions struct {
 	subresource string
 	// failure begins the error of a rejected change, as kubectl's does.
 	failure string
+	// isPlain leaves out the target in errors, as failure does.
+	isPlain bool
+	// resourceVersion is that which objects must have, unless it is "".
+	resourceVersion string
 }
 
 func setCommand(s *command.State) *cobra.Command {
@@ -40,7 +44,8 @@ func setCommand(s *command.State) *cobra.Command {
 			"that the kind does not have. To set a resource called image or env, give its full name: images.example.com.",
 		Example: "  anyctl set deploy/web spec.replicas=3 'spec.template.spec.containers[name=web].image=nginx:2'\n" +
 			"  anyctl set configmap settings data.port=8080\n  anyctl set widgets -l app=web spec.paused=true spec.owner-\n" +
-			"  anyctl set image deploy/web web=nginx:2\n  anyctl set env deploy/web MODE=fast",
+			"  anyctl set image deploy/web web=nginx:2\n  anyctl set env deploy/web MODE=fast\n" +
+			"  anyctl set resources deploy/web --limits=cpu=200m",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			resources, assignments, err := assign.Parse(args)
@@ -64,7 +69,9 @@ func setCommand(s *command.State) *cobra.Command {
 	o.write.addValidate(cmd.Flags())
 	cmd.Flags().BoolVar(&canAppend, "append", false, "Append elements of lists that a path selects by key and that do not exist.")
 	cmd.Flags().StringVar(&o.subresource, "subresource", "", "If specified, set will operate on the subresource of the requested object.")
-	cmd.AddCommand(setImageCommand(s), setEnvCommand(s))
+	cmd.AddCommand(
+		setImageCommand(s), setEnvCommand(s), setResourcesCommand(s), setSelectorCommand(s), setServiceAccountCommand(s), setSubjectCommand(s),
+	)
 	return cmd
 }
 
@@ -143,7 +150,11 @@ func (o *setOptions) set(ctx context.Context, t *target, operation, unchanged st
 	}
 	var result *unstructured.Object
 	isChanged := false
-	err := dynamic.RetryOnConflict(ctx, func(ctx context.Context) (err error) {
+	send := dynamic.RetryOnConflict
+	if o.resourceVersion != "" {
+		send = func(ctx context.Context, send func(context.Context) error) error { return send(ctx) }
+	}
+	err := send(ctx, func(ctx context.Context) (err error) {
 		before := t.object
 		if t.object = nil; before == nil { // after a conflict
 			if before, err = t.resource.Get(ctx, t.name, nil); err != nil {
@@ -153,7 +164,7 @@ func (o *setOptions) set(ctx context.Context, t *target, operation, unchanged st
 		result = before.DeepCopy()
 		if err := change(t, result); errors.Is(err, errNothingToSend) {
 			return nil
-		} else if err != nil && o.failure == "" {
+		} else if err != nil && o.failure == "" && !o.isPlain {
 			return fmt.Errorf("%s: %w", t.describe(before), err)
 		} else if err != nil {
 			return err
@@ -166,7 +177,10 @@ func (o *setOptions) set(ctx context.Context, t *target, operation, unchanged st
 		result, err = o.send(ctx, t, before, patch)
 		return err
 	})
+	var failed *failedChangeError
 	switch {
+	case errors.As(err, &failed):
+		return errors.New(failed.Error()) // in one line, as kubectl prints it
 	case err != nil:
 		return err
 	case isChanged:
@@ -179,7 +193,10 @@ func (o *setOptions) set(ctx context.Context, t *target, operation, unchanged st
 
 func (o *setOptions) send(ctx context.Context, t *target, before *unstructured.Object, patch *mergePatch) (*unstructured.Object, error) {
 	content := patch.content
-	if len(patch.lists) > 0 {
+	switch {
+	case o.resourceVersion != "":
+		content = withResourceVersion(content, o.resourceVersion)
+	case len(patch.lists) > 0:
 		content = withResourceVersion(content, before.GetResourceVersion())
 	}
 	body, err := json.Marshal(content)
@@ -197,6 +214,14 @@ func (o *setOptions) send(ctx context.Context, t *target, before *unstructured.O
 	return changed, err
 }
 
+// pair returns the target as kubectl's errors name it: deployments.apps/web.
+func (t *target) pair() string {
+	if t.resource == nil {
+		return print.Name(t.object)
+	}
+	return t.resource.Mapping().GVR.GroupResource().String() + "/" + t.name
+}
+
 // describe returns the target as messages name it; obj is one of its versions.
 func (t *target) describe(obj *unstructured.Object) string {
 	if t.resource == nil {
@@ -211,5 +236,5 @@ type failedChangeError struct {
 	err    error
 }
 
-func (e *failedChangeError) Error() string { return e.prefix + ": " + statusMessage(e.err) }
+func (e *failedChangeError) Error() string { return e.prefix + statusMessage(e.err) }
 func (e *failedChangeError) Unwrap() error { return e.err }

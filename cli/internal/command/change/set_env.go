@@ -33,7 +33,7 @@ type setEnvOptions struct {
 }
 
 func setEnvCommand(s *command.State) *cobra.Command {
-	o := &setEnvOptions{setOptions: setOptions{failure: "failed to patch env update to pod template"}}
+	o := &setEnvOptions{setOptions: setOptions{failure: "failed to patch env update to pod template: "}}
 	cmd := &cobra.Command{
 		Use:     "env RESOURCE/NAME KEY_1=VAL_1 ... KEY_N=VAL_N",
 		Short:   "Update environment variables on a pod template",

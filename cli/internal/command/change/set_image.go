@@ -14,7 +14,7 @@ import (
 )
 
 func setImageCommand(s *command.State) *cobra.Command {
-	o := &setOptions{failure: "failed to patch image update to pod template"}
+	o := &setOptions{failure: "failed to patch image update to pod template: "}
 	cmd := &cobra.Command{
 		Use:     "image (-f FILENAME | TYPE NAME) CONTAINER_NAME_1=CONTAINER_IMAGE_1 ... CONTAINER_NAME_N=CONTAINER_IMAGE_N",
 		Short:   "Update the image of a pod template",

@@ -1,4 +1,4 @@
-// Package get has the commands that read: get, events, api-resources, api-versions, version, config and completion.
+// Package get has the commands that read: get, events, api-resources, api-versions, version and completion.
 package get
 
 import (
@@ -10,6 +10,6 @@ import (
 // Commands returns the package's commands.
 func Commands(s *command.State) []*cobra.Command {
 	return []*cobra.Command{
-		newGet(s), newEvents(s), newAPIResources(s), newAPIVersions(s), newVersion(s), newConfig(s), newCompletion(s),
+		newGet(s), newEvents(s), newAPIResources(s), newAPIVersions(s), newVersion(s), newCompletion(s),
 	}
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
+	"net/http"
 	"net/url"
 
 	"github.com/spf13/cobra"
@@ -17,7 +17,6 @@ import (
 	"github.com/anykind/anykind/cli/manifest"
 	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -78,7 +77,7 @@ func (c *getCommand) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if c.raw != "" {
-		return c.getRaw(ctx)
+		return c.Raw(ctx, http.MethodGet, c.raw, "")
 	}
 	isWatch := c.watch || c.watchOnly
 	if len(args) == 0 && !isWatch && c.files.IsEmpty() {
@@ -132,20 +131,6 @@ func (c *getCommand) validate(args []string) error {
 		return errors.New("--output-watch-events option can only be used with --watch or --watch-only")
 	}
 	return c.output.Validate()
-}
-
-func (c *getCommand) getRaw(ctx context.Context) error {
-	conn, err := c.Connection.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	response, err := conn.Do(ctx, &transport.Request{Path: c.raw})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }()
-	_, err = io.Copy(c.Out, response.Body)
-	return err
 }
 
 // listOptions are those of one list; without chunks it is one page.

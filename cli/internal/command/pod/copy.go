@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"path"
 	"path/filepath"
@@ -24,6 +26,10 @@ type copyOptions struct {
 
 	container string
 	quiet     bool
+	// noPreserve leaves permissions and times to the container.
+	noPreserve bool
+	// retries is how often a copy from a container is repeated after a lost connection; negative for any number.
+	retries int
 }
 
 func copyCommand(s *command.State) *cobra.Command {
@@ -44,6 +50,8 @@ func copyCommand(s *command.State) *cobra.Command {
 	}
 	cmd.Flags().StringVarP(&o.container, "container", "c", "", "Container name. If omitted, use the pod's default container")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "Show no progress")
+	cmd.Flags().BoolVar(&o.noPreserve, "no-preserve", false, "The copied file/directory's ownership and permissions will not be preserved in the container")
+	cmd.Flags().IntVar(&o.retries, "retries", 0, "Set number of retries to complete a copy operation from a container. Specify 0 to disable or any negative value for infinite retrying. The default is 0 (no retry).")
 	return cmd
 }
 
@@ -113,7 +121,7 @@ func (o *copyOptions) run(ctx context.Context, source, destination string) error
 
 // copy copies in either direction, and shows the progress on a terminal.
 func (o *copyOptions) copy(ctx context.Context, pods *dynamic.Resource, from, to fileSpec) error {
-	opts := &stream.CopyOptions{Container: o.container}
+	opts := &stream.CopyOptions{Container: o.container, NoPreserve: o.noPreserve}
 	if !o.quiet {
 		display := progress.New(o.Err, nil)
 		defer display.Close()
@@ -146,7 +154,19 @@ func (o *copyOptions) copyFrom(ctx context.Context, pods *dynamic.Resource, from
 	if info, err := os.Stat(local); err == nil && info.IsDir() && !o.isFolder(ctx, pods, from.pod, from.path) {
 		local = filepath.Join(local, path.Base(from.path))
 	}
-	return commandError(stream.CopyFrom(ctx, pods, from.pod, from.path, local, opts))
+	for attempt := 0; ; attempt++ {
+		err := stream.CopyFrom(ctx, pods, from.pod, from.path, local, opts)
+		if err == nil || attempt == o.retries || ctx.Err() != nil || !isLost(err) {
+			return commandError(err)
+		}
+		o.Errorf("Warning: the connection was lost, the copy begins again: %v", err)
+	}
+}
+
+// isLost reports whether a copy ended because the connection to the container broke or could not be made.
+func isLost(err error) bool {
+	var network *net.OpError
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &network)
 }
 
 // isFolder reports whether a path in the container is a folder. A container that cannot tell reports another error when the

@@ -7,13 +7,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/manifest"
 	"github.com/anykind/anykind/stream"
 	"github.com/anykind/anykind/unstructured"
 )
 
 func execCommand(s *command.State) *cobra.Command {
 	o := &session{State: s}
+	files := &manifest.Reader{In: s.In}
 	cmd := &cobra.Command{
 		Use:   "exec (POD | TYPE/NAME) [-c CONTAINER] [flags] -- COMMAND [args...]",
 		Short: "Execute a command in a container",
@@ -22,16 +25,18 @@ func execCommand(s *command.State) *cobra.Command {
 			"  anyctl exec web-0 -c app -- ls -t /usr",
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return interrupted(cmd.Context(), runExec(cmd, o, args))
+			return interrupted(cmd.Context(), runExec(cmd, o, files, args))
 		},
 	}
 	o.addFlags(cmd)
+	cmd.Flags().StringSliceVarP(&files.Paths, "filename", "f", nil, "to use to exec into the resource")
 	return cmd
 }
 
-func runExec(cmd *cobra.Command, o *session, args []string) error {
+func runExec(cmd *cobra.Command, o *session, files *manifest.Reader, args []string) error {
 	dash := cmd.ArgsLenAtDash()
 	switch {
+	case !files.IsEmpty() && dash == 0 && len(args) > 0: // all arguments are the command
 	case dash < 0 && len(args) > 1:
 		return command.UsageError(cmd, "exec [POD] [COMMAND] is not supported anymore. Use exec [POD] -- [COMMAND] instead")
 	case dash == 0 || len(args) == 0:
@@ -42,7 +47,7 @@ func runExec(cmd *cobra.Command, o *session, args []string) error {
 		return command.UsageError(cmd, "exec takes one pod, not %d", dash)
 	}
 	ctx := cmd.Context()
-	f, err := findPod(ctx, o.State, args[0], o.timeout, "attach to", compareForStreams)
+	f, err := o.find(ctx, files, args[:dash])
 	if err != nil {
 		return err
 	}
@@ -57,6 +62,22 @@ func runExec(cmd *cobra.Command, o *session, args []string) error {
 		return o.exec(ctx, f, opts)
 	})
 	return o.exitError(err)
+}
+
+// find finds the pod of the argument or of the object in a file.
+func (o *session) find(ctx context.Context, files *manifest.Reader, args []string) (*found, error) {
+	const purpose = "attach to"
+	if files.IsEmpty() {
+		return findPod(ctx, o.State, args[0], o.timeout, purpose, compareForStreams)
+	}
+	targets, err := o.FileTargets(ctx, files, args, &flags.Selection{})
+	if err != nil {
+		return nil, err
+	}
+	if len(targets) != 1 {
+		return nil, fmt.Errorf("exec takes one object, --filename names %d", len(targets))
+	}
+	return findPodOf(ctx, o.State, targets[0].Resource, targets[0].Name, o.timeout, purpose, compareForStreams)
 }
 
 func (o *session) exec(ctx context.Context, f *found, opts *stream.ExecOptions) error {

@@ -43,9 +43,6 @@ func addTimeoutFlag(cmd *cobra.Command, timeout *time.Duration, standard time.Du
 func findPod(ctx context.Context, s *command.State, argument string, timeout time.Duration, purpose string,
 	compare func(a, b *unstructured.Object) int,
 ) (*found, error) {
-	if timeout <= 0 {
-		return nil, errors.New("--pod-running-timeout must be higher than zero")
-	}
 	kind, name, hasKind := strings.Cut(argument, "/")
 	if !hasKind {
 		kind, name = "pods", argument
@@ -57,7 +54,17 @@ func findPod(ctx context.Context, s *command.State, argument string, timeout tim
 	if err != nil {
 		return nil, err
 	}
-	f := &found{resource: resource}
+	return findPodOf(ctx, s, resource, name, timeout, purpose, compare)
+}
+
+// findPodOf is findPod for an object of a resource.
+func findPodOf(ctx context.Context, s *command.State, resource *dynamic.Resource, name string, timeout time.Duration, purpose string,
+	compare func(a, b *unstructured.Object) int,
+) (f *found, err error) {
+	if timeout <= 0 {
+		return nil, errors.New("--pod-running-timeout must be higher than zero")
+	}
+	f = &found{resource: resource}
 	if f.object, err = resource.Get(ctx, name, nil); err != nil {
 		return nil, err
 	}
@@ -72,7 +79,7 @@ func findPod(ctx context.Context, s *command.State, argument string, timeout tim
 		return nil, err
 	}
 	f.pods = f.pods.Namespace(f.object.GetNamespace())
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errors.New("timed out waiting for a pod of "+argument+" (--pod-running-timeout)"))
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("timed out waiting for a pod of %s/%s (--pod-running-timeout)", resource.Mapping().GVR.Resource, name))
 	defer cancel()
 	f.pod, f.count, err = firstPod(ctx, f.pods, f.selector, compare)
 	return f, err

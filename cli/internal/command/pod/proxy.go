@@ -36,6 +36,8 @@ type proxyOptions struct {
 	filter              proxyFilter
 	disableFilter       bool
 	appendServerPath    bool
+	// www is a folder whose files are served under wwwPrefix, "" for none.
+	www, wwwPrefix string
 }
 
 func proxyCommand(s *command.State) *cobra.Command {
@@ -54,6 +56,8 @@ func proxyCommand(s *command.State) *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&o.apiPrefix, "api-prefix", "/", "Prefix to serve the proxied API under")
+	fs.StringVarP(&o.www, "www", "w", "", "Also serve static files from the given directory under the specified prefix.")
+	fs.StringVarP(&o.wwwPrefix, "www-prefix", "P", "/static/", "Prefix to serve static files under, if static file directory is specified.")
 	fs.StringVar(&o.filter.acceptPaths, "accept-paths", o.filter.acceptPaths, "Regular expressions, separated by commas, of paths to accept")
 	fs.StringVar(&o.filter.rejectPaths, "reject-paths", o.filter.rejectPaths, "Regular expressions of paths to reject, even if accepted by --accept-paths")
 	fs.StringVar(&o.filter.acceptHosts, "accept-hosts", o.filter.acceptHosts, "Regular expressions of hosts to accept")
@@ -73,6 +77,13 @@ func (o *proxyOptions) run(ctx context.Context, portSet bool) error {
 	}
 	if err := o.filter.compile(); err != nil {
 		return err
+	}
+	if o.www != "" {
+		if info, err := os.Stat(o.www); err != nil {
+			return fmt.Errorf("--www: %w", err)
+		} else if !info.IsDir() {
+			return fmt.Errorf("--www %s: not a folder", o.www)
+		}
 	}
 	conn, err := o.Connection.Conn(ctx)
 	if err != nil {
@@ -198,6 +209,14 @@ func (o *proxyOptions) handler(conn *transport.Conn, server *url.URL) http.Handl
 		handler = o.filter.wrap(handler)
 	}
 	mux := http.NewServeMux() // redirects to the shortest form of a path, so that none bypasses the filter
+	if o.www != "" {
+		under := strings.TrimSuffix("/"+strings.Trim(o.wwwPrefix, "/"), "/")
+		files := http.StripPrefix(under, http.FileServer(http.Dir(o.www)))
+		if !o.disableFilter {
+			files = o.filter.wrap(files)
+		}
+		mux.Handle(under+"/", files)
+	}
 	prefix := "/" + strings.Trim(o.apiPrefix, "/")
 	if prefix == "/" {
 		mux.Handle("/", handler)

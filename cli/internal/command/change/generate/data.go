@@ -153,7 +153,7 @@ func configMap() *Generator {
 	var sources dataSources
 	return &Generator{
 		Use: "configmap NAME [--from-file=[key=]source] [--from-literal=key1=value1]", Short: "Create a config map from a local file, directory or literal value", Aliases: []string{"cm"},
-		Failure:  "failed to create configmap: ",
+		Failure: "failed to create configmap: ", HasData: true,
 		AddFlags: func(fs *pflag.FlagSet) { sources.addFlags(fs, "configmap") },
 		Generate: simple(func(name string) (*unstructured.Object, error) {
 			text, binary := object{}, object{}

@@ -22,6 +22,8 @@ type Generator struct {
 	// Failure begins the error of a rejected object: "failed to create deployment: ". Empty leaves the error as it is.
 	Failure  string
 	AddFlags func(fs *pflag.FlagSet)
+	// HasData marks ConfigMaps and Secrets, whose name may have a hash of their content.
+	HasData bool
 	// Generate returns the object; command are the arguments behind --.
 	Generate func(ctx context.Context, env *Environment, name string, command []string) (*unstructured.Object, error)
 }

@@ -25,7 +25,7 @@ func quota() *Generator {
 		},
 		Generate: simple(func(name string) (*unstructured.Object, error) {
 			spec := object{}
-			limits, err := parseQuantities(hard)
+			limits, err := ParseQuantities(hard)
 			if err != nil {
 				return nil, err
 			}
@@ -46,7 +46,8 @@ func quota() *Generator {
 	}
 }
 
-func parseQuantities(text string) (object, error) {
+// ParseQuantities parses a list of resources with quantities: cpu=100m,memory=1Gi.
+func ParseQuantities(text string) (object, error) {
 	limits := object{}
 	if text == "" {
 		return limits, nil

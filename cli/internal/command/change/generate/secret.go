@@ -44,7 +44,7 @@ func genericSecret() *Generator {
 	return &Generator{
 		Parent: "secret", Use: "generic NAME [--type=string] [--from-file=[key=]source] [--from-literal=key1=value1]",
 		Short:   "Create a secret from a local file, directory, or literal value",
-		Failure: "failed to create secret ",
+		Failure: "failed to create secret ", HasData: true,
 		AddFlags: func(fs *pflag.FlagSet) {
 			sources.addFlags(fs, "secret")
 			fs.StringVar(&secretType, "type", "", "The type of secret to create")
@@ -57,7 +57,7 @@ func tlsSecret() *Generator {
 	var cert, key string
 	return &Generator{
 		Parent: "secret", Use: "tls NAME --cert=path/to/cert/file --key=path/to/key/file", Short: "Create a TLS secret",
-		Failure: "failed to create secret ",
+		Failure: "failed to create secret ", HasData: true,
 		AddFlags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&cert, "cert", "", "Path to PEM encoded public key certificate.")
 			fs.StringVar(&key, "key", "", "Path to private key associated with given certificate.")
@@ -92,7 +92,7 @@ func dockerSecret() *Generator {
 	return &Generator{
 		Parent: "secret", Use: "docker-registry NAME --docker-username=user --docker-password=password --docker-email=email [--docker-server=string] [--from-file=[key=]source]",
 		Short:   "Create a secret for use with a Docker registry",
-		Failure: "failed to create secret ",
+		Failure: "failed to create secret ", HasData: true,
 		AddFlags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&username, "docker-username", "", "Username for Docker registry authentication")
 			fs.StringVar(&password, "docker-password", "", "Password for Docker registry authentication")

@@ -1,4 +1,4 @@
-package get
+package config
 
 import (
 	"encoding/base64"

@@ -1,11 +1,9 @@
-package get
+package config
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,43 +11,9 @@ import (
 
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/print"
-	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/transport/kubeconfig"
 	"github.com/anykind/anykind/transport/kubeconfig/edit"
 )
-
-func newConfig(s *command.State) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "config SUBCOMMAND",
-		Short: "Modify kubeconfig files",
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(
-		newGetContexts(s),
-		newNameList(s, "get-clusters", "Display clusters defined in the kubeconfig", func(f *kubeconfig.File) []string { return sortedKeys(f.Clusters) }),
-		newNameList(s, "get-users", "Display users defined in the kubeconfig", func(f *kubeconfig.File) []string { return sortedKeys(f.Users) }),
-		newCurrentContext(s), newUseContext(s), newSetContext(s), newDeleteContext(s), newConfigView(s),
-	)
-	return cmd
-}
-
-func sortedKeys[T any](entries map[string]T) []string {
-	names := make([]string, 0, len(entries))
-	for name := range entries {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// loadFile returns the kubeconfig, empty if there is none, as kubectl config does.
-func loadFile(s *command.State) (*kubeconfig.File, error) {
-	file, err := transport.LoadKubeconfig(s.Connection.Kubeconfig)
-	if err != nil && s.Connection.Kubeconfig == "" && errors.Is(err, os.ErrNotExist) {
-		return &kubeconfig.File{}, nil
-	}
-	return file, err
-}
 
 func newGetContexts(s *command.State) *cobra.Command {
 	var output string
@@ -167,50 +131,6 @@ func newUseContext(s *command.State) *cobra.Command {
 	}
 }
 
-// setCurrentContext changes the first file of the list that has a current context or, if none has, the default one.
-func setCurrentContext(ctx context.Context, s *command.State, name string) error {
-	path, err := defaultFile(s)
-	if err != nil {
-		return err
-	}
-	for _, candidate := range configFiles(s) {
-		if file, err := kubeconfig.Read(candidate); err == nil && file.CurrentContext != "" {
-			path = candidate
-			break
-		}
-	}
-	return edit.File(ctx, path, func(document *edit.Document) error {
-		document.SetCurrentContext(name)
-		return nil
-	})
-}
-
-// configFiles are the files of KUBECONFIG, or the one of --kubeconfig.
-func configFiles(s *command.State) []string {
-	if s.Connection.Kubeconfig != "" {
-		return []string{s.Connection.Kubeconfig}
-	}
-	return slices.DeleteFunc(filepath.SplitList(os.Getenv("KUBECONFIG")), func(path string) bool { return path == "" })
-}
-
-// defaultFile is the file for new entries: the first that exists, or else the last.
-func defaultFile(s *command.State) (string, error) {
-	files := configFiles(s)
-	for _, path := range files {
-		if _, err := os.Stat(path); err == nil {
-			return path, nil
-		}
-	}
-	if len(files) > 0 {
-		return files[len(files)-1], nil
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", fmt.Errorf("find the kubeconfig: %w", err)
-	}
-	return filepath.Join(home, ".kube", "config"), nil
-}
-
 func newSetContext(s *command.State) *cobra.Command {
 	var current bool
 	cmd := &cobra.Command{
@@ -253,16 +173,11 @@ func setContext(cmd *cobra.Command, s *command.State, name string) error {
 			*field = f.Value.String()
 		}
 	}
-	path := entry.Origin
-	if path == "" {
-		if path, err = defaultFile(s); err != nil {
-			return err
-		}
-	}
-	err = edit.File(cmd.Context(), path, func(document *edit.Document) error {
-		return document.Put(&kubeconfig.File{Contexts: map[string]kubeconfig.Context{name: entry}})
-	})
+	path, err := entryFile(s, entry.Origin)
 	if err != nil {
+		return err
+	}
+	if err := putContext(cmd.Context(), path, name, entry); err != nil {
 		return err
 	}
 	if exists {
@@ -271,34 +186,8 @@ func setContext(cmd *cobra.Command, s *command.State, name string) error {
 	return s.Printf("Context %q created.\n", name)
 }
 
-func newDeleteContext(s *command.State) *cobra.Command {
-	return &cobra.Command{
-		Use: "delete-context NAME", Short: "Delete the specified context from the kubeconfig",
-		ValidArgsFunction: s.Connection.CompleteContexts,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return command.UsageError(cmd, "Unexpected args: %v", args)
-			}
-			file, err := loadFile(s)
-			if err != nil {
-				return err
-			}
-			path, err := defaultFile(s)
-			if err != nil {
-				return err
-			}
-			entry, ok := file.Contexts[args[0]]
-			if !ok {
-				return fmt.Errorf("cannot delete context %s, not in %s", args[0], path)
-			}
-			if file.CurrentContext == args[0] {
-				s.Errorf("warning: this removed your active context, use \"anyctl config use-context\" to select a different one")
-			}
-			err = edit.File(cmd.Context(), entry.Origin, func(document *edit.Document) error { return document.DeleteContext(args[0]) })
-			if err != nil {
-				return err
-			}
-			return s.Printf("deleted context %s from %s\n", args[0], path)
-		},
-	}
+func putContext(ctx context.Context, path, name string, entry kubeconfig.Context) error {
+	return edit.File(ctx, path, func(document *edit.Document) error {
+		return document.Put(&kubeconfig.File{Contexts: map[string]kubeconfig.Context{name: entry}})
+	})
 }

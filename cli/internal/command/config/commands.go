@@ -1,0 +1,50 @@
+// Package config has the command config, which reads and changes kubeconfig files.
+package config
+
+import (
+	"errors"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/transport/kubeconfig"
+)
+
+// Commands returns the package's command.
+func Commands(s *command.State) []*cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config SUBCOMMAND",
+		Short: "Modify kubeconfig files",
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(
+		newGetContexts(s),
+		newNameList(s, "get-clusters", "Display clusters defined in the kubeconfig", func(f *kubeconfig.File) []string { return sortedKeys(f.Clusters) }),
+		newNameList(s, "get-users", "Display users defined in the kubeconfig", func(f *kubeconfig.File) []string { return sortedKeys(f.Users) }),
+		newCurrentContext(s), newUseContext(s), newConfigView(s),
+		newSetContext(s), newSetCluster(s), newSetCredentials(s), newSet(s), newUnset(s),
+		newRenameContext(s), newDeleteContext(s), newDeleteCluster(s), newDeleteUser(s),
+	)
+	return []*cobra.Command{cmd}
+}
+
+func sortedKeys[T any](entries map[string]T) []string {
+	names := make([]string, 0, len(entries))
+	for name := range entries {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// loadFile returns the kubeconfig, empty if there is none, also of --kubeconfig, as kubectl config does.
+func loadFile(s *command.State) (*kubeconfig.File, error) {
+	file, err := transport.LoadKubeconfig(s.Connection.Kubeconfig)
+	if err != nil && errors.Is(err, os.ErrNotExist) {
+		return &kubeconfig.File{}, nil
+	}
+	return file, err
+}

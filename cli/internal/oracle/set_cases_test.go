@@ -1,0 +1,80 @@
+package oracle
+
+func setCases() []oracleCase {
+	return []oracleCase{
+		{line: "set image deploy/web web=example.com/web:2", setup: webDeployment, effect: []string{"deploy/web"}, masks: statusMasks()},
+		{line: "set image deploy web '*=example.com/all:2'", setup: webDeployment, effect: []string{"deploy/web"}, masks: statusMasks()},
+		{line: "set image deploy web web=example.com/web:1", setup: webDeployment},
+		{line: "set image deploy --all web=example.com/web:3 --dry-run=server", setup: webDeployment, effect: []string{"deploy/web"}, masks: statusMasks()},
+		{line: "set env deploy/web MODE=fast", setup: webDeployment, effect: []string{"deploy/web"}, masks: statusMasks()},
+		{line: "set env deploy/web -c side MODE=fast --list", setup: webDeployment},
+		{line: "set env deploy/web --from=configmap/one --prefix=P_", setup: twoConfigMaps + "---" + webDeployment, effect: []string{"deploy/web"}, masks: statusMasks()},
+
+		{line: "set image deploy/web none=example.com/web:2", setup: webDeployment, fails: true},
+		{line: "set image deploy/web", setup: webDeployment, fails: true},
+		{line: "set image cm/one web=a", setup: twoConfigMaps, fails: true, differs: goTypes()},
+		{line: "set image deploy/web web=''", setup: webDeployment, fails: true},
+		{line: "set image deploy/missing web=a", fails: true},
+		{line: "set image deploy/web web=a *=b", setup: webDeployment, fails: true},
+		{line: "set env deploy/missing A=b", fails: true},
+
+		{line: "set resources deploy/web --limits=cpu=200m,memory=512Mi --requests=cpu=0.1", setup: webDeployment, effect: []string{"deploy/web"}, masks: statusMasks()},
+		{line: "set resources deploy web -c 's*' --requests=cpu=1000m -o name", setup: webDeployment, effect: []string{"deploy/web"}, masks: statusMasks()},
+		{line: "set resources -f - --limits=cpu=1 --local -o yaml", stdin: webDeployment, differs: localTypes()},
+		{line: "set resources deploy -l app=web --limits=cpu=1 --dry-run=server", setup: webDeployment, effect: []string{"deploy/web"}, masks: statusMasks()},
+		{line: "set resources deploy/web", setup: webDeployment, fails: true},
+		{line: "set resources deploy/web --limits=cpu", setup: webDeployment, fails: true},
+		{line: "set resources deploy/web --limits=cpu=much", setup: webDeployment, fails: true},
+		{line: "set resources deploy/web -c none --limits=cpu=1", setup: webDeployment, fails: true},
+		{line: "set resources deploy/web --limits=cpu=1 --requests=cpu=2", setup: webDeployment, fails: true},
+		{line: "set resources deploy/missing --limits=cpu=1", fails: true},
+
+		{line: "set selector svc web app=other,tier=front", setup: webService, effect: []string{"svc/web"}, masks: clusterIPs},
+		{line: "set selector svc/web app=web", setup: webService},
+		{line: "set selector -f - a=b --local -o name", stdin: webService},
+		{line: "set selector svc web a=b --resource-version=1", setup: webService, fails: true},
+		{line: "set selector svc web 'a in (b,c)'", setup: webService, fails: true},
+		{line: "set selector cm one a=b", setup: twoConfigMaps, fails: true},
+		{line: "set selector svc/web '=='", setup: webService, fails: true},
+		{line: "set selector", fails: true},
+
+		{line: "set serviceaccount deploy web robot", setup: webDeployment, effect: []string{"deploy/web"}, masks: statusMasks()},
+		{line: "set sa deploy/web default", setup: webDeployment},
+		{line: "set serviceaccount deploy/web robot --dry-run=client", setup: webDeployment, effect: []string{"deploy/web"}, masks: statusMasks()},
+		{line: "set serviceaccount deploy/web robot --dry-run=server --local", setup: webDeployment, fails: true},
+		{line: "set serviceaccount deploy/missing robot", fails: true},
+		{line: "set serviceaccount", fails: true},
+
+		{line: "set subject rolebinding b --user=bob --user=ann --group=devs --serviceaccount=$NS:robot", setup: viewBinding, effect: []string{"rolebinding/b"}},
+		{line: "set subject rolebinding/b --serviceaccount=:robot", setup: viewBinding, effect: []string{"rolebinding/b"}},
+		{line: "set subject rolebinding b --user=ann", setup: viewBinding},
+		{line: "set subject -f - --user=new --local -o name", stdin: viewBinding},
+		{line: "set subject rolebinding b", setup: viewBinding, fails: true},
+		{line: "set subject rolebinding b --serviceaccount=robot", setup: viewBinding, fails: true},
+		{line: "set subject cm one --user=ann", setup: twoConfigMaps, fails: true},
+		{line: "set subject rolebinding missing --user=ann", fails: true},
+	}
+}
+
+// localTypes explains objects that were never sent to a server.
+func localTypes() *difference {
+	return &difference{[]string{"stdout"}, "kubectl writes all fields of its type of the object, anyctl those that the file has"}
+}
+
+const webService = `
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {selector: {app: web}, ports: [{port: 80}]}
+`
+
+// clusterIPs hides the addresses that the server chooses.
+var clusterIPs = []mask{{`10\.\d+\.\d+\.\d+`, "IP"}}
+
+const viewBinding = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: b}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}
+subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: ann}]
+`
