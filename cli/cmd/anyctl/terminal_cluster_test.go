@@ -76,6 +76,12 @@ type screen struct {
 // start runs a command line of anyctl in a terminal of 80 columns.
 func start(t *testing.T, args ...string) *screen {
 	t.Helper()
+	return startWith(t, "NO_COLOR=", args...)
+}
+
+// startWith is start with an environment variable.
+func startWith(t *testing.T, variable string, args ...string) *screen {
+	t.Helper()
 	keys, tty, err := pty.Open()
 	require.NoError(t, err)
 	require.NoError(t, pty.Setsize(keys, &pty.Winsize{Cols: 80, Rows: 24}))
@@ -83,7 +89,7 @@ func start(t *testing.T, args ...string) *screen {
 	s.before, err = term.GetState(int(tty.Fd()))
 	require.NoError(t, err)
 	s.cmd = exec.Command(anyctl(t), args...)
-	s.cmd.Env = append(os.Environ(), "KUBECONFIG="+cluster.Kubeconfig(t), "HOME="+t.TempDir(), "TERM=xterm", "NO_COLOR=")
+	s.cmd.Env = append(os.Environ(), "KUBECONFIG="+cluster.Kubeconfig(t), "HOME="+t.TempDir(), "TERM=xterm", variable)
 	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = tty, tty, tty
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	require.NoError(t, s.cmd.Start())
@@ -261,6 +267,18 @@ func TestTree_Colors(t *testing.T) {
 	s.waitFor("Pod/web-0   \x1b[32mCurrent\x1b[0m")
 }
 
+func TestGet_Colors(t *testing.T) {
+	namespace := runningPod(t, false)
+	s := start(t, "get", "-n", namespace, "pods")
+	assert.Equal(t, 0, s.exitCode(), "%s", s)
+	s.waitFor("\x1b[1mNAME\x1b[0m")
+	s.waitFor("\x1b[32mRunning\x1b[0m")
+	s = startWith(t, "NO_COLOR=1", "get", "-n", namespace, "pods")
+	assert.Equal(t, 0, s.exitCode(), "%s", s)
+	s.waitFor("Running")
+	assert.NotContains(t, s.String(), "\x1b[")
+}
+
 func TestGet_WatchInterrupt(t *testing.T) {
 	namespace := runningPod(t, false)
 	s := start(t, "get", "-n", namespace, "pods", "-w")
@@ -272,7 +290,7 @@ func TestGet_WatchInterrupt(t *testing.T) {
 
 func TestLogs_ClosedPipe(t *testing.T) {
 	namespace := runningPod(t, false)
-	for _, line := range []string{"logs -f web-0", "logs -f -l app=web", "describe pod web-0", "tree pod/web-0"} {
+	for _, line := range []string{"logs -f web-0", "logs -f -l app=web", "describe pod web-0", "tree pod/web-0", "get pods", "get pods -o yaml", "get pods -w", "events", "api-resources"} {
 		t.Run(line, func(t *testing.T) {
 			cmd := exec.Command(anyctl(t), append(strings.Fields(line), "-n", namespace)...)
 			cmd.Env = append(os.Environ(), "KUBECONFIG="+cluster.Kubeconfig(t), "HOME="+t.TempDir())

@@ -3,6 +3,7 @@ package oracle
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -69,8 +70,8 @@ func (o *oracle) watchOnly(t *testing.T) {
 		lines.Scan()
 		printed <- lines.Text()
 	}()
-	for value := 'a'; ; value++ {
-		o.kubectl.simple(t, "label cm settings turn="+string(value)+" --overwrite", o.fixtures)
+	for turn := 1; ; turn++ {
+		o.kubectl.simple(t, fmt.Sprintf("label cm settings turn=%d --overwrite", turn), o.fixtures)
 		select {
 		case line := <-printed:
 			assert.Regexp(t, `^MODIFIED +settings +2 +\S+ +.*turn=`, line)

@@ -134,7 +134,7 @@ func createCases() []oracleCase {
 
 		{line: "create -f two.yaml --save-config", effect: []string{"configmaps/one", "configmaps/two"}},
 		{line: "create configmap c --from-literal=a=1 --save-config -o yaml", differs: &difference{[]string{"stdout"}, "the annotation has the fields in kubectl's type's order, in anyctl's it has them sorted"}},
-		{line: "create configmap c --from-literal=a='<1>' --from-file=app.env --append-hash", effect: []string{"cm"}},
+		{line: "create configmap c --from-literal=a='<1>' --from-file=app.env --append-hash -o yaml"},
 		{line: "create secret generic s --from-literal=a=b --append-hash -o name"},
 		{line: "create secret docker-registry s --docker-username=u --docker-password=p --append-hash --dry-run=client -o name"},
 		{line: "create -f two.yaml --edit -l app=web", env: []string{"KUBE_EDITOR=sed -i s/blue/green/"}, effect: []string{"configmaps/one"}, differs: &difference{[]string{"stderr"}, "kubectl drops the selector with --edit, and opens an editor for each object"}},
@@ -160,6 +160,8 @@ func createCases() []oracleCase {
 		{line: "create configmap c --from-file=none", fails: true},
 		{line: "create pdb p --selector=app=web", fails: true},
 		{line: "create cm one", setup: twoConfigMaps, fails: true},
+		{line: "create -f two.yaml --context limited -n $NS", fails: true, differs: &difference{[]string{"stderr"}, whatWasDone}},
+		{line: "create sa robot --context limited -n $NS", fails: true},
 	}
 	for i := range cases {
 		cases[i].files = files
@@ -201,6 +203,7 @@ spec: {size: 3}
 		{line: "apply --server-side -f broken.yaml", fails: true, effect: []string{"cm/first"}, differs: &difference{[]string{"stderr"}, whatWasDone + ", and " + whereItIs}},
 		{line: "apply --server-side -f generate.yaml", fails: true},
 		{line: "apply --server-side -f two.yaml --dry-run=client", fails: true},
+		{line: "apply --server-side -f conflict.yaml --context limited -n $NS", fails: true},
 		{line: "apply --server-side", fails: true},
 		{line: "apply --server-side -f empty", fails: true},
 	}
@@ -237,6 +240,8 @@ func deleteCases() []oracleCase {
 		{line: "delete --raw /api -i", fails: true},
 		{line: "delete cm held --timeout=1s", setup: heldConfigMap, fails: true, differs: &difference{[]string{"stderr"}, whyNot}},
 		{line: "delete cm missing", fails: true},
+		{line: "delete cm one --context limited -n $NS", setup: twoConfigMaps, fails: true, effect: []string{"cm/one"}},
+		{line: "delete cm one --server=https://127.0.0.1:1", fails: true, masks: []mask{{`(?m)^E\d{4}.*\n`, ""}}},
 		{line: "delete cm one -A", setup: twoConfigMaps, fails: true, effect: []string{"cm/one"}},
 		{line: "delete cm", fails: true},
 		{line: "delete cm one --all", fails: true},
@@ -291,6 +296,7 @@ func patchCases() []oracleCase {
 		{line: "patch cm one", setup: twoConfigMaps, fails: true},
 		{line: "patch cm one -p '{' ", setup: twoConfigMaps, fails: true, differs: &difference{[]string{"stderr"}, "another parser of YAML"}},
 		{line: "patch cm one --type=other -p '{}'", fails: true},
+		{line: `patch cm one -p '{"data":{"color":"green"}}' --context limited -n $NS`, setup: twoConfigMaps, fails: true, effect: []string{"cm/one"}},
 		{line: "patch cm missing -p '{}'", fails: true},
 		{line: `patch deploy web -p '{"spec":{"replicas":-1}}'`, setup: webDeployment, fails: true},
 		{line: `patch widgets small -p '{"spec":{"size":2}}'`, setup: oneWidget, fails: true},
@@ -341,13 +347,14 @@ func metadataCases() []oracleCase {
 func scaleCases() []oracleCase {
 	return []oracleCase{
 		{line: "scale deploy/web --replicas=3", setup: webDeployment, ready: []string{"deploy/web"}},
-		{line: "scale deploy web --replicas=1 --current-replicas=2 --timeout=1m", setup: webDeployment, ready: []string{"deploy/web"}},
+		{line: "scale deploy web --replicas=1 --current-replicas=2 --timeout=4m", setup: webDeployment, ready: []string{"deploy/web"}},
 		{line: "scale deploy -l app=web --replicas=0 -o name", setup: webDeployment, ready: []string{"deploy/web"}},
 		{line: "scale widgets small --replicas=4", setup: oneWidget, effect: []string{"widgets/small"}},
 		{line: "scale deploy/web --replicas=3 --dry-run=server", setup: webDeployment, ready: []string{"deploy/web"}, effect: []string{"deploy/web"}, masks: statusMasks()},
 		{line: "scale deploy/web --replicas=3 --current-replicas=5", setup: webDeployment, fails: true},
 		{line: "scale deploy/web", fails: true},
 		{line: "scale deploy/web --replicas=-1", fails: true},
+		{line: "scale deploy/web --replicas=3 --context limited -n $NS", setup: webDeployment, fails: true},
 		{line: "scale deploy/missing --replicas=1", fails: true},
 		{line: "scale cm/one --replicas=1", setup: twoConfigMaps, fails: true, differs: &difference{[]string{"stderr"}, "anyctl knows from discovery that there is no scale, and says which subresources there are"}},
 	}
@@ -355,19 +362,19 @@ func scaleCases() []oracleCase {
 
 func waitCases() []oracleCase {
 	return []oracleCase{
-		{line: "wait --for=condition=Available deploy/web --timeout=1m", setup: webDeployment},
-		{line: "wait --for=condition=available=true deploy -l app=web --timeout=1m", setup: webDeployment},
-		{line: "wait --for=jsonpath='{.status.readyReplicas}'=2 deploy/web --timeout=1m", setup: webDeployment},
+		{line: "wait --for=condition=Available deploy/web --timeout=4m", setup: webDeployment},
+		{line: "wait --for=condition=available=true deploy -l app=web --timeout=4m", setup: webDeployment},
+		{line: "wait --for=jsonpath='{.status.readyReplicas}'=2 deploy/web --timeout=4m", setup: webDeployment},
 		{line: "wait --for=jsonpath=.data.color cm --all --field-selector metadata.name!=kube-root-ca.crt", setup: twoConfigMaps},
 		{line: "wait --for=create cm/one --for=jsonpath={.data.color}=blue", setup: twoConfigMaps},
 		{line: "wait --for=delete cm/missing"},
 		{line: "wait --for=delete cm/one --timeout=0", setup: twoConfigMaps, fails: true},
-		{line: "wait --for=condition=Ready pod -l app=web --timeout=1m -o name", setup: webDeployment, ready: []string{"deploy/web"}, unordered: true},
+		{line: "wait --for=condition=Ready pod -l app=web --timeout=4m -o name", setup: webDeployment, ready: []string{"deploy/web"}, unordered: true},
 
-		{line: "wait --for=condition=Never deploy/web --timeout=1s", setup: webDeployment, fails: true, differs: &difference{[]string{"stderr"}, whyNot}},
+		{line: "wait --for=condition=Never deploy/web --timeout=2s", setup: webDeployment, fails: true, differs: &difference{[]string{"stderr"}, whyNot}},
 		{line: "wait --for=condition=Never deploy/web --timeout=0", setup: webDeployment, fails: true},
-		{line: "wait --for=delete cm/held --timeout=1s", setup: heldConfigMap, fails: true, differs: &difference{[]string{"stderr"}, whyNot}},
-		{line: "wait --for=create cm/missing --timeout=1s", fails: true},
+		{line: "wait --for=delete cm/held --timeout=2s", setup: heldConfigMap, fails: true, differs: &difference{[]string{"stderr"}, whyNot}},
+		{line: "wait --for=create cm/missing --timeout=2s", fails: true},
 		{line: "wait --for=condition=Ready pod/missing", fails: true},
 		{line: "wait --for=condition=Ready pod -l app=none", fails: true},
 		{line: "wait --for=other deploy/web", fails: true},
@@ -401,7 +408,7 @@ spec:
 	ready := []string{"deploy/web"}
 	waiting := []mask{{`(?m)^Waiting for .*\n`, ""}}
 	return []oracleCase{
-		{line: "rollout status deploy/web --timeout=1m", setup: webDeployment, masks: waiting},
+		{line: "rollout status deploy/web --timeout=4m", setup: webDeployment, masks: waiting},
 		{line: "rollout status deploy web --revision=1", setup: webDeployment, ready: ready},
 		{line: "rollout status deploy", setup: webDeployment, ready: ready},
 		{line: "rollout status sts/db", setup: sets, ready: []string{"sts/db"}},

@@ -3,14 +3,18 @@ package oracle
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/client"
+	"github.com/anykind/anykind/unstructured"
 )
 
 // fixtures are the objects that readOnly cases see.
 const fixtures = `
 apiVersion: v1
 kind: ConfigMap
-metadata: {name: settings, labels: {app: web, tier: front}, annotations: {note: "two words"}}
+metadata: {name: settings, labels: {app: web, tier: front, fixture: settings}, annotations: {note: "two words"}}
 data: {color: blue, size: "3"}
 ---
 apiVersion: v1
@@ -88,7 +92,28 @@ func (o *oracle) createFixtures(t *testing.T) {
 	t.Helper()
 	client.DeleteAtEnd(t, client.Resource(t, o.client, "crd"), "widgets.oracle.example.com")
 	o.apply(t, o.fixtures, widgets)
+	for _, pair := range []string{"serviceaccounts/default", "configmaps/kube-root-ca.crt"} {
+		o.waitExists(t, o.fixtures, pair) // lines that list them find the same ones in both runs
+	}
 	o.apply(t, o.fixtures, fixtures)
 	o.waitReady(t, o.fixtures, "deploy/web")
 	o.waitReady(t, o.fixtures, "pod/solo")
+	o.waitScheduledEvent(t, "solo")
+}
+
+// waitScheduledEvent waits for the event of a pod's binding, which the scheduler writes some time after the pod runs.
+func (o *oracle) waitScheduledEvent(t *testing.T, pod string) {
+	t.Helper()
+	events := client.Resource(t, o.client, "events").Namespace(o.fixtures)
+	opts := &dynamic.FollowOptions{FieldSelector: "involvedObject.name=" + pod}
+	for change, err := range events.Follow(t.Context(), opts) {
+		require.NoError(t, err)
+		if change.Object == nil {
+			continue
+		}
+		if reason, _, _ := unstructured.Get[string](change.Object, "reason"); reason == "Scheduled" {
+			return
+		}
+	}
+	t.Errorf("no event of the binding of %s", pod)
 }

@@ -46,7 +46,7 @@ func getCases() []oracleCase {
 		{line: "get deploy web --subresource=scale", readOnly: true},
 		{line: "get deploy web --subresource=status -o jsonpath={.status.replicas}", readOnly: true},
 		{line: "get nodes -A --no-headers -o name", readOnly: true},
-		{line: "get cm -A -l app=web", readOnly: true},
+		{line: "get cm -A -l fixture=settings", readOnly: true},
 		{line: "get cm -w -l app=w", setup: watched, during: []step{
 			{"watched", "label cm watched more=1"}, {"watched", "delete cm watched"}, {"watched", ""},
 		}, fails: true},
@@ -92,7 +92,7 @@ func getCases() []oracleCase {
 		{line: "get --raw nonsense", readOnly: true, fails: true},
 		{line: "get cm settings --warnings-as-errors", readOnly: true},
 		{line: "get ep web --warnings-as-errors", readOnly: true, fails: true},
-		{line: "get cm settings -v=4", readOnly: true},
+		{line: "get cm settings -v=4", readOnly: true, differs: &difference{[]string{"stderr"}, "kubectl logs lines of its own, anyctl each request from 6 on"}},
 		{line: "get cm settings -v=x", readOnly: true, fails: true},
 		{line: "nonsense", fails: true},
 

@@ -154,7 +154,7 @@ func drainCases() []oracleCase {
 		{line: "drain oracle-drain-empty" + selector, setup: node("oracle-drain-empty", "")},
 		{line: "drain oracle-drain-local --force --delete-emptydir-data --grace-period=0" + selector,
 			setup: node("oracle-drain-local", onNode("a", "oracle-drain-local", "", emptyDir)), ready: []string{"pod/a"}, effect: []string{"pods"}},
-		{line: "drain oracle-drain-delete --force --disable-eviction --timeout=1m" + selector,
+		{line: "drain oracle-drain-delete --force --disable-eviction --timeout=4m" + selector,
 			setup: node("oracle-drain-delete", onNode("a", "oracle-drain-delete", "", "")), ready: []string{"pod/a"}, effect: []string{"pods"}},
 		{line: "drain oracle-drain-dry --force --dry-run=client" + selector,
 			setup: node("oracle-drain-dry", onNode("a", "oracle-drain-dry", "", "")), ready: []string{"pod/a"}},
@@ -167,7 +167,7 @@ func drainCases() []oracleCase {
 			setup: node("oracle-drain-unmanaged", onNode("a", "oracle-drain-unmanaged", "", "")), ready: []string{"pod/a"}},
 		{line: "drain oracle-drain-data --force" + selector, fails: true,
 			setup: node("oracle-drain-data", onNode("a", "oracle-drain-data", "", emptyDir)), ready: []string{"pod/a"}},
-		{line: "drain oracle-drain-budget --force --timeout=3s" + selector, fails: true, ready: []string{"pod/a", "pdb/web"},
+		{line: "drain oracle-drain-budget --force --timeout=4s" + selector, fails: true, ready: []string{"pod/a", "pdb/web"},
 			differs: &difference{[]string{"stdout"}, "kubectl sees after a pause of five seconds that the time is over, and prints the pod once more"},
 			setup: node("oracle-drain-budget", onNode("a", "oracle-drain-budget", "", "")+`
 apiVersion: policy/v1

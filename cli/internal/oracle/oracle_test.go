@@ -94,6 +94,9 @@ func (o *oracle) runIn(t *testing.T, c *oracleCase, p *program) result {
 	if !c.readOnly {
 		namespace = client.NewNamespace(t, o.client)
 	}
+	if len(c.ready) > 0 || strings.Contains(c.setup, "kind: Pod\n") {
+		o.waitExists(t, namespace, "serviceaccounts/default") // without it the server rejects pods
+	}
 	o.apply(t, namespace, c.setup)
 	for _, name := range c.ready {
 		o.waitReady(t, namespace, name)
@@ -128,6 +131,14 @@ func (o *oracle) waitReady(t *testing.T, namespace, pair string) {
 	t.Helper()
 	kind, name, _ := strings.Cut(pair, "/")
 	_, err := client.Resource(t, o.client, kind).Namespace(namespace).Wait(t.Context(), name, dynamic.Ready())
+	require.NoError(t, err)
+}
+
+// waitExists waits for an object that a controller creates.
+func (o *oracle) waitExists(t *testing.T, namespace, pair string) {
+	t.Helper()
+	kind, name, _ := strings.Cut(pair, "/")
+	_, err := client.Resource(t, o.client, kind).Namespace(namespace).Wait(t.Context(), name, dynamic.Exists())
 	require.NoError(t, err)
 }
 

@@ -61,6 +61,7 @@ func execCases() []oracleCase {
 		{line: "exec solo -- no-such-program", readOnly: true, fails: true},
 		{line: "exec solo -c none -- ls", readOnly: true, fails: true},
 		{line: "exec none -- ls", readOnly: true, fails: true},
+		{line: "exec solo --context limited -n $NS -- ls", readOnly: true, fails: true},
 		{line: "exec solo ls", readOnly: true, fails: true},
 		{line: "exec solo", readOnly: true, fails: true},
 		{line: "exec widget/small -- ls", readOnly: true, fails: true, differs: &difference{[]string{"stderr"},

@@ -19,7 +19,7 @@ import (
 )
 
 // runTimeout bounds one program. It is long: the machine may be busy.
-const runTimeout = 2 * time.Minute
+const runTimeout = 5 * time.Minute
 
 // program is kubectl or anyctl.
 type program struct {

@@ -39,7 +39,7 @@ var session = [][]string{
 	{"get", "deploy,svc,pods"},
 	{"set", "deploy/web", "spec.replicas=3", "spec.template.spec.containers[name=web].image=example.com/web:2"},
 	{"wait", "deploy/web", "--for=ready"},
-	{"get", "pods", "--where", `.spec.containers[0].image | endswith(":2")`, "-o", `jq="\(.metadata.name) runs on \(.spec.nodeName)"`},
+	{"get", "pods", "--where", `.spec.containers[0].image | endswith(":2")`, "-o", `jq=.metadata.name + " on " + .spec.nodeName`},
 	{"tree", "deploy/web"},
 	{"get", "svc", "web", "-o", "yaml", "--neat"},
 	{"get", "deploymnt"},
