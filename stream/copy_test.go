@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/anykind/anykind/stream"
 	"github.com/gorilla/websocket"
@@ -113,6 +114,37 @@ func TestCopyTo_FileOntoFolder(t *testing.T) {
 		require.NoError(t, stream.CopyTo(t.Context(), pods, "web-0", filepath.Join(dir, "new"), folder, nil))
 		requireFile(t, filepath.Join(folder, "name.txt"), "text")
 		requireFile(t, filepath.Join(folder, "local.txt"), "text")
+	})
+}
+
+func TestCopyTo_NoPreserve(t *testing.T) {
+	needShell(t)
+	dir := t.TempDir()
+	local, old := filepath.Join(dir, "local"), time.Date(2021, 2, 3, 4, 5, 6, 0, time.UTC)
+	write(t, filepath.Join(local, "file"), "text")
+	require.NoError(t, os.Chmod(filepath.Join(local, "file"), 0o777)) //nolint:gosec // what the copy must not keep
+	require.NoError(t, os.Chtimes(filepath.Join(local, "file"), old, old))
+	usual, err := os.OpenFile(filepath.Join(dir, "usual"), os.O_CREATE, 0o777) //nolint:gosec // as this user's umask makes it
+	require.NoError(t, err)
+	require.NoError(t, usual.Close())
+	mode := func(path string) os.FileMode {
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		return info.Mode()
+	}
+	serving(t, shellServer(t), func(t *testing.T, pods pods) {
+		kept, plain := filepath.Join(t.TempDir(), "kept"), filepath.Join(t.TempDir(), "plain")
+		require.NoError(t, stream.CopyTo(t.Context(), pods, "web-0", local, kept, nil))
+		require.NoError(t, stream.CopyTo(t.Context(), pods, "web-0", local, plain, &stream.CopyOptions{NoPreserve: true}))
+		for folder, isKept := range map[string]bool{kept: true, plain: false} {
+			path := filepath.Join(folder, "file")
+			requireFile(t, path, "text")
+			info, err := os.Stat(path)
+			require.NoError(t, err)
+			assert.Equal(t, isKept, info.ModTime().Equal(old), "the time of %s", path)
+		}
+		assert.Equal(t, os.FileMode(0o777), mode(filepath.Join(kept, "file")))
+		assert.Equal(t, mode(filepath.Join(dir, "usual")), mode(filepath.Join(plain, "file")))
 	})
 }
 
