@@ -158,6 +158,10 @@ func (s *screen) exitCode() int {
 	case <-time.After(patience):
 		require.Fail(s.t, "the program runs on", "%s", s)
 	}
+	const endMark = "(the program has ended)" // all that the program has written is shown when this is
+	_, err := io.WriteString(s.tty, endMark)
+	require.NoError(s.t, err)
+	s.waitFor(endMark)
 	return s.cmd.ProcessState.ExitCode()
 }
 
