@@ -199,8 +199,8 @@ func runningPod(t *testing.T, tty bool) (namespace string) {
 func TestExec_TerminalAndResize(t *testing.T) {
 	namespace := runningPod(t, false)
 	s := start(t, "exec", "-n", namespace, "-it", "web-0", "--", "sh", "-c",
-		`stty size; tty >/dev/null && echo terminal; until [ "$(stty size)" = "33 101" ]; do sleep 0.05; done; echo resized; read line; exit 7`)
-	s.waitFor("24 80\r\n")
+		`until [ "$(stty size)" = "24 80" ]; do sleep 0.05; done; echo sized; tty >/dev/null && echo terminal; until [ "$(stty size)" = "33 101" ]; do sleep 0.05; done; echo resized; read line; exit 7`)
+	s.waitFor("sized\r\n") // the size follows the command's begin
 	s.waitFor("terminal\r\n")
 	assert.NotEqual(t, s.before, s.state(), "the terminal is in raw mode")
 	require.NoError(t, pty.Setsize(s.keys, &pty.Winsize{Cols: 101, Rows: 33}))

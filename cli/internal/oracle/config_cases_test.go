@@ -104,10 +104,8 @@ func configCases() []oracleCase {
 		c := &cases[i]
 		c.readOnly = true // of the cluster: kubeconfigs are each run's own
 		c.files = map[string]string{"full": fullConfig, "empty": emptyConfig, "ca.crt": "certificate"}
-		switch _, name, _ := strings.Cut(c.line, "--kubeconfig="); {
-		case name == "":
-			c.kubeconfigs = []string{"$KUBECONFIG"}
-		default:
+		c.kubeconfigs = []string{"$KUBECONFIG"}
+		if _, name, found := strings.Cut(c.line, "--kubeconfig="); found {
 			c.kubeconfigs = []string{strings.Fields(name)[0]}
 		}
 	}

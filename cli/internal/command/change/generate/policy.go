@@ -47,7 +47,7 @@ func quota() *Generator {
 }
 
 // ParseQuantities parses a list of resources with quantities: cpu=100m,memory=1Gi.
-func ParseQuantities(text string) (object, error) {
+func ParseQuantities(text string) (map[string]any, error) {
 	limits := object{}
 	if text == "" {
 		return limits, nil
