@@ -1,0 +1,63 @@
+package broken
+
+import (
+	"context"
+	"time"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// crashBetweenWrites creates a Secret and sets a phase. The broken one sets the phase first: if it ends before it has created the Secret,
+// it believes later that there is one.
+func crashBetweenWrites() Controller {
+	return Controller{
+		Name:   "CrashBetweenWrites",
+		Defect: "the state between two writes is taken for the state after both: Sieve's intermediate states",
+		Run:    runPhases,
+		Steps:  []Step{create(), upgrade("2")},
+	}
+}
+
+func runPhases(ctx context.Context, client *dynamic.Client, isCorrected bool) error {
+	r, err := open(ctx, client)
+	if err != nil {
+		return err
+	}
+	databases := newCache(r.databases)
+	setPhase := func(ctx context.Context, database *unstructured.Object) error {
+		_, err := controller.SetStatus(ctx, r.databases, database, map[string]any{"phase": "Initialized", "observedGeneration": nil})
+		return err
+	}
+	createSecret := func(ctx context.Context, database *unstructured.Object) error {
+		_, err := r.secrets.Create(ctx, newObject(database, "-password", "stringData", "secret"), nil)
+		if apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+		return err
+	}
+	return runWith(ctx, func(ctx context.Context) error {
+		return controller.Run(ctx, databases, func(ctx context.Context, key cache.Key) (time.Duration, error) {
+			database, found := databases.Get(key.Namespace, key.Name)
+			if !found {
+				return 0, nil
+			}
+			if phase, _, err := unstructured.Get[string](database, "status", "phase"); err != nil || phase == "Initialized" {
+				return 0, err
+			}
+			writes := []func(context.Context, *unstructured.Object) error{setPhase, createSecret}
+			if isCorrected {
+				writes = []func(context.Context, *unstructured.Object) error{createSecret, setPhase}
+			}
+			for _, write := range writes {
+				if err := write(ctx, database); err != nil {
+					return 0, err
+				}
+			}
+			return 0, nil
+		}, options())
+	}, databases)
+}

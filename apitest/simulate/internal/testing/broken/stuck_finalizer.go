@@ -1,0 +1,53 @@
+package broken
+
+import (
+	"context"
+	"time"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// stuckFinalizer deletes a volume before it removes its finalizer. The broken one fails if the volume is deleted already, and so for
+// ever if it ended between the two.
+func stuckFinalizer() Controller {
+	return Controller{
+		Name:   "StuckFinalizer",
+		Defect: "a cleanup that cannot run twice keeps the finalizer for ever: Sieve's intermediate states",
+		Run:    runFinalizer,
+		Steps:  []Step{create(), removeNoWait()},
+	}
+}
+
+func runFinalizer(ctx context.Context, client *dynamic.Client, isCorrected bool) error {
+	r, err := open(ctx, client)
+	if err != nil {
+		return err
+	}
+	databases := newCache(r.databases)
+	cleanUp := func(ctx context.Context, database *unstructured.Object) error {
+		_, err := r.configMaps.Delete(ctx, database.GetName()+"-volume", nil)
+		if isCorrected && apierrors.IsNotFound(err) {
+			return nil
+		}
+		return err
+	}
+	return runWith(ctx, func(ctx context.Context) error {
+		return controller.Run(ctx, databases, func(ctx context.Context, key cache.Key) (time.Duration, error) {
+			database, found := databases.Get(key.Namespace, key.Name)
+			if !found {
+				return 0, nil
+			}
+			live, deleted, err := controller.Finalize(ctx, r.databases, database, "example.com/volume", cleanUp)
+			if err != nil || deleted {
+				return 0, err
+			}
+			_, err = r.configMaps.Apply(ctx, newObject(live, "-volume", "data", "empty"), &metav1.ApplyOptions{FieldManager: "databases", Force: true})
+			return 0, err
+		}, options())
+	}, databases)
+}

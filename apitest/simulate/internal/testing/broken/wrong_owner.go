@@ -1,0 +1,63 @@
+package broken
+
+import (
+	"context"
+	"time"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// wrongOwner keeps a ConfigMap for each Database. The broken one takes any ConfigMap of the name for that of the Database, also one of
+// an earlier Database of the name, which the garbage collector is about to delete.
+func wrongOwner() Controller {
+	return Controller{
+		Name:              "WrongOwner",
+		Defect:            "an object of an earlier owner of the same name is taken for the own one: rabbitmq/cluster-operator#648, datastax/cass-operator#412",
+		Run:               runOwner,
+		Steps:             []Step{create(), remove(), create()},
+		GarbageCollection: true,
+	}
+}
+
+func runOwner(ctx context.Context, client *dynamic.Client, isCorrected bool) error {
+	r, err := open(ctx, client)
+	if err != nil {
+		return err
+	}
+	databases, configMaps := newCache(r.databases), newCache(r.configMaps)
+	trigger := controller.Watches(configMaps, func(configMap *unstructured.Object) []cache.Key {
+		reference := metav1.GetControllerOf(configMap)
+		if reference == nil {
+			return nil
+		}
+		database, found := databases.Get(configMap.GetNamespace(), reference.Name)
+		if !found || database.GetUID() != reference.UID {
+			return nil
+		}
+		return []cache.Key{cache.KeyOf(database)}
+	})
+	if isCorrected {
+		trigger = controller.Owns(configMaps, r.databases)
+	}
+	return runWith(ctx, func(ctx context.Context) error {
+		return controller.Run(ctx, databases, func(ctx context.Context, key cache.Key) (time.Duration, error) {
+			database, found := databases.Get(key.Namespace, key.Name)
+			if !found {
+				return 0, nil // the garbage collector deletes the ConfigMap
+			}
+			if configMap, found := configMaps.Get(key.Namespace, key.Name+"-config"); found && (!isCorrected || metav1.IsControlledBy(configMap, database)) {
+				return 0, nil
+			}
+			configMap := newObject(database, "-config", "data", "config")
+			if err := controller.SetControllerReference(database, configMap); err != nil {
+				return 0, err
+			}
+			_, err := r.configMaps.Create(ctx, configMap, nil)
+			return 0, err // that there is an earlier one, too, until the garbage collector has deleted it
+		}, options(trigger))
+	}, databases, configMaps)
+}
