@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/apitest"
+	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/watch"
@@ -58,4 +59,29 @@ func TestServer_HistoryIsBounded(t *testing.T) {
 	assert.Equal(t, watch.Added, states[0].Type, "the state that it has")
 	assert.Empty(t, server.StatesOf("configmaps", "default", "none"))
 	assert.Len(t, server.StatesOf("configmaps", "default", "a29"), 1)
+}
+
+func TestOptions_SeedRepeatsUIDsAndNames(t *testing.T) {
+	created := func(seed uint64) (uid, generated string) {
+		server := apitest.NewServer(t, &apitest.Options{Seed: seed})
+		configMaps, err := server.Client().Resource(t.Context(), "configmaps")
+		require.NoError(t, err)
+		obj, err := configMaps.Namespace("default").Create(t.Context(), &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"generateName": "a-"}}}, nil)
+		require.NoError(t, err)
+		for _, stored := range server.Objects() {
+			if stored.GetKind() == "ConfigMap" {
+				assert.Equal(t, obj.GetUID(), stored.GetUID())
+			}
+		}
+		return string(obj.GetUID()), obj.GetName()
+	}
+	uid, generated := created(7)
+	sameUID, sameName := created(7)
+	assert.Equal(t, uid+generated, sameUID+sameName)
+	assert.Regexp(t, `^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}$`, uid)
+	for _, seed := range []uint64{8, 0} {
+		otherUID, otherName := created(seed)
+		assert.NotEqual(t, uid, otherUID)
+		assert.NotEqual(t, generated, otherName)
+	}
 }

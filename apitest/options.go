@@ -45,6 +45,7 @@ type Options struct {
 	Controllers Controllers
 	// Faults go wrong from the start; see [Server.Inject].
 	Faults []Fault
-	// Seed makes the random choices of faults and of a skewed clock repeatable.
+	// Seed makes the random choices of faults and of a skewed clock repeatable and, unless it is 0, the UIDs and generated names of
+	// objects that are created over HTTP or by Create, if these come in the same order.
 	Seed uint64
 }

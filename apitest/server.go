@@ -81,7 +81,7 @@ func Start(opts *Options) (*Server, error) {
 	plugins := s.newAdmission()
 	s.onClose = append(s.onClose, plugins.Close)
 	s.access = access.New(s.store, access.Options{Accounts: s.accounts(), RBAC: s.options.RBAC, Now: s.clock.Now})
-	s.writer = write.New(write.Config{Store: s.store, Registry: s.registry, Admission: plugins, Access: s.access, Now: s.clock.Now})
+	s.writer = write.New(write.Config{Store: s.store, Registry: s.registry, Admission: plugins, Access: s.access, Now: s.clock.Now, Seed: s.options.Seed})
 	s.crds = definitions.New(s.ctx, s.store, s.registry, s.writer, s.clock.Now)
 	s.store.SetOnWrite(s.crds.Observe)
 	s.requests.limit = s.options.History

@@ -33,6 +33,15 @@ func (s *Server) StatesOf(resource, namespace, name string) []State {
 	return found
 }
 
+// Objects returns all stored objects, ordered by resource, namespace and name, in the versions in which they are stored; read-only.
+func (s *Server) Objects() []*unstructured.Object {
+	var all []*unstructured.Object
+	for _, obj := range s.store.Objects() {
+		all = append(all, &unstructured.Object{Object: obj})
+	}
+	return all
+}
+
 // OfResource selects requests to a resource: its plural with its group and subresource, such as "pods", "deployments.apps" or
 // "deployments.apps/status". Without verbs it selects the writes: create, update, patch, delete and deletecollection.
 func OfResource(resource string, verbs ...string) func(Request) bool {

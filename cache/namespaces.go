@@ -128,7 +128,7 @@ func (c *Cache[T]) followNamespace(ctx context.Context, source Source[T], namesp
 		if time.Since(start) > namespaceBackoff().Max {
 			failures = 1
 		}
-		delay := retry.Jitter(namespaceBackoff().Delay(failures))
+		delay := retry.Jitter(ctx, namespaceBackoff().Delay(failures))
 		if !send(namespaceEvent[T]{ended: ended, retryAfter: delay}) || retry.Sleep(ctx, delay) != nil {
 			return
 		}

@@ -163,7 +163,7 @@ func waitServed(ctx context.Context, client *dynamic.Client, definition *unstruc
 		if err != nil && time.Since(start) > serveGrace {
 			return nil, err
 		}
-		if ctxErr := retry.Sleep(ctx, retry.Jitter(50*time.Millisecond)); ctxErr != nil {
+		if ctxErr := retry.Sleep(ctx, retry.Jitter(ctx, 50*time.Millisecond)); ctxErr != nil {
 			return nil, fmt.Errorf("version %s not served: %w", version, ctxErr)
 		}
 	}

@@ -60,7 +60,7 @@ func (c *Client) WaitFor(ctx context.Context, isServed func(*Snapshot) bool) (*S
 		}
 		// What anybody requests from now on counts as this wait's next refresh.
 		failure, called = err, time.Now()
-		timer.Reset(retry.Jitter(waitDelay(called.Sub(start))))
+		timer.Reset(retry.Jitter(ctx, waitDelay(called.Sub(start))))
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/url"
 	"strconv"
 	"strings"
@@ -72,10 +71,10 @@ func (w *sourceWatcher) run(ctx context.Context) error {
 		switch elapsed := time.Since(start); {
 		case err != nil:
 			failures++
-			delay = retry.Jitter(runBackoff.Delay(failures))
+			delay = retry.Jitter(ctx, runBackoff.Delay(failures))
 		case verb == "watch" && elapsed < minWatchInterval:
 			failures++
-			delay = max(minWatchInterval-elapsed, retry.Jitter(runBackoff.Delay(failures)))
+			delay = max(minWatchInterval-elapsed, retry.Jitter(ctx, runBackoff.Delay(failures)))
 		case verb == "watch":
 			failures = 0
 		}
@@ -137,7 +136,7 @@ func (w *sourceWatcher) list(ctx context.Context) error {
 // watch marks the groups of changed objects until the server ends the watch, and then returns nil.
 func (w *sourceWatcher) watch(ctx context.Context) error {
 	// A bound, different for each client, ends watches on connections that are dead without an error.
-	seconds := 240 + rand.IntN(120) //nolint:gosec // spread, not secrecy
+	seconds := 240 + int(retry.Random(ctx, 119*time.Second)/time.Second)
 	bounded, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+watchGrace)
 	defer cancel()
 	response, err := w.client.conn.Do(bounded, &transport.Request{Path: w.path, Query: url.Values{

@@ -128,7 +128,7 @@ func (f *reflector) backOff(ctx context.Context, i Interruption, lasted time.Dur
 	if i.Delay == 0 {
 		return nil
 	}
-	isServedAgain, err := f.unserved.wait(ctx, retry.Jitter(i.Delay))
+	isServedAgain, err := f.unserved.wait(ctx, retry.Jitter(ctx, i.Delay))
 	if err != nil {
 		return f.contextError(ctx)
 	}

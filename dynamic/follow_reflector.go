@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"math/rand/v2"
 	"time"
 
 	"github.com/anykind/anykind/internal/retry"
@@ -186,7 +185,7 @@ func (f *reflector) listAndWatch(ctx context.Context) error {
 	}
 	// The server closes the stream after these seconds, which are random so that many watches do not reconnect together.
 	// A stream that stays open for longer is dead.
-	seconds := 300 + rand.Int64N(300) //nolint:gosec // spread, not secrecy
+	seconds := 300 + int64(retry.Random(ctx, 299*time.Second)/time.Second)
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+time.Minute)
 	defer cancel()
 	ctx, idle := f.resource.withIdleTimeout(ctx)

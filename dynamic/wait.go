@@ -58,7 +58,7 @@ func (r *Resource) Wait(ctx context.Context, name string, conditions ...WaitCond
 			n = 1
 		}
 		w.lastErr = err
-		if retry.Sleep(ctx, retry.Jitter(watchDelay(n, err, true))) != nil {
+		if retry.Sleep(ctx, retry.Jitter(ctx, watchDelay(n, err, true))) != nil {
 			return nil, w.contextError(ctx)
 		}
 	}

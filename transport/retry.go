@@ -122,7 +122,7 @@ func (c *call) prepareRetry(ctx context.Context, response *http.Response, err er
 		if !c.isRetryable(ctx, err) {
 			return err
 		}
-		c.delay = retry.Jitter(minDelay().Delay(c.attempts))
+		c.delay = retry.Jitter(ctx, minDelay().Delay(c.attempts))
 	case response.StatusCode == http.StatusUnauthorized && c.credential != nil:
 		return c.prepareRenewed(ctx, response)
 	default:
@@ -153,7 +153,7 @@ func retryDelay(ctx context.Context, response *http.Response, attempts int) (del
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < delay {
 		return 0, false
 	}
-	return retry.Jitter(delay), true
+	return retry.Jitter(ctx, delay), true
 }
 
 // retryAfterSeconds parses the header in the form that API servers use; a date is ignored.

@@ -44,7 +44,7 @@ func (c *candidate) acquire(ctx context.Context) error {
 		if held, err := c.attempt(ctx); held || err != nil {
 			return err
 		}
-		if err := retry.Sleep(ctx, retry.Jitter(c.opts.RetryPeriod)); err != nil {
+		if err := retry.Sleep(ctx, retry.Jitter(ctx, c.opts.RetryPeriod)); err != nil {
 			return err
 		}
 	}

@@ -53,7 +53,7 @@ func (c *candidate) renew(ctx context.Context) {
 	deadline := time.AfterFunc(c.remaining(), func() { c.loseLease(c.deadlineError()) })
 	defer deadline.Stop()
 	for {
-		if retry.Sleep(ctx, retry.Jitter(min(c.opts.RetryPeriod, max(c.remaining(), 0)))) != nil {
+		if retry.Sleep(ctx, retry.Jitter(ctx, min(c.opts.RetryPeriod, max(c.remaining(), 0)))) != nil {
 			return
 		}
 		remaining := c.remaining()

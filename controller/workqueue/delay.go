@@ -2,6 +2,7 @@ package workqueue
 
 import (
 	"container/heap"
+	"fmt"
 	"math"
 	"time"
 )
@@ -11,6 +12,9 @@ func (q *Queue[K]) backoff(key K) time.Duration {
 	q.failures[key]++
 	if q.opts.Metrics.OnRetry != nil {
 		q.opts.Metrics.OnRetry()
+	}
+	if q.scheduler != nil {
+		return q.scheduler.Backoff(fmt.Sprint(key), q.failures[key])
 	}
 	return q.opts.RateLimiter(q.failures[key])
 }

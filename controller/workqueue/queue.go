@@ -44,6 +44,8 @@ type Queue[K comparable] struct {
 	idle     []chan struct{} // channels of former waiters, reused
 	state    state
 	drained  chan struct{} // closed when the queue has shut down and all keys are done
+
+	scheduler *Scheduler // of the last Get; nil for none
 }
 
 type state int
@@ -165,6 +167,9 @@ func (q *Queue[K]) Get(ctx context.Context) (key K, ok bool) {
 	defer q.mu.Unlock()
 	if ctx.Err() != nil { // under the lock: a key that is added after ctx ended is not handed out
 		return key, false
+	}
+	if s, _ := ctx.Value(schedulerKey{}).(*Scheduler); s != nil {
+		return q.getScheduled(ctx, s)
 	}
 	for {
 		if it := q.ready.pop(); it != nil {

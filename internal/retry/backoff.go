@@ -26,17 +26,32 @@ func (b Backoff) Delay(n int) time.Duration {
 }
 
 // Wait sleeps for Delay(n) with jitter. See [Sleep] for its error.
-func (b Backoff) Wait(ctx context.Context, n int) error { return Sleep(ctx, Jitter(b.Delay(n))) }
+func (b Backoff) Wait(ctx context.Context, n int) error { return Sleep(ctx, Jitter(ctx, b.Delay(n))) }
 
 // Jitter returns d plus up to a half of it, so that clients that failed together do not retry together.
-func Jitter(d time.Duration) time.Duration {
+func Jitter(ctx context.Context, d time.Duration) time.Duration {
 	if d <= 0 {
 		return 0
 	}
-	return d + rand.N(d/2+1) //nolint:gosec // spread, not secrecy
+	return d + Random(ctx, d/2)
 }
 
-// MaxJitter returns the longest duration that Jitter(d) may return.
+// Random returns a duration from 0 to limit: that of the function of [WithRandom], or one that nobody can predict.
+func Random(ctx context.Context, limit time.Duration) time.Duration {
+	if random, _ := ctx.Value(randomKey{}).(func(limit time.Duration) time.Duration); random != nil {
+		return random(limit)
+	}
+	return rand.N(limit + 1) //nolint:gosec // spread, not secrecy
+}
+
+// WithRandom returns a ctx with a function that determines what Random returns, for tests that repeat it.
+func WithRandom(ctx context.Context, random func(limit time.Duration) time.Duration) context.Context {
+	return context.WithValue(ctx, randomKey{}, random)
+}
+
+type randomKey struct{}
+
+// MaxJitter returns the longest duration that Jitter(ctx, d) may return.
 func MaxJitter(d time.Duration) time.Duration { return d + d/2 }
 
 // Sleep waits for d, without jitter, or until ctx ends; it then returns [ContextError].

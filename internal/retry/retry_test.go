@@ -78,12 +78,12 @@ func TestBackoff_DoublesUpToMax(t *testing.T) {
 
 func TestJitter_AddsUpToAHalf(t *testing.T) {
 	for range 1000 {
-		got := Jitter(time.Second)
+		got := Jitter(t.Context(), time.Second)
 		assert.GreaterOrEqual(t, got, time.Second)
 		assert.LessOrEqual(t, got, MaxJitter(time.Second))
 	}
-	assert.Zero(t, Jitter(0))
-	assert.Zero(t, Jitter(-time.Second))
+	assert.Zero(t, Jitter(t.Context(), 0))
+	assert.Zero(t, Jitter(t.Context(), -time.Second))
 }
 
 func TestSleep_EndsWithContext(t *testing.T) {
@@ -200,4 +200,15 @@ func TestDenials_TransientForGraceOnly(t *testing.T) {
 		time.Sleep(time.Second)
 		assert.False(t, d.Transient(denied))
 	})
+}
+
+func TestWithRandom_DeterminesJitter(t *testing.T) {
+	ctx := WithRandom(t.Context(), func(limit time.Duration) time.Duration { return limit / 2 })
+	assert.Equal(t, 5*time.Second, Jitter(ctx, 4*time.Second))
+	assert.Equal(t, 2*time.Second, Random(ctx, 4*time.Second))
+	for range 100 {
+		got := Random(t.Context(), time.Second)
+		assert.GreaterOrEqual(t, got, time.Duration(0))
+		assert.LessOrEqual(t, got, time.Second)
+	}
 }

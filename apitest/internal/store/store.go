@@ -9,6 +9,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"reflect"
@@ -204,6 +205,24 @@ func (s *Store) List(group, plural, namespace string, at int64) ([]Object, int64
 		}
 	}
 	return objects, at, nil
+}
+
+// Objects returns the latest states of all objects, ordered by resource, namespace and name.
+func (s *Store) Objects() (objects []Object) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	ids := slices.SortedFunc(maps.Keys(s.resources), func(a, b resource) int {
+		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.plural, b.plural))
+	})
+	for _, id := range ids {
+		c := s.resources[id]
+		for _, path := range c.keys {
+			if obj := c.records[path].at(s.revision); obj != nil {
+				objects = append(objects, obj)
+			}
+		}
+	}
+	return objects
 }
 
 // Compact removes the events up to a revision, and the states that they replaced. A revision in the future means the latest.

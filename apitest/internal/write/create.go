@@ -116,7 +116,7 @@ func (op *operation) alreadyExists(obj *unstructured.Unstructured, existing stor
 func (op *operation) beforeCreate(obj *unstructured.Unstructured) error {
 	op.fillSystemFields(obj)
 	if obj.GetName() == "" && obj.GetGenerateName() != "" {
-		obj.SetName(generateName(obj.GetGenerateName()))
+		obj.SetName(op.generateName(obj.GetGenerateName()))
 	}
 	if err := op.ensureNamespace(obj); err != nil {
 		return err

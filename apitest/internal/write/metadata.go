@@ -13,8 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	utilrand "k8s.io/apimachinery/pkg/util/rand"
-	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -34,14 +32,14 @@ func wipeSystemFields(obj *unstructured.Unstructured) {
 // fillSystemFields sets what a new object gets from the server.
 func (op *operation) fillSystemFields(obj *unstructured.Unstructured) {
 	obj.SetCreationTimestamp(metav1.NewTime(op.now().UTC().Truncate(time.Second)))
-	obj.SetUID(uuid.NewUUID())
+	obj.SetUID(op.random.uid())
 }
 
-func generateName(base string) string {
+func (w *Writer) generateName(base string) string {
 	if len(base) > maxGeneratedBase {
 		base = base[:maxGeneratedBase]
 	}
-	return base + utilrand.String(generatedSuffix)
+	return base + w.random.suffix(generatedSuffix)
 }
 
 func validatePathSegment(name string, prefix bool) []string {

@@ -26,6 +26,7 @@ type Config struct {
 	Admission Admission        // nil: every write is admitted unchanged
 	Access    *access.Access   // nil: every user may do everything
 	Now       func() time.Time // nil: time.Now
+	Seed      uint64           // of UIDs and generated names; 0: they are random
 }
 
 // Writer executes writes. It is safe for concurrent use.
@@ -37,11 +38,12 @@ type Writer struct {
 	now       func() time.Time
 	managers  managerCache
 	rules     ruleCache
+	random    *random
 }
 
 // New returns a Writer for one server.
 func New(config Config) *Writer {
-	w := &Writer{store: config.Store, registry: config.Registry, admission: config.Admission, access: config.Access, now: config.Now}
+	w := &Writer{store: config.Store, registry: config.Registry, admission: config.Admission, access: config.Access, now: config.Now, random: newRandom(config.Seed)}
 	if w.now == nil {
 		w.now = time.Now
 	}

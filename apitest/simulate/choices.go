@@ -1,0 +1,117 @@
+package simulate
+
+import (
+	"encoding/binary"
+	"hash/fnv"
+	"sync"
+	"time"
+)
+
+// choices determines what happens in a run. A choice has a key, which names the request, event or key of a queue that it is about and
+// which one of its kind it is; what is chosen is a number, and 0 is that nothing unusual happens. It depends on the seed and the key
+// alone, so that a choice can be left out of a run and the others stay the same.
+type choices struct {
+	seed  uint64
+	fixed map[string]int    // the only unusual choices; nil: they are drawn
+	after map[string]string // by the key of an event or request, that of the one that is released before it
+	ended bool              // nothing unusual happens from now on
+
+	mu    sync.Mutex
+	made  map[string]int    // the unusual ones, until they ended
+	texts map[string]string // by key, what an unusual choice means
+}
+
+// alternatives are what can be chosen, with the part of a thousand that each is chosen in; the rest is 0. Seeds differ in which classes
+// they have at all, and how many of each.
+type alternatives struct {
+	class   string
+	weights []int // of 1, 2, …
+}
+
+func (c *choices) choose(key string, a alternatives) int {
+	if c.ended {
+		return 0
+	}
+	chosen := c.fixed[key]
+	if c.fixed == nil {
+		chosen = c.draw(key, a)
+	}
+	if chosen < 0 || chosen > len(a.weights) {
+		chosen = 0
+	}
+	if chosen != 0 {
+		c.note(key, chosen)
+	}
+	return chosen
+}
+
+func (c *choices) note(key string, chosen int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.made[key] = chosen
+}
+
+// isUnusual reports whether anything may go wrong.
+func (c *choices) isUnusual() bool { return c.seed != 0 || c.fixed != nil || c.after != nil }
+
+// draw chooses at random.
+func (c *choices) draw(key string, a alternatives) int {
+	if c.seed == 0 {
+		return 0
+	}
+	intensity := [...]uint64{0, 1, 1, 3}[c.hash("class "+a.class)%4]
+	drawn := c.hash(key) % 1000
+	for i, weight := range a.weights {
+		part := uint64(weight) * intensity //nolint:gosec // small
+		if drawn < part {
+			return i + 1
+		}
+		drawn -= part
+	}
+	return 0
+}
+
+// index chooses one of several equal possibilities.
+func (c *choices) index(key string, count int) int {
+	if count < 2 || c.ended {
+		return 0
+	}
+	chosen := c.fixed[key] % count
+	if c.fixed == nil && c.seed != 0 {
+		chosen = int(c.hash(key) % uint64(count)) //nolint:gosec // small
+	}
+	if chosen != 0 {
+		c.note(key, chosen)
+	}
+	return chosen
+}
+
+// jitter returns the random part of a delay. It is the same whatever else is left out of a run.
+func (c *choices) jitter(now time.Duration, limit time.Duration) time.Duration {
+	if limit <= 0 || c.seed == 0 {
+		return 0
+	}
+	return time.Duration(c.hash("jitter "+now.String()+limit.String()) % uint64(limit+1)) //nolint:gosec // below limit
+}
+
+func (c *choices) hash(text string) uint64 {
+	h := fnv.New64a()
+	_ = binary.Write(h, binary.LittleEndian, c.seed)
+	_, _ = h.Write([]byte(text))
+	// The low bits of FNV are those of the last bytes: mix them.
+	x := h.Sum64()
+	x ^= x >> 33
+	x *= 0xff51afd7ed558ccd
+	x ^= x >> 33
+	x *= 0xc4ceb9fe1a85ec53
+	return x ^ x>>33
+}
+
+// describe notes what an unusual choice means.
+func (c *choices) describe(key, text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.made[key] != 0 {
+		c.texts[key] = text
+	}
+}

@@ -1,0 +1,133 @@
+package simulate
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// fault is what goes wrong with one request.
+type fault int
+
+const (
+	noFault      fault = iota
+	crashAfter         // the write is executed, and the process ends before it learns of that
+	responseLost       // the write is executed, and the connection is closed without a response
+	requestLost        // the connection is closed, and the request not executed
+	internalError
+	unavailable
+	tooManyRequests
+	conflict  // as if somebody else had written the object
+	loseLease // the lease is not renewed, and taken by another candidate
+	expired   // the resourceVersion is too old
+)
+
+// faultsOf returns the faults that a request may have, in the order of their alternatives.
+func faultsOf(r request, req *http.Request, body []byte) ([]fault, alternatives) {
+	switch {
+	case r.isLease() && r.verb == "update":
+		return []fault{loseLease, requestLost, crashAfter}, alternatives{"lease", []int{40, 5, 5}}
+	case r.isWrite():
+		faults := []fault{crashAfter, responseLost, requestLost, internalError, unavailable, tooManyRequests}
+		weights := []int{50, 30, 15, 15, 15, 15}
+		if hasPrecondition(r, body) {
+			faults, weights = append(faults, conflict), append(weights, 50)
+		}
+		return faults, alternatives{"write", weights}
+	case r.verb == "watch" && isFromVersion(req):
+		return []fault{expired, requestLost, unavailable}, alternatives{"watch", []int{150, 20, 20}}
+	default:
+		return []fault{requestLost, internalError, unavailable, tooManyRequests}, alternatives{"read", []int{10, 10, 10, 10}}
+	}
+}
+
+// hasPrecondition reports whether a write may fail because somebody else wrote the object.
+func hasPrecondition(r request, body []byte) bool {
+	return (r.verb == "update" || r.verb == "delete") && bytes.Contains(body, []byte(`"resourceVersion":"`)) ||
+		r.verb == "patch" && bytes.Contains(body, []byte(`"resourceVersion":"`))
+}
+
+func isFromVersion(req *http.Request) bool {
+	version := req.URL.Query().Get("resourceVersion")
+	return version != "" && version != "0"
+}
+
+// errLost is what a client gets whose connection is closed.
+func errLost() error {
+	return &net.OpError{Op: "read", Net: "simulated", Err: syscall.ECONNRESET}
+}
+
+// response returns what the server answers instead of the result, nil if the fault is of another sort.
+func (f fault) response(req *http.Request, r request) *http.Response {
+	plural, group, _ := strings.Cut(r.resource, ".")
+	resource := schema.GroupResource{Group: group, Resource: plural}
+	var err *apierrors.StatusError
+	switch f {
+	case internalError:
+		err = apierrors.NewInternalError(errSimulated)
+	case unavailable:
+		err = apierrors.NewServiceUnavailable("simulated: the server is not ready")
+	case tooManyRequests:
+		err = apierrors.NewTooManyRequests("simulated: too many requests", 1)
+	case conflict:
+		err = apierrors.NewConflict(resource, r.name, errModified)
+	case expired:
+		err = apierrors.NewResourceExpired("simulated: too old resource version")
+	default:
+		return nil
+	}
+	status := err.Status()
+	status.Kind, status.APIVersion = "Status", "v1"
+	data, _ := json.Marshal(status)
+	header := http.Header{"Content-Type": {"application/json"}}
+	if f == tooManyRequests {
+		header.Set("Retry-After", "1")
+	}
+	return &http.Response{
+		StatusCode: int(status.Code), Status: strconv.Itoa(int(status.Code)) + " " + http.StatusText(int(status.Code)),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: header, Body: io.NopCloser(bytes.NewReader(data)),
+		ContentLength: int64(len(data)), Request: req,
+	}
+}
+
+func (f fault) String() string {
+	return [...]string{
+		"", "the process crashes after this write", "executed, but the response is lost", "lost on the way, not executed", "500 Internal Server Error",
+		"503 Service Unavailable", "429 Too Many Requests", "409 Conflict", "lost, and so are the next renewals of the lease", "410 Expired",
+	}[f]
+}
+
+type textError string
+
+func (e textError) Error() string { return string(e) }
+
+const (
+	errSimulated textError = "simulated"
+	errModified  textError = "the object has been modified; please apply your changes to the latest version and try again"
+	errCrashed   textError = "the process has crashed"
+)
+
+// delays are those that requests, events and workers may have; the first is none.
+var delays = [...]time.Duration{0, 5 * time.Millisecond, 50 * time.Millisecond, 500 * time.Millisecond, 3 * time.Second, 15 * time.Second} //nolint:gochecknoglobals // a constant
+
+// outages are how long a crashed process is not running.
+var outages = [...]time.Duration{10 * time.Millisecond, time.Second, 15 * time.Second, 45 * time.Second} //nolint:gochecknoglobals // a constant
+
+// pauses are the times between the steps of users; the first lets the controller finish.
+var pauses = [...]time.Duration{10 * time.Second, 0, 3 * time.Millisecond, 50 * time.Millisecond, time.Second, 30 * time.Second} //nolint:gochecknoglobals // a constant
+
+func (c *choices) delay(key, class string) time.Duration {
+	key = "delay of " + key
+	delay := delays[c.choose(key, alternatives{"delay of " + class, []int{60, 60, 60, 40, 25}})]
+	c.describe(key, delay.String())
+	return delay
+}

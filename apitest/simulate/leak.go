@@ -1,0 +1,31 @@
+package simulate
+
+import (
+	"bytes"
+	"context"
+	"runtime/pprof"
+	"strings"
+)
+
+// labelName is the name of the label of goroutines that Run has started, directly or not.
+const labelName = "simulate"
+
+// labeled calls f with a label that the goroutines which it starts inherit.
+func labeled(label string, f func()) {
+	pprof.Do(context.Background(), pprof.Labels(labelName, label), func(context.Context) { f() }) //nolint:forbidigo // for its label only
+}
+
+// goroutines returns the stacks of the goroutines that have a label.
+func goroutines(label string) string {
+	var profile bytes.Buffer
+	if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {
+		return err.Error()
+	}
+	var found []string
+	for stack := range strings.SplitSeq(profile.String(), "\n\n") {
+		if strings.Contains(stack, `"`+labelName+`":"`+label+`"`) {
+			found = append(found, stack)
+		}
+	}
+	return strings.Join(found, "\n\n")
+}

@@ -1,0 +1,90 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/anykind/anykind/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	rivalIdentity = "another-candidate"
+	rivalTerm     = 40 * time.Second
+	defaultTerm   = 15 * time.Second // of a Lease without a duration
+)
+
+// loseLease makes all renewals fail until the lease has expired, and has another candidate take it for some time.
+func (r *run) loseLease(about request) {
+	lease := r.leaseOf(about)
+	term := defaultTerm
+	if seconds, found, _ := unstructured.Get[int64](lease, "spec", "leaseDurationSeconds"); found {
+		term = time.Duration(seconds) * time.Second
+	}
+	renewed := time.Now()
+	r.leaseLostUntil = renewed.Add(term + 2*time.Second)
+	r.disturb(term + 2*time.Second + rivalTerm + 2*term)
+	go func() {
+		number := strconv.Itoa(r.scheduler.number("rival"))
+		if r.scheduler.wait(r.ctx, "rival #"+number, term+time.Second) != nil || r.setHolder(about, rivalIdentity) != nil {
+			return
+		}
+		r.story.add("rival", "takes the lease "+about.object()+", which has expired")
+		if r.scheduler.wait(r.ctx, "end of rival #"+number, rivalTerm) != nil {
+			return
+		}
+		if r.setHolder(about, "") == nil {
+			r.story.add("rival", "releases the lease "+about.object())
+		}
+	}()
+}
+
+func (r *run) leaseOf(about request) *unstructured.Object {
+	states := r.server.StatesOf(about.resource, about.namespace, about.name)
+	if len(states) == 0 {
+		return &unstructured.Object{Object: map[string]any{}}
+	}
+	return states[len(states)-1].Object
+}
+
+// setHolder writes the holder of a lease as another candidate would.
+func (r *run) setHolder(about request, identity string) error {
+	leases, err := r.user.Resource(r.ctx, about.resource)
+	if err != nil {
+		return err
+	}
+	transitions, _, _ := unstructured.Get[int64](r.leaseOf(about), "spec", "leaseTransitions")
+	patch := fmt.Sprintf(`{"spec":{"holderIdentity":%q,"leaseTransitions":%d,"renewTime":%q,"acquireTime":%q}}`, identity, transitions+1,
+		time.Now().UTC().Format("2006-01-02T15:04:05.000000Z"), time.Now().UTC().Format("2006-01-02T15:04:05.000000Z"))
+	_, err = leases.Namespace(about.namespace).Patch(context.WithoutCancel(r.ctx), about.name, types.MergePatchType, []byte(patch), nil)
+	return err
+}
+
+// holdLease notes the identity under which a process holds a lease.
+func (p *process) holdLease(r request, lease *unstructured.Object) {
+	if holder, _, _ := unstructured.Get[string](lease, "spec", "holderIdentity"); r.isWrite() && holder != "" {
+		p.leases[objectID{r.resource, r.namespace, r.name}] = holder
+	}
+}
+
+// checkLease fails the run if a process writes that has begun to do so after another candidate had taken its lease.
+func (p *process) checkLease(r request, key string, sent time.Time) {
+	if !r.isWrite() || isIncidental(r.resource) {
+		return
+	}
+	for id, identity := range p.leases {
+		states := p.run.server.StatesOf(id.resource, id.namespace, id.name)
+		if len(states) == 0 {
+			continue
+		}
+		lease := states[len(states)-1].Object
+		holder, _, _ := unstructured.Get[string](lease, "spec", "holderIdentity")
+		text, _, _ := unstructured.Get[string](lease, "spec", "acquireTime")
+		acquired, err := time.Parse(time.RFC3339Nano, text)
+		if holder != identity && holder != "" && err == nil && sent.After(acquired) {
+			p.run.fail("lease", fmt.Errorf("%s was sent after the lease %s had been lost to %q", key, id, holder))
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package simulate
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/anykind/anykind/unstructured"
+)
+
+// link is the network between a process, or the users if that is nil, and the server.
+type link struct {
+	run     *run
+	process *process
+	base    http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper. A request waits until it arrives at the server; then things may go wrong with it.
+func (l *link) RoundTrip(req *http.Request) (*http.Response, error) {
+	r, isResource := parse(req)
+	ctx := l.context(req)
+	req = req.WithContext(ctx)
+	if !isResource {
+		return l.base.RoundTrip(req)
+	}
+	var body []byte
+	if req.Body != nil {
+		var err error
+		if body, err = io.ReadAll(req.Body); err != nil {
+			return nil, err
+		}
+		_ = req.Body.Close()
+		req.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	key := l.name() + " " + r.String()
+	key += " #" + strconv.Itoa(l.run.scheduler.number(key))
+	sent := time.Now()
+	delay := latency
+	if l.process != nil {
+		delay += l.run.choices.delay(key, "requests")
+	}
+	if err := l.run.scheduler.wait(ctx, key, delay); err != nil {
+		return nil, err
+	}
+	return l.arrive(req, r, key, body, sent)
+}
+
+// context returns the ctx of a request, which ends with the process.
+func (l *link) context(req *http.Request) context.Context {
+	if l.process == nil {
+		return req.Context()
+	}
+	ctx, cancel := context.WithCancelCause(req.Context())
+	context.AfterFunc(l.process.ctx, func() { cancel(context.Cause(l.process.ctx)) })
+	return ctx
+}
+
+func (l *link) name() string {
+	if l.process == nil {
+		return "user"
+	}
+	return "controller"
+}
+
+// arrive lets the server answer a request. No other one arrives meanwhile.
+func (l *link) arrive(req *http.Request, r request, key string, body []byte, sent time.Time) (*http.Response, error) {
+	happens := noFault
+	if l.process != nil {
+		happens = l.process.fault(req, r, key, body)
+		l.process.checkLease(r, key, sent)
+	}
+	l.run.addHistory(key, body)
+	var stale []string
+	if l.process != nil && r.isWrite() && !r.isLease() {
+		stale = l.process.staleKnowledge()
+	}
+	response := happens.response(req, r)
+	switch {
+	case happens == requestLost || happens == loseLease:
+		l.record(r, happens.String(), body, stale)
+		return nil, errLost()
+	case response != nil:
+		l.record(r, happens.String(), body, stale)
+		return response, nil
+	case l.process != nil && r.verb == "list" && req.URL.Query().Get("resourceVersion") == "0":
+		l.readOldState(req, r, key)
+	}
+	response, err := l.base.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	if r.verb == "watch" && response.StatusCode == http.StatusOK {
+		return l.watch(response, r, key), nil
+	}
+	data, err := io.ReadAll(response.Body)
+	_ = response.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
+	result := strconv.Itoa(response.StatusCode)
+	if happens != noFault {
+		result += ", " + happens.String()
+	}
+	l.record(r, result, body, stale)
+	switch happens {
+	case crashAfter:
+		l.process.crash()
+		return nil, errCrashed
+	case responseLost:
+		return nil, errLost()
+	default:
+	}
+	l.observe(r, response.StatusCode, data)
+	return response, nil
+}
+
+// readOldState lets the server answer a list with resourceVersion=0 with an old state: API servers do so from their watch cache.
+func (l *link) readOldState(req *http.Request, r request, key string) {
+	states := l.run.versions
+	back := l.run.choices.choose("age of "+key, alternatives{"old state", []int{80, 80, 80, 40, 40, 40}})
+	if back == 0 || len(states) == 0 {
+		return
+	}
+	version := states[max(len(states)-1-back, 0)]
+	l.run.choices.describe("age of "+key, fmt.Sprintf("%d writes ago", back))
+	query := req.URL.Query()
+	query.Set("resourceVersion", version)
+	query.Set("resourceVersionMatch", "Exact")
+	req.URL.RawQuery = query.Encode()
+	l.run.story.add("server", fmt.Sprintf("answers the next list of %s with an old state, resourceVersion %s instead of %s", r.resource, version, states[len(states)-1]))
+}
+
+// record adds a write, or a request that failed, to the story.
+func (l *link) record(r request, result string, body []byte, stale []string) {
+	if l.process == nil && r.isWrite() || r.isLease() && result == "200" {
+		return // the step says it; renewals are many
+	}
+	if r.isLease() {
+		body = nil
+	}
+	if r.isWrite() {
+		l.run.story.write(l, r, result, body, stale)
+	} else if result != "200" && result != "404" {
+		l.run.story.add(l.name(), fmt.Sprintf("%s: %s", r, result))
+	}
+}
+
+// observe notes what a response says.
+func (l *link) observe(r request, code int, data []byte) {
+	if r.isWrite() && code < 300 {
+		l.run.noteVersion(data)
+	}
+	if l.process == nil {
+		return
+	}
+	id := objectID{r.resource, r.namespace, r.name}
+	switch {
+	case r.verb == "list" && code == http.StatusOK:
+		l.process.seeList(r, data)
+	case code == http.StatusNotFound && r.name != "":
+		l.process.see(id, nil)
+	case code < 300 && r.subresource == "" || r.subresource == "status" && code < 300:
+		obj := decode(data)
+		if obj == nil || obj.GetKind() == "Status" {
+			return
+		}
+		if r.isLease() {
+			l.process.holdLease(r, obj)
+			return
+		}
+		l.process.see(idOf(r.resource, obj), obj)
+		if r.verb == "get" && obj.GetKind() != "CustomResourceDefinition" {
+			l.run.story.add(l.name(), "reads "+idOf(r.resource, obj).String()+" "+describeState(obj))
+		}
+	}
+}
+
+func decode(data []byte) *unstructured.Object {
+	obj := &unstructured.Object{}
+	if err := obj.UnmarshalJSON(data); err != nil {
+		return nil
+	}
+	return obj
+}

@@ -1,0 +1,184 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/anykind/anykind/controller/workqueue"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
+)
+
+const (
+	maxRestartDelay = time.Minute     // of a program that ends by itself
+	maxEndDelay     = 5 * time.Minute // until a program ends whose ctx has ended
+)
+
+// process is one life of the program under test.
+type process struct {
+	run     *run
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	ended   chan struct{}
+	err     error // of Run, once ended is closed
+	crashed bool
+	seen    map[objectID]*unstructured.Object // nil for what the process knows to be absent
+	leases  map[objectID]string               // its identities in the leases that it has held
+}
+
+// start starts the program.
+func (r *run) startProcess() (*process, error) {
+	p := &process{run: r, ended: make(chan struct{}), seen: map[objectID]*unstructured.Object{}, leases: map[objectID]string{}}
+	ctx, cancel := context.WithCancelCause(workqueue.WithScheduler(r.ctx, p.workqueueScheduler()))
+	p.ctx, p.cancel = ctx, cancel
+	exposed, client, err := r.connect(p)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	r.process = p
+	r.mu.Unlock()
+	go labeled(r.label, func() {
+		defer close(p.ended)
+		defer client.Close()
+		defer exposed.HTTPClient.CloseIdleConnections()
+		defer func() {
+			if value := recover(); value != nil {
+				p.err = fmt.Errorf("panic: %v\n%s", value, debug.Stack())
+			}
+		}()
+		p.err = r.scenario.Run(ctx, exposed)
+	})
+	return p, nil
+}
+
+// connect returns a Process with connections of its own; p is nil for the users.
+func (r *run) connect(p *process) (*Process, *dynamic.Client, error) {
+	cfg := r.server.Config()
+	base := r.server.HTTPClient().Transport
+	l := &link{run: r, process: p, base: base}
+	cfg.WrapTransport = func(http.RoundTripper) http.RoundTripper { return l }
+	conn, err := transport.Open(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	client := dynamic.New(conn, nil)
+	return &Process{Client: client, Config: cfg, HTTPClient: &http.Client{Transport: l}, URL: r.server.URL}, client, nil
+}
+
+// CloseIdleConnections is for http.Client.
+func (l *link) CloseIdleConnections() {
+	if closer, ok := l.base.(interface{ CloseIdleConnections() }); ok {
+		closer.CloseIdleConnections()
+	}
+}
+
+// workqueueScheduler returns the scheduler of the work queues of a process.
+func (p *process) workqueueScheduler() *workqueue.Scheduler {
+	return &workqueue.Scheduler{
+		OnGet: func(ctx context.Context) {
+			key := "controller worker"
+			key += " #" + strconv.Itoa(p.run.scheduler.number(key))
+			_ = p.run.scheduler.wait(ctx, key, p.run.choices.delay(key, "workers"))
+		},
+		Choose: func(keys []string) int {
+			key := "key of the queue"
+			key += " #" + strconv.Itoa(p.run.scheduler.number(key))
+			chosen := p.run.choices.index(key, len(keys))
+			p.run.choices.describe(key, keys[chosen])
+			return chosen
+		},
+		Backoff: func(_ string, failures int) time.Duration {
+			return min(5*time.Millisecond<<min(failures-1, 17), 1000*time.Second)
+		},
+		Jitter: func(limit time.Duration) time.Duration { return p.run.choices.jitter(p.run.scheduler.now(), limit) },
+	}
+}
+
+// crash ends the process as SIGKILL does: none of its requests arrives any more.
+func (p *process) crash() {
+	p.crashed = true
+	p.run.story.add("controller", "CRASHES")
+	p.cancel(errCrashed)
+}
+
+// stop ends the ctx of the program as SIGTERM does, and waits for its end. It is for the goroutine of the scheduler.
+func (p *process) stop() error {
+	p.cancel(context.Canceled)
+	if !p.run.scheduler.run(maxEndDelay, p.hasEnded) {
+		return fmt.Errorf("Run has not returned %s after its ctx ended", maxEndDelay)
+	}
+	return nil
+}
+
+func (p *process) hasEnded() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// supervise keeps the program running until the run stops it, as a Deployment does.
+func (r *run) supervise(ctx context.Context) {
+	for failures := 0; ; failures++ {
+		p := r.currentProcess()
+		select {
+		case <-p.ended:
+		case <-ctx.Done():
+			return
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		var delay time.Duration
+		key := "start of process #" + strconv.Itoa(r.scheduler.number("start of process"))
+		if p.crashed {
+			delay = outages[r.choices.choose(key, alternatives{"outages", []int{200, 200, 200}})]
+			r.choices.describe(key, "after "+delay.String())
+		} else {
+			r.story.add("controller", fmt.Sprintf("Run returns: %v", firstLine(p.err)))
+			delay = min(time.Second<<min(failures, 6), maxRestartDelay)
+		}
+		r.disturb(delay)
+		if r.scheduler.wait(ctx, key, delay) != nil {
+			return
+		}
+		r.story.add("controller", "starts again")
+		if _, err := r.startProcess(); err != nil {
+			r.fail("start", err)
+			return
+		}
+	}
+}
+
+// fault chooses what happens to a request of the process.
+func (p *process) fault(req *http.Request, r request, key string, body []byte) fault {
+	if r.isLease() && time.Now().Before(p.run.leaseLostUntil) {
+		return requestLost
+	}
+	faults, a := faultsOf(r, req, body)
+	chosen := p.run.choices.choose(key, a)
+	if chosen == 0 {
+		return noFault
+	}
+	p.run.choices.describe(key, faults[chosen-1].String())
+	if faults[chosen-1] == loseLease {
+		p.run.loseLease(r)
+	}
+	return faults[chosen-1]
+}
+
+func firstLine(err error) error {
+	if err == nil {
+		return errors.New("nil")
+	}
+	return err
+}

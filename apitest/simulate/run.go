@@ -1,0 +1,285 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/anykind/anykind/apitest"
+	"github.com/anykind/anykind/dynamic"
+)
+
+const (
+	faultsAfterSteps = 30 * time.Second
+	maxStepTime      = 30 * time.Minute // until all steps have ended
+	maxSettlings     = 30               // quiet times in which something was written
+)
+
+// run is one run of a scenario.
+type run struct {
+	scenario  *Scenario
+	choices   *choices
+	scheduler *scheduler
+	story     *story
+	server    *apitest.Server
+	user      *dynamic.Client
+	ctx       context.Context
+	label     string // of the goroutines of processes
+	running   sync.WaitGroup
+
+	mu             sync.Mutex
+	process        *process
+	failure        *cause
+	history        []string // the keys of the requests that have arrived
+	versions       []string // the resourceVersions of writes
+	leaseLostUntil time.Time
+	disturbedUntil time.Time // until then, the effects of a fault last
+}
+
+// cause is why a run failed. Runs with the same class have failed in the same way.
+type cause struct {
+	class string
+	err   error
+}
+
+// result is what is left of a run.
+type result struct {
+	failure *cause
+	state   state
+	story   string
+	history []string
+	order   []string // the keys of all that the scheduler released
+	made    map[string]int
+	texts   map[string]string
+}
+
+// runOnce runs a scenario in a bubble of its own. want is the final state, nil for any.
+func runOnce(t *testing.T, s *Scenario, c *choices, want state) (res *result) {
+	t.Helper()
+	c.made, c.texts = map[string]int{}, map[string]string{}
+	var r *run
+	defer func() {
+		if value := recover(); value != nil { // the bubble cannot end
+			res = r.result(nil)
+			if res.failure == nil {
+				res.failure = &cause{"leak", fmt.Errorf("goroutines do not end: %v", value)}
+			}
+		}
+	}()
+	var final state
+	synctest.Test(t, func(*testing.T) {
+		r = &run{scenario: s, choices: c, scheduler: newScheduler(c), story: &story{start: time.Now()}}
+		r.label = fmt.Sprintf("%p", r)
+		final = r.execute(want)
+	})
+	return r.result(final)
+}
+
+func (r *run) result(final state) *result {
+	return &result{
+		failure: r.failure, state: final, story: r.story.String(), history: r.history, order: r.scheduler.order, made: r.choices.made, texts: r.choices.texts,
+	}
+}
+
+// fail records why the run has failed, once.
+func (r *run) fail(class string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failure == nil {
+		r.failure = &cause{class, err}
+		r.story.add("", "FAILS: "+strings.SplitN(err.Error(), "\n", 2)[0])
+	}
+}
+
+func (r *run) hasFailed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failure != nil
+}
+
+func (r *run) disturb(duration time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if until := time.Now().Add(duration); until.After(r.disturbedUntil) {
+		r.disturbedUntil = until
+	}
+}
+
+func (r *run) noteVersion(data []byte) {
+	obj := decode(data)
+	if obj == nil || obj.GetResourceVersion() == "" {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.versions) == 0 {
+		if version, err := strconv.ParseInt(obj.GetResourceVersion(), 10, 64); err == nil {
+			r.versions = append(r.versions, strconv.FormatInt(version-1, 10))
+		}
+	}
+	r.versions = append(r.versions, obj.GetResourceVersion())
+}
+
+// addHistory notes a request that has arrived: what it is about, and its body without what is random in it.
+func (r *run) addHistory(key string, body []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if strings.Contains(key, "leases.") {
+		body = nil // identities are random
+	}
+	r.history = append(r.history, fmt.Sprintf("%s %s %s", r.scheduler.now(), key, body))
+}
+
+// execute runs the scenario and returns the final state.
+func (r *run) execute(want state) state {
+	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // the run ends with this function
+	r.ctx = ctx
+	opts := r.scenario.Server
+	opts.InMemory, opts.HideWarnings, opts.Seed = true, true, r.choices.seed+1
+	server, err := apitest.Start(&opts)
+	if err != nil {
+		cancel()
+		r.fail("start", err)
+		return nil
+	}
+	r.server = server
+	var final state
+	_, r.user, err = r.connect(nil)
+	if err == nil {
+		final = r.simulate(want)
+	} else {
+		r.fail("start", err)
+	}
+	r.choices.ended = true
+	cancel()
+	r.scheduler.run(time.Second, nil)
+	r.running.Wait()
+	if r.user != nil {
+		r.user.Close()
+	}
+	server.Close()
+	synctest.Wait()
+	if leaked := goroutines(r.label); leaked != "" {
+		r.fail("leak", fmt.Errorf("goroutines of Run are left after its end:\n%s", leaked))
+	}
+	return final
+}
+
+// simulate runs the program and the steps, and checks the assertions.
+func (r *run) simulate(want state) state {
+	stop := r.startProgram()
+	done := false
+	r.running.Go(func() {
+		r.doSteps()
+		done = true
+	})
+	if !r.scheduler.run(maxStepTime, func() bool { return done || r.hasFailed() }) {
+		r.fail("step", errors.New("a step of the user does not end: what it waits for never happens"))
+	}
+	if r.choices.isUnusual() && !r.hasFailed() {
+		r.scheduler.run(faultsAfterSteps, r.hasFailed)
+	}
+	r.choices.ended = true
+	r.story.add("", "nothing goes wrong from now on")
+	r.settle()
+	final := r.finalState()
+	if difference := final.difference(want); want != nil && difference != "" && !r.hasFailed() {
+		r.fail("state", errors.New("the final state is not that of a run without faults:\n  "+difference))
+	}
+	r.check()
+	stop()
+	if r.hasFailed() {
+		return final
+	}
+	r.story.add("", "a second run begins, which should write nothing")
+	before := r.objectVersions()
+	stop = r.startProgram()
+	r.settle()
+	stop()
+	if changed := changes(before, r.objectVersions()); len(changed) > 0 && !r.hasFailed() {
+		r.fail("idempotence", fmt.Errorf("a second run has changed %s", strings.Join(changed, ", ")))
+	}
+	return final
+}
+
+// startProgram starts the program under test, and returns a function that ends it.
+func (r *run) startProgram() (stop func()) {
+	if _, err := r.startProcess(); err != nil {
+		r.fail("start", err)
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(r.ctx)
+	ended := make(chan struct{})
+	r.running.Go(func() {
+		defer close(ended)
+		r.supervise(ctx)
+	})
+	return func() {
+		cancel()
+		<-ended
+		if err := r.currentProcess().stop(); err != nil {
+			r.fail("end", err)
+		}
+	}
+}
+
+func (r *run) currentProcess() *process {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.process
+}
+
+func (r *run) doSteps() {
+	for i, step := range r.scenario.Steps {
+		key := fmt.Sprintf("step %d", i+1)
+		pause := pauses[r.choices.choose(key, alternatives{"steps", []int{150, 150, 150, 150, 50}})]
+		r.choices.describe(key, pause.String()+" after the one before")
+		if r.scheduler.wait(r.ctx, key, pause) != nil {
+			return
+		}
+		r.story.add("user", step.Name)
+		if err := step.Do(r.ctx, r.user); err != nil && r.ctx.Err() == nil {
+			r.fail("step", fmt.Errorf("the user %s: %w", step.Name, err))
+			return
+		}
+	}
+}
+
+// settle runs until nothing has been written for the quiet time.
+func (r *run) settle() {
+	var changed []string
+	for range maxSettlings {
+		r.mu.Lock()
+		disturbed := time.Until(r.disturbedUntil)
+		r.mu.Unlock()
+		r.scheduler.run(max(disturbed, 0), r.hasFailed)
+		before := r.objectVersions()
+		r.scheduler.run(r.scenario.quiet(), r.hasFailed)
+		if changed = changes(before, r.objectVersions()); r.hasFailed() || len(changed) == 0 {
+			return
+		}
+	}
+	r.fail("convergence", fmt.Errorf("the controller does not stop writing: %s", strings.Join(changed, ", ")))
+}
+
+func (r *run) check() {
+	if r.scenario.Check == nil || r.hasFailed() {
+		return
+	}
+	ended := false
+	r.running.Go(func() {
+		if err := r.scenario.Check(r.ctx, r.user); err != nil {
+			r.fail("check", err)
+		}
+		ended = true
+	})
+	if !r.scheduler.run(maxStepTime, func() bool { return ended }) {
+		r.fail("check", errors.New("Check does not return"))
+	}
+}

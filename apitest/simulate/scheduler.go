@@ -1,0 +1,139 @@
+package simulate
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"testing/synctest"
+	"time"
+)
+
+// latency is the shortest time that a request or an event takes.
+const latency = time.Millisecond
+
+// maxHold is how long an event or request waits for the one that choices.after names.
+const maxHold = 20 * time.Second
+
+// scheduler lets one waiter go on at a time, and the next one when all goroutines of the bubble are blocked. What waits then, and for
+// how long, is determined by what went on before; the order in which goroutines came to wait is not, and does not count.
+type scheduler struct {
+	choices *choices
+	start   time.Time
+	arrived chan struct{}
+
+	mu       sync.Mutex
+	waiting  []*waiter
+	round    int
+	counts   map[string]int
+	released map[string]bool
+	order    []string // the keys that were released
+}
+
+type waiter struct {
+	key   string
+	due   time.Time
+	round int // in which it came
+	gone  chan struct{}
+}
+
+func newScheduler(c *choices) *scheduler {
+	return &scheduler{choices: c, start: time.Now(), arrived: make(chan struct{}, 1), counts: map[string]int{}, released: map[string]bool{}}
+}
+
+// number returns how many there have been of a key, this one included.
+func (s *scheduler) number(key string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counts[key]++
+	return s.counts[key]
+}
+
+func (s *scheduler) now() time.Duration { return time.Since(s.start) }
+
+// wait returns when the caller may go on, at the earliest after a delay, or with the error of a ctx that has ended.
+func (s *scheduler) wait(ctx context.Context, key string, delay time.Duration) error {
+	s.mu.Lock()
+	w := &waiter{key, time.Now().Add(delay), s.round, make(chan struct{})}
+	s.waiting = append(s.waiting, w)
+	s.mu.Unlock()
+	select {
+	case s.arrived <- struct{}{}:
+	default:
+	}
+	select {
+	case <-w.gone:
+		return nil
+	case <-ctx.Done():
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.waiting = slices.DeleteFunc(s.waiting, func(other *waiter) bool { return other == w })
+		return context.Cause(ctx)
+	}
+}
+
+// run lets waiters go on until the condition holds, which it looks at when all goroutines are blocked, or for a time.
+func (s *scheduler) run(limit time.Duration, condition func() bool) bool {
+	end := time.Now().Add(limit)
+	for {
+		synctest.Wait()
+		if condition != nil && condition() {
+			return true
+		}
+		if s.releaseOne() {
+			continue
+		}
+		next := time.Until(end)
+		if next <= 0 {
+			return false
+		}
+		if due, found := s.nextDue(); found {
+			next = min(next, max(time.Until(due), 0))
+		}
+		timer := time.NewTimer(next)
+		select {
+		case <-s.arrived:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+func (s *scheduler) releaseOne() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.round++
+	slices.SortFunc(s.waiting, func(a, b *waiter) int {
+		return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.round, b.round), cmp.Compare(a.key, b.key))
+	})
+	for i, w := range s.waiting {
+		if time.Now().Before(s.dueOf(w)) {
+			continue
+		}
+		s.waiting = slices.Delete(s.waiting, i, i+1)
+		s.released[w.key] = true
+		s.order = append(s.order, w.key)
+		close(w.gone)
+		return true
+	}
+	return false
+}
+
+// dueOf returns when a waiter may go on. The lock is held.
+func (s *scheduler) dueOf(w *waiter) time.Time {
+	if first := s.choices.after[w.key]; first != "" && !s.released[first] && !s.choices.ended {
+		return w.due.Add(maxHold)
+	}
+	return w.due
+}
+
+func (s *scheduler) nextDue() (due time.Time, found bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.waiting {
+		if d := s.dueOf(w); !found || d.Before(due) {
+			due, found = d, true
+		}
+	}
+	return due, found
+}

@@ -1,0 +1,110 @@
+package simulate
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+const defaultSeeds = 100
+
+// Failure is a schedule in which a controller does what it must not.
+type Failure struct {
+	// Seed is that of the run, 0 if the run was a systematic one or without faults.
+	Seed uint64
+	// Runs is the number of runs until then.
+	Runs int
+	// Err is what is wrong.
+	Err error
+	// Choices are what must happen for it, as few as could be found.
+	Choices []string
+	// Story is what happened.
+	Story string
+}
+
+// Error implements error.
+func (f *Failure) Error() string {
+	text := fmt.Sprintf("run %d fails", f.Runs)
+	if f.Seed != 0 {
+		text += fmt.Sprintf(" (seed %d)", f.Seed)
+	}
+	text += ": " + f.Err.Error()
+	if len(f.Choices) > 0 {
+		text += "\n\nIt takes:\n  " + strings.Join(f.Choices, "\n  ")
+	}
+	return text + "\n\nWhat happened:\n" + f.Story
+}
+
+// Unwrap returns Err.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Test fails the test if a run of the scenario fails.
+func Test(t *testing.T, s *Scenario, opts *Options) {
+	t.Helper()
+	if failure := Find(t, s, opts); failure != nil {
+		t.Fatal(failure)
+	}
+}
+
+// Find returns the first failure that it finds, or nil. The first run is one in which nothing goes wrong; its final state is the one
+// that all runs must end with. t must not be in a bubble.
+//
+// Every run must converge: nothing is written for the quiet time, and the state is that of the first run. A new process must then
+// write nothing that changes an object. No write may begin after the controller has lost a lease. Run must return after the end of
+// its ctx, without goroutines that stay.
+func Find(t *testing.T, s *Scenario, opts *Options) *Failure {
+	t.Helper()
+	o := Options{}
+	if opts != nil {
+		o = *opts
+	}
+	if o.Seeds == 0 {
+		o.Seeds = defaultSeeds
+	}
+	if o.FirstSeed == 0 {
+		o.FirstSeed = 1
+	}
+	f := &finder{t: t, scenario: s}
+	first := f.run(&choices{})
+	if first.failure != nil {
+		first.failure.err = fmt.Errorf("even if nothing goes wrong: %w", first.failure.err)
+		return f.failure(first, &choices{})
+	}
+	f.want = first.state
+	if !o.NoEnumeration {
+		if failure := f.enumerate(first); failure != nil {
+			return failure
+		}
+	}
+	for i := range o.Seeds {
+		c := &choices{seed: o.FirstSeed + uint64(i)} //nolint:gosec // not negative
+		if res := f.run(c); res.failure != nil {
+			return f.shrink(res, c)
+		}
+	}
+	return nil
+}
+
+// finder looks for a failure.
+type finder struct {
+	t        *testing.T
+	scenario *Scenario
+	want     state
+	runs     int
+}
+
+func (f *finder) run(c *choices) *result {
+	f.runs++
+	return runOnce(f.t, f.scenario, c, f.want)
+}
+
+func (f *finder) failure(res *result, c *choices) *Failure {
+	failure := &Failure{Seed: c.seed, Runs: f.runs, Err: res.failure.err, Story: res.story}
+	for _, key := range sortedKeys(res.made) {
+		failure.Choices = append(failure.Choices, key+": "+res.texts[key])
+	}
+	for event, write := range c.after {
+		failure.Choices = append(failure.Choices, event+": only after "+write)
+	}
+	return failure
+}

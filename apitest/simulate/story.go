@@ -1,0 +1,136 @@
+package simulate
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/anykind/anykind/unstructured"
+)
+
+const (
+	maxStoryLines = 400 // that are kept
+	maxText       = 160 // of a body in the story
+)
+
+// story is what happened in a run, for readers.
+type story struct {
+	mu      sync.Mutex
+	start   time.Time
+	lines   []string
+	dropped int
+}
+
+func (s *story) add(who, what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.lines) >= maxStoryLines {
+		s.lines = s.lines[1:]
+		s.dropped++
+	}
+	s.lines = append(s.lines, fmt.Sprintf("%9s  %-10s  %s", time.Since(s.start).Truncate(time.Millisecond), who, what))
+}
+
+// write adds a write with its result, and what the writer believed that was not true when the write arrived.
+func (s *story) write(l *link, r request, result string, body []byte, stale []string) {
+	text := "WRITES " + r.String()
+	if len(body) > 0 {
+		text += " " + shorten(body)
+	}
+	s.add(l.name(), text+": "+result)
+	for _, line := range stale {
+		s.add("", line)
+	}
+}
+
+func (s *story) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := strings.Join(s.lines, "\n")
+	if s.dropped > 0 {
+		text = fmt.Sprintf("(%d earlier lines are left out)\n", s.dropped) + text
+	}
+	return text
+}
+
+func shorten(body []byte) string {
+	text := string(body)
+	var decoded any
+	if json.Unmarshal(body, &decoded) == nil {
+		if object, isObject := decoded.(map[string]any); isObject {
+			delete(object, "apiVersion")
+			delete(object, "kind")
+		}
+		if compact, err := json.Marshal(decoded); err == nil {
+			text = string(compact)
+		}
+	}
+	if len(text) > maxText {
+		text = text[:maxText] + "…"
+	}
+	return text
+}
+
+// see notes the state of an object that a process has received; nil is that there is none.
+func (p *process) see(id objectID, obj *unstructured.Object) {
+	p.run.mu.Lock()
+	defer p.run.mu.Unlock()
+	p.seen[id] = obj
+}
+
+func (p *process) seeList(r request, data []byte) {
+	var list struct{ Items []json.RawMessage }
+	if json.Unmarshal(data, &list) != nil {
+		return
+	}
+	var names []string
+	for _, item := range list.Items {
+		if obj := decode(item); obj != nil {
+			p.see(idOf(r.resource, obj), obj)
+			names = append(names, strings.Trim(obj.GetNamespace()+"/"+obj.GetName(), "/")+" "+describeState(obj))
+		}
+	}
+	p.run.story.add("controller", fmt.Sprintf("lists %s: %s", r.resource, strings.Join(append(names, fmt.Sprintf("%d in all", len(names))), ", ")))
+}
+
+// staleKnowledge returns what a process has seen and is not true any more.
+func (p *process) staleKnowledge() (lines []string) {
+	p.run.mu.Lock()
+	defer p.run.mu.Unlock()
+	for _, id := range slices.SortedFunc(maps.Keys(p.seen), func(a, b objectID) int { return strings.Compare(a.String(), b.String()) }) {
+		seen := p.seen[id]
+		states := p.run.server.StatesOf(id.resource, id.namespace, id.name)
+		if len(states) == 0 || isIncidental(id.resource) {
+			continue
+		}
+		last := states[len(states)-1]
+		isGone := last.Type == "DELETED"
+		switch {
+		case seen == nil && isGone, seen != nil && !isGone && seen.GetResourceVersion() == last.Object.GetResourceVersion():
+			continue
+		case seen == nil:
+			lines = append(lines, fmt.Sprintf("    it saw no %s; true is: %s", id, describeState(last.Object)))
+		case isGone:
+			lines = append(lines, fmt.Sprintf("    it saw %s %s; true is: deleted", id, describeState(seen)))
+		default:
+			lines = append(lines, fmt.Sprintf("    it saw %s %s; true is: %s", id, describeState(seen), describeState(last.Object)))
+		}
+	}
+	return lines
+}
+
+// describeState returns what identifies a state of an object.
+func describeState(obj *unstructured.Object) string {
+	text := "resourceVersion " + obj.GetResourceVersion()
+	if uid := string(obj.GetUID()); len(uid) > 4 {
+		text += ", uid " + uid[:4] + "…"
+	}
+	if obj.GetDeletionTimestamp() != nil {
+		text += ", being deleted"
+	}
+	return "(" + text + ")"
+}

@@ -1,0 +1,90 @@
+package simulate
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/anykind/anykind/unstructured"
+)
+
+// eventBody is the body of a watch's response: each event waits until it arrives.
+type eventBody struct {
+	*io.PipeReader
+	server io.Closer
+}
+
+// Close implements io.Closer.
+func (b *eventBody) Close() error {
+	_ = b.server.Close()
+	return b.PipeReader.Close()
+}
+
+// watch returns the response of a watch whose events arrive when the scheduler lets them.
+func (l *link) watch(response *http.Response, r request, key string) *http.Response {
+	reader, writer := io.Pipe()
+	body := response.Body
+	response.Body = &eventBody{reader, body}
+	go func() {
+		err := l.deliver(bufio.NewReader(body), writer, r, response.Request)
+		_ = body.Close()
+		_ = writer.CloseWithError(err)
+	}()
+	return response
+}
+
+// deliver copies events until the stream ends or breaks.
+func (l *link) deliver(from *bufio.Reader, to io.Writer, r request, req *http.Request) error {
+	for {
+		line, err := from.ReadBytes('\n')
+		if err != nil {
+			return err
+		}
+		var event struct {
+			Type   string
+			Object json.RawMessage
+		}
+		if err := json.Unmarshal(line, &event); err != nil {
+			return err
+		}
+		if event.Type == "BOOKMARK" || event.Type == "ERROR" || l.process == nil {
+			if _, err := to.Write(line); err != nil {
+				return err
+			}
+			continue
+		}
+		obj := decode(event.Object)
+		if obj == nil {
+			return errSimulated
+		}
+		id := idOf(r.resource, obj)
+		key := l.name() + " event " + event.Type + " " + id.String()
+		key += " #" + strconv.Itoa(l.run.scheduler.number(key))
+		if err := l.run.scheduler.wait(req.Context(), key, latency+l.run.choices.delay(key, "events of "+r.resource)); err != nil {
+			return err
+		}
+		if end := "end of watch at " + key; l.run.choices.choose(end, alternatives{"end of watch", []int{25}}) != 0 {
+			l.run.choices.describe(end, "the connection is closed")
+			l.run.story.add("server", "closes the connection of the watch of "+r.resource+" before the event "+event.Type+" of "+id.String())
+			return errLost()
+		}
+		l.seeEvent(event.Type, id, obj)
+		if _, err := to.Write(line); err != nil {
+			return err
+		}
+	}
+}
+
+func (l *link) seeEvent(eventType string, id objectID, obj *unstructured.Object) {
+	if eventType == "DELETED" {
+		l.process.see(id, nil)
+		l.run.story.add(l.name(), "sees DELETED "+id.String())
+		return
+	}
+	l.process.see(id, obj)
+	if !isIncidental(id.resource) {
+		l.run.story.add(l.name(), "sees "+eventType+" "+id.String()+" "+describeState(obj))
+	}
+}
