@@ -44,6 +44,11 @@ apitest-diff: ## play OPERATIONS (1,000) of each verb, drawn from SEED (1), on a
 		$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR)/apitest -- \
 		go test -count=1 -timeout 6h -v -run ApitestAgainstSandbox ./internal/testing/difftest
 
+SEEDS ?= 10000
+.PHONY: simulate
+simulate: ## run the corrected controllers of apitest/simulate with 10,000 seeds, and find the defects of the broken ones
+	cd apitest && go test -count=1 -timeout 6h ./simulate -seeds $(SEEDS)
+
 .PHONY: test
 test: ## run every test of every module against a real cluster; make test MODULES=bench for one module
 	@$(if $(RACE),,echo 'make: without a C compiler there is no race detector; the tests run without it')

@@ -11,7 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var seeds = flag.Int("seeds", 60, "random runs of each corrected controller") //nolint:gochecknoglobals // a flag
+var (
+	seeds     = flag.Int("seeds", 60, "random runs of each corrected controller")
+	firstSeed = flag.Uint64("first", 1, "the first seed of these")
+)
 
 // scenarioOf returns the scenario of a controller with a defect, or of its corrected version.
 func scenarioOf(t *testing.T, c broken.Controller, isCorrected bool) *Scenario {
@@ -48,7 +51,7 @@ func TestFind_CorrectedControllers(t *testing.T) {
 	for _, c := range broken.All() {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			Test(t, scenarioOf(t, c, true), &Options{Seeds: *seeds})
+			Test(t, scenarioOf(t, c, true), &Options{Seeds: *seeds, FirstSeed: *firstSeed, NoEnumeration: *firstSeed != 1})
 		})
 	}
 }

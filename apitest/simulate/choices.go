@@ -107,6 +107,9 @@ func (c *choices) hash(text string) uint64 {
 	return x ^ x>>33
 }
 
+// copy returns the same choices, for another run.
+func (c *choices) copy() *choices { return &choices{seed: c.seed, fixed: c.fixed, after: c.after} }
+
 // describe notes what an unusual choice means.
 func (c *choices) describe(key, text string) {
 	c.mu.Lock()

@@ -75,7 +75,7 @@ func (l *link) arrive(req *http.Request, r request, key string, body []byte, sen
 	}
 	l.run.addHistory(key, body)
 	var stale []string
-	if l.process != nil && r.isWrite() && !r.isLease() {
+	if l.process != nil && r.isWrite() && !r.isLease() && l.run.story.isKept {
 		stale = l.process.staleKnowledge()
 	}
 	response := happens.response(req, r)
@@ -155,7 +155,7 @@ func (l *link) observe(r request, code int, data []byte) {
 	if r.isWrite() && code < 300 {
 		l.run.noteVersion(data)
 	}
-	if l.process == nil {
+	if l.process == nil || !l.run.story.isKept && !r.isLease() {
 		return
 	}
 	id := objectID{r.resource, r.namespace, r.name}

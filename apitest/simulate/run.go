@@ -60,7 +60,7 @@ type result struct {
 }
 
 // runOnce runs a scenario in a bubble of its own. want is the final state, nil for any.
-func runOnce(t *testing.T, s *Scenario, c *choices, want state) (res *result) {
+func runOnce(t *testing.T, s *Scenario, c *choices, want state, hasStory bool) (res *result) {
 	t.Helper()
 	c.made, c.texts = map[string]int{}, map[string]string{}
 	var r *run
@@ -74,7 +74,7 @@ func runOnce(t *testing.T, s *Scenario, c *choices, want state) (res *result) {
 	}()
 	var final state
 	synctest.Test(t, func(*testing.T) {
-		r = &run{scenario: s, choices: c, scheduler: newScheduler(c), story: &story{start: time.Now()}}
+		r = &run{scenario: s, choices: c, scheduler: newScheduler(c), story: &story{isKept: hasStory, start: time.Now()}}
 		r.label = fmt.Sprintf("%p", r)
 		final = r.execute(want)
 	})

@@ -95,11 +95,17 @@ type finder struct {
 
 func (f *finder) run(c *choices) *result {
 	f.runs++
-	return runOnce(f.t, f.scenario, c, f.want)
+	return runOnce(f.t, f.scenario, c, f.want, false)
 }
 
+// failure repeats a failed run for its story.
 func (f *finder) failure(res *result, c *choices) *Failure {
-	failure := &Failure{Seed: c.seed, Runs: f.runs, Err: res.failure.err, Story: res.story}
+	failure := &Failure{Seed: c.seed, Runs: f.runs, Err: res.failure.err}
+	again := runOnce(f.t, f.scenario, c.copy(), f.want, true)
+	failure.Story = again.story
+	if again.failure == nil || again.failure.class != res.failure.class {
+		failure.Err = fmt.Errorf("%w (a second run with the same choices does not fail so: Run depends on something else than the server, the clock and its ctx)", res.failure.err)
+	}
 	for _, key := range sortedKeys(res.made) {
 		failure.Choices = append(failure.Choices, key+": "+res.texts[key])
 	}

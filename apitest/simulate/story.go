@@ -19,6 +19,7 @@ const (
 
 // story is what happened in a run, for readers.
 type story struct {
+	isKept  bool // or else nothing is written down, which takes time: a run that fails is repeated for its story
 	mu      sync.Mutex
 	start   time.Time
 	lines   []string
@@ -26,6 +27,9 @@ type story struct {
 }
 
 func (s *story) add(who, what string) {
+	if !s.isKept {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.lines) >= maxStoryLines {
@@ -37,6 +41,9 @@ func (s *story) add(who, what string) {
 
 // write adds a write with its result, and what the writer believed that was not true when the write arrived.
 func (s *story) write(l *link, r request, result string, body []byte, stale []string) {
+	if !s.isKept {
+		return
+	}
 	text := "WRITES " + r.String()
 	if len(body) > 0 {
 		text += " " + shorten(body)

@@ -55,11 +55,13 @@ func (l *link) deliver(from *bufio.Reader, to io.Writer, r request, req *http.Re
 			}
 			continue
 		}
-		obj := decode(event.Object)
-		if obj == nil {
-			return errSimulated
+		var obj struct {
+			Metadata struct{ Namespace, Name string }
 		}
-		id := idOf(r.resource, obj)
+		if err := json.Unmarshal(event.Object, &obj); err != nil {
+			return err
+		}
+		id := objectID{r.resource, obj.Metadata.Namespace, obj.Metadata.Name}
 		key := l.name() + " event " + event.Type + " " + id.String()
 		key += " #" + strconv.Itoa(l.run.scheduler.number(key))
 		if err := l.run.scheduler.wait(req.Context(), key, latency+l.run.choices.delay(key, "events of "+r.resource)); err != nil {
@@ -70,7 +72,9 @@ func (l *link) deliver(from *bufio.Reader, to io.Writer, r request, req *http.Re
 			l.run.story.add("server", "closes the connection of the watch of "+r.resource+" before the event "+event.Type+" of "+id.String())
 			return errLost()
 		}
-		l.seeEvent(event.Type, id, obj)
+		if l.run.story.isKept {
+			l.seeEvent(event.Type, id, decode(event.Object))
+		}
 		if _, err := to.Write(line); err != nil {
 			return err
 		}
@@ -78,7 +82,7 @@ func (l *link) deliver(from *bufio.Reader, to io.Writer, r request, req *http.Re
 }
 
 func (l *link) seeEvent(eventType string, id objectID, obj *unstructured.Object) {
-	if eventType == "DELETED" {
+	if eventType == "DELETED" || obj == nil {
 		l.process.see(id, nil)
 		l.run.story.add(l.name(), "sees DELETED "+id.String())
 		return
