@@ -3,6 +3,7 @@ module github.com/anykind/anykind/apitest/peers
 go 1.26.0
 
 require (
+	github.com/anykind/anykind v0.0.0-00010101000000-000000000000
 	github.com/anykind/anykind/apitest v0.0.0
 	github.com/stretchr/testify v1.12.1
 	k8s.io/api v0.37.2
@@ -12,7 +13,6 @@ require (
 )
 
 require (
-	github.com/anykind/anykind v0.0.0-00010101000000-000000000000 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect

@@ -11,8 +11,8 @@ import (
 const labelName = "simulate"
 
 // labeled calls f with a label that the goroutines which it starts inherit.
-func labeled(label string, f func()) {
-	pprof.Do(context.Background(), pprof.Labels(labelName, label), func(context.Context) { f() }) //nolint:forbidigo // for its label only
+func labeled(ctx context.Context, label string, f func()) {
+	pprof.Do(ctx, pprof.Labels(labelName, label), func(context.Context) { f() })
 }
 
 // goroutines returns the stacks of the goroutines that have a label.

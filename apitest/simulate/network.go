@@ -94,7 +94,7 @@ func (l *link) arrive(req *http.Request, r request, key string, body []byte, sen
 		return nil, err
 	}
 	if r.verb == "watch" && response.StatusCode == http.StatusOK {
-		return l.watch(response, r, key), nil
+		return l.watch(response, r), nil
 	}
 	data, err := io.ReadAll(response.Body)
 	_ = response.Body.Close()

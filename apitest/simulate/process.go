@@ -33,18 +33,18 @@ type process struct {
 }
 
 // start starts the program.
-func (r *run) startProcess() (*process, error) {
+func (r *run) startProcess() error {
 	p := &process{run: r, ended: make(chan struct{}), seen: map[objectID]*unstructured.Object{}, leases: map[objectID]string{}}
 	ctx, cancel := context.WithCancelCause(workqueue.WithScheduler(r.ctx, p.workqueueScheduler()))
 	p.ctx, p.cancel = ctx, cancel
 	exposed, client, err := r.connect(p)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r.mu.Lock()
 	r.process = p
 	r.mu.Unlock()
-	go labeled(r.label, func() {
+	go labeled(ctx, r.label, func() {
 		defer close(p.ended)
 		defer client.Close()
 		defer exposed.HTTPClient.CloseIdleConnections()
@@ -55,7 +55,7 @@ func (r *run) startProcess() (*process, error) {
 		}()
 		p.err = r.scenario.Run(ctx, exposed)
 	})
-	return p, nil
+	return nil
 }
 
 // connect returns a Process with connections of its own; p is nil for the users.
@@ -112,7 +112,7 @@ func (p *process) crash() {
 func (p *process) stop() error {
 	p.cancel(context.Canceled)
 	if !p.run.scheduler.run(maxEndDelay, p.hasEnded) {
-		return fmt.Errorf("Run has not returned %s after its ctx ended", maxEndDelay)
+		return fmt.Errorf("the function Run has not returned %s after its ctx ended", maxEndDelay)
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func (r *run) supervise(ctx context.Context) {
 			return
 		}
 		r.story.add("controller", "starts again")
-		if _, err := r.startProcess(); err != nil {
+		if err := r.startProcess(); err != nil {
 			r.fail("start", err)
 			return
 		}

@@ -210,7 +210,7 @@ func (r *run) simulate(want state) state {
 
 // startProgram starts the program under test, and returns a function that ends it.
 func (r *run) startProgram() (stop func()) {
-	if _, err := r.startProcess(); err != nil {
+	if err := r.startProcess(); err != nil {
 		r.fail("start", err)
 		return func() {}
 	}
@@ -280,6 +280,6 @@ func (r *run) check() {
 		ended = true
 	})
 	if !r.scheduler.run(maxStepTime, func() bool { return ended }) {
-		r.fail("check", errors.New("Check does not return"))
+		r.fail("check", errors.New("the function Check does not return"))
 	}
 }

@@ -23,7 +23,7 @@ func (b *eventBody) Close() error {
 }
 
 // watch returns the response of a watch whose events arrive when the scheduler lets them.
-func (l *link) watch(response *http.Response, r request, key string) *http.Response {
+func (l *link) watch(response *http.Response, r request) *http.Response {
 	reader, writer := io.Pipe()
 	body := response.Body
 	response.Body = &eventBody{reader, body}

@@ -3,9 +3,11 @@ package write
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -165,4 +169,44 @@ func (op *operation) storageKey() string {
 		parts = append(parts, namespace)
 	}
 	return strings.Join(append(parts, op.req.Name), "/")
+}
+
+// suffixLetters are those of generated names.
+const suffixLetters = "bcdfghjklmnpqrstvwxz2456789"
+
+// random makes UIDs and the ends of generated names. With a seed they are the same for the same writes in the same order.
+type random struct {
+	mu     sync.Mutex
+	seeded *rand.Rand // nil without a seed
+}
+
+func newRandom(seed uint64) *random {
+	r := &random{}
+	if seed != 0 {
+		r.seeded = rand.New(rand.NewPCG(seed, 1))
+	}
+	return r
+}
+
+func (r *random) uid() types.UID {
+	if r.seeded == nil {
+		return uuid.NewUUID()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	high, low := r.seeded.Uint64(), r.seeded.Uint64()
+	return types.UID(fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", high>>32, high>>16&0xffff, high&0xfff, low>>48&0xfff, low&0xffffffffffff))
+}
+
+func (r *random) suffix(length int) string {
+	if r.seeded == nil {
+		return utilrand.String(length)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	text := make([]byte, length)
+	for i := range text {
+		text[i] = suffixLetters[r.seeded.IntN(len(suffixLetters))]
+	}
+	return string(text)
 }
