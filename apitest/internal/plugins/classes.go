@@ -66,7 +66,7 @@ func (r *Request) checkExpansion() error {
 		return nil
 	}
 	if text(child(r.Old, "status"), "phase") != "Bound" {
-		return errors.New("Only bound persistent volume claims can be expanded") //nolint:staticcheck,revive // the API server's text
+		return errors.New("Only bound persistent volume claims can be expanded") //nolint:staticcheck // the API server's text
 	}
 	class := storageClassOf(r.Object)
 	if class == "" || class != storageClassOf(r.Old) || r.find(storageGroup, "storageclasses", class)["allowVolumeExpansion"] != true {
