@@ -48,6 +48,12 @@ SEEDS ?= 10000
 .PHONY: simulate
 simulate: ## run the corrected controllers of apitest/simulate with 10,000 seeds, and find the defects of the broken ones
 	cd apitest && go test -count=1 -timeout 6h ./simulate -seeds $(SEEDS)
+# Some of them, for instance: make compat SUITES=controller-runtime/cache
+SUITES ?=
+
+.PHONY: compat
+compat: ## run the test suites of client-go, controller-runtime and others over anykind, and write docs/COMPATIBILITY.md
+	go run -C compat/suites . $(if $(SUITES),,-docs ../../docs) $(SUITES)
 
 .PHONY: test
 test: ## run every test of every module against a real cluster; make test MODULES=bench for one module

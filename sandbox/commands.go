@@ -162,10 +162,14 @@ func buildOnly(ctx context.Context, args []string) error {
 	var opts cluster.Options
 	flags := newFlags("build", "[flags]", "Builds the programs that up and exec need with the same flags.")
 	clusterFlags(flags, &opts)
+	links := flags.String("links", "", "create links to the programs in `folder`, named as envtest's KUBEBUILDER_ASSETS has them")
 	if err := errors.Join(parse(flags, args), noArguments(flags)); err != nil {
 		return err
 	}
 	opts.Progress = os.Stderr
+	if *links != "" {
+		return cluster.Link(ctx, &opts, *links)
+	}
 	return cluster.Build(ctx, &opts)
 }
 

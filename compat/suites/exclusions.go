@@ -1,0 +1,105 @@
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+//go:embed exclusions.txt
+var exclusionList string
+
+// exclusion is a test that may fail.
+type exclusion struct{ suite, test, reason string }
+
+// parseExclusions reads lines of a suite, a test and a reason, separated by tabs. Empty lines and lines that begin with # are
+// skipped.
+func parseExclusions(list string) ([]exclusion, error) {
+	var all []exclusion
+	for line := range strings.Lines(list) {
+		line = strings.TrimRight(line, "\r\n")
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		fields := strings.Split(line, "\t")
+		if len(fields) != 3 || slices.Contains(fields, "") {
+			return nil, fmt.Errorf("exclusions.txt: %q is not a suite, a test and a reason, separated by tabs", line)
+		}
+		one := exclusion{fields[0], fields[1], fields[2]}
+		if isBasicVerb(one.test) {
+			return nil, fmt.Errorf("exclusions.txt: %q tests get, list, watch, create or update, which must pass", one.test)
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// isBasicVerb reports whether a test, judged by the words of its name, is of a verb that may have no exclusions.
+func isBasicVerb(test string) bool {
+	words := regexp.MustCompile(`[A-Z]?[a-z]+`).FindAllString(test, -1) // of TestList, too
+	return slices.ContainsFunc(words, func(word string) bool {
+		return regexp.MustCompile(`(?i)^(get(s|ting)?|list(s|ing)?|watch(es|ing)?|creat(e|es|ing)|updat(e|es|ing))$`).MatchString(word)
+	})
+}
+
+// maxExcluded is the largest part of a suite that may be excluded: 2 of 100.
+const maxExcluded = 0.02
+
+// verdict is the judgement on a report.
+type verdict struct {
+	passed   int
+	repeated []string // tests that passed after they had failed
+	excluded []exclusion
+	skipped  int
+	failures []string // what is wrong; empty if the suite passes
+}
+
+// judge compares results with the exclusions of all suites. A failure that is not listed is wrong, and so is a listed test
+// that passes, is skipped or does not exist, and too many exclusions.
+func judge(r *report, exclusions []exclusion) *verdict {
+	v := &verdict{skipped: len(r.with(skipped))}
+	outcomes := map[string]outcome{} // the worst of each name, as specs may share one
+	for _, one := range r.results {
+		if outcomes[one.name] != failed {
+			outcomes[one.name] = one.outcome
+		}
+	}
+	listed := map[string]bool{}
+	for _, e := range exclusions {
+		if e.suite != r.suite.name {
+			continue
+		}
+		listed[e.test] = true
+		switch outcomes[e.test] {
+		case failed:
+			v.excluded = append(v.excluded, e)
+		case passed:
+			v.failures = append(v.failures, fmt.Sprintf("%s: listed in exclusions.txt, but passes", e.test))
+		case skipped:
+			v.failures = append(v.failures, fmt.Sprintf("%s: listed in exclusions.txt, but skipped upstream", e.test))
+		default:
+			v.failures = append(v.failures, fmt.Sprintf("%s: listed in exclusions.txt, but there is no such test", e.test))
+		}
+	}
+	total := 0
+	for _, one := range r.results {
+		switch {
+		case one.outcome == passed:
+			v.passed++
+			if one.repeats > 0 {
+				v.repeated = append(v.repeated, one.name)
+			}
+		case one.outcome == failed && !listed[one.name]:
+			v.failures = append(v.failures, fmt.Sprintf("%s: failed: %s", one.name, one.message))
+		}
+		if one.outcome != skipped {
+			total++
+		}
+	}
+	if n := len(v.excluded); float64(n) > maxExcluded*float64(total) {
+		v.failures = append(v.failures, fmt.Sprintf("%d of %d tests are excluded, which is more than 2 %%", n, total))
+	}
+	return v
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// specReport is what of ginkgo's JSON report counts.
+type specReport struct {
+	SpecReports []struct {
+		ContainerHierarchyTexts []string
+		LeafNodeType            string // It, or BeforeSuite and the like
+		LeafNodeText            string
+		State                   string
+		NumAttempts             int
+		Failure                 struct {
+			Message  string
+			Location struct {
+				FileName   string
+				LineNumber int
+			}
+		}
+	}
+	SpecialSuiteFailureReasons []string
+}
+
+// specResults reads a report of ginkgo. Specs that are pending or skipped upstream are skipped; whatever else has not
+// passed has failed, and so has a node such as BeforeSuite.
+func specResults(path string) ([]result, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read ginkgo's report: %w", err)
+	}
+	var reports []specReport
+	if err := json.Unmarshal(text, &reports); err != nil {
+		return nil, fmt.Errorf("decode ginkgo's report: %w", err)
+	}
+	var results []result
+	for _, r := range reports {
+		for _, spec := range r.SpecReports {
+			one := result{
+				name:    strings.Join(slices.Concat(spec.ContainerHierarchyTexts, []string{spec.LeafNodeText}), " "),
+				outcome: failed, repeats: max(0, spec.NumAttempts-1),
+			}
+			if spec.LeafNodeType != "It" {
+				if spec.State == "passed" {
+					continue
+				}
+				one.name = "node " + spec.LeafNodeType
+			}
+			switch spec.State {
+			case "passed":
+				one.outcome = passed
+			case "pending", "skipped":
+				one.outcome = skipped
+			default:
+				one.message = fmt.Sprintf("%s: %s (%s:%d)", spec.State, spec.Failure.Message,
+					spec.Failure.Location.FileName, spec.Failure.Location.LineNumber)
+			}
+			results = append(results, one)
+		}
+		for _, reason := range r.SpecialSuiteFailureReasons {
+			if reason != "" && !strings.Contains(reason, "Suite Failed") {
+				results = append(results, result{name: "ginkgo suite", outcome: failed, message: reason})
+			}
+		}
+	}
+	return results, nil
+}

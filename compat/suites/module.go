@@ -1,0 +1,253 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+//go:embed versions.txt
+var versionList string
+
+// overlays has a folder for each upstream with files that are added to its module, each with .txt after its name.
+//
+//go:embed overlay
+var overlays embed.FS
+
+// upstream is a module whose test suites run against anykind.
+type upstream struct {
+	name    string // of its folder in overlay and in the cache
+	module  string // its path; versions.txt has its version and checksum
+	patches []patch
+	// tests are the folders whose tests are copied, for a module whose tests need nothing that is not exported; the generated
+	// module then requires the upstream module, whose packages are not compiled again. Empty means that all of it is copied.
+	tests []string
+	// requires are this repository's modules that its patched constructors import, by folder.
+	requires []string
+	// edits are further arguments of go mod edit.
+	edits []string
+}
+
+// version is a line of versions.txt.
+type version struct{ Version, Sum string }
+
+// parseVersions reads lines of a module's path, version and checksum. Empty lines and lines that begin with # are skipped.
+func parseVersions(list string) (map[string]version, error) {
+	versions := map[string]version{}
+	for line := range strings.Lines(list) {
+		fields := strings.Fields(line)
+		switch {
+		case len(fields) == 0 || fields[0][0] == '#':
+		case len(fields) != 3:
+			return nil, fmt.Errorf("versions.txt: %q is not a module's path, version and checksum", strings.TrimSpace(line))
+		default:
+			versions[fields[0]] = version{fields[1], fields[2]}
+		}
+	}
+	return versions, nil
+}
+
+// repository is the root of this repository, seen from the folder that the program and its tests run in.
+const repository = "../.."
+
+// anykindModule is the path of this repository's main module.
+const anykindModule = "github.com/anykind/anykind"
+
+// generate returns the folder of a copy of the upstream module with patched constructors, which requires this repository's
+// modules. It is made again only if the module's version, the patches or the overlay have changed.
+func (u *upstream) generate(ctx context.Context, cache string) (dir string, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("generate %s: %w", u.name, err)
+		}
+	}()
+	versions, err := parseVersions(versionList)
+	if err != nil {
+		return "", err
+	}
+	pinned, ok := versions[u.module]
+	if !ok {
+		return "", fmt.Errorf("versions.txt lacks %s", u.module)
+	}
+	root, err := filepath.Abs(repository)
+	if err != nil {
+		return "", err
+	}
+	key, err := u.key(pinned, root)
+	if err != nil {
+		return "", err
+	}
+	// One folder for each clone of the repository: what go has compiled in it is used again after a change of the patches.
+	dir = filepath.Join(cache, u.name+"-"+short(root))
+	stamp := filepath.Join(dir, ".anykind")
+	if made, err := os.ReadFile(stamp); err == nil && string(made) == key {
+		return dir, nil
+	}
+	source, err := download(ctx, u.module, pinned)
+	if err != nil {
+		return "", err
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return "", err
+	}
+	if err := u.write(ctx, source, dir, root); err != nil {
+		return "", err
+	}
+	return dir, os.WriteFile(stamp, []byte(key), 0o600)
+}
+
+// short returns a short hash of a text.
+func short(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:4])
+}
+
+// key identifies what a generated module is made from.
+func (u *upstream) key(pinned version, root string) (string, error) {
+	sum := sha256.New()
+	fmt.Fprintln(sum, pinned, root, u.tests, u.requires, u.edits)
+	for _, p := range u.patches {
+		fmt.Fprintf(sum, "%T %+v\n", p, p)
+	}
+	err := u.overlay(func(name string, content []byte) error {
+		fmt.Fprintf(sum, "%s %d\n%s", name, len(content), content)
+		return nil
+	})
+	return hex.EncodeToString(sum.Sum(nil))[:12], err
+}
+
+// overlay calls visit with the files that are added to the module.
+func (u *upstream) overlay(visit func(name string, content []byte) error) error {
+	base := "overlay/" + u.name
+	return fs.WalkDir(overlays, base, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := overlays.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return visit(strings.TrimSuffix(strings.TrimPrefix(path, base+"/"), ".txt"), content)
+	})
+}
+
+// write writes the module into dir.
+func (u *upstream) write(ctx context.Context, source, dir, root string) error {
+	if err := u.copy(source, dir); err != nil {
+		return err
+	}
+	for _, p := range u.patches {
+		if err := p.apply(dir); err != nil {
+			return err
+		}
+	}
+	err := u.overlay(func(name string, content []byte) error {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, content, 0o600))
+	})
+	if err != nil {
+		return err
+	}
+	edit := []string{"mod", "edit"}
+	for _, folder := range u.requires {
+		module := strings.TrimSuffix(anykindModule+"/"+folder, "/.")
+		edit = append(edit, "-require="+module+"@v0.0.0", "-replace="+module+"="+filepath.Join(root, folder))
+	}
+	_, err = goCommand(ctx, dir, append(edit, u.edits...)...)
+	return err
+}
+
+// copy copies the module, or its tests.
+func (u *upstream) copy(source, dir string) error {
+	if len(u.tests) == 0 {
+		return copyTree(source, dir, func(string) bool { return true })
+	}
+	isTest := func(name string) bool {
+		return strings.HasSuffix(name, "_test.go") || strings.Contains(filepath.ToSlash(name), "testdata/")
+	}
+	for _, folder := range u.tests {
+		if err := copyTree(filepath.Join(source, folder), filepath.Join(dir, folder), isTest); err != nil {
+			return err
+		}
+	}
+	versions, err := parseVersions(versionList)
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("module anykind.test/%s\n\ngo 1.26.0\n\nrequire %s %s\n", u.name, u.module, versions[u.module].Version)
+	return os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o600)
+}
+
+// copyTree copies the wanted files of a folder of the module cache, whose files cannot be written, to files that can.
+func copyTree(from, to string, wanted func(name string) bool) error {
+	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, name)
+		if entry.IsDir() {
+			return os.MkdirAll(target, 0o755)
+		}
+		if !wanted(name) {
+			return nil
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(target, content, 0o600)
+	})
+}
+
+// download returns the folder of a module in Go's module cache. A checksum that differs from the pinned one is an error.
+func download(ctx context.Context, module string, pinned version) (string, error) {
+	output, failed := goCommand(ctx, os.TempDir(), "mod", "download", "-json", module+"@"+pinned.Version)
+	var answer struct{ Dir, Sum, Error string }
+	if err := json.Unmarshal(output, &answer); err != nil {
+		return "", cmp.Or(failed, err)
+	}
+	switch {
+	case answer.Dir == "":
+		return "", errors.New(answer.Error)
+	case answer.Sum != pinned.Sum:
+		return "", fmt.Errorf("%s@%s: checksum %s, versions.txt has %s", module, pinned.Version, answer.Sum, pinned.Sum)
+	}
+	return answer.Dir, nil
+}
+
+// goCommand runs the go command in dir and returns its standard output. Its caller's settings for modules do not count.
+func goCommand(ctx context.Context, dir string, args ...string) ([]byte, error) {
+	command := exec.CommandContext(ctx, "go", args...)
+	command.Dir = dir
+	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod", "PWD="+dir)
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	output, err := command.Output()
+	if err != nil {
+		return output, fmt.Errorf("go %s: %w: %s", strings.Join(args[:2], " "), err, lastLines(stderr.Bytes()))
+	}
+	return output, nil
+}
+
+// maxErrorLines limits the lines of a failed command's output in an error.
+const maxErrorLines = 30
+
+func lastLines(text []byte) string {
+	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
+	return string(bytes.Join(lines[max(0, len(lines)-maxErrorLines):], []byte("\n")))
+}

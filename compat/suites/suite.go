@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// suite is the test suite of one upstream package, run once in one way.
+type suite struct {
+	name     string // in the table and in exclusions.txt
+	upstream *upstream
+	pkg      string   // such as ./pkg/client
+	specs    string   // the Go test that runs ginkgo's specs; "" if the package has none
+	run      string   // the Go tests to run, as in -test.run; "" runs all
+	env      []string // what selects the way
+	ci       bool     // in the part that runs with this module's tests
+	timeout  time.Duration
+	with     string // what of anykind is under it, for the table
+}
+
+// report has the results of a suite.
+type report struct {
+	suite   *suite
+	results []result
+	took    time.Duration
+}
+
+// result is the outcome of one test or spec.
+type result struct {
+	name    string
+	outcome outcome
+	repeats int    // how often it ran again after a failure
+	message string // of a failure
+}
+
+type outcome string
+
+const (
+	passed  outcome = "passed"
+	failed  outcome = "failed"
+	skipped outcome = "skipped" // by upstream
+)
+
+// runner runs suites.
+type runner struct {
+	cache  string // folder of the generated modules
+	assets string // folder with links to etcd, kube-apiserver and kubectl
+	logs   func(format string, args ...any)
+}
+
+// newRunner builds the sandbox's programs, unless they are built.
+func newRunner(ctx context.Context, logs func(format string, args ...any)) (*runner, error) {
+	user, err := os.UserCacheDir()
+	if err != nil {
+		return nil, fmt.Errorf("find a folder for generated modules: %w", err)
+	}
+	r := &runner{cache: filepath.Join(user, "anykind", "suites"), logs: logs}
+	r.assets = filepath.Join(r.cache, "assets")
+	if err := os.MkdirAll(r.cache, 0o755); err != nil {
+		return nil, err
+	}
+	build := exec.CommandContext(ctx, "go", "run", "-C", filepath.Join(repository, "sandbox"), ".",
+		"build", "--components", "etcd,kube-apiserver,kubectl", "--links", r.assets)
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return nil, fmt.Errorf("build the sandbox's programs: %w", err)
+	}
+	return r, nil
+}
+
+// run runs a suite and returns its results. An error means that it has none, such as that it does not compile.
+func (r *runner) run(ctx context.Context, s *suite) (*report, error) {
+	dir, err := s.upstream.generate(ctx, r.cache)
+	if err != nil {
+		return nil, err
+	}
+	started := time.Now()
+	program, err := s.compile(ctx, dir)
+	if err != nil {
+		return nil, fmt.Errorf("compile %s: %w", s.name, err)
+	}
+	r.logs("%s: compiled in %s", s.name, time.Since(started).Round(time.Second))
+	started = time.Now()
+	p := &testProgram{suite: s, path: program, dir: filepath.Join(dir, s.pkg), assets: r.assets}
+	results, err := p.results(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", s.name, err)
+	}
+	return &report{suite: s, results: results, took: time.Since(started)}, nil
+}
+
+// compile compiles the package's tests. Nothing is compiled again for another way of the same package.
+func (s *suite) compile(ctx context.Context, dir string) (string, error) {
+	program := filepath.Join(dir, ".bin", filepath.Base(s.pkg)+".test")
+	_, err := goCommand(ctx, dir, "test", "-c", "-vet=off", "-o", program, s.pkg)
+	return program, err
+}
+
+// with returns the results with an outcome.
+func (r *report) with(o outcome) (results []result) {
+	for _, one := range r.results {
+		if one.outcome == o {
+			results = append(results, one)
+		}
+	}
+	return results
+}

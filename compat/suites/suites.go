@@ -1,0 +1,89 @@
+package main
+
+import "time"
+
+var controllerRuntime = &upstream{
+	name: "controller-runtime", module: "sigs.k8s.io/controller-runtime",
+	requires: []string{".", "compat", "compat/controllerruntime"},
+	patches: []patch{
+		// client.New and cache.New return anykind's, if the suite's environment says so.
+		replaceText{
+			file: "pkg/client/client.go", old: "(Client, error) {\n\t_, c, err := newClient(config, options)\n",
+			new: "(Client, error) {\n\tif AnykindNew != nil {\n\t\treturn AnykindNew(config, options)\n\t}\n\t_, c, err := newClient(config, options)\n",
+		},
+		replaceText{
+			file: "pkg/client/watch.go", old: "\tbase, c, err := newClient(config, options)\n",
+			new: "\tif AnykindNewWithWatch != nil {\n\t\treturn AnykindNewWithWatch(config, options)\n\t}\n\tbase, c, err := newClient(config, options)\n",
+		},
+		replaceText{
+			file: "pkg/cache/cache.go", old: "\topts, err := defaultOpts(cfg, opts)\n",
+			new: "\tif AnykindNew != nil && opts.NewInformer == nil {\n\t\treturn AnykindNew(cfg, opts)\n\t}\n\topts, err := defaultOpts(cfg, opts)\n",
+		},
+		// envtest's config sends its requests over a connection of anykind.
+		replaceText{
+			file: "pkg/envtest/server.go",
+			old:  "unable to install webhooks onto control plane: %w\", err)\n\t}\n\treturn te.Config, nil\n",
+			new:  "unable to install webhooks onto control plane: %w\", err)\n\t}\n\treturn overAnykind(te.Config)\n",
+		},
+		// Every mapper is anykind's.
+		replaceText{
+			file: "pkg/client/apiutil/restmapper.go",
+			old:  "\tclient, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, httpClient)\n",
+			new:  "\treturn newAnykindRESTMapper(cfg, httpClient)\n}\n\nfunc newLazyRESTMapper(cfg *rest.Config, httpClient *http.Client) (meta.RESTMapper, error) {\n\tclient, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, httpClient)\n",
+		},
+		// How many requests controller-runtime's mapper makes for which group is its own affair.
+		dropAssertions{file: "pkg/client/apiutil/restmapper_test.go", actual: "crt.GetRequestCount()", count: 56},
+	},
+}
+
+var clientGo = &upstream{
+	name: "client-go", module: "k8s.io/client-go", tests: []string{"dynamic"},
+	requires: []string{".", "compat"},
+	patches: []patch{
+		replaceText{file: "dynamic/client_test.go", old: "package dynamic\n", new: "package dynamic_test\n\nimport . \"k8s.io/client-go/dynamic\"\n"},
+		replaceCalls{file: "dynamic/client_test.go", old: "NewForConfig", new: "newOverAnykind", count: 3},
+		replaceCalls{file: "dynamic/golden_test.go", old: "dynamic.NewForConfig", new: "newOverAnykind", count: 2},
+		replaceCalls{file: "dynamic/dynamicinformer/informer_test.go", old: "dynamic.NewForConfig", new: "newOverAnykind", count: 1},
+	},
+}
+
+var fluxSSA = &upstream{
+	name: "fluxcd-ssa", module: "github.com/fluxcd/pkg/ssa",
+	requires: []string{".", "compat", "compat/controllerruntime"},
+	patches: []patch{
+		replaceCalls{file: "main_test.go", old: "apiutil.NewDynamicRESTMapper", new: "newAnykindMapper", count: 1},
+		replaceText{file: "main_test.go", old: "\t\"sigs.k8s.io/controller-runtime/pkg/client/apiutil\"\n", new: ""},
+		replaceCalls{file: "main_test.go", old: "client.New", new: "newAnykindClient", count: 1},
+		replaceCalls{file: "manager_apply_test.go", old: "client.New", new: "newAnykindClient", count: 2},
+	},
+}
+
+// suites returns the suites in the order of the table.
+func suites() []*suite {
+	runtime := func(pkg, specs string, ci bool) *suite {
+		return &suite{
+			name: "controller-runtime/" + pkg, upstream: controllerRuntime, pkg: "./pkg/" + pkg, specs: specs,
+			with: "connection, RESTMapper", ci: ci, timeout: 20 * time.Minute,
+		}
+	}
+	watchList := func(name, pkg, enabled string) *suite {
+		return &suite{
+			name: "client-go/" + name, upstream: clientGo, pkg: pkg, ci: true, timeout: 10 * time.Minute,
+			env: []string{"KUBE_FEATURE_WatchListClient=" + enabled}, with: "connection",
+		}
+	}
+	return []*suite{
+		watchList("dynamic", "./dynamic", "true"),
+		watchList("dynamicinformer", "./dynamic/dynamicinformer", "true"),
+		watchList("dynamicinformer without WatchList", "./dynamic/dynamicinformer", "false"),
+		runtime("client", "TestClient", true),
+		runtime("client/apiutil", "", true),
+		runtime("cache", "TestSource", true),
+		runtime("manager", "TestSource", false),
+		runtime("builder", "TestBuilder", false),
+		runtime("handler", "TestEventhandler", false),
+		runtime("controller", "TestSource", false),
+		runtime("controller/controllerutil", "TestControllerutil", false),
+		runtime("cluster", "TestSource", false),
+	}
+}
