@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -95,7 +96,8 @@ func (r *runner) run(ctx context.Context, s *suite) (*report, error) {
 
 // compile compiles the package's tests. Nothing is compiled again for another way of the same package.
 func (s *suite) compile(ctx context.Context, dir string) (string, error) {
-	program := filepath.Join(dir, ".bin", filepath.Base(s.pkg)+".test")
+	name := s.upstream.name + strings.ReplaceAll(strings.TrimPrefix(s.pkg, "."), "/", "-") + ".test"
+	program := filepath.Join(dir, ".bin", name)
 	_, err := goCommand(ctx, dir, "test", "-c", "-vet=off", "-o", program, s.pkg)
 	return program, err
 }

@@ -58,32 +58,49 @@ var fluxSSA = &upstream{
 	},
 }
 
+// runtimePackages are controller-runtime's packages with the Go test that runs their specs.
+var runtimePackages = []struct {
+	pkg, specs string
+	ci         bool
+}{
+	{"client", "TestClient", true},
+	{"client/apiutil", "TestSource", true},
+	{"cache", "TestSource", true},
+	{"manager", "TestSource", false},
+	{"builder", "TestBuilder", false},
+	{"handler", "TestEventhandler", false},
+	{"controller", "TestSource", false},
+	{"controller/controllerutil", "TestControllerutil", false},
+	{"cluster", "TestSource", false},
+}
+
 // suites returns the suites in the order of the table.
 func suites() []*suite {
-	runtime := func(pkg, specs string, ci bool) *suite {
-		return &suite{
-			name: "controller-runtime/" + pkg, upstream: controllerRuntime, pkg: "./pkg/" + pkg, specs: specs,
-			with: "connection, RESTMapper", ci: ci, timeout: 20 * time.Minute,
-		}
-	}
-	watchList := func(name, pkg, enabled string) *suite {
-		return &suite{
+	var all []*suite
+	clientGoSuite := func(name, pkg, watchList string) {
+		all = append(all, &suite{
 			name: "client-go/" + name, upstream: clientGo, pkg: pkg, ci: true, timeout: 10 * time.Minute,
-			env: []string{"KUBE_FEATURE_WatchListClient=" + enabled}, with: "connection",
+			env: []string{"KUBE_FEATURE_WatchListClient=" + watchList}, with: "connection",
+		})
+	}
+	clientGoSuite("dynamic", "./dynamic", "true")
+	clientGoSuite("dynamicinformer", "./dynamic/dynamicinformer", "true")
+	clientGoSuite("dynamicinformer without WatchList", "./dynamic/dynamicinformer", "false")
+	for _, p := range runtimePackages {
+		all = append(all, &suite{
+			name: "controller-runtime/" + p.pkg, upstream: controllerRuntime, pkg: "./pkg/" + p.pkg, specs: p.specs, ci: p.ci,
+			timeout: 20 * time.Minute, with: "connection, RESTMapper",
+		})
+		if p.pkg == "client/apiutil" {
+			continue // it makes no client and no cache
 		}
+		all = append(all, &suite{
+			name: "controller-runtime/" + p.pkg + " with adapters", upstream: controllerRuntime, pkg: "./pkg/" + p.pkg,
+			specs: p.specs, ci: p.ci, timeout: 20 * time.Minute, env: []string{"SUITE_CLIENT=anykind", "SUITE_CACHE=anykind"},
+			with: "connection, RESTMapper, client, cache",
+		})
 	}
-	return []*suite{
-		watchList("dynamic", "./dynamic", "true"),
-		watchList("dynamicinformer", "./dynamic/dynamicinformer", "true"),
-		watchList("dynamicinformer without WatchList", "./dynamic/dynamicinformer", "false"),
-		runtime("client", "TestClient", true),
-		runtime("client/apiutil", "", true),
-		runtime("cache", "TestSource", true),
-		runtime("manager", "TestSource", false),
-		runtime("builder", "TestBuilder", false),
-		runtime("handler", "TestEventhandler", false),
-		runtime("controller", "TestSource", false),
-		runtime("controller/controllerutil", "TestControllerutil", false),
-		runtime("cluster", "TestSource", false),
-	}
+	return append(all, &suite{
+		name: "fluxcd-ssa", upstream: fluxSSA, pkg: ".", timeout: 20 * time.Minute, with: "RESTMapper, client",
+	})
 }

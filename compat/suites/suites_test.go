@@ -57,7 +57,7 @@ func TestChoose_Names(t *testing.T) {
 		want  string
 	}{
 		{[]string{"client-go"}, "^client-go/"},
-		{[]string{"controller-runtime/cache"}, "^controller-runtime/cache"},
+		{[]string{"controller-runtime/cache"}, "^controller-runtime/cache$"},
 		{[]string{"client-go/dynamic", "client-go"}, "^client-go/"},
 	} {
 		chosen, err := choose(false, c.names)

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestDownload_ComparesChecksum(t *testing.T) {
+	// This module's tests need it, so that it is in the module cache.
+	const module, number, sum = "go.uber.org/goleak", "v1.3.0", "h1:2K3zAYmnTNqV73imy9J1T3WC+gmCePx2hEGkimedGto="
+	dir, err := download(t.Context(), module, version{number, sum})
+	require.NoError(t, err)
+	assert.FileExists(t, filepath.Join(dir, "go.mod"))
+	_, err = download(t.Context(), module, version{number, "h1:other="})
+	assert.EqualError(t, err, module+"@"+number+": checksum "+sum+", versions.txt has h1:other=")
+}
+
+func TestUpstream_CopyMakesFilesWritable(t *testing.T) {
+	source := t.TempDir()
+	for _, name := range []string{"go.mod", "p/p.go", "p/p_test.go", "p/testdata/TestA/request", "q/q_test.go"} {
+		path := filepath.Join(source, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(name), 0o444))
+	}
+	for name, c := range map[string]struct {
+		upstream upstream
+		want     string
+	}{
+		"whole module": {upstream{}, "go.mod p/p.go p/p_test.go p/testdata/TestA/request q/q_test.go"},
+		"tests":        {upstream{name: "u", module: "k8s.io/client-go", tests: []string{"p"}}, "go.mod p/p_test.go p/testdata/TestA/request"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			require.NoError(t, c.upstream.copy(source, dir))
+			var names []string
+			require.NoError(t, filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
+				require.NoError(t, err)
+				if info.Mode().IsRegular() {
+					name, err := filepath.Rel(dir, path)
+					require.NoError(t, err)
+					names = append(names, filepath.ToSlash(name))
+					require.NoError(t, os.WriteFile(path, nil, 0o600))
+				}
+				return nil
+			}))
+			assert.Equal(t, c.want, strings.Join(names, " "))
+		})
+	}
+}
+
+func TestUpstream_KeyDependsOnPatches(t *testing.T) {
+	one := &upstream{name: "client-go", patches: []patch{replaceText{"a", "b", "c"}}}
+	two := &upstream{name: "client-go", patches: []patch{replaceText{"a", "b", "d"}}}
+	first, err := one.key(version{}, "/root")
+	require.NoError(t, err)
+	again, err := one.key(version{}, "/root")
+	require.NoError(t, err)
+	other, err := two.key(version{}, "/root")
+	require.NoError(t, err)
+	assert.Equal(t, first, again)
+	assert.NotEqual(t, first, other)
+}
+
+func TestIntroduction_CountsDroppedAssertions(t *testing.T) {
+	for _, p := range controllerRuntime.patches {
+		if dropped, ok := p.(dropAssertions); ok {
+			assert.Equal(t, 56, dropped.count, "introduction.md names the number")
+		}
+	}
+	assert.Contains(t, introduction, "56 assertions")
+}
