@@ -84,13 +84,9 @@ func statusError(status *metav1.Status) error {
 	return apierrors.FromObject(status)
 }
 
-// decodeTyped decodes into a new object, which replaces what into has, if the type is one that controller-runtime would read as
-// Protobuf; other types keep fields that the response lacks, as they do there.
+// decodeTyped decodes into a new object, which replaces what into has, so that no field stays that the response lacks.
 func (a *apiClient) decodeTyped(body []byte, into runtime.Object) error {
-	target := into
-	if _, isProtobuf := into.(interface{ Unmarshal([]byte) error }); isProtobuf {
-		target = reflect.New(reflect.TypeOf(into).Elem()).Interface().(runtime.Object)
-	}
+	target := reflect.New(reflect.TypeOf(into).Elem()).Interface().(runtime.Object)
 	decoder := a.codecs.WithoutConversion().DecoderToVersion(a.codecs.UniversalDeserializer(), nil)
 	out, _, err := decoder.Decode(body, nil, target)
 	switch status, isStatus := out.(*metav1.Status); {
@@ -98,7 +94,7 @@ func (a *apiClient) decodeTyped(body []byte, into runtime.Object) error {
 		return err
 	case out != target && isStatus:
 		return statusError(status)
-	case out == target && target != into:
+	case out == target:
 		reflect.ValueOf(into).Elem().Set(reflect.ValueOf(target).Elem())
 	}
 	return nil

@@ -20,15 +20,18 @@ type patch interface {
 	apply(dir string) error
 }
 
-// replaceText replaces an exact text, which must occur once.
-type replaceText struct{ file, old, new string }
+// replaceText replaces an exact text.
+type replaceText struct {
+	file, old, new string
+	count          int // of its places; 0 means 1
+}
 
 func (p replaceText) apply(dir string) error {
 	return edit(dir, p.file, func(source []byte) ([]byte, error) {
-		if n := bytes.Count(source, []byte(p.old)); n != 1 {
-			return nil, fmt.Errorf("%q occurs %d times, want once", p.old, n)
+		if n := bytes.Count(source, []byte(p.old)); n != max(p.count, 1) {
+			return nil, fmt.Errorf("%q occurs %d times, want %d", p.old, n, max(p.count, 1))
 		}
-		return bytes.Replace(source, []byte(p.old), []byte(p.new), 1), nil
+		return bytes.ReplaceAll(source, []byte(p.old), []byte(p.new)), nil
 	})
 }
 

@@ -32,14 +32,18 @@ func TestPatch_ChangesExactPlaces(t *testing.T) {
 		wrong string            // the error
 	}{
 		"text": {
-			patch: replaceText{"f.go", "\twant := 3\n", "\twant := 4\n"},
+			patch: replaceText{file: "f.go", old: "\twant := 3\n", new: "\twant := 4\n"},
 			lines: map[string]string{"\twant := 3\n": "\twant := 4\n"},
 		},
+		"text of several places": {
+			patch: replaceText{file: "f.go", old: "crt.Count()", new: "n", count: 2},
+			lines: map[string]string{"Expect(crt.Count()).To(gmg.Equal(want))": "Expect(n).To(gmg.Equal(want))", "Expect(crt.Count()).To(gmg.Equal(2": "Expect(n).To(gmg.Equal(2"},
+		},
 		"text that is not there": {
-			patch: replaceText{"f.go", "want := 5", ""}, wrong: `patch f.go: "want := 5" occurs 0 times, want once`,
+			patch: replaceText{file: "f.go", old: "want := 5"}, wrong: `patch f.go: "want := 5" occurs 0 times, want 1`,
 		},
 		"text that is there twice": {
-			patch: replaceText{"f.go", "crt.Count", ""}, wrong: `patch f.go: "crt.Count" occurs 2 times, want once`,
+			patch: replaceText{file: "f.go", old: "crt.Count"}, wrong: `patch f.go: "crt.Count" occurs 2 times, want 1`,
 		},
 		"calls": {
 			patch: replaceCalls{file: "f.go", old: "pkg.New", new: "ours.NewOver", count: 2, imports: "example.com/ours"},
@@ -82,14 +86,14 @@ func TestPatch_ChangesExactPlaces(t *testing.T) {
 			}
 		})
 	}
-	assert.ErrorIs(t, replaceText{"none.go", "a", "b"}.apply(t.TempDir()), os.ErrNotExist)
+	assert.ErrorIs(t, replaceText{file: "none.go", old: "a", new: "b"}.apply(t.TempDir()), os.ErrNotExist)
 }
 
 func replaceOnce(t *testing.T, text, old, replacement string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "text")
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	require.NoError(t, replaceText{filepath.Base(file), old, replacement}.apply(filepath.Dir(file)))
+	require.NoError(t, replaceText{file: filepath.Base(file), old: old, new: replacement}.apply(filepath.Dir(file)))
 	replaced, err := os.ReadFile(file)
 	require.NoError(t, err)
 	return string(replaced)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -28,16 +28,23 @@ type testProgram struct {
 // stopGrace is how long an interrupted test program may take to stop the API server that it has started.
 const stopGrace = 30 * time.Second
 
-// results runs the program. Go tests that fail run again once, alone, as the machine may have had a bad moment; ginkgo runs
-// its specs again itself.
+// maxRepeated is how many failed Go tests run again. More of them are no accident.
+const maxRepeated = 5
+
+// results runs the program. Up to maxRepeated Go tests that fail run again once, alone, as the machine may have had a bad
+// moment; ginkgo runs its specs again itself.
 func (p *testProgram) results(ctx context.Context) ([]result, error) {
 	results, err := p.attempt(ctx, p.suite.run, true)
 	if err != nil {
 		return nil, err
 	}
+	repeated := 0
 	for i, one := range results {
 		if one.outcome != failed || p.isSpec(one) {
 			continue
+		}
+		if repeated++; repeated > maxRepeated {
+			break
 		}
 		again, err := p.attempt(ctx, exactly(one.name), false)
 		if err != nil {
@@ -78,6 +85,9 @@ func (p *testProgram) attempt(ctx context.Context, pattern string, withSpecs boo
 	args := []string{"-test.v=test2json", "-test.paniconexit0", "-test.timeout=" + (p.suite.timeout + time.Minute).String()}
 	if pattern != "" {
 		args = append(args, "-test.run="+pattern)
+	}
+	if p.suite.skip != "" {
+		args = append(args, "-test.skip="+p.suite.skip)
 	}
 	withSpecs = withSpecs && p.suite.specs != ""
 	if withSpecs {
@@ -157,17 +167,25 @@ func testEvents(ctx context.Context, command *exec.Cmd) (events []testEvent, out
 	return events, text.Bytes(), errors.Join(err, converted)
 }
 
-// tail keeps the end of what is written to it.
-type tail struct{ bytes.Buffer }
+// tail keeps the end of what is written to it, by several goroutines.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
 
 func (t *tail) Write(p []byte) (int, error) {
 	const limit = 64 << 10
-	n, err := t.Buffer.Write(p)
-	if extra := t.Len() - limit; extra > limit {
-		t.Next(extra)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, p...)
+	if extra := len(t.text) - limit; extra > 0 {
+		t.text = append(t.text[:0], t.text[extra:]...)
 	}
-	return n, err
+	return len(p), nil
 }
+
+// Bytes returns the end of the text. Nothing may be written any more.
+func (t *tail) Bytes() []byte { return t.text }
 
 // goResults returns the results of the tests that have no subtests.
 func goResults(events []testEvent) []result {

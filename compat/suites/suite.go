@@ -17,6 +17,7 @@ type suite struct {
 	pkg      string   // such as ./pkg/client
 	specs    string   // the Go test that runs ginkgo's specs; "" if the package has none
 	run      string   // the Go tests to run, as in -test.run; "" runs all
+	skip     string   // the Go tests to skip, as in -test.skip
 	env      []string // what selects the way
 	ci       bool     // in the part that runs with this module's tests
 	timeout  time.Duration
