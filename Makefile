@@ -48,6 +48,7 @@ SEEDS ?= 10000
 .PHONY: simulate
 simulate: ## run the corrected controllers of apitest/simulate with 10,000 seeds, and find the defects of the broken ones
 	cd apitest && go test -count=1 -timeout 6h ./simulate -seeds $(SEEDS)
+
 # Some of them, for instance: make compat SUITES=controller-runtime/cache
 SUITES ?=
 
