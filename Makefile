@@ -36,11 +36,12 @@ else
 	.bin/apitest exec -- go run ./examples/tour
 endif
 
-OPERATIONS ?= 1000
+OPERATIONS ?= 100000
 
 .PHONY: apitest-diff
-apitest-diff: ## play OPERATIONS (1,000) of each verb, drawn from SEED (1), on apitest and on a real server, and compare the answers
+apitest-diff: ## play OPERATIONS (100,000), drawn from SEED (1), on apitest and on a real server, compare the answers, and write the table of docs/APITEST.md
 	ANYKIND_REQUIRE_SANDBOX=1 ANYKIND_CORPUS="$$($(CORPUS))" ANYKIND_APITEST_OPERATIONS=$(OPERATIONS) ANYKIND_APITEST_SEED=$(SEED) \
+		ANYKIND_APITEST_DOCUMENT=$(CURDIR)/docs/APITEST.md \
 		$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR)/apitest -- \
 		go test -count=1 -timeout 6h -v -run ApitestAgainstSandbox ./internal/testing/difftest
 

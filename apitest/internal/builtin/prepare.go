@@ -67,8 +67,7 @@ func PrepareForCreate(resource schema.GroupResource, obj map[string]any) {
 		return
 	}
 	metadata := ensure(obj, "metadata")
-	delete(metadata, "generation")
-	if r.generation {
+	if r.generation { // other kinds keep what the client sends
 		metadata["generation"] = int64(1)
 	}
 	if r.status && resource.Resource != "nodes" {

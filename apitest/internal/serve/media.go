@@ -62,6 +62,17 @@ func negotiate(req *http.Request, isWatch bool, as ...string) (media, bool) {
 	return m, false
 }
 
+// isRouted reports whether the router in front of built-in resources lets a request pass: it reads the media types of the Accept
+// header without their parameters.
+func isRouted(req *http.Request) bool {
+	for _, clause := range accept.Parse(strings.Join(req.Header.Values("Accept"), ",")) {
+		if clause.IsJSON() || strings.Contains(acceptable, clause.MediaType) {
+			return true
+		}
+	}
+	return false
+}
+
 // wantsPretty reports whether JSON is indented: if the query says so, and for programs that show it to people.
 func wantsPretty(req *http.Request) bool {
 	if values, found := req.URL.Query()["pretty"]; found {

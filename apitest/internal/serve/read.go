@@ -154,6 +154,9 @@ func (c *call) transform(m media, obj map[string]any, isLaterEvent bool, kind wa
 
 // decodeBody decodes the object of a request that no writer decodes.
 func decodeBody(body write.Body) (map[string]any, error) {
+	if body.Err != nil {
+		return nil, body.Err
+	}
 	if body.Object != nil {
 		return body.Object, nil
 	}

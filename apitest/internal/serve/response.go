@@ -129,7 +129,7 @@ func errNoMethod() error {
 
 // errNotAcceptable has the text of the router in front of built-in resources, or that of the handlers of custom ones.
 func (c *call) errNotAcceptable(types string) error {
-	if c.resource.Definition != nil {
+	if c.resource.Definition != nil || isRouted(c.req) {
 		return errNoRepresentation(acceptable)
 	}
 	return genericError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "406: Not Acceptable\n\nAvailable representations: "+types)
@@ -137,7 +137,7 @@ func (c *call) errNotAcceptable(types string) error {
 
 // errNotAcceptableWatch is for a watch: the router lets types pass that only lists have.
 func (c *call) errNotAcceptableWatch() error {
-	if _, found := negotiate(c.req, false); found || c.resource.Definition != nil {
+	if _, found := negotiate(c.req, false, "Table", "PartialObjectMetadata", "PartialObjectMetadataList"); found {
 		return errNoRepresentation(strings.TrimPrefix(acceptableWatch, ", "))
 	}
 	return c.errNotAcceptable(acceptable + acceptableWatch)

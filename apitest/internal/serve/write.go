@@ -47,7 +47,7 @@ func (c *call) review() error {
 
 // write passes a create, update, patch or delete of an object or a subresource to the writer.
 func (c *call) write() error {
-	if c.info.Verb == "patch" && c.resource.Definition != nil { // is checked first; for built-in kinds, last
+	if c.info.Verb == "patch" { // checked before the form of the answer
 		if _, err := c.mediaType(); err != nil {
 			return err
 		}
@@ -139,10 +139,7 @@ func (c *call) answer(result write.Result) error {
 
 // body reads the request's body, within the API server's limit.
 func (c *call) body() (write.Body, error) {
-	mediaType, err := c.mediaType()
-	if err != nil {
-		return write.Body{}, err
-	}
+	mediaType, unsupported := c.mediaType()
 	data, err := io.ReadAll(http.MaxBytesReader(c.w, c.req.Body, maxBody))
 	var tooLarge *http.MaxBytesError
 	switch {
@@ -152,6 +149,9 @@ func (c *call) body() (write.Body, error) {
 		return write.Body{}, apierrors.NewBadRequest(err.Error())
 	}
 	c.record.Body = data
+	if unsupported != nil { // said when the options have been read
+		return write.Body{Data: data, Err: unsupported}, nil
+	}
 	if mediaType == protobuf.MediaType && len(data) > 0 {
 		return c.protobufBody(data)
 	}

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -260,7 +261,10 @@ func defaultErrors(schema map[string]any, at *field.Path, isRoot, insideMeta boo
 			errs = append(errs, embedded...)
 		} else {
 			result := validate.NewSchemaValidator(toOpenAPI(schema), nil, "", strfmt.Default).Validate(value)
-			errs = append(errs, toFieldErrors(at.Child("default"), result)...)
+			for _, err := range toFieldErrors(at.Child("default"), result) {
+				err.Detail = strings.TrimSpace(err.Detail) // unlike that of an object
+				errs = append(errs, err)
+			}
 		}
 	}
 	errs = append(errs, defaultErrors(object(schema, "items"), at.Child("items"), false, insideMeta)...)

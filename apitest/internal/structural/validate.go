@@ -84,9 +84,9 @@ func toFieldError(at *field.Path, finding *errors.Validation) *field.Error {
 	case errors.MaxItemsFailCode, errors.TooManyPropertiesCode:
 		return field.TooMany(at, asInt(finding.Value), asInt(finding.Valid))
 	case errors.InvalidTypeCode:
-		return field.TypeInvalid(at, value, strings.TrimSpace(finding.Error()))
+		return field.TypeInvalid(at, value, finding.Error())
 	}
-	return field.Invalid(at, value, strings.TrimSpace(finding.Error()))
+	return field.Invalid(at, value, finding.Error())
 }
 
 func asInt(value any) int {

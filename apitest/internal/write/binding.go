@@ -24,6 +24,9 @@ func isBindings(resource *kinds.Resource) bool {
 func (w *Writer) createBinding(ctx context.Context, req *Request, body Body) (Result, error) {
 	binding := *req
 	binding.Resource, binding.Subresource = w.registry.Lookup("", "v1", "pods"), "binding"
+	if body.Err != nil {
+		return Result{}, body.Err
+	}
 	content := body.Object
 	if content == nil {
 		parsed, _, err := parseObject(body, "Binding")

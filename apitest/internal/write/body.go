@@ -28,10 +28,17 @@ type bodyKind = struct {
 func (op *operation) decode(body Body) (*unstructured.Unstructured, error) {
 	want := op.kind()
 	content, kind, strict, err := op.parse(body)
+	isCustomScale := op.resource.Definition != nil && op.subresource == "scale"
+	if err != nil && isCustomScale && body.Err == nil {
+		return nil, errScaleUnregistered()
+	}
 	if err != nil {
 		return nil, err
 	}
 	content, unknown, err := op.coerce(content)
+	if err != nil && isCustomScale {
+		return nil, errScaleUnregistered()
+	}
 	if err != nil {
 		return nil, cannotBeHandled(kind, want, err.Error())
 	}
@@ -56,6 +63,11 @@ func (op *operation) decode(body Body) (*unstructured.Unstructured, error) {
 	return obj, nil
 }
 
+// errScaleUnregistered is for any Scale of a custom resource that cannot be decoded.
+func errScaleUnregistered() error {
+	return apierrors.NewBadRequest(`no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"`)
+}
+
 func strictError(texts []string) string {
 	return "strict decoding error: " + strings.Join(texts, ", ")
 }
@@ -66,6 +78,9 @@ func cannotBeHandled(kind, want schema.GroupVersionKind, reason string) error {
 
 // parse reads a body's JSON or YAML and its kind, and returns the texts of duplicate fields.
 func (op *operation) parse(body Body) (content map[string]any, kind schema.GroupVersionKind, strict []string, err error) {
+	if body.Err != nil {
+		return nil, kind, nil, body.Err
+	}
 	want := op.kind()
 	if body.Object != nil {
 		content = runtime.DeepCopyJSON(body.Object)

@@ -173,12 +173,22 @@ func (r *builtinRules) validateMetadata(obj, old *unstructured.Unstructured) fie
 		}
 	}
 	errs = ownerTexts(errs)
+	if kind := r.resource.GroupResource().String(); kind == "leases.coordination.k8s.io" || kind == "poddisruptionbudgets.policy" {
+		return errs // of which the server checks metadata by the rules for all kinds only
+	}
+	findings := validateFinalizers(obj)
+	if errs = append(errs, findings...); old != nil && r.properties.revalidates {
+		errs = append(errs, findings...)
+	}
+	return errs
+}
+
+// validateFinalizers returns the finalizers that are neither of Kubernetes nor have a domain, as most built-in kinds reject them.
+func validateFinalizers(obj *unstructured.Unstructured) (errs field.ErrorList) {
 	for i, name := range obj.GetFinalizers() {
 		if !strings.Contains(name, "/") && name != metav1.FinalizerOrphanDependents && name != metav1.FinalizerDeleteDependents && name != "kubernetes" {
-			finding := field.Invalid(path.Child("finalizers").Index(i), name, "name is neither a standard finalizer name nor is it fully qualified")
-			if errs = append(errs, finding); old != nil && r.properties.revalidates {
-				errs = append(errs, finding)
-			}
+			at := field.NewPath("metadata", "finalizers").Index(i)
+			errs = append(errs, field.Invalid(at, name, "name is neither a standard finalizer name nor is it fully qualified"))
 		}
 	}
 	return errs

@@ -18,6 +18,9 @@ func (w *Writer) Create(ctx context.Context, req *Request, body Body) (result Re
 	}
 	op := w.begin(ctx, req)
 	defer op.finish(&result, &err)
+	if body.Err != nil { // before the options, unlike that of an update
+		return Result{}, body.Err
+	}
 	if op.options, err = createOptions(req.Query); err != nil {
 		return Result{}, err
 	}

@@ -44,6 +44,9 @@ func newCustomRules(w *Writer, resource *kinds.Resource) *customRules {
 func (r *customRules) strategy() *strategy { return customStrategy }
 
 func (r *customRules) coerce(obj map[string]any) (decoded map[string]any, unknown []string, err error) {
+	if kind := (&unstructured.Unstructured{Object: obj}).GroupVersionKind(); kind.GroupKind() != r.resource.GroupVersionKind().GroupKind() {
+		return obj, nil, nil // rejected later
+	}
 	r.schema.Default(obj)
 	paths, err := r.schema.Prune(obj)
 	for _, path := range paths {

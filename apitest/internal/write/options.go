@@ -68,6 +68,8 @@ func deleteOptions(query url.Values, body Body) (*metav1.DeleteOptions, error) {
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(body.Object, options); err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
+	case len(body.Data) > 0 && body.Err != nil:
+		return nil, body.Err
 	case len(body.Data) > 0:
 		if err := decodeDeleteOptions(body, options); err != nil {
 			return nil, err
@@ -99,13 +101,13 @@ func decodeDeleteOptions(body Body, options *metav1.DeleteOptions) error {
 		}
 		data = converted
 	}
-	var kind metav1.TypeMeta
+	var kind bodyKind
 	if err := utiljson.Unmarshal(data, &kind); err != nil {
 		return apierrors.NewBadRequest("couldn't get version/kind; json parse error: " + err.Error())
 	}
 	if kind.Kind != "" && kind.Kind != "DeleteOptions" {
 		return apierrors.NewBadRequest("no kind \"" + kind.Kind + "\" is registered for version \"" + kind.APIVersion +
-			"\" in scheme \"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:28\"")
+			"\" in scheme \"pkg/runtime/scheme.go:111\"")
 	}
 	if err := utiljson.Unmarshal(data, options); err != nil {
 		return apierrors.NewBadRequest(err.Error())

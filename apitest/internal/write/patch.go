@@ -2,6 +2,7 @@ package write
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -114,6 +115,10 @@ func (op *operation) patchJSON(live *unstructured.Unstructured, patch func([]byt
 	}
 	var object map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(patched, &object); err != nil {
+		var meta bodyKind
+		if failed := json.Unmarshal(patched, &meta); failed != nil && op.resource.Definition != nil && op.subresource == "scale" {
+			return nil, invalidPatch(string(patched), "couldn't get version/kind; json parse error: "+failed.Error())
+		}
 		return nil, invalidPatch(string(patched), err.Error())
 	}
 	return op.patched(live, object, string(patched), strict)
@@ -145,7 +150,12 @@ func (op *operation) patched(live *unstructured.Unstructured, object map[string]
 // otherKindPatched returns what is wrong with a patch that changes the kind of a built-in object.
 func (op *operation) otherKindPatched(object map[string]any) string {
 	kind, want := (&unstructured.Unstructured{Object: object}).GroupVersionKind(), op.kind()
-	if kind == want || op.resource.Definition != nil && op.subresource != "scale" {
+	isCustom := op.resource.Definition != nil && op.subresource != "scale"
+	if isCustom && kind.Kind == "" {
+		content, _ := json.Marshal(object)
+		return fmt.Sprintf("Object 'Kind' is missing in '%s'", content)
+	}
+	if kind == want || isCustom {
 		return ""
 	}
 	if op.registry.OfKind(kind) != nil {

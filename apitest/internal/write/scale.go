@@ -169,6 +169,10 @@ func (op *operation) changeScale(live *unstructured.Unstructured, change change)
 	if err := unstructured.SetNestedField(obj.Object, replicas, splitPath(paths.SpecReplicas)...); err != nil {
 		return nil, err
 	}
+	if uid := scale.GetUID(); uid != "" && uid != live.GetUID() && op.resource.Definition == nil {
+		resource := schema.GroupResource{Group: op.resource.Group, Resource: op.resource.Plural + "/scale"}
+		return nil, apierrors.NewConflict(resource, op.req.Name, fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, live.GetUID()))
+	}
 	if version := scale.GetResourceVersion(); version != "" || op.resource.Definition == nil {
 		obj.SetResourceVersion(version)
 	}
@@ -181,7 +185,8 @@ func (op *operation) changeScale(live *unstructured.Unstructured, change change)
 }
 
 func validateScaleObject(scale *unstructured.Unstructured, replicas int64) error {
-	errs := validation.ValidateObjectMetaAccessor(scale, true, validation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	errs := ownerTexts(validation.ValidateObjectMetaAccessor(scale, true, validation.NameIsDNSSubdomain, field.NewPath("metadata")))
+	errs = append(errs, validateFinalizers(scale)...)
 	if replicas < 0 {
 		errs = append(errs, field.Invalid(field.NewPath("spec", "replicas"), replicas, validation.IsNegativeErrorMsg))
 	}

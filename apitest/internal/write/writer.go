@@ -63,11 +63,12 @@ type Request struct {
 }
 
 // Body is the body of a request. Its media type is application/json or application/yaml; for a patch it is the patch type.
-// Object, if not nil, is the decoded content and is used instead of Data; it is not modified.
+// Object, if not nil, is the decoded content and is used instead of Data; it is not modified. Err is why Data cannot be decoded.
 type Body struct {
 	Data      []byte
 	MediaType string
 	Object    map[string]any
+	Err       error
 }
 
 // Result is what a write answers. Warnings are set with and without an error; Object and Code only without. Object is a

@@ -10,17 +10,20 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 )
 
 // normalizer replaces what must differ between two runs by labels that are equal if the runs are: a UID and a
 // resourceVersion by the operation that showed it first, a generated name by its prefix, times and addresses by a
-// word. The resourceVersion of a list becomes that of the last object written before it, since other writers raise it; that of a
-// list which may come from a cache becomes a word.
+// word. The resourceVersion of a list becomes that of the last object written before it, since other writers raise it.
 type normalizer struct {
 	script   transcript
 	uids     map[string]string
 	versions map[int64]string // of objects
 	sorted   []int64
+	byKind   map[string][]int64 // those of the objects of a kind
+	kind     string             // that of the present answer
 
 	uuid, time, address, versionInText, tooOld, generated, age, untyped, nodePort, diff, template *regexp.Regexp
 }
@@ -37,7 +40,7 @@ type normalAnswer struct {
 // normalize returns the normalised answers, and the labels of all resourceVersions in their order.
 func normalize(operations []Operation, script transcript) ([]normalAnswer, []string) {
 	n := &normalizer{
-		script: script, uids: map[string]string{}, versions: map[int64]string{},
+		script: script, uids: map[string]string{}, versions: map[int64]string{}, byKind: map[string][]int64{},
 		uuid:          regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`),
 		time:          regexp.MustCompile(`\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`),
 		address:       regexp.MustCompile(`\b10\.96\.\d+\.\d+\b`),
@@ -52,12 +55,14 @@ func normalize(operations []Operation, script transcript) ([]normalAnswer, []str
 	}
 	decoded := make([]normalAnswer, len(script.answers))
 	for i, answer := range script.answers {
-		decoded[i] = normalAnswer{Status: answer.Status, ContentType: answer.ContentType, Body: decode(answer.Body)}
+		n.kind = operations[i].Kind
+		decoded[i] = normalAnswer{Status: answer.Status, ContentType: answer.ContentType, Body: decode(answer.Body, answer.ContentType)}
 		n.collect(fmt.Sprint(i), decoded[i].Body)
 	}
 	for i, answer := range script.answers {
+		n.kind = operations[i].Kind
 		for _, line := range answer.Events {
-			event := decode(line)
+			event := decode(line, "")
 			if isProgress(event) {
 				continue
 			}
@@ -66,7 +71,11 @@ func normalize(operations []Operation, script transcript) ([]normalAnswer, []str
 		}
 	}
 	n.sorted = slices.Sorted(maps.Keys(n.versions))
+	for _, versions := range n.byKind {
+		slices.Sort(versions)
+	}
 	for i := range decoded {
+		n.kind = operations[i].Kind
 		hideCacheVersion(operations[i], decoded[i].Body)
 		decoded[i].Body = n.value("", decoded[i].Body)
 		for _, warning := range script.answers[i].Warnings {
@@ -106,19 +115,24 @@ func hideBookmark(event any) {
 	maps.DeleteFunc(object, func(name string, _ any) bool { return name != "kind" && name != "apiVersion" && name != "metadata" })
 }
 
-// hideCacheVersion replaces the resourceVersion of a list that may be as old as the request says: the server's cache is behind by
-// as many writes of other kinds as there were.
+// hideCacheVersion replaces the resourceVersion of a list that may be as old as the request says: the server's cache has all
+// objects then, but may be behind by writes of other kinds.
 func hideCacheVersion(op Operation, body any) {
 	list, _ := body.(map[string]any)
 	metadata, isMap := list["metadata"].(map[string]any)
-	fromCache := strings.Contains(op.Query, "resourceVersion=") && !strings.Contains(op.Query, "Exact") && op.Watch == 0
+	fromCache := strings.Contains(op.Query, "resourceVersion=") && !strings.Contains(op.Query, "Exact") && op.Until == 0
 	if isMap && fromCache && metadata["resourceVersion"] != nil && metadata["name"] == nil {
 		metadata["resourceVersion"] = "<rv of the cache>"
 	}
 }
 
-// decode returns the JSON value of a body, or its text if it is not JSON.
-func decode(text string) any {
+// decode returns the value of a JSON or YAML body, or its text if it is neither.
+func decode(text, contentType string) any {
+	if strings.HasPrefix(contentType, "application/yaml") {
+		if converted, err := yaml.YAMLToJSON([]byte(text)); err == nil {
+			text = string(converted)
+		}
+	}
 	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
 	decoder.UseNumber()
 	var value any
@@ -152,6 +166,7 @@ func (n *normalizer) collectMetadata(where string, metadata map[string]any) {
 	text, _ := metadata["resourceVersion"].(string)
 	if version, err := strconv.ParseInt(text, 10, 64); err == nil && version > n.script.began && n.versions[version] == "" {
 		n.versions[version] = "<rv " + where + ">"
+		n.byKind[n.kind] = append(n.byKind[n.kind], version)
 	}
 }
 
@@ -219,7 +234,10 @@ func (n *normalizer) metadata(metadata map[string]any) {
 	if err != nil || version == 0 {
 		return
 	}
-	metadata["resourceVersion"] = n.label(version)
+	metadata["resourceVersion"] = n.label(n.sorted, version)
+	if metadata["name"] == nil { // of a list: other kinds' objects raise it, too
+		metadata["resourceVersion"] = n.label(n.byKind[n.kind], version)
+	}
 	if metadata["name"] == nil && metadata["annotations"] != nil {
 		metadata["resourceVersion"] = "<rv bookmark>" // may be that of any later write to another object
 	}
@@ -235,12 +253,12 @@ func sortFields(fields []any) {
 }
 
 // label returns the label of the last object's resourceVersion that is not after version.
-func (n *normalizer) label(version int64) string {
-	i := sort.Search(len(n.sorted), func(i int) bool { return n.sorted[i] > version })
+func (n *normalizer) label(sorted []int64, version int64) string {
+	i := sort.Search(len(sorted), func(i int) bool { return sorted[i] > version })
 	if i == 0 {
 		return "<rv before>"
 	}
-	return n.versions[n.sorted[i-1]]
+	return n.versions[sorted[i-1]]
 }
 
 // sortGenerated sorts a list that has generated names, whose order is that of random letters.
@@ -260,7 +278,7 @@ func (n *normalizer) dump(text string) string {
 		return text
 	}
 	document, _ := strconv.Unquote(quoted)
-	value, isMap := decode(document).(map[string]any)
+	value, isMap := decode(document, "").(map[string]any)
 	if !isMap {
 		return text
 	}
@@ -284,6 +302,6 @@ func (n *normalizer) text(text string) string {
 	return n.versionInText.ReplaceAllStringFunc(text, func(match string) string {
 		parts := n.versionInText.FindStringSubmatch(match)
 		version, _ := strconv.ParseInt(parts[2], 10, 64)
-		return parts[1] + n.label(version)
+		return parts[1] + n.label(n.sorted, version)
 	})
 }

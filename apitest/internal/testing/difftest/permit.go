@@ -1,0 +1,69 @@
+package difftest
+
+import (
+	"bufio"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// permission is a line of permitted.txt: differences of operations that match, and why they are permitted.
+type permission struct {
+	line              int
+	operation, detail *regexp.Regexp
+	reason            string
+	count             int
+}
+
+// readPermissions reads lines of three parts separated by " :: ": expressions for the operation ("custom patch-json Widget")
+// and for the difference, and the reason.
+func readPermissions(t testing.TB, path string) []*permission {
+	t.Helper()
+	file, err := os.Open(path)
+	require.NoError(t, err)
+	defer file.Close()
+	var all []*permission
+	lines := bufio.NewScanner(file)
+	for number := 1; lines.Scan(); number++ {
+		text := strings.TrimSpace(lines.Text())
+		if text == "" || strings.HasPrefix(text, "#") {
+			continue
+		}
+		parts := strings.Split(text, " :: ")
+		require.Len(t, parts, 3, "%s:%d", path, number)
+		operation, err := regexp.Compile("^(" + parts[0] + ")$")
+		require.NoError(t, err, "%s:%d", path, number)
+		detail, err := regexp.Compile("^(" + parts[1] + ")$")
+		require.NoError(t, err, "%s:%d", path, number)
+		all = append(all, &permission{line: number, operation: operation, detail: detail, reason: parts[2]})
+	}
+	require.NoError(t, lines.Err())
+	return all
+}
+
+// explain removes the lines of a difference that are permitted, counts it, and reports whether it had such and has others. A status of
+// a custom resource is never permitted.
+func explain(one *difference, permissions []*permission) (matched, unexplained bool) {
+	name := strings.Join([]string{one.op.Class, one.op.Verb, one.op.Kind}, " ")
+	used := map[*permission]bool{}
+	one.lines = slices.DeleteFunc(one.lines, func(line string) bool {
+		if one.op.Class == "custom" && strings.HasPrefix(line, "status: ") {
+			return false
+		}
+		i := slices.IndexFunc(permissions, func(p *permission) bool {
+			return p.operation.MatchString(name) && p.detail.MatchString(line)
+		})
+		if i >= 0 {
+			used[permissions[i]] = true
+		}
+		return i >= 0
+	})
+	for p := range used {
+		p.count++
+	}
+	return len(used) > 0, len(one.lines) > 0
+}

@@ -1,0 +1,220 @@
+package difftest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	blockSize   = 300  // operations on objects of one namespace, after which the next block begins with other kinds
+	outageEvery = 3000 // operations for one block in whose middle the history is compacted and the server restarted
+	customParts = 2    // operations on custom resources for one on a built-in kind
+	parallel    = 4    // blocks that are played at once
+)
+
+// Config selects what Run plays.
+type Config struct {
+	Seed       int
+	Operations int
+	// WithRules draws definitions with CEL rules instead of those without, and no built-in kinds. Operations on them are of a class
+	// of their own in the counts.
+	WithRules bool
+	// Permitted is the file of permitted differences.
+	Permitted string
+}
+
+// Result is what a run counted.
+type Result struct {
+	Seed        int
+	Operations  int
+	Counts      map[task]int // operations by class, verb and fault
+	Corpus      int          // operations on custom resources of the corpus
+	Restarts    int
+	Compactions int
+	Differences map[task]int // operations with permitted differences
+	Unexplained []difference
+	permissions []*permission
+	failing     []*block // those with unexplained differences
+}
+
+// block is operations in a namespace of their own.
+type block struct {
+	number      int
+	kinds       []*kind
+	operations  []Operation
+	outage      bool
+	differences []difference
+}
+
+// lab is two servers with the same definitions.
+type lab struct {
+	real, double *Server
+	kinds        []*kind
+	stamp        string
+	exclusive    sync.RWMutex // held for writing while a server is restarted
+	runs         int
+	mu           sync.Mutex
+}
+
+func newLab(t testing.TB, real, double *Server, p *pool, kinds []*kind) *lab {
+	t.Helper()
+	stamp := strconv.FormatInt(time.Now().UnixNano()/1000%1_000_000_000, 36)
+	l := &lab{real: real, double: double, stamp: strings.ReplaceAll(fmt.Sprintf("%06s", stamp), " ", "0")}
+	l.kinds = slices.Concat(kinds, builtinKinds())
+	for _, s := range []*Server{real, double} {
+		for _, k := range kinds {
+			if k.class == "custom" {
+				s.define(t, p.definitions[k.definition])
+			}
+		}
+		s.awaitServed(t, l.kinds, "default")
+	}
+	return l
+}
+
+// Run draws operations, plays them on both servers and returns what differs.
+func Run(t testing.TB, real, double *Server, c Config) *Result {
+	t.Helper()
+	r := rand.New(rand.NewPCG(uint64(c.Seed), 23)) //nolint:gosec // It must be repeatable.
+	p := readPool(t, c.WithRules)
+	kinds := p.kinds(t, r, Double(t, nil), min(10+c.Operations/2500, 50))
+	blocks := plan(r, kinds, c)
+	l := newLab(t, real, double, p, kinds)
+	var running sync.WaitGroup
+	slots := make(chan struct{}, parallel)
+	for _, b := range blocks {
+		slots <- struct{}{}
+		running.Go(func() {
+			defer func() { <-slots }()
+			b.differences = l.play(t, b.kinds, b.operations, b.outage)
+		})
+	}
+	running.Wait()
+	require.False(t, t.Failed(), "a server did not answer")
+	return summarize(t, c, p, blocks)
+}
+
+// plan draws the blocks.
+func plan(r *rand.Rand, kinds []*kind, c Config) []*block {
+	custom := tasks(r, "custom", c.Operations)
+	var builtin []task
+	if !c.WithRules {
+		custom = custom[:c.Operations*customParts/(customParts+1)]
+		builtin = tasks(r, "builtin", c.Operations-len(custom))
+	}
+	var blocks []*block
+	count := max(1, c.Operations/blockSize)
+	for i := range count {
+		part := func(all []task) []task { return all[len(all)*i/count : len(all)*(i+1)/count] }
+		todo := slices.Concat(part(custom), part(builtin))
+		r.Shuffle(len(todo), func(i, j int) { todo[i], todo[j] = todo[j], todo[i] })
+		b := &block{number: i, kinds: blockKinds(r, kinds, !c.WithRules), outage: i%(outageEvery/blockSize) == outageEvery/blockSize/2}
+		b.operations = generate(r, b.kinds, todo, b.outage)
+		blocks = append(blocks, b)
+	}
+	return blocks
+}
+
+// blockKinds draws the kinds of a block: some custom ones, among them one with a scale and one with a status, and some built-in
+// ones.
+func blockKinds(r *rand.Rand, custom []*kind, withBuiltin bool) []*kind {
+	isScaled := func(k *kind) bool { return k.scale && k.status }
+	chosen := []*kind{pick(r, custom, isScaled)}
+	for len(chosen) < min(6, len(custom)) {
+		if k := custom[r.IntN(len(custom))]; !slices.Contains(chosen, k) {
+			chosen = append(chosen, k)
+		}
+	}
+	if !withBuiltin {
+		return chosen
+	}
+	all := builtinKinds()
+	for _, k := range all {
+		k.class = "builtin"
+	}
+	builtin := []*kind{pick(r, all, isScaled)}
+	for len(builtin) < 5 {
+		if k := all[r.IntN(len(all))]; !slices.Contains(builtin, k) {
+			builtin = append(builtin, k)
+		}
+	}
+	return append(chosen, builtin...)
+}
+
+// play plays operations on both servers, in new namespaces, and returns what differs. Nothing else is played during an outage.
+func (l *lab) play(t testing.TB, kinds []*kind, operations []Operation, outage bool) []difference {
+	t.Helper()
+	if outage {
+		l.exclusive.Lock()
+		defer l.exclusive.Unlock()
+	} else {
+		l.exclusive.RLock()
+		defer l.exclusive.RUnlock()
+	}
+	l.mu.Lock()
+	l.runs++
+	suffix := fmt.Sprintf("%s%05d", l.stamp, l.runs)
+	l.mu.Unlock()
+	var first, second transcript
+	var both sync.WaitGroup
+	both.Go(func() { first = play(t, l.real, kinds, "diff"+suffix+"a", "run"+suffix+"a", operations) })
+	both.Go(func() { second = play(t, l.double, kinds, "diff"+suffix+"b", "run"+suffix+"b", operations) })
+	both.Wait()
+	if slices.ContainsFunc(operations, func(op Operation) bool { return op.Method == methodRestart }) {
+		l.real.awaitServed(t, l.kinds, "default") // the caches of all kinds, for the blocks to come
+	}
+	if t.Failed() {
+		return nil
+	}
+	return compare(operations, first, second)
+}
+
+// summarize counts, and explains differences by the permitted ones.
+func summarize(t testing.TB, c Config, p *pool, blocks []*block) *Result {
+	t.Helper()
+	result := &Result{Seed: c.Seed, Counts: map[task]int{}, Differences: map[task]int{}, permissions: readPermissions(t, c.Permitted)}
+	for _, b := range blocks {
+		ofCorpus := map[string]bool{}
+		for _, k := range b.kinds {
+			ofCorpus[k.name] = k.class == "custom" && !slices.Contains(p.own, k.definition)
+		}
+		for _, op := range b.operations {
+			switch op.Method {
+			case methodRestart:
+				result.Restarts++
+			case methodCompact:
+				result.Compactions++
+			default:
+				result.Operations++
+				result.Counts[task{op.Class, op.Verb, op.Fault}]++
+				if ofCorpus[op.Kind] {
+					result.Corpus++
+				}
+			}
+		}
+		failed := false
+		for i := range b.differences {
+			matched, unexplained := explain(&b.differences[i], result.permissions)
+			if matched {
+				op := b.differences[i].op
+				result.Differences[task{op.Class, op.Verb, op.Fault}]++
+			}
+			if unexplained {
+				failed = true
+				result.Unexplained = append(result.Unexplained, b.differences[i])
+			}
+		}
+		if failed {
+			result.failing = append(result.failing, b)
+		}
+	}
+	return result
+}

@@ -1,0 +1,190 @@
+package difftest
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"github.com/anykind/anykind/apitest"
+	"github.com/anykind/anykind/internal/testing/cluster"
+)
+
+// Server is an API server that requests are sent to as they are.
+type Server struct {
+	// Restart and Compact are what operations of that name do.
+	Restart, Compact func(t testing.TB)
+
+	url       string
+	token     string
+	client    *http.Client
+	transport *http.Transport
+}
+
+// Sandbox returns the sandbox's kube-apiserver.
+func Sandbox(t testing.TB) *Server {
+	t.Helper()
+	s := Connect(t, cluster.Kubeconfig(t))
+	s.Restart = func(t testing.TB) { t.Helper(); cluster.RestartAPIServer(t, false) }
+	s.Compact = func(t testing.TB) { t.Helper(); cluster.Compact(t) }
+	return s
+}
+
+// Double returns the server of this module. opts may be nil.
+func Double(t testing.TB, opts *apitest.Options) *Server {
+	t.Helper()
+	double := apitest.NewServer(t, opts)
+	s := Connect(t, double.Kubeconfig(t))
+	s.Restart = func(t testing.TB) { t.Helper(); require.NoError(t, double.Restart(0)) }
+	s.Compact = func(testing.TB) { double.Compact() }
+	return s
+}
+
+// Connect returns the server of the current context of a kubeconfig.
+func Connect(t testing.TB, path string) *Server {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var config struct {
+		Clusters []struct {
+			Cluster struct {
+				Server string `json:"server"`
+				CA     string `json:"certificate-authority-data"`
+			} `json:"cluster"`
+		} `json:"clusters"`
+		Users []struct {
+			User struct {
+				Certificate string `json:"client-certificate-data"`
+				Key         string `json:"client-key-data"`
+				Token       string `json:"token"`
+			} `json:"user"`
+		} `json:"users"`
+	}
+	require.NoError(t, yaml.Unmarshal(text, &config))
+	decode := func(encoded string) []byte {
+		decoded, err := base64.StdEncoding.DecodeString(encoded)
+		require.NoError(t, err)
+		return decoded
+	}
+	cluster := config.Clusters[0].Cluster
+	s := &Server{url: cluster.Server}
+	tlsConfig := &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
+	if cluster.CA != "" {
+		require.True(t, tlsConfig.RootCAs.AppendCertsFromPEM(decode(cluster.CA)))
+	}
+	if len(config.Users) > 0 {
+		user := config.Users[0].User
+		s.token = user.Token
+		if user.Certificate != "" {
+			certificate, err := tls.X509KeyPair(decode(user.Certificate), decode(user.Key))
+			require.NoError(t, err)
+			tlsConfig.Certificates = []tls.Certificate{certificate}
+		}
+	}
+	s.transport = &http.Transport{TLSClientConfig: tlsConfig, ForceAttemptHTTP2: true}
+	s.client = &http.Client{Transport: s.transport}
+	t.Cleanup(s.transport.CloseIdleConnections)
+	return s
+}
+
+// open sends a request of a writer, "" for the default one, and returns the response with its body open.
+func (s *Server) open(t testing.TB, method, path, writer, contentType, accept, body string) (*http.Response, error) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
+	require.NoError(t, err)
+	if contentType != "" {
+		req.Header.Set("Content-Type", contentType)
+	}
+	req.Header.Set("Accept", orElse(accept, jsonType))
+	req.Header.Set("User-Agent", orElse(writer, "difftest"))
+	if s.token != "" {
+		req.Header.Set("Authorization", "Bearer "+s.token)
+	}
+	return s.client.Do(req)
+}
+
+func (s *Server) do(t testing.TB, method, path, writer, contentType, accept, body string) Answer {
+	t.Helper()
+	for {
+		answer, err := s.try(t, method, path, writer, contentType, accept, body)
+		require.NoError(t, err, "%s %s", method, path)
+		// A real server's cache begins to read a resource at its first request, and may begin anew.
+		if answer.Status != http.StatusTooManyRequests || !strings.Contains(answer.Body, "storage is (re)initializing") {
+			return answer
+		}
+	}
+}
+
+// try sends a request and returns its answer, or why there is none.
+func (s *Server) try(t testing.TB, method, path, writer, contentType, accept, body string) (Answer, error) {
+	t.Helper()
+	response, err := s.open(t, method, path, writer, contentType, accept, body)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer response.Body.Close()
+	var text bytes.Buffer
+	if _, err := io.Copy(&text, response.Body); err != nil {
+		return Answer{}, err
+	}
+	return Answer{
+		Status: response.StatusCode, Body: text.String(),
+		ContentType: response.Header.Get("Content-Type"), Warnings: response.Header.Values("Warning"),
+	}, nil
+}
+
+const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+// define creates a definition. One that is there already, of a run before it, is the same.
+func (s *Server) define(t testing.TB, definition string) {
+	t.Helper()
+	answer := s.do(t, http.MethodPost, definitionsPath, "", jsonType, "", definition)
+	require.Contains(t, []int{http.StatusCreated, http.StatusConflict}, answer.Status, answer.Body)
+}
+
+// awaitServed waits until the kinds are served: a real server takes a moment after a definition is created and after its start.
+func (s *Server) awaitServed(t testing.TB, kinds []*kind, namespace string) {
+	t.Helper()
+	for _, k := range kinds {
+		for _, version := range append([]string{k.version}, k.versions...) {
+			path := strings.ReplaceAll(k.collection(version), "${ns}", namespace) + "?labelSelector=difftest%3Dabsent"
+			require.Eventually(t, func() bool {
+				answer, err := s.try(t, http.MethodGet, path, "", "", "", "")
+				return err == nil && answer.Status == http.StatusOK
+			}, 2*time.Minute, 20*time.Millisecond, path)
+			s.awaitCache(t, strings.TrimSuffix(path, "?labelSelector=difftest%3Dabsent"))
+		}
+	}
+}
+
+// awaitCache waits until the server's cache of a collection has begun, after which it can be watched from any later version: only the
+// cache answers a watch that begins with the present objects, and marks their end.
+func (s *Server) awaitCache(t testing.TB, path string) {
+	t.Helper()
+	query := "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+	require.Eventually(t, func() bool {
+		response, err := s.open(t, http.MethodGet, path+query, "", "", "", "")
+		if err != nil {
+			return false
+		}
+		defer response.Body.Close()
+		lines := bufio.NewReader(response.Body)
+		for response.StatusCode == http.StatusOK {
+			line, err := lines.ReadString('\n')
+			if err != nil || strings.Contains(line, "initial-events-end") {
+				return err == nil
+			}
+		}
+		return false
+	}, 2*time.Minute, 20*time.Millisecond, path)
+}

@@ -1,0 +1,149 @@
+package difftest
+
+import (
+	"fmt"
+	"go/format"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// shrink returns the shortest part of operations that it finds for which fails is true, by leaving out ever smaller parts.
+func shrink(operations []Operation, limit int, fails func([]Operation) bool) []Operation {
+	for size := (len(operations) + 1) / 2; ; size = (size + 1) / 2 {
+		smaller := false
+		for at := len(operations); at > 0 && limit > 0; at -= size {
+			rest := slices.Concat(operations[:max(0, at-size)], operations[at:])
+			if len(rest) == 0 {
+				continue
+			}
+			limit--
+			if fails(rest) {
+				operations, smaller = rest, true
+			}
+		}
+		if limit <= 0 || size == 1 && !smaller {
+			return operations
+		}
+	}
+}
+
+// Shrink plays parts of the first failing block until the first unexplained difference needs all that is left, and returns a Go
+// test of it. It plays at most replays times, and twice more.
+func (r *Result) Shrink(t testing.TB, real, double *Server, c Config, replays int) string {
+	t.Helper()
+	if len(r.failing) == 0 || replays == 0 {
+		return "not shrunk"
+	}
+	b := r.failing[0]
+	p := readPool(t, c.WithRules)
+	l := newLab(t, real, double, p, b.kinds)
+	wanted := ""
+	for _, one := range b.differences {
+		if len(one.lines) > 0 {
+			wanted = signature(one.op, one.lines[0])
+			end := slices.IndexFunc(b.operations, func(op Operation) bool { return op.ID > max(one.op.ID, one.op.Until) })
+			if one.op.Until == 0 && end > 0 {
+				b.operations = b.operations[:end]
+			}
+			break
+		}
+	}
+	fails := func(operations []Operation) bool {
+		for _, one := range l.play(t, kindsOf(b.kinds, operations), operations, true) {
+			if _, unexplained := explain(&one, r.permissions); unexplained {
+				if slices.ContainsFunc(one.lines, func(line string) bool { return signature(one.op, line) == wanted }) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	operations := b.operations
+	for _, only := range []func(op Operation) bool{
+		func(op Operation) bool { return op.Method != methodRestart && op.Method != methodCompact },
+		func(op Operation) bool { return strings.HasPrefix(wanted, op.Class+" "+op.Kind+" ") },
+	} {
+		part := slices.DeleteFunc(slices.Clone(operations), func(op Operation) bool { return !only(op) })
+		if len(part) > 0 && len(part) < len(operations) && fails(part) {
+			operations = part
+		}
+	}
+	operations = shrink(operations, replays, fails)
+	scenario := Scenario{Operations: operations}
+	for _, k := range kindsOf(b.kinds, operations) {
+		if k.class == "custom" {
+			scenario.Definitions = append(scenario.Definitions, k.definition)
+		}
+	}
+	return GoTest(scenario, wanted)
+}
+
+// kindsOf returns the kinds that operations are on.
+func kindsOf(kinds []*kind, operations []Operation) []*kind {
+	return slices.DeleteFunc(slices.Clone(kinds), func(k *kind) bool {
+		return !slices.ContainsFunc(operations, func(op Operation) bool { return op.Class == k.class && op.Kind == k.name })
+	})
+}
+
+// GoTest returns a test of this package's folder that plays a scenario again.
+func GoTest(s Scenario, comment string) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "// It fails with: %s\nfunc TestDifferential_Shrunk(t *testing.T) {\n", comment)
+	text.WriteString("\tdifftest.Replay(t, difftest.Sandbox(t), difftest.Double(t, nil), \"permitted.txt\", difftest.Scenario{\n")
+	fmt.Fprintf(&text, "\t\tDefinitions: %#v,\n\t\tOperations: []difftest.Operation{\n", s.Definitions)
+	for _, op := range s.Operations {
+		text.WriteString("\t\t\t{" + fields(op) + "},\n")
+	}
+	text.WriteString("\t\t},\n\t})\n}\n")
+	formatted, err := format.Source([]byte(text.String()))
+	if err != nil {
+		return text.String()
+	}
+	return string(formatted)
+}
+
+// fields returns the fields of an operation that are not zero, as Go source.
+func fields(op Operation) string {
+	var parts []string
+	value := reflect.ValueOf(op)
+	for i := range value.NumField() {
+		field := value.Field(i)
+		if field.IsZero() {
+			continue
+		}
+		text := fmt.Sprintf("%#v", field.Interface())
+		if field.Kind() == reflect.String && strings.Contains(field.String(), `"`) && !strings.Contains(field.String(), "`") {
+			text = "`" + field.String() + "`"
+		}
+		parts = append(parts, value.Type().Field(i).Name+": "+text)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Replay plays a scenario on both servers and fails with what differs and is not permitted.
+func Replay(t testing.TB, real, double *Server, permitted string, s Scenario) {
+	t.Helper()
+	kinds := builtinKinds()
+	for _, k := range kinds {
+		k.class = "builtin"
+	}
+	merged := &pool{definitions: map[string]string{}}
+	for _, withRules := range []bool{false, true} {
+		p := readPool(t, withRules)
+		for _, name := range s.Definitions {
+			if text, found := p.definitions[name]; found {
+				merged.definitions[name] = text
+				kinds = append(kinds, p.kind(t, name))
+			}
+		}
+	}
+	l := newLab(t, real, double, merged, kindsOf(kinds, s.Operations))
+	permissions := readPermissions(t, permitted)
+	for _, one := range l.play(t, kindsOf(kinds, s.Operations), s.Operations, true) {
+		if _, unexplained := explain(&one, permissions); unexplained {
+			t.Errorf("operation %d, %s %s: %s", one.op.ID, one.op.Method, one.op.Path, strings.Join(one.lines, "\n\t"))
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package difftest
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// sentinelTimeout bounds the wait for the event that ends a watch.
+const sentinelTimeout = time.Minute
+
+// openWatch is a watch that is read while other operations are played.
+type openWatch struct {
+	index    int
+	op       Operation
+	response *http.Response
+	arrived  chan string
+	events   []string
+}
+
+func (p *player) openWatch(i int, op Operation, target string) {
+	response, err := p.server.open(p.t, op.Method, target, op.Writer, "", op.Accept, "")
+	if err != nil {
+		p.t.Fatalf("watch %s: %v", target, err)
+	}
+	p.script.answers[i] = Answer{
+		Status: response.StatusCode, ContentType: response.Header.Get("Content-Type"), Warnings: response.Header.Values("Warning"),
+	}
+	if response.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		p.script.answers[i].Body = string(text)
+		return
+	}
+	w := &openWatch{index: i, op: op, response: response, arrived: make(chan string, 10000)}
+	go w.read()
+	p.watches = append(p.watches, w)
+}
+
+// read passes the lines of the response on and closes the channel at its end.
+func (w *openWatch) read() {
+	defer close(w.arrived)
+	lines := bufio.NewReader(w.response.Body)
+	for {
+		line, err := lines.ReadString('\n')
+		if line != "" {
+			w.arrived <- line
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// closeWatches ends the watches that last until the operation with that ID: each when it has shown its sentinel.
+func (p *player) closeWatches(id int) {
+	p.watches = slices.DeleteFunc(p.watches, func(w *openWatch) bool {
+		if w.op.Until <= id {
+			p.closeWatch(w)
+			return true
+		}
+		return false
+	})
+}
+
+func (p *player) closeWatch(w *openWatch) {
+	var sentinel struct {
+		Metadata struct {
+			Name        string
+			Annotations struct{ Sentinel string }
+		}
+	}
+	_ = json.Unmarshal([]byte(p.resolve(w.op.Sentinel)), &sentinel)
+	path := p.resolve(w.op.SentinelPath)
+	object := path + "/" + sentinel.Metadata.Name
+	var answer Answer
+	if w.op.SentinelPatch != "" {
+		answer = p.server.do(p.t, http.MethodPatch, object, "", mergePatch, "", w.op.SentinelPatch)
+	}
+	if answer.Status != http.StatusOK {
+		answer = p.server.do(p.t, http.MethodPost, path, "", jsonType, "", p.resolve(w.op.Sentinel))
+	}
+	if answer.Status == http.StatusCreated || answer.Status == http.StatusOK {
+		w.await(sentinel.Metadata.Annotations.Sentinel)
+	}
+	_ = w.response.Body.Close()
+	for range w.arrived { //nolint:revive // read until it is closed
+	}
+	if answer.Status == http.StatusCreated {
+		p.server.do(p.t, http.MethodDelete, object+"?gracePeriodSeconds=0", "", "", "", "")
+	} else if answer.Status != http.StatusOK {
+		w.events = append(w.events, fmt.Sprintf(`{"type":"SENTINEL","status":%d}`, answer.Status))
+	}
+	p.script.answers[w.index].Events = w.events
+}
+
+// await keeps events until the sentinel has arrived or the watch has ended.
+func (w *openWatch) await(mark string) {
+	timeout := time.NewTimer(sentinelTimeout)
+	defer timeout.Stop()
+	for {
+		select {
+		case line, open := <-w.arrived:
+			if !open {
+				return
+			}
+			w.events = append(w.events, line)
+			if strings.Contains(line, `"sentinel":"`+mark+`"`) {
+				return
+			}
+		case <-timeout.C:
+			w.events = append(w.events, `{"type":"TIMEOUT"}`)
+			return
+		}
+	}
+}
