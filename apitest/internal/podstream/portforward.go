@@ -58,6 +58,8 @@ func (h *Handler) portForward(w http.ResponseWriter, req *http.Request, pod Pod)
 	cancel()
 	f.closeAll()
 	f.connections.Wait()
+	_ = conn.Close()
+	_ = conn.Wait(closeTimeout)
 	_ = raw.Close()
 	return nil
 }

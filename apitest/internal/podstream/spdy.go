@@ -117,6 +117,7 @@ func upgradeSPDY(w http.ResponseWriter, req *http.Request, requested requestedSt
 			_ = stream.Reset()
 		}
 		goroutines.Wait()
+		_ = conn.Wait(closeTimeout) // else an error of closing, which comes if the client was first, keeps a goroutine for a second
 	}
 	return c, nil
 }
