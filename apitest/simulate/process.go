@@ -32,7 +32,7 @@ type process struct {
 	leases  map[objectID]string               // its identities in the leases that it has held
 }
 
-// start starts the program.
+// startProcess starts the program, in the context of the run.
 func (r *run) startProcess() error {
 	p := &process{run: r, ended: make(chan struct{}), seen: map[objectID]*unstructured.Object{}, leases: map[objectID]string{}}
 	ctx, cancel := context.WithCancelCause(workqueue.WithScheduler(r.ctx, p.workqueueScheduler()))
@@ -152,7 +152,7 @@ func (r *run) supervise(ctx context.Context) {
 			return
 		}
 		r.story.add("controller", "starts again")
-		if err := r.startProcess(); err != nil {
+		if err := r.startProcess(); err != nil { //nolint:contextcheck // A new process has the run's context, not that of the loop.
 			r.fail("start", err)
 			return
 		}

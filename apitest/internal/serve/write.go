@@ -150,7 +150,7 @@ func (c *call) body() (write.Body, error) {
 	}
 	c.record.Body = data
 	if unsupported != nil { // said when the options have been read
-		return write.Body{Data: data, Err: unsupported}, nil
+		return write.Body{Data: data, Err: unsupported}, nil //nolint:nilerr // The error is in the body.
 	}
 	if mediaType == protobuf.MediaType && len(data) > 0 {
 		return c.protobufBody(data)

@@ -1,6 +1,7 @@
 package write
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -171,7 +172,8 @@ func (op *operation) changeScale(live *unstructured.Unstructured, change change)
 	}
 	if uid := scale.GetUID(); uid != "" && uid != live.GetUID() && op.resource.Definition == nil {
 		resource := schema.GroupResource{Group: op.resource.Group, Resource: op.resource.Plural + "/scale"}
-		return nil, apierrors.NewConflict(resource, op.req.Name, fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, live.GetUID()))
+		message := fmt.Sprintf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, live.GetUID())
+		return nil, apierrors.NewConflict(resource, op.req.Name, errors.New(message))
 	}
 	if version := scale.GetResourceVersion(); version != "" || op.resource.Definition == nil {
 		obj.SetResourceVersion(version)

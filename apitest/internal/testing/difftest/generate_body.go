@@ -46,7 +46,8 @@ func (g *generator) oddMetadata() map[string]any {
 }
 
 // options returns query parameters of a write.
-func (g *generator) options(parameters ...string) string {
+func (g *generator) options() string {
+	var parameters []string
 	if g.once(10) {
 		parameters = append(parameters, "dryRun=All")
 	}

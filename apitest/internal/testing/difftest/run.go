@@ -56,20 +56,20 @@ type block struct {
 
 // lab is two servers with the same definitions.
 type lab struct {
-	real, double *Server
-	kinds        []*kind
-	stamp        string
-	exclusive    sync.RWMutex // held for writing while a server is restarted
-	runs         int
-	mu           sync.Mutex
+	sandbox, double *Server
+	kinds           []*kind
+	stamp           string
+	exclusive       sync.RWMutex // held for writing while a server is restarted
+	runs            int
+	mu              sync.Mutex
 }
 
-func newLab(t testing.TB, real, double *Server, p *pool, kinds []*kind) *lab {
+func newLab(t testing.TB, sandbox, double *Server, p *pool, kinds []*kind) *lab {
 	t.Helper()
 	stamp := strconv.FormatInt(time.Now().UnixNano()/1000%1_000_000_000, 36)
-	l := &lab{real: real, double: double, stamp: strings.ReplaceAll(fmt.Sprintf("%06s", stamp), " ", "0")}
+	l := &lab{sandbox: sandbox, double: double, stamp: strings.ReplaceAll(fmt.Sprintf("%06s", stamp), " ", "0")}
 	l.kinds = slices.Concat(kinds, builtinKinds())
-	for _, s := range []*Server{real, double} {
+	for _, s := range []*Server{sandbox, double} {
 		for _, k := range kinds {
 			if k.class == "custom" {
 				s.define(t, p.definitions[k.definition])
@@ -81,13 +81,13 @@ func newLab(t testing.TB, real, double *Server, p *pool, kinds []*kind) *lab {
 }
 
 // Run draws operations, plays them on both servers and returns what differs.
-func Run(t testing.TB, real, double *Server, c Config) *Result {
+func Run(t testing.TB, sandbox, double *Server, c Config) *Result {
 	t.Helper()
 	r := rand.New(rand.NewPCG(uint64(c.Seed), 23)) //nolint:gosec // It must be repeatable.
 	p := readPool(t, c.WithRules)
 	kinds := p.kinds(t, r, Double(t, nil), min(10+c.Operations/2500, 50))
 	blocks := plan(r, kinds, c)
-	l := newLab(t, real, double, p, kinds)
+	l := newLab(t, sandbox, double, p, kinds)
 	var running sync.WaitGroup
 	slots := make(chan struct{}, parallel)
 	for _, b := range blocks {
@@ -165,11 +165,11 @@ func (l *lab) play(t testing.TB, kinds []*kind, operations []Operation, outage b
 	l.mu.Unlock()
 	var first, second transcript
 	var both sync.WaitGroup
-	both.Go(func() { first = play(t, l.real, kinds, "diff"+suffix+"a", "run"+suffix+"a", operations) })
+	both.Go(func() { first = play(t, l.sandbox, kinds, "diff"+suffix+"a", "run"+suffix+"a", operations) })
 	both.Go(func() { second = play(t, l.double, kinds, "diff"+suffix+"b", "run"+suffix+"b", operations) })
 	both.Wait()
 	if slices.ContainsFunc(operations, func(op Operation) bool { return op.Method == methodRestart }) {
-		l.real.awaitServed(t, l.kinds, "default") // the caches of all kinds, for the blocks to come
+		l.sandbox.awaitServed(t, l.kinds, "default") // the caches of all kinds, for the blocks to come
 	}
 	if t.Failed() {
 		return nil

@@ -31,14 +31,14 @@ func shrink(operations []Operation, limit int, fails func([]Operation) bool) []O
 
 // Shrink plays parts of the first failing block until the first unexplained difference needs all that is left, and returns a Go
 // test of it. It plays at most replays times, and twice more.
-func (r *Result) Shrink(t testing.TB, real, double *Server, c Config, replays int) string {
+func (r *Result) Shrink(t testing.TB, sandbox, double *Server, c Config, replays int) string {
 	t.Helper()
 	if len(r.failing) == 0 || replays == 0 {
 		return "not shrunk"
 	}
 	b := r.failing[0]
 	p := readPool(t, c.WithRules)
-	l := newLab(t, real, double, p, b.kinds)
+	l := newLab(t, sandbox, double, p, b.kinds)
 	wanted := ""
 	for _, one := range b.differences {
 		if len(one.lines) > 0 {
@@ -123,7 +123,7 @@ func fields(op Operation) string {
 }
 
 // Replay plays a scenario on both servers and fails with what differs and is not permitted.
-func Replay(t testing.TB, real, double *Server, permitted string, s Scenario) {
+func Replay(t testing.TB, sandbox, double *Server, permitted string, s Scenario) {
 	t.Helper()
 	kinds := builtinKinds()
 	for _, k := range kinds {
@@ -139,7 +139,7 @@ func Replay(t testing.TB, real, double *Server, permitted string, s Scenario) {
 			}
 		}
 	}
-	l := newLab(t, real, double, merged, kindsOf(kinds, s.Operations))
+	l := newLab(t, sandbox, double, merged, kindsOf(kinds, s.Operations))
 	permissions := readPermissions(t, permitted)
 	for _, one := range l.play(t, kindsOf(kinds, s.Operations), s.Operations, true) {
 		if _, unexplained := explain(&one, permissions); unexplained {

@@ -89,7 +89,7 @@ func (p *player) closeWatch(w *openWatch) {
 		w.await(sentinel.Metadata.Annotations.Sentinel)
 	}
 	_ = w.response.Body.Close()
-	for range w.arrived { //nolint:revive // read until it is closed
+	for range w.arrived { // until it is closed
 	}
 	if answer.Status == http.StatusCreated {
 		p.server.do(p.t, http.MethodDelete, object+"?gracePeriodSeconds=0", "", "", "", "")
