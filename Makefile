@@ -67,10 +67,10 @@ MODULE ?= .
 COMPONENTS = $(shell awk '$$1 == "$(MODULE)" { print $$2 }' .ci/modules)
 TESTFLAGS = $(RACE) -p 1 -timeout 30m
 # RERUN=report.txt, as in CI: at most three tests that failed run once more, alone, and the report names them. Data races
-# and leaks are never run again.
+# and leaks are never run again: a leak fails a package and none of its tests, which gotestsum would take for a pass.
 ifdef RERUN
 GOTEST = $(CURDIR)/$(GOTESTSUM) --format standard-quiet --rerun-fails=1 --rerun-fails-max-failures=3 \
-	--rerun-fails-abort-on-data-race --rerun-fails-report $(RERUN) --packages ./... -- $(TESTFLAGS)
+	--rerun-fails-abort-on-data-race --rerun-fails-report $(RERUN) --jsonfile $(RERUN).json --packages ./... -- $(TESTFLAGS)
 test-module: $(GOTESTSUM)
 else
 GOTEST = go test $(TESTFLAGS) ./...
@@ -81,6 +81,12 @@ test-module:
 	export ANYKIND_REQUIRE_SANDBOX=1 ANYKIND_CORPUS="$$($(CORPUS))" && \
 	$(if $(filter none,$(COMPONENTS)),cd $(MODULE) && $(GOTEST),\
 	$(SANDBOX) exec $(if $(filter all,$(COMPONENTS)),,--components $(COMPONENTS)) $(SANDBOX_FLAGS) --dir $(CURDIR)/$(MODULE) -- $(GOTEST))
+ifdef RERUN
+	@awk -F'"' '/"Action":"fail"/ { \
+			for (i = 1; i < NF; i++) if ($$i == "Package") { package = $$(i + 2); break } \
+			if (/"Test":/) tested[package] = 1; else failed[package] = 1 \
+		} END { for (package in failed) if (!(package in tested)) { print "make: " package " failed, but none of its tests"; bad = 1 }; exit bad }' $(RERUN).json
+endif
 
 .PHONY: unit
 unit: ## run the tests that need no cluster

@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	seeds     = flag.Int("seeds", 60, "random runs of each corrected controller")
+	seeds     = flag.Int("seeds", 20, "random runs of each corrected controller")
 	firstSeed = flag.Uint64("first", 1, "the first seed of these")
 )
 

@@ -42,6 +42,7 @@ func (x *indexer) begin() map[string]func(*object) []string {
 		functions[name] = func(obj *object) []string {
 			values, err := function(obj)
 			if err != nil {
+				//nolint:forbidigo // client-go's indexer does.
 				panic(fmt.Errorf("unable to calculate an index entry for key %q on index %q: %w", anykind.KeyOf(obj), name, err))
 			}
 			return values
@@ -173,7 +174,7 @@ func (x *indexer) lookUp(name string) (function cache.IndexFunc, isIndexed bool,
 	defer x.mu.Unlock()
 	function, known := x.indexers[name]
 	if !known {
-		return nil, false, fmt.Errorf("Index with name %s does not exist", name) //nolint:staticcheck // client-go's text
+		return nil, false, fmt.Errorf("Index with name %s does not exist", name)
 	}
 	return function, x.indexed[name], nil
 }

@@ -93,7 +93,7 @@ func (i *informer) RunWithContext(ctx context.Context) {
 		}
 		var panicked *anykind.PanicError
 		if errors.As(err, &panicked) {
-			panic(err) // an index function, a transform or a watch error handler has panicked, which client-go passes on, too
+			panic(err) //nolint:forbidigo // An index function, a transform or a watch error handler has panicked, which client-go passes on, too.
 		}
 		i.onWatchError(ctx, i.reflector, err)
 		select {

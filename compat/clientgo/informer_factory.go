@@ -132,8 +132,7 @@ func (g *genericInformer) Lister() cache.GenericLister {
 
 // contextOf returns a context that ends with a channel.
 func contextOf(stop <-chan struct{}) (context.Context, context.CancelFunc) {
-	//nolint:contextcheck // client-go's Run has a channel in place of a context
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // client-go's Run has a channel in place of a context.
 	go func() {
 		select {
 		case <-stop:

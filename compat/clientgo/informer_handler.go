@@ -112,7 +112,7 @@ func (r *registration) run(ctx context.Context, i *informer) {
 
 // handle calls the handler for a change.
 func (r *registration) handle(change anykind.Change[object]) {
-	switch change.Type {
+	switch change.Type { //nolint:exhaustive // A cache delivers no bookmarks and errors.
 	case watch.Added:
 		r.handler.OnAdd(change.Object, !r.synced.isDone())
 	case watch.Modified:

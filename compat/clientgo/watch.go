@@ -20,7 +20,7 @@ import (
 // server sends it or for a stream that cannot be decoded, and is closed when the stream ends.
 func (r *resourceClient) Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 	opts.Watch = true
-	response, err := r.do(ctx, http.MethodGet, "", nil, &opts, "", nil)
+	response, err := r.do(ctx, http.MethodGet, "", nil, &opts, "", nil) //nolint:bodyclose // The decoder closes it.
 	if err != nil {
 		return nil, err
 	}

@@ -168,7 +168,7 @@ func (c *cachingClient) delete(ctx context.Context, obj client.Object, opts ...c
 // DeleteAllOf implements client.Writer.
 func (c *cachingClient) DeleteAllOf(ctx context.Context, obj client.Object, opts ...client.DeleteAllOfOption) error {
 	options := (&client.DeleteAllOfOptions{}).ApplyOptions(opts)
-	collection := target{namespace: options.ListOptions.Namespace, collection: true}
+	collection := target{namespace: options.Namespace, collection: true}
 	_, err := c.api.delete(ctx, obj, collection, options.AsListOptions(), options.AsDeleteOptions())
 	return err
 }

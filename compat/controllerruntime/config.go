@@ -28,7 +28,7 @@ func FromConfig(ctx context.Context, config *rest.Config) (*Constructors, error)
 
 // NewClient is a client.NewClientFunc over a connection of its own; see [FromConfig] and [Constructors.NewClient].
 func NewClient(config *rest.Config, options client.Options) (client.Client, error) {
-	from, err := FromConfig(context.Background(), config) // controller-runtime has no ctx here
+	from, err := FromConfig(context.Background(), config) //nolint:forbidigo // controller-runtime has no ctx here.
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func NewClient(config *rest.Config, options client.Options) (client.Client, erro
 
 // NewClientWithWatch is as client.NewWithWatch, over a connection of its own.
 func NewClientWithWatch(config *rest.Config, options client.Options) (client.WithWatch, error) {
-	from, err := FromConfig(context.Background(), config) // as in NewClient
+	from, err := FromConfig(context.Background(), config) //nolint:forbidigo // As in NewClient.
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func NewClientWithWatch(config *rest.Config, options client.Options) (client.Wit
 
 // NewCache is a cache.NewCacheFunc over a connection of its own; see [FromConfig] and [Constructors.NewCache].
 func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
-	from, err := FromConfig(context.Background(), config) // as in NewClient
+	from, err := FromConfig(context.Background(), config) //nolint:forbidigo // As in NewClient.
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
 
 // MapperProvider is a manager.Options.MapperProvider over a connection of its own; the HTTP client is not used.
 func MapperProvider(config *rest.Config, _ *http.Client) (meta.RESTMapper, error) {
-	from, err := FromConfig(context.Background(), config) // as in NewClient
+	from, err := FromConfig(context.Background(), config) //nolint:forbidigo // As in NewClient.
 	if err != nil {
 		return nil, err
 	}

@@ -90,7 +90,7 @@ func (x *indexer) lookup(name string) (valuesOf toolscache.IndexFunc, scanned bo
 	defer x.mu.Unlock()
 	valuesOf, found := x.indexers[name]
 	if !found {
-		return nil, false, fmt.Errorf("Index with name %s does not exist", name) //nolint:staticcheck // client-go's text
+		return nil, false, fmt.Errorf("Index with name %s does not exist", name)
 	}
 	return valuesOf, x.scanned[name], nil
 }

@@ -76,7 +76,7 @@ func (i *informer) RunWithContext(ctx context.Context) {
 	i.stop()
 	var panicked *cache.PanicError
 	if errors.As(err, &panicked) {
-		panic(panicked)
+		panic(panicked) //nolint:forbidigo // client-go's informer passes a panic on, too.
 	}
 }
 
@@ -108,7 +108,7 @@ func (i *informer) start(ctx context.Context) (*cache.Cache[cached], error) {
 	i.ctx = ctx
 	i.cache.Store(c)
 	for h := range i.handlers {
-		i.startHandler(h)
+		i.startHandler(h) //nolint:contextcheck // Handlers run in the context of the informer.
 	}
 	return c, nil
 }
@@ -141,6 +141,7 @@ func indexFunc(name string, valuesOf toolscache.IndexFunc) func(*cached) []strin
 	return func(obj *cached) []string {
 		values, err := valuesOf(obj.Object)
 		if err != nil {
+			//nolint:forbidigo // client-go's indexer does.
 			panic(fmt.Errorf("unable to calculate an index entry for key %q on index %q: %w", cache.KeyOf(obj), name, err))
 		}
 		return values

@@ -10,7 +10,7 @@ import (
 
 	"github.com/anykind/anykind/transport"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/conversion/queryparams"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -68,7 +68,7 @@ func (r *request) path() (string, error) {
 	case namespaced && r.namespace == "" && !r.collection && r.name != "":
 		return "", errors.New("an empty namespace may not be set when a resource name is provided")
 	case namespaced && r.namespace != "":
-		if messages := path.IsValidPathSegmentName(r.namespace); len(messages) > 0 {
+		if messages := content.IsPathSegmentName(r.namespace); len(messages) > 0 {
 			return "", fmt.Errorf("invalid namespace %q: %v", r.namespace, messages)
 		}
 		p += "/namespaces/" + url.PathEscape(r.namespace)
@@ -80,7 +80,7 @@ func (r *request) path() (string, error) {
 	if r.name == "" {
 		return "", errors.New("resource name may not be empty")
 	}
-	if messages := path.IsValidPathSegmentName(r.name); len(messages) > 0 {
+	if messages := content.IsPathSegmentName(r.name); len(messages) > 0 {
 		return "", fmt.Errorf("invalid resource name %q: %v", r.name, messages)
 	}
 	p += "/" + url.PathEscape(r.name)

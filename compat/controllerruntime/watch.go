@@ -42,7 +42,7 @@ func (a *apiClient) watch(ctx context.Context, list client.ObjectList, namespace
 		accept = metadataMedia
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	response, err := a.send(ctx, &request{
+	response, err := a.send(ctx, &request{ //nolint:bodyclose // The watch closes it.
 		method: http.MethodGet, mapping: mapping, target: target{namespace: namespace, collection: true}, options: options, accept: accept,
 	})
 	if err != nil {
