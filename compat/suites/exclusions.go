@@ -47,8 +47,8 @@ func isBasicVerb(test string) bool {
 // maxExcluded is the largest part of a suite that may be excluded: 2 of 100.
 const maxExcluded = 0.02
 
-// verdict is the judgement on a report.
-type verdict struct {
+// summary counts the results of a report and lists what fails.
+type summary struct {
 	passed   int
 	repeated []string // tests that passed after they had failed
 	excluded []exclusion
@@ -56,10 +56,10 @@ type verdict struct {
 	failures []string // what is wrong; empty if the suite passes
 }
 
-// judge compares results with the exclusions of all suites. A failure that is not listed is wrong, and so is a listed test
+// summarize compares results with the exclusions of all suites. A failure that is not listed is wrong, and so is a listed test
 // that passes, is skipped or does not exist, and too many exclusions.
-func judge(r *report, exclusions []exclusion) *verdict {
-	v := &verdict{skipped: len(r.with(skipped))}
+func summarize(r *report, exclusions []exclusion) *summary {
+	v := &summary{skipped: len(r.with(skipped))}
 	outcomes := map[string]outcome{} // the worst of each name, as specs may share one
 	for _, one := range r.results {
 		if outcomes[one.name] != failed {

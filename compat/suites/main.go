@@ -62,7 +62,7 @@ func run(ctx context.Context, args []string) error {
 			wrong = errors.Join(wrong, err)
 			continue
 		}
-		v := judge(report, exclusions)
+		v := summarize(report, exclusions)
 		rows = append(rows, row{report, v})
 		fmt.Fprintf(os.Stderr, "%s: %s\n", s.name, v)
 		for _, failure := range v.failures {

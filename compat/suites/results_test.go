@@ -95,7 +95,7 @@ func TestJudge_Exclusions(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := judge(&report{suite: s, results: c.results}, c.excluded)
+			v := summarize(&report{suite: s, results: c.results}, c.excluded)
 			assert.Equal(t, c.passed, v.passed)
 			assert.Equal(t, c.failures, v.failures)
 		})

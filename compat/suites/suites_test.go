@@ -24,7 +24,7 @@ func TestSuites_PassInCI(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			report, err := r.run(t.Context(), s)
 			require.NoError(t, err)
-			v := judge(report, exclusions)
+			v := summarize(report, exclusions)
 			t.Logf("%s in %s", v, report.took)
 			for _, failure := range v.failures {
 				t.Error(failure)

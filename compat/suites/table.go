@@ -20,20 +20,20 @@ var introduction string
 // row is a suite's line in the table.
 type row struct {
 	report  *report
-	verdict *verdict
+	summary *summary
 }
 
 // String returns the counts.
-func (v *verdict) String() string {
-	text := fmt.Sprintf("%d passed, %d failed as listed", v.passed, len(v.excluded))
-	if v.skipped > 0 {
-		text += fmt.Sprintf(", %d skipped by upstream", v.skipped)
+func (s *summary) String() string {
+	text := fmt.Sprintf("%d passed, %d failed as listed", s.passed, len(s.excluded))
+	if s.skipped > 0 {
+		text += fmt.Sprintf(", %d skipped by upstream", s.skipped)
 	}
-	if len(v.repeated) > 0 {
-		text += fmt.Sprintf(", %d in their second run: %s", len(v.repeated), strings.Join(v.repeated, "; "))
+	if len(s.repeated) > 0 {
+		text += fmt.Sprintf(", %d in their second run: %s", len(s.repeated), strings.Join(s.repeated, "; "))
 	}
-	if len(v.failures) > 0 {
-		text += fmt.Sprintf(", %d WRONG", len(v.failures))
+	if len(s.failures) > 0 {
+		text += fmt.Sprintf(", %d WRONG", len(s.failures))
 	}
 	return text
 }
@@ -42,8 +42,8 @@ func printTable(w io.Writer, rows []row) {
 	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(table, "SUITE\tPASSED\tEXCLUDED\tSKIPPED\tWRONG\tSECONDS")
 	for _, r := range rows {
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\n", r.report.suite.name, r.verdict.passed, len(r.verdict.excluded),
-			r.verdict.skipped, len(r.verdict.failures), int(r.report.took/time.Second))
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\n", r.report.suite.name, r.summary.passed, len(r.summary.excluded),
+			r.summary.skipped, len(r.summary.failures), int(r.report.took/time.Second))
 	}
 	_ = table.Flush()
 }
@@ -56,8 +56,8 @@ func document(rows []row) string {
 	var excluded []exclusion
 	for _, r := range rows {
 		s := r.report.suite
-		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d |\n", s.name, s.with, r.verdict.passed, len(r.verdict.excluded), r.verdict.skipped)
-		excluded = append(excluded, r.verdict.excluded...)
+		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d |\n", s.name, s.with, r.summary.passed, len(r.summary.excluded), r.summary.skipped)
+		excluded = append(excluded, r.summary.excluded...)
 	}
 	b.WriteString("\n## Exclusions\n\n")
 	if len(excluded) == 0 {

@@ -190,7 +190,7 @@ func base(k *kind, name string) string {
 
 // sentinel sets how the events of a watch end: with an object that has the labels or, for a watch of one name, with an annotation.
 func (g *generator) sentinel(op *Operation, k *kind, labels map[string]any, only string) {
-	op.Until, op.SentinelPath = len(g.ops)+2+g.r.IntN(60), k.collection(k.version)
+	op.LastOperation, op.SentinelPath = len(g.ops)+2+g.r.IntN(60), k.collection(k.version)
 	if !k.namespaced {
 		labels["run"] = "${p}"
 	}

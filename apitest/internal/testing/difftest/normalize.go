@@ -120,7 +120,7 @@ func hideBookmark(event any) {
 func hideCacheVersion(op Operation, body any) {
 	list, _ := body.(map[string]any)
 	metadata, isMap := list["metadata"].(map[string]any)
-	fromCache := strings.Contains(op.Query, "resourceVersion=") && !strings.Contains(op.Query, "Exact") && op.Until == 0
+	fromCache := strings.Contains(op.Query, "resourceVersion=") && !strings.Contains(op.Query, "Exact") && op.LastOperation == 0
 	if isMap && fromCache && metadata["resourceVersion"] != nil && metadata["name"] == nil {
 		metadata["resourceVersion"] = "<rv of the cache>"
 	}

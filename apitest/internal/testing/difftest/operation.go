@@ -20,9 +20,9 @@ type Operation struct {
 	OwnView bool
 	// Current is a collection whose changes the server's cache must have before the operation is sent.
 	Current string
-	// Until keeps the response of a watch open up to the operation with that ID. Then an event that the watch must show is made by
+	// LastOperation keeps the response of a watch open up to the operation with that ID. Then an event that the watch must show is made by
 	// creating Sentinel at SentinelPath, or by a merge patch to the object there if SentinelPatch is set.
-	Until         int
+	LastOperation int
 	SentinelPath  string
 	Sentinel      string
 	SentinelPatch string

@@ -82,7 +82,7 @@ func (p *player) playOne(i int, op Operation) {
 	if op.Current != "" {
 		p.awaitCache(op.Current)
 	}
-	if op.Until > 0 {
+	if op.LastOperation > 0 {
 		p.openWatch(i, op, target)
 		return
 	}

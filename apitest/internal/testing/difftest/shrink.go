@@ -43,8 +43,8 @@ func (r *Result) Shrink(t testing.TB, sandbox, double *Server, c Config, replays
 	for _, one := range b.differences {
 		if len(one.lines) > 0 {
 			wanted = signature(one.op, one.lines[0])
-			end := slices.IndexFunc(b.operations, func(op Operation) bool { return op.ID > max(one.op.ID, one.op.Until) })
-			if one.op.Until == 0 && end > 0 {
+			end := slices.IndexFunc(b.operations, func(op Operation) bool { return op.ID > max(one.op.ID, one.op.LastOperation) })
+			if one.op.LastOperation == 0 && end > 0 {
 				b.operations = b.operations[:end]
 			}
 			break

@@ -60,7 +60,7 @@ func (w *openWatch) read() {
 // closeWatches ends the watches that last until the operation with that ID: each when it has shown its sentinel.
 func (p *player) closeWatches(id int) {
 	p.watches = slices.DeleteFunc(p.watches, func(w *openWatch) bool {
-		if w.op.Until <= id {
+		if w.op.LastOperation <= id {
 			p.closeWatch(w)
 			return true
 		}
