@@ -7,6 +7,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// client-go's own, which ends with its next ping, up to five seconds after the stream.
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("k8s.io/client-go/tools/remotecommand.(*heartbeat).start"))
+	goleak.VerifyTestMain(m,
+		// client-go's own, which ends with its next ping, up to five seconds after the stream
+		goleak.IgnoreTopFunction("k8s.io/client-go/tools/remotecommand.(*heartbeat).start"),
+		// a connection of client-go, whose HTTP/2 this is, that becomes idle after idle ones have been closed
+		goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*ClientConn).readLoop"),
+	)
 }
