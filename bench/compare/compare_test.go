@@ -25,7 +25,7 @@ func TestCompare_PrintsLinesAndPage(t *testing.T) {
 	var lines, progress bytes.Buffer
 	docs := t.TempDir()
 	opts, err := parse([]string{
-		"-kubeconfig", cluster.Kubeconfig(t), "-pods", "20,50", "-events", "50", "-changes", "50", "-calls", "3", "-definitions", "5", "-rounds", "1", "-docs", docs, "-profileFor", "1ms",
+		"-kubeconfig", cluster.Kubeconfig(t), "-pods", "20,50", "-growth", "10,20,50", "-events", "50", "-changes", "50", "-calls", "3", "-definitions", "5", "-rounds", "1", "-docs", docs, "-profileFor", "1ms",
 	})
 	require.NoError(t, err)
 	opts.lines, opts.progress = &lines, &progress
@@ -46,6 +46,13 @@ func TestCompare_PrintsLinesAndPage(t *testing.T) {
 		assert.Contains(t, string(drawn), ">"+name+"<")
 	}
 	assert.NotContains(t, string(page), "<no value>")
+	for _, name := range []string{heapPlotName, syncPlotName, changePlotName} {
+		assert.Contains(t, string(page), "("+name+")")
+		assert.FileExists(t, filepath.Join(docs, name))
+	}
+	for _, s := range growthSeries {
+		assert.Contains(t, string(page), "\n| "+s.label+" | ")
+	}
 }
 
 // parseLine reads "bench NAME ratio=R ours=… theirs=…".

@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ type options struct {
 	kubeconfig string
 	match      []string // prefixes of the names of comparisons; none means all
 	pods       []int    // lengths of lists
+	growth     []int    // numbers of objects in caches, for the plots of the page
 	events     int      // of a watch
 	changes    int      // in caches of the longest list, a thousand a second
 	calls      int      // of each verb
@@ -50,11 +52,12 @@ func main() {
 
 func parse(args []string) (*options, error) {
 	opts := &options{lines: os.Stdout, progress: os.Stderr}
-	var match, pods string
+	var match, pods, growth string
 	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
 	flags.StringVar(&opts.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "`file` of a server that runs on this machine and has no data that is needed")
 	flags.StringVar(&match, "bench", "", "comma-separated prefixes of the names to compare; default all")
 	flags.StringVar(&pods, "pods", "5000,50000", "comma-separated lengths of lists")
+	flags.StringVar(&growth, "growth", "1000,10000,100000", "comma-separated numbers of objects in caches, for the plots of -docs")
 	flags.IntVar(&opts.events, "events", 5000, "length of the watch")
 	flags.IntVar(&opts.changes, "changes", 60_000, "changes in caches of the longest list, written at a thousand a second; few enough that no object changes twice within a second, which a cache may merge")
 	flags.IntVar(&opts.calls, "calls", 300, "calls of each verb")
@@ -74,14 +77,26 @@ func parse(args []string) (*options, error) {
 	if pods == "" {
 		pods = flags.Lookup("pods").DefValue
 	}
-	for _, text := range strings.Split(pods, ",") {
+	var err error
+	if opts.pods, err = parseCounts("pods", pods); err != nil {
+		return nil, err
+	}
+	opts.growth, err = parseCounts("growth", growth)
+	return opts, err
+}
+
+// parseCounts returns the numbers of a flag, in ascending order.
+func parseCounts(name, list string) ([]int, error) {
+	var counts []int
+	for _, text := range strings.Split(list, ",") {
 		count, err := strconv.Atoi(text)
 		if err != nil || count < 1 {
-			return nil, fmt.Errorf("-pods %q: %q is not a length", pods, text)
+			return nil, fmt.Errorf("-%s %q: %q is not a length", name, list, text)
 		}
-		opts.pods = append(opts.pods, count)
+		counts = append(counts, count)
 	}
-	return opts, nil
+	slices.Sort(counts)
+	return counts, nil
 }
 
 // compare runs the chosen comparisons and prints a line for each.
@@ -109,7 +124,11 @@ func compare(ctx context.Context, opts *options) error {
 		return err
 	}
 	defer server.client.Close()
-	measured, err := measureAll(ctx, opts, server, sides, runsOf(chosen))
+	runs := runsOf(chosen)
+	if opts.docs != "" {
+		runs = append(runs, growthRuns(opts.growth)...)
+	}
+	measured, err := measureAll(ctx, opts, server, sides, runs)
 	if err != nil {
 		return err
 	}
@@ -122,5 +141,5 @@ func compare(ctx context.Context, opts *options) error {
 	if opts.docs == "" {
 		return nil
 	}
-	return writePage(ctx, opts, server, sides, results)
+	return writePage(ctx, opts, server, sides, results, measured)
 }

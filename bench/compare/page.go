@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"text/template"
 	"time"
@@ -19,8 +20,19 @@ import (
 //go:embed page.md.tmpl
 var pageText string
 
-// plotName is the plot's file, beside the page.
-const plotName = "benchmarks.svg"
+// The plots' files, beside the page.
+const (
+	plotName       = "benchmarks.svg"
+	heapPlotName   = "benchmarks-heap.svg"
+	syncPlotName   = "benchmarks-sync.svg"
+	changePlotName = "benchmarks-change.svg"
+)
+
+// headlines are the comparisons of the page's first table: like with like, and the strongest peer of each.
+var headlines = []string{
+	"list-objects-paged-cpu", "list-iterate-heap", "watch-decode", "get-latency", "cache-typed-heap-lazy", "cache-typed-heap-packed",
+	"cache-typed-event-cpu-lazy", "cache-event-cpu", "binary-size", "cold-cli",
+}
 
 // page is the data of the template.
 type page struct {
@@ -30,7 +42,10 @@ type page struct {
 	PodBytes                           string
 	Events, Calls, Changes, Deleted    int
 	Processors                         int
-	Lines                              []line
+	Headlines, Lines                   []line
+	Growth                             []growthRow
+	GrowthCounts                       []int
+	HeapPlot, SyncPlot, ChangePlot     string
 	Missed                             []line
 	Profiles                           []profile
 	Plot                               string
@@ -43,7 +58,7 @@ type line struct{ Name, What, Aim, Ratio, Result string }
 type versions struct{ Go, ClientGo, Server, Platform string }
 
 // writePage writes BENCHMARKS.md and its plot.
-func writePage(ctx context.Context, opts *options, server *server, sides *sides, results []result) error {
+func writePage(ctx context.Context, opts *options, server *server, sides *sides, results []result, measured medians) error {
 	text, err := template.New("page").Parse(pageText)
 	if err != nil {
 		return err
@@ -51,6 +66,8 @@ func writePage(ctx context.Context, opts *options, server *server, sides *sides,
 	p := page{
 		Day:  time.Now().UTC().Format(time.DateOnly),
 		Pods: joinCounts(opts.pods), Events: opts.events, Calls: opts.calls, Changes: opts.changes, Deleted: deleted, Processors: runtime.NumCPU(), Plot: plotName,
+		HeapPlot: heapPlotName, SyncPlot: syncPlotName, ChangePlot: changePlotName,
+		Growth: growthRows(opts.growth, measured), GrowthCounts: opts.growth,
 		RoundsFew: opts.roundsOf(run{task: "list", count: 1 << 20}), RoundsMany: opts.roundsOf(run{task: "list"}), RoundsFirst: opts.roundsOf(run{task: "first"}),
 	}
 	if p.Versions, err = findVersions(ctx, server); err != nil {
@@ -69,6 +86,9 @@ func writePage(ctx context.Context, opts *options, server *server, sides *sides,
 			p.Missed = append(p.Missed, shown)
 		}
 		p.Lines = append(p.Lines, shown)
+		if name, length, _ := strings.Cut(r.name, "/"); slices.Contains(headlines, name) && (length == "" || length == fmt.Sprint(slices.Max(opts.pods))) {
+			p.Headlines = append(p.Headlines, shown)
+		}
 	}
 	if p.Profiles, err = profileMissed(ctx, opts, server, sides, results); err != nil {
 		return err
@@ -80,7 +100,29 @@ func writePage(ctx context.Context, opts *options, server *server, sides *sides,
 	if err := os.WriteFile(filepath.Join(opts.docs, "BENCHMARKS.md"), written.Bytes(), 0o644); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(opts.docs, plotName), plot(results), 0o644)
+	return writePlots(opts, results, measured)
+}
+
+// writePlots writes the page's plots.
+func writePlots(opts *options, results []result, measured medians) error {
+	heap, err := growthPlot("live heap of a synced cache of pods", "MB", "held", 1e-6, opts.growth, measured)
+	if err != nil {
+		return err
+	}
+	synced, err := growthPlot("time until a cache of pods is synced", "s", "sync-wall", 1, opts.growth, measured)
+	if err != nil {
+		return err
+	}
+	files := map[string][]byte{plotName: ratioPlot(results), heapPlotName: heap, syncPlotName: synced}
+	if files[changePlotName], err = changePlot(opts.events, measured); err != nil {
+		return err
+	}
+	for name, data := range files {
+		if err := os.WriteFile(filepath.Join(opts.docs, name), data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // joinCounts returns numbers joined by "and".

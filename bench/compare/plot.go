@@ -15,8 +15,8 @@ const (
 	plotEnd   = 1.6 // longer bars are cut there
 )
 
-// plot draws each ratio as a bar, with a mark at its aim and a line at 1, client-go's cost.
-func plot(results []result) []byte {
+// ratioPlot draws each ratio as a bar, with a mark at its aim and a line at 1, client-go's cost.
+func ratioPlot(results []result) []byte {
 	var b bytes.Buffer
 	height := rowHeight*len(results) + 40
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%[1]d" height="%[2]d" viewBox="0 0 %[1]d %[2]d" font-family="sans-serif" font-size="12">`+"\n",

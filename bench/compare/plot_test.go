@@ -44,7 +44,7 @@ func TestResult_Missed(t *testing.T) {
 func TestPlot_IsXMLAndCutsBars(t *testing.T) {
 	long := half()
 	long.name, long.oursCost = "long", 1
-	drawn := string(plot([]result{half(), long}))
+	drawn := string(ratioPlot([]result{half(), long}))
 	decoder := xml.NewDecoder(strings.NewReader(drawn))
 	for {
 		_, err := decoder.Token()

@@ -22,7 +22,8 @@ var stages = [][]string{
 	{"program"}, {"first"},
 	{"list", "whole", "drain", "drain-whole", "pager", "lazy"},
 	{"iterate"}, {"watch"}, {"calls"},
-	{"cache", "cache-lazy", "cache-packed", "cache-typed"}, {"cache-index"}, {"cache-event"}, {"cache-minute"},
+	{"cache", "cache-lazy", "cache-packed", "cache-typed", "cache-stripped", "cache-metadata"}, {"cache-index"},
+	{"cache-event", "cache-event-lazy", "cache-event-packed", "cache-event-typed"}, {"cache-minute"},
 	{"cli-table", "cli-json", "cli-yaml", "cli-name"}, {"cli-complete"}, {"cli-deploy"}, {"cli-version"}, {"cli-api-resources"}, {"cli-delete"}, {"cli-size"},
 }
 
@@ -40,7 +41,7 @@ func measureAll(ctx context.Context, opts *options, server *server, sides *sides
 		for _, count := range counts {
 			var turn []run
 			for _, r := range runs {
-				if slices.Contains(tasks, r.task) && r.count == count {
+				if slices.Contains(tasks, r.task) && r.count == count && !slices.Contains(turn, r) {
 					turn = append(turn, r)
 				}
 			}

@@ -30,6 +30,20 @@ func (s *side) cachePacked(ctx context.Context, m *measure.Meter) error {
 	return syncing(ctx, m, cache.New(dynamic.As[unstructured.Lazy](s.pods), opts), (*unstructured.Lazy).GetName)
 }
 
+// cacheStripped fills a cache with full objects without their managedFields.
+func (s *side) cacheStripped(ctx context.Context, m *measure.Meter) error {
+	opts := &cache.Options[unstructured.Object]{Transform: func(pod *unstructured.Object) *unstructured.Object {
+		pod.SetManagedFields(nil)
+		return pod
+	}}
+	return syncing(ctx, m, cache.New(s.pods, opts), (*unstructured.Object).GetName)
+}
+
+// cacheMetadata fills a cache with metadata.
+func (s *side) cacheMetadata(ctx context.Context, m *measure.Meter) error {
+	return syncing(ctx, m, cache.New(s.pods.Metadata(), nil), (*unstructured.Object).GetName)
+}
+
 // syncing fills a cache and sees what is in it.
 func syncing[T any](ctx context.Context, m *measure.Meter, pods *cache.Cache[T], nameOf func(*T) string) error {
 	return running(ctx, pods, func(ctx context.Context) error {
@@ -86,14 +100,37 @@ func (s *side) cacheIndex(ctx context.Context, m *measure.Meter) error {
 
 // cacheEvent receives each change of the objects of a cache.
 func (s *side) cacheEvent(ctx context.Context, m *measure.Meter) error {
-	pods := cache.New(s.pods, nil)
+	return receiving(ctx, m, cache.New(s.pods, nil))
+}
+
+// cacheEventLazy is cacheEvent for objects that stay JSON.
+func (s *side) cacheEventLazy(ctx context.Context, m *measure.Meter) error {
+	return receiving(ctx, m, cache.New(dynamic.As[unstructured.Lazy](s.pods), nil))
+}
+
+// cacheEventPacked is cacheEvent for such objects, packed.
+func (s *side) cacheEventPacked(ctx context.Context, m *measure.Meter) error {
+	opts := &cache.Options[unstructured.Lazy]{Codec: packed.New[unstructured.Lazy]()}
+	return receiving(ctx, m, cache.New(dynamic.As[unstructured.Lazy](s.pods), opts))
+}
+
+// metaObject is what a consumer of changes reads.
+type metaObject[T any] interface {
+	*T
+	GetName() string
+	GetAnnotations() map[string]string
+}
+
+// receiving receives each change of the objects of a cache.
+func receiving[T any, P metaObject[T]](ctx context.Context, m *measure.Meter, pods *cache.Cache[T]) error {
 	return running(ctx, pods, func(ctx context.Context) error {
 		for change := range pods.Changes(ctx) {
 			if change.Type == dynamic.Synced {
 				m.Ready()
 			}
 			if change.Type == watch.Modified {
-				m.SeeChange(change.Object.GetName(), change.Object.GetAnnotations()[measure.Changed])
+				pod := P(change.Object)
+				m.SeeChange(pod.GetName(), pod.GetAnnotations()[measure.Changed])
 			}
 			if m.Done() {
 				return nil

@@ -38,6 +38,9 @@ func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task,
 		"list": ours.list, "whole": ours.whole, "lazy": ours.lazy, "iterate": ours.iterate,
 		"drain": ours.drain, "drain-whole": ours.drainWhole,
 		"watch": ours.watch, "calls": ours.calls,
-		"cache": ours.cache, "cache-lazy": ours.cacheLazy, "cache-packed": ours.cachePacked, "cache-index": ours.cacheIndex, "cache-event": ours.cacheEvent, "cache-minute": ours.cacheEvent,
+		"cache": ours.cache, "cache-lazy": ours.cacheLazy, "cache-packed": ours.cachePacked,
+		"cache-stripped": ours.cacheStripped, "cache-metadata": ours.cacheMetadata, "cache-index": ours.cacheIndex,
+		"cache-event": ours.cacheEvent, "cache-event-lazy": ours.cacheEventLazy, "cache-event-packed": ours.cacheEventPacked,
+		"cache-minute": ours.cacheEvent,
 	}, nil
 }

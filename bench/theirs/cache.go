@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/anykind/anykind/bench/internal/measure"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
@@ -15,7 +16,11 @@ import (
 
 // cache fills an informer.
 func (s *side) cache(ctx context.Context, m *measure.Meter) error {
-	pods := s.informer()
+	return filling(ctx, m, s.informer())
+}
+
+// filling fills an informer and sees what is in it.
+func filling(ctx context.Context, m *measure.Meter, pods cache.SharedIndexInformer) error {
 	return running(ctx, pods, func(ctx context.Context) error {
 		if err := m.Stage("sync", func() error { return synced(ctx, pods) }); err != nil {
 			return err
@@ -44,9 +49,9 @@ func synced(ctx context.Context, informer cache.SharedIndexInformer) error {
 // see sees pods.
 func see(m *measure.Meter, found []any) error {
 	for _, obj := range found {
-		pod, ok := obj.(*unstructured.Unstructured)
-		if !ok {
-			return fmt.Errorf("%T is no pod", obj)
+		pod, err := meta.Accessor(obj)
+		if err != nil {
+			return err
 		}
 		m.See(pod.GetName())
 	}
@@ -101,12 +106,16 @@ func (s *side) cacheIndex(ctx context.Context, m *measure.Meter) error {
 
 // cacheEvent receives each change of the objects of an informer.
 func (s *side) cacheEvent(ctx context.Context, m *measure.Meter) error {
-	pods := s.informer()
+	return receiving(ctx, m, s.informer())
+}
+
+// receiving receives each change of the objects of an informer.
+func receiving(ctx context.Context, m *measure.Meter, pods cache.SharedIndexInformer) error {
 	heard := make(chan error, 1)
 	registered, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, obj any) {
-		pod, ok := obj.(*unstructured.Unstructured)
-		if !ok {
-			heard <- fmt.Errorf("%T is no pod", obj)
+		pod, err := meta.Accessor(obj)
+		if err != nil {
+			heard <- err
 			return
 		}
 		m.SeeChange(pod.GetName(), pod.GetAnnotations()[measure.Changed])

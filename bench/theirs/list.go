@@ -27,6 +27,18 @@ func (s *side) list(ctx context.Context, m *measure.Meter) error {
 
 // pager goes through pages of 500, the next of which it fetches meanwhile.
 func (s *side) pager(ctx context.Context, m *measure.Meter) error {
+	return s.eachItem(ctx, func(pod *unstructured.Unstructured) { m.See(pod.GetName()) })
+}
+
+// iterate is pager, looking at the heap on the way.
+func (s *side) iterate(ctx context.Context, m *measure.Meter) error {
+	return s.eachItem(ctx, func(pod *unstructured.Unstructured) {
+		m.See(pod.GetName())
+		m.SampleHeap()
+	})
+}
+
+func (s *side) eachItem(ctx context.Context, see func(pod *unstructured.Unstructured)) error {
 	pages := pager.New(func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 		return s.pods.List(ctx, opts)
 	})
@@ -35,7 +47,7 @@ func (s *side) pager(ctx context.Context, m *measure.Meter) error {
 		if !ok {
 			return fmt.Errorf("%T is no pod", obj)
 		}
-		m.See(pod.GetName())
+		see(pod)
 		return nil
 	})
 }
@@ -53,19 +65,6 @@ func (s *side) lazy(ctx context.Context, m *measure.Meter) error {
 			return fmt.Errorf("pod %s is %q: %w", pod.GetName(), phase, err)
 		}
 		m.See(pod.GetName())
-	}
-	return nil
-}
-
-// iterate is list, looking at the heap on the way through it.
-func (s *side) iterate(ctx context.Context, m *measure.Meter) error {
-	list, err := s.pods.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	for i := range list.Items {
-		m.See(list.Items[i].GetName())
-		m.SampleHeap()
 	}
 	return nil
 }

@@ -43,6 +43,8 @@ func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task,
 	return map[string]measure.Task{
 		"list": theirs.list, "pager": theirs.pager, "lazy": theirs.lazy, "iterate": theirs.iterate,
 		"watch": theirs.watch, "calls": theirs.calls,
-		"cache": theirs.cache, "cache-typed": theirs.cacheTyped, "cache-index": theirs.cacheIndex, "cache-event": theirs.cacheEvent, "cache-minute": theirs.cacheEvent,
+		"cache": theirs.cache, "cache-typed": theirs.cacheTyped, "cache-stripped": theirs.cacheTypedStripped,
+		"cache-metadata": theirs.cacheMetadata, "cache-index": theirs.cacheIndex,
+		"cache-event": theirs.cacheEvent, "cache-event-typed": theirs.cacheEventTyped, "cache-minute": theirs.cacheEvent,
 	}, nil
 }

@@ -4,13 +4,15 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/anykind/anykind/bench/internal/measure"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 )
@@ -21,20 +23,46 @@ func (s *side) cacheTyped(ctx context.Context, m *measure.Meter) error {
 	if err != nil {
 		return err
 	}
-	return running(ctx, informer, func(ctx context.Context) error {
-		if err := m.Stage("sync", func() error { return synced(ctx, informer) }); err != nil {
-			return err
+	return filling(ctx, m, informer)
+}
+
+// cacheTypedStripped is cacheTyped without managedFields, the usual Transform.
+func (s *side) cacheTypedStripped(ctx context.Context, m *measure.Meter) error {
+	informer, err := s.typedInformer()
+	if err != nil {
+		return err
+	}
+	err = informer.SetTransform(func(obj any) (any, error) {
+		pod, err := meta.Accessor(obj)
+		if err != nil {
+			return nil, err
 		}
-		m.Held()
-		for _, obj := range informer.GetStore().List() {
-			pod, ok := obj.(*corev1.Pod)
-			if !ok {
-				return fmt.Errorf("%T is no pod", obj)
-			}
-			m.See(pod.Name)
-		}
-		return nil
+		pod.SetManagedFields(nil)
+		return obj, nil
 	})
+	if err != nil {
+		return err
+	}
+	return filling(ctx, m, informer)
+}
+
+// cacheMetadata fills an informer of metadata, which comes as protobuf.
+func (s *side) cacheMetadata(ctx context.Context, m *measure.Meter) error {
+	client, err := metadata.NewForConfig(s.config)
+	if err != nil {
+		return err
+	}
+	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+	return filling(ctx, m, metadatainformer.NewFilteredMetadataInformer(client, podsResource, s.namespace, 0, indexers, nil).Informer())
+}
+
+// cacheEventTyped receives each change of the objects of an informer of typed objects.
+func (s *side) cacheEventTyped(ctx context.Context, m *measure.Meter) error {
+	informer, err := s.typedInformer()
+	if err != nil {
+		return err
+	}
+	return receiving(ctx, m, informer)
 }
 
 // typedInformer is that of the typed client's factories.
