@@ -72,6 +72,10 @@ ifdef RERUN
 GOTEST = $(CURDIR)/$(GOTESTSUM) --format standard-quiet --rerun-fails=1 --rerun-fails-max-failures=3 \
 	--rerun-fails-abort-on-data-race --rerun-fails-report $(RERUN) --jsonfile $(RERUN).json --packages ./... -- $(TESTFLAGS)
 test-module: $(GOTESTSUM)
+CHECK_PACKAGES = awk -F'"' '/"Action":"fail"/ { \
+			for (i = 1; i < NF; i++) if ($$i == "Package") { package = $$(i + 2); break } \
+			if (/"Test":/) tested[package] = 1; else failed[package] = 1 \
+		} END { for (package in failed) if (!(package in tested)) { print "make: " package " failed, but none of its tests"; bad = 1 }; exit bad }' $(RERUN).json
 else
 GOTEST = go test $(TESTFLAGS) ./...
 endif
@@ -82,15 +86,18 @@ test-module:
 	$(if $(filter none,$(COMPONENTS)),cd $(MODULE) && $(GOTEST),\
 	$(SANDBOX) exec $(if $(filter all,$(COMPONENTS)),,--components $(COMPONENTS)) $(SANDBOX_FLAGS) --dir $(CURDIR)/$(MODULE) -- $(GOTEST))
 ifdef RERUN
-	@awk -F'"' '/"Action":"fail"/ { \
-			for (i = 1; i < NF; i++) if ($$i == "Package") { package = $$(i + 2); break } \
-			if (/"Test":/) tested[package] = 1; else failed[package] = 1 \
-		} END { for (package in failed) if (!(package in tested)) { print "make: " package " failed, but none of its tests"; bad = 1 }; exit bad }' $(RERUN).json
+	@$(CHECK_PACKAGES)
 endif
 
 .PHONY: unit
 unit: ## run the tests that need no cluster
+ifdef RERUN
+	$(MAKE) --no-print-directory $(GOTESTSUM)
+	$(subst -p 1 -timeout,-timeout,$(GOTEST))
+	@$(CHECK_PACKAGES)
+else
 	go test $(RACE) ./...
+endif
 
 # One version alone, for instance: make matrix VERSIONS=v1.34.4
 VERSIONS ?= $(shell $(SANDBOX) versions)

@@ -40,7 +40,8 @@ func TestKubectlProcess(*testing.T) {
 	}
 	socket, _ := strings.CutPrefix(args[1], "--unix-socket=")
 	pidFile := filepath.Join(filepath.Dir(filepath.Dir(socket)), "pid")
-	_ = os.WriteFile(pidFile, []byte(strconv.Itoa(os.Getpid())), 0o600)
+	_ = os.WriteFile(pidFile+".new", []byte(strconv.Itoa(os.Getpid())), 0o600)
+	_ = os.Rename(pidFile+".new", pidFile) // the tests wait for the file, and then read it
 	if mode == "silent" {
 		time.Sleep(time.Hour)
 	}
