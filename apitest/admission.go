@@ -24,9 +24,9 @@ type AdmissionRequest struct {
 	Name        string
 	User        User
 	DryRun      bool
-	// Object is what is to be written, nil in a deletion. A function of Options.Mutate may change it in place.
+	// Object is the object to be written, nil in a deletion. A function of Options.Mutate may change it in place.
 	Object *unstructured.Object
-	// OldObject is what it replaces, nil in a creation. It is read-only.
+	// OldObject is the object that it replaces, nil in a creation. It is read-only.
 	OldObject *unstructured.Object
 	// Options are a *metav1.CreateOptions, UpdateOptions or DeleteOptions.
 	Options runtime.Object

@@ -11,7 +11,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/serve"
 )
 
-// Fault is what goes wrong with some requests.
+// Fault makes some requests fail.
 type Fault struct {
 	// Match selects the requests; nil selects all. Of the request it gets what is known before it is answered, without User and
 	// Body.

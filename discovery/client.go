@@ -36,7 +36,7 @@ type Client struct {
 	latest *Snapshot
 	// changed is closed when latest is replaced.
 	changed chan struct{}
-	// requestedAt is when all groups of latest were requested, and groupRequestedAt when single ones were since.
+	// requestedAt is the time at which all groups of latest were requested; groupRequestedAt has later requests of single ones.
 	requestedAt      time.Time
 	groupRequestedAt map[string]time.Time
 	// rootsStale reports that latest is newer than the roots, which must be fetched as a whole again.

@@ -33,7 +33,7 @@ func kubectlOfSandbox(t *testing.T, cacheDir string) func(stdin string, args ...
 	}
 }
 
-// snapshotOfSandbox is what the sandbox serves now, as kubectl caches it.
+// snapshotOfSandbox returns the sandbox's current discovery as kubectl caches it.
 func snapshotOfSandbox(t *testing.T) (server string, groups []Group) {
 	t.Helper()
 	client := clientOfSandbox(t)

@@ -116,7 +116,7 @@ func apiResources(t *testing.T, flags ...string) string {
 	return string(output)
 }
 
-// row is what kubectl says of a resource: plural, short names, group version, scope, kind, verbs.
+// row is a resource as kubectl prints it: plural, short names, group version, scope, kind, verbs.
 type row [6]string
 
 // table reads kubectl's columns, which begin where their headings do.

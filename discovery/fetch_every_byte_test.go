@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fault says what happens to the answer of /apis.
+// fault breaks the response of /apis.
 type fault struct {
 	at    int  // the byte
 	cut   bool // the connection ends before it

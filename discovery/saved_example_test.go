@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A snapshot that lies beside a program's source pins what the program works with; a change of the server's shows as a
+// A snapshot in the folder of a program's source pins what the program works with; a change of the server's shows as a
 // diff.
 func ExampleSnapshot_Save() {
 	dir, err := os.MkdirTemp("", "")

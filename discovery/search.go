@@ -72,7 +72,7 @@ const (
 	// oldDefinitionWait is how long each search waits if the definition is still not served then, or if the user may not
 	// list definitions.
 	oldDefinitionWait = 100 * time.Millisecond
-	// deniedRetry is when a user who may not list definitions tries again.
+	// deniedRetry is the interval at which a user who may not list definitions tries again.
 	deniedRetry = 5 * time.Minute
 )
 
@@ -118,7 +118,7 @@ type definitionList struct {
 	requestedAt time.Time
 	resources   []schema.GroupResource
 	deniedAt    time.Time
-	// unservedSince is when searches first saw a definition that is not served.
+	// unservedSince is the time at which searches first saw a definition that is not served.
 	unservedSince map[schema.GroupResource]time.Time
 }
 

@@ -26,7 +26,7 @@ type Snapshot struct {
 // RemovedResource is a resource that the server no longer serves.
 type RemovedResource struct {
 	Resource *Resource
-	// DetectedAt is when the client first saw that the resource is gone.
+	// DetectedAt is the time at which the client first saw that the resource is gone.
 	DetectedAt time.Time
 }
 

@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// answering is a client of a server that answers at /apis with items, beside a healthy core group.
+// answering is a client of a server that answers at /apis with items, and serves a healthy core group.
 func answering(t *testing.T, items string) *Client {
 	t.Helper()
 	_, client := serving(t, map[string]string{

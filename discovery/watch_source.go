@@ -40,7 +40,7 @@ type sourceWatcher struct {
 	path   string
 	dirty  chan<- string
 	known  map[string]string // resource versions by name
-	// resourceVersion is where the next watch starts, "" to list first.
+	// resourceVersion starts the next watch; "" lists first.
 	resourceVersion string
 	listed          bool // at least once
 	denials         retry.Denials

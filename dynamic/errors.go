@@ -36,7 +36,7 @@ type FieldConflict struct {
 	Subresource string
 	// APIVersion is the one in which the manager updated or patched the field; empty if it applied it.
 	APIVersion string
-	// Time is when it did so, if known.
+	// Time is the time of that, if known.
 	Time time.Time
 }
 

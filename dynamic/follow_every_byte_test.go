@@ -65,7 +65,7 @@ type byteServer struct {
 
 type podState struct{ uid, version string }
 
-// relistAfter is when the server's resourceVersions expire, once.
+// relistAfter is the time after which the server's resourceVersions expire, once.
 const relistAfter = 13 * time.Minute
 
 func (s *byteServer) RoundTrip(r *http.Request) (*http.Response, error) {

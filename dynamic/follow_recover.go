@@ -25,7 +25,7 @@ const (
 	maxDecodeFailures = 3
 	// maxUnfinishedWatchLists is how many watches in a row may end within their initial events before a list.
 	maxUnfinishedWatchLists = 2
-	// watchListRetryInterval is when WatchList is tried again after that.
+	// watchListRetryInterval is the time after which WatchList is tried again.
 	watchListRetryInterval = 5 * time.Minute
 	// maxIdleTime is how long a server may send nothing while it owes a response: API servers give up after a minute on a
 	// request that is not a watch.

@@ -18,7 +18,7 @@ type ManifestObject struct {
 	Resource *Resource
 	// Object is the object that was read, or a changed copy.
 	Object *unstructured.Object
-	// Warning says what has been changed; empty if nothing was.
+	// Warning describes the change; empty if there was none.
 	Warning string
 }
 

@@ -103,7 +103,7 @@ func (r *Resource) encodeEviction(name string, opts *metav1.DeleteOptions) ([]by
 type Token struct {
 	// Token is the secret.
 	Token string
-	// ExpiresAt is when the token becomes invalid.
+	// ExpiresAt is the time at which the token becomes invalid.
 	ExpiresAt time.Time
 }
 

@@ -21,7 +21,7 @@ type NoMatchError struct {
 	Suggestions []string
 	// ServedVersions are the versions that have the name, if it was looked up in another one.
 	ServedVersions []string
-	// RemovedAt is when this client saw that the server stopped serving the name; zero if it never knew the name.
+	// RemovedAt is the time at which this client saw that the server stopped serving the name; zero if it never knew the name.
 	RemovedAt time.Time
 	// UnknownGroup is the API group that was typed, if the server serves no such group.
 	UnknownGroup string

@@ -106,7 +106,7 @@ func ExampleMapper_RESTMapper() {
 	// true no matches for kind "Deploymnet" in group "apps"
 }
 
-// serveApps says what a server with nothing but deployments says.
+// serveApps answers discovery as a server with nothing but deployments does.
 func serveApps(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
 	if r.URL.Path == "/api" {

@@ -37,7 +37,7 @@ func (h inMemory) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// unscripted is what scripted is, in memory, and counts all requests.
+// unscripted is a server in memory that counts all requests.
 func unscripted(t *testing.T, lines *string) (mapper *restmapper.Mapper, client *discovery.Client, requests *atomic.Int32) {
 	t.Helper()
 	requests = &atomic.Int32{}

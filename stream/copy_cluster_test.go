@@ -38,7 +38,7 @@ func tree(t *testing.T) string {
 	return at
 }
 
-// described is what a tree holds, a line for each entry.
+// described lists a tree, a line for each entry.
 func described(t *testing.T, at string) (lines []string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(at, func(path string, entry fs.DirEntry, err error) error {

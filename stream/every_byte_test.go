@@ -181,7 +181,7 @@ func TestCopyFrom_EveryByte(t *testing.T) {
 	}}.run(t)
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
-	assert.LessOrEqual(t, len(entries), int(copies.Load()), "nothing is written beside the copies")
+	assert.LessOrEqual(t, len(entries), int(copies.Load()), "nothing but the copies is written")
 }
 
 func TestCopyTo_EveryByte(t *testing.T) {

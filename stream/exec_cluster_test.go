@@ -22,8 +22,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// kubectlsOwn is what kubectl itself says now and then: of a channel that the server opens before kubectl listens, or of
-// input that it could not bring any more.
+// kubectlsOwn matches kubectl's own occasional log lines: about a channel that the server opens before kubectl listens, or about
+// input that it could no longer send.
 var kubectlsOwn = regexp.MustCompile(`(?m)^[EW]\d{4} \d\d:\d\d:\d\d\.\d+ .*\n`)
 
 // kubectl runs the oracle, which reads stdin, and gives what the command wrote and its exit code.

@@ -36,7 +36,7 @@ type LogSource struct {
 // LogLine is one line of a log and its source.
 type LogLine struct {
 	LogSource
-	// Time is when the container runtime received the line; zero for an error of the node in place of a line.
+	// Time is the time at which the container runtime received the line; zero for an error of the node in place of a line.
 	Time time.Time
 	// Text has no line break. A line longer than 1 MiB is split.
 	Text string

@@ -56,7 +56,7 @@ func TestLogs_CutOff(t *testing.T) {
 	})
 }
 
-// epoch is when time begins in a bubble.
+// epoch is the initial time in a bubble.
 var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // follow reads the log of the container app of web-0 to its end, while act goes on, and gives what was read.

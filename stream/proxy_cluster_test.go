@@ -43,7 +43,7 @@ func program(t *testing.T, secure bool, handler http.HandlerFunc) (ip string, po
 		t.Cleanup(server.Close)
 		return network.IP.String(), listener.Addr().(*net.TCPAddr).Port
 	}
-	cluster.Skipf(t, "needs an IPv4 address beside those of loopback, to which no API server proxies")
+	cluster.Skipf(t, "needs an IPv4 address other than loopback's, to which no API server proxies")
 	return "", 0
 }
 

@@ -79,7 +79,7 @@ func (n *node) Read(p []byte) (int, error) {
 	}
 }
 
-// frame is what the other side sent: kind 0 is data.
+// frame is one that the other side sent: kind 0 is data.
 type frame struct {
 	kind    uint16
 	stream  uint32

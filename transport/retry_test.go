@@ -305,7 +305,7 @@ func parseProxyAuth(r *http.Request) (user, password string, ok bool) {
 	return r.BasicAuth()
 }
 
-// tunnel is what a proxy does with CONNECT.
+// tunnel serves CONNECT as a proxy does.
 func tunnel(t *testing.T, w http.ResponseWriter, r *http.Request) {
 	far, err := new(net.Dialer).DialContext(r.Context(), "tcp", r.Host)
 	if !assert.NoError(t, err) {
@@ -357,7 +357,7 @@ func TestConfig_ProxyURLSOCKS5(t *testing.T) {
 	assert.Equal(t, "HTTP/2.0 nobody Bearer t", got)
 }
 
-// runtimeMemory is what the program has allocated so far.
+// runtimeMemory returns the bytes that the program has allocated so far.
 type runtimeMemory struct{ allocated uint64 }
 
 func (m *runtimeMemory) read() {

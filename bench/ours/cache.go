@@ -114,7 +114,7 @@ func (s *side) cacheEventPacked(ctx context.Context, m *measure.Meter) error {
 	return receiving(ctx, m, cache.New(dynamic.As[unstructured.Lazy](s.pods), opts))
 }
 
-// metaObject is what a consumer of changes reads.
+// metaObject is the part of an object that a consumer of changes reads.
 type metaObject[T any] interface {
 	*T
 	GetName() string

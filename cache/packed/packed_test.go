@@ -23,7 +23,7 @@ func decodeLazy(t *testing.T, data []byte) *unstructured.Lazy {
 	return obj
 }
 
-// widget returns an object whose fields, beside its name, depend on a shape.
+// widget returns an object whose fields other than its name depend on a shape.
 func widget(shape, i int) []byte {
 	spec := map[string]any{}
 	random := rand.New(rand.NewPCG(uint64(shape), 0)) //nolint:gosec // repeatable

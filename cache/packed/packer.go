@@ -76,7 +76,7 @@ func (o *object[T]) Unpack() (*T, error) {
 // recentObjects is the number of unpacked objects that a cache keeps.
 const recentObjects = 32
 
-// shared is what the packed objects of one cache have in common.
+// shared is the state that the packed objects of one cache have in common.
 type shared[T any] struct {
 	decode func([]byte) (*T, error)
 	recent [recentObjects]atomic.Pointer[recentObject[T]]

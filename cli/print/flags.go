@@ -118,7 +118,7 @@ type Printer struct {
 	format formatter
 }
 
-// formatter is what differs between formats.
+// formatter is the part of a printer that differs between formats.
 type formatter interface {
 	// object writes an object by itself.
 	object(w io.Writer, object map[string]any) error

@@ -15,7 +15,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// TableOptions configure a Table beside the flags.
+// TableOptions configure a Table in addition to the flags.
 type TableOptions struct {
 	// Kind is written before names with WithKind or --show-kind: deployment.apps/web.
 	Kind     schema.GroupKind

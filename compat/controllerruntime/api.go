@@ -137,7 +137,7 @@ type applyConfiguration interface {
 	GetAPIVersion() *string
 }
 
-// unstructuredApplyConfiguration is what client.ApplyConfigurationFromUnstructured returns.
+// unstructuredApplyConfiguration is implemented by the result of client.ApplyConfigurationFromUnstructured.
 type unstructuredApplyConfiguration interface {
 	client.Object
 	runtime.ApplyConfiguration

@@ -44,7 +44,7 @@ func TestPreviousVersions_ReuseUnchangedSubtrees(t *testing.T) {
 	assert.Equal(t, "2", now.GetResourceVersion())
 }
 
-// elementAddress is where an element of a list is in memory.
+// elementAddress returns the address of a list's element in memory.
 func elementAddress(t *testing.T, obj *unstructured.Unstructured, i int, fields ...string) uintptr {
 	t.Helper()
 	list, _, err := unstructured.NestedFieldNoCopy(obj.Object, fields...)

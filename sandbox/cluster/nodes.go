@@ -79,7 +79,7 @@ func (c *Cluster) newNodes(port int, stagesPath string) (*member, error) {
 func (c *Cluster) writeKwokFiles(port int, stagesPath string) (config string, err error) {
 	stages, err := os.ReadFile(stagesPath)
 	if err != nil {
-		return "", fmt.Errorf("read the stages of fake nodes: %w (delete the kwok files beside it to build them again)", err)
+		return "", fmt.Errorf("read the stages of fake nodes: %w (delete the kwok files in the same folder to build them again)", err)
 	}
 	previous := filepath.Join(c.Dir, "pod-previous.log")
 	rules := fmt.Appendf(stages, kwokRules, c.PodLog(), previous, filepath.Join(c.Dir, "pods"), port)

@@ -56,7 +56,7 @@ type Options struct {
 	// CacheDir keeps built binaries. Empty means $ANYKIND_SANDBOX_CACHE or
 	// anykind/sandbox in the user's cache folder.
 	CacheDir string
-	// Progress is where to write what is being built and started; nil discards it.
+	// Progress receives lines about what is being built and started; nil discards them.
 	Progress io.Writer `json:"-"`
 	// Log logs what happens to components afterwards; nil discards it.
 	Log *slog.Logger `json:"-"`

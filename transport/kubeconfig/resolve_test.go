@@ -121,18 +121,18 @@ func TestResolve_CredentialsThatKubectlUses(t *testing.T) {
 		server, user string
 		want         kubeconfig.User
 	}{
-		"exec, with what it left out":   {"https://c", exec, kubeconfig.User{Exec: wantExec}},
-		"a token before exec":           {"https://c", "token: t, " + exec, kubeconfig.User{Token: kubeconfig.NewSecret("t")}},
-		"basic before exec":             {"https://c", "username: u, password: p, " + exec, kubeconfig.User{Username: "u", Password: kubeconfig.NewSecret("p")}},
-		"a certificate before exec":     {"https://c", "client-certificate-data: YQ==, client-key-data: Yg==, " + exec, kubeconfig.User{ClientCertificateData: []byte("a"), ClientKeyData: kubeconfig.NewSecretData([]byte("b"))}},
-		"oidc":                          {"https://c", oidc, kubeconfig.User{AuthProvider: wantOIDC}},
-		"oidc beside a certificate":     {"https://c", "client-certificate-data: YQ==, client-key-data: Yg==, " + oidc, kubeconfig.User{ClientCertificateData: []byte("a"), ClientKeyData: kubeconfig.NewSecretData([]byte("b")), AuthProvider: wantOIDC}},
-		"a token before oidc":           {"https://c", "token: t, " + oidc, kubeconfig.User{Token: kubeconfig.NewSecret("t")}},
-		"no key without a certificate":  {"https://c", "client-key-data: Yg==, client-key: /missing", kubeconfig.User{}},
-		"no password without a user":    {"https://c", "password: p", kubeconfig.User{}},
-		"a token beside a missing file": {"https://c", "token: t, tokenFile: /missing", kubeconfig.User{Token: kubeconfig.NewSecret("t"), TokenFile: "/missing"}},
-		"nothing without TLS":           {"http://c", "token: t, as: bob, as-groups: [g], " + exec, kubeconfig.User{Impersonate: "bob", ImpersonateGroups: []string{"g"}}},
-		"nothing without a scheme":      {"localhost:8080", "token: t, as: bob", kubeconfig.User{Impersonate: "bob"}},
+		"exec, with what it left out":  {"https://c", exec, kubeconfig.User{Exec: wantExec}},
+		"a token before exec":          {"https://c", "token: t, " + exec, kubeconfig.User{Token: kubeconfig.NewSecret("t")}},
+		"basic before exec":            {"https://c", "username: u, password: p, " + exec, kubeconfig.User{Username: "u", Password: kubeconfig.NewSecret("p")}},
+		"a certificate before exec":    {"https://c", "client-certificate-data: YQ==, client-key-data: Yg==, " + exec, kubeconfig.User{ClientCertificateData: []byte("a"), ClientKeyData: kubeconfig.NewSecretData([]byte("b"))}},
+		"oidc":                         {"https://c", oidc, kubeconfig.User{AuthProvider: wantOIDC}},
+		"oidc and a certificate":       {"https://c", "client-certificate-data: YQ==, client-key-data: Yg==, " + oidc, kubeconfig.User{ClientCertificateData: []byte("a"), ClientKeyData: kubeconfig.NewSecretData([]byte("b")), AuthProvider: wantOIDC}},
+		"a token before oidc":          {"https://c", "token: t, " + oidc, kubeconfig.User{Token: kubeconfig.NewSecret("t")}},
+		"no key without a certificate": {"https://c", "client-key-data: Yg==, client-key: /missing", kubeconfig.User{}},
+		"no password without a user":   {"https://c", "password: p", kubeconfig.User{}},
+		"a token and a missing file":   {"https://c", "token: t, tokenFile: /missing", kubeconfig.User{Token: kubeconfig.NewSecret("t"), TokenFile: "/missing"}},
+		"nothing without TLS":          {"http://c", "token: t, as: bob, as-groups: [g], " + exec, kubeconfig.User{Impersonate: "bob", ImpersonateGroups: []string{"g"}}},
+		"nothing without a scheme":     {"localhost:8080", "token: t, as: bob", kubeconfig.User{Impersonate: "bob"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := parse(t, one("server: '"+tc.server+"'", tc.user))

@@ -160,7 +160,7 @@ func (v *validator) validateCredentials(user User) {
 	}
 }
 
-// validateFile rejects a file that cannot be opened, and one beside inline data. The path may be empty.
+// validateFile rejects a file that cannot be opened, and one that comes with inline data. The path may be empty.
 func (v *validator) validateFile(field, path string, hasData bool) {
 	if path == "" {
 		return

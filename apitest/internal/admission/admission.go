@@ -19,7 +19,7 @@ import (
 // Func is an admission function of a test. An error that is no Status rejects the request with Status 403.
 type Func func(ctx context.Context, attributes *write.Attributes) error
 
-// Config is what an Admission works with.
+// Config has the dependencies of an Admission.
 type Config struct {
 	Mutate, Validate []Func
 	Store            *store.Store
@@ -98,7 +98,7 @@ func rejected(err error, attributes *write.Attributes) error {
 	return apierrors.NewForbidden(resource, attributes.Name, err)
 }
 
-// warnOfPolicies says that admission policies, which are CEL, are stored but not evaluated.
+// warnOfPolicies adds a warning that admission policies, which are CEL, are stored but not evaluated.
 func (a *Admission) warnOfPolicies(attributes *write.Attributes) {
 	if isConfiguration(attributes) || a.config.Store == nil {
 		return

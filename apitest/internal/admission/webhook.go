@@ -44,7 +44,7 @@ type clientConfig struct {
 	} `json:"service"`
 }
 
-// rule says which requests a webhook is for.
+// rule selects requests for a webhook.
 type rule struct {
 	Operations  []string `json:"operations"`
 	APIGroups   []string `json:"apiGroups"`

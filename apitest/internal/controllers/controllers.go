@@ -18,7 +18,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/write"
 )
 
-// Config says what a Controller works with and which parts of it run.
+// Config has the dependencies of a Controller and the parts of it that run.
 type Config struct {
 	Store       *store.Store
 	Registry    *kinds.Registry

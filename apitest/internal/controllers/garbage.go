@@ -142,7 +142,7 @@ func (c *Controller) collectDangling(ctx context.Context, key store.Key, obj obj
 	return c.delete(ctx, key, uidOf(obj), object{"propagationPolicy": string(policy)})
 }
 
-// ownerState says what of an owner there is.
+// ownerState is the state of an owner.
 type ownerState int
 
 const (

@@ -28,7 +28,7 @@ func (v *groupVersion) name() string {
 	return schema.GroupVersion{Group: v.group, Version: v.version}.String()
 }
 
-// snapshot is what a registry serves at one moment. It is immutable; its documents are made at first use.
+// snapshot is the state of a registry at one time. It is immutable; its documents are made at first use.
 type snapshot struct {
 	err       error     // of decoding what is recorded
 	base      *snapshot // of the built-in resources, which byPlural and byKind lack; nil if this is it

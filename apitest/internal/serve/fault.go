@@ -16,7 +16,7 @@ const (
 	Stall Break = "stall" // nothing more arrives, and the connection stays open until the client leaves
 )
 
-// Fault is what goes wrong with one request. The parts apply in the order of the fields.
+// Fault makes one request fail. The parts apply in the order of the fields.
 type Fault struct {
 	// Latency passes before the request is looked at.
 	Latency time.Duration

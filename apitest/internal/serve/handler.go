@@ -18,7 +18,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/write"
 )
 
-// Config is what a Handler works with. Registry, Store, Writer and Access are required.
+// Config has the dependencies of a Handler. Registry, Store, Writer and Access are required.
 type Config struct {
 	Store    *store.Store
 	Registry *kinds.Registry

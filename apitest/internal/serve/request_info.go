@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 )
 
-// RequestInfo is what a request's method, path and query say, as the API server parses them for authorization and its audit log.
+// RequestInfo has the meaning of a request's method, path and query, as the API server parses them for authorization and its audit log.
 type RequestInfo struct {
 	IsResource bool
 	// Verb is get, list, watch, create, update, patch, delete or deletecollection; for another path the method in lower case.
@@ -71,7 +71,7 @@ func (info *RequestInfo) parseResource(parts []string) {
 	}
 }
 
-// parseCollection tells list, watch and deletecollection from the verbs of one object.
+// parseCollection sets the verb of a collection: list, watch or deletecollection.
 func (info *RequestInfo) parseCollection(req *http.Request) {
 	switch info.Verb {
 	case "get", "watch":

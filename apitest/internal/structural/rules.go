@@ -27,7 +27,7 @@ func RegisterRules(compile func(openAPIV3 map[string]any) (Rules, error), valida
 	registered.Store(&ruleCompiler{compile, validateDefinition})
 }
 
-// blockingMessage is what the API server adds to errors that keep it from evaluating rules.
+// blockingMessage is the text that the API server adds to errors that keep it from evaluating rules.
 const blockingMessage = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"
 
 // ValidateRules returns the CEL rules that obj breaks, given what else is wrong with it: with some errors, the API server does

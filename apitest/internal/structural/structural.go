@@ -13,7 +13,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/validate"
 )
 
-// position is where a schema stands: at the root, as items of an array, as a field, or in a nested value validation such as
+// position is the position of a schema: at the root, as items of an array, as a field, or in a nested value validation such as
 // allOf, which may only restrict values.
 type position int
 

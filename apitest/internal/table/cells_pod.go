@@ -33,7 +33,7 @@ func printPod(o object) []any {
 	}
 }
 
-// podSummary is what a row of a pod says about its containers.
+// podSummary is the state of a pod's containers in its row.
 type podSummary struct {
 	pod            object
 	reason         string

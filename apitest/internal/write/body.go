@@ -17,7 +17,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/builtin"
 )
 
-// bodyKind is what the API server reads first of a body. Error texts of encoding/json show its type.
+// bodyKind has the fields of a body that the API server reads first. Error texts of encoding/json show its type.
 type bodyKind = struct {
 	APIVersion string `json:"apiVersion,omitempty"`
 	Kind       string `json:"kind,omitempty"`

@@ -287,7 +287,7 @@ func (op *operation) propagation(finalizers []string, options *metav1.DeleteOpti
 	return metav1.DeletePropagationBackground
 }
 
-// deletionAnswer is what the API answers to a deletion that is done: the object or a Status, by kind.
+// deletionAnswer returns the response to a completed deletion: the object or a Status, by kind.
 func (op *operation) deletionAnswer(obj *unstructured.Unstructured) map[string]any {
 	if op.rules.strategy().returnsDeleted {
 		return obj.Object

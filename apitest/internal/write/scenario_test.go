@@ -181,7 +181,7 @@ func readRecorded(t *testing.T, path string) []answer {
 	return answers
 }
 
-// requestTarget is what the path of a request names.
+// requestTarget is the resource and object of a request's path.
 type requestTarget struct {
 	group, version, plural, namespace, name, subresource string
 	query                                                url.Values

@@ -19,7 +19,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
-// Config is what a Writer works with.
+// Config has the dependencies of a Writer.
 type Config struct {
 	Store     *store.Store
 	Registry  *kinds.Registry
@@ -71,7 +71,7 @@ type Body struct {
 	Err       error
 }
 
-// Result is what a write answers. Warnings are set with and without an error; Object and Code only without. Object is a
+// Result is the outcome of a write. Warnings are set with and without an error; Object and Code only without. Object is a
 // Status for most deletions, in the version of the request otherwise.
 type Result struct {
 	Object   map[string]any

@@ -52,7 +52,7 @@ func run(ctx context.Context, resource string, names []string) error {
 	return nil
 }
 
-// find is what transport.Load, dynamic.Connect and Client.Resource are in anykind.
+// find does with client-go what transport.Load, dynamic.Connect and Client.Resource do in anykind.
 func find(resource string) (dynamic.ResourceInterface, error) {
 	loading := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil)
 	config, err := loading.ClientConfig()

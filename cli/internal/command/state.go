@@ -17,7 +17,7 @@ type Streams struct {
 	Out, Err io.Writer
 }
 
-// State is what every command's constructor gets.
+// State is shared by all commands; each constructor gets it.
 type State struct {
 	Streams
 	Connection *flags.Connection

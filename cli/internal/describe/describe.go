@@ -132,7 +132,7 @@ func objectFields(obj *unstructured.Object, now time.Time) []field {
 	return fields
 }
 
-// contentFields returns the fields beside an object's metadata, spec first and status last, and the conditions apart.
+// contentFields returns an object's fields without its metadata, spec first and status last, and the conditions apart.
 func contentFields(obj *unstructured.Object) (fields []field, conditions []any) {
 	order := func(name string) int {
 		switch name {

@@ -159,7 +159,7 @@ func podResources(pod map[string]any) map[string]*total {
 		add(container)
 	}
 	for _, container := range listAt(pod, "spec", "initContainers") {
-		if textAt(container, "restartPolicy") == "Always" { // a sidecar runs beside the containers
+		if textAt(container, "restartPolicy") == "Always" { // a sidecar runs as long as the containers
 			add(container)
 			continue
 		}

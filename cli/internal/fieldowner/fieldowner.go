@@ -77,7 +77,7 @@ type walker struct {
 func (w *walker) walk(set map[string]any, value any, at string, depth int) {
 	isLeaf := true
 	for _, key := range slices.Sorted(maps.Keys(set)) {
-		if key == "." { // the place itself, beside its members
+		if key == "." { // the field itself, in addition to its members
 			continue
 		}
 		isLeaf = false

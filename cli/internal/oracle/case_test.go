@@ -32,9 +32,9 @@ type oracleCase struct {
 	kubeconfigs []string
 	// unordered compares the lines of the output sorted.
 	unordered bool
-	// masks are replaced in output and objects beside those of every case.
+	// masks are replaced in output and objects in addition to those of every case.
 	masks []mask
-	// fails says that the exit code is not 0.
+	// fails requires an exit code other than 0.
 	fails bool
 	// differs explains what is not compared.
 	differs *difference

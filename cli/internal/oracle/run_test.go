@@ -29,7 +29,7 @@ type program struct {
 	kubeconfig string
 }
 
-// result is what a run has left.
+// result is the effect of a run.
 type result struct {
 	stdout, stderr string
 	code           int

@@ -138,7 +138,7 @@ func withExitCode(err error) error {
 	},
 }
 
-// terminalFile is where kwok runs a command with a terminal.
+// terminalFile is the source file in which kwok runs a command with a terminal.
 const terminalFile = "pkg/kwok/server/debugging_exec_other.go"
 
 // kwokTunnel is kwok's code that copies a terminal's input and output.
@@ -196,7 +196,7 @@ func patchedCopy(patches []patch, moduleDir, scratch string) (string, error) {
 // deleted.
 var stageFolders = []string{"node/fast", "node/heartbeat", "pod/fast"}
 
-// installStages writes kwok's own stages beside its binary, as one file.
+// installStages writes kwok's own stages as one file into its binary's folder.
 func (c *Cache) installStages(kwok Binary, module *downloaded, scratch string) error {
 	var all bytes.Buffer
 	for _, folder := range stageFolders {

@@ -32,7 +32,7 @@ import (
 )
 
 const (
-	// MaxMessage is the most that callers should put into one message beside one byte for a channel: with the header of 8
+	// MaxMessage is the most that callers should put into one message in addition to one byte for a channel: with the header of 8
 	// bytes it fills two TLS records.
 	MaxMessage = 32<<10 - 1 - 8
 

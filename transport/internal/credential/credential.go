@@ -37,7 +37,7 @@ type Credential struct {
 	Authorization string // value of the header
 	Certificate   *tls.Certificate
 
-	// renewedAt is when it replaced one that a server rejected, the zero time if it did not.
+	// renewedAt is the time at which it replaced one that a server rejected, the zero time if it did not.
 	renewedAt time.Time
 	// accepted is set once a server has answered a request with it otherwise than by 401; nil if that is not recorded.
 	accepted *atomic.Bool

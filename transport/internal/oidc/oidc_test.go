@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// store is where several programs keep one user's tokens.
+// store keeps one user's tokens for several programs.
 type store struct {
 	idToken, refreshToken string
 	broken                error // of saving

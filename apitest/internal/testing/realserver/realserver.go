@@ -26,7 +26,7 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
-// Answer is what a write yields: an object with warnings, causes, or the message of an error without causes.
+// Answer is the result of a write: an object with warnings, causes, or the message of an error without causes.
 type Answer struct {
 	Object   map[string]any
 	Warnings []string

@@ -21,7 +21,7 @@ import (
 // changeCause is an annotation that may always be overwritten.
 const changeCause = "kubernetes.io/change-cause"
 
-// metadataField is what label and annotate differ in.
+// metadataField has the differences between label and annotate.
 type metadataField struct {
 	noun   string // "label"
 	plural string // the field of metadata

@@ -11,7 +11,7 @@ import (
 	"github.com/anykind/anykind/dynamic"
 )
 
-// dryRun says what a command does without its effect.
+// dryRun is the value of --dry-run.
 type dryRun int
 
 const (

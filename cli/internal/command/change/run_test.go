@@ -31,7 +31,7 @@ func newEnv(t *testing.T) *env {
 	return &env{client: c, namespace: client.NewNamespace(t, c)}
 }
 
-// result is what a command has left.
+// result is the effect of a command.
 type result struct {
 	stdout, stderr string
 	code           int

@@ -22,7 +22,7 @@ type objectArgs struct {
 	selection flags.Selection
 	// all lets a type alone mean all of its objects, as --all does.
 	all bool
-	// isStrict rejects names and selectors beside --all.
+	// isStrict rejects names and selectors together with --all.
 	isStrict bool
 	// allowTypes lets a type alone mean all of its objects.
 	allowTypes bool

@@ -232,7 +232,7 @@ func sortEvents(events []*unstructured.Object) {
 	slices.SortStableFunc(events, func(a, b *unstructured.Object) int { return lastTime(a).Compare(lastTime(b)) })
 }
 
-// lastTime is when an event was last seen.
+// lastTime returns the time at which an event was last seen.
 func lastTime(event *unstructured.Object) time.Time {
 	for _, path := range [][]string{{"series", "lastObservedTime"}, {"lastTimestamp"}, {"eventTime"}} {
 		if at, ok := timeAt(event, path...); ok {

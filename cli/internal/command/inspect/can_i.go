@@ -23,7 +23,7 @@ type canI struct {
 	subresource                           string
 }
 
-// access is what a user may or may not do.
+// access is an action that a user may or may not perform.
 type access struct {
 	verb, path                                         string // path is a URL that is no resource's
 	namespace, group, version, resource, name, subPart string

@@ -23,7 +23,7 @@ type podFilter struct {
 	daemonSet func(ctx context.Context, namespace, name string) error
 }
 
-// decision is what happens to a pod. problem forbids to drain the node, warning is reported.
+// decision is the treatment of a pod. problem forbids to drain the node, warning is reported.
 type decision struct {
 	remove           bool
 	problem, warning string

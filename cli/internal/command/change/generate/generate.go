@@ -28,7 +28,7 @@ type Generator struct {
 	Generate func(ctx context.Context, env *Environment, name string, command []string) (*unstructured.Object, error)
 }
 
-// Environment is what generators need of the server and of the program.
+// Environment gives generators access to the server and to the warnings of the program.
 type Environment struct {
 	// Resource returns the group and the plural of a resource.
 	Resource func(ctx context.Context, name string) (group, plural string, err error)
@@ -52,7 +52,7 @@ func All() []*Generator {
 
 type object = map[string]any
 
-// newObject returns an object with more fields beside its metadata.
+// newObject returns an object with metadata and the given fields.
 func newObject(apiVersion, kind, name string, fields object) *unstructured.Object {
 	content := object{"apiVersion": apiVersion, "kind": kind, "metadata": object{"name": name}}
 	for field, value := range fields {
