@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	goruntime "runtime"
 	"slices"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,24 +43,39 @@ func (s *Server) load() error {
 }
 
 func (s *Server) loadObjects() error {
-	definitions := s.registry.Lookup("apiextensions.k8s.io", "v1", "customresourcedefinitions")
-	var rest []*unstructured.Object
-	var prepared []map[string]any
+	resource := s.registry.Lookup("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+	var definitions, rest []*unstructured.Object
 	for _, obj := range s.options.Objects {
-		if obj.GroupVersionKind() != definitions.GroupVersionKind() {
+		if obj.GroupVersionKind() == resource.GroupVersionKind() {
+			definitions = append(definitions, obj)
+		} else {
 			rest = append(rest, obj)
-			continue
 		}
-		definition, err := s.prepareDefinition(definitions, obj)
-		if err != nil {
-			return err
-		}
-		prepared = append(prepared, definition)
+	}
+	prepared, err := s.prepareDefinitions(resource, definitions)
+	if err != nil {
+		return err
 	}
 	if err := s.crds.Load(prepared); err != nil {
 		return err
 	}
 	return s.Create(s.ctx, rest...)
+}
+
+// prepareDefinitions returns definitions as they are stored. All processors take part: it is most of the time to start a server.
+func (s *Server) prepareDefinitions(resource *kinds.Resource, objects []*unstructured.Object) ([]map[string]any, error) {
+	prepared, errs := make([]map[string]any, len(objects)), make([]error, len(objects))
+	var group sync.WaitGroup
+	workers := min(goruntime.GOMAXPROCS(0), len(objects))
+	for worker := range workers {
+		group.Go(func() {
+			for i := worker; i < len(objects); i += workers {
+				prepared[i], errs[i] = s.prepareDefinition(resource, objects[i])
+			}
+		})
+	}
+	group.Wait()
+	return prepared, errors.Join(errs...)
 }
 
 // prepareDefinition returns a definition as it is stored. Nobody manages its fields: to compute who does takes as long as to start

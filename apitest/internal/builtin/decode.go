@@ -22,7 +22,7 @@ func Decode(kind schema.GroupVersionKind, obj map[string]any) (decoded map[strin
 		return obj, nil, nil
 	}
 	d := &decoder{table: table}
-	value := d.value(typ, obj, place{})
+	value := d.value(typ, obj)
 	if d.err != nil {
 		return nil, nil, d.err
 	}
@@ -33,24 +33,9 @@ func Decode(kind schema.GroupVersionKind, obj map[string]any) (decoded map[strin
 // decoder passes a value through a Go type. It keeps the first error and goes on, as encoding/json does.
 type decoder struct {
 	table   *typeTable
+	path    []step // to the value that is being decoded
 	unknown []string
 	err     error
-}
-
-// place is where a value stands: its path, the names of the fields above it, and the struct that has it.
-type place struct {
-	path, fields, owner string
-}
-
-func (p place) field(owner string, field *goField) place {
-	return place{joinPath(p.path, field.name), joinPath(p.fields, field.path), owner}
-}
-
-func joinPath(path, name string) string {
-	if path == "" {
-		return name
-	}
-	return path + "." + name
 }
 
 func (d *decoder) fail(err error) {
@@ -60,12 +45,13 @@ func (d *decoder) fail(err error) {
 }
 
 // mismatch notes that a value of kind found cannot be decoded into the type.
-func (d *decoder) mismatch(found, typ string, at place) {
-	if at.owner == "" {
+func (d *decoder) mismatch(found, typ string) {
+	owner, fields := d.location()
+	if owner == "" {
 		d.fail(fmt.Errorf("json: cannot unmarshal %s into Go value of type %s", found, typeName(typ)))
 		return
 	}
-	d.fail(fmt.Errorf("json: cannot unmarshal %s into Go struct field %s.%s of type %s", found, at.owner, at.fields, typeName(typ)))
+	d.fail(fmt.Errorf("json: cannot unmarshal %s into Go struct field %s.%s of type %s", found, owner, fields, typeName(typ)))
 }
 
 // jsonKind returns how encoding/json names a value in errors.
@@ -84,84 +70,83 @@ func jsonKind(value any) string {
 }
 
 // value returns what encoding the type gives after decoding value into it; nil for a nil pointer, map or slice.
-func (d *decoder) value(typ string, value any, at place) any {
+func (d *decoder) value(typ string, value any) any {
 	switch {
 	case strings.HasPrefix(typ, "*"):
 		if value == nil {
 			return nil
 		}
-		return d.value(typ[1:], value, at)
+		return d.value(typ[1:], value)
 	case value == nil:
 		return d.zero(typ)
 	case typ == "[]uint8":
-		return d.base64(value, at)
+		return d.base64(value)
 	case strings.HasPrefix(typ, "[]"):
-		return d.slice(typ, typ[2:], value, at)
+		return d.slice(typ, typ[2:], value)
 	case strings.HasPrefix(typ, "map["):
-		return d.mapping(typ, value, at)
+		return d.mapping(typ, value)
 	}
 	named, ok := d.table.types[typ]
 	switch {
 	case !ok:
-		return d.scalar(typ, typ, value, at)
+		return d.scalar(typ, typ, value)
 	case named.underlying == "struct":
-		return d.structure(named, value, at)
+		return d.structure(named, value)
 	case named.underlying == "custom":
-		return d.custom(named, value, at)
+		return d.custom(named, value)
 	case strings.HasPrefix(named.underlying, "[]"):
-		return d.slice(typ, named.underlying[2:], value, at)
+		return d.slice(typ, named.underlying[2:], value)
 	case strings.HasPrefix(named.underlying, "map["):
-		return d.mapping(named.underlying, value, at)
+		return d.mapping(named.underlying, value)
 	}
-	return d.scalar(named.underlying, typ, value, at)
+	return d.scalar(named.underlying, typ, value)
 }
 
-func (d *decoder) slice(typ, element string, value any, at place) any {
+func (d *decoder) slice(typ, element string, value any) any {
 	items, ok := value.([]any)
 	if !ok {
-		d.mismatch(jsonKind(value), typ, at)
+		d.mismatch(jsonKind(value), typ)
 		return nil
 	}
 	out := make([]any, len(items))
 	for i, item := range items {
-		out[i] = d.value(element, item, place{at.path + "[" + strconv.Itoa(i) + "]", at.fields, at.owner})
+		out[i] = d.inside(step{index: i, indexed: true}, element, item)
 	}
 	return out
 }
 
-func (d *decoder) mapping(typ string, value any, at place) any {
+func (d *decoder) mapping(typ string, value any) any {
 	fields, ok := value.(map[string]any)
 	if !ok {
-		d.mismatch(jsonKind(value), typ, at)
+		d.mismatch(jsonKind(value), typ)
 		return nil
 	}
 	_, element, _ := strings.Cut(typ[4:], "]")
 	out := make(map[string]any, len(fields))
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		out[name] = d.value(element, fields[name], place{joinPath(at.path, name), at.fields, at.owner})
+		out[name] = d.inside(step{name: name}, element, fields[name])
 	}
 	return out
 }
 
-func (d *decoder) structure(t *goType, value any, at place) any {
+func (d *decoder) structure(t *goType, value any) any {
 	fields, ok := value.(map[string]any)
 	if !ok {
-		d.mismatch(jsonKind(value), t.path, at)
+		d.mismatch(jsonKind(value), t.path)
 		return d.zero(t.path)
 	}
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if t.byName[name] == nil {
-			d.unknown = append(d.unknown, joinPath(at.path, name))
-		}
-	}
+	d.reportUnknown(t, fields)
 	owner := t.name[strings.LastIndexByte(t.name, '.')+1:]
 	out := make(map[string]any, len(fields))
 	for i := range t.fields {
 		field := &t.fields[i]
-		given, found := fields[field.name]
+		given := fields[field.name]
+		if given == nil && field.omitted {
+			continue
+		}
 		var encoded any
-		if found && given != nil {
-			encoded = d.value(field.typ, given, at.field(owner, field))
+		if given != nil {
+			encoded = d.inside(step{owner: owner, field: field, name: field.name}, field.typ, given)
 		} else {
 			encoded = d.zero(field.typ)
 		}
@@ -170,6 +155,17 @@ func (d *decoder) structure(t *goType, value any, at place) any {
 		}
 	}
 	return out
+}
+
+// reportUnknown adds the fields that the type lacks, in order.
+func (d *decoder) reportUnknown(t *goType, fields map[string]any) {
+	known := len(d.unknown)
+	for name := range fields {
+		if t.byName[name] == nil {
+			d.unknown = append(d.unknown, d.pathTo(name))
+		}
+	}
+	slices.Sort(d.unknown[known:])
 }
 
 // omitted reports whether encoding leaves out a field of the encoded value.
@@ -215,7 +211,7 @@ func (d *decoder) zero(typ string) any {
 	if named, ok := d.table.types[typ]; ok {
 		switch named.underlying {
 		case "struct":
-			return d.structure(named, map[string]any{}, place{})
+			return d.structure(named, map[string]any{})
 		case "custom":
 			return zeroOfCustom(named.path)
 		}
@@ -234,7 +230,7 @@ func (d *decoder) zero(typ string) any {
 	return int64(0)
 }
 
-func (d *decoder) scalar(underlying, typ string, value any, at place) any {
+func (d *decoder) scalar(underlying, typ string, value any) any {
 	switch underlying {
 	case "string":
 		if s, ok := value.(string); ok {
@@ -252,27 +248,38 @@ func (d *decoder) scalar(underlying, typ string, value any, at place) any {
 			return float64(v)
 		}
 	default:
-		return d.integer(underlying, typ, value, at)
+		return d.integer(underlying, typ, value)
 	}
-	d.mismatch(jsonKind(value), typ, at)
+	d.mismatch(jsonKind(value), typ)
 	return d.zero(underlying)
 }
 
-func (d *decoder) integer(underlying, typ string, value any, at place) any {
-	limits := map[string][2]int64{
-		"int32": {math.MinInt32, math.MaxInt32}, "uint8": {0, math.MaxUint8}, "uint16": {0, math.MaxUint16}, "uint32": {0, math.MaxUint32},
-	}
-	limit, limited := limits[underlying]
+func (d *decoder) integer(underlying, typ string, value any) any {
+	low, high := limits(underlying)
 	switch v := value.(type) {
 	case int64:
-		if !limited || v >= limit[0] && v <= limit[1] {
+		if v >= low && v <= high {
 			return v
 		}
-		d.mismatch("number "+strconv.FormatInt(v, 10), typ, at)
+		d.mismatch("number "+strconv.FormatInt(v, 10), typ)
 	case float64:
-		d.mismatch("number "+strconv.FormatFloat(v, 'g', -1, 64), typ, at)
+		d.mismatch("number "+strconv.FormatFloat(v, 'g', -1, 64), typ)
 	default:
-		d.mismatch(jsonKind(value), typ, at)
+		d.mismatch(jsonKind(value), typ)
 	}
 	return int64(0)
+}
+
+func limits(integer string) (low, high int64) {
+	switch integer {
+	case "int32":
+		return math.MinInt32, math.MaxInt32
+	case "uint8":
+		return 0, math.MaxUint8
+	case "uint16":
+		return 0, math.MaxUint16
+	case "uint32":
+		return 0, math.MaxUint32
+	}
+	return math.MinInt64, math.MaxInt64
 }

@@ -3,6 +3,7 @@ package builtin
 import (
 	"encoding/base64"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -10,7 +11,16 @@ import (
 )
 
 // custom passes a value through a type that decodes itself.
-func (d *decoder) custom(t *goType, value any, at place) any {
+func (d *decoder) custom(t *goType, value any) any {
+	if strings.HasPrefix(t.path, "apiextensions/v1.JSONSchemaPropsOr") {
+		if schema, ok := value.(map[string]any); ok {
+			return d.value("apiextensions/v1.JSONSchemaProps", schema)
+		}
+		return value
+	}
+	path := d.path
+	d.path = nil // errors of a type that decodes itself have no path
+	defer func() { d.path = path }()
 	switch t.path {
 	case "apis/meta/v1.Time":
 		return d.time(value, time.RFC3339, time.RFC3339)
@@ -22,10 +32,6 @@ func (d *decoder) custom(t *goType, value any, at place) any {
 		return d.quantity(value)
 	case "util/intstr.IntOrString":
 		return d.intOrString(value)
-	case "apiextensions/v1.JSONSchemaPropsOrBool", "apiextensions/v1.JSONSchemaPropsOrArray", "apiextensions/v1.JSONSchemaPropsOrStringArray":
-		if schema, ok := value.(map[string]any); ok {
-			return d.value("apiextensions/v1.JSONSchemaProps", schema, at)
-		}
 	}
 	return value // raw JSON
 }
@@ -42,11 +48,11 @@ func zeroOfCustom(path string) any {
 	return nil
 }
 
-// text returns a value's string; anything else is an error, which has no path, since the type decodes itself.
+// text returns a value's string; anything else is an error, which has no path.
 func (d *decoder) text(value any) (string, bool) {
 	s, ok := value.(string)
 	if !ok {
-		d.mismatch(jsonKind(value), "string", place{})
+		d.mismatch(jsonKind(value), "string")
 	}
 	return s, ok
 }
@@ -98,13 +104,13 @@ func (d *decoder) intOrString(value any) any {
 	if s, ok := value.(string); ok {
 		return s
 	}
-	return d.integer("int32", "int32", value, place{})
+	return d.integer("int32", "int32", value)
 }
 
-func (d *decoder) base64(value any, at place) any {
+func (d *decoder) base64(value any) any {
 	s, ok := value.(string)
 	if !ok {
-		d.mismatch(jsonKind(value), "[]uint8", at)
+		d.mismatch(jsonKind(value), "[]uint8")
 		return nil
 	}
 	content, err := base64.StdEncoding.DecodeString(s)

@@ -41,6 +41,7 @@ type goField struct {
 	path                string // in errors: with the names of embedded structs
 	omitEmpty, omitZero bool
 	typ                 string
+	omitted             bool // by encoding, if the object lacks it
 }
 
 func parseTypes() *typeTable {
@@ -58,7 +59,10 @@ func parseTypes() *typeTable {
 			gv, _ := schema.ParseGroupVersion(strings.TrimPrefix(words[1], "core/"))
 			table.kinds[gv.WithKind(words[2])] = words[3]
 		case len(words) == 4 && line[0] == '\t':
-			field := goField{words[0], words[3], strings.Contains(words[1], "e"), strings.Contains(words[1], "z"), words[2]}
+			field := goField{
+				name: words[0], path: words[3], typ: words[2],
+				omitEmpty: strings.Contains(words[1], "e"), omitZero: strings.Contains(words[1], "z"),
+			}
 			current.fields = append(current.fields, field)
 		case len(words) == 2:
 			current = &goType{name: shortName(words[0]), path: words[0], underlying: words[1]}
@@ -70,6 +74,12 @@ func parseTypes() *typeTable {
 		t.byName = make(map[string]*goField, len(t.fields))
 		for i := range t.fields {
 			t.byName[t.fields[i].name] = &t.fields[i]
+		}
+	}
+	d := &decoder{table: table}
+	for _, t := range table.types {
+		for i := range t.fields {
+			t.fields[i].omitted = d.omitted(&t.fields[i], d.zero(t.fields[i].typ))
 		}
 	}
 	return table

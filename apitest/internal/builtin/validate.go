@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"fmt"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -22,7 +23,7 @@ func Validate(resource schema.GroupResource, subresource string, obj, old map[st
 }
 
 // validators returns the validation of each resource. old is nil for a creation.
-func validators() map[string]func(obj, old object) field.ErrorList {
+var validators = sync.OnceValue(func() map[string]func(obj, old object) field.ErrorList {
 	return map[string]func(obj, old object) field.ErrorList{
 		"clusterrolebindings.rbac.authorization.k8s.io":              validateClusterRoleBinding,
 		"clusterroles.rbac.authorization.k8s.io":                     validateClusterRole,
@@ -55,7 +56,7 @@ func validators() map[string]func(obj, old object) field.ErrorList {
 		"validatingadmissionpolicybindings.admissionregistration.k8s.io": validateAdmissionBinding,
 		"validatingwebhookconfigurations.admissionregistration.k8s.io":   validateWebhooks,
 	}
-}
+})
 
 // NotValidated returns what of an object Validate does not check although the API server does, for warnings.
 func NotValidated(resource schema.GroupResource, obj map[string]any) []string {
