@@ -94,14 +94,14 @@ func cliComparisons(pods []int, definitions int) []comparison {
 	})
 }
 
-// buildCLI builds anyctl as `make anyctl` does, and finds the sandbox's kubectl.
+// buildCLI builds anyctl as `make anyctl` does. kubectl is the sandbox's.
 func (s *sides) buildCLI(ctx context.Context) error {
 	if s.anyctl != "" {
 		return nil
 	}
-	kubectl, err := exec.LookPath("kubectl")
-	if err != nil {
-		return errors.New("no kubectl on PATH (run `make bench`, or sandbox exec with the component kubectl)")
+	kubectl := os.Getenv("ANYKIND_KUBECTL") // of the server's version, unlike one on PATH
+	if kubectl == "" {
+		return errors.New("ANYKIND_KUBECTL is not set (run `make bench`, or sandbox exec with the component kubectl)")
 	}
 	path := filepath.Join(s.dir, "anyctl")
 	goMod, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
