@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/robfig/cron/v3"
@@ -36,7 +37,7 @@ func parseSchedule(schedule string) (err error) {
 	return err
 }
 
-var zonePart = regexp.MustCompile(`^[A-Za-z\.\-_0-9+]{1,14}$`)
+var zonePart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z\.\-_0-9+]{1,14}$`) })
 
 func (c *checker) timeZone(at *field.Path, spec object) {
 	zone, found := spec["timeZone"].(string)
@@ -49,7 +50,7 @@ func (c *checker) timeZone(at *field.Path, spec object) {
 		return
 	}
 	for part := range strings.SplitSeq(zone, "/") {
-		if part == "." || part == ".." || strings.HasPrefix(part, "-") || !zonePart.MatchString(part) {
+		if part == "." || part == ".." || strings.HasPrefix(part, "-") || !zonePart().MatchString(part) {
 			c.invalid(at, zone, "unknown time zone "+zone)
 			return
 		}

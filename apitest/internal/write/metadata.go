@@ -92,12 +92,12 @@ func validateMetadataUpdate(obj, old *unstructured.Unstructured) field.ErrorList
 	return ownerTexts(validation.ValidateObjectMetaAccessorUpdate(obj, old, field.NewPath("metadata")))
 }
 
-var ownerIndex = regexp.MustCompile(`^metadata\.ownerReferences\[\d+\]\.(\w+)$`)
+var ownerIndex = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^metadata\.ownerReferences\[\d+\]\.(\w+)$`) })
 
 // ownerTexts gives errors of owner references the texts of the server's version, which is older than the library's.
 func ownerTexts(errs field.ErrorList) field.ErrorList {
 	for i, err := range errs {
-		match := ownerIndex.FindStringSubmatch(err.Field)
+		match := ownerIndex().FindStringSubmatch(err.Field)
 		if match == nil || err.Type != field.ErrorTypeRequired {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -60,7 +61,9 @@ func strategicError(err error) error {
 	return err
 }
 
-var mismatch = regexp.MustCompile(`json: cannot unmarshal (\w+) into Go (?:struct field \S+|value) of type (\S+?)(["\s]|$)`)
+var mismatch = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`json: cannot unmarshal (\w+) into Go (?:struct field \S+|value) of type (\S+?)(["\s]|$)`)
+})
 
 // conversionText gives an error of decoding the text that it has for a patched map, which the server does not decode from JSON.
 func conversionText(err error) error {
@@ -69,8 +72,8 @@ func conversionText(err error) error {
 		return err
 	}
 	replace := func(text string) string {
-		return mismatch.ReplaceAllStringFunc(text, func(match string) string {
-			parts := mismatch.FindStringSubmatch(match)
+		return mismatch().ReplaceAllStringFunc(text, func(match string) string {
+			parts := mismatch().FindStringSubmatch(match)
 			from := map[string]string{"object": "map", "array": "slice", "number": "int64"}[parts[1]]
 			if from == "" {
 				from = parts[1]
