@@ -67,10 +67,11 @@ MODULE ?= .
 COMPONENTS = $(shell awk '$$1 == "$(MODULE)" { print $$2 }' .ci/modules)
 TESTFLAGS = $(RACE) -p 1 -timeout 30m
 # RERUN=report.txt, as in CI: at most three tests that failed run once more, alone, and the report names them. Data races
-# and leaks are never run again: a leak fails a package and none of its tests, which gotestsum would take for a pass.
+# and leaks are never run again: a leak fails a package and none of its tests, which gotestsum would take for a pass. Lint runs
+# vet, which would check all dependencies of all modules a second time here.
 ifdef RERUN
 GOTEST = $(CURDIR)/$(GOTESTSUM) --format standard-quiet --rerun-fails=1 --rerun-fails-max-failures=3 \
-	--rerun-fails-abort-on-data-race --rerun-fails-report $(RERUN) --jsonfile $(RERUN).json --packages ./... -- $(TESTFLAGS)
+	--rerun-fails-abort-on-data-race --rerun-fails-report $(RERUN) --jsonfile $(RERUN).json --packages ./... -- -vet=off $(TESTFLAGS)
 test-module: $(GOTESTSUM)
 CHECK_PACKAGES = awk -F'"' '/"Action":"fail"/ { \
 			for (i = 1; i < NF; i++) if ($$i == "Package") { package = $$(i + 2); break } \
@@ -82,6 +83,7 @@ endif
 .PHONY: test-module
 test-module:
 	@test -n '$(COMPONENTS)' || { echo 'make: .ci/modules has no module $(MODULE)' >&2; exit 1; }
+	@go list -C $(MODULE) -test -deps -export $(RACE) ./... >$(NULL) # compiles on all processors, which -p 1 does not
 	export ANYKIND_REQUIRE_SANDBOX=1 ANYKIND_CORPUS="$$($(CORPUS))" && \
 	$(if $(filter none,$(COMPONENTS)),cd $(MODULE) && $(GOTEST),\
 	$(SANDBOX) exec $(if $(filter all,$(COMPONENTS)),,--components $(COMPONENTS)) $(SANDBOX_FLAGS) --dir $(CURDIR)/$(MODULE) -- $(GOTEST))
