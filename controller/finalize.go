@@ -23,6 +23,11 @@ import (
 //
 // cleanup may run more than once for an object, for instance after a crash or if obj is stale. obj is not changed.
 //
+// An obj that is not being deleted and has the finalizer is returned as it is, without a request. It must not be older than
+// what this process has read or written: if events are late, an earlier call may have cleaned up and removed the object. With
+// the ctx of a reconcile of [Run] or of a [Handler], Finalize records what it receives, and the next reconcile of the object is
+// postponed until the cache has it.
+//
 // The finalizer is a name like "example.com/disk". It is added and removed by a JSON patch that tests the values it
 // replaces, so that other finalizers, and another object of the same name, are not changed; after a conflict the object is
 // read again. r may be a handle on any namespace: obj determines its own. The verbs get and patch are needed.

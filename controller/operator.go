@@ -43,6 +43,10 @@ type operatorWatch struct {
 // watch.Deleted. Its Object is the handler's own; Old is the state that the handler handled last, which is shared and
 // read-only. FinalStateUnknown is also set if the state after Object was replaced before the handler could be called.
 //
+// A handler is not called with an older state of its object than [Finalize], [SetStatus] and [PatchStatus] have received in
+// earlier calls: if events are late, it is called when they arrive, or after 5 minutes. For that these functions must get the
+// handler's ctx.
+//
 // While the server does not serve the resource there are no changes: objects are deleted only if the API reported it, if a
 // list of all objects lacks them, or if their CustomResourceDefinition is deleted. After an error or a panic, which is
 // logged, the handler is called again with backoff and the state that the object has then.
@@ -146,6 +150,7 @@ func (w operatorWatch) run(ctx context.Context, opts *Options) error {
 	r := newRunner(opts, resource, func(ctx context.Context, key cache.Key) (time.Duration, error) {
 		return 0, t.reconcile(ctx, key)
 	})
+	r.observed.cached = func(key cache.Key) (string, bool) { return cachedVersion(t.objects, key) }
 	return r.work(ctx, func(ctx context.Context) {
 		var cached sync.WaitGroup
 		cached.Go(func() { r.end(t.objects.Run(ctx)) })

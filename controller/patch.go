@@ -64,6 +64,7 @@ func (p patcher) patch(ctx context.Context, obj *unstructured.Object, operations
 		}
 		last = string(patch)
 		obj, patchErr = p.resource.Patch(ctx, name, types.JSONPatchType, patch, nil)
+		recordObserved(ctx, p.resource, obj)
 		if !apierrors.IsInvalid(patchErr) && !retry.IsConflict(patchErr) {
 			return obj, ignoreObjectNotFound(patchErr)
 		}
@@ -71,6 +72,7 @@ func (p patcher) patch(ctx context.Context, obj *unstructured.Object, operations
 		if obj, err = p.resource.Get(ctx, name, nil); err != nil {
 			return nil, ignoreObjectNotFound(err)
 		}
+		recordObserved(ctx, p.resource, obj)
 		if obj.GetUID() != p.uid {
 			return nil, nil
 		}

@@ -73,6 +73,7 @@ const (
 // its cause: another process may reconcile then. The same holds for any ctx that ends with such a cause.
 func Run[T any, P cache.Object[T]](ctx context.Context, c *cache.Cache[T], reconcile ReconcileFunc, opts *Options) error {
 	r := newRunner(opts, resourceOf(c), reconcile)
+	r.observed.cached = func(key cache.Key) (string, bool) { return cachedVersion[T, P](c, key) }
 	own := Watches(c, func(obj *T) []cache.Key { return []cache.Key{cache.KeyOf(P(obj))} })
 	return r.run(ctx, append([]Trigger{own}, r.opts.Triggers...))
 }
@@ -97,6 +98,7 @@ type runner struct {
 	reconcile  ReconcileFunc
 	queue      *workqueue.Queue[cache.Key]
 	triggers   []Trigger
+	observed   observedVersions        // its field cached is set before run and work
 	stop       context.CancelCauseFunc // ends the runner's ctx
 	firstPanic firstPanic
 }
@@ -114,6 +116,7 @@ func newRunner(opts *Options, resource *dynamic.Resource, reconcile ReconcileFun
 	}
 	if resource != nil {
 		r.gvk, r.gvr = resource.Mapping().GVK, resource.Mapping().GVR
+		r.observed.resource = r.gvr.GroupResource()
 		r.opts.Logger = r.opts.Logger.With("kind", r.gvk.GroupKind().String())
 	}
 	r.opts.Queue.OnPanic = func(value any) { r.end(newPanicError("Options.Queue.Metrics", nil, value)) }
@@ -144,7 +147,7 @@ func (r *runner) work(parent context.Context, enqueue func(ctx context.Context))
 	ctx, stop := context.WithCancelCause(parent)
 	defer stop(nil)
 	r.stop = stop
-	reconcileCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	reconcileCtx, cancel := context.WithCancelCause(withObservedVersions(context.WithoutCancel(ctx), &r.observed))
 	defer cancel(nil)
 	defer leaderelection.AfterLease(ctx, func(cause error) {
 		cancel(cause)
@@ -194,6 +197,10 @@ func (r *runner) reconcileKey(ctx, reconcileCtx context.Context, key cache.Key) 
 	defer r.queue.Done(key)
 	err := r.waitForWrites(ctx)
 	if ctx.Err() != nil {
+		return nil
+	}
+	if postponement := r.observed.postponement(key); postponement > 0 {
+		r.queue.AddAfter(key, postponement)
 		return nil
 	}
 	start, after := time.Now(), time.Duration(0)

@@ -1,0 +1,228 @@
+package controller_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/controllertest"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// leaseState is a state of the Lease "web", in JSON.
+type leaseState struct {
+	resourceVersion, uid   string
+	hasFinalizer, deleting bool
+}
+
+func (s leaseState) String() string {
+	metadata := fmt.Sprintf(`"namespace":"shop","name":"web","uid":%q,"resourceVersion":%q`, s.uid, s.resourceVersion)
+	if s.hasFinalizer {
+		metadata += `,"finalizers":["` + finalizer + `"]`
+	}
+	if s.deleting {
+		metadata += `,"deletionTimestamp":"2026-01-01T00:00:00Z"`
+	}
+	return `{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{` + metadata + `}}`
+}
+
+// lateServer is a server whose watch events arrive when a test sends them. The first patch finds another object than it tests,
+// the read after that returns live, and later patches are answered with patched.
+type lateServer struct {
+	events        chan string
+	live, patched leaseState
+	losesResponse bool // of the first patch that is executed
+	patches       int
+}
+
+func (s *lateServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	header, code := http.Header{}, http.StatusOK
+	var body io.Reader = strings.NewReader(`{"kind":"APIGroupDiscoveryList","items":[]}`)
+	switch {
+	case r.URL.Path == "/api" || r.URL.Path == "/apis":
+		header.Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+		if r.URL.Path == "/apis" {
+			body = strings.NewReader(controllertest.Index)
+		}
+	case r.Method == http.MethodPatch:
+		switch s.patches++; {
+		case s.patches == 1:
+			code, body = http.StatusUnprocessableEntity, strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":422,"reason":"Invalid"}`)
+		case s.patches == 2 && s.losesResponse:
+			return nil, io.ErrUnexpectedEOF
+		default:
+			body = strings.NewReader(s.patched.String())
+		}
+	case strings.HasPrefix(r.URL.Path, "/apis/apiextensions.k8s.io"):
+		code, body = http.StatusForbidden, http.NoBody
+	case strings.HasSuffix(r.URL.Path, "/web"):
+		body = strings.NewReader(s.live.String())
+	default:
+		body = &eventReader{r.Context(), s.events, strings.NewReader("")}
+	}
+	return &http.Response{StatusCode: code, Header: header, Body: io.NopCloser(body), Request: r}, nil
+}
+
+// eventReader is the body of a watch.
+type eventReader struct {
+	ctx    context.Context
+	events chan string
+	rest   *strings.Reader
+}
+
+// Read implements io.Reader.
+func (e *eventReader) Read(p []byte) (int, error) {
+	if e.rest.Len() == 0 {
+		select {
+		case event := <-e.events:
+			e.rest.Reset(event)
+		case <-e.ctx.Done():
+			return 0, e.ctx.Err()
+		}
+	}
+	return e.rest.Read(p)
+}
+
+func (s *lateServer) emit(eventType string, state leaseState) {
+	s.events <- fmt.Sprintf(`{"type":%q,"object":%s}`, eventType, state)
+}
+
+func (s *lateServer) sync(resourceVersion string) {
+	s.events <- fmt.Sprintf(`{"type":"BOOKMARK","object":{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"resourceVersion":%q,`+
+		`"annotations":{"k8s.io/initial-events-end":"true"}}}}`, resourceVersion)
+}
+
+// The states of a Lease to which Finalize adds the finalizer, and which is deleted before the events of that arrive.
+var (
+	createdState   = leaseState{"1", "a", false, false}
+	finalizedState = leaseState{"2", "a", true, false}
+	deletingState  = leaseState{"3", "a", true, true}
+	removedState   = leaseState{"3", "a", false, true}
+)
+
+// finalizeLease calls Finalize, and returns what it has found.
+func finalizeLease(ctx context.Context, leases *dynamic.Resource, obj *unstructured.Object) (string, error) {
+	clean := func(context.Context, *unstructured.Object) error { return nil }
+	live, deleted, err := controller.Finalize(ctx, leases, obj, finalizer, clean)
+	switch {
+	case err != nil:
+		return obj.GetResourceVersion() + " fails", err
+	case deleted:
+		return obj.GetResourceVersion() + " is deleted", nil
+	}
+	return obj.GetResourceVersion() + " is live, version " + live.GetResourceVersion(), nil
+}
+
+// runners run a controller that calls Finalize for each state that it finds, and adds what that returns to the log.
+var runners = map[string]func(ctx context.Context, leases *dynamic.Resource, log *[]string) error{
+	"Operator": func(ctx context.Context, leases *dynamic.Resource, log *[]string) error {
+		operator := controller.NewOperator(nil)
+		operator.Watch(leases, func(ctx context.Context, change cache.Change[unstructured.Object]) error {
+			text, err := "the deletion", error(nil)
+			if change.Type != "DELETED" {
+				text, err = finalizeLease(ctx, leases, change.Object)
+			}
+			*log = append(*log, text)
+			return err
+		})
+		return operator.Run(ctx)
+	},
+	"Run": func(ctx context.Context, leases *dynamic.Resource, log *[]string) error {
+		objects := cache.New(leases, nil)
+		go func() { _ = objects.Run(ctx) }()
+		return controller.Run(ctx, objects, func(ctx context.Context, key cache.Key) (time.Duration, error) {
+			text, err := "the deletion", error(nil)
+			if obj, found := objects.Get(key.Namespace, key.Name); found {
+				text, err = finalizeLease(ctx, leases, obj)
+			}
+			*log = append(*log, text)
+			return 0, err
+		}, nil)
+	},
+}
+
+// TestFinalize_LateEventsAreNoState has Finalize read the latest state, and then the events of earlier ones arrive.
+func TestFinalize_LateEventsAreNoState(t *testing.T) {
+	for name, tc := range map[string]struct {
+		server lateServer
+		late   func(s *lateServer)
+		want   []string
+	}{
+		"removed by this process": {
+			lateServer{live: deletingState, patched: removedState},
+			func(s *lateServer) {
+				s.emit("MODIFIED", finalizedState)
+				time.Sleep(time.Minute)
+				s.emit("DELETED", removedState)
+			},
+			[]string{"1 is deleted", "the deletion"},
+		},
+		"removed, and the response lost": {
+			lateServer{live: deletingState, patched: removedState, losesResponse: true},
+			func(s *lateServer) {
+				s.emit("MODIFIED", finalizedState)
+				time.Sleep(time.Minute)
+				s.emit("MODIFIED", deletingState)
+				time.Sleep(time.Minute)
+				s.emit("DELETED", removedState)
+			},
+			[]string{"1 fails", "3 is deleted", "the deletion"},
+		},
+		"a later object of the name": {
+			lateServer{live: deletingState, patched: removedState},
+			func(s *lateServer) {
+				s.emit("DELETED", removedState)
+				time.Sleep(time.Minute)
+				s.emit("ADDED", leaseState{"5", "b", true, false})
+			},
+			[]string{"1 is deleted", "the deletion", "5 is live, version 5"},
+		},
+		"a version that is never reached": {
+			lateServer{live: leaseState{"3", "a", true, false}},
+			func(s *lateServer) { s.emit("MODIFIED", finalizedState); time.Sleep(10 * time.Minute) },
+			[]string{"1 is live, version 3", "2 is live, version 2"},
+		},
+		"versions without an order": {
+			lateServer{live: leaseState{"x", "a", true, false}},
+			func(s *lateServer) { s.emit("MODIFIED", finalizedState); time.Sleep(time.Second) },
+			[]string{"1 is live, version x", "2 is live, version 2"},
+		},
+	} {
+		for runner, run := range runners {
+			t.Run(runner+"/"+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					server := tc.server
+					server.events = make(chan string)
+					conn, err := transport.New("http://memory", &http.Client{Transport: &server}, nil)
+					require.NoError(t, err)
+					client := dynamic.New(conn, nil)
+					defer client.Close()
+					leases := controllertest.Resource(t, client, "leases").Namespace("shop")
+					ctx, cancel := context.WithCancel(t.Context())
+					var log []string
+					ended := make(chan error, 1)
+					go func() { ended <- run(ctx, leases, &log) }()
+					server.emit("ADDED", createdState)
+					server.sync("1")
+					time.Sleep(time.Second)
+					tc.late(&server)
+					synctest.Wait()
+					cancel()
+					require.ErrorIs(t, <-ended, context.Canceled)
+					assert.Equal(t, tc.want, log)
+				})
+			})
+		}
+	}
+}
