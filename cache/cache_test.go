@@ -505,7 +505,8 @@ func TestChanges_EndWithContextAndCache(t *testing.T) {
 	require.NoError(t, c.WaitForSync(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	for range c.Changes(ctx) {
+	for change := range c.Changes(ctx) {
+		assert.Equal(t, "ADDED a 1", text(change), "nothing follows the end of ctx")
 		cancel()
 	}
 	source.fail(errors.New("over"))

@@ -67,6 +67,18 @@ func TestCache_KeepsObjectsWhileNotServed(t *testing.T) {
 	})
 }
 
+func TestCache_NotServedBeforeSynced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, source := running(t, nil)
+		source.emit(dynamic.NotServed, nil)
+		synctest.Wait()
+		assert.False(t, c.HasSynced())
+		source.emit(dynamic.Synced, nil)
+		require.NoError(t, c.WaitForSync(t.Context()))
+		assert.NoError(t, c.Health())
+	})
+}
+
 func TestCache_FinalStateUnknownDeletes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		transformed := 0

@@ -84,11 +84,19 @@ func isClosed(c <-chan struct{}) bool {
 // server's next bookmark, a minute or so. Most resources answer a Delete with a Status, which has no version: wait for a
 // deletion with [Cache.Changes].
 func (c *Cache[T]) WaitForResourceVersion(ctx context.Context, resourceVersion string) error {
-	if _, err := resourceversion.CompareResourceVersion(resourceVersion, resourceVersion); err != nil {
-		return fmt.Errorf("cache %s: wait for resourceVersion %q: %w", c, resourceVersion, err)
+	if err := c.checkComparable(resourceVersion); err != nil {
+		return err
 	}
 	return c.wait(ctx, func() bool { return c.hasReached(resourceVersion) },
 		func() string { return "resourceVersion " + resourceVersion + " not reached" })
+}
+
+// checkComparable returns an error if a resourceVersion cannot be compared with others.
+func (c *Cache[T]) checkComparable(resourceVersion string) error {
+	if _, err := resourceversion.CompareResourceVersion(resourceVersion, resourceVersion); err != nil {
+		return fmt.Errorf("cache %s: wait for resourceVersion %q: %w", c, resourceVersion, err)
+	}
+	return nil
 }
 
 // wait waits until a condition holds, which is evaluated under the lock when the cache has progressed. missing, called after

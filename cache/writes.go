@@ -26,6 +26,7 @@ type trackedWrites struct {
 	byKey   map[Key]trackedWrite
 	sweepAt int               // the number of writes at which those are removed that the cache has
 	floors  map[string]string // by stream, the versions that replace those of many writes
+	forgets int               // how often all writes were forgotten
 }
 
 type trackedWrite struct {
@@ -86,10 +87,8 @@ func (c *Cache[T]) sweepWrites() {
 			if write.resourceVersion != "" && !isReached(c.writes.floors[stream], write.resourceVersion) {
 				c.writes.floors[stream] = write.resourceVersion
 			}
-			if write.resourceVersion = ""; write.deleted == "" || c.objects[key] == nil {
+			if write.deleted == "" || c.objects[key] == nil {
 				delete(c.writes.byKey, key)
-			} else {
-				c.writes.byKey[key] = write
 			}
 		}
 	}
@@ -111,8 +110,9 @@ func (c *Cache[T]) hasWrite(key Key, write trackedWrite) bool {
 	return e == nil || c.uidOf(e.stored) != write.deleted
 }
 
-// forgetWrites forgets all writes: after a restore of etcd from a backup their versions may never be reached.
-func (c *Cache[T]) forgetWrites() { c.writes = trackedWrites{} }
+// forgetWrites forgets all writes, also those that are being waited for: after a restore of etcd from a backup their
+// versions may never be reached.
+func (c *Cache[T]) forgetWrites() { c.writes = trackedWrites{forgets: c.writes.forgets + 1} }
 
 // WaitForWrites waits until the cache has the writes that were made through handles of [Cache.TrackWrites] before the call: to
 // the objects of these keys or, without keys, all. Reads after it find them, or newer states:
@@ -128,7 +128,13 @@ func (c *Cache[T]) forgetWrites() { c.writes = trackedWrites{} }
 func (c *Cache[T]) WaitForWrites(ctx context.Context, keys ...Key) error {
 	c.mu.RLock()
 	pending, floors := c.pendingWrites(keys)
+	forgets := c.writes.forgets
 	c.mu.RUnlock()
+	for _, floor := range floors {
+		if err := c.checkComparable(floor); err != nil {
+			return err
+		}
+	}
 	for key, write := range pending {
 		if version := write.resourceVersion; version != "" {
 			if _, err := resourceversion.CompareResourceVersion(version, version); err != nil {
@@ -141,6 +147,9 @@ func (c *Cache[T]) WaitForWrites(ctx context.Context, keys ...Key) error {
 	}
 	var missing string
 	return c.wait(ctx, func() bool {
+		if c.writes.forgets != forgets {
+			return true
+		}
 		for stream, floor := range floors {
 			if missing = "resourceVersion " + floor; !isReached(c.versions[stream], floor) {
 				return false
@@ -158,9 +167,6 @@ func (c *Cache[T]) WaitForWrites(ctx context.Context, keys ...Key) error {
 
 // pendingWrites returns the writes to the objects of these keys, or all, that the cache does not have.
 func (c *Cache[T]) pendingWrites(keys []Key) (pending map[Key]trackedWrite, floors map[string]string) {
-	if len(c.writes.byKey)+len(c.writes.floors) == 0 {
-		return nil, nil
-	}
 	pending, floors = map[Key]trackedWrite{}, map[string]string{}
 	add := func(key Key, write trackedWrite) {
 		if !c.hasWrite(key, write) {

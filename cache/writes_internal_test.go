@@ -71,6 +71,7 @@ func TestWaitForWrites_Version(t *testing.T) {
 	assert.True(t, hasWrites(t, c), "nothing was written")
 	c.RecordWrite(written("web", "7"))
 	assert.False(t, hasWrites(t, c, web), "before the initial list")
+	assert.True(t, hasWrites(t, c, db), "not written")
 	c.setResourceVersion("", "6")
 	assert.False(t, hasWrites(t, c, web))
 	assert.False(t, hasWrites(t, c), "all")
@@ -88,6 +89,8 @@ func TestWaitForWrites_Version(t *testing.T) {
 
 func TestWaitForWrites_Deletions(t *testing.T) {
 	c := newIdle()
+	c.RecordWrite(dynamic.Write{Namespace: "shop", Name: "web", UID: "u0"})
+	assert.False(t, hasWrites(t, c, web), "the initial list may still have it")
 	c.emit(watch.Added, partialPod("web", "u1", "3"), "3")
 	c.RecordWrite(dynamic.Write{Namespace: "shop", Name: "web", UID: "u1"})
 	assert.False(t, hasWrites(t, c, web))
@@ -136,12 +139,30 @@ func TestWaitForWrites_RestoredBackup(t *testing.T) {
 	assert.True(t, hasWrites(t, c, web), "its version may never be reached")
 }
 
+func TestWaitForWrites_EndsAfterRestoredBackup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newIdle()
+		c.setResourceVersion("", "1000")
+		c.RecordWrite(written("web", "1001"))
+		result := make(chan error, 1)
+		go func() { result <- c.WaitForWrites(t.Context(), web) }()
+		synctest.Wait()
+		assert.Empty(t, result)
+		c.setResourceVersion("", "20")
+		require.NoError(t, <-result)
+	})
+}
+
 func TestWaitForWrites_IncomparableVersion(t *testing.T) {
 	c := newIdle()
 	c.setResourceVersion("", "1")
 	c.RecordWrite(written("web", "opaque"))
 	assert.ErrorContains(t, c.WaitForWrites(t.Context(), web), `cache /api/v1/pods: wait for the write of shop/web: resourceVersion "opaque": `)
 	assert.NoError(t, c.WaitForWrites(t.Context(), db))
+	for i := range maxWrites {
+		c.RecordWrite(written(fmt.Sprint("pod-", i), "opaque"))
+	}
+	assert.ErrorContains(t, c.WaitForWrites(t.Context(), web), `cache /api/v1/pods: wait for resourceVersion "opaque": `)
 }
 
 func TestWaitForWrites_WaitsAndEnds(t *testing.T) {
@@ -190,7 +211,9 @@ func TestTrack_MemoryIsBounded(t *testing.T) {
 	c.emit(watch.Added, partialPod("deleted", "u", "1"), "1")
 	c.RecordWrite(dynamic.Write{Namespace: "shop", Name: "deleted", UID: "u"})
 	for i := 2; i < 5*maxWrites; i++ {
-		c.RecordWrite(written(fmt.Sprint("unseen-", i), strconv.Itoa(i)))
+		name := fmt.Sprint("unseen-", i)
+		c.RecordWrite(written(name, strconv.Itoa(i)))
+		c.RecordWrite(dynamic.Write{Namespace: "shop", Name: name, UID: types.UID(name)})
 		require.LessOrEqual(t, len(c.writes.byKey), 2*maxWrites)
 	}
 	assert.NotEmpty(t, c.writes.floors)
@@ -201,6 +224,61 @@ func TestTrack_MemoryIsBounded(t *testing.T) {
 	assert.False(t, hasWrites(t, c, Key{"shop", "deleted"}), "and for deletions without a version")
 	c.emit(watch.Deleted, partialPod("deleted", "u", "9"), strconv.Itoa(5*maxWrites))
 	assert.True(t, hasWrites(t, c))
+}
+
+func TestTrack_HighestVersionReplacesMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newIdle("shop", "home")
+		c.setResourceVersion("shop", "1")
+		c.setResourceVersion("home", "1")
+		for i := 2; i <= maxWrites; i++ {
+			c.RecordWrite(written(fmt.Sprint("pod-", i), strconv.Itoa(i)))
+		}
+		assert.True(t, hasWrites(t, c, db), "not written, and versions are not replaced yet")
+		c.RecordWrite(written("last", "2"))
+		require.Empty(t, c.writes.byKey)
+		for _, version := range []int{1, maxWrites - 1} {
+			c.setResourceVersion("shop", strconv.Itoa(version))
+			assert.False(t, hasWrites(t, c, db), "all keys of the namespace wait")
+			assert.False(t, hasWrites(t, c))
+			assert.True(t, hasWrites(t, c, Key{"home", "web"}))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		assert.EqualError(t, c.WaitForWrites(ctx), fmt.Sprintf("cache /api/v1/pods: resourceVersion %d not received: context canceled", maxWrites))
+		result := make(chan error, 1)
+		go func() { result <- c.WaitForWrites(t.Context()) }()
+		synctest.Wait()
+		c.setResourceVersion("shop", strconv.Itoa(maxWrites))
+		require.NoError(t, <-result)
+		assert.True(t, hasWrites(t, c, db))
+	})
+}
+
+func TestTrack_DeletionsAndVersionsAreReplacedTogether(t *testing.T) {
+	const half = maxWrites / 2
+	c := newIdle()
+	c.setResourceVersion("", "1")
+	for i := range half {
+		name := fmt.Sprint("deleted-", i)
+		c.emit(watch.Added, partialPod(name, name, "1"), "1")
+		c.RecordWrite(dynamic.Write{Namespace: "shop", Name: name, UID: types.UID(name)})
+	}
+	for i := range half {
+		name := fmt.Sprint("changed-", i)
+		c.emit(watch.Added, partialPod(name, name, "1"), "1")
+		c.RecordWrite(written(name, strconv.Itoa(2+i)))
+	}
+	require.Len(t, c.writes.byKey, half, "the deletions")
+	deleted := Key{"shop", "deleted-0"}
+	assert.False(t, hasWrites(t, c, deleted))
+	c.setResourceVersion("", strconv.Itoa(half))
+	assert.False(t, hasWrites(t, c, db))
+	c.setResourceVersion("", strconv.Itoa(half+1))
+	assert.True(t, hasWrites(t, c, db))
+	assert.False(t, hasWrites(t, c, deleted), "it is still in the cache")
+	c.emit(watch.Deleted, partialPod("deleted-0", "deleted-0", "1"), strconv.Itoa(half+1))
+	assert.True(t, hasWrites(t, c, deleted))
 }
 
 // TestCache_ReadersDoNotStarveWriter lists without pause in more goroutines than there are processors while objects change.
