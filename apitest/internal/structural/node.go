@@ -63,15 +63,20 @@ func (n *node) child(name string) *node {
 	return n.additional
 }
 
-func (n *node) anyRule() bool {
+func (n *node) anyRule() bool { return n.any(func(n *node) bool { return n.rules }) }
+
+func (n *node) anyEmbedded() bool { return n.any(func(n *node) bool { return n.embedded }) }
+
+// any reports whether the condition holds for the node or one below it.
+func (n *node) any(condition func(*node) bool) bool {
 	if n == nil {
 		return false
 	}
-	if n.rules || n.additional.anyRule() || n.items.anyRule() {
+	if condition(n) || n.additional.any(condition) || n.items.any(condition) {
 		return true
 	}
 	for _, property := range n.properties {
-		if property.anyRule() {
+		if property.any(condition) {
 			return true
 		}
 	}

@@ -36,8 +36,23 @@ func (s *Schema) prune(obj map[string]any) (unknown []string, err error) {
 	return append(unknown, c.unknown...), nil
 }
 
+// pruneStored is prune for an object that was stored, perhaps by an apply or under an earlier schema: nothing is reported, and malformed
+// metadata of embedded resources is removed.
+func (s *Schema) pruneStored(obj map[string]any) {
+	root := *s.root
+	root.embedded = true
+	(&pruner{isQuiet: true}).prune(obj, &root, "")
+	removeNulls(obj, s.root)
+	if s.hasEmbedded {
+		_ = (&coercer{dropsMalformed: true}).coerce(nil, obj, s.root)
+	}
+}
+
 // pruner removes the fields that a schema does not describe.
-type pruner struct{ unknown []string }
+type pruner struct {
+	isQuiet bool // collects no paths
+	unknown []string
+}
 
 func isMetaField(name string) bool {
 	return name == "apiVersion" || name == "kind" || name == "metadata"
@@ -53,10 +68,10 @@ func (p *pruner) prune(value any, n *node, path string) {
 			}
 			switch property := n.child(name); {
 			case n != nil && (property != nil || n.hasAdditional):
-				p.prune(child, property, join(path, name))
+				p.prune(child, property, p.join(path, name))
 			case !preserve:
-				if !isMetaField(name) || path != "" {
-					p.unknown = append(p.unknown, join(path, name))
+				if !p.isQuiet && (!isMetaField(name) || path != "") {
+					p.unknown = append(p.unknown, p.join(path, name))
 				}
 				delete(value, name)
 			}
@@ -68,7 +83,10 @@ func (p *pruner) prune(value any, n *node, path string) {
 			items = n.items
 		}
 		for i, child := range value {
-			at := path + "[" + strconv.Itoa(i) + "]"
+			at := ""
+			if !p.isQuiet {
+				at = path + "[" + strconv.Itoa(i) + "]"
+			}
 			switch {
 			case !preserve:
 				p.prune(child, items, at)
@@ -81,8 +99,8 @@ func (p *pruner) prune(value any, n *node, path string) {
 	}
 }
 
-func join(path, name string) string {
-	if path == "" {
+func (p *pruner) join(path, name string) string {
+	if path == "" || p.isQuiet {
 		return name
 	}
 	return path + "." + name
@@ -112,7 +130,10 @@ func removeNulls(value any, n *node) {
 }
 
 // coercer gives the metadata of embedded resources the form that decoding into Go types has.
-type coercer struct{ unknown []string }
+type coercer struct {
+	dropsMalformed bool // removes what cannot be decoded instead of returning an error
+	unknown        []string
+}
 
 func (c *coercer) coerce(path *field.Path, value any, n *node) error {
 	if n == nil {
@@ -149,20 +170,36 @@ func (c *coercer) coerce(path *field.Path, value any, n *node) error {
 func (c *coercer) embedded(path *field.Path, value map[string]any) error {
 	for _, name := range []string{"apiVersion", "kind"} {
 		if v, ok := value[name]; ok {
-			if _, ok := v.(string); !ok {
+			if _, ok := v.(string); !ok && c.dropsMalformed {
+				delete(value, name)
+			} else if !ok {
 				return field.Invalid(path.Child(name), v, "must be a string")
 			}
 		}
 	}
 	metadata, found, unknown, err := coerceMetadata(value, path)
-	if err != nil {
+	if fields, isMap := value["metadata"].(map[string]any); err != nil && c.dropsMalformed && isMap {
+		dropMalformed(fields)
+		metadata, found, unknown, err = coerceMetadata(value, path)
+	}
+	if err != nil && !c.dropsMalformed {
 		return field.Invalid(path.Child("metadata"), value["metadata"], err.Error())
 	}
 	c.unknown = append(c.unknown, unknown...)
-	if found {
+	if err == nil && found {
 		value["metadata"] = metadata
 	}
 	return nil
+}
+
+// dropMalformed removes the fields of metadata that cannot be decoded.
+func dropMalformed(metadata map[string]any) {
+	for name, value := range metadata {
+		content, err := json.Marshal(map[string]any{name: value})
+		if err != nil || json.Unmarshal(content, &metav1.ObjectMeta{}) != nil {
+			delete(metadata, name)
+		}
+	}
 }
 
 // coerceMetadata returns an object's metadata as decoding it into Go types and encoding it again leaves it.

@@ -16,8 +16,9 @@ type Schema struct {
 	openapi *spec.Schema
 	status  *spec.Schema // of the field status; nil if there is none
 
-	hasRules bool
-	rules    func() (Rules, error) // compiled at the first use
+	hasEmbedded bool // resources in fields
+	hasRules    bool
+	rules       func() (Rules, error) // compiled at the first use
 }
 
 // Compile returns the schema of an openAPIV3Schema. It does not check whether the schema is structural: ValidateDefinition
@@ -26,6 +27,7 @@ func Compile(openAPIV3 map[string]any) *Schema {
 	openapi := toOpenAPI(openAPIV3)
 	s := &Schema{root: newNode(openAPIV3), openapi: openapi}
 	s.root.embedded = false // the root's metadata is checked by the caller
+	s.hasEmbedded = s.root.anyEmbedded()
 	s.hasRules = s.root.anyRule()
 	s.rules = sync.OnceValues(func() (Rules, error) { return compileRules(openAPIV3) })
 	if status, ok := openapi.Properties["status"]; ok {
@@ -38,6 +40,10 @@ func Compile(openAPIV3 map[string]any) *Schema {
 // nulls that the schema does not permit and unknown fields of metadata, the object's own and those of embedded resources. It
 // returns the paths of the unknown fields, such as "spec.x", in the server's order, and an error if metadata is malformed.
 func (s *Schema) Prune(obj map[string]any) (unknown []string, err error) { return s.prune(obj) }
+
+// PruneStored does what the API server does when it reads a custom resource from its storage: it prunes as Prune does, but removes
+// malformed metadata of embedded resources, too, and leaves the object's own to the caller. An apply stores what is pruned here.
+func (s *Schema) PruneStored(obj map[string]any) { s.pruneStored(obj) }
 
 // Default fills in the schema's default values.
 func (s *Schema) Default(obj map[string]any) { s.root.setDefaults(obj) }

@@ -56,3 +56,18 @@ func TestSchema_Validate(t *testing.T) {
 		assert.ElementsMatch(t, want, got, text)
 	}
 }
+
+func TestSchema_PruneStored(t *testing.T) {
+	s := structural.Compile(decoded(t, exampleSchema))
+	for given, want := range map[string]string{
+		`{top: 1, spec: {name: a, port: null, note: null, size: null, x: {y: 1}}}`:                      `{spec: {name: a, note: null, size: null}}`,
+		`{spec: {inner: {apiVersion: 1, kind: X, size: 2, z: 1, metadata: {name: b, extra: 1}}}}`:       `{spec: {inner: {kind: X, size: 2, metadata: {name: b}}}}`,
+		`{spec: {inner: {kind: X, metadata: {name: 5, labels: {a: 1}, annotations: {b: c}}}}}`:          `{spec: {inner: {kind: X, metadata: {annotations: {b: c}}}}}`,
+		`{spec: {inner: {kind: X, metadata: text}}}`:                                                    `{spec: {inner: {kind: X, metadata: text}}}`,
+		`{apiVersion: v1, kind: X, metadata: {name: a, extra: 1}, spec: {free: {x: null}, labels: {}}}`: `{apiVersion: v1, kind: X, metadata: {name: a, extra: 1}, spec: {free: {x: null}, labels: {}}}`,
+	} {
+		obj := decoded(t, given)
+		s.PruneStored(obj)
+		assert.Equal(t, decoded(t, want), obj, given)
+	}
+}

@@ -106,6 +106,7 @@ func (op *operation) parse(body Body) (content map[string]any, kind schema.Group
 		kind.Kind = want.Kind
 	}
 	if u.GetAPIVersion() == "" {
+		op.isUntyped = op.resource.Definition != nil
 		kind.Group, kind.Version = want.Group, want.Version
 	}
 	u.SetGroupVersionKind(kind)

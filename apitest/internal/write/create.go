@@ -101,6 +101,7 @@ func (op *operation) create(obj *unstructured.Unstructured) (*unstructured.Unstr
 func (op *operation) dryRunView(obj *unstructured.Unstructured, version string) *unstructured.Unstructured {
 	view := op.view(op.toStorage(obj))
 	view.SetResourceVersion(version)
+	view.SetSelfLink(obj.GetSelfLink()) // which only the store removes
 	return view
 }
 

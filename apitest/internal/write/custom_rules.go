@@ -57,7 +57,7 @@ func (r *customRules) coerce(obj map[string]any) (decoded map[string]any, unknow
 
 func (r *customRules) setDefaults(obj map[string]any) { r.schema.Default(obj) }
 
-// fromStorage defaults by the schema of the version that the object was stored in, then converts and prunes.
+// fromStorage prunes and defaults by the schema of the version that the object was stored in, then converts and prunes.
 func (r *customRules) fromStorage(obj map[string]any) {
 	metadata, _ := obj["metadata"].(map[string]any)
 	maps.DeleteFunc(metadata, func(_ string, value any) bool { return value == nil }) // an apply stores them
@@ -65,13 +65,14 @@ func (r *customRules) fromStorage(obj map[string]any) {
 	if stored, _ := obj["apiVersion"].(string); stored != want {
 		if gv, err := schema.ParseGroupVersion(stored); err == nil {
 			if other := r.writer.registry.Lookup(gv.Group, gv.Version, r.resource.Plural); other != nil {
-				r.writer.rulesOf(other).setDefaults(obj)
+				r.writer.rulesOf(other).fromStorage(obj)
 			}
 		}
 		obj["apiVersion"] = want
 		_, _ = r.schema.Prune(obj)
 		return
 	}
+	r.schema.PruneStored(obj)
 	r.schema.Default(obj)
 }
 

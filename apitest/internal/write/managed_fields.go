@@ -114,6 +114,10 @@ func (op *operation) resetFields() map[fieldpath.APIVersion]fieldpath.Filter {
 
 // manage records what the request changes in the managed fields of obj.
 func (op *operation) manage(live, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if op.isUntyped { // the server cannot convert it
+		obj.SetManagedFields(nil)
+		return obj, nil
+	}
 	manager, err := op.fieldManager()
 	if err != nil {
 		return nil, err
@@ -147,8 +151,8 @@ func (op *operation) apply(live, patch *unstructured.Unstructured) (*unstructure
 	obj := merged.(*unstructured.Unstructured)
 	if op.resource.Definition == nil {
 		if _, _, err := builtin.Decode(op.kind(), obj.Object); err != nil { // the types of the converter are weaker than Go's
-			return nil, fmt.Errorf("failed to convert new object (%s/%s; %s) to proper version: unable to convert unstructured object to %[3]s: %[4]w",
-				patch.GetNamespace(), patch.GetName(), op.kind(), err)
+			return nil, fmt.Errorf("failed to convert new object (%s/%s; %s) to proper version: unable to convert unstructured object to %[3]s: %[4]s",
+				patch.GetNamespace(), patch.GetName(), op.kind(), unstructuredText(err.Error()))
 		}
 	}
 	op.stampManagedFields(live, obj)

@@ -113,10 +113,8 @@ func ownerTexts(errs field.ErrorList) field.ErrorList {
 // checkVersion compares the resourceVersion of an update with that of the stored object.
 func (op *operation) checkVersion(obj, old *unstructured.Unstructured) error {
 	version := obj.GetResourceVersion()
-	if version != "" {
-		if _, err := strconv.ParseUint(version, 10, 64); err != nil {
-			return err
-		}
+	if err := parseVersion(version); err != nil {
+		return err
 	}
 	switch {
 	case version == "" || version == "0":
@@ -133,6 +131,15 @@ func (op *operation) checkVersion(obj, old *unstructured.Unstructured) error {
 		return apierrors.NewConflict(op.groupResource(), op.req.Name, errors.New(optimisticLockMessage))
 	}
 	return nil
+}
+
+// parseVersion returns an error, an internal one as on a real server, for a resourceVersion of an object that is no number.
+func parseVersion(version string) error {
+	if version == "" {
+		return nil
+	}
+	_, err := strconv.ParseUint(version, 10, 64)
+	return err
 }
 
 // checkUID compares the UID of an update with that of the stored object, which is empty if there is none.

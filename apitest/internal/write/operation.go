@@ -28,6 +28,7 @@ type operation struct {
 	isPost      bool   // creates by POST, not by an update or an apply
 	warnings    []string
 	isOfMany    bool // is a part of a deletecollection
+	isUntyped   bool // the body is a Scale without an apiVersion
 }
 
 func (w *Writer) begin(ctx context.Context, req *Request) *operation {

@@ -71,30 +71,35 @@ func conversionText(err error) error {
 	if !errors.As(err, &status) {
 		return err
 	}
-	replace := func(text string) string {
-		return mismatch().ReplaceAllStringFunc(text, func(match string) string {
-			parts := mismatch().FindStringSubmatch(match)
-			from := map[string]string{"object": "map", "array": "slice", "number": "int64"}[parts[1]]
-			if from == "" {
-				from = parts[1]
-			}
-			switch into := parts[2]; {
-			case strings.HasPrefix(into, "map["):
-				return "cannot restore map from " + from + parts[3]
-			case strings.HasPrefix(into, "[]"):
-				return "cannot restore slice from " + from + parts[3]
-			case strings.Contains(into, "."):
-				return "cannot restore struct from: " + from + parts[3]
-			default:
-				return "unrecognized type: " + into + parts[3]
-			}
-		})
-	}
-	status.ErrStatus.Message = replace(status.ErrStatus.Message)
+	status.ErrStatus.Message = unstructuredText(status.ErrStatus.Message)
 	if details := status.ErrStatus.Details; details != nil {
 		for i := range details.Causes {
-			details.Causes[i].Message = replace(details.Causes[i].Message)
+			details.Causes[i].Message = unstructuredText(details.Causes[i].Message)
 		}
 	}
 	return err
+}
+
+// unstructuredText turns the text of an error of a JSON decoder into that of apimachinery's converter for the same value.
+func unstructuredText(text string) string {
+	text = strings.ReplaceAll(text, "illegal base64", "error decoding from json: illegal base64")
+	return mismatch().ReplaceAllStringFunc(text, func(match string) string {
+		parts := mismatch().FindStringSubmatch(match)
+		from := map[string]string{"object": "map", "array": "slice", "number": "int64"}[parts[1]]
+		if from == "" {
+			from = parts[1]
+		}
+		switch into := parts[2]; {
+		case strings.HasPrefix(into, "map["):
+			return "cannot restore map from " + from + parts[3]
+		case strings.HasPrefix(into, "[]"):
+			return "cannot restore slice from " + from + parts[3]
+		case strings.Contains(into, "."):
+			return "cannot restore struct from: " + from + parts[3]
+		case from == "int64" && into == "string": // Go could convert it
+			return "cannot convert int64 to string" + parts[3]
+		default:
+			return "unrecognized type: " + into + parts[3]
+		}
+	})
 }

@@ -97,7 +97,7 @@ var builtinStrategies = sync.OnceValue(func() map[groupResource]*strategy {
 	of("events.k8s.io", []string{"events"}, segment)
 	of(policyGroup, []string{"poddisruptionbudgets"}, segment)
 	revalidates := func(s *strategy) { s.revalidates = true }
-	of("", []string{"configmaps", "secrets", "serviceaccounts", "services"}, revalidates)
+	of("", []string{"configmaps", "namespaces", "secrets", "serviceaccounts", "services"}, revalidates)
 	of(rbacGroup, []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"}, revalidates)
 	of(networkingGroup, []string{"ingresses"}, revalidates)
 	return all

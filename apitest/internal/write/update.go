@@ -106,6 +106,9 @@ func (op *operation) createByUpdate(change change, uid types.UID) (*unstructured
 	if err := op.confirmNoEscalation(obj, nil); err != nil {
 		return nil, err
 	}
+	if err := parseVersion(obj.GetResourceVersion()); err != nil {
+		return nil, err
+	}
 	return op.create(obj)
 }
 
