@@ -53,22 +53,29 @@ func (r *Result) Of(class string) (operations, permitted int) {
 	return operations, permitted
 }
 
-// Fewest returns the combination of class, verb and fault with the fewest operations.
-func (r *Result) Fewest() (combination string, count int) {
-	for key, n := range r.Counts {
-		if key.verb != "final" && (combination == "" || n < count) {
-			combination, count = fmt.Sprintf("%s %s, fault %s", key.class, key.verb, key.fault), n
+// Fewest returns the number of combinations of a verb, a class of kinds and a class of faults, and the one with the fewest operations.
+func (r *Result) Fewest() (combinations int, combination string, count int) {
+	all := verbs()
+	for _, class := range r.classes {
+		for _, name := range sortedKeys(all) {
+			for _, fault := range append([]string{faultNone}, all[name].faults...) {
+				n := r.Counts[task{class, name, fault}]
+				if combinations == 0 || n < count {
+					combination, count = fmt.Sprintf("%s %s, fault %s", class, name, fault), n
+				}
+				combinations++
+			}
 		}
 	}
-	return combination, count
+	return combinations, combination, count
 }
 
 // Summary returns the counts in one paragraph.
 func (r *Result) Summary() string {
 	var text strings.Builder
-	combination, count := r.Fewest()
-	fmt.Fprintf(&text, "seed %d: %d operations, %d of them on custom resources of the corpus; %d restarts, %d compactions; fewest: %d of %s\n", r.Seed, r.Operations,
-		r.Corpus, r.Restarts, r.Compactions, count, combination)
+	combinations, combination, count := r.Fewest()
+	fmt.Fprintf(&text, "seed %d: %d operations, %d of them on custom resources of the corpus; %d restarts, %d compactions; each of the %d combinations of a verb, a class of kinds and a class of faults at least %d times (%s)\n",
+		r.Seed, r.Operations, r.Corpus, r.Restarts, r.Compactions, combinations, count, combination)
 	for _, p := range r.permissions {
 		fmt.Fprintf(&text, "permitted, line %d: %d operations: %s\n", p.line, p.count, p.reason)
 	}
@@ -94,8 +101,9 @@ func (r *Result) Table() string {
 		cells[[2]string{key.verb, key.class}] = cell{c.operations + count, c.permitted + r.Differences[key]}
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "Seed %d, %d operations, %d of them on custom resources of public projects, %d restarts, %d compactions:\n\n", r.Seed, r.Operations, r.Corpus, r.Restarts,
-		r.Compactions)
+	combinations, _, fewest := r.Fewest()
+	fmt.Fprintf(&text, "Seed %d, %d operations, %d of them on custom resources of public projects, %d restarts, %d compactions; each of the %d combinations of\n"+
+		"a verb, a class of kinds and a class of faults was played at least %d times:\n\n", r.Seed, r.Operations, r.Corpus, r.Restarts, r.Compactions, combinations, fewest)
 	text.WriteString("| verb | on custom resources | different | on built-in kinds | different |\n|---|---|---|---|---|\n")
 	for _, name := range append(sortedKeys(verbs()), "final") {
 		custom, builtin := cells[[2]string{name, "custom"}], cells[[2]string{name, "builtin"}]

@@ -24,8 +24,7 @@ const (
 type Config struct {
 	Seed       int
 	Operations int
-	// WithRules draws definitions with CEL rules instead of those without, and no built-in kinds. Operations on them are of a class
-	// of their own in the counts.
+	// WithRules draws definitions with CEL rules instead of those without, and no built-in kinds.
 	WithRules bool
 	// Permitted is the file of permitted differences.
 	Permitted string
@@ -43,6 +42,8 @@ type Result struct {
 	Unexplained []difference
 	permissions []*permission
 	failing     []*block // those with unexplained differences
+	pool        *pool
+	classes     []string // of kinds
 }
 
 // block is operations in a namespace of their own.
@@ -180,7 +181,10 @@ func (l *lab) play(t testing.TB, kinds []*kind, operations []Operation, outage b
 // summarize counts, and explains differences by the permitted ones.
 func summarize(t testing.TB, c Config, p *pool, blocks []*block) *Result {
 	t.Helper()
-	result := &Result{Seed: c.Seed, Counts: map[task]int{}, Differences: map[task]int{}, permissions: readPermissions(t, c.Permitted)}
+	result := &Result{Seed: c.Seed, Counts: map[task]int{}, Differences: map[task]int{}, permissions: readPermissions(t, c.Permitted), pool: p, classes: []string{"custom"}}
+	if !c.WithRules {
+		result.classes = append(result.classes, "builtin")
+	}
 	for _, b := range blocks {
 		ofCorpus := map[string]bool{}
 		for _, k := range b.kinds {

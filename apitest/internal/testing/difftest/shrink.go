@@ -36,20 +36,16 @@ func (r *Result) Shrink(t testing.TB, sandbox, double *Server, c Config, replays
 	if len(r.failing) == 0 || replays == 0 {
 		return "not shrunk"
 	}
+	scenario, wanted := r.shrunk(t, sandbox, double, replays)
+	return GoTest(scenario, c.Permitted, wanted)
+}
+
+// shrunk returns what is left of the first failing block, and the signature of the difference.
+func (r *Result) shrunk(t testing.TB, sandbox, double *Server, replays int) (Scenario, string) {
+	t.Helper()
 	b := r.failing[0]
-	p := readPool(t, c.WithRules)
-	l := newLab(t, sandbox, double, p, b.kinds)
-	wanted := ""
-	for _, one := range b.differences {
-		if len(one.lines) > 0 {
-			wanted = signature(one.op, one.lines[0])
-			end := slices.IndexFunc(b.operations, func(op Operation) bool { return op.ID > max(one.op.ID, one.op.LastOperation) })
-			if one.op.LastOperation == 0 && end > 0 {
-				b.operations = b.operations[:end]
-			}
-			break
-		}
-	}
+	l := newLab(t, sandbox, double, r.pool, b.kinds)
+	wanted, operations := b.firstDifference()
 	fails := func(operations []Operation) bool {
 		for _, one := range l.play(t, kindsOf(b.kinds, operations), operations, true) {
 			if _, unexplained := explain(&one, r.permissions); unexplained {
@@ -60,7 +56,6 @@ func (r *Result) Shrink(t testing.TB, sandbox, double *Server, c Config, replays
 		}
 		return false
 	}
-	operations := b.operations
 	for _, only := range []func(op Operation) bool{
 		func(op Operation) bool { return op.Method != methodRestart && op.Method != methodCompact },
 		func(op Operation) bool { return strings.HasPrefix(wanted, op.Class+" "+op.Kind+" ") },
@@ -70,14 +65,28 @@ func (r *Result) Shrink(t testing.TB, sandbox, double *Server, c Config, replays
 			operations = part
 		}
 	}
-	operations = shrink(operations, replays, fails)
-	scenario := Scenario{Operations: operations}
-	for _, k := range kindsOf(b.kinds, operations) {
+	scenario := Scenario{Operations: shrink(operations, replays, fails)}
+	for _, k := range kindsOf(b.kinds, scenario.Operations) {
 		if k.class == "custom" {
 			scenario.Definitions = append(scenario.Definitions, k.definition)
 		}
 	}
-	return GoTest(scenario, wanted)
+	return scenario, wanted
+}
+
+// firstDifference returns the signature of the first unexplained difference and the operations up to it.
+func (b *block) firstDifference() (wanted string, operations []Operation) {
+	for _, one := range b.differences {
+		if len(one.lines) == 0 {
+			continue
+		}
+		end := slices.IndexFunc(b.operations, func(op Operation) bool { return op.ID > one.op.ID })
+		if one.op.LastOperation > 0 || end < 0 { // a watch shows later operations
+			end = len(b.operations)
+		}
+		return signature(one.op, one.lines[0]), b.operations[:end]
+	}
+	return "", b.operations
 }
 
 // kindsOf returns the kinds that operations are on.
@@ -87,11 +96,11 @@ func kindsOf(kinds []*kind, operations []Operation) []*kind {
 	})
 }
 
-// GoTest returns a test of this package's folder that plays a scenario again.
-func GoTest(s Scenario, comment string) string {
+// GoTest returns a test that plays a scenario again, for the package that played it.
+func GoTest(s Scenario, permitted, comment string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "// It fails with: %s\nfunc TestDifferential_Shrunk(t *testing.T) {\n", comment)
-	text.WriteString("\tdifftest.Replay(t, difftest.Sandbox(t), difftest.Double(t, nil), \"permitted.txt\", difftest.Scenario{\n")
+	fmt.Fprintf(&text, "\tdifftest.Replay(t, difftest.Sandbox(t), difftest.Double(t, nil), %q, difftest.Scenario{\n", permitted)
 	fmt.Fprintf(&text, "\t\tDefinitions: %#v,\n\t\tOperations: []difftest.Operation{\n", s.Definitions)
 	for _, op := range s.Operations {
 		text.WriteString("\t\t\t{" + fields(op) + "},\n")
