@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -121,6 +122,17 @@ func TestRun_RetriesPanickingReconcile(t *testing.T) {
 		require.ErrorAs(t, outcomes[0], &panicked)
 		assert.Equal(t, "the reconcile, for shop/web", panicked.Where)
 		assert.NoError(t, outcomes[1])
+	})
+}
+
+func TestRun_ReturnsPanicAfterFailedReconcile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		err := controller.Run(t.Context(), running(t, staticSource{"web"}), func(context.Context, cache.Key) (time.Duration, error) {
+			return 0, errors.New("not yet")
+		}, &controller.Options{OnReconcile: func(controller.ReconcileResult) { panic("out of order") }})
+		var panicked *cache.PanicError
+		require.ErrorAs(t, err, &panicked)
+		assert.Equal(t, "Options.OnReconcile, for shop/web", panicked.Where)
 	})
 }
 

@@ -85,6 +85,19 @@ func TestRun_SuccessEndsBackoff(t *testing.T) {
 	})
 }
 
+func TestRun_ReportsDuration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var result controller.ReconcileResult
+		err := controller.Run(ctx, running(t, staticSource{"web"}), func(context.Context, cache.Key) (time.Duration, error) {
+			time.Sleep(time.Minute)
+			return 0, nil
+		}, &controller.Options{OnReconcile: func(r controller.ReconcileResult) { result = r; cancel() }})
+		require.ErrorIs(t, err, context.Canceled)
+		assert.Equal(t, controller.ReconcileResult{Key: cache.Key{Namespace: "shop", Name: "web"}, Duration: time.Minute}, result)
+	})
+}
+
 func TestRun_EndDropsRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

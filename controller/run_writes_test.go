@@ -78,6 +78,25 @@ func TestRun_WaitsForTrackedWrites(t *testing.T) {
 	}
 }
 
+func TestRun_RetriesFailedWaitForWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := running(t, staticSource{"web"})
+		c.RecordWrite(dynamic.Write{Namespace: "shop", Name: "web", ResourceVersion: "opaque"})
+		ctx, cancel := context.WithCancel(t.Context())
+		results := 0
+		err := controller.Run(ctx, c, func(context.Context, cache.Key) (time.Duration, error) {
+			t.Error("reconciles without what was written")
+			return 0, nil
+		}, &controller.Options{OnReconcile: func(result controller.ReconcileResult) {
+			assert.ErrorContains(t, result.Err, `resourceVersion "opaque"`)
+			if results++; results == 2 {
+				cancel()
+			}
+		}})
+		require.ErrorIs(t, err, context.Canceled)
+	})
+}
+
 func TestRun_EndsWhileWaitingForWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, _ := controllertest.New(t)

@@ -1,0 +1,35 @@
+package controller
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/controller/workqueue"
+	"github.com/anykind/anykind/unstructured"
+)
+
+// ChangeTracker is the changeTracker of an Operator's watch.
+type ChangeTracker struct{ changeTracker }
+
+func NewChangeTracker(objects *cache.Cache[unstructured.Object], handler Handler) *ChangeTracker {
+	return &ChangeTracker{changeTracker{
+		handler: handler, objects: objects,
+		handled: map[cache.Key]*unstructured.Object{}, deleted: map[cache.Key]cache.Change[unstructured.Object]{},
+	}}
+}
+
+func (t *ChangeTracker) Enqueue(ctx context.Context, queue *workqueue.Queue[cache.Key], log *slog.Logger) error {
+	return t.enqueue(ctx, queue, log)
+}
+
+func (t *ChangeTracker) Reconcile(ctx context.Context, key cache.Key) error {
+	return t.reconcile(ctx, key)
+}
+
+// Deletions returns the number of deletions that are kept.
+func (t *ChangeTracker) Deletions() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.deleted)
+}

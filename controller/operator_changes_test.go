@@ -1,0 +1,122 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/controller/workqueue"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/controllertest"
+	"github.com/anykind/anykind/unstructured"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// TestOperator_ChangesOfOneObject sends the changes of an object, such as "DELETED u1 2", to the cache of a watch. At
+// "reconcile" the handler is called, at "fail" it returns an error, and "meanwhile" sends the next change while it runs. From
+// "lag" on the watch does not take changes from the cache.
+func TestOperator_ChangesOfOneObject(t *testing.T) {
+	for name, tc := range map[string]struct {
+		steps string
+		want  []string
+	}{
+		"merged":                      {"ADDED u1 1, MODIFIED u1 2, reconcile, reconcile", []string{"ADDED u1 2"}},
+		"changed":                     {"ADDED u1 1, reconcile, MODIFIED u1 2, reconcile", []string{"ADDED u1 1", "MODIFIED u1 2 was 1"}},
+		"deleted":                     {"ADDED u1 1, reconcile, DELETED u1 2, reconcile, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1"}},
+		"deleted while it is handled": {"ADDED u1 1, meanwhile, DELETED u1 2, reconcile, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1"}},
+		"created and deleted":         {"ADDED u1 1, DELETED u1 2, reconcile", nil},
+		"created again":               {"ADDED u1 1, reconcile, DELETED u1 2, reconcile, ADDED u2 3, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1", "ADDED u2 3"}},
+		"replaced":                    {"ADDED u1 1, reconcile, DELETED u1 2, ADDED u2 3, reconcile, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1", "ADDED u2 3"}},
+		"replaced and deleted":        {"ADDED u1 1, reconcile, DELETED u1 2, ADDED u2 3, DELETED u2 4, reconcile", []string{"ADDED u1 1", "DELETED u1 1 was 1 final state unknown"}},
+		"deleted, not received yet":   {"ADDED u1 1, reconcile, lag, DELETED u1 2, reconcile", []string{"ADDED u1 1", "DELETED u1 1 was 1 final state unknown"}},
+		"replaced, not received yet":  {"ADDED u1 1, reconcile, lag, DELETED u1 2, ADDED u2 3, reconcile", []string{"ADDED u1 1", "DELETED u1 1 was 1 final state unknown", "ADDED u2 3"}},
+		"creation fails":              {"ADDED u1 1, fail, reconcile, reconcile", []string{"ADDED u1 1", "ADDED u1 1"}},
+		"change fails":                {"ADDED u1 1, reconcile, MODIFIED u1 2, fail, MODIFIED u1 3, reconcile", []string{"ADDED u1 1", "MODIFIED u1 2 was 1", "MODIFIED u1 3 was 1"}},
+		"deletion fails":              {"ADDED u1 1, reconcile, DELETED u1 2, fail, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1", "DELETED u1 2 was 1"}},
+		"deletion fails, replaced":    {"ADDED u1 1, reconcile, DELETED u1 2, ADDED u2 3, fail, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1", "DELETED u1 2 was 1", "ADDED u2 3"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				source, objects := scripted(t)
+				emit := func(step string) {
+					var kind watch.EventType
+					var uid types.UID
+					var resourceVersion string
+					_, err := fmt.Sscan(step, &kind, &uid, &resourceVersion)
+					require.NoError(t, err)
+					obj := version(controllertest.Pod("web"), resourceVersion)
+					obj.SetUID(uid)
+					source.emit(kind, obj)
+					synctest.Wait()
+				}
+				var got []string
+				var handled func() error // before the handler returns
+				tracker := controller.NewChangeTracker(objects, func(_ context.Context, change cache.Change[unstructured.Object]) error {
+					got = append(got, changeText(change))
+					assert.Empty(t, change.Object.GetLabels(), "the object is the handler's own")
+					change.Object.SetLabels(map[string]string{"handled": "true"})
+					return handled()
+				})
+				ctx, lag := context.WithCancel(t.Context())
+				defer lag()
+				go func() { _ = tracker.Enqueue(ctx, workqueue.New[cache.Key](nil), slog.Default()) }()
+				steps := strings.Split(tc.steps, ", ")
+				for i := 0; i < len(steps); i++ {
+					var want error
+					handled = func() error { return want }
+					switch steps[i] {
+					case "lag":
+						lag()
+						continue
+					case "reconcile":
+					case "fail":
+						want = errors.New("not now")
+					case "meanwhile":
+						i++
+						handled = func() error { emit(steps[i]); return nil }
+					default:
+						emit(steps[i])
+						continue
+					}
+					assert.Equal(t, want, tracker.Reconcile(t.Context(), cache.Key{Namespace: "shop", Name: "web"}))
+				}
+				assert.Equal(t, tc.want, got)
+				assert.Zero(t, tracker.Deletions(), "kept after they were handled")
+			})
+		})
+	}
+}
+
+func TestOperator_LogsNotServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source, objects := scripted(t)
+		log, lines := controllertest.Logger()
+		go func() {
+			_ = controller.NewChangeTracker(objects, nil).Enqueue(t.Context(), workqueue.New[cache.Key](nil), log)
+		}()
+		source.sync()
+		source <- dynamic.Change[unstructured.Object]{Type: dynamic.NotServed}
+		synctest.Wait()
+		assert.Equal(t, []string{`level=WARN msg="the server does not serve the resource: its objects are kept" resource=/api/v1/pods`}, lines())
+	})
+}
+
+func changeText(change cache.Change[unstructured.Object]) string {
+	text := fmt.Sprint(change.Type, " ", change.Object.GetUID(), " ", change.Object.GetResourceVersion())
+	if change.Old != nil {
+		text += " was " + change.Old.GetResourceVersion()
+	}
+	if change.FinalStateUnknown {
+		text += " final state unknown"
+	}
+	return text
+}
