@@ -180,6 +180,7 @@ func (r *Recorder) Close(ctx context.Context) error {
 	err := errors.New("the recorder is closed already")
 	select {
 	case <-r.flushed:
+	case <-r.ended: // an earlier Close has given up
 	case <-ctx.Done():
 		err = retry.ContextError(ctx)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -154,6 +155,36 @@ func TestRecorder_SeriesEndsWithoutRepetition(t *testing.T) {
 	})
 }
 
+// TestRecorder_SeriesEndsAfterLateRepetition repeats an event when its series is about to end and the recorder is busy.
+func TestRecorder_SeriesEndsAfterLateRepetition(t *testing.T) {
+	for _, repeated := range []bool{false, true} {
+		t.Run(fmt.Sprint("repeated again ", repeated), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				recorder, server := newRecorder(t, nil)
+				pulled := func() { recorder.Record(controllertest.Pod("web"), events.Event{Reason: "Pulled"}) }
+				pulled()
+				time.Sleep(6*time.Minute - 5*time.Second)
+				synctest.Wait()
+				server.Fault = func(*http.Request) error { time.Sleep(15 * time.Second); return nil }
+				recorder.Record(controllertest.Pod("db"), events.Event{Reason: "Pulled"})
+				time.Sleep(10 * time.Second)
+				synctest.Wait()
+				server.Fault = nil
+				pulled()
+				if repeated {
+					time.Sleep(5*time.Minute + 50*time.Second)
+					pulled()
+				}
+				time.Sleep(20 * time.Minute)
+				assert.Len(t, server.Objects("/events/"), 2, "repetitions within six minutes are counted")
+				pulled()
+				require.NoError(t, recorder.Close(t.Context()))
+				assert.Len(t, server.Objects("/events/"), 3)
+			})
+		})
+	}
+}
+
 func TestRecorder_LimitsDoNotSumUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		recorder, _ := newRecorder(t, nil)
@@ -207,6 +238,74 @@ func TestRecorder_TimesOfSeries(t *testing.T) {
 			assert.WithinDuration(t, want, written, time.Millisecond)
 		}
 	})
+}
+
+func TestRecorder_FieldsOfEvents(t *testing.T) {
+	long := strings.Repeat("ä", 600)
+	web := controllertest.Named("v1", "Pod", "shop", "web", "u1")
+	about := func(kind, namespace, name, uid string) map[string]any {
+		fields := map[string]any{"apiVersion": "v1", "kind": kind, "name": name}
+		if namespace != "" {
+			fields["namespace"] = namespace
+		}
+		if uid != "" {
+			fields["uid"] = uid
+		}
+		return fields
+	}
+	for name, tc := range map[string]struct {
+		regarding  *unstructured.Object
+		event      events.Event
+		prefix     string // of the name
+		namespace  string
+		wantFields map[string]any
+	}{
+		"all": {
+			web, events.Event{Type: "Warning", Reason: "DiskFull", Action: "Resizing", Note: "no space", Related: controllertest.Named("v1", "Node", "", "n1", "")}, "web.", "shop",
+			map[string]any{"type": "Warning", "reason": "DiskFull", "action": "Resizing", "note": "no space", "regarding": about("Pod", "shop", "web", "u1"), "related": about("Node", "", "n1", "")},
+		},
+		"defaults": {
+			web, events.Event{Reason: "Pulled"}, "web.", "shop",
+			map[string]any{"type": "Normal", "reason": "Pulled", "action": "Pulled", "note": "Pulled", "regarding": about("Pod", "shop", "web", "u1")},
+		},
+		"cluster-scoped, with an unusual name": {
+			controllertest.Named("v1", "Node", "", "n:1", ""), events.Event{Reason: "Pulled"}, "event.", "default",
+			map[string]any{"type": "Normal", "reason": "Pulled", "action": "Pulled", "note": "Pulled", "regarding": about("Node", "", "n:1", "")},
+		},
+		"texts of the maximum length": {
+			web, events.Event{Reason: strings.Repeat("r", 128), Note: strings.Repeat("x", 1024)}, "web.", "shop",
+			map[string]any{"type": "Normal", "reason": strings.Repeat("r", 128), "action": strings.Repeat("r", 128), "note": strings.Repeat("x", 1024), "regarding": about("Pod", "shop", "web", "u1")},
+		},
+		"long texts": {
+			web, events.Event{Reason: "r" + long, Note: "x" + long}, "web.", "shop",
+			map[string]any{"type": "Normal", "reason": "r" + long[:126], "action": "r" + long[:126], "note": "x" + long[:1022], "regarding": about("Pod", "shop", "web", "u1")},
+		},
+		"not UTF-8": {
+			web, events.Event{Reason: "Pulled", Note: "a\xffb"}, "web.", "shop",
+			map[string]any{"type": "Normal", "reason": "Pulled", "action": "Pulled", "note": "a\ufffdb", "regarding": about("Pod", "shop", "web", "u1")},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				recorder, server := newRecorder(t, &events.Options{Instance: "one"})
+				recorder.Record(tc.regarding, tc.event)
+				require.NoError(t, recorder.Close(t.Context()))
+				written := server.Objects("/events/")
+				require.Len(t, written, 1)
+				metadata, _ := written[0]["metadata"].(map[string]any)
+				assert.Equal(t, tc.namespace, metadata["namespace"])
+				assert.True(t, strings.HasPrefix(metadata["name"].(string), tc.prefix), metadata["name"])
+				assert.NotEmpty(t, written[0]["eventTime"])
+				for _, field := range []string{"metadata", "eventTime"} {
+					delete(written[0], field)
+				}
+				maps.Copy(tc.wantFields, map[string]any{
+					"apiVersion": "events.k8s.io/v1", "kind": "Event", "reportingController": "example.com/tests", "reportingInstance": "one",
+				})
+				assert.Equal(t, tc.wantFields, written[0])
+			})
+		})
+	}
 }
 
 func TestRecorder_RecreatesDeletedSeries(t *testing.T) {
@@ -306,6 +405,109 @@ func TestRecorder_LostResponseIsWrittenOnce(t *testing.T) {
 	})
 }
 
+func TestRecorder_LostResponseOfSingleEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		recorder, server := newRecorder(t, nil)
+		lost := 0
+		server.Fault = func(r *http.Request) error {
+			if lost++; lost == 1 {
+				server.Discard(r)
+				return errors.New("connection reset")
+			}
+			return nil
+		}
+		recorder.Record(controllertest.Pod("web"), events.Event{Reason: "Pulled"})
+		require.NoError(t, recorder.Close(t.Context()))
+		written := server.Objects("/events/")
+		require.Len(t, written, 1)
+		assert.NotContains(t, written[0], "series", "the server rejects a series of one event")
+	})
+}
+
+func TestRecorder_CountsFailuresInARow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		recorder, server := newRecorder(t, nil)
+		requests := 0
+		server.Fault = func(*http.Request) error {
+			if requests++; requests%2 == 1 {
+				return errors.New("connection reset")
+			}
+			return nil
+		}
+		for range 20 {
+			recorder.Record(controllertest.Pod("web"), events.Event{Reason: "Pulled"})
+			time.Sleep(5*time.Minute + 30*time.Second)
+		}
+		require.NoError(t, recorder.Close(t.Context()))
+		assert.Zero(t, recorder.Dropped())
+		assert.Equal(t, map[string]int{"Pulled": 20}, counts(server))
+	})
+}
+
+func TestRecorder_DropsRepetitionsOfRejectedEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		recorder, server := newRecorder(t, nil)
+		server.Override = func(w http.ResponseWriter, _ *http.Request) bool {
+			time.Sleep(time.Second)
+			controllertest.Reject(w, http.StatusUnprocessableEntity, "Invalid")
+			return true
+		}
+		for range 3 {
+			recorder.Record(controllertest.Pod("web"), events.Event{Reason: "Pulled"})
+			synctest.Wait() // the first is under way
+		}
+		require.NoError(t, recorder.Close(t.Context()))
+		assert.Equal(t, 3, recorder.Dropped())
+	})
+}
+
+func TestClose_WritesAtOnce(t *testing.T) {
+	for name, tc := range map[string]struct {
+		fails int           // requests, before the others take a second
+		after time.Duration // the first event
+		want  time.Duration
+	}{
+		"a repetition that waits":             {0, 5 * time.Second, time.Second},
+		"a repetition during a request":       {0, 0, 2 * time.Second},
+		"a repetition during another attempt": {1, 1250 * time.Millisecond, 2 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				recorder, server := newRecorder(t, nil)
+				requests := 0
+				server.Fault = func(*http.Request) error {
+					if requests++; requests <= tc.fails {
+						return errors.New("connection reset")
+					}
+					time.Sleep(time.Second)
+					return nil
+				}
+				recorder.Record(controllertest.Pod("web"), events.Event{Reason: "Pulled"})
+				time.Sleep(tc.after)
+				synctest.Wait()
+				recorder.Record(controllertest.Pod("web"), events.Event{Reason: "Pulled"})
+				began := time.Now()
+				require.NoError(t, recorder.Close(t.Context()))
+				assert.LessOrEqual(t, time.Since(began), tc.want)
+				assert.Equal(t, map[string]int{"Pulled": 2}, counts(server))
+			})
+		})
+	}
+}
+
+func TestClose_AfterGivingUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		recorder, server := newRecorder(t, nil)
+		server.Fault = func(r *http.Request) error { <-r.Context().Done(); return r.Context().Err() }
+		recorder.Record(controllertest.Pod("web"), events.Event{Reason: "Pulled"})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, recorder.Close(ctx), context.DeadlineExceeded)
+		require.NoError(t, recorder.Close(t.Context()))
+		assert.Equal(t, 1, recorder.Dropped())
+	})
+}
+
 func TestClose_EndsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var failed error
@@ -344,9 +546,10 @@ func TestRecord_DropsIncompleteEvents(t *testing.T) {
 		recorder, _ := newRecorder(t, &events.Options{OnError: func(err error) { failures = append(failures, err) }})
 		recorder.Record(nil, events.Event{Reason: "Pulled"})
 		recorder.Record(controllertest.Named("v1", "", "shop", "web", ""), events.Event{Reason: "Pulled"})
+		recorder.Record(controllertest.Named("v1", "Pod", "shop", "", ""), events.Event{Reason: "Pulled"})
 		recorder.Record(controllertest.Pod("web"), events.Event{Note: "no reason"})
-		assert.Equal(t, 3, recorder.Dropped())
-		assert.Len(t, failures, 3)
+		assert.Equal(t, 4, recorder.Dropped())
+		assert.Len(t, failures, 4)
 		require.NoError(t, recorder.Close(t.Context()))
 	})
 }

@@ -141,7 +141,7 @@ func truncate(text string, maxBytes int) string {
 	if len(text) <= maxBytes {
 		return text
 	}
-	for maxBytes > 0 && !utf8.RuneStart(text[maxBytes]) {
+	for !utf8.RuneStart(text[maxBytes]) {
 		maxBytes--
 	}
 	return text[:maxBytes]
@@ -170,7 +170,9 @@ func (r *Recorder) write(ctx context.Context, s *series) {
 	r.mu.Lock()
 	count, last := s.count, s.last
 	if count == s.written {
-		if time.Since(last) >= maxSeriesGap {
+		if rest := maxSeriesGap - time.Since(last); rest > 0 {
+			r.queue.AddAfter(s, rest) // it was repeated when it was about to end
+		} else {
 			r.remove(s)
 		}
 		r.mu.Unlock()

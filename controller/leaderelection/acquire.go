@@ -144,7 +144,7 @@ func (c *candidate) observe(lease *unstructured.Object) (record, error) {
 	if err != nil {
 		return r, fmt.Errorf("read the lease: %w", err)
 	}
-	if r != c.observed || c.observedAt.IsZero() {
+	if r != c.observed {
 		c.observed, c.observedAt = r, time.Now()
 	}
 	return r, nil

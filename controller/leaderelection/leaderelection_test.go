@@ -78,6 +78,7 @@ func TestRun_TakesOverReleasedLease(t *testing.T) {
 			assert.NoError(t, leaderelection.Run(second, handle, "op", opts, func(_ context.Context, token int64) error {
 				assert.EqualValues(t, 1, token)
 				assert.Equal(t, "two", spec(t, server)["holderIdentity"])
+				assert.EqualValues(t, 15, spec(t, server)["leaseDurationSeconds"])
 				assert.Less(t, time.Since(ended), 3*time.Second+time.Millisecond)
 				return nil
 			}))
@@ -505,6 +506,7 @@ func TestRun_RetriesTransientErrors(t *testing.T) {
 		"renew: a server that starts": {http.MethodPut, controllertest.Answer(http.StatusForbidden, "Forbidden")},
 		"take over: not served":       {http.MethodPut, controllertest.NotServed},
 		"take over: conflict":         {http.MethodPut, controllertest.Answer(http.StatusConflict, "Conflict")},
+		"take over: deleted":          {http.MethodPut, func(w http.ResponseWriter) { controllertest.RejectObject(w, http.StatusNotFound, "NotFound", "op") }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -803,6 +805,56 @@ func TestRun_LogsTerms(t *testing.T) {
 		want := append([]string{`level=WARN msg="the leader lease cannot be acquired"`}, append(term(0), term(1)...)...)
 		assert.Equal(t, append(want, "level=INFO msg=leading token=2", `level=INFO msg="the leader lease is released"`), messages)
 	})
+}
+
+func TestRun_DoesNotLogExpectedFailures(t *testing.T) {
+	for name, tc := range map[string]struct {
+		method string
+		fail   func(w http.ResponseWriter, r *http.Request)
+		times  int
+		held   bool // the Lease exists
+	}{
+		"another creates it": {http.MethodPost, func(w http.ResponseWriter, _ *http.Request) {
+			controllertest.Reject(w, http.StatusConflict, "AlreadyExists")
+		}, 1, false},
+		"another takes it over": {http.MethodPut, func(w http.ResponseWriter, _ *http.Request) {
+			controllertest.Reject(w, http.StatusConflict, "Conflict")
+		}, 1, true},
+		"others change it": {http.MethodPut, func(w http.ResponseWriter, _ *http.Request) {
+			controllertest.Reject(w, http.StatusConflict, "Conflict")
+		}, 2, false},
+		"lead returns while it is renewed": {http.MethodPut, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client, server := controllertest.New(t)
+				if tc.held {
+					server.Hold("op", "")
+				}
+				failures := 0
+				server.Override = func(w http.ResponseWriter, r *http.Request) bool {
+					if r.Method != tc.method || failures == tc.times {
+						return false
+					}
+					failures++
+					tc.fail(w, r)
+					return true
+				}
+				log, lines := controllertest.Logger()
+				opts := as("one")
+				opts.Logger = log
+				require.NoError(t, leaderelection.Run(t.Context(), controllertest.Leases(t, client), "op", opts, func(context.Context, int64) error {
+					time.Sleep(5 * time.Second)
+					return nil
+				}))
+				assert.Equal(t, tc.times, failures)
+				logged := lines()
+				require.Len(t, logged, 2)
+				assert.Contains(t, logged[0], "level=INFO msg=leading ")
+				assert.Contains(t, logged[1], `level=INFO msg="the leader lease is released"`)
+			})
+		})
+	}
 }
 
 func TestRun_ContextErrorsHaveCause(t *testing.T) {
