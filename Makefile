@@ -202,4 +202,4 @@ ifeq ($(BENCH)$(PODS),)
 	$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR)/bench -- env ANYKIND_CORPUS="$$($(CORPUS))" go test -run '^$$' -bench . -benchmem .
 endif
 	$(SANDBOX) exec --components etcd,kube-apiserver,kubectl $(SANDBOX_FLAGS) --dir $(CURDIR)/bench -- \
-		go run ./compare -bench '$(BENCH)' -pods '$(PODS)' $(if $(BENCH)$(PODS),,-docs ../docs)
+		env ANYKIND_CORPUS="$$($(CORPUS))" go run ./compare -bench '$(BENCH)' -pods '$(PODS)' $(if $(BENCH)$(PODS),,-docs ../docs)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/anykind/anykind/internal/testing/cluster"
+	"github.com/anykind/anykind/internal/testing/corpus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -21,6 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestCompare_PrintsLinesAndPage makes every run once, tiny; what the figures are is not for a test.
 func TestCompare_PrintsLinesAndPage(t *testing.T) {
+	corpus.Definitions(t, 1)                // skips without the corpus, whose kinds are in the mixed set
 	t.Setenv("GORACE", "atexit_sleep_ms=0") // each program would sleep for a second before it ends
 	var lines, progress bytes.Buffer
 	docs := t.TempDir()

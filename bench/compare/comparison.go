@@ -58,7 +58,7 @@ func formatOf(figure string) func(float64) string {
 		return func(seconds float64) string { return fmt.Sprintf("%.3fµs", seconds*1e6) }
 	case strings.HasSuffix(figure, "wall"), strings.HasSuffix(figure, "cpu"), strings.HasPrefix(figure, "event-delay"):
 		return func(seconds float64) string { return fmt.Sprintf("%.3fms", seconds*1e3) }
-	case strings.HasSuffix(figure, "alloc"), strings.HasSuffix(figure, "peak"), figure == "heap", figure == "held", figure == "size", figure == "rss":
+	case strings.HasSuffix(figure, "alloc"), strings.HasSuffix(figure, "peak"), figure == "heap", figure == "held", figure == "size", strings.HasSuffix(figure, "rss"):
 		return func(bytes float64) string { return fmt.Sprintf("%.1fkB", bytes/1e3) }
 	default:
 		return func(count float64) string { return fmt.Sprintf("%.0f", count) }
@@ -79,6 +79,7 @@ func (o *options) chosen() []comparison {
 	all = append(all, callComparisons(o.calls)...)
 	all = append(all, cacheComparisons(o.pods, o.events)...)
 	all = append(all, minuteComparisons(slices.Max(o.pods), o.changes)...)
+	all = append(all, mixedComparisons(slices.Min(o.pods))...)
 	all = append(all, programComparisons()...)
 	all = append(all, cliComparisons(o.pods, o.definitions)...)
 	return slices.DeleteFunc(all, func(c comparison) bool {

@@ -41,6 +41,7 @@ type page struct {
 	Pods                               string
 	PodBytes                           string
 	Events, Calls, Changes, Deleted    int
+	MixedObjects                       int
 	Processors                         int
 	Headlines, Lines                   []line
 	Growth                             []growthRow
@@ -65,7 +66,7 @@ func writePage(ctx context.Context, opts *options, server *server, sides *sides,
 	}
 	p := page{
 		Day:  time.Now().UTC().Format(time.DateOnly),
-		Pods: joinCounts(opts.pods), Events: opts.events, Calls: opts.calls, Changes: opts.changes, Deleted: deleted, Processors: runtime.NumCPU(), Plot: plotName,
+		Pods: joinCounts(opts.pods), Events: opts.events, Calls: opts.calls, Changes: opts.changes, Deleted: deleted, MixedObjects: slices.Min(opts.pods), Processors: runtime.NumCPU(), Plot: plotName,
 		HeapPlot: heapPlotName, SyncPlot: syncPlotName, ChangePlot: changePlotName,
 		Growth: growthRows(opts.growth, measured), GrowthCounts: opts.growth,
 		RoundsFew: opts.roundsOf(run{task: "list", count: 1 << 20}), RoundsMany: opts.roundsOf(run{task: "list"}), RoundsFirst: opts.roundsOf(run{task: "first"}),

@@ -43,7 +43,7 @@ func profileMissed(ctx context.Context, opts *options, server *server, sides *si
 // profileOf returns the kind of profile for a figure. Processes of a few milliseconds have none.
 func profileOf(c cost) (kind string, ok bool) {
 	switch {
-	case c.task == "program" || c.task == "first" || strings.HasPrefix(c.task, "cli-") || c.figure == "heap" || c.figure == "held" || strings.HasSuffix(c.figure, "peak"):
+	case c.task == "program" || c.task == "first" || strings.HasPrefix(c.task, "cli-") || c.figure == "heap" || c.figure == "held" || strings.HasSuffix(c.figure, "peak"), strings.HasSuffix(c.figure, "rss"):
 		return "", false
 	case strings.HasSuffix(c.figure, "alloc"), strings.HasSuffix(c.figure, "allocs"):
 		return "allocs", true

@@ -24,6 +24,7 @@ var stages = [][]string{
 	{"iterate"}, {"watch"}, {"calls"},
 	{"cache", "cache-lazy", "cache-packed", "cache-typed", "cache-stripped", "cache-metadata"}, {"cache-index"},
 	{"cache-event", "cache-event-lazy", "cache-event-packed", "cache-event-typed"}, {"cache-minute"},
+	{"mixed", "mixed-lazy", "mixed-packed", "mixed-typed"},
 	{"cli-table", "cli-json", "cli-yaml", "cli-name"}, {"cli-complete"}, {"cli-deploy"}, {"cli-version"}, {"cli-api-resources"}, {"cli-delete"}, {"cli-size"},
 }
 
@@ -94,7 +95,7 @@ func (o *options) roundsOf(r run) int {
 		return o.rounds
 	case r.task == "first":
 		return 11
-	case r.count > 10_000 || r.task == "iterate":
+	case r.count > 10_000, r.task == "iterate", strings.HasPrefix(r.task, "mixed"): // each of which writes all objects again
 		return 3
 	default:
 		return 7
@@ -104,6 +105,7 @@ func (o *options) roundsOf(r run) int {
 // place is the prepared environment of a run.
 type place struct {
 	namespace, resourceVersion string
+	resources                  string // of the objects, if they are not only pods
 	// change changes each object once, when a task is ready.
 	change func(ctx context.Context) error
 }

@@ -47,7 +47,7 @@ func build(ctx context.Context, opts *options, dir string) (*sides, error) {
 func (s *sides) task(ctx context.Context, r run, at place, more ...string) (measure.Figures, error) {
 	args := append([]string{
 		"-task", r.task, "-kubeconfig", s.kubeconfig, "-namespace", at.namespace,
-		"-count", strconv.Itoa(r.count), "-resourceVersion", at.resourceVersion,
+		"-count", strconv.Itoa(r.count), "-resourceVersion", at.resourceVersion, "-resources", at.resources,
 	}, more...)
 	output, err := s.runChanging(ctx, at.change, filepath.Join(s.dir, r.side), args...)
 	if err != nil || len(more) > 0 {

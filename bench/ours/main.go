@@ -13,7 +13,10 @@ import (
 )
 
 // side is the pods of one namespace, as anykind reaches them.
-type side struct{ pods *dynamic.Resource }
+type side struct {
+	client *dynamic.Client
+	pods   *dynamic.Resource
+}
 
 func main() { measure.Main(prepare) }
 
@@ -30,7 +33,7 @@ func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task,
 	if err != nil {
 		return nil, err
 	}
-	ours := &side{pods: pods.Namespace(s.Namespace)}
+	ours := &side{client: client, pods: pods.Namespace(s.Namespace)}
 	if _, err := ours.pods.ListPage(ctx, &metav1.ListOptions{Limit: 1}); err != nil {
 		return nil, err
 	}
@@ -42,5 +45,6 @@ func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task,
 		"cache-stripped": ours.cacheStripped, "cache-metadata": ours.cacheMetadata, "cache-index": ours.cacheIndex,
 		"cache-event": ours.cacheEvent, "cache-event-lazy": ours.cacheEventLazy, "cache-event-packed": ours.cacheEventPacked,
 		"cache-minute": ours.cacheEvent,
+		"mixed":        ours.mixed, "mixed-lazy": ours.mixedLazy, "mixed-packed": ours.mixedPacked,
 	}, nil
 }

@@ -46,5 +46,6 @@ func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task,
 		"cache": theirs.cache, "cache-typed": theirs.cacheTyped, "cache-stripped": theirs.cacheTypedStripped,
 		"cache-metadata": theirs.cacheMetadata, "cache-index": theirs.cacheIndex,
 		"cache-event": theirs.cacheEvent, "cache-event-typed": theirs.cacheEventTyped, "cache-minute": theirs.cacheEvent,
+		"mixed": theirs.mixed, "mixed-typed": theirs.mixedTyped,
 	}, nil
 }

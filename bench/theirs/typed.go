@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
@@ -65,20 +66,29 @@ func (s *side) cacheEventTyped(ctx context.Context, m *measure.Meter) error {
 	return receiving(ctx, m, informer)
 }
 
-// typedInformer is that of the typed client's factories.
+// typedInformer is that of the pods.
 func (s *side) typedInformer() (cache.SharedIndexInformer, error) {
+	return s.typedInformerOf(podsResource, &corev1.Pod{}, corev1.AddToScheme)
+}
+
+// typedInformerOf is that of the typed client's factories.
+func (s *side) typedInformerOf(gvr schema.GroupVersionResource, obj runtime.Object, addToScheme func(*runtime.Scheme) error) (cache.SharedIndexInformer, error) {
 	scheme := runtime.NewScheme()
-	if err := corev1.AddToScheme(scheme); err != nil {
+	if err := addToScheme(scheme); err != nil {
 		return nil, err
 	}
+	group := gvr.GroupVersion()
 	config := rest.CopyConfig(s.config)
-	config.APIPath, config.GroupVersion = "/api", &corev1.SchemeGroupVersion
+	config.APIPath, config.GroupVersion = "/apis", &group
+	if group.Group == "" {
+		config.APIPath = "/api"
+	}
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	config.AcceptContentTypes, config.ContentType = "application/vnd.kubernetes.protobuf,application/json", "application/vnd.kubernetes.protobuf"
 	client, err := rest.RESTClientFor(config)
 	if err != nil {
 		return nil, err
 	}
-	pods := cache.NewListWatchFromClient(client, "pods", s.namespace, fields.Everything())
-	return cache.NewSharedIndexInformer(pods, &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}), nil
+	objects := cache.NewListWatchFromClient(client, gvr.Resource, s.namespace, fields.Everything())
+	return cache.NewSharedIndexInformer(objects, obj, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}), nil
 }

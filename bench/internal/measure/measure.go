@@ -21,6 +21,7 @@ type Settings struct {
 	Kubeconfig      string
 	Namespace       string
 	ResourceVersion string // to watch from
+	Resources       string // comma-separated, each as of schema.ParseResourceArg: "deployments.v1.apps"
 	Count           int    // of the objects, events or calls that the task must see
 	Profile         string // path of the profiles, without extension; "" means none
 	// ProfileFor is how long a task is repeated for its profiles, at a hundred samples a second.
@@ -47,6 +48,7 @@ func run(prepare func(ctx context.Context, s *Settings) (map[string]Task, error)
 	flag.StringVar(&s.Kubeconfig, "kubeconfig", "", "kubeconfig of the server")
 	flag.StringVar(&s.Namespace, "namespace", "", "namespace of the objects")
 	flag.StringVar(&s.ResourceVersion, "resourceVersion", "", "resourceVersion to watch from")
+	flag.StringVar(&s.Resources, "resources", "", "comma-separated resources of the objects, as deployments.v1.apps")
 	flag.IntVar(&s.Count, "count", 0, "number of objects, events or calls")
 	flag.StringVar(&s.Profile, "profile", "", "write CPU and allocation profiles to files of this name")
 	flag.DurationVar(&s.ProfileFor, "profileFor", 3*time.Second, "how long to repeat the task for its profiles, at least")

@@ -3,7 +3,10 @@
 package measure
 
 import (
+	"os"
 	"runtime"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -15,8 +18,8 @@ type startPoint struct {
 
 func begin() startPoint { return startPoint{time.Now(), cpuTime()} }
 
-// Stage adds the costs of a part of the task: KIND-wall, KIND-cpu, and KIND-peak, the heap memory ever obtained from the
-// system, which includes garbage and earlier memory.
+// Stage adds the costs of a part of the task: KIND-wall, KIND-cpu, KIND-peak, the heap memory ever obtained from the
+// system, which includes garbage and earlier memory, and KIND-rss, the peak RSS of the process so far.
 func (m *Meter) Stage(kind string, do func() error) error {
 	start := begin()
 	if err := do(); err != nil {
@@ -24,6 +27,7 @@ func (m *Meter) Stage(kind string, do func() error) error {
 	}
 	m.Figures[kind+"-wall"], m.Figures[kind+"-cpu"] = time.Since(start.at).Seconds(), cpuTime()-start.cpu
 	m.Figures[kind+"-peak"] = float64(heapSys())
+	m.Figures[kind+"-rss"] = float64(residentBytes("VmHWM"))
 	return nil
 }
 
@@ -44,4 +48,23 @@ func heapSys() uint64 {
 	var now runtime.MemStats
 	runtime.ReadMemStats(&now)
 	return now.HeapSys
+}
+
+// residentBytes returns a figure of this process in Linux' /proc/self/status, 0 elsewhere: VmRSS is its resident memory,
+// VmHWM the peak, which unlike getrusage's does not include that of the process that started this one.
+func residentBytes(field string) uint64 {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, found := strings.CutPrefix(line, field+":"); found {
+			kilobytes, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+			if err != nil {
+				return 0
+			}
+			return kilobytes << 10
+		}
+	}
+	return 0
 }
