@@ -34,6 +34,7 @@ func run(args []string) int {
 	state := &command.State{
 		Streams:    command.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr},
 		Connection: flags.NewConnection(),
+		Args:       args,
 	}
 	state.Connection.UserAgent = "anyctl"
 	state.Connection.FieldManager = "anyctl"

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/dynamic"
@@ -21,7 +22,13 @@ type Streams struct {
 type State struct {
 	Streams
 	Connection *flags.Connection
+	// Args is the command line. nil builds all commands.
+	Args []string
 }
+
+// IsNamed reports whether the command line has a command's name. Subcommands of others are not built: their flags are much of the
+// memory of a short command line.
+func (s *State) IsNamed(name string) bool { return s.Args == nil || slices.Contains(s.Args, name) }
 
 // Client returns the client of the connection flags.
 func (s *State) Client(ctx context.Context) (*dynamic.Client, error) { return s.Connection.Client(ctx) }

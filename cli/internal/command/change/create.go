@@ -47,7 +47,9 @@ func createCommand(s *command.State) *cobra.Command {
 	o.addFlags(cmd)
 	fs.BoolVar(&o.isEdit, "edit", false, "Edit the API resource before creating")
 	fs.StringVar(&o.raw, "raw", "", "Raw URI to POST to the server. Uses the transport specified by the kubeconfig file.")
-	addGenerators(cmd, s)
+	if s.IsNamed(cmd.Name()) {
+		addGenerators(cmd, s)
+	}
 	return cmd
 }
 

@@ -37,6 +37,7 @@ type deleteOptions struct {
 type deleted struct {
 	target *target
 	uid    types.UID
+	isGone bool
 }
 
 func deleteCommand(s *command.State) *cobra.Command {
@@ -178,9 +179,9 @@ func (o *deleteOptions) deleteAll(ctx context.Context, s *command.State, args []
 				warnedOfScope = true
 				s.Errorf("Warning: deleting cluster-scoped resources, not scoped to the provided namespace")
 			}
-			var uid types.UID
-			if uid, err = o.delete(ctx, &out, t); err == nil {
-				begun = append(begun, deleted{target: t, uid: uid})
+			var one deleted
+			if one, err = o.delete(ctx, &out, t); err == nil && !one.isGone {
+				begun = append(begun, one)
 			}
 		}
 		switch {
@@ -203,9 +204,10 @@ func (o *deleteOptions) deleteAll(ctx context.Context, s *command.State, args []
 	return begun, found, count.report(s, errors.Join(errs...))
 }
 
-// delete deletes one object and returns its UID, if the server says it.
-func (o *deleteOptions) delete(ctx context.Context, s *command.State, t *target) (types.UID, error) {
-	var uid types.UID
+// delete deletes one object. An API server that has removed it answers with a Status that has its UID, and with the object as long
+// as finalizers or a grace period keep it.
+func (o *deleteOptions) delete(ctx context.Context, s *command.State, t *target) (deleted, error) {
+	one := deleted{target: t}
 	if o.write.dryRun != dryRunClient {
 		propagation, _ := o.propagation() // validated
 		opts := &metav1.DeleteOptions{PropagationPolicy: &propagation}
@@ -215,15 +217,15 @@ func (o *deleteOptions) delete(ctx context.Context, s *command.State, t *target)
 		}
 		result, err := t.resource.WithDefaults(o.write.defaults()).Delete(ctx, t.name, opts)
 		if err != nil {
-			return "", sourceError("deleting", t.source, err)
+			return one, sourceError("deleting", t.source, err)
 		}
 		if result.Object != nil {
-			uid = result.Object.GetUID()
+			one.uid = result.Object.GetUID()
 		} else if details := result.Status.Details; details != nil {
-			uid = details.UID
+			one.uid, one.isGone = details.UID, details.UID != ""
 		}
 	}
-	return uid, o.printDeleted(s, t)
+	return one, o.printDeleted(s, t)
 }
 
 func (o *deleteOptions) printDeleted(s *command.State, t *target) error {

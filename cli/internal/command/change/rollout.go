@@ -37,6 +37,9 @@ func rolloutCommand(s *command.State) *cobra.Command {
 			return cmd.Help()
 		},
 	}
+	if !s.IsNamed(cmd.Name()) {
+		return cmd
+	}
 	cmd.AddCommand(
 		rolloutHistoryCommand(s),
 		rolloutPatchCommand(s, "pause", "Mark the provided resource as paused", "paused", pausePatch),

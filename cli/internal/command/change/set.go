@@ -69,9 +69,11 @@ func setCommand(s *command.State) *cobra.Command {
 	o.write.addValidate(cmd.Flags())
 	cmd.Flags().BoolVar(&canAppend, "append", false, "Append elements of lists that a path selects by key and that do not exist.")
 	cmd.Flags().StringVar(&o.subresource, "subresource", "", "If specified, set will operate on the subresource of the requested object.")
-	cmd.AddCommand(
-		setImageCommand(s), setEnvCommand(s), setResourcesCommand(s), setSelectorCommand(s), setServiceAccountCommand(s), setSubjectCommand(s),
-	)
+	if s.IsNamed(cmd.Name()) {
+		cmd.AddCommand(
+			setImageCommand(s), setEnvCommand(s), setResourcesCommand(s), setSelectorCommand(s), setServiceAccountCommand(s), setSubjectCommand(s),
+		)
+	}
 	return cmd
 }
 

@@ -20,6 +20,9 @@ func Commands(s *command.State) []*cobra.Command {
 		Short: "Modify kubeconfig files",
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	if !s.IsNamed(cmd.Name()) {
+		return []*cobra.Command{cmd}
+	}
 	cmd.AddCommand(
 		newGetContexts(s),
 		newNameList(s, "get-clusters", "Display clusters defined in the kubeconfig", func(f *kubeconfig.File) []string { return sortedKeys(f.Clusters) }),
