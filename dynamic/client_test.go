@@ -25,6 +25,7 @@ func TestClient_ForPathInvertsPath(t *testing.T) {
 		"/api/v1/namespaces/shop/finalize":                    {"namespaces/finalize", "shop"},
 		"/api/v1/nodes":                                       {"nodes", ""},
 		"/api/v1/nodes/system:node:%C3%BC":                    {"nodes", "system:node:ü"},
+		"/apis/apps/v1/deployments":                           {"deployments.apps", ""},
 		"/apis/apps/v1/namespaces/shop/deployments/web":       {"deployments.apps", "web"},
 		"/apis/apps/v1/namespaces/shop/deployments/web/scale": {"deployments.apps/scale", "web"},
 	} {
@@ -54,6 +55,9 @@ func TestClient_ForPathRejectsInvalidPaths(t *testing.T) {
 		"/":                                   `find the resource at "/": segment "" is empty`,
 		"/healthz":                            `find the resource at "/healthz": not of the form /api/VERSION/RESOURCE… or /apis/GROUP/VERSION/RESOURCE…`,
 		"/api/v1":                             `find the resource at "/api/v1": not of the form /api/VERSION/RESOURCE… or /apis/GROUP/VERSION/RESOURCE…`,
+		"/apis/apps/v1":                       `find the resource at "/apis/apps/v1": not of the form /api/VERSION/RESOURCE… or /apis/GROUP/VERSION/RESOURCE…`,
+		"/foo/apps/v1/deployments":            `find the resource at "/foo/apps/v1/deployments": not of the form /api/VERSION/RESOURCE… or /apis/GROUP/VERSION/RESOURCE…`,
+		"/api/v1/nodes/%zz":                   `find the resource at "/api/v1/nodes/%zz": invalid URL escape "%zz"`,
 		"/api/v1/pods/":                       `find the resource at "/api/v1/pods/": segment "" is empty`,
 		"/api/v1/namespaces/../pods":          `find the resource at "/api/v1/namespaces/../pods": segment ".." may not be '..'`,
 		"/api/v1/nodes/a%2Fb":                 `find the resource at "/api/v1/nodes/a%2Fb": segment "a%2Fb" may not contain '/'`,

@@ -57,7 +57,7 @@ type unservedPeriod struct {
 	since          time.Time
 	definitionRead time.Time
 	keepReason     string        // why objects are not deleted
-	served         chan struct{} // receives when discovery finds the resource again; nil without discovery
+	served         chan struct{} // receives when discovery finds the resource again; nil while there is no period
 	stopWatching   func()
 }
 
@@ -67,9 +67,6 @@ func (u *unservedPeriod) begin(ctx context.Context, r *Resource) {
 		return
 	}
 	u.since = time.Now()
-	if r.discovery == nil {
-		return
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	changes, served := r.discovery.Changes(ctx), make(chan struct{}, 1)
 	var done sync.WaitGroup
@@ -90,9 +87,7 @@ func (u *unservedPeriod) end() {
 	if u.since.IsZero() { // as before almost every event
 		return
 	}
-	if u.stopWatching != nil {
-		u.stopWatching()
-	}
+	u.stopWatching()
 	*u = unservedPeriod{}
 }
 

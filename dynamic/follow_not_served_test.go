@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -99,6 +100,13 @@ func (s *widgetServer) serve(served bool, definition, version int, widgets ...st
 	s.served, s.definition, s.version, s.widgets = served, definition, version, widgets
 }
 
+// endAfter ends all watches after each of these times, and serves no widgets after the last.
+func (s *widgetServer) endAfter(times ...time.Duration) {
+	for i, after := range times {
+		time.AfterFunc(after, func() { s.serve(i < len(times)-1, http.StatusOK, 0) })
+	}
+}
+
 // followWidgets follows the widgets of a server and returns a function that reads n changes.
 func followWidgets(t *testing.T, s *widgetServer) (*dynamic.Client, func(n int) []string, *interruptions) {
 	t.Helper()
@@ -178,7 +186,7 @@ func TestFollow_KeepsStateWhileNotServed(t *testing.T) {
 func TestFollow_ResumesWhenDiscoveryFindsResource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &widgetServer{served: true, definition: http.StatusOK, version: 4, cut: make(chan struct{})}
-		client, read, _ := followWidgets(t, server)
+		client, read, broken := followWidgets(t, server)
 		assert.Equal(t, []string{"STARTED", "SYNCED"}, read(2))
 		server.serve(false, http.StatusNotFound, 0)
 		assert.Equal(t, []string{"NOTSERVED"}, read(1))
@@ -193,6 +201,25 @@ func TestFollow_ResumesWhenDiscoveryFindsResource(t *testing.T) {
 		})
 		assert.Equal(t, []string{"STARTED", "ADDED a u1 8", "SYNCED"}, read(3))
 		assert.Equal(t, served, time.Now(), "not delayed until the next request")
+		synctest.Wait()
+		stacks := make([]byte, 1<<20)
+		assert.NotContains(t, string(stacks[:runtime.Stack(stacks, true)]), "unservedPeriod", "nobody waits for the resource any more")
+
+		failures := len(*broken)
+		server.endAfter(0, 10*time.Second)
+		assert.Equal(t, []string{"NOTSERVED"}, read(1))
+		assert.Equal(t, 100*time.Millisecond, (*broken)[failures].Delay, "the first failure")
+	})
+}
+
+func TestFollow_ReopensClosedStreamAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &widgetServer{served: true, definition: http.StatusOK, version: 4, cut: make(chan struct{})}
+		_, read, broken := followWidgets(t, server)
+		assert.Equal(t, []string{"STARTED", "SYNCED"}, read(2))
+		server.endAfter(time.Second, 1500*time.Millisecond, 10*time.Second)
+		assert.Equal(t, []string{"NOTSERVED"}, read(1))
+		assert.Equal(t, []time.Duration{0, 100 * time.Millisecond}, broken.delays()[:2], "unless it lasted less than a second")
 	})
 }
 

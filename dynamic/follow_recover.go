@@ -125,9 +125,6 @@ func (f *reflector) backOff(ctx context.Context, i Interruption, lasted time.Dur
 	if f.opts.OnInterruption != nil {
 		f.opts.OnInterruption(i)
 	}
-	if i.Delay == 0 {
-		return nil
-	}
 	isServedAgain, err := f.unserved.wait(ctx, retry.Jitter(ctx, i.Delay))
 	if err != nil {
 		return f.contextError(ctx)

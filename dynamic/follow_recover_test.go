@@ -2,7 +2,10 @@ package dynamic_test
 
 import (
 	"context"
+	"net/url"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -24,6 +27,13 @@ type interruptions []dynamic.Interruption
 
 func (i *interruptions) options() *dynamic.FollowOptions {
 	return &dynamic.FollowOptions{OnInterruption: func(one dynamic.Interruption) { *i = append(*i, one) }}
+}
+
+func (i *interruptions) delays() (all []time.Duration) {
+	for _, one := range *i {
+		all = append(all, one.Delay)
+	}
+	return all
 }
 
 // followFor is follow with a time-out for a synctest bubble. It calls onChange, if not nil, with each change.
@@ -158,6 +168,51 @@ func TestFollow_DelaysAfterErrors(t *testing.T) {
 	}
 }
 
+func TestFollow_DelaysGrowUntilStreamLasts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		unavailable := refuses(503, "ServiceUnavailable")
+		pods, _ := inBubble(t, respond(initialEventsEnd("4")), unavailable, unavailable, unavailable,
+			answer{then: watchEvent("ERROR", statusOf("500", "InternalError", "")), after: 10 * time.Second}, unavailable,
+			answer{body: watchEvent("ADDED", podJSON("a", "u1", "5")), stays: true})
+		var broken interruptions
+		assert.Equal(t, []string{"STARTED", "SYNCED", "ADDED a u1 5"}, followFor(t, pods, broken.options(), 3, nil))
+		const ms = time.Millisecond
+		assert.Equal(t, []time.Duration{100 * ms, 200 * ms, 400 * ms, 800 * ms, 100 * ms, 200 * ms}, broken.delays())
+	})
+}
+
+func TestFollow_DelaysAfterDenials(t *testing.T) {
+	denied := answer{status: 403, body: statusOf("403", "Forbidden", "")}
+	whole := answer{body: initialEventsEnd("4") + watchEvent("ADDED", podJSON("a", "u1", "5")), stays: true}
+	for name, tc := range map[string]struct {
+		before []answer
+		lasts  time.Duration
+		want   time.Duration
+	}{
+		"before Synced": {nil, 1900 * time.Millisecond, 500 * time.Millisecond},
+		"after Synced":  {[]answer{respond(initialEventsEnd("4"))}, time.Minute, 5 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				denied.lasts = tc.lasts
+				pods, _ := inBubble(t, append(tc.before, denied, whole)...)
+				var broken interruptions
+				assert.Equal(t, []string{"STARTED", "SYNCED", "ADDED a u1 5"}, followFor(t, pods, broken.options(), 3, nil))
+				assert.Equal(t, tc.want, slices.Max(broken.delays()))
+			})
+		})
+	}
+}
+
+func TestFollow_ContextErrorAfterSynced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, _ := inBubble(t, respond(initialEventsEnd("4")), refuses(503, "ServiceUnavailable"), answer{stays: true})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		assert.EqualError(t, drain(pods.Follow(ctx, nil)), "follow pods: context deadline exceeded")
+	})
+}
+
 func TestFollow_SlowConsumerIsNotIdleServer(t *testing.T) {
 	a, b := podJSON("a", "u1", "1"), podJSON("b", "u2", "2")
 	for name, answers := range map[string][]answer{
@@ -181,6 +236,35 @@ func TestFollow_QuietWatchIsNotIdle(t *testing.T) {
 		var broken interruptions
 		assert.Equal(t, []string{"STARTED", "SYNCED", "ADDED a u1 5"}, followFor(t, pods, broken.options(), 3, nil))
 		assert.Len(t, broken, 1, "the first stream was closed by the server")
+	})
+}
+
+func TestFollow_ReopensDeadStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, server := inBubble(t, answer{body: initialEventsEnd("4"), stays: true}, answer{body: watchEvent("ADDED", podJSON("a", "u1", "5")), stays: true})
+		began := time.Now()
+		assert.Equal(t, []string{"STARTED", "SYNCED", "ADDED a u1 5"}, followFor(t, pods, nil, 3, nil))
+		lasted := time.Since(began)
+		request, err := url.Parse(strings.TrimPrefix(server.seen()[0], "GET "))
+		require.NoError(t, err)
+		assert.Equal(t, "true", request.Query().Get("allowWatchBookmarks"))
+		seconds, err := strconv.Atoi(request.Query().Get("timeoutSeconds"))
+		require.NoError(t, err)
+		assert.GreaterOrEqual(t, seconds, 300)
+		assert.Less(t, seconds, 600)
+		dead := time.Duration(seconds)*time.Second + time.Minute
+		assert.GreaterOrEqual(t, lasted, dead)
+		assert.LessOrEqual(t, lasted, dead+time.Second)
+	})
+}
+
+func TestFollow_ResumedStreamIsProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, _ := inBubble(t, respond(initialEventsEnd("4")), answer{body: watchEvent("ADDED", podJSON("a", "u1", "5")), stays: true})
+		var versions []string
+		opts := &dynamic.FollowOptions{OnProgress: func(version string) { versions = append(versions, version) }}
+		followFor(t, pods, opts, 3, nil)
+		assert.Equal(t, []string{"4", "4"}, versions)
 	})
 }
 

@@ -166,6 +166,7 @@ func TestFollow_EmitsEachChangeOnce(t *testing.T) {
 }
 
 func TestFollow_ListsWithoutWatchListSupport(t *testing.T) {
+	const selectors = "fieldSelector=spec.nodeName%3Dn&labelSelector=x"
 	a, b := podJSON("a", "u1", "1"), podJSON("b", "u2", "5")
 	for _, refusal := range []answer{{status: 422, body: statusOf("422", "Invalid", "")}, {status: 400, body: statusOf("400", "BadRequest", "")}} {
 		pods, server := exchanging(t, refusal,
@@ -173,11 +174,11 @@ func TestFollow_ListsWithoutWatchListSupport(t *testing.T) {
 			answer{body: watchEvent("ADDED", b) + watchEvent("ERROR", statusOf("410", "Expired", ""))},
 			answer{body: podList("9", b)}, answer{stays: true})
 		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "ADDED b u2 5", "DELETED a u1 1 inferred"},
-			follow(t, pods, &dynamic.FollowOptions{LabelSelector: "x"}, 5))
+			follow(t, pods, &dynamic.FollowOptions{LabelSelector: "x", FieldSelector: "spec.nodeName=n"}, 5))
 		assert.Equal(t, []string{
-			"labelSelector=x&resourceVersionMatch=NotOlderThan&sendInitialEvents=true&watch=true",
-			"labelSelector=x", "continue=more&labelSelector=x",
-			"labelSelector=x&resourceVersion=3&watch=true", "labelSelector=x",
+			selectors + "&resourceVersionMatch=NotOlderThan&sendInitialEvents=true&watch=true",
+			selectors, "continue=more&" + selectors,
+			selectors + "&resourceVersion=3&watch=true", selectors,
 		}, listWatchQueries(t, server))
 	}
 }

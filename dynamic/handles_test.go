@@ -263,6 +263,22 @@ func TestClient_WithRESTMapper(t *testing.T) {
 	require.Error(t, err, "the original client is as it was")
 }
 
+func TestClient_WithRESTMapperResourcesOfOneKind(t *testing.T) {
+	client, _ := script(t)
+	gv := schema.GroupVersion{Group: "acme.example", Version: "v1"}
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{gv})
+	names := []string{"gauge", "meter"}
+	for _, name := range names {
+		mapper.AddSpecific(gv.WithKind("Gauge"), gv.WithResource(name+"s"), gv.WithResource(name), meta.RESTScopeNamespace)
+	}
+	own := client.WithRESTMapper(mapper)
+	for _, name := range names {
+		r, err := own.Resource(t.Context(), name+"s")
+		require.NoError(t, err)
+		assert.Equal(t, name+"s.acme.example", r.String())
+	}
+}
+
 func TestClient_WithRESTMapperErrors(t *testing.T) {
 	client, _ := script(t)
 	own := client.WithRESTMapper(ownMapper())

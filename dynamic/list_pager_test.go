@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/anykind/anykind/dynamic"
@@ -214,6 +215,58 @@ func TestList_NextPageErrorAfterCurrentPage(t *testing.T) {
 			}
 			assert.Equal(t, []string{"Pod a", "Pod b", "Pod c"}, got)
 			assert.Equal(t, 1, pages, "a failed page is not counted")
+		})
+	}
+}
+
+// openBodies counts the bodies of responses that are not closed.
+type openBodies struct {
+	http.RoundTripper
+	count atomic.Int32
+}
+
+func (o *openBodies) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := o.RoundTripper.RoundTrip(r)
+	if err == nil {
+		o.count.Add(1)
+		response.Body = &closableBody{response.Body, sync.OnceFunc(func() { o.count.Add(-1) })}
+	}
+	return response, err
+}
+
+type closableBody struct {
+	io.ReadCloser
+	closed func()
+}
+
+func (b *closableBody) Close() error {
+	b.closed()
+	return b.ReadCloser.Close()
+}
+
+func TestList_ClosesBodies(t *testing.T) {
+	first, second := pageStart("2")+items("a", "b", "c")+`]}`, pageStart("")+items("d")+`]}`
+	for name, tc := range map[string]struct {
+		answers []answer
+		leaveAt string
+	}{
+		"whole list":                 {[]answer{respond(first), respond(second)}, ""},
+		"left in the first page":     {[]answer{respond(first)}, "a"},
+		"left with a page requested": {[]answer{respond(first), respond(second)}, "c"},
+		"cut":                        {[]answer{respond(pageStart("2") + items("a"))}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bodies := &openBodies{RoundTripper: bubble{&exchanges{answers: tc.answers}}}
+			conn, err := transport.New("http://bubble", &http.Client{Transport: bodies}, &transport.Options{Namespace: "home"})
+			require.NoError(t, err)
+			client := dynamic.New(conn, nil)
+			defer client.Close()
+			for pod, err := range resource(t, client, "pods").List(t.Context(), nil) {
+				if err != nil || pod.GetName() == tc.leaveAt {
+					break
+				}
+			}
+			assert.Zero(t, bodies.count.Load())
 		})
 	}
 }

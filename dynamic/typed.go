@@ -128,7 +128,7 @@ func (t *TypedResource[T]) Upsert(ctx context.Context, name string, change func(
 		return nil, "", t.invalid("update", name, "the change to make is nil")
 	}
 	obj, result, err := t.Resource.Upsert(ctx, name, func(obj *unstructured.Object) error {
-		whole := obj.DeepCopy()
+		isNew := obj.GetResourceVersion() == ""
 		typed, err := unstructured.As[T](obj)
 		if err != nil {
 			return err
@@ -144,10 +144,9 @@ func (t *TypedResource[T]) Upsert(ctx context.Context, name string, change func(
 		if err != nil {
 			return err
 		}
-		if whole.GetResourceVersion() == "" {
-			before.Object = nil // the object does not exist: all of it is new
+		if isNew {
+			before.Object = nil
 		}
-		obj.Object = whole.Object
 		mergeChanges(obj.Object, before.Object, after.Object)
 		return nil
 	}, opts)

@@ -235,3 +235,37 @@ func TestTypedResource_UpsertKeepsOtherFields(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, dynamic.UpsertUpdated, did)
 }
+
+// roster has a list and a field that may be null.
+type roster struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Host              *string `json:"host"`
+	Seats             int     `json:"seats"`
+	Guests            []struct {
+		Name string `json:"name"`
+	} `json:"guests"`
+}
+
+func TestTypedResource_UpsertKeepsUnchangedValues(t *testing.T) {
+	const put, post = `PUT …/web application/json `, `POST … application/json `
+	for name, tc := range map[string]struct {
+		stored answer
+		wrote  string
+	}{
+		"a list whose items have other fields": {
+			respond(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","resourceVersion":"7"},"guests":[{"name":"a","table":1}]}`),
+			put + `{"apiVersion":"v1","guests":[{"name":"a","table":1}],"kind":"Pod","metadata":{"name":"web","resourceVersion":"7"},"seats":8}`,
+		},
+		"null in a new object": {
+			missing,
+			post + `{"apiVersion":"v1","guests":null,"host":null,"kind":"Pod","metadata":{"name":"web","namespace":"home"},"seats":8}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pods, server := exchanging(t, tc.stored, respond(podReply))
+			_, _, err := dynamic.As[roster](pods).Upsert(t.Context(), "web", func(r *roster) error { r.Seats = 8; return nil }, nil)
+			require.NoError(t, err)
+			assert.Equal(t, tc.wrote, server.wrote())
+		})
+	}
+}

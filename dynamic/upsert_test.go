@@ -40,7 +40,9 @@ func labelled(obj *unstructured.Object) error {
 }
 
 func TestUpsert_Requests(t *testing.T) {
-	const get, put, post = "GET …/web", "PUT …/web?fieldManager=me", "POST …?fieldManager=me"
+	const options = "?dryRun=All&fieldManager=me&fieldValidation=Strict"
+	const get, put, post = "GET …/web", "PUT …/web" + options, "POST …" + options
+	opts := &metav1.UpdateOptions{FieldManager: "me", DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict}
 	for name, tc := range map[string]struct {
 		answers  []answer
 		requests []string
@@ -64,7 +66,7 @@ func TestUpsert_Requests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			pods, server := exchanging(t, tc.answers...)
-			obj, outcome, err := pods.Upsert(t.Context(), "web", labelled, &metav1.UpdateOptions{FieldManager: "me"})
+			obj, outcome, err := pods.Upsert(t.Context(), "web", labelled, opts)
 			assert.Equal(t, tc.requests, server.seen())
 			assert.Equal(t, tc.outcome, outcome)
 			if tc.fails != nil {

@@ -170,7 +170,6 @@ func (w *waiter) watch(stream *WatchStream[unstructured.Object]) (done bool, err
 			w.last = event.Object
 			done, err = w.evaluate(nil)
 		default: // a bookmark
-			continue
 		}
 		if done || err != nil {
 			return done, err
@@ -256,7 +255,7 @@ const maxDiscoveryLag = 10 * time.Second
 // for other objects. If discovery lags longer, or fails, the next lookup reports that.
 func (r *Resource) awaitDiscovery(ctx context.Context, obj *unstructured.Object) {
 	defined := r.definedKinds(obj)
-	if r.discovery == nil || len(defined) == 0 {
+	if len(defined) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxDiscoveryLag)

@@ -30,7 +30,7 @@ const (
 
 // laggingDiscovery is a server whose discovery lags behind an established definition.
 type laggingDiscovery struct {
-	definition string
+	definition string // "" if it does not exist
 	since      time.Time
 	lag        time.Duration
 	broken     bool // discovery fails until then
@@ -52,6 +52,9 @@ func (s *laggingDiscovery) RoundTrip(r *http.Request) (*http.Response, error) {
 	case r.URL.Path == "/apis":
 		w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
 		fmt.Fprintf(w, `{"kind":"APIGroupDiscoveryList","items":[%s]}`, index)
+	case s.definition == "":
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"details":{"name":"things.example.com"}}`)
 	default:
 		fmt.Fprint(w, s.definition)
 	}
@@ -77,6 +80,7 @@ func TestWait_EstablishedAwaitsDiscovery(t *testing.T) {
 		"discovery broken":     {laggingDiscovery{definition: established, lag: 2 * time.Second, broken: true}, dynamic.Condition("Established"), true, 5 * time.Second},
 		"not established":      {laggingDiscovery{definition: not, lag: time.Hour}, dynamic.Exists(), false, 0},
 		"being deleted":        {laggingDiscovery{definition: terminating, lag: time.Hour}, dynamic.Exists(), false, 0},
+		"deleted":              {laggingDiscovery{lag: time.Hour}, dynamic.Deleted(), false, 0},
 		"the definition alone": {laggingDiscovery{definition: `{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1"}`, lag: time.Hour}, dynamic.Exists(), false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -66,6 +66,9 @@ func TestWait_Requests(t *testing.T) {
 		"expired resourceVersion, as an event": {running,
 			[]answer{respond(webPod("7", "u", "Pending")), respond(expiredEvent), openStream(watchEvent("ADDED", webPod("6", "u", "Running")) + watchEvent("BOOKMARK", webPod("8", "", "Running")) + watchEvent("MODIFIED", webPod("9", "u", "Running"))), respond(webPod("7", "u", "Pending"))},
 			[]string{getWeb, watchFrom7, watchWeb, getWeb}, "9"},
+		"expired resourceVersion, watch closed": {running,
+			[]answer{respond(webPod("7", "u", "Pending")), expired, respond(""), respond(webPod("7", "u", "Pending")), respond(webPod("9", "u", "Running"))},
+			[]string{getWeb, watchFrom7, watchWeb, getWeb, getWeb}, "9"},
 		"deleted and expired": {dynamic.Deleted(),
 			[]answer{respond(webPod("7", "u", "Pending")), expired, openStream(""), absent}, []string{getWeb, watchFrom7, watchWeb, getWeb}, "7"},
 		"server unavailable": {running, []answer{unavailable, refuses(http.StatusTooManyRequests, "TooManyRequests"), respond(webPod("7", "u", "Pending")), unavailable, respond("<html>"), respond(webPod("9", "u", "Running"))},
@@ -99,7 +102,7 @@ func TestWait_EndsWithTerminalError(t *testing.T) {
 	other := errors.New("other")
 	fails := dynamic.Matches("the other", func(*unstructured.Object) (bool, error) { return false, other })
 	slow := dynamic.Matches("the other", func(*unstructured.Object) (bool, error) { return false, context.DeadlineExceeded })
-	isOther := func(err error) bool { return errors.Is(err, other) }
+	isOther := func(err error) bool { return errors.Is(err, other) && !strings.Contains(err.Error(), "not served") }
 	isNotServed := func(err error) bool {
 		return apierrors.IsNotFound(err) && strings.Contains(err.Error(), `wait for pods "home/web": the resource is not served: `)
 	}
@@ -111,15 +114,16 @@ func TestWait_EndsWithTerminalError(t *testing.T) {
 		is         func(error) bool
 		from, till time.Duration // when it ends
 	}{
-		"get forbidden":            {running, []answer{lasting(forbidden)}, apierrors.IsForbidden, 2 * time.Second, 3 * time.Second},
-		"unauthorized":             {running, []answer{lasting(unauthorized)}, apierrors.IsUnauthorized, 2 * time.Second, 3 * time.Second},
-		"permission revoked":       {running, []answer{labelledPod("a"), respond(""), lasting(forbidden)}, apierrors.IsForbidden, 5 * time.Second, 10 * time.Second},
-		"path not served":          {running, []answer{lasting(unserved)}, isNotServed, 5 * time.Second, 8 * time.Second},
-		"no longer served":         {dynamic.Deleted(), []answer{labelledPod("a"), respond(""), lasting(unserved)}, isNotServed, 5 * time.Second, 9 * time.Second},
-		"bad request":              {running, []answer{labelledPod("a"), refuses(http.StatusBadRequest, "BadRequest")}, apierrors.IsBadRequest, 0, 0},
-		"condition's error":        {fails, []answer{labelledPod("a")}, isOther, 0, 0},
-		"condition's time-out":     {slow, []answer{labelledPod("a")}, func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }, 0, 0},
-		"condition's error, later": {fails, []answer{absent, openStream(watchEvent("ADDED", webPod("9", "u", "Pending")))}, isOther, 0, 0},
+		"get forbidden":                      {running, []answer{lasting(forbidden)}, apierrors.IsForbidden, 2 * time.Second, 3 * time.Second},
+		"unauthorized":                       {running, []answer{lasting(unauthorized)}, apierrors.IsUnauthorized, 2 * time.Second, 3 * time.Second},
+		"permission revoked":                 {running, []answer{labelledPod("a"), respond(""), lasting(forbidden)}, apierrors.IsForbidden, 5 * time.Second, 10 * time.Second},
+		"path not served":                    {running, []answer{lasting(unserved)}, isNotServed, 5 * time.Second, 8 * time.Second},
+		"no longer served":                   {dynamic.Deleted(), []answer{labelledPod("a"), respond(""), lasting(unserved)}, isNotServed, 5 * time.Second, 9 * time.Second},
+		"bad request":                        {running, []answer{labelledPod("a"), refuses(http.StatusBadRequest, "BadRequest")}, apierrors.IsBadRequest, 0, 0},
+		"condition's error":                  {fails, []answer{labelledPod("a")}, isOther, 0, 0},
+		"condition's error after not served": {fails, []answer{{status: 404, body: unserved.body, lasts: 2 * time.Second}, labelledPod("a")}, isOther, 2 * time.Second, 4 * time.Second},
+		"condition's time-out":               {slow, []answer{labelledPod("a")}, func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }, 0, 0},
+		"condition's error, later":           {fails, []answer{absent, openStream(watchEvent("ADDED", webPod("9", "u", "Pending")))}, isOther, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -161,6 +165,7 @@ func TestWait_StartingServer(t *testing.T) {
 		"path not served yet":          {running, []answer{{status: 404, body: unserved.body, lasts: 4 * time.Second}, respond(webPod("9", "u", "Running"))}},
 		"not served, object exists":    {dynamic.Deleted(), []answer{respond(webPod("7", "u", "Running")), respond(""), {status: 404, body: unserved.body, lasts: 4 * time.Second}, respond(webPod("7", "u", "Running")), openStream(watchEvent("DELETED", webPod("9", "u", "Running")))}},
 		"not served for moments":       {running, []answer{{status: 404, body: unserved.body, lasts: 4 * time.Second}, respond(webPod("7", "u", "Pending")), {then: bookmark("8"), after: time.Minute}, {status: 404, body: unserved.body, lasts: 4 * time.Second}, respond(webPod("9", "u", "Running"))}},
+		"denials before and after":     {running, []answer{{status: 403, body: forbidden.body, lasts: 1500 * time.Millisecond}, {status: 404, body: unserved.body, lasts: 2 * time.Second}, {status: 403, body: forbidden.body, lasts: 1500 * time.Millisecond}, respond(webPod("9", "u", "Running"))}},
 		"attempt times out":            {running, []answer{{mute: true}, respond(webPod("9", "u", "Running"))}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -173,6 +178,58 @@ func TestWait_StartingServer(t *testing.T) {
 				obj, err := resource(t, client, "pods").Wait(t.Context(), "web", tc.condition)
 				require.NoError(t, err)
 				assert.Equal(t, "9", obj.GetResourceVersion())
+			})
+		})
+	}
+}
+
+// requestTimes records when requests are sent.
+type requestTimes struct {
+	http.RoundTripper
+	all []time.Time
+}
+
+func (r *requestTimes) RoundTrip(request *http.Request) (*http.Response, error) {
+	if !strings.HasPrefix(request.URL.Path, "/api/v1/") {
+		return r.RoundTripper.RoundTrip(request)
+	}
+	r.all = append(r.all, time.Now())
+	return r.RoundTripper.RoundTrip(request)
+}
+
+// TestWait_Delays compares the delay before the last request, of which jitter adds up to a half.
+func TestWait_Delays(t *testing.T) {
+	unavailable := answer{status: http.StatusServiceUnavailable, lasts: time.Minute}
+	denied := answer{status: http.StatusForbidden, body: forbidden.body, lasts: 4 * time.Second}
+	pending := respond(webPod("7", "u", "Pending"))
+	for name, tc := range map[string]struct {
+		answers []answer
+		want    time.Duration
+	}{
+		"server unavailable":              {[]answer{unavailable}, 5 * time.Second},
+		"server unavailable after events": {[]answer{pending, respond(watchEvent("MODIFIED", webPod("8", "u", "Pending"))), unavailable}, 5 * time.Second},
+		"a watch that had events":         {[]answer{unavailable, pending, respond(watchEvent("MODIFIED", webPod("8", "u", "Pending")))}, 100 * time.Millisecond},
+		"a watch that lasted":             {[]answer{unavailable, pending, {then: "<html>", after: 6 * time.Second}}, 100 * time.Millisecond},
+		"a watch that was closed at once": {[]answer{unavailable, pending, respond("")}, 5 * time.Second},
+		"denials":                         {[]answer{pending, respond(""), denied}, 500 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := &exchanges{answers: append(tc.answers, respond(webPod("9", "u", "Running")))}
+				requests := &requestTimes{RoundTripper: bubble{server}}
+				conn, err := transport.New("http://bubble", &http.Client{Transport: requests}, &transport.Options{Namespace: "home"})
+				require.NoError(t, err)
+				client := dynamic.New(conn, nil)
+				defer client.Close()
+				_, err = resource(t, client, "pods").Wait(t.Context(), "web", running)
+				require.NoError(t, err)
+				last := len(requests.all) - 1
+				delay := requests.all[last].Sub(requests.all[last-1])
+				if name == "a watch that lasted" {
+					delay -= 6 * time.Second
+				}
+				assert.GreaterOrEqual(t, delay, tc.want)
+				assert.LessOrEqual(t, delay, tc.want*3/2)
 			})
 		})
 	}
@@ -254,6 +311,17 @@ func TestWait_TimeoutHasReasons(t *testing.T) {
 	}
 }
 
+func TestWait_TimeoutHasReasonsOfLastState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, _ := inBubble(t, refuses(http.StatusServiceUnavailable, "ServiceUnavailable"), respond(webPod("7", "u", "Pending")),
+			openStream(watchEvent("MODIFIED", webPod("8", "u", "Failed"))))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := pods.Wait(ctx, "web", running)
+		assert.EqualError(t, err, `wait for pods "home/web": status.phase is "Failed", not "Running": context deadline exceeded`)
+	})
+}
+
 func TestWait_TimeoutWithoutObservation(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
@@ -262,6 +330,10 @@ func TestWait_TimeoutWithoutObservation(t *testing.T) {
 	_, err := pods.Wait(ctx, "web", running)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorContains(t, err, `wait for pods "home/web": its state is unknown: context deadline exceeded`)
+
+	client, _ := script(t)
+	_, err = resource(t, client, "namespaces").Wait(ctx, "shop", running)
+	require.ErrorContains(t, err, `wait for namespaces "shop": its state is unknown: `)
 
 	answers := make([]answer, 100)
 	for i := range answers {
