@@ -187,3 +187,25 @@ func TestApimachineryConverter_Faults(t *testing.T) {
 		_ = runtime.DefaultUnstructuredConverter.FromUnstructured(obj, new(struct{ note string }))
 	})
 }
+
+// words appends what it reads.
+type words []string
+
+func (w *words) UnmarshalText(text []byte) error {
+	*w = append(*w, string(text))
+	return nil
+}
+
+// TestAs_UnmarshalsOnce has an object that can be converted directly only in part.
+func TestAs_UnmarshalsOnce(t *testing.T) {
+	type page struct {
+		Words words `json:"words"`
+		Count int   `json:"count"`
+	}
+	type book struct {
+		Pages []page `json:"pages"`
+	}
+	got, err := As[book](&Object{Object: map[string]any{"pages": []any{map[string]any{"words": "a"}, map[string]any{"count": 1.0}}}})
+	require.NoError(t, err)
+	assert.Equal(t, []page{{Words: words{"a"}}, {Count: 1}}, got.Pages)
+}

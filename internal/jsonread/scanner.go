@@ -151,7 +151,7 @@ func (s *scanner) enter(i int, c byte) (int, scanResult) {
 	}
 	s.depth++
 	if s.depth == 2 {
-		s.inMetadata = s.next == FieldMetadata && c == '{'
+		s.inMetadata = s.next == FieldMetadata
 	}
 	s.next = noField
 	return i + 1, scanned
