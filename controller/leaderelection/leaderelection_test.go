@@ -469,6 +469,7 @@ func TestRun_ReturnsTerminalErrors(t *testing.T) {
 		"in no namespace":       {http.MethodPost, func(w http.ResponseWriter) { controllertest.RejectObject(w, http.StatusNotFound, "NotFound", "shop") }, apierrors.IsNotFound, 0},
 		"not served":            {http.MethodGet, controllertest.NotServed, apierrors.IsNotFound, 0},
 		"invalid":               {http.MethodPost, controllertest.Answer(http.StatusUnprocessableEntity, "Invalid"), apierrors.IsInvalid, 0},
+		"invalid to take over":  {http.MethodPut, controllertest.Answer(http.StatusUnprocessableEntity, "Invalid"), apierrors.IsInvalid, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -480,6 +481,9 @@ func TestRun_ReturnsTerminalErrors(t *testing.T) {
 					tc.answer(w)
 					return true
 				}
+				if tc.method == http.MethodPut {
+					server.Hold("op", "")
+				}
 				handle, began := controllertest.Leases(t, client), time.Now()
 				err := leaderelection.Run(t.Context(), handle, "op", as("one"), leadUntilDone)
 				assert.True(t, tc.check(err), "%v", err)
@@ -488,6 +492,25 @@ func TestRun_ReturnsTerminalErrors(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestRun_RejectsHandleWithoutNamespace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, _ := controllertest.New(t)
+		err := leaderelection.Run(t.Context(), controllertest.Leases(t, client).AllNamespaces(), "op", as("one"), leadUntilDone)
+		var invalid *dynamic.InvalidRequestError
+		assert.ErrorAs(t, err, &invalid)
+	})
+}
+
+func TestRun_RejectsMalformedLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := controllertest.New(t)
+		server.Hold("op", "two")
+		server.Change("/leases/op", func(object map[string]any) { object["spec"].(map[string]any)["holderIdentity"] = 2 })
+		err := leaderelection.Run(t.Context(), controllertest.Leases(t, client), "op", as("one"), leadUntilDone)
+		assert.ErrorContains(t, err, `leader election leases.coordination.k8s.io "op": read the lease: .spec.holderIdentity: `)
+	})
 }
 
 // TestRun_RetriesTransientErrors rejects one request, of a candidate that has not been answered before or of a leader.
@@ -877,9 +900,13 @@ func TestRun_ContextErrorsHaveCause(t *testing.T) {
 				handle := prepare(t)
 				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errCause)
 				defer cancel()
-				err := leaderelection.Run(ctx, handle, "op", as("one"), leadUntilDone)
+				log, lines := controllertest.Logger()
+				opts := as("one")
+				opts.Logger = log
+				err := leaderelection.Run(ctx, handle, "op", opts, leadUntilDone)
 				assert.ErrorIs(t, err, context.DeadlineExceeded)
 				assert.ErrorIs(t, err, errCause)
+				assert.NotContains(t, fmt.Sprint(lines()), errCause.Error())
 			})
 		})
 	}
