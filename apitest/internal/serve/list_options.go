@@ -61,7 +61,8 @@ func (s *selector) checkFields() error {
 	}
 	known := s.fieldsOf(map[string]any{})
 	for _, requirement := range s.fields.Requirements() {
-		if _, found := known[requirement.Field]; found || requirement.Field == "metadata.namespace" {
+		_, found := known[requirement.Field]
+		if found || requirement.Field == "metadata.namespace" && (s.resource.Namespaced || s.resource.Definition == nil) {
 			continue
 		}
 		if s.resource.Definition == nil {

@@ -52,6 +52,11 @@ func (s *Schema) Default(obj map[string]any) { s.root.setDefaults(obj) }
 // update, old is the previous object, and invalid values that did not change are tolerated; on creation it is nil.
 func (s *Schema) Validate(obj, old map[string]any) field.ErrorList { return s.validate(obj, old) }
 
+// ValidateParts is the part of Validate that an object of a wrong kind is checked by, too: embedded resources and the keys of lists.
+func (s *Schema) ValidateParts(obj, old map[string]any) field.ErrorList {
+	return s.validateParts(obj, old)
+}
+
 // ValidateStatus is Validate for an update of the status subresource, which looks at the status alone.
 func (s *Schema) ValidateStatus(obj, old map[string]any) field.ErrorList {
 	return s.validateStatus(obj, old)

@@ -13,9 +13,11 @@ import (
 )
 
 func (s *Schema) validate(obj, old map[string]any) field.ErrorList {
-	errs := s.validateValues(obj, old)
-	errs = append(errs, validateEmbedded(nil, obj, s.root)...)
-	return append(errs, s.validateLists(obj, old)...)
+	return append(s.validateValues(obj, old), s.validateParts(obj, old)...)
+}
+
+func (s *Schema) validateParts(obj, old map[string]any) field.ErrorList {
+	return append(validateEmbedded(nil, obj, s.root), s.validateLists(obj, old)...)
 }
 
 func (s *Schema) validateStatus(obj, old map[string]any) field.ErrorList {

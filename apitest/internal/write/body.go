@@ -49,6 +49,9 @@ func (op *operation) decode(body Body) (*unstructured.Unstructured, error) {
 	}
 	switch op.options.fieldValidation {
 	case metav1.FieldValidationStrict:
+		if len(strict) > 0 && isCustomScale {
+			return nil, errScaleUnregistered()
+		}
 		if len(strict) > 0 {
 			return nil, cannotBeHandled(kind, want, strictError(strict))
 		}

@@ -132,16 +132,15 @@ func withoutMetadata(obj map[string]any) map[string]any {
 }
 
 func (r *customRules) validate(op *operation, obj, old *unstructured.Unstructured) field.ErrorList {
-	if errs := r.validateType(obj); len(errs) > 0 {
-		return errs
-	}
 	metadata := field.NewPath("metadata")
-	var errs field.ErrorList
 	var before map[string]any
 	if old != nil {
 		before = old.Object
 	}
+	errs := r.validateType(obj)
 	switch {
+	case len(errs) > 0:
+		errs = append(errs, r.schema.ValidateParts(obj.Object, before)...)
 	case old == nil:
 		errs = ownerTexts(validation.ValidateObjectMetaAccessor(obj, r.resource.Namespaced, validation.NameIsDNSSubdomain, metadata))
 		errs = append(errs, r.schema.Validate(obj.Object, nil)...)

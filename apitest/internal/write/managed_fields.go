@@ -106,6 +106,10 @@ func (op *operation) resetFields() map[fieldpath.APIVersion]fieldpath.Filter {
 	}
 	filters := map[fieldpath.APIVersion]fieldpath.Filter{}
 	for _, version := range op.registry.Versions(op.resource.Group, op.resource.Plural) {
+		_, hasStatus := version.Subresources["status"]
+		if op.resource.Definition != nil && (op.subresource == "" || !hasStatus) {
+			continue // a custom resource's other versions reset nothing, or in the status of those that have one
+		}
 		filters[fieldpath.APIVersion(version.APIVersion())] = fieldpath.NewExcludeSetFilter(set)
 	}
 	filters[fieldpath.APIVersion(op.resource.APIVersion())] = fieldpath.NewExcludeSetFilter(set)

@@ -93,12 +93,13 @@ func normalize(operations []Operation, script transcript) ([]normalAnswer, []str
 	return decoded, order
 }
 
-// isProgress reports whether an event is a bookmark that the server may send at any time.
+// isProgress reports whether an event is a bookmark that the server may send at any time: one that does not end the initial events.
 func isProgress(event any) bool {
 	e, _ := event.(map[string]any)
 	object, _ := e["object"].(map[string]any)
 	metadata, _ := object["metadata"].(map[string]any)
-	return e["type"] == "BOOKMARK" && metadata["annotations"] == nil
+	annotations, _ := metadata["annotations"].(map[string]any)
+	return e["type"] == "BOOKMARK" && annotations["k8s.io/initial-events-end"] == nil
 }
 
 // hideBookmark leaves of a bookmark's object what is defined: its kind, its resourceVersion and the end of the initial events. The
