@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"testing"
@@ -14,7 +15,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes"
 	clientgofake "k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/clientcmd"
@@ -25,6 +29,7 @@ import (
 // world is a server or a fake of one, behind client-go's or, if runtime is not nil, behind controller-runtime's client.
 type world struct {
 	clientGo  kubernetes.Interface
+	dynamic   dynamic.Interface
 	runtime   runtimeclient.WithWatch
 	namespace string
 }
@@ -43,13 +48,15 @@ func realWorld(t *testing.T, kubeconfig string) world {
 		defer cancel()
 		assert.NoError(t, clientset.CoreV1().Namespaces().Delete(ctx, created.Name, metav1.DeleteOptions{}))
 	})
-	return world{clientGo: clientset, namespace: created.Name}
+	untyped, err := dynamic.NewForConfig(cfg)
+	require.NoError(t, err)
+	return world{clientGo: clientset, dynamic: untyped, namespace: created.Name}
 }
 
-// outcome returns the reason of an error, or what there is without one.
+// outcome returns the reason of an error, "error" for one without, or what there is without one.
 func outcome(err error, shown any) string {
 	if err != nil {
-		return string(apierrors.ReasonForError(err))
+		return cmp.Or(string(apierrors.ReasonForError(err)), "error")
 	}
 	return fmt.Sprint(shown)
 }
@@ -263,12 +270,12 @@ type lie struct {
 func TestFakes_LiesAreNoneOfApitest(t *testing.T) {
 	sandbox := realWorld(t, cluster.Kubeconfig(t))
 	double := realWorld(t, apitest.NewServer(t, nil).Kubeconfig(t))
-	for _, lie := range lies() {
+	for _, lie := range append(lies(), applyLies()...) {
 		t.Run(lie.name, func(t *testing.T) {
 			for name, w := range map[string]world{"real": sandbox, "apitest": double} {
 				assert.Equal(t, lie.want, lie.ask(t.Context(), w, time.Minute), name)
 			}
-			fake := world{clientGo: clientgofake.NewClientset(), namespace: "default"}
+			fake := world{clientGo: clientgofake.NewClientset(), dynamic: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()), namespace: "default"}
 			assert.Equal(t, lie.byClientGo, lie.ask(t.Context(), fake, 100*time.Millisecond), "client-go's fake")
 			fake = world{runtime: runtimefake.NewClientBuilder().Build(), namespace: "default"}
 			assert.Equal(t, lie.byControllerRuntime, lie.ask(t.Context(), fake, 100*time.Millisecond), "controller-runtime's fake")
