@@ -39,7 +39,7 @@ func benchmarkRuns(b *testing.B, scenario func(t *testing.T) *Scenario, next fun
 		}()
 		for b.Loop() {
 			if res := runOnce(t, s, next(), nil, false); res.failure != nil {
-				b.Error(res.failure.err, res.story)
+				b.Error(res.failure.err, res.trace)
 				return
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"hash/fnv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -14,7 +15,7 @@ type choices struct {
 	seed  uint64
 	fixed map[string]int    // the only unusual choices; nil: they are drawn
 	after map[string]string // by the key of an event or request, that of the one that is released before it
-	ended bool              // nothing unusual happens from now on
+	ended atomic.Bool       // nothing unusual happens from now on
 
 	mu    sync.Mutex
 	made  map[string]int    // the unusual ones, until they ended
@@ -29,7 +30,7 @@ type alternatives struct {
 }
 
 func (c *choices) choose(key string, a alternatives) int {
-	if c.ended {
+	if c.ended.Load() {
 		return 0
 	}
 	chosen := c.fixed[key]
@@ -51,7 +52,7 @@ func (c *choices) note(key string, chosen int) {
 	c.made[key] = chosen
 }
 
-// isUnusual reports whether anything may go wrong.
+// isUnusual reports whether there may be faults or delays.
 func (c *choices) isUnusual() bool { return c.seed != 0 || c.fixed != nil || c.after != nil }
 
 // draw chooses at random.
@@ -73,7 +74,7 @@ func (c *choices) draw(key string, a alternatives) int {
 
 // index chooses one of several equal possibilities.
 func (c *choices) index(key string, count int) int {
-	if count < 2 || c.ended {
+	if count < 2 || c.ended.Load() {
 		return 0
 	}
 	chosen := c.fixed[key] % count

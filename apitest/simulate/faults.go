@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// fault is what goes wrong with one request.
+// fault is a fault of one request.
 type fault int
 
 const (

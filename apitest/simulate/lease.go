@@ -31,12 +31,12 @@ func (r *run) loseLease(about request) {
 		if r.scheduler.wait(r.ctx, "rival #"+number, term+time.Second) != nil || r.setHolder(about, rivalIdentity) != nil {
 			return
 		}
-		r.story.add("rival", "takes the lease "+about.object()+", which has expired")
+		r.trace.add("rival", "takes the lease "+about.object()+", which has expired")
 		if r.scheduler.wait(r.ctx, "end of rival #"+number, rivalTerm) != nil {
 			return
 		}
 		if r.setHolder(about, "") == nil {
-			r.story.add("rival", "releases the lease "+about.object())
+			r.trace.add("rival", "releases the lease "+about.object())
 		}
 	}()
 }

@@ -19,7 +19,7 @@ type link struct {
 	base    http.RoundTripper
 }
 
-// RoundTrip implements http.RoundTripper. A request waits until it arrives at the server; then things may go wrong with it.
+// RoundTrip implements http.RoundTripper. A request waits until it arrives at the server, and may have a fault there.
 func (l *link) RoundTrip(req *http.Request) (*http.Response, error) {
 	r, isResource := parse(req)
 	ctx := l.context(req)
@@ -75,7 +75,7 @@ func (l *link) arrive(req *http.Request, r request, key string, body []byte, sen
 	}
 	l.run.addHistory(key, body)
 	var stale []string
-	if l.process != nil && r.isWrite() && !r.isLease() && l.run.story.isKept {
+	if l.process != nil && r.isWrite() && !r.isLease() && l.run.trace.isKept {
 		stale = l.process.staleKnowledge()
 	}
 	response := happens.response(req, r)
@@ -132,10 +132,10 @@ func (l *link) readOldState(req *http.Request, r request, key string) {
 	query.Set("resourceVersion", version)
 	query.Set("resourceVersionMatch", "Exact")
 	req.URL.RawQuery = query.Encode()
-	l.run.story.add("server", fmt.Sprintf("answers the next list of %s with an old state, resourceVersion %s instead of %s", r.resource, version, states[len(states)-1]))
+	l.run.trace.add("server", fmt.Sprintf("answers the next list of %s with an old state, resourceVersion %s instead of %s", r.resource, version, states[len(states)-1]))
 }
 
-// record adds a write, or a request that failed, to the story.
+// record adds a write, or a request that failed, to the trace.
 func (l *link) record(r request, result string, body []byte, stale []string) {
 	if l.process == nil && r.isWrite() || r.isLease() && result == "200" {
 		return // the step says it; renewals are many
@@ -144,9 +144,9 @@ func (l *link) record(r request, result string, body []byte, stale []string) {
 		body = nil
 	}
 	if r.isWrite() {
-		l.run.story.write(l, r, result, body, stale)
+		l.run.trace.write(l, r, result, body, stale)
 	} else if result != "200" && result != "404" {
-		l.run.story.add(l.name(), fmt.Sprintf("%s: %s", r, result))
+		l.run.trace.add(l.name(), fmt.Sprintf("%s: %s", r, result))
 	}
 }
 
@@ -155,7 +155,7 @@ func (l *link) observe(r request, code int, data []byte) {
 	if r.isWrite() && code < 300 {
 		l.run.noteVersion(data)
 	}
-	if l.process == nil || !l.run.story.isKept && !r.isLease() {
+	if l.process == nil || !l.run.trace.isKept && !r.isLease() {
 		return
 	}
 	id := objectID{r.resource, r.namespace, r.name}
@@ -175,7 +175,7 @@ func (l *link) observe(r request, code int, data []byte) {
 		}
 		l.process.see(idOf(r.resource, obj), obj)
 		if r.verb == "get" && obj.GetKind() != "CustomResourceDefinition" {
-			l.run.story.add(l.name(), "reads "+idOf(r.resource, obj).String()+" "+describeState(obj))
+			l.run.trace.add(l.name(), "reads "+idOf(r.resource, obj).String()+" "+describeState(obj))
 		}
 	}
 }

@@ -81,30 +81,38 @@ func (l *link) CloseIdleConnections() {
 
 // workqueueScheduler returns the scheduler of the work queues of a process.
 func (p *process) workqueueScheduler() *workqueue.Scheduler {
+	s := p.run.retryScheduler()
+	s.OnGet = func(ctx context.Context) {
+		key := "controller worker"
+		key += " #" + strconv.Itoa(p.run.scheduler.number(key))
+		_ = p.run.scheduler.wait(ctx, key, p.run.choices.delay(key, "workers"))
+	}
+	s.Choose = func(keys []string) int {
+		key := "key of the queue"
+		key += " #" + strconv.Itoa(p.run.scheduler.number(key))
+		chosen := p.run.choices.index(key, len(keys))
+		p.run.choices.describe(key, keys[chosen])
+		return chosen
+	}
+	return s
+}
+
+// retryScheduler returns a scheduler that makes retries repeatable, also those of the users' calls.
+func (r *run) retryScheduler() *workqueue.Scheduler {
 	return &workqueue.Scheduler{
-		OnGet: func(ctx context.Context) {
-			key := "controller worker"
-			key += " #" + strconv.Itoa(p.run.scheduler.number(key))
-			_ = p.run.scheduler.wait(ctx, key, p.run.choices.delay(key, "workers"))
-		},
-		Choose: func(keys []string) int {
-			key := "key of the queue"
-			key += " #" + strconv.Itoa(p.run.scheduler.number(key))
-			chosen := p.run.choices.index(key, len(keys))
-			p.run.choices.describe(key, keys[chosen])
-			return chosen
-		},
+		OnGet:  func(context.Context) {},
+		Choose: func([]string) int { return 0 },
 		Backoff: func(_ string, failures int) time.Duration {
 			return min(5*time.Millisecond<<min(failures-1, 17), 1000*time.Second)
 		},
-		Jitter: func(limit time.Duration) time.Duration { return p.run.choices.jitter(p.run.scheduler.now(), limit) },
+		Jitter: func(limit time.Duration) time.Duration { return r.choices.jitter(r.scheduler.now(), limit) },
 	}
 }
 
 // crash ends the process as SIGKILL does: none of its requests arrives any more.
 func (p *process) crash() {
 	p.crashed = true
-	p.run.story.add("controller", "CRASHES")
+	p.run.trace.add("controller", "CRASHES")
 	p.cancel(errCrashed)
 }
 
@@ -144,14 +152,14 @@ func (r *run) supervise(ctx context.Context) {
 			delay = outages[r.choices.choose(key, alternatives{"outages", []int{200, 200, 200}})]
 			r.choices.describe(key, "after "+delay.String())
 		} else {
-			r.story.add("controller", fmt.Sprintf("Run returns: %v", firstLine(p.err)))
+			r.trace.add("controller", fmt.Sprintf("Run returns: %v", firstLine(p.err)))
 			delay = min(time.Second<<min(failures, 6), maxRestartDelay)
 		}
 		r.disturb(delay)
 		if r.scheduler.wait(ctx, key, delay) != nil {
 			return
 		}
-		r.story.add("controller", "starts again")
+		r.trace.add("controller", "starts again")
 		if err := r.startProcess(); err != nil { //nolint:contextcheck // A new process has the run's context, not that of the loop.
 			r.fail("start", err)
 			return

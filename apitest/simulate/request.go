@@ -7,12 +7,12 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// request is what a request is about.
+// request has the verb and the object of a request.
 type request struct {
 	verb, resource, subresource, namespace, name string // resource is a plural with its group
 }
 
-// parse returns what a request is about; ok is false if that is no object and no collection of them.
+// parse returns the verb and the object of a request; ok is false if it is not about objects, as in discovery.
 func parse(req *http.Request) (r request, ok bool) {
 	parts := strings.Split(strings.Trim(req.URL.Path, "/"), "/")
 	group := ""
@@ -93,7 +93,7 @@ func (r request) String() string {
 	return text
 }
 
-// object returns namespace/name, or what there is of it.
+// object returns namespace/name, or the one of them that is set.
 func (r request) object() string { return strings.Trim(r.namespace+"/"+r.name, "/") }
 
 // objectID names an object in what a process has seen.

@@ -2,16 +2,19 @@ package simulate
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/anykind/anykind/apitest"
+	"github.com/anykind/anykind/controller/workqueue"
 	"github.com/anykind/anykind/dynamic"
 )
 
@@ -19,6 +22,7 @@ const (
 	faultsAfterSteps = 30 * time.Second
 	maxStepTime      = 30 * time.Minute // until all steps have ended
 	maxSettlings     = 30               // quiet times in which something was written
+	leakedSleep      = time.Hour        // after it, leaked goroutines that only sleep do not outlive the bubble
 )
 
 // run is one run of a scenario.
@@ -26,11 +30,11 @@ type run struct {
 	scenario  *Scenario
 	choices   *choices
 	scheduler *scheduler
-	story     *story
+	trace     *trace
 	server    *apitest.Server
 	user      *dynamic.Client
 	ctx       context.Context
-	label     string // of the goroutines of processes
+	label     string // of the goroutines of processes, unique
 	running   sync.WaitGroup
 
 	mu             sync.Mutex
@@ -42,17 +46,17 @@ type run struct {
 	disturbedUntil time.Time // until then, the effects of a fault last
 }
 
-// cause is why a run failed. Runs with the same class have failed in the same way.
+// cause is the reason why a run failed. Runs of the same class have failed in the same way.
 type cause struct {
 	class string
 	err   error
 }
 
-// result is what is left of a run.
+// result is the result of a run.
 type result struct {
 	failure *cause
 	state   state
-	story   string
+	trace   string
 	history []string
 	order   []string // the keys of all that the scheduler released
 	made    map[string]int
@@ -60,7 +64,7 @@ type result struct {
 }
 
 // runOnce runs a scenario in a bubble of its own. want is the final state, nil for any.
-func runOnce(t *testing.T, s *Scenario, c *choices, want state, hasStory bool) (res *result) {
+func runOnce(t *testing.T, s *Scenario, c *choices, want state, keepTrace bool) (res *result) {
 	t.Helper()
 	c.made, c.texts = map[string]int{}, map[string]string{}
 	var r *run
@@ -74,8 +78,8 @@ func runOnce(t *testing.T, s *Scenario, c *choices, want state, hasStory bool) (
 	}()
 	var final state
 	synctest.Test(t, func(*testing.T) {
-		r = &run{scenario: s, choices: c, scheduler: newScheduler(c), story: &story{isKept: hasStory, start: time.Now()}}
-		r.label = fmt.Sprintf("%p", r)
+		r = &run{scenario: s, choices: c, scheduler: newScheduler(c), trace: &trace{isKept: keepTrace, start: time.Now()}}
+		r.label = rand.Text()
 		final = r.execute(want)
 	})
 	return r.result(final)
@@ -83,7 +87,7 @@ func runOnce(t *testing.T, s *Scenario, c *choices, want state, hasStory bool) (
 
 func (r *run) result(final state) *result {
 	return &result{
-		failure: r.failure, state: final, story: r.story.String(), history: r.history, order: r.scheduler.order, made: r.choices.made, texts: r.choices.texts,
+		failure: r.failure, state: final, trace: r.trace.String(), history: r.history, order: r.scheduler.order, made: r.choices.made, texts: r.choices.texts,
 	}
 }
 
@@ -93,7 +97,7 @@ func (r *run) fail(class string, err error) {
 	defer r.mu.Unlock()
 	if r.failure == nil {
 		r.failure = &cause{class, err}
-		r.story.add("", "FAILS: "+strings.SplitN(err.Error(), "\n", 2)[0])
+		r.trace.add("", "FAILS: "+strings.SplitN(err.Error(), "\n", 2)[0])
 	}
 }
 
@@ -126,7 +130,7 @@ func (r *run) noteVersion(data []byte) {
 	r.versions = append(r.versions, obj.GetResourceVersion())
 }
 
-// addHistory notes a request that has arrived: what it is about, and its body without what is random in it.
+// addHistory records a request that has arrived, with its body unless that has random values.
 func (r *run) addHistory(key string, body []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -138,7 +142,8 @@ func (r *run) addHistory(key string, body []byte) {
 
 // execute runs the scenario and returns the final state.
 func (r *run) execute(want state) state {
-	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // the run ends with this function
+	ctx := workqueue.WithScheduler(context.Background(), r.retryScheduler()) //nolint:forbidigo // the run ends with this function
+	ctx, cancel := context.WithCancel(ctx)
 	r.ctx = ctx
 	opts := r.scenario.Server
 	opts.InMemory, opts.HideWarnings, opts.Seed = true, true, r.choices.seed+1
@@ -156,7 +161,7 @@ func (r *run) execute(want state) state {
 	} else {
 		r.fail("start", err)
 	}
-	r.choices.ended = true
+	r.choices.ended.Store(true)
 	cancel()
 	r.scheduler.run(time.Second, nil)
 	r.running.Wait()
@@ -167,6 +172,7 @@ func (r *run) execute(want state) state {
 	synctest.Wait()
 	if leaked := goroutines(r.label); leaked != "" {
 		r.fail("leak", fmt.Errorf("goroutines of Run are left after its end:\n%s", leaked))
+		time.Sleep(leakedSleep)
 	}
 	return final
 }
@@ -174,19 +180,19 @@ func (r *run) execute(want state) state {
 // simulate runs the program and the steps, and checks the assertions.
 func (r *run) simulate(want state) state {
 	stop := r.startProgram()
-	done := false
+	var done atomic.Bool
 	r.running.Go(func() {
 		r.doSteps()
-		done = true
+		done.Store(true)
 	})
-	if !r.scheduler.run(maxStepTime, func() bool { return done || r.hasFailed() }) {
+	if !r.scheduler.run(maxStepTime, func() bool { return done.Load() || r.hasFailed() }) {
 		r.fail("step", errors.New("a step of the user does not end: what it waits for never happens"))
 	}
 	if r.choices.isUnusual() && !r.hasFailed() {
 		r.scheduler.run(faultsAfterSteps, r.hasFailed)
 	}
-	r.choices.ended = true
-	r.story.add("", "nothing goes wrong from now on")
+	r.choices.ended.Store(true)
+	r.trace.add("", "no faults from now on")
 	r.settle()
 	final := r.finalState()
 	if difference := final.difference(want); want != nil && difference != "" && !r.hasFailed() {
@@ -197,7 +203,7 @@ func (r *run) simulate(want state) state {
 	if r.hasFailed() {
 		return final
 	}
-	r.story.add("", "a second run begins, which should write nothing")
+	r.trace.add("", "a second run begins, which should write nothing")
 	before := r.objectVersions()
 	stop = r.startProgram()
 	r.settle()
@@ -243,7 +249,7 @@ func (r *run) doSteps() {
 		if r.scheduler.wait(r.ctx, key, pause) != nil {
 			return
 		}
-		r.story.add("user", step.Name)
+		r.trace.add("user", step.Name)
 		if err := step.Do(r.ctx, r.user); err != nil && r.ctx.Err() == nil {
 			r.fail("step", fmt.Errorf("the user %s: %w", step.Name, err))
 			return
@@ -272,14 +278,14 @@ func (r *run) check() {
 	if r.scenario.Check == nil || r.hasFailed() {
 		return
 	}
-	ended := false
+	var ended atomic.Bool
 	r.running.Go(func() {
 		if err := r.scenario.Check(r.ctx, r.user); err != nil {
 			r.fail("check", err)
 		}
-		ended = true
+		ended.Store(true)
 	})
-	if !r.scheduler.run(maxStepTime, func() bool { return ended }) {
+	if !r.scheduler.run(maxStepTime, ended.Load) {
 		r.fail("check", errors.New("the function Check does not return"))
 	}
 }

@@ -19,7 +19,8 @@ type Scenario struct {
 	Run func(ctx context.Context, p *Process) error
 	// Steps are what users do, in this order and at any time. A step may wait for what the controller does.
 	Steps []Step
-	// Check is called with the final state, in addition to the built-in assertions. It may be nil.
+	// Check is called in the final state, in addition to the built-in assertions, while the program still runs. It may write. nil means
+	// none.
 	Check func(ctx context.Context, client *dynamic.Client) error
 	// Quiet is for how long nothing may be written for a state to be the final one: longer than the longest interval after which the
 	// controller looks at its objects again. 0 means a minute.

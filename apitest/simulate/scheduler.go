@@ -121,7 +121,7 @@ func (s *scheduler) releaseOne() bool {
 
 // dueOf returns when a waiter may go on. The lock is held.
 func (s *scheduler) dueOf(w *waiter) time.Time {
-	if first := s.choices.after[w.key]; first != "" && !s.released[first] && !s.choices.ended {
+	if first := s.choices.after[w.key]; first != "" && !s.released[first] && !s.choices.ended.Load() {
 		return w.due.Add(maxHold)
 	}
 	return w.due

@@ -11,10 +11,10 @@ const maxShrinkRuns = 400
 func sortedKeys(made map[string]int) []string { return slices.Sorted(maps.Keys(made)) }
 
 // shrink leaves out choices of a failed run as long as it fails in the same way: halves of them, then quarters, until no single one can
-// be left out.
-func (f *finder) shrink(res *result, c *choices) *Failure {
+// be left out. It returns the last run that failed and its choices.
+func (f *finder) shrink(res *result, c *choices) (best *result, bestChoices *choices) {
 	found := f.runs
-	best, bestChoices := res, c
+	best, bestChoices = res, c
 	try := func(keys []string) bool {
 		fixed := map[string]int{}
 		for _, key := range keys {
@@ -45,7 +45,5 @@ func (f *finder) shrink(res *result, c *choices) *Failure {
 			}
 		}
 	}
-	failure := f.failure(best, bestChoices)
-	failure.Runs = found
-	return failure
+	return best, bestChoices
 }

@@ -8,18 +8,18 @@ import (
 
 const defaultSeeds = 100
 
-// Failure is a schedule in which a controller does what it must not.
+// Failure is a run in which an assertion does not hold.
 type Failure struct {
 	// Seed is that of the run, 0 if the run was a systematic one or without faults.
 	Seed uint64
-	// Runs is the number of runs until then.
+	// Runs is the number of runs including this one, without those that shrank it.
 	Runs int
-	// Err is what is wrong.
+	// Err is the assertion that does not hold.
 	Err error
-	// Choices are what must happen for it, as few as could be found.
+	// Choices are the faults and delays that are needed for it, as few as could be found.
 	Choices []string
-	// Story is what happened.
-	Story string
+	// Trace has the events and requests of the run in their order.
+	Trace string
 }
 
 // Error implements error.
@@ -30,9 +30,9 @@ func (f *Failure) Error() string {
 	}
 	text += ": " + f.Err.Error()
 	if len(f.Choices) > 0 {
-		text += "\n\nIt takes:\n  " + strings.Join(f.Choices, "\n  ")
+		text += "\n\nIt needs:\n  " + strings.Join(f.Choices, "\n  ")
 	}
-	return text + "\n\nWhat happened:\n" + f.Story
+	return text + "\n\nTrace:\n" + f.Trace
 }
 
 // Unwrap returns Err.
@@ -46,8 +46,8 @@ func Test(t *testing.T, s *Scenario, opts *Options) {
 	}
 }
 
-// Find returns the first failure that it finds, or nil. The first run is one in which nothing goes wrong; its final state is the one
-// that all runs must end with. t must not be in a bubble.
+// Find returns the first failure that it finds, or nil. The first run has no faults; all other runs must end in its final state. t must
+// not be in a bubble.
 //
 // Every run must converge: nothing is written for the quiet time, and the state is that of the first run. A new process must then
 // write nothing that changes an object. No write may begin after the controller has lost a lease. Run must return after the end of
@@ -67,7 +67,7 @@ func Find(t *testing.T, s *Scenario, opts *Options) *Failure {
 	f := &finder{t: t, scenario: s}
 	first := f.run(&choices{})
 	if first.failure != nil {
-		first.failure.err = fmt.Errorf("even if nothing goes wrong: %w", first.failure.err)
+		first.failure.err = fmt.Errorf("without faults: %w", first.failure.err)
 		return f.failure(first, &choices{})
 	}
 	f.want = first.state
@@ -79,7 +79,10 @@ func Find(t *testing.T, s *Scenario, opts *Options) *Failure {
 	for i := range o.Seeds {
 		c := &choices{seed: o.FirstSeed + uint64(i)} //nolint:gosec // not negative
 		if res := f.run(c); res.failure != nil {
-			return f.shrink(res, c)
+			runs := f.runs
+			failure := f.failure(f.shrink(res, c))
+			failure.Runs = runs
+			return failure
 		}
 	}
 	return nil
@@ -98,11 +101,11 @@ func (f *finder) run(c *choices) *result {
 	return runOnce(f.t, f.scenario, c, f.want, false)
 }
 
-// failure repeats a failed run for its story.
+// failure repeats a failed run for its trace.
 func (f *finder) failure(res *result, c *choices) *Failure {
 	failure := &Failure{Seed: c.seed, Runs: f.runs, Err: res.failure.err}
 	again := runOnce(f.t, f.scenario, c.copy(), f.want, true)
-	failure.Story = again.story
+	failure.Trace = again.trace
 	if again.failure == nil || again.failure.class != res.failure.class {
 		failure.Err = fmt.Errorf("%w (a second run with the same choices does not fail so: Run depends on something else than the server, the clock and its ctx)", res.failure.err)
 	}

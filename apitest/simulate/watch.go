@@ -69,10 +69,10 @@ func (l *link) deliver(from *bufio.Reader, to io.Writer, r request, req *http.Re
 		}
 		if end := "end of watch at " + key; l.run.choices.choose(end, alternatives{"end of watch", []int{25}}) != 0 {
 			l.run.choices.describe(end, "the connection is closed")
-			l.run.story.add("server", "closes the connection of the watch of "+r.resource+" before the event "+event.Type+" of "+id.String())
+			l.run.trace.add("server", "closes the connection of the watch of "+r.resource+" before the event "+event.Type+" of "+id.String())
 			return errLost()
 		}
-		if l.run.story.isKept {
+		if l.run.trace.isKept {
 			l.seeEvent(event.Type, id, decode(event.Object))
 		}
 		if _, err := to.Write(line); err != nil {
@@ -84,11 +84,11 @@ func (l *link) deliver(from *bufio.Reader, to io.Writer, r request, req *http.Re
 func (l *link) seeEvent(eventType string, id objectID, obj *unstructured.Object) {
 	if eventType == "DELETED" || obj == nil {
 		l.process.see(id, nil)
-		l.run.story.add(l.name(), "sees DELETED "+id.String())
+		l.run.trace.add(l.name(), "sees DELETED "+id.String())
 		return
 	}
 	l.process.see(id, obj)
 	if !isIncidental(id.resource) {
-		l.run.story.add(l.name(), "sees "+eventType+" "+id.String()+" "+describeState(obj))
+		l.run.trace.add(l.name(), "sees "+eventType+" "+id.String()+" "+describeState(obj))
 	}
 }

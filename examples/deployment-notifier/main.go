@@ -1,30 +1,20 @@
-// Command deployment-notifier registers the kind DeploymentNotifier. For each DeploymentNotifier it watches the Deployment
-// of that name and prints changes of its images, until the DeploymentNotifier is deleted.
+// Command deployment-notifier runs the controller of package notifier: it registers the kind DeploymentNotifier and prints
+// changes of the images of Deployments.
 package main
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"log"
 	"os"
 	"os/signal"
-	"strings"
-	"sync"
 
-	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/examples/deployment-notifier/notifier"
 	"github.com/anykind/anykind/transport"
-	"github.com/anykind/anykind/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 )
-
-//go:embed crd.yaml
-var definition []byte
 
 func main() {
 	flag.Usage = func() { fmt.Fprintln(flag.CommandLine.Output(), "usage: deployment-notifier") }
@@ -50,99 +40,5 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer client.Close()
-	return runNotifiers(ctx, client, os.Stdout)
-}
-
-// runNotifiers runs one goroutine for each DeploymentNotifier until ctx ends.
-func runNotifiers(ctx context.Context, client *dynamic.Client, out io.Writer) error {
-	registered, err := controller.RegisterCRDs(ctx, client, definition, nil)
-	if err != nil {
-		return err
-	}
-	deployments, err := client.Resource(ctx, "deployments")
-	if err != nil {
-		return err
-	}
-	var group sync.WaitGroup
-	defer group.Wait()
-	notifiers := map[types.UID]notifier{}
-	defer func() {
-		for _, n := range notifiers {
-			n.stop()
-		}
-	}()
-	for change, err := range registered[0].AllNamespaces().Follow(ctx, nil) {
-		if err != nil {
-			return err
-		}
-		if change.Object == nil {
-			continue
-		}
-		uid, generation := change.Object.GetUID(), change.Object.GetGeneration()
-		running, exists := notifiers[uid]
-		if exists && (change.Type == watch.Deleted || running.generation != generation) {
-			running.stop()
-			delete(notifiers, uid)
-		}
-		if change.Type != watch.Deleted && (!exists || running.generation != generation) {
-			notifierCtx, stop := context.WithCancel(ctx)
-			notifiers[uid] = notifier{generation, stop}
-			group.Go(func() { printImageChanges(notifierCtx, deployments, change.Object, out) })
-		}
-	}
-	return nil
-}
-
-// notifier is the running goroutine of a DeploymentNotifier: the generation of its spec, and how to stop it.
-type notifier struct {
-	generation int64
-	stop       context.CancelFunc
-}
-
-// printImageChanges watches the Deployment of a DeploymentNotifier until ctx ends.
-func printImageChanges(ctx context.Context, deployments *dynamic.Resource, notifier *unstructured.Object, out io.Writer) {
-	name, _, err := unstructured.Get[string](notifier, "spec", "deployment")
-	if err != nil {
-		fmt.Fprintln(out, notifier.GetName(), err)
-		return
-	}
-	oldImages := ""
-	opts := &dynamic.FollowOptions{FieldSelector: "metadata.name=" + name}
-	for change, err := range deployments.Namespace(notifier.GetNamespace()).Follow(ctx, opts) {
-		switch {
-		case ctx.Err() != nil:
-			fmt.Fprintf(out, "%s: no longer watching %s\n", notifier.GetName(), name)
-			return
-		case err != nil:
-			fmt.Fprintln(out, notifier.GetName(), err)
-			return
-		case change.Type == watch.Deleted:
-			oldImages = ""
-			continue
-		case change.Object == nil:
-			continue
-		}
-		newImages := images(change.Object)
-		if oldImages != "" && newImages != oldImages {
-			fmt.Fprintf(out, "%s: %s changed from %s to %s\n", notifier.GetName(), name, oldImages, newImages)
-		}
-		oldImages = newImages
-	}
-}
-
-// images returns the images of a Deployment's containers.
-func images(deployment *unstructured.Object) string {
-	containers, _, err := unstructured.Get[[]any](deployment, "spec", "template", "spec", "containers")
-	if err != nil {
-		return err.Error()
-	}
-	var all []string
-	for i := range containers {
-		image, _, err := unstructured.Get[string](deployment, "spec", "template", "spec", "containers", fmt.Sprint(i), "image")
-		if err != nil {
-			return err.Error()
-		}
-		all = append(all, image)
-	}
-	return strings.Join(all, " ")
+	return notifier.Run(ctx, client, os.Stdout)
 }

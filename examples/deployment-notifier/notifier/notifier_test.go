@@ -1,4 +1,4 @@
-package main
+package notifier
 
 import (
 	"bufio"
@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestRunNotifiers_PrintImageChanges(t *testing.T) {
+func TestRun_PrintImageChanges(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	c := client.Connect(t, "admin")
@@ -47,7 +47,7 @@ func TestRunNotifiers_PrintImageChanges(t *testing.T) {
 	read, write := io.Pipe()
 	running, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	go func() { ended <- runNotifiers(running, c, write) }()
+	go func() { ended <- Run(running, c, write) }()
 	lines := make(chan string)
 	go func() {
 		defer close(lines)

@@ -13,34 +13,34 @@ import (
 )
 
 const (
-	maxStoryLines = 400 // that are kept
-	maxText       = 160 // of a body in the story
+	maxTraceLines = 400 // that are kept
+	maxText       = 160 // of a body
 )
 
-// story is what happened in a run, for readers.
-type story struct {
-	isKept  bool // or else nothing is written down, which takes time: a run that fails is repeated for its story
+// trace has the events and requests of a run, for readers.
+type trace struct {
+	isKept  bool // otherwise nothing is added, which saves time: a run that fails is repeated for its trace
 	mu      sync.Mutex
 	start   time.Time
 	lines   []string
 	dropped int
 }
 
-func (s *story) add(who, what string) {
+func (s *trace) add(who, what string) {
 	if !s.isKept {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.lines) >= maxStoryLines {
+	if len(s.lines) >= maxTraceLines {
 		s.lines = s.lines[1:]
 		s.dropped++
 	}
 	s.lines = append(s.lines, fmt.Sprintf("%9s  %-10s  %s", time.Since(s.start).Truncate(time.Millisecond), who, what))
 }
 
-// write adds a write with its result, and what the writer believed that was not true when the write arrived.
-func (s *story) write(l *link, r request, result string, body []byte, stale []string) {
+// write adds a write with its result, and the objects of which the writer had received older states.
+func (s *trace) write(l *link, r request, result string, body []byte, stale []string) {
 	if !s.isKept {
 		return
 	}
@@ -54,7 +54,7 @@ func (s *story) write(l *link, r request, result string, body []byte, stale []st
 	}
 }
 
-func (s *story) String() string {
+func (s *trace) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text := strings.Join(s.lines, "\n")
@@ -101,10 +101,10 @@ func (p *process) seeList(r request, data []byte) {
 			names = append(names, strings.Trim(obj.GetNamespace()+"/"+obj.GetName(), "/")+" "+describeState(obj))
 		}
 	}
-	p.run.story.add("controller", fmt.Sprintf("lists %s: %s", r.resource, strings.Join(append(names, fmt.Sprintf("%d in all", len(names))), ", ")))
+	p.run.trace.add("controller", fmt.Sprintf("lists %s: %s", r.resource, strings.Join(append(names, fmt.Sprintf("%d in all", len(names))), ", ")))
 }
 
-// staleKnowledge returns what a process has seen and is not true any more.
+// staleKnowledge returns the objects of which a process has received older states than the server has.
 func (p *process) staleKnowledge() (lines []string) {
 	p.run.mu.Lock()
 	defer p.run.mu.Unlock()
@@ -120,11 +120,11 @@ func (p *process) staleKnowledge() (lines []string) {
 		case seen == nil && isGone, seen != nil && !isGone && seen.GetResourceVersion() == last.Object.GetResourceVersion():
 			continue
 		case seen == nil:
-			lines = append(lines, fmt.Sprintf("    it saw no %s; true is: %s", id, describeState(last.Object)))
+			lines = append(lines, fmt.Sprintf("    it saw no %s; the server has: %s", id, describeState(last.Object)))
 		case isGone:
-			lines = append(lines, fmt.Sprintf("    it saw %s %s; true is: deleted", id, describeState(seen)))
+			lines = append(lines, fmt.Sprintf("    it saw %s %s, which is deleted", id, describeState(seen)))
 		default:
-			lines = append(lines, fmt.Sprintf("    it saw %s %s; true is: %s", id, describeState(seen), describeState(last.Object)))
+			lines = append(lines, fmt.Sprintf("    it saw %s %s; the server has: %s", id, describeState(seen), describeState(last.Object)))
 		}
 	}
 	return lines

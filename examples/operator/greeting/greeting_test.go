@@ -1,4 +1,4 @@
-package main
+package greeting
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestOperate_GreetingLifecycle(t *testing.T) {
+func TestRun_GreetingLifecycle(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	c := client.Connect(t, "admin")
@@ -31,7 +31,7 @@ func TestOperate_GreetingLifecycle(t *testing.T) {
 	operating, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- operate(operating, c, "default", &controller.Options{Logger: slog.New(slog.DiscardHandler)})
+		ended <- Run(operating, c, "default", &controller.Options{Logger: slog.New(slog.DiscardHandler)})
 	}()
 
 	_, err = greetings.Create(ctx, &unstructured.Object{Object: map[string]any{
