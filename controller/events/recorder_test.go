@@ -281,13 +281,13 @@ func TestRecorder_FieldsOfEvents(t *testing.T) {
 			map[string]any{"type": "Normal", "reason": "r" + long[:126], "action": "r" + long[:126], "note": "x" + long[:1022], "regarding": about("Pod", "shop", "web", "u1")},
 		},
 		"not UTF-8": {
-			web, events.Event{Reason: "Pulled", Note: "a\xffb"}, "web.", "shop",
+			web, events.Event{Reason: "Pulled", Note: "a" + strings.Repeat("\xff", 2000) + "b"}, "web.", "shop",
 			map[string]any{"type": "Normal", "reason": "Pulled", "action": "Pulled", "note": "a\ufffdb", "regarding": about("Pod", "shop", "web", "u1")},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				recorder, server := newRecorder(t, &events.Options{Instance: "one"})
+				recorder, server := newRecorder(t, &events.Options{Instance: "one", OnError: func(err error) { t.Error(err) }})
 				recorder.Record(tc.regarding, tc.event)
 				require.NoError(t, recorder.Close(t.Context()))
 				written := server.Objects("/events/")
@@ -444,6 +444,32 @@ func TestRecorder_CountsFailuresInARow(t *testing.T) {
 	})
 }
 
+func TestRecorder_RepetitionDuringRequestWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		recorder, server := newRecorder(t, nil)
+		server.Fault = func(*http.Request) error { time.Sleep(time.Second); return nil }
+		for range 2 {
+			recorder.Record(controllertest.Pod("web"), events.Event{Reason: "Pulled"})
+			synctest.Wait()
+		}
+		time.Sleep(9 * time.Second)
+		assert.Equal(t, map[string]int{"Pulled": 1}, counts(server))
+		time.Sleep(9 * time.Second)
+		assert.Equal(t, map[string]int{"Pulled": 2}, counts(server))
+		require.NoError(t, recorder.Close(t.Context()))
+	})
+}
+
+func TestRecorder_DropsInvalidNamespaceAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		recorder, _ := newRecorder(t, nil)
+		recorder.Record(controllertest.Named("v1", "Pod", "a/b", "web", "u"), events.Event{Reason: "Pulled"})
+		synctest.Wait()
+		assert.Equal(t, 1, recorder.Dropped())
+		require.NoError(t, recorder.Close(t.Context()))
+	})
+}
+
 func TestRecorder_DropsRepetitionsOfRejectedEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		recorder, server := newRecorder(t, nil)
@@ -518,7 +544,9 @@ func TestClose_EndsWithContext(t *testing.T) {
 		recorder.Record(controllertest.Pod("db"), events.Event{Reason: "Pulled"})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
+		began := time.Now()
 		err := recorder.Close(ctx)
+		assert.Equal(t, time.Second, time.Since(began), "requests are canceled")
 		assert.EqualError(t, err, "close the recorder: 3 events are not written: context deadline exceeded")
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.Equal(t, 3, recorder.Dropped())

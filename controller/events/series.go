@@ -207,8 +207,7 @@ func (r *Recorder) send(ctx context.Context, s *series, count int, last time.Tim
 	if s.written > 0 {
 		if err := r.sendCount(ctx, s, count, last); !retry.IsObjectNotFound(err) {
 			return err
-		}
-		s.setName() // the server deletes Events after an hour
+		} // else the server has deleted it, as it does after an hour
 	}
 	_, err = r.events.Namespace(s.namespace()).Create(ctx, s.object(r, count, last), nil)
 	if !apierrors.IsAlreadyExists(err) {
