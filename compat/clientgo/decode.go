@@ -7,6 +7,7 @@ import (
 
 	anykind "github.com/anykind/anykind/unstructured"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // maxObject bounds an object's JSON. A server accepts a few MiB of one.
@@ -45,12 +46,12 @@ func decodeList(body io.Reader) (*unstructured.UnstructuredList, error) {
 	kind, meta := decoder.TypeMeta(), decoder.Meta()
 	list.SetAPIVersion(kind.APIVersion)
 	list.SetKind(kind.Kind)
-	list.Object["metadata"] = map[string]any{"resourceVersion": meta.ResourceVersion}
-	if meta.Continue != "" {
-		list.SetContinue(meta.Continue)
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&meta)
+	if err != nil {
+		return nil, fmt.Errorf("decode the list's metadata: %w", err)
 	}
-	if meta.RemainingItemCount != nil {
-		list.SetRemainingItemCount(meta.RemainingItemCount)
+	if len(fields) > 0 {
+		list.Object["metadata"] = fields
 	}
 	return list, nil
 }

@@ -8,7 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
+	"path"
 
 	"github.com/anykind/anykind/transport"
 	anykind "github.com/anykind/anykind/unstructured"
@@ -83,11 +83,14 @@ func (r *resourceClient) UpdateStatus(
 func (r *resourceClient) write(
 	ctx context.Context, method, name string, subresources []string, obj *unstructured.Unstructured, opts any,
 ) (*unstructured.Unstructured, error) {
-	body, err := anykind.Encode(obj)
-	if err != nil {
-		return nil, err
+	body := []byte("null") // as client-go sends an object without content
+	if obj == nil || obj.Object != nil {
+		var err error
+		if body, err = anykind.Encode(obj); err != nil {
+			return nil, err
+		}
 	}
-	return r.object(ctx, method, name, subresources, opts, "application/json", body)
+	return r.object(ctx, method, name, subresources, opts, "application/json", append(body, '\n'))
 }
 
 // Delete implements dynamic.ResourceInterface.
@@ -109,7 +112,7 @@ func (r *resourceClient) delete(ctx context.Context, name string, subresources [
 	if err != nil {
 		return err
 	}
-	response, err := r.do(ctx, http.MethodDelete, name, subresources, list, "application/json", body)
+	response, err := r.do(ctx, http.MethodDelete, name, subresources, list, "application/json", append(body, '\n'))
 	if err != nil {
 		return err
 	}
@@ -207,27 +210,22 @@ func (r *resourceClient) do(
 	return r.conn.Do(ctx, request)
 }
 
-// path returns the escaped path of an object or, without a name, of the collection.
+// path returns the escaped path of an object or, without a name, of the collection. As in client-go, a resource and a subresource
+// may have slashes, as the path behind a proxy has.
 func (r *resourceClient) path(name string, subresources []string) (string, error) {
 	for _, part := range []struct{ what, segment string }{{"namespace", r.namespace}, {"resource name", name}} {
 		if messages := rest.IsValidPathSegmentName(part.segment); len(messages) > 0 {
 			return "", fmt.Errorf("invalid %s %q: %v", part.what, part.segment, messages)
 		}
 	}
-	segments := []string{"", "api", r.resource.Version}
+	segments := []string{"/api", r.resource.Version}
 	if r.resource.Group != "" {
-		segments = []string{"", "apis", r.resource.Group, r.resource.Version}
+		segments = []string{"/apis", r.resource.Group, r.resource.Version}
 	}
 	if r.namespace != "" {
 		segments = append(segments, "namespaces", r.namespace)
 	}
-	segments = append(segments, r.resource.Resource)
-	if name != "" {
-		segments = append(segments, name)
-	}
-	segments = append(segments, subresources...)
-	for i, segment := range segments {
-		segments[i] = url.PathEscape(segment)
-	}
-	return strings.Join(segments, "/"), nil
+	segments = append(segments, r.resource.Resource, name)
+	joined := url.URL{Path: path.Join(append(segments, subresources...)...)}
+	return joined.EscapedPath(), nil
 }

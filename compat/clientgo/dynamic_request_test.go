@@ -1,6 +1,7 @@
 package clientgo_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -54,6 +55,10 @@ func calls(t *testing.T) map[string]func(dynamic.ResourceInterface) error {
 			_, err := r.Create(ctx, flip("name", "mips"), metav1.CreateOptions{FieldValidation: "Warn", FieldManager: "me", DryRun: []string{"All"}})
 			return err
 		},
+		"create without content": func(r dynamic.ResourceInterface) error {
+			_, err := r.Create(ctx, &unstructured.Unstructured{}, metav1.CreateOptions{})
+			return err
+		},
 		"create generated": func(r dynamic.ResourceInterface) error {
 			_, err := r.Create(ctx, flip("generateName", "m-"), metav1.CreateOptions{})
 			return err
@@ -93,6 +98,10 @@ func calls(t *testing.T) map[string]func(dynamic.ResourceInterface) error {
 		},
 		"get odd name": func(r dynamic.ResourceInterface) error {
 			_, err := r.Get(ctx, "system:a b", metav1.GetOptions{}, "fin")
+			return err
+		},
+		"get behind a proxy": func(r dynamic.ResourceInterface) error {
+			_, err := r.Get(ctx, "mips", metav1.GetOptions{}, "proxy", "a b/c/")
 			return err
 		},
 		"get unnamed":        func(r dynamic.ResourceInterface) error { _, err := r.Get(ctx, "", metav1.GetOptions{}); return err },
@@ -137,7 +146,7 @@ func TestNewDynamic_RequestsOfClientGo(t *testing.T) {
 		if len(body) > 0 {
 			assert.NoError(t, json.Unmarshal(body, &content))
 		}
-		recorded = append(recorded, fmt.Sprintln(r.Method, r.RequestURI, header, content))
+		recorded = append(recorded, fmt.Sprintln(r.Method, r.RequestURI, header, content, bytes.HasSuffix(body, []byte("\n"))))
 		w.Header().Set("Content-Type", "application/json")
 		if strings.HasSuffix(r.URL.Path, "flips") && r.Method == http.MethodGet {
 			_, _ = io.WriteString(w, `{"apiVersion":"flops/v1","kind":"FlipList","metadata":{"resourceVersion":"1"},"items":[]}`)
@@ -148,10 +157,11 @@ func TestNewDynamic_RequestsOfClientGo(t *testing.T) {
 	defer server.Close()
 	clients := dynamicClients(t, server)
 	for name, call := range calls(t) {
-		for _, group := range []string{"flops", ""} {
+		for _, gvr := range []schema.GroupVersionResource{
+			{Group: "flops", Version: "v1", Resource: "flips"}, {Version: "v1", Resource: "flips"}, {Group: "flops", Version: "v1", Resource: "flips/"},
+		} {
 			for _, namespace := range []string{"", "shop", "a/b"} {
-				t.Run(fmt.Sprintf("%s/%s/%s", name, group, namespace), func(t *testing.T) {
-					gvr := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "flips"}
+				t.Run(fmt.Sprintf("%s/%s/%s", name, gvr, namespace), func(t *testing.T) {
 					results := map[string][]string{}
 					for _, client := range []string{"client-go", "anykind"} {
 						recorded = nil
@@ -162,6 +172,31 @@ func TestNewDynamic_RequestsOfClientGo(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// TestNewDynamic_ListMetadata compares lists with those of client-go's own client.
+func TestNewDynamic_ListMetadata(t *testing.T) {
+	for name, metadata := range map[string]string{
+		"none":     ``,
+		"complete": `"metadata":{"resourceVersion":"7"},`,
+		"page":     `"metadata":{"resourceVersion":"7","continue":"more","remainingItemCount":3},`,
+		"shard":    `"metadata":{"resourceVersion":"7","shardInfo":{"selector":"a"}},`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = io.WriteString(w, `{"apiVersion":"flops/v1","kind":"FlipList",`+metadata+`"items":[{"metadata":{"name":"mips"}}]}`)
+			}))
+			defer server.Close()
+			lists := map[string]*unstructured.UnstructuredList{}
+			for client, own := range dynamicClients(t, server) {
+				list, err := own.Resource(schema.GroupVersionResource{Version: "v1", Resource: "flips"}).List(t.Context(), metav1.ListOptions{})
+				require.NoError(t, err)
+				lists[client] = list
+			}
+			assert.Equal(t, lists["client-go"], lists["anykind"])
+		})
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -83,7 +85,13 @@ func (i *informer) RunWithContext(ctx context.Context) {
 	for ctx.Err() == nil {
 		current := i.renew()
 		i.running.Go(func() {
-			if current.WaitForSync(ctx) == nil {
+			if current.WaitForSync(ctx) != nil {
+				return
+			}
+			for _, handler := range i.registrations() {
+				handler.waitTaken(ctx)
+			}
+			if ctx.Err() == nil {
 				i.synced.close()
 			}
 		})
@@ -119,6 +127,13 @@ func (i *informer) start(ctx context.Context) bool {
 		i.running.Go(func() { handler.run(ctx, i) })
 	}
 	return true
+}
+
+// registrations returns the handlers.
+func (i *informer) registrations() []*registration {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return slices.Collect(maps.Keys(i.handlers))
 }
 
 // renew makes the cache, and tells handlers that wait for it.
@@ -187,10 +202,7 @@ func (s source) Follow(ctx context.Context, opts *dynamic.FollowOptions) iter.Se
 }
 
 // HasSynced implements cache.SharedInformer.
-func (i *informer) HasSynced() bool {
-	current, _ := i.cache()
-	return current != nil && current.HasSynced()
-}
+func (i *informer) HasSynced() bool { return i.synced.isDone() }
 
 // HasSyncedChecker implements cache.SharedInformer.
 func (i *informer) HasSyncedChecker() cache.DoneChecker { return i.synced }

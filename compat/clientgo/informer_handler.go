@@ -15,8 +15,9 @@ import (
 type registration struct {
 	handler cache.ResourceEventHandler
 	resync  time.Duration
-	synced  *doneChecker
-	removed *doneChecker
+	// taken is done when the handler's goroutine has the initial objects, and synced when the handler has been called for them.
+	taken, synced *doneChecker
+	removed       *doneChecker
 
 	// Of the goroutine that calls the handler: when the next resync is due, and until when events belong to the last one.
 	nextResync, resyncEnds time.Time
@@ -62,7 +63,10 @@ func (i *informer) AddEventHandlerWithOptions(
 			resync = max(resync, i.minResync)
 		}
 	}
-	added := &registration{handler: handler, resync: resync, synced: newDoneChecker(i.name + " handler"), removed: newDoneChecker("")}
+	added := &registration{
+		handler: handler, resync: resync,
+		taken: newDoneChecker(""), synced: newDoneChecker(i.name + " handler"), removed: newDoneChecker(""),
+	}
 	i.handlers[added] = struct{}{}
 	if i.started {
 		ctx := i.ctx
@@ -99,14 +103,43 @@ func (r *registration) run(ctx context.Context, i *informer) {
 	for ctx.Err() == nil {
 		current, replaced := i.cache()
 		if current != nil {
-			for change := range current.Changes(ctx) {
-				r.handle(change)
-			}
+			r.follow(ctx, current)
 		}
 		select {
 		case <-replaced:
 		case <-ctx.Done():
 		}
+	}
+}
+
+// follow calls the handler for the changes of a cache. It takes all initial objects before it calls the handler for the first of
+// them: once the informer has synced, the handler gets each of them, and then what has become of it, whatever comes first.
+func (r *registration) follow(ctx context.Context, current *objectCache) {
+	var initial []anykind.Change[object]
+	isInitial := true
+	for change := range current.Changes(ctx) {
+		if !isInitial {
+			r.handle(change)
+			continue
+		}
+		initial = append(initial, change)
+		if change.Type != dynamic.Synced {
+			continue
+		}
+		r.taken.close()
+		for i := 0; i < len(initial) && ctx.Err() == nil; i++ {
+			r.handle(initial[i])
+		}
+		initial, isInitial = nil, false
+	}
+}
+
+// waitTaken waits until the handler's goroutine has the initial objects or never will.
+func (r *registration) waitTaken(ctx context.Context) {
+	select {
+	case <-r.taken.done:
+	case <-r.removed.done:
+	case <-ctx.Done():
 	}
 }
 
