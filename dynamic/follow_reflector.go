@@ -304,7 +304,7 @@ func (f *reflector) handleExisting(event objectEvent) error {
 			return err
 		}
 		return f.emit(watch.Added, event.object, false)
-	case previous.resourceVersion != event.resourceVersion:
+	case previous.resourceVersion != event.resourceVersion, event.resourceVersion == "": // an object without one may have changed
 		return f.emit(watch.Modified, event.object, false)
 	default:
 		return nil

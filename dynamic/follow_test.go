@@ -145,6 +145,11 @@ func TestFollow_EmitsEachChangeOnce(t *testing.T) {
 			want:    []string{"DELETED a u1 1 inferred"},
 			queries: []string{watchListQuery, watchListQuery, watchListQuery},
 		},
+		"objects without resourceVersion": {
+			answers: []answer{{body: initial + watchEvent("MODIFIED", podJSON("b", "u2", "")) + watchEvent("MODIFIED", podJSON("b", "u2", "")), stays: true}},
+			want:    []string{"MODIFIED b u2 ", "MODIFIED b u2 "},
+			queries: []string{watchListQuery},
+		},
 		"temporarily forbidden": {
 			answers: []answer{{body: initial}, {status: 403, body: statusOf("403", "Forbidden", "")}, {body: watchEvent("MODIFIED", b2), stays: true}},
 			want:    []string{"MODIFIED b u2 5"},
