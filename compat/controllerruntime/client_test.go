@@ -193,6 +193,13 @@ func TestClient_UnstructuredAndMetadata(t *testing.T) {
 			list.SetGroupVersionKind(configMaps.GroupVersion().WithKind("ConfigMapList"))
 			return list, c.List(ctx, list, ctrlclient.InNamespace(s.namespace), ctrlclient.MatchingLabels{"patched": "none"})
 		}},
+		{"list into an object", func(ctx context.Context, s *side, c ctrlclient.WithWatch) (any, error) {
+			list := &unstructured.Unstructured{}
+			list.SetGroupVersionKind(configMaps)
+			err := c.List(ctx, list, ctrlclient.InNamespace(s.namespace), ctrlclient.MatchingLabels{"patched": "true"})
+			items, _, _ := unstructured.NestedSlice(list.Object, "items")
+			return []any{list.GetKind(), len(items)}, err
+		}},
 		{"list metadata", func(ctx context.Context, s *side, c ctrlclient.WithWatch) (any, error) {
 			list := &metav1.PartialObjectMetadataList{}
 			list.SetGroupVersionKind(configMaps.GroupVersion().WithKind("ConfigMapList"))
@@ -261,6 +268,10 @@ func TestClient_PatchAndApply(t *testing.T) {
 		{"unknown field", func(ctx context.Context, s *side, c ctrlclient.WithWatch) (any, error) {
 			obj := untyped(deployments, s.namespace, "web")
 			return nil, c.Patch(ctx, obj, ctrlclient.RawPatch(types.MergePatchType, []byte(`{"spec":{"unknown":true}}`)))
+		}},
+		{"no namespace", func(ctx context.Context, s *side, c ctrlclient.WithWatch) (any, error) {
+			err := c.Patch(ctx, untyped(configMaps, "", "web"), ctrlclient.RawPatch(types.MergePatchType, []byte(`{}`)))
+			return apierrors.IsNotFound(err), nil
 		}},
 		{"optimistic lock", func(ctx context.Context, s *side, c ctrlclient.WithWatch) (any, error) {
 			obj := deployment(s.namespace, "web")

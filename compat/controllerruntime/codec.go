@@ -126,6 +126,20 @@ func decodeUnstructuredList(body io.Reader, into *unstructuredv1.UnstructuredLis
 	return nil
 }
 
+// decodeListObject decodes a list as one object that has the items as a field, such as an *unstructured.Unstructured.
+func decodeListObject(body io.Reader, into runtime.Unstructured) error {
+	data, err := io.ReadAll(body)
+	if err != nil {
+		return err
+	}
+	list, err := unstructured.Decode(data)
+	if err != nil {
+		return err
+	}
+	into.SetUnstructuredContent(list.Object)
+	return nil
+}
+
 // decodeMetadataList decodes a list whose items get the kind of the list.
 func decodeMetadataList(body io.Reader, into *metav1.PartialObjectMetadataList, item schema.GroupVersionKind) error {
 	gvk, list := into.GroupVersionKind(), metav1.PartialObjectMetadataList{}

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	unstructuredv1 "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -34,10 +35,9 @@ func (a *apiClient) list(ctx context.Context, list client.ObjectList, namespace 
 		err = decodeUnstructuredList(body, list)
 	case *metav1.PartialObjectMetadataList:
 		err = decodeMetadataList(body, list, mapping.GroupVersionKind)
+	case runtime.Unstructured:
+		err = decodeListObject(body, list)
 	default:
-		if formOf(list) == unstructuredForm {
-			return fmt.Errorf("list %s: the list is a %T, not an *UnstructuredList", mapping.Resource.GroupResource(), list)
-		}
 		err = a.decodeTypedList(body, list)
 	}
 	if err != nil {

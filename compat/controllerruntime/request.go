@@ -65,7 +65,7 @@ func (r *request) path() (string, error) {
 	switch {
 	case namespaced && r.namespace == "" && r.method == http.MethodPost:
 		return "", errors.New("an empty namespace may not be set during creation")
-	case namespaced && r.namespace == "" && !r.collection && r.name != "":
+	case namespaced && r.namespace == "" && !r.collection && r.name != "" && r.method != http.MethodPatch: // which the server rejects
 		return "", errors.New("an empty namespace may not be set when a resource name is provided")
 	case namespaced && r.namespace != "":
 		if messages := content.IsPathSegmentName(r.namespace); len(messages) > 0 {
