@@ -87,13 +87,16 @@ func choose(ci bool, names []string) ([]*suite, error) {
 	}
 	var chosen []*suite
 	for _, name := range names {
-		before := len(chosen)
+		known := false
 		for _, s := range all {
-			if (s.name == name || strings.HasPrefix(s.name, name+"/")) && !slices.Contains(chosen, s) {
+			if s.name != name && !strings.HasPrefix(s.name, name+"/") {
+				continue
+			}
+			if known = true; !slices.Contains(chosen, s) {
 				chosen = append(chosen, s)
 			}
 		}
-		if len(chosen) == before {
+		if !known {
 			return nil, fmt.Errorf("unknown suite %q", name)
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -57,50 +58,100 @@ var clientGo = &upstream{
 		replaceText{file: "dynamic/client_test.go", old: "package dynamic\n", new: "package dynamic_test\n\nimport . \"k8s.io/client-go/dynamic\"\n"},
 		replaceCalls{file: "dynamic/client_test.go", old: "NewForConfig", new: "newOverAnykind", count: 3},
 		replaceCalls{file: "dynamic/golden_test.go", old: "dynamic.NewForConfig", new: "newOverAnykind", count: 2},
-		replaceText{file: "dynamic/dynamicinformer/informer_test.go", old: "\t\"k8s.io/client-go/dynamic\"\n"},
-		replaceCalls{file: "dynamic/dynamicinformer/informer_test.go", old: "dynamic.NewForConfig", new: "newOverAnykind", count: 1},
+		replaceText{file: informerTest, old: "\t\"k8s.io/client-go/dynamic\"\n"},
+		replaceCalls{file: informerTest, old: "dynamic.NewForConfig", new: "newOverAnykind", count: 1},
+		replaceCalls{file: informerTest, old: "dynamicinformer.NewDynamicSharedInformerFactory", new: "newFactory", count: 1},
+		replaceCalls{file: informerTest, old: "dynamicinformer.NewFilteredDynamicSharedInformerFactory", new: "newFilteredFactory", count: 3},
 	},
 }
 
-// runtimePackages are controller-runtime's packages with the Go test that runs their specs.
+const informerTest = "dynamic/dynamicinformer/informer_test.go"
+
+// fluxSSA is what Flux applies objects with. Its later versions require a later version of Go than this repository.
+var fluxSSA = &upstream{
+	name: "flux-ssa", module: "github.com/fluxcd/pkg/ssa",
+	requires: []string{".", "compat", "compat/controllerruntime"},
+	patches: []patch{
+		replaceText{file: "main_test.go", old: "testEnv.Start()", new: "startOverAnykind(testEnv)"},
+		replaceText{file: "main_test.go", old: "\t\"sigs.k8s.io/controller-runtime/pkg/client/apiutil\"\n"},
+		replaceCalls{file: "main_test.go", old: "apiutil.NewDynamicRESTMapper", new: "controllerruntime.MapperProvider", count: 1},
+		anykindClients("main_test.go", 1), anykindClients("manager_apply_test.go", 2), anykindClients("jsondiff/suite_test.go", 1),
+	},
+}
+
+// anykindClients replaces calls of client.New.
+func anykindClients(file string, count int) replaceCalls {
+	return replaceCalls{
+		file: file, old: "client.New", new: "controllerruntime.NewClient", count: count,
+		imports: anykindModule + "/compat/controllerruntime",
+	}
+}
+
+// runtimePackages are controller-runtime's packages.
 var runtimePackages = []struct {
-	pkg, specs string
+	pkg          string
+	specs        string // the Go test that runs their specs
+	makesClients bool   // clients or caches, so that adapters make a difference
+	ci           bool   // in CI: with adapters, if they make a difference
 }{
-	{"client", "TestClient"},
-	{"client/apiutil", "TestSource"},
-	{"cache", "TestSource"},
+	{"client", "TestClient", true, true},
+	{"client/apiutil", "TestSource", false, true},
+	{"cache", "TestSource", true, true},
+	{"manager", "TestSource", true, true},
+	{"builder", "TestBuilder", true, true},
+	{"handler", "TestEventhandler", false, true},
+	{"controller", "TestSource", true, true},
+	{"controller/controllerutil", "TestControllerutil", true, true},
+	{"cluster", "TestSource", true, true},
+	{"source", "TestSource", true, false},
+	{"internal/controller", "TestSource", true, false},
 }
 
 // suites returns the suites in the order of the table.
 func suites() []*suite {
-	var all []*suite
-	clientGoSuite := func(name, pkg, watchList string) {
-		all = append(all, &suite{
-			name: "client-go/" + name, upstream: clientGo, pkg: pkg, ci: true, timeout: 10 * time.Minute,
-			env: []string{"KUBE_FEATURE_WatchListClient=" + watchList}, with: "connection",
-		})
+	return slices.Concat(clientGoSuites(), controllerRuntimeSuites(), fluxSuites())
+}
+
+func clientGoSuites() []*suite {
+	one := func(name, pkg, with string, env ...string) *suite {
+		return &suite{
+			name: "client-go/" + name, upstream: clientGo, pkg: pkg, ci: true, timeout: 10 * time.Minute, env: env, with: with,
+		}
 	}
-	clientGoSuite("dynamic", "./dynamic", "true")
-	clientGoSuite("dynamicinformer", "./dynamic/dynamicinformer", "true")
-	clientGoSuite("dynamicinformer without WatchList", "./dynamic/dynamicinformer", "false")
+	const dynamic, informers = "./dynamic", "./dynamic/dynamicinformer"
+	return []*suite{
+		one("dynamic", dynamic, "connection", "KUBE_FEATURE_WatchListClient=true"),
+		one("dynamic with adapters", dynamic, "connection, dynamic client", "SUITE_CLIENT=anykind"),
+		one("dynamicinformer", informers, "connection", "KUBE_FEATURE_WatchListClient=true"),
+		one("dynamicinformer without WatchList", informers, "connection", "KUBE_FEATURE_WatchListClient=false"),
+		one("dynamicinformer with adapters", informers, "connection, informers", "SUITE_CACHE=anykind"),
+	}
+}
+
+func controllerRuntimeSuites() (all []*suite) {
 	for _, p := range runtimePackages {
-		skip := ""
-		if p.pkg == "client/apiutil" {
-			skip = "/aggregatedDiscovery=false" // on an API server of 2024, which the suite downloads
-		}
-		all = append(all, &suite{
-			name: "controller-runtime/" + p.pkg, skip: skip, upstream: controllerRuntime, pkg: "./pkg/" + p.pkg, specs: p.specs,
-			ci:      p.pkg != "cache", // which takes two minutes, and runs in CI with adapters
+		plain := &suite{
+			name: "controller-runtime/" + p.pkg, upstream: controllerRuntime, pkg: "./pkg/" + p.pkg, specs: p.specs,
+			ci:      p.ci && (!p.makesClients || p.pkg == "client"), // in which most requests are client-go's
 			timeout: 20 * time.Minute, with: "connection, RESTMapper",
-		})
-		if p.pkg == "client/apiutil" {
-			continue // it makes no client and no cache
 		}
-		all = append(all, &suite{
-			name: "controller-runtime/" + p.pkg + " with adapters", upstream: controllerRuntime, pkg: "./pkg/" + p.pkg,
-			specs: p.specs, ci: true, timeout: 20 * time.Minute, env: []string{"SUITE_CLIENT=anykind", "SUITE_CACHE=anykind"},
-			with: "connection, RESTMapper, client, cache",
-		})
+		if p.pkg == "client/apiutil" {
+			plain.skip = "/aggregatedDiscovery=false" // on an API server of 2024, which the suite downloads
+		}
+		all = append(all, plain)
+		if p.makesClients {
+			adapted := *plain
+			adapted.name += " with adapters"
+			adapted.with += ", client, cache"
+			adapted.env, adapted.ci = []string{"SUITE_CLIENT=anykind", "SUITE_CACHE=anykind"}, p.ci
+			all = append(all, &adapted)
+		}
 	}
 	return all
+}
+
+func fluxSuites() []*suite {
+	root := &suite{name: "flux/ssa", upstream: fluxSSA, pkg: ".", ci: true, timeout: 20 * time.Minute, with: "connection, RESTMapper, client"}
+	diff := &suite{name: "flux/ssa/jsondiff", upstream: fluxSSA, pkg: "./jsondiff", ci: true, timeout: 20 * time.Minute, with: "client"}
+	return []*suite{root, diff}
 }

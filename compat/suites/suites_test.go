@@ -59,6 +59,7 @@ func TestChoose_Names(t *testing.T) {
 		{[]string{"client-go"}, "^client-go/"},
 		{[]string{"controller-runtime/cache"}, "^controller-runtime/cache$"},
 		{[]string{"client-go/dynamic", "client-go"}, "^client-go/"},
+		{[]string{"client-go", "client-go/dynamic"}, "^client-go/"},
 	} {
 		chosen, err := choose(false, c.names)
 		require.NoError(t, err)
