@@ -47,7 +47,7 @@ apitest-diff: ## play OPERATIONS (100,000), drawn from SEED (1), on apitest and 
 
 SEEDS ?= 10000
 .PHONY: simulate
-simulate: ## run the corrected controllers of apitest/simulate with 10,000 seeds, and find the defects of the broken ones
+simulate: ## run the corrected controllers of apitest/simulate and two examples with 10,000 seeds each, and find the defects of the broken ones
 	cd apitest && go test -count=1 -timeout 6h ./simulate -seeds $(SEEDS)
 
 # Some of them, for instance: make compat SUITES=controller-runtime/cache
