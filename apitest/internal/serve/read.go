@@ -85,6 +85,9 @@ func (c *call) getScale() error {
 	if !found {
 		return c.errNotAcceptable(acceptable)
 	}
+	if err := c.awaitVersion(c.req.URL.Query().Get("resourceVersion")); err != nil {
+		return err
+	}
 	stored, exists := c.Store.Get(c.key())
 	if !exists {
 		return errNotFound(c.groupResource(), c.info.Name)

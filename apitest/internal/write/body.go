@@ -99,7 +99,11 @@ func (op *operation) parse(body Body) (content map[string]any, kind schema.Group
 		if kind.Kind == "" {
 			reason := fmt.Sprintf("Object 'Kind' is missing in '%s'", body.Data)
 			if op.options.fieldValidation == metav1.FieldValidationIgnore {
-				return nil, kind, nil, cannotBeHandled(want, want, reason)
+				shown := want
+				if kind.Version != "" {
+					shown.Version = kind.Version
+				}
+				return nil, kind, nil, cannotBeHandled(shown, want, reason)
 			}
 			return nil, kind, nil, unrecognized(want.Kind, reason, body.Data)
 		}

@@ -76,7 +76,7 @@ func (r *customRules) fromStorage(obj map[string]any) {
 	r.schema.Default(obj)
 }
 
-// toStorage converts and prunes: what the stored version does not have is lost.
+// toStorage converts and prunes: what the stored version does not have is lost, and its defaults are set at the next write.
 func (r *customRules) toStorage(obj map[string]any) {
 	want := storageVersion(r.resource)
 	if obj["apiVersion"] == want {
@@ -84,7 +84,9 @@ func (r *customRules) toStorage(obj map[string]any) {
 	}
 	obj["apiVersion"] = want
 	if stored := r.writer.registry.Lookup(r.resource.Group, r.resource.StorageVersion, r.resource.Plural); stored != nil {
-		_, _, _ = r.writer.rulesOf(stored).coerce(obj)
+		if rules, isCustom := r.writer.rulesOf(stored).(*customRules); isCustom {
+			_, _ = rules.schema.Prune(obj)
+		}
 	}
 }
 

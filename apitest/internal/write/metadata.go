@@ -167,6 +167,10 @@ func (op *operation) storageKey() string {
 		parts = append(parts, "services", "endpoints")
 	case op.resource.Group == "" && op.resource.Plural == "nodes":
 		parts = append(parts, "minions")
+	case op.resource.Group == "" && op.resource.Plural == "replicationcontrollers":
+		parts = append(parts, "controllers")
+	case op.resource.Group == "networking.k8s.io" && op.resource.Plural == "ingresses":
+		parts = append(parts, "ingress")
 	case op.resource.Group == "apiextensions.k8s.io" || op.resource.Group == "apiregistration.k8s.io":
 		parts = append(parts, op.resource.Group, op.resource.Plural)
 	default:

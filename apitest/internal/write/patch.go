@@ -116,7 +116,7 @@ func (op *operation) patchJSON(live *unstructured.Unstructured, patch func([]byt
 	var object map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(patched, &object); err != nil {
 		var meta bodyKind
-		if failed := json.Unmarshal(patched, &meta); failed != nil && op.resource.Definition != nil && op.subresource == "scale" {
+		if failed := json.Unmarshal(patched, &meta); failed != nil {
 			return nil, invalidPatch(string(patched), "couldn't get version/kind; json parse error: "+failed.Error())
 		}
 		return nil, invalidPatch(string(patched), err.Error())

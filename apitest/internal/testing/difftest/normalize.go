@@ -48,7 +48,7 @@ func normalize(operations []Operation, script transcript) ([]normalAnswer, []str
 		tooOld:        regexp.MustCompile(`(too old resource version|Too large resource version): \d+(, current: \d+| \(\d+\))`),
 		age:           regexp.MustCompile(`^(\d+[smhd]){1,2}$|^<invalid>$`),
 		nodePort:      regexp.MustCompile(`:3[0-2]\d\d\d/`),
-		untyped:       regexp.MustCompile(`(?s)(failed to create typed patch object \([^)]*\)): .*`),
+		untyped:       regexp.MustCompile(`(?s)(failed to create typed patch object \([^)]*\)|failed to convert new object): .*`),
 		diff:          regexp.MustCompile(`(?s)(Forbidden: (?:spec is immutable|pod updates)[^\n]*)\n.*`), // of Go's structs, without names for JSON
 		template:      regexp.MustCompile(`Invalid value: \{.*\}: field is immutable`),                    // a pod template as Go's struct
 		generated:     regexp.MustCompile(`generated-[bcdfghjklmnpqrstvwxz2456789]{5}\b`),
