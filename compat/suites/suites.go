@@ -97,7 +97,7 @@ var runtimePackages = []struct {
 	{"client", "TestClient", true, true},
 	{"client/apiutil", "TestSource", false, true},
 	{"cache", "TestSource", true, true},
-	{"manager", "TestSource", true, true},
+	{"manager", "TestSource", true, false},
 	{"builder", "TestBuilder", true, true},
 	{"handler", "TestEventhandler", false, true},
 	{"controller", "TestSource", true, true},
