@@ -25,6 +25,7 @@ func TestClient_ForPathInvertsPath(t *testing.T) {
 		"/api/v1/namespaces/shop/finalize":                    {"namespaces/finalize", "shop"},
 		"/api/v1/nodes":                                       {"nodes", ""},
 		"/api/v1/nodes/system:node:%C3%BC":                    {"nodes", "system:node:ü"},
+		"/api/v1/nodes/n1/proxy":                              {"nodes/proxy", "n1"},
 		"/apis/apps/v1/deployments":                           {"deployments.apps", ""},
 		"/apis/apps/v1/namespaces/shop/deployments/web":       {"deployments.apps", "web"},
 		"/apis/apps/v1/namespaces/shop/deployments/web/scale": {"deployments.apps/scale", "web"},

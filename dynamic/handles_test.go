@@ -293,6 +293,30 @@ func TestClient_WithRESTMapperErrors(t *testing.T) {
 	require.ErrorIs(t, err, down)
 	_, err = client.WithRESTMapper(&failingMapper{RESTMapper: ownMapper()}).ForKind(t.Context(), schema.GroupVersionKind{Group: "acme.example", Kind: "Rack"})
 	require.ErrorContains(t, err, "the RESTMapper has no scope for acme.example/, Kind=Rack")
+	for _, broken := range []*inconsistentMapper{{ownMapper(), down, nil}, {ownMapper(), nil, down}} {
+		_, err = client.WithRESTMapper(broken).Resource(t.Context(), "widgets")
+		require.ErrorIs(t, err, down)
+	}
+}
+
+// inconsistentMapper finds resources, but not their kinds or mappings.
+type inconsistentMapper struct {
+	meta.RESTMapper
+	kindErr, mappingErr error
+}
+
+func (m *inconsistentMapper) KindFor(gvr schema.GroupVersionResource) (schema.GroupVersionKind, error) {
+	if m.kindErr != nil {
+		return schema.GroupVersionKind{}, m.kindErr
+	}
+	return m.RESTMapper.KindFor(gvr)
+}
+
+func (m *inconsistentMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	if m.mappingErr != nil {
+		return nil, m.mappingErr
+	}
+	return m.RESTMapper.RESTMapping(kind, versions...)
 }
 
 // failingMapper is a mapper of another package that fails, or returns nothing.

@@ -173,9 +173,9 @@ func mergeChanges(target, before, after map[string]any) {
 			continue
 		}
 		valueMap, valueIsMap := value.(map[string]any)
-		oldMap, oldIsMap := old.(map[string]any)
+		oldMap, _ := old.(map[string]any)
 		targetMap, targetIsMap := target[field].(map[string]any)
-		if valueIsMap && targetIsMap && (oldIsMap || !hadOld) {
+		if valueIsMap && targetIsMap {
 			mergeChanges(targetMap, oldMap, valueMap)
 		} else {
 			target[field] = value

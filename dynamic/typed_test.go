@@ -244,28 +244,61 @@ type roster struct {
 	Guests            []struct {
 		Name string `json:"name"`
 	} `json:"guests"`
+	Menu *struct {
+		Courses int `json:"courses"`
+	} `json:"menu"`
+	Place struct {
+		Row int `json:"row,omitempty"`
+	} `json:"place,omitzero"`
 }
 
 func TestTypedResource_UpsertKeepsUnchangedValues(t *testing.T) {
 	const put, post = `PUT …/web application/json `, `POST … application/json `
 	for name, tc := range map[string]struct {
 		stored answer
+		row    int
 		wrote  string
 	}{
 		"a list whose items have other fields": {
-			respond(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","resourceVersion":"7"},"guests":[{"name":"a","table":1}]}`),
+			respond(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","resourceVersion":"7"},"guests":[{"name":"a","table":1}]}`), 0,
 			put + `{"apiVersion":"v1","guests":[{"name":"a","table":1}],"kind":"Pod","metadata":{"name":"web","resourceVersion":"7"},"seats":8}`,
 		},
+		"an object that is set to null": {
+			respond(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","resourceVersion":"7"},"menu":{"courses":3,"wine":"red"}}`), 0,
+			put + `{"apiVersion":"v1","kind":"Pod","menu":null,"metadata":{"name":"web","resourceVersion":"7"},"seats":8}`,
+		},
+		"an object without known fields": {
+			respond(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","resourceVersion":"7"},"seats":8,"place":{"floor":2}}`), 3,
+			put + `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","resourceVersion":"7"},"place":{"floor":2,"row":3},"seats":8}`,
+		},
 		"null in a new object": {
-			missing,
-			post + `{"apiVersion":"v1","guests":null,"host":null,"kind":"Pod","metadata":{"name":"web","namespace":"home"},"seats":8}`,
+			missing, 3,
+			post + `{"apiVersion":"v1","guests":null,"host":null,"kind":"Pod","menu":null,"metadata":{"name":"web","namespace":"home"},"place":{"row":3},"seats":8}`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pods, server := exchanging(t, tc.stored, respond(podReply))
-			_, _, err := dynamic.As[roster](pods).Upsert(t.Context(), "web", func(r *roster) error { r.Seats = 8; return nil }, nil)
+			_, _, err := dynamic.As[roster](pods).Upsert(t.Context(), "web", func(r *roster) error {
+				r.Seats, r.Menu = 8, nil
+				r.Place.Row = tc.row
+				return nil
+			}, nil)
 			require.NoError(t, err)
 			assert.Equal(t, tc.wrote, server.wrote())
 		})
 	}
+}
+
+func TestTypedResource_UpsertErrors(t *testing.T) {
+	pods, server := exchanging(t, respond(podReply))
+	_, _, err := dynamic.As[unstructured.Object](pods).Upsert(t.Context(), "web", func(obj *unstructured.Object) error {
+		obj.Object["spec"] = func() {}
+		return nil
+	}, nil)
+	require.ErrorContains(t, err, `upsert pods "web": `)
+	assert.Len(t, server.seen(), 1)
+
+	pods, _ = exchanging(t, respond(podReply), respond(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","namespace":"home"},"spec":{"priority":"high"}}`))
+	_, _, err = dynamic.As[guest](pods).Upsert(t.Context(), "web", func(g *guest) error { g.Spec.Priority = 8; return nil }, nil)
+	require.ErrorContains(t, err, `decode pods "home/web" as dynamic_test.guest: .spec.priority: is string, not int32`)
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/unstructured"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -233,12 +232,11 @@ const namespaceTerminating metav1.CauseType = "NamespaceTerminating"
 
 // isRetryable reports whether another attempt may succeed. A server that starts may not serve the path yet.
 func isRetryable(err error) bool {
-	var invalid *dynamic.InvalidRequestError
 	switch {
 	case retry.IsPathNotFound(err), retry.IsConflict(err), errors.Is(err, context.DeadlineExceeded): // of the request
 		return true
 	default:
-		return !errors.As(err, &invalid) && !retry.IsTerminal(err)
+		return !retry.IsTerminal(err)
 	}
 }
 

@@ -77,7 +77,6 @@ func (c *candidate) attempt(ctx context.Context) (held bool, err error) {
 // isRetryable reports whether another attempt to acquire the Lease may succeed.
 func (c *candidate) isRetryable(err error) bool {
 	var panicErr *cache.PanicError
-	var invalid *dynamic.InvalidRequestError
 	var read *readError
 	switch {
 	case errors.As(err, &panicErr):
@@ -87,7 +86,7 @@ func (c *candidate) isRetryable(err error) bool {
 	case retry.IsConflict(err), apierrors.IsAlreadyExists(err), errors.Is(err, context.DeadlineExceeded): // of the attempt
 		return true
 	default:
-		return !errors.As(err, &invalid) && !retry.IsTerminal(err)
+		return !retry.IsTerminal(err)
 	}
 }
 
