@@ -5,6 +5,8 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -12,24 +14,31 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func page(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/MIGRATION.md")
+	require.NoError(t, err)
+	return string(text)
+}
+
 // TestPage_HasEveryFunction compares the Go snippets of the page with the functions, in both directions.
 func TestPage_HasEveryFunction(t *testing.T) {
-	page, err := os.ReadFile("../../docs/MIGRATION.md")
-	require.NoError(t, err)
-	source, err := os.ReadFile("clientgo.go")
-	require.NoError(t, err)
-	files := token.NewFileSet()
-	file, err := parser.ParseFile(files, "clientgo.go", source, parser.SkipObjectResolution)
-	require.NoError(t, err)
 	var functions []string
-	for _, declaration := range file.Decls {
-		if function, ok := declaration.(*ast.FuncDecl); ok {
-			begin, end := files.Position(function.Pos()).Offset, files.Position(function.End()).Offset
-			functions = append(functions, string(source[begin:end]))
+	for _, name := range []string{"clientgo.go", "../controllerruntime/migration/controllerruntime.go"} {
+		source, err := os.ReadFile(name)
+		require.NoError(t, err)
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, name, source, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		for _, declaration := range file.Decls {
+			if function, ok := declaration.(*ast.FuncDecl); ok {
+				begin, end := files.Position(function.Pos()).Offset, files.Position(function.End()).Offset
+				functions = append(functions, string(source[begin:end]))
+			}
 		}
 	}
 	var snippets []string
-	for _, block := range strings.Split(string(page), "```go\n")[1:] {
+	for _, block := range strings.Split(page(t), "```go\n")[1:] {
 		code, _, _ := strings.Cut(block, "\n```")
 		for _, snippet := range strings.Split(code, "\n\nfunc ") {
 			snippets = append(snippets, "func "+strings.TrimPrefix(snippet, "func "))
@@ -37,4 +46,76 @@ func TestPage_HasEveryFunction(t *testing.T) {
 	}
 	assert.Equal(t, functions, snippets)
 	assert.NotEmpty(t, functions)
+}
+
+// TestPage_TablesNameDeclarations looks up each pkg.Name and Type.Member that the last column of a table has.
+func TestPage_TablesNameDeclarations(t *testing.T) {
+	declared := map[string]bool{}
+	for _, folder := range []string{
+		"cache", "controller", "controller/*", "discovery", "dynamic", "restmapper", "stream", "transport", "unstructured",
+		"cli/flags", "cli/manifest", "cli/print", "compat/clientgo", "compat/restconfig",
+	} {
+		addDeclarations(t, declared, filepath.Join("../..", folder, "*.go"))
+	}
+	references := 0
+	span, reference := regexp.MustCompile("`[^`]+`"), regexp.MustCompile(`\b([A-Za-z]+)\.([A-Z]\w*)`)
+	for line := range strings.Lines(page(t)) {
+		cells := strings.Split(strings.TrimSpace(line), " | ")
+		if !strings.HasPrefix(line, "| ") || len(cells) != 2 {
+			continue
+		}
+		for _, code := range span.FindAllString(cells[1], -1) {
+			for _, found := range reference.FindAllStringSubmatch(code, -1) {
+				if found[1] == "corev1" || found[1] == "apierrors" {
+					continue
+				}
+				references++
+				assert.True(t, declared[found[0]], "%s in: %s", found[0], line)
+			}
+		}
+	}
+	assert.Greater(t, references, 50)
+}
+
+// addDeclarations adds package.Name of the declarations in files, and Type.Member of methods and fields.
+func addDeclarations(t *testing.T, declared map[string]bool, pattern string) {
+	t.Helper()
+	names, err := filepath.Glob(pattern)
+	require.NoError(t, err)
+	for _, name := range names {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		ast.Inspect(file, func(node ast.Node) bool {
+			switch node := node.(type) {
+			case *ast.FuncDecl:
+				declared[receiver(file, node)+"."+node.Name.Name] = true
+				return false
+			case *ast.TypeSpec:
+				declared[file.Name.Name+"."+node.Name.Name] = true
+				if structure, ok := node.Type.(*ast.StructType); ok {
+					for _, field := range structure.Fields.List {
+						for _, fieldName := range field.Names {
+							declared[node.Name.Name+"."+fieldName.Name] = true
+						}
+					}
+				}
+			}
+			return true
+		})
+	}
+}
+
+// receiver returns the type of a method, or the package of a function.
+func receiver(file *ast.File, function *ast.FuncDecl) string {
+	if function.Recv == nil {
+		return file.Name.Name
+	}
+	name := ""
+	ast.Inspect(function.Recv.List[0].Type, func(node ast.Node) bool {
+		if identifier, ok := node.(*ast.Ident); ok && name == "" {
+			name = identifier.Name
+		}
+		return name == ""
+	})
+	return name
 }
