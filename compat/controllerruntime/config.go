@@ -26,9 +26,14 @@ func FromConfig(ctx context.Context, config *rest.Config) (*Constructors, error)
 	return New(ctx, dynamic.New(conn, nil)), nil
 }
 
+// fromConfig is [FromConfig] for functions of controller-runtime that have no ctx.
+func fromConfig(config *rest.Config) (*Constructors, error) {
+	return FromConfig(context.Background(), config) //nolint:forbidigo // See above.
+}
+
 // NewClient is a client.NewClientFunc over a connection of its own; see [FromConfig] and [Constructors.NewClient].
 func NewClient(config *rest.Config, options client.Options) (client.Client, error) {
-	from, err := FromConfig(context.Background(), config) //nolint:forbidigo // controller-runtime has no ctx here.
+	from, err := fromConfig(config)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +42,7 @@ func NewClient(config *rest.Config, options client.Options) (client.Client, erro
 
 // NewClientWithWatch is as client.NewWithWatch, over a connection of its own.
 func NewClientWithWatch(config *rest.Config, options client.Options) (client.WithWatch, error) {
-	from, err := FromConfig(context.Background(), config) //nolint:forbidigo // As in NewClient.
+	from, err := fromConfig(config)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +51,7 @@ func NewClientWithWatch(config *rest.Config, options client.Options) (client.Wit
 
 // NewCache is a cache.NewCacheFunc over a connection of its own; see [FromConfig] and [Constructors.NewCache].
 func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
-	from, err := FromConfig(context.Background(), config) //nolint:forbidigo // As in NewClient.
+	from, err := fromConfig(config)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +60,7 @@ func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
 
 // MapperProvider is a manager.Options.MapperProvider over a connection of its own; the HTTP client is not used.
 func MapperProvider(config *rest.Config, _ *http.Client) (meta.RESTMapper, error) {
-	from, err := FromConfig(context.Background(), config) //nolint:forbidigo // As in NewClient.
+	from, err := fromConfig(config)
 	if err != nil {
 		return nil, err
 	}
