@@ -79,6 +79,7 @@ func (o *options) chosen() []comparison {
 	all = append(all, callComparisons(o.calls)...)
 	all = append(all, cacheComparisons(o.pods, o.events)...)
 	all = append(all, minuteComparisons(slices.Max(o.pods), o.changes)...)
+	all = append(all, churnComparisons(slices.Min(o.pods), o.changes)...)
 	all = append(all, mixedComparisons(slices.Min(o.pods))...)
 	all = append(all, programComparisons()...)
 	all = append(all, cliComparisons(o.pods, o.definitions)...)

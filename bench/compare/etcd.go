@@ -103,6 +103,11 @@ func (e *etcd) put(ctx context.Context, key string, value []byte) error {
 	return requestJSON(ctx, e.client, e.url+"/v3/kv/put", map[string][]byte{"key": []byte(key), "value": value}, &result)
 }
 
+func (e *etcd) remove(ctx context.Context, key string) error {
+	var result struct{}
+	return requestJSON(ctx, e.client, e.url+"/v3/kv/deleterange", map[string][]byte{"key": []byte(key)}, &result)
+}
+
 // requestJSON sends a GET, or with a body a POST of that as JSON, and decodes the response.
 func requestJSON(ctx context.Context, client *http.Client, url string, body, result any) error {
 	method, text := http.MethodGet, []byte(nil)

@@ -46,6 +46,7 @@ type page struct {
 	Headlines, Lines                   []line
 	Growth                             []growthRow
 	GrowthCounts                       []int
+	Churn                              []churnRow
 	HeapPlot, SyncPlot, ChangePlot     string
 	Missed                             []line
 	Profiles                           []profile
@@ -68,7 +69,7 @@ func writePage(ctx context.Context, opts *options, server *server, sides *sides,
 		Day:  time.Now().UTC().Format(time.DateOnly),
 		Pods: joinCounts(opts.pods), Events: opts.events, Calls: opts.calls, Changes: opts.changes, Deleted: deleted, MixedObjects: slices.Min(opts.pods), Processors: runtime.NumCPU(), Plot: plotName,
 		HeapPlot: heapPlotName, SyncPlot: syncPlotName, ChangePlot: changePlotName,
-		Growth: growthRows(opts.growth, measured), GrowthCounts: opts.growth,
+		Growth: growthRows(opts.growth, measured), GrowthCounts: opts.growth, Churn: churnRows(opts.changes, measured),
 		RoundsFew: opts.roundsOf(run{task: "list", count: 1 << 20}), RoundsMany: opts.roundsOf(run{task: "list"}), RoundsFirst: opts.roundsOf(run{task: "first"}),
 	}
 	if p.Versions, err = findVersions(ctx, server); err != nil {

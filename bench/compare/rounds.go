@@ -24,8 +24,10 @@ var stages = [][]string{
 	{"iterate"}, {"watch"}, {"calls"},
 	{"cache", "cache-lazy", "cache-packed", "cache-typed", "cache-stripped", "cache-metadata"}, {"cache-index"},
 	{"cache-event", "cache-event-lazy", "cache-event-packed", "cache-event-typed"}, {"cache-minute"},
-	{"mixed", "mixed-lazy", "mixed-packed", "mixed-typed"},
 	{"cli-table", "cli-json", "cli-yaml", "cli-name"}, {"cli-complete"}, {"cli-deploy"}, {"cli-version"}, {"cli-api-resources"}, {"cli-delete"}, {"cli-size"},
+	// The command lines list all namespaces and definitions, and so come before.
+	{"cache-churn", "cache-churn-typed", "cache-churn-lazy", "cache-churn-packed"},
+	{"mixed", "mixed-lazy", "mixed-packed", "mixed-typed"},
 }
 
 // measureAll does all runs, stage by stage, and in a stage all runs of one length together: in rounds, with each run once
@@ -95,7 +97,7 @@ func (o *options) roundsOf(r run) int {
 		return o.rounds
 	case r.task == "first":
 		return 11
-	case r.count > 10_000, r.task == "iterate", strings.HasPrefix(r.task, "mixed"): // each of which writes all objects again
+	case r.count > 10_000, r.task == "iterate", strings.HasPrefix(r.task, "mixed"), strings.HasPrefix(r.task, "cache-churn"): // each of which writes all objects again
 		return 3
 	default:
 		return 7

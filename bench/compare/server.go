@@ -67,7 +67,17 @@ func (s *server) prepare(ctx context.Context, r run) (place, error) {
 		objects = s.longest
 		at.namespace = listNamespace(objects)
 	}
+	isChurn := strings.HasPrefix(r.task, "cache-churn")
+	if isChurn {
+		objects = slices.Min(s.lists)
+		at.namespace = listNamespace(objects)
+	}
 	if err := s.createPods(ctx, at.namespace, objects); err != nil {
+		return at, err
+	}
+	if isChurn {
+		change, err := s.churnInEtcd(ctx, at.namespace, r.count, objects)
+		at.change = change
 		return at, err
 	}
 	switch r.task {

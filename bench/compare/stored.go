@@ -26,17 +26,9 @@ const pace = time.Millisecond
 // changeInEtcd returns a function that changes pods at that pace, directly in etcd. The stored pods are those that
 // patchPods would leave.
 func (s *server) changeInEtcd(ctx context.Context, namespace string, count, objects int) (func(ctx context.Context) error, error) {
-	store, err := openEtcd(ctx)
+	store, pods, err := openPods(ctx, namespace, objects)
 	if err != nil {
 		return nil, err
-	}
-	defer store.close()
-	pods, err := store.values(ctx, podKey(namespace, ""))
-	if err != nil {
-		return nil, err
-	}
-	if len(pods) != objects {
-		return nil, fmt.Errorf("etcd has %d pods in %s, want %d", len(pods), namespace, objects)
 	}
 	return func(ctx context.Context) error {
 		defer store.close()
@@ -50,6 +42,20 @@ func (s *server) changeInEtcd(ctx context.Context, namespace string, count, obje
 			return store.put(ctx, podKey(namespace, podName(i%objects)), value)
 		})
 	}, nil
+}
+
+// openPods returns the store and the pods of a namespace in it. The store has no open connection.
+func openPods(ctx context.Context, namespace string, objects int) (store *etcd, pods [][]byte, err error) {
+	store, err = openEtcd(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer store.close()
+	pods, err = store.values(ctx, podKey(namespace, ""))
+	if err == nil && len(pods) != objects {
+		err = fmt.Errorf("etcd has %d pods in %s, want %d", len(pods), namespace, objects)
+	}
+	return store, pods, err
 }
 
 // podKey returns the key of a pod in etcd.

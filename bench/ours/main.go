@@ -45,6 +45,7 @@ func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task,
 		"cache-stripped": ours.cacheStripped, "cache-metadata": ours.cacheMetadata, "cache-index": ours.cacheIndex,
 		"cache-event": ours.cacheEvent, "cache-event-lazy": ours.cacheEventLazy, "cache-event-packed": ours.cacheEventPacked,
 		"cache-minute": ours.cacheEvent,
-		"mixed":        ours.mixed, "mixed-lazy": ours.mixedLazy, "mixed-packed": ours.mixedPacked,
+		"cache-churn":  ours.churn, "cache-churn-lazy": ours.churnLazy, "cache-churn-packed": ours.churnPacked,
+		"mixed": ours.mixed, "mixed-lazy": ours.mixedLazy, "mixed-packed": ours.mixedPacked,
 	}, nil
 }

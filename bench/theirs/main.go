@@ -46,6 +46,7 @@ func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task,
 		"cache": theirs.cache, "cache-typed": theirs.cacheTyped, "cache-stripped": theirs.cacheTypedStripped,
 		"cache-metadata": theirs.cacheMetadata, "cache-index": theirs.cacheIndex,
 		"cache-event": theirs.cacheEvent, "cache-event-typed": theirs.cacheEventTyped, "cache-minute": theirs.cacheEvent,
+		"cache-churn": theirs.churn, "cache-churn-typed": theirs.churnTyped,
 		"mixed": theirs.mixed, "mixed-typed": theirs.mixedTyped,
 	}, nil
 }

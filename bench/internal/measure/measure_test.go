@@ -150,7 +150,7 @@ func TestMeter_SeeChangeDelay(t *testing.T) {
 	assert.InDelta(t, 10800, figures["event-delay-99"], 600)
 	assert.Contains(t, figures, "event-cpu")
 	_, err = measureTask(t.Context(), func(_ context.Context, m *Meter) error { m.SeeChange("web", "yes"); return nil }, &Settings{Count: 1})
-	require.ErrorContains(t, err, "1 changes lack the time")
+	require.ErrorContains(t, err, "1 changes lack the annotation")
 }
 
 func TestMeter_LookupsFindAllPods(t *testing.T) {

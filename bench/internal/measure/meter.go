@@ -21,7 +21,8 @@ type Meter struct {
 	heapBefore uint64 // live bytes before the task
 	events     startPoint
 	delays     []float64
-	unmarked   int // changes without the time of writing
+	unmarked   int            // changes without the time of writing, or without their number
+	rounds     map[string]int // of changes of each object that were seen by SeeSequence
 }
 
 // See counts an object with its name, which the task must have decoded.
@@ -40,7 +41,7 @@ func (m *Meter) check() error {
 	case m.unnamed > 0:
 		return fmt.Errorf("%d objects had no name", m.unnamed)
 	case m.unmarked > 0:
-		return fmt.Errorf("%d changes lack the time of writing", m.unmarked)
+		return fmt.Errorf("%d changes lack the annotation of the writer", m.unmarked)
 	case m.seen != m.Count:
 		return fmt.Errorf("%d objects seen, want %d", m.seen, m.Count)
 	default:

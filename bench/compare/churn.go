@@ -1,0 +1,127 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/anykind/anykind/bench/internal/measure"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// replacedEvery is the number of changes of a pod after which it is replaced by another of its name.
+const replacedEvery = 5
+
+// churnSeries are the caches whose memory is compared when they are synced and after changes.
+var churnSeries = []series{
+	{"client-go, unstructured", "theirs", "cache-churn"},
+	{"client-go, typed, protobuf", "theirs", "cache-churn-typed"},
+	{"anykind, full", "ours", "cache-churn"},
+	{"anykind, lazy", "ours", "cache-churn-lazy"},
+	{"anykind, packed", "ours", "cache-churn-packed"},
+}
+
+// churnComparisons compares the RSS after changes with that of informers, and with that when the cache was synced.
+func churnComparisons(objects, changes int) []comparison {
+	var all []comparison
+	what := fmt.Sprintf("after %d changes among %d pods, of which every fifth is a replacement", changes, objects)
+	dynamicInformer, typedInformer := churnSeries[0], churnSeries[1]
+	for _, form := range []struct {
+		suffix string
+		series
+	}{{"", churnSeries[2]}, {"-lazy", churnSeries[3]}, {"-packed", churnSeries[4]}} {
+		churned := form.cost(changes, "churned-rss")
+		all = append(all,
+			comparison{"churn-rss" + form.suffix, "RSS of " + form.label + ", " + what, 0.65, churned, dynamicInformer.cost(changes, "churned-rss")},
+			comparison{"churn-typed-rss" + form.suffix, "the same, against an informer of typed objects over protobuf", 1, churned, typedInformer.cost(changes, "churned-rss")},
+			comparison{"churn-growth" + form.suffix, "the same, against its own RSS when synced", 1.2, churned, form.cost(changes, "synced-rss")},
+		)
+	}
+	return all
+}
+
+// churnRow is a line of the page: the memory of a cache over time, in MB.
+type churnRow struct{ Label, Synced, Churned, Growth, Peak string }
+
+// churnRows returns a row for each series.
+func churnRows(changes int, measured medians) []churnRow {
+	var rows []churnRow
+	for _, s := range churnSeries {
+		synced, churned := measured.of(s.cost(changes, "synced-rss")), measured.of(s.cost(changes, "churned-rss"))
+		peak := measured.of(s.cost(changes, "churned-peak-rss"))
+		rows = append(rows, churnRow{
+			s.label, fmt.Sprintf("%.1f", synced/1e6), fmt.Sprintf("%.1f", churned/1e6), fmt.Sprintf("%.2f", churned/synced), fmt.Sprintf("%.1f", peak/1e6),
+		})
+	}
+	return rows
+}
+
+// churnInEtcd returns a function that changes pods directly in etcd, one after the other, a thousand a second and each at
+// most once a second. Every replacedEvery-th change of a pod, its first included, deletes it and creates another.
+func (s *server) churnInEtcd(ctx context.Context, namespace string, count, objects int) (func(ctx context.Context) error, error) {
+	store, pods, err := openPods(ctx, namespace, objects)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error {
+		defer store.close()
+		begin, pause := time.Now(), max(pace, time.Second/time.Duration(objects))
+		change := func(ctx context.Context, i int) error {
+			time.Sleep(time.Until(begin.Add(time.Duration(i) * pause)))
+			pod, round := i%objects, i/objects
+			key, uid := podKey(namespace, podName(pod)), fmt.Sprintf("%x-%d-%d", begin.UnixNano(), pod, round/replacedEvery)
+			value, err := churned(pods[pod], i, types.UID(uid), time.Now())
+			if err == nil && round%replacedEvery == 0 {
+				err = store.remove(ctx, key)
+			}
+			if err == nil {
+				err = store.put(ctx, key, value)
+			}
+			if err != nil {
+				return fmt.Errorf("change %s: %w", podName(pod), err)
+			}
+			return nil
+		}
+		// Each worker has pods of its own, whose changes stay in order. The last call, which is made alone, has none.
+		return s.each(ctx, workers+1, func(ctx context.Context, worker int) error {
+			for i := range count {
+				if i%objects%workers != worker {
+					continue
+				}
+				if err := change(ctx, i); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}, nil
+}
+
+// churned returns a stored pod with that UID after a change of its status.
+func churned(value []byte, sequence int, uid types.UID, at time.Time) ([]byte, error) {
+	pod := &corev1.Pod{}
+	if _, _, err := stored.Decode(value, nil, pod); err != nil {
+		return nil, err
+	}
+	pod.UID = uid
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, measure.Sequence, strconv.Itoa(sequence))
+	pod.Status.PodIP = fmt.Sprintf("10.%d.%d.%d", sequence>>16&0xff, sequence>>8&0xff, sequence&0xff)
+	for i := range pod.Status.Conditions {
+		pod.Status.Conditions[i].LastTransitionTime = metav1.Time{Time: at}
+	}
+	for i := range pod.Status.ContainerStatuses {
+		status := &pod.Status.ContainerStatuses[i]
+		status.RestartCount, status.ContainerID = int32(sequence), fmt.Sprintf("containerd://%s-%d", uid, sequence) //nolint:gosec // far below 2^31
+	}
+	for i := range pod.ManagedFields {
+		pod.ManagedFields[i].Time = &metav1.Time{Time: at}
+	}
+	pod.APIVersion, pod.Kind = "v1", "Pod"
+	return runtime.Encode(stored, pod)
+}

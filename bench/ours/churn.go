@@ -1,0 +1,54 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/anykind/anykind/bench/internal/measure"
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/cache/packed"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// churn receives an hour's changes in a cache of full objects.
+func (s *side) churn(ctx context.Context, m *measure.Meter) error {
+	return churning(ctx, m, cache.New(s.pods, nil))
+}
+
+// churnLazy is churn for objects that stay JSON.
+func (s *side) churnLazy(ctx context.Context, m *measure.Meter) error {
+	return churning(ctx, m, cache.New(dynamic.As[unstructured.Lazy](s.pods), nil))
+}
+
+// churnPacked is churn for such objects, packed.
+func (s *side) churnPacked(ctx context.Context, m *measure.Meter) error {
+	opts := &cache.Options[unstructured.Lazy]{Codec: packed.New[unstructured.Lazy]()}
+	return churning(ctx, m, cache.New(dynamic.As[unstructured.Lazy](s.pods), opts))
+}
+
+// churning measures the memory of a cache when it is synced and after all changes.
+func churning[T any, P metaObject[T]](ctx context.Context, m *measure.Meter, pods *cache.Cache[T]) error {
+	return running(ctx, pods, func(ctx context.Context) error {
+		objects := 0 // once synced
+		for change := range pods.Changes(ctx) {
+			switch {
+			case change.Type == dynamic.Synced:
+				objects = len(pods.List("", nil))
+				m.Resident("synced")
+				m.Ready()
+			case objects > 0 && change.Object != nil && change.Type != watch.Deleted:
+				pod := P(change.Object)
+				m.SeeSequence(pod.GetName(), pod.GetAnnotations()[measure.Sequence], objects)
+			}
+			if m.Done() {
+				m.Resident("churned")
+				return nil
+			}
+		}
+		return fmt.Errorf("the changes ended: %w", pods.WaitForSync(ctx))
+	})
+}
