@@ -1,12 +1,13 @@
 package clientgo
 
 import (
-	"context"
 	"sync"
 	"time"
 
+	"github.com/anykind/anykind/compat/internal/sharedinformer"
 	"github.com/anykind/anykind/dynamic"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/dynamic/dynamiclister"
@@ -70,6 +71,23 @@ func (f *informerFactory) ForResource(gvr schema.GroupVersionResource) informers
 	return created
 }
 
+type (
+	object   = unstructured.Unstructured
+	informer = sharedinformer.Informer[object, *object]
+)
+
+func newInformer(resource *dynamic.Resource, name string, resync time.Duration, selectors *metav1.ListOptions) *informer {
+	return sharedinformer.New[object, *object](&sharedinformer.Config[object]{
+		Name: name, Source: resource, LabelSelector: selectors.LabelSelector, FieldSelector: selectors.FieldSelector,
+		ResyncPeriod: resync, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
+		Export: func(obj *object) any { return obj },
+		Import: func(obj any) (*object, bool) {
+			own, ok := obj.(*object)
+			return own, ok
+		},
+	})
+}
+
 // Start implements dynamicinformer.DynamicSharedInformerFactory.
 func (f *informerFactory) Start(stop <-chan struct{}) {
 	f.mu.Lock()
@@ -98,7 +116,7 @@ func (f *informerFactory) WaitForCacheSync(stop <-chan struct{}) map[schema.Grou
 	synced := map[schema.GroupVersionResource]bool{}
 	for gvr, own := range started {
 		select {
-		case <-own.synced.Done():
+		case <-own.HasSyncedChecker().Done():
 			synced[gvr] = true
 		case <-stop:
 			synced[gvr] = own.HasSynced()
@@ -128,17 +146,4 @@ func (g *genericInformer) Informer() cache.SharedIndexInformer { return g.inform
 // Lister implements informers.GenericInformer.
 func (g *genericInformer) Lister() cache.GenericLister {
 	return dynamiclister.NewRuntimeObjectShim(dynamiclister.New(g.informer.GetIndexer(), g.gvr))
-}
-
-// contextOf returns a context that ends with a channel.
-func contextOf(stop <-chan struct{}) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // client-go's Run has a channel in place of a context.
-	go func() {
-		select {
-		case <-stop:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
 }

@@ -50,7 +50,12 @@ func value(obj any) string {
 
 func (r *recorder) OnAdd(obj any, isInitial bool) { r.record("add %s %v", value(obj), isInitial) }
 func (r *recorder) OnUpdate(old, obj any)         { r.record("update %s %s", value(old), value(obj)) }
-func (r *recorder) OnDelete(obj any)              { r.record("delete %s", value(obj)) }
+func (r *recorder) OnDelete(obj any) {
+	if inferred, ok := obj.(cache.DeletedFinalStateUnknown); ok { // after a relist
+		obj = inferred.Obj
+	}
+	r.record("delete %s", value(obj))
+}
 
 func withoutRootCA(options *metav1.ListOptions) {
 	options.FieldSelector = "metadata.name!=kube-root-ca.crt"
@@ -134,6 +139,9 @@ func TestInformer_SameAsClientGo(t *testing.T) {
 		require.NoError(t, err)
 		assert.True(t, exists)
 		assert.Equal(t, objects[0], item)
+		_, exists, err = own.GetStore().GetByKey("no/such/key")
+		require.NoError(t, err)
+		assert.False(t, exists)
 		assert.NotEmpty(t, own.LastSyncResourceVersion())
 		// Added late, as client-go permits.
 		require.NoError(t, own.AddIndexers(cache.Indexers{"late": func(any) ([]string, error) { return []string{"all"}, nil }}))

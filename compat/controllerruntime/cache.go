@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/anykind/anykind/compat/internal/sharedinformer"
 	"github.com/anykind/anykind/discovery"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -91,7 +92,8 @@ func (f *informerFactory) add(i *informer) {
 func (f *informerFactory) new(lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 	i, err := f.newInformer(lw, obj, resync, indexers)
 	if err != nil {
-		i = newInformer(kindForm{obj.GetObjectKind().GroupVersionKind(), formOf(obj)}, "", &source{failure: err}, resync, indexers)
+		of := kindForm{obj.GetObjectKind().GroupVersionKind(), formOf(obj)}
+		i = newInformer(of, "", &source{failure: err}, &sharedinformer.Config[cached]{ResyncPeriod: resync, Indexers: indexers})
 	}
 	f.add(i)
 	return i
@@ -139,10 +141,10 @@ func (f *informerFactory) newInformer(lw toolscache.ListerWatcher, obj runtime.O
 		})
 	default:
 	}
-	i := newInformer(of, namespace, src, resync, indexers)
 	query := recorded.Query()
-	i.selectors.label, i.selectors.field = query.Get("labelSelector"), query.Get("fieldSelector")
-	return i, nil
+	return newInformer(of, namespace, src, &sharedinformer.Config[cached]{
+		LabelSelector: query.Get("labelSelector"), FieldSelector: query.Get("fieldSelector"), ResyncPeriod: resync, Indexers: indexers,
+	}), nil
 }
 
 // namespaceOf returns the namespace in the path of a list, "" if it has none.

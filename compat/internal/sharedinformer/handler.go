@@ -1,0 +1,177 @@
+package sharedinformer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/dynamic"
+	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
+)
+
+// handler is an event handler of an informer and its registration. A goroutine of its own calls it with the changes of the
+// cache, at its own pace.
+type handler[T any] struct {
+	callbacks toolscache.ResourceEventHandler
+	export    func(*T) any
+	rounds    resyncRounds
+	// taken is done when the handler's goroutine has the initial objects, and synced when the handler has been called for them.
+	taken, synced *doneChecker
+	ctx           context.Context //nolint:containedctx // of the handler's goroutine; nil before the start
+	remove        context.CancelFunc
+}
+
+// HasSynced implements toolscache.ResourceEventHandlerRegistration.
+func (h *handler[T]) HasSynced() bool { return h.synced.isDone() }
+
+// HasSyncedChecker implements toolscache.ResourceEventHandlerRegistration.
+func (h *handler[T]) HasSyncedChecker() toolscache.DoneChecker { return h.synced }
+
+// AddEventHandler implements toolscache.SharedInformer.
+func (i *Informer[T, P]) AddEventHandler(h toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
+	return i.AddEventHandlerWithOptions(h, toolscache.HandlerOptions{})
+}
+
+// AddEventHandlerWithResyncPeriod implements toolscache.SharedInformer.
+func (i *Informer[T, P]) AddEventHandlerWithResyncPeriod(
+	h toolscache.ResourceEventHandler, period time.Duration,
+) (toolscache.ResourceEventHandlerRegistration, error) {
+	return i.AddEventHandlerWithOptions(h, toolscache.HandlerOptions{ResyncPeriod: &period})
+}
+
+// AddEventHandlerWithOptions implements toolscache.SharedInformer. Once the informer has started, a resync period cannot be
+// shorter than the shortest before, as in client-go.
+func (i *Informer[T, P]) AddEventHandlerWithOptions(
+	h toolscache.ResourceEventHandler, options toolscache.HandlerOptions,
+) (toolscache.ResourceEventHandlerRegistration, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.stopped {
+		return nil, fmt.Errorf("handler %v was not added to shared informer because it has stopped already", h)
+	}
+	period := i.config.ResyncPeriod
+	if options.ResyncPeriod != nil {
+		period = *options.ResyncPeriod
+	}
+	switch {
+	case period <= 0:
+	case i.ctx != nil:
+		period = max(period, i.resync)
+	case i.resync == 0 || period < i.resync:
+		i.resync = period
+	}
+	added := &handler[T]{
+		callbacks: h, export: i.config.Export, rounds: resyncRounds{period: period},
+		taken: newDoneChecker(""), synced: newDoneChecker(fmt.Sprintf("%s: %T", i.config.Name, h)),
+	}
+	i.handlers.Insert(added)
+	if i.ctx != nil {
+		i.startHandler(added)
+	}
+	return added, nil
+}
+
+// RemoveEventHandler implements toolscache.SharedInformer. A call of the handler that has begun may still be running.
+func (i *Informer[T, P]) RemoveEventHandler(registration toolscache.ResourceEventHandlerRegistration) error {
+	h, ok := registration.(*handler[T])
+	if !ok {
+		return fmt.Errorf("invalid key type %T", registration)
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.handlers.Has(h) && h.remove != nil {
+		h.remove()
+	}
+	i.handlers.Delete(h)
+	return nil
+}
+
+// startHandler is called under the lock, after the start.
+func (i *Informer[T, P]) startHandler(h *handler[T]) {
+	h.ctx, h.remove = context.WithCancel(i.ctx)
+	h.rounds.tick, h.rounds.next = i.resync, time.Now().Add(h.rounds.period)
+	c := i.Cache()
+	i.running.Go(func() {
+		defer h.remove()
+		follow[T, P](h, c)
+	})
+}
+
+// follow calls a handler for the changes of a cache. It takes all initial objects before it calls the handler for the first of
+// them: once the informer has synced, the handler gets each of them, and later changes after it.
+func follow[T any, P cache.Object[T]](h *handler[T], c *cache.Cache[T]) {
+	var initial []cache.Change[T]
+	isInitial := true
+	for change := range c.Changes(h.ctx) {
+		if !isInitial {
+			handle[T, P](h, change)
+			continue
+		}
+		initial = append(initial, change)
+		if change.Type != dynamic.Synced {
+			continue
+		}
+		h.taken.close()
+		for i := 0; i < len(initial) && h.ctx.Err() == nil; i++ {
+			handle[T, P](h, initial[i])
+		}
+		initial, isInitial = nil, false
+	}
+}
+
+// waitTaken waits until the goroutines of the present handlers have the initial objects, are removed, or the informer ends.
+func (i *Informer[T, P]) waitTaken() {
+	i.mu.Lock()
+	handlers := i.handlers.UnsortedList()
+	i.mu.Unlock()
+	for _, h := range handlers {
+		select {
+		case <-h.taken.done:
+		case <-h.ctx.Done():
+		}
+	}
+}
+
+// handle calls a handler for a change.
+func handle[T any, P cache.Object[T]](h *handler[T], change cache.Change[T]) {
+	switch change.Type {
+	case watch.Added:
+		h.callbacks.OnAdd(h.export(change.Object), !h.HasSynced())
+	case watch.Modified:
+		if change.Old != change.Object || h.rounds.includes(time.Now()) {
+			h.callbacks.OnUpdate(h.export(change.Old), h.export(change.Object))
+		}
+	case watch.Deleted:
+		if change.FinalStateUnknown {
+			key := cache.KeyOf(P(change.Object)).String()
+			h.callbacks.OnDelete(toolscache.DeletedFinalStateUnknown{Key: key, Obj: h.export(change.Object)})
+		} else {
+			h.callbacks.OnDelete(h.export(change.Object))
+		}
+	case dynamic.Synced:
+		h.synced.close()
+	default: // the objects stay while their kind is not served
+	}
+}
+
+// resyncRounds chooses those resyncs of a cache that a handler gets, whose period may be longer.
+type resyncRounds struct {
+	period, tick time.Duration // of the handler and the cache
+	next, end    time.Time     // of the round that begins next, and of the current one
+}
+
+// includes reports whether a resync at this time is delivered.
+func (r *resyncRounds) includes(now time.Time) bool {
+	switch {
+	case r.period <= 0:
+		return false
+	case now.Before(r.end):
+		return true
+	case now.Add(r.tick / 2).Before(r.next):
+		return false
+	}
+	r.next, r.end = now.Add(r.period), now.Add(r.tick/2)
+	return true
+}

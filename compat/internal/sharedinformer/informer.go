@@ -1,0 +1,290 @@
+// Package sharedinformer has client-go's SharedIndexInformer over package cache, for clientgo and controllerruntime: the objects
+// of an informer are those of a cache, or what each of them contains.
+package sharedinformer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/anykind/anykind/cache"
+	"k8s.io/apimachinery/pkg/util/sets"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// Config configures an [Informer].
+type Config[T any] struct {
+	// Name is that of the informer's objects in errors and logs.
+	Name   string
+	Source cache.Source[T]
+	// LabelSelector and FieldSelector choose objects, as in metav1.ListOptions.
+	LabelSelector, FieldSelector string
+	// ResyncPeriod is that of handlers without one of their own; 0 means never.
+	ResyncPeriod time.Duration
+	Indexers     toolscache.Indexers
+	// Export returns the object of an informer for one of its cache, and Import the reverse: ok is false for an object of
+	// another type.
+	Export func(*T) any
+	Import func(any) (obj *T, ok bool)
+}
+
+// Informer is a client-go SharedIndexInformer over a cache. The cache is made when the informer is run, since transforms,
+// indexes and handlers may be added until then.
+type Informer[T any, P cache.Object[T]] struct {
+	config    Config[T]
+	source    *source[T, P]
+	reflector *toolscache.Reflector // for watch error handlers, which expect one
+	synced    *doneChecker
+	cache     atomic.Pointer[cache.Cache[T]]
+
+	mu           sync.Mutex
+	running      sync.WaitGroup  // handlers
+	ctx          context.Context //nolint:containedctx // of the run, for handlers that are added later; nil before
+	stopped      bool
+	resync       time.Duration // of the cache: the shortest of the handlers
+	transform    toolscache.TransformFunc
+	onWatchError toolscache.WatchErrorHandlerWithContext
+	indexers     toolscache.Indexers // never changed: readers have it without mu
+	computed     sets.Set[string]    // indexes that the cache does not have, which are computed when they are read
+	handlers     sets.Set[*handler[T]]
+}
+
+// New returns an informer.
+func New[T any, P cache.Object[T]](config *Config[T]) *Informer[T, P] {
+	i := &Informer[T, P]{
+		config: *config, resync: config.ResyncPeriod, synced: newDoneChecker(config.Name),
+		reflector: toolscache.NewReflectorWithOptions(nil, nil, nil, toolscache.ReflectorOptions{
+			Name: config.Name, TypeDescription: config.Name,
+		}),
+		onWatchError: toolscache.DefaultWatchErrorHandler,
+		indexers:     maps.Clone(config.Indexers), computed: sets.New(toolscache.NamespaceIndex), handlers: sets.New[*handler[T]](),
+	}
+	i.source = &source[T, P]{Source: config.Source, cached: i.Cache, report: i.Report}
+	return i
+}
+
+// Cache returns the cache, nil before the informer is run.
+func (i *Informer[T, P]) Cache() *cache.Cache[T] { return i.cache.Load() }
+
+// Report calls the watch error handler. The informer must be running.
+func (i *Informer[T, P]) Report(err error) { i.onWatchError(i.ctx, i.reflector, err) }
+
+// Run runs the informer until the channel is closed.
+func (i *Informer[T, P]) Run(stop <-chan struct{}) {
+	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // client-go's Run has a channel in place of a context.
+	defer cancel()
+	go func() {
+		select {
+		case <-stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	i.RunWithContext(ctx)
+}
+
+// RunWithContext runs the informer until ctx ends and its handlers have returned.
+func (i *Informer[T, P]) RunWithContext(ctx context.Context) {
+	running, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c := i.start(running)
+	if c == nil {
+		klog.FromContext(ctx).Info("Informer not run: it runs already, or has run", "informer", i.config.Name)
+		return
+	}
+	i.running.Go(func() {
+		if c.WaitForSync(running) != nil {
+			return
+		}
+		if i.waitTaken(); running.Err() == nil {
+			i.synced.close()
+		}
+	})
+	err := c.Run(running)
+	cancel()
+	i.stop()
+	var panicked *cache.PanicError
+	switch {
+	case errors.As(err, &panicked):
+		panic(panicked) //nolint:forbidigo // client-go's informer passes a panic on, too.
+	case ctx.Err() == nil:
+		i.Report(err)
+	}
+}
+
+// start makes the cache and starts the handlers that wait for it. It returns nil if the informer has been started before.
+func (i *Informer[T, P]) start(ctx context.Context) *cache.Cache[T] {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.ctx != nil {
+		return nil
+	}
+	opts := &cache.Options[T]{
+		LabelSelector: i.config.LabelSelector, FieldSelector: i.config.FieldSelector, ResyncPeriod: i.resync,
+		Indexes: map[string]func(*T) []string{},
+	}
+	for name, valuesOf := range i.indexers {
+		if !i.computed.Has(name) {
+			opts.Indexes[name] = i.indexFunc(name, valuesOf)
+		}
+	}
+	if i.transform != nil {
+		opts.Transform = i.applyTransform
+	}
+	c := cache.New[T, P](i.source, opts)
+	i.ctx = ctx
+	i.cache.Store(c)
+	for h := range i.handlers {
+		i.startHandler(h) //nolint:contextcheck // Handlers run in the context of the informer.
+	}
+	return c
+}
+
+// stop waits until the handlers have returned.
+func (i *Informer[T, P]) stop() {
+	i.mu.Lock()
+	i.stopped = true
+	i.mu.Unlock()
+	i.running.Wait()
+}
+
+// applyTransform calls the transform. An object for which it fails is reported and left out.
+func (i *Informer[T, P]) applyTransform(obj *T) *T {
+	result, err := i.transform(i.config.Export(obj))
+	transformed, ok := i.config.Import(result)
+	if err == nil && !ok {
+		err = fmt.Errorf("the transform returns a %T, which is no object of the informer", result)
+	}
+	if err != nil {
+		i.Report(fmt.Errorf("transform %s %s: %w", i.config.Name, cache.KeyOf(P(obj)), err))
+		return nil
+	}
+	return transformed
+}
+
+// indexFunc adapts an index function. An error is a panic, as in client-go.
+func (i *Informer[T, P]) indexFunc(name string, valuesOf toolscache.IndexFunc) func(*T) []string {
+	return func(obj *T) []string {
+		values, err := valuesOf(i.config.Export(obj))
+		if err != nil {
+			//nolint:forbidigo // client-go's indexer does.
+			panic(fmt.Errorf("unable to calculate an index entry for key %q on index %q: %w", cache.KeyOf(P(obj)), name, err))
+		}
+		return values
+	}
+}
+
+// SetTransform implements toolscache.SharedInformer.
+func (i *Informer[T, P]) SetTransform(transform toolscache.TransformFunc) error {
+	return i.configure(func() { i.transform = transform })
+}
+
+// SetWatchErrorHandler implements toolscache.SharedInformer.
+func (i *Informer[T, P]) SetWatchErrorHandler(onError toolscache.WatchErrorHandler) error {
+	return i.SetWatchErrorHandlerWithContext(func(_ context.Context, r *toolscache.Reflector, err error) { onError(r, err) })
+}
+
+// SetWatchErrorHandlerWithContext implements toolscache.SharedInformer.
+func (i *Informer[T, P]) SetWatchErrorHandlerWithContext(onError toolscache.WatchErrorHandlerWithContext) error {
+	return i.configure(func() { i.onWatchError = onError })
+}
+
+// configure changes the informer unless it has been started.
+func (i *Informer[T, P]) configure(change func()) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.ctx != nil {
+		return errors.New("informer has already started")
+	}
+	change()
+	return nil
+}
+
+// AddIndexers implements toolscache.SharedIndexInformer. An index that is added after the start is computed when it is read.
+func (i *Informer[T, P]) AddIndexers(indexers toolscache.Indexers) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.stopped {
+		return errors.New("indexer was not added because it has stopped already")
+	}
+	if conflicts := sets.KeySet(i.indexers).Intersection(sets.KeySet(indexers)); len(conflicts) > 0 { // printed as by client-go
+		return fmt.Errorf("indexer conflict: %v", conflicts)
+	}
+	changed := toolscache.Indexers{}
+	maps.Copy(changed, i.indexers)
+	maps.Copy(changed, indexers)
+	i.indexers = changed
+	if i.ctx != nil {
+		i.computed = i.computed.Union(sets.KeySet(indexers))
+	}
+	return nil
+}
+
+// HasSynced implements toolscache.SharedInformer.
+func (i *Informer[T, P]) HasSynced() bool { return i.synced.isDone() }
+
+// HasSyncedChecker implements toolscache.SharedInformer.
+func (i *Informer[T, P]) HasSyncedChecker() toolscache.DoneChecker { return i.synced }
+
+// IsStopped implements toolscache.SharedInformer.
+func (i *Informer[T, P]) IsStopped() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.stopped
+}
+
+// LastSyncResourceVersion implements toolscache.SharedInformer.
+func (i *Informer[T, P]) LastSyncResourceVersion() string {
+	if resourceVersion := i.source.resourceVersion.Load(); resourceVersion != nil {
+		return *resourceVersion
+	}
+	return ""
+}
+
+// GetStore implements toolscache.SharedInformer.
+func (i *Informer[T, P]) GetStore() toolscache.Store { return i.GetIndexer() }
+
+// GetIndexer implements toolscache.SharedIndexInformer.
+func (i *Informer[T, P]) GetIndexer() toolscache.Indexer { return indexer[T, P]{i} }
+
+// GetController implements toolscache.SharedInformer. As in client-go, the controller cannot be run.
+func (i *Informer[T, P]) GetController() toolscache.Controller { return controller{i} }
+
+// controller is the toolscache.Controller of an informer.
+type controller struct{ toolscache.SharedInformer }
+
+func (controller) Run(<-chan struct{})            {}
+func (controller) RunWithContext(context.Context) {}
+
+// doneChecker is a toolscache.DoneChecker.
+type doneChecker struct {
+	name string
+	done chan struct{}
+	once sync.Once
+}
+
+func newDoneChecker(name string) *doneChecker {
+	return &doneChecker{name: name, done: make(chan struct{})}
+}
+
+func (d *doneChecker) close() { d.once.Do(func() { close(d.done) }) }
+
+// Name implements toolscache.DoneChecker.
+func (d *doneChecker) Name() string { return d.name }
+
+// Done implements toolscache.DoneChecker.
+func (d *doneChecker) Done() <-chan struct{} { return d.done }
+
+func (d *doneChecker) isDone() bool {
+	select {
+	case <-d.done:
+		return true
+	default:
+		return false
+	}
+}
