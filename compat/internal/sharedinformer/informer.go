@@ -140,7 +140,7 @@ func (i *Informer[T, P]) start(ctx context.Context) *cache.Cache[T] {
 	i.ctx = ctx
 	i.cache.Store(c)
 	for h := range i.handlers {
-		i.startHandler(h) //nolint:contextcheck // Handlers run in the context of the informer.
+		i.startHandler(h)
 	}
 	return c
 }

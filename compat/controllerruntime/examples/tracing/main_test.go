@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func attributesOf(list []attribute.KeyValue) map[string]string {
 	texts := map[string]string{}
 	for _, attr := range list {
-		texts[string(attr.Key)] = attr.Value.Emit()
+		texts[string(attr.Key)] = attr.Value.String()
 	}
 	return texts
 }
