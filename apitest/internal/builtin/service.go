@@ -225,15 +225,27 @@ func addsNodePorts(spec, old object) bool {
 	return slices.ContainsFunc(objects(spec, "ports"), func(port object) bool { return !slices.Contains(known, port["nodePort"]) })
 }
 
-// ServiceWarnings returns the texts for fields of a service that its type ignores.
+// ServiceWarnings returns the texts for fields of a service that its type ignores, or that are deprecated.
 func ServiceWarnings(service map[string]any) []string {
 	spec := child(service, "spec")
-	isExternal := text(spec, "type") == "ExternalName"
-	switch {
-	case isExternal && len(list(spec, "externalIPs")) > 0:
-		return []string{`spec.externalIPs is ignored when spec.type is "ExternalName"`}
-	case !isExternal && text(spec, "externalName") != "":
-		return []string{`spec.externalName is ignored when spec.type is not "ExternalName"`}
+	isExternal, hasIPs := text(spec, "type") == "ExternalName", len(list(spec, "externalIPs")) > 0
+	isHeadless := text(spec, "type") == "ClusterIP" && text(spec, "clusterIP") == "None"
+	var warnings []string
+	for _, rule := range []struct {
+		applies bool
+		text    string
+	}{
+		{isHeadless && text(spec, "loadBalancerIP") != "", "spec.loadBalancerIP is ignored for headless services"},
+		{isHeadless && hasIPs, "spec.externalIPs is ignored for headless services"},
+		{isHeadless && text(spec, "sessionAffinity") != "None", "spec.SessionAffinity is ignored for headless services"},
+		{hasIPs && !isHeadless && !isExternal, "spec.externalIPs is deprecated and may no longer be implemented in some clusters"},
+		{isExternal && hasIPs, `spec.externalIPs is ignored when spec.type is "ExternalName"`},
+		{!isExternal && text(spec, "externalName") != "", `spec.externalName is ignored when spec.type is not "ExternalName"`},
+		{text(spec, "trafficDistribution") == "PreferClose", `spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"`},
+	} {
+		if rule.applies {
+			warnings = append(warnings, rule.text)
+		}
 	}
-	return nil
+	return warnings
 }

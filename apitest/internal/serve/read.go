@@ -134,7 +134,7 @@ func (c *call) transform(m media, obj map[string]any, isLaterEvent bool, kind wa
 		return obj, nil
 	}
 	if m.as != "Table" {
-		return table.PartialMetadata(obj, m.asOf), nil
+		return table.PartialMetadata(c.resource, obj, m.asOf), nil
 	}
 	include := metav1.IncludeObjectPolicy(c.req.URL.Query().Get("includeObject"))
 	switch include {

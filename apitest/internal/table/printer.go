@@ -3,7 +3,6 @@ package table
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -20,7 +19,6 @@ type printer struct {
 	conditions func(object) []any // of a row; may be nil
 	isDefault  bool               // the real server has no code for the kind
 	order      func(a, b object) int
-	hidden     []string // annotations that the real server's internal version lacks
 }
 
 func newPrinter(resource *kinds.Resource, now time.Time) (p *printer, warning string, err error) {
@@ -47,12 +45,6 @@ func newPrinter(resource *kinds.Resource, now time.Time) (p *printer, warning st
 		warning = fmt.Sprintf("apitest: not printed: cells of %s besides name and age", key)
 	}
 	switch key {
-	case "daemonsets.apps":
-		p.hidden = []string{"deprecated.daemonset.template.generation"}
-	case "horizontalpodautoscalers.autoscaling":
-		if resource.Version == "v1" {
-			p.hidden = []string{metricsAnnotation, currentMetricsAnnotation, scalingConditions, scalingBehaviorAnnotation}
-		}
 	case "pods":
 		p.conditions = podRowConditions
 	case "flowschemas.flowcontrol.apiserver.k8s.io":
@@ -73,26 +65,6 @@ func (p *printer) sorted(items []any) []any {
 		right, _ := b.(map[string]any)
 		return p.order(object{left, p.now}, object{right, p.now})
 	})
-}
-
-// partial returns the object's metadata.
-func (p *printer) partial(obj map[string]any, version string) map[string]any {
-	partial := PartialMetadata(obj, version)
-	annotations := object{content: obj}.at("metadata", "annotations").content
-	if len(p.hidden) == 0 || annotations == nil {
-		return partial
-	}
-	metadata, _ := obj["metadata"].(map[string]any)
-	metadata, annotations = maps.Clone(metadata), maps.Clone(annotations)
-	for _, name := range p.hidden {
-		delete(annotations, name)
-	}
-	metadata["annotations"] = annotations
-	if len(annotations) == 0 {
-		delete(metadata, "annotations")
-	}
-	partial["metadata"] = metadata
-	return partial
 }
 
 // hasDefaultColumns reports whether the columns are those of kinds that the real server has no code for.

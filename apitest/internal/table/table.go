@@ -60,19 +60,51 @@ func Of(resource *kinds.Resource, obj map[string]any, opts Options) (table map[s
 
 // PartialMetadata returns the PartialObjectMetadata of an object or the PartialObjectMetadataList of a list. The version is
 // that of meta.k8s.io. It shares memory with obj.
-func PartialMetadata(obj map[string]any, version string) map[string]any {
+func PartialMetadata(resource *kinds.Resource, obj map[string]any, version string) map[string]any {
 	items, isList := obj["items"].([]any)
 	if !isList {
-		return map[string]any{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/" + version, "metadata": obj["metadata"]}
+		metadata := withoutAnnotations(obj["metadata"], convertedAnnotations(resource))
+		return map[string]any{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/" + version, "metadata": metadata}
 	}
 	var partial []any // null if there are none, as the API server has it
 	for _, item := range items {
 		one, _ := item.(map[string]any)
-		partial = append(partial, PartialMetadata(one, version))
+		partial = append(partial, PartialMetadata(resource, one, version))
 	}
 	return map[string]any{
 		"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/" + version, "metadata": listMeta(obj), "items": partial,
 	}
+}
+
+// convertedAnnotations returns the annotations that the real server adds when it converts an object from its internal version,
+// which it does not do for metadata alone.
+func convertedAnnotations(resource *kinds.Resource) []string {
+	switch resource.GroupResource().String() {
+	case "daemonsets.apps":
+		return []string{"deprecated.daemonset.template.generation"}
+	case "horizontalpodautoscalers.autoscaling":
+		if resource.Version == "v1" {
+			return []string{metricsAnnotation, currentMetricsAnnotation, scalingConditions, scalingBehaviorAnnotation}
+		}
+	}
+	return nil
+}
+
+func withoutAnnotations(value any, names []string) any {
+	metadata, _ := value.(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	if len(names) == 0 || annotations == nil {
+		return value
+	}
+	metadata, annotations = maps.Clone(metadata), maps.Clone(annotations)
+	for _, name := range names {
+		delete(annotations, name)
+	}
+	metadata["annotations"] = annotations
+	if len(annotations) == 0 {
+		delete(metadata, "annotations")
+	}
+	return metadata
 }
 
 // listMeta returns the metadata of the list that a table stands for. That of an object has its resourceVersion alone.
@@ -121,7 +153,7 @@ func (p *printer) row(obj map[string]any, opts Options) map[string]any {
 	case metav1.IncludeNone:
 		row["object"] = nil
 	default:
-		row["object"] = p.partial(obj, opts.Version)
+		row["object"] = PartialMetadata(p.resource, obj, opts.Version)
 	}
 	return row
 }

@@ -70,7 +70,7 @@ func TestPartialMetadata_EqualsServer(t *testing.T) {
 			require.NoError(t, err)
 			want, err := server.send(t.Context(), http.MethodGet, path, "application/json;as="+as+";v="+version+";g=meta.k8s.io", nil)
 			require.NoError(t, err)
-			assert.Equal(t, normalize(t, want), normalize(t, PartialMetadata(obj, version)))
+			assert.Equal(t, normalize(t, want), normalize(t, PartialMetadata(services, obj, version)))
 		}
 	}
 }
