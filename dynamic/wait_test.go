@@ -121,7 +121,7 @@ func TestWait_EndsWithTerminalError(t *testing.T) {
 		"no longer served":                   {dynamic.Deleted(), []answer{labelledPod("a"), respond(""), lasting(unserved)}, isNotServed, 5 * time.Second, 9 * time.Second},
 		"bad request":                        {running, []answer{labelledPod("a"), refuses(http.StatusBadRequest, "BadRequest")}, apierrors.IsBadRequest, 0, 0},
 		"condition's error":                  {fails, []answer{labelledPod("a")}, isOther, 0, 0},
-		"condition's error after not served": {fails, []answer{{status: 404, body: unserved.body, lasts: 2 * time.Second}, labelledPod("a")}, isOther, 2 * time.Second, 4 * time.Second},
+		"condition's error after not served": {fails, []answer{{status: 404, body: unserved.body, lasts: 2 * time.Second}, labelledPod("a")}, isOther, 2 * time.Second, 8 * time.Second},
 		"condition's time-out":               {slow, []answer{labelledPod("a")}, func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }, 0, 0},
 		"condition's error, later":           {fails, []answer{absent, openStream(watchEvent("ADDED", webPod("9", "u", "Pending")))}, isOther, 0, 0},
 	} {

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,11 +67,12 @@ func decodeStored(t *testing.T, value []byte) *corev1.Pod {
 	return pod
 }
 
-// withoutTimes is the pod without what differs from one change to the next.
+// withoutTimes returns the pod without the times of changes, by which the server also sorts managed fields.
 func withoutTimes(pod *corev1.Pod) *corev1.Pod {
 	pod.Annotations["changed"] = "then"
 	for i := range pod.ManagedFields {
 		pod.ManagedFields[i].Time = &metav1.Time{}
 	}
+	slices.SortFunc(pod.ManagedFields, func(a, b metav1.ManagedFieldsEntry) int { return cmp.Compare(a.Subresource, b.Subresource) })
 	return pod
 }
