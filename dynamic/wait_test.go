@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -259,6 +260,19 @@ func TestWait_RejectsInvalidCalls(t *testing.T) {
 		require.ErrorAs(t, err, &refused, want)
 		require.ErrorContains(t, err, want)
 	}
+	assert.Empty(t, server.seen())
+}
+
+// TestWait_RejectsResourceWithoutWatch waits for a kind that the server only gets.
+func TestWait_RejectsResourceWithoutWatch(t *testing.T) {
+	server := &exchanges{}
+	listening := httptest.NewServer(server)
+	defer listening.Close()
+	client, err := dynamic.Connect(t.Context(), &transport.Config{Server: listening.URL, Options: transport.Options{Namespace: "home"}})
+	require.NoError(t, err)
+	defer client.Close()
+	_, err = resource(t, client, "serviceaccounts").Wait(t.Context(), "web", dynamic.Exists())
+	require.True(t, apierrors.IsMethodNotSupported(err), "%v", err)
 	assert.Empty(t, server.seen())
 }
 
