@@ -41,6 +41,18 @@ func TestServer_ListPagesAndExpires(t *testing.T) {
 	assert.NotContains(t, rest.metadata(), "continue")
 }
 
+func TestServer_ListOfOneNameHasNoMore(t *testing.T) {
+	server := apitest.NewServer(t, nil)
+	createConfigMaps(t, server, "a", "b")
+	const query = "?limit=1&fieldSelector=metadata.name%3Da"
+	one := do(t, server, "GET", configMapsPath+query, "")
+	assert.Equal(t, []string{"a"}, one.names())
+	assert.NotContains(t, one.metadata(), "continue")
+	all := do(t, server, "GET", "/api/v1/configmaps"+query, "")
+	assert.Equal(t, []string{"a"}, all.names())
+	assert.Contains(t, all.metadata(), "continue", "other namespaces may have one, too")
+}
+
 func TestServer_ListErrorsAndVersions(t *testing.T) {
 	server := apitest.NewServer(t, nil)
 	createConfigMaps(t, server, "a")

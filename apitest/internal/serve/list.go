@@ -95,6 +95,9 @@ func (c *call) listPage(opts *listOptions) (map[string]any, error) {
 	if opts.ResourceVersion == "0" && opts.ResourceVersionMatch != metav1.ResourceVersionMatchExact {
 		limit = 0 // the API server answers such lists from its cache, whole
 	}
+	if c.listsOneKey(opts) {
+		limit = 0
+	}
 	items, after, remaining := c.selectPage(stored, opts, token, limit)
 	metadata := map[string]any{"resourceVersion": strconv.FormatInt(at, 10)}
 	if c.resource.Definition != nil {
@@ -109,6 +112,15 @@ func (c *call) listPage(opts *listOptions) (map[string]any, error) {
 	return map[string]any{
 		"apiVersion": c.resource.APIVersion(), "kind": c.resource.ListKind, "metadata": metadata, "items": items,
 	}, nil
+}
+
+// listsOneKey reports whether a field selector names one object, which the API server then gets by its key: nothing follows it.
+func (c *call) listsOneKey(opts *listOptions) bool {
+	if opts.FieldSelector == nil || opts.Continue != "" || c.resource.Namespaced && c.info.Namespace == "" {
+		return false
+	}
+	_, isExact := opts.FieldSelector.RequiresExactMatch("metadata.name")
+	return isExact
 }
 
 // listRevision returns the revision to list at, 0 for the latest, after waiting for it if need be, and the continue token if there

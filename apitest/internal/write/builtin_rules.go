@@ -127,7 +127,7 @@ func (r *builtinRules) prepareUpdate(op *operation, obj, old *unstructured.Unstr
 }
 
 func (r *builtinRules) validate(op *operation, obj, old *unstructured.Unstructured) field.ErrorList {
-	errs := r.validateMetadata(obj, old)
+	errs := r.validateMetadata(obj, old, op.subresource)
 	if r.resource.Group == "" && r.resource.Plural == "services" && op.subresource == "" {
 		var before map[string]any
 		if old != nil {
@@ -161,14 +161,15 @@ func (r *builtinRules) validate(op *operation, obj, old *unstructured.Unstructur
 	return errs
 }
 
-func (r *builtinRules) validateMetadata(obj, old *unstructured.Unstructured) field.ErrorList {
+func (r *builtinRules) validateMetadata(obj, old *unstructured.Unstructured, subresource string) field.ErrorList {
 	path := field.NewPath("metadata")
 	var errs field.ErrorList
+	revalidates := r.properties.revalidates && old != nil && subresource == ""
 	if old == nil {
 		errs = validation.ValidateObjectMetaAccessor(obj, r.resource.Namespaced, r.properties.nameRule(), path)
 	} else {
 		errs = validation.ValidateObjectMetaAccessorUpdate(obj, old, path)
-		if r.properties.revalidates {
+		if revalidates {
 			errs = append(errs, validation.ValidateObjectMetaAccessor(obj, r.resource.Namespaced, r.properties.nameRule(), path)...)
 		}
 	}
@@ -177,7 +178,7 @@ func (r *builtinRules) validateMetadata(obj, old *unstructured.Unstructured) fie
 		return errs // of which the server checks metadata by the rules for all kinds only
 	}
 	findings := validateFinalizers(obj)
-	if errs = append(errs, findings...); old != nil && r.properties.revalidates {
+	if errs = append(errs, findings...); revalidates {
 		errs = append(errs, findings...)
 	}
 	return errs
