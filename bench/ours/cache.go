@@ -14,20 +14,32 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
+// newFull returns a cache of full objects.
+func newFull(r *dynamic.Resource) *cache.Cache[unstructured.Object] { return cache.New(r, nil) }
+
+// newLazy returns a cache of objects that stay JSON.
+func newLazy(r *dynamic.Resource) *cache.Cache[unstructured.Lazy] {
+	return cache.New(dynamic.As[unstructured.Lazy](r), nil)
+}
+
+// newPacked returns a cache of such objects, packed.
+func newPacked(r *dynamic.Resource) *cache.Cache[unstructured.Lazy] {
+	return cache.New(dynamic.As[unstructured.Lazy](r), &cache.Options[unstructured.Lazy]{Codec: packed.New[unstructured.Lazy]()})
+}
+
 // cache fills a cache with full objects.
 func (s *side) cache(ctx context.Context, m *measure.Meter) error {
-	return syncing(ctx, m, cache.New(s.pods, nil), (*unstructured.Object).GetName)
+	return syncing(ctx, m, newFull(s.pods), (*unstructured.Object).GetName)
 }
 
 // cacheLazy fills one with objects that stay JSON.
 func (s *side) cacheLazy(ctx context.Context, m *measure.Meter) error {
-	return syncing(ctx, m, cache.New(dynamic.As[unstructured.Lazy](s.pods), nil), (*unstructured.Lazy).GetName)
+	return syncing(ctx, m, newLazy(s.pods), (*unstructured.Lazy).GetName)
 }
 
 // cachePacked fills one with such objects, packed.
 func (s *side) cachePacked(ctx context.Context, m *measure.Meter) error {
-	opts := &cache.Options[unstructured.Lazy]{Codec: packed.New[unstructured.Lazy]()}
-	return syncing(ctx, m, cache.New(dynamic.As[unstructured.Lazy](s.pods), opts), (*unstructured.Lazy).GetName)
+	return syncing(ctx, m, newPacked(s.pods), (*unstructured.Lazy).GetName)
 }
 
 // cacheStripped fills a cache with full objects without their managedFields.
@@ -41,7 +53,7 @@ func (s *side) cacheStripped(ctx context.Context, m *measure.Meter) error {
 
 // cacheMetadata fills a cache with metadata.
 func (s *side) cacheMetadata(ctx context.Context, m *measure.Meter) error {
-	return syncing(ctx, m, cache.New(s.pods.Metadata(), nil), (*unstructured.Object).GetName)
+	return syncing(ctx, m, newFull(s.pods.Metadata()), (*unstructured.Object).GetName)
 }
 
 // syncing fills a cache and sees what is in it.
@@ -100,18 +112,17 @@ func (s *side) cacheIndex(ctx context.Context, m *measure.Meter) error {
 
 // cacheEvent receives each change of the objects of a cache.
 func (s *side) cacheEvent(ctx context.Context, m *measure.Meter) error {
-	return receiving(ctx, m, cache.New(s.pods, nil))
+	return receiving(ctx, m, newFull(s.pods))
 }
 
 // cacheEventLazy is cacheEvent for objects that stay JSON.
 func (s *side) cacheEventLazy(ctx context.Context, m *measure.Meter) error {
-	return receiving(ctx, m, cache.New(dynamic.As[unstructured.Lazy](s.pods), nil))
+	return receiving(ctx, m, newLazy(s.pods))
 }
 
 // cacheEventPacked is cacheEvent for such objects, packed.
 func (s *side) cacheEventPacked(ctx context.Context, m *measure.Meter) error {
-	opts := &cache.Options[unstructured.Lazy]{Codec: packed.New[unstructured.Lazy]()}
-	return receiving(ctx, m, cache.New(dynamic.As[unstructured.Lazy](s.pods), opts))
+	return receiving(ctx, m, newPacked(s.pods))
 }
 
 // metaObject is the part of an object that a consumer of changes reads.

@@ -8,26 +8,23 @@ import (
 
 	"github.com/anykind/anykind/bench/internal/measure"
 	"github.com/anykind/anykind/cache"
-	"github.com/anykind/anykind/cache/packed"
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
 // churn receives an hour's changes in a cache of full objects.
 func (s *side) churn(ctx context.Context, m *measure.Meter) error {
-	return churning(ctx, m, cache.New(s.pods, nil))
+	return churning(ctx, m, newFull(s.pods))
 }
 
 // churnLazy is churn for objects that stay JSON.
 func (s *side) churnLazy(ctx context.Context, m *measure.Meter) error {
-	return churning(ctx, m, cache.New(dynamic.As[unstructured.Lazy](s.pods), nil))
+	return churning(ctx, m, newLazy(s.pods))
 }
 
 // churnPacked is churn for such objects, packed.
 func (s *side) churnPacked(ctx context.Context, m *measure.Meter) error {
-	opts := &cache.Options[unstructured.Lazy]{Codec: packed.New[unstructured.Lazy]()}
-	return churning(ctx, m, cache.New(dynamic.As[unstructured.Lazy](s.pods), opts))
+	return churning(ctx, m, newPacked(s.pods))
 }
 
 // churning measures the memory of a cache when it is synced and after all changes.

@@ -9,29 +9,23 @@ import (
 
 	"github.com/anykind/anykind/bench/internal/measure"
 	"github.com/anykind/anykind/cache"
-	"github.com/anykind/anykind/cache/packed"
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
 // mixed fills a cache of full objects for each resource and receives a change of each object.
 func (s *side) mixed(ctx context.Context, m *measure.Meter) error {
-	return mixing(ctx, s, m, func(r *dynamic.Resource) *cache.Cache[unstructured.Object] { return cache.New(r, nil) })
+	return mixing(ctx, s, m, newFull)
 }
 
 // mixedLazy is mixed for objects that stay JSON.
 func (s *side) mixedLazy(ctx context.Context, m *measure.Meter) error {
-	return mixing(ctx, s, m, func(r *dynamic.Resource) *cache.Cache[unstructured.Lazy] {
-		return cache.New(dynamic.As[unstructured.Lazy](r), nil)
-	})
+	return mixing(ctx, s, m, newLazy)
 }
 
 // mixedPacked is mixed for such objects, packed.
 func (s *side) mixedPacked(ctx context.Context, m *measure.Meter) error {
-	return mixing(ctx, s, m, func(r *dynamic.Resource) *cache.Cache[unstructured.Lazy] {
-		return cache.New(dynamic.As[unstructured.Lazy](r), &cache.Options[unstructured.Lazy]{Codec: packed.New[unstructured.Lazy]()})
-	})
+	return mixing(ctx, s, m, newPacked)
 }
 
 // mixing fills a cache for each resource, then receives a change of each object.
@@ -78,6 +72,7 @@ func consuming[T any, P metaObject[T]](ctx context.Context, m *measure.Meter, ca
 	synced.Add(len(caches))
 	var mu sync.Mutex // of the meter
 	done := make(chan struct{})
+	closeDone := sync.OnceFunc(func() { close(done) }) // an object may change again
 	for _, c := range caches {
 		running.Go(func() {
 			for change := range c.Changes(ctx) {
@@ -89,7 +84,7 @@ func consuming[T any, P metaObject[T]](ctx context.Context, m *measure.Meter, ca
 					mu.Lock()
 					m.SeeChange(obj.GetName(), obj.GetAnnotations()[measure.Changed])
 					if m.Done() {
-						close(done)
+						closeDone()
 					}
 					mu.Unlock()
 				default: // an object that the cache has since its sync
