@@ -182,9 +182,12 @@ fuzz: ## fuzz every decoder of every module, each for FUZZTIME (1m)
 		done; \
 	done); done
 
-# One comparison at a time, for instance: make bench BENCH=list-objects PODS=5000
+# One comparison at a time, for instance: make bench BENCH=list-objects PODS=5000; with UPDATE=1 it replaces its group's figures
+# on the page. RESUME=1 continues a whole run that was interrupted.
 BENCH ?=
 PODS ?=
+UPDATE ?=
+RESUME ?=
 
 .PHONY: anyctl
 anyctl: ## build the command line program to .bin/anyctl, stripped, and print its size
@@ -197,9 +200,10 @@ record: anyctl ## run the README's session of anyctl on a real cluster, and writ
 
 .PHONY: bench
 bench: ## measure beside apimachinery and client-go; without BENCH and PODS everything, and write docs/BENCHMARKS.md
-ifeq ($(BENCH)$(PODS),)
+ifeq ($(BENCH)$(PODS)$(RESUME),)
 	go test -run '^$$' -bench . -benchmem ./unstructured
 	$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR)/bench -- env ANYKIND_CORPUS="$$($(CORPUS))" go test -run '^$$' -bench . -benchmem .
 endif
 	$(SANDBOX) exec --components etcd,kube-apiserver,kubectl $(SANDBOX_FLAGS) --dir $(CURDIR)/bench -- \
-		env ANYKIND_CORPUS="$$($(CORPUS))" go run ./compare -bench '$(BENCH)' -pods '$(PODS)' $(if $(BENCH)$(PODS),,-docs ../docs)
+		env ANYKIND_CORPUS="$$($(CORPUS))" go run ./compare -bench '$(BENCH)' -pods '$(PODS)' \
+		$(if $(BENCH)$(PODS),$(if $(UPDATE),-docs ../docs),-docs ../docs $(if $(RESUME),-resume))

@@ -50,11 +50,11 @@ func churnComparisons(objects, changes int) []comparison {
 type churnRow struct{ Label, Synced, Churned, Growth, Peak string }
 
 // churnRows returns a row for each series.
-func churnRows(changes int, measured medians) []churnRow {
+func churnRows(changes int, kept *results) []churnRow {
 	var rows []churnRow
 	for _, s := range churnSeries {
-		synced, churned := measured.of(s.cost(changes, "synced-rss")), measured.of(s.cost(changes, "churned-rss"))
-		peak := measured.of(s.cost(changes, "churned-peak-rss"))
+		synced, churned := kept.of(s.cost(changes, "synced-rss")), kept.of(s.cost(changes, "churned-rss"))
+		peak := kept.of(s.cost(changes, "churned-peak-rss"))
 		rows = append(rows, churnRow{
 			s.label, fmt.Sprintf("%.1f", synced/1e6), fmt.Sprintf("%.1f", churned/1e6), fmt.Sprintf("%.2f", churned/synced), fmt.Sprintf("%.1f", peak/1e6),
 		})

@@ -37,11 +37,11 @@ func TestChurned_ChangesStatusAndUID(t *testing.T) {
 }
 
 func TestChurnRows_GrowthOfEachSeries(t *testing.T) {
-	measured := medians{}
+	figures := map[cost]float64{}
 	for _, s := range churnSeries {
-		measured[s.cost(9, "synced-rss")], measured[s.cost(9, "churned-rss")], measured[s.cost(9, "churned-peak-rss")] = 40e6, 50e6, 61e6
+		figures[s.cost(9, "synced-rss")], figures[s.cost(9, "churned-rss")], figures[s.cost(9, "churned-peak-rss")] = 40e6, 50e6, 61e6
 	}
-	rows := churnRows(9, measured)
+	rows := churnRows(9, resultsWith(t, figures))
 	require.Len(t, rows, len(churnSeries))
 	assert.Equal(t, churnRow{"client-go, unstructured", "40.0", "50.0", "1.25", "61.0"}, rows[0])
 }

@@ -26,12 +26,21 @@ func TestCompare_PrintsLinesAndPage(t *testing.T) {
 	t.Setenv("GORACE", "atexit_sleep_ms=0") // each program would sleep for a second before it ends
 	var lines, progress bytes.Buffer
 	docs := t.TempDir()
-	opts, err := parse([]string{
+	args := []string{
 		"-kubeconfig", cluster.Kubeconfig(t), "-pods", "20,50", "-growth", "10,20,50", "-events", "50", "-changes", "50", "-calls", "3", "-definitions", "5", "-rounds", "1", "-docs", docs, "-profileFor", "1ms",
-	})
+	}
+	opts, err := parse(append(args, "-bench", "packages"))
+	require.NoError(t, err)
+	opts.lines, opts.progress = &lines, &progress
+	require.ErrorContains(t, compare(t.Context(), opts), "write BENCHMARKS.md: first/1 was not measured with client-go ")
+	assert.Contains(t, progress.String(), "rounds of program/1 ")
+	lines.Reset()
+	progress.Reset()
+	opts, err = parse(append(args, "-resume"))
 	require.NoError(t, err)
 	opts.lines, opts.progress = &lines, &progress
 	require.NoError(t, compare(t.Context(), opts), "%s", &progress)
+	assert.NotContains(t, progress.String(), "rounds of program/1 ", "measured again")
 
 	page, err := os.ReadFile(filepath.Join(docs, "BENCHMARKS.md"))
 	require.NoError(t, err)

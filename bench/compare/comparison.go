@@ -36,8 +36,15 @@ type result struct {
 
 func (r result) ratio() float64 { return r.oursCost / r.theirsCost }
 
-// shown returns the ratio as on the page.
+// shown returns what the page has: the ratio, or for changes that come at a given pace the rates at which both sides received them.
 func (r result) shown() string {
+	if r.ours.figure == "event-wall" {
+		return fmt.Sprintf("%.0f/s and %.0f/s", float64(r.ours.count)/r.oursCost, float64(r.theirs.count)/r.theirsCost)
+	}
+	return r.shownRatio()
+}
+
+func (r result) shownRatio() string {
 	if r.ratio() < 0.1 {
 		return fmt.Sprintf("%.3f", r.ratio())
 	}
@@ -65,8 +72,8 @@ func formatOf(figure string) func(float64) string {
 	}
 }
 
-// chosen returns the comparisons that match the options.
-func (o *options) chosen() []comparison {
+// all returns all comparisons, in the order of the page.
+func (o *options) all() []comparison {
 	var all []comparison
 	for _, count := range o.pods {
 		all = append(all, listComparisons(count)...)
@@ -83,9 +90,45 @@ func (o *options) chosen() []comparison {
 	all = append(all, mixedComparisons(slices.Min(o.pods))...)
 	all = append(all, programComparisons()...)
 	all = append(all, cliComparisons(o.pods, o.definitions)...)
-	return slices.DeleteFunc(all, func(c comparison) bool {
-		return len(o.match) > 0 && !slices.ContainsFunc(o.match, func(prefix string) bool { return strings.HasPrefix(c.name, prefix) })
+	return all
+}
+
+// chosen returns the comparisons that match the options.
+func (o *options) chosen() []comparison {
+	return slices.DeleteFunc(o.all(), func(c comparison) bool { return !o.matches(c.name) })
+}
+
+// matches reports whether a name has one of the prefixes.
+func (o *options) matches(name string) bool {
+	return len(o.match) == 0 || slices.ContainsFunc(o.match, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+}
+
+// allGroups returns what the page needs.
+func (o *options) allGroups() []group {
+	return groupRuns(append(runsOf(o.all()), growthRuns(o.growth)...))
+}
+
+// chosenGroups returns the groups to measure. For the page they are whole, also where one comparison of a group is chosen.
+func (o *options) chosenGroups() []group {
+	runs := runsOf(o.chosen())
+	if o.docs == "" {
+		return groupRuns(runs)
+	}
+	if o.matches("growth") {
+		runs = append(runs, growthRuns(o.growth)...)
+	}
+	return slices.DeleteFunc(o.allGroups(), func(g group) bool {
+		return !slices.ContainsFunc(g.runs, func(r run) bool { return slices.Contains(runs, r) })
 	})
+}
+
+// resultsOf returns the comparisons with the figures of both sides.
+func (o *options) resultsOf(comparisons []comparison, kept *results) []result {
+	var all []result
+	for _, c := range comparisons {
+		all = append(all, result{comparison: c, oursCost: kept.of(c.ours), theirsCost: kept.of(c.theirs)})
+	}
+	return all
 }
 
 // listComparisons compares lists of one length, with each call that the two sides have.
@@ -205,8 +248,6 @@ func cacheComparisons(pods []int, events int) []comparison {
 	return all
 }
 
-const minuteWall = "cache-minute-wall"
-
 // minuteComparisons compares the cost of changes in caches of many objects. A side that cannot keep up has delays that grow
 // with the length of the run: so the rates are compared, not the delays.
 func minuteComparisons(objects, changes int) []comparison {
@@ -216,7 +257,7 @@ func minuteComparisons(objects, changes int) []comparison {
 			cost{run{"ours", "cache-minute", changes}, figure}, cost{run{"theirs", "cache-minute", changes}, figure}})
 	}
 	add("cache-minute-cpu", "CPU of one", "event-cpu", 0.30)
-	add(minuteWall, "time of all", "event-wall", 1.1)
+	add("cache-minute-rate", "received at, by ours and theirs", "event-wall", 1.1)
 	return all
 }
 

@@ -52,13 +52,13 @@ type growthRow struct {
 }
 
 // growthRows returns a row for each series.
-func growthRows(counts []int, measured medians) []growthRow {
+func growthRows(counts []int, kept *results) []growthRow {
 	var rows []growthRow
 	for _, s := range growthSeries {
 		held := make([]float64, len(counts))
 		row := growthRow{Label: s.label}
 		for i, count := range counts {
-			held[i] = measured.of(s.cost(count, "held"))
+			held[i] = kept.of(s.cost(count, "held"))
 			row.PerObject = append(row.PerObject, fmt.Sprintf("%.0f", held[i]/float64(count)))
 		}
 		if last := len(counts) - 1; last > 0 {
@@ -79,7 +79,7 @@ func extrapolated(counts []int, values []float64, at int) float64 {
 }
 
 // growthPlot draws a figure of all series over the number of objects, both axes logarithmic.
-func growthPlot(title, unit, figure string, scale float64, counts []int, measured medians) ([]byte, error) {
+func growthPlot(title, unit, figure string, scale float64, counts []int, kept *results) ([]byte, error) {
 	p := newPlot(title, unit)
 	p.X.Label.Text = "objects"
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
@@ -87,7 +87,7 @@ func growthPlot(title, unit, figure string, scale float64, counts []int, measure
 	for i, s := range growthSeries {
 		points := make(plotter.XYs, len(counts))
 		for j, count := range counts {
-			points[j] = plotter.XY{X: float64(count), Y: measured.of(s.cost(count, figure)) * scale}
+			points[j] = plotter.XY{X: float64(count), Y: kept.of(s.cost(count, figure)) * scale}
 		}
 		line, marks, err := plotter.NewLinePoints(points)
 		if err != nil {
@@ -101,7 +101,7 @@ func growthPlot(title, unit, figure string, scale float64, counts []int, measure
 }
 
 // changePlot draws the CPU time of a change as a bar for each kind of cache.
-func changePlot(events int, measured medians) ([]byte, error) {
+func changePlot(events int, kept *results) ([]byte, error) {
 	bars := []series{
 		{"client-go,\nunstructured", "theirs", "cache-event"}, {"client-go,\ntyped, protobuf", "theirs", "cache-event-typed"},
 		{"anykind,\nfull", "ours", "cache-event"}, {"anykind,\nlazy", "ours", "cache-event-lazy"}, {"anykind,\npacked", "ours", "cache-event-packed"},
@@ -110,7 +110,7 @@ func changePlot(events int, measured medians) ([]byte, error) {
 	values := make(plotter.Values, len(bars))
 	labels := make([]string, len(bars))
 	for i, s := range bars {
-		values[i], labels[i] = measured.of(s.cost(events, "event-cpu"))*1e6, s.label
+		values[i], labels[i] = kept.of(s.cost(events, "event-cpu"))*1e6, s.label
 	}
 	chart, err := plotter.NewBarChart(values, vg.Points(40))
 	if err != nil {

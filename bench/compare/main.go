@@ -31,7 +31,8 @@ type options struct {
 	// definitions is the number of CustomResourceDefinitions whose resources are listed.
 	definitions int
 	rounds      int    // 0 means a number that depends on the length of a run
-	docs        string // folder of the page; "" means none
+	docs        string // folder of the page and of the results; "" means none
+	resume      bool   // measures only what the results lack
 	profileFor  time.Duration
 	lines       io.Writer
 	progress    io.Writer
@@ -63,7 +64,8 @@ func parse(args []string) (*options, error) {
 	flags.IntVar(&opts.calls, "calls", 300, "calls of each verb")
 	flags.IntVar(&opts.definitions, "definitions", 300, "CustomResourceDefinitions whose resources are listed")
 	flags.IntVar(&opts.rounds, "rounds", 0, "how often each side runs each task; 0 means 3 to 11 times, short tasks more often")
-	flags.StringVar(&opts.docs, "docs", "", "the folder to write BENCHMARKS.md and its plot to")
+	flags.StringVar(&opts.docs, "docs", "", "the `folder` of BENCHMARKS.md, its plots and the figures that it is written from; with -bench, only those are measured again")
+	flags.BoolVar(&opts.resume, "resume", false, "measure only what the figures in the folder of -docs lack, after an interrupted run")
 	flags.DurationVar(&opts.profileFor, "profileFor", 3*time.Second, "how long to profile each task whose aim is missed, for the page")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
@@ -101,8 +103,8 @@ func parseCounts(name, list string) ([]int, error) {
 
 // compare runs the chosen comparisons and prints a line for each.
 func compare(ctx context.Context, opts *options) error {
-	chosen := opts.chosen()
-	if len(chosen) == 0 {
+	chosen, groups := opts.chosen(), opts.chosenGroups()
+	if len(groups) == 0 {
 		return fmt.Errorf("no comparison has the prefix %s", strings.Join(opts.match, " or "))
 	}
 	if opts.docs != "" {
@@ -124,22 +126,30 @@ func compare(ctx context.Context, opts *options) error {
 		return err
 	}
 	defer server.client.Close()
-	runs := runsOf(chosen)
-	if opts.docs != "" {
-		runs = append(runs, growthRuns(opts.growth)...)
-	}
-	measured, err := measureAll(ctx, opts, server, sides, runs)
+	kept, err := openResults(opts.docs)
 	if err != nil {
 		return err
 	}
-	var results []result
-	for _, c := range chosen {
-		r := result{comparison: c, oursCost: measured.of(c.ours), theirsCost: measured.of(c.theirs)}
+	v, err := findVersions(ctx, server)
+	if err != nil {
+		return err
+	}
+	if opts.resume {
+		groups = slices.DeleteFunc(groups, func(g group) bool { return kept.has(g, v) })
+	}
+	if err := measureAll(ctx, opts, server, sides, groups, v, kept); err != nil {
+		return err
+	}
+	for _, r := range opts.resultsOf(chosen, kept) {
 		fmt.Fprintln(opts.lines, r)
-		results = append(results, r)
 	}
 	if opts.docs == "" {
 		return nil
 	}
-	return writePage(ctx, opts, server, sides, results, measured)
+	for _, g := range opts.allGroups() {
+		if !kept.has(g, v) {
+			return fmt.Errorf("write BENCHMARKS.md: %s was not measured with %s (use -resume)", g.name, v)
+		}
+	}
+	return writePage(ctx, opts, server, sides, opts.resultsOf(opts.all(), kept), v, kept)
 }

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"text/template"
-	"time"
 )
 
 //go:embed page.md.tmpl
@@ -51,37 +50,35 @@ type page struct {
 	Missed                             []line
 	Profiles                           []profile
 	Plot                               string
-	Rates                              string // of the changes of cache-minute, on both sides
 	RoundsFew, RoundsMany, RoundsFirst int
 }
 
 type line struct{ Name, What, Aim, Ratio, Result string }
 
+// versions are those of the compared programs.
 type versions struct{ Go, ClientGo, Server, Platform string }
 
+func (v versions) String() string {
+	return fmt.Sprintf("client-go %s, %s %s and Kubernetes %s", v.ClientGo, v.Go, v.Platform, v.Server)
+}
+
 // writePage writes BENCHMARKS.md and its plot.
-func writePage(ctx context.Context, opts *options, server *server, sides *sides, results []result, measured medians) error {
+func writePage(ctx context.Context, opts *options, server *server, sides *sides, results []result, v versions, kept *results) error {
 	text, err := template.New("page").Parse(pageText)
 	if err != nil {
 		return err
 	}
 	p := page{
-		Day:  time.Now().UTC().Format(time.DateOnly),
+		Day: kept.days(), Versions: v,
 		Pods: joinCounts(opts.pods), Events: opts.events, Calls: opts.calls, Changes: opts.changes, Deleted: deleted, MixedObjects: slices.Min(opts.pods), Processors: runtime.NumCPU(), Plot: plotName,
 		HeapPlot: heapPlotName, SyncPlot: syncPlotName, ChangePlot: changePlotName,
-		Growth: growthRows(opts.growth, measured), GrowthCounts: opts.growth, Churn: churnRows(opts.changes, measured),
+		Growth: growthRows(opts.growth, kept), GrowthCounts: opts.growth, Churn: churnRows(opts.changes, kept),
 		RoundsFew: opts.roundsOf(run{task: "list", count: 1 << 20}), RoundsMany: opts.roundsOf(run{task: "list"}), RoundsFirst: opts.roundsOf(run{task: "first"}),
-	}
-	if p.Versions, err = findVersions(ctx, server); err != nil {
-		return err
 	}
 	if p.PodBytes, err = server.podSize(ctx, opts.pods[0]); err != nil {
 		return err
 	}
 	for _, r := range results {
-		if r.name == minuteWall {
-			p.Rates = joinCounts([]int{int(float64(opts.changes) / r.oursCost), int(float64(opts.changes) / r.theirsCost)})
-		}
 		shown := line{Name: r.name, What: r.what, Aim: fmt.Sprintf("≤ %.2f", r.aim), Ratio: r.shown(), Result: "met"}
 		if r.missed() {
 			shown.Result = fmt.Sprintf("missed by %.1f %%", 100*(r.ratio()/r.aim-1))
@@ -92,9 +89,10 @@ func writePage(ctx context.Context, opts *options, server *server, sides *sides,
 			p.Headlines = append(p.Headlines, shown)
 		}
 	}
-	if p.Profiles, err = profileMissed(ctx, opts, server, sides, results); err != nil {
+	if err := profileMissed(ctx, opts, server, sides, results, kept); err != nil {
 		return err
 	}
+	p.Profiles = kept.Profiles
 	var written bytes.Buffer
 	if err := text.Execute(&written, p); err != nil {
 		return err
@@ -102,21 +100,21 @@ func writePage(ctx context.Context, opts *options, server *server, sides *sides,
 	if err := os.WriteFile(filepath.Join(opts.docs, "BENCHMARKS.md"), written.Bytes(), 0o644); err != nil {
 		return err
 	}
-	return writePlots(opts, results, measured)
+	return writePlots(opts, results, kept)
 }
 
 // writePlots writes the page's plots.
-func writePlots(opts *options, results []result, measured medians) error {
-	heap, err := growthPlot("live heap of a synced cache of pods", "MB", "held", 1e-6, opts.growth, measured)
+func writePlots(opts *options, results []result, kept *results) error {
+	heap, err := growthPlot("live heap of a synced cache of pods", "MB", "held", 1e-6, opts.growth, kept)
 	if err != nil {
 		return err
 	}
-	synced, err := growthPlot("time until a cache of pods is synced", "s", "sync-wall", 1, opts.growth, measured)
+	synced, err := growthPlot("time until a cache of pods is synced", "s", "sync-wall", 1, opts.growth, kept)
 	if err != nil {
 		return err
 	}
 	files := map[string][]byte{plotName: ratioPlot(results), heapPlotName: heap, syncPlotName: synced}
-	if files[changePlotName], err = changePlot(opts.events, measured); err != nil {
+	if files[changePlotName], err = changePlot(opts.events, kept); err != nil {
 		return err
 	}
 	for name, data := range files {

@@ -39,7 +39,7 @@ func ratioPlot(results []result) []byte {
 		fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="end">%s</text>`, nameWidth-8, top+13, html.EscapeString(r.name))
 		fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%.1f" height="14" fill="%s"/>`, nameWidth, top+2, at(r.ratio())-nameWidth, colour)
 		fmt.Fprintf(&b, `<line x1="%.1[1]f" x2="%.1[1]f" y1="%[2]d" y2="%[3]d" stroke="#000000" stroke-width="2"/>`, at(r.aim), top, top+18)
-		fmt.Fprintf(&b, `<text x="%d" y="%d">%s</text>`+"\n", nameWidth+barWidth+8, top+13, r.shown())
+		fmt.Fprintf(&b, `<text x="%d" y="%d">%s</text>`+"\n", nameWidth+barWidth+8, top+13, r.shownRatio())
 	}
 	fmt.Fprintf(&b, `<text x="%d" y="%d">bar: anykind's cost divided by client-go's; mark: the aim</text>`+"\n</svg>\n", nameWidth, height-2)
 	return b.Bytes()

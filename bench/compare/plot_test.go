@@ -27,11 +27,14 @@ func TestResult_String(t *testing.T) {
 	}
 }
 
-func TestResult_SmallRatios(t *testing.T) {
+func TestResult_Shown(t *testing.T) {
 	r := half()
 	assert.Equal(t, "0.50", r.shown())
 	r.oursCost = 0.00001
 	assert.Equal(t, "0.005", r.shown())
+	changes := run{"ours", "cache-minute", 500}
+	r = result{comparison{ours: cost{changes, "event-wall"}, theirs: cost{changes, "event-wall"}}, 0.5, 1}
+	assert.Equal(t, "1000/s and 500/s", r.shown())
 }
 
 func TestResult_Missed(t *testing.T) {

@@ -16,28 +16,33 @@ const hidden = `-hide=^(main\.|runtime\.(main|mcall|goexit|systemstack|gosched.*
 
 // profile is a CPU or allocation profile of one of our runs.
 type profile struct {
-	task, kind string
-	What, Top  string
+	Task, Kind, What, Top string
 }
 
-// profileMissed profiles each of our runs that missed an aim.
-func profileMissed(ctx context.Context, opts *options, server *server, sides *sides, results []result) ([]profile, error) {
-	var profiles []profile
-	for _, r := range results {
+// profileMissed adds a profile to the results for each of our runs that missed an aim and has none.
+func profileMissed(ctx context.Context, opts *options, server *server, sides *sides, missed []result, kept *results) error {
+	wanted := func(p profile) bool {
+		return slices.ContainsFunc(missed, func(r result) bool {
+			kind, ok := profileOf(r.ours)
+			return ok && r.missed() && p.Task == r.ours.task && p.Kind == kind
+		})
+	}
+	kept.Profiles = slices.DeleteFunc(kept.Profiles, func(p profile) bool { return !wanted(p) })
+	for _, r := range missed {
 		kind, ok := profileOf(r.ours)
 		// Lists of different lengths have the same profile.
-		known := func(p profile) bool { return p.task == r.ours.task && p.kind == kind }
-		if !r.missed() || !ok || slices.ContainsFunc(profiles, known) {
+		isKept := func(p profile) bool { return p.Task == r.ours.task && p.Kind == kind }
+		if !r.missed() || !ok || slices.ContainsFunc(kept.Profiles, isKept) {
 			continue
 		}
 		fmt.Fprintf(opts.progress, "compare: %s missed its aim: profiling %s of %d\n", r.name, r.ours.task, r.ours.count)
 		taken, err := sides.profile(ctx, opts, server, r.ours.run, kind)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		profiles = append(profiles, taken)
+		kept.Profiles = append(kept.Profiles, taken)
 	}
-	return profiles, nil
+	return kept.save()
 }
 
 // profileOf returns the kind of profile for a figure. Processes of a few milliseconds have none.
@@ -62,7 +67,7 @@ func (s *sides) profile(ctx context.Context, opts *options, server *server, r ru
 		return profile{}, err
 	}
 	args := []string{"tool", "pprof", "-top", "-cum", "-nodecount=30", hidden}
-	taken := profile{task: r.task, kind: kind, What: fmt.Sprintf("CPU of anykind's task %s (%d)", r.task, r.count)}
+	taken := profile{Task: r.task, Kind: kind, What: fmt.Sprintf("CPU of anykind's task %s (%d)", r.task, r.count)}
 	if kind == "allocs" {
 		args, taken.What = append(args, "-sample_index=alloc_space"), fmt.Sprintf("Memory that anykind's task %s (%d) allocates", r.task, r.count)
 	}

@@ -12,11 +12,6 @@ import (
 	"github.com/anykind/anykind/bench/internal/measure"
 )
 
-// medians has the median of each figure of each run.
-type medians map[cost]float64
-
-func (m medians) of(c cost) float64 { return m[c] }
-
 // stages are lists of tasks that share their preparation. Their runs take turns.
 var stages = [][]string{
 	{"program"}, {"first"},
@@ -30,39 +25,30 @@ var stages = [][]string{
 	{"mixed", "mixed-lazy", "mixed-packed", "mixed-typed"},
 }
 
-// measureAll does all runs, stage by stage, and in a stage all runs of one length together: in rounds, with each run once
-// a round, so that other load of the machine affects both sides.
-func measureAll(ctx context.Context, opts *options, server *server, sides *sides, runs []run) (medians, error) {
-	measured := medians{}
-	for _, tasks := range stages {
-		var counts []int
-		for _, r := range runs {
-			if slices.Contains(tasks, r.task) && !slices.Contains(counts, r.count) {
-				counts = append(counts, r.count)
-			}
+// measureAll measures the groups one after the other, and keeps the figures of each when it is done.
+func measureAll(ctx context.Context, opts *options, server *server, sides *sides, groups []group, v versions, kept *results) error {
+	for _, g := range groups {
+		figures, err := measureTurns(ctx, opts, server, sides, g)
+		if err == nil {
+			err = kept.add(g, v, figures)
 		}
-		for _, count := range counts {
-			var turn []run
-			for _, r := range runs {
-				if slices.Contains(tasks, r.task) && r.count == count && !slices.Contains(turn, r) {
-					turn = append(turn, r)
-				}
-			}
-			if err := measureTurns(ctx, opts, server, sides, turn, measured); err != nil {
-				return nil, err
-			}
+		if err != nil {
+			return fmt.Errorf("%s: %w", g.name, err)
 		}
 	}
-	return measured, nil
+	return nil
 }
 
-func measureTurns(ctx context.Context, opts *options, server *server, sides *sides, turn []run, measured medians) error {
+// measureTurns does the runs of a group in rounds, with each run once a round, so that other load of the machine affects
+// both sides, and returns the median of each figure.
+func measureTurns(ctx context.Context, opts *options, server *server, sides *sides, g group) (map[cost]float64, error) {
 	begin := time.Now()
+	turn := slices.Clone(g.runs)
 	place, err := server.prepare(ctx, turn[0])
 	if err != nil {
-		return fmt.Errorf("prepare %s: %w", turn[0].task, err)
+		return nil, fmt.Errorf("prepare: %w", err)
 	}
-	fmt.Fprintf(opts.progress, "compare: prepared %s of %d in %s\n", turn[0].task, turn[0].count, time.Since(begin).Round(time.Second))
+	fmt.Fprintf(opts.progress, "compare: prepared %s in %s\n", g.name, time.Since(begin).Round(time.Second))
 	begin = time.Now()
 	rounds := opts.roundsOf(turn[0])
 	taken := map[cost][]float64{}
@@ -73,19 +59,20 @@ func measureTurns(ctx context.Context, opts *options, server *server, sides *sid
 		for _, r := range turn {
 			figures, err := sides.do(ctx, server, r, place)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			for name, value := range figures {
 				taken[cost{r, name}] = append(taken[cost{r, name}], value)
 			}
 		}
 	}
+	medians := map[cost]float64{}
 	for c, values := range taken {
 		slices.Sort(values)
-		measured[c] = values[len(values)/2]
+		medians[c] = values[len(values)/2]
 	}
-	fmt.Fprintf(opts.progress, "compare: %d rounds of %s in %s\n", rounds, turn[0].task, time.Since(begin).Round(time.Second))
-	return nil
+	fmt.Fprintf(opts.progress, "compare: %d rounds of %s in %s\n", rounds, g.name, time.Since(begin).Round(time.Second))
+	return medians, nil
 }
 
 // roundsOf returns how often a run is repeated.

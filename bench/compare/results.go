@@ -1,0 +1,141 @@
+//go:build unix
+
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// group is the runs that are measured together, in turns: tasks of one stage with one count. Both sides of a comparison are
+// in one group, so that each is measured again only with the other.
+type group struct {
+	name string // of the stage's first task, and the count: "list/5000"
+	runs []run
+}
+
+// groupRuns returns the groups of the runs, stage by stage, in ascending order of their counts.
+func groupRuns(runs []run) []group {
+	var groups []group
+	for _, tasks := range stages {
+		ofStage := slices.DeleteFunc(slices.Clone(runs), func(r run) bool { return !slices.Contains(tasks, r.task) })
+		slices.SortStableFunc(ofStage, func(a, b run) int { return cmp.Compare(a.count, b.count) })
+		for i, r := range ofStage {
+			if i == 0 || r.count != ofStage[i-1].count {
+				groups = append(groups, group{name: fmt.Sprintf("%s/%d", tasks[0], r.count)})
+			}
+			if last := &groups[len(groups)-1]; !slices.Contains(last.runs, r) {
+				last.runs = append(last.runs, r)
+			}
+		}
+	}
+	return groups
+}
+
+// resultsName is the file of the results, beside the page.
+const resultsName = "benchmarks.json"
+
+// results are the figures of all groups, by their names, and the profiles of the page. They are kept in a file, so that an
+// interrupted run can be resumed and one group be measured again.
+type results struct {
+	path     string // "" means none
+	Groups   map[string]groupResult
+	Profiles []profile
+}
+
+// groupResult is the medians of a group's figures.
+type groupResult struct {
+	Day      string
+	Versions versions
+	Figures  map[string]float64 // by "side/task/figure"
+}
+
+// openResults reads the results of a folder. A folder without them has none; "" means that they are not kept.
+func openResults(docs string) (*results, error) {
+	kept := &results{Groups: map[string]groupResult{}}
+	if docs == "" {
+		return kept, nil
+	}
+	kept.path = filepath.Join(docs, resultsName)
+	data, err := os.ReadFile(kept.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return kept, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(data, kept); err != nil {
+		return nil, fmt.Errorf("read %s: %w", kept.path, err)
+	}
+	return kept, nil
+}
+
+// add replaces the figures of a group, and drops the profiles of its tasks.
+func (k *results) add(g group, v versions, figures map[cost]float64) error {
+	one := groupResult{Day: time.Now().UTC().Format(time.DateOnly), Versions: v, Figures: map[string]float64{}}
+	for c, value := range figures {
+		one.Figures[c.key()] = value
+	}
+	k.Groups[g.name] = one
+	k.Profiles = slices.DeleteFunc(k.Profiles, func(p profile) bool {
+		return slices.ContainsFunc(g.runs, func(r run) bool { return r.task == p.Task })
+	})
+	return k.save()
+}
+
+func (k *results) save() error {
+	if k.path == "" {
+		return nil
+	}
+	data, err := json.MarshalIndent(k, "", "\t")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(k.path, append(data, '\n'), 0o644)
+}
+
+// has reports whether every run of a group was measured with these versions.
+func (k *results) has(g group, v versions) bool {
+	one := k.Groups[g.name]
+	return one.Versions == v && !slices.ContainsFunc(g.runs, func(r run) bool {
+		for key := range one.Figures {
+			if strings.HasPrefix(key, r.side+"/"+r.task+"/") {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// of returns a figure, or 0 if it was not measured.
+func (k *results) of(c cost) float64 {
+	for _, tasks := range stages {
+		if slices.Contains(tasks, c.task) {
+			return k.Groups[fmt.Sprintf("%s/%d", tasks[0], c.count)].Figures[c.key()]
+		}
+	}
+	return 0
+}
+
+// days returns the first and the last day of the groups, joined by "to" unless they are equal.
+func (k *results) days() string {
+	var days []string
+	for _, one := range k.Groups {
+		days = append(days, one.Day)
+	}
+	if first, last := slices.Min(days), slices.Max(days); first != last {
+		return first + " to " + last
+	}
+	return days[0]
+}
+
+// key returns the name of the figure within its group.
+func (c cost) key() string { return c.side + "/" + c.task + "/" + c.figure }
