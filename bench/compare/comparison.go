@@ -87,6 +87,9 @@ func (o *options) all() []comparison {
 	all = append(all, cacheComparisons(o.pods, o.events)...)
 	all = append(all, minuteComparisons(slices.Max(o.pods), o.changes)...)
 	all = append(all, churnComparisons(slices.Min(o.pods), o.changes)...)
+	for _, count := range o.pods {
+		all = append(all, customComparisons(count)...)
+	}
 	all = append(all, mixedComparisons(slices.Min(o.pods))...)
 	all = append(all, programComparisons()...)
 	all = append(all, cliComparisons(o.pods, o.definitions)...)

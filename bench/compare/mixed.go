@@ -55,25 +55,29 @@ func (s *server) prepareMixed(ctx context.Context, count int) (place, error) {
 	if err := s.createNamespace(ctx, set.namespace); err != nil {
 		return place{}, err
 	}
-	err = s.each(ctx, count, func(ctx context.Context, i int) error {
-		obj := set.object(i)
-		if err := s.write(ctx, http.MethodPost, obj.path(set.namespace, ""), obj.body()); err != nil {
+	if err := s.createMixed(ctx, set.namespace, count, set.object); err != nil {
+		return place{}, err
+	}
+	change := func(ctx context.Context) error { return s.changeMixed(ctx, set.namespace, count, set.object) }
+	return place{namespace: set.namespace, resources: strings.Join(set.resources(), ","), change: change}, change(ctx) // which gives them a status
+}
+
+// createMixed creates objects.
+func (s *server) createMixed(ctx context.Context, namespace string, count int, object func(i int) *mixed) error {
+	return s.each(ctx, count, func(ctx context.Context, i int) error {
+		obj := object(i)
+		if err := s.write(ctx, http.MethodPost, obj.path(namespace, ""), obj.body()); err != nil {
 			return fmt.Errorf("create %s %s: %w", obj.resource, obj.name, err)
 		}
 		return nil
 	})
-	if err != nil {
-		return place{}, err
-	}
-	change := func(ctx context.Context) error { return s.changeMixed(ctx, set, count) }
-	return place{namespace: set.namespace, resources: strings.Join(set.resources(), ","), change: change}, change(ctx) // which gives them a status
 }
 
 // changeMixed changes each object once.
-func (s *server) changeMixed(ctx context.Context, set *mixedSet, count int) error {
+func (s *server) changeMixed(ctx context.Context, namespace string, count int, object func(i int) *mixed) error {
 	return s.each(ctx, count, func(ctx context.Context, i int) error {
-		obj := set.object(i)
-		if err := s.patch(ctx, obj.path(set.namespace, obj.name)+obj.changed, obj.change(time.Now())); err != nil {
+		obj := object(i)
+		if err := s.patch(ctx, obj.path(namespace, obj.name)+obj.changed, obj.change(time.Now())); err != nil {
 			return fmt.Errorf("change %s %s: %w", obj.resource, obj.name, err)
 		}
 		return nil

@@ -25,44 +25,71 @@ type customKind struct {
 	examples            []map[string]any // without metadata
 }
 
+// resource returns the name of the resource, as of schema.ParseResourceArg.
+func (k customKind) resource() string { return k.plural + ".v1." + k.group }
+
 func (k customKind) definition() []byte {
 	return fmt.Appendf(nil, `{"metadata":{"name":"%[2]s.%[1]s"},"spec":{"group":%[1]q,"scope":"Namespaced","names":{"plural":%[2]q,"singular":%[3]q,"kind":%[4]q},`+
 		`"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`,
 		k.group, k.plural, strings.ToLower(k.kind), k.kind)
 }
 
-// readKinds returns kinds of the corpus, evenly spread.
-func readKinds(count int) ([]customKind, error) {
+// corpusFile is a definition or an object of the corpus.
+type corpusFile struct{ Name, Group, Kind, File string }
+
+// definitions is the index of the corpus: its kinds, with their objects.
+type definitions struct {
+	dir           string
+	CRDs, Objects []corpusFile
+}
+
+// readDefinitions reads the index of the corpus.
+func readDefinitions() (*definitions, error) {
 	dir := os.Getenv("ANYKIND_CORPUS")
 	if dir == "" {
 		return nil, errors.New("missing ANYKIND_CORPUS, the folder with custom resources of public projects (run `make bench`)")
 	}
-	type file struct{ Name, Group, Kind, File string }
-	var index struct{ CRDs, Objects []file }
-	if err := readJSON(filepath.Join(dir, "index.json"), &index); err != nil {
+	d := &definitions{dir: dir}
+	return d, readJSON(filepath.Join(dir, "index.json"), d)
+}
+
+// kind returns the kind of a definition with its objects.
+func (d *definitions) kind(crd corpusFile) (customKind, error) {
+	plural, _, _ := strings.Cut(crd.Name, ".")
+	// A group of its own: the definition differs from that of the corpus, which other tests create.
+	kind := customKind{group: crd.Group + ".bench", plural: plural, kind: crd.Kind}
+	for _, example := range d.Objects {
+		if example.Group != crd.Group || example.Kind != crd.Kind {
+			continue
+		}
+		var fields map[string]any
+		if err := readJSON(filepath.Join(d.dir, filepath.FromSlash(example.File)), &fields); err != nil {
+			return kind, err
+		}
+		delete(fields, "metadata")
+		kind.examples = append(kind.examples, fields)
+	}
+	return kind, nil
+}
+
+// readKinds returns kinds of the corpus, evenly spread.
+func readKinds(count int) ([]customKind, error) {
+	d, err := readDefinitions()
+	if err != nil {
 		return nil, err
 	}
-	examples := map[[2]string][]file{}
-	for _, f := range index.Objects {
-		examples[[2]string{f.Group, f.Kind}] = append(examples[[2]string{f.Group, f.Kind}], f)
+	examples := map[[2]string]int{}
+	for _, f := range d.Objects {
+		examples[[2]string{f.Group, f.Kind}]++
 	}
-	defined := slices.DeleteFunc(index.CRDs, func(f file) bool { return len(examples[[2]string{f.Group, f.Kind}]) < minExamples })
+	defined := slices.DeleteFunc(slices.Clone(d.CRDs), func(f corpusFile) bool { return examples[[2]string{f.Group, f.Kind}] < minExamples })
 	if len(defined) < count {
-		return nil, fmt.Errorf("the corpus in %s has %d kinds with %d objects, want %d", dir, len(defined), minExamples, count)
+		return nil, fmt.Errorf("the corpus in %s has %d kinds with %d objects, want %d", d.dir, len(defined), minExamples, count)
 	}
 	kinds := make([]customKind, count)
 	for i := range kinds {
-		f := defined[i*len(defined)/count]
-		plural, _, _ := strings.Cut(f.Name, ".")
-		// A group of its own: the definition differs from that of the corpus, which other tests create.
-		kinds[i] = customKind{group: f.Group + ".bench", plural: plural, kind: f.Kind}
-		for _, example := range examples[[2]string{f.Group, f.Kind}] {
-			var fields map[string]any
-			if err := readJSON(filepath.Join(dir, filepath.FromSlash(example.File)), &fields); err != nil {
-				return nil, err
-			}
-			delete(fields, "metadata")
-			kinds[i].examples = append(kinds[i].examples, fields)
+		if kinds[i], err = d.kind(defined[i*len(defined)/count]); err != nil {
+			return nil, err
 		}
 	}
 	return kinds, nil

@@ -72,7 +72,7 @@ func toJSON(v any) []byte {
 func (s *mixedSet) resources() []string {
 	all := []string{"pods.v1.", "deployments.v1.apps", "configmaps.v1.", "secrets.v1.", "events.v1."}
 	for _, kind := range s.kinds {
-		all = append(all, kind.plural+".v1."+kind.group)
+		all = append(all, kind.resource())
 	}
 	return all
 }
@@ -86,7 +86,7 @@ func (s *mixedSet) object(i int) *mixed {
 		return mixedPod(group*8+nth, rng)
 	case nth < 12:
 		number := group*4 + nth - 8
-		return mixedCustom(s.kinds[number%len(s.kinds)], number)
+		return mixedCustom(s.kinds[number%len(s.kinds)], number, number/customKinds)
 	case nth < 15:
 		return mixedEvent(s.namespace, group*3+nth-12, rng)
 	case nth < 17:
@@ -202,11 +202,12 @@ func mixedEvent(namespace string, i int, rng *rand.Rand) *mixed {
 	}
 }
 
-func mixedCustom(kind customKind, i int) *mixed {
-	obj := maps.Clone(kind.examples[i/customKinds%len(kind.examples)])
+// mixedCustom returns a custom resource with the fields of one of its kind's examples.
+func mixedCustom(kind customKind, i, example int) *mixed {
+	obj := maps.Clone(kind.examples[example%len(kind.examples)])
 	obj["apiVersion"], obj["kind"] = kind.group+"/v1", kind.kind
 	return &mixed{
-		name: fmt.Sprintf("custom-%05d", i), resource: kind.plural + ".v1." + kind.group, object: obj,
+		name: fmt.Sprintf("custom-%05d", i), resource: kind.resource(), object: obj,
 		patch: func(at string) fields {
 			condition := fields{"type": "Ready", "status": "True", "reason": "Reconciled", "lastTransitionTime": at}
 			return fields{"status": fields{"observedGeneration": i, "conditions": []any{condition}}}

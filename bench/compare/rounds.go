@@ -22,6 +22,7 @@ var stages = [][]string{
 	{"cli-table", "cli-json", "cli-yaml", "cli-name"}, {"cli-complete"}, {"cli-deploy"}, {"cli-version"}, {"cli-api-resources"}, {"cli-delete"}, {"cli-size"},
 	// The command lines list all namespaces and definitions, and so come before.
 	{"cache-churn", "cache-churn-typed", "cache-churn-lazy", "cache-churn-packed"},
+	{"custom", "custom-lazy", "custom-packed"},
 	{"mixed", "mixed-lazy", "mixed-packed", "mixed-typed"},
 }
 

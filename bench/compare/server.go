@@ -56,6 +56,8 @@ func (s *server) prepare(ctx context.Context, r run) (place, error) {
 		return at, nil
 	case "mixed", "mixed-lazy", "mixed-packed", "mixed-typed":
 		return s.prepareMixed(ctx, r.count)
+	case "custom", "custom-lazy", "custom-packed":
+		return s.prepareCustom(ctx, r.count)
 	case "first":
 		return at, s.write(ctx, http.MethodPost, "/apis/apps/v1/namespaces/"+s.conn.Namespace()+"/deployments", deploymentBody)
 	case "calls":

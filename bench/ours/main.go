@@ -46,6 +46,7 @@ func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task,
 		"cache-event": ours.cacheEvent, "cache-event-lazy": ours.cacheEventLazy, "cache-event-packed": ours.cacheEventPacked,
 		"cache-minute": ours.cacheEvent,
 		"cache-churn":  ours.churn, "cache-churn-lazy": ours.churnLazy, "cache-churn-packed": ours.churnPacked,
+		"custom": ours.custom, "custom-lazy": ours.customLazy, "custom-packed": ours.customPacked,
 		"mixed": ours.mixed, "mixed-lazy": ours.mixedLazy, "mixed-packed": ours.mixedPacked,
 	}, nil
 }

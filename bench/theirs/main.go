@@ -47,6 +47,6 @@ func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task,
 		"cache-metadata": theirs.cacheMetadata, "cache-index": theirs.cacheIndex,
 		"cache-event": theirs.cacheEvent, "cache-event-typed": theirs.cacheEventTyped, "cache-minute": theirs.cacheEvent,
 		"cache-churn": theirs.churn, "cache-churn-typed": theirs.churnTyped,
-		"mixed": theirs.mixed, "mixed-typed": theirs.mixedTyped,
+		"custom": theirs.custom, "mixed": theirs.mixed, "mixed-typed": theirs.mixedTyped,
 	}, nil
 }

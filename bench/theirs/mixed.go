@@ -17,6 +17,16 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
+// custom fills an informer of the dynamic client for one resource.
+func (s *side) custom(ctx context.Context, m *measure.Meter) error {
+	resources, err := m.ParseResources()
+	if err != nil {
+		return err
+	}
+	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(s.client, 0, s.namespace, nil)
+	return filling(ctx, m, factory.ForResource(resources[0]).Informer())
+}
+
 // mixed fills an informer of the dynamic client for each resource and receives a change of each object.
 func (s *side) mixed(ctx context.Context, m *measure.Meter) error {
 	resources, err := m.ParseResources()
