@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -26,6 +27,15 @@ type comparison struct {
 	name, what   string
 	aim          float64 // the ratio that should not be exceeded
 	ours, theirs cost
+}
+
+// nameAt returns the name of the comparison without that length of its list, or "" if its list has another.
+func (c comparison) nameAt(length int) string {
+	name, of, found := strings.Cut(c.name, "/")
+	if found && of != strconv.Itoa(length) {
+		return ""
+	}
+	return name
 }
 
 // result has the medians of both sides.

@@ -75,9 +75,12 @@ func writePage(ctx context.Context, opts *options, server *server, sides *sides,
 		Growth: growthRows(opts.growth, kept), GrowthCounts: opts.growth, Churn: churnRows(opts.changes, kept),
 		RoundsFew: opts.roundsOf(run{task: "list", count: 1 << 20}), RoundsMany: opts.roundsOf(run{task: "list"}), RoundsFirst: opts.roundsOf(run{task: "first"}),
 	}
-	if p.PodBytes, err = server.podSize(ctx, opts.pods[0]); err != nil {
-		return err
+	if kept.PodBytes == "" {
+		if kept.PodBytes, err = server.podSize(ctx, opts.pods[0]); err != nil {
+			return err
+		}
 	}
+	p.PodBytes = kept.PodBytes
 	for _, r := range results {
 		shown := line{Name: r.name, What: r.what, Aim: fmt.Sprintf("≤ %.2f", r.aim), Ratio: r.shown(), Result: "met"}
 		if r.missed() {
@@ -85,7 +88,7 @@ func writePage(ctx context.Context, opts *options, server *server, sides *sides,
 			p.Missed = append(p.Missed, shown)
 		}
 		p.Lines = append(p.Lines, shown)
-		if name, length, _ := strings.Cut(r.name, "/"); slices.Contains(headlines, name) && (length == "" || length == fmt.Sprint(slices.Max(opts.pods))) {
+		if slices.Contains(headlines, r.nameAt(slices.Max(opts.pods))) {
 			p.Headlines = append(p.Headlines, shown)
 		}
 	}
@@ -100,7 +103,10 @@ func writePage(ctx context.Context, opts *options, server *server, sides *sides,
 	if err := os.WriteFile(filepath.Join(opts.docs, "BENCHMARKS.md"), written.Bytes(), 0o644); err != nil {
 		return err
 	}
-	return writePlots(opts, results, kept)
+	if err := writePlots(opts, results, kept); err != nil || opts.readme == "" {
+		return err
+	}
+	return writeReadme(opts.readme, results, slices.Max(opts.pods))
 }
 
 // writePlots writes the page's plots.

@@ -49,6 +49,7 @@ type results struct {
 	path     string // "" means none
 	Groups   map[string]groupResult
 	Profiles []profile
+	PodBytes string // length of a pod of the lists
 }
 
 // groupResult is the medians of a group's figures.

@@ -214,6 +214,9 @@ func (s *server) version(ctx context.Context) (string, error) {
 
 // podSize returns the length of one of the pods in JSON.
 func (s *server) podSize(ctx context.Context, count int) (string, error) {
+	if err := s.createPods(ctx, listNamespace(count), count); err != nil {
+		return "", err
+	}
 	body, err := s.read(ctx, fmt.Sprintf("/api/v1/namespaces/%s/pods/%s", listNamespace(count), podName(0)))
 	return fmt.Sprintf("%.1f kB", float64(len(body))/1e3), err
 }
