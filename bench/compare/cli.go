@@ -104,12 +104,11 @@ func (s *sides) buildCLI(ctx context.Context) error {
 		return errors.New("ANYKIND_KUBECTL is not set (run `make bench`, or sandbox exec with the component kubectl)")
 	}
 	path := filepath.Join(s.dir, "anyctl")
-	goMod, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
+	folder, err := moduleFolder(ctx)
 	if err != nil {
-		return fmt.Errorf("find the folder of this module: %w", err)
+		return err
 	}
-	folder := filepath.Join(filepath.Dir(strings.TrimSpace(string(goMod))), "..", "cli")
-	err = program.Build(ctx, folder, "./cmd/anyctl", path, []string{"-trimpath", "-ldflags=-s -w"}, []string{"CGO_ENABLED=0"})
+	err = program.Build(ctx, filepath.Join(folder, "..", "cli"), "./cmd/anyctl", path, []string{"-trimpath", "-ldflags=-s -w"}, []string{"CGO_ENABLED=0"})
 	if err != nil {
 		return err
 	}

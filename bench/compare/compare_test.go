@@ -64,6 +64,9 @@ func TestCompare_PrintsLinesAndPage(t *testing.T) {
 	for _, s := range growthSeries {
 		assert.Contains(t, string(page), "\n| "+s.label+" | ")
 	}
+	for _, form := range managerForms {
+		assert.Contains(t, string(page), "\n| "+form.task+" | 50 | ")
+	}
 }
 
 // parseLine reads "bench NAME ratio=R ours=… theirs=…".

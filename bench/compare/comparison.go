@@ -11,7 +11,7 @@ import (
 
 // run is a task of one side, run in a process of its own.
 type run struct {
-	side  string // "ours" or "theirs"
+	side  string // "ours", "theirs" or controllerRuntime
 	task  string
 	count int // of the objects, events or calls that it must see
 }
@@ -95,6 +95,7 @@ func (o *options) all() []comparison {
 	})
 	all = append(all, callComparisons(o.calls)...)
 	all = append(all, cacheComparisons(o.pods, o.events)...)
+	all = append(all, controllerRuntimeComparisons(o.pods)...)
 	all = append(all, minuteComparisons(slices.Max(o.pods), o.changes)...)
 	all = append(all, churnComparisons(slices.Min(o.pods), o.changes)...)
 	for _, count := range o.pods {

@@ -46,6 +46,7 @@ type page struct {
 	Growth                             []growthRow
 	GrowthCounts                       []int
 	Churn                              []churnRow
+	Managers                           []managerRow
 	HeapPlot, SyncPlot, ChangePlot     string
 	Missed                             []line
 	Profiles                           []profile
@@ -56,10 +57,10 @@ type page struct {
 type line struct{ Name, What, Aim, Ratio, Result string }
 
 // versions are those of the compared programs.
-type versions struct{ Go, ClientGo, Server, Platform string }
+type versions struct{ Go, ClientGo, ControllerRuntime, Server, Platform string }
 
 func (v versions) String() string {
-	return fmt.Sprintf("client-go %s, %s %s and Kubernetes %s", v.ClientGo, v.Go, v.Platform, v.Server)
+	return fmt.Sprintf("client-go %s, controller-runtime %s, %s %s and Kubernetes %s", v.ClientGo, v.ControllerRuntime, v.Go, v.Platform, v.Server)
 }
 
 // writePage writes BENCHMARKS.md and its plot.
@@ -72,7 +73,7 @@ func writePage(ctx context.Context, opts *options, server *server, sides *sides,
 		Day: kept.days(), Versions: v,
 		Pods: joinCounts(opts.pods), Events: opts.events, Calls: opts.calls, Changes: opts.changes, Deleted: deleted, MixedObjects: slices.Min(opts.pods), Processors: runtime.NumCPU(), Plot: plotName,
 		HeapPlot: heapPlotName, SyncPlot: syncPlotName, ChangePlot: changePlotName,
-		Growth: growthRows(opts.growth, kept), GrowthCounts: opts.growth, Churn: churnRows(opts.changes, kept),
+		Growth: growthRows(opts.growth, kept), GrowthCounts: opts.growth, Churn: churnRows(opts.changes, kept), Managers: managerRows(opts.pods, kept),
 		RoundsFew: opts.roundsOf(run{task: "list", count: 1 << 20}), RoundsMany: opts.roundsOf(run{task: "list"}), RoundsFirst: opts.roundsOf(run{task: "first"}),
 	}
 	if kept.PodBytes == "" {
@@ -147,6 +148,9 @@ func findVersions(ctx context.Context, server *server) (versions, error) {
 		return found, fmt.Errorf("find client-go's version: %w", err)
 	}
 	found.ClientGo = strings.TrimSpace(string(client))
+	if found.ControllerRuntime, err = controllerRuntimeVersion(ctx); err != nil {
+		return found, err
+	}
 	found.Server, err = server.version(ctx)
 	return found, err
 }

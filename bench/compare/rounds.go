@@ -18,6 +18,7 @@ var stages = [][]string{
 	{"list", "whole", "drain", "drain-whole", "pager", "lazy"},
 	{"iterate"}, {"watch"}, {"calls"},
 	{"cache", "cache-lazy", "cache-packed", "cache-typed", "cache-stripped", "cache-metadata"}, {"cache-index"},
+	{"manager-unstructured", "manager-metadata", "manager-typed", "manager-unstructured-anykind", "manager-metadata-anykind", "manager-typed-anykind"},
 	{"cache-event", "cache-event-lazy", "cache-event-packed", "cache-event-typed"}, {"cache-minute"},
 	{"cli-table", "cli-json", "cli-yaml", "cli-name"}, {"cli-complete"}, {"cli-deploy"}, {"cli-version"}, {"cli-api-resources"}, {"cli-delete"}, {"cli-size"},
 	// The command lines list all namespaces and definitions, and so come before.

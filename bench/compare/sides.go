@@ -23,7 +23,10 @@ import (
 const module = "github.com/anykind/anykind/bench/"
 
 // sides are the built programs of both sides. anyctl and kubectl are set by buildCLI.
-type sides struct{ dir, kubeconfig, anyctl, kubectl string }
+type sides struct {
+	dir, kubeconfig, anyctl, kubectl string
+	hasControllerRuntime             bool // set by buildControllerRuntime
+}
 
 // build builds both sides as a release is built: without cgo, without symbols.
 func build(ctx context.Context, opts *options, dir string) (*sides, error) {
@@ -45,6 +48,11 @@ func build(ctx context.Context, opts *options, dir string) (*sides, error) {
 
 // task runs a task in a process, which measures its own figures.
 func (s *sides) task(ctx context.Context, r run, at place, more ...string) (measure.Figures, error) {
+	if r.side == controllerRuntime {
+		if err := s.buildControllerRuntime(ctx); err != nil {
+			return nil, err
+		}
+	}
 	args := append([]string{
 		"-task", r.task, "-kubeconfig", s.kubeconfig, "-namespace", at.namespace,
 		"-count", strconv.Itoa(r.count), "-resourceVersion", at.resourceVersion, "-resources", at.resources,

@@ -44,15 +44,18 @@ func Main(prepare func(ctx context.Context, s *Settings) (map[string]Task, error
 
 func run(prepare func(ctx context.Context, s *Settings) (map[string]Task, error)) error {
 	var s Settings
-	flag.StringVar(&s.Task, "task", "", "task to run")
-	flag.StringVar(&s.Kubeconfig, "kubeconfig", "", "kubeconfig of the server")
-	flag.StringVar(&s.Namespace, "namespace", "", "namespace of the objects")
-	flag.StringVar(&s.ResourceVersion, "resourceVersion", "", "resourceVersion to watch from")
-	flag.StringVar(&s.Resources, "resources", "", "comma-separated resources of the objects, as deployments.v1.apps")
-	flag.IntVar(&s.Count, "count", 0, "number of objects, events or calls")
-	flag.StringVar(&s.Profile, "profile", "", "write CPU and allocation profiles to files of this name")
-	flag.DurationVar(&s.ProfileFor, "profileFor", 3*time.Second, "how long to repeat the task for its profiles, at least")
-	flag.Parse()
+	flags := flag.NewFlagSet(os.Args[0], flag.ExitOnError) // libraries, such as controller-runtime, have flags of their own in the usual set
+	flags.StringVar(&s.Task, "task", "", "task to run")
+	flags.StringVar(&s.Kubeconfig, "kubeconfig", "", "kubeconfig of the server")
+	flags.StringVar(&s.Namespace, "namespace", "", "namespace of the objects")
+	flags.StringVar(&s.ResourceVersion, "resourceVersion", "", "resourceVersion to watch from")
+	flags.StringVar(&s.Resources, "resources", "", "comma-separated resources of the objects, as deployments.v1.apps")
+	flags.IntVar(&s.Count, "count", 0, "number of objects, events or calls")
+	flags.StringVar(&s.Profile, "profile", "", "write CPU and allocation profiles to files of this name")
+	flags.DurationVar(&s.ProfileFor, "profileFor", 3*time.Second, "how long to repeat the task for its profiles, at least")
+	if err := flags.Parse(os.Args[1:]); err != nil {
+		return err
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	tasks, err := prepare(ctx, &s)

@@ -1,0 +1,106 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/anykind/anykind/bench/internal/measure"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+// manager returns a task that runs a manager with one controller until each pod has been reconciled once.
+func (s *side) manager(f form) measure.Task {
+	return func(ctx context.Context, m *measure.Meter) error {
+		pods := &reconciler{form: f, count: m.Count, names: sets.New[string](), done: make(chan result, 1)}
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		ended := make(chan error, 1)
+		err := m.Stage("start", func() error {
+			mgr, err := s.newManager(pods)
+			if err != nil {
+				return err
+			}
+			go func() { ended <- mgr.Start(ctx) }()
+			select {
+			case done := <-pods.done:
+				for name := range done.names {
+					m.See(name)
+				}
+				return done.err
+			case err := <-ended:
+				return fmt.Errorf("the manager ended early: %w", err)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		m.Held()
+		stop()
+		return <-ended
+	}
+}
+
+// newManager returns a manager with a controller for pods of one namespace. Anykind's differs in the constructors, among which are
+// connect's of the config and the mapper.
+func (s *side) newManager(pods *reconciler) (ctrl.Manager, error) {
+	options := ctrl.Options{
+		Scheme:         s.scheme,
+		Metrics:        metricsserver.Options{BindAddress: "0"},
+		Cache:          cache.Options{DefaultNamespaces: map[string]cache.Config{s.namespace: {}}},
+		Client:         client.Options{Cache: &client.CacheOptions{Unstructured: true}},
+		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return s.mapper, nil },
+	}
+	if s.adapters != nil {
+		options.NewClient, options.NewCache = s.adapters.NewClient, s.adapters.NewCache
+	}
+	mgr, err := ctrl.NewManager(s.config, options)
+	if err != nil {
+		return nil, err
+	}
+	pods.client = mgr.GetClient()
+	isRepeated := true // a profile runs the task several times
+	return mgr, ctrl.NewControllerManagedBy(mgr).Named("pods").For(pods.form.pod()).
+		WithOptions(controller.Options{SkipNameValidation: &isRepeated}).Complete(pods)
+}
+
+// reconciler reads each pod, with one worker.
+type reconciler struct {
+	form   form
+	client client.Client
+	count  int
+	names  sets.Set[string] // nil when all are read: they are no part of the manager
+	done   chan result
+}
+
+// result has the names of all pods, or an error.
+type result struct {
+	names sets.Set[string]
+	err   error
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	if r.names == nil {
+		return ctrl.Result{}, nil
+	}
+	pod := r.form.pod()
+	err := r.client.Get(ctx, request.NamespacedName, pod)
+	if err == nil {
+		r.names.Insert(pod.GetName())
+	}
+	if err != nil || r.names.Len() == r.count {
+		r.done <- result{r.names, err}
+		r.names = nil
+	}
+	return ctrl.Result{}, nil
+}
