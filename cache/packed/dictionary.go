@@ -1,61 +1,54 @@
 package packed
 
 import (
+	"errors"
 	"fmt"
-	"sync"
 
-	"github.com/klauspost/compress/zstd"
+	"github.com/klauspost/compress/s2"
 )
 
-// dictionaryID is the ID in every frame; which dictionary is meant, an object says by a pointer.
-const dictionaryID = 1
-
-// dictionary compresses objects with references into content. Decompressing is safe for concurrent use, compressing is not.
+// dictionary compresses objects with references into content, which is at most maxDictionary bytes. Decompressing is safe for
+// concurrent use, compressing is not.
 type dictionary struct {
-	content []byte // nil for none
-	encoder *zstd.Encoder
-	decoder func() (*zstd.Decoder, error)
+	content []byte
+	// encoder has a table of tableBytes once it has compressed an object; decoder, which shares the content, has none.
+	encoder, decoder *s2.Dict
 }
 
-// newDictionary returns a dictionary, which makes its decoder when it is first needed.
-func newDictionary(content []byte) (*dictionary, error) {
-	encoderOpts := []zstd.EOption{
-		zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1 << 17),
-		zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true), zstd.WithLowerEncoderMem(true),
+// tableBytes is the memory of a dictionary that compresses, beside its content.
+const tableBytes = 32 << 10
+
+// newDictionary returns a dictionary, nil if the content is too short for one.
+func newDictionary(content []byte) *dictionary {
+	content = append(make([]byte, 0, len(content)+16), content...) // a capacity with which s2 makes no copy
+	d := &dictionary{content: content, encoder: s2.MakeDictManual(content, 0), decoder: s2.MakeDictManual(content, 0)}
+	if d.encoder == nil {
+		return nil
 	}
-	decoderOpts := []zstd.DOption{
-		zstd.WithDecoderConcurrency(2), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxPacked + 1), zstd.WithDecodeAllCapLimit(true),
-	}
-	if content != nil {
-		encoderOpts = append(encoderOpts, zstd.WithEncoderDictRaw(dictionaryID, content))
-		decoderOpts = append(decoderOpts, zstd.WithDecoderDictRaw(dictionaryID, content))
-	}
-	encoder, err := zstd.NewWriter(nil, encoderOpts...)
-	if err != nil {
-		return nil, err
-	}
-	decoder := sync.OnceValues(func() (*zstd.Decoder, error) { return zstd.NewReader(nil, decoderOpts...) })
-	return &dictionary{content: content, encoder: encoder, decoder: decoder}, nil
+	return d
 }
 
 // compress returns data compressed, in memory of its own and no more than it needs.
 func (d *dictionary) compress(data []byte) []byte {
-	compressed := d.encoder.EncodeAll(data, make([]byte, 0, len(data)/4))
+	b := borrowBuffer(s2.MaxEncodedLen(len(data)))
+	defer b.release()
+	compressed := d.encoder.Encode(b.bytes, data)
 	return append(make([]byte, 0, len(compressed)), compressed...)
 }
 
-// decompress returns data decompressed, which must have size bytes.
-func (d *dictionary) decompress(data []byte, size int) ([]byte, error) {
-	decoder, err := d.decoder()
+var errOtherSize = errors.New("the size is not that of the packed object")
+
+// decompress decompresses data into a buffer, all of which it must fill.
+func (d *dictionary) decompress(buffer, data []byte) error {
+	size, err := s2.DecodedLen(data)
+	if err == nil && size != len(buffer) {
+		err = errOtherSize
+	}
+	if err == nil {
+		_, err = d.decoder.Decode(buffer, data)
+	}
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("decompress: %w", err)
 	}
-	decompressed, err := decoder.DecodeAll(data, make([]byte, 0, size))
-	if err == nil && len(decompressed) != size {
-		err = fmt.Errorf("%d bytes instead of %d", len(decompressed), size)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("decompress: %w", err)
-	}
-	return decompressed, nil
+	return nil
 }

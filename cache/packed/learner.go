@@ -2,76 +2,130 @@ package packed
 
 import (
 	"bytes"
+	"hash/maphash"
 	"runtime"
 	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
-	// minObjects is the number of objects before the first dictionary: caches of a few objects have none.
-	minObjects = 32
-	// dictionarySamples is the number of objects from which a dictionary is made.
+	// minObjects is the number of objects before the first dictionary.
+	minObjects = 16
+	// dictionarySamples is the number of objects from which a dictionary is made, and maxSample the number of bytes of each.
 	dictionarySamples = 8
+	maxSample         = maxDictionary / dictionarySamples
 	maxDictionary     = 64 << 10
 	maxDictionaries   = 8
 	// outlierRatio is how many times larger than the average, relative to its JSON, an object is that the dictionary does not
-	// suit.
+	// suit. The last maxOutliers of them are samples of the next one.
 	outlierRatio = 2.0
+	maxOutliers  = 2 * dictionarySamples
 	// renewAfter is the number of bytes that outliers take in excess before the first renewal: about what another dictionary
 	// takes. It doubles with each renewal, since some objects suit no dictionary.
 	renewAfter    = 128 << 10
 	maxRenewAfter = 128 << 20
+	// maxMisses is the number of objects in a row that cannot be packed after which the dictionary is dropped, and the number
+	// of objects until the next one is learned, which doubles each time up to maxBackoff.
+	maxMisses  = 64
+	maxBackoff = 1 << 20
 )
 
-// learner chooses the dictionary for the next object. The first is made of objects spread over the first ones of the cache. As
-// objects drift, those that the dictionary does not suit are collected, and the next dictionary has some of them before what
-// it takes over.
+// learner chooses the dictionary for the next object. The first is made once there are objects as large as it would be, so that
+// small caches have none: of objects spread over these. As objects drift, those that the dictionary does not suit are collected,
+// and the next dictionary has some of them before what it takes over. Objects of random data have no dictionary.
 type learner struct {
-	current  *dictionary // nil for none
-	samples  [][]byte    // of the next dictionary
-	observed int         // objects since current was made
-	average  float64     // size relative to JSON, of the last hundred objects or so
-	baseline float64     // lowest average since current was made
-	excess   float64     // bytes that outliers take more than the baseline, since current was made
-	renewAt  float64     // the excess at which current is renewed
-	alive    *atomic.Int32
+	current   *dictionary // nil for none
+	samples   []sample    // of the next dictionary
+	observed  int         // objects since current was made
+	average   float64     // size relative to JSON, of the last hundred objects or so
+	baseline  float64     // lowest average since current was made
+	excess    float64     // bytes that outliers take more than the baseline, since current was made
+	renewAt   float64     // the excess at which current is renewed
+	misses    int         // objects in a row that current could not pack
+	backoff   int         // objects after the last dictionary that was dropped before the next is learned
+	remaining int         // of them
+	alive     *atomic.Int32
 }
+
+// sample is an object for a dictionary. Without a dictionary there is one of each object, of its last version.
+type sample struct {
+	id   uint64 // a hash of the UID, 0 for none
+	data []byte // at most maxSample bytes of the JSON
+	size int    // of the JSON
+}
+
+var idSeed = maphash.MakeSeed()
 
 // next returns the dictionary for the next object, nil for none.
 func (l *learner) next() *dictionary {
-	if l.current == nil && len(l.samples) >= minObjects || l.current != nil && l.excess >= l.renewAt {
+	if l.current != nil && l.excess >= l.renewAt {
 		l.renew()
 	}
 	return l.current
 }
 
-// observe records an object and its packed size, 0 if it is kept as JSON.
-func (l *learner) observe(data []byte, packed int) {
-	if l.current == nil {
-		l.sample(data)
-		return
+// collect records an object for the first dictionary, and returns that once it pays.
+func (l *learner) collect(uid types.UID, data []byte) *dictionary {
+	if l.remaining > 0 {
+		l.remaining--
+		return nil
 	}
+	added := sample{data: data, size: len(data)}
+	if len(data) > maxSample { // or it would keep a large object that is deleted
+		added.data = bytes.Clone(data[:maxSample])
+	}
+	if uid != "" {
+		added.id = maphash.String(idSeed, string(uid))
+	}
+	isKnown, total := false, 0
+	for i := range l.samples {
+		if added.id != 0 && l.samples[i].id == added.id {
+			l.samples[i], isKnown = added, true
+		}
+		total += l.samples[i].size
+	}
+	if !isKnown {
+		l.samples = append(l.samples, added)
+		total += len(data)
+	}
+	content := min(dictionarySamples*total/len(l.samples), maxDictionary)
+	if len(l.samples) >= minObjects && total >= tableBytes+content {
+		l.renew()
+	}
+	return l.current
+}
+
+// observe records an object and its packed size, 0 if it could not be packed.
+func (l *learner) observe(data []byte, packed int) {
 	if packed == 0 {
+		if l.misses++; l.misses >= maxMisses {
+			l.drop()
+			return
+		}
 		packed = len(data)
+	} else {
+		l.misses = 0
 	}
 	ratio := float64(packed) / float64(max(len(data), 1))
 	l.observed++
 	l.average += (ratio - l.average) / float64(min(l.observed, 100))
 	l.baseline = min(l.baseline, l.average)
-	if ratio > outlierRatio*l.baseline {
-		l.excess += float64(packed) - l.baseline*float64(len(data))
-		l.sample(data)
-	}
-}
-
-// sample adds an object to the samples, of which the last ones are kept.
-func (l *learner) sample(data []byte) {
-	if len(data) > maxDictionary/2 {
+	if ratio <= outlierRatio*l.baseline {
 		return
 	}
-	if len(l.samples) >= minObjects {
+	l.excess += float64(packed) - l.baseline*float64(len(data))
+	if len(l.samples) >= maxOutliers {
 		l.samples = append(l.samples[:0], l.samples[1:]...)
 	}
-	l.samples = append(l.samples, bytes.Clone(data))
+	l.samples = append(l.samples, sample{data: bytes.Clone(data[:min(len(data), maxSample)])})
+}
+
+// drop drops the current dictionary, with which nothing becomes smaller.
+func (l *learner) drop() {
+	l.current.encoder = nil
+	l.backoff = min(max(2*l.backoff, maxMisses), maxBackoff)
+	l.current, l.samples, l.misses, l.remaining = nil, nil, 0, l.backoff
 }
 
 // renew makes the next dictionary, unless objects still have as many as there may be.
@@ -87,18 +141,16 @@ func (l *learner) renew() {
 		return
 	}
 	var content []byte
-	for i := range min(dictionarySamples, len(samples)) {
-		sample := samples[i*len(samples)/min(dictionarySamples, len(samples))]
-		if len(content)+len(sample) <= maxDictionary {
-			content = append(content, sample...)
-		}
+	count := min(dictionarySamples, len(samples))
+	for i := range count {
+		content = append(content, samples[i*len(samples)/count].data...)
 	}
 	if l.current != nil {
 		old := l.current.content
 		content = append(content, old[:min(len(old), maxDictionary-len(content))]...)
 	}
-	next, err := newDictionary(content)
-	if err != nil {
+	next := newDictionary(content)
+	if next == nil {
 		return
 	}
 	if l.current != nil {

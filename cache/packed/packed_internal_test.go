@@ -1,6 +1,7 @@
 package packed
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
@@ -13,13 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// packAll returns the packed objects, nil for one that is kept as it is.
 func packAll(t testing.TB, p *packer[unstructured.Lazy], texts ...string) (all []*object[unstructured.Lazy]) {
 	t.Helper()
 	for _, text := range texts {
 		obj, err := unstructured.DecodeLazy([]byte(text))
 		require.NoError(t, err)
-		packed, isObject := p.Pack(obj).(*object[unstructured.Lazy])
-		require.True(t, isObject)
+		packed, _ := p.Pack(obj).(*object[unstructured.Lazy])
 		all = append(all, packed)
 	}
 	return all
@@ -30,10 +31,10 @@ func newPacker() *packer[unstructured.Lazy] {
 	return p
 }
 
-// similar returns objects that differ by their names alone.
+// similar returns objects of about 3 kB that differ by their names and UIDs alone.
 func similar(kind string, count int) (texts []string) {
 	for i := range count {
-		texts = append(texts, fmt.Sprintf(`{"kind":%q,"apiVersion":"v1","metadata":{"name":"name-%d"},"spec":{"text":%q}}`, kind, i, strings.Repeat(kind, 40)))
+		texts = append(texts, fmt.Sprintf(`{"kind":%q,"apiVersion":"v1","metadata":{"name":"name-%d","uid":"uid-%d"},"spec":{"text":%q}}`, kind, i, i, strings.Repeat(kind, 500)))
 	}
 	return texts
 }
@@ -42,44 +43,82 @@ func TestPacker_PacksSimilarObjectsSmall(t *testing.T) {
 	all := packAll(t, newPacker(), similar("Widget", 200)...)
 	for i, o := range all {
 		if i < minObjects {
-			assert.True(t, o.dictionary == nil, "object %d", i)
-		} else {
-			assert.Less(t, len(o.data), int(o.size)/4, "object %d", i)
+			assert.True(t, o == nil, "object %d", i)
+		} else if i > 2*minObjects {
+			assert.Less(t, len(o.data), int(o.size)/20, "object %d", i)
 		}
 	}
 }
 
-func TestPacker_KeepsRandomDataAsJSON(t *testing.T) {
-	var texts []string
+func TestPacker_KeepsObjectsOfSmallCaches(t *testing.T) {
+	p := newPacker()
+	for range 100 { // versions of the same objects
+		for i, o := range packAll(t, p, similar("Widget", minObjects-1)...) {
+			require.True(t, o == nil, "object %d", i)
+		}
+	}
+	assert.Len(t, p.learner.samples, minObjects-1)
+	var small []string
 	for i := range 100 {
-		random := make([]byte, 4096)
+		small = append(small, fmt.Sprintf(`{"kind":"Lease","apiVersion":"v1","metadata":{"name":"name-%d","uid":"uid-%d"}}`, i, i))
+	}
+	for i, o := range packAll(t, newPacker(), small...) {
+		require.True(t, o == nil, "object %d takes less than a dictionary", i)
+	}
+}
+
+func TestPacker_KeepsRandomData(t *testing.T) {
+	p := newPacker()
+	for i, o := range packAll(t, p, secrets(t, minObjects+maxMisses, 6<<10)...) {
+		assert.True(t, o == nil, "object %d", i)
+	}
+	require.True(t, p.learner.current == nil, "a dictionary is kept although it packs nothing")
+	all := packAll(t, p, similar("Widget", maxMisses+2*minObjects+1)...)
+	assert.True(t, all[maxMisses+minObjects/2] == nil)
+	assert.True(t, all[len(all)-1] != nil, "no dictionary for other objects later")
+	full, _ := New[unstructured.Object]().NewPacker().(*packer[unstructured.Object])
+	for _, text := range secrets(t, 100, 6<<10) {
+		obj, err := unstructured.Decode([]byte(text))
+		require.NoError(t, err)
+		o, isObject := full.Pack(obj).(*object[unstructured.Object])
+		require.True(t, isObject, "JSON takes less than an object")
+		assert.LessOrEqual(t, len(o.data), len(text))
+		got, err := o.Unpack()
+		require.NoError(t, err)
+		assert.Equal(t, obj, got)
+	}
+}
+
+// secrets returns Secrets of random data.
+func secrets(t testing.TB, count, size int) (texts []string) {
+	t.Helper()
+	for i := range count {
+		random := make([]byte, size)
 		_, err := rand.Read(random)
 		require.NoError(t, err)
-		data := make([]string, 0, 4)
-		for _, part := range []string{"a", "b"} {
-			data = append(data, fmt.Sprintf("%q:%q", part, base64.StdEncoding.EncodeToString(random)+part))
-		}
-		texts = append(texts, fmt.Sprintf(`{"kind":"Secret","apiVersion":"v1","metadata":{"name":"s%d"},"data":{%s}}`, i, strings.Join(data[:1], ",")))
+		texts = append(texts, fmt.Sprintf(`{"kind":"Secret","apiVersion":"v1","metadata":{"name":"s%d","uid":"u%d"},"data":{"a":%q}}`, i, i, base64.StdEncoding.EncodeToString(random)))
 	}
-	for i, o := range packAll(t, newPacker(), texts...) {
-		assert.LessOrEqual(t, len(o.data), len(texts[i]))
-	}
+	return texts
 }
 
 // TestPacker_DictionariesAreBounded packs objects whose shape changes for ever, of which one each stays.
 func TestPacker_DictionariesAreBounded(t *testing.T) {
 	p := newPacker()
 	var kept []*object[unstructured.Lazy]
-	for shape := range 40 {
+	for range 80 {
+		common := make([]byte, 3000)
+		_, err := rand.Read(common)
+		require.NoError(t, err)
 		var texts []string
-		for i := range 200 {
-			random := make([]byte, 1500)
-			_, err := rand.Read(random)
-			require.NoError(t, err)
-			common := strings.Repeat(fmt.Sprintf("shape %d ", shape), 20)
-			texts = append(texts, fmt.Sprintf(`{"kind":"A","apiVersion":"v1","metadata":{"name":"n%d"},"c":%q,"r":%q}`, i, common, base64.StdEncoding.EncodeToString(random[:100+shape*30])))
+		for i := range 100 {
+			texts = append(texts, fmt.Sprintf(`{"kind":"A","apiVersion":"v1","metadata":{"name":"n%d"},"c":%q}`, i, base64.StdEncoding.EncodeToString(common)))
 		}
-		kept = append(kept, packAll(t, p, texts...)[len(texts)-1])
+		for _, o := range packAll(t, p, texts...) {
+			if o != nil {
+				kept = append(kept, o)
+				break
+			}
+		}
 	}
 	dictionaries := map[*dictionary]bool{}
 	for _, o := range kept {
@@ -87,8 +126,14 @@ func TestPacker_DictionariesAreBounded(t *testing.T) {
 		_, err := o.Unpack()
 		require.NoError(t, err)
 	}
+	assert.Greater(t, len(dictionaries), 2)
 	assert.LessOrEqual(t, len(dictionaries), maxDictionaries+1)
 	assert.LessOrEqual(t, int(p.learner.alive.Load()), maxDictionaries)
+	for d := range dictionaries {
+		assert.LessOrEqual(t, len(d.content), maxDictionary)
+		assert.True(t, d.encoder == nil || d == p.learner.current, "an old dictionary has its table")
+	}
+	assert.LessOrEqual(t, len(p.learner.samples), maxOutliers)
 	runtime.KeepAlive(p)
 }
 
@@ -113,7 +158,7 @@ func TestLearner_RenewsAfterDrift(t *testing.T) {
 func TestObject_UnpackCorruptData(t *testing.T) {
 	all := packAll(t, newPacker(), similar("Widget", 100)...)
 	o := all[len(all)-1-recentObjects]
-	require.True(t, o.dictionary != nil)
+	require.True(t, o != nil)
 	for i := range o.data {
 		for _, bit := range []byte{1, 128} {
 			damaged := &object[unstructured.Lazy]{shared: o.shared, dictionary: o.dictionary, data: []byte(string(o.data)), size: o.size, slot: o.slot}
@@ -126,14 +171,16 @@ func TestObject_UnpackCorruptData(t *testing.T) {
 
 func FuzzObject_Unpack(f *testing.F) {
 	all := packAll(f, newPacker(), similar("Widget", 100)...)
-	for _, o := range all[minObjects:] {
+	for _, o := range all[len(all)-8:] {
 		f.Add(o.data, o.size)
 	}
 	dictionary := all[len(all)-1].dictionary
 	f.Fuzz(func(t *testing.T, data []byte, size uint32) {
-		decompressed, err := dictionary.decompress(data, int(size%(1<<20)))
-		if err == nil {
-			assert.Len(t, decompressed, int(size%(1<<20)))
+		buffer := bytes.Repeat([]byte{0xaa}, int(size%(1<<20)))
+		if dictionary.decompress(buffer, data) == nil {
+			again := make([]byte, len(buffer))
+			require.NoError(t, dictionary.decompress(again, data))
+			assert.Equal(t, again, buffer, "bytes of the buffer are left")
 		}
 	})
 }

@@ -5,12 +5,15 @@ import (
 	"sync/atomic"
 
 	"github.com/anykind/anykind/cache"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
-	// maxRatio is the size, relative to its JSON, above which an object is kept as JSON.
+	// maxRatio is the size, relative to its JSON, above which an object is kept as it is, and minSaved the number of bytes
+	// below: what a packed object takes beside its data.
 	maxRatio = 0.9
-	// maxPacked is the size of JSON above which an object is kept as JSON: the API server's limit is near it.
+	minSaved = 256
+	// maxPacked is the size of JSON above which an object is kept as it is: the API server's limit is near it.
 	maxPacked = 8 << 20
 )
 
@@ -22,27 +25,44 @@ type packer[T any] struct {
 	slots   uint32
 }
 
-// Pack returns the packed form of an object, nil if it has no JSON.
+// Pack returns the packed form of an object. It is nil for an object that would not become smaller, unless that is not JSON in
+// memory and becomes smaller as JSON, and for one that has no JSON.
 func (p *packer[T]) Pack(obj *T) cache.Packed[T] {
 	data, err := p.codec.encode(obj)
-	if err != nil {
+	if err != nil || len(data) > maxPacked {
 		return nil
 	}
-	p.slots++
-	packed := &object[T]{shared: p.shared, size: uint32(min(len(data), maxPacked+1)), slot: p.slots % recentObjects}
-	if len(data) <= maxPacked {
-		if dictionary := p.learner.next(); dictionary != nil {
-			if compressed := dictionary.compress(data); float64(len(compressed)) <= maxRatio*float64(len(data)) {
-				packed.dictionary, packed.data = dictionary, compressed
-			}
+	dictionary := p.learner.next()
+	if dictionary == nil {
+		dictionary = p.learner.collect(uidOf(obj), data)
+	}
+	if dictionary != nil {
+		compressed := dictionary.compress(data)
+		if float64(len(compressed)) <= maxRatio*float64(len(data)) && len(compressed)+minSaved <= len(data) {
+			p.learner.observe(data, len(compressed))
+			return p.packed(obj, dictionary, compressed, len(data))
 		}
-		p.learner.observe(data, len(packed.data))
+		p.learner.observe(data, 0)
 	}
-	if packed.data == nil {
-		packed.data = bytes.Clone(data)
+	if p.codec.isJSON {
+		return nil
 	}
+	return p.packed(obj, nil, bytes.Clone(data), len(data))
+}
+
+func (p *packer[T]) packed(obj *T, dictionary *dictionary, data []byte, size int) *object[T] {
+	p.slots++
+	packed := &object[T]{shared: p.shared, dictionary: dictionary, data: data, size: uint32(size), slot: p.slots % recentObjects} //nolint:gosec // at most maxPacked
 	p.shared.remember(packed, obj)
 	return packed
+}
+
+// uidOf returns the UID of an object, "" if it has none.
+func uidOf(obj any) types.UID {
+	if obj, isObject := obj.(interface{ GetUID() types.UID }); isObject {
+		return obj.GetUID()
+	}
+	return ""
 }
 
 // object is one packed object.
@@ -58,14 +78,7 @@ func (o *object[T]) Unpack() (*T, error) {
 	if obj := o.shared.recall(o); obj != nil {
 		return obj, nil
 	}
-	data := o.data
-	if o.dictionary != nil {
-		var err error
-		if data, err = o.dictionary.decompress(o.data, int(o.size)); err != nil {
-			return nil, err
-		}
-	}
-	obj, err := o.shared.decode(data)
+	obj, err := o.decode()
 	if err != nil {
 		return nil, err
 	}
@@ -73,8 +86,20 @@ func (o *object[T]) Unpack() (*T, error) {
 	return obj, nil
 }
 
+func (o *object[T]) decode() (*T, error) {
+	if o.dictionary == nil {
+		return o.shared.decode(o.data)
+	}
+	b := borrowBuffer(int(o.size))
+	defer b.release()
+	if err := o.dictionary.decompress(b.bytes, o.data); err != nil {
+		return nil, err
+	}
+	return o.shared.decode(b.bytes) // decoders keep nothing of it
+}
+
 // recentObjects is the number of unpacked objects that a cache keeps.
-const recentObjects = 32
+const recentObjects = 8
 
 // shared is the state that the packed objects of one cache have in common.
 type shared[T any] struct {
