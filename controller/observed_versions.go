@@ -27,7 +27,7 @@ const maxPostponement = 5 * time.Minute
 // observedVersions are the resourceVersions of the objects that a runner reconciles which its reconciles have received.
 type observedVersions struct {
 	resource schema.GroupResource
-	cached   func(key cache.Key) (resourceVersion string, found bool)
+	cached   versionFunc
 
 	mu    sync.Mutex
 	byKey map[cache.Key]observedVersion
@@ -80,13 +80,18 @@ func (s *observedVersions) postponement(key cache.Key) time.Duration {
 	return 0
 }
 
-// cachedVersion returns the resourceVersion of an object of a cache.
-func cachedVersion[T any, P cache.Object[T]](c *cache.Cache[T], key cache.Key) (resourceVersion string, found bool) {
-	obj, found := c.Get(key.Namespace, key.Name)
-	if !found {
-		return "", false
+// versionFunc returns the resourceVersion of an object.
+type versionFunc func(key cache.Key) (resourceVersion string, found bool)
+
+// cachedVersion returns the versionFunc of a cache.
+func cachedVersion[T any, P cache.Object[T]](c *cache.Cache[T]) versionFunc {
+	return func(key cache.Key) (resourceVersion string, found bool) {
+		obj, found := c.Get(key.Namespace, key.Name)
+		if !found {
+			return "", false
+		}
+		return P(obj).GetResourceVersion(), true
 	}
-	return P(obj).GetResourceVersion(), true
 }
 
 // isNewer reports whether a resourceVersion is higher than another; false if they cannot be compared.

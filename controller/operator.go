@@ -147,10 +147,9 @@ func (w operatorWatch) run(ctx context.Context, opts *Options) error {
 		handler: w.handler, objects: cache.New(resource, nil),
 		handled: map[cache.Key]*unstructured.Object{}, deleted: map[cache.Key]cache.Change[unstructured.Object]{},
 	}
-	r := newRunner(opts, resource, func(ctx context.Context, key cache.Key) (time.Duration, error) {
+	r := newRunner(opts, resource, cachedVersion(t.objects), func(ctx context.Context, key cache.Key) (time.Duration, error) {
 		return 0, t.reconcile(ctx, key)
 	})
-	r.observed.cached = func(key cache.Key) (string, bool) { return cachedVersion(t.objects, key) }
 	return r.work(ctx, func(ctx context.Context) {
 		var cached sync.WaitGroup
 		cached.Go(func() { r.end(t.objects.Run(ctx)) })

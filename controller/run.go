@@ -72,8 +72,7 @@ const (
 // With the ctx of leaderelection.Run, the ctx of every reconcile ends at once when the Lease is lost, with ErrLeaseLost as
 // its cause: another process may reconcile then. The same holds for any ctx that ends with such a cause.
 func Run[T any, P cache.Object[T]](ctx context.Context, c *cache.Cache[T], reconcile ReconcileFunc, opts *Options) error {
-	r := newRunner(opts, resourceOf(c), reconcile)
-	r.observed.cached = func(key cache.Key) (string, bool) { return cachedVersion[T, P](c, key) }
+	r := newRunner(opts, resourceOf(c), cachedVersion[T, P](c), reconcile)
 	own := Watches(c, func(obj *T) []cache.Key { return []cache.Key{cache.KeyOf(P(obj))} })
 	return r.run(ctx, append([]Trigger{own}, r.opts.Triggers...))
 }
@@ -98,13 +97,15 @@ type runner struct {
 	reconcile  ReconcileFunc
 	queue      *workqueue.Queue[cache.Key]
 	triggers   []Trigger
-	observed   observedVersions        // its field cached is set before run and work
+	observed   observedVersions
 	stop       context.CancelCauseFunc // ends the runner's ctx
 	firstPanic firstPanic
 }
 
-func newRunner(opts *Options, resource *dynamic.Resource, reconcile ReconcileFunc) *runner {
-	r := &runner{reconcile: reconcile}
+// newRunner returns a runner of the objects of a resource, which is nil if it is not known. cached returns their
+// resourceVersions in the cache.
+func newRunner(opts *Options, resource *dynamic.Resource, cached versionFunc, reconcile ReconcileFunc) *runner {
+	r := &runner{reconcile: reconcile, observed: observedVersions{cached: cached}}
 	if opts != nil {
 		r.opts = *opts
 	}
