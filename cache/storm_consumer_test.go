@@ -2,6 +2,7 @@ package cache_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"runtime"
 	"slices"
@@ -25,7 +26,13 @@ type testCache struct {
 	cachedObjects  func() map[string]*object // by name
 	entries        func() int                // in the cache
 	alive          func() int                // object states that are in memory
+	health         healthText
 }
+
+// healthText prints the health at the time of printing, which is that of a failure.
+type healthText func() error
+
+func (h healthText) String() string { return fmt.Sprint(h()) }
 
 // newTestCache runs a cache without a Transform, so that full objects share equal maps and slices.
 func newTestCache[T any, P cache.Object[T]](
@@ -60,7 +67,7 @@ func newTestCache[T any, P cache.Object[T]](
 		}
 		return held
 	}
-	return &testCache{checkedConsumer: w, entries: c.Entries, alive: all.alive, cachedVersions: cachedVersions, cachedObjects: cachedObjects}
+	return &testCache{checkedConsumer: w, health: c.Health, entries: c.Entries, alive: all.alive, cachedVersions: cachedVersions, cachedObjects: cachedObjects}
 }
 
 // stateTracker has weak pointers to every state of an object that was stored in a cache.
