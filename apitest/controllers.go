@@ -20,7 +20,7 @@ const (
 	// ServiceAccounts creates the service account default and the config map kube-root-ca.crt in each namespace.
 	ServiceAccounts
 	// Workloads makes deployments create replica sets, and those, stateful sets, daemon sets and jobs pods. Rolling updates keep
-	// within the strategy's limits; their status is what kubectl rollout status waits for. Cron jobs, autoscalers and
+	// within the strategy's limits; their status has the fields that kubectl rollout status waits for. Cron jobs, autoscalers and
 	// replication controllers are not simulated.
 	Workloads
 	// SimulatedKubelet assigns pods to the first node, or to the node "apitest" in a cluster without nodes; makes them run and

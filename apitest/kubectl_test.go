@@ -162,7 +162,7 @@ func (k *kubectl) writeFile(ctx context.Context, name string) (string, error) {
 	return path, os.WriteFile(path, text, 0o600)
 }
 
-// variables are what two servers print differently.
+// variables are the texts that differ between two servers.
 var variables = []struct {
 	pattern     *regexp.Regexp
 	replacement string

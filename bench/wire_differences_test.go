@@ -8,12 +8,12 @@ type meantDifference struct{ difference, reason string }
 const (
 	noOptions  = "Without options there is nothing to say: the server's defaults are the same without a body."
 	ownKind    = "An object without a kind gets the resource's: what a server stores and logs is then clear from the request alone."
-	byPages    = "The iterator asks for pages, so that neither side ever holds the whole list; client-go's pager asks so, too."
+	byPages    = "The iterator requests pages, so that neither side ever holds the whole list; so does client-go's pager."
 	noProtobuf = "anykind reads JSON alone. The parameters' order says nothing to a server; it is the one that kubectl uses for tables."
-	answered   = "The answer to a delete is handed over, so metadata alone is asked for; client-go's metadata client drops the answer."
+	answered   = "The response to a delete is returned, so metadata alone is requested; client-go's metadata client drops the response."
 	noBeta     = "Tables of v1beta1 are of servers before 1.15."
-	byPath     = "Whose token it is stands in the path, and the server takes it from there."
-	oneTimeout = "client-go's metadata client asks for the same time-out twice; a server reads timeoutSeconds for a watch."
+	byPath     = "The path names the service account of the token, and the server takes it from there."
+	oneTimeout = "client-go's metadata client sends the same time-out twice; a server reads timeoutSeconds for a watch."
 )
 
 const (

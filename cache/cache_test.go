@@ -355,7 +355,7 @@ func text(c cache.Change[object]) string {
 	return text
 }
 
-// collect takes changes until there are as many as wanted.
+// collect returns the next changes, of which there are as many as wanted.
 func collect(changes iter.Seq[cache.Change[object]], want int) []string {
 	var got []string
 	for change := range changes {

@@ -90,7 +90,7 @@ func withDialsAndAStaleGroup(t *testing.T) {
 	awaitDials(t.Context(), t, client, true)
 }
 
-// awaitDials waits until the server tells, or no longer tells, of both.
+// awaitDials waits until discovery has both kinds or, unless served, neither.
 func awaitDials(ctx context.Context, t *testing.T, client *Client, served bool) {
 	t.Helper()
 	require.Eventually(t, func() bool {

@@ -24,7 +24,7 @@ func sandbox(t *testing.T) *transport.Conn {
 	return conn
 }
 
-// groupByGroup is a server's other face: it asks for what servers before 1.26 answer.
+// groupByGroup requests legacy discovery, as from servers before 1.26.
 type groupByGroup struct{ conn *transport.Conn }
 
 func (p groupByGroup) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -54,7 +54,7 @@ func sorted(snapshot *discovery.Snapshot) map[string]discovery.Resource {
 		for _, version := range group.Versions {
 			for _, resource := range version.Resources {
 				one := *resource
-				one.StorageVersionHash = "" // which only the older form tells
+				one.StorageVersionHash = "" // which only the legacy form has
 				one.Verbs = slices.Sorted(slices.Values(one.Verbs))
 				one.Subresources = slices.SortedFunc(slices.Values(one.Subresources), func(a, b discovery.Subresource) int {
 					return strings.Compare(a.Name, b.Name)

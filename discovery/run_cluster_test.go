@@ -49,8 +49,8 @@ func define(t *testing.T, conn *transport.Conn, group string) {
 		"GROUP", group))
 }
 
-// live runs a client in live mode until the test ends, and gives what it tells of one group until a change is the one
-// that is waited for.
+// live calls Run until the test ends. until receives the changes of one group up to the one for which its function returns
+// true.
 func live(t *testing.T, conn *transport.Conn, group string) (client *discovery.Client, until func(func(discovery.ResourceChange) bool)) {
 	t.Helper()
 	client = discovery.New(conn, nil)

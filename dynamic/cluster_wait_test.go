@@ -106,7 +106,7 @@ func TestWait_NeedsOnlyGetAndWatch(t *testing.T) {
 	require.ErrorContains(t, err, `cannot watch resource "configmaps"`)
 }
 
-// grant lets the user "limited" do this with ConfigMaps of these names.
+// grant permits the user "limited" the verb on ConfigMaps of these names.
 func grant(t *testing.T, client *dynamic.Client, namespace string, verbs map[string][]any) {
 	t.Helper()
 	var rules []any
@@ -116,7 +116,7 @@ func grant(t *testing.T, client *dynamic.Client, namespace string, verbs map[str
 	grantRule(t, client, namespace, rules...)
 }
 
-// grantRule lets the user "limited" do what rules say, in a namespace.
+// grantRule grants the rules to the user "limited" in a namespace.
 func grantRule(t *testing.T, client *dynamic.Client, namespace string, rules ...any) {
 	t.Helper()
 	_, err := resource(t, client, "roles").Namespace(namespace).Create(t.Context(), &unstructured.Object{Object: map[string]any{

@@ -28,7 +28,7 @@ type Rule struct {
 	Current    []Check `json:"current,omitempty"`
 }
 
-// Check looks at one condition or at one field.
+// Check compares one condition or one field.
 type Check struct {
 	// Condition is the type of an entry of status.conditions, in its exact case. An entry whose observedGeneration is behind
 	// metadata.generation does not hold, nor does one that does not exist.

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// sandbox gives the real server's connection, what it serves, and a mapper of it.
+// sandbox returns a connection to the real server, its snapshot and a mapper.
 func sandbox(t *testing.T) (*transport.Conn, *discovery.Snapshot, *restmapper.Mapper) {
 	t.Helper()
 	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t)})

@@ -137,7 +137,7 @@ func TestMapper_WaitEndsWithContext(t *testing.T) {
 	})
 }
 
-// TestMapper_ResolvesEstablishedDefinitions creates definitions and asks for their kinds as soon as each is Established.
+// TestMapper_ResolvesEstablishedDefinitions creates definitions and looks up their kinds as soon as each is Established.
 func TestMapper_ResolvesEstablishedDefinitions(t *testing.T) {
 	conn, _, mapper := sandbox(t)
 	const count = 40

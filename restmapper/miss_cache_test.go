@@ -90,7 +90,7 @@ func TestMapper_SearchesLessOftenForMissingName(t *testing.T) {
 		requireMissing(t, mapper, "deploymnets")
 		time.Sleep(50 * time.Millisecond)
 		requireMissing(t, mapper, "deploymnets")
-		assert.Equal(t, asked+4, requests.Load(), "a name that nobody asks for is forgotten")
+		assert.Equal(t, asked+4, requests.Load(), "a name that is not looked up is removed")
 		_, err = mapper.Kind(t.Context(), schema.GroupVersionKind{Kind: "deploymnets"})
 		require.True(t, meta.IsNoMatchError(err))
 		assert.Equal(t, asked+6, requests.Load(), "a kind is not a resource of the same name")

@@ -99,7 +99,7 @@ func TestErrors_AreShortAndPrintable(t *testing.T) {
 	}
 }
 
-// TestMapper_UnknownNamesCauseBoundedRequests asks a server without aggregated discovery, where each refresh takes 52
+// TestMapper_UnknownNamesCauseBoundedRequests uses a server without aggregated discovery, where each refresh takes 52
 // requests.
 func TestMapper_UnknownNamesCauseBoundedRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -98,7 +98,7 @@ Programs are built from Go modules on first use, which takes about 11 minutes on
 2 cores for all of them, and kept in $ANYKIND_SANDBOX_CACHE or the user's cache
 folder (anykind/sandbox).
 
-  go run -C sandbox . COMMAND --help   tells more about a command
+  go run -C sandbox . COMMAND --help   prints the help of a command
 `)
 }
 

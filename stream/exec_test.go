@@ -358,7 +358,7 @@ func TestExec_SlowWriterIsNoTimeout(t *testing.T) {
 	})
 }
 
-// slowly takes an hour for each write.
+// slowly is a writer that takes an hour for each write.
 type slowly struct{ written int }
 
 func (s *slowly) Write(text []byte) (int, error) {

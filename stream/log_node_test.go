@@ -67,7 +67,7 @@ func (n *logNode) write(c *logContainer, at time.Time, text string) {
 	c.lines = append(c.lines, at.UTC().Format(stampFormat)+" "+text+"\n")
 }
 
-// change does something to the cluster that watches report.
+// change changes an object and reports that to watches.
 func (n *logNode) change(pod string, change func(*logPod)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -179,10 +179,10 @@ func TestLogLines_ForbiddenPodKeepsOthers(t *testing.T) {
 		}
 		serving(t, n.ServeHTTP, func(t *testing.T, p pods) {
 			const want = `pod "web-0", container "app": not yours`
-			var told []string
+			var reported []string
 			opts := &stream.LogOptions{Follow: follow, OnError: func(from stream.LogSource, err error) {
 				assert.Equal(t, "web-0", from.Pod)
-				told = append(told, err.Error())
+				reported = append(reported, err.Error())
 				if follow {
 					time.AfterFunc(time.Second, func() { n.write(open, time.Now(), "the end") })
 				}
@@ -190,7 +190,7 @@ func TestLogLines_ForbiddenPodKeepsOthers(t *testing.T) {
 			lines, err := linesOf(t, p, opts)
 			require.NoError(t, err)
 			assert.Equal(t, []string{"web-1/app: open"}, lines)
-			assert.Equal(t, []string{want}, told)
+			assert.Equal(t, []string{want}, reported)
 			if follow {
 				return
 			}

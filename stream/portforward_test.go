@@ -35,10 +35,10 @@ func TestDialPort_EndOfConnection(t *testing.T) {
 				n.data(c.errors, fin, "")
 			}, "bye", nil, "",
 		},
-		"properly, the verdict first": {
+		"properly, the end of errors first": {
 			func(n *node, c accepted) { n.data(c.errors, fin, ""); n.data(c.data, fin, "bye") }, "bye", nil, "",
 		},
-		"properly, without a verdict": {
+		"properly, without an end of errors": {
 			func(n *node, c accepted) { n.data(c.data, fin, "bye") }, "bye", nil, "",
 		},
 		"refused": {
@@ -203,7 +203,7 @@ func TestDialPort_IdleConnectionLasts(t *testing.T) {
 	}
 }
 
-// TestPortDialer_LaggingReader shows what shares a tunnel with a connection that nobody reads: it goes on while no more than
+// TestPortDialer_LaggingReader has a connection that nobody reads share a tunnel: it goes on while no more than
 // 4 MiB are unread, and later ones take another tunnel.
 func TestPortDialer_LaggingReader(t *testing.T) {
 	var tunnels atomic.Int32

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// kubectl gives no terminal to who has none, and so is no oracle here.
+// kubectl allocates no terminal without one of its own, and so is no oracle here.
 
 func TestExec_TerminalSize(t *testing.T) {
 	pods := podsOf(t)

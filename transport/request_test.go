@@ -19,7 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// serve gives a Conn to a server that answers with handler, at a path as a proxy would put it.
+// serve returns a Conn to a server that answers with handler, under a path, as behind a proxy.
 func serve(t *testing.T, handler http.HandlerFunc) *transport.Conn {
 	t.Helper()
 	server := httptest.NewServer(handler)

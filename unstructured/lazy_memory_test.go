@@ -154,7 +154,7 @@ func large(size int) string {
 	return `{"kind":"A","text":"` + strings.Repeat("x", size) + `"}`
 }
 
-// The buffer grows to the object's size and shrinks behind it; besides, there is only the result.
+// The buffer grows to the object's size and shrinks behind it; otherwise only the result is in memory.
 func TestDecoders_MemoryOfVeryLargeObject(t *testing.T) {
 	const size = 20 << 20
 	list := []byte(`{"kind":"AList","apiVersion":"v1","items":[` + large(size) + `,{"n":1},{"n":2}]}`)
@@ -195,7 +195,7 @@ func TestNextLazy_LargeObjectInSmallPieces(t *testing.T) {
 	}
 }
 
-// pieces gives seven bytes at a time.
+// pieces is a reader that returns seven bytes at a time.
 type pieces struct{ data []byte }
 
 func (r *pieces) Read(p []byte) (int, error) {

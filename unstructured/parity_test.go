@@ -96,7 +96,7 @@ func TestDecode_ErrorHasNoContents(t *testing.T) {
 	assert.Contains(t, err.Error(), `"db"`)
 }
 
-// apimachinery's scheme makes an UnstructuredList of what has items, unless it is asked for an object.
+// apimachinery's scheme decodes what has items to an UnstructuredList, unless the caller passes an object.
 func TestDecode_List(t *testing.T) {
 	obj, err := Decode(sample(t, "podlist.json"))
 	require.NoError(t, err)

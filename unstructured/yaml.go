@@ -42,9 +42,9 @@ func NewYAMLDecoder(r io.Reader) *YAMLDecoder {
 // Pod of the list's apiVersion. The list's own metadata is left out. kubectl rejects a list among the items of another.
 //
 // An error begins with the document's number and the line in the whole stream, both counted from 1: "document 3, line
-// 41: …"; for broken syntax the line is the parser's, at or next to the error. Rejected is what Decode rejects, such as
-// an object without a kind (whose line is the object's first), and what is not an object; and, though kubectl accepts it,
-// a field that an object has twice, which YAML forbids (https://yaml.org/spec/1.2.2/#3213-node-comparison), since one of
+// 41: …"; for broken syntax the line is the parser's, at or next to the error. Rejected are what Decode rejects, such as
+// an object without a kind (whose line is the object's first), values that are no objects and, though kubectl accepts them,
+// objects that have a field twice, which YAML forbids (https://yaml.org/spec/1.2.2/#3213-node-comparison), since one of
 // the two would be lost. Aliases may add 10 MiB to a document and no more. No error quotes a value, which may be secret,
 // but apiVersion and name. After an error Next returns the same error again.
 func (d *YAMLDecoder) Next() (*Object, error) {

@@ -53,7 +53,7 @@ func realWorld(t *testing.T, kubeconfig string) world {
 	return world{clientGo: clientset, dynamic: untyped, namespace: created.Name}
 }
 
-// outcome returns the reason of an error, "error" for one without, or what there is without one.
+// outcome returns the reason of an error, "error" for an error without a reason, or shown for none.
 func outcome(err error, shown any) string {
 	if err != nil {
 		return cmp.Or(string(apierrors.ReasonForError(err)), "error")
@@ -152,7 +152,7 @@ func firstEvent(ctx context.Context, w world, opts metav1.ListOptions, patience 
 	}
 }
 
-// lies are what a fake answers otherwise than a server.
+// lies returns the calls that a fake answers otherwise than a server.
 func lies() []lie {
 	return []lie{
 		{"update with a stale resourceVersion", "Conflict", "stored", "Conflict", func(ctx context.Context, w world, _ time.Duration) string {

@@ -22,7 +22,7 @@ type choices struct {
 	texts map[string]string // by key, what an unusual choice means
 }
 
-// alternatives are what can be chosen, with the part of a thousand that each is chosen in; the rest is 0. Seeds differ in which classes
+// alternatives are the possible outcomes of a choice, with the part of a thousand that each is chosen in; the rest is 0. Seeds differ in which classes
 // they have at all, and how many of each.
 type alternatives struct {
 	class   string

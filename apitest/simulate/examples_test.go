@@ -74,7 +74,7 @@ func greetingScenarios() map[string]*Scenario {
 	return scenarios
 }
 
-// output is what the processes of a run print.
+// output is the standard output of the processes of a run.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer

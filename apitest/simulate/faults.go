@@ -61,7 +61,7 @@ func isFromVersion(req *http.Request) bool {
 	return version != "" && version != "0"
 }
 
-// errLost is what a client gets whose connection is closed.
+// errLost returns the error of a request whose connection was closed.
 func errLost() error {
 	return &net.OpError{Op: "read", Net: "simulated", Err: syscall.ECONNRESET}
 }

@@ -17,7 +17,7 @@ type Scenario struct {
 	// Run is the program under test: it runs the controller until ctx ends. When it returns before, or crashes, it is called again, as a
 	// new process: it must keep its state in the cluster. ctx must reach the controller: the scheduler of the work queues is in it.
 	Run func(ctx context.Context, p *Process) error
-	// Steps are what users do, in this order and at any time. A step may wait for what the controller does.
+	// Steps are the users' actions, in this order and at any time. A step may wait for what the controller does.
 	Steps []Step
 	// Check is called in the final state, in addition to the built-in assertions, while the program still runs. It may write. nil means
 	// none.

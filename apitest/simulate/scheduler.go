@@ -72,7 +72,7 @@ func (s *scheduler) wait(ctx context.Context, key string, delay time.Duration) e
 	}
 }
 
-// run lets waiters go on until the condition holds, which it looks at when all goroutines are blocked, or for a time.
+// run lets waiters go on until the condition holds, which it evaluates when all goroutines are blocked, or for a time.
 func (s *scheduler) run(limit time.Duration, condition func() bool) bool {
 	end := time.Now().Add(limit)
 	for {

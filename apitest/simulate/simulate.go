@@ -88,7 +88,7 @@ func Find(t *testing.T, s *Scenario, opts *Options) *Failure {
 	return nil
 }
 
-// finder looks for a failure.
+// finder searches for a failure.
 type finder struct {
 	t        *testing.T
 	scenario *Scenario

@@ -19,7 +19,7 @@ import (
 //go:embed page.md.tmpl
 var pageText string
 
-// The plots' files, beside the page.
+// The plots' files, in the folder of the page.
 const (
 	plotName       = "benchmarks.svg"
 	heapPlotName   = "benchmarks-heap.svg"

@@ -39,7 +39,7 @@ func (w *world) churn(ctx context.Context) {
 	all.Wait()
 }
 
-// change does one change.
+// change makes one change.
 func (w *world) change(ctx context.Context, rng *rand.Rand) error {
 	r := w.resources[rng.IntN(len(w.resources))]
 	n, kind := rng.IntN(w.perResource()), rng.IntN(10)

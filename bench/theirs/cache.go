@@ -46,7 +46,7 @@ func synced(ctx context.Context, informer cache.SharedIndexInformer) error {
 	}
 }
 
-// see sees pods.
+// see counts pods as seen.
 func see(m *measure.Meter, found []any) error {
 	for _, obj := range found {
 		pod, err := meta.Accessor(obj)
@@ -111,16 +111,16 @@ func (s *side) cacheEvent(ctx context.Context, m *measure.Meter) error {
 
 // receiving receives each change of the objects of an informer.
 func receiving(ctx context.Context, m *measure.Meter, pods cache.SharedIndexInformer) error {
-	heard := make(chan error, 1)
+	done := make(chan error, 1)
 	registered, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, obj any) {
 		pod, err := meta.Accessor(obj)
 		if err != nil {
-			heard <- err
+			done <- err
 			return
 		}
 		m.SeeChange(pod.GetName(), pod.GetAnnotations()[measure.Changed])
 		if m.Done() {
-			heard <- nil
+			done <- nil
 		}
 	}})
 	if err != nil {
@@ -134,7 +134,7 @@ func receiving(ctx context.Context, m *measure.Meter, pods cache.SharedIndexInfo
 		}
 		m.Ready()
 		select {
-		case err := <-heard:
+		case err := <-done:
 			return err
 		case <-ctx.Done():
 			return ctx.Err()

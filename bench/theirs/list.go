@@ -25,7 +25,7 @@ func (s *side) list(ctx context.Context, m *measure.Meter) error {
 	return nil
 }
 
-// pager goes through pages of 500, the next of which it fetches meanwhile.
+// pager iterates over pages of 500 and fetches the next one meanwhile.
 func (s *side) pager(ctx context.Context, m *measure.Meter) error {
 	return s.eachItem(ctx, func(pod *unstructured.Unstructured) { m.See(pod.GetName()) })
 }

@@ -66,7 +66,7 @@ func configMap(name, value string) *unstructured.Unstructured {
 	}}
 }
 
-// outcome is what a call returns, without what differs between two runs.
+// outcome is the result of a call, without the fields that differ between two runs.
 type outcome struct {
 	Object map[string]any
 	Err    string
@@ -84,18 +84,18 @@ func outcomeOf(obj *unstructured.Unstructured, err error) outcome {
 	return outcome{Object: own.Object}
 }
 
-// TestNewDynamic_SameAsClientGo runs one story with both clients, each in a namespace of its own.
+// TestNewDynamic_SameAsClientGo makes the same calls with both clients, each in a namespace of its own.
 func TestNewDynamic_SameAsClientGo(t *testing.T) {
 	s := newSandbox(t)
-	stories := map[string][]outcome{}
+	outcomes := map[string][]outcome{}
 	for name, c := range s.clients(t) {
-		stories[name] = story(t, c, client.NewNamespace(t, s.client))
+		outcomes[name] = callEach(t, c, client.NewNamespace(t, s.client))
 	}
-	assert.Equal(t, stories["client-go"], stories["anykind"])
-	assert.Len(t, stories["anykind"], 17)
+	assert.Equal(t, outcomes["client-go"], outcomes["anykind"])
+	assert.Len(t, outcomes["anykind"], 17)
 }
 
-func story(t *testing.T, c clientgodynamic.Interface, namespace string) (outcomes []outcome) {
+func callEach(t *testing.T, c clientgodynamic.Interface, namespace string) (outcomes []outcome) {
 	t.Helper()
 	ctx, maps := t.Context(), c.Resource(configMaps).Namespace(namespace)
 	add := func(obj *unstructured.Unstructured, err error) *unstructured.Unstructured {

@@ -17,8 +17,8 @@ import (
 // impersonates. Other credentials, TLS options, Proxy and Dial must stay empty: they are those of conn. rest.TLSConfigFor
 // returns nil for the config, and a program that dials with it fails.
 //
-// Each call of client-go's own keeps client-go's user agent, warning handler and retries; conn's OnWarning is not called
-// instead of the handler but besides. Close conn after the last use of the config.
+// Each call of client-go's own keeps client-go's user agent, warning handler and retries; conn's OnWarning is called
+// as well as the handler. Close conn after the last use of the config.
 func FromConn(conn *transport.Conn) *rest.Config {
 	own := &roundTripper{conn: conn}
 	return &rest.Config{

@@ -254,7 +254,7 @@ func TestToConn_Host(t *testing.T) {
 	require.ErrorContains(t, err, "https://example.org")
 }
 
-// TestToConn_OfFromConn goes through both.
+// TestToConn_OfFromConn converts to a rest.Config and back.
 func TestToConn_OfFromConn(t *testing.T) {
 	first := sandboxConn(t, "token")
 	second := toConn(t, restconfig.FromConn(first))

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// specReport is what of ginkgo's JSON report counts.
+// specReport has the fields of ginkgo's JSON report that are counted.
 type specReport struct {
 	SpecReports []struct {
 		ContainerHierarchyTexts []string

@@ -67,7 +67,7 @@ var clientGo = &upstream{
 
 const informerTest = "dynamic/dynamicinformer/informer_test.go"
 
-// fluxSSA is what Flux applies objects with. Its later versions require a later version of Go than this repository.
+// fluxSSA is the package with which Flux applies objects. Its later versions require a later version of Go than this repository.
 var fluxSSA = &upstream{
 	name: "flux-ssa", module: "github.com/fluxcd/pkg/ssa",
 	requires: []string{".", "compat", "compat/controllerruntime"},

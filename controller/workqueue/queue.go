@@ -289,7 +289,7 @@ func (q *Queue[K]) push(it *item[K]) {
 	q.wake()
 }
 
-// handOut gives an item that was just popped to a worker.
+// handOut marks an item that was just popped as processing.
 func (q *Queue[K]) handOut(it *item[K]) K {
 	it.ready, it.working = false, true
 	q.working++

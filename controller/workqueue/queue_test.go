@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// got takes what is ready, is done with it at once, and returns it in order.
+// got returns the ready items in order, and marks them as done.
 func got[K comparable](t *testing.T, q *workqueue.Queue[K]) []K {
 	t.Helper()
 	var all []K

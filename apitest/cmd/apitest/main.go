@@ -40,7 +40,7 @@ func main() {
 	}
 }
 
-// settings are what the command line says.
+// settings are the flags and arguments of the command line.
 type settings struct {
 	files      []string
 	kubeconfig string

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Attributes are what a request wants to do, as RBAC sees it. A request for a path that is no resource has Path alone.
+// Attributes are the verb and the target of a request, for RBAC. A request for a path that is no resource has Path alone.
 type Attributes struct {
 	Verb                                          string
 	Group, Resource, Subresource, Namespace, Name string

@@ -18,7 +18,7 @@ const (
 	decisionGroup = "authorization.k8s.io"
 )
 
-// resourceAttributes and nonResourceAttributes are what an access review asks for.
+// resourceAttributes and nonResourceAttributes are the request that an access review is about.
 type resourceAttributes struct {
 	Namespace   string `json:"namespace"`
 	Verb        string `json:"verb"`

@@ -59,7 +59,7 @@ func compareKeys(a, b store.Key) int {
 	return slices.Compare([]string{a.Group, a.Resource, a.Namespace, a.Name}, []string{b.Group, b.Resource, b.Namespace, b.Name})
 }
 
-// collect does garbage collection for one object: what its finalizers of a propagation policy ask for, and its deletion if its
+// collect does garbage collection for one object: what its finalizers of a propagation policy require, and its deletion if its
 // owners are gone.
 func (c *Controller) collect(ctx context.Context, key store.Key) error {
 	obj, found := c.Store.Get(key)

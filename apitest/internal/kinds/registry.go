@@ -1,4 +1,4 @@
-// Package kinds knows what an API server serves: the built-in resources of one Kubernetes version, recorded from a real
+// Package kinds has the resources that an API server serves: the built-in ones of one Kubernetes version, recorded from a real
 // server, and those that CustomResourceDefinitions define. It answers discovery and OpenAPI requests.
 //
 // A Registry publishes immutable snapshots. A change drops the snapshot and the next reader builds it, so that defining a

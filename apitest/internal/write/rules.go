@@ -9,7 +9,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/kinds"
 )
 
-// rules are what depends on an object's kind. The methods change the objects that they get; old ones are read-only.
+// rules is the part of a write that depends on the object's kind. The methods change the objects that they get; old ones are read-only.
 type rules interface {
 	// coerce does what decoding does: it sets defaults, removes unknown fields and returns a text for each of those. The error
 	// is one of decoding, such as a number where a string belongs. obj may be changed.

@@ -60,7 +60,7 @@ func table(label string, header []string, rows [][]string) field {
 	return field{label: label, rows: append([][]string{header}, rows...)}
 }
 
-// writeFields writes fields with their texts in one column. first is what precedes the first line, in place of margin.
+// writeFields writes fields with their texts in one column. first precedes the first line, in place of margin.
 func writeFields(w io.Writer, fields []field, first, margin string) {
 	width := 0
 	for i := range fields {

@@ -79,11 +79,11 @@ func InObject(value string) []byte {
 // Chunked returns readers of data that return it in unusual pieces.
 func Chunked(data []byte) map[string]io.Reader {
 	return map[string]io.Reader{
-		"one byte at a time":    iotest.OneByteReader(bytes.NewReader(data)),
-		"half of what is asked": iotest.HalfReader(bytes.NewReader(data)),
-		"data with the error":   iotest.DataErrReader(bytes.NewReader(data)),
-		"one byte, with EOF":    iotest.DataErrReader(iotest.OneByteReader(bytes.NewReader(data))),
-		"random chunks":         &randomReader{data: data, random: rand.New(rand.NewPCG(1, uint64(len(data))))},
+		"one byte at a time":  iotest.OneByteReader(bytes.NewReader(data)),
+		"half of each read":   iotest.HalfReader(bytes.NewReader(data)),
+		"data with the error": iotest.DataErrReader(bytes.NewReader(data)),
+		"one byte, with EOF":  iotest.DataErrReader(iotest.OneByteReader(bytes.NewReader(data))),
+		"random chunks":       &randomReader{data: data, random: rand.New(rand.NewPCG(1, uint64(len(data))))},
 	}
 }
 

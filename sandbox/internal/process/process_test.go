@@ -126,7 +126,7 @@ func TestFamily_EndsWithParent(t *testing.T) {
 			if err := parent.Start(); err != nil {
 				t.Fatal(err)
 			}
-			// The child may speak before the parent has told the watchdog of it: a parent that is killed in between
+			// The child may write before the parent has registered it with the watchdog: a parent that is killed in between
 			// takes the child along, but not what the child has begun in those microseconds.
 			var child, grandchild int
 			started := false

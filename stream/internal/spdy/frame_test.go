@@ -35,7 +35,7 @@ func TestFrameReader_Malformed(t *testing.T) {
 		"a short reset":     {"\x80\x03\x00\x03\x00\x00\x00\x04\x00\x00\x00\x01", "too few"},
 		"half of a reset":   {"\x80\x03\x00\x03\x00\x00\x00\x08\x00\x00\x00\x01", "unexpected EOF"},
 		"a reset cut short": {"\x80\x03\x00\x03\x00\x00\x00\x08", "unexpected EOF"},
-		"a short goodbye":   {"\x80\x03\x00\x07\x00\x00\x00\x04\x00\x00\x00\x01", "too few"},
+		"a short GOAWAY":    {"\x80\x03\x00\x07\x00\x00\x00\x04\x00\x00\x00\x01", "too few"},
 	} {
 		_, err := (&frameReader{in: strings.NewReader(c.bytes)}).next()
 		require.ErrorContains(t, err, c.want, name)

@@ -399,7 +399,7 @@ func TestSession_LastStreamNumberRetiresIt(t *testing.T) {
 	})
 }
 
-// FuzzSession shows that whatever a node sends leads to bytes that it sent as data and an end, and to no panic.
+// FuzzSession checks that any input from a node yields the bytes that it sent as data and an end, and no panic.
 func FuzzSession(f *testing.F) {
 	f.Add(appendData(nil, 3, 0, []byte("hello")))
 	f.Add(appendData(appendData(nil, 3, flagFin, []byte("bye")), 1, flagFin, nil))

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// difference is what one operation's answers do not have in common.
+// difference has the lines in which two servers' responses to one operation differ.
 type difference struct {
 	op    Operation
 	lines []string

@@ -57,7 +57,7 @@ func TestDifferential_ApitestAgainstSandbox(t *testing.T) {
 	}
 }
 
-// TestPermitted_InDocument wants the reasons of permitted.txt in the table of the documentation.
+// TestPermitted_InDocument requires the reasons of permitted.txt in the table of the documentation.
 func TestPermitted_InDocument(t *testing.T) {
 	text, err := os.ReadFile("../../../../docs/APITEST.md")
 	require.NoError(t, err)

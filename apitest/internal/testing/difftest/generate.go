@@ -23,7 +23,7 @@ const (
 // names is the number of names that objects of a kind have: few, so that operations meet.
 const names = 5
 
-// task is what is to be drawn: one operation of a verb on a kind of a class, with a fault of a class or without.
+// task is one operation to draw: of a verb on a kind of a class, with a fault of a class or without.
 type task struct{ class, verb, fault string }
 
 // generator draws operations.
@@ -34,7 +34,7 @@ type generator struct {
 	lists map[*kind][]int // IDs of lists with a limit
 }
 
-// verb is how often operations of a verb are drawn, and which classes of faults they have besides none.
+// verb has the weight with which operations of a verb are drawn, and the classes of faults that they may have.
 type verb struct {
 	weight int
 	faults []string

@@ -43,7 +43,7 @@ const (
 	faultState    = "state"    // absent, present or stale objects, failed preconditions, expired versions
 )
 
-// Answer is what a server answered, before it is normalised.
+// Answer is the response of a server, before it is normalised.
 type Answer struct {
 	Status      int
 	ContentType string

@@ -11,7 +11,7 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 )
 
-// player plays operations on one server and remembers what references may ask for.
+// player plays operations on one server and stores the results that references may name.
 type player struct {
 	t       testing.TB
 	server  *Server

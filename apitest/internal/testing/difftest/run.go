@@ -30,7 +30,7 @@ type Config struct {
 	Permitted string
 }
 
-// Result is what a run counted.
+// Result has the counts of a run.
 type Result struct {
 	Seed        int
 	Operations  int

@@ -22,7 +22,7 @@ import (
 
 // Server is an API server that requests are sent to as they are.
 type Server struct {
-	// Restart and Compact are what operations of that name do.
+	// Restart and Compact execute the operations of that name.
 	Restart, Compact func(t testing.TB)
 
 	url       string

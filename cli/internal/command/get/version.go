@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/cli/internal/command"
 )
 
-// versions are what version prints.
+// versions is the output of version.
 type versions struct {
 	ClientVersion *clientVersion `json:"clientVersion,omitempty"`
 	ServerVersion *version.Info  `json:"serverVersion,omitempty"`

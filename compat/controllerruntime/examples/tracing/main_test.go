@@ -56,7 +56,7 @@ func TestListNamespaces_HasSpanOfRequest(t *testing.T) {
 	assert.Contains(t, printed.String(), list.SpanContext.TraceID().String()+" list namespaces ")
 }
 
-// TestTraceRequests_EachAttemptHasSpan has a server that asks for a second attempt and then fails.
+// TestTraceRequests_EachAttemptHasSpan has a server that rejects the first attempt with Retry-After and then fails.
 func TestTraceRequests_EachAttemptHasSpan(t *testing.T) {
 	parents := make(chan string, 2)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -27,7 +27,7 @@ type Controller struct {
 	Defect string
 	// Run runs the controller until ctx ends.
 	Run func(ctx context.Context, client *dynamic.Client, isCorrected bool) error
-	// Steps are what users do, in this order.
+	// Steps are the users' actions, in this order.
 	Steps []Step
 	// GarbageCollection is whether the cluster has a garbage collector.
 	GarbageCollection bool
