@@ -17,9 +17,14 @@ func mutationDetectorEnabled() bool {
 	return err == nil && enabled
 }
 
-// minCheckInterval is the minimum time between two comparisons of all objects. An object is also compared when it is
-// replaced or deleted, and all are when Run ends.
-const minCheckInterval = time.Second
+// An object is compared when it is replaced or deleted, all are when Run ends, and in between after pauses: with many objects
+// a comparison takes seconds, in which no event is applied.
+const (
+	// minCheckPause is the minimum time between two comparisons of all objects.
+	minCheckPause = time.Second
+	// checkPauseFactor is how many times longer than the last comparison the pause is at least.
+	checkPauseFactor = 20
+)
 
 // MutationError reports that a reader has changed an object of a cache, which all readers share.
 type MutationError struct {
@@ -39,7 +44,7 @@ func (e *MutationError) Error() string {
 type mutationDetector[T any] struct {
 	objects   map[Key]snapshot[T]
 	found     *MutationError
-	checkedAt time.Time // when all objects were compared last
+	nextCheck time.Time // when all objects are compared again
 }
 
 type snapshot[T any] struct {
@@ -87,14 +92,15 @@ func (d *mutationDetector[T]) compareAll() {
 	}
 }
 
-// check compares all objects once in an interval, and reports whether a mutation was found.
+// check compares all objects unless it is too early for that, and reports whether a mutation was found.
 func (d *mutationDetector[T]) check() bool {
 	if d == nil {
 		return false
 	}
-	if time.Since(d.checkedAt) >= minCheckInterval {
-		d.checkedAt = time.Now()
+	if start := time.Now(); !start.Before(d.nextCheck) {
 		d.compareAll()
+		end := time.Now()
+		d.nextCheck = end.Add(max(minCheckPause, checkPauseFactor*end.Sub(start)))
 	}
 	return d.found != nil
 }
