@@ -11,13 +11,14 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 const (
 	savedKind = "anykind discovery snapshot"
 	// savedFormat is incremented if older versions of this package would misread a file; new optional fields do not count.
-	savedFormat = 2
+	savedFormat = 3
 
 	checksumPrefix = "sha256:"
 )
@@ -26,8 +27,8 @@ const (
 var emptyChecksum = checksumPrefix + strings.Repeat("0", 2*sha256.Size)
 
 // Save writes the snapshot to a file for [Load]. The file is indented JSON with a checksum, and equal snapshots yield equal
-// files. It is replaced as a whole or, with an error, left as it was. Errors of versions are saved as text. The umask
-// determines the file's permissions.
+// files. It is replaced as a whole or, with an error, left as it was. Errors of versions are saved as text, and a
+// resource without a kind by its subresources. The umask determines the file's permissions.
 func (s *Snapshot) Save(path string) error {
 	data, err := encodeSaved(s)
 	if err == nil {
@@ -95,7 +96,7 @@ func decodeSaved(data []byte) (*Snapshot, error) {
 	case head.Format > savedFormat:
 		return nil, fmt.Errorf("format %d is newer than %d (update anykind, or save the snapshot again)", head.Format, savedFormat)
 	case head.Format < savedFormat:
-		return nil, fmt.Errorf("format %d has no checksum (save the snapshot again)", head.Format)
+		return nil, fmt.Errorf("format %d is older than %d (save the snapshot again)", head.Format, savedFormat)
 	}
 	snapshot, err := decodeVerified(data, head.Checksum)
 	if err != nil {
@@ -124,6 +125,7 @@ func decodeVerified(data []byte, checksum string) (*Snapshot, error) {
 }
 
 // The types of a saved file are separate from Snapshot's, so that a change there does not change the format by accident.
+// Resources have the form of legacy discovery.
 
 type savedHead struct {
 	Kind     string `json:"kind"`
@@ -146,42 +148,17 @@ type savedGroup struct {
 }
 
 type savedVersion struct {
-	Name      string          `json:"name"`
-	Stale     bool            `json:"stale,omitempty"`
-	Error     string          `json:"error,omitempty"`
-	Resources []savedResource `json:"resources"`
-}
-
-type savedResource struct {
-	Name string `json:"name"`
-	savedGVK
-	Singular           string             `json:"singular,omitempty"`
-	ShortNames         []string           `json:"shortNames,omitempty"`
-	Categories         []string           `json:"categories,omitempty"`
-	Namespaced         bool               `json:"namespaced"`
-	Verbs              []string           `json:"verbs,omitempty"`
-	StorageVersionHash string             `json:"storageVersionHash,omitempty"`
-	Subresources       []savedSubresource `json:"subresources,omitempty"`
-}
-
-type savedSubresource struct {
-	Name string `json:"name"`
-	savedGVK
-	Verbs []string `json:"verbs,omitempty"`
-}
-
-// savedGVK is a kind, without its group and version if they are those of the version that contains it.
-type savedGVK struct {
-	Kind    string `json:"kind,omitempty"`
-	Group   string `json:"group,omitempty"`
-	Version string `json:"version,omitempty"`
+	Name      string               `json:"name"`
+	Stale     bool                 `json:"stale,omitempty"`
+	Error     string               `json:"error,omitempty"`
+	Resources []metav1.APIResource `json:"resources"`
 }
 
 type savedRemoved struct {
-	DetectedAt time.Time     `json:"noticed"`
-	Group      string        `json:"group"`
-	Version    string        `json:"version"`
-	Resource   savedResource `json:"resource"`
+	DetectedAt time.Time            `json:"detected"`
+	Group      string               `json:"group"`
+	Version    string               `json:"version"`
+	Resources  []metav1.APIResource `json:"resources"` // one resource and its subresources
 }
 
 func savedOf(s *Snapshot) *savedSnapshot {
@@ -192,21 +169,20 @@ func savedOf(s *Snapshot) *savedSnapshot {
 	for _, group := range s.Groups {
 		item := savedGroup{Name: group.Name, Versions: []savedVersion{}}
 		for _, v := range group.Versions {
-			version := savedVersion{Name: v.Name, Stale: v.Stale, Resources: []savedResource{}}
+			gv := schema.GroupVersion{Group: group.Name, Version: v.Name}
+			version := savedVersion{Name: v.Name, Stale: v.Stale, Resources: entriesOf(gv, v.Resources)}
 			if v.Err != nil {
 				version.Error = v.Err.Error()
-			}
-			for _, r := range v.Resources {
-				version.Resources = append(version.Resources, savedResourceOf(r))
 			}
 			item.Versions = append(item.Versions, version)
 		}
 		saved.Groups = append(saved.Groups, item)
 	}
 	for _, removed := range s.Removed {
+		gv := removed.Resource.GVR.GroupVersion()
 		saved.Removed = append(saved.Removed, savedRemoved{
-			DetectedAt: removed.DetectedAt.UTC(), Group: removed.Resource.GVR.Group, Version: removed.Resource.GVR.Version,
-			Resource: savedResourceOf(removed.Resource),
+			DetectedAt: removed.DetectedAt.UTC(), Group: gv.Group, Version: gv.Version,
+			Resources: entriesOf(gv, []*Resource{removed.Resource}),
 		})
 	}
 	for _, err := range s.Rejected {
@@ -215,63 +191,27 @@ func savedOf(s *Snapshot) *savedSnapshot {
 	return saved
 }
 
-func savedResourceOf(r *Resource) savedResource {
-	gv := r.GVR.GroupVersion()
-	saved := savedResource{
-		Name: r.GVR.Resource, savedGVK: savedGVKOf(gv, r.GVK), Singular: r.Singular, ShortNames: r.ShortNames,
-		Categories: r.Categories, Namespaced: r.Namespaced, Verbs: r.Verbs, StorageVersionHash: r.StorageVersionHash,
-	}
-	for _, sub := range r.Subresources {
-		saved.Subresources = append(saved.Subresources, savedSubresource{sub.Name, savedGVKOf(gv, sub.GVK), sub.Verbs})
-	}
-	return saved
-}
-
-func savedGVKOf(gv schema.GroupVersion, kind schema.GroupVersionKind) savedGVK {
-	if kind.GroupVersion() == gv {
-		return savedGVK{Kind: kind.Kind}
-	}
-	return savedGVK{Kind: kind.Kind, Group: kind.Group, Version: kind.Version}
-}
-
 func (s *savedSnapshot) snapshot() *Snapshot {
 	snapshot := &Snapshot{TakenAt: s.TakenAt, Aggregated: s.Aggregated}
 	for _, g := range s.Groups {
 		group := Group{Name: g.Name}
 		for _, v := range g.Versions {
-			version := Version{Name: v.Name, Stale: v.Stale}
+			gv := schema.GroupVersion{Group: g.Name, Version: v.Name}
+			version := Version{Name: v.Name, Stale: v.Stale, Resources: resourcesOf(gv, v.Resources)}
 			if v.Error != "" {
 				version.Err = errors.New(v.Error)
-			}
-			gv := schema.GroupVersion{Group: g.Name, Version: v.Name}
-			for i := range v.Resources {
-				version.Resources = append(version.Resources, v.Resources[i].resource(gv))
 			}
 			group.Versions = append(group.Versions, version)
 		}
 		snapshot.Groups = append(snapshot.Groups, group)
 	}
 	for _, removed := range s.Removed {
-		resource := removed.Resource.resource(schema.GroupVersion{Group: removed.Group, Version: removed.Version})
-		snapshot.Removed = append(snapshot.Removed, RemovedResource{Resource: resource, DetectedAt: removed.DetectedAt})
+		for _, resource := range resourcesOf(schema.GroupVersion{Group: removed.Group, Version: removed.Version}, removed.Resources) {
+			snapshot.Removed = append(snapshot.Removed, RemovedResource{Resource: resource, DetectedAt: removed.DetectedAt})
+		}
 	}
 	for _, text := range s.Rejected {
 		snapshot.Rejected = append(snapshot.Rejected, errors.New(text))
 	}
 	return snapshot
-}
-
-func (r *savedResource) resource(gv schema.GroupVersion) *Resource {
-	resource := &Resource{
-		GVR: gv.WithResource(r.Name), GVK: r.in(gv), Singular: r.Singular, ShortNames: r.ShortNames,
-		Categories: r.Categories, Namespaced: r.Namespaced, Verbs: r.Verbs, StorageVersionHash: r.StorageVersionHash,
-	}
-	for _, sub := range r.Subresources {
-		resource.Subresources = append(resource.Subresources, Subresource{Name: sub.Name, GVK: sub.in(gv), Verbs: sub.Verbs})
-	}
-	return resource
-}
-
-func (o savedGVK) in(gv schema.GroupVersion) schema.GroupVersionKind {
-	return kindIn(gv, schema.GroupVersionKind{Group: o.Group, Version: o.Version, Kind: o.Kind})
 }

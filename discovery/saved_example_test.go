@@ -36,8 +36,8 @@ func ExampleSnapshot_Save() {
 	// Output:
 	// {
 	//   "kind": "anykind discovery snapshot",
-	//   "format": 2,
-	//   "checksum": "sha256:23ee3bac885f76dc7c7f50cde8bd33ba6f4fef4e151407fc0e47d80c67914dc1",
+	//   "format": 3,
+	//   "checksum": "sha256:309c1aa737ff70a510941abd9df5a4719d4e00f2114e5f3ca4460170e5d86e73",
 	//   "taken": "0001-01-01T00:00:00Z",
 	//   "aggregated": false,
 	//   "groups": [
@@ -49,8 +49,10 @@ func ExampleSnapshot_Save() {
 	//           "resources": [
 	//             {
 	//               "name": "deployments",
+	//               "singularName": "",
+	//               "namespaced": true,
 	//               "kind": "Deployment",
-	//               "namespaced": true
+	//               "verbs": null
 	//             }
 	//           ]
 	//         }

@@ -23,7 +23,6 @@ func savedSample() *Snapshot {
 	sample := diskSample()
 	sample.TakenAt = time.Date(2026, 3, 1, 12, 30, 0, 123456789, time.UTC)
 	sample.Aggregated = true
-	sample.Groups[0].Versions[0].Resources[2].ShortNames = []string{"gh"}
 	sample.Groups[1].Versions[0].Resources[0].Verbs = nil
 	sample.Groups[1].Versions[0].Stale = true
 	sample.Groups[2].Versions[0].Err = errors.New("get /apis/apps/v1: 503 Service Unavailable: \"<html>\"\n\tno more")
@@ -63,7 +62,7 @@ func TestSave_EqualSnapshotsYieldEqualFiles(t *testing.T) {
 	text := regexp.MustCompile("sha256:[0-9a-f]{64}").ReplaceAllString(string(first), "sha256:CHECKSUM")
 	assert.True(t, strings.HasPrefix(text, `{
   "kind": "anykind discovery snapshot",
-  "format": 2,
+  "format": 3,
   "checksum": "sha256:CHECKSUM",
   "taken": "2026-03-01T12:30:00.123456789Z",
   "aggregated": true,
@@ -76,15 +75,16 @@ func TestSave_EqualSnapshotsYieldEqualFiles(t *testing.T) {
           "resources": [
             {
               "name": "pods",
+              "singularName": "pod",
+              "namespaced": true,
               "kind": "Pod",
-              "singular": "pod",
 `), text)
 }
 
-// sealed completes a file of format 2 by its checksum.
+// sealed completes a file by its checksum.
 func sealed(t testing.TB, text string) string {
 	t.Helper()
-	text = strings.Replace(text, `"format":2`, `"format":2,"checksum":"`+emptyChecksum+`"`, 1)
+	text = strings.Replace(text, `"format":3`, `"format":3,"checksum":"`+emptyChecksum+`"`, 1)
 	var compact bytes.Buffer
 	require.NoError(t, json.Compact(&compact, []byte(text)))
 	return strings.Replace(text, emptyChecksum, checksumOf(compact.Bytes()), 1)
@@ -128,18 +128,18 @@ func TestLoad_RejectsInvalidFiles(t *testing.T) {
 		"a list":                  {"[]", "not a saved snapshot"},
 		"null":                    {"null", `kind is ""`},
 		"another kind":            {`{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`, `kind is "APIGroupList"`},
-		"a later format":          {`{"kind":"anykind discovery snapshot","format":3,"groups":"otherwise"}`, "format 3 is newer than 2 (update anykind"},
-		"no format":               {`{"kind":"anykind discovery snapshot"}`, "format 0 has no checksum"},
-		"another shape":           {sealed(t, `{"kind":"anykind discovery snapshot","format":2,"groups":{}}`), "damaged: json: cannot unmarshal object"},
-		"no time":                 {sealed(t, `{"kind":"anykind discovery snapshot","format":2,"taken":"yesterday"}`), "damaged"},
-		"a resource of no name":   {sealed(t, `{"kind":"anykind discovery snapshot","format":2,"groups":[{"name":"a","versions":[{"name":"v1","resources":[null]}]}]}`), `group "a": version v1: invalid resource name ""`},
-		"a version of no name":    {sealed(t, `{"kind":"anykind discovery snapshot","format":2,"groups":[{"name":"a","versions":[{}]}]}`), `group "a": invalid version name ""`},
-		"a version that is twice": {sealed(t, `{"kind":"anykind discovery snapshot","format":2,"groups":[{"name":"a","versions":[{"name":"v1"},{"name":"v1"}]}]}`), `group "a": version "v1": listed twice`},
-		"a group that is twice":   {sealed(t, `{"kind":"anykind discovery snapshot","format":2,"groups":[{"name":"a"},{"name":"a"}]}`), `group "a": listed twice`},
-		"an earlier format":       {`{"kind":"anykind discovery snapshot","format":1,"groups":[]}`, "format 1 has no checksum"},
-		"no checksum":             {`{"kind":"anykind discovery snapshot","format":2,"groups":[]}`, "content does not match checksum"},
-		"a path for a resource":   {sealed(t, `{"kind":"anykind discovery snapshot","format":2,"groups":[{"name":"a","versions":[{"name":"v1","resources":[{"name":"../secrets"}]}]}]}`), `invalid resource name "../secrets"`},
-		"a removed of no name":    {sealed(t, `{"kind":"anykind discovery snapshot","format":2,"removed":[{}]}`), `removed: invalid resource name ""`},
+		"a later format":          {`{"kind":"anykind discovery snapshot","format":4,"groups":"otherwise"}`, "format 4 is newer than 3 (update anykind"},
+		"no format":               {`{"kind":"anykind discovery snapshot"}`, "format 0 is older than 3"},
+		"another shape":           {sealed(t, `{"kind":"anykind discovery snapshot","format":3,"groups":{}}`), "damaged: json: cannot unmarshal object"},
+		"no time":                 {sealed(t, `{"kind":"anykind discovery snapshot","format":3,"taken":"yesterday"}`), "damaged"},
+		"a resource of no name":   {sealed(t, `{"kind":"anykind discovery snapshot","format":3,"groups":[{"name":"a","versions":[{"name":"v1","resources":[null]}]}]}`), `group "a": version v1: invalid resource name ""`},
+		"a version of no name":    {sealed(t, `{"kind":"anykind discovery snapshot","format":3,"groups":[{"name":"a","versions":[{}]}]}`), `group "a": invalid version name ""`},
+		"a version that is twice": {sealed(t, `{"kind":"anykind discovery snapshot","format":3,"groups":[{"name":"a","versions":[{"name":"v1"},{"name":"v1"}]}]}`), `group "a": version "v1": listed twice`},
+		"a group that is twice":   {sealed(t, `{"kind":"anykind discovery snapshot","format":3,"groups":[{"name":"a"},{"name":"a"}]}`), `group "a": listed twice`},
+		"an earlier format":       {`{"kind":"anykind discovery snapshot","format":2,"groups":[]}`, "format 2 is older than 3"},
+		"no checksum":             {`{"kind":"anykind discovery snapshot","format":3,"groups":[]}`, "content does not match checksum"},
+		"a path for a resource":   {sealed(t, `{"kind":"anykind discovery snapshot","format":3,"groups":[{"name":"a","versions":[{"name":"v1","resources":[{"name":"../secrets"}]}]}]}`), `invalid resource name ".."`},
+		"a removed of no name":    {sealed(t, `{"kind":"anykind discovery snapshot","format":3,"removed":[{"resources":[{}]}]}`), `removed: invalid resource name ""`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "snapshot.json")
@@ -153,7 +153,7 @@ func TestLoad_RejectsInvalidFiles(t *testing.T) {
 }
 
 func TestLoad_IgnoresUnknownFields(t *testing.T) {
-	snapshot, err := decodeSaved([]byte(sealed(t, `{"kind":"anykind discovery snapshot","format":2,"future":1,"groups":[{"name":"a","future":[]}]}`)))
+	snapshot, err := decodeSaved([]byte(sealed(t, `{"kind":"anykind discovery snapshot","format":3,"future":1,"groups":[{"name":"a","future":[]}]}`)))
 	require.NoError(t, err)
 	assert.Equal(t, []Group{{Name: "a"}}, snapshot.Groups)
 }
@@ -180,7 +180,7 @@ func FuzzSavedSnapshot(f *testing.F) {
 	whole, err := encodeSaved(savedSample())
 	require.NoError(f, err)
 	f.Add(whole)
-	f.Add([]byte(sealed(f, `{"kind":"anykind discovery snapshot","format":2,"groups":[{"name":"a","versions":[{"name":"v1","resources":[{"name":"x","group":"g","verbs":[]}]}]}]}`)))
+	f.Add([]byte(sealed(f, `{"kind":"anykind discovery snapshot","format":3,"groups":[{"name":"a","versions":[{"name":"v1","resources":[{"name":"x","group":"g","verbs":[]}]}]}]}`)))
 	path := filepath.Join(f.TempDir(), "snapshot.json")
 	f.Fuzz(func(t *testing.T, data []byte) {
 		snapshot, err := decodeSaved(data)

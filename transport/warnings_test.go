@@ -12,8 +12,8 @@ import (
 )
 
 func TestOptions_OnWarningOnce(t *testing.T) {
-	var warnings []string
-	conn := serveWith(t, transport.Options{OnWarning: func(_ context.Context, text string) { warnings = append(warnings, text) }},
+	var texts []string
+	conn := serveWith(t, transport.Options{OnWarning: func(_ context.Context, text string) { texts = append(texts, text) }},
 		func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Add("Warning", `299 - "unknown field \"spec.foo\""`)
 			w.Header().Add("Warning", `299 - "unknown field \"spec.foo\""`)
@@ -35,7 +35,7 @@ func TestOptions_OnWarningOnce(t *testing.T) {
 	_, err = conn.Do(second, &transport.Request{Path: "/old"})
 	require.Error(t, err, "a refusal may carry warnings, too")
 	assert.Equal(t, []string{unknown, deprecated}, warnings.All())
-	assert.Equal(t, []string{unknown, deprecated}, warnings)
+	assert.Equal(t, []string{unknown, deprecated}, texts)
 }
 
 func TestCollectWarnings_Nested(t *testing.T) {
