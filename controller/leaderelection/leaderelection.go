@@ -23,6 +23,8 @@ import (
 
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // ErrLeaseLost reports that this process is no longer the leader: its Lease was taken or deleted, or could not be renewed
@@ -141,3 +143,38 @@ func AfterLease(ctx context.Context, f func(cause error)) (stop func()) { //noli
 	})
 	return func() { stopCtx(); stopLease() }
 }
+
+// record is the spec of a Lease, https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/lease-v1/.
+type record struct {
+	Holder          string `json:"holderIdentity"`
+	DurationSeconds int64  `json:"leaseDurationSeconds"`
+	Acquired        string `json:"acquireTime"`
+	Renewed         string `json:"renewTime"`
+	Transitions     int64  `json:"leaseTransitions"`
+}
+
+func recordOf(lease *unstructured.Object) (record, error) {
+	decoded, err := unstructured.As[struct {
+		Spec record `json:"spec"`
+	}](lease)
+	if err != nil {
+		return record{}, err
+	}
+	return decoded.Spec, nil
+}
+
+// applyTo returns a copy of a Lease with the record's fields.
+func (r record) applyTo(lease *unstructured.Object) *unstructured.Object {
+	changed := lease.DeepCopy()
+	spec, _ := changed.Object["spec"].(map[string]any)
+	if spec == nil {
+		spec = map[string]any{}
+		changed.Object["spec"] = spec
+	}
+	spec["holderIdentity"], spec["leaseDurationSeconds"] = r.Holder, r.DurationSeconds
+	spec["acquireTime"], spec["renewTime"] = r.Acquired, r.Renewed
+	spec["leaseTransitions"] = r.Transitions
+	return changed
+}
+
+func timestamp(t time.Time) string { return t.UTC().Format(metav1.RFC3339Micro) }

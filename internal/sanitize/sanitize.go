@@ -3,9 +3,15 @@
 package sanitize
 
 import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 const ellipsis = "…"
@@ -75,3 +81,79 @@ func sequence(s string) int {
 	}
 	return len(s)
 }
+
+// Error returns err with a text that is safe to print; net/http quotes what a peer sent, a proxy's status line for example.
+// errors.Is and errors.As are those of err.
+func Error(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	if safe := Text(text, maxStatusMessage); safe != text {
+		return &sanitizedError{error: err, text: safe}
+	}
+	return err
+}
+
+type sanitizedError struct {
+	error
+	text string
+}
+
+func (e *sanitizedError) Error() string { return e.text }
+
+func (e *sanitizedError) Unwrap() error { return e.error }
+
+// URL returns a URL without its user, password, query and fragment, also if it cannot be parsed. A password may have a
+// character that ends a URL's host: then only the scheme is left.
+func URL(raw string) string {
+	at, query := strings.LastIndex(raw, "@"), strings.IndexAny(raw, "?#")
+	switch {
+	case at >= 0 && query >= 0 && query < at:
+		switch scheme, _, _ := strings.Cut(strings.ToLower(raw), "://"); scheme {
+		case "https", "http", "socks5":
+			return scheme + "://…"
+		}
+		return "://…"
+	case query >= 0:
+		raw = raw[:query]
+	}
+	if at >= 0 {
+		return "…" + Text(raw[at:], maxStatusWord)
+	}
+	return Text(raw, maxStatusWord)
+}
+
+// Limits of the texts of a Status, in bytes.
+const (
+	maxStatusMessage = 16 << 10 // some messages list every invalid field
+	maxStatusWord    = 1 << 10  // a reason, a name, a field
+)
+
+// Status makes the texts of a Status that a server or a node sent safe to print, in place.
+func Status(status *metav1.Status) {
+	status.Message = Text(status.Message, maxStatusMessage)
+	status.Reason = metav1.StatusReason(Text(string(status.Reason), maxStatusWord))
+	details := status.Details
+	if details == nil {
+		return
+	}
+	for _, text := range []*string{&details.Name, &details.Group, &details.Kind} {
+		*text = Text(*text, maxStatusWord)
+	}
+	for i := range details.Causes {
+		cause := &details.Causes[i]
+		cause.Type = metav1.CauseType(Text(string(cause.Type), maxStatusWord))
+		cause.Message = Text(cause.Message, maxStatusMessage)
+		cause.Field = Text(cause.Field, maxStatusWord)
+	}
+}
+
+// Format implements fmt.Formatter for types with secrets, with the text of LogValue for every verb: with String alone, %d and
+// %x would print the bytes of a key.
+func Format(state fmt.State, value slog.LogValuer) {
+	_, _ = io.WriteString(state, value.LogValue().String()) // fmt.State returns no error
+}
+
+// JSON implements json.Marshaler with the text of [Format].
+func JSON(value slog.LogValuer) ([]byte, error) { return json.Marshal(value.LogValue().String()) }

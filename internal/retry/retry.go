@@ -1,10 +1,57 @@
+// Package retry implements what the retry and list-and-watch loops of this module share: errors of ended contexts,
+// sleeping, exponential backoff with jitter, and the classification of errors as terminal, expired, denied, conflict or
+// not found. Each delay has jitter and ends with its context. A loop over attempts has this form:
+//
+//	for n := 1; ; n++ {
+//		err := attempt(ctx)
+//		switch {
+//		case err == nil:
+//			return nil
+//		case ctx.Err() != nil:
+//			return retry.WithContextError(ctx, err)
+//		case retry.IsTerminal(err) && !denials.Transient(err):
+//			return err
+//		}
+//		if ended := backoff.Wait(ctx, n); ended != nil {
+//			return fmt.Errorf("%w; the last error: %w", ended, err)
+//		}
+//	}
 package retry
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 )
+
+// ContextError returns the error of a context that has ended, and nil of one that has not. errors.Is finds
+// context.Canceled or context.DeadlineExceeded in it, and the cause if one was given with context.WithCancelCause,
+// WithTimeoutCause or WithDeadlineCause.
+func ContextError(ctx context.Context) error {
+	err := ctx.Err()
+	if err == nil {
+		return nil
+	}
+	cause := context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}
+
+// WithContextError returns err, or [ContextError] if ctx has ended and err lacks its error or cause: callees often return
+// only one of them, or the error of what the end of ctx broke. For a nil err it returns nil.
+func WithContextError(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	if errors.Is(err, ctx.Err()) && errors.Is(err, context.Cause(ctx)) {
+		return err
+	}
+	return ContextError(ctx)
+}
 
 // Backoff computes exponential delays between attempts.
 type Backoff struct {
