@@ -94,6 +94,7 @@ func (o *options) all() []comparison {
 		ours: cost{run{"ours", "watch", o.events}, "cpu"}, theirs: cost{run{"theirs", "watch", o.events}, "cpu"},
 	})
 	all = append(all, callComparisons(o.calls)...)
+	all = append(all, floorComparisons(o.pods, o.calls, o.events)...)
 	all = append(all, cacheComparisons(o.pods, o.events)...)
 	all = append(all, controllerRuntimeComparisons(o.pods)...)
 	all = append(all, minuteComparisons(slices.Max(o.pods), o.changes)...)
@@ -140,7 +141,7 @@ func (o *options) chosenGroups() []group {
 func (o *options) resultsOf(comparisons []comparison, kept *results) []result {
 	var all []result
 	for _, c := range comparisons {
-		all = append(all, result{comparison: c, oursCost: kept.of(c.ours), theirsCost: kept.of(c.theirs)})
+		all = append(all, result{comparison: c.withFloor(kept.of), oursCost: kept.of(c.ours), theirsCost: kept.of(c.theirs)})
 	}
 	return all
 }

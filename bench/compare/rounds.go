@@ -15,11 +15,11 @@ import (
 // stages are lists of tasks that share their preparation. Their runs take turns.
 var stages = [][]string{
 	{"program"}, {"first"},
-	{"list", "whole", "drain", "drain-whole", "pager", "lazy"},
-	{"iterate"}, {"watch"}, {"calls"},
+	{"list", "whole", "drain", "drain-whole", "pager", "lazy", "floor-list", "floor-whole"},
+	{"iterate"}, {"watch"}, {"calls", "floor-calls"},
 	{"cache", "cache-lazy", "cache-packed", "cache-typed", "cache-stripped", "cache-metadata"}, {"cache-index"},
 	{"manager-unstructured", "manager-metadata", "manager-typed", "manager-unstructured-anykind", "manager-metadata-anykind", "manager-typed-anykind"},
-	{"cache-event", "cache-event-lazy", "cache-event-packed", "cache-event-typed"}, {"cache-minute"},
+	{"cache-event", "cache-event-lazy", "cache-event-packed", "cache-event-typed", "floor-event"}, {"cache-minute"},
 	{"cli-table", "cli-json", "cli-yaml", "cli-name"}, {"cli-complete"}, {"cli-deploy"}, {"cli-version"}, {"cli-api-resources"}, {"cli-delete"}, {"cli-size"},
 	// The command lines list all namespaces and definitions, and so come before.
 	{"cache-churn", "cache-churn-typed", "cache-churn-lazy", "cache-churn-packed"},

@@ -60,7 +60,7 @@ func (s *server) prepare(ctx context.Context, r run) (place, error) {
 		return s.prepareCustom(ctx, r.count)
 	case "first":
 		return at, s.write(ctx, http.MethodPost, "/apis/apps/v1/namespaces/"+s.conn.Namespace()+"/deployments", deploymentBody)
-	case "calls":
+	case "calls", "floor-calls":
 		at.namespace = "bench-calls"
 		return at, s.createNamespace(ctx, at.namespace)
 	}
@@ -85,7 +85,7 @@ func (s *server) prepare(ctx context.Context, r run) (place, error) {
 	switch r.task {
 	case "watch":
 		return at, s.changePods(ctx, &at, r.count)
-	case "cache-event", "cache-event-lazy", "cache-event-packed", "cache-event-typed":
+	case "cache-event", "cache-event-lazy", "cache-event-packed", "cache-event-typed", "floor-event":
 		at.change = func(ctx context.Context) error { return s.patchPods(ctx, at.namespace, r.count) }
 	case "cache-minute":
 		change, err := s.changeInEtcd(ctx, at.namespace, r.count, objects)

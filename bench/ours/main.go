@@ -37,7 +37,16 @@ func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task,
 	if _, err := ours.pods.ListPage(ctx, &metav1.ListOptions{Limit: 1}); err != nil {
 		return nil, err
 	}
+	path, err := ours.pods.Path("")
+	if err != nil {
+		return nil, err
+	}
+	least, err := newFloor(cfg, path)
+	if err != nil {
+		return nil, err
+	}
 	return map[string]measure.Task{
+		"floor-list": least.list, "floor-whole": least.whole, "floor-calls": least.calls, "floor-event": least.cacheEvent,
 		"list": ours.list, "whole": ours.whole, "lazy": ours.lazy, "iterate": ours.iterate,
 		"drain": ours.drain, "drain-whole": ours.drainWhole,
 		"watch": ours.watch, "calls": ours.calls,
