@@ -5,6 +5,8 @@ package main
 
 import (
 	"context"
+	"net/http"
+	"strings"
 
 	"github.com/anykind/anykind/bench/internal/measure"
 	"github.com/anykind/anykind/dynamic"
@@ -44,6 +46,11 @@ func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task,
 	least, err := newFloor(cfg, path)
 	if err != nil {
 		return nil, err
+	}
+	if strings.HasPrefix(s.Task, "floor-") {
+		if err := least.send(ctx, http.MethodGet, least.pods+"?limit=1", nil); err != nil {
+			return nil, err
+		}
 	}
 	return map[string]measure.Task{
 		"floor-list": least.list, "floor-whole": least.whole, "floor-calls": least.calls, "floor-event": least.cacheEvent,
