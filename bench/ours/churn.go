@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/anykind/anykind/bench/internal/measure"
 	"github.com/anykind/anykind/cache"
@@ -30,8 +31,13 @@ func (s *side) churnPacked(ctx context.Context, m *measure.Meter) error {
 // churning measures the memory of a cache when it is synced and after all changes.
 func churning[T any, P metaObject[T]](ctx context.Context, m *measure.Meter, pods *cache.Cache[T]) error {
 	return running(ctx, pods, func(ctx context.Context) error {
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		idle := time.AfterFunc(measure.ChurnTimeout, stop)
+		defer idle.Stop()
 		objects := 0 // once synced
 		for change := range pods.Changes(ctx) {
+			idle.Reset(measure.ChurnTimeout)
 			switch {
 			case change.Type == dynamic.Synced:
 				objects = len(pods.List("", nil))
@@ -45,6 +51,9 @@ func churning[T any, P metaObject[T]](ctx context.Context, m *measure.Meter, pod
 				m.Resident("churned")
 				return nil
 			}
+		}
+		if ctx.Err() != nil {
+			return m.MissingChanges(objects)
 		}
 		return fmt.Errorf("the changes ended: %w", pods.WaitForSync(ctx))
 	})

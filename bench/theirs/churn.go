@@ -4,6 +4,8 @@ package main
 
 import (
 	"context"
+	"sync"
+	"time"
 
 	"github.com/anykind/anykind/bench/internal/measure"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -26,9 +28,19 @@ func (s *side) churnTyped(ctx context.Context, m *measure.Meter) error {
 
 // churning measures the memory of an informer when it is synced and after all changes.
 func churning(ctx context.Context, m *measure.Meter, pods cache.SharedIndexInformer) error {
-	handled := make(chan error, m.Count+1)
-	objects := 0 // set before the first change
+	handled := make(chan error, m.Count+2)
+	var mu sync.Mutex // of the meter
+	objects := 0      // set before the first change
+	idle := time.AfterFunc(measure.ChurnTimeout, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		handled <- m.MissingChanges(objects)
+	})
+	defer idle.Stop()
 	handle := func(obj any) {
+		mu.Lock()
+		defer mu.Unlock()
+		idle.Reset(measure.ChurnTimeout)
 		pod, err := meta.Accessor(obj)
 		if err != nil {
 			handled <- err
@@ -56,7 +68,9 @@ func churning(ctx context.Context, m *measure.Meter, pods cache.SharedIndexInfor
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+		mu.Lock()
 		objects = len(pods.GetStore().List())
+		mu.Unlock()
 		m.Resident("synced")
 		m.Ready()
 		select {

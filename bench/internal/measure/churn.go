@@ -3,8 +3,12 @@
 package measure
 
 import (
+	"fmt"
 	"runtime/debug"
+	"slices"
 	"strconv"
+	"strings"
+	"time"
 )
 
 // Sequence is the annotation with the number of a change among all changes of a churn, which go round the objects.
@@ -25,6 +29,30 @@ func (m *Meter) SeeSequence(name, sequence string, objects int) {
 	for round := number/objects + 1; m.rounds[name] < round; m.rounds[name]++ {
 		m.See(name)
 	}
+}
+
+// ChurnTimeout is how long a consumer waits for the next change of a churn.
+const ChurnTimeout = 2 * time.Minute
+
+// maxLate is the number of objects that MissingChanges names.
+const maxLate = 10
+
+// MissingChanges returns the error of a churn whose changes do not come. It names objects whose changes were not all seen by
+// SeeSequence.
+func (m *Meter) MissingChanges(objects int) error {
+	rounds := m.Count / max(objects, 1) // of every object, some have one more
+	var late []string
+	for name, seen := range m.rounds {
+		if seen < rounds {
+			late = append(late, fmt.Sprintf("%s has %d of %d", name, seen, rounds))
+		}
+	}
+	slices.Sort(late)
+	if len(late) > maxLate {
+		late = append(late[:maxLate], fmt.Sprintf("%d more", len(late)-maxLate))
+	}
+	return fmt.Errorf("%d of %d changes seen and none for %s: %d of %d objects have not changed; changes of the others: %s",
+		m.seen, m.Count, ChurnTimeout, objects-len(m.rounds), objects, strings.Join(late, ", "))
 }
 
 // Resident adds the figures KIND-rss, the RSS of this process once all free memory is returned to the system, and
