@@ -234,6 +234,7 @@ func cacheComparisons(pods []int, events int) []comparison {
 		typed("cache-typed-heap-lazy", "the same, of lazy objects", "held", 0.5, "cache-lazy")
 		typed("cache-typed-heap-packed", "the same, of packed objects", "held", 0.15, "cache-packed")
 		typed("cache-typed-peak-packed", "heap obtained from the system until a cache of packed objects is synced", "sync-peak", 0.4, "cache-packed")
+		typed("cache-typed-rss-packed", "peak RSS of the process until then", "sync-rss", 0.4, "cache-packed")
 		typed("cache-typed-cpu-packed", "CPU until then", "sync-cpu", 1.5, "cache-packed")
 		typed("cache-typed-cpu-lazy", "CPU until a cache of lazy objects is synced", "sync-cpu", 1, "cache-lazy")
 		typed("cache-typed-cpu", "CPU until a cache of full objects is synced", "sync-cpu", 1, "cache")
