@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/anykind/anykind/bench/internal/measure"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,6 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
+
+// syncTimeout leaves time for a long list on a busy machine.
+const syncTimeout = 10 * time.Minute
 
 // manager returns a task that runs a manager with one controller until each pod has been reconciled once.
 func (s *side) manager(f form) measure.Task {
@@ -70,7 +74,7 @@ func (s *side) newManager(pods *reconciler) (ctrl.Manager, error) {
 	pods.client = mgr.GetClient()
 	isRepeated := true // a profile runs the task several times
 	return mgr, ctrl.NewControllerManagedBy(mgr).Named("pods").For(pods.form.pod()).
-		WithOptions(controller.Options{SkipNameValidation: &isRepeated}).Complete(pods)
+		WithOptions(controller.Options{SkipNameValidation: &isRepeated, CacheSyncTimeout: syncTimeout}).Complete(pods)
 }
 
 // reconciler reads each pod, with one worker.

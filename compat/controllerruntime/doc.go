@@ -13,7 +13,8 @@
 //
 // # Differences
 //
-//   - Typed objects travel as JSON, where controller-runtime uses Protobuf for built-in kinds.
+//   - Typed objects and metadata travel as JSON, where controller-runtime uses Protobuf for built-in kinds: a cache of them takes
+//     more CPU until it is synced, one of unstructured objects less. docs/BENCHMARKS.md compares managers.
 //   - The handler of an informer is never behind: several changes of one object that it has not been called for yet are
 //     delivered as one, and an object that was replaced by another of its name as deleted and added.
 //   - An informer keeps its objects while the server does not serve their kind.
