@@ -96,6 +96,7 @@ func (o *options) all() []comparison {
 	all = append(all, callComparisons(o.calls)...)
 	all = append(all, floorComparisons(o.pods, o.calls, o.events)...)
 	all = append(all, cacheComparisons(o.pods, o.events)...)
+	all = append(all, compressionComparisons(slices.Min(o.pods))...)
 	all = append(all, controllerRuntimeComparisons(o.pods)...)
 	all = append(all, minuteComparisons(slices.Max(o.pods), o.changes)...)
 	all = append(all, churnComparisons(slices.Min(o.pods), o.changes)...)

@@ -123,7 +123,7 @@ func compare(ctx context.Context, opts *options) error {
 	if err != nil {
 		return err
 	}
-	server, err := connect(ctx, opts)
+	server, err := connect(ctx, opts, dir)
 	if err != nil {
 		return err
 	}

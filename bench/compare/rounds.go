@@ -16,6 +16,7 @@ import (
 var stages = [][]string{
 	{"program"}, {"first"},
 	{"list", "whole", "drain", "drain-whole", "pager", "lazy", "floor-list", "floor-whole"},
+	{"near-list-gzip", "near-list-plain", "near-whole-gzip", "near-whole-plain"}, {"far-list-gzip", "far-list-plain", "far-whole-gzip", "far-whole-plain"},
 	{"iterate"}, {"watch"}, {"calls", "floor-calls"},
 	{"cache", "cache-lazy", "cache-packed", "cache-typed", "cache-stripped", "cache-metadata"}, {"cache-index"},
 	{"manager-unstructured", "manager-metadata", "manager-typed", "manager-unstructured-anykind", "manager-metadata-anykind", "manager-typed-anykind"},
@@ -99,6 +100,7 @@ func (o *options) roundsOf(r run) int {
 type place struct {
 	namespace, resourceVersion string
 	resources                  string // of the objects, if they are not only pods
+	kubeconfig                 string // of a proxy of the server; "" means the server's
 	// change changes each object once, when a task is ready.
 	change func(ctx context.Context) error
 }

@@ -30,9 +30,11 @@ type server struct {
 	client  *dynamic.Client
 	lists   []int // the lengths of the lists
 	longest int   // of the lists
+
+	kubeconfig, dir string // dir is for files
 }
 
-func connect(ctx context.Context, opts *options) (*server, error) {
+func connect(ctx context.Context, opts *options, dir string) (*server, error) {
 	cfg, err := transport.Load(ctx, &transport.LoadOptions{Path: opts.kubeconfig})
 	if err != nil {
 		return nil, err
@@ -41,7 +43,7 @@ func connect(ctx context.Context, opts *options) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &server{conn: conn, client: dynamic.New(conn, nil), lists: opts.pods, longest: slices.Max(opts.pods)}, nil
+	return &server{conn: conn, client: dynamic.New(conn, nil), lists: opts.pods, longest: slices.Max(opts.pods), kubeconfig: opts.kubeconfig, dir: dir}, nil
 }
 
 // prepare creates the objects of a stage.
@@ -80,6 +82,11 @@ func (s *server) prepare(ctx context.Context, r run) (place, error) {
 	if isChurn {
 		change, err := s.churnInEtcd(ctx, at.namespace, r.count, objects)
 		at.change = change
+		return at, err
+	}
+	if strings.HasPrefix(r.task, "far-") {
+		kubeconfig, err := s.serveFar(ctx)
+		at.kubeconfig = kubeconfig
 		return at, err
 	}
 	switch r.task {

@@ -54,7 +54,7 @@ func (s *sides) task(ctx context.Context, r run, at place, more ...string) (meas
 		}
 	}
 	args := append([]string{
-		"-task", r.task, "-kubeconfig", s.kubeconfig, "-namespace", at.namespace,
+		"-task", r.task, "-kubeconfig", cmp.Or(at.kubeconfig, s.kubeconfig), "-namespace", at.namespace,
 		"-count", strconv.Itoa(r.count), "-resourceVersion", at.resourceVersion, "-resources", at.resources,
 	}, more...)
 	output, err := s.runChanging(ctx, at.change, filepath.Join(s.dir, r.side), args...)

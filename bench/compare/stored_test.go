@@ -17,7 +17,7 @@ import (
 )
 
 func TestChanged_EqualsPatch(t *testing.T) {
-	server, err := connect(t.Context(), &options{kubeconfig: cluster.Kubeconfig(t), pods: []int{1}})
+	server, err := connect(t.Context(), &options{kubeconfig: cluster.Kubeconfig(t), pods: []int{1}}, t.TempDir())
 	require.NoError(t, err)
 	defer server.client.Close()
 	store, err := openEtcd(t.Context())

@@ -27,6 +27,7 @@ func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task,
 	if err != nil {
 		return nil, err
 	}
+	cfg.DisableCompression = strings.HasSuffix(s.Task, "-plain")
 	client, err := dynamic.Connect(ctx, cfg)
 	if err != nil {
 		return nil, err
@@ -56,6 +57,8 @@ func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task,
 		"floor-list": least.list, "floor-whole": least.whole, "floor-calls": least.calls, "floor-event": least.cacheEvent,
 		"list": ours.list, "whole": ours.whole, "lazy": ours.lazy, "iterate": ours.iterate,
 		"drain": ours.drain, "drain-whole": ours.drainWhole,
+		"near-list-gzip": ours.list, "near-list-plain": ours.list, "near-whole-gzip": ours.whole, "near-whole-plain": ours.whole,
+		"far-list-gzip": ours.list, "far-list-plain": ours.list, "far-whole-gzip": ours.whole, "far-whole-plain": ours.whole,
 		"watch": ours.watch, "calls": ours.calls,
 		"cache": ours.cache, "cache-lazy": ours.cacheLazy, "cache-packed": ours.cachePacked,
 		"cache-stripped": ours.cacheStripped, "cache-metadata": ours.cacheMetadata, "cache-index": ours.cacheIndex,
