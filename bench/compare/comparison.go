@@ -245,6 +245,8 @@ func cacheComparisons(pods []int, events int) []comparison {
 		same("cache-stripped-heap", "live heap without managedFields, by a Transform on both sides: full objects, against typed objects over protobuf", "held", 0.9, "cache-stripped")
 		same("cache-metadata-heap", "live heap of metadata, against the metadata informer over protobuf", "held", 0.9, "cache-metadata")
 		same("cache-metadata-cpu", "CPU until it is synced", "sync-cpu", 1, "cache-metadata")
+		add(fmt.Sprintf("cache-metadata-heap-lazy/%d", count), "live heap of metadata that stays JSON, against the metadata informer over protobuf", "held", 0.9, "cache-metadata-lazy", "cache-metadata", count)
+		add(fmt.Sprintf("cache-metadata-cpu-lazy/%d", count), "CPU until it is synced", "sync-cpu", 1, "cache-metadata-lazy", "cache-metadata", count)
 		of("cache-peak", "heap obtained from the system until a cache of lazy objects is synced", "sync-peak", 0.30, "cache-lazy")
 	}
 	typedEvent := func(name, what string, aim float64, ours string) {

@@ -18,7 +18,7 @@ var stages = [][]string{
 	{"list", "whole", "drain", "drain-whole", "pager", "lazy", "floor-list", "floor-whole"},
 	{"near-list-gzip", "near-list-plain", "near-whole-gzip", "near-whole-plain"}, {"far-list-gzip", "far-list-plain", "far-whole-gzip", "far-whole-plain"},
 	{"iterate"}, {"watch"}, {"calls", "floor-calls"},
-	{"cache", "cache-lazy", "cache-packed", "cache-typed", "cache-stripped", "cache-metadata"}, {"cache-index"},
+	{"cache", "cache-lazy", "cache-packed", "cache-typed", "cache-stripped", "cache-metadata", "cache-metadata-lazy"}, {"cache-index"},
 	{"manager-unstructured", "manager-metadata", "manager-typed", "manager-unstructured-anykind", "manager-metadata-anykind", "manager-typed-anykind"},
 	{"cache-event", "cache-event-lazy", "cache-event-packed", "cache-event-typed", "floor-event"}, {"cache-minute"},
 	{"cli-table", "cli-json", "cli-yaml", "cli-name"}, {"cli-complete"}, {"cli-deploy"}, {"cli-version"}, {"cli-api-resources"}, {"cli-delete"}, {"cli-size"},

@@ -56,6 +56,11 @@ func (s *side) cacheMetadata(ctx context.Context, m *measure.Meter) error {
 	return syncing(ctx, m, newFull(s.pods.Metadata()), (*unstructured.Object).GetName)
 }
 
+// cacheMetadataLazy fills one with metadata that stays JSON.
+func (s *side) cacheMetadataLazy(ctx context.Context, m *measure.Meter) error {
+	return syncing(ctx, m, newLazy(s.pods.Metadata()), (*unstructured.Lazy).GetName)
+}
+
 // syncing fills a cache and sees what is in it.
 func syncing[T any](ctx context.Context, m *measure.Meter, pods *cache.Cache[T], nameOf func(*T) string) error {
 	return running(ctx, pods, func(ctx context.Context) error {
