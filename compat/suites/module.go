@@ -35,8 +35,11 @@ type upstream struct {
 	tests []string
 	// requires are this repository's modules that its patched constructors import, by folder.
 	requires []string
-	// edits are further arguments of go mod edit.
-	edits []string
+	// startsServer is set if the tests start Kubernetes' API server in their own process. They compile in a module like the
+	// sandbox's.
+	startsServer bool
+	// omits are files of this repository that are left out then, as they need later versions of Kubernetes' modules.
+	omits []string
 }
 
 // version is a line of versions.txt.
@@ -116,9 +119,18 @@ func short(text string) string {
 // key identifies what a generated module is made from.
 func (u *upstream) key(pinned version, root string) (string, error) {
 	sum := sha256.New()
-	fmt.Fprintln(sum, pinned, root, u.tests, u.requires, u.edits)
+	fmt.Fprintln(sum, pinned, root, u.tests, u.requires, u.startsServer, u.omits)
 	for _, p := range u.patches {
 		fmt.Fprintf(sum, "%T %+v\n", p, p)
+	}
+	if u.startsServer { // writes its own versions of these files
+		for _, folder := range u.requires {
+			text, err := os.ReadFile(filepath.Join(root, folder, "go.mod"))
+			if err != nil {
+				return "", err
+			}
+			sum.Write(text)
+		}
 	}
 	err := u.overlay(func(name string, content []byte) error {
 		fmt.Fprintf(sum, "%s %d\n%s", name, len(content), content)
@@ -164,8 +176,10 @@ func (u *upstream) write(ctx context.Context, source, dir, root string) error {
 		module := strings.TrimSuffix(anykindModule+"/"+folder, "/.")
 		edit = append(edit, "-require="+module+"@v0.0.0", "-replace="+module+"="+filepath.Join(root, folder))
 	}
-	_, err = goCommand(ctx, dir, append(edit, u.edits...)...)
-	return err
+	if _, err = goCommand(ctx, dir, edit...); err != nil || !u.startsServer {
+		return err
+	}
+	return u.writeServerModule(ctx, source, dir, root)
 }
 
 // copy copies the module, or its tests.
@@ -232,9 +246,14 @@ func download(ctx context.Context, module string, pinned version) (string, error
 
 // goCommand runs the go command in dir and returns its standard output. Its caller's settings for modules do not count.
 func goCommand(ctx context.Context, dir string, args ...string) ([]byte, error) {
+	return goCommandWith(ctx, dir, []string{"GOFLAGS=-mod=mod"}, args...)
+}
+
+// goCommandWith runs the go command with variables of its environment.
+func goCommandWith(ctx context.Context, dir string, env []string, args ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, "go", args...)
 	command.Dir = dir
-	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod", "PWD="+dir)
+	command.Env = append(append(os.Environ(), "GOWORK=off", "PWD="+dir), env...)
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	output, err := command.Output()

@@ -19,10 +19,11 @@ import (
 
 // testProgram is the compiled test program of a suite.
 type testProgram struct {
-	suite  *suite
-	path   string
-	dir    string // the package's folder, where its tests expect to run
-	assets string
+	suite   *suite
+	path    string
+	dir     string // the package's folder, where its tests expect to run
+	assets  string
+	modules string
 }
 
 // stopGrace is how long an interrupted test program may take to stop the API server that it has started.
@@ -128,6 +129,7 @@ func (p *testProgram) environment(scratch string) []string {
 		"KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=3m", "KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT=3m",
 		"PATH="+p.assets+string(filepath.ListSeparator)+os.Getenv("PATH"),
 		"HOME="+scratch, "TMPDIR="+scratch, "PWD="+p.dir,
+		"TEST_SRCDIR="+p.modules, "TEST_WORKSPACE=.", // where Kubernetes' test server, compiled with -trimpath, has its certificate
 	), p.suite.env...)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -49,9 +50,10 @@ const (
 
 // runner runs suites.
 type runner struct {
-	cache  string // folder of the generated modules
-	assets string // folder with links to etcd, kube-apiserver and kubectl
-	logs   func(format string, args ...any)
+	cache   string // folder of the generated modules
+	assets  string // folder with links to etcd, kube-apiserver and kubectl
+	modules string // Go's module cache
+	logs    func(format string, args ...any)
 }
 
 // newRunner builds the sandbox's programs, unless they are built.
@@ -71,7 +73,9 @@ func newRunner(ctx context.Context, logs func(format string, args ...any)) (*run
 	if err := build.Run(); err != nil {
 		return nil, fmt.Errorf("build the sandbox's programs: %w", err)
 	}
-	return r, nil
+	modules, err := goCommand(ctx, r.cache, "env", "GOMODCACHE")
+	r.modules = strings.TrimSpace(string(modules))
+	return r, err
 }
 
 // run runs a suite and returns its results. An error means that it has none, such as that it does not compile.
@@ -87,7 +91,7 @@ func (r *runner) run(ctx context.Context, s *suite) (*report, error) {
 	}
 	r.logs("%s: compiled in %s", s.name, time.Since(started).Round(time.Second))
 	started = time.Now()
-	p := &testProgram{suite: s, path: program, dir: filepath.Join(dir, s.pkg), assets: r.assets}
+	p := &testProgram{suite: s, path: program, dir: filepath.Join(dir, s.pkg), assets: r.assets, modules: r.modules}
 	results, err := p.results(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", s.name, err)
@@ -99,7 +103,16 @@ func (r *runner) run(ctx context.Context, s *suite) (*report, error) {
 func (s *suite) compile(ctx context.Context, dir string) (string, error) {
 	name := s.upstream.name + strings.ReplaceAll(strings.TrimPrefix(s.pkg, "."), "/", "-") + ".test"
 	program := filepath.Join(dir, ".bin", name)
-	_, err := goCommand(ctx, dir, "test", "-c", "-vet=off", "-o", program, s.pkg)
+	if !s.upstream.startsServer {
+		_, err := goCommand(ctx, dir, "test", "-c", "-vet=off", "-o", program, s.pkg)
+		return program, err
+	}
+	tests, err := readGoMod(ctx, filepath.Join(dir, "go.mod"))
+	if err != nil {
+		return "", err
+	}
+	_, err = goCommandWith(ctx, filepath.Join(dir, serverModule), []string{"GOFLAGS=-mod=readonly", "CGO_ENABLED=0"},
+		"test", "-c", "-vet=off", "-trimpath", "-overlay", overlayFile, "-o", program, path.Join(tests.Module.Path, s.pkg))
 	return program, err
 }
 

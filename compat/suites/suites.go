@@ -109,7 +109,7 @@ var runtimePackages = []struct {
 
 // suites returns the suites in the order of the table.
 func suites() []*suite {
-	return slices.Concat(clientGoSuites(), controllerRuntimeSuites(), fluxSuites())
+	return slices.Concat(clientGoSuites(), kubernetesSuites(), controllerRuntimeSuites(), fluxSuites())
 }
 
 func clientGoSuites() []*suite {
