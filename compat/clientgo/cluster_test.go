@@ -1,6 +1,7 @@
 package clientgo_test
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -49,13 +50,19 @@ func newSandbox(t *testing.T) *sandbox {
 	return &sandbox{client: c, conn: c.ForGVR(configMaps).Conn(), config: config}
 }
 
-// clients returns client-go's own dynamic client, and ours.
-func (s *sandbox) clients(t *testing.T) map[string]clientgodynamic.Interface {
+// httpClient returns an HTTP client for clients of client-go.
+func (s *sandbox) httpClient(t *testing.T) *http.Client {
 	t.Helper()
 	own, err := rest.HTTPClientFor(s.config)
 	require.NoError(t, err)
 	t.Cleanup(func() { utilnet.CloseIdleConnectionsFor(own.Transport) })
-	oracle, err := clientgodynamic.NewForConfigAndClient(s.config, own)
+	return own
+}
+
+// clients returns client-go's own dynamic client, and ours.
+func (s *sandbox) clients(t *testing.T) map[string]clientgodynamic.Interface {
+	t.Helper()
+	oracle, err := clientgodynamic.NewForConfigAndClient(s.config, s.httpClient(t))
 	require.NoError(t, err)
 	return map[string]clientgodynamic.Interface{"client-go": oracle, "anykind": clientgo.NewDynamic(s.conn)}
 }
@@ -177,6 +184,14 @@ func (s *sandbox) discovery(t *testing.T) *clientgo.CachedDiscovery {
 	return cached
 }
 
+// discoveryOracle returns client-go's own cached discovery client.
+func (s *sandbox) discoveryOracle(t *testing.T) clientgodiscovery.CachedDiscoveryInterface {
+	t.Helper()
+	delegate, err := clientgodiscovery.NewDiscoveryClientForConfigAndClient(s.config, s.httpClient(t))
+	require.NoError(t, err)
+	return memory.NewMemCacheClient(delegate)
+}
+
 // sortedLists sorts lists and fills in what the lists of one group version leave out.
 func sortedLists(lists []*metav1.APIResourceList) []*metav1.APIResourceList {
 	for _, list := range lists {
@@ -201,12 +216,7 @@ func sortedLists(lists []*metav1.APIResourceList) []*metav1.APIResourceList {
 
 func TestNewDiscovery_SameAsClientGo(t *testing.T) {
 	s := newSandbox(t)
-	own, err := rest.HTTPClientFor(s.config)
-	require.NoError(t, err)
-	t.Cleanup(func() { utilnet.CloseIdleConnectionsFor(own.Transport) })
-	delegate, err := clientgodiscovery.NewDiscoveryClientForConfigAndClient(s.config, own)
-	require.NoError(t, err)
-	oracle, cached := memory.NewMemCacheClient(delegate), s.discovery(t)
+	oracle, cached := s.discoveryOracle(t), s.discovery(t)
 
 	assert.False(t, cached.Fresh())
 	wantGroups, wantLists, err := oracle.ServerGroupsAndResources()

@@ -9,10 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	clientgodiscovery "k8s.io/client-go/discovery"
-	"k8s.io/client-go/discovery/cached/memory"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 )
 
@@ -48,12 +45,7 @@ func failedGroups(err error) map[schema.GroupVersion]string {
 // TestNewDiscovery_UnavailableGroupSameAsClientGo compares partial results.
 func TestNewDiscovery_UnavailableGroupSameAsClientGo(t *testing.T) {
 	s := newSandbox(t)
-	own, err := rest.HTTPClientFor(s.config)
-	require.NoError(t, err)
-	t.Cleanup(func() { utilnet.CloseIdleConnectionsFor(own.Transport) })
-	delegate, err := clientgodiscovery.NewDiscoveryClientForConfigAndClient(s.config, own)
-	require.NoError(t, err)
-	oracle, cached := memory.NewMemCacheClient(delegate), s.discovery(t)
+	oracle, cached := s.discoveryOracle(t), s.discovery(t)
 	registerUnavailable(t, s)
 	for _, c := range []clientgodiscovery.CachedDiscoveryInterface{oracle, cached} {
 		eventually(t, func() bool {
