@@ -73,9 +73,6 @@ func (r *builtinRules) toStorage(obj map[string]any) {
 	for name, value := range obj {
 		obj[name] = withoutEmptyLists(value)
 	}
-	if spec, _ := obj["spec"].(map[string]any); r.resource.Group == "" && r.resource.Plural == "services" && spec["type"] == "ExternalName" {
-		delete(spec, "internalTrafficPolicy") // of an earlier type; the server does not show it
-	}
 }
 
 func withoutEmptyLists(value any) any {
@@ -161,25 +158,24 @@ func (r *builtinRules) validate(op *operation, obj, old *unstructured.Unstructur
 	return errs
 }
 
-func (r *builtinRules) validateMetadata(obj, old *unstructured.Unstructured, subresource string) field.ErrorList {
+// validateMetadata executes the checks of metadata in the kind's own validation.
+func (r *builtinRules) validateMetadata(obj, old *unstructured.Unstructured, subresource string) (errs field.ErrorList) {
 	path := field.NewPath("metadata")
-	var errs field.ErrorList
-	revalidates := r.properties.revalidates && old != nil && subresource == ""
-	if old == nil {
-		errs = validation.ValidateObjectMetaAccessor(obj, r.resource.Namespaced, r.properties.nameRule(), path)
-	} else {
-		errs = validation.ValidateObjectMetaAccessorUpdate(obj, old, path)
-		if revalidates {
-			errs = append(errs, validation.ValidateObjectMetaAccessor(obj, r.resource.Namespaced, r.properties.nameRule(), path)...)
+	checks := []metadataCheck{checkCreation}
+	if old != nil {
+		checks = r.properties.checks.ofUpdate(subresource)
+	} else if r.properties.checks.noneOfCreation {
+		return nil
+	}
+	for _, check := range checks {
+		if check == checkUpdate {
+			errs = append(errs, ownerTexts(validation.ValidateObjectMetaAccessorUpdate(obj, old, path))...)
+		} else {
+			errs = append(errs, ownerTexts(validation.ValidateObjectMetaAccessor(obj, r.resource.Namespaced, r.properties.nameRule(), path))...)
 		}
-	}
-	errs = ownerTexts(errs)
-	if kind := r.resource.GroupResource().String(); kind == "leases.coordination.k8s.io" || kind == "poddisruptionbudgets.policy" {
-		return errs // of which the server checks metadata by the rules for all kinds only
-	}
-	findings := validateFinalizers(obj)
-	if errs = append(errs, findings...); revalidates {
-		errs = append(errs, findings...)
+		if !r.properties.anyFinalizer {
+			errs = append(errs, validateFinalizers(obj)...)
+		}
 	}
 	return errs
 }

@@ -78,7 +78,7 @@ func (op *operation) create(obj *unstructured.Unstructured) (*unstructured.Unstr
 		if exists {
 			return nil, op.alreadyExists(obj, existing)
 		}
-		return op.dryRunView(obj, obj.GetResourceVersion()), nil
+		return op.asRead(op.dryRunView(obj, obj.GetResourceVersion())), nil
 	}
 	if op.isPost && obj.GetResourceVersion() != "" && !op.options.isDryRun() { // only the store rejects it
 		return nil, errors.New("resourceVersion should not be set on objects to be created")
@@ -94,7 +94,7 @@ func (op *operation) create(obj *unstructured.Unstructured) (*unstructured.Unstr
 	case err != nil:
 		return nil, err
 	}
-	return op.view(stored), nil
+	return op.asRead(op.view(stored)), nil
 }
 
 // dryRunView returns an object as it would be read after it was stored.

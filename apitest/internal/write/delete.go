@@ -290,7 +290,7 @@ func (op *operation) propagation(finalizers []string, options *metav1.DeleteOpti
 // deletionAnswer returns the response to a completed deletion: the object or a Status, by kind.
 func (op *operation) deletionAnswer(obj *unstructured.Unstructured) map[string]any {
 	if op.rules.strategy().returnsDeleted {
-		return obj.Object
+		return asRead(op.resource, obj.Object)
 	}
 	details := map[string]any{"name": obj.GetName(), "kind": op.resource.Plural, "uid": string(obj.GetUID())}
 	if op.resource.Group != "" {

@@ -2,6 +2,7 @@ package write
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -162,15 +163,35 @@ func (op *operation) view(stored store.Object) *unstructured.Unstructured {
 // View returns a stored object in the version of a resource, for readers: it may be the stored object itself.
 func (w *Writer) View(resource *kinds.Resource, stored store.Object) map[string]any {
 	if resource.Definition == nil && stored["apiVersion"] == resource.APIVersion() {
-		return stored
+		return asRead(resource, stored)
 	}
-	return w.viewOf(resource, stored)
+	return asRead(resource, w.viewOf(resource, stored))
+}
+
+// asRead returns an object as answers have it, except for those of deletions that wait for finalizers or end when the last is removed: a
+// service without what is left of an earlier type.
+func asRead(resource *kinds.Resource, obj map[string]any) map[string]any {
+	if resource.Group != "" || resource.Plural != "services" {
+		return obj
+	}
+	spec, _ := obj["spec"].(map[string]any)
+	if spec["type"] != "ExternalName" || spec["internalTrafficPolicy"] == nil {
+		return obj
+	}
+	obj, spec = maps.Clone(obj), maps.Clone(spec)
+	delete(spec, "internalTrafficPolicy")
+	obj["spec"] = spec
+	return obj
 }
 
 func (w *Writer) viewOf(resource *kinds.Resource, stored store.Object) map[string]any {
 	obj := runtime.DeepCopyJSON(stored)
 	w.rulesOf(resource).fromStorage(obj)
 	return obj
+}
+
+func (op *operation) asRead(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: asRead(op.resource, obj.Object)}
 }
 
 // toStorage returns the object as it is stored: in the storage version, without a resourceVersion.

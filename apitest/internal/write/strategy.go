@@ -12,8 +12,9 @@ type strategy struct {
 	createOnUpdate bool // an update of what does not exist creates it
 	needsVersion   bool // an update without a resourceVersion is invalid
 	returnsDeleted bool // a deletion answers with the object instead of a Status
-	revalidates    bool // an update validates the metadata as a creation does, too
+	anyFinalizer   bool // the kind's own validation admits finalizers without a domain
 	validateName   validation.ValidateNameFunc
+	checks         metadataChecks
 	statusResets   [][]string // fields that an update of the status must not change; nil: the spec
 }
 
@@ -23,22 +24,26 @@ var customStrategy = &strategy{
 	statusResets: [][]string{{"metadata"}, {"spec"}},
 }
 
+// The groups of built-in kinds.
+const (
+	admissionGroup    = "admissionregistration.k8s.io"
+	certificatesGroup = "certificates.k8s.io"
+	coordinationGroup = "coordination.k8s.io"
+	flowGroup         = "flowcontrol.apiserver.k8s.io"
+	networkingGroup   = "networking.k8s.io"
+	policyGroup       = "policy"
+	rbacGroup         = "rbac.authorization.k8s.io"
+	resourceGroup     = "resource.k8s.io"
+	storageGroup      = "storage.k8s.io"
+)
+
+var admissionKinds = []string{"validatingadmissionpolicies", "mutatingadmissionpolicies", "mutatingwebhookconfigurations",
+	"validatingwebhookconfigurations", "mutatingadmissionpolicybindings", "validatingadmissionpolicybindings"}
+
 type groupResource = schema.GroupResource
 
 // builtinStrategies returns the strategies of built-in kinds by group and plural.
 var builtinStrategies = sync.OnceValue(func() map[groupResource]*strategy {
-	const (
-		admissionGroup    = "admissionregistration.k8s.io"
-		certificatesGroup = "certificates.k8s.io"
-		coordinationGroup = "coordination.k8s.io"
-		crdGroup          = "apiextensions.k8s.io"
-		flowGroup         = "flowcontrol.apiserver.k8s.io"
-		networkingGroup   = "networking.k8s.io"
-		policyGroup       = "policy"
-		rbacGroup         = "rbac.authorization.k8s.io"
-		resourceGroup     = "resource.k8s.io"
-		storageGroup      = "storage.k8s.io"
-	)
 	all := map[groupResource]*strategy{}
 	of := func(group string, plurals []string, change func(*strategy)) {
 		for _, plural := range plurals {
@@ -57,7 +62,7 @@ var builtinStrategies = sync.OnceValue(func() map[groupResource]*strategy {
 	of("node.k8s.io", []string{"runtimeclasses"}, createOnUpdate)
 
 	needsVersion := func(s *strategy) { s.needsVersion = true }
-	of(crdGroup, []string{"customresourcedefinitions"}, needsVersion)
+	of(definitionGroup, []string{"customresourcedefinitions"}, needsVersion)
 	of("apiregistration.k8s.io", []string{"apiservices"}, needsVersion)
 	of(certificatesGroup, []string{"podcertificaterequests", "clustertrustbundles"}, needsVersion)
 	of("node.k8s.io", []string{"runtimeclasses"}, needsVersion)
@@ -66,8 +71,7 @@ var builtinStrategies = sync.OnceValue(func() map[groupResource]*strategy {
 	of("internal.apiserver.k8s.io", []string{"storageversions"}, needsVersion)
 	of(storageGroup, []string{"csidrivers", "csistoragecapacities", "volumeattachments", "csinodes"}, needsVersion)
 	of(coordinationGroup, []string{"leases", "leasecandidates"}, needsVersion)
-	of(admissionGroup, []string{"validatingadmissionpolicies", "mutatingadmissionpolicies", "mutatingwebhookconfigurations",
-		"validatingwebhookconfigurations", "mutatingadmissionpolicybindings", "validatingadmissionpolicybindings"}, needsVersion)
+	of(admissionGroup, admissionKinds, needsVersion)
 
 	returnsDeleted := func(s *strategy) { s.returnsDeleted = true }
 	of("", []string{"resourcequotas", "persistentvolumes", "serviceaccounts", "persistentvolumeclaims", "namespaces", "pods",
@@ -96,10 +100,7 @@ var builtinStrategies = sync.OnceValue(func() map[groupResource]*strategy {
 	of("", []string{"events"}, segment)
 	of("events.k8s.io", []string{"events"}, segment)
 	of(policyGroup, []string{"poddisruptionbudgets"}, segment)
-	revalidates := func(s *strategy) { s.revalidates = true }
-	of("", []string{"configmaps", "namespaces", "secrets", "serviceaccounts", "services"}, revalidates)
-	of(rbacGroup, []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"}, revalidates)
-	of(networkingGroup, []string{"ingresses"}, revalidates)
+	setMetadataChecks(of)
 	return all
 })
 
@@ -116,4 +117,92 @@ func (s *strategy) nameRule() validation.ValidateNameFunc {
 		return validation.NameIsDNSSubdomain
 	}
 	return s.validateName
+}
+
+// metadataCheck is a check of metadata that a kind's own validation repeats after the checks for all kinds, which repeats the causes of
+// bad metadata.
+type metadataCheck int
+
+const (
+	checkUpdate   metadataCheck = iota // against the stored object
+	checkCreation                      // as of a new object
+)
+
+// metadataChecks are those of a built-in kind, in the order of the server. The zero value is that of most: one check of an update, and
+// one of a creation.
+type metadataChecks struct {
+	update, status []metadataCheck // nil: checkUpdate; empty: none
+	noneOfCreation bool
+}
+
+// ofUpdate returns the checks of an update of the object or of a subresource.
+func (c metadataChecks) ofUpdate(subresource string) []metadataCheck {
+	checks := c.update
+	if subresource == "status" || subresource == "finalize" || subresource == "approval" {
+		checks = c.status
+	}
+	if checks == nil {
+		return []metadataCheck{checkUpdate}
+	}
+	return checks
+}
+
+// setMetadataChecks sets the checks of the built-in kinds whose validation has others than most.
+func setMetadataChecks(of func(group string, plurals []string, change func(*strategy))) {
+	updates := func(checks ...metadataCheck) func(*strategy) {
+		return func(s *strategy) { s.checks.update = checks }
+	}
+	both := updates(checkUpdate, checkCreation)
+	of("", []string{"configmaps", "endpoints", "persistentvolumeclaims", "pods", "secrets", "serviceaccounts"}, both)
+	of("apps", []string{"controllerrevisions"}, both)
+	of(networkingGroup, []string{"ingresses", "ingressclasses"}, both)
+	of(storageGroup, []string{"volumeattributesclasses"}, both)
+	of("apiregistration.k8s.io", []string{"apiservices"}, both)
+
+	statusAsUpdate := func(s *strategy) { s.checks.status = s.checks.update }
+	reverse := updates(checkCreation, checkUpdate)
+	of("", []string{"namespaces", "nodes"}, reverse)
+	of("batch", []string{"jobs"}, reverse)
+	of(certificatesGroup, []string{"certificatesigningrequests", "clustertrustbundles"}, reverse)
+	of(certificatesGroup, []string{"certificatesigningrequests"}, statusAsUpdate)
+	of(networkingGroup, []string{"ipaddresses"}, reverse)
+	of("node.k8s.io", []string{"runtimeclasses"}, reverse)
+	of(rbacGroup, []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"}, reverse)
+	of(resourceGroup, []string{"deviceclasses", "resourceclaims", "resourceclaimtemplates"}, reverse)
+	of(storageGroup, []string{"csistoragecapacities", "storageclasses"}, reverse)
+	of("storagemigration.k8s.io", []string{"storageversionmigrations"}, reverse)
+
+	asNew := updates(checkCreation)
+	of("", []string{"limitranges"}, asNew)
+	of("discovery.k8s.io", []string{"endpointslices"}, asNew)
+	of(flowGroup, []string{"flowschemas", "prioritylevelconfigurations"}, asNew)
+	of(storageGroup, []string{"csinodes", "volumeattachments"}, asNew)
+	of(storageGroup, []string{"volumeattachments"}, statusAsUpdate)
+	of(admissionGroup, admissionKinds, asNew)
+	of("", []string{"persistentvolumes"}, updates(checkCreation, checkCreation))
+
+	setAbsentChecks(of)
+}
+
+// setAbsentChecks sets the checks of the kinds whose own validation leaves metadata, or a part of it, to that of all kinds.
+func setAbsentChecks(of func(group string, plurals []string, change func(*strategy))) {
+	none := func(s *strategy) {
+		s.checks = metadataChecks{update: []metadataCheck{}, status: []metadataCheck{}, noneOfCreation: true}
+	}
+	of("", []string{"events"}, none)
+	of(policyGroup, []string{"poddisruptionbudgets"}, none)
+	noneOfStatus := func(s *strategy) { s.checks.status = []metadataCheck{} }
+	of("batch", []string{"cronjobs"}, noneOfStatus)
+	of(flowGroup, []string{"flowschemas", "prioritylevelconfigurations"}, noneOfStatus)
+	of(admissionGroup, []string{"validatingadmissionpolicies"}, noneOfStatus)
+	of("internal.apiserver.k8s.io", []string{"storageversions"}, func(s *strategy) {
+		s.checks.update, s.checks.status = []metadataCheck{}, []metadataCheck{}
+	})
+
+	anyFinalizer := func(s *strategy) { s.anyFinalizer = true }
+	of(coordinationGroup, []string{"leases", "leasecandidates"}, anyFinalizer)
+	of(admissionGroup, admissionKinds, anyFinalizer)
+	of(definitionGroup, []string{"customresourcedefinitions"}, anyFinalizer)
+	of("apiregistration.k8s.io", []string{"apiservices"}, anyFinalizer)
+	of("node.k8s.io", []string{"runtimeclasses"}, anyFinalizer)
 }

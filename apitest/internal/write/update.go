@@ -135,13 +135,13 @@ func (op *operation) updateOnce(key store.Key, stored store.Object, change chang
 		return op.deleteByUpdate(key, version, obj)
 	}
 	if op.options.isDryRun() {
-		return op.dryRunView(obj, version), nil
+		return op.asRead(op.dryRunView(obj, version)), nil
 	}
 	updated, err := op.store.Update(key, version, op.withStoredStatus(op.toStorage(obj), stored))
 	if err != nil {
 		return nil, err
 	}
-	return op.view(updated), nil
+	return op.asRead(op.view(updated)), nil
 }
 
 // withStoredStatus returns what is to be stored with the status of what it replaces, which an update does not change. The request's
