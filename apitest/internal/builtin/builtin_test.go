@@ -130,7 +130,7 @@ func TestAllocateService_AddressesAndPorts(t *testing.T) {
 
 func TestSelectableFields_OfPods(t *testing.T) {
 	pods := schema.GroupResource{Resource: "pods"}
-	set := builtin.SelectableFields(pods, decoded(t, `{metadata: {name: web, namespace: a}, spec: {nodeName: one, restartPolicy: Always}, status: {phase: Running}}`), true)
+	set := builtin.SelectableFields(pods, decoded(t, `{metadata: {name: web, namespace: a}, spec: {nodeName: one, restartPolicy: Always}, status: {phase: Running}}`))
 	for text, matches := range map[string]bool{
 		"spec.nodeName=one": true, "status.phase!=Running": false, "metadata.namespace=a,spec.hostNetwork=false": true, "spec.nodeName=": false,
 	} {
@@ -140,4 +140,14 @@ func TestSelectableFields_OfPods(t *testing.T) {
 	}
 	assert.NotContains(t, set, "spec.priority")
 	assert.EqualError(t, builtin.UnknownFieldError(pods, "spec.priority"), "field label not supported: spec.priority")
+}
+
+func TestSelectableFields_NamespaceOfClusterScoped(t *testing.T) {
+	for resource, isSelectable := range map[string]bool{
+		"clusterroles.rbac.authorization.k8s.io": true, "persistentvolumes": true, "namespaces": false, "nodes": false,
+		"certificatesigningrequests.certificates.k8s.io": false, "resourceslices.resource.k8s.io": false,
+	} {
+		set := builtin.SelectableFields(schema.ParseGroupResource(resource), map[string]any{})
+		assert.Equal(t, isSelectable, set.Has("metadata.namespace"), resource)
+	}
 }

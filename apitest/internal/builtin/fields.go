@@ -8,20 +8,19 @@ import (
 )
 
 // SelectableFields returns the fields of a built-in object that a field selector may name, with their values. Every
-// resource has metadata.name, and metadata.namespace if it is namespaced. No other field is supported.
-func SelectableFields(resource schema.GroupResource, obj map[string]any, namespaced bool) fields.Set {
+// resource has metadata.name, and most have metadata.namespace, cluster-scoped ones with no value. No other field is supported.
+func SelectableFields(resource schema.GroupResource, obj map[string]any) fields.Set {
 	metadata := child(obj, "metadata")
-	set := fields.Set{"metadata.name": text(metadata, "name")}
-	if namespaced {
-		set["metadata.namespace"] = text(metadata, "namespace")
-	}
+	set := fields.Set{"metadata.name": text(metadata, "name"), "metadata.namespace": text(metadata, "namespace")}
 	spec, status := child(obj, "spec"), child(obj, "status")
 	switch resource.String() {
 	case "pods":
 		podFields(set, spec, status)
 	case "nodes":
+		delete(set, "metadata.namespace")
 		set["spec.unschedulable"] = fmt.Sprint(truth(spec, "unschedulable"))
 	case "namespaces":
+		delete(set, "metadata.namespace")
 		set["status.phase"] = text(status, "phase")
 	case "secrets":
 		set["type"] = text(obj, "type")
@@ -31,8 +30,17 @@ func SelectableFields(resource schema.GroupResource, obj map[string]any, namespa
 		set["status.replicas"] = fmt.Sprint(number(status, "replicas"))
 	case "jobs.batch":
 		set["status.successful"] = fmt.Sprint(number(status, "succeeded"))
-	case "certificatesigningrequests.certificates.k8s.io":
+	case "certificatesigningrequests.certificates.k8s.io", "clustertrustbundles.certificates.k8s.io":
+		delete(set, "metadata.namespace")
 		set["spec.signerName"] = text(spec, "signerName")
+	case "podcertificaterequests.certificates.k8s.io":
+		delete(set, "metadata.namespace")
+		for _, name := range []string{"signerName", "podName", "nodeName"} {
+			set["spec."+name] = text(spec, name)
+		}
+	case "resourceslices.resource.k8s.io":
+		delete(set, "metadata.namespace")
+		set["spec.nodeName"], set["spec.driver"] = text(spec, "nodeName"), text(spec, "driver")
 	case "events":
 		eventFields(set, obj, "involvedObject", "source", "reportingComponent")
 	case "events.events.k8s.io":
@@ -74,8 +82,11 @@ func UnknownFieldError(resource schema.GroupResource, name string) error {
 	switch resource.String() {
 	case "jobs.batch":
 		return fmt.Errorf("field label %q not supported for Job", name)
+	case "resourceslices.resource.k8s.io":
+		return fmt.Errorf("field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: %s", name)
 	case "pods", "nodes", "namespaces", "secrets", "services", "replicationcontrollers", "events", "events.events.k8s.io",
-		"certificatesigningrequests.certificates.k8s.io":
+		"certificatesigningrequests.certificates.k8s.io", "clustertrustbundles.certificates.k8s.io",
+		"podcertificaterequests.certificates.k8s.io":
 		return fmt.Errorf("field label not supported: %s", name)
 	}
 	return fmt.Errorf("%q is not a known field selector: only \"metadata.name\", \"metadata.namespace\"", name)

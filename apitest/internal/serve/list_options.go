@@ -61,8 +61,7 @@ func (s *selector) checkFields() error {
 	}
 	known := s.fieldsOf(map[string]any{})
 	for _, requirement := range s.fields.Requirements() {
-		_, found := known[requirement.Field]
-		if found || requirement.Field == "metadata.namespace" && (s.resource.Namespaced || s.resource.Definition == nil) {
+		if _, found := known[requirement.Field]; found {
 			continue
 		}
 		if s.resource.Definition == nil {
@@ -87,7 +86,7 @@ func (s *selector) matches(obj map[string]any) bool {
 
 func (s *selector) fieldsOf(obj map[string]any) fields.Set {
 	if s.resource.Definition == nil {
-		return builtin.SelectableFields(s.resource.GroupResource(), obj, s.resource.Namespaced)
+		return builtin.SelectableFields(s.resource.GroupResource(), obj)
 	}
 	metadata, _ := obj["metadata"].(map[string]any)
 	name, _ := metadata["name"].(string)
