@@ -91,7 +91,7 @@ func (c *correlation) index(i int) *correlation {
 	return nil
 }
 
-// key returns the values of the key fields of an item; nil if it is not an object.
+// key returns the values of the key fields of an item; nil if it is not an object, lacks one or has one that is no scalar.
 func (n *node) key(item any) []any {
 	fields, ok := item.(map[string]any)
 	if !ok {
@@ -99,7 +99,12 @@ func (n *node) key(item any) []any {
 	}
 	key := make([]any, len(n.listMapKeys))
 	for i, name := range n.listMapKeys {
-		key[i] = fields[name]
+		switch value := fields[name].(type) {
+		case bool, float64, int64, string:
+			key[i] = value
+		default:
+			return nil
+		}
 	}
 	return key
 }

@@ -58,7 +58,10 @@ func TestSchema_RatchetingAsRealServer(t *testing.T) {
 	waitServed(t, server, path)
 	old := decoded(t, `{apiVersion: structural.example.com/v1, kind: Ratchet, metadata: {name: one}, spec: {
   name: long-name, other: c, set: [a, a], plain: [0, 1], map: [{key: x, size: 0}, {key: y, size: 0}]}}`)
-	require.NotNil(t, server.Write(t, http.MethodPost, path, nil, old).Object)
+	odd := decoded(t, `{apiVersion: structural.example.com/v1, kind: Ratchet, metadata: {name: odd}, spec: {name: ok, map: [{key: {a: b}}]}}`)
+	for _, obj := range []map[string]any{old, odd} {
+		require.NotNil(t, server.Write(t, http.MethodPost, path, nil, obj).Object)
+	}
 	stored := server.Write(t, http.MethodGet, definitionsPath+name, nil, nil).Object
 	setSpec(stored, strict)
 	require.NotNil(t, server.Write(t, http.MethodPut, definitionsPath+name, nil, stored).Object)
@@ -67,19 +70,26 @@ func TestSchema_RatchetingAsRealServer(t *testing.T) {
 		return server.Write(t, http.MethodPost, path, map[string][]string{"dryRun": {"All"}}, fresh).Object == nil
 	}, 20*time.Second, 50*time.Millisecond)
 	compiled := structural.Compile(map[string]any{"type": "object", "properties": map[string]any{"spec": strict}})
+	check := func(old map[string]any, patch string) {
+		name := old["metadata"].(map[string]any)["name"].(string)
+		want := server.Write(t, http.MethodPatch, path+"/"+name, map[string][]string{"dryRun": {"All"}}, decoded(t, patch))
+		obj := merge(runtime.DeepCopyJSON(old), decoded(t, patch)).(map[string]any)
+		got := realserver.Answer{Object: want.Object, Warnings: want.Warnings}
+		if errs := compiled.Validate(obj, old); len(errs) > 0 {
+			got = realserver.AnswerOf(t, apierrors.NewInvalid(schema.GroupKind{}, name, errs))
+		}
+		assert.Empty(t, realserver.Differences(want, got), "%s: %s", name, patch)
+	}
 	for _, patch := range []string{
 		`{metadata: {labels: {a: b}}}`, `{spec: {name: longer-name}}`, `{spec: {name: ok}}`, `{spec: {other: d}}`, `{spec: {name: null}}`,
 		`{spec: {set: [a, a, b]}}`, `{spec: {plain: [0, 2]}}`, `{spec: {map: [{key: y, size: 0}, {key: x, size: 0}]}}`,
 		`{spec: {map: [{key: x, size: 0, note: n}, {key: y, size: -1}]}}`, `{spec: {map: [{key: x, size: 0}, {key: x, size: 1}]}}`,
 		`{spec: {map: [{key: z, size: 0}]}}`,
 	} {
-		want := server.Write(t, http.MethodPatch, path+"/one", map[string][]string{"dryRun": {"All"}}, decoded(t, patch))
-		obj := merge(runtime.DeepCopyJSON(old), decoded(t, patch)).(map[string]any)
-		got := realserver.Answer{Object: want.Object, Warnings: want.Warnings}
-		if errs := compiled.Validate(obj, old); len(errs) > 0 {
-			got = realserver.AnswerOf(t, apierrors.NewInvalid(schema.GroupKind{}, "one", errs))
-		}
-		assert.Empty(t, realserver.Differences(want, got), patch)
+		check(old, patch)
+	}
+	for _, patch := range []string{`{metadata: {labels: {a: b}}}`, `{spec: {name: new}}`, `{spec: {map: [{key: a}]}}`} {
+		check(odd, patch) // an item whose key is no scalar has no old value
 	}
 }
 
