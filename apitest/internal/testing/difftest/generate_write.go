@@ -239,9 +239,14 @@ func (g *generator) apply(k *kind) {
 	case g.fault == faultOptions:
 		parameters = append(parameters, g.choose("force=x", "fieldValidation=Wrong", "dryRun=Some", "fieldManager="+strings.Repeat("m", 130), "pretty=x"))
 	}
+	mediaType, body := g.mediaType(applyPatch), g.change(k, object, true)
+	if metadata, isMap := body["metadata"].(map[string]any); isMap && metadata["selfLink"] != nil {
+		// With a selfLink, an apply that changes nothing is a write if a second has passed since the last one.
+		mergeMaps(metadata, map[string]any{"annotations": map[string]any{"operation": fmt.Sprint(len(g.ops))}})
+	}
 	g.add(Operation{
-		Method: http.MethodPatch, Path: k.collection(k.version) + "/" + name, Query: strings.Join(parameters, "&"), ContentType: g.mediaType(applyPatch),
-		Body: g.malformed(encode(g.change(k, object, true))), Accept: g.accept(),
+		Method: http.MethodPatch, Path: k.collection(k.version) + "/" + name, Query: strings.Join(parameters, "&"), ContentType: mediaType,
+		Body: g.malformed(encode(body)), Accept: g.accept(),
 	})
 }
 
