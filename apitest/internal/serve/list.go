@@ -92,10 +92,8 @@ func (c *call) listPage(opts *listOptions) (map[string]any, error) {
 		return nil, err
 	}
 	limit := int(opts.Limit)
-	if opts.ResourceVersion == "0" && opts.ResourceVersionMatch != metav1.ResourceVersionMatchExact {
-		limit = 0 // the API server answers such lists from its cache, whole
-	}
-	if c.listsOneKey(opts) {
+	fromCache := opts.ResourceVersion == "0" && opts.ResourceVersionMatch != metav1.ResourceVersionMatchExact
+	if fromCache || c.listsOneKey(opts) { // the API server answers both whole
 		limit = 0
 	}
 	items, after, remaining := c.selectPage(stored, opts, token, limit)
