@@ -27,7 +27,7 @@ func createOne(ctx context.Context, configMaps *dynamic.Resource) error {
 }
 
 func TestFind_Assertions(t *testing.T) {
-	errPhase := errors.New("the phase is wrong")
+	errPhase, errFlag := errors.New("the phase is wrong"), errors.New("flag --class is missing")
 	for name, tc := range map[string]struct {
 		run   func(ctx context.Context, configMaps *dynamic.Resource) error
 		check func(context.Context, *dynamic.Client) error
@@ -55,6 +55,17 @@ func TestFind_Assertions(t *testing.T) {
 			time.Sleep(time.Hour)
 			return err
 		}, want: "the function Run has not returned 5m0s after its ctx ended"},
+		"Run fails at once": {run: func(context.Context, *dynamic.Resource) error { return errFlag }, want: "the function Run fails each time that it is called: " + errFlag.Error()},
+		"Run panics":        {run: func(context.Context, *dynamic.Resource) error { panic(errFlag) }, want: "the function Run fails each time that it is called: panic: " + errFlag.Error()},
+		"Run fails and recovers": {run: func() func(context.Context, *dynamic.Resource) error {
+			calls := 0
+			return func(ctx context.Context, configMaps *dynamic.Resource) error {
+				if calls++; calls < 4 {
+					return errFlag
+				}
+				return waitForEnd(ctx, configMaps)
+			}
+		}()},
 		"Check fails": {run: waitForEnd, check: func(context.Context, *dynamic.Client) error { return errPhase }, want: errPhase.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {

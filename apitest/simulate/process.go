@@ -152,7 +152,7 @@ func (r *run) supervise(ctx context.Context) {
 			delay = outages[r.choices.choose(key, alternatives{"outages", []int{200, 200, 200}})]
 			r.choices.describe(key, "after "+delay.String())
 		} else {
-			r.trace.add("controller", fmt.Sprintf("Run returns: %v", firstLine(p.err)))
+			r.noteEnd(p.err)
 			delay = min(time.Second<<min(failures, 6), maxRestartDelay)
 		}
 		r.disturb(delay)
@@ -165,6 +165,33 @@ func (r *run) supervise(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// noteEnd records that Run has returned before the end of its ctx.
+func (r *run) noteEnd(err error) {
+	r.trace.add("controller", fmt.Sprintf("Run returns: %v", firstLine(err)))
+	if err == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failures, r.failed = r.failures+1, err
+}
+
+func (r *run) programFailures() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failures
+}
+
+// failureSince returns the last error of Run if there have been more than count.
+func (r *run) failureSince(count int) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failures == count {
+		return nil
+	}
+	return r.failed
 }
 
 // fault chooses what happens to a request of the process.

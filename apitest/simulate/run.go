@@ -21,7 +21,7 @@ import (
 const (
 	faultsAfterSteps = 30 * time.Second
 	maxStepTime      = 30 * time.Minute // until all steps have ended
-	maxSettlings     = 30               // quiet times in which something was written
+	maxSettlings     = 30               // quiet times in which something was written or the program failed
 	leakedSleep      = time.Hour        // after it, leaked goroutines that only sleep do not outlive the bubble
 )
 
@@ -42,6 +42,8 @@ type run struct {
 	failure        *cause
 	history        []string // the keys of the requests that have arrived
 	versions       []string // the resourceVersions of writes
+	failures       int      // how often Run has returned an error by itself
+	failed         error    // the last of these
 	leaseLostUntil time.Time
 	disturbedUntil time.Time // until then, the effects of a fault last
 }
@@ -257,19 +259,25 @@ func (r *run) doSteps() {
 	}
 }
 
-// settle runs until nothing has been written for the quiet time.
+// settle runs until nothing has been written for the quiet time, in which the program has not failed.
 func (r *run) settle() {
 	var changed []string
+	var failed error
 	for range maxSettlings {
 		r.mu.Lock()
 		disturbed := time.Until(r.disturbedUntil)
 		r.mu.Unlock()
 		r.scheduler.run(max(disturbed, 0), r.hasFailed)
-		before := r.objectVersions()
+		before, failures := r.objectVersions(), r.programFailures()
 		r.scheduler.run(r.scenario.quiet(), r.hasFailed)
-		if changed = changes(before, r.objectVersions()); r.hasFailed() || len(changed) == 0 {
+		changed, failed = changes(before, r.objectVersions()), r.failureSince(failures)
+		if r.hasFailed() || len(changed) == 0 && failed == nil {
 			return
 		}
+	}
+	if len(changed) == 0 {
+		r.fail("run", fmt.Errorf("the function Run fails each time that it is called: %w", failed))
+		return
 	}
 	r.fail("convergence", fmt.Errorf("the controller does not stop writing: %s", strings.Join(changed, ", ")))
 }

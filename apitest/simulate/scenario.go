@@ -22,7 +22,7 @@ type Scenario struct {
 	// Check is called in the final state, in addition to the built-in assertions, while the program still runs. It may write. nil means
 	// none.
 	Check func(ctx context.Context, client *dynamic.Client) error
-	// Quiet is for how long nothing may be written for a state to be the final one: longer than the longest interval after which the
+	// Quiet is for how long nothing may be written, and Run may not return an error, for a state to be the final one: longer than the longest interval after which the
 	// controller looks at its objects again. 0 means a minute.
 	Quiet time.Duration
 }

@@ -49,7 +49,7 @@ func Test(t *testing.T, s *Scenario, opts *Options) {
 // Find returns the first failure that it finds, or nil. The first run has no faults; all other runs must end in its final state. t must
 // not be in a bubble.
 //
-// Every run must converge: nothing is written for the quiet time, and the state is that of the first run. A new process must then
+// Every run must converge: nothing is written for the quiet time, in which Run does not fail either, and the state is that of the first run. A new process must then
 // write nothing that changes an object. No write may begin after the controller has lost a lease. Run must return after the end of
 // its ctx, without goroutines that stay.
 func Find(t *testing.T, s *Scenario, opts *Options) *Failure {
