@@ -83,6 +83,9 @@ func normalize(operations []Operation, script transcript) ([]normalAnswer, []str
 		}
 		for at := range decoded[i].Events {
 			hideBookmark(decoded[i].Events[at])
+			if at > 0 {
+				hideColumns(decoded[i].Events[at])
+			}
 			decoded[i].Events[at] = n.value("", decoded[i].Events[at])
 		}
 	}
@@ -100,6 +103,15 @@ func isProgress(event any) bool {
 	metadata, _ := object["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
 	return e["type"] == "BOOKMARK" && annotations["k8s.io/initial-events-end"] == nil
+}
+
+// hideColumns removes the columns of a table that is not the first event of a watch. The API server sends them again if the first event
+// was encoded for another watch, too.
+func hideColumns(event any) {
+	content, _ := event.(map[string]any)
+	if table, isMap := content["object"].(map[string]any); isMap && table["kind"] == "Table" {
+		delete(table, "columnDefinitions")
+	}
 }
 
 // hideBookmark leaves of a bookmark's object what is defined: its kind, its resourceVersion and the end of the initial events. The
