@@ -3,13 +3,11 @@ package dynamic
 import (
 	"context"
 	"errors"
-	"iter"
 	"time"
 
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -61,83 +59,10 @@ const (
 
 func (f *reflector) hasSynced() bool { return f.state >= stateSynced }
 
-// object is the metadata of objects that a reflector reads: of *unstructured.Object and *unstructured.Lazy.
-type object interface {
-	GetNamespace() string
-	GetName() string
-	GetUID() types.UID
-	GetResourceVersion() string
-	GetAnnotations() map[string]string
-}
-
-type objectKey struct{ namespace, name string }
-
-// objectVersion identifies one version of one object of a name.
-type objectVersion struct {
-	uid             types.UID
-	resourceVersion string
-}
-
 // knownVersion is the version of an object that has been emitted.
 type knownVersion struct {
 	objectVersion
 	relist uint32 // the last one that contained the object
-}
-
-// objectEvent is a watch event, or an item of a list as an ADDED event, with the metadata that a reflector needs.
-type objectEvent struct {
-	objectKey
-	objectVersion
-	eventType         watch.EventType
-	initialEventsDone bool // a bookmark after the last object of a watch that begins with all objects
-	object            object
-}
-
-func newObjectEvent(eventType watch.EventType, obj object) objectEvent {
-	return objectEvent{
-		objectKey{obj.GetNamespace(), obj.GetName()}, objectVersion{obj.GetUID(), obj.GetResourceVersion()}, eventType,
-		eventType == watch.Bookmark && obj.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true", obj,
-	}
-}
-
-// eventSource lists and watches objects.
-type eventSource interface {
-	list(ctx context.Context, opts *metav1.ListOptions, onPage func(metav1.ListMeta)) iter.Seq2[objectEvent, error]
-	watch(ctx context.Context, opts *metav1.ListOptions, onAccept func()) iter.Seq2[objectEvent, error]
-}
-
-// objectSource is the eventSource of objects of type T.
-type objectSource[T any, P interface {
-	*T
-	object
-}] struct {
-	resource   *Resource
-	newDecoder func() decoder[T]
-}
-
-func (s objectSource[T, P]) list(ctx context.Context, opts *metav1.ListOptions, onPage func(metav1.ListMeta)) iter.Seq2[objectEvent, error] {
-	return func(yield func(objectEvent, error) bool) {
-		for obj, err := range listAs(ctx, s.resource.Paging(&PagingOptions{OnPage: onPage}), opts, s.newDecoder()) {
-			if err != nil {
-				yield(objectEvent{}, err)
-			} else if !yield(newObjectEvent(watch.Added, P(obj)), nil) {
-				return
-			}
-		}
-	}
-}
-
-func (s objectSource[T, P]) watch(ctx context.Context, opts *metav1.ListOptions, onAccept func()) iter.Seq2[objectEvent, error] {
-	return func(yield func(objectEvent, error) bool) {
-		newDecoder := func() decoder[T] { onAccept(); return s.newDecoder() }
-		for event, err := range watchAs(ctx, s.resource, opts, newDecoder) {
-			if err != nil {
-				yield(objectEvent{}, err)
-			} else if !yield(newObjectEvent(event.Type, P(event.Object)), nil) {
-				return
-			}
-		}
-	}
 }
 
 // follow runs a reflector.
