@@ -147,7 +147,7 @@ func TestRefresh_KeepsNewerAnswerOfGroup(t *testing.T) {
 		time.Sleep(time.Second / 2)
 		require.NoError(t, client.refreshGroup(t.Context(), "shop"))
 		whole.Wait()
-		assert.Contains(t, groupsByName(client.Latest()), "shop", "the whole was asked for before")
+		assert.Contains(t, groupsByName(client.Latest()), "shop", "all was requested before")
 		time.Sleep(time.Second)
 		assert.NotContains(t, groupsByName(refresh(t, client)), "shop")
 	})

@@ -124,8 +124,8 @@ func (c *Client) detectCapabilities(ctx context.Context) (*Capabilities, error) 
 		},
 		ServerSideApply:   since(22, "none: read, change and update"),
 		WatchList:         since(34, "a list in pages, then a watch"),
-		WebSocketExec:     since(30, "v4.channel.k8s.io, which cannot close stdin"),
-		PortForwardTunnel: since(31, "v4.channel.k8s.io, one connection for each port"),
+		WebSocketExec:     since(31, "none"),
+		PortForwardTunnel: since(31, "none"),
 		CBOR:              cbor,
 	}, nil
 }

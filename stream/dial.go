@@ -59,7 +59,7 @@ func explainDial(ctx context.Context, err error, path, protocol string) error {
 }
 
 func explainProtocol(err error, protocol string) error {
-	return fmt.Errorf("%w (asked for %s, which servers have since Kubernetes 1.31 unless a feature gate is off)", err, protocol)
+	return fmt.Errorf("%w (requested %s, which servers have since Kubernetes 1.31 unless a feature gate is off)", err, protocol)
 }
 
 // missingRule matches the text of a server that found no RBAC rule, which is one of the reasons to forbid a request.
@@ -74,5 +74,5 @@ func explainForbidden(err error, at string) error {
 		return err
 	}
 	return fmt.Errorf(`%w: give the user a Role with the rule {apiGroups: [""], resources: ["pods/%s"], verbs: ["get", "create"]} `+
-		`(get opens a stream; Kubernetes 1.35 and later ask for create as well)`, err, path.Base(at))
+		`(get opens a stream; Kubernetes 1.35 and later require create as well)`, err, path.Base(at))
 }

@@ -19,7 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// TestExec_RejectsBrokenHandshake has servers that open something else than the WebSocket that was asked for.
+// TestExec_RejectsBrokenHandshake has servers that open something else than the requested WebSocket.
 func TestExec_RejectsBrokenHandshake(t *testing.T) {
 	for name, lines := range map[string]string{
 		"another protocol":     "Upgrade: h2c\r\nConnection: Upgrade\r\n",
@@ -128,7 +128,7 @@ func TestExec_HandshakeErrors(t *testing.T) {
 				var status apierrors.APIStatus
 				require.ErrorAs(t, err, &status)
 				assert.Equal(t, int32(502), status.Status().Code)
-				assert.ErrorContains(t, err, "asked for v5.channel.k8s.io, which servers have since Kubernetes 1.31")
+				assert.ErrorContains(t, err, "requested v5.channel.k8s.io, which servers have since Kubernetes 1.31")
 				assert.ErrorContains(t, err, "a proxy or a login page")
 			},
 		},

@@ -51,7 +51,7 @@ func NewInterningListDecoder(r io.Reader, interner *jsonread.Interner) *ListDeco
 }
 
 // NotListError reports that the input is an object, but no list: a Status, perhaps, or a single object where a list
-// was asked for.
+// was requested.
 type NotListError struct {
 	Object *Object // the input
 }

@@ -18,7 +18,7 @@ func watchOf(text string) *WatchDecoder { return NewWatchDecoder(strings.NewRead
 
 const added = `{"type":"ADDED","object":{"kind":"A","n":1}}`
 
-// The pipe is silent behind each closing brace: a decoder that asked for more would wait for ever.
+// The pipe is silent behind each closing brace: a decoder that reads more would wait for ever.
 func TestWatchDecoder_EventAtClosingBrace(t *testing.T) {
 	r, w := io.Pipe()
 	defer func() { _ = r.Close() }()

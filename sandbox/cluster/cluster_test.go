@@ -92,7 +92,7 @@ func TestStart_TwoAPIServers(t *testing.T) {
 			}
 			first.must(http.MethodGet, configMaps+"/shared", nil, nil)
 			if err := c.Err(); err != nil {
-				t.Errorf("a restart that was asked for counts as a death: %v", err)
+				t.Errorf("a requested restart counts as a death: %v", err)
 			}
 		})
 	}
