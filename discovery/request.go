@@ -37,7 +37,7 @@ func (c *Client) get(ctx context.Context, path string, header http.Header) (*doc
 	}
 	response, err := c.conn.Do(ctx, &transport.Request{Path: path, Header: header})
 	if err != nil {
-		return nil, printable(retry.WithContextError(ctx, err))
+		return nil, sanitize.Error(retry.WithContextError(ctx, err), maxError)
 	}
 	defer response.Body.Close()
 	doc := &document{
@@ -108,24 +108,3 @@ func decodeError(err error) error { return errors.New(sanitize.Text(err.Error(),
 
 // quoted returns a name from a server for use in an error.
 func quoted(name string) string { return fmt.Sprintf("%q", sanitize.Text(name, maxText)) }
-
-// printable returns err with its text as one short line, whatever the server wrote into it.
-func printable(err error) error {
-	if err == nil {
-		return nil
-	}
-	text := err.Error()
-	if clean := sanitize.Text(text, maxError); clean != text {
-		return &printableError{text: clean, err: err}
-	}
-	return err
-}
-
-type printableError struct {
-	text string
-	err  error
-}
-
-func (e *printableError) Error() string { return e.text }
-
-func (e *printableError) Unwrap() error { return e.err }

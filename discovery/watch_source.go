@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/internal/sanitize"
 	"github.com/anykind/anykind/transport"
 	jsoniter "github.com/json-iterator/go"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -143,7 +144,7 @@ func (w *sourceWatcher) watch(ctx context.Context) error {
 		"watch": {"true"}, "allowWatchBookmarks": {"true"}, "resourceVersion": {w.resourceVersion}, "timeoutSeconds": {strconv.Itoa(seconds)},
 	}, Header: accept(metadata)})
 	if err != nil {
-		return printable(err)
+		return sanitize.Error(err, maxError)
 	}
 	defer response.Body.Close()
 	w.denials.Transient(nil)
@@ -175,7 +176,7 @@ func (w *sourceWatcher) handle(ctx context.Context, eventType watch.EventType, o
 		}
 		w.resourceVersion = ""
 		if err := error(&apierrors.StatusError{ErrStatus: status}); retry.IsDenied(err) || retry.IsExpired(err) {
-			return printable(err)
+			return sanitize.Error(err, maxError)
 		}
 		return fmt.Errorf("the server ended it: %s", quoted(status.Message))
 	}

@@ -46,7 +46,7 @@ func (e *ApplyConflictError) Error() string {
 		conflicts = append(conflicts, conflict.String())
 	}
 	return fmt.Sprintf("%s: other managers own applied fields: %s (leave these fields out, or set Force to take them over)",
-		e.request, join(conflicts))
+		e.request, sanitize.Join(conflicts, maxListed))
 }
 
 // Unwrap returns the server's error.
@@ -90,9 +90,9 @@ func (e *FieldValidationError) Error() string {
 		fields = append(fields, "duplicate field "+quoted(field))
 	}
 	if e.applied {
-		return fmt.Sprintf("%s: %s%s (correct what is written)", e.request, join(fields), notDeclared)
+		return fmt.Sprintf("%s: %s%s (correct what is written)", e.request, sanitize.Join(fields, maxListed), notDeclared)
 	}
-	return fmt.Sprintf("%s: %s%s (correct what is written)", e.request, strictDecoding, join(fields))
+	return fmt.Sprintf("%s: %s%s (correct what is written)", e.request, strictDecoding, sanitize.Join(fields, maxListed))
 }
 
 // Unwrap returns the server's error.
@@ -109,7 +109,7 @@ type DisruptionBudgetError struct {
 }
 
 func (e *DisruptionBudgetError) Error() string {
-	return fmt.Sprintf("%s: not allowed now: %s", e.request, sanitize.Text(strings.Join(e.Causes, "; "), maxMessage))
+	return fmt.Sprintf("%s: not allowed now: %s", e.request, sanitize.Text(strings.Join(e.Causes, "; "), sanitize.MaxMessage))
 }
 
 // Unwrap returns the server's error.
@@ -234,9 +234,8 @@ func parseUndeclaredFields(list string) (unknown []string) {
 
 // Limits of text from servers and objects in errors.
 const (
-	maxMessage = 16 << 10 // bytes of a Status's message: some list every invalid field
-	maxWord    = 1 << 10  // bytes
-	maxListed  = 20       // elements of a list
+	maxWord   = 1 << 10 // bytes
+	maxListed = 20      // elements of a list
 )
 
 // printable returns text of a server or object as one short line.
@@ -255,12 +254,4 @@ func unquoted(text string) string {
 		return plain
 	}
 	return text
-}
-
-// join lists the first elements, and the number of the others.
-func join(elements []string) string {
-	if len(elements) <= maxListed {
-		return strings.Join(elements, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(elements[:maxListed], ", "), len(elements)-maxListed)
 }

@@ -33,7 +33,7 @@ func (e *NoMatchError) Error() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "the server serves no resource or kind %s", quoted(e.Name))
 	if len(e.ServedVersions) > 0 {
-		fmt.Fprintf(&text, " in that version, but in %s", joined(e.ServedVersions))
+		fmt.Fprintf(&text, " in that version, but in %s", sanitize.Join(e.ServedVersions, maxListed))
 	}
 	if e.UnknownGroup != "" {
 		fmt.Fprintf(&text, ", and no API group %s", quoted(e.UnknownGroup))
@@ -45,7 +45,7 @@ func (e *NoMatchError) Error() string {
 		text.WriteString("; it is a category, the name of several resources")
 	}
 	if len(e.Suggestions) > 0 {
-		fmt.Fprintf(&text, ": did you mean %s?", joined(e.Suggestions))
+		fmt.Fprintf(&text, ": did you mean %s?", sanitize.Join(e.Suggestions, maxListed))
 	}
 	return text.String()
 }
@@ -56,14 +56,6 @@ const (
 )
 
 func quoted(name string) string { return strconv.Quote(sanitize.Text(name, maxText)) }
-
-// joined returns the first names and the number of the others.
-func joined(names []string) string {
-	if len(names) <= maxListed {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed], ", "), len(names)-maxListed)
-}
 
 // Is reports whether target is apimachinery's error for a missing name.
 func (e *NoMatchError) Is(target error) bool {
@@ -83,7 +75,7 @@ func (e *AmbiguousError) Error() string {
 	for _, gvr := range e.Candidates {
 		names = append(names, gvr.GroupResource().String())
 	}
-	return fmt.Sprintf("%s means several resources: say which of %s", quoted(e.Name), joined(names))
+	return fmt.Sprintf("%s means several resources: say which of %s", quoted(e.Name), sanitize.Join(names, maxListed))
 }
 
 // Is reports whether target is apimachinery's error for an ambiguous name.
@@ -108,9 +100,9 @@ func (e *UnavailableError) Error() string {
 	for _, cause := range e.Causes {
 		causes = append(causes, sanitize.Text(cause.Error(), maxText))
 	}
-	text := fmt.Sprintf("cannot tell whether the server serves %s: %s", quoted(e.Name), joined(causes))
+	text := fmt.Sprintf("cannot tell whether the server serves %s: %s", quoted(e.Name), sanitize.Join(causes, maxListed))
 	if len(e.Suggestions) > 0 {
-		text += fmt.Sprintf("; among what could be read, did you mean %s?", joined(e.Suggestions))
+		text += fmt.Sprintf("; among what could be read, did you mean %s?", sanitize.Join(e.Suggestions, maxListed))
 	}
 	return text
 }

@@ -83,7 +83,7 @@ func (c *call) send(ctx context.Context, req *http.Request, roundTrip func() (*h
 	response, err := roundTrip()
 	if err != nil {
 		// net/http returns only the cause of a context that ended with one.
-		err = fmt.Errorf("%s %s: %w", req.Method, printableURL(req), retry.WithContextError(ctx, sanitize.Error(err)))
+		err = fmt.Errorf("%s %s: %w", req.Method, printableURL(req), retry.WithContextError(ctx, sanitize.Error(err, sanitize.MaxMessage)))
 	}
 	c.attempts++
 	c.onAttempt(ctx, req, response, err, time.Since(begin))

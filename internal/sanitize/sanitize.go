@@ -82,14 +82,14 @@ func sequence(s string) int {
 	return len(s)
 }
 
-// Error returns err with a text that is safe to print; net/http quotes what a peer sent, a proxy's status line for example.
+// Error returns err with a text of at most limit bytes that is safe to print; net/http quotes what a peer sent, a proxy's status line for example.
 // errors.Is and errors.As are those of err.
-func Error(err error) error {
+func Error(err error, limit int) error {
 	if err == nil {
 		return nil
 	}
 	text := err.Error()
-	if safe := Text(text, maxStatusMessage); safe != text {
+	if safe := Text(text, limit); safe != text {
 		return &sanitizedError{error: err, text: safe}
 	}
 	return err
@@ -124,15 +124,16 @@ func URL(raw string) string {
 	return Text(raw, maxStatusWord)
 }
 
-// Limits of the texts of a Status, in bytes.
 const (
-	maxStatusMessage = 16 << 10 // some messages list every invalid field
-	maxStatusWord    = 1 << 10  // a reason, a name, a field
+	// MaxMessage is the limit of a Status's message, in bytes: some messages list every invalid field.
+	MaxMessage = 16 << 10
+	// maxStatusWord is the limit of a reason, a name or a field, in bytes.
+	maxStatusWord = 1 << 10
 )
 
 // Status makes the texts of a Status that a server or a node sent safe to print, in place.
 func Status(status *metav1.Status) {
-	status.Message = Text(status.Message, maxStatusMessage)
+	status.Message = Text(status.Message, MaxMessage)
 	status.Reason = metav1.StatusReason(Text(string(status.Reason), maxStatusWord))
 	details := status.Details
 	if details == nil {
@@ -144,7 +145,7 @@ func Status(status *metav1.Status) {
 	for i := range details.Causes {
 		cause := &details.Causes[i]
 		cause.Type = metav1.CauseType(Text(string(cause.Type), maxStatusWord))
-		cause.Message = Text(cause.Message, maxStatusMessage)
+		cause.Message = Text(cause.Message, MaxMessage)
 		cause.Field = Text(cause.Field, maxStatusWord)
 	}
 }
@@ -157,3 +158,11 @@ func Format(state fmt.State, value slog.LogValuer) {
 
 // JSON implements json.Marshaler with the text of [Format].
 func JSON(value slog.LogValuer) ([]byte, error) { return json.Marshal(value.LogValue().String()) }
+
+// Join returns the first elements of a list, at most limit, and the number of the others.
+func Join(elements []string, limit int) string {
+	if len(elements) <= limit {
+		return strings.Join(elements, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(elements[:limit], ", "), len(elements)-limit)
+}

@@ -57,3 +57,9 @@ func FuzzText(f *testing.F) {
 		assert.Equal(t, text, Text(text, limit), "a second time changes nothing")
 	})
 }
+
+func TestJoin_AtMostLimit(t *testing.T) {
+	assert.Equal(t, "a, b", Join([]string{"a", "b"}, 2))
+	assert.Equal(t, "a, b and 2 more", Join([]string{"a", "b", "c", "d"}, 2))
+	assert.Empty(t, Join(nil, 2))
+}

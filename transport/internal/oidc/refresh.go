@@ -111,7 +111,7 @@ func tokenEndpoint(ctx context.Context, client *http.Client, issuer string) (end
 		if errors.As(err, &wrapper) {
 			err = wrapper.Err
 		}
-		return "", sanitize.Error(err)
+		return "", sanitize.Error(err, sanitize.MaxMessage)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
@@ -159,7 +159,7 @@ func (a *Authenticator) tokenError(err error) error {
 	var failed *url.Error
 	switch {
 	case errors.As(err, &failed):
-		return fmt.Errorf("%s: %w", post, sanitize.Error(failed.Err))
+		return fmt.Errorf("%s: %w", post, sanitize.Error(failed.Err, sanitize.MaxMessage))
 	case !errors.As(err, &answer):
 		return fmt.Errorf("%s: the answer is no token of OAuth 2.0", post)
 	}
