@@ -79,6 +79,9 @@ var fluxSSA = &upstream{
 	},
 }
 
+// helm is Helm's library. Its own tests of package kube make fakes; overlay/helm has one that starts an API server.
+var helm = &upstream{name: "helm", module: "helm.sh/helm/v4", requires: []string{".", "compat"}}
+
 // anykindClients replaces calls of client.New.
 func anykindClients(file string, count int) replaceCalls {
 	return replaceCalls{
@@ -109,7 +112,7 @@ var runtimePackages = []struct {
 
 // suites returns the suites in the order of the table.
 func suites() []*suite {
-	return slices.Concat(clientGoSuites(), kubernetesSuites(), controllerRuntimeSuites(), fluxSuites())
+	return slices.Concat(clientGoSuites(), kubernetesSuites(), controllerRuntimeSuites(), fluxSuites(), helmSuites())
 }
 
 func clientGoSuites() []*suite {
@@ -154,4 +157,11 @@ func fluxSuites() []*suite {
 	root := &suite{name: "flux/ssa", upstream: fluxSSA, pkg: ".", ci: true, timeout: 20 * time.Minute, with: "connection, RESTMapper, client"}
 	diff := &suite{name: "flux/ssa/jsondiff", upstream: fluxSSA, pkg: "./jsondiff", ci: true, timeout: 20 * time.Minute, with: "client"}
 	return []*suite{root, diff}
+}
+
+func helmSuites() []*suite {
+	return []*suite{{
+		name: "helm/kube", upstream: helm, pkg: "./pkg/kube", run: "^TestClient_SameOverAnykind$", timeout: 10 * time.Minute,
+		with: "RESTClientGetter",
+	}}
 }
