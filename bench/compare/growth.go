@@ -28,14 +28,16 @@ var growthSeries = []series{
 	{"anykind, packed", "ours", "cache-packed"},
 }
 
-func (s series) cost(count int, figure string) cost { return cost{run{s.side, s.task, count}, figure} }
+func (s series) run(count int) run { return run{s.side, s.task, count} }
+
+func (s series) cost(count int, figure string) cost { return cost{s.run(count), figure} }
 
 // growthRuns lists the runs of all series.
 func growthRuns(counts []int) []run {
 	var runs []run
 	for _, count := range counts {
 		for _, s := range growthSeries {
-			runs = append(runs, run{s.side, s.task, count})
+			runs = append(runs, s.run(count))
 		}
 	}
 	return runs

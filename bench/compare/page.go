@@ -46,6 +46,7 @@ type page struct {
 	Growth                             []growthRow
 	GrowthCounts                       []int
 	Churn                              []churnRow
+	Missing                            string // groups that were not measured
 	Managers                           []managerRow
 	HeapPlot, SyncPlot, ChangePlot     string
 	Missed                             []line
@@ -63,18 +64,33 @@ func (v versions) String() string {
 	return fmt.Sprintf("client-go %s, controller-runtime %s, %s %s and Kubernetes %s", v.ClientGo, v.ControllerRuntime, v.Go, v.Platform, v.Server)
 }
 
-// writePage writes BENCHMARKS.md and its plot.
-func writePage(ctx context.Context, opts *options, server *server, sides *sides, results []result, v versions, kept *results) error {
+// writePage writes BENCHMARKS.md and its plots. What was not measured is left out, and the page names it.
+func writePage(ctx context.Context, opts *options, server *server, sides *sides, v versions, kept *results) error {
 	text, err := template.New("page").Parse(pageText)
 	if err != nil {
 		return err
 	}
+	missing := kept.missing(opts.allGroups(), v)
+	isMissing := func(r run) bool { return slices.Contains(missing, r.groupName()) }
+	results := slices.DeleteFunc(opts.resultsOf(opts.all(), kept), func(r result) bool { return isMissing(r.ours.run) || isMissing(r.theirs.run) })
+	growth := slices.DeleteFunc(slices.Clone(opts.growth), func(count int) bool { return isMissing(growthSeries[0].run(count)) })
+	managed := slices.DeleteFunc(slices.Clone(opts.pods), func(count int) bool { after, _ := managerForms[0].runs(count); return isMissing(after) })
 	p := page{
-		Day: kept.days(), Versions: v,
+		Missing: strings.Join(missing, ", "),
+		Day:     kept.days(), Versions: v,
 		Pods: joinCounts(opts.pods), Events: opts.events, Calls: opts.calls, Changes: opts.changes, Deleted: deleted, MixedObjects: slices.Min(opts.pods), Processors: runtime.NumCPU(), Plot: plotName,
 		HeapPlot: heapPlotName, SyncPlot: syncPlotName, ChangePlot: changePlotName,
-		Growth: growthRows(opts.growth, kept), GrowthCounts: opts.growth, Churn: churnRows(opts.changes, kept), Managers: managerRows(opts.pods, kept),
+		Growth: growthRows(growth, kept), GrowthCounts: growth, Churn: churnRows(opts.changes, kept), Managers: managerRows(managed, kept),
 		RoundsFew: opts.roundsOf(run{task: "list", count: 1 << 20}), RoundsMany: opts.roundsOf(run{task: "list"}), RoundsFirst: opts.roundsOf(run{task: "first"}),
+	}
+	if isMissing(churnSeries[0].run(opts.changes)) {
+		p.Churn = nil
+	}
+	if isMissing(run{"ours", "cache-event", opts.events}) {
+		p.ChangePlot = ""
+	}
+	if len(growth) < 2 { // which make no line
+		p.HeapPlot, p.SyncPlot = "", ""
 	}
 	if kept.PodBytes == "" {
 		if kept.PodBytes, err = server.podSize(ctx, opts.pods[0]); err != nil {
@@ -104,25 +120,28 @@ func writePage(ctx context.Context, opts *options, server *server, sides *sides,
 	if err := os.WriteFile(filepath.Join(opts.docs, "BENCHMARKS.md"), written.Bytes(), 0o644); err != nil {
 		return err
 	}
-	if err := writePlots(opts, results, kept); err != nil || opts.readme == "" {
+	if err := writePlots(opts, &p, results, kept); err != nil || opts.readme == "" {
 		return err
 	}
 	return writeReadme(opts.readme, results, slices.Max(opts.pods))
 }
 
-// writePlots writes the page's plots.
-func writePlots(opts *options, results []result, kept *results) error {
-	heap, err := growthPlot("live heap of a synced cache of pods", "MB", "held", 1e-6, opts.growth, kept)
-	if err != nil {
-		return err
+// writePlots writes the plots that the page has.
+func writePlots(opts *options, p *page, compared []result, kept *results) error {
+	files := map[string][]byte{plotName: ratioPlot(compared)}
+	var err error
+	if p.HeapPlot != "" {
+		if files[p.HeapPlot], err = growthPlot("live heap of a synced cache of pods", "MB", "held", 1e-6, p.GrowthCounts, kept); err != nil {
+			return err
+		}
+		if files[p.SyncPlot], err = growthPlot("time until a cache of pods is synced", "s", "sync-wall", 1, p.GrowthCounts, kept); err != nil {
+			return err
+		}
 	}
-	synced, err := growthPlot("time until a cache of pods is synced", "s", "sync-wall", 1, opts.growth, kept)
-	if err != nil {
-		return err
-	}
-	files := map[string][]byte{plotName: ratioPlot(results), heapPlotName: heap, syncPlotName: synced}
-	if files[changePlotName], err = changePlot(opts.events, kept); err != nil {
-		return err
+	if p.ChangePlot != "" {
+		if files[p.ChangePlot], err = changePlot(opts.events, kept); err != nil {
+			return err
+		}
 	}
 	for name, data := range files {
 		if err := os.WriteFile(filepath.Join(opts.docs, name), data, 0o644); err != nil {

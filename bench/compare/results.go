@@ -30,7 +30,7 @@ func groupRuns(runs []run) []group {
 		slices.SortStableFunc(ofStage, func(a, b run) int { return cmp.Compare(a.count, b.count) })
 		for i, r := range ofStage {
 			if i == 0 || r.count != ofStage[i-1].count {
-				groups = append(groups, group{name: fmt.Sprintf("%s/%d", tasks[0], r.count)})
+				groups = append(groups, group{name: r.groupName()})
 			}
 			if last := &groups[len(groups)-1]; !slices.Contains(last.runs, r) {
 				last.runs = append(last.runs, r)
@@ -116,14 +116,30 @@ func (k *results) has(g group, v versions) bool {
 	})
 }
 
-// of returns a figure, or 0 if it was not measured.
-func (k *results) of(c cost) float64 {
-	for _, tasks := range stages {
-		if slices.Contains(tasks, c.task) {
-			return k.Groups[fmt.Sprintf("%s/%d", tasks[0], c.count)].Figures[c.key()]
+// missing returns the names of the groups that were not measured with these versions.
+func (k *results) missing(groups []group, v versions) []string {
+	var names []string
+	for _, g := range groups {
+		if !k.has(g, v) {
+			names = append(names, g.name)
 		}
 	}
-	return 0
+	return names
+}
+
+// of returns a figure, or 0 if it was not measured.
+func (k *results) of(c cost) float64 {
+	return k.Groups[c.groupName()].Figures[c.key()]
+}
+
+// groupName returns the name of the group of a run.
+func (r run) groupName() string {
+	for _, tasks := range stages {
+		if slices.Contains(tasks, r.task) {
+			return fmt.Sprintf("%s/%d", tasks[0], r.count)
+		}
+	}
+	return ""
 }
 
 // days returns the first and the last day of the groups, joined by "to" unless they are equal.
