@@ -212,8 +212,22 @@ func (n *normalizer) value(key string, value any) any {
 			v[k] = n.value(k, item)
 		}
 		sortCauses(v)
+		sortMessage(v)
 	}
 	return value
+}
+
+// sortMessage sorts the lines of a message that names what is wrong with the fields of an applied object: structured-merge-diff
+// finds them in the order of maps, too.
+func sortMessage(status map[string]any) {
+	message, _ := status["message"].(string)
+	before, lines, found := strings.Cut(message, ": errors:\n")
+	if !found {
+		return
+	}
+	sorted := strings.Split(lines, "\n")
+	slices.Sort(sorted)
+	status["message"] = before + ": errors:\n" + strings.Join(sorted, "\n")
 }
 
 // sortCauses sorts the causes of a Status and leaves its message to them: the API server finds them in the order of maps.
