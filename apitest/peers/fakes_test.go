@@ -238,6 +238,7 @@ func lies() []lie {
 			}
 			return outcome(err, "all")
 		}},
+		// Kubernetes' issue 141528.
 		{"a watch from a list, of an object deleted since", "DELETED", "none", "none", func(ctx context.Context, w world, patience time.Duration) string {
 			obj := w.configMap("missed")
 			if err := w.create(ctx, obj); err != nil {
@@ -251,6 +252,17 @@ func lies() []lie {
 				return err.Error()
 			}
 			return firstEvent(ctx, w, metav1.ListOptions{LabelSelector: "case=missed", ResourceVersion: found.ResourceVersion}, patience)
+		}},
+		// Kubernetes' issue 131320: a test that creates an object while an informer starts.
+		{"a watch from a list, of an object created since", "ADDED", "ADDED", "none", func(ctx context.Context, w world, patience time.Duration) string {
+			found, err := w.list(ctx, metav1.ListOptions{LabelSelector: "case=new"})
+			if err != nil {
+				return err.Error()
+			}
+			if err := w.create(ctx, w.configMap("new")); err != nil {
+				return err.Error()
+			}
+			return firstEvent(ctx, w, metav1.ListOptions{LabelSelector: "case=new", ResourceVersion: found.ResourceVersion}, patience)
 		}},
 		{"a bookmark after the initial events of a watch", "BOOKMARK", "none", "none", func(ctx context.Context, w world, patience time.Duration) string {
 			initial := true
