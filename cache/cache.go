@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -48,10 +49,12 @@ type Options[T any] struct {
 	LabelSelector, FieldSelector string
 	// Indexes are functions for [Cache.ByIndex]: each returns the values under which an object is found.
 	Indexes map[string]func(*T) []string
-	// Transform changes each object before it is stored, to drop fields that nobody reads. It may return another object
-	// with the same UID, or nil to leave the object out. It is also called with the final state of a deleted object, but
-	// not if that is unknown: the stored object is delivered then. With a Transform, objects share no maps and slices, so
-	// that it may change them; see dynamic.FollowOptions.Intern.
+	// Transform changes each object before it is stored, to drop fields that nobody reads. It may write to the object, which
+	// nobody else has, and return it, or another object with the same UID, or nil to leave the object out. What it returns may
+	// contain parts of other objects; from then on all of it is the cache's and read-only, so a Transform that writes later to
+	// an object that it has kept is wrong. The cache stores a full object with maps and slices that equal ones of other objects
+	// and of its own previous state have. Transform is also called with the final state of a deleted object, but not if that
+	// is unknown: the stored object is delivered then.
 	Transform func(*T) *T
 	// Codec packs the objects, to save memory; nil keeps them as they are. Package cache/packed has one: an object takes a
 	// fraction of its JSON then, and a read some microseconds. Reads may return equal objects instead of the same one.
@@ -74,6 +77,7 @@ type Cache[T any] struct {
 	metaOf     func(*T) metaObject
 	callback   callback             // used by Run's goroutine alone
 	packer     Packer[T]            // used by Run's goroutine alone; nil for none
+	interner   *interner            // used by Run's goroutine alone; nil for none
 	mutations  *mutationDetector[T] // nil if disabled
 
 	// mu is held for copies and changes only, never while a function of the caller runs. Readers do not starve the writer: a
@@ -130,6 +134,9 @@ func New[T any, P Object[T]](source Source[T], opts *Options[T]) *Cache[T] {
 	}
 	if c.opts.Codec != nil {
 		c.packer = c.opts.Codec.NewPacker()
+	}
+	if c.opts.Transform != nil && c.packer == nil {
+		c.interner = newInterner()
 	}
 	c.namespaces = uniqueNamespaces(c.opts.Namespaces)
 	if c.opts.DetectMutations || mutationDetectorEnabled() {
@@ -222,7 +229,7 @@ func (c *Cache[T]) follow(ctx context.Context) (err error) {
 func (c *Cache[T]) followOptions() *dynamic.FollowOptions {
 	return &dynamic.FollowOptions{
 		LabelSelector: c.opts.LabelSelector, FieldSelector: c.opts.FieldSelector,
-		Intern: c.opts.Transform == nil && c.packer == nil, // Transform changes objects, and packed ones share nothing
+		Intern: c.opts.Transform == nil && c.packer == nil, // Transform writes to objects; packed ones share nothing
 	}
 }
 
@@ -247,7 +254,7 @@ func (c *Cache[T]) apply(change dynamic.Change[T]) {
 	case watch.Added, watch.Modified:
 		key := KeyOf(c.metaOf(change.Object)) // Transform may change it
 		if obj := c.transform(key, change.Object); obj != nil {
-			c.put(key, obj)
+			c.put(key, c.intern(key, obj))
 		} else {
 			c.remove(key, nil, false)
 		}
@@ -271,6 +278,17 @@ func (c *Cache[T]) transform(key Key, obj *T) *T {
 	obj = c.opts.Transform(obj)
 	c.callback = callback{}
 	return obj
+}
+
+// intern makes a full object that Transform returned share equal parts.
+func (c *Cache[T]) intern(key Key, obj *T) *T {
+	full, isFull := any(obj).(*unstructured.Unstructured)
+	if c.interner == nil || !isFull {
+		return obj
+	}
+	previous, _ := any(c.lookUp(key).object).(*unstructured.Unstructured)
+	shared, _ := any(c.interner.object(full, previous)).(*T)
+	return shared
 }
 
 // resync delivers every object to every consumer again, once in a period.
