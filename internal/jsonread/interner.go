@@ -30,7 +30,7 @@ const (
 	maxLookups         = 1 << 17 // in a generation
 	seenSlots          = 1 << 11
 	maxScore, minScore = 8, -4
-	probeInterval      = 32
+	probedOf256        = 8
 	// maxLookahead is how many bytes may be scanned in vain for each byte read: deeply nested objects must not cost their
 	// depth times their length.
 	maxLookahead = 8
@@ -49,23 +49,21 @@ func NewInterner() *Interner {
 
 // hitCounter estimates whether lookups for fields of a name are worth their cost.
 type hitCounter struct {
-	score   int8 // rises with hits, falls with misses
-	skipped uint8
+	score   int8  // rises with hits, falls with misses
+	lookups uint8 // with few hits
 }
 
 func (c *hitCounter) hit()  { c.score = min(max(c.score, 0)+1, maxScore) }
 func (c *hitCounter) miss() { c.score = max(c.score-1, minScore) }
 
-// shouldProbe reports whether to look the value up; with few hits every probeInterval-th time only.
+// shouldProbe reports whether to look the value up; with few hits 8 times in 256 only. These come one after the other, as
+// equal values often do.
 func (c *hitCounter) shouldProbe() bool {
 	if c.score > minScore {
 		return true
 	}
-	if c.skipped++; c.skipped < probeInterval {
-		return false
-	}
-	c.skipped = 0
-	return true
+	c.lookups++ // begins again at 0 after 255
+	return c.lookups <= probedOf256
 }
 
 // lookup returns the value with this JSON.
