@@ -3,6 +3,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -21,9 +22,15 @@ func TestComparison_WithFloor(t *testing.T) {
 		"not measured":        {comparison{aim: 0.5, ours: ours, theirs: theirs}, 0, 0.5},
 		"the floor's own":     {comparison{aim: floorAim, ours: ours, theirs: floor}, 60, floorAim},
 		"task without floors": {comparison{aim: 0.5, ours: cost{run{"ours", "lazy", 3}, "alloc"}, theirs: theirs}, 60, 0.5},
+		"a cache's heap":      {comparison{aim: 0.5, ours: cost{run{"ours", "cache", 3}, "held"}, theirs: theirs}, 60, 0.6 * floorHeapAim},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := test.c.withFloor(func(c cost) float64 { return map[cost]float64{theirs: 100, floor: test.cost}[c] })
+			got := test.c.withFloor(func(c cost) float64 {
+				if strings.HasPrefix(c.task, "floor-") {
+					return test.cost
+				}
+				return 100
+			})
 			assert.InDelta(t, test.aim, got.aim, 1e-9)
 			assert.Equal(t, got.aim != test.c.aim, got.what != "", "the comparison must say that its aim was raised")
 		})

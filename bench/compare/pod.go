@@ -24,7 +24,7 @@ const podCreated = podMeta + `"spec":{"nodeName":"node-%[2]d","containers":[{"na
 	`{"downwardAPI":{"items":[{"path":"namespace","fieldRef":{"apiVersion":"v1","fieldPath":"metadata.namespace"}}]}}]}}]}}`
 
 // podRunning is the same pod with the status that a kubelet writes: about 4 KB, a third of it managedFields.
-const podRunning = podMeta + `"status":{"phase":"Running","hostIP":"10.0.0.%[2]d","podIP":"10.1.%[2]d.%[6]d","startTime":"%[3]s",` +
+const podRunning = podMeta + `"status":{"phase":"Running","hostIP":"10.0.0.%[2]d","podIP":"%[6]s","startTime":"%[3]s",` +
 	`"conditions":[{"type":"Ready","status":"True","lastTransitionTime":"%[3]s"},{"type":"PodScheduled","status":"True","lastTransitionTime":"%[3]s"}],` +
 	`"containerStatuses":[{"name":"web","image":"registry.example.com/shop/web:1.27.%[4]d",` +
 	`"imageID":"registry.example.com/shop/web@sha256:3f4b0f4a8d1c0d1e2b","containerID":"containerd://8a1%012[5]d",` +
@@ -35,9 +35,12 @@ const replicas = 20
 
 func podName(i int) string { return fmt.Sprintf("web-7c5ddbdf54-%05d", i) }
 
+// podIP returns an address that no other pod has.
+func podIP(i int) string { return fmt.Sprintf("10.%d.%d.%d", 1+i>>16, i>>8&255, i&255) }
+
 // podBody returns a pod in one of the forms.
 func podBody(form string, i int) []byte {
-	return fmt.Appendf(nil, form, podName(i), i%measure.NodeCount, time.Now().UTC().Format(time.RFC3339), i/replicas, i, i%250)
+	return fmt.Appendf(nil, form, podName(i), i%measure.NodeCount, time.Now().UTC().Format(time.RFC3339), i/replicas, i, podIP(i))
 }
 
 var deploymentBody = []byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"selector":{"matchLabels":{"app":"web"}},` +

@@ -25,6 +25,7 @@ type builder struct {
 	scratch  []byte // the last string with escape sequences
 	names    [builderSlots]string
 	values   [builderSlots]any
+	shared   map[string]any // maps, lists and strings by their JSON, if equal ones are to be one
 }
 
 type builtMember struct {
@@ -108,7 +109,7 @@ func (b *builder) value() any {
 }
 
 func (b *builder) object() map[string]any {
-	base := len(b.members)
+	base, start := len(b.members), b.pos
 	for b.pos++; b.data[b.pos] != '}'; {
 		name := b.name()
 		b.pos++ // the colon
@@ -122,11 +123,25 @@ func (b *builder) object() map[string]any {
 		object[read[i].name] = read[i].value
 	}
 	b.members = b.members[:base]
-	return object
+	equal, _ := b.share(start, object).(map[string]any)
+	return equal
+}
+
+// share returns the value with the JSON from start to the position that came first: v, if there was none.
+func (b *builder) share(start int, v any) any {
+	if b.shared == nil {
+		return v
+	}
+	text := b.data[start:b.pos]
+	if equal, found := b.shared[string(text)]; found {
+		return equal
+	}
+	b.shared[string(text)] = v
+	return v
 }
 
 func (b *builder) list() []any {
-	base := len(b.elements)
+	base, start := len(b.elements), b.pos
 	for b.pos++; b.data[b.pos] != ']'; {
 		b.elements = append(b.elements, b.value())
 		b.skipComma()
@@ -135,7 +150,8 @@ func (b *builder) list() []any {
 	list := make([]any, len(b.elements)-base)
 	copy(list, b.elements[base:])
 	b.elements = b.elements[:base]
-	return list
+	equal, _ := b.share(start, list).([]any)
+	return equal
 }
 
 func (b *builder) skipComma() {
@@ -213,8 +229,12 @@ func (b *builder) name() string {
 }
 
 func (b *builder) boxedString() any {
+	start := b.pos
 	text := b.text()
-	if n := len(text); n == 0 || n > longestShort {
+	switch n := len(text); {
+	case b.shared != nil:
+		return b.share(start, string(text))
+	case n == 0 || n > longestShort:
 		return string(text)
 	}
 	kept := &b.values[slot(text)]

@@ -3,12 +3,10 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -165,30 +163,3 @@ func (f *floor) page(ctx context.Context, query string, each func(*unstructured.
 	return f.builder.buildList(body, "v1", "Pod", each)
 }
 
-// cacheEvent is the floor of cacheEvent: a map of the objects by key, changed by the events of a watch.
-func (f *floor) cacheEvent(ctx context.Context, m *measure.Meter) error {
-	pods := map[string]*unstructured.Object{}
-	meta, err := f.page(ctx, "", func(pod *unstructured.Object) { pods[pod.GetNamespace()+"/"+pod.GetName()] = pod })
-	if err != nil {
-		return err
-	}
-	resourceVersion, _ := meta["resourceVersion"].(string)
-	events, err := f.open(ctx, http.MethodGet, f.pods+"?watch=true&resourceVersion="+resourceVersion, nil)
-	if err != nil {
-		return err
-	}
-	defer events.Close()
-	m.Ready()
-	for lines := bufio.NewReaderSize(events, 1<<20); !m.Done(); {
-		line, err := lines.ReadSlice('\n')
-		if err != nil {
-			return errors.Join(errors.New("the watch ended"), err)
-		}
-		event := f.builder.build(line)
-		fields, _ := event["object"].(map[string]any)
-		pod := &unstructured.Object{Object: fields}
-		pods[pod.GetNamespace()+"/"+pod.GetName()] = pod
-		m.SeeChange(pod.GetName(), pod.GetAnnotations()[measure.Changed])
-	}
-	return nil
-}

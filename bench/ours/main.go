@@ -55,6 +55,7 @@ func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task,
 	}
 	return map[string]measure.Task{
 		"floor-list": least.list, "floor-whole": least.whole, "floor-calls": least.calls, "floor-event": least.cacheEvent,
+		"floor-cache": least.cache, "floor-cache-shared": least.cacheShared, "floor-cache-lazy": least.cacheLazy,
 		"list": ours.list, "whole": ours.whole, "lazy": ours.lazy, "iterate": ours.iterate,
 		"drain": ours.drain, "drain-whole": ours.drainWhole,
 		"near-list-gzip": ours.list, "near-list-plain": ours.list, "near-whole-gzip": ours.whole, "near-whole-plain": ours.whole,
