@@ -162,4 +162,3 @@ func (f *floor) page(ctx context.Context, query string, each func(*unstructured.
 	defer body.Close()
 	return f.builder.buildList(body, "v1", "Pod", each)
 }
-
