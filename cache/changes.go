@@ -61,6 +61,7 @@ func (c *Cache[T]) Changes(ctx context.Context) iter.Seq[Change[T]] {
 type consumer[T any] struct {
 	mu          sync.Mutex
 	pending     map[Key]*pendingChange[T] // the zero Key stands for state
+	hadMany     bool                      // pending has had maxPendingKept entries since it was made
 	first, last *pendingChange[T]
 	ready       chan struct{}
 	// state is the type of the latest change without an object, deliveredState that of the last one that was delivered.
@@ -83,9 +84,13 @@ type update[T any] struct {
 	finalStateUnknown bool // of a deleted object
 }
 
+func newConsumer[T any]() *consumer[T] {
+	return &consumer[T]{pending: map[Key]*pendingChange[T]{}, ready: make(chan struct{}, 1)}
+}
+
 // subscribe returns a consumer with all objects pending.
 func (c *Cache[T]) subscribe() *consumer[T] {
-	consumer := &consumer[T]{pending: map[Key]*pendingChange[T]{}, ready: make(chan struct{}, 1)}
+	consumer := newConsumer[T]()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key, e := range c.objects {
@@ -161,8 +166,12 @@ func (c *consumer[T]) queueState(state watch.EventType) {
 	c.wake()
 }
 
+// maxPendingKept is the number of changes below which the map of pending ones keeps its memory.
+const maxPendingKept = 256
+
 func (c *consumer[T]) push(p *pendingChange[T]) {
 	c.pending[p.key] = p
+	c.hadMany = c.hadMany || len(c.pending) >= maxPendingKept
 	if p.prev = c.last; p.prev == nil {
 		c.first = p
 	} else {
@@ -173,6 +182,9 @@ func (c *consumer[T]) push(p *pendingChange[T]) {
 
 func (c *consumer[T]) drop(p *pendingChange[T]) {
 	delete(c.pending, p.key)
+	if c.hadMany && len(c.pending) == 0 { // a map does not shrink
+		c.pending, c.hadMany = map[Key]*pendingChange[T]{}, false
+	}
 	if p.prev == nil {
 		c.first = p.next
 	} else {

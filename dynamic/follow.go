@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"time"
+	"unique"
 
 	"github.com/anykind/anykind/internal/jsonread"
 	"github.com/anykind/anykind/unstructured"
@@ -130,7 +131,11 @@ type object interface {
 	GetAnnotations() map[string]string
 }
 
-type objectKey struct{ namespace, name string }
+// objectKey identifies an object. Many have a namespace in common, whose text is there once.
+type objectKey struct {
+	namespace unique.Handle[string]
+	name      string
+}
 
 // objectVersion identifies one version of one object of a name.
 type objectVersion struct {
@@ -149,7 +154,7 @@ type objectEvent struct {
 
 func newObjectEvent(eventType watch.EventType, obj object) objectEvent {
 	return objectEvent{
-		objectKey{obj.GetNamespace(), obj.GetName()}, objectVersion{obj.GetUID(), obj.GetResourceVersion()}, eventType,
+		objectKey{unique.Make(obj.GetNamespace()), obj.GetName()}, objectVersion{obj.GetUID(), obj.GetResourceVersion()}, eventType,
 		eventType == watch.Bookmark && obj.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true", obj,
 	}
 }

@@ -26,11 +26,10 @@ type reflector struct {
 	source   eventSource
 	yield    yieldFunc
 
-	state         reflectorState
-	version       string // resourceVersion to resume from; "" requires a relist
-	known         map[objectKey]knownVersion
-	lastNamespace string // of a new object, so that keys share its text
-	relist        uint32 // number of the current or last relist
+	state   reflectorState
+	version string // resourceVersion to resume from; "" requires a relist
+	known   map[objectKey]*knownVersion
+	relist  uint32 // number of the current or last relist
 
 	interruptions  int
 	failures       int // streams in a row that did not last
@@ -67,7 +66,7 @@ type knownVersion struct {
 
 // follow runs a reflector.
 func follow(ctx context.Context, r *Resource, opts *FollowOptions, source eventSource, yield yieldFunc) {
-	f := &reflector{resource: r, source: source, yield: yield, known: map[objectKey]knownVersion{}}
+	f := &reflector{resource: r, source: source, yield: yield, known: map[objectKey]*knownVersion{}}
 	if opts != nil {
 		f.opts = *opts
 	}
@@ -213,26 +212,22 @@ func (f *reflector) start() error {
 
 // handleExisting emits an object that exists, unless this version of it has been emitted.
 func (f *reflector) handleExisting(event objectEvent) error {
-	key := event.objectKey
-	previous, isKnown := f.known[key]
-	if !isKnown && key.namespace == f.lastNamespace {
-		key.namespace = f.lastNamespace
-	} else if !isKnown {
-		f.lastNamespace = key.namespace
+	previous := f.known[event.objectKey]
+	if previous != nil && previous.objectVersion == event.objectVersion && event.resourceVersion != "" { // an object without one may have changed
+		previous.relist = f.relist // its strings are those of the object that was emitted
+		return nil
 	}
-	f.known[key] = knownVersion{event.objectVersion, f.relist}
+	f.known[event.objectKey] = &knownVersion{event.objectVersion, f.relist}
 	switch {
-	case !isKnown:
+	case previous == nil:
 		return f.emit(watch.Added, event.object, false)
 	case previous.uid != event.uid:
-		if err := f.emitInferredDelete(key, previous.objectVersion); err != nil {
+		if err := f.emitInferredDelete(event.objectKey, previous.objectVersion); err != nil {
 			return err
 		}
 		return f.emit(watch.Added, event.object, false)
-	case previous.resourceVersion != event.resourceVersion, event.resourceVersion == "": // an object without one may have changed
-		return f.emit(watch.Modified, event.object, false)
 	default:
-		return nil
+		return f.emit(watch.Modified, event.object, false)
 	}
 }
 
@@ -284,7 +279,7 @@ func (f *reflector) deleteMissing() error {
 func (f *reflector) emitInferredDelete(key objectKey, version objectVersion) error {
 	obj := &unstructured.Object{}
 	f.resource.setKind(obj)
-	obj.SetNamespace(key.namespace)
+	obj.SetNamespace(key.namespace.Value())
 	obj.SetName(key.name)
 	obj.SetUID(version.uid)
 	obj.SetResourceVersion(version.resourceVersion)

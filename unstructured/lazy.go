@@ -23,7 +23,7 @@ type Lazy struct {
 }
 
 // DecodeLazy reads one object, which must be all of data. It accepts and rejects what [Decode] does, with the same
-// errors. It keeps a copy of data's object. Safe for concurrent use.
+// errors, but for objects longer than 4 GiB. It keeps a copy of data's object. Safe for concurrent use.
 func DecodeLazy(data []byte) (*Lazy, error) {
 	r := jsonread.Borrow(data)
 	defer r.Release()
@@ -153,7 +153,7 @@ func (l *Lazy) metadataField(field string) *Object {
 func (l *Lazy) text(f jsonread.Field) string { return jsonread.Unquote(l.raw(f)) }
 
 // raw returns the bytes between the quotes of the string that a field is.
-func (l *Lazy) raw(f jsonread.Field) []byte { return jsonread.RawString(l.data, l.offsets[f]) }
+func (l *Lazy) raw(f jsonread.Field) []byte { return jsonread.RawString(l.data, l.offsets.Index(f)) }
 
 // Metadata returns an object of the given kind and apiVersion with l's metadata and nothing else, in memory of its own.
 func (l *Lazy) Metadata(of metav1.TypeMeta) *Lazy {
@@ -162,12 +162,12 @@ func (l *Lazy) Metadata(of metav1.TypeMeta) *Lazy {
 	stream.WriteRaw("{")
 	offsets := writeType(stream, of)
 	var metadata []byte
-	if start := l.offsets[jsonread.FieldMetadata]; start != 0 {
+	if start := l.offsets.Index(jsonread.FieldMetadata); start != 0 {
 		metadata = l.data[start:jsonread.ValueEnd(l.data, start)]
 		stream.WriteRaw(`,"metadata":`)
-		for f, old := range l.offsets {
-			if jsonread.Field(f) >= jsonread.FieldMetadata && old != 0 {
-				offsets[f] = stream.Buffered() + old - start
+		for f := jsonread.FieldMetadata; int(f) < len(l.offsets); f++ {
+			if old := l.offsets.Index(f); old != 0 {
+				offsets.Set(f, stream.Buffered()+old-start)
 			}
 		}
 	}
@@ -198,10 +198,10 @@ func newItemType(list metav1.TypeMeta) *itemType {
 // writeType writes the members kind and apiVersion.
 func writeType(stream *jsoniter.Stream, t metav1.TypeMeta) (offsets jsonread.FieldOffsets) {
 	stream.WriteRaw(`"kind":`)
-	offsets[jsonread.FieldKind] = stream.Buffered()
+	offsets.Set(jsonread.FieldKind, stream.Buffered())
 	stream.WriteString(t.Kind)
 	stream.WriteRaw(`,"apiVersion":`)
-	offsets[jsonread.FieldAPIVersion] = stream.Buffered()
+	offsets.Set(jsonread.FieldAPIVersion, stream.Buffered())
 	stream.WriteString(t.APIVersion)
 	return offsets
 }
@@ -216,7 +216,7 @@ func (l Lazy) typed(t *itemType) *Lazy {
 	data := make([]byte, len(body)+len(suffix)) // append may take more
 	copy(data[copy(data, body):], suffix)
 	for _, f := range []jsonread.Field{jsonread.FieldKind, jsonread.FieldAPIVersion} {
-		l.offsets[f] = shift + t.offsets[f]
+		l.offsets.Set(f, shift+t.offsets.Index(f))
 	}
 	return &Lazy{data: data, offsets: l.offsets}
 }

@@ -16,8 +16,8 @@ func (l *Lazy) walk(fields []string) (any, bool, error) {
 		switch c := l.data[at]; {
 		case c == '{' && i == 0:
 			at = l.field(field)
-		case c == '{' && found && at == l.offsets[jsonread.FieldMetadata]:
-			at = l.offsets[metadataField]
+		case c == '{' && found && at == l.offsets.Index(jsonread.FieldMetadata):
+			at = l.offsets.Index(metadataField)
 		case c == '{':
 			at = jsonread.Member(l.data, at, field)
 		case c == '[' && isIndex(field):
@@ -42,7 +42,7 @@ func (l *Lazy) walk(fields []string) (any, bool, error) {
 // field returns the index of the value of a field of the object; 0 if there is none.
 func (l *Lazy) field(name string) int {
 	if f, found := jsonread.ObjectField(name); found {
-		return l.offsets[f]
+		return l.offsets.Index(f)
 	}
 	return jsonread.Member(l.data, 0, name)
 }

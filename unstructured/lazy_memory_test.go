@@ -86,6 +86,7 @@ func TestNextLazy_RetainsNoItem(t *testing.T) {
 
 // A cache may hold many.
 func TestLazy_TakesMemoryOfItsJSON(t *testing.T) {
+	assert.LessOrEqual(t, unsafe.Sizeof(Lazy{}), uintptr(64), "besides the JSON; 64 and 80 are sizes that Go allocates")
 	const n = 10_000
 	kept := make([]*Lazy, 0, n)
 	d := NewListDecoder(things(n))

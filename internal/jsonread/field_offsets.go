@@ -23,8 +23,15 @@ const (
 	fieldCount
 )
 
-// FieldOffsets are the indexes at which the fields' values begin, of fields with one name the last; 0 if there is none.
-type FieldOffsets [fieldCount]int
+// FieldOffsets are the indexes at which the fields' values begin, of fields with one name the last. They take little memory,
+// since every lazy object of a cache has them; so an object with offsets is shorter than 4 GiB.
+type FieldOffsets [fieldCount]uint32
+
+// Index returns the index of a field's value; 0 if there is none.
+func (o *FieldOffsets) Index(f Field) int { return int(o[f]) }
+
+// Set sets the index of a field's value.
+func (o *FieldOffsets) Set(f Field, i int) { o[f] = uint32(i) } //nolint:gosec // less than 4 GiB, see RawObject
 
 var fieldNames = [fieldCount]string{
 	FieldKind: "kind", FieldAPIVersion: "apiVersion", FieldSpec: "spec", FieldStatus: "status", FieldMetadata: "metadata",

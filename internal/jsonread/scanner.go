@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/bits"
 )
 
@@ -112,7 +113,7 @@ func (s *scanner) name(b []byte, i int, c byte) (int, scanResult) {
 
 func (s *scanner) value(b []byte, i int, c byte) (int, scanResult) {
 	if s.next != noField {
-		s.offsets[s.next] = i
+		s.offsets.Set(s.next, i)
 	}
 	var result scanResult
 	switch c {
@@ -196,6 +197,9 @@ func (r *Reader) RawObject() ([]byte, FieldOffsets, error) {
 	for {
 		switch s.scan(r.buf[r.pos:r.end]) {
 		case scanned:
+			if s.pos > math.MaxUint32 {
+				return nil, FieldOffsets{}, fmt.Errorf("the object at byte %d is longer than 4 GiB", r.Offset())
+			}
 			start := r.pos
 			r.pos += s.pos
 			return r.buf[start:r.pos], s.offsets, nil

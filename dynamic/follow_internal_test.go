@@ -1,0 +1,52 @@
+package dynamic
+
+import (
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/anykind/anykind/unstructured"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// TestReflector_SharesStringsOfEmittedObjects has an object that a relist returns unchanged, which is dropped, and then changed.
+func TestReflector_SharesStringsOfEmittedObjects(t *testing.T) {
+	var emitted []object
+	f := &reflector{state: stateSynced, known: map[objectKey]*knownVersion{}, yield: func(_ watch.EventType, obj object, _ bool, _ error) bool {
+		emitted = append(emitted, obj)
+		return true
+	}}
+	received := func(version string) object {
+		obj := &unstructured.Object{Object: map[string]any{}}
+		obj.SetNamespace(strings.Clone("shop"))
+		obj.SetName(strings.Clone("web"))
+		obj.SetUID(types.UID(strings.Clone("9fa2138a")))
+		obj.SetResourceVersion(strings.Clone(version))
+		require.NoError(t, f.handleEvent(newObjectEvent(watch.Added, obj)))
+		return obj
+	}
+	assertShares := func(obj object) {
+		t.Helper()
+		require.Len(t, f.known, 1)
+		for key, version := range f.known {
+			assert.Equal(t, f.relist, version.relist)
+			for _, texts := range [][2]string{
+				{obj.GetName(), key.name}, {string(obj.GetUID()), string(version.uid)}, {obj.GetResourceVersion(), version.resourceVersion},
+			} {
+				assert.Equal(t, texts[0], texts[1])
+				assert.Same(t, unsafe.StringData(texts[0]), unsafe.StringData(texts[1]), texts[0])
+			}
+		}
+	}
+	first := received("1")
+	assertShares(first)
+	f.relist++
+	received("1")
+	assertShares(first)
+	third := received("2")
+	assertShares(third)
+	assert.Equal(t, []object{first, third}, emitted)
+}
