@@ -46,17 +46,20 @@ func churnComparisons(objects, changes int) []comparison {
 	return all
 }
 
-// churnRow is a line of the page: the memory of a cache over time, in MB.
-type churnRow struct{ Label, Synced, Churned, Growth, Peak string }
+// churnRow is a line of the page: the memory of a cache when it is synced and after changes, in MB, and the latter by the former.
+type churnRow struct{ Label, RSS, Live, Room, Peak string }
 
 // churnRows returns a row for each series.
 func churnRows(changes int, kept *results) []churnRow {
 	var rows []churnRow
 	for _, s := range churnSeries {
-		synced, churned := kept.of(s.cost(changes, "synced-rss")), kept.of(s.cost(changes, "churned-rss"))
-		peak := kept.of(s.cost(changes, "churned-peak-rss"))
+		of := func(figure string) float64 { return kept.of(s.cost(changes, figure)) }
+		growth := func(synced, churned float64) string {
+			return fmt.Sprintf("%.1f → %.1f (%.2f)", synced/1e6, churned/1e6, churned/synced)
+		}
 		rows = append(rows, churnRow{
-			s.label, fmt.Sprintf("%.1f", synced/1e6), fmt.Sprintf("%.1f", churned/1e6), fmt.Sprintf("%.2f", churned/synced), fmt.Sprintf("%.1f", peak/1e6),
+			s.label, growth(of("synced-rss"), of("churned-rss")), growth(of("synced-live"), of("churned-live")),
+			growth(of("synced-spans")-of("synced-live"), of("churned-spans")-of("churned-live")), fmt.Sprintf("%.1f", of("churned-peak-rss")/1e6),
 		})
 	}
 	return rows

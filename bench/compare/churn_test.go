@@ -39,9 +39,14 @@ func TestChurned_ChangesStatusAndUID(t *testing.T) {
 func TestChurnRows_GrowthOfEachSeries(t *testing.T) {
 	figures := map[cost]float64{}
 	for _, s := range churnSeries {
-		figures[s.cost(9, "synced-rss")], figures[s.cost(9, "churned-rss")], figures[s.cost(9, "churned-peak-rss")] = 40e6, 50e6, 61e6
+		for figure, bytes := range map[string]float64{
+			"synced-rss": 40e6, "churned-rss": 50e6, "churned-peak-rss": 61e6,
+			"synced-live": 20e6, "churned-live": 30e6, "synced-spans": 22e6, "churned-spans": 36e6,
+		} {
+			figures[s.cost(9, figure)] = bytes
+		}
 	}
 	rows := churnRows(9, resultsWith(t, figures))
 	require.Len(t, rows, len(churnSeries))
-	assert.Equal(t, churnRow{"client-go, unstructured", "40.0", "50.0", "1.25", "61.0"}, rows[0])
+	assert.Equal(t, churnRow{"client-go, unstructured", "40.0 → 50.0 (1.25)", "20.0 → 30.0 (1.50)", "2.0 → 6.0 (3.00)", "61.0"}, rows[0])
 }

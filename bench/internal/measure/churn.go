@@ -4,6 +4,7 @@ package measure
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -55,10 +56,15 @@ func (m *Meter) MissingChanges(objects int) error {
 		m.seen, m.Count, ChurnTimeout, objects-len(m.rounds), objects, strings.Join(late, ", "))
 }
 
-// Resident adds the figures KIND-rss, the RSS of this process once all free memory is returned to the system, and
-// KIND-peak-rss, the peak before that.
+// Resident adds the figures KIND-rss, the RSS of this process once all free memory is returned to the system, KIND-live, the
+// bytes of its live objects, KIND-spans, the bytes of the parts of the heap that hold them, free room between them included,
+// and KIND-peak-rss, the peak RSS before that.
 func (m *Meter) Resident(kind string) {
 	m.Figures[kind+"-peak-rss"] = float64(residentBytes("VmHWM"))
+	runtime.GC() // the second one, of FreeOSMemory, frees what pools held and what was found free in the first
 	debug.FreeOSMemory()
 	m.Figures[kind+"-rss"] = float64(residentBytes("VmRSS"))
+	var now runtime.MemStats
+	runtime.ReadMemStats(&now)
+	m.Figures[kind+"-live"], m.Figures[kind+"-spans"] = float64(now.HeapAlloc), float64(now.HeapInuse)
 }
