@@ -36,7 +36,7 @@ func (c *Clock) Now() time.Time {
 	return now
 }
 
-// Set makes it that time. The clock runs on from there.
+// Set sets the clock, which runs on from now.
 func (c *Clock) Set(now time.Time) {
 	base := c.base()
 	c.mu.Lock()
@@ -51,8 +51,8 @@ func (c *Clock) Jump(by time.Duration) {
 	c.offset += by
 }
 
-// Skew makes each reading wrong by up to so much in either direction, as if several servers with clocks of their own answered. The
-// errors are drawn from Options.Seed; 0 ends them.
+// Skew adds a random error of at most this duration, in either direction, to each reading, as if several servers with clocks of
+// their own answered. The errors are drawn from Options.Seed; 0 ends them.
 func (c *Clock) Skew(most time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,12 +16,12 @@ type Fault struct {
 	// Match selects the requests; nil selects all. Of the request it gets what is known before it is answered, without User and
 	// Body.
 	Match func(Request) bool
-	// Probability is the part of the selected requests that it happens to; 0 means all. It is drawn from the server's Seed.
+	// Probability is the part of the selected requests that fail, from 0 to 1; 0 means all. It is drawn from the server's Seed.
 	Probability float64
-	// Times is how often it happens; 0 means always.
+	// Times is the number of requests that fail; 0 means no limit.
 	Times int
 
-	// Latency passes before the request is looked at.
+	// Latency delays the request before it is executed.
 	Latency time.Duration
 	// Err is answered instead of the result, and the request is not executed: an error of
 	// k8s.io/apimachinery/pkg/api/errors. See [TooManyRequests].
@@ -30,7 +30,7 @@ type Fault struct {
 	// bytes of the body of the response arrive: with 0 not even the header.
 	Break      Break
 	AfterBytes *int
-	// EventDelay passes before each batch of events of a watch.
+	// EventDelay delays each batch of events of a watch.
 	EventDelay time.Duration
 }
 

@@ -51,7 +51,7 @@ type Server struct {
 	onClose  []func()
 }
 
-// NewServer starts a server and closes it at the end of the test. nil opts mean defaults; what is wrong with them ends the test.
+// NewServer starts a server and closes it at the end of the test. nil opts mean defaults; invalid ones end the test.
 func NewServer(t testing.TB, opts *Options) *Server {
 	t.Helper()
 	s, err := Start(opts)
@@ -211,7 +211,7 @@ func (s *Server) Restart(down time.Duration) error {
 }
 
 // Compact removes the history up to the present, as etcd's compaction does: lists at and watches from an older resourceVersion, and
-// lists that are continued, get 410. Running watches go on.
+// lists that are continued, get 410. Running watches continue.
 func (s *Server) Compact() { s.store.Compact(s.store.Revision()) }
 
 // Disconnect closes all connections. Clients may connect again at once.

@@ -42,7 +42,7 @@ func (s *Server) Objects() []*unstructured.Object {
 	return all
 }
 
-// OfResource selects requests to a resource: its plural with its group and subresource, such as "pods", "deployments.apps" or
+// OfResource returns a function that selects requests to a resource: its plural with its group and subresource, such as "pods", "deployments.apps" or
 // "deployments.apps/status". Without verbs it selects the writes: create, update, patch, delete and deletecollection.
 func OfResource(resource string, verbs ...string) func(Request) bool {
 	name, subresource, _ := strings.Cut(resource, "/")
@@ -55,12 +55,12 @@ func OfResource(resource string, verbs ...string) func(Request) bool {
 	}
 }
 
-// Named selects requests to one object; namespace is "" for an object without one.
+// Named returns a function that selects requests to one object; namespace is "" for an object without one.
 func Named(namespace, name string) func(Request) bool {
 	return func(r Request) bool { return r.Namespace == namespace && r.Name == name }
 }
 
-// Succeeded selects requests whose response has a status code below 400.
+// Succeeded reports whether the response has a status code below 400.
 func Succeeded(r Request) bool { return r.Code > 0 && r.Code < 400 }
 
 // AssertRequests fails the test unless the server has finished so many requests for which every match returns true:

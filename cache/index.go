@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// IndexByLabel returns an index function for the value of a label.
+// IndexByLabel returns an index function for the value of a label. Objects without the label are under no value.
 func IndexByLabel[T any, P Object[T]](name string) func(*T) []string {
 	return func(obj *T) []string {
 		if value, found := P(obj).GetLabels()[name]; found {
@@ -16,7 +16,7 @@ func IndexByLabel[T any, P Object[T]](name string) func(*T) []string {
 	}
 }
 
-// IndexByOwner is an index function for the UIDs of an object's owners.
+// IndexByOwner is an index function: it returns the UIDs of an object's owners.
 func IndexByOwner[T any, P interface {
 	Object[T]
 	GetOwnerReferences() []metav1.OwnerReference

@@ -9,14 +9,15 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// Finalize has cleanup run before obj is removed. It comes first in a reconcile:
+// Finalize adds a finalizer to an object and, when the object is being deleted, calls cleanup and removes the finalizer. It
+// comes first in a reconcile:
 //
 //	obj, deleted, err := controller.Finalize(ctx, widgets, obj, "example.com/disk", cleanup)
 //	if err != nil || deleted {
 //		return err
 //	}
 //
-// Finalize adds the finalizer to a live object that lacks it and returns the object as the server stored it: what the
+// A live object that lacks the finalizer gets it, and is returned as the server stored it: what the
 // caller creates for it afterwards will be cleaned up. For an object that is being deleted and has the finalizer, it calls
 // cleanup and removes the finalizer if that succeeded; if not, it returns cleanup's error, and the object stays until a
 // later call succeeds. deleted reports that the object is being deleted or gone and that nothing is left to do.

@@ -62,8 +62,8 @@ func NewOperator(opts *Options) *Operator {
 	return o
 }
 
-// Watch has handler called for every object of a resource, in the handle's namespace or namespaces, and for each of its
-// changes. The changes of one object are handled in order, one at a time. Several changes before the handler is called are
+// Watch adds a watch: Run calls handler for every object of a resource, in the handle's namespace or namespaces, and for
+// each of its changes. The changes of one object are handled in order, one at a time. Several changes before the handler is called are
 // merged into one; an object that is created and deleted meanwhile is not handled. A watch that is added while Run is
 // running starts at once, and ends Run if it fails.
 func (o *Operator) Watch(resource *dynamic.Resource, handler Handler) {

@@ -20,8 +20,8 @@ type Trigger struct {
 	enqueue       func(ctx context.Context, queue *workqueue.Queue[cache.Key], log *slog.Logger) error
 }
 
-// Watches triggers a reconcile of the keys that belong to an object of c whenever that changes: those of its new state and
-// those of its old one. keys must be quick and do no more than read the object; a panic in it ends [Run], since changes
+// Watches returns a Trigger that reconciles the keys that belong to an object of c whenever that changes: those of its new
+// state and those of its old one. keys must be quick and do no more than read the object; a panic in it ends [Run], since changes
 // would be missed from then on.
 func Watches[T any](c *cache.Cache[T], keys func(*T) []cache.Key) Trigger {
 	return Trigger{c.WaitForSync, c.WaitForWrites, func(ctx context.Context, queue *workqueue.Queue[cache.Key], log *slog.Logger) error {
@@ -56,8 +56,8 @@ func callKeys[T any](keys func(*T) []cache.Key, obj *T) (found []cache.Key, err 
 	return keys(obj), nil
 }
 
-// Owns triggers a reconcile of the controller of an object of c whenever that object changes. owner is a handle on the
-// resource that is reconciled. See
+// Owns returns a Trigger that reconciles the controller of an object of c whenever that object changes. owner is a handle on
+// the resource that is reconciled; objects that another kind controls, or none, trigger nothing. See
 // https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/.
 func Owns[T any, P interface {
 	cache.Object[T]

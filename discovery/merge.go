@@ -185,7 +185,8 @@ type ResourceChange struct {
 }
 
 // Changes yields the changes of resources after the call, until ctx ends. It sends no requests itself: changes are found by
-// [Client.Run] and by every [Client.Refresh]. A slow consumer receives several changes of a resource as one.
+// [Client.Run] and by every [Client.Refresh]. A slow consumer receives several changes of a resource as one. Leaving the
+// loop releases everything.
 func (c *Client) Changes(ctx context.Context) iter.Seq[ResourceChange] {
 	last, changed := c.latestAndChanged()
 	return func(yield func(ResourceChange) bool) {

@@ -1,4 +1,12 @@
-// Package readiness computes the status of an object of any kind from the object alone, without requests.
+// Package readiness computes the status of an object of any kind from the object alone, without requests:
+//
+//	result := readiness.Compute(deployment)
+//	if result.Status != readiness.Current {
+//		fmt.Println(result) // InProgress: 1 of 3 replicas are available
+//	}
+//
+// A [Rule] of the caller's reads kinds that report their status in other fields. dynamic.Ready is the condition that waits for
+// a status.
 //
 // The rules are those of kstatus, which Flux, Helm and kpt use. They are applied in this order; the first that decides wins:
 //

@@ -2,6 +2,9 @@
 // ports.
 //
 //	pods, err := client.Resource(ctx, "pods")
+//	if err != nil {
+//		return err
+//	}
 //	web := pods.Namespace("shop")
 //	output, err := stream.Command(ctx, web, "web-0", "cat", "/etc/hostname").Output()
 //	err = stream.Exec(ctx, web, "web-0", &stream.ExecOptions{Command: []string{"ls"}, Stdout: os.Stdout})

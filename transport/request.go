@@ -146,6 +146,6 @@ type Attempt struct {
 	Duration time.Duration
 	// StatusCode is the response's, 0 if there was none.
 	StatusCode int
-	// Err is why there was none.
+	// Err is the error of an attempt without a response.
 	Err error
 }

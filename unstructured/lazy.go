@@ -94,7 +94,7 @@ func (l *Lazy) JSON() []byte { return l.data }
 // MarshalJSON returns JSON, for encoding/json.
 func (l *Lazy) MarshalJSON() ([]byte, error) { return l.data, nil }
 
-// String names the object without its contents, which may be secret.
+// String returns the kind, namespace and name, without the contents, which may be secret.
 func (l *Lazy) String() string {
 	name := l.GetName()
 	if namespace := l.GetNamespace(); namespace != "" {
@@ -103,13 +103,13 @@ func (l *Lazy) String() string {
 	return l.GetKind() + " " + name
 }
 
-// GetKind is as Object's.
+// GetKind returns what Object's returns.
 func (l *Lazy) GetKind() string { return l.text(jsonread.FieldKind) }
 
-// GetAPIVersion is as Object's.
+// GetAPIVersion returns what Object's returns.
 func (l *Lazy) GetAPIVersion() string { return l.text(jsonread.FieldAPIVersion) }
 
-// GroupVersionKind is as Object's: empty if the apiVersion is malformed.
+// GroupVersionKind returns what Object's returns: empty if the apiVersion is malformed.
 func (l *Lazy) GroupVersionKind() schema.GroupVersionKind {
 	gv, err := schema.ParseGroupVersion(l.GetAPIVersion())
 	if err != nil {
@@ -118,27 +118,27 @@ func (l *Lazy) GroupVersionKind() schema.GroupVersionKind {
 	return gv.WithKind(l.GetKind())
 }
 
-// GetName is as Object's.
+// GetName returns what Object's returns.
 func (l *Lazy) GetName() string { return l.text(jsonread.FieldName) }
 
-// GetNamespace is as Object's.
+// GetNamespace returns what Object's returns.
 func (l *Lazy) GetNamespace() string { return l.text(jsonread.FieldNamespace) }
 
-// GetUID is as Object's.
+// GetUID returns what Object's returns.
 func (l *Lazy) GetUID() types.UID { return types.UID(l.text(jsonread.FieldUID)) }
 
-// GetResourceVersion is as Object's.
+// GetResourceVersion returns what Object's returns.
 func (l *Lazy) GetResourceVersion() string { return l.text(jsonread.FieldResourceVersion) }
 
-// GetLabels is as Object's.
+// GetLabels returns what Object's returns.
 func (l *Lazy) GetLabels() map[string]string { return l.metadataField("labels").GetLabels() }
 
-// GetAnnotations is as Object's.
+// GetAnnotations returns what Object's returns.
 func (l *Lazy) GetAnnotations() map[string]string {
 	return l.metadataField("annotations").GetAnnotations()
 }
 
-// GetOwnerReferences is as Object's.
+// GetOwnerReferences returns what Object's returns.
 func (l *Lazy) GetOwnerReferences() []metav1.OwnerReference {
 	return l.metadataField("ownerReferences").GetOwnerReferences()
 }

@@ -41,7 +41,7 @@ const (
 
 const listChunk = 32 << 10
 
-// NewListDecoder reads a list from r, which stays the caller's to close. It reads r to its end.
+// NewListDecoder returns a decoder of the list in r, which it reads to its end. The caller closes r.
 func NewListDecoder(r io.Reader) *ListDecoder { return NewInterningListDecoder(r, nil) }
 
 // NewInterningListDecoder returns a ListDecoder whose Next reuses equal maps and slices, within the list and of what was

@@ -31,7 +31,7 @@ const (
 	maxWatchBuffer = 32 << 10
 )
 
-// NewWatchDecoder reads events from r, which stays the caller's to close.
+// NewWatchDecoder returns a decoder of the events in r, which the caller closes.
 func NewWatchDecoder(r io.Reader) *WatchDecoder { return NewInterningWatchDecoder(r, nil) }
 
 // NewInterningWatchDecoder returns a WatchDecoder whose Next reuses equal maps and slices, of the object's previous version

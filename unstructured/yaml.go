@@ -25,7 +25,7 @@ type YAMLDecoder struct {
 	err       error
 }
 
-// NewYAMLDecoder reads documents from r, which stays the caller's to close.
+// NewYAMLDecoder returns a decoder of the documents in r, which the caller closes.
 func NewYAMLDecoder(r io.Reader) *YAMLDecoder {
 	return &YAMLDecoder{documents: documentReader{src: bufio.NewReader(r)}}
 }

@@ -23,11 +23,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Stdin is the path that means standard input, and stdinName its name in messages.
-const (
-	Stdin     = "-"
-	stdinName = "STDIN"
-)
+// Stdin is the path that means standard input.
+const Stdin = "-"
+
+const stdinName = "STDIN" // in messages
 
 // Object is an object of a manifest and the place that it was read from.
 type Object struct {

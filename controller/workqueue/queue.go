@@ -139,7 +139,7 @@ func (q *Queue[K]) AddAfter(key K, delay time.Duration) {
 // AddRateLimited adds a key that failed, after the delay of Options.RateLimiter for its calls since Forget.
 func (q *Queue[K]) AddRateLimited(key K) { q.AddWithOptions(key, &AddOptions{RateLimited: true}) }
 
-// AddWithOptions adds a key.
+// AddWithOptions adds a key with a priority, a delay or a backoff; nil opts are those of [Queue.Add].
 func (q *Queue[K]) AddWithOptions(key K, opts *AddOptions) {
 	if opts == nil {
 		opts = &AddOptions{}

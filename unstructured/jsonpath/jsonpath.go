@@ -59,7 +59,8 @@ type Template struct {
 	opts  Options
 }
 
-// Parse parses a template. An error names the byte, counted from 0, at which text cannot be parsed.
+// Parse parses a template of at most 64 KiB; nil opts mean defaults. An error names the byte, counted from 0, at which text
+// cannot be parsed.
 func Parse(text string, opts *Options) (*Template, error) {
 	if len(text) > maxTemplate {
 		return nil, fmt.Errorf("jsonpath: the template has %d bytes, more than %d", len(text), maxTemplate)
