@@ -76,7 +76,7 @@ func Start(opts *Options) (*Server, error) {
 		s.options.History = store.DefaultLimit
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background()) //nolint:forbidigo // the server runs until Close
-	s.store = store.NewWithLimit(s.options.History)
+	s.store = store.New(s.options.History)
 	s.registry = kinds.New()
 	plugins := s.newAdmission()
 	s.onClose = append(s.onClose, plugins.Close)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -138,7 +139,7 @@ func New[T any, P Object[T]](source Source[T], opts *Options[T]) *Cache[T] {
 	if c.opts.Transform != nil && c.packer == nil {
 		c.interner = newInterner()
 	}
-	c.namespaces = uniqueNamespaces(c.opts.Namespaces)
+	c.namespaces = slices.Compact(slices.Sorted(slices.Values(c.opts.Namespaces)))
 	if c.opts.DetectMutations || mutationDetectorEnabled() {
 		c.mutations = &mutationDetector[T]{objects: map[Key]snapshot[T]{}}
 	}

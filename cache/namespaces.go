@@ -42,11 +42,6 @@ type namespaceStream struct {
 	received map[Key]struct{}
 }
 
-// uniqueNamespaces returns the namespaces of the options in order.
-func uniqueNamespaces(namespaces []string) []string {
-	return slices.Compact(slices.Sorted(slices.Values(namespaces)))
-}
-
 // follows reports whether the cache may have objects of a namespace.
 func (c *Cache[T]) follows(namespace string) bool {
 	return len(c.namespaces) == 0 || slices.Contains(c.namespaces, namespace)

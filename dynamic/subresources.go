@@ -32,11 +32,6 @@ type EvictOptions struct {
 	Retry bool
 }
 
-// evictBackoff is for pods that a disruption budget protects; its maximum is the interval of kubectl drain.
-func evictBackoff() retry.Backoff {
-	return retry.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second}
-}
-
 // Evict deletes a pod if its disruption budgets allow it now; otherwise it returns a [*DisruptionBudgetError] or, with
 // Retry, tries again until ctx ends and then returns an error that wraps both ctx's and the last DisruptionBudgetError.
 // After a successful eviction the pod may still exist for its grace period. apierrors.IsNotFound holds for the error if
@@ -61,6 +56,7 @@ func (r *Resource) Evict(ctx context.Context, name string, opts *EvictOptions) e
 		return err
 	}
 	setBody(request, jsonType, body)
+	backoff := retry.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second} // kubectl drain's interval is the maximum
 	var budget *DisruptionBudgetError
 	for attempt := 1; ; attempt++ {
 		_, err := doAndDecode(ctx, evictions, request, false, func([]byte) (*struct{}, error) { return &struct{}{}, nil })
@@ -68,7 +64,7 @@ func (r *Resource) Evict(ctx context.Context, name string, opts *EvictOptions) e
 			return err
 		}
 		if errors.As(err, &budget) {
-			if err = evictBackoff().Wait(ctx, attempt); err == nil {
+			if err = backoff.Wait(ctx, attempt); err == nil {
 				continue
 			}
 		}

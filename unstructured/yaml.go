@@ -102,7 +102,7 @@ func (d *YAMLDecoder) next() (objs []*Object, itemsErr, err error) {
 		d.line = line
 		if err == nil {
 			if err = checkType(m); err == nil {
-				objs, err = expandList(m)
+				objs, err = appendItems(nil, m, nil)
 			}
 			var item *listItemError
 			if errors.As(err, &item) {

@@ -37,12 +37,8 @@ func isList(m map[string]any) bool {
 	return hasItems && strings.HasSuffix(kind, "List")
 }
 
-// expandList returns the items of a list, and of lists among them theirs, and of another object the object. Items may
-// come with the error behind them.
-func expandList(m map[string]any) ([]*Object, error) {
-	return appendItems(nil, m, nil)
-}
-
+// appendItems appends the items of a list to objs, and of lists among them theirs, and of another object the object. Items
+// may come with the error behind them. indexes are where m is among the items of the outer lists.
 func appendItems(objs []*Object, m map[string]any, indexes []int) ([]*Object, error) {
 	if !isList(m) {
 		return append(objs, &Object{Object: m}), nil

@@ -336,7 +336,7 @@ func assertYAMLRoundTrip(t testing.TB, obj *Object) {
 	text, err := EncodeYAML(obj, obj)
 	require.NoError(t, err)
 	got, err := readStream(bytes.NewReader(text))
-	items, itemsErr := expandList(want.Object)
+	items, itemsErr := appendItems(nil, want.Object, nil)
 	if itemsErr != nil {
 		require.ErrorContains(t, err, itemsErr.Error())
 		return

@@ -30,12 +30,6 @@ type message struct{ fields map[int]messageField }
 // messageField has the field's name in JSON, or "." for a struct whose fields are those of its parent.
 type messageField struct{ name, expression string }
 
-// Knows reports whether objects of the kind have a Protobuf form.
-func Knows(kind schema.GroupVersionKind) bool {
-	_, found := messages().kinds[kind]
-	return found
-}
-
 func parse() *table {
 	t := &table{kinds: map[schema.GroupVersionKind]string{}, types: map[string]*message{}}
 	reader, err := gzip.NewReader(bytes.NewReader(recorded))

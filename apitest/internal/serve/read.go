@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -63,7 +64,7 @@ func (c *call) serveSubresource() error {
 		}
 		return errNoResource()
 	}
-	if !contains(subresource.Verbs, c.info.Verb) {
+	if !slices.Contains(subresource.Verbs, c.info.Verb) {
 		if c.resource.Definition != nil {
 			return apierrors.NewMethodNotSupported(c.groupResource(), c.info.Verb)
 		}
@@ -191,15 +192,6 @@ func unwrapNumber(version string, err error) error {
 		return unsigned
 	}
 	return err
-}
-
-func contains(verbs []string, verb string) bool {
-	for _, v := range verbs {
-		if v == verb {
-			return true
-		}
-	}
-	return false
 }
 
 func isNotValidated(text string) bool { return strings.HasPrefix(text, "apitest: ") }

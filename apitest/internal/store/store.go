@@ -45,7 +45,7 @@ var (
 	ErrFuture    = errors.New("the revision is in the future")
 )
 
-// DefaultLimit is the number of retained events of a Store made by New.
+// DefaultLimit is the number of retained events by default.
 const DefaultLimit = 10_000
 
 // Store is safe for concurrent use.
@@ -78,11 +78,8 @@ type state struct {
 	object   Object
 }
 
-// New returns an empty store that retains the last DefaultLimit events.
-func New() *Store { return NewWithLimit(DefaultLimit) }
-
-// NewWithLimit returns an empty store that retains the last limit events.
-func NewWithLimit(limit int) *Store {
+// New returns an empty store that retains the last limit events.
+func New(limit int) *Store {
 	return &Store{limit: max(limit, 1), revision: 1, resources: map[resource]*collection{}}
 }
 

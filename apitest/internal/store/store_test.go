@@ -22,7 +22,7 @@ func key(name string) store.Key {
 func object(value any) store.Object { return store.Object{"metadata": map[string]any{}, "spec": value} }
 
 func TestStore_WritesAndTheirErrors(t *testing.T) {
-	s := store.New()
+	s := store.New(store.DefaultLimit)
 	first, err := s.Create(key("web"), object("a"))
 	require.NoError(t, err)
 	assert.Equal(t, "2", store.Version(first))
@@ -65,7 +65,7 @@ func TestStore_ListsAndWatchesAgreeWithModel(t *testing.T) {
 
 func playRandomWrites(t *testing.T, random *rand.Rand) {
 	const limit = 60
-	s := store.NewWithLimit(limit)
+	s := store.New(limit)
 	m := model{objects: map[int64]map[string]any{1: {}}}
 	current := map[string]any{}
 	for step := range 300 {
@@ -168,7 +168,7 @@ func (m *model) checkWatch(t *testing.T, s *store.Store, from int64) {
 }
 
 func TestStore_RetainsLimitedEvents(t *testing.T) {
-	s := store.NewWithLimit(10)
+	s := store.New(10)
 	for i := range 100 {
 		_, err := s.Create(key(strconv.Itoa(i)), object(i))
 		require.NoError(t, err)
@@ -187,7 +187,7 @@ func TestStore_RetainsLimitedEvents(t *testing.T) {
 }
 
 func TestWatch_SurvivesCompactionUntilItLags(t *testing.T) {
-	s := store.NewWithLimit(10)
+	s := store.New(10)
 	w, err := s.Watch("apps", "deployments", "", 0)
 	require.NoError(t, err)
 	write := func(n int) {
@@ -208,7 +208,7 @@ func TestWatch_SurvivesCompactionUntilItLags(t *testing.T) {
 }
 
 func TestStore_ConcurrentWritersAndWatches(t *testing.T) {
-	s := store.New()
+	s := store.New(store.DefaultLimit)
 	const writers, writes = 4, 200
 	var group sync.WaitGroup
 	for w := range writers {
