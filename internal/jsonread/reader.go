@@ -25,7 +25,7 @@
 //   - Of the JSON of any map or list, a hash is remembered; when it comes a second time, the value is kept by its JSON in
 //     a generation, at most maxGenerationBytes of JSON or maxLookups lookups long. The generation before is kept, too, and
 //     what is found there moves to the current one. Lookups are worth their cost for some fields and not for others: each
-//     field name has a counter of hits, and one with few hits is probed every probeInterval-th time only.
+//     field name has a counter of hits, and one with few hits is probed probedOf256 times in 256 only.
 //   - Of each object with a UID, the version that was read last is known for as long as somebody else holds it (a weak
 //     pointer). Two hashes of the JSON, a digest, stand for each of its maps and lists of minDigested bytes or more, near
 //     the root. A subtree of the next version with the digest of the one at the same path is the same Go value.
