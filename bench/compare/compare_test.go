@@ -57,7 +57,8 @@ func TestCompare_PrintsLinesAndPage(t *testing.T) {
 	for i, line := range printed {
 		name, ratio := parseLine(t, line)
 		assert.Equal(t, want[i].name, name)
-		assert.False(t, math.IsNaN(ratio) || math.IsInf(ratio, 0) || ratio <= 0, line)
+		isSmall := strings.HasPrefix(name, "cache-floor-heap") // 20 objects may take less than the process frees meanwhile
+		assert.False(t, math.IsNaN(ratio) || math.IsInf(ratio, 0) || ratio <= 0 && !isSmall, line)
 		assert.Contains(t, string(page), "| "+name+" |")
 		assert.Contains(t, string(drawn), ">"+name+"<")
 	}

@@ -38,9 +38,14 @@ func podName(i int) string { return fmt.Sprintf("web-7c5ddbdf54-%05d", i) }
 // podIP returns an address that no other pod has.
 func podIP(i int) string { return fmt.Sprintf("10.%d.%d.%d", 1+i>>16, i>>8&255, i&255) }
 
+// podStart returns a time at which no other pod started.
+func podStart(i int) string {
+	return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(i) * 7 * time.Second).Format(time.RFC3339)
+}
+
 // podBody returns a pod in one of the forms.
 func podBody(form string, i int) []byte {
-	return fmt.Appendf(nil, form, podName(i), i%measure.NodeCount, time.Now().UTC().Format(time.RFC3339), i/replicas, i, podIP(i))
+	return fmt.Appendf(nil, form, podName(i), i%measure.NodeCount, podStart(i), i/replicas, i, podIP(i))
 }
 
 var deploymentBody = []byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"selector":{"matchLabels":{"app":"web"}},` +

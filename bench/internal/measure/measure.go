@@ -79,10 +79,9 @@ func run(prepare func(ctx context.Context, s *Settings) (map[string]Task, error)
 // measureTask runs the task once. Costs before it are not counted.
 func measureTask(ctx context.Context, task Task, s *Settings) (Figures, error) {
 	m := &Meter{Settings: s, Figures: Figures{}}
-	runtime.GC()
+	m.heapBefore = liveHeap()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	m.heapBefore = before.HeapAlloc
 	start := begin()
 	if err := task(ctx, m); err != nil {
 		return nil, err

@@ -33,8 +33,14 @@ func (m *Meter) Stage(kind string, do func() error) error {
 
 // Held adds the figure "held": the growth of the live heap since before the task.
 func (m *Meter) Held() {
+	m.Figures["held"] = float64(liveHeap()) - float64(m.heapBefore)
+}
+
+// liveHeap returns the bytes of all live objects.
+func liveHeap() uint64 {
 	runtime.GC()
-	m.Figures["held"] = float64(heapAlloc()) - float64(m.heapBefore)
+	runtime.GC() // what pools held during the first
+	return heapAlloc()
 }
 
 func heapAlloc() uint64 {
