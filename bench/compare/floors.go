@@ -2,7 +2,10 @@
 
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 const (
 	// floorAim is how far anykind may be above the lowest cost.
@@ -11,23 +14,23 @@ const (
 	floorHeapAim = 1.1
 )
 
-// floorTasks has the task of the lowest cost for a task of anykind.
-var floorTasks = map[string]string{"list": "floor-list", "whole": "floor-whole", "calls": "floor-calls", "cache-event": "floor-event"}
+// floorTasks has the task of the lowest cost for a task of anykind, or for one figure of it.
+var floorTasks = map[string]string{
+	"list": "floor-list", "whole": "floor-whole", "calls": "floor-calls", "cache-event": "floor-event",
+	"cache/held": "floor-cache-shared", "cache/sync-cpu": "floor-cache", "cache-lazy/held": "floor-cache-lazy", "cache-stripped/held": "floor-stripped",
+	"cache-metadata/held": "floor-metadata-shared", "cache-metadata/sync-cpu": "floor-metadata", "cache-metadata-lazy/held": "floor-metadata-lazy",
+}
 
 // floorOf returns the lowest cost of the same work, and how far anykind may be above it.
 func floorOf(c cost) (floor cost, aim float64, found bool) {
 	floor, aim = c, floorAim
-	switch {
-	case c.task == "cache" && c.figure == "held":
-		floor.task, aim = "floor-cache-shared", floorHeapAim
-	case c.task == "cache-lazy" && c.figure == "held":
-		floor.task, aim = "floor-cache-lazy", floorHeapAim
-	case c.task == "cache" && c.figure == "sync-cpu":
-		floor.task = "floor-cache"
-	default:
-		floor.task = floorTasks[c.task]
+	if c.figure == "held" {
+		aim = floorHeapAim
 	}
-	return floor, aim, floor.task != ""
+	if floor.task, found = floorTasks[c.task+"/"+c.figure]; !found {
+		floor.task, found = floorTasks[c.task]
+	}
+	return floor, aim, found
 }
 
 // withFloor returns the comparison with an aim that can be met: where the lowest cost is itself above the aim, that is as far
@@ -74,16 +77,21 @@ func floorComparisons(pods []int, calls, events int) []comparison {
 // cacheFloorComparisons compares synced caches with maps of the same objects.
 func cacheFloorComparisons(pods []int) []comparison {
 	var all []comparison
-	for _, count := range pods {
-		for _, c := range []struct{ name, what, task, figure string }{
-			{"cache-floor-heap", "live heap of a synced cache of full objects, against a map of the same objects whose equal maps, lists and strings are one", "cache", "held"},
-			{"cache-floor-heap-lazy", "live heap of a synced cache of lazy objects, against a map of their JSON", "cache-lazy", "held"},
-			{"cache-floor-cpu", "CPU until a cache of full objects is synced, against net/http and building a map of the same objects", "cache", "sync-cpu"},
-		} {
-			ours := cost{run{"ours", c.task, count}, c.figure}
-			floor, aim, _ := floorOf(ours)
-			all = append(all, comparison{fmt.Sprintf("%s/%d", c.name, count), c.what, aim, ours, floor})
-		}
+	add := func(count int, name, what, task, figure string) {
+		ours := cost{run{"ours", task, count}, figure}
+		floor, aim, _ := floorOf(ours)
+		all = append(all, comparison{fmt.Sprintf("%s/%d", name, count), what, aim, ours, floor})
 	}
+	const shared = ", against a map of the same objects whose equal maps, lists and strings are one"
+	for _, count := range pods {
+		add(count, "cache-floor-heap", "live heap of a synced cache of full objects"+shared, "cache", "held")
+		add(count, "cache-floor-heap-lazy", "live heap of a synced cache of lazy objects, against a map of their JSON", "cache-lazy", "held")
+		add(count, "cache-floor-cpu", "CPU until a cache of full objects is synced, against net/http and building a map of the same objects", "cache", "sync-cpu")
+	}
+	short := slices.Min(pods)
+	add(short, "cache-floor-heap-stripped", "live heap without managedFields, by a Transform"+shared, "cache-stripped", "held")
+	add(short, "cache-floor-heap-metadata", "live heap of metadata"+shared, "cache-metadata", "held")
+	add(short, "cache-floor-heap-metadata-lazy", "live heap of metadata that stays JSON, against a map of the JSON", "cache-metadata-lazy", "held")
+	add(short, "cache-floor-cpu-metadata", "CPU until metadata is synced, against net/http and building a map of the same objects", "cache-metadata", "sync-cpu")
 	return all
 }

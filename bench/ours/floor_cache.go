@@ -21,6 +21,11 @@ func keyOf(pod *unstructured.Object) podKey { return podKey{pod.GetNamespace(), 
 
 // cache is the floor of cache: a map of the objects by key, built from the initial events of a watch.
 func (f *floor) cache(ctx context.Context, m *measure.Meter) error {
+	return f.cacheOf(ctx, m, func(*unstructured.Object) {})
+}
+
+// cacheOf is cache with objects that transform changes.
+func (f *floor) cacheOf(ctx context.Context, m *measure.Meter, transform func(*unstructured.Object)) error {
 	pods := map[podKey]*unstructured.Object{}
 	err := m.Stage("sync", func() error {
 		return f.initialEvents(ctx, func(line []byte) bool {
@@ -30,6 +35,7 @@ func (f *floor) cache(ctx context.Context, m *measure.Meter) error {
 			if event["type"] == "BOOKMARK" {
 				return false
 			}
+			transform(pod)
 			pods[keyOf(pod)] = pod
 			return true
 		})
@@ -50,6 +56,33 @@ func (f *floor) cache(ctx context.Context, m *measure.Meter) error {
 func (f *floor) cacheShared(ctx context.Context, m *measure.Meter) error {
 	f.builder.shared = map[string]any{}
 	return f.cache(ctx, m)
+}
+
+// cacheStripped is the floor of the memory of cacheStripped.
+func (f *floor) cacheStripped(ctx context.Context, m *measure.Meter) error {
+	f.builder.shared = map[string]any{}
+	return f.cacheOf(ctx, m, func(pod *unstructured.Object) { pod.SetManagedFields(nil) })
+}
+
+// metadataType is the media type of objects without spec and status.
+const metadataType = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+
+// cacheMetadata is the floor of cacheMetadata.
+func (f *floor) cacheMetadata(ctx context.Context, m *measure.Meter) error {
+	f.accept = metadataType
+	return f.cache(ctx, m)
+}
+
+// cacheMetadataShared is the floor of the memory of cacheMetadata.
+func (f *floor) cacheMetadataShared(ctx context.Context, m *measure.Meter) error {
+	f.accept = metadataType
+	return f.cacheShared(ctx, m)
+}
+
+// cacheMetadataJSON is the floor of the memory of cacheMetadataLazy.
+func (f *floor) cacheMetadataJSON(ctx context.Context, m *measure.Meter) error {
+	f.accept = metadataType
+	return f.cacheLazy(ctx, m)
 }
 
 // cacheLazy is the floor of cacheLazy: a map of the objects' JSON by key.

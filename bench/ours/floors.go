@@ -22,6 +22,7 @@ import (
 type floor struct {
 	http    *http.Client
 	pods    string // URL
+	accept  string
 	builder builder
 	body    bytes.Buffer // of the last response
 }
@@ -40,7 +41,8 @@ func newFloor(cfg *transport.Config, path string) (*floor, error) {
 			DisableCompression: cfg.DisableCompression,
 			ForceAttemptHTTP2:  true,
 		}},
-		pods: cfg.Server + path,
+		pods:   cfg.Server + path,
+		accept: "application/json",
 	}, nil
 }
 
@@ -54,7 +56,7 @@ func (f *floor) open(ctx context.Context, method, target string, body []byte) (i
 	if err != nil {
 		return nil, err
 	}
-	request.Header = http.Header{"Accept": {"application/json"}, "User-Agent": {"anykind/devel (linux/amd64)"}}
+	request.Header = http.Header{"Accept": {f.accept}, "User-Agent": {"anykind/devel (linux/amd64)"}}
 	if body != nil {
 		request.Header["Content-Type"] = []string{"application/json"}
 	}
