@@ -107,6 +107,7 @@ func (c *Cluster) newEtcd(clientPort, peerPort int) *member {
 			"--peer-trusted-ca-file=" + c.pki.cert("etcd-ca"), "--peer-client-cert-auth",
 			// The data is temporary.
 			"--unsafe-no-fsync",
+			"--quota-backend-bytes=8589934592", // etcd's highest recommended; a long benchmark writes more than its default of 2 GiB
 			"--log-level=warn",
 		},
 		probe: func(ctx context.Context) error { return get(ctx, c.etcd, url+"/health", nil) },
