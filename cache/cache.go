@@ -78,7 +78,7 @@ type Cache[T any] struct {
 	metaOf     func(*T) metaObject
 	callback   callback             // used by Run's goroutine alone
 	packer     Packer[T]            // used by Run's goroutine alone; nil for none
-	interner   *interner            // used by Run's goroutine alone; nil for none
+	interner   *interner            // used by Run's goroutine alone; nil but for full objects with a Transform
 	mutations  *mutationDetector[T] // nil if disabled
 
 	// mu is held for copies and changes only, never while a function of the caller runs. Readers do not starve the writer: a
@@ -136,7 +136,7 @@ func New[T any, P Object[T]](source Source[T], opts *Options[T]) *Cache[T] {
 	if c.opts.Codec != nil {
 		c.packer = c.opts.Codec.NewPacker()
 	}
-	if c.opts.Transform != nil && c.packer == nil {
+	if _, isFull := any((*T)(nil)).(*unstructured.Unstructured); isFull && c.opts.Transform != nil && c.packer == nil {
 		c.interner = newInterner()
 	}
 	c.namespaces = slices.Compact(slices.Sorted(slices.Values(c.opts.Namespaces)))
@@ -283,10 +283,10 @@ func (c *Cache[T]) transform(key Key, obj *T) *T {
 
 // intern makes a full object that Transform returned share equal parts.
 func (c *Cache[T]) intern(key Key, obj *T) *T {
-	full, isFull := any(obj).(*unstructured.Unstructured)
-	if c.interner == nil || !isFull {
+	if c.interner == nil {
 		return obj
 	}
+	full, _ := any(obj).(*unstructured.Unstructured)
 	previous, _ := any(c.lookUp(key).object).(*unstructured.Unstructured)
 	shared, _ := any(c.interner.object(full, previous)).(*T)
 	return shared

@@ -29,10 +29,8 @@ func (f *floor) cacheOf(ctx context.Context, m *measure.Meter, transform func(*u
 	pods := map[podKey]*unstructured.Object{}
 	err := m.Stage("sync", func() error {
 		return f.initialEvents(ctx, func(line []byte) bool {
-			event := f.builder.build(line)
-			fields, _ := event["object"].(map[string]any)
-			pod := &unstructured.Object{Object: fields}
-			if event["type"] == "BOOKMARK" {
+			eventType, pod := f.event(line)
+			if eventType == "BOOKMARK" {
 				return false
 			}
 			transform(pod)
@@ -142,6 +140,13 @@ func eachLine(events io.Reader, handle func(line []byte) bool) error {
 	}
 }
 
+// event returns the type and the object of the event that line is.
+func (f *floor) event(line []byte) (eventType any, pod *unstructured.Object) {
+	event := f.builder.build(line)
+	fields, _ := event["object"].(map[string]any)
+	return event["type"], &unstructured.Object{Object: fields}
+}
+
 // cacheEvent is the floor of cacheEvent: a map of the objects by key, changed by the events of a watch.
 func (f *floor) cacheEvent(ctx context.Context, m *measure.Meter) error {
 	pods := map[podKey]*unstructured.Object{}
@@ -157,9 +162,7 @@ func (f *floor) cacheEvent(ctx context.Context, m *measure.Meter) error {
 	defer events.Close()
 	m.Ready()
 	return eachLine(events, func(line []byte) bool {
-		event := f.builder.build(line)
-		fields, _ := event["object"].(map[string]any)
-		pod := &unstructured.Object{Object: fields}
+		_, pod := f.event(line)
 		pods[keyOf(pod)] = pod
 		m.SeeChange(pod.GetName(), pod.GetAnnotations()[measure.Changed])
 		return !m.Done()
