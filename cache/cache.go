@@ -27,7 +27,6 @@ type Source[T any] interface {
 type Object[T any] interface {
 	*T
 	metaObject
-	GetResourceVersion() string
 }
 
 // metaObject is the metadata that a cache itself reads.
@@ -35,6 +34,7 @@ type metaObject interface {
 	GetNamespace() string
 	GetName() string
 	GetUID() types.UID
+	GetResourceVersion() string
 	GetLabels() map[string]string
 }
 
@@ -51,7 +51,8 @@ type Options[T any] struct {
 	// Indexes are functions for [Cache.ByIndex]: each returns the values under which an object is found.
 	Indexes map[string]func(*T) []string
 	// Transform changes each object before it is stored, to drop fields that nobody reads. It may write to the object, which
-	// nobody else has, and return it, or another object with the same UID, or nil to leave the object out. What it returns may
+	// nobody else has, and return it, or another object with the same UID, or nil to leave the object out. An object without
+	// its resourceVersion is delivered again after an interruption that made a relist necessary. What Transform returns may
 	// contain parts of other objects; from then on all of it is the cache's and read-only, so a Transform that writes later to
 	// an object that it has kept is wrong. The cache stores a full object with maps and slices that equal ones of other objects
 	// and of its own previous state have. Transform is also called with the final state of a deleted object, but not if that
@@ -84,7 +85,7 @@ type Cache[T any] struct {
 	// mu is held for copies and changes only, never while a function of the caller runs. Readers do not starve the writer: a
 	// waiting writer blocks new readers, and no goroutine locks mu twice.
 	mu          sync.RWMutex
-	objects     map[Key]*entry[T]
+	objects     objects[T]
 	indexes     map[string]index[T]
 	consumers   map[*consumer[T]]struct{}
 	versions    map[string]string             // the resourceVersion of each stream; see streamOf
@@ -126,7 +127,7 @@ func (k Key) String() string {
 func New[T any, P Object[T]](source Source[T], opts *Options[T]) *Cache[T] {
 	c := &Cache[T]{
 		source: source, metaOf: func(obj *T) metaObject { return P(obj) },
-		objects: map[Key]*entry[T]{}, indexes: map[string]index[T]{byNamespace: {}}, consumers: map[*consumer[T]]struct{}{},
+		objects: objects[T]{}, indexes: map[string]index[T]{}, consumers: map[*consumer[T]]struct{}{},
 		versions: map[string]string{}, waiters: map[chan struct{}]func() bool{}, interrupted: map[string]error{}, rejected: map[string]error{},
 		synced: make(chan struct{}), stopped: make(chan struct{}),
 	}
@@ -214,6 +215,7 @@ func (c *Cache[T]) follow(ctx context.Context) (err error) {
 		return c.followNamespaces(ctx)
 	}
 	followOpts := c.followOptions()
+	followOpts.KnownObjects = c.knownObjects()
 	followOpts.OnProgress = func(resourceVersion string) { c.setResourceVersion("", resourceVersion) }
 	followOpts.OnInterruption = func(i dynamic.Interruption) { c.handleInterruption("", i) }
 	for change, err := range c.source.Follow(ctx, followOpts) {
@@ -303,7 +305,7 @@ func (c *Cache[T]) resync(ctx context.Context) {
 		case <-ticker.C:
 			c.mu.RLock() // a consumer has a lock of its own
 			for consumer := range c.consumers {
-				for key, e := range c.objects {
+				for key, e := range c.objects.all() {
 					consumer.queue(key, e.stored, update[T]{object: e.stored})
 				}
 			}

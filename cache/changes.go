@@ -93,7 +93,7 @@ func (c *Cache[T]) subscribe() *consumer[T] {
 	consumer := newConsumer[T]()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for key, e := range c.objects {
+	for key, e := range c.objects.all() {
 		consumer.queue(key, stored[T]{}, update[T]{object: e.stored})
 	}
 	if c.HasSynced() {

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -50,8 +51,7 @@ type stored[T any] struct {
 // packedObject is a packed object with the metadata that a cache reads without unpacking it.
 type packedObject[T any] struct {
 	Packed[T]
-	uid    types.UID
-	labels packedLabels
+	metadata packedMetadata
 }
 
 func (s stored[T]) exists() bool { return s.object != nil || s.packed != nil }
@@ -65,8 +65,7 @@ func (c *Cache[T]) store(obj *T) stored[T] {
 	if packed == nil {
 		return stored[T]{object: obj}
 	}
-	meta := c.metaOf(obj)
-	return stored[T]{packed: &packedObject[T]{packed, meta.GetUID(), packLabels(meta.GetLabels())}}
+	return stored[T]{packed: &packedObject[T]{packed, packMetadata(c.metaOf(obj))}}
 }
 
 // load returns an object, nil for none and for one that cannot be unpacked. It is called without the lock.
@@ -86,7 +85,7 @@ func (c *Cache[T]) load(s stored[T]) *T {
 func (c *Cache[T]) loadAll(all []stored[T], selector labels.Selector) []*T {
 	objects := make([]*T, 0, len(all))
 	for _, s := range all {
-		if s.packed != nil && selector != nil && !selector.Matches(s.packed.labels) {
+		if s.packed != nil && selector != nil && !selector.Matches(s.packed.metadata.labels()) {
 			continue
 		}
 		obj := c.load(s)
@@ -100,9 +99,19 @@ func (c *Cache[T]) loadAll(all []stored[T], selector labels.Selector) []*T {
 
 func (c *Cache[T]) uidOf(s stored[T]) types.UID {
 	if s.packed != nil {
-		return s.packed.uid
+		uid, _, _ := s.packed.metadata.cut()
+		return uid
 	}
 	return c.metaOf(s.object).GetUID()
+}
+
+func (c *Cache[T]) versionOf(s stored[T]) (uid types.UID, resourceVersion string) {
+	if s.packed != nil {
+		uid, resourceVersion, _ = s.packed.metadata.cut()
+		return uid, resourceVersion
+	}
+	meta := c.metaOf(s.object)
+	return meta.GetUID(), meta.GetResourceVersion()
 }
 
 // setAbort sets the function that ends Run.
@@ -129,27 +138,34 @@ func (c *Cache[T]) failed() error {
 	return c.failure
 }
 
-// packedLabels are labels in one string: names in order, each followed by its value, all ended by a zero byte. They take a
-// fraction of a map's memory.
-type packedLabels string
+// packedMetadata are a UID, a resourceVersion and labels in one string: the labels' names in order, each followed by its value,
+// all ended by a zero byte, which none of them contains: the API server validates them. It takes a fraction of a map's memory.
+type packedMetadata string
 
-func packLabels(set map[string]string) packedLabels {
-	names := make([]string, 0, len(set))
-	for name := range set {
-		names = append(names, name)
+func packMetadata(meta metaObject) packedMetadata {
+	parts := []string{string(meta.GetUID()), meta.GetResourceVersion()}
+	set := meta.GetLabels()
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		parts = append(parts, name, set[name])
 	}
-	slices.Sort(names)
-	var text strings.Builder
-	for _, name := range names {
-		text.WriteString(name)
-		text.WriteByte(0)
-		text.WriteString(set[name])
-		text.WriteByte(0)
-	}
-	return packedLabels(text.String())
+	return packedMetadata(strings.Join(append(parts, ""), "\x00"))
 }
 
-// Lookup returns the value of a label. Labels contain no zero byte: the API server validates them.
+func (m packedMetadata) cut() (uid types.UID, resourceVersion string, labels packedLabels) {
+	first, rest, _ := strings.Cut(string(m), "\x00")
+	resourceVersion, rest, _ = strings.Cut(rest, "\x00")
+	return types.UID(first), resourceVersion, packedLabels(rest)
+}
+
+func (m packedMetadata) labels() packedLabels {
+	_, _, set := m.cut()
+	return set
+}
+
+// packedLabels are the labels of packedMetadata.
+type packedLabels string
+
+// Lookup returns the value of a label.
 func (l packedLabels) Lookup(label string) (value string, exists bool) {
 	for rest := string(l); rest != ""; {
 		var name string

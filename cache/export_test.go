@@ -4,7 +4,7 @@ package cache
 func (c *Cache[T]) Entries() int {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	count := len(c.objects)
+	count := c.objects.count()
 	for _, values := range c.indexes {
 		count += len(values)
 	}

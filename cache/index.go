@@ -31,9 +31,6 @@ func IndexByOwner[T any, P interface {
 // index maps values to entries.
 type index[T any] map[string]*bucket[T]
 
-// byNamespace is the index that every cache has; no caller can name it.
-const byNamespace = "\x00namespace"
-
 // bucket has the entries of one value in a slice, which is copied faster than a map. An entry knows its position in each
 // of its buckets, so that it is removed by moving the last entry there.
 type bucket[T any] struct {
@@ -42,9 +39,11 @@ type bucket[T any] struct {
 	entries []*entry[T]
 }
 
+// position is the place of an entry in a bucket, and the next of its positions: one pointer in an entry without any.
 type position[T any] struct {
 	bucket *bucket[T]
 	i      int
+	next   *position[T]
 }
 
 type indexValue struct{ index, value string }
@@ -61,29 +60,26 @@ func (c *Cache[T]) indexValues(key Key, obj *T) []indexValue {
 	return all
 }
 
-// isIndexed reports whether an entry, whose namespace does not change, is in the indexes under exactly these values.
+// isIndexed reports whether an entry is in the indexes under exactly these values.
 func (c *Cache[T]) isIndexed(e *entry[T], values []indexValue) bool {
-	if len(e.positions) != 1+len(values) {
-		return false
-	}
-	for _, p := range e.positions[1:] {
+	count := 0
+	for p := e.positions; p != nil; p = p.next {
 		if !slices.ContainsFunc(values, func(v indexValue) bool { return c.indexes[v.index][v.value] == p.bucket }) {
 			return false
 		}
+		count++
 	}
-	return true
+	return count == len(values)
 }
 
-func (c *Cache[T]) addToIndexes(e *entry[T], key Key, values []indexValue) {
-	e.positions = make([]position[T], 0, 1+len(values))
-	c.indexes[byNamespace].add(key.Namespace, e)
+func (c *Cache[T]) addToIndexes(e *entry[T], values []indexValue) {
 	for _, v := range values {
 		c.indexes[v.index].add(v.value, e)
 	}
 }
 
 func (e *entry[T]) removeFromIndexes() {
-	for _, p := range e.positions {
+	for p := e.positions; p != nil; p = p.next {
 		p.bucket.remove(p.i)
 	}
 	e.positions = nil
@@ -96,19 +92,18 @@ func (x index[T]) add(value string, e *entry[T]) {
 		x[value] = b
 	}
 	if e.positionIn(b) == nil {
-		e.positions = append(e.positions, position[T]{b, len(b.entries)})
+		e.positions = &position[T]{b, len(b.entries), e.positions}
 		b.entries = append(b.entries, e)
 	}
 }
 
 // positionIn returns the entry's position in a bucket, nil if it is not there.
 func (e *entry[T]) positionIn(b *bucket[T]) *position[T] {
-	for i := range e.positions {
-		if e.positions[i].bucket == b {
-			return &e.positions[i]
-		}
+	p := e.positions
+	for p != nil && p.bucket != b {
+		p = p.next
 	}
-	return nil
+	return p
 }
 
 func (b *bucket[T]) remove(i int) {

@@ -69,5 +69,5 @@ func TestIndex_AgreesWithMap(t *testing.T) {
 	}
 	check()
 	assert.Empty(t, c.indexes["tag"])
-	assert.Empty(t, c.indexes[byNamespace])
+	assert.Empty(t, c.objects)
 }

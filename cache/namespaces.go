@@ -257,10 +257,8 @@ func (c *Cache[T]) setRejected(namespace string, err error) map[string]error {
 func (c *Cache[T]) keysOf(namespace string) (keys []Key) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	for key := range c.objects {
-		if key.Namespace == namespace {
-			keys = append(keys, key)
-		}
+	for name := range c.objects[namespace] {
+		keys = append(keys, Key{namespace, name})
 	}
 	return keys
 }

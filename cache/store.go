@@ -2,13 +2,57 @@ package cache
 
 import (
 	"fmt"
+	"iter"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 )
 
+// objects are the entries of a cache by namespace, "" for cluster-scoped ones, and name. A namespace without objects has no map.
+type objects[T any] map[string]map[string]*entry[T]
+
 type entry[T any] struct {
 	stored[T]
-	positions []position[T] // in the index of namespaces, then in the others
+	positions *position[T] // in the indexes; nil for none
+}
+
+func (o objects[T]) get(key Key) *entry[T] { return o[key.Namespace][key.Name] }
+
+// set stores an entry. It keeps the strings of the key, which are those of the object's current state.
+func (o objects[T]) set(key Key, e *entry[T]) {
+	inNamespace := o[key.Namespace]
+	if inNamespace == nil {
+		inNamespace = map[string]*entry[T]{}
+		o[strings.Clone(key.Namespace)] = inNamespace
+	}
+	inNamespace[key.Name] = e
+}
+
+func (o objects[T]) remove(key Key) {
+	inNamespace := o[key.Namespace]
+	if delete(inNamespace, key.Name); len(inNamespace) == 0 {
+		delete(o, key.Namespace)
+	}
+}
+
+func (o objects[T]) all() iter.Seq2[Key, *entry[T]] {
+	return func(yield func(Key, *entry[T]) bool) {
+		for namespace, inNamespace := range o {
+			for name, e := range inNamespace {
+				if !yield(Key{namespace, name}, e) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (o objects[T]) count() (n int) {
+	for _, inNamespace := range o {
+		n += len(inNamespace)
+	}
+	return n
 }
 
 // Get returns one object; namespace is "" for a cluster-scoped one.
@@ -29,7 +73,7 @@ func (c *Cache[T]) List(namespace string, selector labels.Selector) []*T {
 func (c *Cache[T]) lookUp(key Key) stored[T] {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	if e := c.objects[key]; e != nil {
+	if e := c.objects.get(key); e != nil {
 		return e.stored
 	}
 	return stored[T]{}
@@ -39,10 +83,18 @@ func (c *Cache[T]) listNamespace(namespace string) []stored[T] {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	if namespace != "" {
-		return c.indexes[byNamespace][namespace].objects()
+		return appendStored(nil, c.objects[namespace])
 	}
-	all := make([]stored[T], 0, len(c.objects))
-	for _, e := range c.objects {
+	all := make([]stored[T], 0, c.objects.count())
+	for _, inNamespace := range c.objects {
+		all = appendStored(all, inNamespace)
+	}
+	return all
+}
+
+func appendStored[T any](all []stored[T], entries map[string]*entry[T]) []stored[T] {
+	all = slices.Grow(all, len(entries))
+	for _, e := range entries {
 		all = append(all, e.stored)
 	}
 	return all
@@ -69,19 +121,16 @@ func (c *Cache[T]) put(key Key, obj *T) {
 	values, current := c.indexValues(key, obj), c.store(obj)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if b := c.indexes[byNamespace][key.Namespace]; b != nil {
-		key.Namespace = b.value // one string for all objects
-	}
-	e := c.objects[key]
+	e := c.objects.get(key)
 	if e == nil {
 		e = &entry[T]{}
-		c.objects[key] = e
 	}
+	c.objects.set(key, e)
 	old := e.stored
 	e.stored = current
 	if !c.isIndexed(e, values) {
 		e.removeFromIndexes()
-		c.addToIndexes(e, key, values)
+		c.addToIndexes(e, values)
 	}
 	for consumer := range c.consumers {
 		consumer.queue(key, old, update[T]{object: current})
@@ -94,7 +143,7 @@ func (c *Cache[T]) remove(key Key, final *T, unknown bool) {
 	c.mutations.remove(key)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.objects[key]
+	e := c.objects.get(key)
 	if e == nil {
 		return
 	}
@@ -103,7 +152,7 @@ func (c *Cache[T]) remove(key Key, final *T, unknown bool) {
 		last = stored[T]{object: final}
 	}
 	e.removeFromIndexes()
-	delete(c.objects, key)
+	c.objects.remove(key)
 	for consumer := range c.consumers {
 		consumer.queue(key, e.stored, update[T]{object: last, deleted: true, finalStateUnknown: unknown})
 	}

@@ -60,8 +60,8 @@ func (c *Cache[T]) RecordWrite(w dynamic.Write) {
 		}
 	case w.UID != "":
 		write.deleted = w.UID
-	case c.objects[key] != nil:
-		write.deleted = c.uidOf(c.objects[key].stored)
+	case c.objects.get(key) != nil:
+		write.deleted = c.uidOf(c.objects.get(key).stored)
 	default:
 		return
 	}
@@ -87,7 +87,7 @@ func (c *Cache[T]) sweepWrites() {
 			if write.resourceVersion != "" && !isReached(c.writes.floors[stream], write.resourceVersion) {
 				c.writes.floors[stream] = write.resourceVersion
 			}
-			if write.deleted == "" || c.objects[key] == nil {
+			if write.deleted == "" || c.objects.get(key) == nil {
 				delete(c.writes.byKey, key)
 			}
 		}
@@ -106,7 +106,7 @@ func (c *Cache[T]) hasWrite(key Key, write trackedWrite) bool {
 	case write.deleted == "":
 		return true
 	}
-	e := c.objects[key]
+	e := c.objects.get(key)
 	return e == nil || c.uidOf(e.stored) != write.deleted
 }
 

@@ -44,6 +44,10 @@ type FollowOptions struct {
 	// own previous versions, which saves most of the memory and time. Objects are then read-only; change a DeepCopy. It has
 	// no effect on typed handles.
 	Intern bool
+	// KnownObjects has the objects that the caller keeps, such as those of an earlier Follow: they count as emitted, so that
+	// the initial list emits only the differences to them. It must reflect each change before the loop's body ends, and Follow
+	// keeps no names and versions of its own then. nil means no objects, of which Follow remembers what it has emitted.
+	KnownObjects KnownObjects
 	// OnProgress is called with the resourceVersion up to which all changes have been emitted: after the initial list,
 	// after each change, at intervals while nothing changes, and when the server has accepted to resume the stream.
 	OnProgress func(resourceVersion string)
@@ -87,7 +91,8 @@ type Interruption struct {
 // and would do so again: apierrors.IsForbidden, for instance. 401 and 403 are retried for two seconds before that, or for
 // five if the server has accepted a request before, because a starting server denies every request for a moment. Breaking
 // out of the loop closes the connection. The loop's body may take its time, but the server closes a stream that is not
-// read for minutes, which costs a relist. Memory: the name, UID and resourceVersion of each object.
+// read for minutes, which costs a relist. Memory: the name, UID and resourceVersion of each object, unless the caller has
+// KnownObjects.
 func (r *Resource) Follow(ctx context.Context, opts *FollowOptions) iter.Seq2[Change[unstructured.Object], error] {
 	return func(yield func(Change[unstructured.Object], error) bool) {
 		var interner *jsonread.Interner
@@ -129,18 +134,6 @@ type object interface {
 	GetUID() types.UID
 	GetResourceVersion() string
 	GetAnnotations() map[string]string
-}
-
-// objectKey identifies an object. Many have a namespace in common, whose text is there once.
-type objectKey struct {
-	namespace unique.Handle[string]
-	name      string
-}
-
-// objectVersion identifies one version of one object of a name.
-type objectVersion struct {
-	uid             types.UID
-	resourceVersion string
 }
 
 // objectEvent is a watch event, or an item of a list as an ADDED event, with the metadata that a reflector needs.

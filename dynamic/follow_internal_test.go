@@ -15,7 +15,8 @@ import (
 // TestReflector_SharesStringsOfEmittedObjects has an object that a relist returns unchanged, which is dropped, and then changed.
 func TestReflector_SharesStringsOfEmittedObjects(t *testing.T) {
 	var emitted []object
-	f := &reflector{state: stateSynced, known: map[objectKey]*knownVersion{}, yield: func(_ watch.EventType, obj object, _ bool, _ error) bool {
+	versions := objectVersions{}
+	f := &reflector{state: stateSynced, known: versions, emitted: versions, yield: func(_ watch.EventType, obj object, _ bool, _ error) bool {
 		emitted = append(emitted, obj)
 		return true
 	}}
@@ -30,9 +31,8 @@ func TestReflector_SharesStringsOfEmittedObjects(t *testing.T) {
 	}
 	assertShares := func(obj object) {
 		t.Helper()
-		require.Len(t, f.known, 1)
-		for key, version := range f.known {
-			assert.Equal(t, f.relist, version.relist)
+		require.Len(t, versions, 1)
+		for key, version := range versions {
 			for _, texts := range [][2]string{
 				{obj.GetName(), key.name}, {string(obj.GetUID()), string(version.uid)}, {obj.GetResourceVersion(), version.resourceVersion},
 			} {
@@ -43,8 +43,9 @@ func TestReflector_SharesStringsOfEmittedObjects(t *testing.T) {
 	}
 	first := received("1")
 	assertShares(first)
-	f.relist++
+	f.beginRelist()
 	received("1")
+	assert.Empty(t, f.missing)
 	assertShares(first)
 	third := received("2")
 	assertShares(third)

@@ -34,19 +34,19 @@ func (f *reflector) handleNotServed() error {
 			return err
 		}
 	}
-	if len(f.known) == 0 || time.Since(f.unserved.definitionRead) < minDefinitionInterval {
+	if !f.hasKnown() || time.Since(f.unserved.definitionRead) < minDefinitionInterval {
 		return nil
 	}
 	f.unserved.definitionRead = time.Now()
 	if f.unserved.keepReason = f.definition.reasonToKeep(); f.unserved.keepReason != "" {
 		return nil
 	}
-	f.relist++
+	f.beginRelist()
 	return f.deleteMissing()
 }
 
 func (f *reflector) notServedError(err error) error {
-	if len(f.known) > 0 {
+	if f.hasKnown() {
 		return fmt.Errorf("follow %s: not served, its objects are kept: %w (%s)", f.resource, err, f.unserved.keepReason)
 	}
 	return fmt.Errorf("follow %s: not served: %w", f.resource, err)

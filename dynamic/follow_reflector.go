@@ -28,8 +28,9 @@ type reflector struct {
 
 	state   reflectorState
 	version string // resourceVersion to resume from; "" requires a relist
-	known   map[objectKey]*knownVersion
-	relist  uint32 // number of the current or last relist
+	known   KnownObjects
+	emitted objectVersions         // known, unless the caller keeps the objects
+	missing map[objectKey]struct{} // known objects that the current relist has not contained yet; nil outside of one
 
 	interruptions  int
 	failures       int // streams in a row that did not last
@@ -58,17 +59,15 @@ const (
 
 func (f *reflector) hasSynced() bool { return f.state >= stateSynced }
 
-// knownVersion is the version of an object that has been emitted.
-type knownVersion struct {
-	objectVersion
-	relist uint32 // the last one that contained the object
-}
-
 // follow runs a reflector.
 func follow(ctx context.Context, r *Resource, opts *FollowOptions, source eventSource, yield yieldFunc) {
-	f := &reflector{resource: r, source: source, yield: yield, known: map[objectKey]*knownVersion{}}
+	f := &reflector{resource: r, source: source, yield: yield}
 	if opts != nil {
 		f.opts = *opts
+	}
+	if f.known = f.opts.KnownObjects; f.known == nil {
+		f.emitted = objectVersions{}
+		f.known = f.emitted
 	}
 	if err := f.run(ctx); !errors.Is(err, errStopped) {
 		yield("", nil, false, err)
@@ -100,7 +99,7 @@ func (f *reflector) listAndWatch(ctx context.Context) error {
 	isRelist := f.version == ""
 	isWatchList := isRelist && f.watchList.isUsable()
 	if isRelist {
-		f.relist++
+		f.beginRelist()
 	}
 	if isRelist && !isWatchList {
 		if err := f.list(ctx); err != nil {
@@ -212,17 +211,17 @@ func (f *reflector) start() error {
 
 // handleExisting emits an object that exists, unless this version of it has been emitted.
 func (f *reflector) handleExisting(event objectEvent) error {
-	previous := f.known[event.objectKey]
-	if previous != nil && previous.objectVersion == event.objectVersion && event.resourceVersion != "" { // an object without one may have changed
-		previous.relist = f.relist // its strings are those of the object that was emitted
-		return nil
+	previous, isKnown := f.knownVersion(event.objectKey)
+	delete(f.missing, event.objectKey)
+	if isKnown && previous == event.objectVersion && event.resourceVersion != "" { // an object without one may have changed
+		return nil // the known strings are those of the object that was emitted
 	}
-	f.known[event.objectKey] = &knownVersion{event.objectVersion, f.relist}
+	f.setKnown(event.objectKey, event.objectVersion)
 	switch {
-	case previous == nil:
+	case !isKnown:
 		return f.emit(watch.Added, event.object, false)
 	case previous.uid != event.uid:
-		if err := f.emitInferredDelete(event.objectKey, previous.objectVersion); err != nil {
+		if err := f.emitInferredDelete(event.objectKey, previous); err != nil {
 			return err
 		}
 		return f.emit(watch.Added, event.object, false)
@@ -233,10 +232,10 @@ func (f *reflector) handleExisting(event objectEvent) error {
 
 // handleDeleted emits a deletion, unless the object was never emitted.
 func (f *reflector) handleDeleted(event objectEvent) error {
-	if _, isKnown := f.known[event.objectKey]; !isKnown {
+	if _, isKnown := f.knownVersion(event.objectKey); !isKnown {
 		return nil
 	}
-	delete(f.known, event.objectKey)
+	f.removeKnown(event.objectKey)
 	return f.emit(watch.Deleted, event.object, false)
 }
 
@@ -259,20 +258,6 @@ func (f *reflector) setVersion(version string) {
 	if f.opts.OnProgress != nil {
 		f.opts.OnProgress(version)
 	}
-}
-
-// deleteMissing emits the deletion of all objects that were not received in the current relist.
-func (f *reflector) deleteMissing() error {
-	for key, version := range f.known {
-		if version.relist == f.relist {
-			continue
-		}
-		delete(f.known, key)
-		if err := f.emitInferredDelete(key, version.objectVersion); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // emitInferredDelete emits a deletion that the API did not report.

@@ -2,6 +2,7 @@ package dynamic_test
 
 import (
 	"context"
+	"iter"
 	"net/url"
 	"strconv"
 	"strings"
@@ -16,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
 // listWatchQueries returns the queries of the requests without parameters that all have.
@@ -162,12 +165,70 @@ func TestFollow_EmitsEachChangeOnce(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			want := append(start[:len(start):len(start)], tc.want...)
 			pods, server := exchanging(t, tc.answers...)
-			got := follow(t, pods, nil, len(start)+len(tc.want))
-			assert.Equal(t, append(start[:len(start):len(start)], tc.want...), got)
+			assert.Equal(t, want, follow(t, pods, nil, len(want)))
+			assert.Equal(t, tc.queries, listWatchQueries(t, server))
+
+			pods, server = exchanging(t, tc.answers...)
+			assert.Equal(t, want, followInto(t, pods, podVersions{}, len(want)))
 			assert.Equal(t, tc.queries, listWatchQueries(t, server))
 		})
 	}
+}
+
+// podVersions are the pods that a caller of Follow keeps: by name their UID and resourceVersion.
+type podVersions map[string][2]string
+
+func (v podVersions) Version(namespace, name string) (uid types.UID, resourceVersion string, found bool) {
+	version, found := v[name]
+	return types.UID(version[0]), version[1], found && namespace == "home"
+}
+
+func (v podVersions) Keys() iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for name := range v {
+			if !yield("home", name) {
+				return
+			}
+		}
+	}
+}
+
+// followInto returns the first changes, and keeps the pods.
+func followInto(t *testing.T, r *dynamic.Resource, pods podVersions, want int) []string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var got []string
+	for change, err := range r.Follow(ctx, &dynamic.FollowOptions{KnownObjects: pods}) {
+		require.NoError(t, err, "after %v", got)
+		switch change.Type {
+		case watch.Added, watch.Modified:
+			pods[change.Object.GetName()] = [2]string{string(change.Object.GetUID()), change.Object.GetResourceVersion()}
+		case watch.Deleted:
+			delete(pods, change.Object.GetName())
+		}
+		if got = append(got, changeText(change)); len(got) == want {
+			break
+		}
+	}
+	return got
+}
+
+func TestFollow_KnownObjectsCountAsEmitted(t *testing.T) {
+	answers := []answer{
+		{body: watchEvent("ADDED", podJSON("same", "u1", "1")) + watchEvent("ADDED", podJSON("changed", "u2", "6")) +
+			watchEvent("ADDED", podJSON("replaced", "u9", "7")) + watchEvent("ADDED", podJSON("new", "u5", "8")) + initialEventsEnd("8")},
+		{body: watchEvent("DELETED", podJSON("same", "u1", "9")), stays: true},
+	}
+	pods, _ := exchanging(t, answers...)
+	kept := podVersions{"same": {"u1", "1"}, "changed": {"u2", "2"}, "replaced": {"u3", "3"}, "deleted": {"u4", "4"}}
+	assert.Equal(t, []string{
+		"STARTED", "MODIFIED changed u2 6", "DELETED replaced u3 3 inferred", "ADDED replaced u9 7", "ADDED new u5 8",
+		"DELETED deleted u4 4 inferred", "SYNCED", "DELETED same u1 9",
+	}, followInto(t, pods, kept, 8))
+	assert.Equal(t, podVersions{"changed": {"u2", "6"}, "replaced": {"u9", "7"}, "new": {"u5", "8"}}, kept)
 }
 
 func TestFollow_ListsWithoutWatchListSupport(t *testing.T) {

@@ -1,0 +1,41 @@
+package cache
+
+import (
+	"iter"
+
+	"github.com/anykind/anykind/dynamic"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// knownObjects are the objects of a cache as dynamic.KnownObjects, so that their names and versions are in memory once. Only
+// Run's goroutine, which alone changes the objects, uses it, without the lock.
+type knownObjects[T any] struct{ cache *Cache[T] }
+
+// knownObjects returns nil for a source that may name objects otherwise than the handle that it wraps.
+func (c *Cache[T]) knownObjects() dynamic.KnownObjects {
+	switch any(c.source).(type) {
+	case *dynamic.Resource, *dynamic.TypedResource[T]:
+		return knownObjects[T]{c}
+	default:
+		return nil
+	}
+}
+
+func (k knownObjects[T]) Version(namespace, name string) (uid types.UID, resourceVersion string, found bool) {
+	e := k.cache.objects.get(Key{namespace, name})
+	if e == nil {
+		return "", "", false
+	}
+	uid, resourceVersion = k.cache.versionOf(e.stored)
+	return uid, resourceVersion, true
+}
+
+func (k knownObjects[T]) Keys() iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for key := range k.cache.objects.all() {
+			if !yield(key.Namespace, key.Name) {
+				return
+			}
+		}
+	}
+}
