@@ -107,7 +107,7 @@ func FuzzInterningWatchDecoder(f *testing.F) {
 }
 
 func TestInterning_ListReusesVersionsOfWatch(t *testing.T) {
-	obj := fmt.Sprintf(`{"kind":"Thing","apiVersion":"v1","metadata":{"name":"a","uid":"u1"},"spec":{"a":%q}}`, strings.Repeat("x", 300))
+	obj := fmt.Sprintf(`{"kind":"Thing","apiVersion":"v1","metadata":{"name":"a","uid":"u1"},"spec":{"a":%q}}`, strings.Repeat("x", 600))
 	interner := jsonread.NewInterner()
 	all := readInterned(t, interner, modified(obj))
 	again, err := NewInterningListDecoder(strings.NewReader(`{"kind":"ThingList","apiVersion":"v1","items":[`+obj+"]}"), interner).Next()

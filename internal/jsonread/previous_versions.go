@@ -28,16 +28,17 @@ type version struct {
 	digests []digest
 }
 
-// digest identifies the path and the JSON of a map or list. The digests of what is in it follow.
+// digest identifies the path and the JSON of a map or list. The digests of what is in it follow. It takes 12 bytes, many times
+// in an object.
 type digest struct {
-	hash   uint64
-	check  uint32
-	within uint32 // number of digests that follow for what is in it
+	hash   [2]uint32
+	check  uint16
+	within uint16 // number of digests that follow for what is in it
 }
 
 const (
 	minVersions    = 1 << 10 // kept before unreferenced ones are dropped
-	minDigested    = 256     // bytes: what is shorter is soon decoded
+	minDigested    = 512     // bytes: what is shorter is soon decoded
 	maxDigests     = 64      // of one object, about
 	objectLevels   = 3       // digested below the object: spec, a list in it, an element
 	metadataLevels = 4       // below metadata: managedFields, an entry (its time changes with each write), its fieldsV1, their fields
@@ -85,9 +86,10 @@ func (p *previousVersions) fields() map[string]any {
 }
 
 func (p *previousVersions) digest(at path, text []byte) digest {
+	hash := maphash.Bytes(p.seeds[0], text) + uint64(at*pathFactor)
 	return digest{
-		hash:  maphash.Bytes(p.seeds[0], text) + uint64(at*pathFactor),
-		check: uint32(maphash.Bytes(p.seeds[1], text)), //nolint:gosec // its lower half
+		hash:  [2]uint32{uint32(hash), uint32(hash >> 32)}, //nolint:gosec // its halves
+		check: uint16(maphash.Bytes(p.seeds[1], text)),     //nolint:gosec // a part of it
 	}
 }
 
@@ -209,7 +211,7 @@ func (r *Reader) reuseOrDecode(n node) (any, error) {
 	v, err := r.internedValue(n)
 	if err == nil && r.pinned && r.Offset()-start >= int64(r.interner.MinDigested) {
 		d := versions.digest(n.path, r.buf[start-r.dropped:r.pos])
-		d.within = uint32(len(versions.digests) - own - 1) //nolint:gosec // less than a few times maxDigests
+		d.within = uint16(len(versions.digests) - own - 1) //nolint:gosec // less than a few times maxDigests
 		versions.digests[own] = d
 	} else { // it is short, or no longer in memory from its beginning on
 		versions.digests = slices.Delete(versions.digests, own, own+1)
