@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"math"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -52,6 +53,7 @@ type node struct {
 	name     string // in the map that it is in
 	index    int    // in the list that it is in
 	end      int    // index behind the last node in it
+	shared   any    // what takes its place
 }
 
 // digest describes a value.
@@ -176,28 +178,55 @@ func (in *interner) share(i int) any {
 			return known
 		}
 	}
-	value, isCopy := n.value, false
+	isCopy := false
 	for k := i + 1; k < n.end; k = in.nodes[k].end {
-		if shared := in.share(k); !isSame(shared, in.nodes[k].value) {
-			if !isCopy {
-				value, isCopy = copyOf(value), true
-			}
-			in.nodes[k].replaceIn(value, shared)
-		}
+		shared := in.share(k)
+		isCopy = isCopy || !isSame(shared, in.nodes[k].value)
+		in.nodes[k].shared = shared
+	}
+	if isCopy {
+		n.value = in.copyOf(i)
 	}
 	if isInterned && in.seenBefore(n.hash) {
-		in.add(n, value)
+		in.add(n, n.value)
 	}
-	return value
+	return n.value
 }
 
-// replaceIn replaces the node in the map or list that it is in.
-func (n *node) replaceIn(container, by any) {
-	switch container := container.(type) {
+// copyOf returns a copy of node i with what takes the place of the nodes in it. A member is assigned once: an assignment to a
+// full map of eight members doubles it, even if it has the member.
+func (in *interner) copyOf(i int) any {
+	n := in.nodes[i]
+	switch value := n.value.(type) {
 	case map[string]any:
-		container[n.name] = by
+		result := make(map[string]any, len(value)) // maps.Clone would keep the size of a larger map
+		for k := i + 1; k < n.end; k = in.nodes[k].end {
+			result[in.nodes[k].name] = in.nodes[k].shared
+		}
+		for name, v := range value {
+			if !isNode(v) {
+				result[name] = v
+			}
+		}
+		return result
 	case []any:
-		container[n.index] = by
+		result := slices.Clip(slices.Clone(value))
+		for k := i + 1; k < n.end; k = in.nodes[k].end {
+			result[in.nodes[k].index] = in.nodes[k].shared
+		}
+		return result
+	default:
+		return nil
+	}
+}
+
+// isNode reports whether a value is a map or list.
+func isNode(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -279,22 +308,6 @@ func isSame(a, b any) bool {
 		return a == b
 	default:
 		return false
-	}
-}
-
-// copyOf returns a copy of a map or list.
-func copyOf(container any) any {
-	switch container := container.(type) {
-	case map[string]any:
-		result := make(map[string]any, len(container)) // maps.Clone would keep the size of a larger map
-		for name, v := range container {
-			result[name] = v
-		}
-		return result
-	case []any:
-		return append(make([]any, 0, len(container)), container...)
-	default:
-		return nil
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -189,4 +191,46 @@ func FuzzInterner(f *testing.F) {
 			assert.Equal(t, want[i], printed(obj))
 		}
 	})
+}
+
+// TestInterner_CopyIsNoLarger has maps of eight members, the most that a map of Go has without a table, of which one is shared.
+func TestInterner_CopyIsNoLarger(t *testing.T) {
+	const count = 1000
+	liveBytes := func(build func() any) uint64 {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		held := build()
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		runtime.KeepAlive(held)
+		return after.HeapAlloc - before.HeapAlloc
+	}
+	object := func(labels map[string]any) *unstructured.Unstructured {
+		fields := map[string]any{"labels": labels}
+		for i := range 7 {
+			fields[strconv.Itoa(i)] = true
+		}
+		return &unstructured.Unstructured{Object: fields}
+	}
+	newLabels := func() map[string]any { return map[string]any{"app": "web"} }
+	want := liveBytes(func() any {
+		var all []*unstructured.Unstructured
+		labels := newLabels()
+		for range count {
+			all = append(all, object(labels))
+		}
+		return all
+	})
+	got := liveBytes(func() any {
+		var all []*unstructured.Unstructured
+		in := newInterner()
+		for i := range count {
+			obj := object(newLabels())
+			obj.Object["0"] = int64(i) // not shared as a whole
+			all = append(all, in.object(obj, nil))
+		}
+		return all
+	})
+	assert.Less(t, float64(got), 1.3*float64(want))
 }

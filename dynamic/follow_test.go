@@ -208,6 +208,7 @@ func followInto(t *testing.T, r *dynamic.Resource, pods podVersions, want int) [
 			pods[change.Object.GetName()] = [2]string{string(change.Object.GetUID()), change.Object.GetResourceVersion()}
 		case watch.Deleted:
 			delete(pods, change.Object.GetName())
+		default: // no object
 		}
 		if got = append(got, changeText(change)); len(got) == want {
 			break
