@@ -30,22 +30,7 @@ func Get[T any, O *Object | *Lazy](obj O, fields ...string) (value T, found bool
 	if err := checkSingle(fields); err != nil {
 		return value, false, err
 	}
-	if isNil(obj) {
-		return value, false, nil
-	}
-	var v any
-	switch obj := any(obj).(type) {
-	case *Object:
-		v, found, err = walk(obj.Object, fields, 0)
-		if err == nil && !found {
-			err = checkUnsplitIn(obj.Object, fields[0])
-		}
-	case *Lazy:
-		v, found, err = obj.walk(fields)
-		if err == nil && !found {
-			err = obj.checkUnsplit(fields[0])
-		}
-	}
+	v, found, err := valueAt(obj, fields)
 	if err != nil || !found {
 		return value, false, err
 	}
@@ -54,6 +39,28 @@ func Get[T any, O *Object | *Lazy](obj O, fields ...string) (value T, found bool
 		return none, false, err
 	}
 	return value, true, nil
+}
+
+// valueAt returns the value at a path of an object, which is shared if the object is decoded. A path that is given as one
+// field is an error.
+func valueAt[O *Object | *Lazy](obj O, fields []string) (v any, found bool, err error) {
+	if isNil(obj) {
+		return nil, false, nil
+	}
+	switch obj := any(obj).(type) {
+	case *Object:
+		v, found, err = walk(obj.Object, fields, 0)
+		if err == nil && !found {
+			err = checkUnsplit(obj.Object, fields[0])
+		}
+	case *Lazy:
+		v, found, err = obj.walk(fields)
+		if err == nil && !found && strings.ContainsAny(fields[0], ".[") { // it is decoded for an error alone
+			whole, _ := obj.Object() // it can be decoded if it can be walked
+			err = checkUnsplit(whole.Object, fields[0])
+		}
+	}
+	return v, found, err
 }
 
 // walk follows fields[done:] from v, which is at fields[:done].

@@ -18,32 +18,12 @@ const wildcard = "[*]"
 // A value, or a field on the way, of another type is an error that names its path: ".spec.containers[1].image: is int64,
 // not string". Of a *[Lazy], what is in front of the first "[*]" is not decoded. The values are copies.
 func GetAll[T any, O *Object | *Lazy](obj O, fields ...string) ([]T, error) {
-	if isNil(obj) {
-		return nil, nil
-	}
 	first := slices.Index(fields, wildcard)
 	if first < 0 {
-		value, found, err := Get[T](obj, fields...)
-		if err != nil || !found {
-			return nil, err
-		}
-		return []T{value}, nil
+		first = len(fields)
 	}
-	var parent any
-	var err error
-	switch obj := any(obj).(type) {
-	case *Object:
-		parent, _, err = walk(obj.Object, fields[:first], 0)
-		if err == nil && parent == nil && first > 0 {
-			err = checkUnsplitIn(obj.Object, fields[0])
-		}
-	case *Lazy:
-		parent, _, err = obj.walk(fields[:first])
-		if err == nil && parent == nil && first > 0 {
-			err = obj.checkUnsplit(fields[0])
-		}
-	}
-	if err != nil {
+	parent, found, err := valueAt(obj, fields[:first])
+	if err != nil || !found {
 		return nil, err
 	}
 	var values []T

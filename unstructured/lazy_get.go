@@ -47,17 +47,6 @@ func (l *Lazy) field(name string) int {
 	return jsonread.Member(l.data, 0, name)
 }
 
-// checkUnsplit is checkUnsplitIn.
-func (l *Lazy) checkUnsplit(name string) error {
-	if l.field(name) != 0 {
-		return nil
-	}
-	return checkUnsplit(name, func(name string) bool {
-		at := l.field(name)
-		return at != 0 && (l.data[at] == '{' || l.data[at] == '[')
-	})
-}
-
 // value decodes the value at an index.
 func (l *Lazy) value(at int) (any, error) {
 	r := jsonread.Borrow(l.data[at:])

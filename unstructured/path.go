@@ -64,10 +64,10 @@ func typeMismatch(fields []string, v any, want string) error {
 }
 
 // checkUnsplit returns an error if name, a field that an object lacks, is a whole path in one string: "spec.replicas"
-// where "spec", "replicas" is meant. isMapOrList reports whether the object has a map or list of a name. Only the first
-// step of a path is checked: no kind has top-level fields with dots, but labels and data have.
-func checkUnsplit(name string, isMapOrList func(name string) bool) error {
-	if !strings.ContainsAny(name, ".[") {
+// where "spec", "replicas" is meant. Only the first step of a path is checked: no kind has top-level fields with dots, but
+// labels and data have.
+func checkUnsplit(obj map[string]any, name string) error {
+	if _, found := obj[name]; found || !strings.ContainsAny(name, ".[") {
 		return nil
 	}
 	first := strings.TrimPrefix(strings.TrimPrefix(name, "{"), ".")
@@ -78,7 +78,7 @@ func checkUnsplit(name string, isMapOrList func(name string) bool) error {
 	switch first = first[:end]; first {
 	case "metadata", "spec", "status":
 	default:
-		if !isMapOrList(first) {
+		if !isMapOrList(obj[first]) {
 			return nil
 		}
 	}
@@ -91,14 +91,6 @@ func checkUnsplit(name string, isMapOrList func(name string) bool) error {
 		hint = "each field is an argument of its own: " + strings.Join(quoted, ", ")
 	}
 	return fmt.Errorf("%s: no such field (%s)", step(name), hint)
-}
-
-// checkUnsplitIn is checkUnsplit for a decoded object.
-func checkUnsplitIn(obj map[string]any, name string) error {
-	if _, found := obj[name]; found {
-		return nil
-	}
-	return checkUnsplit(name, func(name string) bool { return isMapOrList(obj[name]) })
 }
 
 func isMapOrList(v any) bool {

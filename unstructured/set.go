@@ -97,7 +97,7 @@ func (s *setter) at(v any, i int) (any, error) {
 			return s.missing(i)
 		}
 		if i == 0 {
-			if err := checkUnsplitIn(parent, s.fields[0]); err != nil {
+			if err := checkUnsplit(parent, s.fields[0]); err != nil {
 				return nil, err
 			}
 		}
@@ -125,7 +125,7 @@ func (s *setter) missing(i int) (any, error) {
 			pathText(s.fields[:i]), field)
 	}
 	if i == 0 {
-		if err := checkUnsplitIn(nil, field); err != nil {
+		if err := checkUnsplit(nil, field); err != nil {
 			return nil, err
 		}
 	}
@@ -207,7 +207,7 @@ func Delete(obj *Object, fields ...string) (found bool, err error) {
 		return false, nil
 	}
 	last := len(fields) - 1
-	if err := checkUnsplitIn(obj.Object, fields[0]); err != nil {
+	if err := checkUnsplit(obj.Object, fields[0]); err != nil {
 		return false, err
 	}
 	parent, found, err := walk(obj.Object, fields[:last], 0)

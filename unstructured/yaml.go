@@ -104,8 +104,7 @@ func (d *YAMLDecoder) next() (objs []*Object, itemsErr, err error) {
 			if err = checkType(m); err == nil {
 				objs, err = appendItems(nil, m, nil)
 			}
-			var item *listItemError
-			if errors.As(err, &item) {
+			if item, ok := errors.AsType[*listItemError](err); ok {
 				return objs, fmt.Errorf("document %d, line %d: %w", d.count, one.itemLine(item.indexes, line), err), nil
 			}
 		}
@@ -131,8 +130,10 @@ func (d *YAMLDecoder) object(one document, isJSON bool) (m map[string]any, line 
 		return nil, content.from(size).line, err
 	}
 	d.rest = rest
-	if name, offset := duplicateField(content.text[:size]); offset > 0 {
-		return nil, content.from(offset).line, fmt.Errorf("the field %q is there twice", name)
+	r := jsonread.Borrow(content.text)
+	defer r.Release()
+	if name, found := duplicateField(r); found {
+		return nil, content.from(int(r.Offset())).line, fmt.Errorf("the field %q is there twice", name)
 	}
 	return m, content.line, nil
 }

@@ -1,8 +1,6 @@
 package unstructured
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -156,43 +154,29 @@ func lineNotJSON(n *yaml.Node) int {
 	return 0
 }
 
-// duplicateField returns the first field that an object in text, which is JSON and has been checked, has twice, and the
-// offset behind its second name; 0 if there is none.
-func duplicateField(text []byte) (name string, offset int) {
-	tokens := json.NewDecoder(bytes.NewReader(text))
-	tokens.UseNumber()
-	type level struct {
-		names  map[string]bool // nil in a list
-		isName bool            // what comes next
-	}
-	var levels []level
-	for {
-		token, err := tokens.Token()
-		if err != nil {
-			return "", 0
-		}
-		top := len(levels) - 1
-		switch token {
-		case json.Delim('}'), json.Delim(']'):
-			levels = levels[:top]
-			continue
-		}
-		if top >= 0 && levels[top].names != nil {
-			if levels[top].isName {
-				name, _ := token.(string)
-				if levels[top].names[name] {
-					return name, int(tokens.InputOffset())
-				}
-				levels[top].names[name], levels[top].isName = true, false
-				continue
+// duplicateField reads a value of JSON that has been checked, up to the second name of the first field that an object has
+// twice. It returns that name, and false if there is none.
+func duplicateField(r *jsonread.Reader) (name string, found bool) {
+	switch c, _ := r.Peek(); c {
+	case '{':
+		seen := map[string]bool{}
+		for name, more, err := r.OpenObject(); more && err == nil; name, more, err = r.NextMember() {
+			if seen[name] {
+				return name, true
 			}
-			levels[top].isName = true
+			seen[name] = true
+			if inner, found := duplicateField(r); found {
+				return inner, true
+			}
 		}
-		switch token {
-		case json.Delim('{'):
-			levels = append(levels, level{names: map[string]bool{}, isName: true})
-		case json.Delim('['):
-			levels = append(levels, level{})
+	case '[':
+		for more, err := r.OpenList(); more && err == nil; more, err = r.NextElement() {
+			if name, found := duplicateField(r); found {
+				return name, true
+			}
 		}
+	default:
+		_, _ = r.Value()
 	}
+	return "", false
 }

@@ -65,8 +65,7 @@ func appendItems(objs []*Object, m map[string]any, indexes []int) ([]*Object, er
 		if err == nil {
 			objs, err = appendItems(objs, item, at)
 		}
-		var inner *listItemError
-		if err != nil && !errors.As(err, &inner) {
+		if _, hasIndexes := errors.AsType[*listItemError](err); err != nil && !hasIndexes {
 			err = &listItemError{at, err}
 		}
 		if err != nil {
