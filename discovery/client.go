@@ -28,7 +28,7 @@ type Client struct {
 	saved     *Snapshot // that disk has
 	savedAt   time.Time
 
-	limiter      requestLimiter
+	limiter      retry.Bucket
 	definitions  definitionList
 	capabilities atomic.Pointer[Capabilities]
 
@@ -59,6 +59,7 @@ type Options struct {
 func New(conn *transport.Conn, opts *Options) *Client {
 	client := &Client{
 		conn: conn, versionTimeout: defaultVersionTimeout, versionGrace: defaultVersionGrace, maxDocument: maxDocument,
+		limiter:   retry.Bucket{Burst: limiterBurst, Interval: limiterInterval},
 		rootsLock: newContextMutex(), roots: map[string]*root{}, definitions: definitionList{lock: newContextMutex()},
 		changed: make(chan struct{}), groupRequestedAt: map[string]time.Time{}, timedOut: map[schema.GroupVersion]time.Time{},
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/anykind/anykind/internal/retry"
@@ -54,14 +53,25 @@ func (c *Client) limitedRefresh(ctx context.Context, called time.Time) (*Snapsho
 	return c.refreshRoots(ctx, called, func() (bool, error) {
 		latest := c.Latest()
 		if latest == nil || latest.Aggregated {
-			return true, c.limiter.wait(ctx, 2)
+			return true, c.waitForRequests(ctx, 2)
 		}
 		requests := 2
 		for _, group := range latest.Groups {
 			requests += len(group.Versions)
 		}
-		return c.limiter.allow(min(requests, limiterBurst)), nil // one refresh may exceed the burst
+		return c.limiter.TryTake(min(requests, limiterBurst)), nil // one refresh may exceed the burst
 	})
+}
+
+// limiterBurst and limiterInterval bound the requests of searches as kubectl bounds those of discovery: 50 a second.
+const (
+	limiterBurst    = 300
+	limiterInterval = 20 * time.Millisecond
+)
+
+// waitForRequests waits until the limiter allows n requests.
+func (c *Client) waitForRequests(ctx context.Context, n int) error {
+	return retry.Sleep(ctx, c.limiter.Take(n))
 }
 
 // A CustomResourceDefinition is Established some milliseconds before discovery has its resource, and longer before each of
@@ -100,7 +110,7 @@ func (c *Client) refreshGroups(ctx context.Context, latest *Snapshot, groups []s
 		return c.limitedRefresh(ctx, time.Now())
 	}
 	for _, group := range groups[:min(len(groups), maxSingleGroups)] {
-		if err := c.limiter.wait(ctx, 2); err != nil {
+		if err := c.waitForRequests(ctx, 2); err != nil {
 			return nil, c.discoveryError(ctx, err)
 		}
 		if err := c.refreshGroup(ctx, group); err != nil {
@@ -179,7 +189,7 @@ func (d *definitionList) unserved(
 // listDefinitions returns the resources that definitions define. Their names, which are all that is needed, take about 100
 // bytes each in a table.
 func (c *Client) listDefinitions(ctx context.Context) ([]schema.GroupResource, error) {
-	if err := c.limiter.wait(ctx, 1); err != nil {
+	if err := c.waitForRequests(ctx, 1); err != nil {
 		return nil, err
 	}
 	var table struct {
@@ -206,49 +216,4 @@ func (c *Client) listDefinitions(ctx context.Context) ([]schema.GroupResource, e
 		}
 	}
 	return resources, nil
-}
-
-const (
-	// limiterBurst and limiterRate, a second, bound the requests of searches as kubectl bounds those of discovery.
-	limiterBurst = 300
-	limiterRate  = 50
-)
-
-// requestLimiter is a token bucket for the requests of searches. The zero value is full. It is safe for concurrent use.
-type requestLimiter struct {
-	mu    sync.Mutex
-	spent float64 // at the time of at
-	at    time.Time
-}
-
-// allow spends n requests if they are available.
-func (l *requestLimiter) allow(n int) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.refill()
-	if l.spent+float64(n) > limiterBurst {
-		return false
-	}
-	l.spent += float64(n)
-	return true
-}
-
-// wait spends n requests and sleeps until they are available.
-func (l *requestLimiter) wait(ctx context.Context, n int) error {
-	l.mu.Lock()
-	l.refill()
-	l.spent += float64(n)
-	excess := l.spent - limiterBurst
-	l.mu.Unlock()
-	if excess <= 0 {
-		return nil
-	}
-	return retry.Sleep(ctx, time.Duration(excess/limiterRate*float64(time.Second)))
-}
-
-// refill is called with mu held.
-func (l *requestLimiter) refill() {
-	now := time.Now()
-	l.spent = max(0, l.spent-limiterRate*now.Sub(l.at).Seconds())
-	l.at = now
 }

@@ -2,8 +2,9 @@ package workqueue
 
 import (
 	"math/rand/v2"
-	"sync"
 	"time"
+
+	"github.com/anykind/anykind/internal/retry"
 )
 
 const (
@@ -26,13 +27,8 @@ func ExponentialBackoff(shortest, longest time.Duration) RateLimiter {
 	if longest <= 0 {
 		longest = defaultMaxBackoff
 	}
-	return func(failures int) time.Duration {
-		delay := longest
-		if shift := min(max(failures-1, 0), 62); shortest <= delay>>shift {
-			delay = shortest << shift
-		}
-		return withJitter(delay)
-	}
+	backoff := retry.Backoff{Min: shortest, Max: longest}
+	return func(failures int) time.Duration { return withJitter(backoff.Delay(max(failures, 1))) }
 }
 
 // FastSlow returns a limiter for each key alone: the delay fast for the first maxFast failures, and slow from then on, less a
@@ -57,23 +53,8 @@ func withJitter(delay time.Duration) time.Duration {
 // Bucket returns a limiter for all keys together, a token bucket: burst keys are not delayed, and the following ones are
 // spread, one in each interval. A burst below 1 counts as 1; an interval of 0 or less delays nothing.
 func Bucket(interval time.Duration, burst int) RateLimiter {
-	capacity := time.Duration(max(burst, 1)-1) * interval // of the time that may be saved up
-	var mu sync.Mutex
-	var next time.Time // when the next key is due if nothing was saved up
-	return func(int) time.Duration {
-		if interval <= 0 {
-			return 0
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		now := time.Now()
-		if earliest := now.Add(-capacity); next.Before(earliest) {
-			next = earliest
-		}
-		delay := next.Sub(now)
-		next = next.Add(interval)
-		return max(delay, 0)
-	}
+	bucket := &retry.Bucket{Burst: burst, Interval: max(interval, 0)}
+	return func(int) time.Duration { return bucket.Take(1) }
 }
 
 // MaxOf returns a limiter with the longest delay of several.

@@ -67,7 +67,7 @@ func (b Backoff) Delay(n int) time.Duration {
 	}
 	delay := b.Min
 	for ; n > 1 && delay < b.Max; n-- {
-		delay *= 2
+		delay += min(delay, b.Max-delay)
 	}
 	return min(delay, b.Max)
 }
