@@ -290,8 +290,7 @@ type firstPanic struct {
 
 // record keeps err if it is a panic, and returns it.
 func (p *firstPanic) record(err error) error {
-	var panicErr *cache.PanicError
-	if errors.As(err, &panicErr) {
+	if panicErr, ok := errors.AsType[*cache.PanicError](err); ok {
 		p.first.CompareAndSwap(nil, panicErr)
 	}
 	return err

@@ -124,8 +124,7 @@ func (r *Resource) DeleteCollection(ctx context.Context, opts *metav1.DeleteOpti
 		return &Page[unstructured.Object]{}, nil
 	}
 	page, err := decodePage(r, verb, request, response, r.objectDecoder(nil))
-	var other *unstructured.NotListError
-	if errors.As(err, &other) && isStatus(other.Object) {
+	if other, ok := errors.AsType[*unstructured.NotListError](err); ok && isStatus(other.Object) {
 		if _, err := successStatus(other.Object); err != nil {
 			return nil, r.decodeError(verb, request, err)
 		}

@@ -129,8 +129,7 @@ func (r *Resource) watchRequest(opts *metav1.ListOptions) (*transport.Request, e
 
 // watchError returns the error for a watch that ended with err: a Status of the server as it is.
 func (r *Resource) watchError(request *transport.Request, err error) error {
-	var status *apierrors.StatusError
-	if errors.As(err, &status) {
+	if _, isStatus := errors.AsType[*apierrors.StatusError](err); isStatus {
 		return err
 	}
 	return r.decodeError("watch", request, err)

@@ -51,13 +51,7 @@ func pod(o *object) Result {
 	case "Succeeded":
 		return Result{Current, phase, "the pod has succeeded"}
 	case "Failed":
-		message := "the pod has failed"
-		for _, field := range []string{"reason", "message"} {
-			if why := o.string("", "status", field); why != "" {
-				message += ": " + why
-			}
-		}
-		return Result{Failed, phase, message}
+		return Result{Failed, phase, explained("the pod has failed", o.string("", "status", "reason"), o.string("", "status", "message"))}
 	case "Running":
 		return runningPod(o)
 	case "Pending":
@@ -134,10 +128,7 @@ func isTrouble(reason string) bool {
 }
 
 func (w waitingContainer) result(status Status) Result {
-	message := fmt.Sprintf("container %s is waiting: %s", w.name, w.reason)
-	if w.message != "" {
-		message += ": " + w.message
-	}
+	message := explained(fmt.Sprintf("container %s is waiting", w.name), w.reason, w.message)
 	return Result{status, elementPath(w.list, "name", w.name, "state.waiting.reason"), message}
 }
 

@@ -2,6 +2,7 @@ package readiness
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -138,13 +139,12 @@ func isNotPlain(c rune) bool {
 
 // result is a status that a condition's status decided.
 func (c condition) result(status Status) Result {
-	message := fmt.Sprintf("condition %s is %s", c.name, c.status)
-	for _, why := range []string{c.reason, c.message} {
-		if why != "" {
-			message += ": " + why
-		}
-	}
-	return Result{status, c.path("status"), message}
+	return Result{status, c.path("status"), explained(fmt.Sprintf("condition %s is %s", c.name, c.status), c.reason, c.message)}
+}
+
+// explained joins a fact and what explains it, of which anything may be missing.
+func explained(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
 }
 
 // byStatus is Current if a condition's status is True, and otherwise if it is False or Unknown.

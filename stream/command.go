@@ -153,8 +153,7 @@ func (c *Cmd) Output() ([]byte, error) {
 		c.Stderr = stderr
 	}
 	err := c.Run()
-	var exited *ExitError
-	if errors.As(err, &exited) {
+	if exited, ok := errors.AsType[*ExitError](err); ok {
 		exited.Stderr = stderr.Bytes()
 	}
 	return stdout.Bytes(), err

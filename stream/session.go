@@ -116,8 +116,7 @@ func (s *session) handle(message io.Reader) error {
 		return s.copy("stderr", s.stderr, message)
 	case channelError:
 		err := s.copy("status", &s.status, message)
-		var failed *writeError
-		if errors.As(err, &failed) {
+		if failed, ok := errors.AsType[*writeError](err); ok {
 			return failed.err // the Status is invalid
 		}
 		return err
@@ -160,8 +159,7 @@ func (e *writeError) Unwrap() error { return e.err }
 // result returns the session's result after err ended receive: the caller's writer first, then the exit status, which makes
 // the end of the connection irrelevant, then local reasons. Without an exit status output may be missing.
 func (s *session) result(err error) error {
-	var failed *writeError
-	if errors.As(err, &failed) {
+	if _, isLocal := errors.AsType[*writeError](err); isLocal {
 		if errors.Is(err, io.ErrClosedPipe) {
 			return retry.WithContextError(s.ctx, err) // whose end has closed the pipe
 		}

@@ -61,8 +61,7 @@ func (c *call) try(ctx context.Context) (*http.Response, error) {
 	return c.send(ctx, req, func() (*http.Response, error) {
 		response, err := c.conn.http.Do(req)
 		// The wrapper's text repeats the URL with its query, which may be secret.
-		var wrapper *url.Error
-		if errors.As(err, &wrapper) {
+		if wrapper, ok := errors.AsType[*url.Error](err); ok {
 			err = wrapper.Err
 		}
 		return response, err

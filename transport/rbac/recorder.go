@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/anykind/anykind/transport"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 const (
@@ -34,7 +35,7 @@ type Recorder struct {
 	// permissions are those on resources.
 	permissions map[permission]*scopes
 	// paths are the permissions on other paths.
-	paths map[pathPermission]struct{}
+	paths sets.Set[pathPermission]
 }
 
 // permission is a verb on a resource or subresource.
@@ -52,8 +53,8 @@ type scopes struct {
 
 // names are those of the objects for which a permission is needed.
 type names struct {
-	all  bool                // for all of them, or those without a name yet
-	some map[string]struct{} // nil if all
+	all  bool             // for all of them, or those without a name yet
+	some sets.Set[string] // nil if all
 }
 
 // NewRecorder returns a Recorder that has no requests yet. nil opts mean defaults.
@@ -65,7 +66,7 @@ func NewRecorder(opts *RecorderOptions) *Recorder {
 		maxNames:      limit(opts.MaxNames, defaultMaxNames),
 		maxNamespaces: limit(opts.MaxNamespaces, defaultMaxNamespaces),
 		permissions:   map[permission]*scopes{},
-		paths:         map[pathPermission]struct{}{},
+		paths:         sets.Set[pathPermission]{},
 	}
 }
 
@@ -180,12 +181,10 @@ func (n *names) add(name string, maxNames int) {
 	if n.all {
 		return
 	}
-	if name != "" && n.some == nil {
-		n.some = map[string]struct{}{}
+	if n.some == nil {
+		n.some = sets.Set[string]{}
 	}
-	if name != "" {
-		n.some[name] = struct{}{}
-	}
+	n.some.Insert(name)
 	if name == "" || len(n.some) > maxNames {
 		n.all, n.some = true, nil
 	}
@@ -194,7 +193,7 @@ func (n *names) add(name string, maxNames int) {
 func (r *Recorder) recordPath(attempt transport.Attempt) {
 	p := pathPermission{attempt.Verb, attempt.Path}
 	if !p.isGrantedToAll() {
-		r.paths[p] = struct{}{}
+		r.paths.Insert(p)
 	}
 }
 

@@ -3,10 +3,10 @@ package rbac
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/anykind/anykind/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // Roles returns the smallest roles of that name that allow every recorded request: a ClusterRole for what needs all
@@ -27,13 +27,11 @@ func (r *Recorder) Roles(name string) []*unstructured.Object {
 	if rules := append(r.resourceRules(""), r.pathRules()...); len(rules) > 0 {
 		roles = append(roles, newRole("ClusterRole", "", name, rules))
 	}
-	namespaces := map[string]struct{}{}
+	namespaces := sets.Set[string]{}
 	for _, where := range r.permissions {
-		for namespace := range where.namespaces {
-			namespaces[namespace] = struct{}{}
-		}
+		namespaces = namespaces.Union(sets.KeySet(where.namespaces))
 	}
-	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
+	for _, namespace := range sets.List(namespaces) {
 		if rules := r.resourceRules(namespace); len(rules) > 0 {
 			roles = append(roles, newRole("Role", namespace, name, rules))
 		}
@@ -86,7 +84,7 @@ func (r *Recorder) needed(namespace string) []rule {
 			needed = needed.without(all.in(namespace)).without(all.in(""))
 		}
 		if needed != nil {
-			rules = append(rules, rule{p.group, []string{p.resource}, slices.Sorted(maps.Keys(needed.some)), []string{p.verb}})
+			rules = append(rules, rule{p.group, []string{p.resource}, sets.List(needed.some), []string{p.verb}})
 		}
 	}
 	return rules
@@ -102,15 +100,10 @@ func (n *names) without(wider *names) *names {
 	case n.all:
 		return n
 	}
-	rest := &names{some: maps.Clone(n.some)}
-	maps.DeleteFunc(rest.some, func(name string, _ struct{}) bool {
-		_, ok := wider.some[name]
-		return ok
-	})
-	if len(rest.some) == 0 {
-		return nil
+	if rest := n.some.Difference(wider.some); len(rest) > 0 {
+		return &names{some: rest}
 	}
-	return rest
+	return nil
 }
 
 // merge joins rules that differ in one list only, and sorts them.

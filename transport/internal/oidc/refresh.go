@@ -107,8 +107,7 @@ func tokenEndpoint(ctx context.Context, client *http.Client, issuer string) (end
 	}
 	response, err := client.Do(req)
 	if err != nil {
-		var wrapper *url.Error
-		if errors.As(err, &wrapper) {
+		if wrapper, ok := errors.AsType[*url.Error](err); ok {
 			err = wrapper.Err
 		}
 		return "", sanitize.Error(err, sanitize.MaxMessage)
