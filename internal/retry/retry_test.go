@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -211,4 +212,25 @@ func TestWithRandom_DeterminesJitter(t *testing.T) {
 		assert.GreaterOrEqual(t, got, time.Duration(0))
 		assert.LessOrEqual(t, got, time.Second)
 	}
+}
+
+func TestBackoff_LargeMax(t *testing.T) {
+	assert.Equal(t, time.Duration(math.MaxInt64), Backoff{Min: time.Second, Max: math.MaxInt64}.Delay(100))
+}
+
+func TestBucket_TakesWhatIsThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &Bucket{Burst: 3, Interval: time.Second}
+		assert.False(t, b.TryTake(4), "more than the burst")
+		assert.True(t, b.TryTake(3))
+		assert.False(t, b.TryTake(1))
+		assert.Equal(t, 2*time.Second, b.Take(2))
+		time.Sleep(2500 * time.Millisecond)
+		assert.False(t, b.TryTake(1))
+		time.Sleep(500 * time.Millisecond)
+		assert.True(t, b.TryTake(1))
+		time.Sleep(time.Hour)
+		assert.Zero(t, b.Take(3))
+		assert.Equal(t, time.Second, b.Take(1))
+	})
 }
