@@ -1,6 +1,6 @@
 // Package retry implements what the retry and list-and-watch loops of this module share: errors of ended contexts,
-// sleeping, exponential backoff with jitter, and the classification of errors as terminal, expired, denied, conflict or
-// not found. Each delay has jitter and ends with its context. A loop over attempts has this form:
+// sleeping, exponential backoff with jitter, token buckets, and the classification of errors as terminal, expired, denied,
+// conflict or not found. Each delay has jitter and ends with its context. A loop over attempts has this form:
 //
 //	for n := 1; ; n++ {
 //		err := attempt(ctx)
