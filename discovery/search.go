@@ -59,7 +59,7 @@ func (c *Client) limitedRefresh(ctx context.Context, called time.Time) (*Snapsho
 		for _, group := range latest.Groups {
 			requests += len(group.Versions)
 		}
-		return c.limiter.TryTake(min(requests, limiterBurst)), nil // one refresh may exceed the burst
+		return c.limiter.Allow(min(requests, limiterBurst)), nil // one refresh may exceed the burst
 	})
 }
 
@@ -71,7 +71,7 @@ const (
 
 // waitForRequests waits until the limiter allows n requests.
 func (c *Client) waitForRequests(ctx context.Context, n int) error {
-	return retry.Sleep(ctx, c.limiter.Take(n))
+	return retry.Sleep(ctx, c.limiter.Reserve(n))
 }
 
 // A CustomResourceDefinition is Established some milliseconds before discovery has its resource, and longer before each of

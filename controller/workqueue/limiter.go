@@ -54,7 +54,7 @@ func withJitter(delay time.Duration) time.Duration {
 // spread, one in each interval. A burst below 1 counts as 1; an interval of 0 or less delays nothing.
 func Bucket(interval time.Duration, burst int) RateLimiter {
 	bucket := &retry.Bucket{Burst: burst, Interval: max(interval, 0)}
-	return func(int) time.Duration { return bucket.Take(1) }
+	return func(int) time.Duration { return bucket.Reserve(1) }
 }
 
 // MaxOf returns a limiter with the longest delay of several.

@@ -15,8 +15,8 @@ type Bucket struct {
 	next time.Time // when the next token would be there if nothing was saved up
 }
 
-// Take takes n tokens and returns the delay until all of them are there.
-func (b *Bucket) Take(n int) time.Duration {
+// Reserve takes n tokens and returns the delay until all of them are there.
+func (b *Bucket) Reserve(n int) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delay := b.delay(n)
@@ -24,8 +24,8 @@ func (b *Bucket) Take(n int) time.Duration {
 	return delay
 }
 
-// TryTake takes n tokens if all of them are there.
-func (b *Bucket) TryTake(n int) bool {
+// Allow takes n tokens if all of them are there, and reports that.
+func (b *Bucket) Allow(n int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.delay(n) > 0 {

@@ -221,16 +221,16 @@ func TestBackoff_LargeMax(t *testing.T) {
 func TestBucket_TakesWhatIsThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &Bucket{Burst: 3, Interval: time.Second}
-		assert.False(t, b.TryTake(4), "more than the burst")
-		assert.True(t, b.TryTake(3))
-		assert.False(t, b.TryTake(1))
-		assert.Equal(t, 2*time.Second, b.Take(2))
+		assert.False(t, b.Allow(4), "more than the burst")
+		assert.True(t, b.Allow(3))
+		assert.False(t, b.Allow(1))
+		assert.Equal(t, 2*time.Second, b.Reserve(2))
 		time.Sleep(2500 * time.Millisecond)
-		assert.False(t, b.TryTake(1))
+		assert.False(t, b.Allow(1))
 		time.Sleep(500 * time.Millisecond)
-		assert.True(t, b.TryTake(1))
+		assert.True(t, b.Allow(1))
 		time.Sleep(time.Hour)
-		assert.Zero(t, b.Take(3))
-		assert.Equal(t, time.Second, b.Take(1))
+		assert.Zero(t, b.Reserve(3))
+		assert.Equal(t, time.Second, b.Reserve(1))
 	})
 }
