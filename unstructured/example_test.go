@@ -125,3 +125,12 @@ func ExampleLazy() {
 	// Output:
 	// b map[phase:Failed]
 }
+
+func ExampleLazy_Without() {
+	pod, err := unstructured.DecodeLazy([]byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","managedFields":[{"manager":"kubelet"}]}}`))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s\n", pod.Without("metadata", "managedFields").JSON())
+	// Output: {"kind":"Pod","apiVersion":"v1","metadata":{"name":"web"}}
+}

@@ -99,6 +99,9 @@ func FuzzLazy(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		before := bytes.Clone(data)
 		assertLazyParity(t, data)
+		if l, err := DecodeLazy(data); err == nil && len(data) < 1000 {
+			assertWithout(t, l)
+		}
 		assertLazyListParity(t, data)
 		assertLazyWatchParity(t, data)
 		assert.Equal(t, before, data, "the input was written to")

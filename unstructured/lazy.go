@@ -176,6 +176,45 @@ func (l *Lazy) Metadata(of metav1.TypeMeta) *Lazy {
 	return &Lazy{data: append(data, '}'), offsets: offsets}
 }
 
+// Without returns the object without the field at a path of names, in memory of its own; l itself if it has no such field. As
+// the Transform of a cache it drops what nobody reads, such as metadata.managedFields, a third of many objects.
+func (l *Lazy) Without(fields ...string) *Lazy {
+	if l == nil || len(l.data) == 0 || len(fields) == 0 {
+		return l
+	}
+	parent, last := 0, len(fields)-1
+	for i, field := range fields[:last] {
+		if i == 0 {
+			parent = l.field(field)
+		} else {
+			parent = jsonread.Member(l.data, parent, field)
+		}
+		if parent == 0 || l.data[parent] != '{' {
+			return l
+		}
+	}
+	data := l.data
+	for {
+		start, end, found := jsonread.MemberRange(data, parent, fields[last])
+		if !found {
+			break
+		}
+		rest := make([]byte, len(data)-(end-start)) // append may take more
+		copy(rest[copy(rest, data[:start]):], data[end:])
+		data = rest
+	}
+	if len(data) == len(l.data) {
+		return l
+	}
+	r := jsonread.Borrow(data)
+	defer r.Release()
+	_, offsets, err := r.RawObject()
+	if err != nil {
+		return l // never: it has been checked, see TestLazy_Without
+	}
+	return &Lazy{data: data, offsets: offsets}
+}
+
 // itemType is the kind and apiVersion of a list's items that have neither, and the end of their JSON then: behind all
 // other members these are the ones that count.
 type itemType struct {

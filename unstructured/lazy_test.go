@@ -57,3 +57,60 @@ func TestLazy_Metadata(t *testing.T) {
 		})
 	}
 }
+
+// fieldPaths returns the paths of all fields that are in maps in maps, and some of fields that do not exist.
+func fieldPaths(m map[string]any) [][]string {
+	paths := [][]string{{"none"}}
+	for name, v := range m {
+		paths = append(paths, []string{name}, []string{name, "none"})
+		if fields, isMap := v.(map[string]any); isMap {
+			for _, path := range fieldPaths(fields) {
+				paths = append(paths, append([]string{name}, path...))
+			}
+		}
+	}
+	return paths
+}
+
+// assertWithout compares what a Lazy is without each of its fields with what Delete leaves of the object.
+func assertWithout(t testing.TB, l *Lazy) {
+	t.Helper()
+	obj, err := l.Object()
+	require.NoError(t, err)
+	for _, path := range fieldPaths(obj.Object) {
+		want := obj.DeepCopy()
+		parent, _, _ := walk(want.Object, path[:len(path)-1], 0)
+		found := false
+		if fields, isMap := parent.(map[string]any); isMap {
+			_, found = fields[path[len(path)-1]]
+			delete(fields, path[len(path)-1])
+		}
+		got := l.Without(path...)
+		assertLazyIs(t, want, got)
+		assert.Equal(t, !found, got == l, "%q", path)
+	}
+}
+
+func TestLazy_Without(t *testing.T) {
+	documents := map[string][]byte{}
+	for name, document := range lazyDocuments {
+		documents[name] = []byte(document)
+	}
+	for name, data := range samples(t) {
+		documents[name] = data
+	}
+	documents["names with escapes, twice"] = []byte(`{"kind":"A","a":{ "b" : 1 , "c":2,"\u0062":3 },"b":{"b":1,"b":2},"c":{"b":1,"c":1,"b":2,"b":3}}`)
+	for name, data := range documents {
+		if name == "kind twice, lost" || name == "apiVersion with escapes" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			l, err := DecodeLazy(data)
+			require.NoError(t, err)
+			assertWithout(t, l)
+			assert.Same(t, l, l.Without())
+		})
+	}
+	assert.Nil(t, (*Lazy)(nil).Without("a"))
+	assert.Equal(t, &Lazy{}, new(Lazy).Without("a"))
+}

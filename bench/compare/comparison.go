@@ -243,6 +243,11 @@ func cacheComparisons(pods []int, events int) []comparison {
 			add(fmt.Sprintf("%s/%d", name, count), what, figure, aim, task, task, count)
 		}
 		same("cache-stripped-heap", "live heap without managedFields, by a Transform on both sides: full objects, against typed objects over protobuf", "held", 0.9, "cache-stripped")
+		stripped := func(name, what, figure string, aim float64) {
+			add(fmt.Sprintf("%s/%d", name, count), what, figure, aim, "cache-stripped-lazy", "cache-stripped", count)
+		}
+		stripped("cache-stripped-heap-lazy", "the same, of lazy objects", "held", 0.5)
+		stripped("cache-stripped-cpu-lazy", "CPU until it is synced", "sync-cpu", 1)
 		same("cache-metadata-heap", "live heap of metadata, against the metadata informer over protobuf", "held", 0.9, "cache-metadata")
 		same("cache-metadata-cpu", "CPU until it is synced", "sync-cpu", 1, "cache-metadata")
 		add(fmt.Sprintf("cache-metadata-heap-lazy/%d", count), "live heap of metadata that stays JSON, against the metadata informer over protobuf", "held", 0.9, "cache-metadata-lazy", "cache-metadata", count)

@@ -4,7 +4,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 )
 
 const (
@@ -17,8 +16,9 @@ const (
 // floorTasks has the task of the lowest cost for a task of anykind, or for one figure of it.
 var floorTasks = map[string]string{
 	"list": "floor-list", "whole": "floor-whole", "calls": "floor-calls", "cache-event": "floor-event",
-	"cache/held": "floor-cache-shared", "cache/sync-cpu": "floor-cache", "cache-lazy/held": "floor-cache-lazy", "cache-stripped/held": "floor-stripped",
+	"cache/held": "floor-cache-shared", "cache/sync-cpu": "floor-cache", "cache-lazy/held": "floor-cache-lazy", "cache-lazy/sync-cpu": "floor-cache-lazy", "cache-stripped/held": "floor-stripped",
 	"cache-metadata/held": "floor-metadata-shared", "cache-metadata/sync-cpu": "floor-metadata", "cache-metadata-lazy/held": "floor-metadata-lazy",
+	"cache-metadata-lazy/sync-cpu": "floor-metadata-lazy",
 }
 
 // floorOf returns the lowest cost of the same work, and how far anykind may be above it.
@@ -87,11 +87,12 @@ func cacheFloorComparisons(pods []int) []comparison {
 		add(count, "cache-floor-heap", "live heap of a synced cache of full objects"+shared, "cache", "held")
 		add(count, "cache-floor-heap-lazy", "live heap of a synced cache of lazy objects, against a map of their JSON", "cache-lazy", "held")
 		add(count, "cache-floor-cpu", "CPU until a cache of full objects is synced, against net/http and building a map of the same objects", "cache", "sync-cpu")
+		add(count, "cache-floor-cpu-lazy", "CPU until a cache of lazy objects is synced, against net/http and a map of their JSON", "cache-lazy", "sync-cpu")
+		add(count, "cache-floor-heap-stripped", "live heap without managedFields, by a Transform"+shared, "cache-stripped", "held")
+		add(count, "cache-floor-heap-metadata", "live heap of metadata"+shared, "cache-metadata", "held")
+		add(count, "cache-floor-heap-metadata-lazy", "live heap of metadata that stays JSON, against a map of the JSON", "cache-metadata-lazy", "held")
+		add(count, "cache-floor-cpu-metadata", "CPU until metadata is synced, against net/http and building a map of the same objects", "cache-metadata", "sync-cpu")
+		add(count, "cache-floor-cpu-metadata-lazy", "CPU until metadata that stays JSON is synced, against net/http and a map of the JSON", "cache-metadata-lazy", "sync-cpu")
 	}
-	short := slices.Min(pods)
-	add(short, "cache-floor-heap-stripped", "live heap without managedFields, by a Transform"+shared, "cache-stripped", "held")
-	add(short, "cache-floor-heap-metadata", "live heap of metadata"+shared, "cache-metadata", "held")
-	add(short, "cache-floor-heap-metadata-lazy", "live heap of metadata that stays JSON, against a map of the JSON", "cache-metadata-lazy", "held")
-	add(short, "cache-floor-cpu-metadata", "CPU until metadata is synced, against net/http and building a map of the same objects", "cache-metadata", "sync-cpu")
 	return all
 }

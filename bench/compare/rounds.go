@@ -18,7 +18,7 @@ var stages = [][]string{
 	{"list", "whole", "drain", "drain-whole", "pager", "lazy", "floor-list", "floor-whole"},
 	{"near-list-gzip", "near-list-plain", "near-whole-gzip", "near-whole-plain"}, {"far-list-gzip", "far-list-plain", "far-whole-gzip", "far-whole-plain"},
 	{"iterate"}, {"watch"}, {"calls", "floor-calls"},
-	{"cache", "cache-lazy", "cache-packed", "cache-typed", "cache-stripped", "cache-metadata", "cache-metadata-lazy",
+	{"cache", "cache-lazy", "cache-packed", "cache-typed", "cache-stripped", "cache-stripped-lazy", "cache-metadata", "cache-metadata-lazy",
 		"floor-cache", "floor-cache-shared", "floor-cache-lazy",
 		"floor-stripped", "floor-metadata", "floor-metadata-shared", "floor-metadata-lazy"},
 	{"cache-index"},

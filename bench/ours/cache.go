@@ -51,6 +51,14 @@ func (s *side) cacheStripped(ctx context.Context, m *measure.Meter) error {
 	return syncing(ctx, m, cache.New(s.pods, opts), (*unstructured.Object).GetName)
 }
 
+// cacheStrippedLazy fills one with such objects that stay JSON.
+func (s *side) cacheStrippedLazy(ctx context.Context, m *measure.Meter) error {
+	opts := &cache.Options[unstructured.Lazy]{Transform: func(pod *unstructured.Lazy) *unstructured.Lazy {
+		return pod.Without("metadata", "managedFields")
+	}}
+	return syncing(ctx, m, cache.New(dynamic.As[unstructured.Lazy](s.pods), opts), (*unstructured.Lazy).GetName)
+}
+
 // cacheMetadata fills a cache with metadata.
 func (s *side) cacheMetadata(ctx context.Context, m *measure.Meter) error {
 	return syncing(ctx, m, newFull(s.pods.Metadata()), (*unstructured.Object).GetName)

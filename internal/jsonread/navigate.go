@@ -21,6 +21,31 @@ func Member(b []byte, i int, name string) int {
 	return found
 }
 
+// MemberRange returns the range of the first member of that name in the object at index i, with the comma behind it or, of
+// the last member, the one before it. Without the range it is still an object.
+func MemberRange(b []byte, i int, name string) (start, end int, found bool) {
+	previous := i + 1 // the end of the member before
+	for next := skipSpace(b, i+1); b[next] != '}'; {
+		start = next
+		nameEnd, _ := stringEnd(b, start+1)
+		end = ValueEnd(b, skipSpace(b, skipSpace(b, nameEnd)+1))
+		next = skipSpace(b, end)
+		isLast := b[next] == '}'
+		if !isLast {
+			next = skipSpace(b, next+1)
+		}
+		switch {
+		case !isName(b[start+1:nameEnd-1], name):
+			previous = end
+		case isLast:
+			return previous, end, true
+		default:
+			return start, next, true
+		}
+	}
+	return 0, 0, false
+}
+
 // isName reports whether the bytes between quotes mean name. What has escapes does not mean what it looks like.
 func isName(raw []byte, name string) bool {
 	if plainPrefix(raw) < len(raw) {
