@@ -56,7 +56,7 @@ type Options[T any] struct {
 	// contain parts of other objects; from then on all of it is the cache's and read-only, so a Transform that writes later to
 	// an object that it has kept is wrong. The cache stores a full object with maps and slices that equal ones of other objects
 	// and of its own previous state have. Transform is also called with the final state of a deleted object, but not if that
-	// is unknown: the stored object is delivered then. [unstructured.Lazy.Without] drops a field of a lazy object.
+	// is unknown: the stored object is delivered then. Lazy.Without drops a field of a lazy object.
 	Transform func(*T) *T
 	// Codec packs the objects, to save memory; nil keeps them as they are. Package cache/packed has one: an object takes a
 	// fraction of its JSON then, and a read some microseconds. Reads may return equal objects instead of the same one.
