@@ -10,8 +10,8 @@ import (
 // KnownObjects has the objects that the caller of [Resource.Follow] already keeps; see FollowOptions. Follow calls it from its
 // own goroutine, between changes.
 type KnownObjects interface {
-	// Version returns the UID and the resourceVersion of an object as it was received; namespace is "" for a cluster-scoped
-	// one.
+	// Version returns the UID and the resourceVersion of an object as it was received, "" for what the caller has not kept:
+	// a received object is then MODIFIED. namespace is "" for a cluster-scoped one.
 	Version(namespace, name string) (uid types.UID, resourceVersion string, found bool)
 	// Keys returns the namespaces and names of all objects, in any order.
 	Keys() iter.Seq2[string, string]

@@ -220,7 +220,7 @@ func (f *reflector) handleExisting(event objectEvent) error {
 	switch {
 	case !isKnown:
 		return f.emit(watch.Added, event.object, false)
-	case previous.uid != event.uid:
+	case previous.uid != event.uid && previous.uid != "": // a caller may have dropped it
 		if err := f.emitInferredDelete(event.objectKey, previous); err != nil {
 			return err
 		}

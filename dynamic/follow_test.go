@@ -220,16 +220,16 @@ func followInto(t *testing.T, r *dynamic.Resource, pods podVersions, want int) [
 func TestFollow_KnownObjectsCountAsEmitted(t *testing.T) {
 	answers := []answer{
 		{body: watchEvent("ADDED", podJSON("same", "u1", "1")) + watchEvent("ADDED", podJSON("changed", "u2", "6")) +
-			watchEvent("ADDED", podJSON("replaced", "u9", "7")) + watchEvent("ADDED", podJSON("new", "u5", "8")) + initialEventsEnd("8")},
+			watchEvent("ADDED", podJSON("replaced", "u9", "7")) + watchEvent("ADDED", podJSON("new", "u5", "8")) + watchEvent("ADDED", podJSON("bare", "u6", "8")) + initialEventsEnd("8")},
 		{body: watchEvent("DELETED", podJSON("same", "u1", "9")), stays: true},
 	}
 	pods, _ := exchanging(t, answers...)
-	kept := podVersions{"same": {"u1", "1"}, "changed": {"u2", "2"}, "replaced": {"u3", "3"}, "deleted": {"u4", "4"}}
+	kept := podVersions{"same": {"u1", "1"}, "changed": {"u2", "2"}, "replaced": {"u3", "3"}, "deleted": {"u4", "4"}, "bare": {"", ""}}
 	assert.Equal(t, []string{
-		"STARTED", "MODIFIED changed u2 6", "DELETED replaced u3 3 inferred", "ADDED replaced u9 7", "ADDED new u5 8",
+		"STARTED", "MODIFIED changed u2 6", "DELETED replaced u3 3 inferred", "ADDED replaced u9 7", "ADDED new u5 8", "MODIFIED bare u6 8",
 		"DELETED deleted u4 4 inferred", "SYNCED", "DELETED same u1 9",
-	}, followInto(t, pods, kept, 8))
-	assert.Equal(t, podVersions{"changed": {"u2", "6"}, "replaced": {"u9", "7"}, "new": {"u5", "8"}}, kept)
+	}, followInto(t, pods, kept, 9))
+	assert.Equal(t, podVersions{"changed": {"u2", "6"}, "replaced": {"u9", "7"}, "new": {"u5", "8"}, "bare": {"u6", "8"}}, kept)
 }
 
 func TestFollow_ListsWithoutWatchListSupport(t *testing.T) {
