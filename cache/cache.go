@@ -52,7 +52,7 @@ type Options[T any] struct {
 	Indexes map[string]func(*T) []string
 	// Transform changes each object before it is stored, to drop fields that nobody reads. It may write to the object, which
 	// nobody else has, and return it, or another object with the same UID, or nil to leave the object out. An object without
-	// its resourceVersion is delivered again after an interruption that made a relist necessary. What Transform returns may
+	// its UID or resourceVersion is delivered again after an interruption that made a relist necessary. What Transform returns may
 	// contain parts of other objects; from then on all of it is the cache's and read-only, so a Transform that writes later to
 	// an object that it has kept is wrong. The cache stores a full object with maps and slices that equal ones of other objects
 	// and of its own previous state have. Transform is also called with the final state of a deleted object, but not if that
