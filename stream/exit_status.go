@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 
 	"github.com/anykind/anykind/internal/sanitize"
@@ -25,82 +26,33 @@ func (e *ExitError) Error() string { return fmt.Sprintf("the command ended with 
 // maxStatus is more than any Status needs.
 const maxStatus = 1 << 20
 
-// exitStatus decodes the Status of the error channel, which may arrive in pieces. It is decoded once, after its last brace.
-type exitStatus struct {
-	text     []byte
-	end      objectEnd
-	status   metav1.Status
-	complete bool
+// decodeStatus decodes the Status of the error channel, which may arrive in pieces, up to its last brace.
+func decodeStatus(channel io.Reader) (*metav1.Status, error) {
+	limited := &limitedReader{Reader: channel, what: "the server's Status", limit: maxStatus, left: maxStatus}
+	var status metav1.Status
+	if err := json.NewDecoder(limited).Decode(&status); err != nil {
+		return nil, fmt.Errorf("the server's Status cannot be decoded: %w", err)
+	}
+	if status.Status == "" {
+		return nil, errors.New("the server's Status is neither Success nor Failure")
+	}
+	return &status, nil
 }
 
-// Write adds a piece.
-func (s *exitStatus) Write(piece []byte) (int, error) {
-	if s.complete {
-		return len(piece), nil
-	}
-	end := s.end.find(piece)
-	rest := piece
-	if end >= 0 {
-		rest = piece[:end]
-	}
-	if len(s.text)+len(rest) > maxStatus {
-		return 0, errors.New("the server's Status is larger than 1 MiB")
-	}
-	s.text = append(s.text, rest...)
-	if end < 0 {
-		return len(piece), nil
-	}
-	if err := json.Unmarshal(s.text, &s.status); err != nil {
-		return 0, fmt.Errorf("the server's Status cannot be decoded: %w", err)
-	}
-	if s.status.Status == "" {
-		return 0, errors.New("the server's Status is neither Success nor Failure")
-	}
-	s.complete, s.text = true, nil
-	return len(piece), nil
-}
-
-// err returns nil for success, a *ExitError, or the *apierrors.StatusError of a command that could not run.
-func (s *exitStatus) err() error {
-	if s.status.Status == metav1.StatusSuccess {
+// exitError returns nil for success, a *ExitError, or the *apierrors.StatusError of a command that could not run.
+func exitError(status *metav1.Status) error {
+	if status.Status == metav1.StatusSuccess {
 		return nil
 	}
-	if s.status.Reason == remotecommand.NonZeroExitCodeReason && s.status.Details != nil {
-		for _, cause := range s.status.Details.Causes {
+	if status.Reason == remotecommand.NonZeroExitCodeReason && status.Details != nil {
+		for _, cause := range status.Details.Causes {
 			code, err := strconv.Atoi(cause.Message)
 			if cause.Type == remotecommand.ExitCodeCauseType && err == nil && code != 0 {
 				return &ExitError{Code: code}
 			}
 		}
 	}
-	sanitize.Status(&s.status)
-	s.status.Message = sanitize.Text(s.status.Message, maxMessage)
-	return &apierrors.StatusError{ErrStatus: s.status}
-}
-
-// objectEnd finds the end of a JSON object that arrives in pieces.
-type objectEnd struct {
-	depth            int
-	inString, escape bool
-}
-
-// find returns the index after the object's last brace, or -1 if that has not arrived.
-func (e *objectEnd) find(piece []byte) int {
-	for i, c := range piece {
-		switch {
-		case e.escape:
-			e.escape = false
-		case e.inString:
-			e.escape, e.inString = c == '\\', c != '"'
-		case c == '"':
-			e.inString = true
-		case c == '{' || c == '[':
-			e.depth++
-		case c == '}' || c == ']':
-			if e.depth--; e.depth <= 0 {
-				return i + 1
-			}
-		}
-	}
-	return -1
+	sanitize.Status(status)
+	status.Message = sanitize.Text(status.Message, maxMessage)
+	return &apierrors.StatusError{ErrStatus: *status}
 }

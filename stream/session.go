@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/stream/internal/wsconn"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Channels of exec and attach. The first byte of each message is its channel.
@@ -36,8 +38,10 @@ type session struct {
 	stdin          io.Reader // may be nil
 	stdout, stderr io.Writer // nil if the caller has none
 	resize         <-chan TerminalSize
-	status         exitStatus
 	buffer         []byte
+	message        io.Reader      // the one of the error channel that Read is in
+	readErr        error          // of Read
+	status         *metav1.Status // nil until it has arrived
 	writeMu        sync.Mutex
 	writing        atomic.Bool
 	failure        atomic.Pointer[error] // the first local reason to end
@@ -55,7 +59,10 @@ func openSession(ctx context.Context, target Target, name, subresource string, o
 	if err != nil {
 		return nil, pod.wrap(name, err)
 	}
-	s := &session{ctx: ctx, pod: pod, conn: conn, stdin: opts.Stdin, stdout: opts.Stdout, stderr: opts.Stderr}
+	s := &session{
+		ctx: ctx, pod: pod, conn: conn, stdin: opts.Stdin, stdout: opts.Stdout, stderr: opts.Stderr,
+		buffer: make([]byte, wsconn.MaxMessage),
+	}
 	if opts.TTY {
 		s.resize = opts.Resize
 	}
@@ -80,30 +87,43 @@ func (s *session) run() error {
 
 // receive handles messages until the connection ends, which the server does after the exit status.
 func (s *session) receive() error {
-	var hangUp *time.Timer
-	for {
-		message, err := s.conn.NextMessage()
-		if errors.Is(err, wsconn.ErrUnresponsive) && s.writing.Load() {
-			return fmt.Errorf("%w; input was under way: a command that leaves it unread for so long keeps the server from answering", err)
-		}
-		if err == nil {
-			err = s.handle(message)
-		}
-		if err != nil {
-			return err
-		}
-		if s.status.complete && hangUp == nil {
-			hangUp = time.AfterFunc(hangUpTimeout, s.conn.Close)
-			defer hangUp.Stop()
-		}
+	status, err := decodeStatus(s)
+	if err != nil {
+		return cmp.Or(s.readErr, err)
 	}
+	s.status = status
+	hangUp := time.AfterFunc(hangUpTimeout, s.conn.Close)
+	defer hangUp.Stop()
+	_, err = io.Copy(io.Discard, s)
+	return err
 }
 
-// handle reads one message. A writer that blocks stops reading, and so the server.
-func (s *session) handle(message io.Reader) error {
-	if s.buffer == nil {
-		s.buffer = make([]byte, wsconn.MaxMessage)
+// Read reads the error channel. Messages of others are handled meanwhile.
+func (s *session) Read(p []byte) (n int, err error) {
+	for n == 0 && err == nil {
+		if s.message == nil {
+			err = s.handleNext()
+		} else if n, err = s.message.Read(p); err == io.EOF { //nolint:errorlint // itself: the message's end
+			s.message, err = nil, nil
+		}
 	}
+	s.readErr = err
+	return n, err
+}
+
+func (s *session) handleNext() error {
+	message, err := s.conn.NextMessage()
+	if errors.Is(err, wsconn.ErrUnresponsive) && s.writing.Load() {
+		return fmt.Errorf("%w; input was under way: a command that leaves it unread for so long keeps the server from answering", err)
+	}
+	if err != nil {
+		return err
+	}
+	return s.handle(message)
+}
+
+// handle reads one message, or leaves that to Read. A writer that blocks stops reading, and so the server.
+func (s *session) handle(message io.Reader) error {
 	if _, err := io.ReadFull(message, s.buffer[:1]); err == io.EOF {
 		return nil // servers greet with an empty message
 	} else if err != nil {
@@ -115,14 +135,9 @@ func (s *session) handle(message io.Reader) error {
 	case channelStderr:
 		return s.copy("stderr", s.stderr, message)
 	case channelError:
-		err := s.copy("status", &s.status, message)
-		if failed, ok := errors.AsType[*writeError](err); ok {
-			return failed.err // the Status is invalid
-		}
-		return err
-	default:
-		return s.copy("", nil, message)
+		s.message = message
 	}
+	return nil
 }
 
 // copy works like io.Copy, but never calls the writer's ReadFrom: that of a file would allocate a buffer for each message.
@@ -165,8 +180,8 @@ func (s *session) result(err error) error {
 		}
 		return err
 	}
-	if s.status.complete {
-		return s.status.err()
+	if s.status != nil {
+		return exitError(s.status)
 	}
 	if failure := s.failure.Load(); failure != nil {
 		return *failure

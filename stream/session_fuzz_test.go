@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/anykind/anykind/stream/internal/wsconn"
 	"github.com/stretchr/testify/require"
 )
 
@@ -15,8 +16,8 @@ func FuzzSession_Handle(f *testing.F) {
 	f.Add([]byte("\x06\x03{\"sta\x10\x03tus\":\"Failure\"}"))
 	f.Add(append([]byte("\x7f\x03"), `{"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"42"}]}}                   `...))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var stdout, stderr, wantOut, wantErr bytes.Buffer
-		s := session{stdout: &stdout, stderr: &stderr}
+		var stdout, stderr, wantOut, wantErr, status bytes.Buffer
+		s := session{stdout: &stdout, stderr: &stderr, buffer: make([]byte, wsconn.MaxMessage)}
 		for len(data) > 0 {
 			size := min(int(data[0]), len(data)-1)
 			message := data[1 : 1+size]
@@ -28,18 +29,22 @@ func FuzzSession_Handle(f *testing.F) {
 				wantOut.Write(message[1:])
 			case message[0] == channelStderr:
 				wantErr.Write(message[1:])
+			case message[0] == channelError:
+				_, err := status.ReadFrom(s.message)
+				require.NoError(t, err)
 			}
 		}
 		require.Equal(t, wantOut.Bytes(), stdout.Bytes())
 		require.Equal(t, wantErr.Bytes(), stderr.Bytes())
-		if !s.status.complete {
+		decoded, err := decodeStatus(&status)
+		if err != nil {
 			return
 		}
-		err := s.status.err()
+		err = exitError(decoded)
 		var exited *ExitError
 		if errors.As(err, &exited) {
 			require.NotZero(t, exited.Code)
 		}
-		require.Equal(t, s.status.status.Status == "Success", err == nil)
+		require.Equal(t, decoded.Status == "Success", err == nil)
 	})
 }
