@@ -21,9 +21,8 @@ const maxPiece = 64 << 10
 // logPiece is a line of a log, or a part of a long one.
 type logPiece struct {
 	stamp time.Time
-	// head is the time as the server sent it, with the following space; empty except at the beginning of a line.
-	head []byte
-	// text is valid until the next piece. It ends with a line break at the end of a line.
+	// text is valid until the next piece. It begins with the time if opts.Timestamps requests that, and ends with a line
+	// break at the end of a line.
 	text []byte
 }
 
@@ -121,7 +120,7 @@ func (l *containerLog) filter(raw []byte) (piece logPiece, isNew bool) {
 	text := raw
 	if !l.line.isOpen {
 		var stamp time.Time
-		stamp, piece.head, text = splitStamp(raw)
+		stamp, text = splitStamp(raw)
 		l.line = lineState{stamp: stamp, hash: l.recent.hash(raw)}
 		l.line.isOld = l.isOld(stamp, l.line.hash)
 		l.lineCount++
@@ -141,12 +140,13 @@ func (l *containerLog) filter(raw []byte) (piece logPiece, isNew bool) {
 		return logPiece{}, false
 	}
 	if repeated > 0 {
-		text, piece.head = text[repeated:], nil
+		text = text[repeated:]
+	} else if l.opts.Timestamps {
+		text = raw
 	}
 	l.line.returned = l.line.received
 	l.noteProgress()
-	piece.stamp, piece.text = l.line.stamp, l.limit(&piece, text)
-	return piece, true
+	return logPiece{l.line.stamp, l.limit(text)}, true
 }
 
 // noteProgress resets the retries after a new line. A line without a time is no progress: nodes repeat their errors for each
@@ -166,14 +166,11 @@ func (l *containerLog) noteProgress() {
 }
 
 // limit applies LimitBytes to the text of a piece.
-func (l *containerLog) limit(piece *logPiece, text []byte) []byte {
+func (l *containerLog) limit(text []byte) []byte {
 	if l.opts.LimitBytes <= 0 {
 		return text
 	}
-	if l.opts.Timestamps {
-		l.left -= int64(len(piece.head))
-	}
-	text = text[:min(int64(len(text)), max(0, l.left))]
+	text = text[:min(int64(len(text)), l.left)]
 	l.left -= int64(len(text))
 	return text
 }
@@ -194,16 +191,16 @@ func (l *containerLog) isOld(stamp time.Time, hash uint64) bool {
 }
 
 // splitStamp separates a line's time. A line without one has the zero time.
-func splitStamp(line []byte) (stamp time.Time, head, text []byte) {
+func splitStamp(line []byte) (stamp time.Time, text []byte) {
 	space := bytes.IndexByte(line[:min(len(line), len(time.RFC3339Nano)+1)], ' ')
 	if space < 0 {
-		return time.Time{}, nil, line
+		return time.Time{}, line
 	}
 	stamp, err := time.Parse(time.RFC3339Nano, string(line[:space]))
 	if err != nil {
-		return time.Time{}, nil, line
+		return time.Time{}, line
 	}
-	return stamp, line[:space+1], line[space+1:]
+	return stamp, line[space+1:]
 }
 
 // request returns the next connection's request.

@@ -87,6 +87,7 @@ func (p *logPods) log(ctx context.Context, pod *pod, container *containerStatus,
 	log := newContainerLog(ctx, p.conn, p.podPath(pod), opts)
 	log.opts.Container = container.Name
 	log.opts.Follow = opts.Follow && !opts.Previous
+	log.opts.Timestamps = false // a LogLine has its Time
 	log.run = containerRun{uid: pod.Metadata.UID, restarts: container.RestartCount}
 	return log
 }

@@ -147,11 +147,10 @@ func (b *logBody) Read(p []byte) (int, error) {
 
 // followReader returns the lines of a followed log as bytes.
 type followReader struct {
-	log        *containerLog
-	cancel     context.CancelFunc
-	timestamps bool
-	head, text []byte // what is left of the last piece
-	err        error
+	log    *containerLog
+	cancel context.CancelFunc
+	text   []byte // what is left of the last piece
+	err    error
 }
 
 // followLog identifies the container and begins to connect. It does not wait for the connection: servers answer with the
@@ -166,7 +165,7 @@ func followLog(ctx context.Context, conn *transport.Conn, podPath string, opts *
 	result, request := make(chan connectResult, 1), log.request()
 	log.pending, log.checkRun = result, true
 	go func() { result <- connectLog(ctx, conn, request) }() // disconnect or the end of ctx closes it
-	return &followReader{log: log, cancel: cancel, timestamps: opts.Timestamps}, nil
+	return &followReader{log: log, cancel: cancel}, nil
 }
 
 // Read returns at most one line, and waits for one.
@@ -174,7 +173,7 @@ func (r *followReader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	for len(r.head) == 0 && len(r.text) == 0 {
+	for len(r.text) == 0 {
 		if r.err != nil {
 			return 0, r.err
 		}
@@ -185,15 +184,10 @@ func (r *followReader) Read(p []byte) (int, error) {
 			continue
 		}
 		r.text = next.text
-		if r.timestamps {
-			r.head = next.head
-		}
 	}
-	n := copy(p, r.head)
-	r.head = r.head[n:]
-	m := copy(p[n:], r.text)
-	r.text = r.text[m:]
-	return n + m, nil
+	n := copy(p, r.text)
+	r.text = r.text[n:]
+	return n, nil
 }
 
 // Close ends the connection. A waiting Read returns an error.
