@@ -36,24 +36,21 @@ type containerLog struct {
 	run     containerRun
 	recent  recentLines
 
-	pending     chan connectResult // delivers the first connection if that was begun
-	body        io.ReadCloser      // nil without a connection
-	lines       *bufio.Reader
-	clock       serverClock
-	connects    int
-	connectedAt time.Time
-	firstDate   time.Time      // the server's time at the first connection
-	since       time.Time      // since when the connection's lines were requested
-	oldest      time.Time      // of the first line that was returned
-	repeated    map[uint64]int // the lines that the connection repeats; nil if it is the first
-	retries     int            // since the last new line with a time
-	denials     retry.Denials
-	hadLogs     bool  // other logs were read before: 401 and 403 may be transient
-	checkRun    bool  // the run must be identified again
-	breakErr    error // how the last connection broke; nil if it ended regularly
-	isFinal     bool  // the container has ended: the connection sends all that is left
-	complete    bool
-	isGone      bool // the pod is deleted
+	body      io.ReadCloser // nil without a connection
+	lines     *bufio.Reader
+	clock     serverClock
+	connects  int
+	firstDate time.Time      // the server's time at the first connection
+	since     time.Time      // since when the connection's lines were requested
+	oldest    time.Time      // of the first line that was returned
+	repeated  map[uint64]int // the lines that the connection repeats; nil if it is the first
+	retries   int            // since the last new line with a time
+	denials   retry.Denials
+	hadLogs   bool  // other logs were read before: 401 and 403 may be transient
+	breakErr  error // how the last connection broke; nil if it ended regularly
+	isFinal   bool  // the container has ended: the connection sends all that is left
+	complete  bool
+	isGone    bool // the pod is deleted
 	// waitingSince is since when next has waited for the server, in nanoseconds of the Unix epoch; 0 while it does not.
 	// Other goroutines read it.
 	waitingSince atomic.Int64
@@ -223,9 +220,10 @@ func (l *containerLog) request() *transport.Request {
 }
 
 // connected begins to read a connection.
-func (l *containerLog) connected(response *http.Response, at time.Time) {
+func (l *containerLog) connected(response *http.Response) {
 	l.connects++
-	l.connectedAt, l.clock.at, l.clock.read = at, at, at
+	l.clock.at = time.Now()
+	l.clock.read = l.clock.at
 	l.clock.date, _ = http.ParseTime(response.Header.Get("Date"))
 	if l.connects == 1 {
 		l.firstDate = l.clock.date

@@ -1,15 +1,12 @@
 package stream
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"time"
 
 	"github.com/anykind/anykind/internal/retry"
-	"github.com/anykind/anykind/transport"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -72,39 +69,17 @@ func (l *containerLog) identifyAgain() {
 	}
 }
 
-// connectResult is the result of an attempt to connect.
-type connectResult struct {
-	response *http.Response
-	err      error
-	at       time.Time
-}
-
-func connectLog(ctx context.Context, conn *transport.Conn, request *transport.Request) connectResult {
-	response, err := conn.Do(ctx, request) //nolint:bodyclose // disconnect closes it
-	return connectResult{response, err, time.Now()}
-}
-
 // connect makes the next connection. The error of the first attempt is returned; later ones are retried while that may help.
 func (l *containerLog) connect() error {
 	for {
-		var result connectResult
-		if l.pending != nil {
-			result = <-l.pending
-			l.pending = nil
-		} else {
-			result = connectLog(l.ctx, l.conn, l.request())
-		}
-		isTransient := l.isTransient(result.err)
-		if result.err == nil {
-			l.connected(result.response, result.at)
-			if l.checkRun {
-				l.checkRun = false
-				l.identifyAgain()
-			}
+		response, err := l.conn.Do(l.ctx, l.request()) //nolint:bodyclose // disconnect does, or the end of ctx
+		isTransient := l.isTransient(err)
+		if err == nil {
+			l.connected(response)
 			return nil
 		}
 		if l.connects == 0 || !isTransient || (!l.opts.Follow && l.retries >= maxLogRetries) {
-			return l.ended(result.err)
+			return l.ended(err)
 		}
 		if err := l.backOff(); err != nil {
 			return err
@@ -184,7 +159,7 @@ func (l *containerLog) disconnected(err error) error {
 		return l.finalDisconnected()
 	}
 	// Connections that end at once are not repeated in haste, whatever they bring.
-	if l.retries > 0 || l.breakErr != nil || l.connects > 1 && time.Since(l.connectedAt) < time.Second {
+	if l.retries > 0 || l.breakErr != nil || l.connects > 1 && time.Since(l.clock.at) < time.Second {
 		if err := l.backOff(); err != nil {
 			return err
 		}

@@ -147,10 +147,11 @@ func (b *logBody) Read(p []byte) (int, error) {
 
 // followReader returns the lines of a followed log as bytes.
 type followReader struct {
-	log    *containerLog
-	cancel context.CancelFunc
-	text   []byte // what is left of the last piece
-	err    error
+	log       *containerLog
+	cancel    context.CancelFunc
+	connected chan struct{} // closed after the first attempt to connect, which sets err
+	text      []byte        // what is left of the last piece
+	err       error
 }
 
 // followLog identifies the container and begins to connect. It does not wait for the connection: servers answer with the
@@ -162,10 +163,14 @@ func followLog(ctx context.Context, conn *transport.Conn, podPath string, opts *
 		cancel()
 		return nil, err
 	}
-	result, request := make(chan connectResult, 1), log.request()
-	log.pending, log.checkRun = result, true
-	go func() { result <- connectLog(ctx, conn, request) }() // disconnect or the end of ctx closes it
-	return &followReader{log: log, cancel: cancel}, nil
+	reader := &followReader{log: log, cancel: cancel, connected: make(chan struct{})}
+	go func() {
+		defer close(reader.connected)
+		if reader.err = log.connect(); reader.err == nil {
+			log.identifyAgain()
+		}
+	}()
+	return reader, nil
 }
 
 // Read returns at most one line, and waits for one.
@@ -173,17 +178,16 @@ func (r *followReader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	for len(r.text) == 0 {
-		if r.err != nil {
-			return 0, r.err
-		}
+	<-r.connected
+	for len(r.text) == 0 && r.err == nil {
 		var next logPiece
-		if next, r.err = r.log.next(); r.err != nil {
-			r.log.disconnect()
-			r.cancel()
-			continue
-		}
+		next, r.err = r.log.next()
 		r.text = next.text
+	}
+	if r.err != nil {
+		r.log.disconnect()
+		r.cancel()
+		return 0, r.err
 	}
 	n := copy(p, r.text)
 	r.text = r.text[n:]
