@@ -52,8 +52,8 @@ type containerLog struct {
 	complete  bool
 	isGone    bool // the pod is deleted
 	// waitingSince is since when next has waited for the server, in nanoseconds of the Unix epoch; 0 while it does not.
-	// Other goroutines read it.
-	waitingSince atomic.Int64
+	// Other goroutines read it. The runs of a container, which are read one after the other, share it.
+	waitingSince *atomic.Int64
 
 	line      lineState
 	cutLine   lineState // the line in which the last connection ended
@@ -75,6 +75,7 @@ type lineState struct {
 func newContainerLog(ctx context.Context, conn *transport.Conn, podPath string, opts *LogOptions) *containerLog {
 	return &containerLog{
 		ctx: ctx, conn: conn, podPath: podPath, opts: *opts, left: opts.LimitBytes, recent: recentLines{seed: maphash.MakeSeed()},
+		waitingSince: new(atomic.Int64),
 	}
 }
 
@@ -244,6 +245,7 @@ func (l *containerLog) connected(response *http.Response) {
 func (l *containerLog) continueAfter(previous *containerLog) {
 	l.recent, l.oldest = previous.recent, previous.oldest
 	previous.recent = recentLines{}
+	l.waitingSince.Store(0)
 }
 
 // disconnect closes the connection.

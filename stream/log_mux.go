@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/anykind/anykind/internal/retry"
@@ -53,8 +52,7 @@ type runReader struct {
 	cancel   context.CancelCauseFunc
 	done     chan struct{} // closed when the log is read
 	failed   bool
-	removed  bool                      // the pod is
-	previous atomic.Pointer[runReader] // reads the previous run; nil once that is done
+	removed  bool // the pod is
 }
 
 // followLines reads logs until ctx ends, emit returns false, or no log can be read.
@@ -186,12 +184,16 @@ func (m *logMux) addLocked(pod *pod) {
 		reader := &runReader{restarts: container.RestartCount, cancel: cancel, done: make(chan struct{})}
 		reader.log = m.pods.log(ctx, pod, &container, &opts)
 		reader.log.hadLogs = m.listed
-		reader.previous.Store(previous)
+		if previous != nil {
+			reader.log.waitingSince = previous.log.waitingSince
+		}
 		m.current[key] = reader
 		m.readers.Go(func() {
 			defer close(reader.done)
 			defer cancel(nil)
-			reader.waitForPrevious(ctx)
+			if previous != nil {
+				reader.waitFor(ctx, previous)
+			}
 			m.read(reader, source)
 		})
 	}
@@ -259,47 +261,29 @@ func (m *logMux) endIfAllFailedLocked() {
 	}
 }
 
-// waitForPrevious waits until the previous run is read, and continues after its lines.
-func (r *runReader) waitForPrevious(ctx context.Context) {
-	previous := r.previous.Load()
-	if previous == nil {
-		return
-	}
-	select {
-	case <-previous.done:
-	case <-ctx.Done():
-		previous.cancel(context.Cause(ctx))
-		<-previous.done
-	}
+// waitFor waits until the previous run is read, and continues after its lines.
+func (r *runReader) waitFor(ctx context.Context, previous *runReader) {
+	stop := context.AfterFunc(ctx, func() { previous.cancel(context.Cause(ctx)) })
+	<-previous.done
+	stop()
 	r.log.continueAfter(previous.log)
-	r.previous.Store(nil)
 }
 
 // drain ends a reader when it is idle.
 func (r *runReader) drain() {
-	ticker, limit := time.NewTicker(drainTimeout/4), time.NewTimer(maxDrain)
+	ticker := time.NewTicker(drainTimeout / 4)
 	defer ticker.Stop()
-	defer limit.Stop()
-	for {
+	for begun := time.Now(); ; {
 		select {
 		case <-r.done:
 			return
-		case <-limit.C:
-			r.cancel(errPodGone)
-			return
 		case <-ticker.C:
-			if since := r.waitingSince(); since != 0 && time.Since(time.Unix(0, since)) >= drainTimeout {
+			since := r.log.waitingSince.Load()
+			isIdle := since != 0 && time.Since(time.Unix(0, since)) >= drainTimeout
+			if isIdle || time.Since(begun) >= maxDrain {
 				r.cancel(errPodGone)
 				return
 			}
 		}
 	}
-}
-
-// waitingSince returns that of the log that is being read.
-func (r *runReader) waitingSince() int64 {
-	if previous := r.previous.Load(); previous != nil {
-		return previous.waitingSince()
-	}
-	return r.log.waitingSince.Load()
 }
