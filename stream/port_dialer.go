@@ -49,8 +49,8 @@ type PortDialer struct {
 
 	mu        sync.Mutex
 	closed    bool
-	resolvers map[string]*podResolver  // by name
-	tunnels   map[string][]*tunnelSlot // by the pod's path; never empty
+	resolvers map[string]*podResolver // by name
+	tunnels   map[string][]*tunnel    // by the pod's path; never empty
 }
 
 // Port is a port's number or name.
@@ -122,12 +122,12 @@ func (d *PortDialer) dial(ctx context.Context, name, port string) (*portconn.Con
 
 // dialOnce resolves the address, gets a tunnel to the pod, and opens a connection in it.
 func (d *PortDialer) dialOnce(ctx context.Context, name, port string) (*portconn.Conn, error) {
-	to, slot, reused, err := d.reach(ctx, name, port)
+	to, t, reused, err := d.reach(ctx, name, port)
 	if err != nil {
 		return nil, err
 	}
-	defer d.release(slot)
-	conn, err := slot.tunnel.dial(ctx, to.port)
+	defer d.release(t)
+	conn, err := t.dial(ctx, to.port)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, spdy.ErrNotAccepted) && (reused || errors.Is(err, spdy.ErrRetired)) {
 		return nil, &staleError{err} // the tunnel has ended
 	}
@@ -135,7 +135,7 @@ func (d *PortDialer) dialOnce(ctx context.Context, name, port string) (*portconn
 }
 
 // reach resolves an address and reserves a tunnel to its pod, which the caller releases.
-func (d *PortDialer) reach(ctx context.Context, name, port string) (to podPort, slot *tunnelSlot, reused bool, err error) {
+func (d *PortDialer) reach(ctx context.Context, name, port string) (to podPort, t *tunnel, reused bool, err error) {
 	r, err := d.resolver(name)
 	if err != nil {
 		return to, nil, false, err
@@ -143,20 +143,20 @@ func (d *PortDialer) reach(ctx context.Context, name, port string) (to podPort, 
 	if to, err = r.resolve(ctx, port); err != nil {
 		return to, nil, false, err
 	}
-	slot, reused, err = d.acquire(ctx, to.podRef)
+	t, reused, err = d.acquire(ctx, to.podRef)
 	if apierrors.IsNotFound(err) && !r.ref.isPod() {
 		err = &staleError{err} // the chosen pod is deleted
 	}
-	return to, slot, reused, err
+	return to, t, reused, err
 }
 
 // checkAddress returns an error for an address that cannot be reached. A tunnel that it opens stays in the pool.
 func (d *PortDialer) checkAddress(ctx context.Context, address string) error {
 	name, port, err := splitAddress(address)
 	if err == nil {
-		var slot *tunnelSlot
-		if _, slot, _, err = d.reach(ctx, name, port); err == nil {
-			d.release(slot)
+		var t *tunnel
+		if _, t, _, err = d.reach(ctx, name, port); err == nil {
+			d.release(t)
 		}
 	}
 	if err == nil || isStale(err) {
@@ -188,22 +188,22 @@ func isStale(err error) bool {
 func (d *PortDialer) Close() error {
 	d.mu.Lock()
 	d.closed = true
-	var open []*tunnel
-	for _, slots := range d.tunnels {
-		for _, slot := range slots {
-			slot.stopIdleTimer()
-			if slot.tunnel != nil {
-				open = append(open, slot.tunnel)
+	var open []*spdy.Session
+	for _, tunnels := range d.tunnels {
+		for _, t := range tunnels {
+			t.stopIdleTimer()
+			if t.session != nil {
+				open = append(open, t.session)
 			}
 		}
 	}
 	d.tunnels, d.resolvers = nil, nil
 	d.mu.Unlock()
-	for _, t := range open {
-		if t.Load().Live > 0 {
-			t.Close(net.ErrClosed)
+	for _, session := range open {
+		if session.Load().Live > 0 {
+			session.Close(net.ErrClosed)
 		} else {
-			t.Retire()
+			session.Retire()
 		}
 	}
 	return nil

@@ -21,18 +21,22 @@ const (
 	idleTimeout = 30 * time.Second
 )
 
-// tunnel carries connections to one pod's ports over one WebSocket. It is safe for concurrent use.
+// tunnel carries connections to one pod's ports over one WebSocket, which may be in the making. The dialer's mu guards it.
 type tunnel struct {
-	*spdy.Session
-	pod    string
-	local  net.Addr
-	buffer *portconn.ReceiveBuffer
+	pod       podRef
+	buffer    *portconn.ReceiveBuffer
+	ready     chan struct{} // closed after dialing; local, session and err do not change after that
+	local     net.Addr
+	session   *spdy.Session // nil until then, and if that failed
+	err       error
+	reserved  int // callers that have not opened a connection yet
+	idleTimer *time.Timer
 }
 
-// dialTunnel opens a tunnel to a pod. ctx limits the dialing only. onChange is called, without locks, when a connection was
-// closed and when the tunnel ended.
-func dialTunnel(ctx context.Context, conn *transport.Conn, pod podRef, onChange func()) (*tunnel, error) {
-	opened, err := dial(ctx, conn, pod.path+"/portforward", nil, protocolTunnel)
+// open opens the tunnel's session. ctx limits the dialing only. onChange is called, without locks, when a connection was
+// closed and when the session ended.
+func (t *tunnel) open(ctx context.Context, conn *transport.Conn, onChange func()) (*spdy.Session, error) {
+	opened, err := dial(ctx, conn, t.pod.path+"/portforward", nil, protocolTunnel)
 	if err != nil {
 		return nil, err
 	}
@@ -40,19 +44,19 @@ func dialTunnel(ctx context.Context, conn *transport.Conn, pod podRef, onChange 
 		opened.Close()
 		return nil, retry.ContextError(ctx)
 	}
-	t := &tunnel{pod: pod.name, local: opened.LocalAddr(), buffer: portconn.NewReceiveBuffer()}
-	t.Session = spdy.NewSession(opened, spdy.Options{
+	t.local = opened.LocalAddr()
+	session := spdy.NewSession(opened, spdy.Options{
 		OnChange:   onChange,
-		BreakError: func(err error) error { return portconn.BreakError(pod.name, err) },
+		BreakError: func(err error) error { return portconn.BreakError(t.pod.name, err) },
 	})
 	go opened.KeepAlive()
-	return t, nil
+	return session, nil
 }
 
 // dial opens a connection to a port: see [spdy.Session.Open].
 func (t *tunnel) dial(ctx context.Context, port uint16) (*portconn.Conn, error) {
-	conn := portconn.New(portconn.Addr{Pod: t.pod, Port: port}, t.local, t.buffer)
-	pair, err := t.Open(ctx, port, conn)
+	conn := portconn.New(portconn.Addr{Pod: t.pod.name, Port: port}, t.local, t.buffer)
+	pair, err := t.session.Open(ctx, port, conn)
 	if err != nil {
 		_ = conn.Close()
 		return nil, err
@@ -61,92 +65,82 @@ func (t *tunnel) dial(ctx context.Context, port uint16) (*portconn.Conn, error) 
 	return conn, nil
 }
 
-// tunnelSlot is a tunnel of the pool, or one that is being dialed. The dialer's mu guards it.
-type tunnelSlot struct {
-	path      string        // the pod's
-	ready     chan struct{} // closed after dialing; tunnel and err do not change after that
-	tunnel    *tunnel       // nil until then, and if that failed
-	err       error
-	reserved  int // callers that have not opened a connection yet
-	idleTimer *time.Timer
-}
-
 // load returns the tunnel's load, including callers that are about to use it. A tunnel that is being dialed accepts
 // connections.
-func (s *tunnelSlot) load() spdy.Load {
-	load := spdy.Load{Accepting: s.err == nil}
-	if s.tunnel != nil {
-		load = s.tunnel.Load()
+func (t *tunnel) load() spdy.Load {
+	load := spdy.Load{Accepting: t.err == nil}
+	if t.session != nil {
+		load = t.session.Load()
 	}
-	load.Live += s.reserved
+	load.Live += t.reserved
 	return load
 }
 
-func (s *tunnelSlot) stopIdleTimer() {
-	if s.idleTimer != nil {
-		s.idleTimer.Stop()
-		s.idleTimer = nil
+func (t *tunnel) stopIdleTimer() {
+	if t.idleTimer != nil {
+		t.idleTimer.Stop()
+		t.idleTimer = nil
 	}
 }
 
 // acquire reserves a tunnel to a pod until release: a pooled one, or one that it dials.
-func (d *PortDialer) acquire(ctx context.Context, pod podRef) (slot *tunnelSlot, reused bool, err error) {
-	slot, reused, err = d.reserve(pod.path)
+func (d *PortDialer) acquire(ctx context.Context, pod podRef) (t *tunnel, reused bool, err error) {
+	t, reused, err = d.reserve(pod)
 	if err != nil {
 		return nil, false, err
 	}
 	if !reused {
-		d.fill(ctx, slot, pod)
+		d.fill(ctx, t)
 	}
 	select {
-	case <-slot.ready:
-		err = slot.err
+	case <-t.ready:
+		err = t.err
 	case <-ctx.Done():
 		err = retry.ContextError(ctx)
 	}
 	if err == nil {
-		return slot, reused, nil
+		return t, reused, nil
 	}
-	d.release(slot)
+	d.release(t)
 	if reused && ctx.Err() == nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
 		err = &staleError{err} // the ctx of the caller that dialed it has ended
 	}
 	return nil, false, err
 }
 
-// reserve returns a slot to share, or a new one that the caller fills.
-func (d *PortDialer) reserve(path string) (slot *tunnelSlot, reused bool, err error) {
+// reserve returns a tunnel to share, or a new one that the caller fills.
+func (d *PortDialer) reserve(pod podRef) (t *tunnel, reused bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
 		return nil, false, net.ErrClosed
 	}
 	if d.tunnels == nil {
-		d.tunnels = map[string][]*tunnelSlot{}
+		d.tunnels = map[string][]*tunnel{}
 	}
-	slot = bestSlot(d.tunnels[path], cmp.Or(max(d.MaxTunnels, 0), defaultMaxTunnels))
-	reused = slot != nil
+	t = bestTunnel(d.tunnels[pod.path], cmp.Or(max(d.MaxTunnels, 0), defaultMaxTunnels))
+	reused = t != nil
 	if !reused {
-		slot = &tunnelSlot{path: path, ready: make(chan struct{})}
-		d.tunnels[path] = append(d.tunnels[path], slot)
+		t = &tunnel{pod: pod, buffer: portconn.NewReceiveBuffer(), ready: make(chan struct{})}
+		d.tunnels[pod.path] = append(d.tunnels[pod.path], t)
 	}
-	slot.reserved++
-	slot.stopIdleTimer()
-	return slot, reused, nil
+	t.reserved++
+	t.stopIdleTimer()
+	return t, reused, nil
 }
 
-// bestSlot returns the slot with the fewest connections, or nil if a new one is better.
-func bestSlot(slots []*tunnelSlot, maxTunnels int) *tunnelSlot {
-	var best *tunnelSlot
+// bestTunnel returns the tunnel with the fewest connections, or nil if a new one is better.
+func bestTunnel(tunnels []*tunnel, maxTunnels int) *tunnel {
+	var best *tunnel
 	least, usable := 0, 0
-	for _, slot := range slots {
-		load := slot.load()
+	for _, t := range tunnels {
+		load := t.load()
 		if !load.Accepting || load.Behind {
 			continue
 		}
 		usable++
 		if best == nil || load.Live < least {
-			best, least = slot, load.Live
+			best, least = t, load.Live
 		}
 	}
 	if best != nil && (least == 0 || usable >= maxTunnels) {
@@ -155,66 +149,55 @@ func bestSlot(slots []*tunnelSlot, maxTunnels int) *tunnelSlot {
 	return nil
 }
 
-// fill dials a slot's tunnel.
-func (d *PortDialer) fill(ctx context.Context, slot *tunnelSlot, pod podRef) {
-	opened, err := dialTunnel(ctx, d.Target.Conn(), pod, func() { d.update(slot.path) })
+// fill opens a new tunnel.
+func (d *PortDialer) fill(ctx context.Context, t *tunnel) {
+	session, err := t.open(ctx, d.Target.Conn(), func() { d.update(t.pod.path) })
 	d.mu.Lock()
-	slot.tunnel, slot.err = opened, err
+	t.session, t.err = session, err
 	closed := d.closed
 	d.mu.Unlock()
-	close(slot.ready)
-	if closed && opened != nil {
-		opened.Close(net.ErrClosed)
+	close(t.ready)
+	if closed && session != nil {
+		session.Close(net.ErrClosed)
 	}
 }
 
-// release ends the reservation of a slot.
-func (d *PortDialer) release(slot *tunnelSlot) {
+// release ends the reservation of a tunnel.
+func (d *PortDialer) release(t *tunnel) {
 	d.mu.Lock()
-	slot.reserved--
+	t.reserved--
 	d.mu.Unlock()
-	d.update(slot.path)
+	d.update(t.pod.path)
 }
 
-// update removes slots that accept no more connections, whose tunnels close themselves, and starts the timers of idle ones.
+// update drops tunnels that accept no more connections, which close themselves, and starts the timers of idle ones.
 func (d *PortDialer) update(path string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.deleteSlots(path, func(slot *tunnelSlot) bool {
-		load := slot.load()
-		if slot.tunnel != nil && load.Accepting && load.Live == 0 && slot.idleTimer == nil {
-			slot.idleTimer = time.AfterFunc(idleTimeout, func() { d.expire(slot) })
+	kept := slices.DeleteFunc(d.tunnels[path], func(t *tunnel) bool {
+		load := t.load()
+		if t.session != nil && load.Accepting && load.Live == 0 && t.idleTimer == nil {
+			t.idleTimer = time.AfterFunc(idleTimeout, func() { d.expire(t) })
 		}
-		if load.Accepting || slot.reserved > 0 {
+		if load.Accepting || t.reserved > 0 {
 			return false
 		}
-		slot.stopIdleTimer()
+		t.stopIdleTimer()
 		return true
 	})
-}
-
-// deleteSlots deletes slots of a pod, with the lock.
-func (d *PortDialer) deleteSlots(path string, del func(*tunnelSlot) bool) {
-	slots, found := d.tunnels[path]
-	if !found {
-		return
-	}
-	if slots = slices.DeleteFunc(slots, del); len(slots) == 0 {
-		delete(d.tunnels, path)
+	if len(kept) > 0 {
+		d.tunnels[path] = kept
 	} else {
-		d.tunnels[path] = slots
+		delete(d.tunnels, path)
 	}
 }
 
 // expire closes a tunnel that was idle for idleTimeout.
-func (d *PortDialer) expire(slot *tunnelSlot) {
+func (d *PortDialer) expire(t *tunnel) {
 	d.mu.Lock()
-	isIdle := slot.idleTimer != nil && slot.load().Live == 0
-	if isIdle {
-		d.deleteSlots(slot.path, func(s *tunnelSlot) bool { return s == slot })
+	if t.idleTimer != nil && t.load().Live == 0 {
+		t.session.Retire()
 	}
 	d.mu.Unlock()
-	if isIdle {
-		slot.tunnel.Retire()
-	}
+	d.update(t.pod.path)
 }
