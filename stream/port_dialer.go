@@ -12,6 +12,7 @@ import (
 	"github.com/anykind/anykind/stream/internal/portconn"
 	"github.com/anykind/anykind/stream/internal/spdy"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	lru "k8s.io/apimachinery/pkg/util/cache"
 )
 
 // maxDialAttempts is how often a connection is attempted: a tunnel or a pod may have ended meanwhile.
@@ -49,8 +50,8 @@ type PortDialer struct {
 
 	mu        sync.Mutex
 	closed    bool
-	resolvers map[string]*podResolver // by name
-	tunnels   map[string][]*tunnel    // by the pod's path; never empty
+	resolvers *lru.LRUExpireCache  // of *podResolver, by name; nil before the first
+	tunnels   map[string][]*tunnel // by the pod's path; never empty
 }
 
 // Port is a port's number or name.
@@ -167,9 +168,7 @@ func (d *PortDialer) checkAddress(ctx context.Context, address string) error {
 
 // forgetPod makes the next dial to a name choose a pod again.
 func (d *PortDialer) forgetPod(name string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if r := d.resolvers[name]; r != nil {
+	if r, err := d.resolver(name); err == nil {
 		r.stale.Store(true)
 	}
 }

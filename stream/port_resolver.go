@@ -8,6 +8,7 @@ import (
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/transport"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	lru "k8s.io/apimachinery/pkg/util/cache"
 )
 
 const (
@@ -25,10 +26,8 @@ const (
 
 // podResolver resolves a name to a pod and its port. It keeps a pod while that is ready. It is safe for concurrent use.
 type podResolver struct {
-	conn     *transport.Conn
-	ref      *objectRef
-	lastUsed time.Time // guarded by the dialer's mu
-
+	conn  *transport.Conn
+	ref   *objectRef
 	stale atomic.Bool
 
 	// lock has one while the API is read, and guards the rest; callers that wait for it use the result.
@@ -51,36 +50,20 @@ type podPort struct {
 func (d *PortDialer) resolver(name string) (*podResolver, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	r := d.resolvers[name]
-	if r == nil {
+	if d.resolvers == nil {
+		d.resolvers = lru.NewLRUExpireCache(maxNames)
+	}
+	known, _ := d.resolvers.Get(name)
+	r, isKnown := known.(*podResolver)
+	if !isKnown {
 		ref, err := newObjectRef(d.Target, name)
 		if err != nil {
 			return nil, err
 		}
-		d.pruneResolvers()
 		r = &podResolver{conn: d.Target.Conn(), ref: ref, lock: make(chan struct{}, 1)}
-		d.resolvers[name] = r
 	}
-	r.lastUsed = time.Now()
+	d.resolvers.Add(name, r, maxNameAge)
 	return r, nil
-}
-
-// pruneResolvers makes room for another name, with the lock.
-func (d *PortDialer) pruneResolvers() {
-	if d.resolvers == nil {
-		d.resolvers = map[string]*podResolver{}
-	}
-	oldest := ""
-	for name, r := range d.resolvers {
-		if time.Since(r.lastUsed) > maxNameAge {
-			delete(d.resolvers, name)
-		} else if oldest == "" || r.lastUsed.Before(d.resolvers[oldest].lastUsed) {
-			oldest = name
-		}
-	}
-	if len(d.resolvers) >= maxNames {
-		delete(d.resolvers, oldest)
-	}
 }
 
 // resolve returns the pod and its port for a port's number or name.

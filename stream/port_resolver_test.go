@@ -30,10 +30,10 @@ func TestPortDialer_BoundsNames(t *testing.T) {
 			require.NoError(t, err)
 			assert.Same(t, first, again, "the name that is used stays")
 		}
-		assert.Len(t, dialer.resolvers, maxNames)
+		assert.Len(t, dialer.resolvers.Keys(), maxNames)
 		time.Sleep(maxNameAge + 1)
 		_, err = dialer.resolver("last")
 		require.NoError(t, err)
-		assert.Len(t, dialer.resolvers, 1)
+		assert.Len(t, dialer.resolvers.Keys(), 1)
 	})
 }
