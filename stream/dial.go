@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"path"
-	"regexp"
-	"sync"
+	"strings"
 
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/stream/internal/wsconn"
@@ -46,13 +45,12 @@ func dial(ctx context.Context, conn *transport.Conn, path string, query url.Valu
 // API server's.
 func explainDial(ctx context.Context, err error, path, protocol string) error {
 	err = retry.WithContextError(ctx, err)
-	var status apierrors.APIStatus
 	switch {
 	case ctx.Err() != nil:
 		return err
 	case errors.Is(err, transport.ErrNotUpgraded):
 		err = fmt.Errorf("%w: %w", wsconn.ErrBadHandshake, err)
-	case !errors.As(err, &status) || !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
+	case !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
 		return explainForbidden(err, path)
 	}
 	return explainProtocol(err, protocol)
@@ -62,17 +60,14 @@ func explainProtocol(err error, protocol string) error {
 	return fmt.Errorf("%w (requested %s, which servers have since Kubernetes 1.31 unless a feature gate is off)", err, protocol)
 }
 
-// missingRule matches the text of a server that found no RBAC rule, which is one of the reasons to forbid a request.
-var missingRule = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`cannot (get|create) resource "(pods|services|nodes)/[a-z]+"`)
-})
-
-// explainForbidden adds the missing RBAC rule to a refusal. WebSockets are opened with GET, for which servers before 1.35
-// require the verb get alone, and later ones create as well: https://github.com/kubernetes/kubernetes/issues/133515.
+// explainForbidden adds the missing RBAC rule to a refusal whose text has one; there are other reasons to refuse a request.
+// WebSockets are opened with GET, for which servers before 1.35 require the verb get alone, and later ones create as well:
+// https://github.com/kubernetes/kubernetes/issues/133515.
 func explainForbidden(err error, at string) error {
-	if !apierrors.IsForbidden(err) || !missingRule().MatchString(err.Error()) {
+	resource := "pods/" + path.Base(at)
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), fmt.Sprintf("resource %q", resource)) {
 		return err
 	}
-	return fmt.Errorf(`%w: give the user a Role with the rule {apiGroups: [""], resources: ["pods/%s"], verbs: ["get", "create"]} `+
-		`(get opens a stream; Kubernetes 1.35 and later require create as well)`, err, path.Base(at))
+	return fmt.Errorf(`%w: give the user a Role with the rule {apiGroups: [""], resources: ["%s"], verbs: ["get", "create"]} `+
+		`(get opens a stream; Kubernetes 1.35 and later require create as well)`, err, resource)
 }
