@@ -24,20 +24,13 @@ type ReceiveBuffer struct {
 // NewReceiveBuffer returns the buffer of a tunnel without connections.
 func NewReceiveBuffer() *ReceiveBuffer { return &ReceiveBuffer{room: make(chan struct{}, 1)} }
 
-// join adds connections; a negative number removes them.
-func (b *ReceiveBuffer) join(conns int) {
+// add adds connections and bytes that arrived; negative numbers remove connections, and bytes that were read.
+func (b *ReceiveBuffer) add(conns, bytes int) {
 	b.mu.Lock()
 	b.conns += conns
-	b.mu.Unlock()
-	signal(b.room)
-}
-
-// grow adds bytes that arrived; a negative number removes those that were read.
-func (b *ReceiveBuffer) grow(bytes int) {
-	b.mu.Lock()
 	b.total += bytes
 	b.mu.Unlock()
-	if bytes < 0 {
+	if conns != 0 || bytes < 0 {
 		signal(b.room)
 	}
 }

@@ -63,7 +63,7 @@ type Conn struct {
 // New returns a connection that shares a tunnel with others of the same buffer. It can receive at once; everything else needs
 // SetCarrier. Close it even without a carrier.
 func New(remote Addr, local net.Addr, buffer *ReceiveBuffer) *Conn {
-	buffer.join(1)
+	buffer.add(1, 0)
 	return &Conn{
 		buffer: buffer, local: local, remote: remote, readDeadline: newDeadline(), writeDeadline: newDeadline(),
 		readable: make(chan struct{}, 1), done: make(chan struct{}), writeLock: make(chan struct{}, 1),
@@ -120,7 +120,7 @@ func (c *Conn) tryRead(p []byte) (int, error) {
 		signal(c.readable) // for the next reader
 	}
 	if n > 0 {
-		c.buffer.grow(-n)
+		c.buffer.add(0, -n)
 		return n, nil
 	}
 	if err == io.EOF { //nolint:errorlint // itself, and not one within another
@@ -216,8 +216,7 @@ func (c *Conn) Close() error {
 	signal(c.readable)
 	c.readDeadline.stop()
 	c.writeDeadline.stop()
-	c.buffer.grow(-left)
-	c.buffer.join(-1)
+	c.buffer.add(-1, -left)
 	if c.carrier != nil {
 		c.carrier.Close()
 	}

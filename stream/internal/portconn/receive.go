@@ -59,7 +59,7 @@ func (c *Conn) Receive(p []byte) bool {
 		return false
 	}
 	c.unread.write(p)
-	c.buffer.grow(len(p))
+	c.buffer.add(0, len(p))
 	signal(c.readable)
 	return true
 }
