@@ -11,13 +11,13 @@ type Pair struct {
 	session  *Session
 	port     uint16
 	to       Receiver
-	accepted chan struct{} // closed when the node has accepted both streams
-	rejected chan struct{} // closed when it will not, after err is set
+	answered chan struct{} // closed when the node has accepted both streams, or when it will not, for which err is the reason
 
 	dataID, errorID uint32
 
 	// Guarded by the session's mu.
 	err             error
+	isAnswered      bool
 	opened          bool    // the frames that open it are written, or about to be
 	replied         [2]bool // the node has accepted the error stream, the data stream
 	queued          int     // messages of data that are not written
@@ -115,23 +115,20 @@ func (s *Session) forgetLocked(p *Pair) {
 	delete(s.pairs, p.errorID)
 }
 
-// rejectLocked ends Open with an error, unless the node has accepted the pair.
-func (p *Pair) rejectLocked(err error) {
-	if p.err == nil && p.replied != [2]bool{true, true} {
-		p.err = err
-		close(p.rejected)
+// answerLocked ends Open, once: with an error, unless the node has accepted the pair.
+func (p *Pair) answerLocked(err error) {
+	if !p.isAnswered {
+		p.isAnswered, p.err = true, err
+		close(p.answered)
 	}
 }
 
 // acceptLocked is called when the node has accepted one of the streams, or both.
 func (p *Pair) acceptLocked(streams ...uint32) {
-	if p.err != nil || p.replied == [2]bool{true, true} {
-		return
-	}
 	p.replied[0] = p.replied[0] || slices.Contains(streams, p.errorID)
 	p.replied[1] = p.replied[1] || slices.Contains(streams, p.dataID)
-	if p.replied == [2]bool{true, true} {
-		close(p.accepted)
+	if p.replied == [2]bool{true, true} && !p.isAnswered {
 		p.session.hasAccepted = true
+		p.answerLocked(nil)
 	}
 }

@@ -163,7 +163,7 @@ func (s *Session) receiveReset(stream, status uint32) {
 		return
 	}
 	s.mu.Lock()
-	pair.rejectLocked(fmt.Errorf("the node refused the connection (SPDY status %d): %w", status, syscall.ECONNRESET))
+	pair.answerLocked(fmt.Errorf("the node refused the connection (SPDY status %d): %w", status, syscall.ECONNRESET))
 	s.mu.Unlock()
 	if stream == pair.dataID {
 		pair.to.Reset(status)
@@ -224,7 +224,7 @@ func (s *Session) receiveGoAway(last uint32) {
 	s.mu.Lock()
 	dropped := s.pairsLocked(last)
 	for _, pair := range dropped {
-		pair.rejectLocked(ErrRetired)
+		pair.answerLocked(ErrRetired)
 		s.endedByNodeLocked(pair)
 	}
 	s.retireLocked()

@@ -169,10 +169,10 @@ func (s *Session) Open(ctx context.Context, port uint16, to Receiver) (*Pair, er
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
-	case <-pair.accepted:
-		return pair, nil
-	case <-pair.rejected:
-		err = pair.err
+	case <-pair.answered:
+		if err = pair.err; err == nil {
+			return pair, nil
+		}
 	case <-ctx.Done():
 		err = retry.ContextError(ctx)
 	case <-timer.C:
@@ -197,8 +197,7 @@ func (s *Session) enqueue(port uint16, to Receiver) (*Pair, time.Duration, error
 		return nil, 0, ErrRetired
 	}
 	pair := &Pair{
-		session: s, port: port, to: to, accepted: make(chan struct{}), rejected: make(chan struct{}),
-		errorID: s.lastID + 2, dataID: s.lastID + 4,
+		session: s, port: port, to: to, answered: make(chan struct{}), errorID: s.lastID + 2, dataID: s.lastID + 4,
 	}
 	if s.lastID == 0 {
 		pair.errorID, pair.dataID = 1, 3
@@ -243,7 +242,7 @@ func (s *Session) Retire() {
 func (s *Session) retireLocked() {
 	s.retired = true
 	for _, pair := range s.openings {
-		pair.rejectLocked(ErrRetired)
+		pair.answerLocked(ErrRetired)
 	}
 	s.openings = nil
 	s.closeIfUnusedLocked()
@@ -285,13 +284,10 @@ func (s *Session) Close(err error) {
 		if s.closeTimer != nil {
 			s.closeTimer.Stop()
 		}
-		for _, pair := range s.openings {
-			pair.rejectLocked(err)
-		}
 		open := s.pairsLocked(0)
 		s.pairs, s.outbox = map[uint32]*Pair{}, outbox{}
 		for _, pair := range open {
-			pair.rejectLocked(err)
+			pair.answerLocked(err)
 		}
 		s.mu.Unlock()
 		close(s.done)
