@@ -36,11 +36,10 @@ func ForwardPort[P Port](ctx context.Context, target Target, name string, port P
 // has closed listener and reset all clients.
 func (d *PortDialer) Forward(ctx context.Context, address string, listener net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
+	context.AfterFunc(ctx, func() { _ = listener.Close() })
 	var clients sync.WaitGroup
 	defer func() {
 		cancel()
-		stop()
 		_ = listener.Close()
 		clients.Wait()
 	}()
