@@ -62,11 +62,12 @@ type Port interface{ ~int | ~string }
 func DialPort[P Port](ctx context.Context, target Target, name string, port P) (net.Conn, error) {
 	d := &PortDialer{Target: target}
 	conn, err := d.dial(ctx, name, fmt.Sprint(port))
+	for _, session := range d.takeSessions() {
+		session.Retire() // it ends with the connection
+	}
 	if err != nil {
-		_ = d.Close()
 		return nil, err
 	}
-	conn.OnClose(func() { _ = d.Close() })
 	return conn, nil
 }
 
@@ -185,9 +186,20 @@ func isStale(err error) bool {
 
 // Close closes all tunnels and the open connections. Connections that were closed before still send what was written.
 func (d *PortDialer) Close() error {
+	for _, session := range d.takeSessions() {
+		if session.Load().Live > 0 {
+			session.Close(net.ErrClosed)
+		} else {
+			session.Retire()
+		}
+	}
+	return nil
+}
+
+// takeSessions makes dialing fail and returns the sessions of all tunnels, which the caller ends.
+func (d *PortDialer) takeSessions() (open []*spdy.Session) {
 	d.mu.Lock()
-	d.closed = true
-	var open []*spdy.Session
+	defer d.mu.Unlock()
 	for _, tunnels := range d.tunnels {
 		for _, t := range tunnels {
 			t.stopIdleTimer()
@@ -196,14 +208,6 @@ func (d *PortDialer) Close() error {
 			}
 		}
 	}
-	d.tunnels, d.resolvers = nil, nil
-	d.mu.Unlock()
-	for _, session := range open {
-		if session.Load().Live > 0 {
-			session.Close(net.ErrClosed)
-		} else {
-			session.Retire()
-		}
-	}
-	return nil
+	d.closed, d.tunnels, d.resolvers = true, nil, nil
+	return open
 }

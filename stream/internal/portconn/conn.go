@@ -57,7 +57,6 @@ type Conn struct {
 	writeClosed bool // by CloseWrite
 	closed      bool // by Close
 	reportTimer *time.Timer
-	onClose     []func()
 }
 
 // New returns a connection that shares a tunnel with others of the same buffer. It can receive at once; everything else needs
@@ -72,9 +71,6 @@ func New(remote Addr, local net.Addr, buffer *ReceiveBuffer) *Conn {
 
 // SetCarrier sets the carrier. It must be called before the connection is used.
 func (c *Conn) SetCarrier(carrier Carrier) { c.carrier = carrier }
-
-// OnClose makes the end of Close call f. It must be called before the connection is used.
-func (c *Conn) OnClose(f func()) { c.onClose = append(c.onClose, f) }
 
 // Addr is the address of a pod's port.
 type Addr struct {
@@ -219,9 +215,6 @@ func (c *Conn) Close() error {
 	c.buffer.add(-1, -left)
 	if c.carrier != nil {
 		c.carrier.Close()
-	}
-	for _, call := range c.onClose {
-		call()
 	}
 	return nil
 }
