@@ -204,29 +204,23 @@ func emitLines(log *containerLog, source LogSource, emit func(LogLine) bool) err
 
 // logErrors collects the errors of containers whose logs cannot be read.
 type logErrors struct {
-	first []error
-	count int
+	joined error // the first maxShownErrors
+	count  int
 }
 
-// add adds the error of one container.
 func (e *logErrors) add(err error) {
 	e.count++
-	if len(e.first) < maxShownErrors {
-		e.first = append(e.first, err)
+	switch {
+	case e.count == 1:
+		e.joined = err
+	case e.count <= maxShownErrors:
+		e.joined = fmt.Errorf("%w; %w", e.joined, err)
 	}
 }
 
-// err returns the collected errors as one.
-func (e *logErrors) err() (err error) {
-	for _, one := range e.first {
-		if err == nil {
-			err = one
-		} else {
-			err = fmt.Errorf("%w; %w", err, one)
-		}
+func (e *logErrors) err() error {
+	if e.count > maxShownErrors {
+		return fmt.Errorf("%w; and %d more", e.joined, e.count-maxShownErrors)
 	}
-	if more := e.count - len(e.first); more > 0 {
-		err = fmt.Errorf("%w; and %d more", err, more)
-	}
-	return err
+	return e.joined
 }
