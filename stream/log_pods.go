@@ -49,7 +49,7 @@ func newLogPods(ctx context.Context, target Target, opts *LogOptions) (*logPods,
 		if err != nil {
 			return nil, err
 		}
-		pods.path = ref.podPath("")
+		pods.path = podPath(ref.namespace, "")
 		selector = strings.Trim(own+","+selector, ",")
 	} else if opts.Name != "" {
 		pods.query.Set("fieldSelector", "metadata.name="+opts.Name)
@@ -72,19 +72,9 @@ func (p *logPods) list(ctx context.Context) (*podList, error) {
 	return &all, nil
 }
 
-// podPath returns the path of a pod of the list, which is of one namespace or of all.
-func (p *logPods) podPath(pod *pod) string {
-	collection, name := p.path, "/"+url.PathEscape(pod.Metadata.Name)
-	if !strings.Contains(collection, "/namespaces/") {
-		prefix := strings.TrimSuffix(collection, "/pods")
-		collection = prefix + "/namespaces/" + url.PathEscape(pod.Metadata.Namespace) + "/pods"
-	}
-	return collection + name
-}
-
 // log returns the log of one container.
 func (p *logPods) log(ctx context.Context, pod *pod, container *containerStatus, opts *LogOptions) *containerLog {
-	log := newContainerLog(ctx, p.conn, p.podPath(pod), opts)
+	log := newContainerLog(ctx, p.conn, podPath(pod.Metadata.Namespace, pod.Metadata.Name), opts)
 	log.opts.Container = container.Name
 	log.opts.Follow = opts.Follow && !opts.Previous
 	log.opts.Timestamps = false // a LogLine has its Time

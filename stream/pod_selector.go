@@ -54,7 +54,7 @@ func resolvePod(ctx context.Context, target Target, name string, accept func(*po
 	if err != nil {
 		return podRef{}, err
 	}
-	return podRef{ref.podPath(found.Metadata.Name), found.Metadata.Name}, nil
+	return podRef{podPath(ref.namespace, found.Metadata.Name), found.Metadata.Name}, nil
 }
 
 // podOwner has the decoded fields of a service or workload that selects pods.
@@ -107,7 +107,7 @@ func (o *podOwner) selector(ref *objectRef) (string, error) {
 func findPod(ctx context.Context, conn *transport.Conn, ref *objectRef, selector, limit string, accept func(*pod) bool) (*pod, error) {
 	reasons := map[string]int{}
 	var best *pod
-	for list, err := range listPods(ctx, conn, ref.podPath(""), url.Values{"labelSelector": {selector}}, limit) {
+	for list, err := range listPods(ctx, conn, podPath(ref.namespace, ""), url.Values{"labelSelector": {selector}}, limit) {
 		if err != nil {
 			return nil, fmt.Errorf("the pods of %s: %w", ref, err)
 		}

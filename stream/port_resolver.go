@@ -96,7 +96,7 @@ func (r *podResolver) resolve(ctx context.Context, port string) (to podPort, err
 	default:
 		number, err = chosen.namedPort(port)
 	}
-	return podPort{podRef{r.ref.podPath(chosen.Metadata.Name), chosen.Metadata.Name}, number}, err
+	return podPort{podRef{podPath(r.ref.namespace, chosen.Metadata.Name), chosen.Metadata.Name}, number}, err
 }
 
 // checkProtocol returns an error if the pod declares the port, and not for TCP. A pod that cannot be read is not checked:
@@ -135,7 +135,7 @@ func (r *podResolver) current(ctx context.Context) (*pod, error) {
 func (r *podResolver) read(ctx context.Context, chosen *pod) (*pod, error) {
 	path := r.ref.path
 	if !r.ref.isPod() && chosen != nil {
-		path = r.ref.podPath(chosen.Metadata.Name)
+		path = podPath(r.ref.namespace, chosen.Metadata.Name)
 	}
 	if r.ref.isPod() || chosen != nil {
 		now := new(pod)

@@ -50,9 +50,9 @@ func (r *objectRef) String() string { return r.resource + "/" + r.name }
 func (r *objectRef) isPod() bool     { return r.group == "" && r.resource == "pods" }
 func (r *objectRef) isService() bool { return r.group == "" && r.resource == "services" }
 
-// podPath returns the path of a pod in the object's namespace, or with "" that of all.
-func (r *objectRef) podPath(name string) string {
-	path := "/api/v1/namespaces/" + r.namespace + "/pods"
+// podPath returns the path of a pod, or with an empty name that of all in the namespace.
+func podPath(namespace, name string) string {
+	path := "/api/v1/namespaces/" + namespace + "/pods"
 	if name != "" {
 		path += "/" + url.PathEscape(name)
 	}
