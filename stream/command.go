@@ -62,7 +62,7 @@ func (c *Cmd) Start() error {
 	if len(c.Command) == 0 {
 		err = errors.New("there is no command to run")
 	} else {
-		c.session, err = openSession(c.ctx, c.target, c.name, "exec", &c.ExecOptions)
+		c.session, err = openSession(c.ctx, c.target, c.name, "exec", c.ExecOptions)
 	}
 	if err != nil {
 		c.finish(operationError("exec in", c.target, c.name, err))

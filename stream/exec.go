@@ -89,7 +89,7 @@ func Attach(ctx context.Context, target Target, name string, opts *AttachOptions
 	if opts == nil {
 		opts = &AttachOptions{}
 	}
-	attached, err := openSession(ctx, target, name, "attach", &ExecOptions{
+	attached, err := openSession(ctx, target, name, "attach", ExecOptions{
 		Container: opts.Container, Stdin: opts.Stdin, Stdout: opts.Stdout, Stderr: opts.Stderr, TTY: opts.TTY, Resize: opts.Resize,
 	})
 	if err == nil {

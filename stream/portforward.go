@@ -145,14 +145,19 @@ func send(remote *portconn.Conn, client net.Conn) error {
 
 var pumpBuffers = sync.Pool{New: func() any { return new([wsconn.MaxMessage]byte) }}
 
-// pump copies until from ends. It returns the error of the side that failed.
+// pump copies until from ends, and returns the error of the side that failed. Unlike io.Copy it never calls the writer's
+// ReadFrom: that of a file would allocate a buffer for each call.
 func pump(to io.Writer, from io.Reader) (readErr, writeErr error) {
 	buffer := pumpBuffers.Get().(*[wsconn.MaxMessage]byte)
 	defer pumpBuffers.Put(buffer)
 	for {
 		n, err := from.Read(buffer[:])
 		if n > 0 {
-			if _, err := to.Write(buffer[:n]); err != nil {
+			written, err := to.Write(buffer[:n])
+			if err == nil && written < n {
+				err = io.ErrShortWrite
+			}
+			if err != nil {
 				return nil, err
 			}
 		}

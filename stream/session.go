@@ -32,23 +32,21 @@ const hangUpTimeout = 5 * time.Second
 // session is one exec or attach over one WebSocket. One goroutine reads messages and writes output; one each sends stdin,
 // terminal sizes and pings.
 type session struct {
-	ctx            context.Context
-	pod            podRef
-	conn           *wsconn.Conn
-	stdin          io.Reader // may be nil
-	stdout, stderr io.Writer // nil if the caller has none
-	resize         <-chan TerminalSize
-	buffer         []byte
-	message        io.Reader      // the one of the error channel that Read is in
-	readErr        error          // of Read
-	status         *metav1.Status // nil until it has arrived
-	writeMu        sync.Mutex
-	writing        atomic.Bool
-	failure        atomic.Pointer[error] // the first local reason to end
+	ctx     context.Context
+	pod     podRef
+	conn    *wsconn.Conn
+	opts    ExecOptions
+	channel [1]byte        // of the present message
+	message io.Reader      // the one of the error channel that Read is in
+	readErr error          // of Read
+	status  *metav1.Status // nil until it has arrived
+	writeMu sync.Mutex
+	writing atomic.Bool
+	failure atomic.Pointer[error] // the first local reason to end
 }
 
 // openSession opens a session with exec or attach.
-func openSession(ctx context.Context, target Target, name, subresource string, opts *ExecOptions) (*session, error) {
+func openSession(ctx context.Context, target Target, name, subresource string, opts ExecOptions) (*session, error) {
 	pod, err := resolvePod(ctx, target, name, isRunning)
 	if err != nil {
 		return nil, err
@@ -59,24 +57,17 @@ func openSession(ctx context.Context, target Target, name, subresource string, o
 	if err != nil {
 		return nil, pod.wrap(name, err)
 	}
-	s := &session{
-		ctx: ctx, pod: pod, conn: conn, stdin: opts.Stdin, stdout: opts.Stdout, stderr: opts.Stderr,
-		buffer: make([]byte, wsconn.MaxMessage),
-	}
-	if opts.TTY {
-		s.resize = opts.Resize
-	}
-	return s, nil
+	return &session{ctx: ctx, pod: pod, conn: conn, opts: opts}, nil
 }
 
 // run carries the streams until the command has ended. It does not wait for the goroutine that reads stdin.
 func (s *session) run() error {
 	var senders sync.WaitGroup
 	senders.Go(s.conn.KeepAlive)
-	if s.resize != nil {
+	if s.opts.TTY && s.opts.Resize != nil {
 		senders.Go(s.sendSizes)
 	}
-	if s.stdin != nil {
+	if s.opts.Stdin != nil {
 		go s.sendStdin()
 	}
 	err := s.receive()
@@ -124,42 +115,32 @@ func (s *session) handleNext() error {
 
 // handle reads one message, or leaves that to Read. A writer that blocks stops reading, and so the server.
 func (s *session) handle(message io.Reader) error {
-	if _, err := io.ReadFull(message, s.buffer[:1]); err == io.EOF {
+	if _, err := io.ReadFull(message, s.channel[:]); err == io.EOF {
 		return nil // servers greet with an empty message
 	} else if err != nil {
 		return err
 	}
-	switch s.buffer[0] {
+	switch s.channel[0] {
 	case channelStdout:
-		return s.copy("stdout", s.stdout, message)
+		return s.copy("stdout", s.opts.Stdout, message)
 	case channelStderr:
-		return s.copy("stderr", s.stderr, message)
+		return s.copy("stderr", s.opts.Stderr, message)
 	case channelError:
 		s.message = message
 	}
 	return nil
 }
 
-// copy works like io.Copy, but never calls the writer's ReadFrom: that of a file would allocate a buffer for each message.
+// copy copies a message to the caller's writer of a stream. Without one the next message discards it.
 func (s *session) copy(stream string, to io.Writer, message io.Reader) error {
-	for {
-		n, err := message.Read(s.buffer)
-		if n > 0 && to != nil {
-			written, failed := to.Write(s.buffer[:n])
-			if failed == nil && written < n {
-				failed = io.ErrShortWrite
-			}
-			if failed != nil {
-				return &writeError{stream, failed}
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	if to == nil {
+		return nil
 	}
+	readErr, writeErr := pump(to, message)
+	if writeErr != nil {
+		return &writeError{stream, writeErr}
+	}
+	return readErr
 }
 
 // writeError is a failure of the caller's own writer.
@@ -213,7 +194,7 @@ func (s *session) sendStdin() {
 	message := make([]byte, 1+wsconn.MaxMessage)
 	message[0] = channelStdin
 	for {
-		n, err := s.stdin.Read(message[1:])
+		n, err := s.opts.Stdin.Read(message[1:])
 		if n > 0 && s.send(message[:1+n]) != nil {
 			return
 		}
@@ -234,7 +215,7 @@ func (s *session) sendSizes() {
 		select {
 		case <-s.conn.Done():
 			return
-		case size, open := <-s.resize:
+		case size, open := <-s.opts.Resize:
 			if !open {
 				return
 			}

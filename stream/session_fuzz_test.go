@@ -5,7 +5,6 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/anykind/anykind/stream/internal/wsconn"
 	"github.com/stretchr/testify/require"
 )
 
@@ -17,7 +16,7 @@ func FuzzSession_Handle(f *testing.F) {
 	f.Add(append([]byte("\x7f\x03"), `{"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"42"}]}}                   `...))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var stdout, stderr, wantOut, wantErr, status bytes.Buffer
-		s := session{stdout: &stdout, stderr: &stderr, buffer: make([]byte, wsconn.MaxMessage)}
+		s := session{opts: ExecOptions{Stdout: &stdout, Stderr: &stderr}}
 		for len(data) > 0 {
 			size := min(int(data[0]), len(data)-1)
 			message := data[1 : 1+size]
