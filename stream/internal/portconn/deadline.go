@@ -22,16 +22,14 @@ func (d *deadline) set(at time.Time) {
 		<-d.passed // the timer's function is running, and closes it
 	}
 	d.timer = nil
-	wait := time.Until(at)
-	switch {
-	case isClosed(d.passed) && (at.IsZero() || wait > 0):
+	if isClosed(d.passed) {
 		d.passed = make(chan struct{})
-	case !isClosed(d.passed) && !at.IsZero() && wait <= 0:
-		close(d.passed)
 	}
-	if !at.IsZero() && wait > 0 {
-		passed := d.passed
+	passed := d.passed
+	if wait := time.Until(at); wait > 0 {
 		d.timer = time.AfterFunc(wait, func() { close(passed) })
+	} else if !at.IsZero() {
+		close(passed)
 	}
 }
 
