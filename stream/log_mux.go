@@ -111,7 +111,7 @@ func (m *logMux) run() error {
 		if time.Since(begun) > minWatch {
 			n = 1
 		}
-		if err := logBackoff().Wait(m.ctx, n); err != nil {
+		if err := logBackoff.Wait(m.ctx, n); err != nil {
 			return err
 		}
 	}

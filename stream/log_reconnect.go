@@ -16,10 +16,8 @@ const maxLogRetries = 5
 // errPodGone is the error of a pod that was deleted or replaced by another of its name.
 var errPodGone = errors.New("the pod is gone")
 
-// logBackoff returns the delays between connections that bring nothing new.
-func logBackoff() retry.Backoff {
-	return retry.Backoff{Min: 100 * time.Millisecond, Max: 10 * time.Second}
-}
+// logBackoff is for connections that bring nothing new.
+var logBackoff = retry.Backoff{Min: 100 * time.Millisecond, Max: 10 * time.Second}
 
 // containerRun is one run of a container: a restart begins another, with a log of its own.
 type containerRun struct {
@@ -123,7 +121,7 @@ func (l *containerLog) isTransient(err error) bool {
 // backOff waits, the longer the more retries have brought nothing new.
 func (l *containerLog) backOff() error {
 	l.retries++
-	return logBackoff().Wait(l.ctx, l.retries)
+	return logBackoff.Wait(l.ctx, l.retries)
 }
 
 // ended returns the result of a log that cannot be read any more: success if the last connection ended regularly and the
