@@ -199,5 +199,4 @@ func (t *tailBuffer) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Bytes returns the last bytes.
 func (t *tailBuffer) Bytes() []byte { return t.text[max(0, len(t.text)-maxStderr):] }

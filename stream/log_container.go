@@ -163,7 +163,6 @@ func (l *containerLog) noteProgress() {
 	}
 }
 
-// limit applies LimitBytes to the text of a piece.
 func (l *containerLog) limit(text []byte) []byte {
 	if l.opts.LimitBytes <= 0 {
 		return text
@@ -201,7 +200,6 @@ func splitStamp(line []byte) (stamp time.Time, text []byte) {
 	return stamp, line[space+1:]
 }
 
-// request returns the next connection's request.
 func (l *containerLog) request() *transport.Request {
 	opts := l.opts
 	opts.Timestamps = true
@@ -220,7 +218,6 @@ func (l *containerLog) request() *transport.Request {
 	return &transport.Request{Path: l.podPath + "/log", Query: opts.query(l.opts.Container)}
 }
 
-// connected begins to read a connection.
 func (l *containerLog) connected(response *http.Response) {
 	l.connects++
 	l.clock.at = time.Now()
@@ -248,7 +245,6 @@ func (l *containerLog) continueAfter(previous *containerLog) {
 	l.waitingSince.Store(0)
 }
 
-// disconnect closes the connection.
 func (l *containerLog) disconnect() {
 	if l.body == nil {
 		return

@@ -162,7 +162,6 @@ func newLogEnd(source LogSource, err error) logEnd {
 	}
 }
 
-// notifyEnd calls OnError and OnEnd.
 func (o *LogOptions) notifyEnd(end logEnd) {
 	if end.err != nil && o.OnError != nil {
 		o.OnError(end.source, end.err)
@@ -172,7 +171,6 @@ func (o *LogOptions) notifyEnd(end logEnd) {
 	}
 }
 
-// emitLines emits a log's lines to its end.
 func emitLines(log *containerLog, source LogSource, emit func(LogLine) bool) error {
 	defer log.disconnect()
 	line := LogLine{LogSource: source}

@@ -129,7 +129,6 @@ func (m *logMux) listAndWatch() error {
 	return m.pods.watch(m.ctx, list.Metadata.ResourceVersion, m.handle)
 }
 
-// handle handles a watch event.
 func (m *logMux) handle(eventType string, pod *pod) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -207,7 +206,6 @@ func (m *logMux) deleteLocked(key containerKey) {
 	m.readers.Go(reader.drain)
 }
 
-// read emits the lines of one run.
 func (m *logMux) read(reader *runReader, source LogSource) {
 	if m.opts.OnStart != nil {
 		m.send(logEvent{callback: func() { m.opts.OnStart(source) }})

@@ -60,7 +60,6 @@ func newLogPods(ctx context.Context, target Target, opts *LogOptions) (*logPods,
 	return pods, nil
 }
 
-// list lists the pods.
 func (p *logPods) list(ctx context.Context) (*podList, error) {
 	var all podList
 	for page, err := range listPods(ctx, p.conn, p.path, maps.Clone(p.query), listPage) {
@@ -72,7 +71,6 @@ func (p *logPods) list(ctx context.Context) (*podList, error) {
 	return &all, nil
 }
 
-// log returns the log of one container.
 func (p *logPods) log(ctx context.Context, pod *pod, container *containerStatus, opts *LogOptions) *containerLog {
 	log := newContainerLog(ctx, p.conn, podPath(pod.Metadata.Namespace, pod.Metadata.Name), opts)
 	log.opts.Container = container.Name
@@ -126,7 +124,6 @@ func (p *logPods) watch(ctx context.Context, resourceVersion string, handle func
 	return err
 }
 
-// readEvents handles the events of a watch until that ends.
 func readEvents(body io.Reader, handle func(eventType string, pod *pod)) error {
 	limited := &limitedReader{Reader: body, what: "an event", limit: maxObject}
 	for decoder := json.NewDecoder(limited); ; {

@@ -70,7 +70,6 @@ func (r *recentLines) prune() {
 	}
 }
 
-// keep drops lines older than since.
 func (r *recentLines) keep(since time.Time) {
 	r.lines = slices.DeleteFunc(r.lines, func(line recentLine) bool { return line.stamp.Before(since) })
 }

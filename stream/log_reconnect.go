@@ -223,7 +223,6 @@ func (l *containerLog) isOfRunAfter(now containerRun) bool {
 	return now.restarts > l.run.restarts && !now.finished.IsZero() && !l.recent.newest.Before(now.finished.Add(time.Second))
 }
 
-// readRun returns the container's current run.
 func (l *containerLog) readRun() (now containerRun, isRunning bool, err error) {
 	for {
 		var found pod

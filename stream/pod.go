@@ -86,7 +86,6 @@ func isRunning(p *pod) bool {
 // mayHaveLog reports whether containers of the pod may have begun to run.
 func mayHaveLog(p *pod) bool { return p.Status.Phase != "" && p.Status.Phase != "Pending" }
 
-// notReadyReason returns why the pod is not ready.
 func (p *pod) notReadyReason() string {
 	if p.Metadata.DeletionTimestamp != nil {
 		return "terminating"

@@ -33,7 +33,6 @@ func protocolError(port, owner, protocol string) error {
 	return fmt.Errorf("port %s of %s is %s: only TCP can be forwarded", port, owner, sanitize.Text(protocol, maxListed))
 }
 
-// portList lists ports for an error.
 func portList(ports []string) string {
 	if len(ports) == 0 {
 		return "it has none"
@@ -61,7 +60,6 @@ func (p *pod) containerPorts() (ports []containerPort) {
 	return ports
 }
 
-// namedPort returns the number of a named port.
 func (p *pod) namedPort(name string) (uint16, error) {
 	var named []string
 	for _, port := range p.containerPorts() {

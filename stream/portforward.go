@@ -69,7 +69,6 @@ func isTemporary(err error) bool {
 	return errors.As(err, &temporary) && temporary.Temporary()
 }
 
-// serve serves one client.
 func (d *PortDialer) serve(ctx context.Context, address string, client net.Conn) {
 	err := d.connect(ctx, address, client)
 	if err != nil {

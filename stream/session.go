@@ -45,7 +45,6 @@ type session struct {
 	failure atomic.Pointer[error] // the first local reason to end
 }
 
-// openSession opens a session with exec or attach.
 func openSession(ctx context.Context, target Target, name, subresource string, opts ExecOptions) (*session, error) {
 	pod, err := resolvePod(ctx, target, name, isRunning)
 	if err != nil {
@@ -209,7 +208,6 @@ func (s *session) sendStdin() {
 	}
 }
 
-// sendSizes sends the terminal's sizes.
 func (s *session) sendSizes() {
 	for {
 		select {

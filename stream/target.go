@@ -59,7 +59,6 @@ func podPath(namespace, name string) string {
 	return path
 }
 
-// operationError adds the operation and its object to an error.
 func operationError(operation string, target Target, name string, err error) error {
 	if err == nil {
 		return nil

@@ -149,7 +149,6 @@ func bestTunnel(tunnels []*tunnel, maxTunnels int) *tunnel {
 	return nil
 }
 
-// fill opens a new tunnel.
 func (d *PortDialer) fill(ctx context.Context, t *tunnel) {
 	session, err := t.open(ctx, d.Target.Conn(), func() { d.update(t.pod.path) })
 	d.mu.Lock()
@@ -162,7 +161,6 @@ func (d *PortDialer) fill(ctx context.Context, t *tunnel) {
 	}
 }
 
-// release ends the reservation of a tunnel.
 func (d *PortDialer) release(t *tunnel) {
 	d.mu.Lock()
 	t.reserved--

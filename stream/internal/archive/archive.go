@@ -53,7 +53,6 @@ func (m *meter) begin(path string, size int64) {
 	}
 }
 
-// Write counts data.
 func (m *meter) Write(data []byte) (int, error) {
 	m.now.Done += int64(len(data))
 	m.now.Total += int64(len(data))

@@ -39,7 +39,6 @@ type packer struct {
 	meter  meter
 }
 
-// pack writes one entry.
 func (p *packer) pack(at, name, below string, entry fs.DirEntry) error {
 	info, err := entry.Info()
 	if err != nil {
@@ -75,7 +74,6 @@ func (p *packer) pack(at, name, below string, entry fs.DirEntry) error {
 	return p.packContent(at, info, header.Size)
 }
 
-// packContent writes a file's content.
 func (p *packer) packContent(at string, info fs.FileInfo, size int64) error {
 	file, err := os.Open(at)
 	if err != nil {

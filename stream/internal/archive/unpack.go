@@ -256,7 +256,6 @@ func staysInside(target string, depth int) bool {
 	return true
 }
 
-// makeLink creates a hard link to a file of the archive.
 func (u *unpacker) makeLink(name, target string) error {
 	below, err := u.relativeName(target)
 	if err == nil && !u.isFolder {

@@ -40,7 +40,6 @@ func (d *deadline) wait() <-chan struct{} {
 	return d.passed
 }
 
-// stop releases the timer.
 func (d *deadline) stop() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -40,7 +40,6 @@ type frame struct {
 	length int    // bytes of the payload that are still to be read
 }
 
-// frameReader reads frames.
 type frameReader struct {
 	in     io.Reader
 	buffer [headerSize]byte
@@ -93,7 +92,6 @@ func (r *frameReader) fixed(f *frame) error {
 	return nil
 }
 
-// appendData appends a data frame.
 func appendData(to []byte, stream uint32, flags byte, data []byte) []byte {
 	to = binary.BigEndian.AppendUint32(to, stream)
 	to = binary.BigEndian.AppendUint32(to, uint32(flags)<<24|uint32(len(data))) //nolint:gosec // at most MaxData

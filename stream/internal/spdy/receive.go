@@ -19,7 +19,6 @@ func (r timedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// read handles frames until the session ends.
 func (s *Session) read() {
 	for {
 		f, err := s.frames.next()
@@ -143,7 +142,6 @@ func (s *Session) receiveReply(stream uint32) {
 	}
 }
 
-// receiveFin handles the end of a stream.
 func (s *Session) receiveFin(stream uint32) {
 	pair, _ := s.pair(stream)
 	switch {

@@ -104,7 +104,6 @@ func (s *Session) writeNext(control *[]byte) (isIdle bool, err error) {
 	return false, err
 }
 
-// mustClose reports whether the close message is due.
 func (s *Session) mustClose() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +122,6 @@ func (s *Session) tick() {
 	}
 }
 
-// nextData returns the next message of data, or nil.
 func (s *Session) nextData() *[]byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +167,6 @@ func (s *Session) appendDue(to []byte) []byte {
 	return to
 }
 
-// appendOpening appends the frames that open a pair's streams.
 func (s *Session) appendOpening(to []byte, p *Pair) []byte {
 	first := !s.hasOpened
 	s.hasOpened, p.opened = true, true
