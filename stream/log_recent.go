@@ -39,39 +39,31 @@ func (r *recentLines) add(stamp, now time.Time, hash uint64) {
 	if stamp.IsZero() {
 		return // not a line of the log, but an error of the node
 	}
-	r.newest = later(r.newest, stamp)
+	if stamp.After(r.newest) {
+		r.newest = stamp
+	}
 	if now.IsZero() || stamp.Before(now) {
 		now = stamp
 	}
-	r.last = later(r.last, now)
-	r.lines = append(r.lines, recentLine{stamp, hash})
-	// Pruning pays once half of them are too old.
-	half := len(r.lines) / 2
-	if half == 0 || len(r.lines)&(len(r.lines)-1) != 0 {
-		return
+	if now.After(r.last) {
+		r.last = now
 	}
-	if len(r.lines) >= maxRecent || r.lines[half].stamp.Before(r.since()) {
+	r.lines = append(r.lines, recentLine{stamp, hash})
+	// Pruning pays once half of them are too old, which is looked at whenever their number is a power of two.
+	n := len(r.lines)
+	if n&(n-1) == 0 && (n >= maxRecent || r.lines[n/2].stamp.Before(r.since())) {
 		r.prune()
 	}
 }
 
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
-
+// prune drops lines that are too old, and trusts the node's clock if too many are left.
 func (r *recentLines) prune() {
-	r.keep(r.since())
+	since := r.since()
+	r.lines = slices.DeleteFunc(r.lines, func(line recentLine) bool { return line.stamp.Before(since) })
 	if len(r.lines) >= maxRecent && r.newest.After(r.last) {
 		r.last = r.newest
-		r.keep(r.since())
+		r.prune()
 	}
-}
-
-func (r *recentLines) keep(since time.Time) {
-	r.lines = slices.DeleteFunc(r.lines, func(line recentLine) bool { return line.stamp.Before(since) })
 }
 
 // counts returns how often the server will repeat each line.
