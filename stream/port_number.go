@@ -82,20 +82,17 @@ func (p *pod) namedPort(name string) (uint16, error) {
 
 // checkProtocol returns an error for a port that the pod declares, and not for TCP. Ports need not be declared.
 func (p *pod) checkProtocol(number uint16) error {
-	var protocol string
+	var err error
 	for _, port := range p.containerPorts() {
-		if port.ContainerPort != number {
-			continue
-		}
-		if isTCP(port.Protocol) {
+		switch {
+		case port.ContainerPort != number:
+		case isTCP(port.Protocol):
 			return nil
+		default:
+			err = protocolError(strconv.Itoa(int(number)), "pod "+p.Metadata.Name, port.Protocol)
 		}
-		protocol = port.Protocol
 	}
-	if protocol == "" {
-		return nil
-	}
-	return protocolError(strconv.Itoa(int(number)), "pod "+p.Metadata.Name, protocol)
+	return err
 }
 
 // podPort returns the pod's port behind a service's port, which is given by its name or number, or else by the name or number
