@@ -106,11 +106,11 @@ func readLines(ctx context.Context, pods *logPods, opts *LogOptions, emit func(L
 			if errors.Is(err, errStopped) || ctx.Err() != nil {
 				return err
 			}
-			end := newLogEnd(source, err)
-			opts.notifyEnd(end)
-			if end.err != nil {
-				failures.add(end.err)
-			} else if end.reason == endComplete {
+			reason, failure := endOf(source, err)
+			opts.notifyEnd(source, reason, failure)
+			if failure != nil {
+				failures.add(failure)
+			} else if reason == endComplete {
 				succeeded++
 			}
 		}
@@ -142,32 +142,25 @@ const (
 	endFailed   = "Failed"
 )
 
-// logEnd is how the reading of a log ended.
-type logEnd struct {
-	source LogSource
-	reason string
-	err    error // for OnError
-}
-
-// newLogEnd returns the end of a log whose reading ended with err. That of a deleted pod is an error if lines are lost.
-func newLogEnd(source LogSource, err error) logEnd {
+// endOf returns how the reading of a log ended that returned err. The end of a deleted pod's is an error if lines are lost.
+func endOf(source LogSource, err error) (reason string, failure error) {
 	isGone := errors.Is(err, errPodGone) || apierrors.IsNotFound(err)
 	switch {
 	case err == nil:
-		return logEnd{source, endComplete, nil}
+		return endComplete, nil
 	case isGone && !errors.Is(err, io.ErrUnexpectedEOF):
-		return logEnd{source, endRemoved, nil}
+		return endRemoved, nil
 	default:
-		return logEnd{source, endFailed, fmt.Errorf("pod %q, container %q: %w", source.Pod, source.Container, err)}
+		return endFailed, fmt.Errorf("pod %q, container %q: %w", source.Pod, source.Container, err)
 	}
 }
 
-func (o *LogOptions) notifyEnd(end logEnd) {
-	if end.err != nil && o.OnError != nil {
-		o.OnError(end.source, end.err)
+func (o *LogOptions) notifyEnd(source LogSource, reason string, failure error) {
+	if failure != nil && o.OnError != nil {
+		o.OnError(source, failure)
 	}
 	if o.OnEnd != nil {
-		o.OnEnd(end.source, end.reason)
+		o.OnEnd(source, reason)
 	}
 }
 

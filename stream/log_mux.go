@@ -218,19 +218,19 @@ func (m *logMux) read(reader *runReader, source LogSource) {
 	if m.ctx.Err() != nil {
 		return
 	}
-	end := newLogEnd(source, err)
+	reason, failure := endOf(source, err)
 	m.mu.Lock()
 	if err == nil && (reader.removed || reader.log.isGone) {
-		end.reason = endRemoved
+		reason = endRemoved
 	}
 	m.mu.Unlock()
 	// Before the error counts, as the following may end with it.
-	if !m.send(logEvent{callback: func() { m.opts.notifyEnd(end) }}) || end.err == nil {
+	if !m.send(logEvent{callback: func() { m.opts.notifyEnd(source, reason, failure) }}) || failure == nil {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.failures.add(end.err)
+	m.failures.add(failure)
 	reader.failed = !errors.Is(err, io.ErrUnexpectedEOF) // after that the next run's log may be readable
 	if m.listed {
 		m.endIfAllFailedLocked()
