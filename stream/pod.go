@@ -9,6 +9,7 @@ import (
 	"io"
 	"iter"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,10 +41,12 @@ type pod struct {
 	}
 	Status struct {
 		Phase                                                                string
-		Conditions                                                           []struct{ Type, Status string }
+		Conditions                                                           []podCondition
 		InitContainerStatuses, ContainerStatuses, EphemeralContainerStatuses []containerStatus
 	}
 }
+
+type podCondition struct{ Type, Status string }
 
 type container struct {
 	Name  string
@@ -67,15 +70,7 @@ type containerStatus struct {
 
 // isReady reports whether a service sends to the pod.
 func (p *pod) isReady() bool {
-	if !isRunning(p) {
-		return false
-	}
-	for _, condition := range p.Status.Conditions {
-		if condition.Type == "Ready" {
-			return condition.Status == "True"
-		}
-	}
-	return false
+	return isRunning(p) && slices.Contains(p.Status.Conditions, podCondition{"Ready", "True"})
 }
 
 // isRunning reports whether commands may run in the pod, ready or not.
