@@ -124,12 +124,12 @@ func (d *PortDialer) dial(ctx context.Context, name, port string) (*portconn.Con
 
 // dialOnce resolves the address, gets a tunnel to the pod, and opens a connection in it.
 func (d *PortDialer) dialOnce(ctx context.Context, name, port string) (*portconn.Conn, error) {
-	to, t, reused, err := d.reach(ctx, name, port)
+	t, number, reused, err := d.reach(ctx, name, port)
 	if err != nil {
 		return nil, err
 	}
 	defer d.release(t)
-	conn, err := t.dial(ctx, to.port)
+	conn, err := t.dial(ctx, number)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, spdy.ErrNotAccepted) && (reused || errors.Is(err, spdy.ErrRetired)) {
 		return nil, &staleError{err} // the tunnel has ended
 	}
@@ -137,19 +137,20 @@ func (d *PortDialer) dialOnce(ctx context.Context, name, port string) (*portconn
 }
 
 // reach resolves an address and reserves a tunnel to its pod, which the caller releases.
-func (d *PortDialer) reach(ctx context.Context, name, port string) (to podPort, t *tunnel, reused bool, err error) {
+func (d *PortDialer) reach(ctx context.Context, name, port string) (t *tunnel, number uint16, reused bool, err error) {
 	r, err := d.resolver(name)
 	if err != nil {
-		return to, nil, false, err
+		return nil, 0, false, err
 	}
-	if to, err = r.resolve(ctx, port); err != nil {
-		return to, nil, false, err
+	pod, number, err := r.resolve(ctx, port)
+	if err != nil {
+		return nil, 0, false, err
 	}
-	t, reused, err = d.acquire(ctx, to.podRef)
+	t, reused, err = d.acquire(ctx, pod)
 	if apierrors.IsNotFound(err) && !r.ref.isPod() {
 		err = &staleError{err} // the chosen pod is deleted
 	}
-	return to, t, reused, err
+	return t, number, reused, err
 }
 
 // checkAddress returns an error for an address that cannot be reached. A tunnel that it opens stays in the pool.
@@ -157,7 +158,7 @@ func (d *PortDialer) checkAddress(ctx context.Context, address string) error {
 	name, port, err := splitAddress(address)
 	if err == nil {
 		var t *tunnel
-		if _, t, _, err = d.reach(ctx, name, port); err == nil {
+		if t, _, _, err = d.reach(ctx, name, port); err == nil {
 			d.release(t)
 		}
 	}

@@ -38,13 +38,6 @@ type podResolver struct {
 	unreadableAt time.Time
 }
 
-// podPort is a resolved address.
-type podPort struct {
-	podRef
-
-	port uint16
-}
-
 // resolver returns the resolver of a name: a service or workload keeps its pod as long as its name is remembered, and a pod's
 // ports are read once.
 func (d *PortDialer) resolver(name string) (*podResolver, error) {
@@ -67,26 +60,26 @@ func (d *PortDialer) resolver(name string) (*podResolver, error) {
 }
 
 // resolve returns the pod and its port for a port's number or name.
-func (r *podResolver) resolve(ctx context.Context, port string) (to podPort, err error) {
+func (r *podResolver) resolve(ctx context.Context, port string) (to podRef, number uint16, err error) {
 	number, isNumber, err := parsePort(port)
 	if err != nil {
-		return to, err
+		return to, 0, err
 	}
 	select {
 	case r.lock <- struct{}{}:
 		defer func() { <-r.lock }()
 	case <-ctx.Done():
-		return to, retry.ContextError(ctx)
+		return to, 0, retry.ContextError(ctx)
 	}
 	if r.stale.Swap(false) {
 		r.pod = nil
 	}
 	if r.ref.isPod() && isNumber {
-		return podPort{podRef{r.ref.path, r.ref.name}, number}, r.checkProtocol(ctx, number)
+		return podRef{r.ref.path, r.ref.name}, number, r.checkProtocol(ctx, number)
 	}
 	chosen, err := r.current(ctx)
 	if err != nil {
-		return to, err
+		return to, 0, err
 	}
 	switch {
 	case r.ref.isService():
@@ -96,7 +89,7 @@ func (r *podResolver) resolve(ctx context.Context, port string) (to podPort, err
 	default:
 		number, err = chosen.namedPort(port)
 	}
-	return podPort{podRef{podPath(r.ref.namespace, chosen.Metadata.Name), chosen.Metadata.Name}, number}, err
+	return podRef{podPath(r.ref.namespace, chosen.Metadata.Name), chosen.Metadata.Name}, number, err
 }
 
 // checkProtocol returns an error if the pod declares the port, and not for TCP. A pod that cannot be read is not checked:
