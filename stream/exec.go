@@ -52,7 +52,7 @@ func Exec(ctx context.Context, target Target, name string, opts *ExecOptions) er
 
 // query returns the parameters of a v1.PodExecOptions or v1.PodAttachOptions.
 func (o *ExecOptions) query(container string) url.Values {
-	query := url.Values{}
+	query := url.Values{"command": o.Command}
 	for name, enabled := range map[string]bool{
 		"stdin": o.Stdin != nil,
 		// The server requires one stream at least.
@@ -66,9 +66,6 @@ func (o *ExecOptions) query(container string) url.Values {
 	}
 	if container != "" {
 		query.Set("container", container)
-	}
-	if len(o.Command) > 0 {
-		query["command"] = o.Command
 	}
 	return query
 }
