@@ -57,13 +57,6 @@ func (s *Session) write() {
 	defer ticker.Stop()
 	control := make([]byte, 0, 1<<10)
 	for {
-		select {
-		case <-s.done:
-			return
-		case <-ticker.C:
-			s.tick()
-		default:
-		}
 		isIdle, err := s.writeNext(&control)
 		if err != nil {
 			// The peer may have sent a reason before it closed the connection: the reader returns that.
@@ -71,9 +64,8 @@ func (s *Session) write() {
 			return
 		}
 		if !isIdle {
-			continue
-		}
-		if s.mustClose() {
+			signal(s.wake) // there may be more
+		} else if s.mustClose() {
 			_ = s.conn.WriteClose() // where it fails, the connection ends without it
 			return
 		}
