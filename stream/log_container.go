@@ -131,7 +131,7 @@ func (l *containerLog) filter(raw []byte) (piece logPiece, isNew bool) {
 	l.line.received += len(text)
 	defer func() {
 		if !l.line.isOpen && !l.line.isOld {
-			l.recent.add(l.line.stamp, l.clock.now(), l.line.hash)
+			l.recent.add(l.line.stamp, l.clock.limit(l.line.stamp), l.line.hash)
 		}
 	}()
 	if l.line.isOld || repeated == len(text) && repeated > 0 {
@@ -156,10 +156,7 @@ func (l *containerLog) noteProgress() {
 	}
 	l.notice, l.retries = 0, 0
 	if l.oldest.IsZero() {
-		l.oldest = l.line.stamp
-		if now := l.clock.now(); !now.IsZero() && l.oldest.After(now) {
-			l.oldest = now
-		}
+		l.oldest = l.clock.limit(l.line.stamp)
 	}
 }
 
@@ -264,12 +261,12 @@ type serverClock struct {
 	read time.Time // when the last data arrived
 }
 
-// now returns the server's time when the last data arrived; zero if unknown.
-func (c *serverClock) now() time.Time {
-	if c.date.IsZero() {
-		return c.date
+// limit returns a time of a node, or the server's time when the last data arrived if that is known and earlier.
+func (c *serverClock) limit(stamp time.Time) time.Time {
+	if now := c.date.Add(c.read.Sub(c.at)); !c.date.IsZero() && now.Before(stamp) {
+		return now
 	}
-	return c.date.Add(c.read.Sub(c.at))
+	return stamp
 }
 
 // timedBody records the times of waiting and of data: once for each read, not for each line.

@@ -34,19 +34,16 @@ type recentLine struct {
 // since returns since when to request lines. Servers truncate to seconds.
 func (r *recentLines) since() time.Time { return r.last.Truncate(time.Second).Add(-overlap) }
 
-// add remembers a line that arrived when the server's clock showed now; zero if unknown.
-func (r *recentLines) add(stamp, now time.Time, hash uint64) {
+// add remembers a line. limited is its time by [serverClock.limit].
+func (r *recentLines) add(stamp, limited time.Time, hash uint64) {
 	if stamp.IsZero() {
 		return // not a line of the log, but an error of the node
 	}
 	if stamp.After(r.newest) {
 		r.newest = stamp
 	}
-	if now.IsZero() || stamp.Before(now) {
-		now = stamp
-	}
-	if now.After(r.last) {
-		r.last = now
+	if limited.After(r.last) {
+		r.last = limited
 	}
 	r.lines = append(r.lines, recentLine{stamp, hash})
 	// Pruning pays once half of them are too old, which is looked at whenever their number is a power of two.
