@@ -21,13 +21,17 @@ func isSparse(header *tar.Header) bool {
 	return header.Typeflag == tar.TypeGNUSparse
 }
 
-// sparseWriter skips blocks of zeros.
+// sparseWriter skips blocks of zeros. It checks ctx because holes are not read from the connection, which ends with ctx.
 type sparseWriter struct {
+	ctx   context.Context
 	file  *os.File
 	zeros [4096]byte
 }
 
 func (s *sparseWriter) Write(p []byte) (written int, err error) {
+	if err := retry.ContextError(s.ctx); err != nil {
+		return 0, err
+	}
 	for written < len(p) {
 		block := p[written:min(len(p), written+len(s.zeros))]
 		if bytes.Equal(block, s.zeros[:len(block)]) {
@@ -41,17 +45,4 @@ func (s *sparseWriter) Write(p []byte) (written int, err error) {
 		written += len(block)
 	}
 	return written, nil
-}
-
-// contextReader fails when ctx ends: the holes of a sparse file are not read from the connection.
-type contextReader struct {
-	ctx context.Context
-	io.Reader
-}
-
-func (r *contextReader) Read(p []byte) (int, error) {
-	if err := retry.ContextError(r.ctx); err != nil {
-		return 0, err
-	}
-	return r.Reader.Read(p)
 }

@@ -212,9 +212,9 @@ func (u *unpacker) writeContent(file *os.File, header *tar.Header, content io.Re
 	var to io.Writer = file
 	sparse := isSparse(header)
 	if sparse {
-		to = &sparseWriter{file: file}
+		to = &sparseWriter{ctx: u.ctx, file: file}
 	}
-	_, err := io.Copy(io.MultiWriter(to, &u.meter), &contextReader{u.ctx, content})
+	_, err := io.Copy(io.MultiWriter(to, &u.meter), content)
 	if err == nil && sparse {
 		err = file.Truncate(header.Size) // a hole at its end was skipped
 	}
