@@ -129,11 +129,7 @@ func (c *Client) Refresh(ctx context.Context) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	late := lateVersions(snapshot, func(gv schema.GroupVersion) bool { return !c.timedOutSince(gv, called) })
-	if len(late) == 0 {
-		return snapshot, nil
-	}
-	return c.fetchLate(ctx, late)
+	return c.fetchLate(ctx, snapshot, func(gv schema.GroupVersion) bool { return !c.timedOutSince(gv, called) })
 }
 
 // refreshRoots fetches both roots and, without aggregated discovery, the group versions, of which late ones are not awaited.

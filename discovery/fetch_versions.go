@@ -129,19 +129,17 @@ func (c *Client) timedOutSince(gv schema.GroupVersion, since time.Time) bool {
 	return c.timedOut[gv].After(since)
 }
 
-// lateVersions returns the late group versions that are wanted.
-func lateVersions(snapshot *Snapshot, isWanted func(schema.GroupVersion) bool) []schema.GroupVersion {
+// fetchLate waits for the late group versions of a snapshot that are wanted, and returns the snapshot that has their answers.
+func (c *Client) fetchLate(ctx context.Context, snapshot *Snapshot, isWanted func(schema.GroupVersion) bool) (*Snapshot, error) {
 	var late []schema.GroupVersion
 	for gv, version := range snapshot.Versions() {
 		if _, isLate := version.Err.(*lateError); isLate && isWanted(gv) { //nolint:errorlint // it is never wrapped
 			late = append(late, gv)
 		}
 	}
-	return late
-}
-
-// fetchLate waits for late group versions, and returns the snapshot that has their answers.
-func (c *Client) fetchLate(ctx context.Context, late []schema.GroupVersion) (*Snapshot, error) {
+	if len(late) == 0 {
+		return snapshot, nil
+	}
 	requestedAt := time.Now()
 	c.fetchEach(ctx, late, func(i int, resources []*Resource, err error) {
 		if ctx.Err() != nil {

@@ -38,12 +38,11 @@ func (c *Client) Search(ctx context.Context, target *Target) (*Snapshot, error) 
 	if err != nil || target.IsServed(latest) {
 		return latest, err
 	}
-	late := lateVersions(latest, func(gv schema.GroupVersion) bool { return target.MayBeInGroup(gv.Group) && !c.hasTimedOut(gv) })
-	if len(late) > 0 {
-		latest, err = c.fetchLate(ctx, late)
-		if err != nil || target.IsServed(latest) {
-			return latest, err
-		}
+	latest, err = c.fetchLate(ctx, latest, func(gv schema.GroupVersion) bool {
+		return target.MayBeInGroup(gv.Group) && !c.hasTimedOut(gv)
+	})
+	if err != nil || target.IsServed(latest) {
+		return latest, err
 	}
 	return c.awaitDefinitions(ctx, called, target, latest)
 }

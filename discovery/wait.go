@@ -73,10 +73,7 @@ func (c *Client) refreshForWait(ctx context.Context, called time.Time) error {
 	if err != nil {
 		return err
 	}
-	late := lateVersions(latest, func(gv schema.GroupVersion) bool { return !c.hasTimedOut(gv) })
-	if len(late) > 0 {
-		_, err = c.fetchLate(bounded, late)
-	}
+	_, err = c.fetchLate(bounded, latest, func(gv schema.GroupVersion) bool { return !c.hasTimedOut(gv) })
 	return err
 }
 
