@@ -44,21 +44,14 @@ func (c *Client) get(ctx context.Context, path string, header http.Header) (*doc
 		contentType: response.Header.Get("Content-Type"), etag: response.Header.Get("ETag"),
 		notModified: response.StatusCode == http.StatusNotModified,
 	}
-	if doc.body, err = readLimited(response.Body, c.maxDocument); err != nil {
+	doc.body, err = io.ReadAll(io.LimitReader(response.Body, c.maxDocument+1))
+	if err == nil && int64(len(doc.body)) > c.maxDocument {
+		err = fmt.Errorf("longer than %d bytes", c.maxDocument)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("GET %s: read the body: %w", path, retry.WithContextError(ctx, err))
 	}
 	return doc, nil
-}
-
-func readLimited(body io.Reader, limit int64) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(body, limit+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("longer than %d bytes", limit)
-	}
-	return data, nil
 }
 
 const plainJSON = "application/json"
