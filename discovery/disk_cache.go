@@ -34,14 +34,15 @@ const (
 // servergroups.json, and serverresources.json in a folder for each group version. It is safe for concurrent use, also with
 // other programs: every file is replaced as a whole.
 type diskCache struct {
-	dir string // the server's folder; "" if its name is not a path within the cache
+	dir string // the server's folder
 }
 
-// newDiskCache returns the cache of one server in the folder dir, which need not exist; see [DefaultCacheDir].
+// newDiskCache returns the cache of one server in the folder dir, which need not exist, and nil if the server's folder would
+// be outside of it.
 func newDiskCache(dir, serverURL string) *diskCache {
 	host := filepath.FromSlash(hostFolder(serverURL))
 	if !filepath.IsLocal(host) {
-		return &diskCache{}
+		return nil
 	}
 	return &diskCache{dir: filepath.Join(dir, "discovery", host)}
 }
@@ -85,9 +86,6 @@ func isFolderName(name string) bool {
 // read returns the cached snapshot, taken when the oldest of its files was requested. The snapshot is nil if and only if
 // there is an error: the cache is missing, expired, incomplete, corrupt or unreadable, and a request is needed.
 func (d *diskCache) read(now time.Time) (*Snapshot, error) {
-	if d.dir == "" {
-		return nil, errNoFolder
-	}
 	files := &validFiles{now: now, oldest: now}
 	path := filepath.Join(d.dir, groupsFile)
 	data, err := files.read(path)
@@ -166,15 +164,10 @@ func (f *validFiles) read(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-var errNoFolder = errors.New("server URL is not a folder name of the cache")
-
 // write caches the snapshot as requested at a time. Like kubectl, it leaves out stale versions, the resources of unreadable
 // ones, and resources of unknown kind except for their subresources. After an error older files remain with newer ones,
 // each of them complete.
 func (d *diskCache) write(snapshot *Snapshot, requestedAt time.Time) error {
-	if d.dir == "" {
-		return errNoFolder
-	}
 	if len(snapshot.Groups) == 0 {
 		return nil
 	}

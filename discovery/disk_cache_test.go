@@ -67,11 +67,7 @@ func TestNewDiskCache_UsesKubectlsFolder(t *testing.T) {
 
 func TestDiskCache_StaysInItsFolder(t *testing.T) {
 	for _, server := range []string{"", "https://", "https://..", "https://../../etc", "https://a/../../b", "/etc"} {
-		cache := newDiskCache(t.TempDir(), server)
-		require.Error(t, cache.write(diskSample(), time.Now()), server)
-		snapshot, err := cache.read(time.Now())
-		require.Error(t, err, server)
-		require.Nil(t, snapshot)
+		require.Nil(t, newDiskCache(t.TempDir(), server), server)
 	}
 	for _, gv := range []schema.GroupVersion{
 		{Group: "..", Version: "v1"}, {Group: "../..", Version: "v1"}, {Group: "a/b", Version: "v1"}, {Group: `a\b`, Version: "v1"},
