@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,15 +46,11 @@ func newDiskCache(dir, serverURL string) *diskCache {
 	return &diskCache{dir: filepath.Join(dir, "discovery", host)}
 }
 
-var notInFolderNames = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`[^(\w/.)]`)
-})
-
 // hostFolder returns a server's folder as kubectl names it (cli-runtime's computeDiscoverCacheDir), including the
 // parentheses that kubectl keeps by oversight.
 func hostFolder(serverURL string) string {
 	host := strings.Replace(strings.Replace(serverURL, "https://", "", 1), "http://", "", 1)
-	return notInFolderNames().ReplaceAllString(host, "_")
+	return regexp.MustCompile(`[^(\w/.)]`).ReplaceAllString(host, "_")
 }
 
 // DefaultCacheDir returns the folder of kubectl's cache: $KUBECACHEDIR, or else .kube/cache in the user's home. It fails if
