@@ -169,15 +169,12 @@ func (d *diskCache) write(snapshot *Snapshot, requestedAt time.Time) error {
 	for gv, version := range snapshot.Versions() {
 		if version.Healthy() {
 			if err := d.writeVersion(gv, version.Resources, requestedAt); err != nil {
-				return fmt.Errorf("cache %s: %w", gv, err)
+				return err
 			}
 		}
 	}
 	// The groups are written last: they must not list versions that have no file yet.
-	if err := writeDocument(d.dir, groupsFile, groupListOf(snapshot.Groups), requestedAt); err != nil {
-		return fmt.Errorf("cache the groups: %w", err)
-	}
-	return nil
+	return writeDocument(d.dir, groupsFile, groupListOf(snapshot.Groups), requestedAt)
 }
 
 func (d *diskCache) writeVersion(gv schema.GroupVersion, resources []*Resource, requestedAt time.Time) error {
