@@ -234,36 +234,27 @@ type writeOptions struct {
 
 // replaceFile replaces a file as a whole, or leaves it as it was.
 func replaceFile(path string, data []byte, opts writeOptions) (err error) {
-	temp, err := createTemp(path, opts.mode)
+	// Unlike os.CreateTemp, this applies the umask to the mode.
+	name := fmt.Sprintf("%s.%d", path, rand.Uint64()) //nolint:gosec // unique, not secret
+	temp, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, opts.mode)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.Remove(temp.Name()))
+			err = errors.Join(err, os.Remove(name))
 		}
 	}()
 	_, err = temp.Write(data)
 	err = errors.Join(err, temp.Close())
 	if err == nil && opts.ignoreUmask {
-		err = os.Chmod(temp.Name(), opts.mode)
+		err = os.Chmod(name, opts.mode)
 	}
 	if err == nil {
-		err = os.Chtimes(temp.Name(), opts.modified, opts.modified)
+		err = os.Chtimes(name, opts.modified, opts.modified)
 	}
 	if err == nil {
-		err = os.Rename(temp.Name(), path)
+		err = os.Rename(name, path)
 	}
 	return err
-}
-
-// createTemp creates a new file next to path. Unlike os.CreateTemp it applies the umask to the mode.
-func createTemp(path string, mode fs.FileMode) (*os.File, error) {
-	for range 100 {
-		file, err := os.OpenFile(fmt.Sprintf("%s.%d", path, rand.Uint32()), os.O_RDWR|os.O_CREATE|os.O_EXCL, mode) //nolint:gosec // unique, not secret
-		if !errors.Is(err, fs.ErrExist) {
-			return file, err
-		}
-	}
-	return nil, fmt.Errorf("create a temporary file next to %s: %w", path, fs.ErrExist)
 }
