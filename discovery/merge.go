@@ -40,13 +40,11 @@ func (c *Client) updateGroup(name string, requestedAt time.Time, update func(*Gr
 	if c.requestedAt.After(requestedAt) || c.groupRequestedAt[name].After(requestedAt) {
 		return
 	}
-	next := &Snapshot{
-		TakenAt: requestedAt, Groups: copyGroups(c.latest.Groups), Aggregated: c.latest.Aggregated, Rejected: c.latest.Rejected,
-	}
+	before, next := c.latest, *c.latest
+	next.TakenAt, next.Groups = requestedAt, copyGroups(before.Groups)
 	next.Groups = replaceGroup(next.Groups, name, update(groupNamed(next.Groups, name)))
 	c.groupRequestedAt[name] = requestedAt
-	before := c.latest
-	if c.publish(next) != before {
+	if c.publish(&next) != before {
 		c.rootsStale = true
 	}
 }
@@ -62,28 +60,24 @@ func (c *Client) publish(next *Snapshot) *Snapshot {
 	return next
 }
 
-func groupIndex(groups []Group, name string) int {
-	return slices.IndexFunc(groups, func(g Group) bool { return g.Name == name })
-}
-
 func groupNamed(groups []Group, name string) *Group {
-	if i := groupIndex(groups, name); i >= 0 {
-		return &groups[i]
+	for i := range groups {
+		if groups[i].Name == name {
+			return &groups[i]
+		}
 	}
 	return nil
 }
 
 func replaceGroup(groups []Group, name string, replacement *Group) []Group {
-	i := groupIndex(groups, name)
+	old := groupNamed(groups, name)
 	switch {
-	case replacement == nil && i < 0:
-		return groups
 	case replacement == nil:
-		return slices.Delete(groups, i, i+1)
-	case i < 0:
+		return slices.DeleteFunc(groups, func(g Group) bool { return g.Name == name })
+	case old == nil:
 		return append(groups, *replacement)
 	}
-	groups[i] = *replacement
+	*old = *replacement
 	return groups
 }
 

@@ -15,7 +15,7 @@ import (
 
 // hasGroup is a condition of WaitFor.
 func hasGroup(name string) func(*Snapshot) bool {
-	return func(s *Snapshot) bool { return groupIndex(s.Groups, name) >= 0 }
+	return func(s *Snapshot) bool { return groupNamed(s.Groups, name) != nil }
 }
 
 func TestClient_WaitForRefreshesUntilServed(t *testing.T) {
