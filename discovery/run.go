@@ -34,7 +34,7 @@ func (c *Client) Run(ctx context.Context) error {
 	var workers sync.WaitGroup
 	for _, path := range watchedSources {
 		workers.Go(func() {
-			watcher := &sourceWatcher{client: c, path: path, dirty: dirty, known: map[string]string{}}
+			watcher := &sourceWatcher{client: c, path: path, dirty: dirty}
 			cancel(watcher.run(runCtx))
 		})
 	}

@@ -40,10 +40,9 @@ type sourceWatcher struct {
 	client *Client
 	path   string
 	dirty  chan<- string
-	known  map[string]string // resource versions by name
+	known  map[string]string // resource versions by name, nil before the first list
 	// resourceVersion starts the next watch; "" lists first.
 	resourceVersion string
-	listed          bool // at least once
 	denials         retry.Denials
 }
 
@@ -108,26 +107,24 @@ func (w *sourceWatcher) list(ctx context.Context) error {
 	if list.ResourceVersion == "" {
 		return errors.New("no resourceVersion")
 	}
-	isFirst := !w.listed
-	w.listed, w.resourceVersion = true, list.ResourceVersion
-	if isFirst {
-		// Changes between the first snapshot and this list are in neither.
-		w.markDirty(ctx, "."+allGroups)
-	}
-	listed := map[string]bool{}
+	listed := make(map[string]string, len(list.Items))
 	for i := range list.Items {
-		name, version := list.Items[i].Name, list.Items[i].ResourceVersion
-		listed[name] = true
-		if w.known[name] != version {
-			w.known[name] = version
-			if !isFirst {
-				w.markDirty(ctx, name)
-			}
+		listed[list.Items[i].Name] = list.Items[i].ResourceVersion
+	}
+	before := w.known
+	w.known, w.resourceVersion = listed, list.ResourceVersion
+	if before == nil {
+		// Changes between the first snapshot and this list are in neither.
+		w.markDirty(ctx, allGroups)
+		return nil
+	}
+	for name, version := range listed {
+		if before[name] != version {
+			w.markDirty(ctx, name)
 		}
 	}
-	for name := range w.known {
-		if !listed[name] {
-			delete(w.known, name)
+	for name := range before {
+		if _, isListed := listed[name]; !isListed {
 			w.markDirty(ctx, name)
 		}
 	}
