@@ -23,7 +23,6 @@ const (
 // for each name, take a few dozen allocations for 2,000 resources.
 type index struct {
 	snapshot *discovery.Snapshot
-	number   uint64 // of those that the mapper made
 	// lists are the entries of each name, in the order of preference.
 	lists   map[string]entryList
 	entries []entry

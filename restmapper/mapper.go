@@ -23,9 +23,8 @@ import (
 type Mapper struct {
 	discovery *discovery.Client
 	latest    atomic.Pointer[index]
-	// indexing is held while an index is made, so that concurrent callers share it. It guards indexes.
+	// indexing is held while an index is made, so that concurrent callers share it.
 	indexing sync.Mutex
-	indexes  uint64 // made so far
 	misses   missCache
 }
 
@@ -131,8 +130,6 @@ func (m *Mapper) index(snapshot *discovery.Snapshot) *index {
 		return latest
 	}
 	made := newIndex(snapshot)
-	m.indexes++
-	made.number = m.indexes
 	m.latest.Store(made)
 	return made
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/anykind/anykind/internal/retry"
 )
@@ -32,9 +33,9 @@ type missKey struct {
 
 type miss struct {
 	retryAt  time.Time
-	searches int    // in a row
-	index    uint64 // number of the index that lacks the name
-	err      error  // made from that index
+	searches int                 // in a row
+	index    weak.Pointer[index] // that lacks the name
+	err      error               // made from that index
 }
 
 // get returns the error of a query that is missing and not to be searched for yet, otherwise nil. The error is that of the
@@ -48,8 +49,8 @@ func (c *missCache) get(q *query, x *index, now time.Time) error {
 	if !known || !now.Before(last.retryAt) {
 		return nil
 	}
-	if last.index != x.number {
-		last.index, last.err = x.number, x.noMatch(q)
+	if current := weak.Make(x); last.index != current {
+		last.index, last.err = current, x.noMatch(q)
 		c.misses[key] = last
 	}
 	return last.err
@@ -72,7 +73,7 @@ func (c *missCache) add(q *query, x *index, err error, now time.Time) {
 	if !known || !now.Before(last.retryAt) { // concurrent searches count as one
 		searches++
 	}
-	c.misses[key] = miss{retryAt: now.Add(missBackoff.Delay(searches)), searches: searches, index: x.number, err: err}
+	c.misses[key] = miss{retryAt: now.Add(missBackoff.Delay(searches)), searches: searches, index: weak.Make(x), err: err}
 }
 
 // sweep deletes expired misses from time to time. The caller holds mu.
