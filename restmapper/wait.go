@@ -34,11 +34,17 @@ func (m *Mapper) WaitForKinds(ctx context.Context, kinds ...schema.GroupVersionK
 }
 
 func (m *Mapper) waitFor(ctx context.Context, queries []query) ([]*discovery.Resource, error) {
-	var found []*discovery.Resource
-	var missing int // the position of the query that was not found last
+	found := make([]*discovery.Resource, len(queries))
+	var missing *query // was not found last
 	var lookupErr error
 	_, err := m.discovery.WaitFor(ctx, func(snapshot *discovery.Snapshot) bool {
-		found, missing, lookupErr = m.index(snapshot).resolveAll(queries)
+		x := m.index(snapshot)
+		for i := range queries {
+			missing = &queries[i]
+			if found[i], lookupErr = x.resolve(*missing); lookupErr != nil {
+				break
+			}
+		}
 		return !errors.Is(lookupErr, errNoMatch)
 	})
 	switch {
@@ -49,17 +55,5 @@ func (m *Mapper) waitFor(ctx context.Context, queries []query) ([]*discovery.Res
 	case lookupErr == nil: // there was no snapshot
 		return nil, fmt.Errorf("wait for resources: %w", err)
 	}
-	missed := &queries[missing]
-	return nil, fmt.Errorf("wait for %s: %w; %w", quoted(missed.String()), err, m.index(m.discovery.Latest()).noMatch(missed))
-}
-
-// resolveAll resolves queries, or returns the position and the error of the first that cannot be resolved.
-func (x *index) resolveAll(queries []query) (found []*discovery.Resource, failed int, err error) {
-	found = make([]*discovery.Resource, len(queries))
-	for i, q := range queries {
-		if found[i], err = x.resolve(q); err != nil {
-			return nil, i, err
-		}
-	}
-	return found, 0, nil
+	return nil, fmt.Errorf("wait for %s: %w; %w", quoted(missing.String()), err, m.index(m.discovery.Latest()).noMatch(missing))
 }
