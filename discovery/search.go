@@ -52,7 +52,7 @@ func (c *Client) limitedRefresh(ctx context.Context, called time.Time) (*Snapsho
 	return c.refreshRoots(ctx, called, func() (bool, error) {
 		latest := c.Latest()
 		if latest == nil || latest.Aggregated {
-			return true, c.waitForRequests(ctx, 2)
+			return true, retry.Sleep(ctx, c.limiter.Reserve(2))
 		}
 		requests := 2
 		for _, group := range latest.Groups {
@@ -67,11 +67,6 @@ const (
 	limiterBurst    = 300
 	limiterInterval = 20 * time.Millisecond
 )
-
-// waitForRequests waits until the limiter allows n requests.
-func (c *Client) waitForRequests(ctx context.Context, n int) error {
-	return retry.Sleep(ctx, c.limiter.Reserve(n))
-}
 
 // A CustomResourceDefinition is Established some milliseconds before discovery has its resource, and longer before each of
 // several servers has. A search therefore repeats while definitions that may be its target's are not served.
@@ -109,7 +104,7 @@ func (c *Client) refreshGroups(ctx context.Context, latest *Snapshot, groups []s
 		return c.limitedRefresh(ctx, time.Now())
 	}
 	for _, group := range groups[:min(len(groups), maxSingleGroups)] {
-		if err := c.waitForRequests(ctx, 2); err != nil {
+		if err := retry.Sleep(ctx, c.limiter.Reserve(2)); err != nil {
 			return nil, c.discoveryError(ctx, err)
 		}
 		if err := c.refreshGroup(ctx, group); err != nil {
@@ -188,7 +183,7 @@ func (d *definitionList) unserved(
 // listDefinitions returns the resources that definitions define. Their names, which are all that is needed, take about 100
 // bytes each in a table.
 func (c *Client) listDefinitions(ctx context.Context) ([]schema.GroupResource, error) {
-	if err := c.waitForRequests(ctx, 1); err != nil {
+	if err := retry.Sleep(ctx, c.limiter.Reserve(1)); err != nil {
 		return nil, err
 	}
 	var table struct {
