@@ -38,7 +38,7 @@ func (c *Client) Run(ctx context.Context) error {
 			cancel(watcher.run(runCtx))
 		})
 	}
-	workers.Go(func() { cancel((&refresher{client: c, dirty: dirty}).run(runCtx)) })
+	workers.Go(func() { cancel(c.refreshDirty(runCtx, &workers, dirty)) })
 	workers.Wait()
 	if ctx.Err() != nil {
 		return retry.ContextError(ctx)
@@ -66,51 +66,46 @@ func (c *Client) firstRefresh(ctx context.Context) error {
 	}
 }
 
-// refresher requests the groups that are received from dirty, each in a goroutine of its own: one that hangs delays no
-// other.
-type refresher struct {
-	client  *Client
-	dirty   <-chan string
-	denials retry.Denials
-	// active holds the groups being requested, and whether they have become dirty again.
-	active map[string]bool
-}
-
 type refreshResult struct {
 	group string
 	err   error
 }
 
-// run returns when ctx ends or the server denies discovery for longer than it takes to start. Other errors are ignored: the
+// refreshDirty requests the groups that are received from dirty, each in a worker of its own: one that hangs delays no other.
+// It returns when ctx ends or the server denies discovery for longer than it takes to start. Other errors are ignored: the
 // next scheduled check tries again.
-func (r *refresher) run(ctx context.Context) error {
+func (c *Client) refreshDirty(ctx context.Context, workers *sync.WaitGroup, dirty <-chan string) error {
 	schedule := newDirtyGroups(time.Now())
-	timer := time.NewTimer(resyncInterval)
-	defer timer.Stop()
-	r.active = map[string]bool{}
+	active := map[string]bool{} // the groups being requested, and whether they have become dirty again
 	results := make(chan refreshResult)
-	var requests sync.WaitGroup
-	defer requests.Wait()
+	var denials retry.Denials
 	for {
-		timer.Reset(schedule.delay(time.Now()))
 		select {
 		case <-ctx.Done():
 			return retry.ContextError(ctx)
-		case group := <-r.dirty:
+		case group := <-dirty:
 			schedule.mark(group, time.Now())
 		case result := <-results:
-			if err := r.handle(result, schedule); err != nil {
-				return err
+			if active[result.group] {
+				schedule.mark(result.group, time.Now())
 			}
-		case <-timer.C:
+			delete(active, result.group)
+			transient := denials.Transient(result.err)
+			if result.group == allGroups && retry.IsDenied(result.err) {
+				if !transient {
+					return result.err
+				}
+				schedule.markAll(time.Now())
+			}
+		case <-time.After(schedule.delay(time.Now())):
 			for _, group := range schedule.next(time.Now()) {
-				if _, isActive := r.active[group]; isActive {
-					r.active[group] = true
+				if _, isActive := active[group]; isActive {
+					active[group] = true
 					continue
 				}
-				r.active[group] = false
-				requests.Go(func() {
-					result := refreshResult{group, r.client.refreshWithTimeout(ctx, group)}
+				active[group] = false
+				workers.Go(func() {
+					result := refreshResult{group, c.refreshWithTimeout(ctx, group)}
 					select {
 					case results <- result:
 					case <-ctx.Done():
@@ -119,23 +114,6 @@ func (r *refresher) run(ctx context.Context) error {
 			}
 		}
 	}
-}
-
-// handle returns an error only if it ends Run.
-func (r *refresher) handle(result refreshResult, schedule *dirtyGroups) error {
-	if r.active[result.group] {
-		schedule.mark(result.group, time.Now())
-	}
-	delete(r.active, result.group)
-	transient := r.denials.Transient(result.err)
-	if result.group != allGroups || !retry.IsDenied(result.err) {
-		return nil
-	}
-	if !transient {
-		return result.err
-	}
-	schedule.markAll(time.Now())
-	return nil
 }
 
 // refreshWithTimeout requests a group or allGroups.

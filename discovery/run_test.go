@@ -215,6 +215,26 @@ func TestRun_ReportsDiscoveryDeniedLater(t *testing.T) {
 	})
 }
 
+func TestRun_ReportsDenialDuringHangingRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newScriptedServer()
+		server.replace("/apis/shop", hang)
+		server.replace("watch", func(w http.ResponseWriter, r *http.Request) {
+			w.(http.Flusher).Flush()
+			time.Sleep(time.Minute)
+			server.replace("/apis", answerStatus(http.StatusForbidden, "Forbidden"))
+			events(widgetsModified)(w, r)
+		})
+		_, ended, stop := startRun(t, server)
+		select {
+		case <-ended:
+		case <-time.After(2 * time.Minute):
+		}
+		assert.NotEmpty(t, server.asked("/apis/shop"))
+		assert.True(t, apierrors.IsForbidden(stop()), "it waits for the request that hangs")
+	})
+}
+
 func TestRun_SurvivesSingleDenialsOfDiscovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newScriptedServer()
