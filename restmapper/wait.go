@@ -16,32 +16,24 @@ import (
 // [*UnavailableError]. An [*AmbiguousError] ends the wait at once. [discovery.Client.WaitFor] has the other errors, and how
 // often discovery is refreshed.
 func (m *Mapper) WaitForResources(ctx context.Context, names ...string) ([]*discovery.Resource, error) {
-	queries := make([]query, 0, len(names))
-	for _, name := range names {
-		queries = append(queries, parseName(name))
-	}
-	return m.waitFor(ctx, queries)
+	return waitFor(ctx, m, names, parseName)
 }
 
 // WaitForKinds is [Mapper.WaitForResources] for kinds, as [Mapper.Kind] resolves them: without a version each is the
 // preferred version's.
 func (m *Mapper) WaitForKinds(ctx context.Context, kinds ...schema.GroupVersionKind) ([]*discovery.Resource, error) {
-	queries := make([]query, 0, len(kinds))
-	for _, kind := range kinds {
-		queries = append(queries, kindQuery(kind))
-	}
-	return m.waitFor(ctx, queries)
+	return waitFor(ctx, m, kinds, kindQuery)
 }
 
-func (m *Mapper) waitFor(ctx context.Context, queries []query) ([]*discovery.Resource, error) {
-	found := make([]*discovery.Resource, len(queries))
-	var missing *query // was not found last
+func waitFor[T any](ctx context.Context, m *Mapper, names []T, parse func(T) query) ([]*discovery.Resource, error) {
+	found := make([]*discovery.Resource, len(names))
+	var missing query // was not found last
 	var lookupErr error
 	_, err := m.discovery.WaitFor(ctx, func(snapshot *discovery.Snapshot) bool {
 		x := m.index(snapshot)
-		for i := range queries {
-			missing = &queries[i]
-			if found[i], lookupErr = x.resolve(*missing); lookupErr != nil {
+		for i, name := range names {
+			missing = parse(name)
+			if found[i], lookupErr = x.resolve(missing); lookupErr != nil {
 				break
 			}
 		}
@@ -55,5 +47,5 @@ func (m *Mapper) waitFor(ctx context.Context, queries []query) ([]*discovery.Res
 	case lookupErr == nil: // there was no snapshot
 		return nil, fmt.Errorf("wait for resources: %w", err)
 	}
-	return nil, fmt.Errorf("wait for %s: %w; %w", quoted(missing.String()), err, m.index(m.discovery.Latest()).noMatch(missing))
+	return nil, fmt.Errorf("wait for %s: %w; %w", quoted(missing.String()), err, m.index(m.discovery.Latest()).noMatch(&missing))
 }
