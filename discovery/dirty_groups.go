@@ -56,7 +56,6 @@ func (d *dirtyGroups) markAll(now time.Time) {
 	}
 }
 
-// delay returns the time until the next check.
 func (d *dirtyGroups) delay(now time.Time) time.Duration {
 	delay := d.allAt.Sub(now)
 	for _, check := range d.groups {

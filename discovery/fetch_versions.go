@@ -83,7 +83,6 @@ func (c *Client) fetchEach(ctx context.Context, gvs []schema.GroupVersion, onAns
 	workers.Wait()
 }
 
-// fetchVersion requests a group version within versionTimeout.
 func (c *Client) fetchVersion(ctx context.Context, gv schema.GroupVersion) ([]*Resource, error) {
 	bounded, cancel := context.WithTimeout(ctx, c.versionTimeout)
 	defer cancel()

@@ -157,7 +157,6 @@ func equalResources(a, b *Resource) bool {
 	return reflect.DeepEqual(x, y)
 }
 
-// sorted returns a copy with sorted lists.
 func sorted(r *Resource) Resource {
 	sortedCopy := *r
 	sortedCopy.Verbs = slices.Sorted(slices.Values(r.Verbs))

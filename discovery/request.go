@@ -63,7 +63,6 @@ var codec = jsoniter.Config{CaseSensitive: true}.Froze()
 // object is a document that names its kind.
 type object interface{ GetObjectKind() schema.ObjectKind }
 
-// getKind requests a document and decodes it into an object of the given kind.
 func (c *Client) getKind(ctx context.Context, path, mediaType, kind string, into object) error {
 	doc, err := c.get(ctx, path, accept(mediaType))
 	if err != nil {

@@ -116,7 +116,6 @@ func (c *Client) refreshDirty(ctx context.Context, workers *sync.WaitGroup, dirt
 	}
 }
 
-// refreshWithTimeout requests a group or allGroups.
 func (c *Client) refreshWithTimeout(ctx context.Context, group string) error {
 	bounded, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()

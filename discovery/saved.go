@@ -105,7 +105,6 @@ func decodeSaved(data []byte) (*Snapshot, error) {
 	return snapshot, nil
 }
 
-// decodeVerified decodes a file of the right format.
 func decodeVerified(data []byte, checksum string) (*Snapshot, error) {
 	if err := validateChecksum(data, checksum); err != nil {
 		return nil, err

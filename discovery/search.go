@@ -47,7 +47,6 @@ func (c *Client) Search(ctx context.Context, target *Target) (*Snapshot, error) 
 	return c.awaitDefinitions(ctx, called, target, latest)
 }
 
-// limitedRefresh refreshes the snapshot as far as the limiter allows.
 func (c *Client) limitedRefresh(ctx context.Context, called time.Time) (*Snapshot, error) {
 	return c.refreshRoots(ctx, called, func() (bool, error) {
 		latest := c.Latest()
@@ -82,7 +81,6 @@ const (
 
 var searchBackoff = retry.Backoff{Min: 10 * time.Millisecond, Max: 250 * time.Millisecond}
 
-// awaitDefinitions refreshes while a definition that may be the target's is not served.
 func (c *Client) awaitDefinitions(ctx context.Context, called time.Time, target *Target, latest *Snapshot) (*Snapshot, error) {
 	groups, wait := c.definitions.unserved(ctx, c, called, target, latest)
 	deadline := time.Now().Add(wait)

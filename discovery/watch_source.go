@@ -164,7 +164,6 @@ func (w *sourceWatcher) watch(ctx context.Context) error {
 	}
 }
 
-// handle processes one event of a watch.
 func (w *sourceWatcher) handle(ctx context.Context, eventType watch.EventType, object []byte) error {
 	if eventType == watch.Error {
 		var status metav1.Status

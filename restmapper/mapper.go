@@ -99,7 +99,6 @@ func find[T any](ctx context.Context, m *Mapper, q query, lookup func(*index, qu
 	return search(ctx, m, q, lookup)
 }
 
-// search makes the discovery client search for a query.
 func search[T any](ctx context.Context, m *Mapper, q query, lookup func(*index, query) (T, error)) (found T, err error) {
 	snapshot, searchErr := m.discovery.Search(ctx, &discovery.Target{
 		IsServed: func(snapshot *discovery.Snapshot) bool {

@@ -53,7 +53,6 @@ func (q *query) all() []interpretation { return q.interpretations[:q.count] }
 // isBare reports whether only a name was typed.
 func (q *query) isBare() bool { return q.count == 1 && !q.interpretations[0].hasGroup }
 
-// acceptsVersion reports whether a version is one of the acceptable ones.
 func (q *query) acceptsVersion(version string) bool {
 	return len(q.versions) == 0 || slices.Contains(q.versions, version)
 }

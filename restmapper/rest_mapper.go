@@ -25,7 +25,6 @@ func (m *Mapper) RESTMapper(ctx context.Context) meta.ResettableRESTMapper {
 	return &restMapper{mapper: m, ctx: ctx}
 }
 
-// restMapper implements apimachinery's mappers.
 type restMapper struct {
 	mapper      *Mapper
 	ctx         context.Context

@@ -35,7 +35,6 @@ func (b *Bucket) Allow(n int) bool {
 	return true
 }
 
-// delay returns the delay until n tokens are there.
 func (b *Bucket) delay(n int) time.Duration {
 	now := time.Now()
 	if earliest := now.Add(-time.Duration(max(b.Burst, 1)-1) * b.Interval); b.next.Before(earliest) {
