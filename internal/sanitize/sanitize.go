@@ -82,12 +82,9 @@ func sequence(s string) int {
 	return len(s)
 }
 
-// Error returns err with a text of at most limit bytes that is safe to print; net/http quotes what a peer sent, a proxy's status line for example.
-// errors.Is and errors.As are those of err.
+// Error returns err, which is not nil, with a text of at most limit bytes that is safe to print; net/http quotes what a peer
+// sent, a proxy's status line for example. errors.Is and errors.As are those of err.
 func Error(err error, limit int) error {
-	if err == nil {
-		return nil
-	}
 	text := err.Error()
 	if safe := Text(text, limit); safe != text {
 		return &sanitizedError{error: err, text: safe}
