@@ -27,6 +27,8 @@ type Client struct {
 	checkedAt time.Time // when both roots were requested last
 	saved     *Snapshot // that disk has
 	savedAt   time.Time
+	// rootsStale reports that latest is newer than the roots, which must be fetched as a whole again.
+	rootsStale atomic.Bool
 
 	limiter      retry.Bucket
 	definitions  definitionList
@@ -39,8 +41,6 @@ type Client struct {
 	// requestedAt is the time at which all groups of latest were requested; groupRequestedAt has later requests of single ones.
 	requestedAt      time.Time
 	groupRequestedAt map[string]time.Time
-	// rootsStale reports that latest is newer than the roots, which must be fetched as a whole again.
-	rootsStale bool
 	// timedOut holds the group versions that did not answer within versionTimeout, and when.
 	timedOut map[schema.GroupVersion]time.Time
 }

@@ -33,12 +33,9 @@ type root struct {
 // fetch requests both roots at once, and then each group version unless both are aggregated. It returns nil if both are
 // unchanged. The caller holds rootsLock.
 func (c *Client) fetch(ctx context.Context) (*Snapshot, error) {
-	c.mu.Lock()
-	if c.rootsStale {
+	if c.rootsStale.Swap(false) {
 		clear(c.roots)
-		c.rootsStale = false
 	}
-	c.mu.Unlock()
 	core, named, err := c.fetchRoots(ctx)
 	if err != nil {
 		return nil, err

@@ -45,7 +45,7 @@ func (c *Client) updateGroup(name string, requestedAt time.Time, update func(*Gr
 	next.Groups = replaceGroup(next.Groups, name, update(groupNamed(next.Groups, name)))
 	c.groupRequestedAt[name] = requestedAt
 	if c.publish(&next) != before {
-		c.rootsStale = true
+		c.rootsStale.Store(true)
 	}
 }
 
