@@ -215,7 +215,9 @@ func writeDocument(folder, name string, document any, requestedAt time.Time) err
 	if hasContent(path, data) && os.Chtimes(path, requestedAt, requestedAt) == nil {
 		return nil
 	}
-	return replaceFile(path, data, writeOptions{mode: 0o660, ignoreUmask: true, modified: requestedAt})
+	return replaceFile(path, data, 0o660, func(temp string) error {
+		return errors.Join(os.Chmod(temp, 0o660), os.Chtimes(temp, requestedAt, requestedAt)) // this mode, whatever the umask is
+	})
 }
 
 func hasContent(path string, data []byte) bool {
@@ -226,17 +228,12 @@ func hasContent(path string, data []byte) bool {
 	return err == nil && bytes.Equal(content, data)
 }
 
-type writeOptions struct {
-	mode        fs.FileMode
-	ignoreUmask bool      // the file gets exactly mode
-	modified    time.Time // zero for now
-}
-
-// replaceFile replaces a file as a whole, or leaves it as it was.
-func replaceFile(path string, data []byte, opts writeOptions) (err error) {
+// replaceFile replaces a file as a whole, or leaves it as it was. prepare is called for the new file before it takes the place
+// of the old one.
+func replaceFile(path string, data []byte, mode fs.FileMode, prepare func(temp string) error) (err error) {
 	// Unlike os.CreateTemp, this applies the umask to the mode.
 	name := fmt.Sprintf("%s.%d", path, rand.Uint64()) //nolint:gosec // unique, not secret
-	temp, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, opts.mode)
+	temp, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
@@ -247,11 +244,8 @@ func replaceFile(path string, data []byte, opts writeOptions) (err error) {
 	}()
 	_, err = temp.Write(data)
 	err = errors.Join(err, temp.Close())
-	if err == nil && opts.ignoreUmask {
-		err = os.Chmod(name, opts.mode)
-	}
 	if err == nil {
-		err = os.Chtimes(name, opts.modified, opts.modified)
+		err = prepare(name)
 	}
 	if err == nil {
 		err = os.Rename(name, path)

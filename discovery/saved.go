@@ -32,7 +32,7 @@ var emptyChecksum = checksumPrefix + strings.Repeat("0", 2*sha256.Size)
 func (s *Snapshot) Save(path string) error {
 	data, err := encodeSaved(s)
 	if err == nil {
-		err = replaceFile(path, data, writeOptions{mode: 0o644})
+		err = replaceFile(path, data, 0o644, func(string) error { return nil })
 	}
 	if err != nil {
 		return fmt.Errorf("save snapshot %s: %w", path, err)
