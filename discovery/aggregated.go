@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/anykind/anykind/internal/jsonread"
+	"github.com/anykind/anykind/internal/sanitize"
 	jsoniter "github.com/json-iterator/go"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -40,7 +41,7 @@ func decodeItems(body []byte, whole error) (groups []Group, rejected []error, er
 		Items []jsoniter.RawMessage `json:"items"`
 	}
 	if codec.Unmarshal(body, &list) != nil || list.Kind != aggregatedListKind {
-		return nil, nil, fmt.Errorf("decode %s: %w", aggregatedListKind, decodeError(whole))
+		return nil, nil, fmt.Errorf("decode %s: %w", aggregatedListKind, sanitize.Error(whole, maxText))
 	}
 	d := &aggregatedDecoder{interner: newInterner()}
 	for _, item := range list.Items {
@@ -62,7 +63,7 @@ func (d *aggregatedDecoder) decodeItem(item []byte) (group *Group, rejected []er
 		Versions []jsoniter.RawMessage `json:"versions"`
 	}
 	if err := codec.Unmarshal(item, &head); err != nil {
-		return nil, []error{fmt.Errorf("group %s: %w", quoted(head.Metadata.Name), decodeError(err))}
+		return nil, []error{fmt.Errorf("group %s: %w", quoted(head.Metadata.Name), sanitize.Error(err, maxText))}
 	}
 	group = &Group{Name: head.Metadata.Name}
 	for _, text := range head.Versions {
@@ -75,10 +76,10 @@ func (d *aggregatedDecoder) decodeItem(item []byte) (group *Group, rejected []er
 			Version string `json:"version"`
 		}
 		if codec.Unmarshal(text, &named) != nil {
-			rejected = append(rejected, fmt.Errorf("group %s: %w", quoted(group.Name), decodeError(err)))
+			rejected = append(rejected, fmt.Errorf("group %s: %w", quoted(group.Name), sanitize.Error(err, maxText)))
 			continue
 		}
-		group.Versions = append(group.Versions, Version{Name: named.Version, Err: decodeError(err)})
+		group.Versions = append(group.Versions, Version{Name: named.Version, Err: sanitize.Error(err, maxText)})
 	}
 	group.complete()
 	return group, rejected

@@ -2,7 +2,6 @@ package discovery
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,7 +18,8 @@ const (
 	// maxDocument bounds a document, which is held whole in memory, after decompression. The discovery document of a server
 	// with 10,000 definitions has about 10 MB.
 	maxDocument = 64 << 20
-	// maxError bounds the text of an error that a server caused, and maxText a quotation in it.
+	// maxError bounds the text of an error that a server caused, and maxText a quotation in it or a decoder's error, which
+	// quotes its input.
 	maxError = 1 << 10
 	maxText  = 200
 )
@@ -83,7 +83,7 @@ func ignoreNotFound(err error) error {
 
 func decodeKind(body []byte, kind string, into object) error {
 	if err := codec.Unmarshal(body, into); err != nil {
-		return fmt.Errorf("decode %s: %w", kind, decodeError(err))
+		return fmt.Errorf("decode %s: %w", kind, sanitize.Error(err, maxText))
 	}
 	return checkKind(into.GetObjectKind().GroupVersionKind().Kind, kind)
 }
@@ -94,9 +94,6 @@ func checkKind(got, want string) error {
 	}
 	return nil
 }
-
-// decodeError returns a decoder's error, which quotes its input, as one short line.
-func decodeError(err error) error { return errors.New(sanitize.Text(err.Error(), maxText)) }
 
 // quoted returns a name from a server for use in an error.
 func quoted(name string) string { return fmt.Sprintf("%q", sanitize.Text(name, maxText)) }

@@ -156,7 +156,7 @@ func (w *sourceWatcher) watch(ctx context.Context) error {
 		case errors.Is(err, io.EOF) && body.N > 0:
 			return nil
 		case err != nil:
-			return decodeError(err)
+			return sanitize.Error(err, maxText)
 		}
 		if err := w.handle(ctx, event.Type, event.Object); err != nil {
 			return err
@@ -168,7 +168,7 @@ func (w *sourceWatcher) handle(ctx context.Context, eventType watch.EventType, o
 	if eventType == watch.Error {
 		var status metav1.Status
 		if err := codec.Unmarshal(object, &status); err != nil {
-			return decodeError(err)
+			return sanitize.Error(err, maxText)
 		}
 		w.resourceVersion = ""
 		if err := error(&apierrors.StatusError{ErrStatus: status}); retry.IsDenied(err) || retry.IsExpired(err) {
@@ -178,7 +178,7 @@ func (w *sourceWatcher) handle(ctx context.Context, eventType watch.EventType, o
 	}
 	var changed metav1.PartialObjectMetadata
 	if err := codec.Unmarshal(object, &changed); err != nil {
-		return decodeError(err)
+		return sanitize.Error(err, maxText)
 	}
 	if changed.ResourceVersion == "" {
 		return errors.New("an event has no resourceVersion")
