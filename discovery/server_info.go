@@ -10,6 +10,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/anykind/anykind/internal/sanitize"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apimachinery/pkg/version"
 )
@@ -22,7 +23,7 @@ func (c *Client) ServerVersion(ctx context.Context) (*version.Info, error) {
 	}
 	info := &version.Info{}
 	if err := json.Unmarshal(doc.body, info); err != nil {
-		return nil, fmt.Errorf("GET /version: decode version: %w", err)
+		return nil, fmt.Errorf("GET /version: decode version: %w", sanitize.Error(err, maxText))
 	}
 	return info, nil
 }
@@ -41,7 +42,7 @@ func (c *Client) OpenAPIPaths(ctx context.Context) (map[string]string, error) {
 		} `json:"paths"`
 	}
 	if err := codec.Unmarshal(doc.body, &index); err != nil {
-		return nil, fmt.Errorf("GET /openapi/v3: decode the index: %w", err)
+		return nil, fmt.Errorf("GET /openapi/v3: decode the index: %w", sanitize.Error(err, maxText))
 	}
 	if len(index.Paths) == 0 {
 		return nil, errors.New("GET /openapi/v3: the index is empty")
@@ -101,7 +102,7 @@ func (c *Client) detectCapabilities(ctx context.Context) (*Capabilities, error) 
 	}
 	version, err := utilversion.ParseGeneric(info.GitVersion)
 	if err != nil {
-		return nil, fmt.Errorf("server version %q: %w", info.GitVersion, err)
+		return nil, fmt.Errorf("server version: %w", sanitize.Error(err, maxText))
 	}
 	snapshot, err := c.Snapshot(ctx)
 	if err != nil {

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -27,4 +28,16 @@ func TestClient_CapabilitiesOfOldServer(t *testing.T) {
 	script.answers["/openapi/v3"] = "{}"
 	_, err = client.OpenAPIPaths(t.Context())
 	require.ErrorContains(t, err, "is empty")
+}
+
+func TestClient_ServerInfoErrorsAreShort(t *testing.T) {
+	script, client := serving(t, map[string]string{"/version": `{"gitVersion":"` + strings.Repeat("x", 1<<20) + `"}`})
+	_, err := client.Capabilities(t.Context())
+	require.ErrorContains(t, err, "server version")
+	assert.Less(t, len(err.Error()), 500)
+
+	script.answers["/openapi/v3"] = "{\"paths\":\x1b[31m"
+	_, err = client.OpenAPIPaths(t.Context())
+	require.ErrorContains(t, err, "decode the index")
+	assert.NotContains(t, err.Error(), "\x1b")
 }
