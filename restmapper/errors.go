@@ -113,7 +113,7 @@ func (e *UnavailableError) Unwrap() []error { return e.Causes }
 // noMatch returns the error for a query without a match: an UnavailableError if an unreadable version may have it, and
 // otherwise a NoMatchError with everything that explains it.
 func (x *index) noMatch(q *query) error {
-	name, isCategory := q.String(), q.isBare() && x.isCategory(q.text)
+	name, isCategory := q.String(), q.isBare() && x.isCategory(q.interpretations[0].name)
 	if causes := x.unreadable(q); len(causes) > 0 && !isCategory {
 		return &UnavailableError{Name: name, Suggestions: x.suggest(q), Causes: causes}
 	}

@@ -20,7 +20,7 @@ type interpretation struct {
 // query is the name of one lookup. It is passed by value and has no pointers to the stack, so that a lookup does not
 // allocate.
 type query struct {
-	// text is the name as typed; "" for a kind, whose text is made only for errors.
+	// text is the name as typed; "" for a kind or resource of a RESTMapper, whose text is made only for errors.
 	text string
 	// interpretations has count meanings of the text, in the order in which kubectl tries them.
 	interpretations [2]interpretation
@@ -62,12 +62,12 @@ func (q *query) mayBeInGroup(group string) bool {
 	return slices.ContainsFunc(q.all(), func(in interpretation) bool { return !in.hasGroup || in.mayBeInGroup(group) })
 }
 
-// String returns what was typed, or the kind as a user would type it: Deployment.v1.apps, Pod.v1, Deployment.apps.
+// String returns what was typed, or what a user would type: Deployment.v1.apps, Pod.v1, Deployment.apps.
 func (q *query) String() string {
-	in := q.interpretations[0]
-	if q.text != "" || !in.isKind {
+	if q.text != "" {
 		return q.text
 	}
+	in := q.interpretations[0]
 	version := cmp.Or(in.version, strings.Join(q.versions, "|"))
 	parts := slices.DeleteFunc([]string{in.name, version, in.group}, func(part string) bool { return part == "" })
 	return strings.Join(parts, ".")

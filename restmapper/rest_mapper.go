@@ -147,11 +147,7 @@ func (r *restMapper) resources(ctx context.Context, resource schema.GroupVersion
 	if in.version == runtime.APIVersionInternal {
 		in.version = ""
 	}
-	text := strings.TrimRight(resource.Resource+"."+resource.Version+"."+resource.Group, ".")
-	if resource.Version == "" {
-		text = resource.GroupResource().String()
-	}
-	q := query{text: text, interpretations: [2]interpretation{in}, count: 1}
+	q := query{interpretations: [2]interpretation{in}, count: 1}
 	return findMeta(ctx, r, q, (*index).metaResources, &meta.NoResourceMatchError{PartialResource: resource})
 }
 
