@@ -125,7 +125,7 @@ func (c *Client) Refresh(ctx context.Context) (*Snapshot, error) {
 		return c.Latest(), nil
 	}
 	called := time.Now()
-	snapshot, err := c.refreshRoots(ctx, called, nil)
+	snapshot, err := c.refreshRoots(ctx, called, func() (bool, error) { return true, nil })
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (c *Client) Refresh(ctx context.Context) (*Snapshot, error) {
 }
 
 // refreshRoots fetches both roots and, without aggregated discovery, the group versions, of which late ones are not awaited.
-// It returns the latest snapshot if that was requested after called, or if allow, unless it is nil, returns false.
+// It returns the latest snapshot if that was requested after called, or if allow returns false.
 func (c *Client) refreshRoots(ctx context.Context, called time.Time, allow func() (bool, error)) (*Snapshot, error) {
 	if err := c.rootsLock.lock(ctx); err != nil {
 		return nil, c.discoveryError(ctx, err)
@@ -143,10 +143,8 @@ func (c *Client) refreshRoots(ctx context.Context, called time.Time, allow func(
 	if latest != nil && c.checkedAt.After(called) {
 		return latest, nil
 	}
-	if allow != nil {
-		if allowed, err := allow(); err != nil || !allowed {
-			return latest, c.discoveryError(ctx, err)
-		}
+	if allowed, err := allow(); err != nil || !allowed {
+		return latest, c.discoveryError(ctx, err)
 	}
 	requestedAt := time.Now()
 	next, err := c.fetch(ctx)
