@@ -55,9 +55,7 @@ func (c *Client) firstRefresh(ctx context.Context) error {
 		switch {
 		case err == nil:
 			return nil
-		case ctx.Err() != nil:
-			return retry.WithContextError(ctx, err)
-		case retry.IsTerminal(err) && !transient:
+		case retry.IsTerminal(err) && !transient: // an ended ctx, too
 			return err
 		}
 		if err := runBackoff.Wait(ctx, n); err != nil {
