@@ -9,16 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
+// The delay between two refreshes is an eighth of what was waited so far, so that a change that comes late is seen late only
+// in proportion, and a wait of hours costs few requests.
 const (
 	minWaitDelay = 10 * time.Millisecond
 	maxWaitDelay = 10 * time.Second
 )
-
-// waitDelay is the delay between two refreshes: an eighth of what was waited so far, so that a change that comes late is seen
-// late only in proportion, and a wait of hours costs few requests.
-func waitDelay(waited time.Duration) time.Duration {
-	return min(max(waited/8, minWaitDelay), maxWaitDelay)
-}
 
 // WaitFor returns the first snapshot for which isServed returns true. Unless the latest one is that, it refreshes until ctx
 // ends: at once, and then every ten milliseconds at first and, as the wait lasts, down to every ten seconds. It also looks at
@@ -60,7 +56,8 @@ func (c *Client) WaitFor(ctx context.Context, isServed func(*Snapshot) bool) (*S
 		}
 		// What anybody requests from now on counts as this wait's next refresh.
 		failure, called = err, time.Now()
-		timer.Reset(retry.Jitter(ctx, waitDelay(called.Sub(start))))
+		delay := min(max(called.Sub(start)/8, minWaitDelay), maxWaitDelay)
+		timer.Reset(retry.Jitter(ctx, delay))
 	}
 }
 
