@@ -169,11 +169,9 @@ func savedOf(s *Snapshot) *savedSnapshot {
 		item := savedGroup{Name: group.Name, Versions: []savedVersion{}}
 		for _, v := range group.Versions {
 			gv := schema.GroupVersion{Group: group.Name, Version: v.Name}
-			version := savedVersion{Name: v.Name, Stale: v.Stale, Resources: entriesOf(gv, v.Resources)}
-			if v.Err != nil {
-				version.Error = v.Err.Error()
-			}
-			item.Versions = append(item.Versions, version)
+			item.Versions = append(item.Versions, savedVersion{
+				Name: v.Name, Stale: v.Stale, Error: errorText(v.Err), Resources: entriesOf(gv, v.Resources),
+			})
 		}
 		saved.Groups = append(saved.Groups, item)
 	}
