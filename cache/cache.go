@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
@@ -91,17 +93,16 @@ type Cache[T any] struct {
 	versions    map[string]string             // the resourceVersion of each stream; see streamOf
 	waiters     map[chan struct{}]func() bool // the conditions that they wait for
 	writes      trackedWrites
-	started     bool
 	notServed   bool
 	lastErr     error            // of the last interruption
 	interrupted map[string]error // by stream, of interruptions that have not ended
 	rejected    map[string]error // by namespace; see Options.Namespaces
-	abort       func()           // ends Run
-	failure     error            // why abort was called
 
-	synced  chan struct{} // closed at the first Synced
-	stopped chan struct{} // closed when Run returns
-	err     error         // of Run, once stopped is closed
+	started atomic.Bool
+	abort   context.CancelCauseFunc // ends Run with an error; set before there are objects
+	synced  chan struct{}           // closed at the first Synced
+	stopped chan struct{}           // closed when Run returns
+	err     error                   // of Run, once stopped is closed
 }
 
 // Key identifies an object; Namespace is "" for a cluster-scoped one.
@@ -167,23 +168,13 @@ func (c *Cache[T]) String() string {
 // serve the resource, the cache keeps its objects. If a function in Options panics, Run ends with a *[PanicError]: an object
 // that it was called for would be missing from then on.
 func (c *Cache[T]) Run(ctx context.Context) (err error) {
-	if err := c.start(); err != nil {
-		return err
+	if c.started.Swap(true) {
+		return errors.New("run a cache: it runs already, or has run (make another with New)")
 	}
 	err = fmt.Errorf("run cache %s: its goroutine was ended by runtime.Goexit", c)
 	defer func() { c.stop(err) }() // also after a panic or Goexit
 	defer c.recoverPanic(&err)
 	return c.follow(ctx)
-}
-
-func (c *Cache[T]) start() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.started {
-		return errors.New("run a cache: it runs already, or has run (make another with New)")
-	}
-	c.started = true
-	return nil
 }
 
 func (c *Cache[T]) stop(err error) {
@@ -196,14 +187,14 @@ func (c *Cache[T]) stop(err error) {
 	}
 }
 
-func (c *Cache[T]) follow(ctx context.Context) (err error) {
+func (c *Cache[T]) follow(parent context.Context) (err error) {
 	var background sync.WaitGroup
 	defer background.Wait()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	c.setAbort(cancel)
+	ctx, abort := context.WithCancelCause(parent)
+	defer abort(nil)
+	c.abort = abort
 	defer func() {
-		if failure := c.failed(); failure != nil {
+		if failure := context.Cause(ctx); failure != nil && parent.Err() == nil { // of abort
 			err = failure
 		}
 	}()
@@ -339,12 +330,9 @@ func (c *Cache[T]) recoverPanic(err *error) {
 	if value == nil {
 		return
 	}
-	where := c.callback.function
-	switch {
-	case where == "":
-		where = "Run"
-	case c.callback.index != "":
-		where = fmt.Sprintf("%s %q", where, c.callback.index)
+	where := cmp.Or(c.callback.function, "Run")
+	if c.callback.index != "" {
+		where += fmt.Sprintf(" %q", c.callback.index)
 	}
 	where += " of the cache of " + c.String()
 	if c.callback.key != (Key{}) {

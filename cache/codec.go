@@ -75,7 +75,7 @@ func (c *Cache[T]) load(s stored[T]) *T {
 	}
 	obj, err := s.packed.Unpack()
 	if err != nil {
-		c.fail(&UnpackError{Cache: c.String(), Err: err})
+		c.abort(&UnpackError{Cache: c.String(), Err: err})
 		return nil
 	}
 	return obj
@@ -112,30 +112,6 @@ func (c *Cache[T]) versionOf(s stored[T]) (uid types.UID, resourceVersion string
 	}
 	meta := c.metaOf(s.object)
 	return meta.GetUID(), meta.GetResourceVersion()
-}
-
-// setAbort sets the function that ends Run.
-func (c *Cache[T]) setAbort(abort func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.abort = abort
-}
-
-// fail ends Run with an error.
-func (c *Cache[T]) fail(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.failure == nil {
-		c.failure = err
-		c.abort()
-	}
-}
-
-// failed returns the error with which Run must end, nil for none.
-func (c *Cache[T]) failed() error {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.failure
 }
 
 // packedMetadata are a UID, a resourceVersion and labels in one string: the labels' names in order, each followed by its value,

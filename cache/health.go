@@ -21,7 +21,7 @@ func (c *Cache[T]) Health() error {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	switch {
-	case !c.started:
+	case !c.started.Load():
 		return fmt.Errorf("cache %s: not synced: Run has not been called", path)
 	case len(c.rejected) > 0:
 		return fmt.Errorf("cache %s: rejected: %w", path, joinErrors(c.rejected))

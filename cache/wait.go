@@ -50,7 +50,7 @@ func (c *Cache[T]) syncResult(ctx context.Context) (ended bool, err error) {
 	}
 	err = fmt.Errorf("cache %s: not synced: %w", path, retry.ContextError(ctx))
 	switch {
-	case !c.started:
+	case !c.started.Load():
 		err = fmt.Errorf("%w (Run has not been called)", err)
 	case c.lastErr != nil:
 		err = fmt.Errorf("%w; last interruption: %w", err, c.lastErr)
