@@ -85,16 +85,22 @@ func (c *Cache[T]) load(s stored[T]) *T {
 func (c *Cache[T]) loadAll(all []stored[T], selector labels.Selector) []*T {
 	objects := make([]*T, 0, len(all))
 	for _, s := range all {
-		if s.packed != nil && selector != nil && !selector.Matches(s.packed.metadata.labels()) {
+		if selector != nil && !selector.Matches(c.labelsOf(s)) {
 			continue
 		}
-		obj := c.load(s)
-		if obj == nil || s.packed == nil && selector != nil && !selector.Matches(labels.Set(c.metaOf(obj).GetLabels())) {
-			continue
+		if obj := c.load(s); obj != nil {
+			objects = append(objects, obj)
 		}
-		objects = append(objects, obj)
 	}
 	return objects
+}
+
+func (c *Cache[T]) labelsOf(s stored[T]) labels.Labels {
+	if s.packed != nil {
+		_, _, set := s.packed.metadata.cut()
+		return set
+	}
+	return labels.Set(c.metaOf(s.object).GetLabels())
 }
 
 func (c *Cache[T]) uidOf(s stored[T]) types.UID {
@@ -131,11 +137,6 @@ func (m packedMetadata) cut() (uid types.UID, resourceVersion string, labels pac
 	first, rest, _ := strings.Cut(string(m), "\x00")
 	resourceVersion, rest, _ = strings.Cut(rest, "\x00")
 	return types.UID(first), resourceVersion, packedLabels(rest)
-}
-
-func (m packedMetadata) labels() packedLabels {
-	_, _, set := m.cut()
-	return set
 }
 
 // packedLabels are the labels of packedMetadata.
