@@ -93,6 +93,7 @@ type Cache[T any] struct {
 	versions    map[string]string             // the resourceVersion of each stream; see streamOf
 	waiters     map[chan struct{}]func() bool // the conditions that they wait for
 	writes      trackedWrites
+	synced      bool // since the first Synced
 	notServed   bool
 	lastErr     error            // of the last interruption
 	interrupted map[string]error // by stream, of interruptions that have not ended
@@ -100,7 +101,6 @@ type Cache[T any] struct {
 
 	started atomic.Bool
 	abort   context.CancelCauseFunc // ends Run with an error; set before there are objects
-	synced  chan struct{}           // closed at the first Synced
 	stopped chan struct{}           // closed when Run returns
 	err     error                   // of Run, once stopped is closed
 }
@@ -130,7 +130,7 @@ func New[T any, P Object[T]](source Source[T], opts *Options[T]) *Cache[T] {
 		source: source, metaOf: func(obj *T) metaObject { return P(obj) },
 		objects: objects[T]{}, indexes: map[string]index[T]{}, consumers: map[*consumer[T]]struct{}{},
 		versions: map[string]string{}, waiters: map[chan struct{}]func() bool{}, interrupted: map[string]error{}, rejected: map[string]error{},
-		synced: make(chan struct{}), stopped: make(chan struct{}),
+		stopped: make(chan struct{}),
 	}
 	if opts != nil {
 		c.opts = *opts

@@ -96,7 +96,7 @@ func (c *Cache[T]) subscribe() *consumer[T] {
 	for key, e := range c.objects.all() {
 		consumer.queue(key, stored[T]{}, update[T]{object: e.stored})
 	}
-	if c.HasSynced() {
+	if c.synced {
 		consumer.queueState(dynamic.Synced)
 	}
 	if c.notServed {
@@ -117,8 +117,9 @@ func (c *Cache[T]) setServed(state watch.EventType) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.notServed = state == dynamic.NotServed
-	if state == dynamic.Synced && !c.HasSynced() {
-		close(c.synced) // under the lock, or a new consumer would get Synced twice
+	if state == dynamic.Synced {
+		c.synced = true
+		c.wakeWaiters()
 	}
 	for consumer := range c.consumers {
 		consumer.queueState(state)

@@ -25,9 +25,9 @@ func (c *Cache[T]) Health() error {
 		return fmt.Errorf("cache %s: not synced: Run has not been called", path)
 	case len(c.rejected) > 0:
 		return fmt.Errorf("cache %s: rejected: %w", path, joinErrors(c.rejected))
-	case !c.HasSynced() && c.lastErr != nil:
+	case !c.synced && c.lastErr != nil:
 		return fmt.Errorf("cache %s: not synced: last interruption: %w", path, c.lastErr)
-	case !c.HasSynced():
+	case !c.synced:
 		return fmt.Errorf("cache %s: not synced", path)
 	case len(c.interrupted) > 0:
 		return fmt.Errorf("cache %s: interrupted: %w", path, joinErrors(c.interrupted))

@@ -10,52 +10,37 @@ import (
 )
 
 // HasSynced reports whether the cache has had all initial objects. It stays true while the resource is not served.
-func (c *Cache[T]) HasSynced() bool { return isClosed(c.synced) }
+func (c *Cache[T]) HasSynced() bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.synced
+}
 
 // WaitForSync waits until the cache has all objects that existed when Run was called. It returns Run's error if Run ends
 // before, and ctx's error, with the last interruption, if ctx does. If the server rejects one of Options.Namespaces, it
 // returns that error at once; Run continues, and a later call may succeed.
 func (c *Cache[T]) WaitForSync(ctx context.Context) error {
-	for {
-		rejected, stopWaiting := c.addWaiter(func() bool { return len(c.rejected) > 0 })
-		select {
-		case <-c.synced:
-		case <-rejected:
-		case <-c.stopped:
-		case <-ctx.Done():
-		}
-		stopWaiting()
-		if ended, err := c.syncResult(ctx); ended {
-			return err
-		}
-	}
-}
-
-// syncResult returns the result of WaitForSync if there is one.
-func (c *Cache[T]) syncResult(ctx context.Context) (ended bool, err error) {
+	var rejected error
+	err := c.wait(ctx, func() bool {
+		rejected = joinErrors(c.rejected)
+		return c.synced || rejected != nil
+	}, func() string { return "not synced" })
 	switch {
 	case c.HasSynced():
-		return true, nil
+		return nil
 	case isClosed(c.stopped):
-		return true, c.err
+		return c.err
+	case rejected != nil:
+		return fmt.Errorf("cache %s: not synced: %w", c, rejected)
+	case !c.started.Load():
+		return fmt.Errorf("%w (Run has not been called)", err)
 	}
-	path := c.String() // not under the lock
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	switch {
-	case len(c.rejected) > 0:
-		return true, fmt.Errorf("cache %s: not synced: %w", path, joinErrors(c.rejected))
-	case ctx.Err() == nil: // a namespace is not rejected any more
-		return false, nil
+	if c.lastErr != nil {
+		return fmt.Errorf("%w; last interruption: %w", err, c.lastErr)
 	}
-	err = fmt.Errorf("cache %s: not synced: %w", path, retry.ContextError(ctx))
-	switch {
-	case !c.started.Load():
-		err = fmt.Errorf("%w (Run has not been called)", err)
-	case c.lastErr != nil:
-		err = fmt.Errorf("%w; last interruption: %w", err, c.lastErr)
-	}
-	return true, err
+	return err
 }
 
 // WaitForStop waits until Run has ended and returns its error, or ctx's if that ends before.
@@ -102,8 +87,14 @@ func (c *Cache[T]) checkComparable(resourceVersion string) error {
 // wait waits until a condition holds, which is evaluated under the lock when the cache has progressed. missing, called after
 // it, describes what is missing.
 func (c *Cache[T]) wait(ctx context.Context, condition func() bool, missing func() string) error {
-	ready, stopWaiting := c.addWaiter(condition)
-	defer stopWaiting()
+	c.mu.Lock()
+	if condition() {
+		c.mu.Unlock()
+		return nil
+	}
+	ready := make(chan struct{})
+	c.waiters[ready] = condition
+	c.mu.Unlock()
 	var cause error
 	select {
 	case <-ready:
@@ -113,25 +104,10 @@ func (c *Cache[T]) wait(ctx context.Context, condition func() bool, missing func
 	case <-ctx.Done():
 		cause = retry.ContextError(ctx)
 	}
-	stopWaiting()
-	return fmt.Errorf("cache %s: %s: %w", c, missing(), cause)
-}
-
-// addWaiter returns a channel that is closed once condition holds, or now if it does.
-func (c *Cache[T]) addWaiter(condition func() bool) (ready chan struct{}, stopWaiting func()) {
-	ready = make(chan struct{})
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if condition() {
-		close(ready)
-		return ready, func() {}
-	}
-	c.waiters[ready] = condition
-	return ready, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.waiters, ready)
-	}
+	delete(c.waiters, ready)
+	c.mu.Unlock()
+	return fmt.Errorf("cache %s: %s: %w", c, missing(), cause)
 }
 
 // wakeWaiters wakes those whose condition holds.
