@@ -172,19 +172,12 @@ func (c *Cache[T]) Run(ctx context.Context) (err error) {
 		return errors.New("run a cache: it runs already, or has run (make another with New)")
 	}
 	err = fmt.Errorf("run cache %s: its goroutine was ended by runtime.Goexit", c)
-	defer func() { c.stop(err) }() // also after a panic or Goexit
+	defer func() { // also after a panic or Goexit
+		c.err = err
+		close(c.stopped)
+	}()
 	defer c.recoverPanic(&err)
 	return c.follow(ctx)
-}
-
-func (c *Cache[T]) stop(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.err = err
-	close(c.stopped)
-	for consumer := range c.consumers {
-		consumer.wake()
-	}
 }
 
 func (c *Cache[T]) follow(parent context.Context) (err error) {

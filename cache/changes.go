@@ -35,22 +35,22 @@ func (c *Cache[T]) Changes(ctx context.Context) iter.Seq[Change[T]] {
 		consumer := c.subscribe()
 		defer c.unsubscribe(consumer)
 		for ctx.Err() == nil {
-			for _, change := range c.changesOf(consumer.next()) {
-				if !yield(change) {
-					return
+			hasStopped := isClosed(c.stopped) // before next: nothing is queued after that
+			if pending := consumer.next(); pending != nil {
+				for _, change := range c.changesOf(pending) {
+					if !yield(change) {
+						return
+					}
 				}
-			}
-			if consumer.hasPending() {
 				continue
+			}
+			if hasStopped {
+				return
 			}
 			select {
 			case <-consumer.ready:
 			case <-c.stopped:
-				if !consumer.hasPending() {
-					return
-				}
 			case <-ctx.Done():
-				return
 			}
 		}
 	}
@@ -70,9 +70,9 @@ type consumer[T any] struct {
 
 // pendingChange is the change of one object since its last delivery.
 type pendingChange[T any] struct {
-	key       Key
-	delivered stored[T]         // the state that was delivered last
-	types     []watch.EventType // to deliver instead of an object
+	key          Key
+	delivered    stored[T]   // the state that was delivered last
+	stateChanges []Change[T] // to deliver instead of an object
 	update[T]
 	prev, next *pendingChange[T]
 }
@@ -131,12 +131,6 @@ func (c *consumer[T]) wake() {
 	case c.ready <- struct{}{}:
 	default:
 	}
-}
-
-func (c *consumer[T]) hasPending() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.first != nil
 }
 
 // queue adds an object's update, or merges it into the pending change. old is the object's state before.
@@ -208,22 +202,15 @@ func (c *consumer[T]) next() *pendingChange[T] {
 	}
 	c.drop(p)
 	if p.key == (Key{}) {
-		p.types = c.nextStates()
+		p.stateChanges = c.nextStates()
 	}
 	return p
 }
 
-// changesOf returns the changes to deliver for a pending change, nil for none.
+// changesOf returns the changes to deliver for a pending change.
 func (c *Cache[T]) changesOf(p *pendingChange[T]) []Change[T] {
-	if p == nil {
-		return nil
-	}
 	if p.key == (Key{}) {
-		var changes []Change[T]
-		for _, eventType := range p.types {
-			changes = append(changes, Change[T]{Type: eventType})
-		}
-		return changes
+		return p.stateChanges
 	}
 	object := c.load(p.object)
 	switch {
@@ -253,15 +240,15 @@ func (c *Cache[T]) changesOf(p *pendingChange[T]) []Change[T] {
 	}
 }
 
-// nextStates returns the types to deliver for the latest state. Synced is the first that every consumer gets.
-func (c *consumer[T]) nextStates() (types []watch.EventType) {
+// nextStates returns what to deliver for the latest state. Synced is the first that every consumer gets.
+func (c *consumer[T]) nextStates() (changes []Change[T]) {
 	if c.deliveredState == "" {
-		types = append(types, dynamic.Synced)
+		changes = append(changes, Change[T]{Type: dynamic.Synced})
 		c.deliveredState = dynamic.Synced
 	}
 	if c.deliveredState != c.state {
-		types = append(types, c.state)
+		changes = append(changes, Change[T]{Type: c.state})
 		c.deliveredState = c.state
 	}
-	return types
+	return changes
 }
