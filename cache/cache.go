@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -75,14 +74,13 @@ type Options[T any] struct {
 
 // Cache is a local copy of a source's objects. It is safe for concurrent use.
 type Cache[T any] struct {
-	source     Source[T]
-	opts       Options[T]
-	namespaces []string // with a stream of their own; none if there is one stream
-	metaOf     func(*T) metaObject
-	callback   callback             // used by Run's goroutine alone
-	packer     Packer[T]            // used by Run's goroutine alone; nil for none
-	interner   *interner            // used by Run's goroutine alone; nil but for full objects with a Transform
-	mutations  *mutationDetector[T] // nil if disabled
+	source    Source[T]
+	opts      Options[T]
+	metaOf    func(*T) metaObject
+	callback  callback             // used by Run's goroutine alone
+	packer    Packer[T]            // used by Run's goroutine alone; nil for none
+	interner  *interner            // used by Run's goroutine alone; nil but for full objects with a Transform
+	mutations *mutationDetector[T] // nil if disabled
 
 	// mu is held for copies and changes only, never while a function of the caller runs. Readers do not starve the writer: a
 	// waiting writer blocks new readers, and no goroutine locks mu twice.
@@ -90,7 +88,7 @@ type Cache[T any] struct {
 	objects     objects[T]
 	indexes     map[string]index[T]
 	consumers   map[*consumer[T]]struct{}
-	versions    map[string]string             // the resourceVersion of each stream; see streamOf
+	versions    map[string]string             // the resourceVersion of each stream, "" at first; see streamOf
 	waiters     map[chan struct{}]func() bool // the conditions that they wait for
 	writes      trackedWrites
 	synced      bool // since the first Synced
@@ -141,7 +139,12 @@ func New[T any, P Object[T]](source Source[T], opts *Options[T]) *Cache[T] {
 	if _, isFull := any((*T)(nil)).(*unstructured.Unstructured); isFull && c.opts.Transform != nil && c.packer == nil {
 		c.interner = newInterner()
 	}
-	c.namespaces = slices.Compact(slices.Sorted(slices.Values(c.opts.Namespaces)))
+	for _, namespace := range c.opts.Namespaces {
+		c.versions[namespace] = ""
+	}
+	if len(c.opts.Namespaces) == 0 {
+		c.versions[""] = ""
+	}
 	if c.opts.DetectMutations || mutationDetectorEnabled() {
 		c.mutations = &mutationDetector[T]{objects: map[Key]snapshot[T]{}}
 	}
@@ -195,7 +198,7 @@ func (c *Cache[T]) follow(parent context.Context) (err error) {
 		background.Go(func() { c.resync(ctx) })
 	}
 	defer func() { err = c.mutations.result(c.String(), err) }()
-	if len(c.namespaces) > 0 {
+	if len(c.opts.Namespaces) > 0 {
 		return c.followNamespaces(ctx)
 	}
 	followOpts := c.followOptions()

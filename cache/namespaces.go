@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"time"
 
@@ -20,13 +18,11 @@ import (
 // that it has missed: objects that the new initial list lacks are removed when it is complete.
 
 // namespaceBackoff is the delay before a namespace that the server has rejected is followed again.
-func namespaceBackoff() retry.Backoff {
-	return retry.Backoff{Min: 2 * time.Second, Max: time.Minute}
-}
+var namespaceBackoff = retry.Backoff{Min: 2 * time.Second, Max: time.Minute}
 
 // namespaceEvent is one event of the stream of a namespace: a change, a version, an interruption, or the end of a Follow.
 type namespaceEvent[T any] struct {
-	namespace    string
+	stream       *namespaceStream[T]
 	change       dynamic.Change[T]
 	version      string
 	interruption *dynamic.Interruption
@@ -34,17 +30,14 @@ type namespaceEvent[T any] struct {
 	retryAfter   time.Duration // of ended
 }
 
-// namespaceStream is the state of the stream of a namespace, owned by Run's goroutine.
-type namespaceStream struct {
-	synced, notServed bool
-	rejections        int
-	// received has the keys of a repeated initial list; nil for none.
-	received map[Key]struct{}
-}
+// namespaceStream is the stream of a namespace. Its state is owned by Run's goroutine.
+type namespaceStream[T any] struct {
+	namespace string
+	source    Source[T]
 
-// follows reports whether the cache may have objects of a namespace.
-func (c *Cache[T]) follows(namespace string) bool {
-	return len(c.namespaces) == 0 || slices.Contains(c.namespaces, namespace)
+	state      watch.EventType // Synced, NotServed or "": what it has emitted last
+	rejections int
+	received   map[Key]struct{} // the keys of a repeated initial list; nil for none
 }
 
 // sourceOf returns the source of a namespace's objects.
@@ -68,23 +61,21 @@ func (c *Cache[T]) sourceOf(namespace string) (Source[T], error) {
 // followNamespaces keeps the cache current with the streams of all namespaces until ctx ends, a mutation is found, or every
 // namespace is rejected.
 func (c *Cache[T]) followNamespaces(ctx context.Context) error {
-	sources := map[string]Source[T]{}
-	for _, namespace := range c.namespaces {
+	m := namespaceMerger[T]{cache: c}
+	for namespace := range c.versions {
 		source, err := c.sourceOf(namespace)
 		if err != nil {
 			return err
 		}
-		sources[namespace] = source
+		m.streams = append(m.streams, &namespaceStream[T]{namespace: namespace, source: source})
 	}
 	var all sync.WaitGroup
 	defer all.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	events := make(chan namespaceEvent[T])
-	m := namespaceMerger[T]{cache: c, streams: map[string]*namespaceStream{}}
-	for namespace, source := range sources {
-		m.streams[namespace] = &namespaceStream{}
-		all.Go(func() { c.followNamespace(ctx, source, namespace, events) })
+	for _, stream := range m.streams {
+		all.Go(func() { c.followNamespace(ctx, stream, events) })
 	}
 	for {
 		var event namespaceEvent[T]
@@ -105,9 +96,9 @@ func (c *Cache[T]) followNamespaces(ctx context.Context) error {
 }
 
 // followNamespace sends the events of one namespace until ctx ends.
-func (c *Cache[T]) followNamespace(ctx context.Context, source Source[T], namespace string, events chan<- namespaceEvent[T]) {
+func (c *Cache[T]) followNamespace(ctx context.Context, stream *namespaceStream[T], events chan<- namespaceEvent[T]) {
 	send := func(event namespaceEvent[T]) bool {
-		event.namespace = namespace
+		event.stream = stream
 		select {
 		case events <- event:
 			return true
@@ -115,15 +106,15 @@ func (c *Cache[T]) followNamespace(ctx context.Context, source Source[T], namesp
 			return false
 		}
 	}
-	err := fmt.Errorf("run cache %s: its goroutine for namespace %q was ended by runtime.Goexit", c, namespace)
+	err := fmt.Errorf("run cache %s: its goroutine for namespace %q was ended by runtime.Goexit", c, stream.namespace)
 	defer func() { send(namespaceEvent[T]{ended: err}) }() // also after Goexit; ctx has ended otherwise
 	for failures := 1; ; failures++ {
 		start := time.Now()
-		ended := c.followOnce(ctx, source, namespace, send)
-		if time.Since(start) > namespaceBackoff().Max {
+		ended := c.followOnce(ctx, stream, send)
+		if time.Since(start) > namespaceBackoff.Max {
 			failures = 1
 		}
-		delay := retry.Jitter(ctx, namespaceBackoff().Delay(failures))
+		delay := retry.Jitter(ctx, namespaceBackoff.Delay(failures))
 		if !send(namespaceEvent[T]{ended: ended, retryAfter: delay}) || retry.Sleep(ctx, delay) != nil {
 			return
 		}
@@ -131,17 +122,17 @@ func (c *Cache[T]) followNamespace(ctx context.Context, source Source[T], namesp
 }
 
 // followOnce sends the events of one Follow and returns the error that ended it.
-func (c *Cache[T]) followOnce(ctx context.Context, source Source[T], namespace string, send func(namespaceEvent[T]) bool) (err error) {
+func (c *Cache[T]) followOnce(ctx context.Context, stream *namespaceStream[T], send func(namespaceEvent[T]) bool) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			where := fmt.Sprintf("the source of the cache of %s, for namespace %q", c, namespace)
+			where := fmt.Sprintf("the source of the cache of %s, for namespace %q", c, stream.namespace)
 			err = &PanicError{Where: where, Value: value, Stack: debug.Stack()}
 		}
 	}()
 	opts := c.followOptions()
 	opts.OnProgress = func(version string) { send(namespaceEvent[T]{version: version}) }
 	opts.OnInterruption = func(i dynamic.Interruption) { send(namespaceEvent[T]{interruption: &i}) }
-	for change, err := range source.Follow(ctx, opts) {
+	for change, err := range stream.source.Follow(ctx, opts) {
 		if err != nil {
 			return err
 		}
@@ -155,33 +146,30 @@ func (c *Cache[T]) followOnce(ctx context.Context, source Source[T], namespace s
 // namespaceMerger makes one stream of those of all namespaces.
 type namespaceMerger[T any] struct {
 	cache   *Cache[T]
-	streams map[string]*namespaceStream
-	state   watch.EventType // Synced, NotServed or "": what was reported last
+	streams []*namespaceStream[T]
 }
 
 // handle handles one event. Its error ends Run.
 func (m *namespaceMerger[T]) handle(event namespaceEvent[T]) error {
-	c, stream := m.cache, m.streams[event.namespace]
+	c, stream := m.cache, event.stream
 	switch {
 	case event.ended != nil:
-		return m.handleEnd(stream, event)
+		return m.handleEnd(event)
 	case event.interruption != nil:
 		i := *event.interruption
 		if i.Err != nil {
-			i.Err = fmt.Errorf("namespace %q: %w", event.namespace, i.Err)
+			i.Err = fmt.Errorf("namespace %q: %w", stream.namespace, i.Err)
 		}
-		c.handleInterruption(event.namespace, i)
+		c.handleInterruption(stream.namespace, i)
 	case event.version != "": // the initial list is complete
-		m.removeMissing(stream, event.namespace)
-		c.setResourceVersion(event.namespace, event.version)
+		c.removeMissing(stream)
+		c.setResourceVersion(stream.namespace, event.version)
 	case event.change.Type == dynamic.Synced:
-		m.removeMissing(stream, event.namespace)
-		stream.synced, stream.notServed = true, false
-		c.setRejected(event.namespace, nil)
-		m.reportState()
+		c.removeMissing(stream)
+		c.setRejected(stream.namespace, nil)
+		m.setState(stream, dynamic.Synced)
 	case event.change.Type == dynamic.NotServed:
-		stream.notServed = true
-		m.reportState()
+		m.setState(stream, dynamic.NotServed)
 	case event.change.Object != nil:
 		if stream.received != nil {
 			stream.received[KeyOf(c.metaOf(event.change.Object))] = struct{}{}
@@ -192,73 +180,63 @@ func (m *namespaceMerger[T]) handle(event namespaceEvent[T]) error {
 }
 
 // handleEnd handles the end of a namespace's Follow, which is started again unless it panicked or all others are rejected, too.
-func (m *namespaceMerger[T]) handleEnd(stream *namespaceStream, event namespaceEvent[T]) error {
+func (m *namespaceMerger[T]) handleEnd(event namespaceEvent[T]) error {
 	var panicErr *PanicError
 	if event.retryAfter == 0 || errors.As(event.ended, &panicErr) {
 		return event.ended
 	}
-	c := m.cache
-	err := fmt.Errorf("namespace %q: %w", event.namespace, event.ended)
-	if rejected := c.setRejected(event.namespace, err); len(rejected) == len(m.streams) {
-		return fmt.Errorf("run cache %s: every namespace is rejected: %w", c, joinErrors(rejected))
+	c, stream := m.cache, event.stream
+	err := fmt.Errorf("namespace %q: %w", stream.namespace, event.ended)
+	c.setRejected(stream.namespace, err)
+	if len(c.rejected) == len(m.streams) {
+		return fmt.Errorf("run cache %s: every namespace is rejected: %w", c, joinErrors(c.rejected))
 	}
 	stream.received = map[Key]struct{}{}
 	stream.rejections++
-	c.handleInterruption(event.namespace, dynamic.Interruption{Err: err, Relist: true, Delay: event.retryAfter, Count: stream.rejections})
+	c.handleInterruption(stream.namespace, dynamic.Interruption{Err: err, Relist: true, Delay: event.retryAfter, Count: stream.rejections})
 	return nil
 }
 
-// removeMissing ends a repeated initial list.
-func (m *namespaceMerger[T]) removeMissing(stream *namespaceStream, namespace string) {
+// setState records the state of a stream. It reports Synced when all namespaces are synced and served, and NotServed when one
+// is not served any more.
+func (m *namespaceMerger[T]) setState(stream *namespaceStream[T], state watch.EventType) {
+	stream.state = state
+	synced, notServed := true, false
+	for _, s := range m.streams {
+		synced = synced && s.state == dynamic.Synced
+		notServed = notServed || s.state == dynamic.NotServed
+	}
+	isReady := m.cache.synced && !m.cache.notServed // what was reported last
+	switch {
+	case synced && !isReady:
+		m.cache.setServed(dynamic.Synced)
+	case notServed && isReady:
+		m.cache.setServed(dynamic.NotServed)
+	}
+}
+
+// removeMissing ends a repeated initial list. It reads without the lock: Run's goroutine alone changes the objects.
+func (c *Cache[T]) removeMissing(stream *namespaceStream[T]) {
 	if stream.received == nil {
 		return
 	}
-	for _, key := range m.cache.keysOf(namespace) {
+	for name := range c.objects[stream.namespace] {
+		key := Key{stream.namespace, name}
 		if _, found := stream.received[key]; !found {
-			m.cache.remove(key, nil, true)
+			c.remove(key, nil, true)
 		}
 	}
 	stream.received = nil
 }
 
-// reportState reports Synced when all namespaces are synced and served, and NotServed when one is not served any more.
-func (m *namespaceMerger[T]) reportState() {
-	synced, notServed := true, false
-	for _, stream := range m.streams {
-		synced = synced && stream.synced && !stream.notServed
-		notServed = notServed || stream.notServed
-	}
-	state := m.state
-	switch {
-	case synced:
-		state = dynamic.Synced
-	case notServed && state == dynamic.Synced:
-		state = dynamic.NotServed
-	}
-	if state != m.state {
-		m.state = state
-		m.cache.setServed(state)
-	}
-}
-
-// setRejected records why a namespace is rejected, nil if it is not, and returns the errors of all.
-func (c *Cache[T]) setRejected(namespace string, err error) map[string]error {
+// setRejected records why a namespace is rejected, nil if it is not.
+func (c *Cache[T]) setRejected(namespace string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err == nil {
 		delete(c.rejected, namespace)
-	} else {
-		c.rejected[namespace] = err
-		c.wakeWaiters()
+		return
 	}
-	return maps.Clone(c.rejected)
-}
-
-func (c *Cache[T]) keysOf(namespace string) (keys []Key) {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	for name := range c.objects[namespace] {
-		keys = append(keys, Key{namespace, name})
-	}
-	return keys
+	c.rejected[namespace] = err
+	c.wakeWaiters()
 }

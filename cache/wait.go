@@ -3,7 +3,6 @@ package cache
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/anykind/anykind/internal/retry"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -120,9 +119,10 @@ func (c *Cache[T]) wakeWaiters() {
 	}
 }
 
-// streamOf returns the key of versions for the objects of a namespace.
+// streamOf returns the key of versions for the objects of a namespace. It has no entry if the cache does not follow the
+// namespace.
 func (c *Cache[T]) streamOf(namespace string) string {
-	if len(c.namespaces) == 0 {
+	if len(c.opts.Namespaces) == 0 {
 		return ""
 	}
 	return namespace
@@ -130,10 +130,12 @@ func (c *Cache[T]) streamOf(namespace string) string {
 
 // hasReached reports whether all streams are at least at a resourceVersion.
 func (c *Cache[T]) hasReached(resourceVersion string) bool {
-	if len(c.namespaces) == 0 {
-		return isReached(c.versions[""], resourceVersion)
+	for _, version := range c.versions {
+		if !isReached(version, resourceVersion) {
+			return false
+		}
 	}
-	return !slices.ContainsFunc(c.namespaces, func(namespace string) bool { return !isReached(c.versions[namespace], resourceVersion) })
+	return true
 }
 
 // setResourceVersion records the version of a stream, which is no longer interrupted, and wakes the waiters that it

@@ -49,7 +49,7 @@ func (c *Cache[T]) RecordWrite(w dynamic.Write) {
 	key := Key{w.Namespace, w.Name}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.follows(key.Namespace) {
+	if _, isFollowed := c.versions[c.streamOf(key.Namespace)]; !isFollowed {
 		return
 	}
 	write := c.writes.byKey[key]
