@@ -81,9 +81,6 @@ const containerSize, memberSize, elementSize = 64, 40, 16
 
 // object returns an object that equals obj and shares maps and lists. previous is the object's previous state, nil for none.
 func (in *interner) object(obj, previous *unstructured.Unstructured) *unstructured.Unstructured {
-	if obj.Object == nil {
-		return obj
-	}
 	var before map[string]any
 	if previous != nil {
 		before = previous.Object

@@ -24,6 +24,7 @@ package packed
 
 import (
 	"encoding/json"
+	"sync/atomic"
 
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/unstructured"
@@ -59,5 +60,5 @@ func New[T any]() *Codec[T] {
 
 // NewPacker returns the packer of one cache.
 func (c *Codec[T]) NewPacker() cache.Packer[T] {
-	return &packer[T]{codec: c, shared: &shared[T]{decode: c.decode}}
+	return &packer[T]{codec: c, shared: &shared[T]{decode: c.decode}, learner: learner{alive: new(atomic.Int32)}}
 }

@@ -36,13 +36,11 @@ func (d *dictionary) compress(data []byte) []byte {
 	return append(make([]byte, 0, len(compressed)), compressed...)
 }
 
-var errOtherSize = errors.New("the size is not that of the packed object")
-
 // decompress decompresses data into a buffer, all of which it must fill.
 func (d *dictionary) decompress(buffer, data []byte) error {
 	size, err := s2.DecodedLen(data)
 	if err == nil && size != len(buffer) {
-		err = errOtherSize
+		err = errors.New("the size is not that of the packed object")
 	}
 	if err == nil {
 		_, err = d.decoder.Decode(buffer, data)

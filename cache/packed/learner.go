@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"hash/maphash"
 	"runtime"
+	"slices"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -35,17 +36,17 @@ const (
 // small caches have none: of objects spread over these. As objects drift, those that the dictionary does not suit are collected,
 // and the next dictionary has some of them before what it takes over. Objects of random data have no dictionary.
 type learner struct {
-	current   *dictionary // nil for none
-	samples   []sample    // of the next dictionary
-	observed  int         // objects since current was made
-	average   float64     // size relative to JSON, of the last hundred objects or so
-	baseline  float64     // lowest average since current was made
-	excess    float64     // bytes that outliers take more than the baseline, since current was made
-	renewAt   float64     // the excess at which current is renewed
-	misses    int         // objects in a row that current could not pack
-	backoff   int         // objects after the last dictionary that was dropped before the next is learned
-	remaining int         // of them
-	alive     *atomic.Int32
+	current   *dictionary   // nil for none
+	samples   []sample      // of the next dictionary
+	observed  int           // objects since current was made
+	average   float64       // size relative to JSON, of the last hundred objects or so
+	baseline  float64       // lowest average since current was made
+	excess    float64       // bytes that outliers take more than the baseline, since current was made
+	renewAt   float64       // the excess at which current is renewed
+	misses    int           // objects in a row that current could not pack
+	backoff   int           // objects after the last dictionary that was dropped before the next is learned
+	remaining int           // of them
+	alive     *atomic.Int32 // dictionaries that objects still have
 }
 
 // sample is an object for a dictionary. Without a dictionary there is one of each object, of its last version.
@@ -116,7 +117,7 @@ func (l *learner) observe(data []byte, packed int) {
 	}
 	l.excess += float64(packed) - l.baseline*float64(len(data))
 	if len(l.samples) >= maxOutliers {
-		l.samples = append(l.samples[:0], l.samples[1:]...)
+		l.samples = slices.Delete(l.samples, 0, 1)
 	}
 	l.samples = append(l.samples, sample{data: bytes.Clone(data[:min(len(data), maxSample)])})
 }
@@ -132,11 +133,7 @@ func (l *learner) drop() {
 func (l *learner) renew() {
 	samples := l.samples
 	l.samples, l.excess, l.observed, l.average, l.baseline = nil, 0, 0, 0, 1
-	if l.alive == nil {
-		l.alive, l.renewAt = new(atomic.Int32), renewAfter
-	} else {
-		l.renewAt = min(2*l.renewAt, maxRenewAfter)
-	}
+	l.renewAt = min(max(2*l.renewAt, renewAfter), maxRenewAfter)
 	if l.alive.Load() >= maxDictionaries {
 		return
 	}
