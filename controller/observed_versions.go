@@ -27,7 +27,7 @@ const maxPostponement = 5 * time.Minute
 // observedVersions are the resourceVersions of the objects that a runner reconciles which its reconciles have received.
 type observedVersions struct {
 	resource schema.GroupResource
-	cached   versionFunc
+	cached   func(cache.Key) string // the resourceVersion of an object in the cache, "" for none
 
 	mu    sync.Mutex
 	byKey map[cache.Key]observedVersion
@@ -72,29 +72,24 @@ func (s *observedVersions) postponement(key cache.Key) time.Duration {
 	if !found {
 		return 0
 	}
-	cached, found := s.cached(key)
-	if remaining := time.Until(observed.expires); found && remaining > 0 && isNewer(observed.resourceVersion, cached) {
+	if remaining := time.Until(observed.expires); remaining > 0 && isNewer(observed.resourceVersion, s.cached(key)) {
 		return remaining
 	}
 	delete(s.byKey, key)
 	return 0
 }
 
-// versionFunc returns the resourceVersion of an object.
-type versionFunc func(key cache.Key) (resourceVersion string, found bool)
-
-// cachedVersion returns the versionFunc of a cache.
-func cachedVersion[T any, P cache.Object[T]](c *cache.Cache[T]) versionFunc {
-	return func(key cache.Key) (resourceVersion string, found bool) {
-		obj, found := c.Get(key.Namespace, key.Name)
-		if !found {
-			return "", false
+// cachedVersion returns observedVersions.cached for a cache.
+func cachedVersion[T any, P cache.Object[T]](c *cache.Cache[T]) func(cache.Key) string {
+	return func(key cache.Key) string {
+		if obj, found := c.Get(key.Namespace, key.Name); found {
+			return P(obj).GetResourceVersion()
 		}
-		return P(obj).GetResourceVersion(), true
+		return ""
 	}
 }
 
-// isNewer reports whether a resourceVersion is higher than another; false if they cannot be compared.
+// isNewer reports whether a resourceVersion is higher than another; false if they cannot be compared, as "" cannot.
 func isNewer(resourceVersion, other string) bool {
 	order, err := resourceversion.CompareResourceVersion(resourceVersion, other)
 	return err == nil && order > 0

@@ -104,7 +104,7 @@ type runner struct {
 
 // newRunner returns a runner of the objects of a resource, which is nil if it is not known. cached returns their
 // resourceVersions in the cache.
-func newRunner(opts *Options, resource *dynamic.Resource, cached versionFunc, reconcile ReconcileFunc) *runner {
+func newRunner(opts *Options, resource *dynamic.Resource, cached func(cache.Key) string, reconcile ReconcileFunc) *runner {
 	r := &runner{reconcile: reconcile, observed: observedVersions{cached: cached}}
 	if opts != nil {
 		r.opts = *opts
