@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/anykind/anykind/cache"
@@ -25,11 +26,11 @@ import (
 //
 // It is safe for concurrent use.
 type Operator struct {
-	opts Options
+	opts    Options
+	running atomic.Bool
 
 	mu      sync.Mutex
 	watches []operatorWatch
-	running bool
 	start   func(operatorWatch) // set while Run accepts watches
 }
 
@@ -107,17 +108,15 @@ func (o *Operator) add(w operatorWatch) {
 // Run watches until ctx ends, until the server rejects the start of a watch, or until a callback in Options panics, which
 // is a [*cache.PanicError]. It waits for running handlers, as [Run] does. It cannot run twice at the same time.
 func (o *Operator) Run(parent context.Context) error {
+	if !o.running.CompareAndSwap(false, true) {
+		return errors.New("run an operator: it runs already")
+	}
+	defer o.running.Store(false)
 	ctx, stop := context.WithCancelCause(parent)
 	defer stop(nil)
 	var all sync.WaitGroup
 	var panics firstPanic
 	o.mu.Lock()
-	if o.running {
-		o.mu.Unlock()
-		return errors.New("run an operator: it runs already")
-	}
-	o.running = true
-	defer o.setStopped()
 	o.start = func(w operatorWatch) { all.Go(func() { stop(panics.record(w.run(ctx, &o.opts))) }) }
 	for _, w := range o.watches {
 		o.start(w)
@@ -129,12 +128,6 @@ func (o *Operator) Run(parent context.Context) error {
 	o.mu.Unlock()
 	all.Wait()
 	return panics.join(endError(parent, ctx))
-}
-
-func (o *Operator) setStopped() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.running = false
 }
 
 // run finds the handle, and watches until ctx ends or the cache fails.
