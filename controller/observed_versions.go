@@ -38,12 +38,8 @@ type observedVersion struct {
 	expires         time.Time
 }
 
+// observedVersionsKey is the key under which the ctx of reconciles carries where they record what they receive.
 type observedVersionsKey struct{}
-
-// withObservedVersions returns the ctx of reconciles that record what they receive in s.
-func withObservedVersions(ctx context.Context, s *observedVersions) context.Context {
-	return context.WithValue(ctx, observedVersionsKey{}, s)
-}
 
 // recordObserved records a state that a reconcile has received from the server, if ctx is that of a reconcile of r's objects.
 func recordObserved(ctx context.Context, r *dynamic.Resource, obj *unstructured.Object) {

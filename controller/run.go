@@ -148,7 +148,7 @@ func (r *runner) work(parent context.Context, enqueue func(ctx context.Context))
 	ctx, stop := context.WithCancelCause(parent)
 	defer stop(nil)
 	r.stop = stop
-	reconcileCtx, cancel := context.WithCancelCause(withObservedVersions(context.WithoutCancel(ctx), &r.observed))
+	reconcileCtx, cancel := context.WithCancelCause(context.WithValue(context.WithoutCancel(ctx), observedVersionsKey{}, &r.observed))
 	defer cancel(nil)
 	defer leaderelection.AfterLease(ctx, func(cause error) {
 		cancel(cause)
