@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,12 +110,8 @@ func newRunner(opts *Options, resource *dynamic.Resource, cached func(cache.Key)
 	if opts != nil {
 		r.opts = *opts
 	}
-	if r.opts.Grace == 0 {
-		r.opts.Grace = defaultGrace
-	}
-	if r.opts.Logger == nil {
-		r.opts.Logger = slog.Default()
-	}
+	r.opts.Grace = cmp.Or(r.opts.Grace, defaultGrace)
+	r.opts.Logger = cmp.Or(r.opts.Logger, slog.Default())
 	if resource != nil {
 		r.gvk, r.gvr = resource.Mapping().GVK, resource.Mapping().GVR
 		r.observed.resource = r.gvr.GroupResource()

@@ -11,6 +11,7 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,10 +98,7 @@ func NewRecorder(ctx context.Context, client *dynamic.Client, controller string,
 	if opts != nil {
 		r.opts = *opts
 	}
-	if r.opts.Logger == nil {
-		r.opts.Logger = slog.Default()
-	}
-	r.opts.Logger = r.opts.Logger.With("controller", controller)
+	r.opts.Logger = cmp.Or(r.opts.Logger, slog.Default()).With("controller", controller)
 	if r.opts.Instance == "" {
 		host, _ := os.Hostname()
 		r.opts.Instance = truncate(controller+"-"+host, maxWordBytes)

@@ -12,6 +12,7 @@
 package leaderelection
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -108,10 +109,7 @@ func newCandidate(leases *dynamic.Resource, name string, opts *Options) (*candid
 		}
 		c.opts.Identity = host + "_" + rand.Text()
 	}
-	if c.opts.Logger == nil {
-		c.opts.Logger = slog.Default()
-	}
-	c.log = c.opts.Logger.With("lease", name, "identity", c.opts.Identity)
+	c.log = cmp.Or(c.opts.Logger, slog.Default()).With("lease", name, "identity", c.opts.Identity)
 	return c, nil
 }
 
