@@ -165,20 +165,22 @@ func (q *Queue[K]) AddWithOptions(key K, opts *AddOptions) {
 func (q *Queue[K]) Get(ctx context.Context) (key K, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if ctx.Err() != nil { // under the lock: a key that is added after ctx ended is not handed out
-		return key, false
-	}
-	if s, _ := ctx.Value(schedulerKey{}).(*Scheduler); s != nil {
-		return q.getScheduled(ctx, s)
-	}
-	for {
-		if it := q.ready.pop(); it != nil {
+	scheduler, _ := ctx.Value(schedulerKey{}).(*Scheduler)
+	for ctx.Err() == nil { // under the lock: a key that is added after ctx ended is not handed out
+		var it *item[K]
+		if scheduler != nil {
+			it = q.popScheduled(ctx, scheduler)
+		} else {
+			it = q.ready.pop()
+		}
+		if it != nil {
 			return q.handOut(it), true
 		}
 		if q.state == shutDown || q.state == draining && q.working == 0 || !q.wait(ctx) {
-			return key, false
+			break
 		}
 	}
+	return key, false
 }
 
 // Done reports that the worker has finished with a key from Get. A key that no worker has is ignored.

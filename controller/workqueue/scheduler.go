@@ -3,8 +3,8 @@ package workqueue
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/anykind/anykind/internal/retry"
@@ -33,45 +33,27 @@ func WithScheduler(ctx context.Context, s *Scheduler) context.Context {
 
 type schedulerKey struct{}
 
-// getScheduled is Get with a Scheduler. The lock is held.
-func (q *Queue[K]) getScheduled(ctx context.Context, s *Scheduler) (key K, ok bool) {
+// popScheduled removes and returns the ready item that a Scheduler chooses, nil if there is none or ctx ends before. It
+// releases the lock while OnGet runs.
+func (q *Queue[K]) popScheduled(ctx context.Context, s *Scheduler) *item[K] {
 	q.scheduler = s
-	for {
-		if q.ready.count > 0 {
-			q.mu.Unlock()
-			s.OnGet(ctx)
-			q.mu.Lock()
-		}
-		if ctx.Err() != nil {
-			return key, false
-		}
-		if q.ready.count > 0 {
-			return q.handOut(q.choose()), true
-		}
-		if q.state == shutDown || q.state == draining && q.working == 0 || !q.wait(ctx) {
-			return key, false
-		}
+	if q.ready.count == 0 {
+		return nil
 	}
-}
-
-// choose removes and returns the ready item that the Scheduler chooses.
-func (q *Queue[K]) choose() *item[K] {
-	type named struct {
-		name string
-		item *item[K]
+	q.mu.Unlock()
+	s.OnGet(ctx)
+	q.mu.Lock()
+	if q.ready.count == 0 || ctx.Err() != nil {
+		return nil
 	}
-	var items []named
+	byName := map[string]*item[K]{}
 	for _, list := range q.ready.lists {
 		for it := list.first; it != nil; it = it.next {
-			items = append(items, named{fmt.Sprint(it.key), it})
+			byName[fmt.Sprint(it.key)] = it
 		}
 	}
-	slices.SortFunc(items, func(a, b named) int { return strings.Compare(a.name, b.name) })
-	names := make([]string, len(items))
-	for i, it := range items {
-		names[i] = it.name
-	}
-	chosen := items[q.scheduler.Choose(names)].item
+	names := slices.Sorted(maps.Keys(byName))
+	chosen := byName[names[s.Choose(names)]]
 	q.ready.remove(chosen)
 	return chosen
 }
