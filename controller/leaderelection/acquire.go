@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/anykind/anykind/cache"
@@ -35,8 +35,7 @@ type candidate struct {
 	sentAt time.Time            // when the last successful renewal was sent
 
 	loseLease func(cause error)
-	mu        sync.Mutex
-	renewErr  error // of the last renewal
+	renewErr  atomic.Pointer[error] // of the last renewal, which may be nil
 }
 
 func (c *candidate) acquire(ctx context.Context) error {
@@ -139,14 +138,16 @@ func (c *candidate) tryAcquire(ctx context.Context) (held bool, err error) {
 
 // observe records the content of the Lease and when it changed.
 func (c *candidate) observe(lease *unstructured.Object) (record, error) {
-	r, err := recordOf(lease)
+	decoded, err := unstructured.As[struct {
+		Spec record `json:"spec"`
+	}](lease)
 	if err != nil {
-		return r, fmt.Errorf("read the lease: %w", err)
+		return record{}, fmt.Errorf("read the lease: %w", err)
 	}
-	if r != c.observed {
-		c.observed, c.observedAt = r, time.Now()
+	if decoded.Spec != c.observed {
+		c.observed, c.observedAt = decoded.Spec, time.Now()
 	}
-	return r, nil
+	return c.observed, nil
 }
 
 // isOurs reports whether a record is of this candidate's term: an earlier process may have had the same identity.

@@ -151,16 +151,6 @@ type record struct {
 	Transitions     int64  `json:"leaseTransitions"`
 }
 
-func recordOf(lease *unstructured.Object) (record, error) {
-	decoded, err := unstructured.As[struct {
-		Spec record `json:"spec"`
-	}](lease)
-	if err != nil {
-		return record{}, err
-	}
-	return decoded.Spec, nil
-}
-
 // applyTo returns a copy of a Lease with the record's fields.
 func (r record) applyTo(lease *unstructured.Object) *unstructured.Object {
 	changed := lease.DeepCopy()

@@ -74,18 +74,14 @@ func (c *candidate) renew(ctx context.Context) {
 		if ctx.Err() == nil {
 			c.logFailure("the leader lease cannot be renewed", err)
 		}
-		c.mu.Lock()
-		c.renewErr = err
-		c.mu.Unlock()
+		c.renewErr.Store(&err)
 	}
 }
 
 func (c *candidate) deadlineError() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	err := fmt.Errorf("%w: not renewed within %s", ErrLeaseLost, c.opts.RenewDeadline)
-	if c.renewErr != nil {
-		err = fmt.Errorf("%w: %w", err, c.renewErr)
+	if last := c.renewErr.Load(); last != nil && *last != nil {
+		err = fmt.Errorf("%w: %w", err, *last)
 	}
 	return err
 }
