@@ -117,13 +117,11 @@ func namesAccepted(definition *unstructured.Object) bool {
 
 // nameConflict returns the reason why the server does not accept the names, or "".
 func nameConflict(definition *unstructured.Object) string {
-	conditions, _, _ := unstructured.Get[[]any](definition, "status", "conditions")
-	for _, condition := range conditions {
-		if entry, _ := condition.(map[string]any); entry["type"] == "NamesAccepted" && entry["status"] == "False" {
-			return fmt.Sprintf("%v: %v", entry["reason"], entry["message"])
-		}
+	condition, _, _ := unstructured.Get[map[string]any](definition, "status", "conditions", "[type=NamesAccepted]")
+	if condition["status"] != "False" {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("%v: %v", condition["reason"], condition["message"])
 }
 
 // crd has the fields of a definition that say what is served.
