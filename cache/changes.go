@@ -77,7 +77,6 @@ type pendingChange[T any] struct {
 	prev, next *pendingChange[T]
 }
 
-// update is a new state of an object.
 type update[T any] struct {
 	object            stored[T]
 	deleted           bool // object is the final state
@@ -207,7 +206,6 @@ func (c *consumer[T]) next() *pendingChange[T] {
 	return p
 }
 
-// changesOf returns the changes to deliver for a pending change.
 func (c *Cache[T]) changesOf(p *pendingChange[T]) []Change[T] {
 	if p.key == (Key{}) {
 		return p.stateChanges

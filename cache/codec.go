@@ -56,16 +56,13 @@ type packedObject[T any] struct {
 
 func (s stored[T]) exists() bool { return s.object != nil || s.packed != nil }
 
-// store packs an object if the cache has a packer.
 func (c *Cache[T]) store(obj *T) stored[T] {
-	if c.packer == nil {
-		return stored[T]{object: obj}
+	if c.packer != nil {
+		if packed := c.packer.Pack(obj); packed != nil {
+			return stored[T]{packed: &packedObject[T]{packed, packMetadata(c.metaOf(obj))}}
+		}
 	}
-	packed := c.packer.Pack(obj)
-	if packed == nil {
-		return stored[T]{object: obj}
-	}
-	return stored[T]{packed: &packedObject[T]{packed, packMetadata(c.metaOf(obj))}}
+	return stored[T]{object: obj}
 }
 
 // load returns an object, nil for none and for one that cannot be unpacked. It is called without the lock.
@@ -139,10 +136,9 @@ func (m packedMetadata) cut() (uid types.UID, resourceVersion string, labels pac
 	return types.UID(first), resourceVersion, packedLabels(rest)
 }
 
-// packedLabels are the labels of packedMetadata.
+// packedLabels are the labels of packedMetadata, as [labels.Labels].
 type packedLabels string
 
-// Lookup returns the value of a label.
 func (l packedLabels) Lookup(label string) (value string, exists bool) {
 	for rest := string(l); rest != ""; {
 		var name string
@@ -155,13 +151,11 @@ func (l packedLabels) Lookup(label string) (value string, exists bool) {
 	return "", false
 }
 
-// Has reports whether a label exists.
 func (l packedLabels) Has(label string) bool {
 	_, exists := l.Lookup(label)
 	return exists
 }
 
-// Get returns the value of a label, "" if it does not exist.
 func (l packedLabels) Get(label string) string {
 	value, _ := l.Lookup(label)
 	return value

@@ -28,7 +28,6 @@ func IndexByOwner[T any, P interface {
 	return owners
 }
 
-// index maps values to entries.
 type index[T any] map[string]*bucket[T]
 
 // bucket has the entries of one value in a slice, which is copied faster than a map. An entry knows its position in each

@@ -40,7 +40,6 @@ type namespaceStream[T any] struct {
 	received   map[Key]struct{} // the keys of a repeated initial list; nil for none
 }
 
-// sourceOf returns the source of a namespace's objects.
 func (c *Cache[T]) sourceOf(namespace string) (Source[T], error) {
 	if namespace == "" {
 		return nil, fmt.Errorf("run cache %s: Options.Namespaces contains an empty name (leave Namespaces out, and take AllNamespaces of the handle)", c)

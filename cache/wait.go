@@ -109,7 +109,6 @@ func (c *Cache[T]) wait(ctx context.Context, condition func() bool, missing func
 	return fmt.Errorf("cache %s: %s: %w", c, missing(), cause)
 }
 
-// wakeWaiters wakes those whose condition holds.
 func (c *Cache[T]) wakeWaiters() {
 	for ready, condition := range c.waiters {
 		if condition() {

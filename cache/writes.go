@@ -95,7 +95,6 @@ func (c *Cache[T]) sweepWrites() {
 	c.writes.sweepAt = 2 * len(c.writes.byKey)
 }
 
-// hasWrite reports whether the cache has a write.
 func (c *Cache[T]) hasWrite(key Key, write trackedWrite) bool {
 	reached := c.versions[c.streamOf(key.Namespace)]
 	switch {

@@ -218,7 +218,6 @@ func (r *runner) reconcileKey(ctx, reconcileCtx context.Context, key cache.Key) 
 	return panicErr
 }
 
-// waitForWrites waits until the caches have the writes that they track.
 func (r *runner) waitForWrites(ctx context.Context) error {
 	for _, trigger := range r.triggers {
 		if err := trigger.waitForWrites(ctx); err != nil {

@@ -17,7 +17,6 @@ const (
 	maxPacked = 8 << 20
 )
 
-// packer packs the objects of one cache.
 type packer[T any] struct {
 	codec   *Codec[T]
 	shared  *shared[T]
@@ -57,7 +56,6 @@ func (p *packer[T]) packed(obj *T, dictionary *dictionary, data []byte, size int
 	return packed
 }
 
-// uidOf returns the UID of an object, "" if it has none.
 func uidOf(obj any) types.UID {
 	if obj, isObject := obj.(interface{ GetUID() types.UID }); isObject {
 		return obj.GetUID()
@@ -65,7 +63,6 @@ func uidOf(obj any) types.UID {
 	return ""
 }
 
-// object is one packed object.
 type object[T any] struct {
 	shared     *shared[T]
 	dictionary *dictionary // nil: data is JSON
