@@ -201,7 +201,9 @@ func (in *interner) copyOf(i int) any {
 			result[in.nodes[k].name] = in.nodes[k].shared
 		}
 		for name, v := range value {
-			if !isNode(v) {
+			switch v.(type) {
+			case map[string]any, []any: // a node
+			default:
 				result[name] = v
 			}
 		}
@@ -214,16 +216,6 @@ func (in *interner) copyOf(i int) any {
 		return result
 	default:
 		return nil
-	}
-}
-
-// isNode reports whether a value is a map or list.
-func isNode(v any) bool {
-	switch v.(type) {
-	case map[string]any, []any:
-		return true
-	default:
-		return false
 	}
 }
 
