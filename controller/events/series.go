@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -232,12 +231,7 @@ const namespaceTerminating metav1.CauseType = "NamespaceTerminating"
 
 // isRetryable reports whether another attempt may succeed. A server that starts may not serve the path yet.
 func isRetryable(err error) bool {
-	switch {
-	case retry.IsPathNotFound(err), retry.IsConflict(err), errors.Is(err, context.DeadlineExceeded): // of the request
-		return true
-	default:
-		return !retry.IsTerminal(err)
-	}
+	return retry.IsPathNotFound(err) || retry.IsConflict(err) || !retry.IsRejected(err)
 }
 
 // finish records the result of writing count occurrences.
