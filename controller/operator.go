@@ -30,15 +30,12 @@ type Operator struct {
 	running atomic.Bool
 
 	mu      sync.Mutex
-	watches []operatorWatch
-	start   func(operatorWatch) // set while Run accepts watches
+	watches []watchFunc
+	start   func(watchFunc) // set while Run accepts watches
 }
 
-type operatorWatch struct {
-	// find returns the handle, and may wait for it.
-	find    func(ctx context.Context) (*dynamic.Resource, error)
-	handler Handler
-}
+// watchFunc runs one watch until ctx ends or it cannot continue.
+type watchFunc func(ctx context.Context) error
 
 // Handler handles one change of an object: watch.Added, also for each object of the initial list, watch.Modified or
 // watch.Deleted. Its Object is the handler's own; Old is the state that the handler handled last, which is shared and
@@ -68,7 +65,7 @@ func NewOperator(opts *Options) *Operator {
 // merged into one; an object that is created and deleted meanwhile is not handled. A watch that is added while Run is
 // running starts at once, and ends Run if it fails.
 func (o *Operator) Watch(resource *dynamic.Resource, handler Handler) {
-	o.add(operatorWatch{func(context.Context) (*dynamic.Resource, error) { return resource, nil }, handler})
+	o.add(func(ctx context.Context) error { return runWatch(ctx, resource, handler, &o.opts) })
 }
 
 // WatchKind is [Operator.Watch] for a kind that the server may not serve yet, because its CustomResourceDefinition does not
@@ -77,26 +74,25 @@ func (o *Operator) Watch(resource *dynamic.Resource, handler Handler) {
 // without a version means the version that the server prefers then. What ends [dynamic.Client.WaitForKinds] before ctx does
 // ends Run.
 func (o *Operator) WatchKind(client *dynamic.Client, gvk schema.GroupVersionKind, namespace string, handler Handler) {
-	find := func(ctx context.Context) (*dynamic.Resource, error) {
+	o.add(func(ctx context.Context) error {
 		resource, err := client.ForKind(ctx, gvk)
 		if err != nil {
 			logger := cmp.Or(o.opts.Logger, slog.Default())
 			logger.Info("the kind is not served yet: its watch waits", "kind", gvk.GroupKind().String(), "error", err)
 			found, err := client.WaitForKinds(ctx, gvk)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			resource = found[0]
 		}
 		if namespace == "" {
-			return resource.AllNamespaces(), nil
+			return runWatch(ctx, resource.AllNamespaces(), handler, &o.opts)
 		}
-		return resource.Namespace(namespace), nil
-	}
-	o.add(operatorWatch{find, handler})
+		return runWatch(ctx, resource.Namespace(namespace), handler, &o.opts)
+	})
 }
 
-func (o *Operator) add(w operatorWatch) {
+func (o *Operator) add(w watchFunc) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.watches = append(o.watches, w)
@@ -117,7 +113,7 @@ func (o *Operator) Run(parent context.Context) error {
 	var all sync.WaitGroup
 	var panics firstPanic
 	o.mu.Lock()
-	o.start = func(w operatorWatch) { all.Go(func() { stop(panics.record(w.run(ctx, &o.opts))) }) }
+	o.start = func(w watchFunc) { all.Go(func() { stop(panics.record(w(ctx))) }) }
 	for _, w := range o.watches {
 		o.start(w)
 	}
@@ -130,14 +126,10 @@ func (o *Operator) Run(parent context.Context) error {
 	return panics.join(endError(parent, ctx))
 }
 
-// run finds the handle, and watches until ctx ends or the cache fails.
-func (w operatorWatch) run(ctx context.Context, opts *Options) error {
-	resource, err := w.find(ctx)
-	if err != nil {
-		return err
-	}
+// runWatch watches until ctx ends or the cache fails.
+func runWatch(ctx context.Context, resource *dynamic.Resource, handler Handler, opts *Options) error {
 	t := &changeTracker{
-		handler: w.handler, objects: cache.New(resource, nil),
+		handler: handler, objects: cache.New(resource, nil),
 		handled: map[cache.Key]*unstructured.Object{}, deleted: map[cache.Key]cache.Change[unstructured.Object]{},
 	}
 	r := newRunner(opts, resource, cachedVersion(t.objects), func(ctx context.Context, key cache.Key) (time.Duration, error) {
