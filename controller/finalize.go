@@ -34,12 +34,12 @@ import (
 // read again. r may be a handle on any namespace: obj determines its own. The verbs get and patch are needed.
 // See https://kubernetes.io/docs/concepts/overview/working-with-objects/finalizers/.
 func Finalize(ctx context.Context, r *dynamic.Resource, obj *unstructured.Object, finalizer string, cleanup func(context.Context, *unstructured.Object) error) (live *unstructured.Object, deleted bool, err error) {
-	name, p := obj.GetName(), newPatcher(r, obj)
-	if p.uid == "" || finalizer == "" {
+	name := obj.GetName()
+	if obj.GetUID() == "" || finalizer == "" {
 		return nil, false, fmt.Errorf("finalize %s %q: it needs the object's uid, which the server sets, and the finalizer's name", r, name)
 	}
 	if obj.GetDeletionTimestamp() == nil {
-		obj, err = p.patch(ctx, obj, func(obj *unstructured.Object) []operation { return addFinalizer(obj, finalizer) })
+		obj, err = patchObject(ctx, r, obj, func(obj *unstructured.Object) []operation { return addFinalizer(obj, finalizer) })
 		if err != nil {
 			return nil, false, fmt.Errorf("add finalizer %s to %s %q: %w", finalizer, r, name, err)
 		}
@@ -55,7 +55,7 @@ func Finalize(ctx context.Context, r *dynamic.Resource, obj *unstructured.Object
 	if err := cleanup(ctx, obj); err != nil {
 		return nil, false, fmt.Errorf("clean up %s %q: %w", r, name, err)
 	}
-	_, err = p.patch(ctx, obj, func(obj *unstructured.Object) []operation { return removeFinalizer(obj, finalizer) })
+	_, err = patchObject(ctx, r, obj, func(obj *unstructured.Object) []operation { return removeFinalizer(obj, finalizer) })
 	if err != nil {
 		return nil, false, fmt.Errorf("remove finalizer %s from %s %q: %w", finalizer, r, name, err)
 	}

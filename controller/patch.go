@@ -12,20 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// patcher changes one object by JSON patches that test its UID, so that another object of its name is not changed.
-type patcher struct {
-	resource *dynamic.Resource
-	uid      types.UID
-}
-
-// newPatcher returns a patcher of obj. r may be a handle on any namespace.
-func newPatcher(r *dynamic.Resource, obj *unstructured.Object) patcher {
-	if namespace := obj.GetNamespace(); namespace != "" {
-		r = r.Namespace(namespace)
-	}
-	return patcher{r, obj.GetUID()}
-}
-
 // operation is an operation of a JSON patch, https://www.rfc-editor.org/rfc/rfc6902.
 type operation struct {
 	Op    string `json:"op"`
@@ -39,10 +25,14 @@ var missing = json.RawMessage("null")
 // maxPatches limits the attempts to patch an object that others keep changing.
 const maxPatches = 10
 
-// patch sends the operations that operationsFor returns for the object, and again for its current state after a conflict,
-// until the server has applied them or none are left. It returns the resulting object, nil if the object is gone.
-func (p patcher) patch(ctx context.Context, obj *unstructured.Object, operationsFor func(*unstructured.Object) []operation) (*unstructured.Object, error) {
-	name, last := obj.GetName(), ""
+// patchObject sends the operations that operationsFor returns for the object, and again for its current state after a conflict,
+// until the server has applied them or none are left. It returns the resulting object, nil if the object is gone. The patches
+// test the UID, so that another object of the name is not changed. r may be a handle on any namespace.
+func patchObject(ctx context.Context, r *dynamic.Resource, obj *unstructured.Object, operationsFor func(*unstructured.Object) []operation) (*unstructured.Object, error) {
+	if namespace := obj.GetNamespace(); namespace != "" {
+		r = r.Namespace(namespace)
+	}
+	name, uid, last := obj.GetName(), obj.GetUID(), ""
 	backoff := retry.Backoff{Min: 10 * time.Millisecond, Max: time.Second}
 	var patchErr error
 	for n := range maxPatches {
@@ -50,7 +40,7 @@ func (p patcher) patch(ctx context.Context, obj *unstructured.Object, operations
 		if len(operations) == 0 {
 			return obj, nil
 		}
-		patch, err := json.Marshal(append([]operation{{"test", "/metadata/uid", p.uid}}, operations...))
+		patch, err := json.Marshal(append([]operation{{"test", "/metadata/uid", uid}}, operations...))
 		if err != nil {
 			return nil, err
 		}
@@ -63,17 +53,17 @@ func (p patcher) patch(ctx context.Context, obj *unstructured.Object, operations
 			}
 		}
 		last = string(patch)
-		obj, patchErr = p.resource.Patch(ctx, name, types.JSONPatchType, patch, nil)
-		recordObserved(ctx, p.resource, obj)
+		obj, patchErr = r.Patch(ctx, name, types.JSONPatchType, patch, nil)
+		recordObserved(ctx, r, obj)
 		if !apierrors.IsInvalid(patchErr) && !retry.IsConflict(patchErr) {
 			return obj, ignoreObjectNotFound(patchErr)
 		}
 		// A test failed, or the object is being deleted.
-		if obj, err = p.resource.Get(ctx, name, nil); err != nil {
+		if obj, err = r.Get(ctx, name, nil); err != nil {
 			return nil, ignoreObjectNotFound(err)
 		}
-		recordObserved(ctx, p.resource, obj)
-		if obj.GetUID() != p.uid {
+		recordObserved(ctx, r, obj)
+		if obj.GetUID() != uid {
 			return nil, nil
 		}
 	}

@@ -55,9 +55,7 @@ func writeStatus(ctx context.Context, r *dynamic.Resource, obj *unstructured.Obj
 	status, err := normalizeStatus(obj, status)
 	var written *unstructured.Object
 	if err == nil {
-		p := newPatcher(r, obj)
-		p.resource = p.resource.Subresource("status")
-		written, err = p.patch(ctx, obj, func(obj *unstructured.Object) []operation {
+		written, err = patchObject(ctx, r.Subresource("status"), obj, func(obj *unstructured.Object) []operation {
 			old, found := obj.Object["status"]
 			return operations(old, found, status)
 		})
