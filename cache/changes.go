@@ -59,11 +59,11 @@ func (c *Cache[T]) Changes(ctx context.Context) iter.Seq[Change[T]] {
 // consumer has the pending changes of one loop over Changes: at most one for each object, in the order in which the
 // objects first changed since they were delivered.
 type consumer[T any] struct {
-	mu          sync.Mutex
-	pending     map[Key]*pendingChange[T] // the zero Key stands for state
-	hadMany     bool                      // pending has had maxPendingKept entries since it was made
-	first, last *pendingChange[T]
-	ready       chan struct{}
+	mu      sync.Mutex
+	pending map[Key]*pendingChange[T] // the zero Key stands for state
+	hadMany bool                      // pending has had maxPendingKept entries since it was made
+	root    pendingChange[T]          // of the ring of pending changes: the first is next, the last is prev
+	ready   chan struct{}
 	// state is the type of the latest change without an object, deliveredState that of the last one that was delivered.
 	state, deliveredState watch.EventType
 }
@@ -84,7 +84,9 @@ type update[T any] struct {
 }
 
 func newConsumer[T any]() *consumer[T] {
-	return &consumer[T]{pending: map[Key]*pendingChange[T]{}, ready: make(chan struct{}, 1)}
+	c := &consumer[T]{pending: map[Key]*pendingChange[T]{}, ready: make(chan struct{}, 1)}
+	c.root.prev, c.root.next = &c.root, &c.root
+	return c
 }
 
 // subscribe returns a consumer with all objects pending.
@@ -166,12 +168,8 @@ const maxPendingKept = 256
 func (c *consumer[T]) push(p *pendingChange[T]) {
 	c.pending[p.key] = p
 	c.hadMany = c.hadMany || len(c.pending) >= maxPendingKept
-	if p.prev = c.last; p.prev == nil {
-		c.first = p
-	} else {
-		p.prev.next = p
-	}
-	c.last = p
+	p.prev, p.next = c.root.prev, &c.root
+	p.prev.next, p.next.prev = p, p
 }
 
 func (c *consumer[T]) drop(p *pendingChange[T]) {
@@ -179,24 +177,15 @@ func (c *consumer[T]) drop(p *pendingChange[T]) {
 	if c.hadMany && len(c.pending) == 0 { // a map does not shrink
 		c.pending, c.hadMany = map[Key]*pendingChange[T]{}, false
 	}
-	if p.prev == nil {
-		c.first = p.next
-	} else {
-		p.prev.next = p.next
-	}
-	if p.next == nil {
-		c.last = p.prev
-	} else {
-		p.next.prev = p.prev
-	}
+	p.prev.next, p.next.prev = p.next, p.prev
 }
 
 // next removes and returns the first pending change, nil for none.
 func (c *consumer[T]) next() *pendingChange[T] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p := c.first
-	if p == nil {
+	p := c.root.next
+	if p == &c.root {
 		return nil
 	}
 	c.drop(p)
