@@ -19,19 +19,14 @@ type readyList[K comparable] struct {
 const starvationInterval = 16
 
 type priorityList[K comparable] struct {
-	priority    int
-	first, last *item[K]
+	priority int
+	root     item[K] // of the ring of items: the first is next, the last is prev
 }
 
 func (r *readyList[K]) push(it *item[K]) {
 	list := r.listOf(it.priority)
-	it.list, it.prev, it.next = list, list.last, nil
-	if list.last != nil {
-		list.last.next = it
-	} else {
-		list.first = it
-	}
-	list.last = it
+	it.list, it.prev, it.next = list, list.root.prev, &list.root
+	it.prev.next, it.next.prev = it, it
 	r.sequence++
 	it.sequence = r.sequence
 	r.count++
@@ -48,7 +43,9 @@ func (r *readyList[K]) listOf(priority int) *priorityList[K] {
 		return cmp.Compare(priority, list.priority)
 	})
 	if !found {
-		r.lists = slices.Insert(r.lists, i, &priorityList[K]{priority: priority})
+		list := &priorityList[K]{priority: priority}
+		list.root.prev, list.root.next = &list.root, &list.root
+		r.lists = slices.Insert(r.lists, i, list)
 	}
 	return r.lists[i]
 }
@@ -57,7 +54,7 @@ func (r *readyList[K]) pop() *item[K] {
 	if r.count == 0 {
 		return nil
 	}
-	it := r.lists[0].first
+	it := r.lists[0].root.next
 	if r.passes++; len(r.lists) == 1 {
 		r.passes = 0
 	} else if r.passes == starvationInterval {
@@ -70,24 +67,15 @@ func (r *readyList[K]) pop() *item[K] {
 
 // oldest returns the item that was added first; there must be one.
 func (r *readyList[K]) oldest() *item[K] {
-	return slices.MinFunc(r.lists, func(a, b *priorityList[K]) int { return cmp.Compare(a.first.sequence, b.first.sequence) }).first
+	return slices.MinFunc(r.lists, func(a, b *priorityList[K]) int { return cmp.Compare(a.root.next.sequence, b.root.next.sequence) }).root.next
 }
 
 func (r *readyList[K]) remove(it *item[K]) {
 	list := it.list
-	if it.prev != nil {
-		it.prev.next = it.next
-	} else {
-		list.first = it.next
-	}
-	if it.next != nil {
-		it.next.prev = it.prev
-	} else {
-		list.last = it.prev
-	}
+	it.prev.next, it.next.prev = it.next, it.prev
 	it.list, it.prev, it.next = nil, nil, nil
 	r.count--
-	if list.first == nil && len(r.lists) > 1 {
+	if list.root.next == &list.root && len(r.lists) > 1 {
 		r.lists = slices.DeleteFunc(r.lists, func(other *priorityList[K]) bool { return other == list })
 	}
 }

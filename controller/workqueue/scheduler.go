@@ -48,7 +48,7 @@ func (q *Queue[K]) popScheduled(ctx context.Context, s *Scheduler) *item[K] {
 	}
 	byName := map[string]*item[K]{}
 	for _, list := range q.ready.lists {
-		for it := list.first; it != nil; it = it.next {
+		for it := list.root.next; it != &list.root; it = it.next {
 			byName[fmt.Sprint(it.key)] = it
 		}
 	}
