@@ -124,7 +124,7 @@ func nameConflict(definition *unstructured.Object) string {
 	return fmt.Sprintf("%v: %v", condition["reason"], condition["message"])
 }
 
-// crd has the fields of a definition that say what is served.
+// crd has the fields of a definition that say what is served; waitServed removes the versions that are not.
 type crd struct {
 	Spec struct {
 		Group string `json:"group"`
@@ -150,7 +150,8 @@ func waitServed(ctx context.Context, client *dynamic.Client, definition *unstruc
 	if err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(decoded.Spec.Versions, func(v crdVersion) bool { return v.Served }) {
+	decoded.Spec.Versions = slices.DeleteFunc(decoded.Spec.Versions, func(v crdVersion) bool { return !v.Served })
+	if len(decoded.Spec.Versions) == 0 {
 		return nil, errors.New("the definition has no served version")
 	}
 	for start := time.Now(); ; {
@@ -173,9 +174,6 @@ func (d *crd) missingVersion(ctx context.Context, client *dynamic.Client) (strin
 		return d.Spec.Versions[0].Name, err
 	}
 	for _, version := range d.Spec.Versions {
-		if !version.Served {
-			continue
-		}
 		kind := schema.GroupVersionKind{Group: d.Spec.Group, Version: version.Name, Kind: d.Spec.Names.Kind}
 		if served, err := isServed(ctx, client, kind, version.Subresources); err != nil || !served {
 			return version.Name, err
