@@ -53,9 +53,6 @@ func recordObserved(ctx context.Context, r *dynamic.Resource, obj *unstructured.
 	if last, found := s.byKey[key]; found && !isNewer(version, last.resourceVersion) {
 		return
 	}
-	if s.byKey == nil {
-		s.byKey = map[cache.Key]observedVersion{}
-	}
 	s.byKey[key] = observedVersion{version, time.Now().Add(maxPostponement)}
 }
 

@@ -106,7 +106,7 @@ type runner struct {
 // newRunner returns a runner of the objects of a resource, which is nil if it is not known. cached returns their
 // resourceVersions in the cache.
 func newRunner(opts *Options, resource *dynamic.Resource, cached func(cache.Key) string, reconcile ReconcileFunc) *runner {
-	r := &runner{reconcile: reconcile, observed: observedVersions{cached: cached}}
+	r := &runner{reconcile: reconcile, observed: observedVersions{cached: cached, byKey: map[cache.Key]observedVersion{}}}
 	if opts != nil {
 		r.opts = *opts
 	}
