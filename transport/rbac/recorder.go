@@ -1,6 +1,7 @@
 package rbac
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -31,31 +32,21 @@ type RecorderOptions struct {
 type Recorder struct {
 	maxNames, maxNamespaces int
 
-	mu sync.Mutex
-	// permissions are those on resources.
-	permissions map[permission]*scopes
-	// paths are the permissions on other paths.
-	paths sets.Set[pathPermission]
+	mu          sync.Mutex
+	permissions map[permission]scopes
+	// widened are the permissions that were needed in too many namespaces, and so are granted in all.
+	widened sets.Set[permission]
 }
 
-// permission is a verb on a resource or subresource.
-type permission struct{ verb, group, resource string }
-
-// pathPermission is a verb on a path that is not a resource's.
-type pathPermission struct{ verb, path string }
-
-// scopes are the namespaces in which a permission is needed.
-type scopes struct {
-	all        *names            // in all namespaces, or on a cluster-scoped resource; nil if not needed
-	namespaces map[string]*names // each in one
-	isWidened  bool              // there were too many namespaces, and all has them
+// permission is a verb on a resource or subresource, or on a path that is not a resource's.
+type permission struct {
+	verb, group, resource string
+	isPath                bool // resource is the path
 }
 
-// names are those of the objects for which a permission is needed.
-type names struct {
-	all  bool             // for all of them, or those without a name yet
-	some sets.Set[string] // nil if all
-}
+// scopes are the names of the objects for which a permission is needed, by namespace. The namespace "" stands for all
+// namespaces, and for cluster-scoped resources and paths; the name "" stands for all objects, and is the only one then.
+type scopes map[string]sets.Set[string]
 
 // NewRecorder returns a Recorder that has no requests yet. nil opts mean defaults.
 func NewRecorder(opts *RecorderOptions) *Recorder {
@@ -63,18 +54,11 @@ func NewRecorder(opts *RecorderOptions) *Recorder {
 		opts = &RecorderOptions{}
 	}
 	return &Recorder{
-		maxNames:      limit(opts.MaxNames, defaultMaxNames),
-		maxNamespaces: limit(opts.MaxNamespaces, defaultMaxNamespaces),
-		permissions:   map[permission]*scopes{},
-		paths:         sets.Set[pathPermission]{},
+		maxNames:      max(cmp.Or(opts.MaxNames, defaultMaxNames), 0),
+		maxNamespaces: max(cmp.Or(opts.MaxNamespaces, defaultMaxNamespaces), 0),
+		permissions:   map[permission]scopes{},
+		widened:       sets.Set[permission]{},
 	}
-}
-
-func limit(option, defaultLimit int) int {
-	if option == 0 {
-		return defaultLimit
-	}
-	return max(option, 0)
 }
 
 // OnAttempt records a request, also one that failed. It is for [transport.Options].OnAttempt, alone or called by a function
@@ -83,7 +67,7 @@ func (r *Recorder) OnAttempt(_ context.Context, attempt transport.Attempt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if attempt.Resource == "" {
-		r.recordPath(attempt)
+		r.record(permission{verb: attempt.Verb, resource: attempt.Path, isPath: true}, "", "")
 		return
 	}
 	resource, subresource, hasSubresource := strings.Cut(attempt.Resource, "/")
@@ -96,10 +80,7 @@ func (r *Recorder) OnAttempt(_ context.Context, attempt transport.Attempt) {
 		resource += "/" + subresource
 	}
 	for _, verb := range verbs(attempt, group, resource) {
-		p := permission{verb, group, resource}
-		if !p.isGrantedToAll() {
-			r.record(p, namespace, attempt.Name)
-		}
+		r.record(permission{verb: verb, group: group, resource: resource}, namespace, attempt.Name)
 	}
 }
 
@@ -125,96 +106,73 @@ func verbs(attempt transport.Attempt, group, resource string) []string {
 
 // record adds a permission for one object in one namespace; "" means all.
 func (r *Recorder) record(p permission, namespace, name string) {
-	where := r.permissions[p]
-	if where == nil {
-		where = &scopes{namespaces: map[string]*names{}}
-		r.permissions[p] = where
-	}
-	if namespace == "" && where.all == nil {
-		where.all = &names{}
-	}
-	if namespace == "" || where.isWidened {
-		where.all.add(name, r.maxNames)
+	if p.isGrantedToAll() {
 		return
 	}
-	in := where.namespaces[namespace]
-	if in == nil && len(where.namespaces) >= r.maxNamespaces {
-		where.widen(r.maxNames)
-		in = where.all
-	} else if in == nil {
-		in = &names{}
-		where.namespaces[namespace] = in
+	needed := r.permissions[p]
+	if needed == nil {
+		needed = scopes{}
+		r.permissions[p] = needed
 	}
-	in.add(name, r.maxNames)
+	if r.widened.Has(p) {
+		namespace = ""
+	}
+	needed.add(namespace, name, r.maxNames)
+	namespaces := len(needed)
+	if needed[""] != nil {
+		namespaces--
+	}
+	if namespaces > r.maxNamespaces {
+		r.widened.Insert(p)
+		needed.widen(r.maxNames)
+	}
+}
+
+// add adds a name in a namespace.
+func (s scopes) add(namespace, name string, maxNames int) {
+	names := s[namespace]
+	switch {
+	case names == nil:
+		names = sets.Set[string]{}
+		s[namespace] = names
+	case names.Has(""):
+		return
+	}
+	names.Insert(name)
+	if name == "" || len(names) > maxNames {
+		clear(names)
+		names.Insert("")
+	}
 }
 
 // widen needs in all namespaces what was needed in some.
-func (s *scopes) widen(maxNames int) {
-	if s.all == nil {
-		s.all = &names{}
-	}
-	for _, in := range s.namespaces {
-		if in.all {
-			s.all.add("", maxNames)
+func (s scopes) widen(maxNames int) {
+	for namespace, names := range s {
+		if namespace == "" {
+			continue
 		}
-		for name := range in.some {
-			s.all.add(name, maxNames)
+		for name := range names {
+			s.add("", name, maxNames)
 		}
-	}
-	s.namespaces, s.isWidened = nil, true
-}
-
-// in returns the names in a namespace, or in all for "".
-func (s *scopes) in(namespace string) *names {
-	switch {
-	case s == nil:
-		return nil
-	case namespace == "":
-		return s.all
-	default:
-		return s.namespaces[namespace]
+		delete(s, namespace)
 	}
 }
 
-// add adds a name; "" means all.
-func (n *names) add(name string, maxNames int) {
-	if n.all {
-		return
-	}
-	if n.some == nil {
-		n.some = sets.Set[string]{}
-	}
-	n.some.Insert(name)
-	if name == "" || len(n.some) > maxNames {
-		n.all, n.some = true, nil
-	}
-}
-
-func (r *Recorder) recordPath(attempt transport.Attempt) {
-	p := pathPermission{attempt.Verb, attempt.Path}
-	if !p.isGrantedToAll() {
-		r.paths.Insert(p)
-	}
-}
-
-// isGrantedToAll reports whether the ClusterRole system:discovery, which every user has, allows a request.
-func (p pathPermission) isGrantedToAll() bool {
-	if p.verb != "get" {
-		return false
-	}
-	switch p.path {
-	case "/livez", "/readyz", "/healthz", "/version", "/version/", "/openapi", "/api", "/apis":
-		return true
-	}
-	return strings.HasPrefix(p.path, "/openapi/") || strings.HasPrefix(p.path, "/api/") || strings.HasPrefix(p.path, "/apis/")
-}
-
-// isGrantedToAll reports whether the ClusterRole system:basic-user, which every user has, allows a verb.
+// isGrantedToAll reports whether the ClusterRoles system:discovery and system:basic-user, which every user has, allow it.
 func (p permission) isGrantedToAll() bool {
-	switch p.resource + "." + p.group {
-	case "selfsubjectaccessreviews.authorization.k8s.io", "selfsubjectrulesreviews.authorization.k8s.io",
-		"selfsubjectreviews.authentication.k8s.io":
-		return p.verb == "create"
+	switch {
+	case p.isPath && p.verb == "get":
+		switch p.resource {
+		case "/livez", "/readyz", "/healthz", "/version", "/version/", "/openapi", "/api", "/apis":
+			return true
+		}
+		return strings.HasPrefix(p.resource, "/openapi/") || strings.HasPrefix(p.resource, "/api/") || strings.HasPrefix(p.resource, "/apis/")
+	case p.verb == "create":
+		switch p.resource + "." + p.group {
+		case "selfsubjectaccessreviews.authorization.k8s.io", "selfsubjectrulesreviews.authorization.k8s.io",
+			"selfsubjectreviews.authentication.k8s.io":
+			return true
+		}
 	}
 	return false
 }

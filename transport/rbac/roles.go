@@ -24,15 +24,15 @@ func (r *Recorder) Roles(name string) []*unstructured.Object {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var roles []*unstructured.Object
-	if rules := append(r.resourceRules(""), r.pathRules()...); len(rules) > 0 {
+	if rules := r.rules(""); len(rules) > 0 {
 		roles = append(roles, newRole("ClusterRole", "", name, rules))
 	}
 	namespaces := sets.Set[string]{}
-	for _, where := range r.permissions {
-		namespaces = namespaces.Union(sets.KeySet(where.namespaces))
+	for _, needed := range r.permissions {
+		namespaces = namespaces.Union(sets.KeySet(needed))
 	}
-	for _, namespace := range sets.List(namespaces) {
-		if rules := r.resourceRules(namespace); len(rules) > 0 {
+	for _, namespace := range sets.List(namespaces.Delete("")) {
+		if rules := r.rules(namespace); len(rules) > 0 {
 			roles = append(roles, newRole("Role", namespace, name, rules))
 		}
 	}
@@ -49,20 +49,26 @@ func newRole(kind, namespace, name string, rules []any) *unstructured.Object {
 	return role
 }
 
-// rule is a rule on resources of one group. names is empty for all.
+// rule is a rule on resources of one group, or on paths. names is empty for all.
 type rule struct {
+	isPath                  bool
 	group                   string
 	resources, names, verbs []string
 }
 
-// resourceRules returns the rules for one namespace, or for all. Resources share a rule if their verbs and names are the
+// rules returns the rules for one namespace, or for all. Resources share a rule if their verbs and names are the
 // same, so that it allows nothing else.
-func (r *Recorder) resourceRules(namespace string) []any {
+func (r *Recorder) rules(namespace string) []any {
 	rules := merge(r.needed(namespace), func(r *rule) *[]string { return &r.verbs })
 	rules = merge(rules, func(r *rule) *[]string { return &r.resources })
 	var encoded []any
 	for _, one := range rules {
-		fields := map[string]any{"apiGroups": []any{one.group}, "resources": list(one.resources), "verbs": list(one.verbs)}
+		fields := map[string]any{"verbs": list(one.verbs)}
+		if one.isPath {
+			fields["nonResourceURLs"] = list(one.resources)
+		} else {
+			fields["apiGroups"], fields["resources"] = []any{one.group}, list(one.resources)
+		}
 		if len(one.names) > 0 {
 			fields["resourceNames"] = list(one.names)
 		}
@@ -74,36 +80,34 @@ func (r *Recorder) resourceRules(namespace string) []any {
 // needed returns a rule for each verb on each resource that no wider one includes.
 func (r *Recorder) needed(namespace string) []rule {
 	var rules []rule
-	for p, where := range r.permissions {
-		needed := where.in(namespace)
+	for p, scopes := range r.permissions {
+		names := scopes[namespace]
 		if namespace != "" {
-			needed = needed.without(where.all)
+			names = without(names, scopes[""])
 		}
 		if p.verb != "*" {
-			all := r.permissions[permission{"*", p.group, p.resource}]
-			needed = needed.without(all.in(namespace)).without(all.in(""))
+			wider := p
+			wider.verb = "*"
+			names = without(without(names, r.permissions[wider][namespace]), r.permissions[wider][""])
 		}
-		if needed != nil {
-			rules = append(rules, rule{p.group, []string{p.resource}, sets.List(needed.some), []string{p.verb}})
+		if len(names) > 0 {
+			listed := sets.List(names.Difference(sets.New("")))
+			rules = append(rules, rule{p.isPath, p.group, []string{p.resource}, listed, []string{p.verb}})
 		}
 	}
 	return rules
 }
 
-// without returns the names that wider does not have, nil for none.
-func (n *names) without(wider *names) *names {
+// without returns the names that wider does not have.
+func without(names, wider sets.Set[string]) sets.Set[string] {
 	switch {
-	case n == nil || wider == nil:
-		return n
-	case wider.all:
+	case wider.Has(""):
 		return nil
-	case n.all:
-		return n
+	case names.Has(""):
+		return names
+	default:
+		return names.Difference(wider)
 	}
-	if rest := n.some.Difference(wider.some); len(rest) > 0 {
-		return &names{some: rest}
-	}
-	return nil
 }
 
 // merge joins rules that differ in one list only, and sorts them.
@@ -130,21 +134,7 @@ func merge(rules []rule, differing func(*rule) *[]string) []rule {
 
 // key is a text that equal rules share.
 func (r *rule) key() string {
-	return fmt.Sprintf("%q %q %q %q", r.group, r.resources, r.verbs, r.names)
-}
-
-// pathRules returns the rules for paths that are not a resource's: one for each set of verbs.
-func (r *Recorder) pathRules() []any {
-	var rules []rule
-	for p := range r.paths {
-		rules = append(rules, rule{resources: []string{p.path}, verbs: []string{p.verb}})
-	}
-	rules = merge(rules, func(r *rule) *[]string { return &r.verbs })
-	var encoded []any
-	for _, one := range merge(rules, func(r *rule) *[]string { return &r.resources }) {
-		encoded = append(encoded, map[string]any{"nonResourceURLs": list(one.resources), "verbs": list(one.verbs)})
-	}
-	return encoded
+	return fmt.Sprintf("%t %q %q %q %q", r.isPath, r.group, r.resources, r.verbs, r.names)
 }
 
 func list(texts []string) []any {
