@@ -22,17 +22,12 @@ import (
 type Document struct {
 	dir     string
 	root    *yaml.Node // a DocumentNode with one mapping
-	isJSON  bool
-	indent  string // of JSON, "" if it is one line
-	before  []byte // the original
+	before  []byte     // the original
 	changed map[part]bool
 }
 
 // part is an entry of one of the document's lists, or with an empty name a field at its top.
 type part struct{ field, name string }
-
-// entryLists are the fields that hold lists of named entries.
-var entryLists = [...]string{"clusters", "users", "contexts"}
 
 // Parse parses a document; empty data is an empty one. [Document.File] resolves relative file names against dir.
 func Parse(data []byte, dir string) (*Document, error) {
@@ -44,27 +39,19 @@ func Parse(data []byte, dir string) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Document{dir: dir, root: root, before: data, changed: map[part]bool{}, isJSON: json.Valid(data)}
-	if bytes.ContainsRune(bytes.TrimSpace(data), '\n') {
-		d.indent = "  "
-	}
+	d := &Document{dir: dir, root: root, before: data, changed: map[part]bool{}}
 	if isNull(root.Content[0]) {
-		mapping := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
-		setField(mapping, "apiVersion", stringNode("v1", false))
-		setField(mapping, "kind", stringNode("Config", false))
-		root.Content[0] = mapping
+		root.Content[0] = collection(yaml.MappingNode, false)
+		d.setTop("apiVersion", "v1")
+		d.setTop("kind", "Config")
 		return d, nil
-	}
-	unchanged, err := d.encode()
-	if err != nil {
-		return nil, err
 	}
 	expand(d.root)
 	expanded, err := d.encode()
 	if err != nil {
 		return nil, err
 	}
-	if !sameMeaning(data, unchanged) || !sameMeaning(data, expanded) {
+	if !sameMeaning(data, expanded) {
 		return nil, &kubeconfig.ParseError{Problem: "it uses YAML that cannot be rewritten without a change of meaning (edit it by hand)"}
 	}
 	return d, nil
@@ -89,9 +76,12 @@ func parseSingle(data []byte) (*yaml.Node, error) {
 
 // SetCurrentContext sets the current context; "" means none. It need not exist: it may be in another file of the
 // KUBECONFIG list.
-func (d *Document) SetCurrentContext(name string) {
-	d.changed[part{field: "current-context"}] = true
-	setField(d.top(), "current-context", stringNode(name, isFlow(d.top())))
+func (d *Document) SetCurrentContext(name string) { d.setTop("current-context", name) }
+
+// setTop sets a field at the document's top.
+func (d *Document) setTop(field, value string) {
+	d.changed[part{field: field}] = true
+	setField(d.top(), field, stringNode(value, isFlow(d.top())))
 }
 
 // DeleteContext deletes a context. As with kubectl, its cluster and user stay, and so does a current-context that
@@ -168,16 +158,19 @@ func (d *Document) File() (*kubeconfig.File, error) {
 	return kubeconfig.Parse(data, d.dir)
 }
 
+// encode encodes JSON as JSON, on one line if it was.
 func (d *Document) encode() ([]byte, error) {
 	var out bytes.Buffer
-	if d.isJSON {
-		if err := writeJSON(&out, d.root); err != nil || d.indent == "" {
-			out.WriteByte('\n')
-			return out.Bytes(), err
+	if json.Valid(d.before) {
+		if err := writeJSON(&out, d.root); err != nil {
+			return nil, err
+		}
+		out.WriteByte('\n')
+		if !bytes.ContainsRune(bytes.TrimSpace(d.before), '\n') {
+			return out.Bytes(), nil
 		}
 		var indented bytes.Buffer
-		err := json.Indent(&indented, out.Bytes(), "", d.indent)
-		indented.WriteByte('\n')
+		err := json.Indent(&indented, out.Bytes(), "", "  ")
 		return indented.Bytes(), err
 	}
 	encoder := yaml.NewEncoder(&out)
@@ -193,60 +186,58 @@ func (d *Document) encode() ([]byte, error) {
 // verifyUnchanged returns an error unless all parts that were not changed mean the same in after as in the original.
 // Editing one entry must not give another one its server or its token.
 func (d *Document) verifyUnchanged(after []byte) error {
-	oldFields, err := decodeMapping(d.before)
+	oldParts, err := decodeParts(d.before)
 	if err != nil {
 		return err
 	}
-	newFields, err := decodeMapping(after)
+	newParts, err := decodeParts(after)
 	if err != nil {
 		return err
 	}
-	if len(oldFields) == 0 { // an empty document gets apiVersion and kind
-		return nil
-	}
-	for _, list := range entryLists {
-		oldEntries, newEntries := entriesByName(oldFields[list]), entriesByName(newFields[list])
-		for _, name := range keys(oldEntries, newEntries) {
-			if !d.changed[part{list, name}] && !reflect.DeepEqual(oldEntries[name], newEntries[name]) {
-				return fmt.Errorf("entry %q of %s: unintended change (edit the file by hand, and write out its aliases and merge keys)", name, list)
-			}
-		}
-		delete(oldFields, list)
-		delete(newFields, list)
-	}
-	for _, field := range keys(oldFields, newFields) {
-		if !d.changed[part{field: field}] && !reflect.DeepEqual(oldFields[field], newFields[field]) {
-			return fmt.Errorf("field %q: unintended change (edit the file by hand)", field)
+	for p := range sets.KeySet(oldParts).Union(sets.KeySet(newParts)) {
+		switch {
+		case d.changed[p] || reflect.DeepEqual(oldParts[p], newParts[p]):
+		case isEntryList(p.field):
+			return fmt.Errorf("entry %q of %s: unintended change (edit the file by hand, and write out its aliases and merge keys)", p.name, p.field)
+		default:
+			return fmt.Errorf("field %q: unintended change (edit the file by hand)", p.field)
 		}
 	}
 	return nil
 }
 
-// decodeMapping decodes all fields of a document, as kubectl does.
-func decodeMapping(data []byte) (fields map[string]any, err error) {
+// decodeParts decodes all parts of a document, as kubectl does. The names of entries are unique: kubeconfig.Parse checks that.
+func decodeParts(data []byte) (map[part]any, error) {
 	asJSON, err := ky.YAMLToJSON(data)
 	if err != nil {
 		return nil, errors.New("its YAML cannot be converted to JSON") // the library's error may quote a value
 	}
 	decoder := json.NewDecoder(bytes.NewReader(asJSON))
 	decoder.UseNumber()
-	err = decoder.Decode(&fields)
-	return fields, err
-}
-
-// entriesByName returns a list's entries. Their names are unique: kubeconfig.Parse checks that.
-func entriesByName(list any) map[string]any {
-	entries, _ := list.([]any)
-	byName := make(map[string]any, len(entries))
-	for _, entry := range entries {
-		fields, _ := entry.(map[string]any)
-		name, _ := fields["name"].(string)
-		byName[name] = entry
+	var fields map[string]any
+	if err := decoder.Decode(&fields); err != nil {
+		return nil, err
 	}
-	return byName
+	parts := map[part]any{}
+	for field, value := range fields {
+		if !isEntryList(field) {
+			parts[part{field: field}] = value
+			continue
+		}
+		entries, _ := value.([]any)
+		for _, entry := range entries {
+			fields, _ := entry.(map[string]any)
+			name, _ := fields["name"].(string)
+			parts[part{field, name}] = entry
+		}
+	}
+	return parts, nil
 }
 
-func keys(a, b map[string]any) []string { return sets.List(sets.KeySet(a).Union(sets.KeySet(b))) }
+// isEntryList reports whether a field holds a list of named entries.
+func isEntryList(field string) bool {
+	return field == "clusters" || field == "users" || field == "contexts"
+}
 
 // sameMeaning reports whether kubectl reads the same from both.
 func sameMeaning(a, b []byte) bool {
