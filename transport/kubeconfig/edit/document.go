@@ -162,9 +162,7 @@ func (d *Document) File() (*kubeconfig.File, error) {
 func (d *Document) encode() ([]byte, error) {
 	var out bytes.Buffer
 	if json.Valid(d.before) {
-		if err := writeJSON(&out, d.root); err != nil {
-			return nil, err
-		}
+		writeJSON(&out, d.root)
 		out.WriteByte('\n')
 		if !bytes.ContainsRune(bytes.TrimSpace(d.before), '\n') {
 			return out.Bytes(), nil

@@ -8,9 +8,5 @@ import (
 
 // EncodeYAML encodes a value with its secrets.
 func EncodeYAML(value any) ([]byte, error) {
-	node, err := encodeValue(reflect.ValueOf(value), false)
-	if err != nil {
-		return nil, err
-	}
-	return yaml.Marshal(node)
+	return yaml.Marshal(encodeValue(reflect.ValueOf(value), false))
 }

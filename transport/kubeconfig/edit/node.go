@@ -3,7 +3,6 @@ package edit
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,7 +24,7 @@ func setField(mapping *yaml.Node, name string, value *yaml.Node) {
 }
 
 func removeField(mapping *yaml.Node, name string) {
-	for i := yamltree.FieldIndex(mapping, name); i >= 0; i = yamltree.FieldIndex(mapping, name) {
+	if i := yamltree.FieldIndex(mapping, name); i >= 0 {
 		mapping.Content = slices.Delete(mapping.Content, i, i+2)
 	}
 }
@@ -103,24 +102,15 @@ func stringNode(value string, flow bool) *yaml.Node {
 	return node
 }
 
-// parseJSON returns the tree of a JSON value, with its fields in their order. No value is null.
-func parseJSON(raw json.RawMessage, flow bool) (*yaml.Node, error) {
-	if len(raw) == 0 {
-		return nullNode(), nil
-	}
-	if !json.Valid(raw) {
-		return nil, errors.New("not JSON")
-	}
+// parseJSON returns the tree of a JSON value, which must be valid, with its fields in their order. No value is null.
+func parseJSON(raw json.RawMessage, flow bool) *yaml.Node {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
 	return parseNext(decoder, flow)
 }
 
-func parseNext(decoder *json.Decoder, flow bool) (*yaml.Node, error) {
-	token, err := decoder.Token()
-	if err != nil {
-		return nil, err
-	}
+func parseNext(decoder *json.Decoder, flow bool) *yaml.Node {
+	token, _ := decoder.Token() // nil for null and at the end
 	switch token := token.(type) {
 	case json.Delim:
 		node := collection(yaml.MappingNode, flow)
@@ -128,64 +118,56 @@ func parseNext(decoder *json.Decoder, flow bool) (*yaml.Node, error) {
 			node = collection(yaml.SequenceNode, flow)
 		}
 		for decoder.More() { // field names are values, too
-			next, err := parseNext(decoder, flow)
-			if err != nil {
-				return nil, err
-			}
-			node.Content = append(node.Content, next)
+			node.Content = append(node.Content, parseNext(decoder, flow))
 		}
-		_, err := decoder.Token() // the closing bracket
-		return node, err
+		_, _ = decoder.Token() // the closing bracket
+		return node
 	case string:
-		return stringNode(token, flow), nil
+		return stringNode(token, flow)
 	case json.Number:
 		if strings.ContainsAny(token.String(), ".eE") {
-			return scalar("!!float", token.String()), nil
+			return scalar("!!float", token.String())
 		}
-		return scalar("!!int", token.String()), nil
+		return scalar("!!int", token.String())
 	case bool:
-		return scalar("!!bool", fmt.Sprint(token)), nil
+		return scalar("!!bool", fmt.Sprint(token))
 	default:
-		return nullNode(), nil
+		return nullNode()
 	}
 }
 
 // writeJSON encodes the tree of a JSON document as JSON: YAML has other escapes.
-func writeJSON(out *bytes.Buffer, node *yaml.Node) error {
+func writeJSON(out *bytes.Buffer, node *yaml.Node) {
 	switch node.Kind {
 	case yaml.DocumentNode:
-		return writeJSON(out, node.Content[0])
+		writeJSON(out, node.Content[0])
 	case yaml.MappingNode:
-		return writeJSONCollection(out, node, "{:,}")
+		writeJSONCollection(out, node, "{:,}")
 	case yaml.SequenceNode:
-		return writeJSONCollection(out, node, "[,,]")
+		writeJSONCollection(out, node, "[,,]")
 	default:
 		if node.ShortTag() != "!!str" {
 			out.WriteString(node.Value) // a number, a bool or null, as it was written
-			return nil
+			return
 		}
 		encoder := json.NewEncoder(out)
 		encoder.SetEscapeHTML(false)
-		err := encoder.Encode(node.Value)
-		out.Truncate(out.Len() - 1) // the encoder's line break
-		return err
+		_ = encoder.Encode(node.Value) // a string can be encoded
+		out.Truncate(out.Len() - 1)    // the encoder's line break
 	}
 }
 
 // writeJSONCollection encodes a mapping or a list. marks are the opening bracket, the separators that follow the first
 // and the second of each pair of values, and the closing bracket.
-func writeJSONCollection(out *bytes.Buffer, node *yaml.Node, marks string) error {
+func writeJSONCollection(out *bytes.Buffer, node *yaml.Node, marks string) {
 	out.WriteByte(marks[0])
 	for i, value := range node.Content {
 		if i > 0 {
 			out.WriteByte(marks[2-i%2])
 		}
-		if err := writeJSON(out, value); err != nil {
-			return err
-		}
+		writeJSON(out, value)
 	}
 	out.WriteByte(marks[3])
-	return nil
 }
 
 // expand replaces each alias by a copy of its anchor's value, and merge keys by the fields that they merge.
@@ -209,11 +191,9 @@ func expandMergeKeys(mapping *yaml.Node) {
 	content := mapping.Content
 	mapping.Content = make([]*yaml.Node, 0, len(content))
 	set := func(key, value *yaml.Node) {
-		for i := 0; i+1 < len(mapping.Content); i += 2 {
-			if mapping.Content[i].Value == key.Value {
-				mapping.Content[i+1] = value
-				return
-			}
+		if i := yamltree.FieldIndex(mapping, key.Value); i >= 0 {
+			mapping.Content[i+1] = value
+			return
 		}
 		mapping.Content = append(mapping.Content, key, value)
 	}

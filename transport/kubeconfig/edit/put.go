@@ -60,9 +60,11 @@ func putEntries[T any](d *Document, kind string, entries map[string]T) error {
 
 func putExtensions(mapping *yaml.Node, extensions kubeconfig.Extensions) error {
 	for _, name := range slices.Sorted(maps.Keys(extensions)) {
-		if err := setValue(childNamed(mapping, "extensions", name), "extension", reflect.ValueOf(extensions[name])); err != nil {
-			return fmt.Errorf("extension %q: %w", name, err)
+		extension := extensions[name]
+		if len(extension) > 0 && !json.Valid(extension) {
+			return fmt.Errorf("extension %q: not JSON", name)
 		}
+		setValue(childNamed(mapping, "extensions", name), "extension", reflect.ValueOf(extension))
 	}
 	return nil
 }
@@ -86,7 +88,7 @@ func (d *Document) setFields(mapping *yaml.Node, from any) error {
 			err = d.setFields(child(mapping, name, yaml.MappingNode), *exec)
 		case d.isSameFile(mapping, name, value):
 		default:
-			err = setValue(mapping, name, value)
+			setValue(mapping, name, value)
 		}
 		if err != nil {
 			return fmt.Errorf("field %q: %w", name, err)
@@ -114,15 +116,11 @@ func (d *Document) isSameFile(mapping *yaml.Node, name string, value reflect.Val
 }
 
 // setValue sets a field, unless it has the value already: then it stays as it is written.
-func setValue(mapping *yaml.Node, name string, value reflect.Value) error {
-	encoded, err := encodeValue(value, isFlow(mapping))
-	if err != nil {
-		return err
-	}
+func setValue(mapping *yaml.Node, name string, value reflect.Value) {
+	encoded := encodeValue(value, isFlow(mapping))
 	if old := yamltree.Field(mapping, name); old == nil || !sameValue(old, encoded) {
 		setField(mapping, name, encoded)
 	}
-	return nil
 }
 
 func sameValue(a, b *yaml.Node) bool {
@@ -138,63 +136,42 @@ func jsonField(field reflect.StructField, value reflect.Value) (name string, omi
 	return name, name == "-" || options == "omitempty" && isEmpty
 }
 
-// encodeValue returns the tree of a value as encoding/json would encode it, but with its secrets.
-func encodeValue(value reflect.Value, flow bool) (*yaml.Node, error) {
+// encodeValue returns the tree of a value of a [kubeconfig.File] as encoding/json would encode it, but with its secrets.
+func encodeValue(value reflect.Value, flow bool) *yaml.Node {
 	switch typed := value.Interface().(type) {
 	case kubeconfig.Secret:
-		return stringNode(typed.Reveal(), flow), nil
+		return stringNode(typed.Reveal(), flow)
 	case kubeconfig.SecretData:
-		return stringNode(base64.StdEncoding.EncodeToString([]byte(typed.Reveal())), flow), nil
+		return stringNode(base64.StdEncoding.EncodeToString([]byte(typed.Reveal())), flow)
 	case []byte:
-		return stringNode(base64.StdEncoding.EncodeToString(typed), flow), nil
+		return stringNode(base64.StdEncoding.EncodeToString(typed), flow)
 	case json.RawMessage:
 		return parseJSON(typed, flow)
 	case string:
-		return stringNode(typed, flow), nil
+		return stringNode(typed, flow)
 	case bool:
-		return scalar("!!bool", fmt.Sprint(typed)), nil
+		return scalar("!!bool", fmt.Sprint(typed))
 	}
-	if value.Kind() == reflect.Pointer {
-		return encodeValue(value.Elem(), flow)
-	}
-	return encodeCollection(value, flow)
-}
-
-func encodeCollection(value reflect.Value, flow bool) (*yaml.Node, error) {
 	node := collection(yaml.MappingNode, flow)
-	add := func(value reflect.Value, name ...string) error {
-		encoded, err := encodeValue(value, flow)
-		for _, name := range name {
-			node.Content = append(node.Content, stringNode(name, flow))
-		}
-		node.Content = append(node.Content, encoded)
-		return err
-	}
 	switch value.Kind() {
-	case reflect.Struct:
-		for field, value := range value.Fields() {
-			if name, omit := jsonField(field, value); !omit {
-				if err := add(value, name); err != nil {
-					return nil, err
-				}
-			}
+	case reflect.Pointer:
+		return encodeValue(value.Elem(), flow)
+	case reflect.Slice:
+		node = collection(yaml.SequenceNode, flow)
+		for _, element := range value.Seq2() {
+			node.Content = append(node.Content, encodeValue(element, flow))
 		}
 	case reflect.Map:
 		byName := func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) }
 		for _, name := range slices.SortedFunc(slices.Values(value.MapKeys()), byName) {
-			if err := add(value.MapIndex(name), name.String()); err != nil {
-				return nil, err
+			setField(node, name.String(), encodeValue(value.MapIndex(name), flow))
+		}
+	default: // a struct: there are no other kinds
+		for field, value := range value.Fields() {
+			if name, omit := jsonField(field, value); !omit {
+				setField(node, name, encodeValue(value, flow))
 			}
 		}
-	case reflect.Slice:
-		node = collection(yaml.SequenceNode, flow)
-		for i := range value.Len() {
-			if err := add(value.Index(i)); err != nil {
-				return nil, err
-			}
-		}
-	default:
-		return nil, fmt.Errorf("cannot encode a %s", value.Kind())
 	}
-	return node, nil
+	return node
 }
