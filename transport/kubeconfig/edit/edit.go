@@ -67,16 +67,12 @@ func editFile(ctx context.Context, path string, change func(*Document) error) (e
 	defer func() { err = errors.Join(err, unlock()) }()
 
 	before, err := os.ReadFile(target)
-	exists := err == nil
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	after, err := apply(change, before, path)
-	if err != nil {
+	if err != nil || bytes.Equal(before, after) {
 		return err
-	}
-	if exists && bytes.Equal(before, after) {
-		return nil
 	}
 	return newReplacer().replace(target, before, after)
 }
