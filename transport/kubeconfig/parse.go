@@ -1,11 +1,14 @@
 package kubeconfig
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -172,34 +175,23 @@ func (f *File) locate(dir, origin string) {
 // the first file that has it. The inputs are not changed; nil ones are skipped.
 func Merge(files ...*File) *File {
 	merged := &File{
-		Clusters: map[string]Cluster{},
-		Users:    map[string]User{},
-		Contexts: map[string]Context{},
+		Clusters:    map[string]Cluster{},
+		Users:       map[string]User{},
+		Contexts:    map[string]Context{},
+		Extensions:  Extensions{},
+		Preferences: Preferences{Extensions: Extensions{}},
 	}
-	for _, file := range files {
+	for _, file := range slices.Backward(files) { // the first is copied over the others
 		if file == nil {
 			continue
 		}
-		if merged.CurrentContext == "" {
-			merged.CurrentContext = file.CurrentContext
-		}
-		addMissing(&merged.Clusters, file.Clusters)
-		addMissing(&merged.Users, file.Users)
-		addMissing(&merged.Contexts, file.Contexts)
-		addMissing(&merged.Extensions, file.Extensions)
-		addMissing(&merged.Preferences.Extensions, file.Preferences.Extensions)
+		merged.CurrentContext = cmp.Or(file.CurrentContext, merged.CurrentContext)
+		maps.Copy(merged.Clusters, file.Clusters)
+		maps.Copy(merged.Users, file.Users)
+		maps.Copy(merged.Contexts, file.Contexts)
+		maps.Copy(merged.Extensions, file.Extensions)
+		maps.Copy(merged.Preferences.Extensions, file.Preferences.Extensions)
 		merged.Preferences.Colors = merged.Preferences.Colors || file.Preferences.Colors
 	}
 	return merged
-}
-
-func addMissing[M ~map[string]T, T any](into *M, from M) {
-	if *into == nil && len(from) > 0 {
-		*into = make(M, len(from))
-	}
-	for name, entry := range from {
-		if _, exists := (*into)[name]; !exists {
-			(*into)[name] = entry
-		}
-	}
 }
