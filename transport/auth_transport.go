@@ -136,7 +136,7 @@ func (c *call) isRejectedByServer(ctx context.Context, response *http.Response) 
 // isForwarded reports whether the API server forwards a request to a node, or to a program on it. prefix is the path of
 // the server's URL.
 func isForwarded(req *http.Request, prefix string) bool {
-	_, subresource, _ := strings.Cut(parseRequestInfo(req, prefix).resource, "/")
+	_, subresource, _ := strings.Cut(newAttempt(req, prefix).Resource, "/")
 	switch subresource {
 	case "proxy", "log", "exec", "attach", "portforward":
 		return true

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/anykind/anykind/internal/sanitize"
 )
@@ -124,28 +123,4 @@ func (c *Conn) requestURL(req *Request) (*url.URL, error) {
 // printableURL returns a request's URL for errors: without its query and password.
 func printableURL(req *http.Request) string {
 	return sanitize.URL(req.URL.String())
-}
-
-// Attempt is one attempt of a request, for [Options].OnAttempt. It has no secret: no header, no body, no query.
-type Attempt struct {
-	Method string
-	// URL has no query.
-	URL string
-	// Path is the URL's path below that of the server: /api/v1/namespaces/shop/pods.
-	Path string
-	// Verb, Resource, Namespace and Name are those that the server authorizes and writes to its audit log: "list" and
-	// "deployments.apps", "create" and "pods/eviction". Name is that of the path or, for a list or watch, the one that a field
-	// selector requires as metadata.name; a Namespace is in the namespace of its name. For a path that is not a resource's
-	// they are the method in lower case and "".
-	Verb, Resource, Namespace, Name string
-	// Number is 1 for a request's first attempt.
-	Number int
-	// Delay is the time before this attempt: for the rate limiter, Retry-After, or a broken connection.
-	Delay time.Duration
-	// Duration is the time until the response's header was there.
-	Duration time.Duration
-	// StatusCode is the response's, 0 if there was none.
-	StatusCode int
-	// Err is the error of an attempt without a response.
-	Err error
 }

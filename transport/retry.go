@@ -102,11 +102,8 @@ func (c *call) onAttempt(ctx context.Context, req *http.Request, response *http.
 	if c.conn.options.OnAttempt == nil {
 		return
 	}
-	attempt := Attempt{
-		Method: req.Method, URL: printableURL(req), Number: c.attempts, Delay: delay, Duration: duration, Err: err,
-	}
-	info := parseRequestInfo(req, c.conn.base.Path)
-	attempt.Path, attempt.Verb, attempt.Resource, attempt.Namespace, attempt.Name = info.path, info.verb, info.resource, info.namespace, info.name
+	attempt := newAttempt(req, c.conn.base.Path)
+	attempt.Number, attempt.Delay, attempt.Duration, attempt.Err = c.attempts, delay, duration, err
 	if response != nil {
 		attempt.StatusCode = response.StatusCode
 	}

@@ -1,0 +1,127 @@
+package transport
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/fields"
+)
+
+// Attempt is one attempt of a request, for [Options].OnAttempt. It has no secret: no header, no body, no query.
+type Attempt struct {
+	Method string
+	// URL has no query.
+	URL string
+	// Path is the URL's path below that of the server: /api/v1/namespaces/shop/pods.
+	Path string
+	// Verb, Resource, Namespace and Name are those that the server authorizes and writes to its audit log: "list" and
+	// "deployments.apps", "create" and "pods/eviction". Name is that of the path or, for a list or watch, the one that a field
+	// selector requires as metadata.name; a Namespace is in the namespace of its name. For a path that is not a resource's
+	// they are the method in lower case and "".
+	Verb, Resource, Namespace, Name string
+	// Number is 1 for a request's first attempt.
+	Number int
+	// Delay is the time before this attempt: for the rate limiter, Retry-After, or a broken connection.
+	Delay time.Duration
+	// Duration is the time until the response's header was there.
+	Duration time.Duration
+	// StatusCode is the response's, 0 if there was none.
+	StatusCode int
+	// Err is the error of an attempt without a response.
+	Err error
+}
+
+// newAttempt returns an Attempt with what the API server authorizes in a request, which it parses as the API server does.
+// prefix is the path of the server's URL. See https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-uris.
+func newAttempt(req *http.Request, prefix string) Attempt {
+	attempt := Attempt{Method: req.Method, URL: printableURL(req), Path: strings.TrimPrefix(req.URL.Path, prefix)}
+	parts := strings.Split(strings.Trim(attempt.Path, "/"), "/")
+	group := ""
+	switch {
+	case parts[0] == "api" && len(parts) > 2:
+		parts = parts[2:]
+	case parts[0] == "apis" && len(parts) > 3:
+		group, parts = parts[1], parts[3:]
+	default:
+		attempt.Verb = strings.ToLower(req.Method)
+		return attempt
+	}
+	isWatchPath := parts[0] == "watch" && len(parts) > 1 // the deprecated /api/v1/watch/pods
+	if isWatchPath {
+		parts = parts[1:]
+	}
+	if parts[0] == "namespaces" && len(parts) > 1 {
+		attempt.Namespace = parts[1]
+		// A namespace is a resource itself, with subresources of its own.
+		if len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize" {
+			parts = parts[2:]
+		}
+	}
+	attempt.Resource = parts[0]
+	if group != "" {
+		attempt.Resource += "." + group
+	}
+	if len(parts) > 1 {
+		attempt.Name = parts[1]
+	}
+	if len(parts) > 2 {
+		attempt.Resource += "/" + parts[2]
+	}
+	if attempt.Verb = requestVerb(req, attempt.Name != ""); isWatchPath {
+		attempt.Verb = "watch"
+	} else if attempt.Name == "" && (attempt.Verb == "list" || attempt.Verb == "watch") {
+		attempt.Name = selectedName(req.URL)
+	}
+	return attempt
+}
+
+func requestVerb(req *http.Request, named bool) string {
+	switch req.Method {
+	case http.MethodPost:
+		return "create"
+	case http.MethodPut:
+		return "update"
+	case http.MethodDelete:
+		if !named {
+			return "deletecollection"
+		}
+	case http.MethodGet, http.MethodHead:
+		switch {
+		case named:
+			return "get"
+		case isWatch(req.URL):
+			return "watch"
+		default:
+			return "list"
+		}
+	}
+	return strings.ToLower(req.Method)
+}
+
+// isWatch reports whether the query has the option watch, with any value but false and 0.
+func isWatch(u *url.URL) bool {
+	if !strings.Contains(u.RawQuery, "watch") {
+		return false
+	}
+	values := u.Query()["watch"]
+	return len(values) > 0 && values[0] != "0" && !strings.EqualFold(values[0], "false")
+}
+
+// selectedName returns the name that a field selector requires as metadata.name, "" for none.
+func selectedName(u *url.URL) string {
+	if !strings.Contains(u.RawQuery, "metadata.name") {
+		return ""
+	}
+	selector, err := fields.ParseSelector(u.Query().Get("fieldSelector"))
+	if err != nil {
+		return ""
+	}
+	name, ok := selector.RequiresExactMatch("metadata.name")
+	if !ok || len(content.IsPathSegmentName(name)) > 0 {
+		return ""
+	}
+	return name
+}
