@@ -15,27 +15,24 @@ type requestUserKey struct{}
 
 // requestUser is the user that a request is made as.
 type requestUser struct {
-	credential  *credential.Credential
-	impersonate http.Header
+	conn       *Conn
+	credential *credential.Credential
 }
 
 // withUser returns a ctx whose requests authTransport authenticates.
 func (c *call) withUser(ctx context.Context) context.Context {
-	return context.WithValue(ctx, requestUserKey{}, requestUser{c.credential, c.conn.impersonate})
+	return context.WithValue(ctx, requestUserKey{}, requestUser{c.conn, c.credential})
 }
 
-// authTransport adds the user of a request's context to requests to host, and to no others, below every wrapper. It
-// sends them over a connection that presents the credential's certificate. A request whose context a wrapper has replaced has
-// neither a credential nor an impersonated user.
-type authTransport struct {
-	host string
-	pool *pool
-}
+// authTransport adds the user of a request's context to requests to the server's host, and to no others, below every wrapper.
+// It sends them over a connection that presents the credential's certificate. A request whose context a wrapper has replaced
+// has neither a credential nor an impersonated user.
+type authTransport struct{ pool *pool }
 
 // RoundTrip implements http.RoundTripper.
 func (t *authTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	user, _ := req.Context().Value(requestUserKey{}).(requestUser)
-	c, toHost := user.credential, req.URL.Host == t.host
+	user, ok := req.Context().Value(requestUserKey{}).(requestUser)
+	c, toHost := user.credential, ok && req.URL.Host == user.conn.base.Host
 	if c == nil || !toHost {
 		c = &credential.Credential{}
 	}
@@ -51,7 +48,7 @@ func (t *authTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return next.RoundTrip(req)
 	}
 	req = req.Clone(req.Context())
-	setImpersonation(req.Header, user.impersonate)
+	setImpersonation(req.Header, user.conn.impersonate)
 	if c.Authorization != "" {
 		req.Header.Set("Authorization", c.Authorization)
 	}

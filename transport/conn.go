@@ -60,10 +60,6 @@ func Open(cfg *Config) (*Conn, error) {
 	if cfg == nil {
 		return nil, errors.New("open a connection: the config is nil (transport.Load finds one)")
 	}
-	server, err := parseServer(cfg.Server)
-	if err != nil {
-		return nil, err
-	}
 	authenticator, err := newAuthenticator(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open a connection to %s: %w", sanitize.URL(cfg.Server), err)
@@ -72,8 +68,7 @@ func Open(cfg *Config) (*Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open a connection to %s: %w", sanitize.URL(cfg.Server), err)
 	}
-	authenticated := &authTransport{host: server.Host, pool: pool}
-	conn, err := New(cfg.Server, &http.Client{Transport: authenticated}, &cfg.Options)
+	conn, err := New(cfg.Server, &http.Client{Transport: &authTransport{pool}}, &cfg.Options)
 	if err != nil {
 		return nil, err
 	}
