@@ -19,11 +19,11 @@ type Conn struct {
 	base     *url.URL
 	http     *http.Client
 	options  Options
-	warnings warningSet
+	warnings *warningSet
 	// authenticator is nil if the HTTP client authenticates by itself.
 	authenticator credential.Authenticator
 	check         *credentialCheck
-	impersonate   http.Header // nil for none
+	impersonate   http.Header
 	closeIdle     func()
 }
 
@@ -40,7 +40,7 @@ func New(server string, client *http.Client, opts *Options) (*Conn, error) {
 		own = *client
 	}
 	own.CheckRedirect = credential.CheckRedirect
-	conn := &Conn{base: base, http: &own, check: &credentialCheck{}, closeIdle: own.CloseIdleConnections}
+	conn := &Conn{base: base, http: &own, warnings: &warningSet{}, check: &credentialCheck{}, closeIdle: own.CloseIdleConnections}
 	if opts != nil {
 		conn.options = *opts
 	}

@@ -37,17 +37,13 @@ func (c *Conn) WithOnWarning(onWarning func(ctx context.Context, text string)) *
 
 // derive returns a Conn that shares network connections and the credential with c, whose Close closes them.
 func (c *Conn) derive() *Conn {
-	return &Conn{
-		base: c.base, http: c.http, options: c.options, authenticator: c.authenticator, check: c.check,
-		impersonate: c.impersonate, closeIdle: func() {},
-	}
+	derived := *c
+	derived.warnings, derived.closeIdle = &warningSet{}, func() {}
+	return &derived
 }
 
-// impersonationHeader returns the headers of an impersonated user, nil for none.
+// impersonationHeader returns the headers of an impersonated user.
 func impersonationHeader(as Impersonation) http.Header {
-	if as.User == "" && as.UID == "" && len(as.Groups) == 0 && len(as.Extra) == 0 {
-		return nil
-	}
 	header := http.Header{}
 	if as.User != "" {
 		header.Set("Impersonate-User", as.User)
@@ -80,9 +76,9 @@ func escapeHeaderKey(key string) string {
 	return escaped.String()
 }
 
-// setImpersonation makes impersonate the only impersonation in a request's header, if it is not nil.
+// setImpersonation makes impersonate the only impersonation in a request's header, if it is not empty.
 func setImpersonation(header, impersonate http.Header) {
-	if impersonate == nil {
+	if len(impersonate) == 0 {
 		return
 	}
 	maps.DeleteFunc(header, func(name string, _ []string) bool {
