@@ -130,7 +130,7 @@ func TestCache_UnchangedCredentialKeepsPointer(t *testing.T) {
 	certificate, key := credentials.NewCertificate(t, "ann", time.Now().Add(time.Hour))
 	other, otherKey := credentials.NewCertificate(t, "ann", time.Now().Add(time.Hour))
 	parse := func(certificate, key []byte) *tls.Certificate {
-		parsed, err := parsePair(certificate, key)
+		parsed, err := ParsePair(certificate, key)
 		require.NoError(t, err)
 		return parsed
 	}

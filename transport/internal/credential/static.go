@@ -101,7 +101,7 @@ func NewStatic(cfg StaticConfig) (*Static, error) {
 	}
 	content, err := s.read(1)
 	if err == nil {
-		_, err = parsePair(content[1], content[2])
+		_, err = ParsePair(content[1], content[2])
 	}
 	return s, err
 }
@@ -127,7 +127,7 @@ func (s *Static) Credential(context.Context) (*Credential, error) {
 	if s.current != nil && slices.EqualFunc(s.used[:], content[:], bytes.Equal) {
 		return s.current, nil
 	}
-	certificate, err := parsePair(content[1], content[2])
+	certificate, err := ParsePair(content[1], content[2])
 	switch {
 	case err != nil && s.current == nil:
 		return nil, err
@@ -150,8 +150,8 @@ func (s *Static) Renew(ctx context.Context, _ *Credential) (*Credential, error) 
 	return s.Credential(ctx)
 }
 
-// parsePair parses a client certificate and its key. It returns nil if there are none.
-func parsePair(certificate, key []byte) (*tls.Certificate, error) {
+// ParsePair parses a client certificate and its key. It returns nil if there are none.
+func ParsePair(certificate, key []byte) (*tls.Certificate, error) {
 	if len(certificate) == 0 && len(key) == 0 {
 		return nil, nil
 	}

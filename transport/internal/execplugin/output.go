@@ -2,7 +2,6 @@ package execplugin
 
 import (
 	"bytes"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,8 +36,12 @@ func parseOutput(data []byte, apiVersion string) (*credential.Credential, time.T
 	if parsed.Authorization, err = credential.Bearer(status.Token); err != nil {
 		return nil, time.Time{}, err
 	}
-	if parsed.Certificate, err = parseCertificate(status.ClientCertificateData, status.ClientKeyData); err != nil {
-		return nil, time.Time{}, err
+	if (status.ClientCertificateData == "") != (status.ClientKeyData == "") {
+		return nil, time.Time{}, errors.New("it printed only one of clientCertificateData and clientKeyData: they need each other")
+	}
+	certificate, key := []byte(status.ClientCertificateData), []byte(status.ClientKeyData)
+	if parsed.Certificate, err = credential.ParsePair(certificate, key); err != nil {
+		return nil, time.Time{}, errors.New("the client certificate and key that it printed are no PEM pair that belongs together")
 	}
 	if parsed.Authorization == "" && parsed.Certificate == nil {
 		return nil, time.Time{}, errors.New("it printed neither a token nor a client certificate (you may have to log in first)")
@@ -91,18 +94,4 @@ func versionError(got, want string) error {
 	default:
 		return fmt.Errorf("it printed another apiVersion than the kubeconfig's %s (update the plugin)", want)
 	}
-}
-
-func parseCertificate(certificate, key string) (*tls.Certificate, error) {
-	if (certificate == "") != (key == "") {
-		return nil, errors.New("it printed only one of clientCertificateData and clientKeyData: they need each other")
-	}
-	if certificate == "" {
-		return nil, nil
-	}
-	parsed, err := tls.X509KeyPair([]byte(certificate), []byte(key))
-	if err != nil {
-		return nil, errors.New("the client certificate and key that it printed are no PEM pair that belongs together")
-	}
-	return &parsed, nil
 }
