@@ -16,16 +16,16 @@ const ExpiryLeeway = 10 * time.Second
 // Cache is an [Authenticator] whose credential is fetched once for all concurrent requests and used until it expires.
 type Cache struct {
 	Name string // in errors
-	// Fetch obtains a credential and its expiry; the zero time means never. Only one call runs at a time. With an error it may
-	// also return a credential, which later requests use.
-	Fetch func(context.Context) (*Credential, time.Time, error)
+	// Fetch obtains a credential. Only one call runs at a time. With an error it may also return a credential, which later
+	// requests use.
+	Fetch func(context.Context) (*Credential, error)
 	// MustComplete keeps a fetch running that nobody waits for any more; otherwise its ctx is canceled.
 	MustComplete bool
 	Now          func() time.Time // time.Now, unless a test replaces it
 
 	mu       sync.Mutex
 	current  *Credential
-	expires  time.Time
+	expires  time.Time // of the last one fetched, which may be equal to current
 	inFlight *call
 	// renewals counts the renewals in a row whose credential was not accepted; the last one ended at renewedAt with renewErr.
 	renewals  int
@@ -50,8 +50,8 @@ func renewalBackoff() retry.Backoff { return retry.Backoff{Min: time.Second, Max
 func (c *Cache) Credential(ctx context.Context) (*Credential, error) { return c.Renew(ctx, nil) }
 
 // Set makes a credential the current one. It must not be called concurrently with other methods.
-func (c *Cache) Set(credential *Credential, expires time.Time) {
-	c.current, c.expires = credential, expires
+func (c *Cache) Set(credential *Credential) {
+	c.current, c.expires = credential, credential.Expires
 }
 
 // IsFresh reports whether a credential that expires then can still be used.
@@ -113,12 +113,12 @@ func (c *Cache) start(ctx context.Context, renewal bool) {
 	c.inFlight = started
 	go func() {
 		defer cancel()
-		fetched, expires, err := c.Fetch(ctx)
-		c.finish(started, fetched, expires, err)
+		fetched, err := c.Fetch(ctx)
+		c.finish(started, fetched, err)
 	}()
 }
 
-func (c *Cache) finish(call *call, fetched *Credential, expires time.Time, err error) {
+func (c *Cache) finish(call *call, fetched *Credential, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer close(call.done)
@@ -134,7 +134,7 @@ func (c *Cache) finish(call *call, fetched *Credential, expires time.Time, err e
 		c.renewedAt, c.renewErr = c.Now(), err
 	}
 	if fetched != nil {
-		c.store(fetched, expires, call.renewal)
+		c.store(fetched, call.renewal)
 		call.credential = c.current
 	}
 	if call.err = err; err != nil {
@@ -143,7 +143,7 @@ func (c *Cache) finish(call *call, fetched *Credential, expires time.Time, err e
 }
 
 // store makes a fetched credential the current one. What has not changed keeps its pointer.
-func (c *Cache) store(fetched *Credential, expires time.Time, renewal bool) {
+func (c *Cache) store(fetched *Credential, renewal bool) {
 	fetched.accepted = new(atomic.Bool)
 	if renewal {
 		fetched.renewedAt = time.Now()
@@ -151,7 +151,7 @@ func (c *Cache) store(fetched *Credential, expires time.Time, renewal bool) {
 	if c.current != nil && equalCertificates(fetched, c.current) {
 		fetched.Certificate = c.current.Certificate
 	}
-	c.expires = expires
+	c.expires = fetched.Expires
 	if !fetched.equal(c.current) {
 		c.current = fetched
 	} else if renewal && c.current.accepted != nil {

@@ -43,14 +43,17 @@ type fakeFetch struct {
 func newFakeFetch() *fakeFetch {
 	s := &fakeFetch{clock: credentials.NewClock(), begun: make(chan struct{}, 9), results: make(chan result), ended: make(chan error, 9)}
 	s.expire = func() time.Time { return time.Time{} }
-	s.Cache = &Cache{Name: "the test", Now: s.clock.Now, Fetch: func(ctx context.Context) (*Credential, time.Time, error) {
+	s.Cache = &Cache{Name: "the test", Now: s.clock.Now, Fetch: func(ctx context.Context) (*Credential, error) {
 		s.begun <- struct{}{}
 		select {
 		case got := <-s.results:
-			return got.credential, s.expire(), got.err
+			if got.credential != nil {
+				got.credential.Expires = s.expire()
+			}
+			return got.credential, got.err
 		case <-ctx.Done():
 			s.ended <- ctx.Err()
-			return nil, time.Time{}, ctx.Err()
+			return nil, ctx.Err()
 		}
 	}}
 	return s

@@ -36,6 +36,7 @@ import (
 type Credential struct {
 	Authorization string // value of the header
 	Certificate   *tls.Certificate
+	Expires       time.Time // for a Cache; the zero time means never
 
 	// renewedAt is the time at which it replaced one that a server rejected, the zero time if it did not.
 	renewedAt time.Time

@@ -103,19 +103,18 @@ func (c *Config) validate() error {
 }
 
 // fetch runs the program once.
-func (a *Authenticator) fetch(ctx context.Context) (*credential.Credential, time.Time, error) {
+func (a *Authenticator) fetch(ctx context.Context) (*credential.Credential, error) {
 	output, err := a.run(ctx)
 	var fetched *credential.Credential
-	var expires time.Time
 	if err == nil {
-		fetched, expires, err = parseOutput(output, a.cfg.APIVersion)
+		fetched, err = parseOutput(output, a.cfg.APIVersion)
 	}
-	if err == nil && !expires.IsZero() && !a.Now().Before(expires) {
+	if err == nil && !fetched.Expires.IsZero() && !a.Now().Before(fetched.Expires) {
 		err = fmt.Errorf("the credential that it printed expired at %s (log in again with the plugin's own command, "+
-			"empty its cache, or check this machine's clock)", expires.UTC().Format(time.RFC3339))
+			"empty its cache, or check this machine's clock)", fetched.Expires.UTC().Format(time.RFC3339))
 	}
 	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("%s: %w", a.Name, err)
+		return nil, fmt.Errorf("%s: %w", a.Name, err)
 	}
-	return fetched, expires, nil
+	return fetched, nil
 }

@@ -24,37 +24,37 @@ type execCredential struct {
 	} `json:"status"`
 }
 
-// parseOutput validates and converts what the program printed. The zero time means that the credential does not expire.
-// Errors show nothing of the output: those of decoders, which quote it, are not wrapped.
-func parseOutput(data []byte, apiVersion string) (*credential.Credential, time.Time, error) {
+// parseOutput validates and converts what the program printed. Errors show nothing of the output: those of decoders, which
+// quote it, are not wrapped.
+func parseOutput(data []byte, apiVersion string) (*credential.Credential, error) {
 	output, err := decodeOutput(data, apiVersion)
 	if err != nil {
-		return nil, time.Time{}, err
+		return nil, err
 	}
 	status := output.Status
-	parsed, expires := &credential.Credential{}, time.Time{}
+	parsed := &credential.Credential{}
 	if parsed.Authorization, err = credential.Bearer(status.Token); err != nil {
-		return nil, time.Time{}, err
+		return nil, err
 	}
 	if (status.ClientCertificateData == "") != (status.ClientKeyData == "") {
-		return nil, time.Time{}, errors.New("it printed only one of clientCertificateData and clientKeyData: they need each other")
+		return nil, errors.New("it printed only one of clientCertificateData and clientKeyData: they need each other")
 	}
 	certificate, key := []byte(status.ClientCertificateData), []byte(status.ClientKeyData)
 	if parsed.Certificate, err = credential.ParsePair(certificate, key); err != nil {
-		return nil, time.Time{}, errors.New("the client certificate and key that it printed are no PEM pair that belongs together")
+		return nil, errors.New("the client certificate and key that it printed are no PEM pair that belongs together")
 	}
 	if parsed.Authorization == "" && parsed.Certificate == nil {
-		return nil, time.Time{}, errors.New("it printed neither a token nor a client certificate (you may have to log in first)")
+		return nil, errors.New("it printed neither a token nor a client certificate (you may have to log in first)")
 	}
 	if status.ExpirationTimestamp != nil {
-		if expires, err = time.Parse(time.RFC3339, *status.ExpirationTimestamp); err != nil {
-			return nil, time.Time{}, errors.New("it printed an expirationTimestamp that is no RFC 3339 time like 2006-01-02T15:04:05Z")
+		if parsed.Expires, err = time.Parse(time.RFC3339, *status.ExpirationTimestamp); err != nil {
+			return nil, errors.New("it printed an expirationTimestamp that is no RFC 3339 time like 2006-01-02T15:04:05Z")
 		}
 	}
-	if c := parsed.Certificate; c != nil && c.Leaf != nil && (expires.IsZero() || c.Leaf.NotAfter.Before(expires)) {
-		expires = c.Leaf.NotAfter
+	if c := parsed.Certificate; c != nil && c.Leaf != nil && (parsed.Expires.IsZero() || c.Leaf.NotAfter.Before(parsed.Expires)) {
+		parsed.Expires = c.Leaf.NotAfter
 	}
-	return parsed, expires, nil
+	return parsed, nil
 }
 
 // decodeOutput decodes JSON, and YAML as kubectl does, and checks its type.

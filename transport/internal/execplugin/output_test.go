@@ -37,11 +37,11 @@ func TestParseOutput_AcceptsWhatKubectlAccepts(t *testing.T) {
 		"YAML":                          {"kind: ExecCredential\napiVersion: " + kubeconfig.ExecV1 + "\nstatus:\n  token: t\n", "Bearer t", false, time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, expires, err := parseOutput([]byte(tc.output), kubeconfig.ExecV1)
+			got, err := parseOutput([]byte(tc.output), kubeconfig.ExecV1)
 			require.NoError(t, err)
 			assert.Equal(t, tc.token, got.Authorization)
 			assert.Equal(t, tc.certificate, got.Certificate != nil)
-			assert.True(t, tc.expires.Equal(expires), "%s", expires)
+			assert.True(t, tc.expires.Equal(got.Expires), "%s", got.Expires)
 		})
 	}
 }
@@ -73,7 +73,7 @@ func TestParseOutput_ErrorsHideOutput(t *testing.T) {
 		"an empty time":        {outputWith(`"status":{"token":"t","expirationTimestamp":""}`), "RFC 3339"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, _, err := parseOutput([]byte(tc.output), kubeconfig.ExecV1)
+			got, err := parseOutput([]byte(tc.output), kubeconfig.ExecV1)
 			require.ErrorContains(t, err, tc.want)
 			assert.Nil(t, got)
 			for _, secret := range []string{credentials.Planted, "5305305305", string(key), string(certificate)} {
@@ -92,7 +92,7 @@ func FuzzParseOutput(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		got, _, err := parseOutput(data, kubeconfig.ExecV1)
+		got, err := parseOutput(data, kubeconfig.ExecV1)
 		if err != nil {
 			assert.Nil(t, got)
 			return

@@ -87,9 +87,9 @@ func (a *Authenticator) validate() error {
 	if a.idToken == "" {
 		return nil
 	}
-	current, expires, err := parseIDToken(a.idToken)
+	current, err := parseIDToken(a.idToken)
 	if err == nil {
-		a.tokens.Set(current, expires)
+		a.tokens.Set(current)
 	}
 	if a.refreshToken == "" {
 		return err
@@ -127,54 +127,54 @@ func (a *Authenticator) withCertificate(ctx context.Context, token *credential.C
 }
 
 // fetch refreshes the ID token, and loads and saves the tokens.
-func (a *Authenticator) fetch(ctx context.Context) (*credential.Credential, time.Time, error) {
+func (a *Authenticator) fetch(ctx context.Context) (*credential.Credential, error) {
 	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
-	if loaded, expires, ok := a.load(ctx); ok {
-		return loaded, expires, nil
+	if loaded := a.load(ctx); loaded != nil {
+		return loaded, nil
 	}
 	before := a.refreshToken
-	fetched, expires, err := a.refresh(ctx)
+	fetched, err := a.refresh(ctx)
 	if err != nil && a.refreshToken == before {
-		if loaded, loadedExpires, ok := a.load(ctx); ok {
-			return loaded, loadedExpires, nil
+		if loaded := a.load(ctx); loaded != nil {
+			return loaded, nil
 		}
 		if a.refreshToken != before { // another program was faster
 			before = a.refreshToken
-			fetched, expires, err = a.refresh(ctx)
+			fetched, err = a.refresh(ctx)
 		}
 	}
 	if err != nil {
 		err = fmt.Errorf("oidc: refresh the ID token: %w", err)
 	}
 	if a.cfg.SaveTokens == nil || (err != nil && a.refreshToken == before) {
-		return fetched, expires, err
+		return fetched, err
 	}
 	if saveErr := a.cfg.SaveTokens(ctx, a.idToken, a.refreshToken); saveErr != nil {
 		saveErr = fmt.Errorf("oidc: save the refreshed tokens, without which those saved before may no longer work: %w", saveErr)
 		if err != nil {
 			saveErr = fmt.Errorf("%w; %w", err, saveErr)
 		}
-		return fetched, expires, saveErr
+		return fetched, saveErr
 	}
 	a.stored = a.refreshToken
-	return fetched, expires, err
+	return fetched, err
 }
 
-// load takes over tokens that another program has stored since. ok reports that their ID token is new and fresh.
-func (a *Authenticator) load(ctx context.Context) (loaded *credential.Credential, expires time.Time, ok bool) {
+// load takes over tokens that another program has stored since. It returns nil unless their ID token is new and fresh.
+func (a *Authenticator) load(ctx context.Context) *credential.Credential {
 	if a.cfg.LoadTokens == nil {
-		return nil, time.Time{}, false
+		return nil
 	}
 	idToken, refreshToken, err := a.cfg.LoadTokens(ctx)
 	if err != nil || refreshToken == "" || refreshToken == a.stored {
-		return nil, time.Time{}, false
+		return nil
 	}
 	isNew := idToken != a.idToken
 	a.stored, a.refreshToken, a.idToken = refreshToken, refreshToken, idToken
-	loaded, expires, err = parseIDToken(idToken)
-	if err != nil || !isNew || !a.tokens.IsFresh(expires) {
-		return nil, time.Time{}, false
+	loaded, err := parseIDToken(idToken)
+	if err != nil || !isNew || !a.tokens.IsFresh(loaded.Expires) {
+		return nil
 	}
-	return loaded, expires, true
+	return loaded
 }

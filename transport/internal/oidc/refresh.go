@@ -29,27 +29,27 @@ const (
 
 // refresh exchanges the refresh token for an ID token, and for another refresh token if the issuer replaces it:
 // https://openid.net/specs/openid-connect-core-1_0.html#RefreshTokens.
-func (a *Authenticator) refresh(ctx context.Context) (*credential.Credential, time.Time, error) {
+func (a *Authenticator) refresh(ctx context.Context) (*credential.Credential, error) {
 	token, err := a.requestToken(ctx)
 	if err != nil {
-		return nil, time.Time{}, err
+		return nil, err
 	}
 	// From here on the issuer may accept the new refresh token only.
 	a.refreshToken = token.RefreshToken
 	idToken, _ := token.Extra("id_token").(string)
 	if idToken == "" {
-		return nil, time.Time{}, errors.New("the issuer's answer has no id_token " +
+		return nil, errors.New("the issuer's answer has no id_token " +
 			"(log in again with the scope openid, if the issuer refreshes ID tokens at all)")
 	}
-	refreshed, expires, err := parseIDToken(idToken)
+	refreshed, err := parseIDToken(idToken)
 	switch {
 	case err != nil:
-		return nil, time.Time{}, fmt.Errorf("the issuer's answer: %w", err)
-	case !a.tokens.Now().Before(expires):
-		return nil, time.Time{}, fmt.Errorf("the issuer's ID token expired at %s (check this machine's clock)", expires.UTC().Format(time.RFC3339))
+		return nil, fmt.Errorf("the issuer's answer: %w", err)
+	case !a.tokens.Now().Before(refreshed.Expires):
+		return nil, fmt.Errorf("the issuer's ID token expired at %s (check this machine's clock)", refreshed.Expires.UTC().Format(time.RFC3339))
 	}
 	a.idToken = idToken
-	return refreshed, expires, nil
+	return refreshed, nil
 }
 
 func (a *Authenticator) requestToken(ctx context.Context) (*oauth2.Token, error) {
@@ -188,17 +188,17 @@ func (a *Authenticator) excerpt(text string) string {
 	return sanitize.Text(text, maxExcerpt)
 }
 
-// parseIDToken returns the credential of an ID token, and its expiry.
-func parseIDToken(idToken string) (*credential.Credential, time.Time, error) {
+// parseIDToken returns the credential of an ID token.
+func parseIDToken(idToken string) (*credential.Credential, error) {
 	expires, err := parseExpiry(idToken)
 	if err != nil {
-		return nil, time.Time{}, err
+		return nil, err
 	}
 	authorization, err := credential.Bearer(idToken)
 	if err != nil {
-		return nil, time.Time{}, err
+		return nil, err
 	}
-	return &credential.Credential{Authorization: authorization}, expires, nil
+	return &credential.Credential{Authorization: authorization, Expires: expires}, nil
 }
 
 // parseExpiry returns when an ID token expires, its claim "exp": https://www.rfc-editor.org/rfc/rfc7519#section-4.1.4.
