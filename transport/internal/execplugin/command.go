@@ -19,16 +19,7 @@ import (
 // maxOutput is far more than a credential needs.
 const maxOutput = 1 << 20
 
-// notAllowedError reports that the allowlist lacks a command.
-type notAllowedError struct{ path string }
-
-func (e notAllowedError) Error() string {
-	at := ""
-	if e.path != "" {
-		at = " (" + e.path + ")"
-	}
-	return "the command" + at + " is not allowed (add it to ExecPlugin.Allowlist if you trust it)"
-}
+var errNotAllowed = errors.New("is not allowed (add it to ExecPlugin.Allowlist if you trust it)")
 
 // lookPath returns the path of the program to run.
 func (c *Config) lookPath() (string, error) {
@@ -37,7 +28,11 @@ func (c *Config) lookPath() (string, error) {
 		path = ""
 	}
 	if c.Allowlist != nil && !c.isAllowed(path) {
-		return "", notAllowedError{path}
+		at := ""
+		if path != "" {
+			at = " (" + path + ")"
+		}
+		return "", fmt.Errorf("the command%s %w", at, errNotAllowed)
 	}
 	if err != nil {
 		return "", c.startError(err)

@@ -313,7 +313,7 @@ func TestConfig_LookPathObeysAllowlist(t *testing.T) {
 			path, err := newConfig(kubeconfig.Exec{Command: tc.command}, tc.allowed).lookPath()
 			assert.Equal(t, tc.path, path)
 			if tc.path == "" {
-				require.ErrorAs(t, err, new(notAllowedError))
+				require.ErrorIs(t, err, errNotAllowed)
 			} else {
 				require.NoError(t, err)
 			}

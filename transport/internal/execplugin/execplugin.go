@@ -67,13 +67,7 @@ func New(cfg Config) (*Authenticator, error) {
 		stdinIsTerminal: func() bool { return subprocess.IsTerminal(os.Stdin) },
 	}
 	a.Cache = &credential.Cache{Name: fmt.Sprintf("exec plugin %q", cfg.Command), Fetch: a.fetch, Now: time.Now}
-	err := cfg.validate()
-	if err == nil && cfg.Allowlist != nil {
-		if _, lookup := cfg.lookPath(); errors.As(lookup, new(notAllowedError)) {
-			err = lookup
-		}
-	}
-	if err != nil {
+	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("%s: %w", a.Name, err)
 	}
 	return a, nil
@@ -98,6 +92,9 @@ func (c *Config) validate() error {
 	}
 	if len(c.Cluster.Config) > 0 && !json.Valid(c.Cluster.Config) {
 		return errors.New("the cluster's extension client.authentication.k8s.io/exec is no JSON")
+	}
+	if _, err := c.lookPath(); errors.Is(err, errNotAllowed) {
+		return err
 	}
 	return nil
 }
