@@ -144,7 +144,7 @@ func (k *kubectlProxy) run(cmd *exec.Cmd) {
 		k.err = err
 		return
 	}
-	k.err = stderr.explain(cmd.Wait())
+	k.err = cmp.Or(stderr.explain(cmd.Wait()), errors.New("exit status 0"))
 	k.dir.KillServers() // those that a wrapper left behind
 }
 
@@ -196,11 +196,7 @@ func (k *kubectlProxy) explain(ctx context.Context, err error) error {
 	case <-ctx.Done():
 		return err
 	}
-	exit := k.err
-	if exit == nil {
-		exit = errors.New("exit status 0")
-	}
-	return retry.Terminal(fmt.Errorf("kubectl, which makes the requests, has exited: %w: %w", exit, err))
+	return retry.Terminal(fmt.Errorf("kubectl, which makes the requests, has exited: %w: %w", k.err, err))
 }
 
 // isConnectionRefused reports whether no process listens on a socket any more.

@@ -107,6 +107,11 @@ func isGone(pid int) bool {
 	return err != nil || strings.Contains(string(stat), ") Z ")
 }
 
+func TestOpenKubectl_ExitBeforeServingFails(t *testing.T) {
+	_, err := transport.OpenKubectl(t.Context(), &transport.KubectlOptions{Command: "true"})
+	require.ErrorContains(t, err, "start kubectl: exit status 0")
+}
+
 func TestOpenKubectl_ContextBoundsStart(t *testing.T) {
 	command, folder := wrapper(t, "silent")
 	ctx, cancel := context.WithCancelCause(t.Context())
