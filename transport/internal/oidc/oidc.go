@@ -84,17 +84,14 @@ func (a *Authenticator) validate() error {
 	if a.idToken == "" && a.refreshToken == "" {
 		return errors.New("there is neither an ID token nor a refresh token (log in with the provider's own tool first)")
 	}
-	if a.idToken == "" {
-		return nil
-	}
 	current, err := parseIDToken(a.idToken)
-	if err == nil {
+	switch {
+	case err == nil:
 		a.tokens.Set(current)
-	}
-	if a.refreshToken == "" {
+	case a.refreshToken == "": // otherwise an ID token that cannot be parsed is refreshed
 		return err
 	}
-	return nil // an ID token that cannot be parsed is refreshed
+	return nil
 }
 
 // Credential implements [credential.Authenticator].
