@@ -125,10 +125,8 @@ func (p *pool) replace(certificate *tls.Certificate) {
 // websocket over HTTP/1.1, and all others over the HTTP/2 that the server prefers, which has none. It keeps no connection.
 func http1(pooled *http.Transport) *http.Transport {
 	transport := pooled.Clone()
-	transport.DisableKeepAlives, transport.ForceAttemptHTTP2, transport.HTTP2 = true, false, nil
-	transport.TLSNextProto, transport.TLSClientConfig.NextProtos = nil, []string{"http/1.1"}
-	transport.Protocols = new(http.Protocols)
-	transport.Protocols.SetHTTP1(true)
+	transport.DisableKeepAlives, transport.ForceAttemptHTTP2 = true, false
+	transport.TLSClientConfig.NextProtos = []string{"http/1.1"}
 	return transport
 }
 
