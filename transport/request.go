@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -77,9 +78,7 @@ func (c *Conn) newRequest(ctx context.Context, req *Request) (*http.Request, err
 		return nil, fmt.Errorf("%s %s: %w", req.Method, target.Path, err)
 	}
 	httpRequest.URL, httpRequest.Host = target, target.Host // already parsed
-	for name, values := range req.Header {
-		httpRequest.Header[name] = values
-	}
+	maps.Copy(httpRequest.Header, req.Header)
 	if httpRequest.Header.Get("Accept") == "" {
 		httpRequest.Header.Set("Accept", "application/json")
 	}

@@ -159,13 +159,10 @@ func (e *Extensions) UnmarshalJSON(data []byte) error {
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &list); err != nil {
 		return extensionError("it must be a list of mappings, each with a name, which is a string, and an extension")
 	}
-	*e = nil
+	*e = make(Extensions, len(list))
 	for _, entry := range list {
 		if _, exists := (*e)[entry.Name]; exists {
 			return extensionError(fmt.Sprintf("two extensions are named %q (rename or delete one)", entry.Name))
-		}
-		if *e == nil {
-			*e = make(Extensions, len(list))
 		}
 		if len(entry.Extension) == 0 {
 			entry.Extension = json.RawMessage("null")

@@ -135,10 +135,9 @@ func (c *Cache) finish(call *call, fetched *Credential, err error) {
 	}
 	if fetched != nil {
 		c.store(fetched, call.renewal)
-		call.credential = c.current
 	}
-	if call.err = err; err != nil {
-		call.credential = nil
+	if call.err = err; err == nil {
+		call.credential = c.current
 	}
 }
 
