@@ -92,9 +92,10 @@ func newAuthenticator(cfg *Config) (credential.Authenticator, error) {
 	case !cfg.hasToken() && !cfg.hasBasic() && !cfg.hasCertificate() && cfg.Exec != nil:
 		return execplugin.New(cfg.execConfig())
 	}
-	static, err := credential.NewStatic(credential.StaticConfig{
-		Token: cfg.Token.Reveal(), TokenFile: cfg.TokenFile, Username: cfg.Username, Password: cfg.Password.Reveal(),
-		CertData: cfg.CertData, CertFile: cfg.CertFile, KeyData: []byte(cfg.KeyData.Reveal()), KeyFile: cfg.KeyFile,
+	static, err := credential.NewStatic(kubeconfig.User{
+		Token: cfg.Token, TokenFile: cfg.TokenFile, Username: cfg.Username, Password: cfg.Password,
+		ClientCertificate: cfg.CertFile, ClientCertificateData: cfg.CertData,
+		ClientKey: cfg.KeyFile, ClientKeyData: kubeconfig.SecretData{Secret: cfg.KeyData},
 	})
 	if err != nil || cfg.OIDC == nil || cfg.hasToken() || cfg.hasBasic() {
 		return static, err

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/anykind/anykind/transport/kubeconfig"
 )
 
 // maxFileAge is how long the content of a file is used before the file is read again, as in client-go.
@@ -60,15 +62,7 @@ func (f *File) invalidate() {
 	f.readAt = time.Time{}
 }
 
-// StaticConfig configures a [Static]. Data wins over the file of the same name, but TokenFile over Token.
-type StaticConfig struct {
-	Token, TokenFile   string
-	Username, Password string
-	CertData, KeyData  []byte
-	CertFile, KeyFile  string
-}
-
-// Static is an [Authenticator] with the content of a configuration and of the files that it names.
+// Static is an [Authenticator] with a user's token, password and certificate, inline or in files.
 type Static struct {
 	Now func() time.Time // time.Now, unless a test replaces it
 
@@ -86,17 +80,19 @@ type staticFile struct {
 	name string
 }
 
-// NewStatic validates cfg and reads its certificate and key; a token file is read by the first request.
-func NewStatic(cfg StaticConfig) (*Static, error) {
+// NewStatic reads and validates the user's certificate and key; a token file is read by the first request. Data wins over the
+// file of the same name, but TokenFile over Token.
+func NewStatic(user kubeconfig.User) (*Static, error) {
 	s := &Static{Now: time.Now, files: [3]staticFile{
-		{&File{path: cfg.TokenFile, data: []byte(cfg.Token)}, "bearer token"},
-		{NewFile(cfg.CertData, cfg.CertFile), "client certificate"},
-		{NewFile(cfg.KeyData, cfg.KeyFile), "client key"},
+		{&File{path: user.TokenFile, data: []byte(user.Token.Reveal())}, "bearer token"},
+		{NewFile(user.ClientCertificateData, user.ClientCertificate), "client certificate"},
+		{NewFile([]byte(user.ClientKeyData.Reveal()), user.ClientKey), "client key"},
 	}}
-	if cfg.Username != "" || cfg.Password != "" {
-		s.basic = "Basic " + base64.StdEncoding.EncodeToString([]byte(cfg.Username+":"+cfg.Password))
+	if user.Username != "" || !user.Password.IsZero() {
+		s.basic = "Basic " + base64.StdEncoding.EncodeToString([]byte(user.Username+":"+user.Password.Reveal()))
 	}
-	if (len(cfg.CertData) > 0 || cfg.CertFile != "") != (len(cfg.KeyData) > 0 || cfg.KeyFile != "") {
+	hasCertificate := len(user.ClientCertificateData) > 0 || user.ClientCertificate != ""
+	if hasKey := !user.ClientKeyData.IsZero() || user.ClientKey != ""; hasKey != hasCertificate {
 		return nil, errors.New("client certificate and key: one is missing")
 	}
 	content, err := s.read(1)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/anykind/anykind/internal/testing/credentials"
 	"github.com/anykind/anykind/transport/internal/credential"
+	"github.com/anykind/anykind/transport/kubeconfig"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -20,7 +21,7 @@ import (
 // configOf returns the configuration of an issuer's user whose ID token is missing.
 func configOf(t *testing.T, issuer *credentials.Issuer) Config {
 	t.Helper()
-	none, err := credential.NewStatic(credential.StaticConfig{})
+	none, err := credential.NewStatic(kubeconfig.User{})
 	require.NoError(t, err)
 	return Config{
 		Issuer: issuer.IssuerURL(), ClientID: credentials.ClientID, ClientSecret: credentials.ClientSecret,
