@@ -31,15 +31,15 @@ func LoadKubeconfig(path string) (*kubeconfig.File, error) {
 
 // fromKubeconfig resolves one context of the kubeconfig in opts, or of the files.
 func (l *locator) fromKubeconfig(opts *LoadOptions) (*Config, error) {
-	file, from, err := opts.Kubeconfig, "LoadOptions.Kubeconfig", error(nil)
-	switch {
-	case file == nil:
-		file, from, err = l.readKubeconfig(opts.Path)
-	case opts.Path != "":
-		err = errors.New("LoadOptions: Path and Kubeconfig exclude each other (drop one)")
+	file, from := opts.Kubeconfig, "LoadOptions.Kubeconfig"
+	if file != nil && opts.Path != "" {
+		return nil, errors.New("LoadOptions: Path and Kubeconfig exclude each other (drop one)")
 	}
-	if err != nil {
-		return nil, err
+	if file == nil {
+		var err error
+		if file, from, err = l.readKubeconfig(opts.Path); err != nil {
+			return nil, err
+		}
 	}
 	if opts.Kubeconfig == nil && opts.Path == "" && len(file.Contexts) == 0 && len(file.Clusters) == 0 {
 		return nil, absent("%s: it has no context and no cluster", from)
@@ -64,16 +64,8 @@ func (l *locator) readKubeconfig(path string) (file *kubeconfig.File, from strin
 		return file, path, err
 	}
 	if list := l.env("KUBECONFIG"); list != "" {
-		from = "KUBECONFIG=" + list
-		file, err = readList(filepath.SplitList(list))
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			// Not absent: a typing error must not lead to another cluster.
-			return nil, "", fmt.Errorf("%s: none of its files exists (correct it, or unset it to search elsewhere): %w", from, fs.ErrNotExist)
-		case err != nil:
-			return nil, "", fmt.Errorf("%s: %w", from, err)
-		}
-		return file, from, nil
+		file, err = readList(list)
+		return file, "KUBECONFIG=" + list, err
 	}
 	home, err := l.home()
 	if err != nil {
@@ -88,23 +80,21 @@ func (l *locator) readKubeconfig(path string) (file *kubeconfig.File, from strin
 }
 
 // readList merges the files of a KUBECONFIG list. Missing ones are skipped, unless all are missing.
-func readList(paths []string) (*kubeconfig.File, error) {
+func readList(list string) (*kubeconfig.File, error) {
 	var files []*kubeconfig.File
-	for _, path := range paths {
-		if path == "" {
-			continue
-		}
+	for _, path := range filepath.SplitList(list) {
 		file, err := kubeconfig.Read(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("KUBECONFIG=%s: %w", list, err)
 		}
 		files = append(files, file)
 	}
 	if len(files) == 0 {
-		return nil, fs.ErrNotExist
+		// Not absent: a typing error must not lead to another cluster.
+		return nil, fmt.Errorf("KUBECONFIG=%s: none of its files exists (correct it, or unset it to search elsewhere): %w", list, fs.ErrNotExist)
 	}
 	return kubeconfig.Merge(files...), nil
 }
@@ -159,16 +149,14 @@ func newOIDC(r *kubeconfig.ResolvedContext) (*OIDC, error) {
 		CAData:       authorities,
 	}
 	if r.User.Origin != "" {
-		oidc.LoadTokens, oidc.SaveTokens = tokenStore(r.User.Origin, r.UserName)
+		oidc.storeTokens(r.User.Origin, r.UserName)
 	}
 	return oidc, nil
 }
 
-// tokenStore returns functions that read and write the tokens of a user in a file.
-func tokenStore(file, user string) (
-	load func(context.Context) (idToken, refreshToken string, err error), save func(ctx context.Context, idToken, refreshToken string) error,
-) {
-	load = func(context.Context) (idToken, refreshToken string, err error) {
+// storeTokens sets the functions that read and write tokens to those for a user in a file.
+func (o *OIDC) storeTokens(file, user string) {
+	o.LoadTokens = func(context.Context) (idToken, refreshToken string, err error) {
 		stored, err := kubeconfig.Read(file)
 		if err != nil {
 			return "", "", err
@@ -179,10 +167,9 @@ func tokenStore(file, user string) (
 		}
 		return provider.Config["id-token"].Reveal(), provider.Config["refresh-token"].Reveal(), nil
 	}
-	save = func(ctx context.Context, idToken, refreshToken string) error {
+	o.SaveTokens = func(ctx context.Context, idToken, refreshToken string) error {
 		return edit.File(ctx, file, func(document *edit.Document) error {
 			return document.SetAuthProviderConfig(user, map[string]string{"id-token": idToken, "refresh-token": refreshToken})
 		})
 	}
-	return load, save
 }
