@@ -23,30 +23,27 @@ import (
 func (r *Recorder) Roles(name string) []*unstructured.Object {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var roles []*unstructured.Object
-	if rules := r.rules(""); len(rules) > 0 {
-		roles = append(roles, newRole("ClusterRole", "", name, rules))
-	}
 	namespaces := sets.Set[string]{}
 	for _, needed := range r.permissions {
 		namespaces = namespaces.Union(sets.KeySet(needed))
 	}
-	for _, namespace := range sets.List(namespaces.Delete("")) {
+	var roles []*unstructured.Object
+	for _, namespace := range sets.List(namespaces) { // "" is the first
 		if rules := r.rules(namespace); len(rules) > 0 {
-			roles = append(roles, newRole("Role", namespace, name, rules))
+			roles = append(roles, newRole(namespace, name, rules))
 		}
 	}
 	return roles
 }
 
-func newRole(kind, namespace, name string, rules []any) *unstructured.Object {
-	role := &unstructured.Object{Object: map[string]any{
-		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": map[string]any{"name": name}, "rules": rules,
-	}}
+func newRole(namespace, name string, rules []any) *unstructured.Object {
+	kind, metadata := "ClusterRole", map[string]any{"name": name}
 	if namespace != "" {
-		role.SetNamespace(namespace)
+		kind, metadata["namespace"] = "Role", namespace
 	}
-	return role
+	return &unstructured.Object{Object: map[string]any{
+		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata, "rules": rules,
+	}}
 }
 
 // rule is a rule on resources of one group, or on paths. names is empty for all.
