@@ -107,12 +107,10 @@ func startKubectl(ctx context.Context, opts *KubectlOptions) (*kubectlProxy, err
 	case <-output.ready:
 		return k, nil
 	case <-k.exited:
-		k.stop()
-		return nil, k.err
 	case <-ctx.Done():
-		k.stop()
-		return nil, retry.ContextError(ctx)
 	}
+	k.stop()
+	return nil, cmp.Or(retry.ContextError(ctx), k.err)
 }
 
 // command returns a kubectl command. The end of ctx kills it and the processes that it started, as a wrapper may run kubectl
