@@ -29,7 +29,6 @@ func (c *call) withUser(ctx context.Context) context.Context {
 // has neither a credential nor an impersonated user.
 type authTransport struct{ pool *pool }
 
-// RoundTrip implements http.RoundTripper.
 func (t *authTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	user, ok := req.Context().Value(requestUserKey{}).(requestUser)
 	c, toHost := user.credential, ok && req.URL.Host == user.conn.base.Host

@@ -146,7 +146,6 @@ func (k *kubectlProxy) run(cmd *exec.Cmd) {
 	k.dir.KillServers() // those that a wrapper left behind
 }
 
-// namespace returns the namespace of kubectl's context.
 func (k *kubectlProxy) namespace(ctx context.Context) (string, error) {
 	cmd := k.command(ctx, "config", "view", "--minify", "-o", "jsonpath={..namespace}")
 	var stderr errorLines
@@ -155,7 +154,6 @@ func (k *kubectlProxy) namespace(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(output)), stderr.explain(err)
 }
 
-// stop ends the process and waits for it.
 func (k *kubectlProxy) stop() {
 	k.cancel()
 	<-k.exited
@@ -163,7 +161,6 @@ func (k *kubectlProxy) stop() {
 	k.dir.Remove()
 }
 
-// RoundTrip implements http.RoundTripper.
 func (k *kubectlProxy) RoundTrip(req *http.Request) (*http.Response, error) {
 	response, err := k.direct.RoundTrip(req)
 	if err != nil {

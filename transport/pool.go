@@ -146,7 +146,6 @@ func (p *pool) closeIdleEvery(delay time.Duration) {
 	}
 }
 
-// dial opens a connection and counts it.
 func (p *pool) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext(ctx, network, address)
 	if err != nil {

@@ -63,7 +63,6 @@ func (r *Request) target(c *Conn) string {
 	return r.method() + " " + c.Server() + path
 }
 
-// newRequest returns the HTTP request of a Request.
 func (c *Conn) newRequest(ctx context.Context, req *Request) (*http.Request, error) {
 	target, err := c.requestURL(req)
 	if err != nil {

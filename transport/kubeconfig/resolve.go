@@ -62,7 +62,6 @@ func (f *File) Resolve(opts *ResolveOptions) (*ResolvedContext, error) {
 	return r, nil
 }
 
-// lookup finds the entries by their names.
 func (f *File) lookup(opts *ResolveOptions) (*ResolvedContext, error) {
 	name := cmp.Or(opts.Context, f.CurrentContext)
 	context, exists := f.Contexts[name] // also of the name "", which kubectl uses

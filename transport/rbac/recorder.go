@@ -128,7 +128,6 @@ func (r *Recorder) record(p permission, namespace, name string) {
 	}
 }
 
-// add adds a name in a namespace.
 func (s scopes) add(namespace, name string, maxNames int) {
 	names := s[namespace]
 	switch {

@@ -4,9 +4,8 @@
 // has not changed keeps its pointer: transport pools compare certificates by pointer, and parsing one takes longer than a
 // request. An [Authenticator] returns the current credential, and another one after the server rejected it with 401:
 //
-//   - [Static] uses a token, a user name and password, and a certificate with its key, given inline or as files. A [File]
-//     is read again after a minute. While it cannot be read, is empty, or only one of certificate and key has been replaced,
-//     the previous content stays in use.
+//   - [Static] uses a token, a user name and password, and a certificate with its key, given inline or as files. While a
+//     [File] cannot be read, is empty, or only one of certificate and key has been replaced, the previous content stays in use.
 //   - [Cache] keeps a credential that takes long to obtain, from an exec plugin or by an OIDC refresh, until ten seconds
 //     before it expires: a request takes its time, and clocks differ.
 //

@@ -21,7 +21,6 @@ const maxOutput = 1 << 20
 
 var errNotAllowed = errors.New("is not allowed (add it to ExecPlugin.Allowlist if you trust it)")
 
-// lookPath returns the path of the program to run.
 func (c *Config) lookPath() (string, error) {
 	path, err := exec.LookPath(c.Command)
 	if err != nil {
@@ -73,7 +72,6 @@ func (c *Config) startError(err error) error {
 	}
 }
 
-// run runs the program until ctx ends and returns what it printed.
 func (a *Authenticator) run(ctx context.Context) ([]byte, error) {
 	path, err := a.cfg.lookPath()
 	if err != nil {

@@ -5,10 +5,8 @@
 // the allowlist (command.go), passes the request in KUBERNETES_EXEC_INFO, runs the program until ctx ends, and parses the
 // ExecCredential that it prints (output.go).
 //
-// Invariants: no error shows an argument, a value of the environment or anything that the program printed; its standard error
-// goes to this process's, where users see prompts. The program gets the terminal only if its interactiveMode allows that. It
-// is killed with ctx, and so are its children where they do not share this process's terminal. It may print up to 1 MiB;
-// more is an error, and the program is killed.
+// Invariants: no error shows an argument, a value of the environment or anything that the program printed. The program gets
+// the terminal only if its interactiveMode allows that. It is killed with ctx, and when it prints more than 1 MiB.
 package execplugin
 
 import (
@@ -99,7 +97,6 @@ func (c *Config) validate() error {
 	return nil
 }
 
-// fetch runs the program once.
 func (a *Authenticator) fetch(ctx context.Context) (*credential.Credential, error) {
 	output, err := a.run(ctx)
 	var fetched *credential.Credential

@@ -6,10 +6,9 @@
 // token is another one and fresh, use it. Otherwise ask the issuer for its token endpoint and exchange the refresh token
 // there. If the issuer rejects that, load the stored tokens once more: another program may have been faster. Last, save.
 //
-// Invariants: most issuers accept a refresh token once, so a refresh that began completes, within a minute, also if no
-// request waits for it any more; refreshes run one at a time; the newest refresh token is kept and saved even if the answer
-// has no usable ID token. Secrets go to https or loopback URLs on the issuer's hosts only, never to another host by a
-// redirect, and no error shows one. Answers are read up to 1 MiB; no connection is kept between refreshes.
+// Invariants: most issuers accept a refresh token once, so a refresh that began completes, and the newest refresh token is kept
+// and saved even if the answer has no usable ID token. Secrets go to https or loopback URLs on the issuer's hosts only, never to
+// another host by a redirect, and no error shows one. Answers are read up to 1 MiB; no connection is kept between refreshes.
 package oidc
 
 import (

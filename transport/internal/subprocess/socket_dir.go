@@ -1,8 +1,7 @@
 // Package subprocess runs programs that must not outlive the request or the process that started them, on each operating
 // system as far as that can.
 //
-//   - [KillGroup] makes the end of a command's ctx kill the processes that it started, too: on Unix, by a process group.
-//   - [EndWithThread] makes the kernel end a command with this process, however that ends: on Linux.
+//   - [KillGroup] on Unix, and [EndWithThread] on Linux, end a command's processes with its ctx and with this process.
 //   - A [SocketDir] holds a program's Unix socket and a lock that this process has as long as it lives. Its random name is an
 //     argument of the program, so that processes left behind are found by it: [SweepSocketDirs] kills them and removes the
 //     directories whose lock is free.

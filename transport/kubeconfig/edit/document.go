@@ -78,7 +78,6 @@ func parseSingle(data []byte) (*yaml.Node, error) {
 // KUBECONFIG list.
 func (d *Document) SetCurrentContext(name string) { d.setTop("current-context", name) }
 
-// setTop sets a field at the document's top.
 func (d *Document) setTop(field, value string) {
 	d.changed[part{field: field}] = true
 	setField(d.top(), field, stringNode(value, isFlow(d.top())))
@@ -232,7 +231,6 @@ func decodeParts(data []byte) (map[part]any, error) {
 	return parts, nil
 }
 
-// isEntryList reports whether a field holds a list of named entries.
 func isEntryList(field string) bool {
 	return field == "clusters" || field == "users" || field == "contexts"
 }
@@ -244,7 +242,6 @@ func sameMeaning(a, b []byte) bool {
 	return errA == nil && errB == nil && bytes.Equal(aJSON, bJSON)
 }
 
-// top returns the document's mapping.
 func (d *Document) top() *yaml.Node { return d.root.Content[0] }
 
 // entry returns an entry of a list, or nil.
