@@ -28,7 +28,7 @@ func (c *Conn) RoundTrip(req *http.Request) (*http.Response, error) {
 		closeBody(req)
 		return nil, err
 	}
-	response, err := call.roundTrip(req)
+	response, err := call.roundTrip(req, req.Body)
 	if err != nil || response.StatusCode != http.StatusUnauthorized || call.credential == nil ||
 		!isStatus(response) {
 		return response, err
@@ -36,27 +36,24 @@ func (c *Conn) RoundTrip(req *http.Request) (*http.Response, error) {
 	if ok, err := call.renew(ctx, response); !ok || err != nil {
 		return response, nil //nolint:nilerr // the response says what is wrong
 	}
-	retried := req.Clone(ctx)
-	if req.Body != nil && req.Body != http.NoBody {
+	body := req.Body
+	if body != nil && body != http.NoBody {
 		if req.GetBody == nil {
 			return response, nil
 		}
-		if retried.Body, err = req.GetBody(); err != nil {
+		if body, err = req.GetBody(); err != nil {
 			return response, nil //nolint:nilerr // as without GetBody
 		}
 	}
 	discard(response.Body)
-	response, err = call.roundTrip(retried)
-	if response != nil {
-		response.Request = req
-	}
-	return response, err
+	return call.roundTrip(req, body)
 }
 
 // roundTrip makes one attempt.
-func (c *call) roundTrip(req *http.Request) (*http.Response, error) {
+func (c *call) roundTrip(req *http.Request, body io.ReadCloser) (*http.Response, error) {
 	ctx := req.Context()
 	own := req.Clone(c.withUser(ctx))
+	own.Body = body
 	c.conn.setOwnHeader(own)
 	response, err := c.send(ctx, own, func() (*http.Response, error) { return c.conn.roundTripper().RoundTrip(own) })
 	if err == nil {
