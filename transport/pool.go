@@ -175,10 +175,8 @@ func proxyFunc(proxy string) (func(*http.Request) (*url.URL, error), error) {
 	if err != nil || parsed.Host == "" {
 		return nil, errors.New("proxy URL: invalid (it must look like http://host:port)")
 	}
-	switch parsed.Scheme {
-	case "http", "https", "socks5":
-		return http.ProxyURL(parsed), nil
-	default:
+	if !slices.Contains([]string{"http", "https", "socks5"}, parsed.Scheme) {
 		return nil, fmt.Errorf("proxy URL: scheme %q is not http, https or socks5", parsed.Scheme)
 	}
+	return http.ProxyURL(parsed), nil
 }

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,15 +73,12 @@ func New(cfg Config) (*Authenticator, error) {
 }
 
 func (c *Config) validate() error {
-	switch c.APIVersion {
-	case kubeconfig.ExecV1, kubeconfig.ExecV1Beta1:
-	default:
+	if c.APIVersion != kubeconfig.ExecV1 && c.APIVersion != kubeconfig.ExecV1Beta1 {
 		return fmt.Errorf("unknown apiVersion %q (it must be %s or %s; an older plugin needs an update)",
 			c.APIVersion, kubeconfig.ExecV1, kubeconfig.ExecV1Beta1)
 	}
-	switch c.InteractiveMode {
-	case "", kubeconfig.InteractiveNever, kubeconfig.InteractiveIfAvailable, kubeconfig.InteractiveAlways:
-	default:
+	modes := []string{"", kubeconfig.InteractiveNever, kubeconfig.InteractiveIfAvailable, kubeconfig.InteractiveAlways}
+	if !slices.Contains(modes, c.InteractiveMode) {
 		return fmt.Errorf("unknown interactiveMode %q (it must be Never, IfAvailable or Always)", c.InteractiveMode)
 	}
 	for _, variable := range c.Env {

@@ -154,12 +154,11 @@ func isLoopback(host string) bool {
 // tokenError explains the error of the token endpoint, without the answer's body, which oauth2 quotes.
 func (a *Authenticator) tokenError(err error) error {
 	post := "POST " + sanitize.URL(a.oauth.Endpoint.TokenURL)
-	var answer *oauth2.RetrieveError
-	var failed *url.Error
-	switch {
-	case errors.As(err, &failed):
+	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return fmt.Errorf("%s: %w", post, sanitize.Error(failed.Err, sanitize.MaxMessage))
-	case !errors.As(err, &answer):
+	}
+	answer, ok := errors.AsType[*oauth2.RetrieveError](err)
+	if !ok {
 		return fmt.Errorf("%s: the answer is no token of OAuth 2.0", post)
 	}
 	text := fmt.Sprintf("%s: the answer is %d %s", post, answer.Response.StatusCode, http.StatusText(answer.Response.StatusCode))

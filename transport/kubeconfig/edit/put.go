@@ -105,9 +105,7 @@ func (d *Document) sameCommand(user *yaml.Node, exec *kubeconfig.Exec) bool {
 
 // isSameFile reports whether a field has a relative file name that means the file of value, as [kubeconfig.Parse] resolves it.
 func (d *Document) isSameFile(mapping *yaml.Node, name string, value reflect.Value) bool {
-	switch name {
-	case "certificate-authority", "client-certificate", "client-key", "tokenFile", "command":
-	default:
+	if !slices.Contains([]string{"certificate-authority", "client-certificate", "client-key", "tokenFile", "command"}, name) {
 		return false
 	}
 	old := yamltree.Field(mapping, name)
