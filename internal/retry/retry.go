@@ -4,12 +4,13 @@
 //
 //	for n := 1; ; n++ {
 //		err := attempt(ctx)
+//		denied := denials.Transient(err)
 //		switch {
 //		case err == nil:
 //			return nil
 //		case ctx.Err() != nil:
 //			return retry.WithContextError(ctx, err)
-//		case retry.IsTerminal(err) && !denials.Transient(err):
+//		case retry.IsTerminal(err) && !denied:
 //			return err
 //		}
 //		if ended := backoff.Wait(ctx, n); ended != nil {
