@@ -9,15 +9,14 @@ import (
 	"strings"
 
 	"github.com/anykind/anykind/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Rule describes how the status of one kind is read. It is data: it can be kept as JSON or YAML.
 //
 // The object is Failed if any check of Failed holds, else InProgress if any of InProgress does, else Current if all of Current
 // do, and otherwise InProgress. A rule without checks makes every object of the kind Current.
-//
-// Before a rule is applied, deletion, status.observedGeneration and the conditions Reconciling and Stalled are looked at, as
-// for every kind.
+// The rules for every kind, such as that for deletion, decide before: see the order in the package's documentation.
 type Rule struct {
 	// Group is the API group, empty for the core group. A rule holds for all of its versions.
 	Group string `json:"group,omitempty"`
@@ -56,17 +55,10 @@ func (r Rule) Validate() error {
 func (r Rule) validate(field string, checks []Check) error {
 	for i, check := range checks {
 		if err := check.validate(); err != nil {
-			return fmt.Errorf("rule for %s: %s[%d]: %w", r.name(), field, i, err)
+			return fmt.Errorf("rule for %s: %s[%d]: %w", schema.GroupKind{Group: r.Group, Kind: r.Kind}, field, i, err)
 		}
 	}
 	return nil
-}
-
-func (r Rule) name() string {
-	if r.Group == "" {
-		return r.Kind
-	}
-	return r.Kind + "." + r.Group
 }
 
 func (c Check) validate() error {
@@ -111,16 +103,13 @@ func (r Rule) apply(o *object) Result {
 	return result
 }
 
-// evaluate returns whether the check holds, and a result without a status that explains it.
+// evaluate returns whether the check holds, and a result that explains it, whose status has no meaning.
 func (c Check) evaluate(o *object) (result Result, holds bool) {
 	if c.Condition != "" {
 		return c.evaluateCondition(o)
 	}
 	result.Field = c.Field
-	fields, err := unstructured.ParsePath(c.Field)
-	if err != nil {
-		return Result{Field: c.Field, Message: err.Error()}, false
-	}
+	fields, _ := unstructured.ParsePath(c.Field) // it has been validated
 	value, found, err := o.value(fields...)
 	o.fail(c.Field, err)
 	text := valueText(value)
@@ -143,7 +132,7 @@ func (c Check) evaluateCondition(o *object) (result Result, holds bool) {
 	}
 	switch {
 	case !exists:
-		return Result{Field: observed.path("status"), Message: fmt.Sprintf("condition %s does not exist", c.Condition)}, false
+		return o.missing(observed), false
 	case o.isBehind(observed):
 		return o.behind(observed), false
 	case !slices.Contains(statuses, observed.status):
