@@ -1,6 +1,7 @@
 package readiness
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -45,13 +46,13 @@ const schedulingGrace = 15 * time.Second
 
 func pod(o *object) Result {
 	const phase = "status.phase"
-	switch now := o.string("", "status", "phase"); now {
+	switch now := o.string("status", "phase"); now {
 	case "":
 		return Result{InProgress, phase, "the pod has no phase yet"}
 	case "Succeeded":
 		return Result{Current, phase, "the pod has succeeded"}
 	case "Failed":
-		return Result{Failed, phase, explained("the pod has failed", o.string("", "status", "reason"), o.string("", "status", "message"))}
+		return Result{Failed, phase, explained("the pod has failed", o.string("status", "reason"), o.string("status", "message"))}
 	case "Running":
 		return runningPod(o)
 	case "Pending":
@@ -66,55 +67,51 @@ func runningPod(o *object) Result {
 	if ready.status == "True" {
 		return ready.result(Current)
 	}
-	if w, found := o.waitingContainer("containerStatuses", isCrashLoop); found {
-		return w.result(Failed)
-	}
-	if w, found := o.waitingContainer("containerStatuses", isTrouble); found {
-		return w.result(InProgress)
-	}
-	return o.missing(ready)
+	return cmp.Or(
+		o.waiting(Failed, "containerStatuses", isCrashLoop),
+		o.waiting(InProgress, "containerStatuses", isTrouble),
+		o.missing(ready),
+	)
 }
 
 func pendingPod(o *object) Result {
 	scheduled, _ := o.condition("PodScheduled")
 	if scheduled.status == "False" && scheduled.reason == "Unschedulable" {
-		created, _ := time.Parse(time.RFC3339, o.string("", "metadata", "creationTimestamp"))
+		created, _ := time.Parse(time.RFC3339, o.string("metadata", "creationTimestamp"))
 		if time.Since(created) < schedulingGrace {
 			return scheduled.result(InProgress)
 		}
 		return scheduled.result(Failed)
 	}
-	for _, list := range []string{"initContainerStatuses", "containerStatuses"} {
-		if w, found := o.waitingContainer(list, isTrouble); found {
-			return w.result(InProgress)
-		}
-	}
+	pending := Result{InProgress, "status.phase", "the pod is pending"}
 	if scheduled.status == "False" {
-		return scheduled.result(InProgress)
+		pending = scheduled.result(InProgress)
 	}
-	return Result{InProgress, "status.phase", "the pod is pending"}
+	return cmp.Or(
+		o.waiting(InProgress, "initContainerStatuses", isTrouble),
+		o.waiting(InProgress, "containerStatuses", isTrouble),
+		pending,
+	)
 }
 
-// waitingContainer is a container that waits for something.
-type waitingContainer struct {
-	list, name, reason, message string
-}
-
-// waitingContainer returns the first container of a list in status that waits for a reason that matches.
-func (o *object) waitingContainer(list string, matches func(reason string) bool) (waitingContainer, bool) {
+// waiting is the result of the first container of a list in status that waits for a reason that matches, the zero Result if
+// none does.
+func (o *object) waiting(status Status, list string, matches func(reason string) bool) Result {
 	for _, item := range o.list("status", list) {
 		container, _ := item.(map[string]any)
 		state, _ := container["state"].(map[string]any)
 		waiting, _ := state["waiting"].(map[string]any)
 		name, hasName := container["name"].(string)
-		w := waitingContainer{list: list, name: sanitize.Text(name, maxContainerName)}
-		w.reason, _ = waiting["reason"].(string)
-		w.message, _ = waiting["message"].(string)
-		if hasName && matches(w.reason) {
-			return w, true
+		reason, _ := waiting["reason"].(string)
+		if !hasName || !matches(reason) {
+			continue
 		}
+		name = sanitize.Text(name, maxContainerName)
+		message, _ := waiting["message"].(string)
+		message = explained(fmt.Sprintf("container %s is waiting", name), reason, message)
+		return Result{status, elementPath(list, "name", name, "state.waiting.reason"), message}
 	}
-	return waitingContainer{}, false
+	return Result{}
 }
 
 // maxContainerName is the most bytes of a container's name in a path; the API server allows 63.
@@ -125,11 +122,6 @@ func isCrashLoop(reason string) bool { return reason == "CrashLoopBackOff" }
 // isTrouble reports whether a container waits for a reason that is not part of every start.
 func isTrouble(reason string) bool {
 	return reason != "" && reason != "ContainerCreating" && reason != "PodInitializing"
-}
-
-func (w waitingContainer) result(status Status) Result {
-	message := explained(fmt.Sprintf("container %s is waiting", w.name), w.reason, w.message)
-	return Result{status, elementPath(w.list, "name", w.name, "state.waiting.reason"), message}
 }
 
 func job(o *object) Result {
@@ -143,7 +135,7 @@ func job(o *object) Result {
 		}
 	}
 	const startTime = "status.startTime"
-	if o.string("", "status", "startTime") == "" {
+	if o.string("status", "startTime") == "" {
 		if suspended, found := o.condition("Suspended"); found && suspended.status == "True" {
 			return suspended.result(InProgress)
 		}
@@ -155,18 +147,15 @@ func job(o *object) Result {
 }
 
 func service(o *object) Result {
-	if o.string("ClusterIP", "spec", "type") == "LoadBalancer" && o.string("", "spec", "clusterIP") == "" {
+	if o.string("spec", "type") == "LoadBalancer" && o.string("spec", "clusterIP") == "" {
 		return Result{InProgress, "spec.clusterIP", "the service has no cluster IP"}
 	}
 	return Result{Current, "spec.clusterIP", "the service has what it needs of the API server"}
 }
 
 func podDisruptionBudget(o *object) Result {
-	if result, found := o.notObserved(); found {
-		return result
-	}
 	message := fmt.Sprintf("disruptions allowed: %d", o.count(0, "status", "disruptionsAllowed"))
-	return Result{Current, "status.observedGeneration", message}
+	return cmp.Or(o.notObserved(), Result{Current, "status.observedGeneration", message})
 }
 
 func customResourceDefinition(o *object) Result {

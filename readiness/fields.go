@@ -40,12 +40,10 @@ func (o *object) count(otherwise int64, fields ...string) int64 {
 	return otherwise
 }
 
-func (o *object) string(otherwise string, fields ...string) string {
-	value, found, err := o.text(fields...)
+// string returns a text, "" if there is none.
+func (o *object) string(fields ...string) string {
+	value, _, err := o.text(fields...)
 	o.fail(strings.Join(fields, "."), err)
-	if !found {
-		return otherwise
-	}
 	return value
 }
 

@@ -104,11 +104,10 @@ func Compute[O *unstructured.Object | *unstructured.Lazy](obj O, rules ...Rule) 
 
 func (o *object) compute(rules []Rule) Result {
 	o.readConditions()
-	result, decided := o.generic()
-	if decided || o.err != nil {
+	if result := o.generic(); result != (Result{}) || o.err != nil {
 		return result
 	}
-	kind := o.groupKind()
+	kind := schema.FromAPIVersionAndKind(o.string("apiVersion"), o.string("kind")).GroupKind()
 	for _, rule := range rules {
 		if rule.Group != kind.Group || rule.Kind != kind.Kind {
 			continue
@@ -132,39 +131,31 @@ func (o *object) compute(rules []Rule) Result {
 	}
 }
 
-// generic applies the rules for every kind.
-func (o *object) generic() (result Result, decided bool) {
-	if since := o.string("", "metadata", "deletionTimestamp"); since != "" {
+// generic applies the rules for every kind. It returns the zero Result if none of them decides.
+func (o *object) generic() Result {
+	if since := o.string("metadata", "deletionTimestamp"); since != "" {
 		message := "being deleted since " + since
 		if finalizers := o.strings("metadata", "finalizers"); len(finalizers) > 0 {
 			message += ", with the finalizers " + strings.Join(finalizers, ", ")
 		}
-		return Result{Terminating, "metadata.deletionTimestamp", message}, true
+		return Result{Terminating, "metadata.deletionTimestamp", message}
 	}
 	if generation, found := o.number("metadata", "generation"); found {
 		if observed, found := o.number("status", "observedGeneration"); found && observed != generation {
 			message := fmt.Sprintf("generation %d is not observed yet: status is of generation %d", generation, observed)
-			return Result{InProgress, "status.observedGeneration", message}, true
+			return Result{InProgress, "status.observedGeneration", message}
 		}
 	}
 	for _, c := range o.conditions {
 		switch {
 		case c.status != "True" || c.name != "Reconciling" && c.name != "Stalled":
 		case o.isBehind(c):
-			return o.behind(c), true
+			return o.behind(c)
 		case c.name == "Reconciling":
-			return c.result(InProgress), true
+			return c.result(InProgress)
 		default:
-			return c.result(Failed), true
+			return c.result(Failed)
 		}
 	}
-	return Result{}, false
-}
-
-func (o *object) groupKind() schema.GroupKind {
-	group, _, found := strings.Cut(o.string("", "apiVersion"), "/")
-	if !found {
-		group = ""
-	}
-	return schema.GroupKind{Group: group, Kind: o.string("", "kind")}
+	return Result{}
 }
