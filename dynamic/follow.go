@@ -96,7 +96,7 @@ type Interruption struct {
 func (r *Resource) Follow(ctx context.Context, opts *FollowOptions) iter.Seq2[Change[unstructured.Object], error] {
 	return func(yield func(Change[unstructured.Object], error) bool) {
 		var interner *jsonread.Interner
-		if opts != nil && opts.Intern {
+		if valueOf(opts).Intern {
 			interner = jsonread.NewInterner() // for all streams of this run: a change reuses the previous version
 		}
 		source := objectSource[unstructured.Object, *unstructured.Object]{r, func() decoder[unstructured.Object] { return r.objectDecoder(interner) }}

@@ -61,10 +61,7 @@ func (f *reflector) hasSynced() bool { return f.state >= stateSynced }
 
 // follow runs a reflector.
 func follow(ctx context.Context, r *Resource, opts *FollowOptions, source eventSource, yield yieldFunc) {
-	f := &reflector{resource: r, source: source, yield: yield}
-	if opts != nil {
-		f.opts = *opts
-	}
+	f := &reflector{resource: r, opts: valueOf(opts), source: source, yield: yield}
 	if f.known = f.opts.KnownObjects; f.known == nil {
 		f.emitted = objectVersions{}
 		f.known = f.emitted

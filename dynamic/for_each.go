@@ -83,15 +83,11 @@ func (e *ObjectError) Unwrap() error { return e.Err }
 func (r *Resource) ForEach(ctx context.Context, list *metav1.ListOptions, opts *ForEachOptions,
 	process func(ctx context.Context, in *Resource, obj *unstructured.Object) error,
 ) error {
-	run := &forEach{resource: r, process: process}
-	workers := defaultForEachWorkers
-	if opts != nil {
-		run.onProgress = opts.OnProgress
-		if opts.Workers > 0 {
-			workers = opts.Workers
-		}
+	options := valueOf(opts)
+	if options.Workers <= 0 {
+		options.Workers = defaultForEachWorkers
 	}
-	run.slots = make(chan struct{}, workers)
+	run := &forEach{resource: r, process: process, onProgress: options.OnProgress, slots: make(chan struct{}, options.Workers)}
 	err := run.pages(ctx, list)
 	run.wg.Wait()
 	return run.result(err)
@@ -113,13 +109,10 @@ type forEach struct {
 
 // pages lists page after page and starts to process their objects.
 func (f *forEach) pages(ctx context.Context, list *metav1.ListOptions) error {
-	pager := &listPager[unstructured.Object]{resource: f.resource}
+	pager := &listPager[unstructured.Object]{resource: f.resource, opts: valueOf(list)}
 	if f.resource.paging.OnExpired == nil {
 		proceed := func(error) ExpiryPolicy { return ExpiryContinue }
 		pager.resource = f.resource.Paging(&PagingOptions{OnPage: f.resource.paging.OnPage, OnExpired: proceed})
-	}
-	if list != nil {
-		pager.opts = *list
 	}
 	var stopped error // of ctx, not of the list
 	err := pager.run(ctx, func() (more bool, err error) {

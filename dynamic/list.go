@@ -34,12 +34,9 @@ func (r *Resource) List(ctx context.Context, opts *metav1.ListOptions) iter.Seq2
 func listAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptions, decoder decoder[T]) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
-		p := &listPager[T]{resource: r, decoder: decoder}
+		p := &listPager[T]{resource: r, decoder: decoder, opts: valueOf(opts)}
 		defer p.close()
 		defer cancel()
-		if opts != nil {
-			p.opts = *opts
-		}
 		if err := p.run(ctx, func() (bool, error) { return p.page(ctx, yield) }); err != nil {
 			yield(nil, err)
 		}
@@ -131,10 +128,7 @@ const (
 // Paging returns a handle whose List uses these options; nil means defaults.
 func (r *Resource) Paging(opts *PagingOptions) *Resource {
 	chosen := *r
-	chosen.paging = PagingOptions{}
-	if opts != nil {
-		chosen.paging = *opts
-	}
+	chosen.paging = valueOf(opts)
 	return &chosen
 }
 

@@ -20,6 +20,14 @@ import (
 
 const jsonType = "application/json"
 
+// valueOf returns the options of a call, where nil means defaults.
+func valueOf[Options any](opts *Options) (value Options) {
+	if opts != nil {
+		value = *opts
+	}
+	return value
+}
+
 // method returns the HTTP method of an API verb.
 func method(verb string) string {
 	switch verb {
@@ -75,10 +83,7 @@ func (r *Resource) selectName(opts *metav1.ListOptions) *metav1.ListOptions {
 	if r.name == "" {
 		return opts
 	}
-	var selected metav1.ListOptions
-	if opts != nil {
-		selected = *opts
-	}
+	selected := valueOf(opts)
 	selector := fields.OneTermEqualSelector("metadata.name", r.name).String()
 	if selected.FieldSelector != "" {
 		selector = selected.FieldSelector + "," + selector

@@ -139,34 +139,29 @@ type Defaults struct {
 // WithDefaults returns a client whose handles have these defaults: a field that is set replaces that of the client, one that
 // is not leaves it as it is, and nil changes nothing. It shares connections, discovery and mapper with c.
 func (c *Client) WithDefaults(defaults *Defaults) *Client {
-	changed := *c
-	if defaults != nil {
-		changed.defaults = c.defaults.with(defaults)
-		if defaults.OnWarning != nil {
-			changed.conn = c.conn.WithOnWarning(defaults.OnWarning)
-		}
+	changed, set := *c, valueOf(defaults)
+	changed.defaults = c.defaults.with(set)
+	if set.OnWarning != nil {
+		changed.conn = c.conn.WithOnWarning(set.OnWarning)
 	}
 	return &changed
 }
 
-// WithDefaults returns a handle with these defaults: a field that is set replaces that of the handle or its client, one that
-// is not leaves it as it is, and nil changes nothing.
+// WithDefaults is [Client.WithDefaults] for one handle.
 func (r *Resource) WithDefaults(defaults *Defaults) *Resource {
-	changed := *r
-	if defaults != nil {
-		changed.defaults = r.defaults.with(defaults)
-		if defaults.OnWarning != nil {
-			changed.conn = r.conn.WithOnWarning(defaults.OnWarning)
-		}
-		if r.scope == defaultNamespace && !r.isScopeUnknown {
-			changed.namespace = cmp.Or(defaults.Namespace, r.namespace)
-		}
+	changed, set := *r, valueOf(defaults)
+	changed.defaults = r.defaults.with(set)
+	if set.OnWarning != nil {
+		changed.conn = r.conn.WithOnWarning(set.OnWarning)
+	}
+	if r.scope == defaultNamespace && !r.isScopeUnknown {
+		changed.namespace = cmp.Or(set.Namespace, r.namespace)
 	}
 	return &changed
 }
 
 // with returns d with the fields of others that are set.
-func (d Defaults) with(others *Defaults) Defaults {
+func (d Defaults) with(others Defaults) Defaults {
 	d.Namespace = cmp.Or(others.Namespace, d.Namespace)
 	d.FieldManager = cmp.Or(others.FieldManager, d.FieldManager)
 	d.FieldValidation = cmp.Or(others.FieldValidation, d.FieldValidation)
@@ -200,10 +195,7 @@ func (d *Defaults) deleteOptions(opts *metav1.DeleteOptions) *metav1.DeleteOptio
 	if !d.DryRun || opts != nil && slices.Contains(opts.DryRun, metav1.DryRunAll) {
 		return opts
 	}
-	var dryRun metav1.DeleteOptions
-	if opts != nil {
-		dryRun = *opts
-	}
+	dryRun := valueOf(opts)
 	dryRun.DryRun = []string{metav1.DryRunAll}
 	return &dryRun
 }

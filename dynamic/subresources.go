@@ -39,11 +39,9 @@ type EvictOptions struct {
 // https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/.
 func (r *Resource) Evict(ctx context.Context, name string, opts *EvictOptions) error {
 	evictions := r.Subresource("eviction").withRepresentation(representation{})
-	if opts == nil {
-		opts = &EvictOptions{}
-	}
+	options := valueOf(opts)
 	var query metav1.CreateOptions
-	deleteOptions := r.defaults.deleteOptions(opts.DeleteOptions)
+	deleteOptions := r.defaults.deleteOptions(options.DeleteOptions)
 	if deleteOptions != nil {
 		query.DryRun = deleteOptions.DryRun // admission reads it here, the eviction in the body
 	}
@@ -60,7 +58,7 @@ func (r *Resource) Evict(ctx context.Context, name string, opts *EvictOptions) e
 	var budget *DisruptionBudgetError
 	for attempt := 1; ; attempt++ {
 		_, err := doAndDecode(ctx, evictions, request, false, func([]byte) (*struct{}, error) { return &struct{}{}, nil })
-		if err == nil || !opts.Retry {
+		if err == nil || !options.Retry {
 			return err
 		}
 		if errors.As(err, &budget) {

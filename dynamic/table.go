@@ -60,10 +60,7 @@ type TableRow struct {
 // apierrors.IsResourceExpired holds, unless [Resource.Paging] chooses otherwise.
 func (t *Tables) Rows(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[*TableRow, error] {
 	return func(yield func(*TableRow, error) bool) {
-		pages := &listPager[metav1.Table]{resource: t.resource}
-		if opts != nil {
-			pages.opts = *opts
-		}
+		pages := &listPager[metav1.Table]{resource: t.resource, opts: valueOf(opts)}
 		err := pages.run(ctx, func() (more bool, err error) {
 			table, err := t.List(ctx, &pages.opts)
 			if err != nil {

@@ -72,11 +72,10 @@ func (r *Resource) upsertOnce(ctx context.Context, name string, change func(*uns
 		return nil, "", false, err
 	}
 	if isNew {
-		var createOptions *metav1.CreateOptions
-		if opts != nil {
-			createOptions = &metav1.CreateOptions{DryRun: opts.DryRun, FieldManager: opts.FieldManager, FieldValidation: opts.FieldValidation}
-		}
-		stored, err = r.Create(ctx, obj, createOptions)
+		options := valueOf(opts)
+		stored, err = r.Create(ctx, obj, &metav1.CreateOptions{
+			DryRun: options.DryRun, FieldManager: options.FieldManager, FieldValidation: options.FieldValidation,
+		})
 		return stored, UpsertCreated, apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err), err
 	}
 	after, err := unstructured.Encode(obj)

@@ -119,10 +119,7 @@ func watchAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptions, 
 
 // watchRequest validates opts and returns the request for the changes that they select.
 func (r *Resource) watchRequest(opts *metav1.ListOptions) (*transport.Request, error) {
-	var watchOpts metav1.ListOptions
-	if opts != nil {
-		watchOpts = *opts
-	}
+	watchOpts := valueOf(opts)
 	watchOpts.Watch = true
 	return r.collectionRequest("watch", &watchOpts)
 }
