@@ -1,6 +1,7 @@
 package dynamic
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -79,6 +80,9 @@ func successStatus(obj *unstructured.Object) (*metav1.Status, error) {
 	return status, nil
 }
 
+// maxKindless is the size below which a body may be without a kind.
+const maxKindless = 1 << 10
+
 // isKindless reports whether a body holds nothing beyond success: it is empty, null, or an object without kind and items.
 // Aggregated API servers and webhooks send such bodies.
 func isKindless(body []byte) bool {
@@ -113,17 +117,16 @@ func (r *Resource) DeleteCollection(ctx context.Context, opts *metav1.DeleteOpti
 	if err != nil {
 		return nil, err
 	}
-	kindless, err := peekKindless(response)
-	if err != nil || kindless {
-		_ = response.Body.Close()
-	}
-	switch {
-	case err != nil:
+	defer response.Body.Close()
+	body := bufio.NewReaderSize(response.Body, maxKindless)
+	switch head, err := body.Peek(maxKindless); {
+	case err == nil: // it is longer
+	case err != io.EOF: //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
 		return nil, r.decodeError(verb, request, fmt.Errorf("read the response: %w", err))
-	case kindless:
+	case isKindless(head):
 		return &Page[unstructured.Object]{}, nil
 	}
-	page, err := decodePage(r, verb, request, response, r.objectDecoder(nil))
+	page, err := decodePage(r, verb, request, body, r.objectDecoder(nil))
 	if other, ok := errors.AsType[*unstructured.NotListError](err); ok && isStatus(other.Object) {
 		if _, err := successStatus(other.Object); err != nil {
 			return nil, r.decodeError(verb, request, err)
@@ -131,20 +134,4 @@ func (r *Resource) DeleteCollection(ctx context.Context, opts *metav1.DeleteOpti
 		return &Page[unstructured.Object]{}, nil
 	}
 	return page, err
-}
-
-// maxKindless is the size below which a body may be without a kind.
-const maxKindless = 1 << 10
-
-// peekKindless reports whether a response's body [isKindless]. The body can be read from its start afterwards.
-func peekKindless(response *http.Response) (bool, error) {
-	head, err := io.ReadAll(io.LimitReader(response.Body, maxKindless))
-	if err != nil {
-		return false, err
-	}
-	response.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(head), response.Body), response.Body}
-	return len(head) < maxKindless && isKindless(head), nil
 }

@@ -65,18 +65,18 @@ func listPageAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOption
 	if err != nil {
 		return nil, err
 	}
-	response, err := r.do(ctx, request, true) //nolint:bodyclose // by decodePage
+	response, err := r.do(ctx, request, true)
 	if err != nil {
 		return nil, err
 	}
-	return decodePage(r, "list", request, response, decoder)
+	defer response.Body.Close()
+	return decodePage(r, "list", request, response.Body, decoder)
 }
 
-// decodePage decodes and closes a response that is a list; verb is for the error.
-func decodePage[T any](r *Resource, verb string, request *transport.Request, response *http.Response, decoder decoder[T]) (*Page[T], error) {
-	defer response.Body.Close()
+// decodePage decodes the body of a response that is a list; verb is for the error.
+func decodePage[T any](r *Resource, verb string, request *transport.Request, body io.Reader, decoder decoder[T]) (*Page[T], error) {
 	page := &Page[T]{}
-	items := decoder.newList(response.Body)
+	items := decoder.newList(body)
 	for {
 		item, err := decoder.listItem(items)
 		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
