@@ -2,7 +2,6 @@ package dynamic
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/anykind/anykind/internal/jsonread"
 	"github.com/anykind/anykind/internal/sanitize"
@@ -18,20 +17,18 @@ import (
 type decoder[T any] interface {
 	// object must not retain body.
 	object(body []byte) (*T, error)
-
-	newList(body io.Reader) *unstructured.ListDecoder
 	// listItem returns io.EOF itself after the last item.
 	listItem(list *unstructured.ListDecoder) (*T, error)
-
-	newWatch(body io.Reader) *unstructured.WatchDecoder
 	// event returns io.EOF itself at the end of the watch, and the Status of an ERROR event as an error.
 	event(events *unstructured.WatchDecoder) (unstructured.Event[T], error)
+	// interner is for lists and watches, nil for none.
+	interner() *jsonread.Interner
 }
 
 // objectDecoder decodes whole objects into the handle's representation.
 type objectDecoder struct {
 	resource *Resource
-	interner *jsonread.Interner // nil for none
+	shared   *jsonread.Interner // nil for none
 }
 
 func (r *Resource) objectDecoder(interner *jsonread.Interner) decoder[unstructured.Object] {
@@ -46,20 +43,12 @@ func (d *objectDecoder) object(body []byte) (*unstructured.Object, error) {
 	return d.resource.represent(obj), nil
 }
 
-func (d *objectDecoder) newList(body io.Reader) *unstructured.ListDecoder {
-	return unstructured.NewInterningListDecoder(body, d.interner)
-}
-
 func (d *objectDecoder) listItem(list *unstructured.ListDecoder) (*unstructured.Object, error) {
 	obj, err := list.Next()
 	if err != nil {
 		return nil, err
 	}
 	return d.resource.represent(obj), nil
-}
-
-func (d *objectDecoder) newWatch(body io.Reader) *unstructured.WatchDecoder {
-	return unstructured.NewInterningWatchDecoder(body, d.interner)
 }
 
 func (d *objectDecoder) event(events *unstructured.WatchDecoder) (unstructured.Event[unstructured.Object], error) {
@@ -74,6 +63,8 @@ func (d *objectDecoder) event(events *unstructured.WatchDecoder) (unstructured.E
 	return event, nil
 }
 
+func (d *objectDecoder) interner() *jsonread.Interner { return d.shared }
+
 // convertingDecoder decodes lazy objects and converts each to T.
 type convertingDecoder[T any] func(*unstructured.Lazy) (*T, error)
 
@@ -85,20 +76,12 @@ func (convert convertingDecoder[T]) object(body []byte) (*T, error) {
 	return convert(obj)
 }
 
-func (convertingDecoder[T]) newList(body io.Reader) *unstructured.ListDecoder {
-	return unstructured.NewListDecoder(body)
-}
-
 func (convert convertingDecoder[T]) listItem(list *unstructured.ListDecoder) (*T, error) {
 	obj, err := list.NextLazy()
 	if err != nil {
 		return nil, err
 	}
 	return convert(obj)
-}
-
-func (convertingDecoder[T]) newWatch(body io.Reader) *unstructured.WatchDecoder {
-	return unstructured.NewWatchDecoder(body)
 }
 
 func (convert convertingDecoder[T]) event(events *unstructured.WatchDecoder) (unstructured.Event[T], error) {
@@ -116,6 +99,8 @@ func (convert convertingDecoder[T]) event(events *unstructured.WatchDecoder) (un
 	obj, err := convert(event.Object)
 	return unstructured.Event[T]{Type: event.Type, Object: obj}, err
 }
+
+func (convertingDecoder[T]) interner() *jsonread.Interner { return nil }
 
 func notObjectError(err error) error {
 	return fmt.Errorf("the response is not a Kubernetes object: %w", err)

@@ -76,7 +76,7 @@ func listPageAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOption
 // decodePage decodes the body of a response that is a list; verb is for the error.
 func decodePage[T any](r *Resource, verb string, request *transport.Request, body io.Reader, decoder decoder[T]) (*Page[T], error) {
 	page := &Page[T]{}
-	items := decoder.newList(body)
+	items := unstructured.NewInterningListDecoder(body, decoder.interner())
 	for {
 		item, err := decoder.listItem(items)
 		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
@@ -182,7 +182,7 @@ func (p *listPager[T]) page(ctx context.Context, yield func(*T, error) bool) (mo
 		return false, current.err
 	}
 	defer current.response.Body.Close()
-	items := p.decoder.newList(current.response.Body)
+	items := unstructured.NewInterningListDecoder(current.response.Body, p.decoder.interner())
 	for {
 		obj, err := p.decoder.listItem(items)
 		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a connection that broke, not the end

@@ -48,9 +48,8 @@ func openWatchAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptio
 		return nil, err
 	}
 	recorder := &errorRecorder{Reader: response.Body}
-	return &WatchStream[T]{
-		resource: r, request: request, body: response.Body, recorder: recorder, decoder: decoder, events: decoder.newWatch(recorder),
-	}, nil
+	events := unstructured.NewInterningWatchDecoder(recorder, decoder.interner())
+	return &WatchStream[T]{resource: r, request: request, body: response.Body, recorder: recorder, decoder: decoder, events: events}, nil
 }
 
 // Next waits for the next event and returns it. The error is io.EOF itself if the server has closed the stream; a
