@@ -35,7 +35,7 @@ func (r *Resource) Delete(ctx context.Context, name string, opts *metav1.DeleteO
 	if err := setDeleteOptions(request, r.defaults.deleteOptions(opts)); err != nil {
 		return nil, fmt.Errorf("delete %s %q: %w", r, name, err)
 	}
-	return doAndDecode(ctx, r, request, false, r.decodeDeleteResult)
+	return doAndDecode(ctx, r, request, r.decodeDeleteResult)
 }
 
 // setDeleteOptions makes opts the body of a request; nil means none.

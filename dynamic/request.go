@@ -117,12 +117,8 @@ func (r *Resource) path(name string) string {
 	return strings.Join(segments, "/")
 }
 
-// setBody sets the body of a request and its type.
 func setBody(request *transport.Request, contentType string, body []byte) {
-	request.Body = body
-	if body != nil {
-		request.Header = http.Header{"Content-Type": {contentType}}
-	}
+	request.Body, request.Header = body, http.Header{"Content-Type": {contentType}}
 }
 
 // withKind returns obj with the kind of the resource or subresource if it has none. obj itself is not changed.
@@ -140,7 +136,8 @@ func (r *Resource) withKind(obj *unstructured.Object) *unstructured.Object {
 	return filled
 }
 
-// do sends a request whose response holds objects, and requests the handle's representation of them.
+// do sends a request whose response holds objects, and requests the handle's representation of them. isList is for metadata:
+// a list of it has a kind of its own, whereas a table is the same for one object.
 func (r *Resource) do(ctx context.Context, request *transport.Request, isList bool) (*http.Response, error) {
 	if r.representation.kind == "" {
 		return r.conn.Do(ctx, request)
@@ -165,8 +162,8 @@ func (r *Resource) do(ctx context.Context, request *transport.Request, isList bo
 }
 
 // doAndDecode sends a request, reads the whole response and decodes it. decode must not retain body.
-func doAndDecode[T any](ctx context.Context, r *Resource, request *transport.Request, isList bool, decode func(body []byte) (*T, error)) (*T, error) {
-	response, err := r.do(ctx, request, isList)
+func doAndDecode[T any](ctx context.Context, r *Resource, request *transport.Request, decode func(body []byte) (*T, error)) (*T, error) {
+	response, err := r.do(ctx, request, false)
 	if err != nil {
 		return nil, detailedError(request, err)
 	}

@@ -57,7 +57,7 @@ func (r *Resource) Evict(ctx context.Context, name string, opts *EvictOptions) e
 	backoff := retry.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second} // kubectl drain's interval is the maximum
 	var budget *DisruptionBudgetError
 	for attempt := 1; ; attempt++ {
-		_, err := doAndDecode(ctx, evictions, request, false, func([]byte) (*struct{}, error) { return &struct{}{}, nil })
+		_, err := doAndDecode(ctx, evictions, request, func([]byte) (*struct{}, error) { return &struct{}{}, nil })
 		if err == nil || !options.Retry {
 			return err
 		}
@@ -136,7 +136,7 @@ func (r *Resource) CreateToken(ctx context.Context, name string, opts *TokenOpti
 		return nil, fmt.Errorf("create %s %q: encode the request: %w", r, name, err)
 	}
 	setBody(request, jsonType, body)
-	return doAndDecode(ctx, r, request, false, decodeToken)
+	return doAndDecode(ctx, r, request, decodeToken)
 }
 
 func tokenRequest(opts *TokenOptions) *unstructured.Object {
