@@ -31,9 +31,7 @@ type objectDecoder struct {
 	shared   *jsonread.Interner // nil for none
 }
 
-func (r *Resource) objectDecoder(interner *jsonread.Interner) decoder[unstructured.Object] {
-	return &objectDecoder{r, interner}
-}
+func (r *Resource) objectDecoder() decoder[unstructured.Object] { return &objectDecoder{resource: r} }
 
 func (d *objectDecoder) object(body []byte) (*unstructured.Object, error) {
 	obj, err := unstructured.Decode(body)

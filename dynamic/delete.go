@@ -54,7 +54,7 @@ func setDeleteOptions(request *transport.Request, opts *metav1.DeleteOptions) er
 }
 
 func (r *Resource) decodeDeleteResult(body []byte) (*DeleteResult, error) {
-	obj, err := r.objectDecoder(nil).object(body)
+	obj, err := r.objectDecoder().object(body)
 	switch {
 	case err == nil && isStatus(obj):
 		status, err := successStatus(obj)
@@ -126,7 +126,7 @@ func (r *Resource) DeleteCollection(ctx context.Context, opts *metav1.DeleteOpti
 	case isKindless(head):
 		return &Page[unstructured.Object]{}, nil
 	}
-	page, err := decodePage(r, verb, request, body, r.objectDecoder(nil))
+	page, err := decodePage(r, verb, request, body, r.objectDecoder())
 	if other, ok := errors.AsType[*unstructured.NotListError](err); ok && isStatus(other.Object) {
 		if _, err := successStatus(other.Object); err != nil {
 			return nil, r.decodeError(verb, request, err)

@@ -99,7 +99,7 @@ func (r *Resource) Follow(ctx context.Context, opts *FollowOptions) iter.Seq2[Ch
 		if valueOf(opts).Intern {
 			interner = jsonread.NewInterner() // for all streams of this run: a change reuses the previous version
 		}
-		source := objectSource[unstructured.Object, *unstructured.Object]{r, func() decoder[unstructured.Object] { return r.objectDecoder(interner) }}
+		source := objectSource[unstructured.Object, *unstructured.Object]{r, func() decoder[unstructured.Object] { return &objectDecoder{r, interner} }}
 		follow(ctx, r, opts, source, func(eventType watch.EventType, obj object, finalStateUnknown bool, err error) bool {
 			unstructuredObj, _ := obj.(*unstructured.Object)
 			return yield(Change[unstructured.Object]{eventType, unstructuredObj, finalStateUnknown}, err)

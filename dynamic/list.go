@@ -27,7 +27,7 @@ import (
 // loop cancels its requests and closes their connections. See
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#retrieving-large-results-sets-in-chunks.
 func (r *Resource) List(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[*unstructured.Object, error] {
-	return listAs(ctx, r, opts, r.objectDecoder(nil))
+	return listAs(ctx, r, opts, r.objectDecoder())
 }
 
 // listAs is List for any decoder.
@@ -56,7 +56,7 @@ type Page[T any] struct {
 // ListPage sends one list request with opts as they are and decodes the whole response. For the next page pass the page's
 // Continue in opts. [Resource.List] does that by itself and holds one object at a time.
 func (r *Resource) ListPage(ctx context.Context, opts *metav1.ListOptions) (*Page[unstructured.Object], error) {
-	return listPageAs(ctx, r, opts, r.objectDecoder(nil))
+	return listPageAs(ctx, r, opts, r.objectDecoder())
 }
 
 // listPageAs is ListPage for any decoder.

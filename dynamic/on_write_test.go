@@ -1,12 +1,14 @@
 package dynamic_test
 
 import (
+	"net/http"
 	"testing"
 
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -116,20 +118,27 @@ func TestFollow_ReportsProgressWhenResumed(t *testing.T) {
 	pods, _ := exchanging(t,
 		respond(`{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","namespace":"shop","uid":"a","resourceVersion":"3"}}}`+
 			`{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"5","annotations":{"k8s.io/initial-events-end":"true"}}}}`),
+		refuses(http.StatusInternalServerError, "InternalError"),
 		respond(""),
 	)
 	var progress []string
-	opts := &dynamic.FollowOptions{OnProgress: func(version string) {
-		if progress = append(progress, version); len(progress) == 2 {
-			panic(errResumed)
-		}
-	}}
+	var interruptions []error
+	opts := &dynamic.FollowOptions{
+		OnProgress: func(version string) {
+			if progress = append(progress, version); len(progress) == 2 {
+				panic(errResumed)
+			}
+		},
+		OnInterruption: func(i dynamic.Interruption) { interruptions = append(interruptions, i.Err) },
+	}
 	assert.PanicsWithValue(t, errResumed, func() {
 		for change, err := range pods.Follow(t.Context(), opts) {
 			require.NoError(t, err, change.Type)
 		}
 	})
 	assert.Equal(t, []string{"5", "5"}, progress)
+	require.Len(t, interruptions, 2, "a request that is rejected is no progress")
+	assert.True(t, apierrors.IsInternalError(interruptions[1]), "%v", interruptions[1])
 }
 
 const errResumed = "resumed without a change"

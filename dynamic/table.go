@@ -93,7 +93,7 @@ func (t *Tables) Watch(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[
 
 // OpenWatch is to Watch what [Resource.OpenWatch] is to [Resource.Watch].
 func (t *Tables) OpenWatch(ctx context.Context, opts *metav1.ListOptions) (*WatchStream[metav1.Table], error) {
-	return openWatchAs(ctx, t.resource, opts, t.watchDecoder())
+	return openWatchAs(ctx, t.resource, opts, t.watchDecoder)
 }
 
 // watchDecoder returns a decoder of one watch, which adds the columns of the first table to the others.

@@ -85,7 +85,7 @@ func (t *TypedResource[T]) Watch(ctx context.Context, opts *metav1.ListOptions) 
 
 // OpenWatch is [Resource.OpenWatch].
 func (t *TypedResource[T]) OpenWatch(ctx context.Context, opts *metav1.ListOptions) (*WatchStream[T], error) {
-	return openWatchAs(ctx, t.Resource, opts, t.decoder())
+	return openWatchAs(ctx, t.Resource, opts, t.decoder)
 }
 
 // Create is [Resource.Create].

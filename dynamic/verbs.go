@@ -11,7 +11,7 @@ import (
 
 // Get returns one object, or a subresource of it.
 func (r *Resource) Get(ctx context.Context, name string, opts *metav1.GetOptions) (*unstructured.Object, error) {
-	return getAs(ctx, r, name, opts, r.objectDecoder(nil))
+	return getAs(ctx, r, name, opts, r.objectDecoder())
 }
 
 func getAs[T any](ctx context.Context, r *Resource, name string, opts *metav1.GetOptions, decoder decoder[T]) (*T, error) {
@@ -26,14 +26,14 @@ func getAs[T any](ctx context.Context, r *Resource, name string, opts *metav1.Ge
 // those of the resource, and one with metadata.generateName and no name gets its name from the server. On a subresource,
 // such as "eviction", the object's name is the name of the object that it is for, unless [Resource.Named] chooses that.
 func (r *Resource) Create(ctx context.Context, obj *unstructured.Object, opts *metav1.CreateOptions) (*unstructured.Object, error) {
-	return writeAs(ctx, r, "create", jsonType, obj, opts, r.objectDecoder(nil))
+	return writeAs(ctx, r, "create", jsonType, obj, opts, r.objectDecoder())
 }
 
 // Update replaces an object and returns it as stored; obj is not changed. If obj has a metadata.resourceVersion that is
 // not the current one, apierrors.IsConflict holds for the error: read, change and update again, or use [Resource.Upsert].
 // Subresource("status").Update writes the status only.
 func (r *Resource) Update(ctx context.Context, obj *unstructured.Object, opts *metav1.UpdateOptions) (*unstructured.Object, error) {
-	return writeAs(ctx, r, "update", jsonType, obj, opts, r.objectDecoder(nil))
+	return writeAs(ctx, r, "update", jsonType, obj, opts, r.objectDecoder())
 }
 
 // Apply sets the fields that obj has (server-side apply), creates the object if it does not exist, and returns it as
@@ -41,7 +41,7 @@ func (r *Resource) Update(ctx context.Context, obj *unstructured.Object, opts *m
 // manager owns with other values are an [*ApplyConflictError], for which apierrors.IsConflict holds, unless opts.Force
 // takes them over. See https://kubernetes.io/docs/reference/using-api/server-side-apply/.
 func (r *Resource) Apply(ctx context.Context, obj *unstructured.Object, opts *metav1.ApplyOptions) (*unstructured.Object, error) {
-	return applyAs(ctx, r, obj, opts, r.objectDecoder(nil))
+	return applyAs(ctx, r, obj, opts, r.objectDecoder())
 }
 
 func applyAs[T any](ctx context.Context, r *Resource, obj *unstructured.Object, opts *metav1.ApplyOptions, decoder decoder[T]) (*T, error) {
@@ -77,7 +77,7 @@ func writeAs[T, Options any](ctx context.Context, r *Resource, verb, contentType
 // types.ApplyYAMLPatchType, for which [Resource.Apply] is easier. See
 // https://kubernetes.io/docs/tasks/manage-kubernetes-objects/update-api-object-kubectl-patch/.
 func (r *Resource) Patch(ctx context.Context, name string, patchType types.PatchType, patch []byte, opts *metav1.PatchOptions) (*unstructured.Object, error) {
-	return patchAs(ctx, r, name, patchType, patch, opts, r.objectDecoder(nil))
+	return patchAs(ctx, r, name, patchType, patch, opts, r.objectDecoder())
 }
 
 func patchAs[T any](ctx context.Context, r *Resource, name string, patchType types.PatchType, patch []byte, opts *metav1.PatchOptions, decoder decoder[T]) (*T, error) {

@@ -119,7 +119,7 @@ func (w *waiter) getAndWatch(ctx context.Context) (done bool, err error) {
 			from = w.observed.object.GetResourceVersion()
 		}
 	}
-	stream, err := openWatchAs(ctx, w.resource.Named(w.name), watchFrom(from), w.resource.objectDecoder(nil))
+	stream, err := openWatchAs(ctx, w.resource.Named(w.name), watchFrom(from), w.resource.objectDecoder)
 	if err != nil {
 		w.isExpired = retry.IsExpired(err)
 		return false, err

@@ -34,11 +34,11 @@ type WatchStream[T any] struct {
 // stream lasts until the server closes it, which it does after some minutes, until ctx ends, or until Close, which must be
 // called. See https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes.
 func (r *Resource) OpenWatch(ctx context.Context, opts *metav1.ListOptions) (*WatchStream[unstructured.Object], error) {
-	return openWatchAs(ctx, r, opts, r.objectDecoder(nil))
+	return openWatchAs(ctx, r, opts, r.objectDecoder)
 }
 
-// openWatchAs is OpenWatch for any decoder, which must not be used for another watch.
-func openWatchAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptions, decoder decoder[T]) (*WatchStream[T], error) {
+// openWatchAs is OpenWatch for any decoder. newDecoder is called once the server has accepted the watch.
+func openWatchAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptions, newDecoder func() decoder[T]) (*WatchStream[T], error) {
 	request, err := r.watchRequest(opts)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func openWatchAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptio
 	if err != nil {
 		return nil, err
 	}
-	recorder := &errorRecorder{Reader: response.Body}
+	recorder, decoder := &errorRecorder{Reader: response.Body}, newDecoder()
 	events := unstructured.NewInterningWatchDecoder(recorder, decoder.interner())
 	return &WatchStream[T]{resource: r, request: request, body: response.Body, recorder: recorder, decoder: decoder, events: events}, nil
 }
@@ -92,13 +92,13 @@ func (s *WatchStream[T]) Close() {
 // without an error when the server closes the stream, and otherwise with that of [WatchStream.Next]. Breaking out of the loop
 // closes the connection.
 func (r *Resource) Watch(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[unstructured.Event[unstructured.Object], error] {
-	return watchAs(ctx, r, opts, func() decoder[unstructured.Object] { return r.objectDecoder(nil) })
+	return watchAs(ctx, r, opts, r.objectDecoder)
 }
 
-// watchAs is Watch for any decoder; each run of the iterator has one of its own.
+// watchAs is Watch for any decoder, as [openWatchAs].
 func watchAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptions, newDecoder func() decoder[T]) iter.Seq2[unstructured.Event[T], error] {
 	return func(yield func(unstructured.Event[T], error) bool) {
-		stream, err := openWatchAs(ctx, r, opts, newDecoder())
+		stream, err := openWatchAs(ctx, r, opts, newDecoder)
 		if err != nil {
 			yield(unstructured.Event[T]{}, err)
 			return
