@@ -20,8 +20,7 @@ import (
 type WatchStream[T any] struct {
 	resource *Resource
 	request  *transport.Request
-	body     io.Closer
-	recorder *errorRecorder
+	body     *errorRecorder
 	decoder  decoder[T]
 	events   *unstructured.WatchDecoder
 	err      error // that ended the stream
@@ -47,9 +46,9 @@ func openWatchAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptio
 	if err != nil {
 		return nil, err
 	}
-	recorder, decoder := &errorRecorder{Reader: response.Body}, newDecoder()
-	events := unstructured.NewInterningWatchDecoder(recorder, decoder.interner())
-	return &WatchStream[T]{resource: r, request: request, body: response.Body, recorder: recorder, decoder: decoder, events: events}, nil
+	body, decoder := &errorRecorder{ReadCloser: response.Body}, newDecoder()
+	events := unstructured.NewInterningWatchDecoder(body, decoder.interner())
+	return &WatchStream[T]{resource: r, request: request, body: body, decoder: decoder, events: events}, nil
 }
 
 // Next waits for the next event and returns it. The error is io.EOF itself if the server has closed the stream; a
@@ -57,29 +56,37 @@ func openWatchAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptio
 // (apierrors.IsResourceExpired if the resourceVersion is too old: list again); ctx's if that has ended; and net.ErrClosed, found by
 // errors.Is, after Close. After an error there are no more events, and Next returns it again.
 func (s *WatchStream[T]) Next() (unstructured.Event[T], error) {
-	if s.err == nil && s.isClosed.Load() {
-		s.err = s.closedError()
-	}
 	if s.err != nil {
 		return unstructured.Event[T]{}, s.err
 	}
-	event, err := s.decoder.event(s.events)
-	if err == nil {
-		return event, nil
+	if !s.isClosed.Load() {
+		event, err := s.decoder.event(s.events)
+		switch {
+		case err == nil:
+			return event, nil
+		case err == io.EOF: //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
+			s.err = io.EOF
+		default:
+			s.err = s.endError(err)
+		}
 	}
-	switch {
-	case s.isClosed.Load():
-		s.err = s.closedError()
-	case err == io.EOF: //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
-		s.err = io.EOF
-	default:
-		s.err = s.recorder.mark(err, s.resource.watchError(s.request, err))
+	if s.isClosed.Load() {
+		s.err = fmt.Errorf("watch %s: the stream is closed: %w", s.resource, net.ErrClosed)
 	}
 	return unstructured.Event[T]{}, s.err
 }
 
-func (s *WatchStream[T]) closedError() error {
-	return fmt.Errorf("watch %s: the stream is closed: %w", s.resource, net.ErrClosed)
+// endError returns the error for a stream that ended with err: a Status of the server as it is, and an invalidEventError
+// unless the connection broke.
+func (s *WatchStream[T]) endError(err error) error {
+	ended := err
+	if _, isStatus := errors.AsType[*apierrors.StatusError](err); !isStatus {
+		ended = s.resource.decodeError("watch", s.request, err)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) || s.body.err != nil && errors.Is(err, s.body.err) {
+		return ended
+	}
+	return &invalidEventError{ended}
 }
 
 // Close closes the connection. A Next that waits returns.
@@ -123,38 +130,22 @@ func (r *Resource) watchRequest(opts *metav1.ListOptions) (*transport.Request, e
 	return r.collectionRequest("watch", &watchOpts)
 }
 
-// watchError returns the error for a watch that ended with err: a Status of the server as it is.
-func (r *Resource) watchError(request *transport.Request, err error) error {
-	if _, isStatus := errors.AsType[*apierrors.StatusError](err); isStatus {
-		return err
-	}
-	return r.decodeError("watch", request, err)
-}
-
 // invalidEventError is the error of a watch whose connection worked and whose content is not an event: bytes that cannot
 // be decoded, or the Status of a server that cannot decode what it stored.
 type invalidEventError struct{ error }
 
 func (e *invalidEventError) Unwrap() error { return e.error }
 
-// errorRecorder records the error of a read.
+// errorRecorder is the body of a response and the error of its last read.
 type errorRecorder struct {
-	io.Reader
+	io.ReadCloser
 	err error
 }
 
 func (r *errorRecorder) Read(p []byte) (int, error) {
-	n, err := r.Reader.Read(p)
+	n, err := r.ReadCloser.Read(p)
 	if err != nil {
 		r.err = err
 	}
 	return n, err
-}
-
-// mark returns watchErr, as an invalidEventError if err, the cause, is not an error of the connection.
-func (r *errorRecorder) mark(err, watchErr error) error {
-	if errors.Is(err, io.ErrUnexpectedEOF) || r.err != nil && errors.Is(err, r.err) {
-		return watchErr
-	}
-	return &invalidEventError{watchErr}
 }
