@@ -10,6 +10,7 @@ import (
 
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/restmapper"
 	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -254,23 +255,17 @@ const maxDiscoveryLag = 10 * time.Second
 // awaitDiscovery waits until discovery has the kinds of obj, an established CustomResourceDefinition; it returns immediately
 // for other objects. If discovery lags longer, or fails, the next lookup reports that.
 func (r *Resource) awaitDiscovery(ctx context.Context, obj *unstructured.Object) {
-	defined := r.definedKinds(obj)
-	if len(defined) == 0 {
+	kinds := r.definedKinds(obj)
+	if len(kinds) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxDiscoveryLag)
 	defer cancel()
-	_, _ = r.discovery.WaitFor(ctx, func(snapshot *discovery.Snapshot) bool { return servesAll(snapshot, defined) })
+	_, _ = restmapper.New(r.discovery).WaitForKinds(ctx, kinds...)
 }
 
-// definedKind is one version of a kind that a CustomResourceDefinition defines.
-type definedKind struct {
-	resource schema.GroupVersionResource
-	kind     schema.GroupVersionKind
-}
-
-// definedKinds returns the served versions of obj if it is an established definition that is not being deleted.
-func (r *Resource) definedKinds(obj *unstructured.Object) (defined []definedKind) {
+// definedKinds returns the kind of obj in its served versions if it is an established definition that is not being deleted.
+func (r *Resource) definedKinds(obj *unstructured.Object) (kinds []schema.GroupVersionKind) {
 	if !isDefinition(r.mapping) || obj == nil || obj.GetDeletionTimestamp() != nil || findCondition(obj, "Established")["status"] != "True" {
 		return nil
 	}
@@ -278,30 +273,18 @@ func (r *Resource) definedKinds(obj *unstructured.Object) (defined []definedKind
 		value, _, _ := unstructured.Get[string](obj, fields...) // the API server has validated the definition
 		return value
 	}
-	group, plural, kind := text("spec", "group"), text("spec", "names", "plural"), text("spec", "names", "kind")
+	group, kind := text("spec", "group"), text("spec", "names", "kind")
 	versions, _, _ := unstructured.Get[[]any](obj, "spec", "versions")
 	for _, version := range versions {
 		version, _ := version.(map[string]any)
 		if name, _ := version["name"].(string); version["served"] == true {
-			gv := schema.GroupVersion{Group: group, Version: name}
-			defined = append(defined, definedKind{gv.WithResource(plural), gv.WithKind(kind)})
+			kinds = append(kinds, schema.GroupVersionKind{Group: group, Version: name, Kind: kind})
 		}
 	}
-	return defined
+	return kinds
 }
 
 // isDefinition reports whether a resource is that of CustomResourceDefinitions.
 func isDefinition(mapping *discovery.Resource) bool {
 	return mapping.GVR.Group == "apiextensions.k8s.io" && mapping.GVR.Resource == "customresourcedefinitions"
-}
-
-func servesAll(snapshot *discovery.Snapshot, defined []definedKind) bool {
-	missing := map[definedKind]struct{}{}
-	for _, kind := range defined {
-		missing[kind] = struct{}{}
-	}
-	for resource := range snapshot.Resources() {
-		delete(missing, definedKind{resource.GVR, resource.GVK})
-	}
-	return len(missing) == 0
 }
