@@ -15,7 +15,7 @@ import (
 
 const (
 	// firstDenialGrace is how long Follow and Wait retry 401 and 403 before the server has accepted a request: longer than
-	// a starting server returns them, and short enough for a user who lacks the rights.
+	// a starting server returns them, and short enough for a user who lacks the rights. Afterwards it is retry's default.
 	firstDenialGrace = 2 * time.Second
 	// maxDenialDelay bounds the delay between these requests.
 	maxDenialDelay = 500 * time.Millisecond
@@ -49,15 +49,6 @@ func watchDelay(n int, err error, isFirst bool) time.Duration {
 	default:
 		return delay
 	}
-}
-
-// isTransientDenial reports whether err is a denial that may pass. See [retry.Denials.Transient].
-func isTransientDenial(denials *retry.Denials, err error, hasBeenAccepted bool) bool {
-	denials.Grace = firstDenialGrace
-	if hasBeenAccepted {
-		denials.Grace = 0 // the default, which is longer
-	}
-	return denials.Transient(err)
 }
 
 // recover handles the end of a stream: it waits before the next one, chooses between resuming and relisting, and reports
@@ -97,7 +88,7 @@ func (f *reflector) recover(ctx context.Context, err error, lasted time.Duration
 // isTerminal reports whether err ends Follow. After the first Synced no response of the server does, since permissions,
 // credentials and resources may return.
 func (f *reflector) isTerminal(err error) bool {
-	denied := isTransientDenial(&f.denials, err, f.state != stateConnecting)
+	denied := f.denials.Transient(err)
 	switch {
 	case f.hasSynced() || denied:
 		return false

@@ -61,7 +61,7 @@ func (f *reflector) hasSynced() bool { return f.state >= stateSynced }
 
 // follow runs a reflector.
 func follow(ctx context.Context, r *Resource, opts *FollowOptions, source eventSource, yield yieldFunc) {
-	f := &reflector{resource: r, opts: valueOf(opts), source: source, yield: yield}
+	f := &reflector{resource: r, opts: valueOf(opts), source: source, yield: yield, denials: retry.Denials{Grace: firstDenialGrace}}
 	if f.known = f.opts.KnownObjects; f.known == nil {
 		f.emitted = objectVersions{}
 		f.known = f.emitted
@@ -197,7 +197,7 @@ func (f *reflector) start() error {
 	f.unserved.end()
 	switch f.state {
 	case stateConnecting:
-		f.state = stateInitialList
+		f.state, f.denials.Grace = stateInitialList, 0
 	case stateNotServed:
 		f.state = stateReturned
 	default:

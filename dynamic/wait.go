@@ -36,7 +36,7 @@ import (
 //
 // After a Wait for a CustomResourceDefinition that is established, the kinds that it defines can be looked up.
 func (r *Resource) Wait(ctx context.Context, name string, conditions ...WaitCondition) (*unstructured.Object, error) {
-	w := &waiter{resource: r, name: name, conditions: conditions}
+	w := &waiter{resource: r, name: name, conditions: conditions, denials: retry.Denials{Grace: firstDenialGrace}}
 	if err := w.validate(); err != nil {
 		return nil, err
 	}
@@ -78,7 +78,6 @@ type waiter struct {
 	lastErr       error                // of the last attempt, nil if the object has been observed since
 	isExpired     bool                 // the object's resourceVersion is too old to watch from
 	hasProgressed bool                 // the last watch has sent an event
-	hasWatched    bool                 // the server has accepted a watch
 
 	denials        retry.Denials
 	notServedSince time.Time // when the server began to answer only that the path is not served
@@ -150,7 +149,7 @@ func (w *waiter) get(ctx context.Context) (done bool, err error) {
 
 // watch evaluates the object after each event until the conditions hold or the watch ends.
 func (w *waiter) watch(stream *WatchStream[unstructured.Object]) (done bool, err error) {
-	w.hasWatched = true
+	w.denials.Grace = 0 // the server has accepted a watch
 	for {
 		event, err := stream.Next()
 		if err == io.EOF { //nolint:errorlint // the server ends every watch after a time
@@ -214,16 +213,12 @@ func (w *waiter) evaluate(obj *unstructured.Object) (done bool, err error) {
 // isTerminal reports whether err ends the wait: an error of a condition, 401 and 403 after their grace, 404 for the path
 // after notServedGrace, and what the server rejects otherwise.
 func (w *waiter) isTerminal(err error) bool {
-	if w.conditionErr != nil {
+	denied := w.denials.Transient(err)
+	switch {
+	case w.conditionErr != nil || !retry.IsPathNotFound(err):
 		w.notServedSince = time.Time{}
-		return true
-	}
-	if !retry.IsPathNotFound(err) {
-		w.notServedSince = time.Time{}
-		return !isTransientDenial(&w.denials, err, w.hasWatched) && retry.IsRejected(err)
-	}
-	isTransientDenial(&w.denials, err, w.hasWatched) // ends a period of denials
-	if w.notServedSince.IsZero() {
+		return w.conditionErr != nil || !denied && retry.IsRejected(err)
+	case w.notServedSince.IsZero():
 		w.notServedSince = time.Now()
 	}
 	return time.Since(w.notServedSince) >= notServedGrace
