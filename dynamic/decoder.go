@@ -213,9 +213,9 @@ func (r *Resource) setKind(obj *unstructured.Object) {
 	}
 }
 
-// objectKind returns the kind of the handle's objects, or of the subresource where the server publishes it.
+// objectKind returns the kind of the handle's objects or of its subresource, empty if that is not known.
 func (r *Resource) objectKind() schema.GroupVersionKind {
-	if sub, ok := r.mapping.Subresource(r.subresource); ok && !sub.GVK.Empty() {
+	if sub, ok := r.mapping.Subresource(r.subresource); ok {
 		return sub.GVK
 	}
 	return r.mapping.GVK

@@ -123,10 +123,7 @@ func setBody(request *transport.Request, contentType string, body []byte) {
 
 // withKind returns obj with the kind of the resource or subresource if it has none. obj itself is not changed.
 func (r *Resource) withKind(obj *unstructured.Object) *unstructured.Object {
-	kind := r.mapping.GVK
-	if sub, ok := r.mapping.Subresource(r.subresource); ok {
-		kind = sub.GVK
-	}
+	kind := r.objectKind()
 	if !obj.GroupVersionKind().Empty() || kind.Empty() {
 		return obj
 	}
