@@ -245,6 +245,17 @@ func (c *Client) newResource(mapping *discovery.Resource, err error) (*Resource,
 	return c.ForMapping(mapping), nil
 }
 
+func (c *Client) newResources(mappings []*discovery.Resource, err error) ([]*Resource, error) {
+	if err != nil {
+		return nil, err
+	}
+	resources := make([]*Resource, len(mappings))
+	for i, mapping := range mappings {
+		resources[i] = c.ForMapping(mapping)
+	}
+	return resources, nil
+}
+
 // metaMapper resolves names and kinds with a meta.RESTMapper.
 type metaMapper struct{ mapper meta.RESTMapperWithContext }
 
@@ -270,9 +281,7 @@ func (m *metaMapper) Resource(ctx context.Context, name string) (*discovery.Reso
 		if !meta.IsNoMatchError(err) {
 			return nil, fmt.Errorf("find the resource %q: %w", name, err)
 		}
-		if first == nil {
-			first = err
-		}
+		first = cmp.Or(first, err)
 	}
 	return nil, fmt.Errorf("find the resource %q: %w", name, first)
 }
@@ -318,15 +327,4 @@ func (m *metaMapper) kind(ctx context.Context, gvk schema.GroupVersionKind) (*di
 	return &discovery.Resource{
 		GVR: mapping.Resource, GVK: mapping.GroupVersionKind, Namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
 	}, nil
-}
-
-func (c *Client) newResources(mappings []*discovery.Resource, err error) ([]*Resource, error) {
-	resources := make([]*Resource, len(mappings))
-	for i := 0; i < len(mappings) && err == nil; i++ {
-		resources[i], err = c.newResource(mappings[i], nil)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return resources, nil
 }

@@ -143,18 +143,14 @@ func tokenRequest(opts *TokenOptions) *unstructured.Object {
 	spec := map[string]any{}
 	if opts != nil {
 		if len(opts.Audiences) > 0 {
-			audiences := make([]any, len(opts.Audiences))
-			for i, audience := range opts.Audiences {
-				audiences[i] = audience
-			}
-			spec["audiences"] = audiences
+			spec["audiences"] = opts.Audiences
 		}
 		if opts.Duration != 0 {
 			spec["expirationSeconds"] = int64(opts.Duration / time.Second)
 		}
 		if bound := opts.BoundObject; bound != nil {
 			spec["boundObjectRef"] = map[string]any{
-				"apiVersion": bound.GetAPIVersion(), "kind": bound.GetKind(), "name": bound.GetName(), "uid": string(bound.GetUID()),
+				"apiVersion": bound.GetAPIVersion(), "kind": bound.GetKind(), "name": bound.GetName(), "uid": bound.GetUID(),
 			}
 		}
 	}

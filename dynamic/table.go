@@ -66,8 +66,9 @@ func (t *Tables) Rows(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[*
 			if err != nil {
 				return false, err
 			}
-			for i := range table.Rows {
-				if !yield(newTableRow(table, i), nil) {
+			for _, row := range table.Rows {
+				obj, _ := row.Object.Object.(*unstructured.Object)
+				if !yield(&TableRow{table.ColumnDefinitions, row.Cells, row.Conditions, obj}, nil) {
 					return false, nil
 				}
 			}
@@ -77,12 +78,6 @@ func (t *Tables) Rows(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[*
 			yield(nil, err)
 		}
 	}
-}
-
-func newTableRow(table *metav1.Table, i int) *TableRow {
-	row := &table.Rows[i]
-	obj, _ := row.Object.Object.(*unstructured.Object)
-	return &TableRow{Columns: table.ColumnDefinitions, Cells: row.Cells, Conditions: row.Conditions, Object: obj}
 }
 
 // Watch yields changes as tables of one row, and is otherwise like [Resource.Watch]. Each table has the columns, though
