@@ -32,25 +32,19 @@ func (r *Resource) Delete(ctx context.Context, name string, opts *metav1.DeleteO
 	if err != nil {
 		return nil, err
 	}
-	if err := setDeleteOptions(request, r.defaults.deleteOptions(opts)); err != nil {
-		return nil, fmt.Errorf("delete %s %q: %w", r, name, err)
-	}
+	setDeleteOptions(request, r.defaults.deleteOptions(opts))
 	return doAndDecode(ctx, r, request, r.decodeDeleteResult)
 }
 
 // setDeleteOptions makes opts the body of a request; nil means none.
-func setDeleteOptions(request *transport.Request, opts *metav1.DeleteOptions) error {
+func setDeleteOptions(request *transport.Request, opts *metav1.DeleteOptions) {
 	if opts == nil {
-		return nil
+		return
 	}
 	typed := *opts
 	typed.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}
-	body, err := json.Marshal(typed)
-	if err != nil {
-		return fmt.Errorf("encode the options: %w", err)
-	}
+	body, _ := json.Marshal(typed) // it has only texts, numbers and bools
 	setBody(request, jsonType, body)
-	return nil
 }
 
 func (r *Resource) decodeDeleteResult(body []byte) (*DeleteResult, error) {
@@ -110,9 +104,7 @@ func (r *Resource) DeleteCollection(ctx context.Context, opts *metav1.DeleteOpti
 	if err != nil {
 		return nil, err
 	}
-	if err := setDeleteOptions(request, r.defaults.deleteOptions(opts)); err != nil {
-		return nil, fmt.Errorf("%s %s: %w", verb, r, err)
-	}
+	setDeleteOptions(request, r.defaults.deleteOptions(opts))
 	response, err := r.do(ctx, request, true)
 	if err != nil {
 		return nil, err

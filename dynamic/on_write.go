@@ -68,9 +68,7 @@ func (r *Resource) reportWrite(request *transport.Request, body []byte) {
 		return
 	default:
 		write.UID, write.ResourceVersion = response.Details.UID, ""
-		if write.Name, err = url.PathUnescape(request.Path[strings.LastIndexByte(request.Path, '/')+1:]); err != nil {
-			return
-		}
+		write.Name, _ = url.PathUnescape(request.Path[strings.LastIndexByte(request.Path, '/')+1:]) // escaped by Resource.path
 	}
 	r.onWrite(write)
 }

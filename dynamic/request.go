@@ -46,20 +46,16 @@ func method(verb string) string {
 
 // newRequest returns the request of a validated call on one object or, without a name, on the collection. opts become
 // its query, with the handle's defaults.
-func newRequest[Options any](r *Resource, verb, name string, opts *Options) (*transport.Request, error) {
+func newRequest[Options any](r *Resource, verb, name string, opts *Options) *transport.Request {
 	request := &transport.Request{Method: method(verb), Path: r.path(name)}
 	if opts != nil {
-		query, err := queryparams.Convert(opts)
-		if err != nil {
-			return nil, fmt.Errorf("%s %s: encode %T as a query: %w", verb, r, opts, err)
-		}
-		query.Del("kind")
-		query.Del("apiVersion")
-		request.Query = query
+		request.Query, _ = queryparams.Convert(opts) // its error is for what is not a struct
+		request.Query.Del("kind")
+		request.Query.Del("apiVersion")
 	}
 	_, isApply := any(opts).(*metav1.ApplyOptions)
 	request.Query = r.defaults.addTo(request.Query, request.Method, isApply)
-	return request, nil
+	return request
 }
 
 // objectRequest validates a call on one object and returns its request.
@@ -67,7 +63,7 @@ func objectRequest[Options any](r *Resource, verb, name string, opts *Options) (
 	if err := r.validateObject(verb, name); err != nil {
 		return nil, err
 	}
-	return newRequest(r, verb, name, opts)
+	return newRequest(r, verb, name, opts), nil
 }
 
 // collectionRequest validates a call on the objects that opts select and returns its request.
@@ -75,7 +71,7 @@ func (r *Resource) collectionRequest(verb string, opts *metav1.ListOptions) (*tr
 	if err := r.validateCollection(verb, opts); err != nil {
 		return nil, err
 	}
-	return newRequest(r, verb, "", r.selectName(opts))
+	return newRequest(r, verb, "", r.selectName(opts)), nil
 }
 
 // selectName adds the handle's name, if it has one, to the field selector of opts.

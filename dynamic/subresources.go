@@ -49,11 +49,7 @@ func (r *Resource) Evict(ctx context.Context, name string, opts *EvictOptions) e
 	if err != nil {
 		return err
 	}
-	body, err := evictions.encodeEviction(name, deleteOptions)
-	if err != nil {
-		return err
-	}
-	setBody(request, jsonType, body)
+	setBody(request, jsonType, evictions.encodeEviction(name, deleteOptions))
 	backoff := retry.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second} // kubectl drain's interval is the maximum
 	var budget *DisruptionBudgetError
 	for attempt := 1; ; attempt++ {
@@ -74,7 +70,7 @@ func (r *Resource) Evict(ctx context.Context, name string, opts *EvictOptions) e
 }
 
 // encodeEviction encodes an Eviction in the version of policy that the server serves.
-func (r *Resource) encodeEviction(name string, opts *metav1.DeleteOptions) ([]byte, error) {
+func (r *Resource) encodeEviction(name string, opts *metav1.DeleteOptions) []byte {
 	var eviction struct {
 		metav1.TypeMeta
 		Metadata struct {
@@ -86,11 +82,8 @@ func (r *Resource) encodeEviction(name string, opts *metav1.DeleteOptions) ([]by
 	if sub, ok := r.mapping.Subresource(r.subresource); ok {
 		eviction.APIVersion, eviction.Kind = sub.GVK.ToAPIVersionAndKind()
 	}
-	body, err := json.Marshal(eviction)
-	if err != nil {
-		return nil, fmt.Errorf("create %s %q: encode the options: %w", r, name, err)
-	}
-	return body, nil
+	body, _ := json.Marshal(eviction) // it has only texts, numbers and bools
+	return body
 }
 
 // Token is a bearer token of a service account. No verb of package fmt and no logger prints its secret.

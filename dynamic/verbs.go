@@ -60,10 +60,7 @@ func writeAs[T, Options any](ctx context.Context, r *Resource, verb, contentType
 	if err != nil {
 		return nil, err
 	}
-	request, err := newRequest(r, verb, name, opts)
-	if err != nil {
-		return nil, err
-	}
+	request := newRequest(r, verb, name, opts)
 	body, err := unstructured.Encode(r.withKind(obj))
 	if err != nil {
 		return nil, fmt.Errorf("%s %s %q: encode the object: %w", verb, r, obj.GetName(), err)
