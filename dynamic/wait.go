@@ -14,6 +14,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -45,7 +46,7 @@ func (r *Resource) Wait(ctx context.Context, name string, conditions ...WaitCond
 		w.hasProgressed = false
 		done, err := w.getAndWatch(ctx)
 		if done {
-			r.awaitDiscovery(ctx, w.observed.object)
+			r.awaitDiscovery(ctx, w.object)
 			return w.last, nil
 		}
 		switch isTerminal := w.isTerminal(err); {
@@ -71,7 +72,8 @@ type waiter struct {
 	name       string
 	conditions []WaitCondition
 
-	observed      observation
+	object        *unstructured.Object // nil if it does not exist
+	firstUID      types.UID            // of the first object that existed
 	last          *unstructured.Object // the last version of an object that existed
 	reasons       []string             // why conditions do not hold
 	conditionErr  error                // of the caller's function
@@ -88,7 +90,7 @@ func (w *waiter) validate() error {
 	if err := w.resource.validateObject("get", w.name); err != nil {
 		return err
 	}
-	if _, err := w.resource.Named(w.name).watchRequest(watchFrom("")); err != nil {
+	if _, err := w.resource.Named(w.name).watchRequest(nil); err != nil {
 		return err
 	}
 	if len(w.conditions) == 0 {
@@ -115,11 +117,11 @@ func (w *waiter) getAndWatch(ctx context.Context) (done bool, err error) {
 		if done, err = w.get(ctx); done || err != nil {
 			return done, err
 		}
-		if w.observed.object != nil {
-			from = w.observed.object.GetResourceVersion()
+		if w.object != nil {
+			from = w.object.GetResourceVersion()
 		}
 	}
-	stream, err := openWatchAs(ctx, w.resource.Named(w.name), watchFrom(from), w.resource.objectDecoder)
+	stream, err := openWatchAs(ctx, w.resource.Named(w.name), &metav1.ListOptions{ResourceVersion: from}, w.resource.objectDecoder)
 	if err != nil {
 		w.isExpired = retry.IsExpired(err)
 		return false, err
@@ -131,11 +133,6 @@ func (w *waiter) getAndWatch(ctx context.Context) (done bool, err error) {
 		}
 	}
 	return w.watch(stream)
-}
-
-// watchFrom returns the options of a watch from a resourceVersion.
-func watchFrom(version string) *metav1.ListOptions {
-	return &metav1.ListOptions{ResourceVersion: version}
 }
 
 // get reads and evaluates the object. If the server does not serve the path, the object may well exist.
@@ -189,16 +186,15 @@ func (w *waiter) isOutdated(obj *unstructured.Object) bool {
 
 // evaluate stores the current object, nil if it does not exist, and reports whether all conditions hold.
 func (w *waiter) evaluate(obj *unstructured.Object) (done bool, err error) {
-	w.lastErr, w.reasons = nil, nil
-	w.observed.object = obj
+	w.object, w.lastErr, w.reasons = obj, nil, nil
 	if obj != nil {
 		w.last = obj
-		if w.observed.firstUID == "" {
-			w.observed.firstUID = obj.GetUID()
+		if w.firstUID == "" {
+			w.firstUID = obj.GetUID()
 		}
 	}
 	for _, condition := range w.conditions {
-		reason, err := condition.reason(w.observed)
+		reason, err := condition.reason(obj, w.firstUID)
 		if err != nil {
 			w.conditionErr = err
 			return false, err

@@ -17,15 +17,10 @@ import (
 // WaitCondition is a condition of [Resource.Wait]. [Exists], [Deleted], [Ready], [Condition], [ConditionIs], [FieldEquals],
 // [HasField] and [Matches] return one, which may be used repeatedly.
 type WaitCondition struct {
-	// reason returns why the condition does not hold, or "".
-	reason  func(observation) (string, error)
+	// reason returns why the condition does not hold, or "". obj is nil if it does not exist, and first is the UID of the first
+	// object that existed.
+	reason  func(obj *unstructured.Object, first types.UID) (string, error)
 	invalid error // of the arguments that it was made with
-}
-
-// observation is the state of the object that Wait waits for.
-type observation struct {
-	object   *unstructured.Object // nil if it does not exist
-	firstUID types.UID            // of the first object that existed
 }
 
 // Exists holds when an object of the name exists.
@@ -35,11 +30,11 @@ func Exists() WaitCondition {
 
 // objectCondition returns a condition that does not hold without an object.
 func objectCondition(reason func(*unstructured.Object) (string, error)) WaitCondition {
-	return WaitCondition{reason: func(observed observation) (string, error) {
-		if observed.object == nil {
+	return WaitCondition{reason: func(obj *unstructured.Object, _ types.UID) (string, error) {
+		if obj == nil {
 			return "it does not exist", nil
 		}
-		return reason(observed.object)
+		return reason(obj)
 	}}
 }
 
@@ -47,10 +42,10 @@ func objectCondition(reason func(*unstructured.Object) (string, error)) WaitCond
 // that was created again under the old one's name does not count. If that may happen before Wait is called, as with the
 // pods of a StatefulSet, pass the uids of the old objects.
 func Deleted(uids ...types.UID) WaitCondition {
-	return WaitCondition{reason: func(observed observation) (string, error) {
-		obj, old := observed.object, uids
+	return WaitCondition{reason: func(obj *unstructured.Object, first types.UID) (string, error) {
+		old := uids
 		if len(old) == 0 {
-			old = []types.UID{observed.firstUID}
+			old = []types.UID{first}
 		}
 		if obj == nil || !slices.Contains(old, obj.GetUID()) {
 			return "", nil
