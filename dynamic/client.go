@@ -26,7 +26,6 @@ type Client struct {
 	defaults  Defaults
 }
 
-// resourceMapper resolves names and kinds of resources.
 type resourceMapper interface {
 	Resource(ctx context.Context, name string) (*discovery.Resource, error)
 	Kind(ctx context.Context, gvk schema.GroupVersionKind) (*discovery.Resource, error)
@@ -286,7 +285,6 @@ func (m *metaMapper) Resource(ctx context.Context, name string) (*discovery.Reso
 	return nil, fmt.Errorf("find the resource %q: %w", name, first)
 }
 
-// Kind resolves a kind.
 func (m *metaMapper) Kind(ctx context.Context, gvk schema.GroupVersionKind) (*discovery.Resource, error) {
 	found, err := m.kind(ctx, gvk)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// decoder decodes the responses of a server: one object, the items of a list, or the events of a watch.
+// decoder decodes the responses of a server: one object, the items of a list, or the events of a watch. getAs, listAs and the
+// like are the verbs of handles for any of them.
 type decoder[T any] interface {
 	// object must not retain body.
 	object(body []byte) (*T, error)
@@ -109,7 +110,6 @@ func isStatus(obj *unstructured.Object) bool {
 	return obj.GetKind() == "Status" && (obj.GetAPIVersion() == "v1" || obj.GetAPIVersion() == "")
 }
 
-// decodeStatus converts an object of kind Status.
 func decodeStatus(obj *unstructured.Object) (*metav1.Status, error) {
 	status := &metav1.Status{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, status); err != nil {
@@ -118,7 +118,6 @@ func decodeStatus(obj *unstructured.Object) (*metav1.Status, error) {
 	return status, nil
 }
 
-// eventError returns the Status of an ERROR event as an error.
 func eventError(obj *unstructured.Object) error {
 	status, err := decodeStatus(obj)
 	if err != nil {
@@ -185,7 +184,6 @@ func (r *Resource) represent(obj *unstructured.Object) *unstructured.Object {
 	}}
 }
 
-// representLazy is represent for lazy objects.
 func (r *Resource) representLazy(obj *unstructured.Lazy) *unstructured.Lazy {
 	if r.representation.kind != partialKind {
 		return obj

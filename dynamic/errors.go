@@ -141,7 +141,6 @@ func detailedError(request *transport.Request, err error) error {
 	return err
 }
 
-// causes returns the causes of one type that a Status has.
 func causes(status *apierrors.StatusError, causeType metav1.CauseType) (found []metav1.StatusCause) {
 	if status.ErrStatus.Details == nil {
 		return nil

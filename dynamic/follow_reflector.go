@@ -59,7 +59,6 @@ const (
 
 func (f *reflector) hasSynced() bool { return f.state >= stateSynced }
 
-// follow runs a reflector.
 func follow(ctx context.Context, r *Resource, opts *FollowOptions, source eventSource, yield yieldFunc) {
 	f := &reflector{resource: r, opts: valueOf(opts), source: source, yield: yield, denials: retry.Denials{Grace: firstDenialGrace}}
 	if f.known = f.opts.KnownObjects; f.known == nil {

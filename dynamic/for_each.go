@@ -93,7 +93,6 @@ func (r *Resource) ForEach(ctx context.Context, list *metav1.ListOptions, opts *
 	return run.result(err)
 }
 
-// forEach is one call of ForEach.
 type forEach struct {
 	resource   *Resource
 	process    func(context.Context, *Resource, *unstructured.Object) error

@@ -30,7 +30,6 @@ func (r *Resource) List(ctx context.Context, opts *metav1.ListOptions) iter.Seq2
 	return listAs(ctx, r, opts, r.objectDecoder())
 }
 
-// listAs is List for any decoder.
 func listAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptions, decoder decoder[T]) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -59,7 +58,6 @@ func (r *Resource) ListPage(ctx context.Context, opts *metav1.ListOptions) (*Pag
 	return listPageAs(ctx, r, opts, r.objectDecoder())
 }
 
-// listPageAs is ListPage for any decoder.
 func listPageAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptions, decoder decoder[T]) (*Page[T], error) {
 	request, err := r.collectionRequest("list", opts)
 	if err != nil {
@@ -90,7 +88,6 @@ func decodePage[T any](r *Resource, verb string, request *transport.Request, bod
 	}
 }
 
-// decodeError returns the error for a response that could not be decoded.
 func (r *Resource) decodeError(verb string, request *transport.Request, err error) error {
 	return fmt.Errorf("%s %s: %s %s%s: %w", verb, r, request.Method, r.conn.Server(), request.Path, err)
 }

@@ -89,7 +89,6 @@ func (m metaDeletion) isComplete() bool {
 	return m.DeletionTimestamp != "" && len(m.Finalizers) == 0 && m.DeletionGracePeriodSeconds == 0
 }
 
-// isDryRun reports whether a request writes nothing.
 func isDryRun(request *transport.Request) bool {
 	if request.Method != http.MethodDelete {
 		return request.Query.Get("dryRun") != ""

@@ -28,7 +28,6 @@ func valueOf[Options any](opts *Options) (value Options) {
 	return value
 }
 
-// method returns the HTTP method of an API verb.
 func method(verb string) string {
 	switch verb {
 	case "create":
@@ -58,7 +57,6 @@ func newRequest[Options any](r *Resource, verb, name string, opts *Options) *tra
 	return request
 }
 
-// objectRequest validates a call on one object and returns its request.
 func objectRequest[Options any](r *Resource, verb, name string, opts *Options) (*transport.Request, error) {
 	if err := r.validateObject(verb, name); err != nil {
 		return nil, err
@@ -66,7 +64,6 @@ func objectRequest[Options any](r *Resource, verb, name string, opts *Options) (
 	return newRequest(r, verb, name, opts), nil
 }
 
-// collectionRequest validates a call on the objects that opts select and returns its request.
 func (r *Resource) collectionRequest(verb string, opts *metav1.ListOptions) (*transport.Request, error) {
 	if err := r.validateCollection(verb, opts); err != nil {
 		return nil, err

@@ -183,7 +183,6 @@ func mergeChanges(target, before, after map[string]any) {
 	}
 }
 
-// toObject converts an object to be written.
 func (t *TypedResource[T]) toObject(verb string, obj *T) (*unstructured.Object, error) {
 	if obj == nil {
 		return nil, t.invalid(verb, "", "the object is nil")
@@ -197,7 +196,6 @@ func (t *TypedResource[T]) toObject(verb string, obj *T) (*unstructured.Object, 
 
 func (t *TypedResource[T]) decoder() decoder[T] { return convertingDecoder[T](t.convert) }
 
-// convert converts an object that has been read.
 func (t *TypedResource[T]) convert(lazy *unstructured.Lazy) (*T, error) {
 	typed, err := unstructured.As[T](t.representLazy(lazy))
 	if err != nil {

@@ -82,7 +82,6 @@ func (r *Resource) validateObject(verb, name string) error {
 	return r.validateObjectPath(verb, name)
 }
 
-// validateCollection validates a call on the objects that opts select.
 func (r *Resource) validateCollection(verb string, opts *metav1.ListOptions) error {
 	if r.subresource != "" {
 		return r.invalid(verb, "", "a subresource belongs to one object and has no collection (remove Subresource)")

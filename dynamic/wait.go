@@ -66,7 +66,6 @@ func (r *Resource) Wait(ctx context.Context, name string, conditions ...WaitCond
 	}
 }
 
-// waiter runs one Wait.
 type waiter struct {
 	resource   *Resource
 	name       string
@@ -85,7 +84,6 @@ type waiter struct {
 	notServedSince time.Time // when the server began to answer only that the path is not served
 }
 
-// validate rejects calls that cannot succeed.
 func (w *waiter) validate() error {
 	if err := w.resource.validateObject("get", w.name); err != nil {
 		return err
@@ -220,7 +218,6 @@ func (w *waiter) isTerminal(err error) bool {
 	return time.Since(w.notServedSince) >= notServedGrace
 }
 
-// target returns the object as errors name it.
 func (w *waiter) target() string {
 	name := w.name
 	if w.resource.isNamespaced() {

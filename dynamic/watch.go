@@ -36,7 +36,7 @@ func (r *Resource) OpenWatch(ctx context.Context, opts *metav1.ListOptions) (*Wa
 	return openWatchAs(ctx, r, opts, r.objectDecoder)
 }
 
-// openWatchAs is OpenWatch for any decoder. newDecoder is called once the server has accepted the watch.
+// openWatchAs calls newDecoder once the server has accepted the watch.
 func openWatchAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptions, newDecoder func() decoder[T]) (*WatchStream[T], error) {
 	request, err := r.watchRequest(opts)
 	if err != nil {
@@ -102,7 +102,6 @@ func (r *Resource) Watch(ctx context.Context, opts *metav1.ListOptions) iter.Seq
 	return watchAs(ctx, r, opts, r.objectDecoder)
 }
 
-// watchAs is Watch for any decoder, as [openWatchAs].
 func watchAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptions, newDecoder func() decoder[T]) iter.Seq2[unstructured.Event[T], error] {
 	return func(yield func(unstructured.Event[T], error) bool) {
 		stream, err := openWatchAs(ctx, r, opts, newDecoder)
@@ -123,7 +122,6 @@ func watchAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptions, 
 	}
 }
 
-// watchRequest validates opts and returns the request for the changes that they select.
 func (r *Resource) watchRequest(opts *metav1.ListOptions) (*transport.Request, error) {
 	watchOpts := valueOf(opts)
 	watchOpts.Watch = true
