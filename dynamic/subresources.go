@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/internal/sanitize"
 	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -99,8 +100,8 @@ func (t Token) String() string {
 	return "token that expires at " + t.ExpiresAt.UTC().Format(time.RFC3339)
 }
 
-// GoString returns [Token.String], so that %#v prints no secret.
-func (t Token) GoString() string { return t.String() }
+// Format implements fmt.Formatter without the secret.
+func (t Token) Format(state fmt.State, _ rune) { sanitize.Format(state, t) }
 
 // LogValue implements slog.LogValuer without the secret.
 func (t Token) LogValue() slog.Value { return slog.StringValue(t.String()) }

@@ -90,8 +90,8 @@ func TestToken_PrintsWithoutSecret(t *testing.T) {
 	var logged strings.Builder
 	slog.New(slog.NewTextHandler(&logged, nil)).Info("issued", "token", token, "value", *token)
 	for _, shown := range []string{
-		fmt.Sprint(token), fmt.Sprintf("%v %+v %#v %s %q", token, token, token, token, token),
-		fmt.Sprintf("%v %+v %#v %s %q", *token, *token, *token, *token, *token), logged.String(),
+		fmt.Sprint(token), fmt.Sprintf("%v %+v %#v %s %q %d %x", token, token, token, token, token, token, token),
+		fmt.Sprintf("%v %+v %#v %s %q %d %x", *token, *token, *token, *token, *token, *token, *token), logged.String(),
 	} {
 		assert.Contains(t, shown, "token that expires at 2026-01-02T03:04:05Z")
 		assert.NotContains(t, shown, "s3cret")
