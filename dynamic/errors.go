@@ -22,9 +22,17 @@ import (
 type ApplyConflictError struct {
 	// Conflicts are in the server's order, one for each field and manager.
 	Conflicts []FieldConflict
-	request   string
-	status    *apierrors.StatusError
+	explained
 }
+
+// explained is the request and the Status that an error of this package explains.
+type explained struct {
+	request string
+	status  *apierrors.StatusError
+}
+
+// Unwrap returns the server's error.
+func (e *explained) Unwrap() error { return e.status }
 
 // FieldConflict is one field that another manager owns.
 type FieldConflict struct {
@@ -48,9 +56,6 @@ func (e *ApplyConflictError) Error() string {
 	return fmt.Sprintf("%s: other managers own applied fields: %s (leave these fields out, or set Force to take them over)",
 		e.request, sanitize.Join(conflicts, maxListed))
 }
-
-// Unwrap returns the server's error.
-func (e *ApplyConflictError) Unwrap() error { return e.status }
 
 func (c FieldConflict) String() string {
 	text := printable(c.Field) + " of " + quoted(c.Manager)
@@ -77,8 +82,7 @@ type FieldValidationError struct {
 	// number of an operation: [0].value.
 	Unknown, Duplicate []string
 	applied            bool // servers have another text for Apply
-	request            string
-	status             *apierrors.StatusError
+	explained
 }
 
 func (e *FieldValidationError) Error() string {
@@ -95,25 +99,18 @@ func (e *FieldValidationError) Error() string {
 	return fmt.Sprintf("%s: %s%s (correct what is written)", e.request, strictDecoding, sanitize.Join(fields, maxListed))
 }
 
-// Unwrap returns the server's error.
-func (e *FieldValidationError) Unwrap() error { return e.status }
-
 // DisruptionBudgetError reports that a disruption budget does not allow to evict a pod now. It unwraps to the server's
 // *apierrors.StatusError, so apierrors.IsTooManyRequests holds. See
 // https://kubernetes.io/docs/tasks/run-application/configure-pdb/.
 type DisruptionBudgetError struct {
 	// Causes are the server's messages: The disruption budget web needs 2 healthy pods and has 2 currently.
-	Causes  []string
-	request string
-	status  *apierrors.StatusError
+	Causes []string
+	explained
 }
 
 func (e *DisruptionBudgetError) Error() string {
 	return fmt.Sprintf("%s: not allowed now: %s", e.request, sanitize.Text(strings.Join(e.Causes, "; "), sanitize.MaxMessage))
 }
-
-// Unwrap returns the server's error.
-func (e *DisruptionBudgetError) Unwrap() error { return e.status }
 
 // detailedError returns the error of this package that a Status describes, which wraps err, or err itself.
 func detailedError(request *transport.Request, err error) error {
@@ -121,12 +118,12 @@ func detailedError(request *transport.Request, err error) error {
 	if !errors.As(err, &status) {
 		return err
 	}
-	target := request.Method + " " + request.Path
+	explained := explained{request.Method + " " + request.Path, status}
 	if conflicts := fieldConflicts(status); len(conflicts) > 0 {
-		return &ApplyConflictError{Conflicts: conflicts, request: target, status: status}
+		return &ApplyConflictError{conflicts, explained}
 	}
 	if budgets := causes(status, "DisruptionBudget"); len(budgets) > 0 {
-		budgetError := &DisruptionBudgetError{request: target, status: status}
+		budgetError := &DisruptionBudgetError{explained: explained}
 		for _, cause := range budgets {
 			budgetError.Causes = append(budgetError.Causes, cause.Message)
 		}
@@ -134,9 +131,7 @@ func detailedError(request *transport.Request, err error) error {
 	}
 	message := status.ErrStatus.Message
 	if unknown, duplicate := invalidFields(message); len(unknown)+len(duplicate) > 0 {
-		return &FieldValidationError{
-			Unknown: unknown, Duplicate: duplicate, request: target, status: status, applied: strings.HasSuffix(message, notDeclared),
-		}
+		return &FieldValidationError{unknown, duplicate, strings.HasSuffix(message, notDeclared), explained}
 	}
 	return err
 }
