@@ -77,9 +77,8 @@ func (e *ObjectError) Unwrap() error { return e.Err }
 // Objects are as they were listed: a verb may find that one has changed or no longer exists. ForEach holds one page of
 // list.Limit objects, 500 by default, and those in process, however long the list is. It reads each page at once, so process
 // may take its time. If the server no longer has the list's resourceVersion for the next page, after about five minutes,
-// ForEach proceeds by [ExpiryContinue] unless [Resource.Paging] chooses otherwise: each object is processed at most once, and
-// those created or deleted in the meantime may be processed or not. To transfer less, call ForEach on a handle from
-// [Resource.Metadata].
+// ForEach proceeds by [ExpiryContinue] unless [Resource.Paging] chooses otherwise. To transfer less, call ForEach on a handle
+// from [Resource.Metadata].
 func (r *Resource) ForEach(ctx context.Context, list *metav1.ListOptions, opts *ForEachOptions,
 	process func(ctx context.Context, in *Resource, obj *unstructured.Object) error,
 ) error {
@@ -119,7 +118,10 @@ func (f *forEach) pages(ctx context.Context, list *metav1.ListOptions) error {
 		if err != nil {
 			return false, err
 		}
-		f.addListed(page)
+		f.mu.Lock()
+		f.listed += len(page.Items)
+		f.remaining = int(valueOf(page.RemainingItemCount))
+		f.mu.Unlock()
 		for i, obj := range page.Items {
 			page.Items[i] = nil
 			if stopped = f.start(ctx, obj); stopped != nil {
@@ -129,16 +131,6 @@ func (f *forEach) pages(ctx context.Context, list *metav1.ListOptions) error {
 		return pager.endPage(page.ListMeta), nil
 	})
 	return cmp.Or(stopped, err)
-}
-
-func (f *forEach) addListed(page *Page[unstructured.Object]) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.listed += len(page.Items)
-	f.remaining = 0
-	if page.RemainingItemCount != nil {
-		f.remaining = int(*page.RemainingItemCount)
-	}
 }
 
 // start processes an object in a goroutine of its own, as soon as a slot is free.

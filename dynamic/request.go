@@ -20,10 +20,10 @@ import (
 
 const jsonType = "application/json"
 
-// valueOf returns the options of a call, where nil means defaults.
-func valueOf[Options any](opts *Options) (value Options) {
-	if opts != nil {
-		value = *opts
+// valueOf returns what p points to, and the zero value for nil, as with options: nil means defaults.
+func valueOf[T any](p *T) (value T) {
+	if p != nil {
+		value = *p
 	}
 	return value
 }
