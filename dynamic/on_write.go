@@ -49,19 +49,27 @@ func (r *Resource) reportWrite(request *transport.Request, body []byte) {
 			Name            string    `json:"name"`
 			UID             types.UID `json:"uid"`
 			ResourceVersion string    `json:"resourceVersion"`
-			metaDeletion
+
+			DeletionTimestamp          string   `json:"deletionTimestamp"`
+			DeletionGracePeriodSeconds int64    `json:"deletionGracePeriodSeconds"`
+			Finalizers                 []string `json:"finalizers"`
 		} `json:"metadata"`
 	}
 	err := json.Unmarshal(body, &response) // of a delete, the body may be empty
-	write := Write{r.namespace, response.Metadata.Name, response.Metadata.UID, response.Metadata.ResourceVersion}
+	meta := &response.Metadata
+	// The server deletes an object when an update leaves it without finalizers after a deletion was requested, and responds with
+	// the resourceVersion of the state before. Namespaces have finalizers in their spec as well.
+	// See https://kubernetes.io/docs/concepts/overview/working-with-objects/finalizers/.
+	isDeleted := meta.DeletionTimestamp != "" && len(meta.Finalizers) == 0 && meta.DeletionGracePeriodSeconds == 0 && response.Kind != "Namespace"
+	write := Write{r.namespace, meta.Name, meta.UID, meta.ResourceVersion}
 	switch {
 	case !r.isNamespaced() && !r.isScopeUnknown:
 		write.Namespace = ""
-	case response.Metadata.Namespace != "":
-		write.Namespace = response.Metadata.Namespace
+	case meta.Namespace != "":
+		write.Namespace = meta.Namespace
 	}
 	switch {
-	case request.Method != http.MethodDelete && response.Metadata.isComplete() && response.Kind != "Namespace" && err == nil:
+	case request.Method != http.MethodDelete && isDeleted && err == nil:
 		write.ResourceVersion = ""
 	case write.ResourceVersion != "" && write.Name != "" && err == nil && response.Kind != "Status":
 	case request.Method != http.MethodDelete || string(response.Status) == `"`+metav1.StatusFailure+`"`:
@@ -71,22 +79,6 @@ func (r *Resource) reportWrite(request *transport.Request, body []byte) {
 		write.Name, _ = url.PathUnescape(request.Path[strings.LastIndexByte(request.Path, '/')+1:]) // escaped by Resource.path
 	}
 	r.onWrite(write)
-}
-
-// metaDeletion are the fields of metadata that say whether an update has deleted its object.
-type metaDeletion struct {
-	DeletionTimestamp          string   `json:"deletionTimestamp"`
-	DeletionGracePeriodSeconds int64    `json:"deletionGracePeriodSeconds"`
-	Finalizers                 []string `json:"finalizers"`
-}
-
-// isComplete reports whether the server has deleted the object, as it does when an update leaves an object without finalizers
-// after a deletion was requested. The response to such an update has the resourceVersion of the state before. It does not hold
-// for namespaces, which have finalizers in their spec as well.
-//
-// See https://kubernetes.io/docs/concepts/overview/working-with-objects/finalizers/.
-func (m metaDeletion) isComplete() bool {
-	return m.DeletionTimestamp != "" && len(m.Finalizers) == 0 && m.DeletionGracePeriodSeconds == 0
 }
 
 func isDryRun(request *transport.Request) bool {
