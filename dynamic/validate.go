@@ -1,6 +1,7 @@
 package dynamic
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -63,11 +64,7 @@ func (e *notServedError) Error() string { return e.status.Message }
 func (e *notServedError) Status() metav1.Status { return e.status }
 
 func (r *Resource) notServed(verb, name string, code int32, statusReason metav1.StatusReason, reason string, served []string) error {
-	list := "none"
-	if len(served) > 0 {
-		list = strings.Join(served, ", ")
-	}
-	reason = fmt.Sprintf(reason, list)
+	reason = fmt.Sprintf(reason, cmp.Or(strings.Join(served, ", "), "none"))
 	return r.invalidFor(&notServedError{metav1.Status{
 		Status: metav1.StatusFailure, Code: code, Reason: statusReason, Message: reason,
 		Details: &metav1.StatusDetails{Group: r.mapping.GVR.Group, Kind: r.mapping.GVR.Resource},
