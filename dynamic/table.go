@@ -54,10 +54,8 @@ type TableRow struct {
 	Object *unstructured.Object
 }
 
-// Rows yields the rows of the objects that opts select, with their objects, in the server's order. It requests pages of
-// opts.Limit rows, 500 by default, one after the other, and holds one page. All pages have the first page's
-// resourceVersion; a list that takes longer than the server keeps it ends with an error for which
-// apierrors.IsResourceExpired holds, unless [Resource.Paging] chooses otherwise.
+// Rows yields the rows of the objects that opts select, with their objects, as [Resource.List] yields objects. It holds one
+// page, and requests the next one when all of its rows have been taken.
 func (t *Tables) Rows(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[*TableRow, error] {
 	return func(yield func(*TableRow, error) bool) {
 		pages := &listPager[metav1.Table]{resource: t.resource, opts: valueOf(opts)}
