@@ -86,5 +86,5 @@ func isDryRun(request *transport.Request) bool {
 		return request.Query.Get("dryRun") != ""
 	}
 	var opts metav1.DeleteOptions
-	return request.Query.Get("dryRun") != "" || json.Unmarshal(request.Body, &opts) == nil && len(opts.DryRun) > 0
+	return json.Unmarshal(request.Body, &opts) == nil && len(opts.DryRun) > 0
 }

@@ -203,13 +203,12 @@ func (r *Resource) validateWrite(verb string, obj *unstructured.Object) (target 
 		}
 		target = r.Namespace(namespace)
 	}
-	if r.name != "" {
-		switch {
-		case r.subresource != "":
-			name = r.name
-		case name != r.name:
-			return nil, "", r.invalid(verb, name, "name mismatch: object has %q, handle has %q", name, r.name)
-		}
+	switch {
+	case r.name == "":
+	case r.subresource != "":
+		name = r.name
+	case name != r.name:
+		return nil, "", r.invalid(verb, name, "name mismatch: object has %q, handle has %q", name, r.name)
 	}
 	switch {
 	case verb != "create" || r.subresource != "":
