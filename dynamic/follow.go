@@ -99,8 +99,8 @@ func (r *Resource) Follow(ctx context.Context, opts *FollowOptions) iter.Seq2[Ch
 		if valueOf(opts).Intern {
 			interner = jsonread.NewInterner() // for all streams of this run: a change reuses the previous version
 		}
-		source := objectSource[unstructured.Object, *unstructured.Object]{r, func() decoder[unstructured.Object] { return &objectDecoder{r, interner} }}
-		follow(ctx, r, opts, source, func(eventType watch.EventType, obj object, finalStateUnknown bool, err error) bool {
+		newDecoder := func() decoder[unstructured.Object] { return &objectDecoder{r, interner} }
+		follow(ctx, r, opts, newDecoder, func(eventType watch.EventType, obj object, finalStateUnknown bool, err error) bool {
 			unstructuredObj, _ := obj.(*unstructured.Object)
 			return yield(Change[unstructured.Object]{eventType, unstructuredObj, finalStateUnknown}, err)
 		})
@@ -110,10 +110,10 @@ func (r *Resource) Follow(ctx context.Context, opts *FollowOptions) iter.Seq2[Ch
 // Follow is as [Resource.Follow]. An object that does not fit T ends it.
 func (t *TypedResource[T]) Follow(ctx context.Context, opts *FollowOptions) iter.Seq2[Change[T], error] {
 	return func(yield func(Change[T], error) bool) {
-		source := objectSource[unstructured.Lazy, *unstructured.Lazy]{t.Resource, func() decoder[unstructured.Lazy] {
+		newDecoder := func() decoder[unstructured.Lazy] {
 			return convertingDecoder[unstructured.Lazy](func(obj *unstructured.Lazy) (*unstructured.Lazy, error) { return obj, nil })
-		}}
-		follow(ctx, t.Resource, opts, source, func(eventType watch.EventType, obj object, finalStateUnknown bool, err error) bool {
+		}
+		follow(ctx, t.Resource, opts, newDecoder, func(eventType watch.EventType, obj object, finalStateUnknown bool, err error) bool {
 			change := Change[T]{Type: eventType, FinalStateUnknown: finalStateUnknown}
 			lazy, _ := obj.(*unstructured.Lazy)
 			if identity, isInferred := obj.(*unstructured.Object); isInferred {
@@ -149,45 +149,5 @@ func newObjectEvent(eventType watch.EventType, obj object) objectEvent {
 	return objectEvent{
 		objectKey{unique.Make(obj.GetNamespace()), obj.GetName()}, objectVersion{obj.GetUID(), obj.GetResourceVersion()}, eventType,
 		eventType == watch.Bookmark && obj.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true", obj,
-	}
-}
-
-// eventSource lists and watches objects.
-type eventSource interface {
-	list(ctx context.Context, opts *metav1.ListOptions, onPage func(metav1.ListMeta)) iter.Seq2[objectEvent, error]
-	watch(ctx context.Context, opts *metav1.ListOptions, onAccept func()) iter.Seq2[objectEvent, error]
-}
-
-// objectSource is the eventSource of objects of type T.
-type objectSource[T any, P interface {
-	*T
-	object
-}] struct {
-	resource   *Resource
-	newDecoder func() decoder[T]
-}
-
-func (s objectSource[T, P]) list(ctx context.Context, opts *metav1.ListOptions, onPage func(metav1.ListMeta)) iter.Seq2[objectEvent, error] {
-	return func(yield func(objectEvent, error) bool) {
-		for obj, err := range listAs(ctx, s.resource.Paging(&PagingOptions{OnPage: onPage}), opts, s.newDecoder()) {
-			if err != nil {
-				yield(objectEvent{}, err)
-			} else if !yield(newObjectEvent(watch.Added, P(obj)), nil) {
-				return
-			}
-		}
-	}
-}
-
-func (s objectSource[T, P]) watch(ctx context.Context, opts *metav1.ListOptions, onAccept func()) iter.Seq2[objectEvent, error] {
-	return func(yield func(objectEvent, error) bool) {
-		newDecoder := func() decoder[T] { onAccept(); return s.newDecoder() }
-		for event, err := range watchAs(ctx, s.resource, opts, newDecoder) {
-			if err != nil {
-				yield(objectEvent{}, err)
-			} else if !yield(newObjectEvent(event.Type, P(event.Object)), nil) {
-				return
-			}
-		}
 	}
 }

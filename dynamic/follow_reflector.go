@@ -23,7 +23,6 @@ var errStopped = errors.New("stopped")
 type reflector struct {
 	resource *Resource
 	opts     FollowOptions
-	source   eventSource
 	yield    yieldFunc
 
 	state   reflectorState
@@ -59,8 +58,21 @@ const (
 
 func (f *reflector) hasSynced() bool { return f.state >= stateSynced }
 
-func follow(ctx context.Context, r *Resource, opts *FollowOptions, source eventSource, yield yieldFunc) {
-	f := &reflector{resource: r, opts: valueOf(opts), source: source, yield: yield, denials: retry.Denials{Grace: firstDenialGrace}}
+// objectReflector is the part of a reflector that reads objects, as a T.
+type objectReflector[T any, P objectPointer[T]] struct {
+	reflector
+	newDecoder func() decoder[T]
+}
+
+// objectPointer is *unstructured.Object or *unstructured.Lazy.
+type objectPointer[T any] interface {
+	*T
+	object
+}
+
+func follow[T any, P objectPointer[T]](ctx context.Context, r *Resource, opts *FollowOptions, newDecoder func() decoder[T], yield yieldFunc) {
+	f := &objectReflector[T, P]{newDecoder: newDecoder}
+	f.reflector = reflector{resource: r, opts: valueOf(opts), yield: yield, denials: retry.Denials{Grace: firstDenialGrace}}
 	if f.known = f.opts.KnownObjects; f.known == nil {
 		f.emitted = objectVersions{}
 		f.known = f.emitted
@@ -71,7 +83,7 @@ func follow(ctx context.Context, r *Resource, opts *FollowOptions, source eventS
 }
 
 // run lists and watches until it cannot recover or the caller stops.
-func (f *reflector) run(ctx context.Context) error {
+func (f *objectReflector[T, P]) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	f.definition = newDefinition(ctx, f.resource)
 	defer f.definition.lookup.Wait()
@@ -91,7 +103,7 @@ func (f *reflector) run(ctx context.Context) error {
 
 // listAndWatch watches until the server closes the stream, which is no error, or an error occurs. Without a
 // resourceVersion the watch begins with all objects or follows a list.
-func (f *reflector) listAndWatch(ctx context.Context) error {
+func (f *objectReflector[T, P]) listAndWatch(ctx context.Context) error {
 	isRelist := f.version == ""
 	isWatchList := isRelist && f.watchList.isUsable()
 	if isRelist {
@@ -126,16 +138,17 @@ func (f *reflector) listOptions() *metav1.ListOptions {
 }
 
 // list handles all objects, page by page.
-func (f *reflector) list(ctx context.Context) error {
+func (f *objectReflector[T, P]) list(ctx context.Context) error {
 	var version string
 	ctx, idle := f.resource.withIdleTimeout(ctx)
 	defer idle.cancel()
-	for event, err := range f.source.list(ctx, f.listOptions(), func(meta metav1.ListMeta) { version = meta.ResourceVersion }) {
+	paging := &PagingOptions{OnPage: func(meta metav1.ListMeta) { version = meta.ResourceVersion }}
+	for obj, err := range listAs(ctx, f.resource.Paging(paging), f.listOptions(), f.newDecoder()) {
 		idle.stop()
 		if err != nil {
 			return idle.explain(err)
 		}
-		if err := f.handleEvent(event); err != nil {
+		if err := f.handleEvent(newObjectEvent(watch.Added, P(obj))); err != nil {
 			return err
 		}
 		idle.reset()
@@ -148,16 +161,18 @@ func (f *reflector) list(ctx context.Context) error {
 
 // watch handles the events of one watch. The idle timeout applies until the end of the initial events, if the watch has
 // them.
-func (f *reflector) watch(ctx context.Context, opts *metav1.ListOptions, idle *idleTimeout, hasInitialEvents bool) error {
-	onAccept := func() {
+func (f *objectReflector[T, P]) watch(ctx context.Context, opts *metav1.ListOptions, idle *idleTimeout, hasInitialEvents bool) error {
+	onAccept := func() decoder[T] {
 		if f.version != "" { // the stream is resumed, which is progress
 			f.setVersion(f.version)
 		}
+		return f.newDecoder()
 	}
-	for event, err := range f.source.watch(ctx, opts, onAccept) {
+	for received, err := range watchAs(ctx, f.resource, opts, onAccept) {
 		if err != nil {
 			return idle.explain(err)
 		}
+		event := newObjectEvent(received.Type, P(received.Object))
 		if f.version == "" && event.eventType == watch.Bookmark && !event.initialEventsDone {
 			continue // within the initial events it is no progress, neither of the version nor for the idle timeout
 		}
