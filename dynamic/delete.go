@@ -114,14 +114,14 @@ func (r *Resource) DeleteCollection(ctx context.Context, opts *metav1.DeleteOpti
 	switch head, err := body.Peek(maxKindless); {
 	case err == nil: // it is longer
 	case err != io.EOF: //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
-		return nil, r.decodeError(verb, request, fmt.Errorf("read the response: %w", err))
+		return nil, r.decodeError(verb, fmt.Errorf("read the response: %w", err))
 	case isKindless(head):
 		return &Page[unstructured.Object]{}, nil
 	}
-	page, err := decodePage(r, verb, request, body, r.objectDecoder())
+	page, err := decodePage(r, verb, body, r.objectDecoder())
 	if other, ok := errors.AsType[*unstructured.NotListError](err); ok && isStatus(other.Object) {
 		if _, err := successStatus(other.Object); err != nil {
-			return nil, r.decodeError(verb, request, err)
+			return nil, r.decodeError(verb, err)
 		}
 		return &Page[unstructured.Object]{}, nil
 	}

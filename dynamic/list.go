@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/retry"
-	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,11 +67,11 @@ func listPageAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOption
 		return nil, err
 	}
 	defer response.Body.Close()
-	return decodePage(r, "list", request, response.Body, decoder)
+	return decodePage(r, "list", response.Body, decoder)
 }
 
 // decodePage decodes the body of a response that is a list; verb is for the error.
-func decodePage[T any](r *Resource, verb string, request *transport.Request, body io.Reader, decoder decoder[T]) (*Page[T], error) {
+func decodePage[T any](r *Resource, verb string, body io.Reader, decoder decoder[T]) (*Page[T], error) {
 	page := &Page[T]{}
 	items := unstructured.NewInterningListDecoder(body, decoder.interner())
 	for {
@@ -82,14 +81,15 @@ func decodePage[T any](r *Resource, verb string, request *transport.Request, bod
 			return page, nil
 		}
 		if err != nil {
-			return nil, r.decodeError(verb, request, err)
+			return nil, r.decodeError(verb, err)
 		}
 		page.Items = append(page.Items, item)
 	}
 }
 
-func (r *Resource) decodeError(verb string, request *transport.Request, err error) error {
-	return fmt.Errorf("%s %s: %s %s%s: %w", verb, r, request.Method, r.conn.Server(), request.Path, err)
+// decodeError is for the response to a call on the handle's collection.
+func (r *Resource) decodeError(verb string, err error) error {
+	return fmt.Errorf("%s %s: %s %s%s: %w", verb, r, method(verb), r.conn.Server(), r.path(""), err)
 }
 
 // defaultPageSize is the number of objects that List requests at once, as in client-go's pager.
@@ -186,7 +186,7 @@ func (p *listPager[T]) page(ctx context.Context, yield func(*T, error) bool) (mo
 			return p.endPage(items.Meta()), nil
 		}
 		if err != nil {
-			return false, p.resource.decodeError("list", current.request, err)
+			return false, p.resource.decodeError("list", err)
 		}
 		if p.yielded && p.prefetch == nil && p.continueFrom(items.Meta().Continue) {
 			p.prefetch = p.resource.requestPage(ctx, p.opts)
@@ -242,7 +242,6 @@ func (p *listPager[T]) handleExpired(ctx context.Context, err error) error {
 
 // pageResult is the result of a list request. The caller closes the response, whose body has not been read.
 type pageResult struct {
-	request  *transport.Request
 	response *http.Response
 	err      error
 }
@@ -257,7 +256,7 @@ func (r *Resource) requestPage(ctx context.Context, opts metav1.ListOptions) <-c
 	}
 	go func() {
 		response, err := r.do(ctx, request, true) //nolint:bodyclose // by the receiver
-		results <- pageResult{request, response, err}
+		results <- pageResult{response, err}
 	}()
 	return results
 }

@@ -148,7 +148,7 @@ func (w *waiter) watch(stream *WatchStream[unstructured.Object]) (done bool, err
 	for {
 		event, err := stream.Next()
 		if err == io.EOF { //nolint:errorlint // the server ends every watch after a time
-			return false, w.resource.decodeError("watch", stream.request, err)
+			return false, w.resource.decodeError("watch", err)
 		}
 		if err != nil {
 			w.isExpired = retry.IsExpired(err)

@@ -19,7 +19,6 @@ import (
 // Close for any.
 type WatchStream[T any] struct {
 	resource *Resource
-	request  *transport.Request
 	body     *errorRecorder
 	decoder  decoder[T]
 	events   *unstructured.WatchDecoder
@@ -48,7 +47,7 @@ func openWatchAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptio
 	}
 	body, decoder := &errorRecorder{ReadCloser: response.Body}, newDecoder()
 	events := unstructured.NewInterningWatchDecoder(body, decoder.interner())
-	return &WatchStream[T]{resource: r, request: request, body: body, decoder: decoder, events: events}, nil
+	return &WatchStream[T]{resource: r, body: body, decoder: decoder, events: events}, nil
 }
 
 // Next waits for the next event and returns it. The error is io.EOF itself if the server has closed the stream; a
@@ -81,7 +80,7 @@ func (s *WatchStream[T]) Next() (unstructured.Event[T], error) {
 func (s *WatchStream[T]) endError(err error) error {
 	ended := err
 	if _, isStatus := errors.AsType[*apierrors.StatusError](err); !isStatus {
-		ended = s.resource.decodeError("watch", s.request, err)
+		ended = s.resource.decodeError("watch", err)
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) || s.body.err != nil && errors.Is(err, s.body.err) {
 		return ended
