@@ -58,11 +58,7 @@ func (r *Resource) ListPage(ctx context.Context, opts *metav1.ListOptions) (*Pag
 }
 
 func listPageAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptions, decoder decoder[T]) (*Page[T], error) {
-	request, err := r.collectionRequest("list", opts)
-	if err != nil {
-		return nil, err
-	}
-	response, err := r.do(ctx, request, true)
+	response, err := r.requestPage(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +167,7 @@ func (p *listPager[T]) close() {
 // page yields the objects of one page and reports whether there is another.
 func (p *listPager[T]) page(ctx context.Context, yield func(*T, error) bool) (more bool, err error) {
 	if p.prefetch == nil {
-		p.prefetch = p.resource.requestPage(ctx, p.opts)
+		p.prefetch = p.resource.prefetchPage(ctx, p.opts)
 	}
 	current := <-p.prefetch
 	p.prefetch = nil
@@ -189,7 +185,7 @@ func (p *listPager[T]) page(ctx context.Context, yield func(*T, error) bool) (mo
 			return false, p.resource.decodeError("list", err)
 		}
 		if p.yielded && p.prefetch == nil && p.continueFrom(items.Meta().Continue) {
-			p.prefetch = p.resource.requestPage(ctx, p.opts)
+			p.prefetch = p.resource.prefetchPage(ctx, p.opts)
 		}
 		if !yield(obj, nil) {
 			return false, nil
@@ -246,17 +242,20 @@ type pageResult struct {
 	err      error
 }
 
-// requestPage sends a list request, which ends with ctx, and returns a channel for its result.
-func (r *Resource) requestPage(ctx context.Context, opts metav1.ListOptions) <-chan pageResult {
+// prefetchPage calls requestPage in the background and returns a channel for its result.
+func (r *Resource) prefetchPage(ctx context.Context, opts metav1.ListOptions) <-chan pageResult {
 	results := make(chan pageResult, 1)
-	request, err := r.collectionRequest("list", &opts)
-	if err != nil {
-		results <- pageResult{err: err}
-		return results
-	}
 	go func() {
-		response, err := r.do(ctx, request, true) //nolint:bodyclose // by the receiver
+		response, err := r.requestPage(ctx, &opts) //nolint:bodyclose // by the receiver
 		results <- pageResult{response, err}
 	}()
 	return results
+}
+
+func (r *Resource) requestPage(ctx context.Context, opts *metav1.ListOptions) (*http.Response, error) {
+	request, err := r.collectionRequest("list", opts)
+	if err != nil {
+		return nil, err
+	}
+	return r.do(ctx, request, true)
 }
