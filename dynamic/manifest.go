@@ -37,16 +37,11 @@ func (c *Client) ForObjects(ctx context.Context, objects iter.Seq2[*unstructured
 	return func(yield func(*ManifestObject, error) bool) {
 		definitions := manifestDefinitions{}
 		for obj, err := range objects {
-			if err != nil {
-				yield(nil, err)
-				return
+			var found *ManifestObject
+			if err == nil {
+				found, err = c.forManifestObject(ctx, obj, definitions)
 			}
-			found, err := c.forManifestObject(ctx, obj, definitions)
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if !yield(found, nil) {
+			if !yield(found, err) || err != nil {
 				return
 			}
 		}
