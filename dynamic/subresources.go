@@ -125,10 +125,7 @@ func (r *Resource) CreateToken(ctx context.Context, name string, opts *TokenOpti
 	if err != nil {
 		return nil, err
 	}
-	body, err := unstructured.Encode(r.withKind(tokenRequest(opts)))
-	if err != nil {
-		return nil, fmt.Errorf("create %s %q: encode the request: %w", r, name, err)
-	}
+	body, _ := unstructured.Encode(r.withKind(tokenRequest(opts))) // it has only texts and numbers
 	setBody(request, jsonType, body)
 	return doAndDecode(ctx, r, request, decodeToken)
 }

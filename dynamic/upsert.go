@@ -64,10 +64,7 @@ func (r *Resource) upsertOnce(ctx context.Context, name string, change func(*uns
 	if err != nil {
 		return nil, "", false, err
 	}
-	before, err := unstructured.Encode(obj)
-	if err != nil {
-		return nil, "", false, err
-	}
+	before, _ := unstructured.Encode(obj) // it was decoded or made here
 	if err := r.applyChange(obj, change); err != nil {
 		return nil, "", false, err
 	}
