@@ -255,7 +255,6 @@ func (c *Client) newResources(mappings []*discovery.Resource, err error) ([]*Res
 	return resources, nil
 }
 
-// metaMapper resolves names and kinds with a meta.RESTMapper.
 type metaMapper struct{ mapper meta.RESTMapperWithContext }
 
 // Resource resolves a name as kubectl does: as a resource with version and group, as one with a group, and as a kind.

@@ -61,7 +61,6 @@ type unservedPeriod struct {
 	stopWatching   func()
 }
 
-// begin starts the period unless it has begun.
 func (u *unservedPeriod) begin(ctx context.Context, r *Resource) {
 	if !u.since.IsZero() {
 		return

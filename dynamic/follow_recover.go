@@ -32,7 +32,6 @@ const (
 	maxIdleTime = 2 * time.Minute
 )
 
-// watchBackoff is the backoff of Follow and Wait.
 func watchBackoff() retry.Backoff {
 	return retry.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second}
 }
@@ -201,7 +200,6 @@ type idleTimeout struct {
 	timer     *time.Timer
 }
 
-// withIdleTimeout returns a running idleTimeout and its ctx.
 func (r *Resource) withIdleTimeout(ctx context.Context) (context.Context, *idleTimeout) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	return ctx, &idleTimeout{r, ctx, cancel, time.AfterFunc(maxIdleTime, func() { cancel(errIdle) })}

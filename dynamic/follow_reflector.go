@@ -45,7 +45,6 @@ type reflector struct {
 // is known. yieldFunc returns false if the caller has left the loop.
 type yieldFunc func(eventType watch.EventType, obj object, finalStateUnknown bool, err error) bool
 
-// reflectorState is the progress of a reflector.
 type reflectorState int
 
 const (
@@ -137,7 +136,6 @@ func (f *reflector) listOptions() *metav1.ListOptions {
 	return &metav1.ListOptions{LabelSelector: f.opts.LabelSelector, FieldSelector: f.opts.FieldSelector}
 }
 
-// list handles all objects, page by page.
 func (f *objectReflector[T, P]) list(ctx context.Context) error {
 	var version string
 	ctx, idle := f.resource.withIdleTimeout(ctx)
@@ -271,7 +269,6 @@ func (f *reflector) setVersion(version string) {
 	}
 }
 
-// emitInferredDelete emits a deletion that the API did not report.
 func (f *reflector) emitInferredDelete(key objectKey, version objectVersion) error {
 	obj := &unstructured.Object{}
 	f.resource.setKind(obj)

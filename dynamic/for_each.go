@@ -154,7 +154,6 @@ func (f *forEach) start(ctx context.Context, obj *unstructured.Object) error {
 	return nil
 }
 
-// finish counts a processed object and reports it.
 func (f *forEach) finish(key types.NamespacedName, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

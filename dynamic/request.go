@@ -173,7 +173,6 @@ func doAndDecode[T any](ctx context.Context, r *Resource, request *transport.Req
 	return decoded, nil
 }
 
-// buffers holds buffers for whole responses.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 const maxPooledBuffer = 64 << 10

@@ -75,7 +75,6 @@ type condition struct {
 	hasObserved                   bool
 }
 
-// readConditions reads status.conditions.
 func (o *object) readConditions() {
 	for i, item := range o.list("status", "conditions") {
 		entry, ok := item.(map[string]any)
