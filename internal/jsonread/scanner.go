@@ -250,7 +250,7 @@ func stringEnd(b []byte, i int) (int, scanResult) {
 	}
 }
 
-// escapeLength returns the length of the escape sequence that b begins with.
+// escapeLength returns the length of the escape sequence that b begins with, also of an invalid one.
 func escapeLength(b []byte) (int, scanResult) {
 	length := 2
 	if len(b) > 1 && b[1] == 'u' {
@@ -258,9 +258,9 @@ func escapeLength(b []byte) (int, scanResult) {
 	}
 	switch {
 	case len(b) < length:
-		return 0, needsInput
+		return length, needsInput
 	case length == 2 && unescaped[b[1]] == 0, length > 2 && hex4(b[2:]) < 0:
-		return 0, invalid
+		return length, invalid
 	default:
 		return length, scanned
 	}

@@ -1,6 +1,7 @@
 package jsonread
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math/bits"
@@ -22,60 +23,34 @@ func (r *Reader) stringBytes() ([]byte, error) {
 // stringBytesFrom is stringBytes for strings that are not plain ASCII or not wholly in the buffer; before i they are
 // plain. Invalid UTF-8 and surrogates without their other half become U+FFFD, one for each.
 func (r *Reader) stringBytesFrom(i int) ([]byte, error) {
-	escaped := false
-	for {
-		for i < r.end && isStringByte(r.buf[i]) {
-			i++
+	end, result := stringEnd(r.buf[:r.end], i)
+	for result == needsInput {
+		quote := r.pos
+		if err := r.fillInside(); err != nil {
+			return nil, err
 		}
-		if i == r.end {
-			quote := r.pos
-			if err := r.fillInside(); err != nil {
-				return nil, err
-			}
-			i += r.pos - quote
-			continue
-		}
-		switch c := r.buf[i]; c {
-		case '"':
-			raw := r.buf[r.pos+1 : i]
-			r.pos = i + 1
-			if !escaped && utf8.Valid(raw) {
-				return raw, nil
-			}
-			r.scratch = appendUnquoted(r.scratch[:0], raw)
-			return r.scratch, nil
-		case '\\':
-			escaped = true
-			var err error
-			if i, err = r.afterEscape(i); err != nil {
-				return nil, err
-			}
-		default:
-			return nil, fmt.Errorf("invalid JSON at byte %d: control character %q in a string", r.dropped+int64(i), c)
-		}
+		end, result = stringEnd(r.buf[:r.end], end+r.pos-quote)
 	}
+	if result == invalid {
+		return nil, r.stringError(end)
+	}
+	raw := r.buf[r.pos+1 : end-1]
+	r.pos = end
+	if bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
+		return raw, nil
+	}
+	r.scratch = appendUnquoted(r.scratch[:0], raw)
+	return r.scratch, nil
 }
 
-// afterEscape checks the escape sequence at index i of the string at r.pos and returns the index behind it.
-func (r *Reader) afterEscape(i int) (int, error) {
-	for length := 2; ; {
-		if i+length > r.end {
-			quote := r.pos
-			if err := r.fillInside(); err != nil {
-				return 0, err
-			}
-			i += r.pos - quote
-			continue
-		}
-		switch c := r.buf[i+1]; {
-		case c == 'u' && length == 2:
-			length = len(`\u0000`)
-		case c == 'u' && hex4(r.buf[i+2:]) < 0, c != 'u' && unescaped[c] == 0:
-			return 0, fmt.Errorf("invalid JSON at byte %d: escape sequence %q", r.dropped+int64(i), r.buf[i:i+length])
-		default:
-			return i + length, nil
-		}
+// stringError returns the error for the byte at index i, at which a string is invalid.
+func (r *Reader) stringError(i int) error {
+	rest := r.buf[i:r.end]
+	if rest[0] != '\\' {
+		return fmt.Errorf("invalid JSON at byte %d: control character %q in a string", r.dropped+int64(i), rest[0])
 	}
+	length, _ := escapeLength(rest)
+	return fmt.Errorf("invalid JSON at byte %d: escape sequence %q", r.dropped+int64(i), rest[:length])
 }
 
 // unescaped maps the byte behind a backslash to what it means; 0 is an error or a \u.
