@@ -3,6 +3,7 @@ package jsonread
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"math/bits"
 	"unicode/utf16"
@@ -93,21 +94,11 @@ func unquoteRune(raw []byte) (c rune, size int) {
 
 // hex4 returns the number that the first four digits of b are, or -1.
 func hex4(b []byte) rune {
-	var n rune
-	for _, c := range b[:4] {
-		switch {
-		case '0' <= c && c <= '9':
-			c -= '0'
-		case 'a' <= c && c <= 'f':
-			c -= 'a' - 10
-		case 'A' <= c && c <= 'F':
-			c -= 'A' - 10
-		default:
-			return -1
-		}
-		n = n<<4 | rune(c)
+	var n [2]byte
+	if _, err := hex.Decode(n[:], b[:4]); err != nil {
+		return -1
 	}
-	return n
+	return rune(n[0])<<8 | rune(n[1])
 }
 
 func isStringByte(c byte) bool { return c >= ' ' && c != '"' && c != '\\' }
