@@ -150,7 +150,7 @@ func (l *Lazy) metadataField(field string) *Object {
 }
 
 // text returns the string that a field is, empty if it is something else.
-func (l *Lazy) text(f jsonread.Field) string { return jsonread.Unquote(l.raw(f)) }
+func (l *Lazy) text(f jsonread.Field) string { return string(jsonread.Unquote(l.raw(f))) }
 
 // raw returns the bytes between the quotes of the string that a field is.
 func (l *Lazy) raw(f jsonread.Field) []byte { return jsonread.RawString(l.data, l.offsets.Index(f)) }

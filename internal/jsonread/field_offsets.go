@@ -1,9 +1,6 @@
 package jsonread
 
-import (
-	"bytes"
-	"slices"
-)
+import "slices"
 
 // Field is a field of an object whose value [FieldOffsets] find without reading what is before it.
 type Field int
@@ -54,9 +51,7 @@ func MetadataField(name string) (f Field, found bool) {
 
 // expectField notes which field the next value is. A second metadata replaces the first and all that is in it.
 func (s *scanner) expectField(name []byte) {
-	if bytes.IndexByte(name, '\\') >= 0 {
-		name = appendUnquoted(nil, name)
-	}
+	name = Unquote(name)
 	if s.depth == 2 {
 		s.next, _ = MetadataField(string(name))
 		return

@@ -11,7 +11,7 @@ func Member(b []byte, i int, name string) int {
 	for b[i] != '}' {
 		start := i + 1
 		i, _ = stringEnd(b, start)
-		isIt := isName(b[start:i-1], name)
+		isIt := string(Unquote(b[start:i-1])) == name
 		i = skipSpace(b, skipSpace(b, i)+1) // the colon
 		if isIt {
 			found = i
@@ -35,7 +35,7 @@ func MemberRange(b []byte, i int, name string) (start, end int, found bool) {
 			next = skipSpace(b, next+1)
 		}
 		switch {
-		case !isName(b[start+1:nameEnd-1], name):
+		case string(Unquote(b[start+1:nameEnd-1])) != name:
 			previous = end
 		case isLast:
 			return previous, end, true
@@ -44,14 +44,6 @@ func MemberRange(b []byte, i int, name string) (start, end int, found bool) {
 		}
 	}
 	return 0, 0, false
-}
-
-// isName reports whether the bytes between quotes mean name. What has escapes does not mean what it looks like.
-func isName(raw []byte, name string) bool {
-	if plainPrefix(raw) < len(raw) {
-		raw = appendUnquoted(nil, raw)
-	}
-	return string(raw) == name
 }
 
 // Elements iterates over the indexes of the elements of the list at index i.

@@ -124,10 +124,10 @@ func plainPrefix(b []byte) int {
 	return n
 }
 
-// Unquote returns what the bytes between quotes mean, which have been checked.
-func Unquote(raw []byte) string {
-	if plainPrefix(raw) < len(raw) {
-		raw = appendUnquoted(nil, raw)
+// Unquote returns what the bytes between quotes mean, which have been checked; raw itself if they are plain.
+func Unquote(raw []byte) []byte {
+	if plainPrefix(raw) == len(raw) {
+		return raw
 	}
-	return string(raw)
+	return appendUnquoted(nil, raw)
 }
