@@ -188,12 +188,8 @@ func (d *ListDecoder) nextMember() (name string, more bool, err error) {
 	if d.state == betweenMembers {
 		return d.r.NextMember()
 	}
-	c, err := d.r.Peek()
-	if err != nil {
+	if err := d.r.Expect('{', "where a list should begin"); err != nil {
 		return "", false, err
-	}
-	if c != '{' {
-		return "", false, d.r.SyntaxError(c, "where a list should begin")
 	}
 	d.state = betweenMembers
 	return d.r.OpenObject()

@@ -127,6 +127,15 @@ func (b *buffer) peek(fill func(*buffer) error) (byte, error) {
 
 func isSpace(c byte) bool { return c <= ' ' && (c == ' ' || c == '\n' || c == '\t' || c == '\r') }
 
+// Expect returns an error unless c is next, apart from white space. It does not consume c.
+func (b *buffer) Expect(c byte, where string) error {
+	next, err := b.Peek()
+	if err == nil && next != c {
+		err = b.SyntaxError(next, where)
+	}
+	return err
+}
+
 // SyntaxError returns the error for a byte that may not be where it is.
 func (b *buffer) SyntaxError(c byte, where string) error {
 	return fmt.Errorf("invalid JSON at byte %d: %q %s", b.Offset(), c, where)

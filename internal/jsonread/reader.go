@@ -123,13 +123,7 @@ func (r *Reader) Object() (map[string]any, error) {
 }
 
 // ObjectStart reads up to the opening brace of an object, which must be next.
-func (r *Reader) ObjectStart() error {
-	c, err := r.Peek()
-	if err == nil && c != '{' {
-		err = r.SyntaxError(c, "where an object should begin")
-	}
-	return err
-}
+func (r *Reader) ObjectStart() error { return r.Expect('{', "where an object should begin") }
 
 // StringBytes reads a string, which must be next, and unquotes it. The bytes are valid until the next read.
 func (r *Reader) StringBytes() ([]byte, error) {
