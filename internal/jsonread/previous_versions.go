@@ -77,12 +77,19 @@ func (p *previousVersions) find(uid string) {
 	p.uid, p.previous = uid, p.last[uid].Value()
 }
 
-// fields returns the previous version's fields; nil without one.
-func (p *previousVersions) fields() map[string]any {
-	if p.previous == nil {
+// fields returns the previous version's fields of the object at n; nil if it has none.
+func (p *previousVersions) fields(n node) map[string]any {
+	previous := n.previous
+	switch {
+	case p.previous == nil:
 		return nil
+	case n.path == 0:
+		return p.previous.object.Object
+	case n.metadata:
+		previous = p.previous.object.Object["metadata"]
 	}
-	return p.previous.object.Object
+	fields, _ := previous.(map[string]any)
+	return fields
 }
 
 func (p *previousVersions) digest(at path, text []byte) digest {
@@ -118,63 +125,28 @@ func (p *previousVersions) memberPath(parent path, name string) path {
 type node struct {
 	path     path
 	levels   int // that are digested below it; 0 for none
-	previous any // nil for none
+	previous any // nil for none; of the object itself and its metadata it is known once the UID has been read
 	metadata bool
 }
 
-// nextVersion reads an object, whose opening brace is next, and reuses what has not changed since its previous version.
-func (r *Reader) nextVersion() (map[string]any, error) {
-	r.interner.versions.begin()
-	r.pinHere()
-	defer r.unpin()
-	return r.nodeObject(node{levels: objectLevels})
-}
-
-// nodeObject reads the object at n, whose opening brace is next. The previous version is known from metadata.uid on:
-// servers send metadata first, and in it name and UID before what is large.
-func (r *Reader) nodeObject(n node) (map[string]any, error) {
+// nodeMember reads the value of a member of the object at n. The previous version is known from metadata.uid on: servers send
+// metadata first, and in it name and UID before what is large.
+func (r *Reader) nodeMember(n node, name string) (any, error) {
 	versions := &r.interner.versions
-	previous, _ := n.previous.(map[string]any)
-	base := len(r.members)
-	name, more, err := r.OpenObject()
-	for more {
-		r.interner.fieldName = name
-		var v any
-		if v, err = r.nodeMember(n, name, previous[name]); err != nil {
-			return nil, err
-		}
-		switch uid, isString := v.(string); {
-		case n.path == 0 && name == "metadata":
-			previous = versions.fields()
-		case n.metadata && name == "uid" && isString:
-			versions.find(uid)
-			previous, _ = versions.fields()["metadata"].(map[string]any)
-		}
-		r.members = append(r.members, member{name, v})
-		name, more, err = r.NextMember()
-	}
-	if err != nil {
-		return nil, err
-	}
-	read := len(r.members) - base
-	m := r.popMembers(base)
-	versions.hasDuplicate = versions.hasDuplicate || len(m) < read
-	return m, nil
-}
-
-// nodeMember reads the value of a member of the object at n.
-func (r *Reader) nodeMember(n node, name string, previous any) (any, error) {
 	c, err := r.Peek()
-	at := node{levels: n.levels - 1, previous: previous}
-	switch versions := &r.interner.versions; {
+	switch {
 	case err == nil && c == '{' && n.path == 0 && name == "metadata": // always a new map
-		return r.nodeObject(node{path: versions.memberPath(0, name), levels: metadataLevels, metadata: true})
-	case err != nil || !r.isDigested(c):
-		return r.Value()
-	default:
-		at.path = versions.memberPath(n.path, name)
-		return r.reuseOrDecode(at)
+		return r.object(node{path: versions.memberPath(0, name), levels: metadataLevels, metadata: true})
+	case err == nil && r.isDigested(c):
+		return r.reuseOrDecode(node{
+			path: versions.memberPath(n.path, name), levels: n.levels - 1, previous: versions.fields(n)[name],
+		})
 	}
+	v, err := r.Value()
+	if uid, isString := v.(string); isString && n.metadata && name == "uid" {
+		versions.find(uid)
+	}
+	return v, err
 }
 
 // nodeElement reads element i of the list at n.
@@ -217,16 +189,4 @@ func (r *Reader) reuseOrDecode(n node) (any, error) {
 		versions.digests = slices.Delete(versions.digests, own, own+1)
 	}
 	return v, err
-}
-
-// decodeNode reads the object or list at n, whose opening brace or bracket is next.
-func (r *Reader) decodeNode(n node) (any, error) {
-	switch {
-	case n.levels == 0:
-		return r.mapOrList()
-	case r.buf[r.pos] == '{':
-		return r.nodeObject(n)
-	default:
-		return r.list(n)
-	}
 }

@@ -119,7 +119,7 @@ func (r *Reader) Object() (map[string]any, error) {
 	if err := r.ObjectStart(); err != nil {
 		return nil, err
 	}
-	return r.object()
+	return r.object(node{})
 }
 
 // ObjectStart reads up to the opening brace of an object, which must be next.

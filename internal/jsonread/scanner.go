@@ -209,7 +209,7 @@ func (r *Reader) RawObject() ([]byte, FieldOffsets, error) {
 			}
 		case invalid:
 			start := r.Offset()
-			_, err := r.object()
+			_, err := r.object(node{})
 			if err == nil {
 				err = fmt.Errorf("cannot scan the object at byte %d", start) // never: see FuzzLazy
 			}

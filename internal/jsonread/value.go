@@ -19,7 +19,7 @@ func (r *Reader) Value() (any, error) {
 		if r.interner != nil {
 			return r.internedValue(node{})
 		}
-		return r.mapOrList()
+		return r.decodeNode(node{})
 	case c == '-' || '0' <= c && c <= '9':
 		return r.number()
 	case c == 't':
@@ -40,19 +40,21 @@ func (r *Reader) TopValue() (any, error) {
 	switch {
 	case err != nil || c != '{':
 		return r.Value()
-	case r.interner != nil:
-		return r.nextVersion()
-	default:
-		return r.object()
+	case r.interner == nil:
+		return r.object(node{})
 	}
+	r.interner.versions.begin()
+	r.pinHere()
+	defer r.unpin()
+	return r.object(node{levels: objectLevels})
 }
 
-// mapOrList reads an object or a list, whose opening brace or bracket is next.
-func (r *Reader) mapOrList() (any, error) {
+// decodeNode reads the object or list at n, whose opening brace or bracket is next.
+func (r *Reader) decodeNode(n node) (any, error) {
 	if r.buf[r.pos] == '{' {
-		return r.object()
+		return r.object(n)
 	}
-	return r.list(node{})
+	return r.list(n)
 }
 
 // Literal reads a word, such as null, whose first byte is next.
@@ -69,8 +71,9 @@ func (r *Reader) Literal(word string) error {
 	return nil
 }
 
-// object reads an object, whose opening brace is next. Of members with one name the last stays.
-func (r *Reader) object() (map[string]any, error) {
+// object reads an object, whose opening brace is next; n is its node, if it has one. Of members with one name the last
+// stays.
+func (r *Reader) object(n node) (map[string]any, error) {
 	base := len(r.members)
 	name, more, err := r.OpenObject()
 	for more {
@@ -78,7 +81,12 @@ func (r *Reader) object() (map[string]any, error) {
 			r.interner.fieldName = name
 		}
 		var v any
-		if v, err = r.Value(); err != nil {
+		if n.levels > 0 {
+			v, err = r.nodeMember(n, name)
+		} else {
+			v, err = r.Value()
+		}
+		if err != nil {
 			return nil, err
 		}
 		r.members = append(r.members, member{name, v})
@@ -87,19 +95,17 @@ func (r *Reader) object() (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.popMembers(base), nil
-}
-
-// popMembers returns a map of the members that have been read since base.
-func (r *Reader) popMembers(base int) map[string]any {
 	read := r.members[base:]
 	m := make(map[string]any, len(read))
 	for i := range read {
 		m[read[i].name] = read[i].value
 	}
+	if n.levels > 0 && len(m) < len(read) {
+		r.interner.versions.hasDuplicate = true
+	}
 	clear(read)
 	r.members = r.members[:base]
-	return m
+	return m, nil
 }
 
 // list reads a list, whose opening bracket is next; n is its node, if it has one.
