@@ -2,6 +2,7 @@ package jsonread
 
 import (
 	"hash/maphash"
+	"weak"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -43,7 +44,11 @@ func NewInterner() *Interner {
 		seed:        maphash.MakeSeed(),
 		recent:      map[string]any{},
 		seen:        make([]uint32, seenSlots),
-		versions:    newPreviousVersions(),
+		versions: previousVersions{
+			seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+			last:  map[string]weak.Pointer[version]{},
+			limit: minVersions,
+		},
 	}
 }
 
@@ -142,18 +147,10 @@ func (r *Reader) scanAhead() []byte {
 	}
 }
 
-// NewObject returns the object with the fields that TopValue read, as the version that the next one is compared with. Of a
-// deleted object there is no next version.
+// NewObject returns the object with the fields that TopValue read, as the version that the next one is compared with.
 func (r *Reader) NewObject(fields map[string]any, deleted bool) *unstructured.Unstructured {
-	switch {
-	case r.interner == nil:
+	if r.interner == nil {
 		return &unstructured.Unstructured{Object: fields}
-	case deleted:
-		versions := &r.interner.versions
-		delete(versions.last, versions.uid)
-		versions.begin()
-		return &unstructured.Unstructured{Object: fields}
-	default:
-		return r.interner.versions.add(fields)
 	}
+	return r.interner.versions.add(fields, deleted)
 }

@@ -44,23 +44,18 @@ const (
 	metadataLevels = 4       // below metadata: managedFields, an entry (its time changes with each write), its fieldsV1, their fields
 )
 
-func newPreviousVersions() previousVersions {
-	return previousVersions{
-		seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
-		last:  map[string]weak.Pointer[version]{},
-		limit: minVersions,
-	}
-}
-
 // begin forgets the object that was being read.
 func (p *previousVersions) begin() {
 	p.uid, p.previous, p.digests, p.hasDuplicate = "", nil, p.digests[:0], false
 }
 
-// add returns the object that has been read, and remembers it.
-func (p *previousVersions) add(fields map[string]any) *unstructured.Unstructured {
+// add returns the object that has been read, and remembers it. Of a deleted object there is no next version.
+func (p *previousVersions) add(fields map[string]any, deleted bool) *unstructured.Unstructured {
 	read := &version{object: unstructured.Unstructured{Object: fields}}
-	if p.uid != "" && !p.hasDuplicate {
+	switch {
+	case deleted:
+		delete(p.last, p.uid)
+	case p.uid != "" && !p.hasDuplicate:
 		if len(p.last) >= p.limit {
 			maps.DeleteFunc(p.last, func(_ string, last weak.Pointer[version]) bool { return last.Value() == nil })
 			p.limit = max(minVersions, 2*len(p.last))
@@ -70,11 +65,6 @@ func (p *previousVersions) add(fields map[string]any) *unstructured.Unstructured
 	}
 	p.begin()
 	return &read.object
-}
-
-// find looks up the previous version by its UID.
-func (p *previousVersions) find(uid string) {
-	p.uid, p.previous = uid, p.last[uid].Value()
 }
 
 // fields returns the previous version's fields of the object at n; nil if it has none.
@@ -144,7 +134,7 @@ func (r *Reader) nodeMember(n node, name string) (any, error) {
 	}
 	v, err := r.Value()
 	if uid, isString := v.(string); isString && n.metadata && name == "uid" {
-		versions.find(uid)
+		versions.uid, versions.previous = uid, versions.last[uid].Value()
 	}
 	return v, err
 }
