@@ -2,6 +2,7 @@ package unstructured
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -75,10 +76,11 @@ func checkUnsplit(obj map[string]any, name string) error {
 	if end <= 0 {
 		return nil
 	}
-	switch first = first[:end]; first {
-	case "metadata", "spec", "status":
+	first = first[:end]
+	switch obj[first].(type) {
+	case map[string]any, []any:
 	default:
-		if !isMapOrList(obj[first]) {
+		if !slices.Contains([]string{"metadata", "spec", "status"}, first) {
 			return nil
 		}
 	}
@@ -91,13 +93,4 @@ func checkUnsplit(obj map[string]any, name string) error {
 		hint = "each field is an argument of its own: " + strings.Join(quoted, ", ")
 	}
 	return fmt.Errorf("%s: no such field (%s)", step(name), hint)
-}
-
-func isMapOrList(v any) bool {
-	switch v.(type) {
-	case map[string]any, []any:
-		return true
-	default:
-		return false
-	}
 }
