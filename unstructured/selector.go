@@ -2,7 +2,6 @@ package unstructured
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,11 +21,8 @@ type key struct {
 	quoted     bool
 }
 
-// parseSelector parses a step that is a selector and nothing else.
+// parseSelector parses a step, which begins with [, that is a selector and nothing else.
 func parseSelector(step string) (selector, error) {
-	if !strings.HasPrefix(step, "[") {
-		return nil, fmt.Errorf("no [ before %q", step)
-	}
 	p := pathParser{text: step, pos: 1, end: len(step)}
 	keys, err := p.keys()
 	if err == nil && p.pos != len(step) {
