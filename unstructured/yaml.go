@@ -21,8 +21,7 @@ type YAMLDecoder struct {
 	rest      document  // that is behind a JSON object in its document
 	line      int       // at which the last document with an object begins
 	items     []*Object // of a list, that have not been returned
-	itemsErr  error     // behind them
-	err       error
+	err       error     // behind them
 }
 
 // NewYAMLDecoder returns a decoder of the documents in r, which the caller closes.
@@ -49,9 +48,7 @@ func NewYAMLDecoder(r io.Reader) *YAMLDecoder {
 // but apiVersion and name. After an error Next returns the same error again.
 func (d *YAMLDecoder) Next() (*Object, error) {
 	for len(d.items) == 0 && d.err == nil {
-		if d.err, d.itemsErr = d.itemsErr, nil; d.err == nil {
-			d.items, d.itemsErr, d.err = d.next()
-		}
+		d.items, d.err = d.next()
 	}
 	if len(d.items) == 0 {
 		d.rest = document{}
@@ -82,15 +79,15 @@ func (d *YAMLDecoder) All() iter.Seq2[*Object, error] {
 // that document's content begins, both counted from 1 as in errors. Items of a list have the list's position.
 func (d *YAMLDecoder) Position() (document, line int) { return d.count, d.line }
 
-// next reads the next document with content and returns its objects: one, or the items of a list, and the error behind
-// them, nil for none.
-func (d *YAMLDecoder) next() (objs []*Object, itemsErr, err error) {
+// next reads the next document with content and returns its objects: one, or the items of a list, which may come with the
+// error behind them.
+func (d *YAMLDecoder) next() (objs []*Object, err error) {
 	for {
 		one, isMore := d.rest, len(d.rest.text) > 0
 		d.rest = document{}
 		if !isMore {
 			if one, err = d.documents.next(); err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 		}
 		d.count++
@@ -101,17 +98,18 @@ func (d *YAMLDecoder) next() (objs []*Object, itemsErr, err error) {
 		}
 		d.line = line
 		if err == nil {
-			if err = checkType(m); err == nil {
-				objs, err = appendItems(nil, m, nil)
-			}
-			if item, ok := errors.AsType[*listItemError](err); ok {
-				return objs, fmt.Errorf("document %d, line %d: %w", d.count, one.itemLine(item.indexes, line), err), nil
-			}
+			err = checkType(m)
+		}
+		if err == nil {
+			objs, err = appendItems(nil, m, nil)
+		}
+		if item, ok := errors.AsType[*listItemError](err); ok {
+			line = one.itemLine(item.indexes, line)
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("document %d, line %d: %w", d.count, line, err)
+			err = fmt.Errorf("document %d, line %d: %w", d.count, line, err)
 		}
-		return objs, nil, nil
+		return objs, err
 	}
 }
 
