@@ -17,14 +17,13 @@ import (
 // yamlChecker rejects a document that would lose fields or expand too much when it is read.
 type yamlChecker struct {
 	line  int                       // of the node that is being checked
-	known map[*yaml.Node]yamlExtent // of nodes with anchors; open while being measured
+	known map[*yaml.Node]yamlExtent // of nodes with anchors that have been measured
 }
 
 // yamlExtent is the size of a node, in bytes more or less.
 type yamlExtent struct {
 	written, expanded int64 // as it is in the text, and with its aliases expanded
 	depth             int
-	isOpen            bool
 }
 
 // maxAliased is how much aliases may add to a document, in bytes. A Kubernetes server accepts requests of 3 MiB.
@@ -53,18 +52,15 @@ func (t *yamlChecker) check(root *yaml.Node) error {
 // measure checks a node and all below it, the targets of aliases once.
 func (t *yamlChecker) measure(n *yaml.Node) (yamlExtent, error) {
 	t.line = n.Line
-	e := yamlExtent{written: 16 + int64(len(n.Value)), isOpen: true}
+	e := yamlExtent{written: 16 + int64(len(n.Value))}
 	e.expanded = e.written
 	if n.Kind == yaml.AliasNode {
 		target, found := t.known[n.Alias]
-		if !found || target.isOpen {
+		if !found {
 			return e, errors.New("an alias stands for what it is in")
 		}
 		e.expanded, e.depth = target.expanded, target.depth
 		return e, nil
-	}
-	if n.Anchor != "" {
-		t.known[n] = e
 	}
 	if n.Kind == yaml.MappingNode {
 		if err := t.names(n); err != nil {
@@ -87,7 +83,6 @@ func (t *yamlChecker) measure(n *yaml.Node) (yamlExtent, error) {
 	if n.Kind != yaml.ScalarNode {
 		e.depth++
 	}
-	e.isOpen = false
 	if n.Anchor != "" {
 		t.known[n] = e
 	}
