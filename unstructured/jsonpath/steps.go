@@ -63,11 +63,13 @@ func (t *Template) evaluate(data any, emit func(result)) error {
 
 func (e *evaluation) run(nodes []node, current any, emit func(result)) error {
 	for _, n := range nodes {
-		if n.steps == nil && !n.isRange {
+		if len(n.steps) == 0 { // a text, or an action such as {@}
 			if err := e.count(1); err != nil {
 				return err
 			}
-			emitText(n, current, emit)
+		}
+		if n.text != "" {
+			emit(result{value: n.text, isText: true})
 			continue
 		}
 		values, err := e.applyAll(n.steps, []any{current})
@@ -83,15 +85,6 @@ func (e *evaluation) run(nodes []node, current any, emit func(result)) error {
 		}
 	}
 	return nil
-}
-
-// emitText emits a text, or the current value for an action without steps, such as {@}.
-func emitText(n node, current any, emit func(result)) {
-	if n.text != "" {
-		emit(result{value: n.text, isText: true})
-		return
-	}
-	emit(result{value: current})
 }
 
 func (e *evaluation) applyAll(steps []step, values []any) (_ []any, err error) {
