@@ -183,13 +183,8 @@ func (l *Lazy) Without(fields ...string) *Lazy {
 		return l
 	}
 	parent, last := 0, len(fields)-1
-	for i, field := range fields[:last] {
-		if i == 0 {
-			parent = l.field(field)
-		} else {
-			parent = jsonread.Member(l.data, parent, field)
-		}
-		if parent == 0 || l.data[parent] != '{' {
+	for _, field := range fields[:last] {
+		if parent = l.member(parent, field); parent == 0 || l.data[parent] != '{' {
 			return l
 		}
 	}

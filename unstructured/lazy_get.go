@@ -12,14 +12,9 @@ import (
 func (l *Lazy) walk(fields []string) (any, bool, error) {
 	at := 0
 	for i, field := range fields {
-		metadataField, found := jsonread.MetadataField(field)
 		switch c := l.data[at]; {
-		case c == '{' && i == 0:
-			at = l.field(field)
-		case c == '{' && found && at == l.offsets.Index(jsonread.FieldMetadata):
-			at = l.offsets.Index(metadataField)
 		case c == '{':
-			at = jsonread.Member(l.data, at, field)
+			at = l.member(at, field)
 		case c == '[' && isIndex(field):
 			at = l.element(at, field)
 		case c == '[' && isSelector(field):
@@ -39,12 +34,19 @@ func (l *Lazy) walk(fields []string) (any, bool, error) {
 	return v, err == nil, err
 }
 
-// field returns the index of the value of a field of the object; 0 if there is none.
-func (l *Lazy) field(name string) int {
-	if f, found := jsonread.ObjectField(name); found {
+// member returns the index of the value of a member of the object at index i; 0 if there is none.
+func (l *Lazy) member(i int, name string) int {
+	f := jsonread.NoField
+	switch i {
+	case 0:
+		f = jsonread.ObjectField(name)
+	case l.offsets.Index(jsonread.FieldMetadata):
+		f = jsonread.MetadataField(name)
+	}
+	if f != jsonread.NoField {
 		return l.offsets.Index(f)
 	}
-	return jsonread.Member(l.data, 0, name)
+	return jsonread.Member(l.data, i, name)
 }
 
 // value decodes the value at an index.

@@ -7,7 +7,7 @@ type Field int
 
 // Fields with an offset.
 const (
-	noField Field = iota
+	NoField Field = iota
 	FieldKind
 	FieldAPIVersion
 	FieldSpec
@@ -35,28 +35,27 @@ var fieldNames = [fieldCount]string{
 	FieldName: "name", FieldNamespace: "namespace", FieldUID: "uid", FieldResourceVersion: "resourceVersion",
 }
 
-// ObjectField returns the field of an object with that name; found is false if it has no offset.
-func ObjectField(name string) (f Field, found bool) {
-	f = Field(slices.Index(fieldNames[:FieldName], name))
-	return max(f, noField), f > noField
+// ObjectField returns the field of an object with that name; NoField if it has no offset.
+func ObjectField(name string) Field {
+	return max(Field(slices.Index(fieldNames[:FieldName], name)), NoField)
 }
 
 // MetadataField is ObjectField for the fields of metadata.
-func MetadataField(name string) (f Field, found bool) {
+func MetadataField(name string) Field {
 	if i := slices.Index(fieldNames[FieldName:], name); i >= 0 {
-		return FieldName + Field(i), true
+		return FieldName + Field(i)
 	}
-	return noField, false
+	return NoField
 }
 
 // expectField notes which field the next value is. A second metadata replaces the first and all that is in it.
 func (s *scanner) expectField(name []byte) {
 	name = Unquote(name)
 	if s.depth == 2 {
-		s.next, _ = MetadataField(string(name))
+		s.next = MetadataField(string(name))
 		return
 	}
-	s.next, _ = ObjectField(string(name))
+	s.next = ObjectField(string(name))
 	if s.next == FieldMetadata {
 		clear(s.offsets[FieldMetadata:])
 	}

@@ -44,7 +44,7 @@ const (
 
 func (s *scanner) reset(limit int) {
 	s.state, s.pos, s.resume, s.depth, s.limit = expectValue, 0, 0, 0, limit
-	s.next, s.inMetadata, s.offsets = noField, false, FieldOffsets{}
+	s.next, s.inMetadata, s.offsets = NoField, false, FieldOffsets{}
 }
 
 // scan continues in b, which begins with the object and may have grown since the last call. Once it is scanned, pos is
@@ -112,7 +112,7 @@ func (s *scanner) name(b []byte, i int, c byte) (int, scanResult) {
 }
 
 func (s *scanner) value(b []byte, i int, c byte) (int, scanResult) {
-	if s.next != noField {
+	if s.next != NoField {
 		s.offsets.Set(s.next, i)
 	}
 	var result scanResult
@@ -133,7 +133,7 @@ func (s *scanner) value(b []byte, i int, c byte) (int, scanResult) {
 		return i, invalid
 	}
 	if result == scanned {
-		s.next, s.state = noField, expectComma
+		s.next, s.state = NoField, expectComma
 	}
 	return i, result
 }
@@ -154,7 +154,7 @@ func (s *scanner) enter(i int, c byte) (int, scanResult) {
 	if s.depth == 2 {
 		s.inMetadata = s.next == FieldMetadata
 	}
-	s.next = noField
+	s.next = NoField
 	return i + 1, scanned
 }
 
