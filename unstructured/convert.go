@@ -101,7 +101,6 @@ func unmarshalObject(data []byte, into any) error {
 	}
 }
 
-// isNil reports whether there is no object.
 func isNil[O *Object | *Lazy](obj O) bool {
 	switch obj := any(obj).(type) {
 	case *Object:

@@ -16,7 +16,6 @@ import (
 // maxMismatchDepth is how many steps a mismatch is searched: a type may hold itself, and each step converts what is below.
 const maxMismatchDepth = 64
 
-// mismatchError names the value that does not fit into its type.
 type mismatchError struct {
 	text  string
 	cause error
@@ -101,7 +100,6 @@ func mismatchedChild(v any, into reflect.Type) (field string, child any, childTy
 	return "", nil, nil, nil
 }
 
-// fits converts v to a type.
 func fits(v any, into reflect.Type) error {
 	data, err := Encode(&Object{Object: map[string]any{"": v}})
 	if err != nil {

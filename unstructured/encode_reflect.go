@@ -141,13 +141,11 @@ func validText(s string) string {
 	return string([]rune(s))
 }
 
-// encodeError names the value that cannot be encoded.
 type encodeError struct {
 	path  []string // innermost step first
 	cause error
 }
 
-// prependStep adds a step to the front of the path of an encodeError.
 func prependStep(step string, err error) error {
 	if e, ok := err.(*encodeError); ok {
 		e.path = append(e.path, step)

@@ -178,7 +178,6 @@ func storeStringMap(target *map[string]string, v any, fields []string) error {
 	return nil
 }
 
-// targetType names the type that target points to.
 func targetType(target any) string {
 	return strings.ReplaceAll(fmt.Sprintf("%T", target)[len("*"):], "interface {}", "any")
 }

@@ -72,7 +72,6 @@ func (l *Lazy) checkType() error {
 	return checkType(obj.Object)
 }
 
-// hasType reports whether it has a kind or an apiVersion.
 func (l *Lazy) hasType() bool {
 	return len(l.raw(jsonread.FieldKind)) > 0 || len(l.raw(jsonread.FieldAPIVersion)) > 0
 }
@@ -229,7 +228,6 @@ func newItemType(list metav1.TypeMeta) *itemType {
 	return t
 }
 
-// writeType writes the members kind and apiVersion.
 func writeType(stream *jsoniter.Stream, t metav1.TypeMeta) (offsets jsonread.FieldOffsets) {
 	stream.WriteRaw(`"kind":`)
 	offsets.Set(jsonread.FieldKind, stream.Buffered())

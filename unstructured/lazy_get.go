@@ -49,7 +49,6 @@ func (l *Lazy) member(i int, name string) int {
 	return jsonread.Member(l.data, i, name)
 }
 
-// value decodes the value at an index.
 func (l *Lazy) value(at int) (any, error) {
 	r := jsonread.Borrow(l.data[at:])
 	defer r.Release()

@@ -98,7 +98,6 @@ func (d *ListDecoder) TypeMeta() metav1.TypeMeta {
 	return metav1.TypeMeta{Kind: kind, APIVersion: apiVersion}
 }
 
-// nextItem returns the next item.
 func nextItem[T any](d *ListDecoder, decoder objectDecoder[T]) (*T, error) {
 	for d.err == nil {
 		if d.err = d.advance(); d.err != nil {

@@ -101,7 +101,6 @@ func (lazyDecoder) object(_ *jsonread.Reader, value any, _ bool) (*Lazy, error) 
 	return l, nil
 }
 
-// notObjectError reports a value where an object should be.
 type notObjectError struct{ value any }
 
 func (e *notObjectError) Error() string { return "is " + typeName(e.value) + ", not an object" }

@@ -59,7 +59,6 @@ func typeName(v any) string {
 	}
 }
 
-// typeMismatch is the error for a value of another type than want.
 func typeMismatch(fields []string, v any, want string) error {
 	return fmt.Errorf("%s: is %s, not %s", pathText(fields), typeName(v), want)
 }

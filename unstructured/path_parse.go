@@ -58,7 +58,6 @@ func (p *pathParser) accept(c byte) bool {
 	return true
 }
 
-// unexpected is the error for what is at pos.
 func (p *pathParser) unexpected(what string) error {
 	found := "the end"
 	if rest := p.rest(); rest != "" {
@@ -68,7 +67,6 @@ func (p *pathParser) unexpected(what string) error {
 	return fmt.Errorf("path %q: byte %d: %s %s", p.text, p.pos, found, what)
 }
 
-// step reads one step of the path.
 func (p *pathParser) step(first bool) (string, error) {
 	if p.accept('[') {
 		return p.bracket()
@@ -138,7 +136,6 @@ func (p *pathParser) bracket() (string, error) {
 	return p.text[begin-len("[") : p.pos], nil
 }
 
-// quoted parses a text in double quotes.
 func (p *pathParser) quoted() (string, error) {
 	prefix, err := strconv.QuotedPrefix(p.rest())
 	if err != nil {

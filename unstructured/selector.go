@@ -31,7 +31,6 @@ func parseSelector(step string) (selector, error) {
 	return keys, err
 }
 
-// isSelector reports whether parseSelector accepts a step.
 func isSelector(step string) bool {
 	if !strings.HasPrefix(step, "[") || !strings.HasSuffix(step, "]") {
 		return false
@@ -40,7 +39,6 @@ func isSelector(step string) bool {
 	return err == nil
 }
 
-// index returns the index of the first element that s selects, or -1.
 func (s selector) index(list []any) int { return slices.IndexFunc(list, s.selects) }
 
 func (s selector) selects(element any) bool {
@@ -48,7 +46,6 @@ func (s selector) selects(element any) bool {
 	return ok && !slices.ContainsFunc(s, func(k key) bool { return !k.matches(m[k.name]) })
 }
 
-// matches reports whether v is the value that the key requires.
 func (k key) matches(v any) bool {
 	if s, ok := v.(string); ok {
 		return s == k.text

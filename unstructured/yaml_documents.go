@@ -7,7 +7,6 @@ import (
 	"io"
 )
 
-// document is a part of a stream.
 type document struct {
 	text []byte
 	line int // of the stream, counted from 1

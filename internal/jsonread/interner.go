@@ -71,7 +71,6 @@ func (c *hitCounter) shouldProbe() bool {
 	return c.lookups <= probedOf256
 }
 
-// lookup returns the value with this JSON.
 func (in *Interner) lookup(text []byte) (v any, found bool) {
 	if in.lookups++; in.lookups > maxLookups || in.size > maxGenerationBytes {
 		in.recent, in.older, in.size, in.lookups = make(map[string]any, len(in.recent)), in.recent, 0, 0

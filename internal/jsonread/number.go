@@ -7,7 +7,6 @@ import (
 	"strconv"
 )
 
-// number reads a number: an int64 if it has neither fraction nor exponent and fits, else a float64.
 func (r *Reader) number() (any, error) {
 	i := r.pos
 	for {

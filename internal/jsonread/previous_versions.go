@@ -139,7 +139,6 @@ func (r *Reader) nodeMember(n node, name string) (any, error) {
 	return v, err
 }
 
-// nodeElement reads element i of the list at n.
 func (r *Reader) nodeElement(n node, i int) (any, error) {
 	if c, err := r.Peek(); err != nil || !r.isDigested(c) {
 		return r.Value()

@@ -29,14 +29,12 @@ func newStringTable(slots int, packed bool) *stringTable {
 	return &stringTable{slots: make([]string, slots), packed: packed}
 }
 
-// forget empties the table.
 func (t *stringTable) forget() {
 	clear(t.slots)
 	clear(t.boxed)
 	t.chunk = strings.Builder{}
 }
 
-// name returns b as a string.
 func (t *stringTable) name(b []byte) string {
 	if len(b) > maxInterned {
 		return string(b)
@@ -45,7 +43,6 @@ func (t *stringTable) name(b []byte) string {
 	return t.slots[at]
 }
 
-// value returns b as a string in an interface value.
 func (t *stringTable) value(b []byte) any {
 	if len(b) > maxInterned {
 		return string(b)

@@ -104,7 +104,6 @@ func (n number) compare(other number) int {
 	return cmp.Compare(n.integer, other.integer)
 }
 
-// kindOf names the type of a value.
 func kindOf(v any) string {
 	switch v.(type) {
 	case nil:

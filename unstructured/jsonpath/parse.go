@@ -35,12 +35,10 @@ func (p *templateParser) errorf(pos int, format string, args ...any) error {
 
 func (p *templateParser) rest() string { return p.text[p.pos:] }
 
-// part returns a parser of text[start:end].
 func (p *templateParser) part(start, end int) *templateParser {
 	return &templateParser{text: p.text[start:end], base: p.base + start, isPart: true}
 }
 
-// template parses a whole template.
 func (p *templateParser) template() ([]node, error) {
 	type block struct {
 		node  node
@@ -216,7 +214,6 @@ func (p *templateParser) word() ([]step, error) {
 	}
 }
 
-// quoted parses a quoted text.
 func (p *templateParser) quoted(quote byte) ([]step, error) {
 	begin := p.pos
 	end := endOfQuoted(p.text, begin)
