@@ -16,8 +16,10 @@ import (
 type ListDecoder struct {
 	r        *jsonread.Reader
 	head     map[string]any // the list's fields without its items
-	state    listState
+	isOpen   bool           // its opening brace has been read
 	sawItems bool
+	inItems  bool // an item is next, or the last thing that was read
+	hasEnded bool
 	count    int           // items read
 	itemType *itemType     // of items that have neither kind nor apiVersion, once it is known
 	waiting  []waitingItem // items that wait for it, and those behind them
@@ -28,16 +30,6 @@ type waitingItem struct {
 	item    any // an *Object or a *Lazy
 	hasType bool
 }
-
-type listState int
-
-const (
-	beforeList listState = iota
-	betweenMembers
-	beforeItem // the next token begins an item
-	behindItem
-	afterList
-)
 
 const listChunk = 32 << 10
 
@@ -103,7 +95,7 @@ func nextItem[T any](d *ListDecoder, decoder objectDecoder[T]) (*T, error) {
 		if d.err = d.advance(); d.err != nil {
 			break
 		}
-		if d.state == afterList {
+		if d.hasEnded {
 			return nextWaiting(d, decoder)
 		}
 		d.r.Shrink(listChunk)
@@ -116,7 +108,6 @@ func nextItem[T any](d *ListDecoder, decoder objectDecoder[T]) (*T, error) {
 			break
 		}
 		d.count++
-		d.state = behindItem
 		if hasType && len(d.waiting) == 0 {
 			return item, nil
 		}
@@ -147,12 +138,11 @@ func nextWaiting[T any](d *ListDecoder, decoder objectDecoder[T]) (*T, error) {
 
 // advance reads up to the next item, or to the end.
 func (d *ListDecoder) advance() (err error) {
-	for err == nil && d.state != beforeItem && d.state != afterList {
-		if d.state == behindItem {
-			err = d.enterItems(d.r.NextElement())
-		} else {
-			err = d.readMember()
-		}
+	if d.inItems {
+		d.inItems, err = d.r.NextElement()
+	}
+	for err == nil && !d.inItems && !d.hasEnded {
+		err = d.readMember()
 	}
 	return err
 }
@@ -184,13 +174,13 @@ func (d *ListDecoder) readMember() error {
 }
 
 func (d *ListDecoder) nextMember() (name string, more bool, err error) {
-	if d.state == betweenMembers {
+	if d.isOpen {
 		return d.r.NextMember()
 	}
 	if err := d.r.Expect('{', "where a list should begin"); err != nil {
 		return "", false, err
 	}
-	d.state = betweenMembers
+	d.isOpen = true
 	return d.r.OpenObject()
 }
 
@@ -199,24 +189,12 @@ func (d *ListDecoder) openItems() error {
 		return &duplicateFieldError{"items"}
 	}
 	d.sawItems = true
-	c, err := d.r.Peek()
-	if err != nil {
-		return err
-	}
-	switch c {
-	case '[':
-		return d.enterItems(d.r.OpenList())
-	case 'n':
+	if c, _ := d.r.Peek(); c == 'n' {
 		return d.r.Literal("null")
-	default:
-		return d.r.SyntaxError(c, "where a list's items should begin")
 	}
-}
-
-func (d *ListDecoder) enterItems(more bool, err error) error {
-	d.state = betweenMembers
-	if more {
-		d.state = beforeItem
+	err := d.r.Expect('[', "where a list's items should begin")
+	if err == nil {
+		d.inItems, err = d.r.OpenList()
 	}
 	return err
 }
@@ -232,7 +210,7 @@ func (d *ListDecoder) finish() error {
 	if !d.sawItems && !strings.HasSuffix(d.TypeMeta().Kind, "List") {
 		return &NotListError{Object: &Object{Object: d.head}}
 	}
-	d.state = afterList
+	d.hasEnded = true
 	if d.itemType == nil {
 		d.itemType = newItemType(d.TypeMeta())
 	}
