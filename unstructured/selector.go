@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-
-	"github.com/anykind/anykind/internal/jsonread"
 )
 
 // selector is a by-key step of a path, [name=app] or [containerPort=80,protocol=TCP]: it selects the first element of
@@ -88,11 +86,8 @@ func (k key) value(list []any) any {
 	if k.quoted {
 		return k.text
 	}
-	if k.text == "true" || k.text == "false" {
-		return k.text == "true"
-	}
-	if n, err := jsonread.ParseNumber([]byte(k.text)); err == nil && scalarText(n) == k.text {
-		return n
+	if v, err := decodeValue([]byte(k.text)); err == nil && scalarText(v) == k.text {
+		return v
 	}
 	return k.text
 }
