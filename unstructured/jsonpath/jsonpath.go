@@ -66,7 +66,7 @@ func Parse(text string, opts *Options) (*Template, error) {
 		return nil, fmt.Errorf("jsonpath: the template has %d bytes, more than %d", len(text), maxTemplate)
 	}
 	p := templateParser{text: text}
-	nodes, err := p.template()
+	nodes, err := p.nodes(0, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -39,13 +39,10 @@ func (p *templateParser) part(start, end int) *templateParser {
 	return &templateParser{text: p.text[start:end], base: p.base + start, isPart: true}
 }
 
-func (p *templateParser) template() ([]node, error) {
-	type block struct {
-		node  node
-		begin int
-	}
-	var open []block // the ranges around what is parsed
-	var nodes []node // of the innermost of them
+// nodes parses a template to its end or, inside as many ranges as depth, the body of the innermost, which begins at byte
+// rangeAt, with its {end}.
+func (p *templateParser) nodes(depth, rangeAt int) ([]node, error) {
+	var nodes []node
 	for p.pos < len(p.text) {
 		begin := p.pos
 		if text, _, _ := strings.Cut(p.rest(), "{"); text != "" {
@@ -59,29 +56,25 @@ func (p *templateParser) template() ([]node, error) {
 		if err != nil {
 			return nil, err
 		}
+		n := node{steps: steps, isRange: keyword == "range"}
 		switch {
-		case keyword == "range":
-			if len(open) == maxRanges {
-				return nil, p.errorf(begin, "more than %d ranges in each other", maxRanges)
+		case n.isRange && depth == maxRanges:
+			return nil, p.errorf(begin, "more than %d ranges in each other", maxRanges)
+		case n.isRange:
+			if n.body, err = p.nodes(depth+1, begin); err != nil {
+				return nil, err
 			}
-			open = append(open, block{node{steps: steps, isRange: true, body: nodes}, begin}) // body keeps the nodes before it
-			nodes = nil
-		case keyword == "end" && len(open) == 0:
+		case keyword == "end" && depth == 0:
 			return nil, p.errorf(begin, "{end} without a {range}")
 		case keyword == "end" && len(steps) > 0:
 			return nil, p.errorf(begin, "{end} has nothing else in its braces")
 		case keyword == "end":
-			last := open[len(open)-1].node
-			open = open[:len(open)-1]
-			before := last.body
-			last.body = nodes
-			nodes = append(before, last)
-		default:
-			nodes = append(nodes, node{steps: steps})
+			return nodes, nil
 		}
+		nodes = append(nodes, n)
 	}
-	if len(open) > 0 {
-		return nil, p.errorf(open[len(open)-1].begin, "{range} without its {end}")
+	if depth > 0 {
+		return nil, p.errorf(rangeAt, "{range} without its {end}")
 	}
 	return nodes, nil
 }
