@@ -18,7 +18,7 @@ type ListDecoder struct {
 	head     map[string]any // the list's fields without its items
 	isOpen   bool           // its opening brace has been read
 	sawItems bool
-	inItems  bool // an item is next, or the last thing that was read
+	inItems  bool // an item is next or has just been read
 	hasEnded bool
 	count    int           // items read
 	itemType *itemType     // of items that have neither kind nor apiVersion, once it is known

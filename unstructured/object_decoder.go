@@ -58,16 +58,12 @@ func (fullDecoder) object(r *jsonread.Reader, value any, deleted bool) (*Object,
 type lazyDecoder struct{}
 
 func (lazyDecoder) item(r *jsonread.Reader, t *itemType) (l *Lazy, hasType bool, err error) {
-	c, err := r.Peek()
-	if err != nil {
-		return nil, false, err
-	}
 	item := Lazy{data: []byte("{}")}
 	var v any // what is no object
-	if c == '{' {
+	if c, _ := r.Peek(); c == '{' {
 		item.data, item.offsets, err = r.RawObject()
 	} else {
-		v, err = r.Value()
+		v, err = r.Value() // with Peek's error
 	}
 	if err != nil {
 		return nil, false, err
@@ -84,8 +80,8 @@ func (lazyDecoder) item(r *jsonread.Reader, t *itemType) (l *Lazy, hasType bool,
 func (lazyDecoder) withType(l *Lazy, t *itemType) *Lazy { return l.typed(t) }
 
 func (lazyDecoder) value(r *jsonread.Reader) (any, error) {
-	if c, err := r.Peek(); err != nil || c != '{' {
-		return r.Value() // with the same error
+	if c, _ := r.Peek(); c != '{' {
+		return r.Value() // with Peek's error
 	}
 	return readLazy(r)
 }

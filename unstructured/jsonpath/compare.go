@@ -4,11 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 )
-
-var errNotComparable = errors.New("invalid type for comparison: only texts, numbers and bools can be compared")
 
 // compare reports whether an operator of a filter holds for left and right.
 func compare(left any, operator string, right any) (bool, error) {
@@ -64,7 +63,7 @@ func orderOf(left, right any) (int, error) {
 		case string, bool:
 		default:
 			if !isNumber {
-				return 0, errNotComparable
+				return 0, errors.New("invalid type for comparison: only texts, numbers and bools can be compared")
 			}
 		}
 	}
@@ -80,16 +79,12 @@ type number struct {
 
 // numberOf returns a number of any Go type. A uint64 above the largest int64 is a float.
 func numberOf(v any) (number, bool) {
-	rv := reflect.ValueOf(v)
-	switch {
-	case !rv.IsValid():
-		return number{}, false
+	switch rv := reflect.ValueOf(v); {
 	case rv.CanInt():
 		return number{integer: rv.Int(), float: float64(rv.Int())}, true
-	case rv.CanUint() && rv.Uint() <= 1<<63-1:
-		return number{integer: int64(rv.Uint()), float: float64(rv.Uint())}, true //nolint:gosec // checked
 	case rv.CanUint():
-		return number{float: float64(rv.Uint()), isFloat: true}, true
+		n := rv.Uint()
+		return number{integer: int64(n), float: float64(n), isFloat: n > math.MaxInt64}, true //nolint:gosec // else not read
 	case rv.CanFloat():
 		return number{float: rv.Float(), isFloat: true}, true
 	default:
