@@ -127,25 +127,6 @@ func (r *Reader) internedValue(n node) (any, error) {
 	return v, err
 }
 
-// scanAhead returns the JSON of the object or list that is next, valid until the next read; nil if it is long or
-// invalid.
-func (r *Reader) scanAhead() []byte {
-	s := &r.scanner
-	s.reset(MaxDepth - r.depth)
-	for {
-		switch s.scan(r.buf[r.pos:r.end]) {
-		case scanned:
-			return r.buf[r.pos : r.pos+s.pos]
-		case needsInput:
-			if r.end-r.pos > maxInternedJSON || r.fillInside() != nil {
-				return nil
-			}
-		case invalid:
-			return nil
-		}
-	}
-}
-
 // NewObject returns the object with the fields that TopValue read, as the version that the next one is compared with.
 func (r *Reader) NewObject(fields map[string]any, deleted bool) *unstructured.Unstructured {
 	if r.interner == nil {

@@ -192,28 +192,42 @@ func (s *scanner) str(b []byte, i int) (int, scanResult) {
 
 // RawObject reads an object, whose opening brace is next, as its JSON, which is valid until the next read.
 func (r *Reader) RawObject() ([]byte, FieldOffsets, error) {
-	s := &r.scanner
-	s.reset(MaxDepth - r.depth)
+	result, err := r.scanNext(math.MaxUint32)
+	start, offset := r.pos, r.Offset()
+	switch {
+	case err != nil:
+	case result == invalid:
+		if _, err = r.object(node{}); err == nil {
+			err = fmt.Errorf("cannot scan the object at byte %d", offset) // never: see FuzzLazy
+		}
+	case result == needsInput || r.scanner.pos > math.MaxUint32:
+		err = fmt.Errorf("the object at byte %d is longer than 4 GiB", offset)
+	default:
+		r.pos += r.scanner.pos
+		return r.buf[start:r.pos], r.scanner.offsets, nil
+	}
+	return nil, FieldOffsets{}, err
+}
+
+// scanAhead returns the JSON of the object or list that is next, valid until the next read; nil if it is long or
+// invalid.
+func (r *Reader) scanAhead() []byte {
+	if result, _ := r.scanNext(maxInternedJSON); result != scanned {
+		return nil
+	}
+	return r.buf[r.pos:][:r.scanner.pos]
+}
+
+// scanNext scans the object or list that is next, and reads input until it ends or more than limit bytes of it are in memory.
+func (r *Reader) scanNext(limit int) (scanResult, error) {
+	r.scanner.reset(MaxDepth - r.depth)
 	for {
-		switch s.scan(r.buf[r.pos:r.end]) {
-		case scanned:
-			if s.pos > math.MaxUint32 {
-				return nil, FieldOffsets{}, fmt.Errorf("the object at byte %d is longer than 4 GiB", r.Offset())
-			}
-			start := r.pos
-			r.pos += s.pos
-			return r.buf[start:r.pos], s.offsets, nil
-		case needsInput:
-			if err := r.fillInside(); err != nil {
-				return nil, FieldOffsets{}, err
-			}
-		case invalid:
-			start := r.Offset()
-			_, err := r.object(node{})
-			if err == nil {
-				err = fmt.Errorf("cannot scan the object at byte %d", start) // never: see FuzzLazy
-			}
-			return nil, FieldOffsets{}, err
+		result := r.scanner.scan(r.buf[r.pos:r.end])
+		if result != needsInput || r.end-r.pos > limit {
+			return result, nil
+		}
+		if err := r.fillInside(); err != nil {
+			return result, err
 		}
 	}
 }
