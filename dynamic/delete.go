@@ -113,7 +113,7 @@ func (r *Resource) DeleteCollection(ctx context.Context, opts *metav1.DeleteOpti
 	body := bufio.NewReaderSize(response.Body, maxKindless)
 	switch head, err := body.Peek(maxKindless); {
 	case err == nil: // it is longer
-	case err != io.EOF: //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
+	case err != io.EOF: // a wrapped EOF is a connection that broke, not the end
 		return nil, r.decodeError(verb, fmt.Errorf("read the response: %w", err))
 	case isKindless(head):
 		return &Page[unstructured.Object]{}, nil

@@ -60,10 +60,10 @@ func (s *WatchStream[T]) Next() (unstructured.Event[T], error) {
 	}
 	if !s.isClosed.Load() {
 		event, err := s.decoder.event(s.events)
-		switch {
-		case err == nil:
+		switch err {
+		case nil:
 			return event, nil
-		case err == io.EOF: //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
+		case io.EOF: //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
 			s.err = io.EOF
 		default:
 			s.err = s.endError(err)
