@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/transport"
@@ -347,6 +348,11 @@ func TestCreateToken_BoundObjectDeleted(t *testing.T) {
 	elsewhere, err := accounts.CreateToken(t.Context(), "robot", &dynamic.TokenOptions{Audiences: []string{"vault"}})
 	require.NoError(t, err)
 	require.True(t, apierrors.IsUnauthorized(forbiddenUser(t, elsewhere)), "it is not for the API server")
+
+	known := accounts.Mapping()
+	bare := &discovery.Resource{GVR: known.GVR, GVK: known.GVK, Namespaced: true}
+	_, err = client.ForMapping(bare).Namespace(namespace).CreateToken(t.Context(), "robot", nil)
+	require.NoError(t, err, "the kind of a subresource that is not in the mapping is the server's")
 
 	require.NoError(t, pods.Evict(t.Context(), "web", nil))
 	web.SetUID("another")

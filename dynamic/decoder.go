@@ -213,10 +213,15 @@ func (r *Resource) setKind(obj *unstructured.Object) {
 
 // objectKind returns the kind of the handle's objects or of its subresource, empty if that is not known.
 func (r *Resource) objectKind() schema.GroupVersionKind {
-	if sub, ok := r.mapping.Subresource(r.subresource); ok {
+	sub, ok := r.mapping.Subresource(r.subresource)
+	switch {
+	case ok:
 		return sub.GVK
+	case r.subresource == "" || r.subresource == "status":
+		return r.mapping.GVK
+	default: // a mapping without subresources
+		return schema.GroupVersionKind{}
 	}
-	return r.mapping.GVK
 }
 
 func isPartial(obj *unstructured.Object) bool {
