@@ -252,7 +252,7 @@ func appendPaths(paths []string, path string, object map[string]any) []string {
 	return paths
 }
 
-// sample calls see for some objects of the type in the first argument.
+// sample calls see for some objects of the type in the first argument, of the namespace or, if it has none, of all.
 func (c *Connection) sample(ctx context.Context, args []string, see func(object map[string]any)) {
 	if len(args) == 0 {
 		return
@@ -264,12 +264,15 @@ func (c *Connection) sample(ctx context.Context, args []string, see func(object 
 	if err != nil {
 		return
 	}
-	page, err := handle.AllNamespaces().ListPage(ctx, &metav1.ListOptions{Limit: sampleSize})
-	if err != nil {
+	for _, in := range []*dynamic.Resource{handle, handle.AllNamespaces()} {
+		page, err := in.ListPage(ctx, &metav1.ListOptions{Limit: sampleSize})
+		if err != nil || len(page.Items) == 0 {
+			continue
+		}
+		for _, obj := range page.Items {
+			see(obj.Object)
+		}
 		return
-	}
-	for _, obj := range page.Items {
-		see(obj.Object)
 	}
 }
 

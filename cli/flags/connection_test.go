@@ -1,6 +1,7 @@
 package flags_test
 
 import (
+	"fmt"
 	"context"
 	"net/http"
 	"net/http/httptest"
@@ -159,6 +160,12 @@ func TestConnection_CompletesFromServer(t *testing.T) {
 		"metadata": map[string]any{"name": "complete-me", "labels": map[string]any{"color": "blue"}}, "data": map[string]any{"size": "3"},
 	}}, nil)
 	require.NoError(t, err)
+	for i := range 30 { // of a namespace that comes first in a list of all
+		defaults, name := client.Resource(t, admin, "configmaps").Namespace("default"), fmt.Sprint("other-", i)
+		_, err := defaults.Create(t.Context(), &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"name": name}}}, nil)
+		require.NoError(t, err)
+		client.DeleteAtEnd(t, defaults, name)
+	}
 	c := flags.NewConnection()
 	c.Kubeconfig, c.CacheDir, c.NamespaceFlag = cluster.Kubeconfig(t), t.TempDir(), namespace
 	defer c.Close()
