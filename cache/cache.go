@@ -125,13 +125,10 @@ func (k Key) String() string {
 // New returns a cache, which is empty and sends no request until Run.
 func New[T any, P Object[T]](source Source[T], opts *Options[T]) *Cache[T] {
 	c := &Cache[T]{
-		source: source, metaOf: func(obj *T) metaObject { return P(obj) },
+		source: source, opts: *cmp.Or(opts, &Options[T]{}), metaOf: func(obj *T) metaObject { return P(obj) },
 		objects: objects[T]{}, indexes: map[string]index[T]{}, consumers: map[*consumer[T]]struct{}{},
 		versions: map[string]string{}, waiters: map[chan struct{}]func() bool{}, interrupted: map[string]error{}, rejected: map[string]error{},
 		stopped: make(chan struct{}),
-	}
-	if opts != nil {
-		c.opts = *opts
 	}
 	if c.opts.Codec != nil {
 		c.packer = c.opts.Codec.NewPacker()

@@ -52,13 +52,7 @@ type Handler func(ctx context.Context, change cache.Change[unstructured.Object])
 
 // NewOperator returns an operator without watches. Of opts, Triggers are not used. Each watch has a queue and
 // Options.Workers of its own: with several watches, Queue.Metrics are called by several goroutines at the same time.
-func NewOperator(opts *Options) *Operator {
-	o := &Operator{}
-	if opts != nil {
-		o.opts = *opts
-	}
-	return o
-}
+func NewOperator(opts *Options) *Operator { return &Operator{opts: *cmp.Or(opts, &Options{})} }
 
 // Watch adds a watch: Run calls handler for every object of a resource, in the handle's namespace or namespaces, and for
 // each of its changes. The changes of one object are handled in order, one at a time. Several changes before the handler is called are

@@ -106,9 +106,9 @@ type runner struct {
 // newRunner returns a runner of the objects of a resource, which is nil if it is not known. cached returns their
 // resourceVersions in the cache.
 func newRunner(opts *Options, resource *dynamic.Resource, cached func(cache.Key) string, reconcile ReconcileFunc) *runner {
-	r := &runner{reconcile: reconcile, observed: observedVersions{cached: cached, byKey: map[cache.Key]observedVersion{}}}
-	if opts != nil {
-		r.opts = *opts
+	r := &runner{
+		opts: *cmp.Or(opts, &Options{}), reconcile: reconcile,
+		observed: observedVersions{cached: cached, byKey: map[cache.Key]observedVersion{}},
 	}
 	r.opts.Grace = cmp.Or(r.opts.Grace, defaultGrace)
 	r.opts.Logger = cmp.Or(r.opts.Logger, slog.Default())

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,17 +58,15 @@ type Options struct {
 
 // New returns a client without sending a request. nil opts mean defaults.
 func New(conn *transport.Conn, opts *Options) *Client {
+	opts = cmp.Or(opts, &Options{})
 	client := &Client{
-		conn: conn, versionTimeout: defaultVersionTimeout, versionGrace: defaultVersionGrace, maxDocument: maxDocument,
+		conn: conn, latest: opts.Snapshot, versionTimeout: defaultVersionTimeout, versionGrace: defaultVersionGrace, maxDocument: maxDocument,
 		limiter:   retry.Bucket{Burst: limiterBurst, Interval: limiterInterval},
 		rootsLock: newContextMutex(), roots: map[string]*root{}, definitions: definitionList{lock: newContextMutex()},
 		changed: make(chan struct{}), groupRequestedAt: map[string]time.Time{}, timedOut: map[schema.GroupVersion]time.Time{},
 	}
-	if opts != nil {
-		client.latest = opts.Snapshot
-		if opts.CacheDir != "" {
-			client.disk = newDiskCache(opts.CacheDir, conn.Server())
-		}
+	if opts.CacheDir != "" {
+		client.disk = newDiskCache(opts.CacheDir, conn.Server())
 	}
 	return client
 }

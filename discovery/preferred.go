@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 )
@@ -24,9 +25,7 @@ type ResourceFilter struct {
 // A group version that could not be read contributes its last known resources, or none: a caller that must not overlook
 // anything checks [Version.Healthy] of each of [Snapshot.Versions].
 func (s *Snapshot) PreferredResources(filter *ResourceFilter) iter.Seq[*Resource] {
-	if filter == nil {
-		filter = &ResourceFilter{}
-	}
+	filter = cmp.Or(filter, &ResourceFilter{})
 	return func(yield func(*Resource) bool) {
 		for g := range s.Groups {
 			seen := map[string]bool{}

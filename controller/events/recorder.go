@@ -90,13 +90,10 @@ func NewRecorder(ctx context.Context, client *dynamic.Client, controller string,
 		return nil, fmt.Errorf("record events: %w", err)
 	}
 	r := &Recorder{
-		events: events, controller: controller,
+		events: events, controller: controller, opts: *cmp.Or(opts, &Options{}),
 		queue: workqueue.New[*series](&workqueue.Options{RateLimiter: workqueue.ExponentialBackoff(time.Second, time.Minute)}),
 		ended: make(chan struct{}), flushed: make(chan struct{}),
 		series: map[seriesKey]*series{}, groups: map[groupKey]int{},
-	}
-	if opts != nil {
-		r.opts = *opts
 	}
 	r.opts.Logger = cmp.Or(r.opts.Logger, slog.Default()).With("controller", controller)
 	if r.opts.Instance == "" {

@@ -90,10 +90,7 @@ func Run(ctx context.Context, leases *dynamic.Resource, name string, opts *Optio
 }
 
 func newCandidate(leases *dynamic.Resource, name string, opts *Options) (*candidate, error) {
-	c := &candidate{leases: leases, name: name}
-	if opts != nil {
-		c.opts = *opts
-	}
+	c := &candidate{leases: leases, name: name, opts: *cmp.Or(opts, &Options{})}
 	orDefault(&c.opts.LeaseDuration, 15*time.Second)
 	orDefault(&c.opts.RenewDeadline, 10*time.Second)
 	orDefault(&c.opts.RetryPeriod, 2*time.Second)

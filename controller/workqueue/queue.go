@@ -21,6 +21,7 @@
 package workqueue
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -104,9 +105,9 @@ type Metrics struct {
 
 // New returns an empty queue.
 func New[K comparable](opts *Options) *Queue[K] {
-	q := &Queue[K]{began: time.Now(), items: map[K]*item[K]{}, failures: map[K]int{}, drained: make(chan struct{})}
-	if opts != nil {
-		q.opts = *opts
+	q := &Queue[K]{
+		opts: *cmp.Or(opts, &Options{}), began: time.Now(),
+		items: map[K]*item[K]{}, failures: map[K]int{}, drained: make(chan struct{}),
 	}
 	if q.opts.RateLimiter == nil {
 		q.opts.RateLimiter = ExponentialBackoff(0, 0)
