@@ -10,6 +10,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
 // operation is an operation of a JSON patch, https://www.rfc-editor.org/rfc/rfc6902.
@@ -56,11 +57,11 @@ func patchObject(ctx context.Context, r *dynamic.Resource, obj *unstructured.Obj
 		obj, patchErr = r.Patch(ctx, name, types.JSONPatchType, patch, nil)
 		recordObserved(ctx, r, obj)
 		if !apierrors.IsInvalid(patchErr) && !retry.IsConflict(patchErr) {
-			return obj, ignoreObjectNotFound(patchErr)
+			return obj, utilerrors.FilterOut(patchErr, retry.IsObjectNotFound)
 		}
 		// A test failed, or the object is being deleted.
 		if obj, err = r.Get(ctx, name, nil); err != nil {
-			return nil, ignoreObjectNotFound(err)
+			return nil, utilerrors.FilterOut(err, retry.IsObjectNotFound)
 		}
 		recordObserved(ctx, r, obj)
 		if obj.GetUID() != uid {
@@ -68,11 +69,4 @@ func patchObject(ctx context.Context, r *dynamic.Resource, obj *unstructured.Obj
 		}
 	}
 	return nil, patchErr
-}
-
-func ignoreObjectNotFound(err error) error {
-	if retry.IsObjectNotFound(err) {
-		return nil
-	}
-	return err
 }

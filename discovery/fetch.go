@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
 // acceptAggregated accepts aggregated discovery, newest first, and else what every server has. API servers compare the
@@ -124,7 +125,7 @@ func (c *Client) fetchGroup(ctx context.Context, name string) (*Group, error) {
 	path := "/apis/" + name
 	var served metav1.APIGroup
 	if err := c.getKind(ctx, path, plainJSON, "APIGroup", &served); err != nil {
-		return nil, ignoreNotFound(err)
+		return nil, utilerrors.FilterOut(err, apierrors.IsNotFound)
 	}
 	if served.Name != name {
 		return nil, fmt.Errorf("GET %s: the answer is group %s", path, quoted(served.Name))

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/retry"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
 // A server without aggregated discovery forwards a request for a group version to the API server behind it. If that one
@@ -108,7 +110,7 @@ func (c *Client) getVersion(ctx context.Context, gv schema.GroupVersion) ([]*Res
 	}
 	var list metav1.APIResourceList
 	if err := c.getKind(ctx, path, plainJSON, "APIResourceList", &list); err != nil {
-		return nil, ignoreNotFound(err)
+		return nil, utilerrors.FilterOut(err, apierrors.IsNotFound)
 	}
 	resources := resourcesOf(gv, list.APIResources)
 	if err := validateResources(resources); err != nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/anykind/anykind/internal/sanitize"
 	"github.com/anykind/anykind/transport"
 	jsoniter "github.com/json-iterator/go"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -72,13 +71,6 @@ func (c *Client) getKind(ctx context.Context, path, mediaType, kind string, into
 		return fmt.Errorf("GET %s: %w", path, err)
 	}
 	return nil
-}
-
-func ignoreNotFound(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }
 
 func decodeKind(body []byte, kind string, into object) error {
