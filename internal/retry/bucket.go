@@ -16,29 +16,22 @@ type Bucket struct {
 }
 
 // Reserve takes n tokens and returns the delay until all of them are there.
-func (b *Bucket) Reserve(n int) time.Duration {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delay := b.delay(n)
-	b.next = b.next.Add(time.Duration(n) * b.Interval)
-	return delay
-}
+func (b *Bucket) Reserve(n int) time.Duration { return b.reserve(n, true) }
 
 // Allow takes n tokens if all of them are there, and reports that.
-func (b *Bucket) Allow(n int) bool {
+func (b *Bucket) Allow(n int) bool { return b.reserve(n, false) == 0 }
+
+// reserve returns the delay until n tokens are there, and takes them if they are there or ahead is set.
+func (b *Bucket) reserve(n int, ahead bool) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.delay(n) > 0 {
-		return false
-	}
-	b.next = b.next.Add(time.Duration(n) * b.Interval)
-	return true
-}
-
-func (b *Bucket) delay(n int) time.Duration {
 	now := time.Now()
 	if earliest := now.Add(-time.Duration(max(b.Burst, 1)-1) * b.Interval); b.next.Before(earliest) {
 		b.next = earliest
 	}
-	return max(b.next.Add(time.Duration(n-1)*b.Interval).Sub(now), 0)
+	delay := max(b.next.Add(time.Duration(n-1)*b.Interval).Sub(now), 0)
+	if delay == 0 || ahead {
+		b.next = b.next.Add(time.Duration(n) * b.Interval)
+	}
+	return delay
 }
