@@ -63,13 +63,12 @@ const maxSpare = 16_384
 type item[K comparable] struct {
 	key             K
 	priority        int
-	ready           bool // in a list of ready
 	working         bool // between Get and Done
 	addedAgain      bool // while working
 	next, prev      *item[K]
-	sequence        uint64 // in ready
-	list            *priorityList[K]
-	heapIndex       int // in delayed, from 1; 0 if it is not delayed
+	sequence        uint64           // in ready
+	list            *priorityList[K] // of ready; nil if the item is not ready
+	heapIndex       int              // in delayed, from 1; 0 if it is not delayed
 	due             time.Duration
 	delayedPriority int
 	addedAt, gotAt  time.Duration // set only for Metrics
@@ -247,7 +246,7 @@ func (q *Queue[K]) itemOf(key K) *item[K] {
 
 // drop removes an item that is neither ready nor delayed nor with a worker.
 func (q *Queue[K]) drop(it *item[K]) {
-	if it.ready || it.working || it.heapIndex != 0 {
+	if it.list != nil || it.working || it.heapIndex != 0 {
 		return
 	}
 	delete(q.items, it.key)
@@ -260,7 +259,7 @@ func (q *Queue[K]) drop(it *item[K]) {
 // add makes an item ready, or has Done make it so.
 func (q *Queue[K]) add(it *item[K], priority int) {
 	switch {
-	case it.ready:
+	case it.list != nil:
 		if priority > it.priority {
 			q.ready.remove(it)
 			it.priority = priority
@@ -286,7 +285,6 @@ func (q *Queue[K]) add(it *item[K], priority int) {
 }
 
 func (q *Queue[K]) push(it *item[K]) {
-	it.ready = true
 	q.ready.push(it)
 	q.reportDepth()
 	q.wake()
@@ -294,7 +292,7 @@ func (q *Queue[K]) push(it *item[K]) {
 
 // handOut marks an item that was just popped as processing.
 func (q *Queue[K]) handOut(it *item[K]) K {
-	it.ready, it.working = false, true
+	it.working = true
 	q.working++
 	q.reportDepth()
 	if q.opts.Metrics.OnGet != nil || q.opts.Metrics.OnDone != nil {

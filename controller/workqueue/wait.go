@@ -73,7 +73,6 @@ func (q *Queue[K]) shutDown() {
 	q.state = shutDown
 	q.dropDelayed()
 	for it := q.ready.pop(); it != nil; it = q.ready.pop() {
-		it.ready = false
 		q.drop(it)
 	}
 	for _, it := range q.items {
