@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"os"
 	"runtime/debug"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -142,7 +144,8 @@ func New[T any, P Object[T]](source Source[T], opts *Options[T]) *Cache[T] {
 	if len(c.opts.Namespaces) == 0 {
 		c.versions[""] = ""
 	}
-	if c.opts.DetectMutations || mutationDetectorEnabled() {
+	detect, _ := strconv.ParseBool(os.Getenv("ANYKIND_CACHE_MUTATION_DETECTOR"))
+	if detect || c.opts.DetectMutations {
 		c.mutations = &mutationDetector[T]{objects: map[Key]snapshot[T]{}}
 	}
 	for name := range c.opts.Indexes {

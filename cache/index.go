@@ -71,12 +71,6 @@ func (c *Cache[T]) isIndexed(e *entry[T], values []indexValue) bool {
 	return count == len(values)
 }
 
-func (c *Cache[T]) addToIndexes(e *entry[T], values []indexValue) {
-	for _, v := range values {
-		c.indexes[v.index].add(v.value, e)
-	}
-}
-
 func (e *entry[T]) removeFromIndexes() {
 	for p := e.positions; p != nil; p = p.next {
 		p.bucket.remove(p.i)

@@ -5,17 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"reflect"
 	"slices"
-	"strconv"
 	"time"
 )
-
-func mutationDetectorEnabled() bool {
-	enabled, err := strconv.ParseBool(os.Getenv("ANYKIND_CACHE_MUTATION_DETECTOR"))
-	return err == nil && enabled
-}
 
 // An object is compared when it is replaced or deleted, all are when Run ends, and in between after pauses: with many objects
 // a comparison takes seconds, in which no event is applied.

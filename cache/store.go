@@ -130,7 +130,9 @@ func (c *Cache[T]) put(key Key, obj *T) {
 	e.stored = current
 	if !c.isIndexed(e, values) {
 		e.removeFromIndexes()
-		c.addToIndexes(e, values)
+		for _, v := range values {
+			c.indexes[v.index].add(v.value, e)
+		}
 	}
 	for consumer := range c.consumers {
 		consumer.queue(key, old, update[T]{object: current})

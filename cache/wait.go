@@ -71,8 +71,14 @@ func (c *Cache[T]) WaitForResourceVersion(ctx context.Context, resourceVersion s
 	if err := c.checkComparable(resourceVersion); err != nil {
 		return err
 	}
-	return c.wait(ctx, func() bool { return c.hasReached(resourceVersion) },
-		func() string { return "resourceVersion " + resourceVersion + " not reached" })
+	return c.wait(ctx, func() bool {
+		for _, version := range c.versions {
+			if !isReached(version, resourceVersion) {
+				return false
+			}
+		}
+		return true
+	}, func() string { return "resourceVersion " + resourceVersion + " not reached" })
 }
 
 // checkComparable returns an error if a resourceVersion cannot be compared with others.
@@ -125,16 +131,6 @@ func (c *Cache[T]) streamOf(namespace string) string {
 		return ""
 	}
 	return namespace
-}
-
-// hasReached reports whether all streams are at least at a resourceVersion.
-func (c *Cache[T]) hasReached(resourceVersion string) bool {
-	for _, version := range c.versions {
-		if !isReached(version, resourceVersion) {
-			return false
-		}
-	}
-	return true
 }
 
 // setResourceVersion records the version of a stream, which is no longer interrupted, and wakes the waiters that it

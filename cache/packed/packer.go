@@ -72,8 +72,8 @@ type object[T any] struct {
 
 // Unpack returns the object.
 func (o *object[T]) Unpack() (*T, error) {
-	if obj := o.shared.recall(o); obj != nil {
-		return obj, nil
+	if recent := o.shared.recent[o.slot].Load(); recent != nil && recent.packed == o {
+		return recent.unpacked, nil
 	}
 	obj, err := o.decode()
 	if err != nil {
@@ -112,12 +112,4 @@ type recentObject[T any] struct {
 
 func (s *shared[T]) remember(packed *object[T], unpacked *T) {
 	s.recent[packed.slot].Store(&recentObject[T]{packed, unpacked})
-}
-
-// recall returns a recent object, nil if it is not.
-func (s *shared[T]) recall(packed *object[T]) *T {
-	if recent := s.recent[packed.slot].Load(); recent != nil && recent.packed == packed {
-		return recent.unpacked
-	}
-	return nil
 }
