@@ -186,8 +186,8 @@ func (d *aggregatedDecoder) list(element func() error) error {
 	if isNull, err := d.null(); isNull || err != nil {
 		return err
 	}
-	if c, err := d.reader.Peek(); err != nil || c != '[' {
-		return d.orSyntaxError(err, c, "where a list should begin")
+	if err := d.reader.Expect('[', "where a list should begin"); err != nil {
+		return err
 	}
 	more, err := d.reader.OpenList()
 	for more && err == nil {
@@ -245,11 +245,4 @@ func (d *aggregatedDecoder) null() (bool, error) {
 func (d *aggregatedDecoder) skip() error {
 	_, err := d.reader.Value()
 	return err
-}
-
-func (d *aggregatedDecoder) orSyntaxError(err error, c byte, where string) error {
-	if err != nil {
-		return err
-	}
-	return d.reader.SyntaxError(c, where)
 }
