@@ -23,7 +23,6 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -95,7 +94,7 @@ func newCandidate(leases *dynamic.Resource, name string, opts *Options) (*candid
 	orDefault(&c.opts.RenewDeadline, 10*time.Second)
 	orDefault(&c.opts.RetryPeriod, 2*time.Second)
 	c.opts.LeaseDuration = (c.opts.LeaseDuration + time.Second - 1).Truncate(time.Second)
-	if c.opts.RenewDeadline >= c.opts.LeaseDuration || retry.MaxJitter(c.opts.RetryPeriod) >= c.opts.RenewDeadline {
+	if c.opts.RenewDeadline >= c.opts.LeaseDuration || c.opts.RetryPeriod+c.opts.RetryPeriod/2 >= c.opts.RenewDeadline {
 		return nil, fmt.Errorf("LeaseDuration %s must be more than RenewDeadline %s, and that more than 1.5 times RetryPeriod %s",
 			c.opts.LeaseDuration, c.opts.RenewDeadline, c.opts.RetryPeriod)
 	}

@@ -99,9 +99,6 @@ func WithRandom(ctx context.Context, random func(limit time.Duration) time.Durat
 
 type randomKey struct{}
 
-// MaxJitter returns the longest duration that Jitter(ctx, d) may return.
-func MaxJitter(d time.Duration) time.Duration { return d + d/2 }
-
 // Sleep waits for d, without jitter, or until ctx ends; it then returns [ContextError].
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
