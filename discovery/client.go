@@ -62,7 +62,7 @@ func New(conn *transport.Conn, opts *Options) *Client {
 	client := &Client{
 		conn: conn, latest: opts.Snapshot, versionTimeout: defaultVersionTimeout, versionGrace: defaultVersionGrace, maxDocument: maxDocument,
 		limiter:   retry.Bucket{Burst: limiterBurst, Interval: limiterInterval},
-		rootsLock: newContextMutex(), roots: map[string]*root{}, definitions: definitionList{lock: newContextMutex()},
+		rootsLock: make(contextMutex, 1), roots: map[string]*root{}, definitions: definitionList{lock: make(contextMutex, 1)},
 		changed: make(chan struct{}), groupRequestedAt: map[string]time.Time{}, timedOut: map[schema.GroupVersion]time.Time{},
 	}
 	if opts.CacheDir != "" {
@@ -178,10 +178,8 @@ func (c *Client) saveToDisk(snapshot *Snapshot, requestedAt time.Time) {
 	}
 }
 
-// contextMutex is a mutex for which a context can stop waiting.
+// contextMutex is a mutex for which a context can stop waiting: a channel with room for one element.
 type contextMutex chan struct{}
-
-func newContextMutex() contextMutex { return make(contextMutex, 1) }
 
 func (m contextMutex) lock(ctx context.Context) error {
 	select {
