@@ -132,9 +132,7 @@ func runWatch(ctx context.Context, resource *dynamic.Resource, handler Handler, 
 	return r.work(ctx, func(ctx context.Context) {
 		var cached sync.WaitGroup
 		cached.Go(func() { r.end(t.objects.Run(ctx)) })
-		if err := t.enqueue(ctx, r.queue, r.opts.Logger); err != nil {
-			r.end(err)
-		}
+		r.protect("a watch of an Operator", func() error { return t.enqueue(ctx, r.queue, r.opts.Logger) })
 		cached.Wait()
 	})
 }
@@ -149,9 +147,8 @@ type changeTracker struct {
 	deleted map[cache.Key]cache.Change[unstructured.Object] // deletions that may have to be handled
 }
 
-// enqueue adds the keys of changed objects to the queue until ctx ends or the cache stops.
-func (t *changeTracker) enqueue(ctx context.Context, queue *workqueue.Queue[cache.Key], log *slog.Logger) (err error) {
-	defer contain(&err, "a watch of an Operator", nil)
+// enqueue adds the keys of changed objects to the queue until ctx ends or the cache stops, whose error it returns.
+func (t *changeTracker) enqueue(ctx context.Context, queue *workqueue.Queue[cache.Key], log *slog.Logger) error {
 	served := servedLog{log: log, resource: t.objects.String()}
 	for change := range t.objects.Changes(ctx) {
 		served.handle(change.Type)
@@ -166,7 +163,7 @@ func (t *changeTracker) enqueue(ctx context.Context, queue *workqueue.Queue[cach
 		}
 		queue.Add(key)
 	}
-	return nil
+	return t.objects.WaitForStop(ctx)
 }
 
 // reconcile calls the handler with the changes of one object. The queue prevents two calls for one object at a time.
