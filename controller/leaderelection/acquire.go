@@ -75,11 +75,8 @@ func (c *candidate) attempt(ctx context.Context) (held bool, err error) {
 
 // isRetryable reports whether another attempt to acquire the Lease may succeed.
 func (c *candidate) isRetryable(err error) bool {
-	var panicErr *cache.PanicError
 	var read *readError
 	switch {
-	case errors.As(err, &panicErr):
-		return false
 	case c.answered && (errors.As(err, &read) || retry.IsPathNotFound(err)):
 		return true
 	case retry.IsConflict(err), apierrors.IsAlreadyExists(err), errors.Is(err, context.DeadlineExceeded): // of the attempt
@@ -159,7 +156,7 @@ func (c *candidate) isOurs(r record) bool {
 func (c *candidate) setLeader(leader string) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			err = &cache.PanicError{Where: "Options.OnNewLeader", Value: value, Stack: debug.Stack()}
+			err = retry.Terminal(&cache.PanicError{Where: "Options.OnNewLeader", Value: value, Stack: debug.Stack()})
 		}
 	}()
 	if leader == c.leader {
