@@ -66,9 +66,8 @@ const (
 // caches run concurrently; the first reconcile waits until all of them have synced. Changes are reconciled before objects of
 // the initial lists and of resyncs, which have a low priority; see workqueue.AddOptions. Before each reconcile, Run waits until
 // the caches have the writes made through their cache.Cache.TrackWrites handles, so that the reconcile finds what earlier ones
-// have written. When ctx ends, Run starts no more
-// reconciles, waits for the running ones, and returns ctx's error with its cause. It returns the error of a cache that ends
-// before, and a [*cache.PanicError] if a function in opts panics. A reconcile that panics is retried.
+// have written. When ctx ends, Run starts no more reconciles, waits for the running ones, and returns ctx's error with its
+// cause. It returns the error of a cache that ends before, and a [*cache.PanicError] if a function in opts panics.
 //
 // With the ctx of leaderelection.Run, the ctx of every reconcile ends at once when the Lease is lost, with ErrLeaseLost as
 // its cause: another process may reconcile then. The same holds for any ctx that ends with such a cause.

@@ -30,8 +30,7 @@ func (e *terminalError) Unwrap() error { return e.error }
 // context, a certificate that cannot be verified, or a Status error with a code from 400 to 499 except 408, 410 and 429. A
 // conflict (409) is terminal for the request, though not for a caller that reads the object again: see [IsConflict].
 //
-// 401 and 403 are terminal here. A starting server returns them to every client for a second or so; long-lived calls check
-// [Denials] first.
+// 401 and 403 are terminal here; long-lived calls check [Denials] first.
 func IsTerminal(err error) bool {
 	return IsRejected(err) ||
 		statusCode(err) == 0 && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
