@@ -153,19 +153,16 @@ func (d *PortDialer) reach(ctx context.Context, name, port string) (t *tunnel, n
 	return t, number, reused, err
 }
 
-// checkAddress returns an error for an address that cannot be reached. A tunnel that it opens stays in the pool.
-func (d *PortDialer) checkAddress(ctx context.Context, address string) error {
-	name, port, err := splitAddress(address)
+// checkPort returns an error for a port that cannot be reached. A tunnel that it opens stays in the pool.
+func (d *PortDialer) checkPort(ctx context.Context, name, port string) error {
+	t, _, _, err := d.reach(ctx, name, port)
 	if err == nil {
-		var t *tunnel
-		if t, _, _, err = d.reach(ctx, name, port); err == nil {
-			d.release(t)
-		}
+		d.release(t)
 	}
-	if err == nil || isStale(err) {
+	if isStale(err) {
 		return nil
 	}
-	return fmt.Errorf("forward to %s: %w", address, err)
+	return err
 }
 
 // forgetPod makes the next dial to a name choose a pod again.

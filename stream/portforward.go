@@ -43,15 +43,19 @@ func (d *PortDialer) Forward(ctx context.Context, address string, listener net.L
 		_ = listener.Close()
 		clients.Wait()
 	}()
-	if err := d.checkAddress(ctx, address); err != nil {
-		return err
+	name, port, err := splitAddress(address)
+	if err == nil {
+		err = d.checkPort(ctx, name, port)
+	}
+	if err != nil {
+		return fmt.Errorf("forward to %s: %w", address, err)
 	}
 	for delay := time.Duration(0); ; {
 		client, err := listener.Accept()
 		switch {
 		case err == nil:
 			delay = 0
-			clients.Go(func() { d.serve(ctx, address, client) })
+			clients.Go(func() { d.serve(ctx, name, port, client) })
 		case ctx.Err() != nil:
 			return retry.ContextError(ctx)
 		case !isTemporary(err):
@@ -69,8 +73,8 @@ func isTemporary(err error) bool {
 	return errors.As(err, &temporary) && temporary.Temporary()
 }
 
-func (d *PortDialer) serve(ctx context.Context, address string, client net.Conn) {
-	err := d.connect(ctx, address, client)
+func (d *PortDialer) serve(ctx context.Context, name, port string, client net.Conn) {
+	err := d.connect(ctx, name, port, client)
 	if err != nil {
 		reset(client)
 	}
@@ -89,11 +93,7 @@ func reset(client net.Conn) {
 }
 
 // connect dials a connection for a client and copies in both directions until the pod has sent everything.
-func (d *PortDialer) connect(ctx context.Context, address string, client net.Conn) error {
-	name, port, err := splitAddress(address)
-	if err != nil {
-		return err
-	}
+func (d *PortDialer) connect(ctx context.Context, name, port string, client net.Conn) error {
 	remote, err := d.dial(ctx, name, port)
 	if err != nil {
 		return err
