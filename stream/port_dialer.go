@@ -65,10 +65,7 @@ func DialPort[P Port](ctx context.Context, target Target, name string, port P) (
 	for _, session := range d.takeSessions() {
 		session.Retire() // it ends with the connection
 	}
-	if err != nil {
-		return nil, err
-	}
-	return conn, nil
+	return conn, err
 }
 
 // DialContext opens a connection to "name:port". The name is that of an object of the target, and the port a number or a
@@ -91,11 +88,7 @@ func (d *PortDialer) DialContext(ctx context.Context, network, address string) (
 	if err != nil {
 		return nil, fmt.Errorf("dial %s: %w", address, err)
 	}
-	conn, err := d.dial(ctx, name, port)
-	if err != nil {
-		return nil, err // no typed nil
-	}
-	return conn, nil
+	return d.dial(ctx, name, port)
 }
 
 func splitAddress(address string) (name, port string, err error) {
@@ -105,7 +98,7 @@ func splitAddress(address string) (name, port string, err error) {
 	return name, port, err
 }
 
-func (d *PortDialer) dial(ctx context.Context, name, port string) (*portconn.Conn, error) {
+func (d *PortDialer) dial(ctx context.Context, name, port string) (net.Conn, error) {
 	backoff := retry.Backoff{Min: 100 * time.Millisecond, Max: time.Second}
 	for attempt := 1; ; attempt++ {
 		conn, err := d.dialOnce(ctx, name, port)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/internal/retry"
-	"github.com/anykind/anykind/stream/internal/portconn"
 	"github.com/anykind/anykind/stream/internal/wsconn"
 )
 
@@ -120,9 +119,7 @@ func (d *PortDialer) connect(ctx context.Context, name, port string, client net.
 		return errors.Join(readErr, writeErr)
 	}
 	// A client that is still sending would lose the end of the answer if its connection were closed now.
-	if half, ok := client.(interface{ CloseWrite() error }); ok {
-		_ = half.CloseWrite()
-	}
+	closeWrite(client)
 	_ = client.SetReadDeadline(time.Now().Add(closeTimeout))
 	<-sent
 	_, _ = pump(io.Discard, client)
@@ -131,15 +128,22 @@ func (d *PortDialer) connect(ctx context.Context, name, port string, client net.
 
 // send copies a client's data to the pod, with its end, and returns the client's error. An error of remote is left to the
 // other direction.
-func send(remote *portconn.Conn, client net.Conn) error {
+func send(remote, client net.Conn) error {
 	readErr, writeErr := pump(remote, client)
 	switch {
 	case readErr != nil:
 		_ = remote.Close()
 	case writeErr == nil:
-		_ = remote.CloseWrite()
+		closeWrite(remote)
 	}
 	return readErr
+}
+
+// closeWrite ends the data to a peer; a connection that cannot do so stays open in both directions.
+func closeWrite(conn net.Conn) {
+	if half, ok := conn.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
 }
 
 var pumpBuffers = sync.Pool{New: func() any { return new([wsconn.MaxMessage]byte) }}
