@@ -2,6 +2,7 @@ package stream
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,24 +113,15 @@ func copyTo(ctx context.Context, target Target, pod, local, remote string, opts 
 	if err != nil {
 		return err
 	}
-	if folder == "" {
-		folder = "."
-	}
 	script := unpackFolder
 	if !info.IsDir() {
 		script = unpackFile
 	}
-	cmd := Command(ctx, target, pod, "sh", "-c", script, "sh", folder, name, opts.unpackOptions())
+	cmd := Command(ctx, target, pod, "sh", "-c", script, "sh", cmp.Or(folder, "."), name, opts.unpackOptions())
 	stderr := &tailBuffer{}
 	cmd.Container, cmd.Stderr = opts.Container, stderr
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		return err
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
+	stdin, _ := cmd.StdinPipe() // a new command's pipes have no error
+	stdout, _ := cmd.StdoutPipe()
 	if err := cmd.Start(); err != nil {
 		return err
 	}
@@ -157,10 +149,7 @@ func copyFrom(ctx context.Context, target Target, pod, remote, local string, opt
 	cmd := Command(ctx, target, pod, "tar", "-C", folder, "-cf", "-", "./"+name)
 	stderr := &tailBuffer{}
 	cmd.Container, cmd.Stderr = opts.Container, stderr
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
+	stdout, _ := cmd.StdoutPipe() // a new command's pipe has no error
 	if err := cmd.Start(); err != nil {
 		return err
 	}
@@ -180,10 +169,7 @@ func splitRemote(remote string) (folder, name string) {
 	if strings.HasSuffix(remote, "/") {
 		return cleaned + "/", "."
 	}
-	if folder == "" {
-		folder = "."
-	}
-	return folder, strings.TrimPrefix(name, "/")
+	return cmp.Or(folder, "."), name
 }
 
 // explainTar adds tar's message to the error of its command.
