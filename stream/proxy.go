@@ -79,20 +79,17 @@ func (p proxy) prefix(req *http.Request) (string, error) {
 		return "", err
 	}
 	parts := strings.Split(strings.Trim(path, "/"), "/")
-	kind := strings.Join(parts[:max(0, len(parts)-1)], "/")
+	kind := strings.Join(parts[:len(parts)-1], "/")
 	node := kind == "api/v1/nodes"
 	if !node && (len(parts) != 6 || parts[0] != "api" || parts[4] != "pods" && parts[4] != "services") {
 		return "", fmt.Errorf("the API server has no proxy to %s, only to pods, services and nodes", path)
 	}
 	program := name
-	if port != "" {
+	switch {
+	case req.URL.Scheme == "https":
+		program = "https:" + name + ":" + port
+	case port != "":
 		program += ":" + port
-	}
-	if req.URL.Scheme == "https" {
-		if port == "" {
-			program += ":"
-		}
-		program = "https:" + program
 	}
 	return "/" + kind + "/" + url.PathEscape(program) + "/proxy", nil
 }
