@@ -52,7 +52,7 @@ type unpacker struct {
 	ctx         context.Context
 	name, local string
 	meter       meter
-	limit, size int64
+	limit       int64
 
 	root     *os.Root // local if that is a folder, else its parent; nil before the first entry
 	isFolder bool
@@ -187,10 +187,9 @@ func (u *unpacker) remove(name string) error {
 }
 
 func (u *unpacker) makeFile(name string, header *tar.Header, content io.Reader) error {
-	if u.limit > 0 && header.Size > u.limit-u.size {
+	if u.limit > 0 && header.Size > u.limit-u.meter.now.Total {
 		return fmt.Errorf("with it the files are larger than MaxSize, %d bytes", u.limit)
 	}
-	u.size += header.Size
 	if err := u.remove(name); err != nil {
 		return err
 	}
