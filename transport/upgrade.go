@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"os"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -68,8 +68,9 @@ func (c *call) upgrade(ctx context.Context) (net.Conn, *http.Response, error) {
 			cancel(nil)
 		}
 	}()
-	var traced tracedConn
-	req, err := c.conn.newRequest(httptrace.WithClientTrace(attempt, traced.trace()), c.req)
+	var traced atomic.Pointer[httptrace.GotConnInfo] // the last one counts: net/http may retry on another connection
+	trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { traced.Store(&info) }}
+	req, err := c.conn.newRequest(httptrace.WithClientTrace(attempt, trace), c.req)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -99,7 +100,7 @@ func (c *call) upgrade(ctx context.Context) (net.Conn, *http.Response, error) {
 		return nil, nil, fmt.Errorf("%s %s: open a stream: %w, but returns %d %s", req.Method, printableURL(req),
 			ErrNotUpgraded, response.StatusCode, http.StatusText(response.StatusCode))
 	}
-	conn, err := traced.upgradedConn(response)
+	conn, err := newUpgradedConn(response, traced.Load())
 	if err != nil {
 		_ = response.Body.Close()
 		return nil, nil, fmt.Errorf("%s %s: open a stream: %w", req.Method, printableURL(req), err)
@@ -116,34 +117,18 @@ func detach(response *http.Response) {
 	response.Body = io.NopCloser(bytes.NewReader(body))
 }
 
-// tracedConn records the connection on which net/http sends a request.
-type tracedConn struct {
-	mu   sync.Mutex
-	conn net.Conn
-}
-
-func (t *tracedConn) trace() *httptrace.ClientTrace {
-	return &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.conn = info.Conn // the last one counts: net/http may retry on another
-	}}
-}
-
-// upgradedConn returns the connection that a response has switched to another protocol.
-func (t *tracedConn) upgradedConn(response *http.Response) (*upgradedConn, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// newUpgradedConn returns the connection that a response has switched to another protocol.
+func newUpgradedConn(response *http.Response, traced *httptrace.GotConnInfo) (*upgradedConn, error) {
 	body, ok := response.Body.(io.ReadWriteCloser)
 	if !ok {
 		return nil, fmt.Errorf("a round tripper of the HTTP client replaces the body of the response 101 by a %T, which cannot be written to "+
 			"(let it pass on such a body as it is)", response.Body)
 	}
-	if t.conn == nil {
+	if traced == nil {
 		return nil, errors.New("the HTTP client's transport does not report its connection, which a stream needs for its time-outs " +
 			"(use an *http.Transport, and round trippers that pass on the request's context)")
 	}
-	return &upgradedConn{Conn: t.conn, body: body}, nil
+	return &upgradedConn{Conn: traced.Conn, body: body}, nil
 }
 
 // upgradedConn is the connection of an upgrade. Reads and writes go through the response's body, which has the bytes that
