@@ -39,6 +39,9 @@ func New(server string, client *http.Client, opts *Options) (*Conn, error) {
 	if client != nil {
 		own = *client
 	}
+	if own.Transport == nil {
+		own.Transport = http.DefaultTransport
+	}
 	own.CheckRedirect = credential.CheckRedirect
 	conn := &Conn{base: base, http: &own, warnings: &warningSet{}, check: &credentialCheck{}, closeIdle: own.CloseIdleConnections}
 	if opts != nil {
@@ -49,7 +52,7 @@ func New(server string, client *http.Client, opts *Options) (*Conn, error) {
 	}
 	conn.options.Namespace = cmp.Or(conn.options.Namespace, "default")
 	if wrap := conn.options.WrapTransport; wrap != nil {
-		own.Transport = wrap(conn.roundTripper())
+		own.Transport = wrap(own.Transport)
 	}
 	return conn, nil
 }
@@ -105,13 +108,6 @@ func (c *Conn) Namespace() string { return c.options.Namespace }
 // Close closes idle connections. Requests in flight continue until they end by themselves. Close of a Conn made from another, by
 // [Conn.Impersonate] or [Conn.WithOnWarning], does nothing: the connections are those of the other.
 func (c *Conn) Close() { c.closeIdle() }
-
-func (c *Conn) roundTripper() http.RoundTripper {
-	if c.http.Transport == nil {
-		return http.DefaultTransport
-	}
-	return c.http.Transport
-}
 
 func defaultUserAgent() string {
 	version := "devel"

@@ -55,7 +55,7 @@ func (c *call) roundTrip(req *http.Request, body io.ReadCloser) (*http.Response,
 	own := req.Clone(c.withUser(ctx))
 	own.Body = body
 	c.conn.setOwnHeader(own)
-	response, err := c.send(ctx, own, func() (*http.Response, error) { return c.conn.roundTripper().RoundTrip(own) })
+	response, err := c.send(ctx, own, func() (*http.Response, error) { return c.conn.http.Transport.RoundTrip(own) })
 	if err == nil {
 		response.Request = req
 	}

@@ -78,7 +78,7 @@ func (c *call) upgrade(ctx context.Context) (net.Conn, *http.Response, error) {
 	response, err := c.send(ctx, req, func() (*http.Response, error) {
 		timeout := time.AfterFunc(upgradeTimeout, func() { cancel(errUpgradeTimeout) })
 		defer timeout.Stop()
-		response, err := c.conn.roundTripper().RoundTrip(req)
+		response, err := c.conn.http.Transport.RoundTrip(req)
 		if cause := context.Cause(attempt); err != nil && ctx.Err() == nil && cause != nil {
 			err = cause
 		}
