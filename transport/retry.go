@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -58,14 +57,7 @@ func (c *call) try(ctx context.Context) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.send(ctx, req, func() (*http.Response, error) {
-		response, err := c.conn.http.Do(req)
-		// The wrapper's text repeats the URL with its query, which may be secret.
-		if wrapper, ok := errors.AsType[*url.Error](err); ok {
-			err = wrapper.Err
-		}
-		return response, err
-	})
+	return c.send(ctx, req, func() (*http.Response, error) { return c.conn.http.Do(req) })
 }
 
 // send makes one attempt by roundTrip, after waiting for the rate limiter, and reports it to the hooks.

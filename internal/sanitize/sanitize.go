@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/url"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -83,8 +84,12 @@ func sequence(s string) int {
 }
 
 // Error returns err, which is not nil, with a text of at most limit bytes that is safe to print; net/http quotes what a peer
-// sent, a proxy's status line for example. errors.Is and errors.As are those of err.
+// sent, a proxy's status line for example. errors.Is and errors.As are those of err. Of an error of http.Client it returns
+// the cause: the rest repeats the URL with its query, which may be secret.
 func Error(err error, limit int) error {
+	if wrapper, ok := err.(*url.Error); ok { //nolint:errorlint // http.Client returns it itself
+		err = wrapper.Err
+	}
 	text := err.Error()
 	if safe := Text(text, limit); safe != text {
 		return &sanitizedError{error: err, text: safe}

@@ -107,9 +107,6 @@ func tokenEndpoint(ctx context.Context, client *http.Client, issuer string) (end
 	}
 	response, err := client.Do(req)
 	if err != nil {
-		if wrapper, ok := errors.AsType[*url.Error](err); ok {
-			err = wrapper.Err
-		}
 		return "", sanitize.Error(err, sanitize.MaxMessage)
 	}
 	defer response.Body.Close()
@@ -155,7 +152,7 @@ func isLoopback(host string) bool {
 func (a *Authenticator) tokenError(err error) error {
 	post := "POST " + sanitize.URL(a.oauth.Endpoint.TokenURL)
 	if failed, ok := errors.AsType[*url.Error](err); ok {
-		return fmt.Errorf("%s: %w", post, sanitize.Error(failed.Err, sanitize.MaxMessage))
+		return fmt.Errorf("%s: %w", post, sanitize.Error(failed, sanitize.MaxMessage))
 	}
 	answer, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if !ok {
