@@ -19,23 +19,21 @@ type requestUser struct {
 	credential *credential.Credential
 }
 
-// withUser returns a ctx whose requests authTransport authenticates.
+// withUser returns a ctx whose requests a pool authenticates.
 func (c *call) withUser(ctx context.Context) context.Context {
 	return context.WithValue(ctx, requestUserKey{}, requestUser{c.conn, c.credential})
 }
 
-// authTransport adds the user of a request's context to requests to the server's host, and to no others, below every wrapper.
+// RoundTrip adds the user of a request's context to requests to the server's host, and to no others, below every wrapper.
 // It sends them over a connection that presents the credential's certificate. A request whose context a wrapper has replaced
 // has neither a credential nor an impersonated user.
-type authTransport struct{ pool *pool }
-
-func (t *authTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+func (p *pool) RoundTrip(req *http.Request) (*http.Response, error) {
 	user, ok := req.Context().Value(requestUserKey{}).(requestUser)
 	c, toHost := user.credential, ok && req.URL.Host == user.conn.base.Host
 	if c == nil || !toHost {
 		c = &credential.Credential{}
 	}
-	next, err := t.pool.transport(c.Certificate)
+	next, err := p.transport(c.Certificate)
 	if err != nil {
 		closeBody(req)
 		return nil, err

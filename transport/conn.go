@@ -71,7 +71,7 @@ func Open(cfg *Config) (*Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open a connection to %s: %w", sanitize.URL(cfg.Server), err)
 	}
-	conn, err := New(cfg.Server, &http.Client{Transport: &authTransport{pool}}, &cfg.Options)
+	conn, err := New(cfg.Server, &http.Client{Transport: pool}, &cfg.Options)
 	if err != nil {
 		return nil, err
 	}

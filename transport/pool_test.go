@@ -154,7 +154,7 @@ func TestPool_ReplacesClientCertificate(t *testing.T) {
 	assert.Equal(t, "second", get(t, conn))
 }
 
-func poolOf(conn *Conn) *pool { return conn.http.Transport.(*authTransport).pool }
+func poolOf(conn *Conn) *pool { return conn.http.Transport.(*pool) }
 
 // later makes a connection's clock the caller's.
 func later(conn *Conn) *time.Time {

@@ -85,7 +85,7 @@ func (c *Conn) newRequest(ctx context.Context, req *Request) (*http.Request, err
 	return httpRequest, nil
 }
 
-// setOwnHeader sets the User-Agent and, if there is no authTransport to do so, the impersonated user.
+// setOwnHeader sets the User-Agent and, if there is no pool to do so, the impersonated user.
 func (c *Conn) setOwnHeader(req *http.Request) {
 	if req.Header.Get("User-Agent") == "" {
 		req.Header.Set("User-Agent", c.options.UserAgent)
