@@ -210,8 +210,8 @@ func (c *Conn) Close() error {
 	}
 	c.mu.Unlock()
 	signal(c.readable)
-	c.readDeadline.stop()
-	c.writeDeadline.stop()
+	c.readDeadline.set(time.Time{})
+	c.writeDeadline.set(time.Time{})
 	c.buffer.add(-1, -left)
 	if c.carrier != nil {
 		c.carrier.Close()

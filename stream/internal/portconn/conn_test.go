@@ -173,6 +173,16 @@ func TestConn_WaitsEnd(t *testing.T) {
 	}
 }
 
+func TestConn_ClosedAfterDeadline(t *testing.T) {
+	conn, _ := newConn(NewReceiveBuffer())
+	require.NoError(t, conn.SetDeadline(time.Unix(1, 0)))
+	require.NoError(t, conn.Close())
+	_, err := conn.Read(make([]byte, 1))
+	require.ErrorIs(t, err, net.ErrClosed)
+	_, err = conn.Write([]byte("x"))
+	require.ErrorIs(t, err, net.ErrClosed)
+}
+
 func TestConn_WaitRoomBoundsMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		buffer := NewReceiveBuffer()

@@ -40,14 +40,6 @@ func (d *deadline) wait() <-chan struct{} {
 	return d.passed
 }
 
-func (d *deadline) stop() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.timer != nil {
-		d.timer.Stop()
-	}
-}
-
 func isClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:
