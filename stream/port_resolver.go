@@ -126,15 +126,14 @@ func (r *podResolver) current(ctx context.Context) (*pod, error) {
 
 // read reads the pod, or the chosen one of a service or workload; if that is not ready any more, it chooses another.
 func (r *podResolver) read(ctx context.Context, chosen *pod) (*pod, error) {
-	path := r.ref.path
-	if !r.ref.isPod() && chosen != nil {
-		path = podPath(r.ref.namespace, chosen.Metadata.Name)
+	now := new(pod)
+	if r.ref.isPod() {
+		return now, getJSON(ctx, r.conn, r.ref.path, maxObject, now)
 	}
-	if r.ref.isPod() || chosen != nil {
-		now := new(pod)
-		err := getJSON(ctx, r.conn, path, maxObject, now)
-		if r.ref.isPod() || err == nil && now.isReady() && now.Metadata.UID == chosen.Metadata.UID {
-			return now, err
+	if chosen != nil {
+		err := getJSON(ctx, r.conn, podPath(r.ref.namespace, chosen.Metadata.Name), maxObject, now)
+		if err == nil && now.isReady() && now.Metadata.UID == chosen.Metadata.UID {
+			return now, nil
 		}
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, err
