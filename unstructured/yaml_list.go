@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/anykind/anykind/internal/yamltree"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -76,41 +77,18 @@ func appendItems(objs []*Object, m map[string]any, indexes []int) ([]*Object, er
 }
 
 // itemLine returns the line of an item of the document's list, or line if it is not found.
-func (d document) itemLine(indexes []int, line int) (itemLine int) {
-	defer func() {
-		if recover() != nil { // as in readYAML
-			itemLine = line
-		}
-	}()
-	root, _, err := parseTree(d.text) // JSON is YAML, too
-	if err != nil {
+func (d document) itemLine(indexes []int, line int) int {
+	documents, err := yamltree.Parse(d.text, 1) // JSON is YAML, too
+	if err != nil || len(documents) == 0 {
 		return line
 	}
+	var path []any
 	for _, index := range indexes {
-		items := memberNode(root, "items")
-		if items == nil || items.Kind != yaml.SequenceNode || index >= len(items.Content) {
-			break
-		}
-		if root = items.Content[index]; root.Kind == yaml.AliasNode {
-			root = root.Alias
-		}
-		line = d.line + root.Line - 1
+		path = append(path, "items", index)
 	}
-	return line
-}
-
-// memberNode returns the value of a field of a map, nil if it is not found.
-func memberNode(n *yaml.Node, name string) *yaml.Node {
-	if n == nil || n.Kind != yaml.MappingNode {
-		return nil
+	item := yamltree.At(documents[0].Content[0], path)
+	if item.Kind == yaml.AliasNode {
+		item = item.Alias
 	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == name {
-			if value := n.Content[i+1]; value.Kind != yaml.AliasNode {
-				return value
-			}
-			return n.Content[i+1].Alias
-		}
-	}
-	return nil
+	return d.line + item.Line - 1
 }

@@ -45,6 +45,7 @@ var allowedImports = map[string][]string{
 	"internal/jsonread":         {},
 	"internal/retry":            {},
 	"internal/sanitize":         {},
+	"internal/yamltree":         {},
 }
 
 // allowedImporters lists the internal machinery that several packages share, and the packages that may import it. What
@@ -53,6 +54,7 @@ var allowedImporters = map[string][]string{
 	"internal/jsonread": {"discovery", "unstructured", "dynamic"},
 	"internal/retry":    {"transport", "transport/kubeconfig/edit", "discovery", "restmapper", "dynamic", "cache", "controller", "controller/events", "controller/leaderelection", "controller/workqueue", "stream"},
 	"internal/sanitize": {"transport", "discovery", "restmapper", "unstructured", "unstructured/jsonpath", "dynamic", "cache", "stream", "readiness", "transport/kubeconfig"},
+	"internal/yamltree": {"transport/kubeconfig", "transport/kubeconfig/edit", "unstructured"},
 }
 
 const (

@@ -8,7 +8,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/anykind/anykind/transport/kubeconfig/internal/yamltree"
+	"github.com/anykind/anykind/internal/yamltree"
 	"go.yaml.in/yaml/v3"
 	kjson "sigs.k8s.io/json"
 )
@@ -108,31 +108,8 @@ func (d *decoder) errorAt(problem string, at ...any) error {
 			d.root = documents[0].Content[0]
 		}
 	}
-	found := nodeAt(d.root, at)
+	found := yamltree.At(d.root, at)
 	return &ParseError{Line: found.Line, Column: found.Column, Problem: problem}
-}
-
-// nodeAt returns the node at the path, or the last one on the way to it.
-func nodeAt(node *yaml.Node, at path) *yaml.Node {
-	for _, step := range at {
-		for node.Kind == yaml.AliasNode && node.Alias != nil {
-			node = node.Alias
-		}
-		var next *yaml.Node
-		switch step := step.(type) {
-		case string:
-			next = yamltree.Field(node, step)
-		case int:
-			if node.Kind == yaml.SequenceNode && step < len(node.Content) {
-				next = node.Content[step]
-			}
-		}
-		if next == nil {
-			return node
-		}
-		node = next
-	}
-	return node
 }
 
 // conversionError explains why YAMLToJSON failed. Its own message is not shown, as it may quote a value.

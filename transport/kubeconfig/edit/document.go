@@ -9,8 +9,8 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/anykind/anykind/internal/yamltree"
 	"github.com/anykind/anykind/transport/kubeconfig"
-	"github.com/anykind/anykind/transport/kubeconfig/internal/yamltree"
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/sets"
 	ky "sigs.k8s.io/yaml"

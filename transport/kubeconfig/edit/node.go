@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/anykind/anykind/transport/kubeconfig/internal/yamltree"
+	"github.com/anykind/anykind/internal/yamltree"
 	"go.yaml.in/yaml/v3"
 	ky "sigs.k8s.io/yaml"
 )

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/anykind/anykind/internal/yamltree"
 	"github.com/anykind/anykind/transport/kubeconfig"
-	"github.com/anykind/anykind/transport/kubeconfig/internal/yamltree"
 	"go.yaml.in/yaml/v3"
 )
 

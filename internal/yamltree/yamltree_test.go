@@ -3,7 +3,7 @@ package yamltree_test
 import (
 	"testing"
 
-	"github.com/anykind/anykind/transport/kubeconfig/internal/yamltree"
+	"github.com/anykind/anykind/internal/yamltree"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"

@@ -80,6 +80,29 @@ func (r *lineReader) Read(buffer []byte) (int, error) {
 	return n, nil
 }
 
+// At returns the node at a path of field names and list indices, or the last one on the way to it.
+func At(node *yaml.Node, path []any) *yaml.Node {
+	for _, step := range path {
+		for node.Kind == yaml.AliasNode && node.Alias != nil {
+			node = node.Alias
+		}
+		var next *yaml.Node
+		switch step := step.(type) {
+		case string:
+			next = Field(node, step)
+		case int:
+			if node.Kind == yaml.SequenceNode && step < len(node.Content) {
+				next = node.Content[step]
+			}
+		}
+		if next == nil {
+			return node
+		}
+		node = next
+	}
+	return node
+}
+
 // Field returns the value of a mapping's field, or nil. Of several fields of one name the last counts, as in kubectl.
 func Field(mapping *yaml.Node, name string) *yaml.Node {
 	if i := FieldIndex(mapping, name); i >= 0 {
