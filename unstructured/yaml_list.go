@@ -78,7 +78,7 @@ func appendItems(objs []*Object, m map[string]any, indexes []int) ([]*Object, er
 
 // itemLine returns the line of an item of the document's list, or line if it is not found.
 func (d document) itemLine(indexes []int, line int) int {
-	documents, err := yamltree.Parse(d.text, 1) // JSON is YAML, too
+	documents, _, err := yamltree.Parse(d.text, 1) // JSON is YAML, too
 	if err != nil || len(documents) == 0 {
 		return line
 	}

@@ -11,21 +11,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// SyntaxError reports broken YAML. It quotes no value, which may be a secret.
-type SyntaxError struct {
-	Line    int // where reading stopped, which may be the line after the mistake
-	Problem string
-}
-
-// Error returns the problem.
-func (e *SyntaxError) Error() string { return e.Problem }
-
-// Parse parses the first documents of data, at most maxDocuments. An error is a [*SyntaxError].
-func Parse(data []byte, maxDocuments int) (documents []*yaml.Node, err error) {
+// Parse parses the first documents of data, at most maxDocuments. An error quotes no value, which may be a secret; line is
+// where reading stopped then, which may be the line after the mistake.
+func Parse(data []byte, maxDocuments int) (documents []*yaml.Node, line int, err error) {
 	reader := &lineReader{rest: data}
 	defer func() {
 		if recover() != nil { // the YAML library has been known to panic on broken input
-			documents, err = nil, &SyntaxError{reader.line, "its YAML cannot be read"}
+			documents, line, err = nil, reader.line, errors.New("its YAML cannot be read")
 		}
 	}()
 	decoder := yaml.NewDecoder(reader)
@@ -36,24 +28,24 @@ func Parse(data []byte, maxDocuments int) (documents []*yaml.Node, err error) {
 			break
 		}
 		if err != nil {
-			return nil, &SyntaxError{reader.line, problemOf(err)}
+			return nil, reader.line, problemOf(err)
 		}
 		documents = append(documents, document)
 	}
-	return documents, nil
+	return documents, 0, nil
 }
 
-// problemOf returns the library's message without its line, which is often that of an enclosing value or missing.
+// problemOf returns err, an error of the library, without its line, which is often that of an enclosing value or missing.
 // Messages are fixed texts, except for a missing anchor's: that name is a secret where quotes were forgotten.
-func problemOf(err error) string {
+func problemOf(err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	if strings.HasPrefix(text, "unknown anchor") {
-		return "a value starts with * and so refers to an anchor that does not exist (put the value in quotes)"
+		return errors.New("a value starts with * and so refers to an anchor that does not exist (put the value in quotes)")
 	}
 	if line, rest, found := strings.Cut(text, ": "); found && strings.HasPrefix(line, "line ") {
 		text = rest
 	}
-	return "its YAML is broken: " + text
+	return errors.New("its YAML is broken: " + text)
 }
 
 // lineReader returns at most one line a Read, so that line is the one that the parser has reached.

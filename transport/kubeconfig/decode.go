@@ -104,7 +104,7 @@ func (d *decoder) errorAt(problem string, at ...any) error {
 	if d.root == nil {
 		d.root = &yaml.Node{}
 		// The parser may reject what YAMLToJSON accepts, in rare cases. The position stays unknown.
-		if documents, err := yamltree.Parse(d.data, 1); err == nil && len(documents) > 0 {
+		if documents, _, err := yamltree.Parse(d.data, 1); err == nil && len(documents) > 0 {
 			d.root = documents[0].Content[0]
 		}
 	}
@@ -114,9 +114,8 @@ func (d *decoder) errorAt(problem string, at ...any) error {
 
 // conversionError explains why YAMLToJSON failed. Its own message is not shown, as it may quote a value.
 func (d *decoder) conversionError() error {
-	_, err := yamltree.Parse(d.data, 1)
-	if syntaxError, ok := errors.AsType[*yamltree.SyntaxError](err); ok {
-		return &ParseError{Line: syntaxError.Line, Problem: syntaxError.Problem}
+	if _, line, err := yamltree.Parse(d.data, 1); err != nil {
+		return &ParseError{Line: line, Problem: err.Error()}
 	}
 	return &ParseError{Problem: "its YAML cannot be converted to JSON " +
 		"(field names must be plain text, values must match their tags, and aliases must be few)"}

@@ -59,9 +59,9 @@ func Parse(data []byte, dir string) (*Document, error) {
 
 // parseSingle rejects a second YAML document: kubectl does not read it, and writing would lose it.
 func parseSingle(data []byte) (*yaml.Node, error) {
-	documents, err := yamltree.Parse(data, 2)
-	if syntaxError, ok := errors.AsType[*yamltree.SyntaxError](err); ok {
-		return nil, &kubeconfig.ParseError{Line: syntaxError.Line, Problem: syntaxError.Problem}
+	documents, line, err := yamltree.Parse(data, 2)
+	if err != nil {
+		return nil, &kubeconfig.ParseError{Line: line, Problem: err.Error()}
 	}
 	switch len(documents) {
 	case 0:
