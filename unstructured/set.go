@@ -35,6 +35,11 @@ func Set(obj *Object, value any, fields ...string) error {
 	if err != nil {
 		return err
 	}
+	if len(fields) > 0 {
+		if err := checkUnsplit(obj.Object, fields[0]); err != nil {
+			return err
+		}
+	}
 	s := setter{fields: fields, value: plain}
 	root, err := s.at(obj.Object, 0)
 	if err != nil {
@@ -96,11 +101,6 @@ func (s *setter) at(v any, i int) (any, error) {
 		if parent == nil {
 			return s.missing(i)
 		}
-		if i == 0 {
-			if err := checkUnsplit(parent, s.fields[0]); err != nil {
-				return nil, err
-			}
-		}
 		child, err := s.at(parent[s.fields[i]], i+1)
 		if err != nil {
 			return nil, err
@@ -123,11 +123,6 @@ func (s *setter) missing(i int) (any, error) {
 	case i > 0 && isIndex(field):
 		return nil, fmt.Errorf("%s: is not there, and %q may be an index or a field's name: set it to a list or a map first",
 			pathText(s.fields[:i]), field)
-	}
-	if i == 0 {
-		if err := checkUnsplit(nil, field); err != nil {
-			return nil, err
-		}
 	}
 	child, err := s.at(nil, i+1)
 	if err != nil {
