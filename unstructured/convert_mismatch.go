@@ -71,10 +71,10 @@ func isInteger(kind reflect.Kind) bool { return reflect.Int <= kind && kind <= r
 // mismatchedChild returns the first child of v that does not fit into its type, and why. The type is nil if it is not
 // known.
 func mismatchedChild(v any, into reflect.Type) (field string, child any, childType reflect.Type, cause error) {
-	for into.Kind() == reflect.Pointer && !isJSONUnmarshaler(into) {
+	for into.Kind() == reflect.Pointer && !isUnmarshaler(into) {
 		into = into.Elem()
 	}
-	if isJSONUnmarshaler(reflect.PointerTo(into)) {
+	if isUnmarshaler(reflect.PointerTo(into)) {
 		return "", nil, nil, nil
 	}
 	switch v := v.(type) {
@@ -101,15 +101,11 @@ func mismatchedChild(v any, into reflect.Type) (field string, child any, childTy
 }
 
 func fits(v any, into reflect.Type) error {
-	data, err := Encode(&Object{Object: map[string]any{"": v}})
+	data, err := encodeValue(v, 0)
 	if err != nil {
 		return err
 	}
-	return json.UnmarshalCaseSensitivePreserveInts(data[len(`{"":`):len(data)-len("}")], reflect.New(into).Interface())
-}
-
-func isJSONUnmarshaler(t reflect.Type) bool {
-	return t.Implements(reflect.TypeFor[stdjson.Unmarshaler]())
+	return json.UnmarshalCaseSensitivePreserveInts(data, reflect.New(into).Interface())
 }
 
 // memberType returns the type of a member of into, a map or struct; nil if that is not known.
