@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -58,16 +59,13 @@ func orderOf(left, right any) (int, error) {
 	if leftIsNumber && rightIsNumber {
 		return leftNumber.compare(rightNumber), nil
 	}
-	for _, v := range []any{left, right} {
-		switch _, isNumber := numberOf(v); v.(type) {
-		case string, bool:
-		default:
-			if !isNumber {
-				return 0, errors.New("invalid type for comparison: only texts, numbers and bools can be compared")
-			}
+	kinds := []string{kindOf(left), kindOf(right)}
+	for _, kind := range kinds {
+		if !slices.Contains([]string{"a string", "a number", "a bool"}, kind) {
+			return 0, errors.New("invalid type for comparison: only texts, numbers and bools can be compared")
 		}
 	}
-	return 0, fmt.Errorf("incompatible types for comparison: %s and %s", kindOf(left), kindOf(right))
+	return 0, fmt.Errorf("incompatible types for comparison: %s", strings.Join(kinds, " and "))
 }
 
 // number is an integer or, if isFloat, a float.

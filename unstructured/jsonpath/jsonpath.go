@@ -99,6 +99,9 @@ func (t *Template) Execute(w io.Writer, data any) error {
 		if err != nil {
 			return err
 		}
+		if r.afterSpace {
+			text = " " + text
+		}
 		if written += int64(len(text)); written > t.opts.MaxOutput {
 			return fmt.Errorf("jsonpath: the output has more than %d bytes", t.opts.MaxOutput)
 		}
@@ -132,28 +135,22 @@ type result struct {
 }
 
 func (r result) text() (string, error) {
-	prefix := ""
-	if r.afterSpace {
-		prefix = " "
-	}
 	switch v := r.value.(type) {
 	case nil:
-		return prefix + "null", nil
+		return "null", nil
 	case string:
-		return prefix + v, nil
-	case bool, int64, float64:
-		return prefix + fmt.Sprint(v), nil
+		return v, nil
 	case map[string]any, []any:
 		data, err := json.Marshal(v)
 		if err != nil {
 			return "", fmt.Errorf("jsonpath: encode a result: %w", err)
 		}
-		return prefix + string(data), nil
+		return string(data), nil
 	default:
-		if _, isNumber := numberOf(v); isNumber {
-			return prefix + fmt.Sprint(v), nil
+		if _, isNumber := numberOf(v); !isNumber && !isBool(v) {
+			return "", fmt.Errorf("jsonpath: a result is %T, which JSON does not have", v)
 		}
-		return "", fmt.Errorf("jsonpath: a result is %T, which JSON does not have", v)
+		return fmt.Sprint(v), nil
 	}
 }
 
