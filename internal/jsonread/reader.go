@@ -127,11 +127,7 @@ func (r *Reader) ObjectStart() error { return r.Expect('{', "where an object sho
 
 // StringBytes reads a string, which must be next, and unquotes it. The bytes are valid until the next read.
 func (r *Reader) StringBytes() ([]byte, error) {
-	c, err := r.Peek()
-	if err == nil && c != '"' {
-		err = r.SyntaxError(c, "where a string should begin")
-	}
-	if err != nil {
+	if err := r.Expect('"', "where a string should begin"); err != nil {
 		return nil, err
 	}
 	return r.stringBytes()
