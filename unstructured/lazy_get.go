@@ -72,10 +72,7 @@ func (l *Lazy) element(i int, index string) int {
 // selectElement returns the index of the element that a by-key step selects in the list at index i; 0 if there is none.
 // It decodes no more of an element than the values of its keys.
 func (l *Lazy) selectElement(i int, step string) int {
-	keys, err := parseSelector(step)
-	if err != nil {
-		return 0
-	}
+	keys, _ := parseSelector(step) // isSelector has parsed it
 	for at := range jsonread.Elements(l.data, i) {
 		if l.data[at] == '{' && !slices.ContainsFunc(keys, func(k key) bool { return !l.hasKey(at, k) }) {
 			return at
