@@ -132,13 +132,10 @@ func fieldName(key *yaml.Node) string {
 	return key.Value
 }
 
-var notNumber = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[-+]?\.(?i:inf|nan)$`)
-})
-
 // lineNotJSON returns the line of the first value in n that JSON cannot have, 0 if none is found.
 func lineNotJSON(n *yaml.Node) int {
-	if n.Kind == yaml.ScalarNode && (n.Style == 0 && notNumber().MatchString(n.Value) || n.Style&yaml.TaggedStyle != 0) {
+	notNumber := slices.Contains([]string{".inf", ".nan"}, strings.ToLower(strings.TrimLeft(n.Value, "-+")))
+	if n.Kind == yaml.ScalarNode && (n.Style == 0 && notNumber || n.Style&yaml.TaggedStyle != 0) {
 		return n.Line
 	}
 	for _, child := range n.Content {
