@@ -2,6 +2,7 @@ package unstructured
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/anykind/anykind/internal/jsonread"
@@ -54,9 +55,7 @@ func readLazy(r *jsonread.Reader) (*Lazy, error) {
 
 // clone returns l with memory of its own, and no more than it needs.
 func (l Lazy) clone() *Lazy {
-	data := make([]byte, len(l.data)) // bytes.Clone may take more
-	copy(data, l.data)
-	return &Lazy{data: data, offsets: l.offsets}
+	return &Lazy{data: slices.Clip(bytes.Clone(l.data)), offsets: l.offsets}
 }
 
 // checkType rejects what checkType rejects of the decoded object, with the same errors.
@@ -170,9 +169,8 @@ func (l *Lazy) Metadata(of metav1.TypeMeta) *Lazy {
 			}
 		}
 	}
-	data := make([]byte, 0, stream.Buffered()+len(metadata)+1)
-	data = append(append(data, stream.Buffer()...), metadata...)
-	return &Lazy{data: append(data, '}'), offsets: offsets}
+	data := slices.Concat(stream.Buffer(), metadata, []byte("}"))
+	return &Lazy{data: slices.Clip(data), offsets: offsets}
 }
 
 // Without returns the object without the field at a path of names, in memory of its own; l itself if it has no such field. As
@@ -193,9 +191,7 @@ func (l *Lazy) Without(fields ...string) *Lazy {
 		if !found {
 			break
 		}
-		rest := make([]byte, len(data)-(end-start)) // append may take more
-		copy(rest[copy(rest, data[:start]):], data[end:])
-		data = rest
+		data = slices.Clip(slices.Concat(data[:start], data[end:]))
 	}
 	if len(data) == len(l.data) {
 		return l
@@ -245,10 +241,8 @@ func (l Lazy) typed(t *itemType) *Lazy {
 	if len(body) == 1 { // the brace alone
 		suffix, shift = suffix[1:], 0
 	}
-	data := make([]byte, len(body)+len(suffix)) // append may take more
-	copy(data[copy(data, body):], suffix)
 	for _, f := range []jsonread.Field{jsonread.FieldKind, jsonread.FieldAPIVersion} {
 		l.offsets.Set(f, shift+t.offsets.Index(f))
 	}
-	return &Lazy{data: data, offsets: l.offsets}
+	return &Lazy{data: slices.Clip(slices.Concat(body, suffix)), offsets: l.offsets}
 }
