@@ -12,10 +12,8 @@ import (
 // As converts obj to a new T, a struct with json tags; metav1.TypeMeta and ObjectMeta, metav1.Time, resource.Quantity,
 // intstr.IntOrString, runtime.RawExtension and other json.Unmarshalers mean what they mean to the API server. It converts
 // as Kubernetes' own clients do, by sigs.k8s.io/json: field names match exactly or not at all, fields that T lacks are
-// left out, integers in an any are int64. The result shares no memory with obj. A *[Lazy] is converted straight from its
-// JSON, where 1.0 is no integer.
-//
-// Fields that T lacks are not read: they may hold what JSON cannot have.
+// not read and may hold what JSON cannot have, integers in an any are int64. The result shares no memory with obj. A
+// *[Lazy] is converted straight from its JSON, where 1.0 is no integer.
 //
 // T may be [Object] or [Lazy], too: that is obj itself if it is one, and otherwise a conversion.
 //

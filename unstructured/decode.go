@@ -10,10 +10,8 @@
 //	…
 //	data, err = unstructured.Encode(obj)
 //
-// It accepts what apimachinery's UnstructuredJSONScheme does and decodes it alike (objects are map[string]any, lists
-// []any, numbers int64 where they fit and float64 where they do not, field names keep their case), but it reads every
-// byte once, straight off the wire: a list of a million pods or a watch that runs for days takes the memory of one object
-// at a time.
+// It accepts what apimachinery's UnstructuredJSONScheme does and decodes it alike, but it reads every byte once, straight
+// off the wire: a list of a million pods or a watch that runs for days takes the memory of one object at a time.
 //
 //	Decode, Encode            one object
 //	ListDecoder               the items of a list, one by one
@@ -45,10 +43,11 @@ type Object = unstructured.Unstructured
 // Decode reads one object, which must be all of data. A list is read like any other object: its items are under
 // "items" in its Object; see [ListDecoder] for reading them one by one.
 //
-// Integers that fit become int64, other numbers float64; null stays; of fields with one name the last stays; invalid
-// UTF-8 becomes U+FFFD; nesting ends at 10000. Nothing in the object points into data. Data that is not an object
-// with a kind and a well-formed apiVersion is rejected: runtime.IsMissingKind reports whether only the kind is missing,
-// and errors.Is(err, io.ErrUnexpectedEOF) whether data ends early. Safe for concurrent use.
+// Objects become map[string]any, lists []any, integers that fit int64, other numbers float64; null stays; field names
+// keep their case, and of fields with one name the last stays; invalid UTF-8 becomes U+FFFD; nesting ends at 10000.
+// Nothing in the object points into data. Data that is not an object with a kind and a well-formed apiVersion is
+// rejected: runtime.IsMissingKind reports whether only the kind is missing, and errors.Is(err, io.ErrUnexpectedEOF)
+// whether data ends early. Safe for concurrent use.
 //
 // Only errors differ from apimachinery's: it takes a malformed apiVersion for a missing kind, and quotes the whole
 // object, secrets and all.

@@ -72,8 +72,7 @@ type User struct {
 	Exec         *Exec         `json:"exec,omitempty"`
 	Extensions   Extensions    `json:"extensions,omitempty"`
 
-	// Origin is the absolute path of the entry's file, or "" after [Parse], which reads no file.
-	Origin string `json:"-"`
+	Origin string `json:"-"` // see [Cluster.Origin]
 }
 
 // Context pairs a cluster with a user and a default namespace. Cluster and User are names in the same [File].
@@ -83,8 +82,7 @@ type Context struct {
 	Namespace  string     `json:"namespace,omitempty"`
 	Extensions Extensions `json:"extensions,omitempty"`
 
-	// Origin is the absolute path of the entry's file, or "" after [Parse], which reads no file.
-	Origin string `json:"-"`
+	Origin string `json:"-"` // see [Cluster.Origin]
 }
 
 // Preferences configure kubectl's own output.

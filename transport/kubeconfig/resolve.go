@@ -23,7 +23,7 @@ type ResolveOptions struct {
 // ResolvedContext is a context with its cluster and user, which were validated.
 type ResolvedContext struct {
 	ContextName   string // "" if a cluster was chosen and no context
-	ContextOrigin string // the context's file; see [Context.Origin]
+	ContextOrigin string // the context's file; see [Cluster.Origin]
 	// ClusterName and UserName are the context's or those of [ResolveOptions].
 	ClusterName, UserName string
 	// Cluster's Server is a URL with a scheme and without query and fragment, which kubectl ignores.
