@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -209,6 +210,8 @@ func TestAs_MismatchNamesPathAndTypes(t *testing.T) {
 	}
 	_, err := As[widget](decoded(t, `{"kind":"Widget","metadata":{"labels":{"a":1}}}`))
 	assert.EqualError(t, err, ".metadata.labels.a: is int64, not string")
+	_, err = As[struct{ IP netip.Addr }](decoded(t, `{"kind":"Widget","IP":{"a":1}}`))
+	assert.EqualError(t, err, ".IP: is map[string]any, not *netip.Addr")
 	_, err = As[[]string](decoded(t, `{"kind":"Widget"}`))
 	assert.EqualError(t, err, ".: is map[string]any, not []string")
 	var mismatch *json.UnmarshalTypeError

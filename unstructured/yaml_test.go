@@ -114,7 +114,9 @@ func TestYAMLDecoder_ListErrors(t *testing.T) {
 		"kind: List\nitems: {a: 1}\n":                                                    {0, "document 1, line 1: the list's items are map[string]any, not []any"},
 		"kind: A\n---\nkind: List\nitems:\n- kind: List\n  items: 7\n":                   {1, "document 2, line 5: items[0]: the list's items are int64, not []any"},
 		"{\"kind\":\"List\",\n\"items\":[\n{\"kind\":\"A\"},\n{\"x\":1}]}":               {1, "document 1, line 4: items[1]: Object 'Kind' is missing in '{apiVersion: \"\", metadata.name: \"\", fields: 1}'"},
-		deep: {0, "document 1, line 1: " + strings.TrimSuffix(strings.Repeat("items[0].", maxListDepth), ".") + ": more than 8 lists in each other"},
+		"{\"kind\":\"List\",\n\"items\":[\n{\"x\":1}]}\n{\"kind\":\"A\"}":                {0, "document 1, line 3: items[0]: Object 'Kind' is missing in '{apiVersion: \"\", metadata.name: \"\", fields: 1}'"},
+		"kind: List\nx: &a\n- 7\nitems: *a\n":                                            {0, "document 1, line 3: items[0]: is int64, not an object"},
+		deep:                                                                             {0, "document 1, line 1: " + strings.TrimSuffix(strings.Repeat("items[0].", maxListDepth), ".") + ": more than 8 lists in each other"},
 	} {
 		got, err := readStream(strings.NewReader(text))
 		require.EqualError(t, err, want.err)
