@@ -58,26 +58,24 @@ func (s *WatchStream[T]) Next() (unstructured.Event[T], error) {
 	if s.err != nil {
 		return unstructured.Event[T]{}, s.err
 	}
-	if !s.isClosed.Load() {
-		event, err := s.decoder.event(s.events)
-		switch err {
-		case nil:
-			return event, nil
-		case io.EOF: //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
-			s.err = io.EOF
-		default:
-			s.err = s.endError(err)
-		}
-	}
-	if s.isClosed.Load() {
+	event, err := s.decoder.event(s.events)
+	switch {
+	case s.isClosed.Load():
 		s.err = fmt.Errorf("watch %s: the stream is closed: %w", s.resource, net.ErrClosed)
+	case err == nil:
+		return event, nil
+	default:
+		s.err = s.endError(err)
 	}
 	return unstructured.Event[T]{}, s.err
 }
 
-// endError returns the error for a stream that ended with err: a Status of the server as it is, and an invalidEventError
-// unless the connection broke.
+// endError returns the error for a stream that ended with err: io.EOF and a Status of the server as they are, and an
+// invalidEventError unless the connection broke.
 func (s *WatchStream[T]) endError(err error) error {
+	if err == io.EOF { //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
+		return err
+	}
 	ended := err
 	if _, isStatus := errors.AsType[*apierrors.StatusError](err); !isStatus {
 		ended = s.resource.decodeError("watch", err)
