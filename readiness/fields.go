@@ -105,14 +105,12 @@ func (o *object) condition(name string) (condition, bool) {
 	return condition{name: name}, false
 }
 
-// isBehind reports whether a condition is of an earlier generation of the object.
-func (o *object) isBehind(c condition) bool {
-	return c.hasObserved && c.observed < o.count(0, "metadata", "generation")
-}
-
-// behind is the result of a condition that isBehind.
+// behind is the result of a condition of an earlier generation of the object, the zero Result for another.
 func (o *object) behind(c condition) Result {
 	generation := o.count(0, "metadata", "generation")
+	if !c.hasObserved || c.observed >= generation {
+		return Result{}
+	}
 	message := fmt.Sprintf("condition %s is of generation %d, the object is at %d", c.name, c.observed, generation)
 	return Result{InProgress, c.path("observedGeneration"), message}
 }
@@ -142,16 +140,4 @@ func (c condition) result(status Status) Result {
 // explained joins a fact and what explains it, of which anything may be missing.
 func explained(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
-}
-
-// byStatus is Current if a condition's status is True, and otherwise if it is False or Unknown.
-func byStatus(c condition, otherwise Status) Result {
-	switch c.status {
-	case "True":
-		return c.result(Current)
-	case "False", "Unknown":
-		return c.result(otherwise)
-	default:
-		return Result{Unknown, c.path("status"), fmt.Sprintf("condition %s has status %q", c.name, c.status)}
-	}
 }

@@ -34,6 +34,7 @@
 package readiness
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -121,13 +122,18 @@ func (o *object) compute(rules []Rule) Result {
 		return builtin(o)
 	}
 	ready, found := o.condition("Ready")
+	behind := o.behind(ready)
 	switch {
 	case !found:
 		return Result{Status: Current, Message: "no condition or rule says otherwise"}
-	case o.isBehind(ready):
-		return o.behind(ready)
+	case behind != Result{}:
+		return behind
+	case ready.status == "True":
+		return ready.result(Current)
+	case ready.status == "False", ready.status == "Unknown":
+		return ready.result(InProgress)
 	default:
-		return byStatus(ready, InProgress)
+		return Result{Unknown, ready.path("status"), fmt.Sprintf("condition Ready has status %q", ready.status)}
 	}
 }
 
@@ -148,13 +154,11 @@ func (o *object) generic() Result {
 	}
 	for _, c := range o.conditions {
 		switch {
-		case c.status != "True" || c.name != "Reconciling" && c.name != "Stalled":
-		case o.isBehind(c):
-			return o.behind(c)
+		case c.status != "True":
 		case c.name == "Reconciling":
-			return c.result(InProgress)
-		default:
-			return c.result(Failed)
+			return cmp.Or(o.behind(c), c.result(InProgress))
+		case c.name == "Stalled":
+			return cmp.Or(o.behind(c), c.result(Failed))
 		}
 	}
 	return Result{}

@@ -126,6 +126,7 @@ func (c Check) evaluate(o *object) (result Result, holds bool) {
 
 func (c Check) evaluateCondition(o *object) (result Result, holds bool) {
 	observed, exists := o.condition(c.Condition)
+	behind := o.behind(observed)
 	statuses := c.Values
 	if len(statuses) == 0 {
 		statuses = []string{"True"}
@@ -133,8 +134,8 @@ func (c Check) evaluateCondition(o *object) (result Result, holds bool) {
 	switch {
 	case !exists:
 		return o.missing(observed), false
-	case o.isBehind(observed):
-		return o.behind(observed), false
+	case behind != Result{}:
+		return behind, false
 	case !slices.Contains(statuses, observed.status):
 		return observed.result(""), false
 	case len(c.Reasons) > 0 && !slices.Contains(c.Reasons, observed.reason):
