@@ -50,14 +50,10 @@ func Deleted(uids ...types.UID) WaitCondition {
 		if obj == nil || !slices.Contains(old, obj.GetUID()) {
 			return "", nil
 		}
-		reason := "it still exists"
-		if since := obj.GetDeletionTimestamp(); since != nil {
-			reason += ", being deleted since " + since.UTC().Format("2006-01-02T15:04:05Z")
+		if result := readiness.Compute(obj); result.Status == readiness.Terminating {
+			return "it still exists, " + result.Message, nil
 		}
-		if finalizers := obj.GetFinalizers(); len(finalizers) > 0 {
-			reason += ", with the finalizers " + strings.Join(finalizers, ", ")
-		}
-		return reason, nil
+		return "it still exists", nil
 	}}
 }
 
