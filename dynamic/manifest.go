@@ -59,18 +59,14 @@ func (c *Client) forManifestObject(ctx context.Context, obj *unstructured.Object
 	err := definitions.await(ctx, kind.GroupKind())
 	var resource *Resource
 	if err == nil {
-		resource, err = c.ForKind(ctx, kind)
+		resource, err = c.ForObject(ctx, obj)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("find the resource of %s %s: %w", printable(kind.Kind), quoted(obj.GetName()), err)
 	}
 	found := &ManifestObject{Resource: resource, Object: obj}
-	namespace := obj.GetNamespace()
-	switch {
-	case namespace != "" && resource.mapping.Namespaced:
-		found.Resource = resource.Namespace(namespace)
-	case namespace != "":
-		found.Object = withoutNamespace(obj)
+	if namespace := obj.GetNamespace(); namespace != "" && !resource.mapping.Namespaced {
+		found.Resource, found.Object = c.ForMapping(resource.mapping), withoutNamespace(obj)
 		found.Warning = fmt.Sprintf("%s %s: dropped namespace %s: %s is cluster-scoped", resource, quoted(obj.GetName()), quoted(namespace), printable(kind.Kind))
 	}
 	if isDefinition(resource.mapping) {
