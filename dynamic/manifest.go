@@ -70,15 +70,9 @@ func (c *Client) forManifestObject(ctx context.Context, obj *unstructured.Object
 		found.Warning = fmt.Sprintf("%s %s: dropped namespace %s: %s is cluster-scoped", resource, quoted(obj.GetName()), quoted(namespace), printable(kind.Kind))
 	}
 	if isDefinition(resource.mapping) {
-		definitions.add(found)
+		definitions[definedKind(obj)] = found
 	}
 	return found, nil
-}
-
-func (d manifestDefinitions) add(definition *ManifestObject) {
-	group, _, _ := unstructured.Get[string](definition.Object, "spec", "group") // what is wrong with it the API server reports
-	kind, _, _ := unstructured.Get[string](definition.Object, "spec", "names", "kind")
-	d[schema.GroupKind{Group: group, Kind: kind}] = definition
 }
 
 // await waits until the definition of a kind is established, if it is one of the manifest's.

@@ -257,19 +257,21 @@ func (r *Resource) definedKinds(obj *unstructured.Object) (kinds []schema.GroupV
 	if !isDefinition(r.mapping) || obj == nil || obj.GetDeletionTimestamp() != nil || findCondition(obj, "Established")["status"] != "True" {
 		return nil
 	}
-	text := func(fields ...string) string {
-		value, _, _ := unstructured.Get[string](obj, fields...) // the API server has validated the definition
-		return value
-	}
-	group, kind := text("spec", "group"), text("spec", "names", "kind")
 	versions, _, _ := unstructured.Get[[]any](obj, "spec", "versions")
 	for _, version := range versions {
 		version, _ := version.(map[string]any)
 		if name, _ := version["name"].(string); version["served"] == true {
-			kinds = append(kinds, schema.GroupVersionKind{Group: group, Version: name, Kind: kind})
+			kinds = append(kinds, definedKind(obj).WithVersion(name))
 		}
 	}
 	return kinds
+}
+
+// definedKind returns the kind that a CustomResourceDefinition defines; the API server reports what is wrong with it.
+func definedKind(definition *unstructured.Object) schema.GroupKind {
+	group, _, _ := unstructured.Get[string](definition, "spec", "group")
+	kind, _, _ := unstructured.Get[string](definition, "spec", "names", "kind")
+	return schema.GroupKind{Group: group, Kind: kind}
 }
 
 // isDefinition reports whether a resource is that of CustomResourceDefinitions.
