@@ -125,24 +125,22 @@ func (r *Resource) CreateToken(ctx context.Context, name string, opts *TokenOpti
 	if err != nil {
 		return nil, err
 	}
-	body, _ := unstructured.Encode(r.withKind(tokenRequest(opts))) // it has only texts and numbers
+	body, _ := unstructured.Encode(r.withKind(tokenRequest(valueOf(opts)))) // it has only texts and numbers
 	setBody(request, jsonType, body)
 	return doAndDecode(ctx, r, request, decodeToken)
 }
 
-func tokenRequest(opts *TokenOptions) *unstructured.Object {
+func tokenRequest(opts TokenOptions) *unstructured.Object {
 	spec := map[string]any{}
-	if opts != nil {
-		if len(opts.Audiences) > 0 {
-			spec["audiences"] = opts.Audiences
-		}
-		if opts.Duration != 0 {
-			spec["expirationSeconds"] = int64(opts.Duration / time.Second)
-		}
-		if bound := opts.BoundObject; bound != nil {
-			spec["boundObjectRef"] = map[string]any{
-				"apiVersion": bound.GetAPIVersion(), "kind": bound.GetKind(), "name": bound.GetName(), "uid": bound.GetUID(),
-			}
+	if len(opts.Audiences) > 0 {
+		spec["audiences"] = opts.Audiences
+	}
+	if opts.Duration != 0 {
+		spec["expirationSeconds"] = int64(opts.Duration / time.Second)
+	}
+	if bound := opts.BoundObject; bound != nil {
+		spec["boundObjectRef"] = map[string]any{
+			"apiVersion": bound.GetAPIVersion(), "kind": bound.GetKind(), "name": bound.GetName(), "uid": bound.GetUID(),
 		}
 	}
 	return &unstructured.Object{Object: map[string]any{"spec": spec}}
