@@ -32,14 +32,12 @@ const (
 	maxIdleTime = 2 * time.Minute
 )
 
-func watchBackoff() retry.Backoff {
-	return retry.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second}
-}
+var watchBackoff = retry.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second}
 
 // watchDelay returns the delay after the n-th failure in a row, which ended with err. isFirst shortens it for denials, so
 // that a user who lacks the rights does not wait for the error.
 func watchDelay(n int, err error, isFirst bool) time.Duration {
-	delay := watchBackoff().Delay(n)
+	delay := watchBackoff.Delay(n)
 	switch {
 	case apierrors.IsNotFound(err):
 		return min(delay, maxNotServedDelay)

@@ -56,7 +56,7 @@ func (r *Resource) Wait(ctx context.Context, name string, conditions ...WaitCond
 			return nil, fmt.Errorf("wait for %s: %w", w.target(), err)
 		case ctx.Err() != nil:
 			return nil, w.contextError(ctx)
-		case w.hasProgressed || time.Since(start) > watchBackoff().Max:
+		case w.hasProgressed || time.Since(start) > watchBackoff.Max:
 			n = 1
 		}
 		w.lastErr = err
