@@ -192,22 +192,19 @@ var errIdle = fmt.Errorf("the server has sent nothing for %s: %w", maxIdleTime, 
 // idleTimeout cancels its ctx when the server sends nothing for maxIdleTime. It is stopped while the caller handles an object,
 // which may take any time.
 type idleTimeout struct {
+	*time.Timer
 	resource  *Resource
 	ctx       context.Context
 	cancelCtx context.CancelCauseFunc
-	timer     *time.Timer
 }
 
 func (r *Resource) withIdleTimeout(ctx context.Context) (context.Context, *idleTimeout) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	return ctx, &idleTimeout{r, ctx, cancel, time.AfterFunc(maxIdleTime, func() { cancel(errIdle) })}
+	return ctx, &idleTimeout{time.AfterFunc(maxIdleTime, func() { cancel(errIdle) }), r, ctx, cancel}
 }
 
-func (t *idleTimeout) reset() { t.timer.Reset(maxIdleTime) }
-func (t *idleTimeout) stop()  { t.timer.Stop() }
-
 func (t *idleTimeout) cancel() {
-	t.stop()
+	t.Stop()
 	t.cancelCtx(nil)
 }
 

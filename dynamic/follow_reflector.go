@@ -123,7 +123,7 @@ func (f *objectReflector[T, P]) listAndWatch(ctx context.Context) error {
 	opts := f.listOptions()
 	opts.ResourceVersion, opts.AllowWatchBookmarks, opts.TimeoutSeconds = f.version, true, &seconds
 	if !isWatchList {
-		idle.stop() // while nothing changes, nothing is sent
+		idle.Stop() // while nothing changes, nothing is sent
 		return f.watch(ctx, opts, idle, false)
 	}
 	opts.SendInitialEvents, opts.ResourceVersionMatch = new(true), metav1.ResourceVersionMatchNotOlderThan
@@ -142,14 +142,14 @@ func (f *objectReflector[T, P]) list(ctx context.Context) error {
 	defer idle.cancel()
 	paging := &PagingOptions{OnPage: func(meta metav1.ListMeta) { version = meta.ResourceVersion }}
 	for obj, err := range listAs(ctx, f.resource.Paging(paging), f.listOptions(), f.newDecoder()) {
-		idle.stop()
+		idle.Stop()
 		if err != nil {
 			return idle.explain(err)
 		}
 		if err := f.handleEvent(newObjectEvent(watch.Added, P(obj))); err != nil {
 			return err
 		}
-		idle.reset()
+		idle.Reset(maxIdleTime)
 	}
 	if err := f.start(); err != nil {
 		return err
@@ -174,12 +174,12 @@ func (f *objectReflector[T, P]) watch(ctx context.Context, opts *metav1.ListOpti
 		if f.version == "" && event.eventType == watch.Bookmark && !event.initialEventsDone {
 			continue // within the initial events it is no progress, neither of the version nor for the idle timeout
 		}
-		idle.stop()
+		idle.Stop()
 		if err := f.handleEvent(event); err != nil {
 			return err
 		}
 		if hasInitialEvents && f.version == "" {
-			idle.reset()
+			idle.Reset(maxIdleTime)
 		}
 	}
 	return nil
