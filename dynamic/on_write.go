@@ -1,6 +1,7 @@
 package dynamic
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -61,12 +62,9 @@ func (r *Resource) reportWrite(request *transport.Request, body []byte) {
 	// the resourceVersion of the state before. Namespaces have finalizers in their spec as well.
 	// See https://kubernetes.io/docs/concepts/overview/working-with-objects/finalizers/.
 	isDeleted := meta.DeletionTimestamp != "" && len(meta.Finalizers) == 0 && meta.DeletionGracePeriodSeconds == 0 && response.Kind != "Namespace"
-	write := Write{r.namespace, meta.Name, meta.UID, meta.ResourceVersion}
-	switch {
-	case !r.isNamespaced() && !r.isScopeUnknown:
-		write.Namespace = ""
-	case meta.Namespace != "":
-		write.Namespace = meta.Namespace
+	write := Write{"", meta.Name, meta.UID, meta.ResourceVersion}
+	if r.isNamespaced() || r.isScopeUnknown {
+		write.Namespace = cmp.Or(meta.Namespace, r.namespace)
 	}
 	switch {
 	case request.Method != http.MethodDelete && isDeleted && err == nil:
