@@ -1,8 +1,8 @@
 package flags_test
 
 import (
-	"fmt"
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
