@@ -200,7 +200,7 @@ func (r *Reader) RawObject() ([]byte, FieldOffsets, error) {
 		if _, err = r.object(node{}); err == nil {
 			err = fmt.Errorf("cannot scan the object at byte %d", offset) // never: see FuzzLazy
 		}
-	case result == needsInput || r.scanner.pos > math.MaxUint32:
+	case result == needsInput || int64(r.scanner.pos) > math.MaxUint32:
 		err = fmt.Errorf("the object at byte %d is longer than 4 GiB", offset)
 	default:
 		r.pos += r.scanner.pos
@@ -219,11 +219,11 @@ func (r *Reader) scanAhead() []byte {
 }
 
 // scanNext scans the object or list that is next, and reads input until it ends or more than limit bytes of it are in memory.
-func (r *Reader) scanNext(limit int) (scanResult, error) {
+func (r *Reader) scanNext(limit int64) (scanResult, error) {
 	r.scanner.reset(MaxDepth - r.depth)
 	for {
 		result := r.scanner.scan(r.buf[r.pos:r.end])
-		if result != needsInput || r.end-r.pos > limit {
+		if result != needsInput || int64(r.end-r.pos) > limit {
 			return result, nil
 		}
 		if err := r.fillInside(); err != nil {
