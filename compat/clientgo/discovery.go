@@ -3,6 +3,8 @@ package clientgo
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/anykind/anykind/compat/restconfig"
@@ -26,21 +28,23 @@ import (
 // A group version that cannot be read or is stale is left out, as by client-go, and is in the
 // *discovery.ErrGroupDiscoveryFailed of ServerGroupsAndResources and ServerPreferredResources.
 type CachedDiscovery struct {
-	ctx      context.Context //nolint:containedctx // for the methods of client-go's interface that have none
-	client   *discovery.Client
-	delegate *clientgo.DiscoveryClient
+	ctx    context.Context //nolint:containedctx // for the methods of client-go's interface that have none
+	client *discovery.Client
+	*delegate
 
 	mu sync.Mutex
 	// invalid reports that the next call must request a snapshot, fresh that one has been requested since the last Invalidate.
 	invalid, fresh bool
-	openAPI        *cachedopenapi.Client
+	openAPI        openapi.Client
 }
 
+// delegate has methods of client-go 0.37's interfaces whose result types older versions lack: OpenAPIV3WithContext and
+// WithLegacyWithContext.
+type delegate = clientgo.DiscoveryClient
+
 var (
-	_ clientgo.CachedDiscoveryInterface                = (*CachedDiscovery)(nil)
-	_ clientgo.CachedDiscoveryInterfaceWithContext     = (*CachedDiscovery)(nil)
-	_ clientgo.AggregatedDiscoveryInterface            = (*CachedDiscovery)(nil)
-	_ clientgo.AggregatedDiscoveryInterfaceWithContext = (*CachedDiscovery)(nil)
+	_ clientgo.CachedDiscoveryInterface     = (*CachedDiscovery)(nil)
+	_ clientgo.AggregatedDiscoveryInterface = (*CachedDiscovery)(nil)
 )
 
 // NewDiscovery returns client-go's discovery over a discovery client and its connection. Methods without a context use ctx.
@@ -159,7 +163,15 @@ func (d *CachedDiscovery) ServerGroupsAndResources() ([]*metav1.APIGroup, []*met
 
 // ServerGroupsAndResourcesWithContext is ServerGroupsAndResources with a context.
 func (d *CachedDiscovery) ServerGroupsAndResourcesWithContext(ctx context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
-	return clientgo.ServerGroupsAndResourcesWithContext(ctx, d)
+	groups, resources, failed, err := d.GroupsAndMaybeResourcesWithContext(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	all := make([]*metav1.APIGroup, len(groups.Groups))
+	for i := range groups.Groups {
+		all[i] = &groups.Groups[i]
+	}
+	return all, slices.Collect(maps.Values(resources)), discoveryFailure(failed)
 }
 
 // ServerPreferredResources returns each resource in the version that the server prefers.
@@ -169,7 +181,15 @@ func (d *CachedDiscovery) ServerPreferredResources() ([]*metav1.APIResourceList,
 
 // ServerPreferredResourcesWithContext is ServerPreferredResources with a context.
 func (d *CachedDiscovery) ServerPreferredResourcesWithContext(ctx context.Context) ([]*metav1.APIResourceList, error) {
-	return clientgo.ServerPreferredResourcesWithContext(ctx, d)
+	groups, resources, failed, err := d.GroupsAndMaybeResourcesWithContext(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var preferred []*metav1.APIResourceList
+	for i := range groups.Groups {
+		preferred = append(preferred, preferredResources(&groups.Groups[i], resources)...)
+	}
+	return preferred, discoveryFailure(failed)
 }
 
 // ServerPreferredNamespacedResources returns the namespaced ones of ServerPreferredResources.
@@ -179,7 +199,9 @@ func (d *CachedDiscovery) ServerPreferredNamespacedResources() ([]*metav1.APIRes
 
 // ServerPreferredNamespacedResourcesWithContext is ServerPreferredNamespacedResources with a context.
 func (d *CachedDiscovery) ServerPreferredNamespacedResourcesWithContext(ctx context.Context) ([]*metav1.APIResourceList, error) {
-	return clientgo.ServerPreferredNamespacedResourcesWithContext(ctx, d)
+	all, err := d.ServerPreferredResourcesWithContext(ctx)
+	namespaced := func(_ string, r *metav1.APIResource) bool { return r.Namespaced }
+	return clientgo.FilteredBy(clientgo.ResourcePredicateFunc(namespaced), all), err
 }
 
 // ServerVersion requests the server's version.
@@ -197,24 +219,24 @@ func (d *CachedDiscovery) OpenAPISchema() (*openapi_v2.Document, error) {
 	return d.OpenAPISchemaWithContext(d.ctx)
 }
 
-// OpenAPISchemaWithContext is OpenAPISchema with a context.
+// OpenAPISchemaWithContext is OpenAPISchema with a context, which client-go before 0.37 does not observe.
 func (d *CachedDiscovery) OpenAPISchemaWithContext(ctx context.Context) (*openapi_v2.Document, error) {
-	return d.delegate.OpenAPISchemaWithContext(ctx)
+	type withContext interface {
+		OpenAPISchemaWithContext(ctx context.Context) (*openapi_v2.Document, error)
+	}
+	if delegate, ok := any(d.delegate).(withContext); ok {
+		return delegate.OpenAPISchemaWithContext(ctx)
+	}
+	return d.delegate.OpenAPISchema()
 }
 
-// OpenAPIV3 returns a client of the OpenAPI v3 documents, which are kept until Invalidate.
-func (d *CachedDiscovery) OpenAPIV3() openapi.Client { return d.openAPIClient(d.ctx) }
-
-// OpenAPIV3WithContext is OpenAPIV3 with a context.
-func (d *CachedDiscovery) OpenAPIV3WithContext(ctx context.Context) openapi.ClientWithContext {
-	return d.openAPIClient(ctx)
-}
-
-func (d *CachedDiscovery) openAPIClient(ctx context.Context) *cachedopenapi.Client {
+// OpenAPIV3 returns a client of the OpenAPI v3 documents, which are kept until Invalidate. The documents of OpenAPIV3WithContext,
+// which client-go 0.37 has, are not kept.
+func (d *CachedDiscovery) OpenAPIV3() openapi.Client {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.openAPI == nil {
-		d.openAPI = cachedopenapi.NewClientWithContext(d.delegate.OpenAPIV3WithContext(ctx))
+		d.openAPI = cachedopenapi.NewClient(d.delegate.OpenAPIV3())
 	}
 	return d.openAPI
 }
@@ -224,8 +246,3 @@ func (d *CachedDiscovery) RESTClient() rest.Interface { return d.delegate.RESTCl
 
 // WithLegacy returns client-go's own discovery, without a cache, that requests one group version after the other.
 func (d *CachedDiscovery) WithLegacy() clientgo.DiscoveryInterface { return d.delegate.WithLegacy() }
-
-// WithLegacyWithContext is WithLegacy.
-func (d *CachedDiscovery) WithLegacyWithContext(ctx context.Context) clientgo.DiscoveryInterfaceWithContext {
-	return d.delegate.WithLegacyWithContext(ctx)
-}

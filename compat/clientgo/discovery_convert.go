@@ -3,10 +3,13 @@ package clientgo
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/anykind/anykind/discovery"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	clientgo "k8s.io/client-go/discovery"
 )
 
 // convert returns the groups and resources of a snapshot as client-go makes them of aggregated discovery, without the versions
@@ -64,4 +67,42 @@ func convertResources(gv schema.GroupVersion, resources []*discovery.Resource) *
 		}
 	}
 	return list
+}
+
+// discoveryFailure returns client-go's error of the group versions that cannot be read, or nil.
+func discoveryFailure(failed map[schema.GroupVersion]error) error {
+	if len(failed) == 0 {
+		return nil
+	}
+	return &clientgo.ErrGroupDiscoveryFailed{Groups: failed}
+}
+
+// preferredResources returns a list for each version of a group. Each resource is in the list of the group's preferred version
+// or, if that does not serve it, of the first version that does. Subresources are left out.
+func preferredResources(group *metav1.APIGroup, served map[schema.GroupVersion]*metav1.APIResourceList) (lists []*metav1.APIResourceList) {
+	byVersion := map[string]*metav1.APIResourceList{}
+	order := []string{group.PreferredVersion.Version}
+	for _, version := range group.Versions {
+		if served[schema.GroupVersion{Group: group.Name, Version: version.Version}] == nil {
+			continue
+		}
+		list := &metav1.APIResourceList{GroupVersion: version.GroupVersion}
+		lists = append(lists, list)
+		byVersion[version.Version] = list
+		order = append(order, version.Version)
+	}
+	chosen := sets.New[string]()
+	for _, version := range order {
+		list := byVersion[version]
+		if list == nil {
+			continue
+		}
+		for _, resource := range served[schema.GroupVersion{Group: group.Name, Version: version}].APIResources {
+			if !strings.Contains(resource.Name, "/") && !chosen.Has(resource.Name) {
+				chosen.Insert(resource.Name)
+				list.APIResources = append(list.APIResources, resource)
+			}
+		}
+	}
+	return lists
 }

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/anykind/anykind/compat/internal/sharedinformer"
+	"github.com/anykind/anykind/compat/sharedinformer"
 	"github.com/anykind/anykind/dynamic"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -116,7 +116,7 @@ func (f *informerFactory) WaitForCacheSync(stop <-chan struct{}) map[schema.Grou
 	synced := map[schema.GroupVersionResource]bool{}
 	for gvr, own := range started {
 		select {
-		case <-own.HasSyncedChecker().Done():
+		case <-own.Synced():
 			synced[gvr] = true
 		case <-stop:
 			synced[gvr] = own.HasSynced()

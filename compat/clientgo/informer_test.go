@@ -215,8 +215,11 @@ func TestInformer_RetriesRejectedList(t *testing.T) {
 	_, err := s.client.ForGVR(rbac).Namespace(namespace).Create(t.Context(), binding, nil)
 	require.NoError(t, err)
 	eventually(t, informer.HasSynced)
+	synced, ok := informer.(interface{ Synced() <-chan struct{} })
+	require.True(t, ok)
+	done := synced.Synced()
 	select {
-	case <-informer.HasSyncedChecker().Done():
+	case <-done:
 	case <-time.After(patience):
 		require.Fail(t, "not done")
 	}

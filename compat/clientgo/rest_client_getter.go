@@ -2,6 +2,7 @@ package clientgo
 
 import (
 	"context"
+	"sync"
 
 	"github.com/anykind/anykind/compat/restconfig"
 	"github.com/anykind/anykind/discovery"
@@ -17,61 +18,144 @@ import (
 // RESTClientGetter implements cli-runtime's genericclioptions.RESTClientGetter and resource.RESTClientGetter, which
 // kubectl plugins, resource.NewBuilder and Helm take, over a connection. It is safe for concurrent use.
 type RESTClientGetter struct {
-	conn      *transport.Conn
+	ctx     context.Context //nolint:containedctx // for the methods of cli-runtime's interface, which have none
+	configs ConfigGetter
+	options *discovery.Options // of the discovery client over configs
+
+	mu      sync.Mutex
+	clients *getterClients // nil until the first successful call
+}
+
+// getterClients are the parts of a RESTClientGetter that share one connection.
+type getterClients struct {
+	config    *rest.Config
 	discovery *CachedDiscovery
 	mapper    meta.ResettableRESTMapper
 }
 
-// NewRESTClientGetter returns a RESTClientGetter of a connection and a discovery client of the same server. Calls without a
-// context of their own, such as those of the mapper, use ctx.
+// ConfigGetter is the part of cli-runtime's RESTClientGetter that depends on kubeconfigs and flags.
+type ConfigGetter interface {
+	ToRESTConfig() (*rest.Config, error)
+	ToRawKubeConfigLoader() clientcmd.ClientConfig
+}
+
+// WrapRESTClientGetter returns a RESTClientGetter with the server, the credential and the settings of another getter, such as
+// genericclioptions.ConfigFlags. The other getter keeps reading kubeconfigs and flags: ToRawKubeConfigLoader returns its loader,
+// with the namespace and whether --namespace was set. A connection of restconfig.ToConn sends the requests; for the config of
+// ToRESTConfig see restconfig.WithConn. Options are those of the discovery client; nil means defaults.
+//
+// Nothing is read before the first call, so that flags may be parsed after WrapRESTClientGetter. The first successful call
+// fixes the connection. Calls without a context of their own, such as those of the mapper, use ctx. Idle connections are
+// closed when ctx ends.
+func WrapRESTClientGetter(ctx context.Context, getter ConfigGetter, options *discovery.Options) *RESTClientGetter {
+	return &RESTClientGetter{ctx: ctx, configs: getter, options: options}
+}
+
+// NewRESTClientGetter returns a RESTClientGetter of a connection and a discovery client of the same server, for a program without
+// cli-runtime's flags. Its loader has the connection's namespace and never reports --namespace as set. transport.Load gives a
+// connection the namespace of a kubeconfig; restconfig.ToConn cannot. A program with flags calls [WrapRESTClientGetter]. Calls
+// without a context of their own, such as those of the mapper, use ctx.
 func NewRESTClientGetter(ctx context.Context, conn *transport.Conn, client *discovery.Client) (*RESTClientGetter, error) {
+	clients, err := newGetterClients(ctx, restconfig.FromConn(conn), conn, client)
+	if err != nil {
+		return nil, err
+	}
+	return &RESTClientGetter{ctx: ctx, configs: connConfigs{conn}, clients: clients}, nil
+}
+
+func newGetterClients(ctx context.Context, config *rest.Config, conn *transport.Conn, client *discovery.Client) (*getterClients, error) {
 	cached, err := NewDiscovery(ctx, conn, client)
 	if err != nil {
 		return nil, err
 	}
-	return &RESTClientGetter{conn: conn, discovery: cached, mapper: restmapper.New(client).RESTMapper(ctx)}, nil
+	return &getterClients{config: config, discovery: cached, mapper: restmapper.New(client).RESTMapper(ctx)}, nil
 }
 
-// ToRESTConfig returns a config of the caller's own: see restconfig.FromConn.
+// connect returns the clients over the connection. The first successful call makes them.
+func (g *RESTClientGetter) connect() (*getterClients, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.clients != nil {
+		return g.clients, nil
+	}
+	config, err := g.configs.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := restconfig.ToConn(config)
+	if err != nil {
+		return nil, err
+	}
+	g.clients, err = newGetterClients(g.ctx, restconfig.WithConn(config, conn), conn, discovery.New(conn, g.options))
+	if err == nil {
+		context.AfterFunc(g.ctx, conn.Close)
+	}
+	return g.clients, err
+}
+
+// ToRESTConfig returns a config of the caller's own: see restconfig.FromConn and, for a wrapped getter, restconfig.WithConn.
 func (g *RESTClientGetter) ToRESTConfig() (*rest.Config, error) {
-	return restconfig.FromConn(g.conn), nil
+	clients, err := g.connect()
+	if err != nil {
+		return nil, err
+	}
+	return rest.CopyConfig(clients.config), nil
 }
 
 // ToDiscoveryClient returns the discovery, which is shared.
 func (g *RESTClientGetter) ToDiscoveryClient() (clientgo.CachedDiscoveryInterface, error) {
-	return g.discovery, nil
+	clients, err := g.connect()
+	if err != nil {
+		return nil, err
+	}
+	return clients.discovery, nil
 }
 
 // ToRESTMapper returns the mapper, which is shared and resolves short names: see restmapper.Mapper.RESTMapper.
-func (g *RESTClientGetter) ToRESTMapper() (meta.RESTMapper, error) { return g.mapper, nil }
+func (g *RESTClientGetter) ToRESTMapper() (meta.RESTMapper, error) {
+	clients, err := g.connect()
+	if err != nil {
+		return nil, err
+	}
+	return clients.mapper, nil
+}
 
-// ToRawKubeConfigLoader returns a loader whose config is that of ToRESTConfig and whose namespace is the connection's. Its raw
-// config has the server and the namespace, and no credential.
-func (g *RESTClientGetter) ToRawKubeConfigLoader() clientcmd.ClientConfig { return loader{g} }
+// ToRawKubeConfigLoader returns the loader of the wrapped getter, whose ClientConfig is client-go's own. Over a connection alone, the
+// config is that of ToRESTConfig and the namespace the connection's. The raw config then has the server and the namespace, and no
+// credential.
+func (g *RESTClientGetter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
+	return g.configs.ToRawKubeConfigLoader()
+}
 
-// loader implements clientcmd.ClientConfig.
-type loader struct{ getter *RESTClientGetter }
+// connConfigs implements ConfigGetter and clientcmd.ClientConfig for a connection alone.
+type connConfigs struct{ conn *transport.Conn }
 
 // contextName is the name of a raw config's context, cluster and user.
 const contextName = "anykind"
 
+// ToRESTConfig implements ConfigGetter.
+func (c connConfigs) ToRESTConfig() (*rest.Config, error) { return restconfig.FromConn(c.conn), nil }
+
+// ToRawKubeConfigLoader implements ConfigGetter.
+func (c connConfigs) ToRawKubeConfigLoader() clientcmd.ClientConfig { return c }
+
 // RawConfig implements clientcmd.ClientConfig.
-func (l loader) RawConfig() (clientcmdapi.Config, error) {
+func (c connConfigs) RawConfig() (clientcmdapi.Config, error) {
 	raw := clientcmdapi.NewConfig()
-	raw.Clusters[contextName] = &clientcmdapi.Cluster{Server: l.getter.conn.Server()}
+	raw.Clusters[contextName] = &clientcmdapi.Cluster{Server: c.conn.Server()}
 	raw.AuthInfos[contextName] = clientcmdapi.NewAuthInfo()
-	raw.Contexts[contextName] = &clientcmdapi.Context{Cluster: contextName, AuthInfo: contextName, Namespace: l.getter.conn.Namespace()}
+	raw.Contexts[contextName] = &clientcmdapi.Context{Cluster: contextName, AuthInfo: contextName, Namespace: c.conn.Namespace()}
 	raw.CurrentContext = contextName
 	return *raw, nil
 }
 
 // ClientConfig implements clientcmd.ClientConfig.
-func (l loader) ClientConfig() (*rest.Config, error) { return l.getter.ToRESTConfig() }
+func (c connConfigs) ClientConfig() (*rest.Config, error) { return c.ToRESTConfig() }
 
-// Namespace implements clientcmd.ClientConfig. The namespace does not count as one that a flag requires of every object.
-func (l loader) Namespace() (namespace string, overridden bool, err error) {
-	return l.getter.conn.Namespace(), false, nil
+// Namespace implements clientcmd.ClientConfig.
+func (c connConfigs) Namespace() (namespace string, overridden bool, err error) {
+	return c.conn.Namespace(), false, nil
 }
 
 // ConfigAccess implements clientcmd.ClientConfig.
-func (l loader) ConfigAccess() clientcmd.ConfigAccess { return clientcmd.NewDefaultPathOptions() }
+func (c connConfigs) ConfigAccess() clientcmd.ConfigAccess { return clientcmd.NewDefaultPathOptions() }

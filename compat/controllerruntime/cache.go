@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/anykind/anykind/compat/internal/sharedinformer"
+	"github.com/anykind/anykind/compat/sharedinformer"
 	"github.com/anykind/anykind/discovery"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"

@@ -30,8 +30,7 @@ func (c *Constructors) newClient(config *rest.Config, options client.Options) (*
 	if options.Mapper == nil {
 		options.Mapper = c.mapper()
 	}
-	conn := c.client.ForGVR(schema.GroupVersionResource{}).Conn()
-	base := &cachingClient{api: newAPIClient(conn, options.Scheme, options.Mapper, warningHandler(config))}
+	base := &cachingClient{api: newAPIClient(connOf(c.client), options.Scheme, options.Mapper, warningHandler(config))}
 	var wrapped client.Client = base
 	if options.Cache != nil && options.Cache.Reader != nil {
 		base.cache, base.cacheUnstructured = options.Cache.Reader, options.Cache.Unstructured

@@ -14,7 +14,8 @@ import (
 )
 
 // FromConfig returns constructors over a connection with the server and the credential of a config, for programs that have no
-// client of anykind. Discovery begins with the first lookup.
+// client of anykind. Discovery begins with the first lookup. The manager takes [Constructors.Config] instead of config: what
+// it sends with config does not go over the connection.
 func FromConfig(ctx context.Context, config *rest.Config) (*Constructors, error) {
 	if config == nil {
 		return nil, errors.New("must provide non-nil rest.Config")
@@ -23,7 +24,9 @@ func FromConfig(ctx context.Context, config *rest.Config) (*Constructors, error)
 	if err != nil {
 		return nil, err
 	}
-	return New(ctx, dynamic.New(conn, nil)), nil
+	from := New(ctx, dynamic.New(conn, nil))
+	from.config = restconfig.WithConn(config, conn)
+	return from, nil
 }
 
 // fromConfig is [FromConfig] for functions of controller-runtime that have no ctx.

@@ -1,6 +1,7 @@
 package controllerruntime
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -128,9 +129,8 @@ func writeOf(obj client.Object) *dynamic.Write {
 		return nil
 	}
 	w := &dynamic.Write{Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion()}
-	gracePeriod := obj.GetDeletionGracePeriodSeconds()
-	if obj.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0 && (gracePeriod == nil || *gracePeriod == 0) &&
-		obj.GetObjectKind().GroupVersionKind().Kind != "Namespace" {
+	gracePeriod := obj.GetDeletionGracePeriodSeconds() // the deletion has set it, but for objects that are kept for another reason
+	if obj.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0 && gracePeriod != nil && *gracePeriod == 0 {
 		w.ResourceVersion = ""
 	}
 	return w
@@ -219,7 +219,7 @@ func (c *consistentClient) Delete(ctx context.Context, obj client.Object, opts .
 func (r *deleteResponse) write(obj client.Object) *dynamic.Write {
 	w := &dynamic.Write{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 	if r.Kind == "Status" || r.ResourceVersion == "" {
-		w.UID = r.Details.UID
+		w.UID = cmp.Or(r.Details.UID, obj.GetUID())
 		return w
 	}
 	w.UID, w.ResourceVersion = r.UID, r.ResourceVersion

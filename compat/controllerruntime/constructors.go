@@ -4,8 +4,11 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/anykind/anykind/compat/restconfig"
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/transport"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -16,12 +19,24 @@ import (
 type Constructors struct {
 	ctx    context.Context // of lookups without one
 	client *dynamic.Client
+	config *rest.Config
 }
 
 // New returns constructors over a client, which must not be closed while what they make is in use. ctx is that of calls for
 // which controller-runtime's interfaces have none, such as meta.RESTMapper's.
 func New(ctx context.Context, client *dynamic.Client) *Constructors {
-	return &Constructors{ctx: ctx, client: client}
+	return &Constructors{ctx: ctx, client: client, config: restconfig.FromConn(connOf(client))}
+}
+
+// Config returns a config of the caller's own for ctrl.NewManager and cluster.New. The parts of a manager that the other methods
+// do not make send with it over the same connection: the API reader, events, leader election, the filter of the metrics server
+// and every client of mgr.GetConfig. It has no credential to read: see restconfig.FromConn and, after [FromConfig],
+// restconfig.WithConn.
+func (c *Constructors) Config() *rest.Config { return rest.CopyConfig(c.config) }
+
+// connOf returns the connection of a client.
+func connOf(client *dynamic.Client) *transport.Conn {
+	return client.ForGVR(schema.GroupVersionResource{}).Conn()
 }
 
 // MapperProvider returns the RESTMapper of the client, for manager.Options.MapperProvider.

@@ -1,13 +1,14 @@
 // Package controllerruntime lets a program that uses controller-runtime take its client, cache and RESTMapper from anykind, by
-// three options of its manager:
+// the config and three options of its manager:
 //
 //	from := controllerruntime.New(ctx, client) // a *dynamic.Client
-//	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+//	mgr, err := ctrl.NewManager(from.Config(), ctrl.Options{
 //		NewClient: from.NewClient, NewCache: from.NewCache, MapperProvider: from.MapperProvider,
 //	})
 //
-// Everything else stays as it is: reconcilers, builders, predicates, indexes, schemes, client and cache options. Requests take
-// anykind's connection, so credentials, retries, certificates and warnings are those of package transport; names are resolved
+// Everything else stays as it is: reconcilers, builders, predicates, indexes, schemes, client and cache options. The config is for
+// what a manager makes itself: mgr.GetAPIReader, events and leader election remain controller-runtime's and client-go's. All
+// requests take anykind's connection, so credentials, retries, certificates and warnings are those of package transport; names are resolved
 // by live discovery; informers are caches of package cache, which recover by themselves and whose unstructured objects share
 // equal parts.
 //

@@ -3,8 +3,8 @@ module github.com/anykind/anykind/compat/controllerruntime
 go 1.26.0
 
 require (
-	github.com/anykind/anykind v0.0.0-00010101000000-000000000000
-	github.com/anykind/anykind/compat v0.0.0-00010101000000-000000000000
+	github.com/anykind/anykind v0.1.0
+	github.com/anykind/anykind/compat v0.1.0
 	github.com/prometheus/client_golang v1.24.0
 	github.com/stretchr/testify v1.12.1
 	go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.69.0
@@ -78,9 +78,4 @@ require (
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
-)
-
-replace (
-	github.com/anykind/anykind => ../../
-	github.com/anykind/anykind/compat => ../
 )

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/anykind/anykind/cache"
-	"github.com/anykind/anykind/compat/internal/sharedinformer"
+	"github.com/anykind/anykind/compat/sharedinformer"
 	"github.com/anykind/anykind/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )

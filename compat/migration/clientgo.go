@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/resource"
 	clientgodynamic "k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
@@ -194,11 +195,15 @@ func execAfter(ctx context.Context, pods *dynamic.Resource) error {
 	return err
 }
 
-func builderBefore(getter resource.RESTClientGetter) *resource.Builder {
-	return resource.NewBuilder(getter)
+func builderBefore(flags *genericclioptions.ConfigFlags) *resource.Builder {
+	return resource.NewBuilder(flags)
 }
 
-func builderAfter(ctx context.Context, conn *transport.Conn) (*resource.Builder, error) {
+func builderAfter(ctx context.Context, flags *genericclioptions.ConfigFlags) *resource.Builder {
+	return resource.NewBuilder(clientgo.WrapRESTClientGetter(ctx, flags, nil))
+}
+
+func builderWithoutFlags(ctx context.Context, conn *transport.Conn) (*resource.Builder, error) {
 	getter, err := clientgo.NewRESTClientGetter(ctx, conn, discovery.New(conn, nil))
 	if err != nil {
 		return nil, err

@@ -36,6 +36,26 @@ func FromConn(conn *transport.Conn) *rest.Config {
 	}
 }
 
+// WithConn returns a config of [FromConn] with the settings of config that do not choose a server or a credential: APIPath, content
+// types, serializer, user agent, timeout and warning handlers. A config and a connection of [ToConn] are one login for both
+// libraries:
+//
+//	conn, err := restconfig.ToConn(config)
+//	…
+//	config = restconfig.WithConn(config, conn)
+//
+// Warnings of requests with the new config go to its handlers only, and not to conn's OnWarning.
+func WithConn(config *rest.Config, conn *transport.Conn) *rest.Config {
+	own := FromConn(conn.WithOnWarning(nil))
+	own.APIPath = config.APIPath
+	own.ContentConfig = config.ContentConfig
+	own.UserAgent = config.UserAgent
+	own.Timeout = config.Timeout
+	own.WarningHandler = config.WarningHandler
+	own.WarningHandlerWithContext = config.WarningHandlerWithContext
+	return own
+}
+
 // roundTripper sends requests over a connection. Headers of an impersonated user, which client-go sets, become a connection that
 // impersonates the user.
 type roundTripper struct{ conn *transport.Conn }

@@ -36,7 +36,7 @@ func managerInBetween(ctx context.Context, config *rest.Config) (ctrl.Manager, e
 	if err != nil {
 		return nil, err
 	}
-	return ctrl.NewManager(config, ctrl.Options{
+	return ctrl.NewManager(from.Config(), ctrl.Options{
 		NewClient: from.NewClient, NewCache: from.NewCache, MapperProvider: from.MapperProvider,
 	})
 }

@@ -9,15 +9,12 @@ import (
 	"os/signal"
 
 	"github.com/anykind/anykind/compat/clientgo"
-	"github.com/anykind/anykind/compat/restconfig"
-	"github.com/anykind/anykind/discovery"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/resource"
-	"k8s.io/client-go/tools/clientcmd"
 )
 
 func main() {
@@ -29,48 +26,20 @@ func main() {
 	}
 }
 
-// getter is anykind's getter with the namespace of cli-runtime's flags, --namespace included.
-type getter struct {
-	*clientgo.RESTClientGetter
-	flags *genericclioptions.ConfigFlags
+// newGetter returns a getter for the cluster, the namespace and the user that the flags choose.
+func newGetter(ctx context.Context, flags *genericclioptions.ConfigFlags) genericclioptions.RESTClientGetter {
+	return clientgo.WrapRESTClientGetter(ctx, flags, nil)
 }
 
-// newGetter returns a getter for the cluster that the flags choose.
-func newGetter(ctx context.Context, flags *genericclioptions.ConfigFlags) (genericclioptions.RESTClientGetter, error) {
-	config, err := flags.ToRESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	conn, err := restconfig.ToConn(config)
-	if err != nil {
-		return nil, err
-	}
-	context.AfterFunc(ctx, conn.Close)
-	own, err := clientgo.NewRESTClientGetter(ctx, conn, discovery.New(conn, nil))
-	if err != nil {
-		return nil, err
-	}
-	return &getter{own, flags}, nil
-}
-
-// ToRawKubeConfigLoader implements genericclioptions.RESTClientGetter.
-func (g *getter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
-	return g.flags.ToRawKubeConfigLoader()
-}
-
-// newCommand returns the plugin's command. A getter is made once the flags have been parsed.
+// newCommand returns the plugin's command.
 func newCommand(
-	streams genericiooptions.IOStreams, newGetter func(context.Context, *genericclioptions.ConfigFlags) (genericclioptions.RESTClientGetter, error),
+	streams genericiooptions.IOStreams, newGetter func(context.Context, *genericclioptions.ConfigFlags) genericclioptions.RESTClientGetter,
 ) *cobra.Command {
 	flags, selector := genericclioptions.NewConfigFlags(true), ""
 	command := &cobra.Command{
 		Use: "kubectl-labels TYPE[/NAME] ...", Short: "Print the labels of objects", Args: cobra.MinimumNArgs(1), SilenceUsage: true,
 		RunE: func(command *cobra.Command, args []string) error {
-			getter, err := newGetter(command.Context(), flags)
-			if err != nil {
-				return err
-			}
-			return printLabels(streams, getter, selector, args)
+			return printLabels(streams, newGetter(command.Context(), flags), selector, args)
 		},
 	}
 	command.SetOut(streams.Out)

@@ -20,8 +20,8 @@ func TestMain(m *testing.M) {
 }
 
 // oldGetter is the getter that the plugin had.
-func oldGetter(_ context.Context, flags *genericclioptions.ConfigFlags) (genericclioptions.RESTClientGetter, error) {
-	return flags, nil
+func oldGetter(_ context.Context, flags *genericclioptions.ConfigFlags) genericclioptions.RESTClientGetter {
+	return flags
 }
 
 // TestCommand_SameAsWithConfigFlags runs the plugin as it was and as it is.
@@ -51,7 +51,7 @@ func TestCommand_SameAsWithConfigFlags(t *testing.T) {
 		{args: []string{"nosuchkinds"}, failed: true},
 	} {
 		t.Run(c.args[0], func(t *testing.T) {
-			run := func(newGetter func(context.Context, *genericclioptions.ConfigFlags) (genericclioptions.RESTClientGetter, error)) (string, error) {
+			run := func(newGetter func(context.Context, *genericclioptions.ConfigFlags) genericclioptions.RESTClientGetter) (string, error) {
 				streams, _, out, _ := genericiooptions.NewTestIOStreams()
 				command := newCommand(streams, newGetter)
 				command.SetArgs(append(c.args, "--kubeconfig", cluster.Kubeconfig(t), "--namespace", namespace, "--cache-dir", t.TempDir()))

@@ -1,5 +1,5 @@
-// Command manager is a program of controller-runtime that has moved over to anykind: the three options New… and MapperProvider
-// are all that changed. For each ConfigMap with the label copy it keeps a copy in a ConfigMap of the name in that label.
+// Command manager is a program of controller-runtime that has moved over to anykind: the manager's config and the three options
+// NewClient, NewCache and MapperProvider are all that changed. For each ConfigMap with the label copy it keeps a copy in a ConfigMap of the name in that label.
 package main
 
 import (
@@ -35,7 +35,7 @@ func run(ctx context.Context, cfg *rest.Config, options ctrl.Options) error {
 		return err
 	}
 	options.NewClient, options.NewCache, options.MapperProvider = from.NewClient, from.NewCache, from.MapperProvider
-	mgr, err := ctrl.NewManager(cfg, options)
+	mgr, err := ctrl.NewManager(from.Config(), options)
 	if err != nil {
 		return err
 	}

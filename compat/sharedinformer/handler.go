@@ -17,17 +17,13 @@ type handler[T any] struct {
 	callbacks toolscache.ResourceEventHandler
 	export    func(*T) any
 	rounds    resyncRounds
-	// taken is done when the handler's goroutine has the initial objects, and synced when the handler has been called for them.
-	taken, synced *doneChecker
-	ctx           context.Context //nolint:containedctx // of the handler's goroutine; nil before the start
-	remove        context.CancelFunc
+	// taken is closed when the handler's goroutine has the initial objects. syncState is set when the handler has been called for
+	// them.
+	taken chan struct{}
+	*syncState
+	ctx    context.Context //nolint:containedctx // of the handler's goroutine; nil before the start
+	remove context.CancelFunc
 }
-
-// HasSynced implements toolscache.ResourceEventHandlerRegistration.
-func (h *handler[T]) HasSynced() bool { return h.synced.isDone() }
-
-// HasSyncedChecker implements toolscache.ResourceEventHandlerRegistration.
-func (h *handler[T]) HasSyncedChecker() toolscache.DoneChecker { return h.synced }
 
 // AddEventHandler implements toolscache.SharedInformer.
 func (i *Informer[T, P]) AddEventHandler(h toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
@@ -64,7 +60,7 @@ func (i *Informer[T, P]) AddEventHandlerWithOptions(
 	}
 	added := &handler[T]{
 		callbacks: h, export: i.config.Export, rounds: resyncRounds{period: period},
-		taken: newDoneChecker(""), synced: newDoneChecker(fmt.Sprintf("%s: %T", i.config.Name, h)),
+		taken: make(chan struct{}), syncState: newSyncState(fmt.Sprintf("%s: %T", i.config.Name, h)),
 	}
 	i.handlers.Insert(added)
 	if i.ctx != nil {
@@ -113,7 +109,7 @@ func follow[T any, P cache.Object[T]](h *handler[T], c *cache.Cache[T]) {
 		if change.Type != dynamic.Synced {
 			continue
 		}
-		h.taken.close()
+		close(h.taken)
 		for i := 0; i < len(initial) && h.ctx.Err() == nil; i++ {
 			handle[T, P](h, initial[i])
 		}
@@ -128,7 +124,7 @@ func (i *Informer[T, P]) waitTaken() {
 	i.mu.Unlock()
 	for _, h := range handlers {
 		select {
-		case <-h.taken.done:
+		case <-h.taken:
 		case <-h.ctx.Done():
 		}
 	}
@@ -151,7 +147,7 @@ func handle[T any, P cache.Object[T]](h *handler[T], change cache.Change[T]) {
 			h.callbacks.OnDelete(h.export(change.Object))
 		}
 	case dynamic.Synced:
-		h.synced.close()
+		h.setSynced()
 	default: // the objects stay while their kind is not served
 	}
 }

@@ -36,10 +36,10 @@ type Config[T any] struct {
 // Informer is a client-go SharedIndexInformer over a cache. The cache is made when the informer is run, since transforms,
 // indexes and handlers may be added until then.
 type Informer[T any, P cache.Object[T]] struct {
+	*syncState
 	config    Config[T]
 	source    *source[T, P]
 	reflector *toolscache.Reflector // for watch error handlers, which expect one
-	synced    *doneChecker
 	cache     atomic.Pointer[cache.Cache[T]]
 
 	mu           sync.Mutex
@@ -57,7 +57,7 @@ type Informer[T any, P cache.Object[T]] struct {
 // New returns an informer.
 func New[T any, P cache.Object[T]](config *Config[T]) *Informer[T, P] {
 	i := &Informer[T, P]{
-		config: *config, resync: config.ResyncPeriod, synced: newDoneChecker(config.Name),
+		config: *config, resync: config.ResyncPeriod, syncState: newSyncState(config.Name),
 		reflector: toolscache.NewReflectorWithOptions(nil, nil, nil, toolscache.ReflectorOptions{
 			Name: config.Name, TypeDescription: config.Name,
 		}),
@@ -102,7 +102,7 @@ func (i *Informer[T, P]) RunWithContext(ctx context.Context) {
 			return
 		}
 		if i.waitTaken(); running.Err() == nil {
-			i.synced.close()
+			i.setSynced()
 		}
 	})
 	err := c.Run(running)
@@ -225,12 +225,6 @@ func (i *Informer[T, P]) AddIndexers(indexers toolscache.Indexers) error {
 	return nil
 }
 
-// HasSynced implements toolscache.SharedInformer.
-func (i *Informer[T, P]) HasSynced() bool { return i.synced.isDone() }
-
-// HasSyncedChecker implements toolscache.SharedInformer.
-func (i *Informer[T, P]) HasSyncedChecker() toolscache.DoneChecker { return i.synced }
-
 // IsStopped implements toolscache.SharedInformer.
 func (i *Informer[T, P]) IsStopped() bool {
 	i.mu.Lock()
@@ -260,31 +254,3 @@ type controller struct{ toolscache.SharedInformer }
 
 func (controller) Run(<-chan struct{})            {}
 func (controller) RunWithContext(context.Context) {}
-
-// doneChecker is a toolscache.DoneChecker.
-type doneChecker struct {
-	name string
-	done chan struct{}
-	once sync.Once
-}
-
-func newDoneChecker(name string) *doneChecker {
-	return &doneChecker{name: name, done: make(chan struct{})}
-}
-
-func (d *doneChecker) close() { d.once.Do(func() { close(d.done) }) }
-
-// Name implements toolscache.DoneChecker.
-func (d *doneChecker) Name() string { return d.name }
-
-// Done implements toolscache.DoneChecker.
-func (d *doneChecker) Done() <-chan struct{} { return d.done }
-
-func (d *doneChecker) isDone() bool {
-	select {
-	case <-d.done:
-		return true
-	default:
-		return false
-	}
-}
