@@ -2,10 +2,8 @@ module github.com/anykind/anykind/apitest
 
 go 1.26.0
 
-replace github.com/anykind/anykind => ../
-
 require (
-	github.com/anykind/anykind v0.0.0-00010101000000-000000000000
+	github.com/anykind/anykind v0.1.0
 	github.com/google/gnostic-models v0.7.0
 	github.com/gorilla/websocket v1.5.4-0.20250319132907-e064f32e3674
 	github.com/moby/spdystream v0.5.1

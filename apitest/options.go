@@ -33,6 +33,9 @@ type Options struct {
 	// Mutate and Validate are admission functions: called for every write over HTTP and by Create in the API server's order, all
 	// mutations before validation, then all validations.
 	Mutate, Validate []AdmissionFunc
+	// Rules compiles and evaluates the CEL rules of CustomResourceDefinitions: cel.Rules{} of the module apitest/cel. Without it the
+	// response to a write of an object whose schema has rules carries a warning.
+	Rules RuleCompiler
 	// DisableWebhooks ignores the stored webhook configurations, which are called otherwise.
 	DisableWebhooks bool
 	// ServiceURL returns the URL at which a service that a webhook configuration names is reached. Without it the call of such a

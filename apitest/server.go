@@ -77,7 +77,7 @@ func Start(opts *Options) (*Server, error) {
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background()) //nolint:forbidigo // the server runs until Close
 	s.store = store.New(s.options.History)
-	s.registry = kinds.New()
+	s.registry = kinds.New(s.options.Rules)
 	plugins := s.newAdmission()
 	s.onClose = append(s.onClose, plugins.Close)
 	s.access = access.New(s.store, access.Options{Accounts: s.accounts(), RBAC: s.options.RBAC, Now: s.clock.Now})

@@ -1,11 +1,10 @@
-// Package cel makes apitest evaluate the CEL rules of CustomResourceDefinitions (x-kubernetes-validations). Import it for its
-// effect:
+// Package cel evaluates the CEL rules of CustomResourceDefinitions (x-kubernetes-validations) for apitest:
 //
-//	import _ "github.com/anykind/anykind/apitest/cel"
+//	server := apitest.NewServer(t, &apitest.Options{Rules: cel.Rules{}})
 //
-// It evaluates them with the API server's own code, k8s.io/apiextensions-apiserver and cel-go, whose compilation takes a minute or
-// two the first time; so it is a module of its own, for those who need it. Without it, answers to writes of objects whose
-// schema has rules carry a warning.
+// It uses the API server's own code, k8s.io/apiextensions-apiserver and cel-go. Their compilation takes a minute or two the first
+// time, so the package is a module of its own. Without it, the response to a write of an object whose schema has rules carries a
+// warning.
 package cel
 
 import (
@@ -25,10 +24,13 @@ import (
 	limits "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/common"
 
-	"github.com/anykind/anykind/apitest/internal/structural"
+	"github.com/anykind/anykind/apitest"
 )
 
-func init() { structural.RegisterRules(compile, validateDefinition) }
+// Rules compiles and evaluates CEL rules as kube-apiserver does.
+type Rules struct{}
+
+var _ apitest.RuleCompiler = Rules{}
 
 // rules are the compiled rules of one schema.
 type rules struct {
@@ -36,7 +38,8 @@ type rules struct {
 	validator *cel.Validator
 }
 
-func compile(openAPIV3 map[string]any) (structural.Rules, error) {
+// Compile returns the rules of an openAPIV3Schema.
+func (Rules) Compile(openAPIV3 map[string]any) (apitest.Rules, error) {
 	var external v1.JSONSchemaProps
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(openAPIV3, &external); err != nil {
 		return nil, fmt.Errorf("compile rules: %w", err)
@@ -67,8 +70,9 @@ func (r *rules) Validate(ctx context.Context, obj, old map[string]any) field.Err
 	return errs
 }
 
-// validateDefinition returns what is wrong with the rules of a definition: whether they compile, and their estimated cost.
-func validateDefinition(ctx context.Context, definition, old map[string]any) field.ErrorList {
+// ValidateDefinition returns the errors in the rules of a definition: rules that do not compile or may cost too much. old is nil for
+// a creation.
+func (Rules) ValidateDefinition(ctx context.Context, definition, old map[string]any) field.ErrorList {
 	crd, err := toInternal(definition)
 	if err != nil {
 		return nil // reported by the decoding

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/anykind/anykind/apitest"
-	_ "github.com/anykind/anykind/apitest/cel"
+	"github.com/anykind/anykind/apitest/cel"
 	"github.com/anykind/anykind/apitest/internal/testing/realserver"
 	"github.com/anykind/anykind/transport"
 )
@@ -155,7 +155,7 @@ words: {type: array, items: {type: string}}}, x-kubernetes-validations: [`+rules
 }
 
 func connection(t *testing.T) *transport.Conn {
-	server := apitest.NewServer(t, nil)
+	server := apitest.NewServer(t, &apitest.Options{Rules: cel.Rules{}})
 	conn, err := transport.Open(server.Config())
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)

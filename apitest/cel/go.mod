@@ -2,14 +2,9 @@ module github.com/anykind/anykind/apitest/cel
 
 go 1.26.0
 
-replace (
-	github.com/anykind/anykind => ../../
-	github.com/anykind/anykind/apitest => ../
-)
-
 require (
-	github.com/anykind/anykind v0.0.0-00010101000000-000000000000
-	github.com/anykind/anykind/apitest v0.0.0-00010101000000-000000000000
+	github.com/anykind/anykind v0.1.0
+	github.com/anykind/anykind/apitest v0.1.0
 	github.com/stretchr/testify v1.12.1
 	go.uber.org/goleak v1.3.0
 	k8s.io/apiextensions-apiserver v0.36.3

@@ -3,7 +3,7 @@ module github.com/anykind/anykind/apitest/peers
 go 1.26.0
 
 require (
-	github.com/anykind/anykind v0.0.0-00010101000000-000000000000
+	github.com/anykind/anykind v0.1.0
 	github.com/anykind/anykind/apitest v0.0.0
 	github.com/stretchr/testify v1.12.1
 	k8s.io/api v0.37.2

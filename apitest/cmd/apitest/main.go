@@ -58,7 +58,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		s.files = append(s.files, path)
 		return nil
 	})
-	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "`path` to write the kubeconfig to, instead of a temporary folder")
+	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "`path` to write the kubeconfig to, instead of a temporary folder; a file that apitest did not write is not replaced")
 	flags.BoolVar(&s.rbac, "rbac", false, "authorize by the stored RBAC objects; the kubeconfig's user may do everything")
 	flags.BoolVar(&s.controller, "controllers", false, "simulate garbage collection, namespace deletion, service accounts, workloads and pods")
 	flags.BoolVar(&s.quiet, "hide-warnings", false, "leave out the warnings of what is not validated as by a real server")
@@ -104,6 +104,11 @@ func start(s settings) (path string, stop func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
+	if s.kubeconfig != "" { // before the server starts
+		if _, err := replaceable(s.kubeconfig); err != nil {
+			return "", nil, err
+		}
+	}
 	opts := &apitest.Options{Objects: objects, RBAC: s.rbac, HideWarnings: s.quiet}
 	if s.controller {
 		opts.Controllers = apitest.AllControllers
@@ -127,7 +132,7 @@ func start(s settings) (path string, stop func(), err error) {
 	}
 	data, err := server.KubeconfigData()
 	if err == nil {
-		err = os.WriteFile(path, data, 0o600)
+		err = writeKubeconfig(path, data)
 	}
 	if err != nil {
 		stop()
@@ -159,7 +164,7 @@ func execute(ctx context.Context, s settings, command []string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(cache) //nolint:errcheck // It is in the temporary folder.
+	defer os.RemoveAll(cache)
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+path, "KUBECACHEDIR="+cache)

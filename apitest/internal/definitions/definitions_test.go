@@ -23,7 +23,7 @@ type fixture struct {
 }
 
 func newFixture(t *testing.T) *fixture {
-	f := &fixture{store: store.New(store.DefaultLimit), registry: kinds.New()}
+	f := &fixture{store: store.New(store.DefaultLimit), registry: kinds.New(nil)}
 	f.writer = write.New(write.Config{Store: f.store, Registry: f.registry})
 	controller := definitions.New(t.Context(), f.store, f.registry, f.writer, time.Now)
 	f.store.SetOnWrite(controller.Observe)

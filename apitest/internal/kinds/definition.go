@@ -24,7 +24,7 @@ const (
 )
 
 // resourcesOf returns the served versions of a CustomResourceDefinition.
-func resourcesOf(definition map[string]any) ([]*Resource, error) {
+func resourcesOf(definition map[string]any, rules structural.RuleCompiler) ([]*Resource, error) {
 	d := document(definition)
 	name := d.text("metadata", "name")
 	names := d.at("spec", "names")
@@ -63,16 +63,16 @@ func resourcesOf(definition map[string]any) ([]*Resource, error) {
 		}
 		resource := base
 		resource.Version = v.text("name")
-		resource.setVersion(v)
+		resource.setVersion(v, rules)
 		resources = append(resources, &resource)
 	}
 	return resources, nil
 }
 
 // setVersion sets what an entry of spec.versions says.
-func (r *Resource) setVersion(v document) {
+func (r *Resource) setVersion(v document, rules structural.RuleCompiler) {
 	if schema := v.at("schema", "openAPIV3Schema"); schema != nil {
-		r.schema = sync.OnceValue(func() *structural.Schema { return structural.Compile(schema) })
+		r.schema = sync.OnceValue(func() *structural.Schema { return structural.Compile(schema, rules) })
 	}
 	r.Subresources = map[string]Subresource{}
 	if v.has("subresources", "status") {

@@ -14,10 +14,10 @@ import (
 
 func TestServeHTTP_DocumentsEqualServer(t *testing.T) {
 	server := connect(t)
-	server.waitForGroups(t, New())
+	server.waitForGroups(t, New(nil))
 	t.Run("built-in", func(t *testing.T) {
-		compareDiscovery(t, server, New())
-		compareOpenAPI(t, server, New(), true)
+		compareDiscovery(t, server, New(nil))
+		compareOpenAPI(t, server, New(nil), true)
 	})
 	t.Run("definitions", func(t *testing.T) {
 		registry := server.define(t, 100)
@@ -67,7 +67,7 @@ func sortResources(t *testing.T, text string) string {
 }
 
 func TestServeHTTP_NegotiatesAsServer(t *testing.T) {
-	server, registry := connect(t), New()
+	server, registry := connect(t), New(nil)
 	for _, accept := range []string{
 		"", "*/*", "application/json", "application/yaml", "text/html", aggregatedType,
 		strings.ReplaceAll(aggregatedType, "v2", "v2beta1"), strings.ReplaceAll(aggregatedType, "v2", "v9"),
@@ -99,7 +99,7 @@ func (s *realServer) negotiated(t *testing.T, path, accept string) []any {
 }
 
 func TestServeHTTP_NotModified(t *testing.T) {
-	registry := New()
+	registry := New(nil)
 	first := registry.get(t, "/apis", aggregatedType)
 	require.NoError(t, first.Body.Close())
 	etag := first.Header.Get("ETag")

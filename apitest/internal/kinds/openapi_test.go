@@ -93,7 +93,7 @@ func assertSameDocument(t *testing.T, want, got, name string) bool {
 }
 
 func TestServeHTTP_OpenAPIProtobuf(t *testing.T) {
-	registry := New()
+	registry := New(nil)
 	require.NoError(t, registry.SetDefinition(widgets("v1")))
 	text := registry.getText(t, "/openapi/v2", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf")
 	v2 := &openapi_v2.Document{}
@@ -107,7 +107,7 @@ func TestServeHTTP_OpenAPIProtobuf(t *testing.T) {
 }
 
 func TestServeHTTP_OpenAPIHash(t *testing.T) {
-	registry := New()
+	registry := New(nil)
 	require.NoError(t, registry.SetDefinition(widgets("v1")))
 	path := readIndex(t, registry.getText(t, "/openapi/v3", ""))["apis/example.com/v1"]
 	response := registry.get(t, path, "")
@@ -132,7 +132,7 @@ func TestServeHTTP_OpenAPIHash(t *testing.T) {
 }
 
 func TestResource_TypeConverter(t *testing.T) {
-	registry := New()
+	registry := New(nil)
 	require.NoError(t, registry.SetDefinition(widgets("v1")))
 	for _, resource := range registry.Resources() {
 		if resource.StorageVersion == "" {
@@ -167,7 +167,7 @@ func TestResource_TypeConverter(t *testing.T) {
 }
 
 func TestResource_OpenAPI(t *testing.T) {
-	registry := New()
+	registry := New(nil)
 	require.NoError(t, registry.SetDefinition(widgets("v1")))
 	for _, resource := range registry.Resources() {
 		schema, err := resource.OpenAPI()
@@ -195,14 +195,14 @@ func mustOpenAPI(t *testing.T, resource *Resource) map[string]any {
 }
 
 func TestResource_Definitions(t *testing.T) {
-	definitions, object, err := New().Lookup("apps", "v1", "deployments").Definitions()
+	definitions, object, err := New(nil).Lookup("apps", "v1", "deployments").Definitions()
 	require.NoError(t, err)
 	assert.Contains(t, object.Properties, "spec")
 	assert.Contains(t, definitions, "io.k8s.api.core.v1.Container")
 }
 
 func TestResource_Schema(t *testing.T) {
-	registry := New()
+	registry := New(nil)
 	require.NoError(t, registry.SetDefinition(widgets("v1")))
 	assert.Nil(t, registry.Lookup("", "v1", "pods").Schema())
 	schema := registry.Lookup("example.com", "v1", "widgets").Schema()

@@ -12,11 +12,14 @@ import (
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/anykind/anykind/apitest/internal/structural"
 )
 
 // Registry has the resources that one server serves: the built-in ones and those of its CustomResourceDefinitions. It is
 // safe for concurrent use.
 type Registry struct {
+	rules   structural.RuleCompiler
 	current atomic.Pointer[snapshot] // nil after a change
 
 	mu          sync.Mutex
@@ -24,10 +27,13 @@ type Registry struct {
 	changed     chan struct{}          // closed at the next change
 }
 
-// New returns a Registry of the built-in resources.
-func New() *Registry {
-	return &Registry{definitions: map[string][]*Resource{}, changed: make(chan struct{})}
+// New returns a Registry of the built-in resources. rules compiles the CEL rules of definitions; nil evaluates none.
+func New(rules structural.RuleCompiler) *Registry {
+	return &Registry{rules: rules, definitions: map[string][]*Resource{}, changed: make(chan struct{})}
 }
+
+// Rules returns the compiler of CEL rules, or nil.
+func (r *Registry) Rules() structural.RuleCompiler { return r.rules }
 
 // Lookup returns a served version of a resource, or nil.
 func (r *Registry) Lookup(group, version, plural string) *Resource {
@@ -59,7 +65,7 @@ func (r *Registry) Versions(group, plural string) []*Resource {
 // SetDefinition adds or replaces the resources of a CustomResourceDefinition of apiextensions.k8s.io/v1. The caller has
 // validated and defaulted it and does not change it later.
 func (r *Registry) SetDefinition(definition map[string]any) error {
-	resources, err := resourcesOf(definition)
+	resources, err := resourcesOf(definition, r.rules)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 // BenchmarkNew measures a registry of built-in kinds with its first look-up, after the first of the process.
 func BenchmarkNew(b *testing.B) {
 	for b.Loop() {
-		if New().Lookup("", "v1", "pods") == nil {
+		if New(nil).Lookup("", "v1", "pods") == nil {
 			b.Fatal("no pods")
 		}
 	}
@@ -51,7 +51,7 @@ func BenchmarkRegistry_SetDefinitionCorpus(b *testing.B) {
 
 func setAll(b *testing.B, definitions []map[string]any) {
 	b.Helper()
-	registry := New()
+	registry := New(nil)
 	for _, definition := range definitions {
 		if err := registry.SetDefinition(definition); err != nil {
 			b.Fatal(err)

@@ -52,7 +52,7 @@ func (r *Registry) getIfChanged(t *testing.T, path, etag string) int {
 }
 
 func TestRegistry_Lookup(t *testing.T) {
-	registry := New()
+	registry := New(nil)
 	pods := registry.Lookup("", "v1", "pods")
 	require.NotNil(t, pods)
 	assert.Equal(t, "Pod", pods.Kind)
@@ -60,7 +60,7 @@ func TestRegistry_Lookup(t *testing.T) {
 	assert.True(t, pods.Namespaced && pods.HasVerb("list"))
 	assert.Equal(t, "Eviction", pods.Subresources["eviction"].Kind)
 	assert.Contains(t, pods.SelectableFields, "spec.nodeName")
-	assert.Same(t, pods, New().Lookup("", "v1", "pods"), "built-in resources are shared")
+	assert.Same(t, pods, New(nil).Lookup("", "v1", "pods"), "built-in resources are shared")
 	assert.Same(t, pods, registry.OfKind(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}))
 	assert.Nil(t, registry.Lookup("", "v1", "widgets"))
 
@@ -71,7 +71,7 @@ func TestRegistry_Lookup(t *testing.T) {
 }
 
 func TestRegistry_SetDefinition(t *testing.T) {
-	registry := New()
+	registry := New(nil)
 	require.NoError(t, registry.SetDefinition(widgets("v1", "v1beta1", "v2")))
 	versions := registry.Versions("example.com", "widgets")
 	require.Len(t, versions, 3)
@@ -91,7 +91,7 @@ func TestRegistry_SetDefinition(t *testing.T) {
 	assert.Len(t, registry.Versions("example.com", "widgets"), 1)
 	registry.RemoveDefinition("widgets.example.com")
 	assert.Nil(t, registry.Lookup("example.com", "v2", "widgets"))
-	assert.Nil(t, New().Lookup("example.com", "v2", "widgets"))
+	assert.Nil(t, New(nil).Lookup("example.com", "v2", "widgets"))
 }
 
 func TestRegistry_SetDefinitionRejects(t *testing.T) {
@@ -107,9 +107,9 @@ func TestRegistry_SetDefinitionRejects(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			definition := widgets("v1")
 			change(definition, definition["spec"].(map[string]any))
-			registry := New()
+			registry := New(nil)
 			require.Error(t, registry.SetDefinition(definition))
-			assert.Len(t, registry.Resources(), len(New().Resources()))
+			assert.Len(t, registry.Resources(), len(New(nil).Resources()))
 		})
 	}
 }

@@ -89,7 +89,7 @@ func (s *realServer) define(t *testing.T, count int) *Registry {
 		}
 		return s.send(ctx, method, path, accept, body)
 	}, corpus.Definitions(t, count))
-	registry := New()
+	registry := New(nil)
 	var list struct{ Items []map[string]any }
 	require.NoError(t, json.Unmarshal([]byte(s.get(t, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "")), &list))
 	require.Len(t, list.Items, count)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -221,4 +222,18 @@ func TestHandler_PortForward(t *testing.T) {
 	_, err = conn.Read(make([]byte, 1))
 	require.ErrorContains(t, err, "nothing listens on 81")
 	require.NoError(t, conn.Close())
+}
+
+// TestHandler_FIPS140Only runs streams in a process in which algorithms that are not approved panic.
+func TestHandler_FIPS140Only(t *testing.T) {
+	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
+		t.Skip("the FIPS 140-3 module does not run on every platform")
+	}
+	program, err := os.Executable()
+	require.NoError(t, err)
+	enforced := exec.CommandContext(t.Context(), program, "-test.v", "-test.run=^(TestHandler_StreamPackage|TestHandler_PortForward)$")
+	enforced.Env = append(os.Environ(), "GODEBUG=fips140=only")
+	output, err := enforced.CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	assert.Equal(t, 2, strings.Count(string(output), "--- PASS"))
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/gorilla/websocket"
 	"github.com/moby/spdystream"
 )
 
@@ -26,14 +25,9 @@ func (h *Handler) portForward(w http.ResponseWriter, req *http.Request, pod Pod)
 	var raw net.Conn
 	switch protocol := strings.ToLower(req.Header.Get("Upgrade")); {
 	case protocol == "websocket":
-		upgrader := websocket.Upgrader{Subprotocols: []string{protocolTunnel}, CheckOrigin: func(*http.Request) bool { return true }}
-		if !offers(req, upgrader.Subprotocols) {
-			http.Error(w, "unable to upgrade: apitest speaks "+protocolTunnel, http.StatusForbidden)
+		ws := openWebSocket(w, req, protocolTunnel)
+		if ws == nil {
 			return nil
-		}
-		ws, err := upgrader.Upgrade(w, req, nil)
-		if err != nil {
-			return nil // the upgrader has answered
 		}
 		raw = &messageConn{Conn: ws}
 	case strings.HasPrefix(protocol, "spdy"):

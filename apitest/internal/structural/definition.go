@@ -12,7 +12,7 @@ import (
 )
 
 // ValidateDefinition returns what the API server finds wrong with a decoded and defaulted CustomResourceDefinition, CEL rules
-// apart, which are ValidateDefinitionRules'. old is nil for a creation.
+// apart, which are RuleCompiler.ValidateDefinition's. old is nil for a creation.
 func ValidateDefinition(definition, old map[string]any) field.ErrorList {
 	spec, at := object(definition, "spec"), field.NewPath("spec")
 	var errs field.ErrorList

@@ -69,7 +69,7 @@ func TestSchema_RatchetingAsRealServer(t *testing.T) {
 		fresh := decoded(t, `{apiVersion: structural.example.com/v1, kind: Ratchet, metadata: {name: two}, spec: {name: long-name}}`)
 		return server.Write(t, http.MethodPost, path, map[string][]string{"dryRun": {"All"}}, fresh).Object == nil
 	}, 20*time.Second, 50*time.Millisecond)
-	compiled := structural.Compile(map[string]any{"type": "object", "properties": map[string]any{"spec": strict}})
+	compiled := structural.Compile(map[string]any{"type": "object", "properties": map[string]any{"spec": strict}}, nil)
 	check := func(old map[string]any, patch string) {
 		name := old["metadata"].(map[string]any)["name"].(string)
 		want := server.Write(t, http.MethodPatch, path+"/"+name, map[string][]string{"dryRun": {"All"}}, decoded(t, patch))

@@ -18,18 +18,20 @@ type Schema struct {
 
 	hasEmbedded bool // resources in fields
 	hasRules    bool
-	rules       func() (Rules, error) // compiled at the first use
+	rules       func() (Rules, error) // compiled at the first use; nil without a RuleCompiler
 }
 
 // Compile returns the schema of an openAPIV3Schema. It does not check whether the schema is structural: ValidateDefinition
-// does.
-func Compile(openAPIV3 map[string]any) *Schema {
+// does. rules may be nil: then CEL rules are not evaluated.
+func Compile(openAPIV3 map[string]any, rules RuleCompiler) *Schema {
 	openapi := toOpenAPI(openAPIV3)
 	s := &Schema{root: newNode(openAPIV3), openapi: openapi}
 	s.root.embedded = false // the root's metadata is checked by the caller
 	s.hasEmbedded = s.root.anyEmbedded()
 	s.hasRules = s.root.anyRule()
-	s.rules = sync.OnceValues(func() (Rules, error) { return compileRules(openAPIV3) })
+	if rules != nil {
+		s.rules = sync.OnceValues(func() (Rules, error) { return rules.Compile(openAPIV3) })
+	}
 	if status, ok := openapi.Properties["status"]; ok {
 		s.status = &status
 	}

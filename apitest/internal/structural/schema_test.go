@@ -26,7 +26,7 @@ properties:
 `
 
 func TestSchema_PruneAndDefault(t *testing.T) {
-	s := structural.Compile(decoded(t, exampleSchema))
+	s := structural.Compile(decoded(t, exampleSchema), nil)
 	obj := decoded(t, `{apiVersion: v1, kind: X, metadata: {name: a, extra: 1}, top: 1, spec: {name: a, size: null, note: null, port: null, x: {y: 1},
   labels: {a: b}, free: {x: {y: 1}}, inner: {apiVersion: v1, kind: Inner, metadata: {name: b, extra: 1}, z: 1}}}`)
 	unknown, err := s.Prune(obj)
@@ -38,7 +38,7 @@ func TestSchema_PruneAndDefault(t *testing.T) {
 }
 
 func TestSchema_Validate(t *testing.T) {
-	s := structural.Compile(decoded(t, exampleSchema))
+	s := structural.Compile(decoded(t, exampleSchema), nil)
 	for text, want := range map[string][]string{
 		`{spec: {name: a, port: 80}}`:                     nil,
 		`{spec: {name: A}}`:                               {`spec.name: Invalid value: "A": spec.name in body should match '^[a-z]+$'`},
@@ -58,7 +58,7 @@ func TestSchema_Validate(t *testing.T) {
 }
 
 func TestSchema_PruneStored(t *testing.T) {
-	s := structural.Compile(decoded(t, exampleSchema))
+	s := structural.Compile(decoded(t, exampleSchema), nil)
 	for given, want := range map[string]string{
 		`{top: 1, spec: {name: a, port: null, note: null, size: null, x: {y: 1}}}`:                      `{spec: {name: a, note: null, size: null}}`,
 		`{spec: {inner: {apiVersion: 1, kind: X, size: 2, z: 1, metadata: {name: b, extra: 1}}}}`:       `{spec: {inner: {kind: X, size: 2, metadata: {name: b}}}}`,

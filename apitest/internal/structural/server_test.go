@@ -53,7 +53,7 @@ func TestSchema_CorpusAsRealServer(t *testing.T) {
 		}
 		path += "/" + k.plural
 		waitServed(t, server, path)
-		compiled := structural.Compile(k.schema)
+		compiled := structural.Compile(k.schema, nil)
 		g := &generator{rand.New(rand.NewPCG(1, uint64(i)))}
 		for n := range 30 {
 			obj := g.object(k.schema, 6)

@@ -35,7 +35,7 @@ func connect(t *testing.T) *realServer {
 	conn, err := transport.Open(cfg)
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
-	return &realServer{conn, kinds.New()}
+	return &realServer{conn, kinds.New(nil)}
 }
 
 func (s *realServer) send(ctx context.Context, method, path, accept string, body any) (map[string]any, error) {

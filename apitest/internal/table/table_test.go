@@ -77,7 +77,7 @@ func TestPartialMetadata_EqualsServer(t *testing.T) {
 
 func TestOf_EveryKindHasCells(t *testing.T) {
 	now := time.Now()
-	for _, resource := range kinds.New().Resources() {
+	for _, resource := range kinds.New(nil).Resources() {
 		columns, err := resource.Columns()
 		require.NoError(t, err)
 		if len(columns) == 0 {
@@ -100,12 +100,12 @@ func TestOf_UnknownColumns(t *testing.T) {
 }
 
 func TestOf_Rejects(t *testing.T) {
-	_, _, err := Of(kinds.New().Lookup("", "v1", "pods"), map[string]any{}, Options{Version: "v1", Include: "All"})
+	_, _, err := Of(kinds.New(nil).Lookup("", "v1", "pods"), map[string]any{}, Options{Version: "v1", Include: "All"})
 	assert.ErrorContains(t, err, `unrecognized includeObject value: "All"`)
 }
 
 func TestOf_NoColumns(t *testing.T) {
-	table, warning, err := Of(kinds.New().Lookup("", "v1", "pods"), map[string]any{}, Options{Version: "v1", NoColumns: true})
+	table, warning, err := Of(kinds.New(nil).Lookup("", "v1", "pods"), map[string]any{}, Options{Version: "v1", NoColumns: true})
 	require.NoError(t, err)
 	assert.Empty(t, warning)
 	assert.Nil(t, table["columnDefinitions"])

@@ -13,7 +13,6 @@ import (
 
 	"github.com/anykind/anykind/apitest/internal/builtin"
 	"github.com/anykind/anykind/apitest/internal/kinds"
-	"github.com/anykind/anykind/apitest/internal/structural"
 )
 
 const templateGeneration = "deprecated.daemonset.template.generation"
@@ -148,8 +147,8 @@ func (r *builtinRules) validate(op *operation, obj, old *unstructured.Unstructur
 		if r.resource.Plural == "ingresses" && len(errs) == 0 && old == nil {
 			op.warn(builtin.IngressWarning(obj.Object))
 		}
-		if r.resource.Plural == "customresourcedefinitions" && len(errs) == 0 {
-			errs = structural.ValidateDefinitionRules(op.ctx, obj.Object, before)
+		if rules := op.registry.Rules(); rules != nil && r.resource.Plural == "customresourcedefinitions" && len(errs) == 0 {
+			errs = rules.ValidateDefinition(op.ctx, obj.Object, before)
 		}
 		for _, text := range builtin.NotValidated(r.resource.GroupResource(), obj.Object) {
 			op.warn("apitest: not validated: " + text)

@@ -31,7 +31,7 @@ type customRules struct {
 func newCustomRules(w *Writer, resource *kinds.Resource) *customRules {
 	schema := resource.Schema()
 	if schema == nil {
-		schema = structural.Compile(map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true})
+		schema = structural.Compile(map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}, nil)
 	}
 	r := &customRules{writer: w, resource: resource, schema: schema}
 	_, r.hasState = resource.Subresources["status"]

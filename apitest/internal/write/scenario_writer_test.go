@@ -42,7 +42,7 @@ type writerPlayer struct {
 
 func newWriterPlayer(t *testing.T) *writerPlayer {
 	t.Helper()
-	p := &writerPlayer{store: store.New(store.DefaultLimit), registry: kinds.New()}
+	p := &writerPlayer{store: store.New(store.DefaultLimit), registry: kinds.New(nil)}
 	p.writer = write.New(write.Config{Store: p.store, Registry: p.registry})
 	p.store.SetOnWrite(definitions.New(t.Context(), p.store, p.registry, p.writer, time.Now).Observe)
 	for _, name := range []string{"default", "kube-system", "kube-public"} {

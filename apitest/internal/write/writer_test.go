@@ -32,7 +32,7 @@ type fixture struct {
 
 func newFixture(t *testing.T, admission write.Admission) *fixture {
 	t.Helper()
-	f := &fixture{writerPlayer: &writerPlayer{store: store.New(store.DefaultLimit), registry: kinds.New()}, now: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)}
+	f := &fixture{writerPlayer: &writerPlayer{store: store.New(store.DefaultLimit), registry: kinds.New(nil)}, now: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)}
 	f.writer = write.New(write.Config{Store: f.store, Registry: f.registry, Admission: admission, Now: func() time.Time { return f.now }})
 	f.store.SetOnWrite(definitions.New(t.Context(), f.store, f.registry, f.writer, time.Now).Observe)
 	for _, req := range append(readScenario(t, "testdata/setup.txt"), request{method: "POST", path: "/api/v1/namespaces", body: `{"metadata":{"name":"shop"}}`}) {
