@@ -3,7 +3,7 @@ module github.com/anykind/anykind/cli
 go 1.26.0
 
 require (
-	github.com/anykind/anykind v0.0.0
+	github.com/anykind/anykind v0.1.0
 	github.com/creack/pty v1.1.24
 	github.com/itchyny/gojq v0.12.19
 	github.com/spf13/cobra v1.10.2
@@ -40,5 +40,3 @@ require (
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 )
-
-replace github.com/anykind/anykind => ../

@@ -18,15 +18,15 @@ import (
 const (
 	// completionTimeout bounds a completion: a shell waits for it.
 	completionTimeout = 5 * time.Second
-	// maxCompletions is the number of names after which no further page is requested.
+	// maxCompletions limits names: at this number no further page is requested.
 	maxCompletions = 1000
-	// sampleSize is the number of objects whose labels and fields are completed.
+	// sampleSize limits the objects read for completions of labels and fields.
 	sampleSize = 20
 )
 
 const noFiles = cobra.ShellCompDirectiveNoFileComp
 
-// RegisterCompletions completes the values of the connection flags, which cmd must have.
+// RegisterCompletions completes the values of the connection flags. cmd must have the flags of AddFlags.
 func (c *Connection) RegisterCompletions(cmd *cobra.Command) error {
 	for flag, complete := range map[string]cobra.CompletionFunc{
 		"context":   c.completeKubeconfig(func(file *kubeconfig.File) []string { return keys(file.Contexts) }),
@@ -82,7 +82,7 @@ func (c *Connection) CompleteNamespaces(cmd *cobra.Command, _ []string, prefix s
 	return c.names(ctx, "namespaces", prefix), noFiles
 }
 
-// CompleteTypes completes the names of resources that have all verbs: an argument TYPE[,TYPE].
+// CompleteTypes completes the names of resources with all verbs: an argument TYPE[,TYPE].
 func (c *Connection) CompleteTypes(ctx context.Context, prefix string, verbs ...string) []cobra.Completion {
 	client, err := c.Client(ctx)
 	if err != nil {
@@ -108,7 +108,7 @@ func (c *Connection) CompleteTypes(ctx context.Context, prefix string, verbs ...
 	return completions
 }
 
-// cutLast returns the text up to the last separator, which it includes, and the rest.
+// cutLast splits a text after its last separator.
 func cutLast(text, separator string) (before, after string) {
 	at := strings.LastIndex(text, separator) + len(separator)
 	if at < len(separator) {
@@ -158,7 +158,7 @@ func (c *Connection) CompleteNodes(cmd *cobra.Command, args []string, prefix str
 	return slices.DeleteFunc(c.names(ctx, "nodes", prefix), func(name string) bool { return slices.Contains(args, name) }), noFiles
 }
 
-// names returns the names of objects with a prefix. Tables without objects are the smallest response that has them.
+// names returns the names of objects with a prefix. Tables without objects are the smallest response with names.
 func (c *Connection) names(ctx context.Context, typeName, prefix string) []cobra.Completion {
 	handle, err := c.Handle(ctx, typeName)
 	if err != nil {
@@ -187,7 +187,7 @@ func nameCell(row *dynamic.TableRow) string {
 	return ""
 }
 
-// CompleteLabels completes the names of labels that objects of the type in the first argument have: TYPE -L NAME[,NAME].
+// CompleteLabels completes label names found on objects of the type in the first argument: TYPE -L NAME[,NAME].
 func (c *Connection) CompleteLabels(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	listed, prefix := cutLast(prefix, ",")
 	var names []string
@@ -203,7 +203,7 @@ func (c *Connection) CompleteLabels(cmd *cobra.Command, args []string, prefix st
 	return completions, noFiles | cobra.ShellCompDirectiveNoSpace
 }
 
-// CompleteFields completes the path of a field that objects of the type in the first argument have: TYPE --sort-by=PATH.
+// CompleteFields completes field paths found in objects of the type in the first argument: TYPE --sort-by=PATH.
 func (c *Connection) CompleteFields(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return c.fields(cmd.Context(), args, prefix), noFiles
 }
@@ -235,7 +235,7 @@ func (c *Connection) fields(ctx context.Context, args []string, prefix string) [
 	return matching(paths, prefix)
 }
 
-// appendPaths appends the paths of the fields that are no maps or lists, without managedFields.
+// appendPaths appends the paths of scalar fields, without managedFields.
 func appendPaths(paths []string, path string, object map[string]any) []string {
 	for name, value := range object {
 		if name == "managedFields" || name == "annotations" || strings.ContainsAny(name, "./") {
@@ -252,7 +252,7 @@ func appendPaths(paths []string, path string, object map[string]any) []string {
 	return paths
 }
 
-// sample calls see for some objects of the type in the first argument, of the namespace or, if it has none, of all.
+// sample calls see for some objects of the type in the first argument, in the namespace or else in all namespaces.
 func (c *Connection) sample(ctx context.Context, args []string, see func(object map[string]any)) {
 	if len(args) == 0 {
 		return

@@ -25,8 +25,8 @@ import (
 	"github.com/anykind/anykind/transport/kubeconfig"
 )
 
-// Connection has the values of kubectl's connection flags and opens one client with them. Set the fields, or parse flags
-// that AddFlags defines, before the first call of another method; those are safe for concurrent use.
+// Connection has the values of kubectl's connection flags and opens a client with them. Set the fields, or parse the flags of
+// AddFlags, before the first call of any further method. These methods are safe for concurrent use.
 type Connection struct {
 	Kubeconfig, Context, Cluster, User string
 	// NamespaceFlag is the value of --namespace; see Namespace.
@@ -95,7 +95,7 @@ func (c *Connection) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&c.DisableCompression, "disable-compression", c.DisableCompression, "If true, opt-out of response compression for all requests to the server")
 }
 
-// ConfigError reports that the flags, the environment and the kubeconfig files do not name a usable cluster.
+// ConfigError is the error of flags, environment and kubeconfig files without a usable cluster.
 type ConfigError struct{ Err error }
 
 func (e *ConfigError) Error() string { return e.Err.Error() }
@@ -103,7 +103,7 @@ func (e *ConfigError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *ConfigError) Unwrap() error { return e.Err }
 
-// Config returns the configuration that the flags, the environment and the kubeconfig files select. It is loaded once.
+// Config returns the configuration of the flags, the environment and the kubeconfig files. It is loaded once.
 func (c *Connection) Config(ctx context.Context) (*transport.Config, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -140,7 +140,7 @@ func (c *Connection) load(ctx context.Context) (*transport.Config, error) {
 	return c.loadWithServer(ctx, file, opts)
 }
 
-// loadWithServer loads a context whose server the flags replace, so that its cluster may be unusable or missing.
+// loadWithServer loads a context with the server of the flags. The cluster of the context may be invalid or missing.
 func (c *Connection) loadWithServer(ctx context.Context, file *kubeconfig.File, opts *transport.LoadOptions) (*transport.Config, error) {
 	name := c.Context
 	if name == "" {
@@ -149,7 +149,8 @@ func (c *Connection) loadWithServer(ctx context.Context, file *kubeconfig.File, 
 	if _, ok := file.Contexts[name]; !ok && c.Context == "" && c.User == "" {
 		return &transport.Config{Options: transport.Options{Namespace: c.NamespaceFlag}}, nil
 	}
-	opts.Path, opts.Kubeconfig = "", file
+	opts.Path = ""
+	opts.Kubeconfig = file
 	return transport.Load(ctx, opts)
 }
 
@@ -185,22 +186,28 @@ func (c *Connection) overrideTLS(cfg *transport.Config) {
 		cfg.ServerName = c.TLSServerName
 	}
 	if c.CertificateAuthority != "" {
-		cfg.CAFile, cfg.CAData = c.CertificateAuthority, nil
+		cfg.CAFile = c.CertificateAuthority
+		cfg.CAData = nil
 	}
 	if c.Insecure {
-		cfg.Insecure, cfg.CAFile, cfg.CAData = true, "", nil
+		cfg.Insecure = true
+		cfg.CAFile = ""
+		cfg.CAData = nil
 	}
 	if c.ClientCertificate != "" {
-		cfg.CertFile, cfg.CertData = c.ClientCertificate, nil
+		cfg.CertFile = c.ClientCertificate
+		cfg.CertData = nil
 	}
 	if c.ClientKey != "" {
-		cfg.KeyFile, cfg.KeyData = c.ClientKey, transport.Secret{}
+		cfg.KeyFile = c.ClientKey
+		cfg.KeyData = transport.Secret{}
 	}
 }
 
 func (c *Connection) overrideCredential(cfg *transport.Config) {
 	if c.Token != "" {
-		cfg.Token, cfg.TokenFile = transport.NewSecret(c.Token), ""
+		cfg.Token = transport.NewSecret(c.Token)
+		cfg.TokenFile = ""
 	}
 	if c.Username != "" {
 		cfg.Username = c.Username
@@ -233,7 +240,7 @@ func (c *Connection) overrideImpersonation(cfg *transport.Config) error {
 	return nil
 }
 
-// Client returns a client that is connected on its first request. All calls return the same one; Close closes it.
+// Client returns the client, the same for all calls. Its first request opens a connection; Close closes it.
 func (c *Connection) Client(ctx context.Context) (*dynamic.Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -254,7 +261,7 @@ func (c *Connection) Client(ctx context.Context) (*dynamic.Client, error) {
 	return c.client, nil
 }
 
-// Conn returns the client's connection, for requests that no handle sends.
+// Conn returns the client's connection, for requests without a handle.
 func (c *Connection) Conn(ctx context.Context) (*transport.Conn, error) {
 	if _, err := c.Client(ctx); err != nil {
 		return nil, err
@@ -262,7 +269,7 @@ func (c *Connection) Conn(ctx context.Context) (*transport.Conn, error) {
 	return c.conn, nil
 }
 
-// Namespace returns the namespace that the flags or the context choose, and whether a flag did.
+// Namespace returns the namespace of the flags or else of the context. explicit reports whether a flag set it.
 func (c *Connection) Namespace(ctx context.Context) (namespace string, explicit bool, err error) {
 	if c.NamespaceFlag != "" {
 		return c.NamespaceFlag, true, nil

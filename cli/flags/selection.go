@@ -12,11 +12,11 @@ import (
 	"github.com/anykind/anykind/restmapper"
 )
 
-// Selection has the values of the flags that select objects.
+// Selection has the values of the selection flags.
 type Selection struct {
 	LabelSelector, FieldSelector string
 	AllNamespaces                bool
-	// ChunkSize is the number of objects of one page; 0 means no pages.
+	// ChunkSize is the number of objects in a page; 0 means no pages.
 	ChunkSize int64
 }
 

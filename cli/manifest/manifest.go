@@ -23,29 +23,29 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Stdin is the path that means standard input.
+// Stdin is the path of standard input.
 const Stdin = "-"
 
 const stdinName = "STDIN" // in messages
 
-// Object is an object of a manifest and the place that it was read from.
+// Object is an object of a manifest with its position.
 type Object struct {
 	*unstructured.Object
 	// Source is the path of the file, or STDIN.
 	Source string
-	// Document is the number of the document in the file, and Line the line at which its content begins, from 1.
+	// Document is the number of the document in the file. Line is the first line of its content. Both count from 1.
 	Document, Line int
 }
 
-// Position returns where the object is, as in errors: "web.yaml: document 3, line 41".
+// Position returns the position of the object for errors: "web.yaml: document 3, line 41".
 func (o *Object) Position() string {
 	return fmt.Sprintf("%s: document %d, line %d", o.Source, o.Document, o.Line)
 }
 
 // Reader reads the objects of files, folders and standard input.
 type Reader struct {
-	// Paths are files, folders, patterns such as "*.yaml", or "-" for In. Of folders the files that end in .json, .yaml or
-	// .yml are read, in the order of their names.
+	// Paths are files, folders, patterns such as "*.yaml", or "-" for In. Of a folder the .json, .yaml and .yml
+	// files are read, in the order of their names.
 	Paths []string
 	// Recursive reads the folders in folders, too.
 	Recursive bool
@@ -55,8 +55,8 @@ type Reader struct {
 	kustomize string
 }
 
-// AddFlags adds -f and -R, and -k, which is rejected with a hint. contents says what the files are for: "that contains
-// the configuration to apply".
+// AddFlags adds -f, -R and -k. Validate rejects -k with a hint. contents completes the help of -f: "that contains the configuration
+// to apply".
 func (r *Reader) AddFlags(fs *pflag.FlagSet, contents string) {
 	fs.StringSliceVarP(&r.Paths, "filename", "f", r.Paths, "The files "+contents+": files, folders, or - for standard input.")
 	fs.BoolVarP(&r.Recursive, "recursive", "R", r.Recursive, "Process the folders used in -f, --filename recursively.")
@@ -67,7 +67,7 @@ func (r *Reader) AddFlags(fs *pflag.FlagSet, contents string) {
 // IsEmpty reports whether neither -f nor -k was given.
 func (r *Reader) IsEmpty() bool { return len(r.Paths) == 0 && r.kustomize == "" }
 
-// Validate returns an error for what cannot be read whatever the files are.
+// Validate returns an error for flags without any readable input, whatever the files are.
 func (r *Reader) Validate() error {
 	stdins := 0
 	for _, path := range r.Paths {
@@ -85,11 +85,11 @@ func (r *Reader) Validate() error {
 }
 
 // Read returns the objects of all files, in order: several documents of YAML or JSON in a file, and the items of lists,
-// as [unstructured.YAMLDecoder] reads them. A path that does not exist, or a folder without manifests, is an error, and
-// nothing is read. A file that is broken ends at the error, which has the file's name, the document and the line; the
-// objects in front of it and those of the other files are returned along with the errors of all files.
+// as [unstructured.YAMLDecoder] reads them. A missing path, or a folder without manifests, is an error, and
+// nothing is read. A broken file ends at its error, with the file name, the document and the line. Read returns all valid objects in
+// front of the errors, and the errors of all files.
 //
-// If ctx ends while standard input is read, Read returns, and the goroutine that reads it ends with the input.
+// If ctx ends while standard input is read, Read returns. The reading goroutine ends with the input.
 func (r *Reader) Read(ctx context.Context) ([]*Object, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func (r *Reader) readFile(ctx context.Context, path string) ([]*Object, error) {
 	return Decode(path, file)
 }
 
-// Decode returns the objects of one stream, and the error behind them. source is its name in errors.
+// Decode returns the objects of a stream up to the first error, and the error. source names the stream in errors.
 func Decode(source string, in io.Reader) ([]*Object, error) {
 	var all []*Object
 	decoder := unstructured.NewYAMLDecoder(in)

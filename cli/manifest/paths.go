@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// extensions are those of the files that are read of a folder.
+// extensions are the file name extensions to read in folders.
 func extensions() []string { return []string{".json", ".yaml", ".yml"} }
 
-// expandPaths returns the files of paths, which are files, folders or patterns.
+// expandPaths returns the files of paths: files, folders or patterns.
 func expandPaths(paths []string, recursive bool) ([]string, error) {
 	var files []string
 	var errs []error

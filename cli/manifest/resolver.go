@@ -16,7 +16,7 @@ import (
 // defaultEstablishTimeout bounds the wait until a definition of the manifest is established.
 const defaultEstablishTimeout = 30 * time.Second
 
-// Resolver finds the resources of the objects of one manifest, those that the manifest itself defines included.
+// Resolver finds the resources of the objects of a manifest, including resources defined in the manifest itself.
 type Resolver struct {
 	// EstablishTimeout bounds the wait for the definition of an object's kind, 30 seconds by default.
 	EstablishTimeout time.Duration
@@ -25,14 +25,14 @@ type Resolver struct {
 	definitions map[schema.GroupKind]*unstructured.Object // not known to be established
 }
 
-// NewResolver returns a resolver that uses client.
+// NewResolver returns a resolver with a client.
 func NewResolver(client *dynamic.Client) *Resolver {
 	return &Resolver{client: client, definitions: map[schema.GroupKind]*unstructured.Object{}}
 }
 
 // Resolve returns the handle on the resource of an object, as [dynamic.Client.ForObjects] does. If an earlier object was
-// the CustomResourceDefinition of its kind, which the caller must have created by now, Resolve waits until that is
-// established. Errors have the object's position.
+// the CustomResourceDefinition of its kind, Resolve waits until the definition is established. The caller must have created it before.
+// Errors have the object's position.
 func (r *Resolver) Resolve(ctx context.Context, obj *Object) (*dynamic.ManifestObject, error) {
 	kind := obj.GroupVersionKind()
 	definition := r.definitions[kind.GroupKind()]
@@ -76,7 +76,7 @@ func sequence(definition, obj *unstructured.Object) iter.Seq2[*unstructured.Obje
 	}
 }
 
-// resolveError returns the error of an object whose resource is not found, with kubectl's first words.
+// resolveError returns the error of an object without a resource, with kubectl's first words.
 func resolveError(obj *Object, err error) error {
 	var noMatch *restmapper.NoMatchError
 	if !errors.As(err, &noMatch) {
@@ -90,7 +90,7 @@ func resolveError(obj *Object, err error) error {
 	}
 }
 
-// notServedError is the error of an object whose kind the server does not serve.
+// notServedError is the error of an object of a kind without a resource.
 type notServedError struct {
 	text string
 	err  error
@@ -99,8 +99,8 @@ type notServedError struct {
 func (e *notServedError) Error() string { return e.text }
 func (e *notServedError) Unwrap() error { return e.err }
 
-// DefinitionsFirst returns the objects in the order in which they can be written: a CustomResourceDefinition behind objects
-// of its kind is moved to the front of the first of them. All others keep their order.
+// DefinitionsFirst returns the objects in the order of their dependencies: a CustomResourceDefinition behind objects of its kind is
+// moved to the front of the first such object. Everything else keeps its order.
 func DefinitionsFirst(objects []*Object) []*Object {
 	definitions := map[schema.GroupKind]*Object{}
 	for _, obj := range objects {
@@ -123,13 +123,13 @@ func DefinitionsFirst(objects []*Object) []*Object {
 	return ordered
 }
 
-// definedKind returns the kind that a CustomResourceDefinition defines.
+// definedKind returns the kind of a CustomResourceDefinition.
 func definedKind(obj *unstructured.Object) (schema.GroupKind, bool) {
 	own := obj.GroupVersionKind()
 	if own.Group != "apiextensions.k8s.io" || own.Kind != "CustomResourceDefinition" {
 		return schema.GroupKind{}, false
 	}
-	group, _, _ := unstructured.Get[string](obj, "spec", "group") // what is wrong with it the API server reports
+	group, _, _ := unstructured.Get[string](obj, "spec", "group") // the API server reports a wrong type
 	kind, _, _ := unstructured.Get[string](obj, "spec", "names", "kind")
 	return schema.GroupKind{Group: group, Kind: kind}, true
 }

@@ -5,7 +5,7 @@ import (
 	"os"
 	"strings"
 
-	"golang.org/x/term"
+	"github.com/anykind/anykind/cli/internal/printable"
 )
 
 // palette colours cells by their words; its zero value leaves them as they are.
@@ -21,7 +21,7 @@ func (f *Flags) palette(w io.Writer) palette {
 	return palette{enabled: AllowsColor(w)}
 }
 
-// AllowsColor reports whether w is a terminal that shows colours: NO_COLOR is not set and TERM is not dumb.
+// AllowsColor reports whether w is a terminal with colours: NO_COLOR is not set and TERM is not dumb.
 func AllowsColor(w io.Writer) bool {
 	if os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
 		return false
@@ -30,10 +30,7 @@ func AllowsColor(w io.Writer) bool {
 }
 
 // IsTerminal reports whether a stream is a terminal.
-func IsTerminal(stream any) bool {
-	file, ok := stream.(interface{ Fd() uintptr })
-	return ok && term.IsTerminal(int(file.Fd())) //nolint:gosec // a file descriptor is an int
-}
+func IsTerminal(stream any) bool { return printable.IsTerminal(stream) }
 
 const (
 	bold   = "\x1b[1m"
@@ -59,7 +56,7 @@ func (p palette) append(buffer []byte, cell string, isHeader bool) []byte {
 	return append(buffer, reset...)
 }
 
-// colorOf returns the colour of a cell that is the status of an object.
+// colorOf returns the colour of a status, or "".
 func colorOf(cell string) string {
 	switch cell {
 	case "Running", "Ready", "Active", "Bound", "Available", "Complete", "Completed", "Succeeded", "Approved,Issued":

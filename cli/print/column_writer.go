@@ -2,24 +2,29 @@ package print
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/anykind/anykind/cli/internal/printable"
 )
 
 const (
 	minColumnWidth = 6
 	columnPadding  = 3
-	// maxLookAhead is the text that a columnWriter holds before it decides on the widths of columns.
+	// maxLookAhead limits the bytes of held rows; column widths are chosen then.
 	maxLookAhead = 1 << 20
 )
 
-// columnWriter aligns columns as kubectl does. It takes the widths from the rows until the first flush, or from the first
-// ones if they are more than maxLookAhead bytes; after that it writes each row at once, and a wider cell widens its column.
+// columnWriter aligns columns as kubectl does. It holds rows until the first flush or maxLookAhead bytes; the widths are the maxima of
+// these rows. Later rows are written at once. A wider cell then widens its column.
 type columnWriter struct {
 	w       io.Writer
 	palette palette
-	widths  []int
-	// held are the cells of rows that are not written yet, one after the other, and rows their numbers of cells.
+	// forTerminal replaces control characters in cells.
+	forTerminal bool
+	widths      []int
+	// held has the cells of all unwritten rows. rows has the number of cells of each row.
 	held   []string
 	rows   []heldRow
 	size   int
@@ -33,11 +38,18 @@ type heldRow struct {
 }
 
 func newColumnWriter(w io.Writer, palette palette) *columnWriter {
-	return &columnWriter{w: w, palette: palette}
+	// Colors are asked for where a terminal shows the output in the end.
+	return &columnWriter{w: printable.Unwrap(w), palette: palette, forTerminal: palette.enabled || printable.IsTerminal(w)}
 }
 
 // row adds a row. The cells are copied.
 func (c *columnWriter) row(cells []string, isHeader bool) error {
+	if c.forTerminal {
+		cells = slices.Clone(cells)
+		for i, cell := range cells {
+			cells[i] = printable.Text(cell)
+		}
+	}
 	c.widen(cells)
 	if c.fixed {
 		c.append(cells, isHeader)
@@ -79,7 +91,7 @@ func (c *columnWriter) append(cells []string, isHeader bool) {
 	c.buffer = append(c.buffer, '\n')
 }
 
-// writeSize is the size from which a buffer is written.
+// writeSize is the minimum size of a written buffer.
 const writeSize = 64 << 10
 
 func (c *columnWriter) writeIfFull() error {
@@ -95,7 +107,7 @@ func (c *columnWriter) write() error {
 	return err
 }
 
-// flush writes all rows. Those that follow have the same widths or wider ones.
+// flush writes all rows. Later rows have the same or wider columns.
 func (c *columnWriter) flush() error {
 	cells := c.held
 	for _, row := range c.rows {
@@ -105,7 +117,9 @@ func (c *columnWriter) flush() error {
 			return err
 		}
 	}
-	c.held, c.rows, c.size = nil, nil, 0
+	c.held = nil
+	c.rows = nil
+	c.size = 0
 	c.fixed = true
 	return c.write()
 }

@@ -51,7 +51,8 @@ func inlineColumns(argument string) (headers, paths []string, err error) {
 		if !found {
 			return nil, nil, fmt.Errorf("unexpected custom-columns spec: %s, expected <header>:<json-path-expr>", part)
 		}
-		headers, paths = append(headers, header), append(paths, path)
+		headers = append(headers, header)
+		paths = append(paths, path)
 	}
 	return headers, paths, nil
 }
@@ -69,14 +70,15 @@ func columnsOfFile(path string) (headers, paths []string, err error) {
 	if len(lines) < 2 {
 		return nil, nil, errors.New("invalid template, missing spec line. " + expected)
 	}
-	headers, paths = strings.Fields(lines[0]), strings.Fields(lines[1])
+	headers = strings.Fields(lines[0])
+	paths = strings.Fields(lines[1])
 	if len(headers) != len(paths) {
 		return nil, nil, fmt.Errorf("number of headers (%d) and field specifications (%d) don't match", len(headers), len(paths))
 	}
 	return headers, paths, nil
 }
 
-// relaxedPath makes a template of a path that kubectl accepts without braces or without its first dot.
+// relaxedPath returns the template of a path. As in kubectl, braces and the first dot are optional.
 func relaxedPath(path string) (string, error) {
 	if path == "" {
 		return "", nil

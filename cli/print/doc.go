@@ -11,11 +11,16 @@
 //	return printer.List(objects)
 //
 // Rows of tables, as dynamic.Tables reads them, are written by a Table. With any format, --where filters objects by a jq
-// expression, and --neat leaves out what servers set.
+// expression, and --neat leaves out server-set fields.
+//
+// # Terminals
+//
+// An object may contain escape sequences. On a terminal, control characters except tab and line break, direction overrides and invalid
+// UTF-8 become U+FFFD in every format. Other writers get the same bytes as from kubectl.
 //
 // # Memory
 //
-// Lists are written while they are read: json, yaml, name and jq hold one object; tables and custom columns hold the
-// first rows, up to one MiB of text, from which they take the widths of columns, and then one row. A wider cell after those
-// widens its column from there on. Sorting, jsonpath, go-template and kyaml need the whole list.
+// Lists are written while they are read: json, yaml, name and jq hold a single object; tables and custom columns hold the
+// first MiB of rows to compute column widths, and then a single row. A wider cell in a later row widens its column. Sorting, jsonpath,
+// go-template and kyaml need the whole list.
 package print

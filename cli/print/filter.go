@@ -20,7 +20,7 @@ type filter struct {
 }
 
 func (f *Flags) newFilter(format string) (*filter, error) {
-	// As in kubectl, --show-managed-fields has an effect on these formats only; the others always see the whole object.
+	// As in kubectl, --show-managed-fields has an effect on these formats only.
 	encodes := format == "json" || format == "yaml" || format == "kyaml"
 	result := &filter{neat: f.Neat, hideManagedFields: encodes && !f.ShowManagedFields}
 	if f.Where != "" {
@@ -33,7 +33,7 @@ func (f *Flags) newFilter(format string) (*filter, error) {
 	return result, nil
 }
 
-// apply returns the object to print, which shares unchanged parts with the given one, and whether to print it.
+// apply returns the object to print and whether to print it. The result shares unchanged parts with the argument.
 func (f *filter) apply(object map[string]any) (map[string]any, bool, error) {
 	if f.where != nil {
 		if keep, err := holds(f.where, object); err != nil || !keep {

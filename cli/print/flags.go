@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/anykind/anykind/cli/internal/printable"
 )
 
 // Flags are the values of kubectl's output flags, and of --where, --neat and --color.
@@ -16,7 +18,7 @@ type Flags struct {
 	// Output is the format with its argument, such as json or custom-columns=NAME:.metadata.name; "" is the default of the
 	// command: a table, or a line for each changed object.
 	Output string
-	// Template is the argument of a template format that Output has none for.
+	// Template is the argument of a template format, unless Output has an argument.
 	Template                 string
 	AllowMissingTemplateKeys bool
 	ShowManagedFields        bool
@@ -25,9 +27,9 @@ type Flags struct {
 	LabelColumns                    []string
 	SortBy                          string
 
-	// Where is a jq expression: objects for which it yields false, null or nothing are left out.
+	// Where is a jq expression: an object is left out if the result is false, null or empty.
 	Where string
-	// Neat leaves out what servers set.
+	// Neat leaves out server-set fields.
 	Neat bool
 	// Color is auto, always or never. With auto, tables are coloured on a terminal unless NO_COLOR is set.
 	Color string
@@ -68,7 +70,7 @@ func (f *Flags) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.Color, "color", f.Color, "Colour tables: auto (on a terminal, unless NO_COLOR is set), always or never.")
 }
 
-// AddObjectFlags defines the flags that choose a format for objects, as commands that change objects have them.
+// AddObjectFlags defines the format flags of commands that change objects.
 func (f *Flags) AddObjectFlags(fs *pflag.FlagSet) {
 	fs.StringVarP(&f.Output, "output", "o", f.Output, "Output format. One of: ("+strings.Join(Formats(), ", ")+").")
 	fs.StringVar(&f.Template, "template", f.Template, "Template string or path to template file to use when -o=go-template, -o=go-template-file. The template format is golang templates [http://golang.org/pkg/text/template/#pkg-overview].")
@@ -80,7 +82,7 @@ func (f *Flags) AddObjectFlags(fs *pflag.FlagSet) {
 // IsTable reports whether the format is a table of the server.
 func (f *Flags) IsTable() bool { return f.Output == "" && f.Template == "" || f.Output == "wide" }
 
-// Validate reports flags that contradict each other.
+// Validate returns an error for contradictory flags.
 func (f *Flags) Validate() error {
 	if f.ShowLabels && f.Output != "" && f.Output != "wide" {
 		return fmt.Errorf("--show-labels option cannot be used with %s printer", f.Output)
@@ -110,7 +112,7 @@ func (f *Flags) format() (name, argument string, err error) {
 	return "", "", fmt.Errorf("unable to match a printer suitable for the output format %q, allowed formats are: %s", output, strings.Join(Formats(), ","))
 }
 
-// Printer writes objects in one format. It is for one goroutine.
+// Printer writes objects in a format. It is for one goroutine.
 type Printer struct {
 	w      io.Writer
 	filter *filter
@@ -118,15 +120,16 @@ type Printer struct {
 	format formatter
 }
 
-// formatter is the part of a printer that differs between formats.
+// formatter is the format-specific part of a printer.
 type formatter interface {
 	// object writes an object by itself.
 	object(w io.Writer, object map[string]any) error
-	// list writes all objects as one list.
+	// list writes all objects as a list.
 	list(w io.Writer, objects func(yield func(map[string]any) bool)) error
 }
 
-// Printer returns a printer that writes to w. The format must not be a table: see Table.
+// Printer returns a printer that writes to w. The format must not be a table: see Table. If w is a terminal, control characters
+// in objects are replaced.
 func (f *Flags) Printer(w io.Writer) (*Printer, error) {
 	if err := f.Validate(); err != nil {
 		return nil, err
@@ -143,7 +146,7 @@ func (f *Flags) Printer(w io.Writer) (*Printer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Printer{w: w, filter: filter, sortBy: f.SortBy, format: format}, nil
+	return &Printer{w: printable.Writer(w), filter: filter, sortBy: f.SortBy, format: format}, nil
 }
 
 func (f *Flags) formatter(name, argument string) (formatter, error) {

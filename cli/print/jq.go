@@ -9,8 +9,8 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// jqFormat runs a jq program for each object; input and inputs read the ones that follow in a list. Strings are written as
-// they are, other values as JSON, one on a line.
+// jqFormat runs a jq program for each object; input and inputs read the next objects of a list. Strings are written
+// raw, all further values as JSON, each on a line.
 type jqFormat struct {
 	code  *gojq.Code
 	input *objectInput

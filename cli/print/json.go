@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// jsonFormat writes what encoding/json's MarshalIndent writes with four spaces, but from decoded values and without copies.
+// jsonFormat writes JSON like json.MarshalIndent with four spaces, but from decoded values and without copies.
 type jsonFormat struct{ encoder jsonEncoder }
 
 func (f *jsonFormat) object(w io.Writer, object map[string]any) error {
@@ -27,7 +27,8 @@ func (f *jsonFormat) list(w io.Writer, objects func(yield func(map[string]any) b
 		if err := f.flush(w); err != nil {
 			return err
 		}
-		next, empty = ",", false
+		next = ","
+		empty = false
 	}
 	end := "\n    ],\n    \"kind\": \"List\",\n    \"metadata\": {\n        \"resourceVersion\": \"\"\n    }\n}\n"
 	if empty {
@@ -37,7 +38,7 @@ func (f *jsonFormat) list(w io.Writer, objects func(yield func(map[string]any) b
 	return err
 }
 
-// line writes a value on one line.
+// line writes a value without line breaks.
 func (f *jsonFormat) line(w io.Writer, value any) error {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -65,7 +66,7 @@ func (f *jsonFormat) flush(w io.Writer) error {
 // jsonEncoder appends JSON to a buffer that it keeps.
 type jsonEncoder struct {
 	buffer []byte
-	// keys are the sorted names of the maps that are being written, the innermost last.
+	// keys is a stack: the sorted keys of each open map.
 	keys []string
 	err  error
 }

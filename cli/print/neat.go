@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// neat returns a copy of the object without what servers and controllers set: what remains can be applied again. It shares
-// unchanged parts with the given one.
+// neat returns a copy of the object without fields of servers and controllers: what remains can be applied again. It shares
+// unchanged parts with the argument.
 func neat(object map[string]any) map[string]any {
 	object = maps.Clone(object)
 	delete(object, "status")
@@ -70,13 +70,14 @@ func neatTemplate(spec map[string]any) map[string]any {
 	if !ok {
 		return spec
 	}
-	spec, template = maps.Clone(spec), maps.Clone(template)
+	spec = maps.Clone(spec)
+	template = maps.Clone(template)
 	template["metadata"] = without(metadata, "creationTimestamp")
 	spec["template"] = template
 	return spec
 }
 
-// neatJob leaves out the selector that the server generates, with the labels that it selects.
+// neatJob leaves out the generated selector and its labels.
 func neatJob(spec map[string]any) map[string]any {
 	if manual, _ := spec["manualSelector"].(bool); manual {
 		return spec
@@ -88,13 +89,14 @@ func neatJob(spec map[string]any) map[string]any {
 	if !ok {
 		return spec
 	}
-	template, metadata = maps.Clone(template), maps.Clone(metadata)
+	template = maps.Clone(template)
+	metadata = maps.Clone(metadata)
 	metadata["labels"] = without(labels, "controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")
 	template["metadata"], spec["template"] = metadata, template
 	return spec
 }
 
-// tokenVolume is the prefix of the volume that the server adds to pods for the token of the service account.
+// tokenVolume is the name prefix of the generated volume for the service account token of a pod.
 const tokenVolume = "kube-api-access-"
 
 func neatPod(spec map[string]any) map[string]any {
@@ -130,7 +132,7 @@ func text(fields map[string]any, name string) string {
 	return value
 }
 
-// filterList replaces a list of maps by those to keep, and removes it if none is.
+// filterList removes maps from a list, and the list if none is left.
 func filterList(fields map[string]any, name string, keep func(map[string]any) bool) {
 	list, ok := fields[name].([]any)
 	if !ok {

@@ -29,7 +29,7 @@ func (c *ColumnsWriter) Row(cells ...string) error {
 	return c.columns.row(clean, false)
 }
 
-// Flush writes all rows. Those that follow keep the widths of columns.
+// Flush writes all rows. Later rows keep the column widths.
 func (c *ColumnsWriter) Flush() error { return c.columns.flush() }
 
 // Columns writes a header and rows, aligned as kubectl aligns them; the header is written even if there are no rows.

@@ -6,10 +6,11 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/unstructured"
 )
 
-// Object writes one object by itself. Several calls write several documents.
+// Object writes an object by itself. Several calls write several documents.
 func (p *Printer) Object(obj *unstructured.Object) error {
 	object, keep, err := p.filter.apply(obj.Object)
 	if err != nil || !keep {
@@ -18,7 +19,7 @@ func (p *Printer) Object(obj *unstructured.Object) error {
 	return p.format.object(p.w, object)
 }
 
-// List writes objects as one list of kind List. It reads the next object when the one before is written.
+// List writes objects as a list of kind List. It writes each object before it reads the next.
 func (p *Printer) List(objects iter.Seq[*unstructured.Object]) error {
 	var failed error
 	kept := func(yield func(map[string]any) bool) {
@@ -62,11 +63,11 @@ func (p *Printer) Event(eventType string, obj *unstructured.Object) error {
 	return p.format.object(p.w, event)
 }
 
-// Changed writes the line of a command that has changed an object, such as "deployment.apps/web created"; with a format of
-// Output, it writes the object. w is the command's standard output.
+// Changed writes a line about a changed object, such as "deployment.apps/web created", or the object if Output is a format. w is the
+// command's standard output.
 func (f *Flags) Changed(w io.Writer, obj *unstructured.Object, operation string) error {
 	if f.Output == "" && f.Template == "" {
-		_, err := fmt.Fprintln(w, Name(obj), operation)
+		_, err := fmt.Fprintln(printable.Writer(w), Name(obj), operation)
 		return err
 	}
 	printer, err := f.Printer(w)

@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/unstructured/jsonpath"
 )
 
-// sorter sorts elements by the first value of a path, in the order that kubectl's --sort-by has: with the same algorithm, as
+// sorter sorts elements by the first value of a path, in the order of kubectl's --sort-by: with the same algorithm, as
 // that is not stable.
 type sorter[T any] struct {
 	elements []T
@@ -94,7 +94,7 @@ func isLess(a, b any) (bool, error) {
 	return false, fmt.Errorf("sort: cannot compare %T with %T", a, b)
 }
 
-// isLessText compares quantities by their values, other texts by their bytes.
+// isLessText compares quantities by value and the rest by bytes.
 func isLessText(a, b string) bool {
 	quantityA, err := resource.ParseQuantity(a)
 	if err != nil {
@@ -129,7 +129,7 @@ func sortObjects(objects func(yield func(map[string]any) bool), path string) (fu
 	}, nil
 }
 
-// SortRows sorts rows by the field of --sort-by in their objects, whole ones as Include requires.
+// SortRows sorts rows by the field of --sort-by in their objects. The objects must be whole; see Include.
 func (f *Flags) SortRows(rows []*dynamic.TableRow) error {
 	if len(rows) < 2 { // as in kubectl, the field may then be missing
 		return nil

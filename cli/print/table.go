@@ -24,6 +24,8 @@ type TableOptions struct {
 	WithNamespace bool
 	// WithEvents adds the type of the watch event as the first column.
 	WithEvents bool
+	// WithSeparator writes an empty line before the first row and its header.
+	WithSeparator bool
 }
 
 // Table writes rows of server-side tables as kubectl get does. It is for one goroutine.
@@ -32,13 +34,13 @@ type Table struct {
 	flags   *Flags
 	filter  *filter
 	columns *columnWriter
-	// definitions are those for which the header was written.
+	// definitions are the columns of the latest header.
 	definitions []metav1.TableColumnDefinition
 	rows        int
 	cells       []string
 }
 
-// Include returns the objects that rows must have for the flags, and for a column of namespaces: none at best.
+// Include returns the part of objects needed in rows by the flags, and by a column of namespaces.
 func (f *Flags) Include(withNamespace bool) metav1.IncludeObjectPolicy {
 	switch {
 	case f.SortBy != "" || f.Where != "":
@@ -49,7 +51,8 @@ func (f *Flags) Include(withNamespace bool) metav1.IncludeObjectPolicy {
 	return metav1.IncludeNone
 }
 
-// Table returns a writer of rows to w. Rows need the objects of Include.
+// Table returns a writer of rows to w. Rows need the objects of Include. On a terminal and with colors, control characters in
+// cells are replaced.
 func (f *Flags) Table(w io.Writer, opts *TableOptions) (*Table, error) {
 	if err := f.Validate(); err != nil {
 		return nil, err
@@ -68,10 +71,10 @@ func (f *Flags) Table(w io.Writer, opts *TableOptions) (*Table, error) {
 	return t, nil
 }
 
-// Rows returns the number of rows that were written or are held.
+// Rows returns the number of rows, written or held.
 func (t *Table) Rows() int { return t.rows }
 
-// Row writes a row, after the header if its columns are others than those of the row before.
+// Row writes a row. A header precedes the first row and each row with new columns.
 func (t *Table) Row(row *dynamic.TableRow) error { return t.event("", row) }
 
 // Event writes the row of a watch event. It needs TableOptions.WithEvents.
@@ -87,6 +90,11 @@ func (t *Table) event(eventType string, row *dynamic.TableRow) error {
 		}
 	}
 	if t.rows == 0 || len(row.Columns) > 0 && !sameColumns(t.definitions, row.Columns) {
+		if t.rows == 0 && t.opts.WithSeparator {
+			if err := t.columns.row(nil, true); err != nil {
+				return err
+			}
+		}
 		t.definitions = row.Columns
 		if err := t.header(); err != nil {
 			return err
@@ -206,5 +214,5 @@ func cellText(cell any) string {
 	}
 }
 
-// Flush writes the rows that are held. Rows that follow keep the widths of columns.
+// Flush writes the rows that are held. Later rows keep the column widths.
 func (t *Table) Flush() error { return t.columns.flush() }

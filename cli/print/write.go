@@ -8,8 +8,8 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// Objects writes what a list yields, such as dynamic.Resource.List, as one list of kind List. If it fails half-way, the list
-// that is written ends there, and the error is returned.
+// Objects writes the objects of an iterator such as dynamic.Resource.List as a list of kind List. If the iterator fails, Objects
+// completes the list without further objects and returns the error.
 func (f *Flags) Objects(w io.Writer, objects iter.Seq2[*unstructured.Object, error]) error {
 	printer, err := f.Printer(w)
 	if err != nil {
@@ -33,7 +33,7 @@ func (f *Flags) Objects(w io.Writer, objects iter.Seq2[*unstructured.Object, err
 	return err
 }
 
-// Rows writes the rows of one resource, such as those of dynamic.Tables.Rows, as a table, sorted if SortBy is set.
+// Rows writes the rows of a resource (see dynamic.Tables.Rows) as a table. SortBy sorts them.
 func (f *Flags) Rows(w io.Writer, opts *TableOptions, rows iter.Seq2[*dynamic.TableRow, error]) error {
 	table, err := f.Table(w, opts)
 	if err != nil {

@@ -45,7 +45,7 @@ func (f *yamlFormat) list(w io.Writer, objects func(yield func(map[string]any) b
 	}
 	start := "apiVersion: v1\nitems:\n"
 	for object := range objects {
-		// A list of one object: its lines are those of the whole list, folded at the same columns.
+		// A list of a single object has the same lines, folded at the same columns.
 		data, err := encodeYAML([]any{object})
 		if err != nil {
 			return err
@@ -79,7 +79,8 @@ func withIntegers(value any) any {
 		for key, field := range value {
 			if changed := withIntegers(field); !same(changed, field) {
 				if !copied {
-					value, copied = maps.Clone(value), true
+					value = maps.Clone(value)
+					copied = true
 				}
 				value[key] = changed
 			}
@@ -90,7 +91,8 @@ func withIntegers(value any) any {
 		for i, element := range value {
 			if changed := withIntegers(element); !same(changed, element) {
 				if !copied {
-					value, copied = slices.Clone(value), true
+					value = slices.Clone(value)
+					copied = true
 				}
 				value[i] = changed
 			}

@@ -1,5 +1,4 @@
-// Package progress shows what a command waits for: on a terminal as lines that are redrawn, elsewhere as plain lines from
-// time to time.
+// Package progress shows the progress of a waiting command: on a terminal in redrawn lines, elsewhere in occasional plain lines.
 //
 //	display := progress.New(os.Stderr, nil)
 //	defer display.Close()
@@ -7,10 +6,9 @@
 //	…
 //	display.Remove("web")
 //
-// On a terminal the lines of all keys stand below what has been written, in the order in which the keys came; they are cut
-// at the terminal's width, redrawn ten times a second at most, and gone after Close. Other writers of the same terminal
-// write through Above. Elsewhere the text of a key is written as a line when it has been the latest for some seconds, so
-// that a log has a few lines of a long wait and none of a short one.
+// On a terminal the lines of all keys are the last lines, in the order of their first updates. They are cut at the terminal's width,
+// redrawn ten times a second at most, and gone after Close. Further output to the same terminal must go through Above. Elsewhere the
+// latest text of a key is written every few seconds: a log has a few lines of a long wait and no line of a short wait.
 package progress
 
 import (
@@ -20,6 +18,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/anykind/anykind/cli/internal/printable"
 )
 
 // Defaults of Options.
@@ -34,17 +34,17 @@ const (
 type Options struct {
 	// Interval is the shortest time between two redraws of a terminal, 100 milliseconds by default.
 	Interval time.Duration
-	// PlainInterval is the time between two plain lines of one key, ten seconds by default. The first comes after that time.
+	// PlainInterval is the time before each plain line of a key, ten seconds by default.
 	PlainInterval time.Duration
 	// MaxLines is the largest number of status lines on a terminal, 8 by default and never more than its height permits; a
 	// last line counts the rest.
 	MaxLines int
-	// Size returns the width and height of a terminal, and false for anything else. By default it is read from the writer if
-	// that is an *os.File.
+	// Size returns the width and height of a terminal, and false for anything else. By default it is the size of the writer
+	// if the writer is an *os.File.
 	Size func() (width, height int, isTerminal bool)
 }
 
-// Display shows the status of several tasks, each of which has a key. It is safe for concurrent use.
+// Display shows the status of several tasks. Each task has a key. It is safe for concurrent use.
 type Display struct {
 	out  io.Writer
 	opts Options
@@ -55,11 +55,11 @@ type Display struct {
 	drawnAt  time.Time // of the last redraw
 	isClosed bool
 	restore  func()        // the console's mode
-	stop     chan struct{} // ends the goroutine that redraws, nil while there is none
+	stop     chan struct{} // ends the redrawing goroutine, nil without a goroutine
 	stopped  chan struct{}
 }
 
-// task is the status of one key.
+// task is the status of a key.
 type task struct {
 	key, text string
 	since     time.Time
@@ -69,6 +69,7 @@ type task struct {
 
 // New returns a display that writes to out; nil options mean defaults. Nothing is written before the first Update.
 func New(out io.Writer, opts *Options) *Display {
+	out = printable.Unwrap(out)
 	d := &Display{out: out}
 	if opts != nil {
 		d.opts = *opts
@@ -94,7 +95,7 @@ func (d *Display) IsTerminal() bool {
 	return isTerminal
 }
 
-// Update sets the text of a key, which becomes one line. Control characters are replaced.
+// Update sets the text of a key: a single line. Control characters are replaced.
 func (d *Display) Update(key, format string, args ...any) {
 	text := singleLine(fmt.Sprintf(format, args...))
 	d.mu.Lock()
@@ -125,8 +126,8 @@ func (d *Display) Remove(key string) {
 	}
 }
 
-// Above returns a writer to w, a writer to the same terminal, such as standard output, whose text appears above the lines.
-// What is written should end with a newline.
+// Above returns a writer of text above the lines. w, standard output for example, writes to the same terminal. Each write should end
+// with a newline.
 func (d *Display) Above(w io.Writer) io.Writer { return &aboveWriter{display: d, w: w} }
 
 // Close removes all lines, restores the console and ends the display. Later updates have no effect.
@@ -135,7 +136,8 @@ func (d *Display) Close() {
 	d.isClosed = true
 	d.erase()
 	d.tasks = nil
-	stop, stopped := d.stop, d.stopped
+	stop := d.stop
+	stopped := d.stopped
 	d.stop = nil
 	if d.restore != nil {
 		d.restore()
@@ -152,13 +154,14 @@ func (d *Display) index(key string) int {
 	return slices.IndexFunc(d.tasks, func(t *task) bool { return t.key == key })
 }
 
-// start starts the goroutine that draws what an update was too early for, and the time that has passed.
+// start starts the redrawing goroutine, for postponed updates and the elapsed time.
 func (d *Display) start() {
 	if d.stop != nil {
 		return
 	}
 	d.restore = enableANSI(d.out)
-	d.stop, d.stopped = make(chan struct{}), make(chan struct{})
+	d.stop = make(chan struct{})
+	d.stopped = make(chan struct{})
 	go d.run(d.stop, d.stopped)
 }
 
@@ -188,19 +191,20 @@ func (d *Display) refresh(now time.Time) {
 		d.printPlain(now)
 		return
 	}
-	// What is over at once is never drawn.
+	// A short task is never drawn.
 	if now.Sub(d.drawnAt) >= d.opts.Interval && now.Sub(d.tasks[0].since) >= d.opts.Interval {
 		d.draw(now, width, height)
 	}
 }
 
-// printPlain writes the text of each key that has not been written for PlainInterval.
+// printPlain writes the text of each key, at most once in PlainInterval.
 func (d *Display) printPlain(now time.Time) {
 	for _, t := range d.tasks {
 		if t.text == t.printed || now.Sub(t.printedAt) < d.opts.PlainInterval {
 			continue
 		}
-		t.printed, t.printedAt = t.text, now
+		t.printed = t.text
+		t.printedAt = now
 		_, _ = fmt.Fprintln(d.out, t.text)
 	}
 }
@@ -217,11 +221,12 @@ func (d *Display) draw(now time.Time, width, height int) {
 		b.WriteString(line + "\x1b[K\r\n")
 	}
 	b.WriteString("\x1b[J")
-	d.drawn, d.drawnAt = lines, now
+	d.drawn = lines
+	d.drawnAt = now
 	_, _ = io.WriteString(d.out, b.String())
 }
 
-// lines returns what a terminal of that size shows.
+// lines returns the lines for a terminal size.
 func (d *Display) lines(now time.Time, width, height int) []string {
 	limit := max(min(d.opts.MaxLines, height-2), 1)
 	shown := d.tasks
@@ -247,12 +252,13 @@ func (d *Display) erase() {
 	width, _, _ := d.opts.Size()
 	d.moveToFirst(&b, width)
 	b.WriteString("\x1b[J")
-	d.drawn, d.drawnAt = nil, time.Time{}
+	d.drawn = nil
+	d.drawnAt = time.Time{}
 	_, _ = io.WriteString(d.out, b.String())
 }
 
-// moveToFirst writes the codes that move the cursor from below the lines to the first of them. A terminal that has become
-// narrower wraps the lines that it shows.
+// moveToFirst writes codes to move the cursor from below the lines to the first line. A terminal wraps lines when it becomes
+// narrower.
 func (d *Display) moveToFirst(b *strings.Builder, width int) {
 	rows := 0
 	for _, line := range d.drawn {

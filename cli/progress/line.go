@@ -7,19 +7,14 @@ import (
 	"unicode"
 
 	eastasian "golang.org/x/text/width"
+
+	"github.com/anykind/anykind/cli/internal/printable"
 )
 
-// singleLine replaces line ends and other control characters by spaces.
-func singleLine(text string) string {
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
-			return ' '
-		}
-		return r
-	}, text))
-}
+// singleLine returns a text without line ends and control characters.
+func singleLine(text string) string { return strings.TrimSpace(printable.Line(text)) }
 
-// statusLine returns a text with the time that has passed, cut to a terminal's width.
+// statusLine returns a text with the elapsed time, cut to a terminal's width.
 func statusLine(text string, elapsed time.Duration, width int) string {
 	suffix := ""
 	if elapsed >= elapsedInterval {
@@ -33,12 +28,13 @@ func statusLine(text string, elapsed time.Duration, width int) string {
 	return cut(text, room) + suffix
 }
 
-// cut returns text in at most room columns; what is cut ends in an ellipsis.
+// cut returns text in at most room columns; a cut text ends in an ellipsis.
 func cut(text string, room int) string {
 	if room <= 0 {
 		return ""
 	}
-	used, end := 0, 0 // end is where the text that leaves a column for the ellipsis ends
+	used := 0
+	end := 0 // text[:end] leaves a column for the ellipsis
 	for i, r := range text {
 		size := columnsOf(r)
 		if used+size > room {

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/term"
 )
 
-// sizeOf returns the Size of Options for a writer. A terminal that is called dumb is none.
+// sizeOf returns the Size of Options for a writer. TERM=dumb is no terminal.
 func sizeOf(out io.Writer) func() (int, int, bool) {
 	file, isFile := out.(*os.File)
 	if !isFile || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(file.Fd())) {

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// enableANSI makes a console understand escape codes, and returns what restores its mode, nil if nothing was changed.
+// enableANSI makes a console understand escape codes. restore restores its mode; it is nil if the mode was right.
 func enableANSI(out io.Writer) (restore func()) {
 	file, isFile := out.(*os.File)
 	if !isFile {

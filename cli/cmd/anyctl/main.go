@@ -16,6 +16,7 @@ import (
 	"github.com/anykind/anykind/cli/internal/command/get"
 	"github.com/anykind/anykind/cli/internal/command/inspect"
 	"github.com/anykind/anykind/cli/internal/command/pod"
+	"github.com/anykind/anykind/cli/internal/printable"
 )
 
 // interruptedCode is the exit code that shells report for a program that SIGINT has ended.
@@ -32,7 +33,7 @@ func run(args []string) int {
 	context.AfterFunc(ctx, stop)
 
 	state := &command.State{
-		Streams:    command.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr},
+		Streams:    command.Streams{In: os.Stdin, Out: printable.Writer(os.Stdout), Err: printable.Writer(os.Stderr)},
 		Connection: flags.NewConnection(),
 		Args:       args,
 	}
@@ -47,5 +48,5 @@ func run(args []string) int {
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return interruptedCode
 	}
-	return command.Report(os.Stderr, err)
+	return command.Report(state.Err, err)
 }

@@ -249,6 +249,57 @@ func TestProxy_ServesAPI(t *testing.T) {
 	}
 }
 
+func TestProxy_RejectsPagesOfOtherOrigins(t *testing.T) {
+	cluster.NeedComponents(t, cluster.APIServer)
+	namespace := client.NewNamespace(t, client.Connect(t, "admin"))
+	out := background(t, "proxy", "--port=0", "--accept-origins=^http://accepted.example$")
+	address := "127.0.0.1:" + portIn(t, out, `^Starting to serve on 127\.0\.0\.1:(\d+)\n$`)
+	secrets := "http://" + address + "/api/v1/namespaces/" + namespace + "/secrets"
+	send := func(method, query, body string, header http.Header) int {
+		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), method, secrets+query, strings.NewReader(body))
+		require.NoError(t, err)
+		request.Header = header
+		response, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		return response.StatusCode
+	}
+	for _, c := range []struct {
+		origin, site string
+		accepted     bool
+	}{
+		{"", "", true},
+		{"http://" + address, "same-origin", true},
+		{"http://accepted.example", "cross-site", true},
+		{"http://evil.example", "cross-site", false},
+		{"http://localhost:3000", "same-site", false},
+		{"", "cross-site", false},
+	} {
+		header := http.Header{}
+		if c.origin != "" {
+			header.Set("Origin", c.origin)
+		}
+		if c.site != "" {
+			header.Set("Sec-Fetch-Site", c.site)
+		}
+		upgrade := header.Clone()
+		upgrade.Set("Connection", "Upgrade")
+		upgrade.Set("Upgrade", "websocket")
+		upgrade.Set("Sec-WebSocket-Version", "13")
+		upgrade.Set("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==")
+		want := map[bool][]int{true: {200, 201, 101}, false: {403, 403, 403}}[c.accepted]
+		if c.origin == "" {
+			want = want[:2] // the API server itself rejects upgrades without Origin
+		}
+		secret := `{"apiVersion": "v1", "kind": "Secret", "metadata": {"generateName": "x-"}}`
+		got := []int{
+			send(http.MethodGet, "", "", header), send(http.MethodPost, "", secret, header), send(http.MethodGet, "?watch=true", "", upgrade),
+		}
+		assert.Equal(t, want, got[:len(want)], "%+v", c)
+	}
+}
+
 func TestProxy_UnixSocketIsPrivate(t *testing.T) {
 	cluster.NeedComponents(t, cluster.APIServer)
 	folder, err := os.MkdirTemp("", "proxy-") //nolint:usetesting // t.TempDir's path may be too long for a socket

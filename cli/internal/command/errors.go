@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/cli/flags"
+	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/restmapper"
 	"github.com/anykind/anykind/transport/kubeconfig"
@@ -54,13 +55,29 @@ func ListError(err error, r *dynamic.Resource, opts *metav1.ListOptions) error {
 	return &changed
 }
 
-// UsageError returns an error that points to the command's help, as kubectl does.
-func UsageError(cmd *cobra.Command, format string, args ...any) error {
-	return fmt.Errorf("%s\nSee '%s -h' for help and examples", fmt.Sprintf(format, args...), cmd.CommandPath())
+// WithHelp returns err followed by help, which may have several lines. Report writes the texts of other errors as one line each.
+func WithHelp(err error, help string) error { return &helpError{err, help} }
+
+type helpError struct {
+	error
+	help string
 }
 
-// Report writes err as kubectl does and returns the exit code: 0 for nil, that of an ExitError, 1 for others. Joined errors
-// have a line each.
+func (e *helpError) Error() string { return e.error.Error() + e.help }
+
+func (e *helpError) Unwrap() error { return e.error }
+
+// UsageError returns an error that points to the command's help, as kubectl does.
+func UsageError(cmd *cobra.Command, format string, args ...any) error {
+	text, more, isLong := strings.Cut(fmt.Sprintf(format, args...), "\n")
+	if isLong {
+		more = "\n" + more
+	}
+	return WithHelp(errors.New(text), fmt.Sprintf("%s\nSee '%s -h' for help and examples", more, cmd.CommandPath()))
+}
+
+// Report writes err as kubectl does and returns the exit code: 0 for nil, that of an ExitError, 1 for others. Each of joined errors
+// has a line. Texts of others, such as names from a server, neither begin lines nor control a terminal.
 func Report(w io.Writer, err error) int {
 	if err == nil {
 		return 0
@@ -86,20 +103,24 @@ func Report(w io.Writer, err error) int {
 
 // Message returns the text that kubectl prints for err.
 func Message(err error) string {
-	if parts := split(err); len(parts) > 1 {
+	parts := split(err)
+	if len(parts) > 1 {
 		var text bytes.Buffer
 		for _, part := range parts {
 			if message, ok := standardMessage(part); ok {
 				fmt.Fprintln(&text, message)
 			} else {
-				fmt.Fprintln(&text, part.Error())
+				fmt.Fprintln(&text, lines(part))
 			}
 		}
 		return text.String()
 	}
+	if len(parts) == 1 {
+		err = parts[0]
+	}
 	var config *flags.ConfigError
 	if errors.As(err, &config) {
-		return "Error in configuration: " + config.Error()
+		return "Error in configuration: " + printable.Line(config.Error())
 	}
 	if message, ok := invalidMessage(err); ok {
 		return message
@@ -107,11 +128,22 @@ func Message(err error) string {
 	if message, ok := standardMessage(err); ok {
 		return message
 	}
-	message := err.Error()
+	message := lines(err)
 	if strings.HasPrefix(message, "error: ") {
 		return message
 	}
 	return "error: " + message
+}
+
+// lines returns the text of an error as one line, or as the lines that the program itself gives it.
+func lines(err error) string {
+	if exit, isExit := err.(*ExitError); isExit { //nolint:errorlint // an error around the help has another text
+		err = exit.Err
+	}
+	if help, hasHelp := err.(*helpError); hasHelp { //nolint:errorlint // as above
+		return printable.Line(help.error.Error()) + help.help
+	}
+	return printable.Line(err.Error())
 }
 
 // split returns the errors that errors.Join has joined into err.
@@ -154,14 +186,14 @@ func invalidMessage(err error) (string, bool) {
 	text := "The request is invalid"
 	if details == nil {
 		if status.ErrStatus.Message != "" {
-			text += ": " + status.ErrStatus.Message
+			text += ": " + printable.Line(status.ErrStatus.Message)
 		}
 		return text, true
 	}
 	if details.Kind != "" || details.Name != "" {
-		text = fmt.Sprintf("The %s %q is invalid", details.Kind, details.Name)
+		text = fmt.Sprintf("The %s %q is invalid", printable.Line(details.Kind), details.Name)
 	} else if status.ErrStatus.Message != "" && len(details.Causes) == 0 {
-		text += ": " + status.ErrStatus.Message
+		text += ": " + printable.Line(status.ErrStatus.Message)
 	}
 	return withCauses(text, details.Causes), true
 }
@@ -170,7 +202,7 @@ func withCauses(text string, causes []metav1.StatusCause) string {
 	var lines []string
 	seen := map[string]bool{}
 	for _, cause := range causes {
-		line := cause.Field + ": " + cause.Message
+		line := printable.Line(cause.Field + ": " + cause.Message)
 		if !seen[line] {
 			seen[line] = true
 			lines = append(lines, line)
@@ -191,12 +223,12 @@ func standardMessage(err error) (string, bool) {
 	}
 	var status *apierrors.StatusError
 	if errors.As(err, &status) {
-		message := status.ErrStatus.Message
+		message := printable.Line(status.ErrStatus.Message)
 		switch reason := status.ErrStatus.Reason; {
 		case reason == metav1.StatusReasonUnauthorized:
 			return "error: You must be logged in to the server (" + message + ")", true
 		case reason != "":
-			return fmt.Sprintf("Error from server (%s): %s", reason, message), true
+			return fmt.Sprintf("Error from server (%s): %s", printable.Line(string(reason)), message), true
 		default:
 			return "Error from server: " + message, true
 		}
@@ -211,7 +243,7 @@ func mappingMessage(err error) (string, bool) {
 	}
 	text := fmt.Sprintf("error: the server doesn't have a resource type %q", missing.Name)
 	if len(missing.Suggestions) > 0 {
-		text += "\nDid you mean " + strings.Join(missing.Suggestions, ", ") + "?"
+		text += "\nDid you mean " + printable.Line(strings.Join(missing.Suggestions, ", ")) + "?"
 	}
 	return text, true
 }
@@ -223,11 +255,11 @@ func connectionMessage(err error) (string, bool) {
 	case errors.Is(err, context.Canceled):
 		return "", false
 	case errors.As(err, &untrusted):
-		return "Unable to connect to the server: tls: failed to verify certificate: " + untrusted.Err.Error(), true
+		return "Unable to connect to the server: tls: failed to verify certificate: " + printable.Line(untrusted.Err.Error()), true
 	case !errors.As(err, &failed):
 		return "", false
 	case errors.Is(err, syscall.ECONNREFUSED) && failed.Addr != nil:
 		return fmt.Sprintf("The connection to the server %s was refused - did you specify the right host or port?", failed.Addr), true
 	}
-	return "Unable to connect to the server: " + failed.Error(), true
+	return "Unable to connect to the server: " + printable.Line(failed.Error()), true
 }

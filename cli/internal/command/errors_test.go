@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -40,6 +41,14 @@ func TestReport_Texts(t *testing.T) {
 		{invalid, 1, "The Pod \"web\" is invalid: \n* a: x\n* b: y\n"},
 		{&restmapper.NoMatchError{Name: "deploymnt", Suggestions: []string{"deployments.apps"}}, 1, "error: the server doesn't have a resource type \"deploymnt\"\nDid you mean deployments.apps?\n"},
 		{&flags.ConfigError{Err: errors.New("no context")}, 1, "Error in configuration: no context\n"},
+		{errors.New("a\nerror: fake"), 1, "error: a error: fake\n"},
+		{errors.New("\x1b[2Ja\u009b\b\a\r\nb"), 1, "error: \ufffd[2Ja\ufffd\ufffd\ufffd  b\n"},
+		{errors.Join(errors.New("a"), errors.New("größer\t世界")), 1, "a\ngrößer\t世界\n"},
+		{errors.Join(fmt.Errorf("x: %w", errors.New("a\nb")), errors.New("c")), 1, "x: a b\nc\n"},
+		{command.WithHelp(errors.New("a\nb"), "\nSee help"), 1, "error: a b\nSee help\n"},
+		{errors.Join(command.WithHelp(errors.New("a"), "\nSee help"), nil), 1, "error: a\nSee help\n"},
+		{&command.ExitError{Code: 7, Err: command.WithHelp(errors.New("a"), "\nSee help")}, 7, "error: a\nSee help\n"},
+		{&apierrors.StatusError{ErrStatus: metav1.Status{Message: "odd\nfake"}}, 1, "Error from server: odd fake\n"},
 		{&command.ExitError{Code: 7}, 7, ""},
 		{&command.ExitError{Code: 7, Err: errors.New("said")}, 7, "error: said\n"},
 		{fmt.Errorf("write: %w", syscall.EPIPE), 1, ""},
@@ -49,4 +58,13 @@ func TestReport_Texts(t *testing.T) {
 		assert.Equal(t, c.code, command.Report(&written, c.err), "%v", c.err)
 		assert.Equal(t, c.want, written.String())
 	}
+}
+
+func TestState_ErrorfWritesOneLine(t *testing.T) {
+	var written strings.Builder
+	s := &command.State{Streams: command.Streams{Err: &written}}
+	s.Errorf("error: proxy %s %s: %v (%d, %v)", "GET", "/x\nerror: fake\x1b]0;title\a", errors.New("a\r\nb\u2028c\x1b[2K"), 7, time.Second)
+	s.Errorf("two lines:\n%s", "größer\u202e 世界\xff\x9b\n")
+	assert.Equal(t, "error: proxy GET /x error: fake\ufffd]0;title\ufffd: a  b c\ufffd[2K (7, 1s)\n"+
+		"two lines:\ngrößer\ufffd 世界\ufffd\n", written.String())
 }

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -65,16 +64,16 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	text := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
+	help := ""
 	if cmd.SuggestionsMinimumDistance <= 0 {
 		cmd.SuggestionsMinimumDistance = 2
 	}
 	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
-		text += "\n\nDid you mean this?\n\t" + strings.Join(similar, "\n\t") + "\n"
+		help = "\n\nDid you mean this?\n\t" + strings.Join(similar, "\n\t") + "\n"
 	}
-	return errors.New(text)
+	return WithHelp(fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath()), help)
 }
 
 func flagError(cmd *cobra.Command, err error) error {
-	return fmt.Errorf("%w\nSee '%s --help' for usage.", err, cmd.CommandPath())
+	return WithHelp(err, fmt.Sprintf("\nSee '%s --help' for usage.", cmd.CommandPath()))
 }

@@ -9,10 +9,12 @@ import (
 	"slices"
 
 	"github.com/anykind/anykind/cli/flags"
+	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/dynamic"
 )
 
-// Streams are the standard streams of a command.
+// Streams are the standard streams of a command. Out and Err are writers of package printable: what is written to a terminal cannot
+// control it.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
@@ -39,7 +41,13 @@ func (s *State) Printf(format string, args ...any) error {
 	return err
 }
 
-// Errorf writes a line to the standard error stream.
+// Errorf writes a line to the standard error stream. A line break in an argument, which others may have written, becomes a space.
 func (s *State) Errorf(format string, args ...any) {
+	for i, arg := range args {
+		switch arg.(type) {
+		case string, error, fmt.Stringer:
+			args[i] = printable.Line(fmt.Sprint(arg))
+		}
+	}
 	_, _ = fmt.Fprintf(s.Err, format+"\n", args...)
 }

@@ -49,8 +49,8 @@ func (s *State) Targets(ctx context.Context, args []string, opts *TargetOptions)
 	case len(pairs) > 0:
 		return s.pairTargets(ctx, pairs, opts)
 	case types == "":
-		return nil, errors.New("You must provide one or more resources by argument or filename.\n" +
-			"Example resource specifications include:\n   '-f rsrc.yaml'\n   '--filename=rsrc.json'\n   '<resource> <name>'\n   '<resource>'")
+		return nil, WithHelp(errors.New("You must provide one or more resources by argument or filename."),
+			"\nExample resource specifications include:\n   '-f rsrc.yaml'\n   '--filename=rsrc.json'\n   '<resource> <name>'\n   '<resource>'")
 	}
 	return s.typeTargets(ctx, types, names, bySelector || opts.AllowAll, opts)
 }

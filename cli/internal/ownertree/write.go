@@ -38,7 +38,7 @@ func Write(w io.Writer, tree *Tree, opts *WriteOptions) error {
 		if status == "" {
 			status = "-"
 		}
-		rows = append(rows, []string{first + printable(name), node.Object.GetNamespace(), status, age, message(node)})
+		rows = append(rows, []string{first + printable(name), printable(node.Object.GetNamespace()), status, age, message(node)})
 		statuses = append(statuses, node.Health.Status)
 		if visited[node] {
 			return

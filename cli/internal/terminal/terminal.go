@@ -10,12 +10,16 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/stream"
 )
 
-// File returns the terminal that a stream is, if it is one.
+// File returns the terminal of a stream or of a printable.Writer.
 func File(stream any) (*os.File, bool) {
+	if w, isWriter := stream.(io.Writer); isWriter {
+		stream = printable.Unwrap(w)
+	}
 	file, ok := stream.(*os.File)
 	if !ok || file == nil || !term.IsTerminal(int(file.Fd())) { //nolint:gosec // a file descriptor fits an int
 		return nil, false
@@ -23,14 +27,14 @@ func File(stream any) (*os.File, bool) {
 	return file, true
 }
 
-// UseColor reports whether text that is written to a stream may have colors, and makes a console show them.
+// UseColor reports whether a stream shows colors, and enables them on a console.
 func UseColor(stream io.Writer) bool {
 	file, ok := File(stream)
 	return ok && print.AllowsColor(stream) && enableSequences(file)
 }
 
-// Raw switches a terminal to raw mode: keys are passed on as they are typed, and not shown, and out obeys control sequences.
-// restore undoes that; it may be called more than once.
+// Raw switches a terminal to raw mode: keys are passed on at once without an echo, and out obeys control sequences. restore restores
+// the mode; later calls do nothing.
 func Raw(file, out *os.File) (restore func(), err error) {
 	state, err := term.MakeRaw(int(file.Fd())) //nolint:gosec // a file descriptor fits an int
 	if err != nil {
@@ -52,7 +56,7 @@ func Size(file *os.File) (stream.TerminalSize, bool) {
 	return stream.TerminalSize{Width: uint16(width), Height: uint16(height)}, true //nolint:gosec // in range
 }
 
-// Sizes sends the size of a terminal after first, and then each one that it changes to, until ctx ends.
+// Sizes sends first, the size of a terminal and each later size, until ctx ends.
 func Sizes(ctx context.Context, file *os.File, first ...stream.TerminalSize) <-chan stream.TerminalSize {
 	sizes := make(chan stream.TerminalSize)
 	go func() {

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// sizePeriod is how often the size of a terminal is read where no signal tells that it has changed.
+// sizePeriod is the interval of reading the terminal size where no signal reports a change.
 const sizePeriod = 250 * time.Millisecond
 
-// sizeChanges returns a channel that gets a value when the terminal's size may have changed.
+// sizeChanges returns a channel with a value for each time to read the terminal size.
 func sizeChanges() (changes <-chan time.Time, stop func()) {
 	ticker := time.NewTicker(sizePeriod)
 	return ticker.C, ticker.Stop

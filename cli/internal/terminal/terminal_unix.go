@@ -11,7 +11,7 @@ import (
 // enableSequences reports whether a terminal obeys control sequences.
 func enableSequences(*os.File) bool { return true }
 
-// sizeChanges returns a channel that gets a value after the terminal's size has changed.
+// sizeChanges returns a channel with a value for each change of the terminal size.
 func sizeChanges() (changes <-chan os.Signal, stop func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGWINCH)

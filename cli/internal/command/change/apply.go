@@ -121,7 +121,7 @@ func (o *applyOptions) apply(ctx context.Context, t *target) (*unstructured.Obje
 	applied, err := resource.Apply(ctx, t.object, &metav1.ApplyOptions{Force: o.forceConflicts})
 	var conflict *dynamic.ApplyConflictError
 	if errors.As(err, &conflict) {
-		return nil, errors.New(statusMessage(err) + conflictHint)
+		return nil, command.WithHelp(errors.New(statusMessage(err)), conflictHint)
 	}
 	return applied, err
 }

@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -90,7 +89,7 @@ func (o *tokenOptions) run(ctx context.Context, s *command.State, name string) e
 	if err != nil || !found || token == "" {
 		return errors.New("failed to create token: no token in server response")
 	}
-	if file, isFile := s.Out.(*os.File); isFile && term.IsTerminal(int(file.Fd())) {
+	if printable.IsTerminal(s.Out) {
 		token += "\n"
 	}
 	return s.Printf("%s", token)

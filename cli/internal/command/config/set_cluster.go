@@ -92,7 +92,7 @@ func (o *clusterOptions) change(cmd *cobra.Command, s *command.State, path strin
 		}
 	}
 	if flags.Changed("proxy-url") {
-		entry.ProxyURL = o.proxyURL
+		entry.ProxyURL = kubeconfig.NewSecret(o.proxyURL)
 	}
 	switch {
 	case !flags.Changed("certificate-authority"):

@@ -130,6 +130,9 @@ func (v *configView) cluster(c kubeconfig.Cluster) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if proxy := c.ProxyURL.Reveal(); proxy != "" { // as kubectl, with its password
+		fields["proxy-url"] = proxy
+	}
 	v.data(fields, "certificate-authority-data", c.CertificateAuthorityData)
 	if err := v.inline(fields, "certificate-authority"); err != nil {
 		return nil, err

@@ -76,9 +76,6 @@ func (c *getCommand) run(cmd *cobra.Command, args []string) error {
 	if err := c.validate(args); err != nil {
 		return err
 	}
-	if c.output.Color == "auto" && print.AllowsColor(c.Out) {
-		c.output.Color = "always" // tables are written through writers that are no terminals
-	}
 	if c.raw != "" {
 		return c.Raw(ctx, http.MethodGet, c.raw, "")
 	}

@@ -3,13 +3,13 @@ package get
 import (
 	"context"
 	"errors"
-	"io"
 	"iter"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -30,20 +30,23 @@ func (c *getCommand) printTables(ctx context.Context, targets []command.Target) 
 	if c.oneTable && hasSeveralKinds(parts) {
 		return errors.Join(append(errs, c.printOneTable(ctx, parts))...)
 	}
-	output := &trackingWriter{w: c.Out}
+	written := false
 	withKind := hasSeveralKinds(parts)
 	for len(parts) > 0 {
 		n := 1
 		for n < len(parts) && parts[n].target.Resource.Mapping() == parts[0].target.Resource.Mapping() {
 			n++
 		}
-		output.separate = output.written && !c.output.NoHeaders
-		if err := c.printTable(output, parts[:n], withKind, &errs); err != nil {
+		opts := c.tableOptions(parts[0].target.Resource, withKind)
+		opts.WithSeparator = written && !c.output.NoHeaders
+		rows, err := c.printTable(parts[:n], opts, &errs)
+		if err != nil {
 			return err
 		}
+		written = written || rows > 0
 		parts = parts[n:]
 	}
-	if !output.written && !c.ignoreNotFound && len(errs) == 0 {
+	if !written && !c.ignoreNotFound && len(errs) == 0 {
 		return c.noResources(ctx, targets)
 	}
 	return errors.Join(errs...)
@@ -158,20 +161,21 @@ func hasSeveralKinds(parts []tablePart) bool {
 	return false
 }
 
-func (c *getCommand) printTable(w io.Writer, parts []tablePart, withKind bool, errs *[]error) error {
-	table, err := c.output.Table(w, c.tableOptions(parts[0].target.Resource, withKind))
+// printTable writes the rows of parts as one table and returns their number.
+func (c *getCommand) printTable(parts []tablePart, opts *print.TableOptions, errs *[]error) (int, error) {
+	table, err := c.output.Table(c.Out, opts)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for row, err := range c.sortedRows(parts, errs) {
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if err := table.Row(row); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return table.Flush()
+	return table.Rows(), table.Flush()
 }
 
 // sortedRows yields the rows of parts, sorted if that is required. Errors of the server go to errs and end a part.
@@ -210,24 +214,4 @@ func (c *getCommand) sortedRows(parts []tablePart, errs *[]error) iter.Seq2[*dyn
 			}
 		}
 	}
-}
-
-// trackingWriter writes an empty line before its next write if separate is set.
-type trackingWriter struct {
-	w                 io.Writer
-	written, separate bool
-}
-
-func (w *trackingWriter) Write(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
-	}
-	if w.separate {
-		w.separate = false
-		if _, err := io.WriteString(w.w, "\n"); err != nil {
-			return 0, err
-		}
-	}
-	w.written = true
-	return w.w.Write(p)
 }

@@ -66,8 +66,8 @@ func (c *canI) validate(args []string) error {
 	case c.list:
 		return nil
 	case len(args) != 2:
-		return errors.New("you must specify two arguments: verb resource or verb resource/resourceName.\n" +
-			"See 'anyctl auth can-i -h' for help and examples.")
+		return command.WithHelp(errors.New("you must specify two arguments: verb resource or verb resource/resourceName."),
+			"\nSee 'anyctl auth can-i -h' for help and examples.")
 	case strings.HasPrefix(args[1], "/") && c.subresource != "":
 		return errors.New("--subresource can not be used with NonResourceURL")
 	}

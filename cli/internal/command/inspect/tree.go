@@ -10,6 +10,7 @@ import (
 	"github.com/anykind/anykind/cli/flags"
 	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/cli/internal/ownertree"
+	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/cli/internal/terminal"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/readiness"
@@ -85,7 +86,11 @@ func (o *treeOptions) run(ctx context.Context, args []string) error {
 
 func (o *treeOptions) write(tree *ownertree.Tree, namespace string) error {
 	opts := &ownertree.WriteOptions{Now: time.Now(), ShowNamespaces: namespace == "", Paint: o.paint()}
-	if err := ownertree.Write(o.Out, tree, opts); err != nil {
+	out := o.Out
+	if opts.Paint != nil {
+		out = printable.Unwrap(out)
+	}
+	if err := ownertree.Write(out, tree, opts); err != nil {
 		return err
 	}
 	for _, err := range tree.Unread {

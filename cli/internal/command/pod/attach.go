@@ -54,16 +54,16 @@ func runAttach(cmd *cobra.Command, o *session, argument string, detachKeys []byt
 	if err := rejectEnded(f.pod, "attach"); err != nil {
 		return err
 	}
-	if o.container, err = chooseContainer(f.pod, o.container, o.notices()); err != nil {
+	if o.container, err = chooseContainer(f.pod, o.container, o.noticef); err != nil {
 		return fmt.Errorf("cannot attach to the container: %w", err)
 	}
 	isTerminal := hasTerminal(f.pod, o.container)
 	if o.tty && !isTerminal {
-		fmt.Fprintf(o.notices(), "error: Unable to use a TTY - container %s did not allocate one\n", o.container)
+		o.noticef("error: Unable to use a TTY - container %s did not allocate one", o.container)
 	}
 	o.tty = isTerminal // a container that has a terminal sends no other stream
-	fmt.Fprintln(o.notices(), "All commands and output from this session will be recorded in container logs, including credentials and sensitive information passed through the command prompt.")
-	fmt.Fprintln(o.notices(), "If you don't see a command prompt, try pressing enter.")
+	o.noticef("All commands and output from this session will be recorded in container logs, including credentials and sensitive information passed through the command prompt.")
+	o.noticef("If you don't see a command prompt, try pressing enter.")
 	usedTerminal := false
 	err = o.streams(ctx, redrawSizes, func(opts *stream.ExecOptions) error {
 		usedTerminal = opts.TTY

@@ -3,7 +3,6 @@ package pod
 import (
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -42,9 +41,9 @@ func (n *containerNames) String() string {
 	return strings.Join(all, ", ")
 }
 
-// chooseContainer returns the container of that name or, for "", the pod's default one, which is reported to notices if the pod
+// chooseContainer returns the container of that name or, for "", the pod's default one, which is reported by noticef if the pod
 // has several.
-func chooseContainer(pod *unstructured.Object, name string, notices io.Writer) (string, error) {
+func chooseContainer(pod *unstructured.Object, name string, noticef func(format string, args ...any)) (string, error) {
 	names := namesOf(pod)
 	if len(names.containers) == 0 {
 		return "", errors.New("pod " + pod.GetNamespace() + "/" + pod.GetName() + " does not have any containers")
@@ -59,7 +58,7 @@ func chooseContainer(pod *unstructured.Object, name string, notices io.Writer) (
 		return name, nil
 	}
 	if names.count() > 1 {
-		fmt.Fprintf(notices, "Defaulted container %q out of: %s\n", names.containers[0], names.String())
+		noticef("Defaulted container %q out of: %s", names.containers[0], names.String())
 	}
 	return names.containers[0], nil
 }

@@ -113,7 +113,7 @@ func (o *copyOptions) run(ctx context.Context, source, destination string) error
 	if err := rejectEnded(obj, "exec into"); err != nil {
 		return err
 	}
-	if o.container, err = chooseContainer(obj, o.container, o.Err); err != nil {
+	if o.container, err = chooseContainer(obj, o.container, o.Errorf); err != nil {
 		return err
 	}
 	return o.copy(ctx, pods, from, to)

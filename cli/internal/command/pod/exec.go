@@ -54,7 +54,7 @@ func runExec(cmd *cobra.Command, o *session, files *manifest.Reader, args []stri
 	if err := rejectEnded(f.pod, "exec into"); err != nil {
 		return err
 	}
-	if o.container, err = chooseContainer(f.pod, o.container, o.notices()); err != nil {
+	if o.container, err = chooseContainer(f.pod, o.container, o.noticef); err != nil {
 		return err
 	}
 	err = o.streams(ctx, nil, func(opts *stream.ExecOptions) error {

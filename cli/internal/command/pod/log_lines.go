@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/cli/internal/terminal"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/stream"
@@ -91,7 +92,7 @@ func (o *logOptions) printLine(painter *painter, line *stream.LogLine) error {
 	}
 	text.WriteString(line.Text)
 	text.WriteByte('\n')
-	_, err := o.Out.Write(text.Bytes())
+	_, err := printable.Unwrap(o.Out).Write(text.Bytes())
 	return err
 }
 
@@ -143,7 +144,7 @@ func (o *logOptions) newPainter() *painter { return &painter{useColor: terminal.
 
 // prefix returns the prefix of a container's lines.
 func (p *painter) prefix(pod, container string) string {
-	text := "[pod/" + pod + "/" + container + "]"
+	text := printable.Line("[pod/" + pod + "/" + container + "]")
 	if !p.useColor {
 		return text + " "
 	}

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/stream"
 )
 
@@ -165,7 +166,7 @@ func (o *logOptions) run(ctx context.Context, args []string) error {
 		o.Name = f.pod.GetName()
 		return o.printLines(ctx, f.pods)
 	}
-	if o.Container, err = chooseContainer(f.pod, o.Container, o.Err); err != nil {
+	if o.Container, err = chooseContainer(f.pod, o.Container, o.Errorf); err != nil {
 		return err
 	}
 	return o.printLog(ctx, f)
@@ -187,9 +188,9 @@ func (o *logOptions) copyLog(ctx context.Context, f *found) error {
 		return err
 	}
 	defer log.Close()
-	out := o.Out
+	out := printable.Unwrap(o.Out) // programs color their logs
 	if o.prefix {
-		out = &prefixWriter{out: o.Out, prefix: o.newPainter().prefix(f.pod.GetName(), o.Container), atStart: true}
+		out = &prefixWriter{out: out, prefix: o.newPainter().prefix(f.pod.GetName(), o.Container), atStart: true}
 	}
 	_, err = io.Copy(out, log)
 	return err

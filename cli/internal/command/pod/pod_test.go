@@ -3,6 +3,7 @@ package pod
 import (
 	"bytes"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/anykind/anykind/cli/internal/command"
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/stream"
@@ -148,18 +150,23 @@ func TestPodSelector(t *testing.T) {
 func TestChooseContainer(t *testing.T) {
 	pod := podOf(t, "web", `"spec": {"containers": [{"name": "a"}, {"name": "b"}], "initContainers": [{"name": "i"}]}`)
 	var notices bytes.Buffer
-	name, err := chooseContainer(pod, "", &notices)
+	noticef := (&command.State{Streams: command.Streams{Err: &notices}}).Errorf
+	name, err := chooseContainer(pod, "", noticef)
 	require.NoError(t, err)
 	assert.Equal(t, "a", name)
 	assert.Equal(t, "Defaulted container \"a\" out of: a, b, i (init)\n", notices.String())
 	pod.SetAnnotations(map[string]string{defaultContainer: "b"})
 	notices.Reset()
-	name, err = chooseContainer(pod, "", &notices)
+	name, err = chooseContainer(pod, "", noticef)
 	require.NoError(t, err)
 	assert.Equal(t, "b", name)
 	assert.Empty(t, notices.String())
-	_, err = chooseContainer(pod, "c", &notices)
+	_, err = chooseContainer(pod, "c", noticef)
 	require.EqualError(t, err, "container c is not valid for pod web out of: a, b, i (init)")
+	pod = podOf(t, "web", `"spec": {"containers": [{"name": "a"}, {"name": "b\nerror: fake\u001b[2J"}]}`)
+	_, err = chooseContainer(pod, "", noticef)
+	require.NoError(t, err)
+	assert.Equal(t, "Defaulted container \"a\" out of: a, b error: fake\ufffd[2J\n", notices.String())
 }
 
 // handleOn returns a handle that sends no request.
@@ -247,4 +254,47 @@ func TestProxyFilter_Defaults(t *testing.T) {
 	assert.True(t, filter.accepts("GET", "/", "localhost"))
 	filter.acceptPaths = "("
 	require.ErrorContains(t, filter.compile(), "--accept-paths")
+}
+
+func TestProxyFilter_RejectsForeignOrigins(t *testing.T) {
+	for _, c := range []struct {
+		name, accept, host string
+		header             http.Header
+		code               int
+	}{
+		{"no browser", "", "localhost:8001", nil, 200},
+		{"another origin", "", "localhost:8001", http.Header{"Origin": {"http://evil.example"}}, 403},
+		{"own origin", "", "localhost:8001", http.Header{"Origin": {"http://localhost:8001"}, "Sec-Fetch-Site": {"same-origin"}}, 200},
+		{"own origin behind TLS", "", "localhost:8001", http.Header{"Origin": {"https://LOCALHOST:8001"}}, 200},
+		{"own origin by another name", "", "localhost:8001", http.Header{"Origin": {"http://127.0.0.1:8001"}}, 403},
+		{"another port", "", "localhost:8001", http.Header{"Origin": {"http://localhost:3000"}, "Sec-Fetch-Site": {"same-site"}}, 403},
+		{"own host in another place", "", "localhost:8001", http.Header{"Origin": {"http://evil.example/://localhost:8001"}}, 403},
+		{"another scheme", "", "localhost:8001", http.Header{"Origin": {"chrome-extension://localhost:8001"}}, 403},
+		{"sandboxed page", "", "localhost:8001", http.Header{"Origin": {"null"}}, 403},
+		{"empty origin", "", "localhost:8001", http.Header{"Origin": {""}}, 403},
+		{"two origins", "", "localhost:8001", http.Header{"Origin": {"http://localhost:8001", "http://evil.example"}}, 403},
+		{"rebound name", "", "evil.example:8001", http.Header{"Origin": {"http://evil.example:8001"}, "Sec-Fetch-Site": {"same-origin"}}, 403},
+		{"typed by the user", "", "localhost:8001", http.Header{"Sec-Fetch-Site": {"none"}}, 200},
+		{"image", "", "localhost:8001", http.Header{"Sec-Fetch-Site": {"cross-site"}}, 403},
+		{"image of another port", "", "localhost:8001", http.Header{"Sec-Fetch-Site": {"same-site"}}, 403},
+		{"unknown site", "", "localhost:8001", http.Header{"Sec-Fetch-Site": {"x"}}, 403},
+		{"two sites", "", "localhost:8001", http.Header{"Sec-Fetch-Site": {"none", "cross-site"}}, 403},
+		{"accepted", `^null$,^http://localhost:\d+$`, "localhost:8001",
+			http.Header{"Origin": {"http://localhost:3000"}, "Sec-Fetch-Site": {"same-site"}}, 200},
+		{"second accepted and foreign", "^http://a$", "localhost:8001", http.Header{"Origin": {"http://a", "http://b"}}, 403},
+		{"image of an accepted origin", "^http://a$", "localhost:8001", http.Header{"Sec-Fetch-Site": {"cross-site"}}, 403},
+		{"accepted origin for another host", "^http://a$", "evil.example", http.Header{"Origin": {"http://a"}}, 403},
+	} {
+		filter := defaultProxyFilter()
+		filter.acceptOrigins = c.accept
+		require.NoError(t, filter.compile())
+		request := httptest.NewRequest(http.MethodPost, "/api/v1/namespaces", nil)
+		request.Host = c.host
+		maps.Copy(request.Header, c.header)
+		response := httptest.NewRecorder()
+		filter.wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(response, request)
+		assert.Equal(t, c.code, response.Code, c.name)
+	}
+	filter := proxyFilter{acceptOrigins: "("}
+	require.ErrorContains(t, filter.compile(), "--accept-origins")
 }

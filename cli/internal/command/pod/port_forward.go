@@ -32,7 +32,9 @@ func portForwardCommand(s *command.State) *cobra.Command {
 		Use:   "port-forward TYPE/NAME [options] [LOCAL_PORT:]REMOTE_PORT [...[LOCAL_PORT_N:]REMOTE_PORT_N]",
 		Short: "Forward local ports to a pod",
 		Long: "Forward local ports to a pod, or to a pod that a service or workload selects.\n\n" +
-			"When the pod of a service or workload is deleted or no longer ready, later connections go to another one.",
+			"When the pod of a service or workload is deleted or no longer ready, later connections go to another one.\n\n" +
+			"A web page in a browser on this machine may send requests to a forwarded HTTP port, too. Only the program in the pod can " +
+			"reject them, by their Origin and Host.",
 		Example: "  anyctl port-forward svc/web 8080:80\n  anyctl port-forward deploy/web :http\n" +
 			"  anyctl port-forward web-0 5000 6000 --address localhost,10.19.21.23",
 		DisableFlagsInUseLine: true,

@@ -46,8 +46,12 @@ func proxyCommand(s *command.State) *cobra.Command {
 		Use:   "proxy [--port=PORT] [--api-prefix=prefix]",
 		Short: "Run a proxy to the API server",
 		Long: "Serve the API of the server to programs on this machine, with the user's credential.\n\n" +
-			"Requests for other hosts than localhost, and those that exec and attach, are rejected unless flags permit them.",
-		Example:               "  anyctl proxy --port=8011\n  anyctl proxy --api-prefix=/custom/\n  anyctl proxy --unix-socket=/tmp/api.sock",
+			"Requests for other hosts than localhost, and those that exec and attach, are rejected unless flags permit them.\n\n" +
+			"A browser on this machine sends the requests of any web page to localhost. The proxy rejects requests whose Origin is " +
+			"not its own, and those with Sec-Fetch-Site: cross-site or same-site, unless --accept-origins matches their Origin. " +
+			"Pages of --www and of services behind the proxy have the proxy's own origin: they may use the whole API.",
+		Example: "  anyctl proxy --port=8011\n  anyctl proxy --api-prefix=/custom/\n  anyctl proxy --unix-socket=/tmp/api.sock\n" +
+			"  anyctl proxy --accept-origins='^http://localhost:3000$'",
 		Args:                  cobra.NoArgs,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -61,6 +65,8 @@ func proxyCommand(s *command.State) *cobra.Command {
 	fs.StringVar(&o.filter.acceptPaths, "accept-paths", o.filter.acceptPaths, "Regular expressions, separated by commas, of paths to accept")
 	fs.StringVar(&o.filter.rejectPaths, "reject-paths", o.filter.rejectPaths, "Regular expressions of paths to reject, even if accepted by --accept-paths")
 	fs.StringVar(&o.filter.acceptHosts, "accept-hosts", o.filter.acceptHosts, "Regular expressions of hosts to accept")
+	fs.StringVar(&o.filter.acceptOrigins, "accept-origins", o.filter.acceptOrigins,
+		"Regular expressions of origins, such as ^http://localhost:3000$, whose web pages to accept in addition to the proxy's own")
 	fs.StringVar(&o.filter.rejectMethods, "reject-methods", o.filter.rejectMethods, "Regular expressions of HTTP methods to reject")
 	fs.IntVarP(&o.port, "port", "p", defaultProxyPort, "The port to serve on; 0 picks a random one")
 	fs.StringVar(&o.address, "address", "127.0.0.1", "The IP address to serve on")

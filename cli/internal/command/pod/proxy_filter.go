@@ -10,13 +10,13 @@ import (
 
 // proxyFilter decides which requests the proxy passes on. Each text has regular expressions, separated by commas.
 type proxyFilter struct {
-	acceptPaths, rejectPaths, acceptHosts, rejectMethods string
+	acceptPaths, rejectPaths, acceptHosts, rejectMethods, acceptOrigins string
 
-	compiled struct{ acceptPaths, rejectPaths, acceptHosts, rejectMethods []*regexp.Regexp }
+	compiled struct{ acceptPaths, rejectPaths, acceptHosts, rejectMethods, acceptOrigins []*regexp.Regexp }
 }
 
-// defaultProxyFilter returns the filter of kubectl proxy. Only requests for localhost are accepted, which keeps web sites that a
-// browser on this machine shows from reaching the API under a name of theirs.
+// defaultProxyFilter returns the filter of kubectl proxy. A request must be for localhost: a web site cannot point a name of its own
+// to this machine (DNS rebinding). Unlike kubectl's, the filter rejects requests of web sites for localhost, too.
 func defaultProxyFilter() proxyFilter {
 	return proxyFilter{
 		acceptPaths: `^.*`, rejectPaths: `^/api/.*/pods/.*/exec,^/api/.*/pods/.*/attach`,
@@ -31,6 +31,7 @@ func (f *proxyFilter) compile() error {
 	}{
 		{"accept-paths", f.acceptPaths, &f.compiled.acceptPaths}, {"reject-paths", f.rejectPaths, &f.compiled.rejectPaths},
 		{"accept-hosts", f.acceptHosts, &f.compiled.acceptHosts}, {"reject-methods", f.rejectMethods, &f.compiled.rejectMethods},
+		{"accept-origins", f.acceptOrigins, &f.compiled.acceptOrigins},
 	} {
 		*list.into = nil
 		if list.text == "" {
@@ -47,10 +48,39 @@ func (f *proxyFilter) compile() error {
 	return nil
 }
 
-// accepts reports whether a request is passed on.
+// accepts reports whether a request is passed on, whoever sends it.
 func (f *proxyFilter) accepts(method, path, host string) bool {
 	return !matchesAny(f.compiled.rejectPaths, path) && !matchesAny(f.compiled.rejectMethods, method) &&
 		matchesAny(f.compiled.acceptPaths, path) && matchesAny(f.compiled.acceptHosts, host)
+}
+
+// acceptsOrigin reports whether no browser sends the request for a page of another origin. Pages of the proxy itself and of
+// acceptOrigins are accepted.
+//
+// Programs other than browsers send neither header. A browser adds Origin to upgrades, to POST and to each request that a script of
+// another origin may read. It adds Sec-Fetch-Site to all requests, also to those of images and links, which have no Origin.
+func (f *proxyFilter) acceptsOrigin(host string, header http.Header) bool {
+	origins := header.Values("Origin")
+	named := len(origins) > 0
+	for _, origin := range origins {
+		if matchesAny(f.compiled.acceptOrigins, origin) {
+			continue
+		}
+		named = false
+		scheme, originHost, _ := strings.Cut(origin, "://")
+		if scheme != "http" && scheme != "https" || !strings.EqualFold(originHost, host) {
+			return false
+		}
+	}
+	if named {
+		return true
+	}
+	for _, site := range header.Values("Sec-Fetch-Site") {
+		if site != "same-origin" && site != "none" {
+			return false
+		}
+	}
+	return true
 }
 
 func matchesAny(expressions []*regexp.Regexp, text string) bool {
@@ -73,6 +103,10 @@ func (f *proxyFilter) wrap(next http.Handler) http.Handler {
 		}
 		if !f.accepts(r.Method, r.URL.Path, host) {
 			http.Error(w, http.StatusText(http.StatusForbidden), http.StatusForbidden)
+			return
+		}
+		if !f.acceptsOrigin(r.Host, r.Header) {
+			http.Error(w, "the request of a page of another origin is not accepted (see --accept-origins)", http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)

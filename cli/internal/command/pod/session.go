@@ -3,7 +3,6 @@ package pod
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/cli/internal/terminal"
 	"github.com/anykind/anykind/stream"
 )
@@ -36,12 +36,11 @@ func (o *session) addFlags(cmd *cobra.Command) {
 	addTimeoutFlag(cmd, &o.timeout, streamTimeout)
 }
 
-// notices returns where to write what is not output of the container.
-func (o *session) notices() io.Writer {
-	if o.quiet {
-		return io.Discard
+// noticef writes a line that is not output of the container.
+func (o *session) noticef(format string, args ...any) {
+	if !o.quiet {
+		o.Errorf(format, args...)
 	}
-	return o.Err
 }
 
 // terminals returns the terminals that a session with a TTY uses; in is nil if there is to be none.
@@ -51,7 +50,7 @@ func (o *session) terminals() (in, out *os.File) {
 	}
 	in, ok := terminal.File(o.In)
 	if !ok {
-		_, _ = io.WriteString(o.notices(), "Unable to use a TTY - input is not a terminal or the right kind of file\n")
+		o.noticef("Unable to use a TTY - input is not a terminal or the right kind of file")
 		return nil, nil
 	}
 	if out, ok = terminal.File(o.Out); !ok {
@@ -63,7 +62,8 @@ func (o *session) terminals() (in, out *os.File) {
 // streams connects the standard streams, and calls run with them. On a terminal it is in raw mode until run returns, whatever
 // the reason. firstSizes are sent before the terminal's size.
 func (o *session) streams(ctx context.Context, firstSizes func(stream.TerminalSize) []stream.TerminalSize, run func(*stream.ExecOptions) error) error {
-	opts := &stream.ExecOptions{Container: o.container, Stdout: o.Out, Stderr: o.Err}
+	// The program in the container uses the terminal as its own.
+	opts := &stream.ExecOptions{Container: o.container, Stdout: printable.Unwrap(o.Out), Stderr: printable.Unwrap(o.Err)}
 	if o.stdin {
 		opts.Stdin = o.In
 	}

@@ -6,7 +6,7 @@ import (
 	"text/template/parse"
 )
 
-// pipeline evaluates a pipeline and sets the variables that it declares. The result of a command is the last argument of the
+// pipeline evaluates a pipeline and sets its variables. The result of a command is the last argument of the
 // next one.
 func (s *state) pipeline(dot any, pipe *parse.PipeNode) (value any, err error) {
 	for i, command := range pipe.Cmds {
@@ -28,7 +28,7 @@ func (s *state) pipeline(dot any, pipe *parse.PipeNode) (value any, err error) {
 	return value, nil
 }
 
-// command evaluates a command: a function with arguments, or one value.
+// command evaluates a command: a function with arguments, or a value.
 func (s *state) command(dot any, command *parse.CommandNode, final []any) (any, error) {
 	first := command.Args[0]
 	if identifier, ok := first.(*parse.IdentifierNode); ok {
@@ -81,7 +81,7 @@ func (s *state) value(dot any, node parse.Node) (any, error) {
 	return nil, s.errorf(node, "can't handle %s", node)
 }
 
-// number returns the value of a constant: an integer if it is written as one.
+// number returns the value of a constant: an integer if it has the form of an integer.
 func number(node *parse.NumberNode) any {
 	isHex := len(node.Text) > 2 && node.Text[0] == '0' && (node.Text[1] == 'x' || node.Text[1] == 'X') && !strings.ContainsAny(node.Text, "pP")
 	switch {

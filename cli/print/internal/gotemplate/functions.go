@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// IsMissing reports whether an argument of a function is a field that does not exist.
+// IsMissing reports whether an argument of a function is a missing field.
 func IsMissing(value any) bool { return value == (noValue{}) }
 
 // isTrue reports whether a value is not empty, zero or missing.
@@ -82,7 +82,7 @@ func builtins() map[string]Function {
 	return functions
 }
 
-// one makes a function of one argument.
+// one adapts a function of a single argument.
 func one(name string, function func(any) (any, error)) Function {
 	return func(args []any) (any, error) {
 		if len(args) != 1 {
@@ -161,7 +161,8 @@ func slice(args []any) (any, error) {
 	limit := 3
 	switch value := args[0].(type) {
 	case string:
-		size, limit = len(value), 2
+		size = len(value)
+		limit = 2
 	case []any:
 		size = len(value)
 	default:
@@ -187,7 +188,7 @@ func slice(args []any) (any, error) {
 	return args[0].([]any)[bounds[0]:bounds[1]], nil //nolint:forcetypeassert // checked above
 }
 
-// escaper makes a function that joins its arguments as print does and escapes the text.
+// escaper returns a function: print, then escape.
 func escaper(escape func(string) string) Function {
 	return func(args []any) (any, error) { return escape(fmt.Sprint(printable(args)...)), nil }
 }

@@ -66,7 +66,7 @@ type variable struct {
 // noValue is the value of a field that does not exist: it is printed as <no value> and is false.
 type noValue struct{}
 
-// errBreak and errContinue end a loop or one pass of it.
+// errBreak and errContinue end a loop or a pass of it.
 var (
 	errBreak    = errors.New("break")
 	errContinue = errors.New("continue")
@@ -201,7 +201,7 @@ func (s *state) loop(dot any, node *parse.RangeNode) error {
 	return s.walkList(dot, node.ElseList)
 }
 
-// declareLoop sets the variables of a range: one is the element, two are key and element.
+// declareLoop sets the variables of a range: the element, or key and element.
 func (s *state) declareLoop(pipe *parse.PipeNode, key, element any) {
 	values := []any{element}
 	if len(pipe.Decl) > 1 {

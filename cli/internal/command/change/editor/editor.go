@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/internal/printable"
 )
 
 // Editor runs the user's editor on a temporary file.
@@ -57,7 +58,9 @@ func (e *Editor) Edit(ctx context.Context, suffix, content string) (path, edited
 
 func (e *Editor) run(ctx context.Context, path string) error {
 	cmd := e.command(ctx, path)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.In, e.Out, e.Err
+	cmd.Stdin = e.In
+	cmd.Stdout = printable.Unwrap(e.Out) // the editor draws on the terminal
+	cmd.Stderr = printable.Unwrap(e.Err)
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("there was a problem with the editor %q: %w", e.text, err)
 	}
