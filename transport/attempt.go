@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/validate/content"
+	"github.com/anykind/anykind/internal/pathsegment"
 	"k8s.io/apimachinery/pkg/fields"
 )
 
@@ -120,7 +120,7 @@ func selectedName(u *url.URL) string {
 		return ""
 	}
 	name, ok := selector.RequiresExactMatch("metadata.name")
-	if !ok || len(content.IsPathSegmentName(name)) > 0 {
+	if !ok || len(pathsegment.Validate(name)) > 0 {
 		return ""
 	}
 	return name

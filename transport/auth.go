@@ -116,7 +116,7 @@ func (c *Config) execConfig() execplugin.Config {
 		Allowlist: slices.Clone(c.Exec.Allowlist),
 		CA:        credential.NewFile(c.CAData, c.CAFile),
 		Cluster: execplugin.Cluster{
-			Server: c.Server, ServerName: c.ServerName, Insecure: c.Insecure, ProxyURL: c.ProxyURL,
+			Server: c.Server, ServerName: c.ServerName, Insecure: c.Insecure, ProxyURL: c.ProxyURL.Reveal(),
 			DisableCompression: c.DisableCompression,
 		},
 	}

@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,11 +12,14 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/transport/kubeconfig"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 const unauthorizedStatus = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Unauthorized","message":"Unauthorized","code":401}`
@@ -137,6 +141,50 @@ func TestConn_RenewsOnceForAggregatedAPI(t *testing.T) {
 		require.NoError(t, do(t, conn, &transport.Request{Path: "/api/v1/pods"}))
 	}
 	assert.Equal(t, 2, runs())
+}
+
+// TestConn_CheckOfCredentialObservesEveryContext has an API server that never responds to the check.
+func TestConn_CheckOfCredentialObservesEveryContext(t *testing.T) {
+	const path = "/api/v1/namespaces/x/pods/evil/proxy/"
+	for name, send := range map[string]func(context.Context, *transport.Conn) error{
+		"Do": func(ctx context.Context, conn *transport.Conn) error {
+			_, err := conn.Do(ctx, &transport.Request{Path: path})
+			return err
+		},
+		"Upgrade": func(ctx context.Context, conn *transport.Conn) error {
+			_, _, err := conn.Upgrade(ctx, upgradeRequest(path))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				hanging := roundTripper(func(req *http.Request) (*http.Response, error) {
+					if req.URL.Path == "/version" {
+						<-req.Context().Done()
+						return nil, req.Context().Err()
+					}
+					return answer(req, http.StatusUnauthorized, unauthorizedStatus, "Content-Type", "application/json"), nil
+				})
+				cfg := &transport.Config{Server: "http://server", Token: transport.NewSecret("t")}
+				cfg.WrapTransport = func(http.RoundTripper) http.RoundTripper { return hanging }
+				conn, err := transport.Open(cfg)
+				require.NoError(t, err)
+				checking, stop := context.WithCancel(t.Context())
+				first := make(chan error, 1)
+				go func() { first <- send(checking, conn) }()
+				synctest.Wait()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				err = send(ctx, conn)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				assert.True(t, apierrors.IsUnauthorized(err), "%v", err)
+				stop()
+				err = <-first
+				require.ErrorIs(t, err, context.Canceled)
+				assert.True(t, apierrors.IsUnauthorized(err), "%v", err)
+			})
+		})
+	}
 }
 
 // serveConfig opens a connection to a scripted server with a config.

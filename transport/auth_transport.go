@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/transport/internal/credential"
 )
 
@@ -53,9 +53,13 @@ func (p *pool) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // renew replaces the credential after a response of 401. ok is false if the server did not reject it, or if there is no other.
+// An error is that of the renewal, or of ctx.
 func (c *call) renew(ctx context.Context, response *http.Response) (ok bool, err error) {
-	if c.renewed || !c.isRejectedByServer(ctx, response) {
+	if c.renewed {
 		return false, nil
+	}
+	if rejected, err := c.isRejectedByServer(ctx, response); err != nil || !rejected {
+		return false, err
 	}
 	c.renewed = true
 	renewed, err := c.conn.authenticator.Renew(ctx, c.credential)
@@ -94,7 +98,8 @@ const (
 
 // credentialCheck remembers which credential the API server accepted when it was last checked.
 type credentialCheck struct {
-	mu       sync.Mutex
+	// running has an element during a check, which guards the other fields. A mutex would not observe a ctx.
+	running  chan struct{}
 	accepted *credential.Credential
 	at       time.Time
 }
@@ -102,29 +107,37 @@ type credentialCheck struct {
 // isRejectedByServer reports whether it was the API server that rejected the credential with 401. Below some paths programs
 // in pods, services and nodes respond, as they like. So that none of them can cause one renewal after the other, a request to
 // the API server itself checks the credential there, and also if a credential is rejected again that has just been renewed
-// and accepted elsewhere: an aggregated API may accept none.
-func (c *call) isRejectedByServer(ctx context.Context, response *http.Response) bool {
+// and accepted elsewhere: an aggregated API may accept none. An error is that of an ended ctx.
+func (c *call) isRejectedByServer(ctx context.Context, response *http.Response) (bool, error) {
 	justRenewed := c.credential.RenewedWithin(recentRenewal) && c.credential.WasAccepted()
 	if !isForwarded(response.Request, c.conn.base.Path) && !justRenewed {
-		return true
+		return true, nil
 	}
 	check := c.conn.check
-	check.mu.Lock() // held during the request: others use its result
-	defer check.mu.Unlock()
+	select {
+	case check.running <- struct{}{}: // other calls wait for the result
+		defer func() { <-check.running }()
+	case <-ctx.Done():
+		return false, fmt.Errorf("wait for a check of the credential: %w", retry.ContextError(ctx))
+	}
 	if check.accepted == c.credential && time.Since(check.at) < maxCheckAge {
-		return false
+		return false, nil
 	}
 	version := &call{conn: c.conn, req: &Request{Path: "/version"}, credential: c.credential}
 	answer, err := version.try(ctx) //nolint:bodyclose // discard does
 	if err != nil {
-		return false
+		if ctx.Err() != nil {
+			return false, fmt.Errorf("check the credential: %w", err)
+		}
+		return false, nil
 	}
 	discard(answer.Body)
 	if answer.StatusCode == http.StatusUnauthorized {
-		return true
+		return true, nil
 	}
-	check.accepted, check.at = c.credential, time.Now()
-	return false
+	check.accepted = c.credential
+	check.at = time.Now()
+	return false, nil
 }
 
 // isForwarded reports whether the API server forwards a request to a node, or to a program on it. prefix is the path of

@@ -45,8 +45,8 @@ type Config struct {
 	Impersonate Impersonation
 
 	// ProxyURL is an http, https or socks5 proxy; "" obeys HTTPS_PROXY and NO_PROXY. A user and a password in it are for the
-	// proxy, and are left out where the config is printed.
-	ProxyURL string
+	// proxy.
+	ProxyURL Secret
 	// DisableCompression requests responses without compression. The default, gzip for what servers compress, which is large
 	// responses other than watches, needs less of the network at about the same CPU time, also on loopback: see "Choices that
 	// were measured" in docs/BENCHMARKS.md.

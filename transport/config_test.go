@@ -29,20 +29,22 @@ func TestConfig_HiddenFromVerbsHandlersEncoders(t *testing.T) {
 	}
 	oidc := transport.OIDC{Issuer: "https://issuer", ClientID: "c", ClientSecret: secret, IDToken: secret, RefreshToken: secret}
 	cfg := transport.Config{Server: "https://h", Token: secret, Password: secret, KeyData: secret, Exec: &plugin, OIDC: &oidc}
-	withProxy := cfg
-	withProxy.ProxyURL = "http://u:" + text + "@proxy"
+	cfg.ProxyURL = transport.NewSecret("http://u:" + text + "@proxy")
 	inHidden := cfg
 	inHidden.Exec = &transport.ExecPlugin{Exec: kubeconfig.Exec{Command: "login", Env: plugin.Env}}
+	cluster := kubeconfig.Cluster{Server: "https://h", ProxyURL: cfg.ProxyURL}
 	type hidden struct {
-		cfg  transport.Config
-		oidc transport.OIDC
-		env  kubeconfig.EnvVar
+		cfg     transport.Config
+		oidc    transport.OIDC
+		env     kubeconfig.EnvVar
+		cluster kubeconfig.Cluster
 	}
+	unexported := hidden{inHidden, oidc, plugin.Env[0], cluster}
 	type shown struct{ Config transport.Config }
 	var output bytes.Buffer
 	for _, value := range []any{
-		cfg, &cfg, withProxy, &withProxy, plugin, &plugin, oidc, &oidc, plugin.Env[0], plugin.Env, hidden{inHidden, oidc, plugin.Env[0]},
-		&hidden{inHidden, oidc, plugin.Env[0]}, shown{withProxy}, &shown{withProxy}, map[string]transport.Config{"a": withProxy}, []any{withProxy},
+		cfg, &cfg, cluster, &cluster, plugin, &plugin, oidc, &oidc, plugin.Env[0], plugin.Env, unexported, &unexported,
+		shown{cfg}, &shown{cfg}, map[string]transport.Config{"a": cfg}, []any{cfg},
 	} {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d", "%x", "%X", "%T"} {
 			_, _ = fmt.Fprintf(&output, verb, value)
@@ -89,7 +91,7 @@ func TestConfig_SecretsNeverPrinted(t *testing.T) {
 			ClusterConfig: []byte(`{"key":"` + secret + `"}`),
 		}},
 		"oidc":  {OIDC: &transport.OIDC{Issuer: "https://127.0.0.1:1", ClientID: "c", ClientSecret: transport.NewSecret(secret), IDToken: transport.NewSecret(secret), RefreshToken: transport.NewSecret(secret)}},
-		"proxy": {Token: transport.NewSecret(secret), ProxyURL: "http://ann:" + secret + "@127.0.0.1:1"},
+		"proxy": {Token: transport.NewSecret(secret), ProxyURL: transport.NewSecret("http://ann:" + secret + "@127.0.0.1:1")},
 	}
 	for name, cfg := range credentials {
 		cfg.Server = server.URL
@@ -121,13 +123,13 @@ func TestConfig_HidesPasswordInURL(t *testing.T) {
 		"https://admin:hun?ter2@host:6443", "https://admin:hun#ter2@host", "https://admin:hun/ter2@host", "https://admin:hunter2@host:6443/%zz",
 		"https://admin:7777?hunter2@host", "admin:hunter2@host", "https://admin:hun?t@er2@host", "https://host?token=hunter2", "https://host#hunter2",
 	} {
-		cfg := transport.Config{Server: server, ProxyURL: server}
+		cfg := transport.Config{Server: server, ProxyURL: transport.NewSecret(server)}
 		var shown bytes.Buffer
 		_, err := transport.Open(&cfg)
 		require.Error(t, err)
 		_, issuer := transport.Open(&transport.Config{Server: "https://host", OIDC: &transport.OIDC{Issuer: server, ClientID: "c", RefreshToken: transport.NewSecret("r")}})
 		require.Error(t, issuer)
-		_, proxy := transport.Open(&transport.Config{Server: "https://host", ProxyURL: server})
+		_, proxy := transport.Open(&transport.Config{Server: "https://host", ProxyURL: transport.NewSecret(server)})
 		_, _ = fmt.Fprintln(&shown, err, issuer, proxy, cfg, &cfg)
 		slog.New(slog.NewJSONHandler(&shown, nil)).Info("opening", "config", cfg)
 		for _, secret := range []string{"hun", "ter2", "7777", "er2"} {

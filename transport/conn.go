@@ -43,7 +43,7 @@ func New(server string, client *http.Client, opts *Options) (*Conn, error) {
 		own.Transport = http.DefaultTransport
 	}
 	own.CheckRedirect = credential.CheckRedirect
-	conn := &Conn{base: base, http: &own, warnings: &warningSet{}, check: &credentialCheck{}, closeIdle: own.CloseIdleConnections}
+	conn := &Conn{base: base, http: &own, warnings: &warningSet{}, check: &credentialCheck{running: make(chan struct{}, 1)}, closeIdle: own.CloseIdleConnections}
 	if opts != nil {
 		conn.options = *opts
 	}

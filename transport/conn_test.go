@@ -113,8 +113,8 @@ func TestOpen_RejectsInvalidConfig(t *testing.T) {
 		"missing key file":          {&transport.Config{Server: at, CertData: certificate, KeyFile: "/missing/key"}, "/missing/key"},
 		"token and user name":       {&transport.Config{Server: at, Token: transport.NewSecret("s3cret"), Username: "ann"}, "exclude each other"},
 		"impersonating only groups": {&transport.Config{Server: at, Impersonate: transport.Impersonation{Groups: []string{"g"}}}, "needs a user"},
-		"a proxy without a host":    {&transport.Config{Server: at, ProxyURL: "s3cret"}, "http://host:port"},
-		"a proxy of another kind":   {&transport.Config{Server: at, ProxyURL: "ftp://s3cret@127.0.0.1"}, `"ftp"`},
+		"a proxy without a host":    {&transport.Config{Server: at, ProxyURL: transport.NewSecret("s3cret")}, "http://host:port"},
+		"a proxy of another kind":   {&transport.Config{Server: at, ProxyURL: transport.NewSecret("ftp://s3cret@127.0.0.1")}, `"ftp"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := transport.Open(tc.cfg)

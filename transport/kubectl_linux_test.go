@@ -35,6 +35,10 @@ func TestKubectlProcess(*testing.T) {
 		return
 	}
 	if args[0] == "config" {
+		if mode == "no namespace" {
+			_, _ = io.WriteString(os.Stderr, "token s3cret\nerror: context was not found\n")
+			os.Exit(1)
+		}
 		fmt.Print("shop")
 		os.Exit(0)
 	}
@@ -49,12 +53,14 @@ func TestKubectlProcess(*testing.T) {
 	if err != nil {
 		os.Exit(1)
 	}
-	fmt.Println("Starting to serve on", socket)
+	fmt.Print("Starting ") // in several writes, as a pipe may deliver it
+	fmt.Println("to serve on", socket)
 	_ = http.Serve(listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { //nolint:gosec // a test's
 		die := func() {
 			_, _ = io.WriteString(os.Stderr, "token s3cret\nerror: lost the \x1b[2J cluster\n")
 			os.Exit(3)
 		}
+		fmt.Println("a request")
 		switch r.URL.Path {
 		case "/die":
 			die()
@@ -138,6 +144,14 @@ func TestOpenKubectl_CloseEndsWrappedProcess(t *testing.T) {
 	conn.Close()
 	gone(t, folder)
 	require.ErrorContains(t, do(t, conn, &transport.Request{Path: "/version"}), "has exited")
+}
+
+func TestOpenKubectl_NamespaceErrorIsKubectls(t *testing.T) {
+	command, folder := wrapper(t, "no namespace")
+	_, err := transport.OpenKubectl(t.Context(), &transport.KubectlOptions{Command: command})
+	require.ErrorContains(t, err, "exit status 1: context was not found")
+	assert.NotContains(t, err.Error(), "s3cret")
+	gone(t, folder)
 }
 
 func TestOpenKubectl_ErrorsHaveItsOwn(t *testing.T) {

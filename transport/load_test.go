@@ -81,6 +81,10 @@ func TestLoad_FirstPlaceWins(t *testing.T) {
 	assert.Equal(t, "https://[fd00::1]:443", find(&LoadOptions{}))
 	at.inHome(t, "")
 	assert.Equal(t, "https://[fd00::1]:443", find(&LoadOptions{}), "an empty kubeconfig is as good as none")
+	for _, opts := range []*LoadOptions{{Context: "one"}, {Cluster: "one"}, {User: "ann"}, {Kubeconfig: &kubeconfig.File{}}} {
+		_, err := at.load(t.Context(), opts)
+		require.Error(t, err, "%+v requires a kubeconfig", opts)
+	}
 	at.inHome(t, oneContext)
 	assert.Equal(t, "https://one", find(&LoadOptions{}))
 	env["KUBECONFIG"] = write(t, filepath.Join(t.TempDir(), "listed"), `current-context: three
@@ -255,9 +259,15 @@ contexts: [{name: one, context: {cluster: one, user: ann}}]`)
 	require.NoError(t, err)
 	assert.Equal(t, strings.NewReplacer("id-token: old", "id-token: new", "older", "newer").Replace(strings.TrimPrefix(users, "\n")),
 		strings.TrimSuffix(string(saved), "\n"))
+	idToken, refreshToken, err := cfg.OIDC.LoadTokens(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []string{"new", "newer"}, []string{idToken, refreshToken})
 
 	_, err = at.load(t.Context(), &LoadOptions{User: "old"})
 	require.ErrorContains(t, err, `kubectl no longer supports "gcp"`)
+	write(t, second, "users: [{name: ann, user: {token: s3cret}}]")
+	_, _, err = cfg.OIDC.LoadTokens(t.Context())
+	require.EqualError(t, err, `user "ann" of `+second+" has no auth-provider any more")
 }
 
 func TestLoad_ParsedKubeconfig(t *testing.T) {

@@ -45,7 +45,7 @@ type pool struct {
 }
 
 func newPool(cfg *Config) (*pool, error) {
-	proxy, err := proxyFunc(cfg.ProxyURL)
+	proxy, err := proxyFunc(cfg.ProxyURL.Reveal())
 	if err != nil {
 		return nil, err
 	}

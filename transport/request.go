@@ -34,9 +34,10 @@ type Request struct {
 // *apierrors.StatusError, a failure to reach it names the method, the URL and the cause, and errors.Is finds
 // context.Canceled and context.DeadlineExceeded in it.
 //
-// Do retries: a response of 429 or 5xx after its [Retry-After], at most 10 times, while ctx lasts and unless that is more
-// than a minute; a GET or HEAD whose connection broke, three times; a response of 401, once and with a new credential if
-// there is one. There is no other time-out than ctx, which also ends a body that is still being read.
+// Do retries: a response of 429 or 503 after its [Retry-After], and a GET or HEAD after that of any 5xx, at most 10 times, while
+// ctx lasts and unless that is more than a minute; a GET or HEAD whose connection broke, three times; a response of 401, once
+// and with a new credential if there is one. There is no other time-out than ctx, which also ends a body that is still being
+// read.
 //
 // [Retry-After]: https://www.rfc-editor.org/rfc/rfc9110#field.retry-after
 func (c *Conn) Do(ctx context.Context, req *Request) (*http.Response, error) {
@@ -56,6 +57,9 @@ func (c *Conn) Do(ctx context.Context, req *Request) (*http.Response, error) {
 }
 
 func (r *Request) method() string { return cmp.Or(r.Method, http.MethodGet) }
+
+// isRead reports whether the request changes nothing, so that it can be sent again at any time.
+func (r *Request) isRead() bool { return r.method() == http.MethodGet || r.method() == http.MethodHead }
 
 // target returns what errors name before there is an HTTP request: the method and the URL without a query.
 func (r *Request) target(c *Conn) string {

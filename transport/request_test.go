@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/anykind/anykind/transport"
@@ -105,16 +106,25 @@ func TestConn_DoReturnsStatusErrors(t *testing.T) {
 
 func TestConn_DoObeysRetryAfter(t *testing.T) {
 	for name, tc := range map[string]struct {
+		method     string
 		code       int
 		retryAfter string
 		attempts   int32
 	}{
-		"429":                     {429, "0", 3},
-		"503":                     {503, "0", 3},
-		"503 without Retry-After": {503, "", 1},
-		"503 with a date":         {503, "Wed, 21 Oct 2026 07:28:00 GMT", 1},
-		"503 for an hour":         {503, "3600", 1},
-		"409":                     {409, "0", 1},
+		"POST: 429":                     {"POST", 429, "0", 3},
+		"POST: 503":                     {"POST", 503, "0", 3},
+		"POST: 503 without Retry-After": {"POST", 503, "", 1},
+		"POST: 503 with a date":         {"POST", 503, "Wed, 21 Oct 2026 07:28:00 GMT", 1},
+		"POST: 503 for an hour":         {"POST", 503, "3600", 1},
+		"POST: 409":                     {"POST", 409, "0", 1},
+		"POST: 500, maybe executed":     {"POST", 500, "0", 1},
+		"POST: 502, maybe executed":     {"POST", 502, "0", 1},
+		"POST: 504, maybe executed":     {"POST", 504, "0", 1},
+		"PATCH: 504, maybe executed":    {"PATCH", 504, "0", 1},
+		"GET: 500":                      {"", 500, "0", 3},
+		"GET: 504":                      {"", 504, "0", 3},
+		"HEAD: 502":                     {"HEAD", 502, "0", 3},
+		"GET: 409":                      {"", 409, "0", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var attempts atomic.Int32
@@ -126,7 +136,7 @@ func TestConn_DoObeysRetryAfter(t *testing.T) {
 					w.WriteHeader(tc.code)
 				}
 			})
-			response, err := conn.Do(t.Context(), &transport.Request{Method: "POST", Path: "/api", Body: []byte("body")})
+			response, err := conn.Do(t.Context(), &transport.Request{Method: tc.method, Path: "/api", Body: []byte("body")})
 			assert.Equal(t, tc.attempts, attempts.Load())
 			if tc.attempts > 1 {
 				require.NoError(t, err)
@@ -286,31 +296,33 @@ func TestOptions_OnAttemptReportsRequestInfo(t *testing.T) {
 }
 
 func TestOptions_OnAttemptReportsRetriesAndDelays(t *testing.T) {
-	var attempts []transport.Attempt
-	var asked atomic.Int32
-	conn := serveWith(t, transport.Options{OnAttempt: func(_ context.Context, a transport.Attempt) { attempts = append(attempts, a) }},
-		func(w http.ResponseWriter, _ *http.Request) {
-			if asked.Add(1) == 1 {
-				w.Header().Set("Retry-After", "1")
-				w.WriteHeader(http.StatusTooManyRequests)
+	synctest.Test(t, func(t *testing.T) {
+		var attempts []transport.Attempt
+		asked := 0
+		conn, err := transport.New("http://server", &http.Client{Transport: roundTripper(func(req *http.Request) (*http.Response, error) {
+			if asked++; asked == 1 {
+				return answer(req, http.StatusTooManyRequests, "", "Retry-After", "1"), nil
 			}
-		})
-	require.NoError(t, do(t, conn, &transport.Request{Path: "/api/v1/pods?labelSelector=s3cret"}))
-	require.Len(t, attempts, 2)
-	assert.Equal(t, []int{429, 200}, []int{attempts[0].StatusCode, attempts[1].StatusCode})
-	assert.Equal(t, []int{1, 2}, []int{attempts[0].Number, attempts[1].Number})
-	assert.Zero(t, attempts[0].Delay)
-	assert.GreaterOrEqual(t, attempts[1].Delay, time.Second)
-	assert.NotContains(t, fmt.Sprintf("%+v", attempts), "s3cret")
+			return answer(req, http.StatusOK, ""), req.Context().Err()
+		})}, &transport.Options{OnAttempt: func(_ context.Context, a transport.Attempt) { attempts = append(attempts, a) }})
+		require.NoError(t, err)
+		require.NoError(t, do(t, conn, &transport.Request{Path: "/api/v1/pods?labelSelector=s3cret"}))
+		require.Len(t, attempts, 2)
+		assert.Equal(t, []int{429, 200}, []int{attempts[0].StatusCode, attempts[1].StatusCode})
+		assert.Equal(t, []int{1, 2}, []int{attempts[0].Number, attempts[1].Number})
+		assert.Zero(t, attempts[0].Delay)
+		assert.GreaterOrEqual(t, attempts[1].Delay, time.Second)
+		assert.NotContains(t, fmt.Sprintf("%+v", attempts), "s3cret")
 
-	attempts = nil
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err := conn.Do(ctx, &transport.Request{Path: "/api"})
-	require.ErrorIs(t, err, context.Canceled)
-	require.Len(t, attempts, 1)
-	assert.Zero(t, attempts[0].StatusCode)
-	require.ErrorIs(t, attempts[0].Err, context.Canceled)
+		attempts = nil
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err = conn.Do(ctx, &transport.Request{Path: "/api"})
+		require.ErrorIs(t, err, context.Canceled)
+		require.Len(t, attempts, 1)
+		assert.Zero(t, attempts[0].StatusCode)
+		require.ErrorIs(t, attempts[0].Err, context.Canceled)
+	})
 }
 
 // limiter is a RateLimiter that fails after some calls.

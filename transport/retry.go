@@ -114,7 +114,7 @@ func (c *call) prepareRetry(ctx context.Context, response *http.Response, err er
 	case response.StatusCode == http.StatusUnauthorized && c.credential != nil:
 		return c.prepareRenewed(ctx, response)
 	default:
-		delay, ok := retryDelay(ctx, response, c.attempts)
+		delay, ok := c.retryDelay(ctx, response)
 		if !ok {
 			return statusError(response)
 		}
@@ -127,15 +127,17 @@ func (c *call) prepareRetry(ctx context.Context, response *http.Response, err er
 	return nil
 }
 
-// retryDelay returns how long to wait for a retry that the server requested; ok is false if it did not, or if the retry
-// would come too late.
-func retryDelay(ctx context.Context, response *http.Response, attempts int) (delay time.Duration, ok bool) {
-	if response.StatusCode != http.StatusTooManyRequests && response.StatusCode < http.StatusInternalServerError {
+// retryDelay returns how long to wait for a retry that the server requested; ok is false if it did not, if it may have
+// executed a request that is no read, or if the retry would come too late.
+func (c *call) retryDelay(ctx context.Context, response *http.Response) (delay time.Duration, ok bool) {
+	switch code := response.StatusCode; {
+	case code == http.StatusTooManyRequests, code == http.StatusServiceUnavailable:
+	case code < http.StatusInternalServerError, !c.req.isRead():
 		return 0, false
 	}
 	seconds, ok := retryAfterSeconds(response)
-	delay = max(time.Duration(seconds)*time.Second, minDelay().Delay(attempts))
-	if !ok || attempts > maxRetries || delay > maxRetryAfter {
+	delay = max(time.Duration(seconds)*time.Second, minDelay().Delay(c.attempts))
+	if !ok || c.attempts > maxRetries || delay > maxRetryAfter {
 		return 0, false
 	}
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < delay {
@@ -153,9 +155,8 @@ func retryAfterSeconds(response *http.Response) (int, bool) {
 // isRetryable reports whether the connection broke under a request that changes nothing. A server that cannot be reached
 // at all is not retried.
 func (c *call) isRetryable(ctx context.Context, err error) bool {
-	method := c.req.method()
 	return ctx.Err() == nil && c.attempts > 0 && c.attempts <= maxReconnects &&
-		(method == http.MethodGet || method == http.MethodHead) && isBroken(err) && !retry.IsTerminal(err)
+		c.req.isRead() && isBroken(err) && !retry.IsTerminal(err)
 }
 
 // isBroken reports whether an error is that of a connection that was established.

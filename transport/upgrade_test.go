@@ -287,7 +287,7 @@ func TestConn_UpgradeBoundsHeaders(t *testing.T) {
 			defer func() { _ = listener.Close(); <-done }()
 			for _, cfg := range []*transport.Config{
 				{Server: "http://" + listener.Addr().String()},
-				{Server: "https://server.test", ProxyURL: "http://" + listener.Addr().String()},
+				{Server: "https://server.test", ProxyURL: transport.NewSecret("http://" + listener.Addr().String())},
 			} {
 				conn, err := transport.Open(cfg)
 				require.NoError(t, err)

@@ -70,7 +70,7 @@ func TestBackoff_DoublesUpToMax(t *testing.T) {
 	b := Backoff{Min: 100 * time.Millisecond, Max: time.Second}
 	for n, want := range map[int]time.Duration{
 		-1: 0, 0: 0, 1: 100 * time.Millisecond, 2: 200 * time.Millisecond, 4: 800 * time.Millisecond,
-		5: time.Second, 6: time.Second, 1 << 40: time.Second,
+		5: time.Second, 6: time.Second, math.MaxInt: time.Second,
 	} {
 		assert.Equal(t, want, b.Delay(n), n)
 	}

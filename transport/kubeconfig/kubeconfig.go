@@ -43,7 +43,7 @@ type Cluster struct {
 	InsecureSkipTLSVerify    bool       `json:"insecure-skip-tls-verify,omitempty"`
 	CertificateAuthority     string     `json:"certificate-authority,omitempty"`
 	CertificateAuthorityData []byte     `json:"certificate-authority-data,omitempty"`
-	ProxyURL                 string     `json:"proxy-url,omitempty"`
+	ProxyURL                 Secret     `json:"proxy-url,omitempty"`
 	DisableCompression       bool       `json:"disable-compression,omitempty"`
 	Extensions               Extensions `json:"extensions,omitempty"`
 

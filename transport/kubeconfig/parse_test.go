@@ -85,7 +85,7 @@ func TestParse_AllFieldsAndPaths(t *testing.T) {
 		Clusters: map[string]kubeconfig.Cluster{"shop": {
 			Server: "https://127.0.0.1:6443", TLSServerName: "kubernetes", InsecureSkipTLSVerify: true,
 			CertificateAuthority: "/etc/kube/certs/ca.crt", CertificateAuthorityData: []byte("ca"),
-			ProxyURL: "socks5://127.0.0.1:1080", DisableCompression: true,
+			ProxyURL: kubeconfig.NewSecret("socks5://127.0.0.1:1080"), DisableCompression: true,
 			Extensions: kubeconfig.Extensions{kubeconfig.ExecExtension: json.RawMessage(`{"audience":"shop"}`)},
 		}},
 		Users: map[string]kubeconfig.User{"ann": {

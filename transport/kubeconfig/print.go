@@ -40,8 +40,8 @@ func (c Cluster) LogValue() slog.Value {
 	if c.InsecureSkipTLSVerify {
 		attrs = append(attrs, slog.Bool("insecure-skip-tls-verify", true))
 	}
-	if c.ProxyURL != "" {
-		attrs = append(attrs, slog.String("proxy-url", sanitize.URL(c.ProxyURL)))
+	if !c.ProxyURL.IsZero() {
+		attrs = append(attrs, slog.String("proxy-url", sanitize.URL(c.ProxyURL.Reveal())))
 	}
 	return slog.GroupValue(attrs...)
 }

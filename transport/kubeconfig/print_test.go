@@ -18,7 +18,7 @@ func TestTypes_PrintNoSecret(t *testing.T) {
 	file := &kubeconfig.File{
 		CurrentContext: "x",
 		Clusters: map[string]kubeconfig.Cluster{"c": {
-			Server: "https://u:" + secret + "@host/path?key=" + secret, ProxyURL: "http://u:" + secret + "@proxy",
+			Server: "https://u:" + secret + "@host/path?key=" + secret, ProxyURL: kubeconfig.NewSecret("http://u:" + secret + "@proxy"),
 			TLSServerName: "name", InsecureSkipTLSVerify: true,
 			Extensions: kubeconfig.Extensions{"e": raw},
 		}},

@@ -234,6 +234,6 @@ func TestResolve_IgnoresTLSFieldsWithoutTLS(t *testing.T) {
 	r, err := parse(t, one("server: http://c, certificate-authority-data: YQ==, insecure-skip-tls-verify: true, proxy-url: 'http://p'",
 		"tokenFile: /missing, auth-provider: {name: gcp}")).Resolve(nil)
 	require.NoError(t, err)
-	assert.Equal(t, kubeconfig.Cluster{Server: "http://c", ProxyURL: "http://p"}, r.Cluster)
+	assert.Equal(t, kubeconfig.Cluster{Server: "http://c", ProxyURL: kubeconfig.NewSecret("http://p")}, r.Cluster)
 	assert.Equal(t, kubeconfig.User{}, r.User)
 }

@@ -70,8 +70,8 @@ func (v *validator) validateCluster(cluster Cluster) {
 	} else if _, ok := serverURL(cluster.Server); !ok {
 		v.reject("server", "not a URL (write it as https://host:6443)")
 	}
-	if cluster.ProxyURL != "" {
-		if proxy, err := url.Parse(cluster.ProxyURL); err != nil {
+	if !cluster.ProxyURL.IsZero() {
+		if proxy, err := url.Parse(cluster.ProxyURL.Reveal()); err != nil {
 			v.reject("proxy-url", "not a URL (write it as http://host:3128)") // the error would quote a password
 		} else if !slices.Contains([]string{"http", "https", "socks5"}, proxy.Scheme) {
 			v.reject("proxy-url", "unknown scheme %q (use http, https or socks5)", proxy.Scheme)

@@ -205,13 +205,17 @@ func TestDocument_PutWritesSecrets(t *testing.T) {
 		AuthProvider: &kubeconfig.AuthProvider{Name: "oidc", Config: map[string]kubeconfig.Secret{"refresh-token": secret}},
 		Extensions:   kubeconfig.Extensions{"e": []byte(`{"a":"xyzzy"}`)},
 	}
-	require.NoError(t, d.Put(&kubeconfig.File{Users: map[string]kubeconfig.User{"ann": user}}))
+	cluster := kubeconfig.Cluster{Server: "https://h", ProxyURL: kubeconfig.NewSecret("http://u:xyzzy@proxy")}
+	require.NoError(t, d.Put(&kubeconfig.File{
+		Users: map[string]kubeconfig.User{"ann": user}, Clusters: map[string]kubeconfig.Cluster{"c": cluster},
+	}))
 	written, err := d.Bytes()
 	require.NoError(t, err)
 	assert.NotContains(t, string(written), "REDACTED")
 	read, err := d.File()
 	require.NoError(t, err)
 	assert.Equal(t, user, read.Users["ann"])
+	assert.Equal(t, cluster, read.Clusters["c"])
 }
 
 // TestFile_KeepsMeaningOfMergeKeys merges tokens in each order that YAML allows. The tokens before the edit are those
