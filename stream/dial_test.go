@@ -58,7 +58,7 @@ func TestExec_SurvivesBrokenProxy(t *testing.T) {
 				}
 			}()
 			defer func() { _ = listener.Close(); <-done }()
-			conn, err := transport.Open(&transport.Config{Server: "https://server.test", ProxyURL: "http://" + listener.Addr().String()})
+			conn, err := transport.Open(&transport.Config{Server: "https://server.test", ProxyURL: transport.NewSecret("http://" + listener.Addr().String())})
 			require.NoError(t, err)
 			defer conn.Close()
 			err = stream.Exec(t.Context(), pods{conn}, "web-0", &stream.ExecOptions{Command: ls})

@@ -15,32 +15,35 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// greeting returns a target whose pods have a web server that answers hello.
-func greeting() (web pods, stop func()) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case strings.HasSuffix(r.URL.Path, "/pods/web-0:8080/proxy/health"):
-			fmt.Fprintln(w, "well, by proxy")
-		case r.Header.Get("Upgrade") == "":
-			w.WriteHeader(http.StatusForbidden)
-		default:
-			ws, err := (&websocket.Upgrader{Subprotocols: []string{tunnelProtocol}}).Upgrade(w, r, nil)
-			if err != nil {
-				return
-			}
-			defer func() { _ = ws.Close() }()
-			n := &node{ws: ws}
-			for f, ok := n.strict(); ok; f, ok = n.strict() {
-				switch {
-				case f.kind == syn:
-					n.control(reply, f.stream)
-				case f.kind == 0 && len(f.payload) > 0:
-					n.data(f.stream, fin, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello\n")
-					n.data(f.stream-2, fin, "") // no error
-				}
+// greet is a server whose pods have a web server that answers hello.
+func greet(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/pods/web-0:8080/proxy/health"):
+		fmt.Fprintln(w, "well, by proxy")
+	case r.Header.Get("Upgrade") == "":
+		w.WriteHeader(http.StatusForbidden)
+	default:
+		ws, err := (&websocket.Upgrader{Subprotocols: []string{tunnelProtocol}}).Upgrade(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer func() { _ = ws.Close() }()
+		n := &node{ws: ws}
+		for f, ok := n.strict(); ok; f, ok = n.strict() {
+			switch {
+			case f.kind == syn:
+				n.control(reply, f.stream)
+			case f.kind == 0 && len(f.payload) > 0:
+				n.data(f.stream, fin, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello\n")
+				n.data(f.stream-2, fin, "") // no error
 			}
 		}
-	}))
+	}
+}
+
+// greeting returns a target on greet.
+func greeting() (web pods, stop func()) {
+	server := httptest.NewServer(http.HandlerFunc(greet))
 	conn, err := transport.New(server.URL, nil, nil)
 	if err != nil {
 		log.Fatal(err)

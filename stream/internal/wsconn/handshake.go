@@ -3,6 +3,7 @@ package wsconn
 import (
 	"bytes"
 	"context"
+	"crypto/fips140"
 	"crypto/rand"
 	"crypto/sha1" //nolint:gosec // RFC 6455 requires it, and nothing depends on its strength
 	"encoding/base64"
@@ -62,7 +63,11 @@ func (h *Handshake) Open(ctx context.Context, raw net.Conn, answer http.Header) 
 		ReadBufferSize: readBufferSize, WriteBufferSize: writeBufferSize, WriteBufferPool: &writeBuffers,
 		NetDialContext: func(context.Context, string, string) (net.Conn, error) { return loopback, nil },
 	}
-	ws, _, err := dialer.DialContext(ctx, "ws://opened", nil) //nolint:bodyclose // gorilla has replaced it
+	var ws *websocket.Conn
+	var err error
+	fips140.WithoutEnforcement(func() { // gorilla checks the digest, too, and starts no goroutine
+		ws, _, err = dialer.DialContext(ctx, "ws://opened", nil) //nolint:bodyclose // gorilla has replaced it
+	})
 	if err != nil {
 		detach()
 		_ = raw.Close()
@@ -85,9 +90,13 @@ func (h *Handshake) check(answer http.Header) error {
 	return nil
 }
 
-// acceptKey returns the server's answer to the key of a handshake.
+// acceptKey returns the server's answer to the key of a handshake. GODEBUG=fips140=only permits no SHA-1, which secures nothing
+// here.
 func acceptKey(key string) string {
-	sum := sha1.Sum([]byte(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) //nolint:gosec // as above
+	var sum [sha1.Size]byte
+	fips140.WithoutEnforcement(func() {
+		sum = sha1.Sum([]byte(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) //nolint:gosec // as above
+	})
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
