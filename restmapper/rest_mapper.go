@@ -15,7 +15,7 @@ import (
 )
 
 // RESTMapper returns the mapper as the interface that controller-runtime, Helm and kustomize take. Its methods without a
-// context use ctx; the same value is a meta.ResettableRESTMapperWithContext, whose methods take their own.
+// context use ctx. The same value implements apimachinery 0.37's meta.ResettableRESTMapperWithContext: a context for each call.
 //
 // It behaves as client-go's DeferredDiscoveryRESTMapper with short names: a name of several groups is not an error, but means
 // the first group. Missing names are apimachinery's *meta.NoKindMatchError and *meta.NoResourceMatchError, without the
@@ -30,8 +30,6 @@ type restMapper struct {
 	ctx         context.Context
 	mustRefresh atomic.Bool // the next lookup refreshes the snapshot first
 }
-
-var _ meta.ResettableRESTMapperWithContext = (*restMapper)(nil)
 
 func (r *restMapper) KindFor(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
 	return r.KindForWithContext(r.ctx, resource)

@@ -1,6 +1,7 @@
 package restmapper_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/anykind/anykind/restmapper"
@@ -130,10 +131,23 @@ func TestRESTMapper_ResetRefreshesAtNextCall(t *testing.T) {
 	assert.True(t, meta.IsNoMatchError(err), "%v", err)
 }
 
+// resettableRESTMapperWithContext has the methods of meta.ResettableRESTMapperWithContext, which older versions of
+// apimachinery lack.
+type resettableRESTMapperWithContext interface {
+	KindForWithContext(context.Context, schema.GroupVersionResource) (schema.GroupVersionKind, error)
+	KindsForWithContext(context.Context, schema.GroupVersionResource) ([]schema.GroupVersionKind, error)
+	ResourceForWithContext(context.Context, schema.GroupVersionResource) (schema.GroupVersionResource, error)
+	ResourcesForWithContext(context.Context, schema.GroupVersionResource) ([]schema.GroupVersionResource, error)
+	RESTMappingWithContext(context.Context, schema.GroupKind, ...string) (*meta.RESTMapping, error)
+	RESTMappingsWithContext(context.Context, schema.GroupKind, ...string) ([]*meta.RESTMapping, error)
+	ResourceSingularizerWithContext(context.Context, string) (string, error)
+	ResetWithContext(context.Context)
+}
+
 func TestRESTMapper_UsesCallersContext(t *testing.T) {
 	lines := served
 	m, _ := scripted(t, &lines)
-	mapper, ok := m.RESTMapper(t.Context()).(meta.ResettableRESTMapperWithContext)
+	mapper, ok := m.RESTMapper(t.Context()).(resettableRESTMapperWithContext)
 	require.True(t, ok)
 	mapper.ResetWithContext(t.Context())
 	_, err := mapper.RESTMappingWithContext(t.Context(), schema.GroupKind{Kind: "Pod"})

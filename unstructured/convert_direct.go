@@ -231,7 +231,7 @@ func newPlan(t reflect.Type, known map[reflect.Type]*plan) *plan {
 	case isUnmarshaler(reflect.PointerTo(t)):
 		p.unmarshals = t.Name() != "" && t.Kind() != reflect.Interface
 		return p
-	case t == reflect.TypeFor[Lazy]():
+	case t == reflect.TypeFor[Lazy](), t == reflect.TypeFor[json.Number]():
 		return p
 	}
 	switch kind := t.Kind(); kind {

@@ -1,6 +1,7 @@
 package unstructured
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"reflect"
@@ -61,6 +62,8 @@ type (
 		Micro     *metav1.MicroTime              `json:"micro"`
 		Duration  metav1.Duration                `json:"duration"`
 		Std       time.Time                      `json:"std"`
+		Number    json.Number                    `json:"number"`
+		Numbers   map[string]*json.Number        `json:"numbers"`
 		Quantity  resource.Quantity              `json:"quantity"`
 		Port      intstr.IntOrString             `json:"port"`
 		Raw       runtime.RawExtension           `json:"raw"`

@@ -51,7 +51,7 @@ func readAllEvents(r io.Reader, how string) (got []string, err error) {
 	if how == "interned" {
 		interner := jsonread.NewInterner()
 		interner.MinDigested = 0
-		d = NewInterningWatchDecoder(r, interner)
+		d = NewWatchDecoder(interner.Source(r))
 	}
 	var kept []*Object // previous versions are found while somebody holds them
 	for {

@@ -20,7 +20,9 @@ import (
 //
 // T is string, bool, int64, int, float64, []any, map[string]any, []string, map[string]string, or any. The value is
 // a copy: changing it does not change obj, nor the other way round. An integer reads as a float64 if that
-// is exact, since JSON writes 1.0 as 1; never the other way round. Of values that [Decode] never returns, but a program may
+// is exact, since JSON writes 1.0 as 1; never the other way round. An integer that does not fit into int, which has 32 bits on
+// some platforms, is an error, and so is any other T: for a float32 or an int32, read float64 or int64 and convert the value,
+// which rounds or cuts off; [As] rejects numbers beyond the range of a field of these types. Of values that [Decode] never returns, but a program may
 // have put into obj, integers of other Go types read as well; the rest reads as any only, and is not copied.
 //
 // found is false if a field is missing or null, an index is past the end, no element has the keys, or obj is nil. A

@@ -43,7 +43,7 @@ func BenchmarkInterning(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(changes[0])))
 			for i := 0; b.Loop(); i++ {
-				events := NewInterningWatchDecoder(bytes.NewReader(changes[i%len(changes)]), interner)
+				events := NewWatchDecoder(interner.Source(bytes.NewReader(changes[i%len(changes)])))
 				for at := 0; ; at++ {
 					event, err := events.Next()
 					if err == io.EOF {

@@ -25,7 +25,7 @@ func modified(objects ...string) io.Reader {
 
 func readInterned(t *testing.T, interner *jsonread.Interner, r io.Reader) []*Object {
 	t.Helper()
-	events := NewInterningWatchDecoder(r, interner)
+	events := NewWatchDecoder(interner.Source(r))
 	var all []*Object
 	for {
 		event, err := events.Next()
@@ -54,7 +54,7 @@ func TestInterning_ListAndWatchReuseEqualValues(t *testing.T) {
 		return fmt.Sprintf(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"pod-%d","labels":{"app":"web"}},"spec":{"tolerations":[{"key":"a"}]}}`, i)
 	}
 	interner := jsonread.NewInterner()
-	list := NewInterningListDecoder(strings.NewReader(`{"kind":"PodList","apiVersion":"v1","items":[`+pod(0)+","+pod(1)+"]}"), interner)
+	list := NewListDecoder(interner.Source(strings.NewReader(`{"kind":"PodList","apiVersion":"v1","items":[` + pod(0) + "," + pod(1) + "]}")))
 	var all []*Object
 	for range 2 {
 		obj, err := list.Next()
@@ -91,7 +91,7 @@ func FuzzInterningWatchDecoder(f *testing.F) {
 		interner := jsonread.NewInterner()
 		var held []Event[Object] // so that they are found as previous versions
 		read := func(r io.Reader) {
-			got, err := readEvents(NewInterningWatchDecoder(r, interner))
+			got, err := readEvents(NewWatchDecoder(interner.Source(r)))
 			assert.Equal(t, want, got)
 			assert.Equal(t, text(wantErr), text(err))
 			held = append(held, got...)
@@ -110,7 +110,7 @@ func TestInterning_ListReusesVersionsOfWatch(t *testing.T) {
 	obj := fmt.Sprintf(`{"kind":"Thing","apiVersion":"v1","metadata":{"name":"a","uid":"u1"},"spec":{"a":%q}}`, strings.Repeat("x", 600))
 	interner := jsonread.NewInterner()
 	all := readInterned(t, interner, modified(obj))
-	again, err := NewInterningListDecoder(strings.NewReader(`{"kind":"ThingList","apiVersion":"v1","items":[`+obj+"]}"), interner).Next()
+	again, err := NewListDecoder(interner.Source(strings.NewReader(`{"kind":"ThingList","apiVersion":"v1","items":[` + obj + "]}"))).Next()
 	require.NoError(t, err)
 	assert.Equal(t, address(t, all[0], "spec"), address(t, again, "spec"))
 }

@@ -1,6 +1,7 @@
 package unstructured
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -34,12 +35,8 @@ type waitingItem struct {
 const listChunk = 32 << 10
 
 // NewListDecoder returns a decoder of the list in r, which it reads to its end. The caller closes r.
-func NewListDecoder(r io.Reader) *ListDecoder { return NewInterningListDecoder(r, nil) }
-
-// NewInterningListDecoder returns a ListDecoder whose Next reuses equal maps and slices, within the list and of what was
-// decoded with the interner before: objects are read-only. It serves this module's reflectors.
-func NewInterningListDecoder(r io.Reader, interner *jsonread.Interner) *ListDecoder {
-	return &ListDecoder{r: jsonread.NewReader(r, listChunk, interner), head: map[string]any{}}
+func NewListDecoder(r io.Reader) *ListDecoder {
+	return &ListDecoder{r: jsonread.NewReader(r, listChunk), head: map[string]any{}}
 }
 
 // NotListError reports that the input is an object, but no list: a Status, perhaps, or a single object where a list
@@ -66,7 +63,8 @@ func (d *ListDecoder) Next() (*Object, error) { return nextItem(d, fullDecoder{}
 func (d *ListDecoder) NextLazy() (*Lazy, error) { return nextItem(d, lazyDecoder{}) }
 
 // Meta returns the list's metadata as far as it has been read, without the deprecated selfLink. It is final once Next has
-// returned io.EOF: for custom resources it comes behind the items. Fields of a wrong type are left out.
+// returned io.EOF: for custom resources it comes behind the items. Fields of a wrong type are left out. With
+// apimachinery before 0.36 shardInfo is left out, too: its ListMeta has no such field.
 func (d *ListDecoder) Meta() metav1.ListMeta {
 	var meta metav1.ListMeta
 	fields, _ := d.head["metadata"].(map[string]any)
@@ -77,7 +75,17 @@ func (d *ListDecoder) Meta() metav1.ListMeta {
 	}
 	if shard, ok := fields["shardInfo"].(map[string]any); ok {
 		selector, _ := shard["selector"].(string)
-		meta.ShardInfo = &metav1.ShardInfo{Selector: selector}
+		meta = withShardInfo(meta, selector)
+	}
+	return meta
+}
+
+// withShardInfo returns meta with its field ShardInfo, which apimachinery has from 0.36 on. encoding/json sets the field
+// without its name and type.
+func withShardInfo(meta metav1.ListMeta, selector string) metav1.ListMeta {
+	text, err := json.Marshal(map[string]any{"shardInfo": map[string]string{"selector": selector}})
+	if err == nil {
+		_ = json.Unmarshal(text, &meta)
 	}
 	return meta
 }

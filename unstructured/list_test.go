@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -49,12 +50,30 @@ func TestListDecoder_MetaOfWrongTypes(t *testing.T) {
 	for metadata, want := range map[string]metav1.ListMeta{
 		`null`: {}, `[]`: {}, `{}`: {}, `{"resourceVersion":1,"continue":[],"remainingItemCount":"3","shardInfo":1}`: {},
 		`{"resourceVersion":"1","remainingItemCount":1.5}`: {ResourceVersion: "1"},
-		`{"shardInfo":{"selector":"a"}}`:                   {ShardInfo: &metav1.ShardInfo{Selector: "a"}},
 	} {
 		d := listOf(`{"kind":"AList","metadata":` + metadata + `,"items":[]}`)
 		_, err := d.Next()
 		require.Equal(t, io.EOF, err)
 		assert.Equal(t, want, d.Meta(), metadata)
+	}
+}
+
+func TestListDecoder_MetaWithShardInfo(t *testing.T) {
+	for metadata, want := range map[string]string{
+		`{"resourceVersion":"7","shardInfo":{"selector":"shardRange(object.metadata.uid, '0x0', '0x8')"}}`: "shardRange(object.metadata.uid, '0x0', '0x8')",
+		`{"resourceVersion":"7","shardInfo":{"selector":1}}`:                                               "",
+	} {
+		d := listOf(`{"kind":"AList","metadata":` + metadata + `,"items":[]}`)
+		_, err := d.Next()
+		require.Equal(t, io.EOF, err)
+		meta := d.Meta()
+		assert.Equal(t, "7", meta.ResourceVersion)
+		shardInfo := reflect.ValueOf(meta).FieldByName("ShardInfo")
+		if !shardInfo.IsValid() {
+			t.Skip("this version of apimachinery has no ShardInfo")
+		}
+		require.False(t, shardInfo.IsNil())
+		assert.Equal(t, want, shardInfo.Elem().FieldByName("Selector").String())
 	}
 }
 

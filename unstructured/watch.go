@@ -32,12 +32,8 @@ const (
 )
 
 // NewWatchDecoder returns a decoder of the events in r, which the caller closes.
-func NewWatchDecoder(r io.Reader) *WatchDecoder { return NewInterningWatchDecoder(r, nil) }
-
-// NewInterningWatchDecoder returns a WatchDecoder whose Next reuses equal maps and slices, of the object's previous version
-// and of what was decoded with the interner before: objects are read-only. It serves this module's reflectors.
-func NewInterningWatchDecoder(r io.Reader, interner *jsonread.Interner) *WatchDecoder {
-	d := &WatchDecoder{r: jsonread.NewReader(r, watchChunk, interner)}
+func NewWatchDecoder(r io.Reader) *WatchDecoder {
+	d := &WatchDecoder{r: jsonread.NewReader(r, watchChunk)}
 	d.r.GrowTo(maxWatchBuffer)
 	return d
 }

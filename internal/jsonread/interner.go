@@ -2,6 +2,7 @@ package jsonread
 
 import (
 	"hash/maphash"
+	"io"
 	"weak"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -50,6 +51,20 @@ func NewInterner() *Interner {
 			limit: minVersions,
 		},
 	}
+}
+
+// internedSource carries an interner to [NewReader], past constructors of public packages that take an io.Reader.
+type internedSource struct {
+	io.Reader
+	interner *Interner
+}
+
+// Source returns src for a [NewReader] that interns; src itself for a nil Interner.
+func (i *Interner) Source(src io.Reader) io.Reader {
+	if i == nil {
+		return src
+	}
+	return &internedSource{src, i}
 }
 
 // hitCounter estimates whether lookups for fields of a name are worth their cost.

@@ -20,7 +20,7 @@ func objects(all ...string) io.Reader { return strings.NewReader(strings.Join(al
 
 func decodeAll(t *testing.T, interner *Interner, r io.Reader) []*unstructured.Unstructured {
 	t.Helper()
-	all, err := readAll(NewReader(r, 4<<10, interner))
+	all, err := readAll(NewReader(interner.Source(r), 4<<10))
 	require.NoError(t, err)
 	return all
 }
@@ -61,7 +61,7 @@ func TestInterner_ObjectsAreNew(t *testing.T) {
 // TestInterner_IsBounded reads what comes twice and never again, for ever.
 func TestInterner_IsBounded(t *testing.T) {
 	interner := NewInterner()
-	r := NewReader(nil, 0, interner)
+	r := NewReader(interner.Source(nil), 0)
 	read := func(text string) {
 		r.buffer, r.lookahead = buffer{buf: []byte(text), end: len(text)}, 0
 		_, err := r.internedValue(node{})
@@ -114,7 +114,7 @@ func TestReader_BoundsLookahead(t *testing.T) {
 			obj := `{"kind":"Thing","metadata":{"uid":"u"},"spec":` + strings.Repeat(level, depth) + "1" + end + "}"
 			plain, err := decode([]byte(obj))
 			require.NoError(t, err)
-			r := NewReader(objects(obj, obj, obj), 4<<10, NewInterner())
+			r := NewReader(NewInterner().Source(objects(obj, obj, obj)), 4<<10)
 			for range 3 {
 				v, err := r.TopValue()
 				require.NoError(t, err)
@@ -139,9 +139,9 @@ func FuzzInterner(f *testing.F) {
 		var held []*unstructured.Unstructured
 		for i := range 6 {
 			data := []byte(versionOf(1, `,"spec":`+string([][]byte{before, after}[i%2])) + "\n")
-			want, wantErr := readAll(NewReader(bytes.NewReader(data), 4<<10, nil))
+			want, wantErr := readAll(NewReader(bytes.NewReader(data), 4<<10))
 			for _, r := range jsoncases.Chunked(data) {
-				got, err := readAll(NewReader(r, 4<<10, interner))
+				got, err := readAll(NewReader(interner.Source(r), 4<<10))
 				assert.Equal(t, fmt.Sprintf("%#v", contents(want)), fmt.Sprintf("%#v", contents(got)))
 				assert.Equal(t, fmt.Sprint(wantErr), fmt.Sprint(err))
 				held = append(held, got...)

@@ -199,7 +199,7 @@ func TestPreviousVersions_ForgetDeletedObjects(t *testing.T) {
 	interner := NewInterner()
 	held := decodeAll(t, interner, objects(versionOf(1, "")))
 	require.Len(t, interner.versions.last, 1)
-	r := NewReader(objects(versionOf(2, "")), 4<<10, interner)
+	r := NewReader(interner.Source(objects(versionOf(2, ""))), 4<<10)
 	v, err := r.TopValue()
 	require.NoError(t, err)
 	r.NewObject(v.(map[string]any), true)

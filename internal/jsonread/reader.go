@@ -73,14 +73,18 @@ const MaxDepth = 10000
 // maxPooled is the size in elements beyond which a buffer is left to the garbage collector, not reused.
 const maxPooled = 4096
 
-// NewReader returns a Reader from src in chunks of at least size bytes. interner may be nil.
-func NewReader(src io.Reader, size int, interner *Interner) *Reader {
-	return &Reader{
-		buffer:   buffer{src: src, buf: make([]byte, size)},
-		names:    newStringTable(tableSlots, true),
-		values:   newStringTable(tableSlots, false),
-		interner: interner,
+// NewReader returns a Reader from src in chunks of at least size bytes. It interns if src is from [Interner.Source].
+func NewReader(src io.Reader, size int) *Reader {
+	r := &Reader{
+		buffer: buffer{src: src, buf: make([]byte, size)},
+		names:  newStringTable(tableSlots, true),
+		values: newStringTable(tableSlots, false),
 	}
+	if interned, ok := src.(*internedSource); ok {
+		r.src = interned.Reader
+		r.interner = interned.interner
+	}
+	return r
 }
 
 var pool sync.Pool

@@ -30,7 +30,7 @@ func TestReader_TokensSplitAnywhere(t *testing.T) {
 	require.NoError(t, err)
 	for size := 1; size < 64; size++ {
 		for first := range len(splitTokens) {
-			r := NewReader(io.MultiReader(strings.NewReader(splitTokens[:first]), strings.NewReader(splitTokens[first:])), size, nil)
+			r := NewReader(io.MultiReader(strings.NewReader(splitTokens[:first]), strings.NewReader(splitTokens[first:])), size)
 			got, err := r.Object()
 			require.NoError(t, err, "buffer of %d, split at %d", size, first)
 			require.Equal(t, want, got, "buffer of %d, split at %d", size, first)
@@ -49,7 +49,7 @@ func TestReader_LongTokens(t *testing.T) {
 		want, err := decode(data)
 		require.NoError(t, err, name)
 		for how, r := range jsoncases.Chunked(data) {
-			r := NewReader(r, 16, nil)
+			r := NewReader(r, 16)
 			got, err := r.Object()
 			require.NoError(t, err)
 			assert.Equal(t, want, got, "%s, %s", name, how)
