@@ -11,7 +11,7 @@ import (
 )
 
 func TestDecodeAggregated_AnyOrderAndForm(t *testing.T) {
-	const document = `{"kind":"APIGroupDiscoveryList","items":[%s]}`
+	const document = `{"kind":"APIGroupDiscoveryList","metadata":{"x":[]},"items":[%s]}`
 	gv := schema.GroupVersion{Group: "example.com", Version: "v1"}
 	want := []Group{{Name: "example.com", Versions: []Version{{Name: "v1", Stale: true, Resources: []*Resource{{
 		GVR: gv.WithResource("things"), GVK: gv.WithKind("Thing"), Singular: "thing", ShortNames: []string{"th"}, Categories: []string{},
@@ -32,7 +32,7 @@ func TestDecodeAggregated_AnyOrderAndForm(t *testing.T) {
 			"version":"v1"}],"metadata":{"name":"example.com"}}`,
 		"escaped, with unknown fields": `{"x":{"versions":[{"version":"v2"}]},"metadata":{"name":"ex\u0061mple.com","labels":{"name":"x"}},"versions":[{"version":"\u0076\u0031",
 			"resources":[{"resource":"th\u0069ngs","Resource":"X","responseKind":{"kind":"Th\u0069ng","x":1},"scope":"Namespaced","singularResource":"thin\u0067",
-			"verbs":["g\u0065t","list"],"shortNames":["t\u0068"],"categories":[ ],"x":[{}],"subresources":` + subresources + `}],"freshness":"Stale"}]}`,
+			"verbs":["g\u0065t","list"],"shortNames":["t\u0068"],"categories":[ ],"x":[{}],"subresources":` + subresources + `}],"x":{"version":"v2"},"freshness":"Stale"}]}`,
 	} {
 		groups, rejected, err := decodeAggregated(fmt.Appendf(nil, document, text))
 		require.NoError(t, err, name)

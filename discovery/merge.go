@@ -69,19 +69,20 @@ func groupNamed(groups []Group, name string) *Group {
 	return nil
 }
 
+// replaceGroup puts a copy of replacement into groups, or removes the group for nil.
 func replaceGroup(groups []Group, name string, replacement *Group) []Group {
-	old := groupNamed(groups, name)
-	switch {
-	case replacement == nil:
+	if replacement == nil {
 		return slices.DeleteFunc(groups, func(g Group) bool { return g.Name == name })
-	case old == nil:
-		return append(groups, *replacement)
 	}
-	*old = *replacement
-	return groups
+	replaced := copyGroups([]Group{*replacement})
+	if old := groupNamed(groups, name); old != nil {
+		*old = replaced[0]
+		return groups
+	}
+	return append(groups, replaced...)
 }
 
-// copyGroups copies groups and versions, so that completing a snapshot does not change an earlier answer.
+// copyGroups copies groups and versions, so that completing a snapshot does not change an earlier answer or snapshot.
 func copyGroups(lists ...[]Group) []Group {
 	groups := slices.Concat(lists...)
 	for i := range groups {

@@ -153,6 +153,24 @@ func TestRefresh_KeepsNewerAnswerOfGroup(t *testing.T) {
 	})
 }
 
+// TestRefresh_KeptGroupIsNotWritten reads a published snapshot while a merge keeps one of its groups.
+func TestRefresh_KeptGroupIsNotWritten(t *testing.T) {
+	_, client := serving(t, map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("!shop/v1 ")})
+	published := refresh(t, client)
+	client.groupRequestedAt["shop"] = published.TakenAt.Add(time.Hour)
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		for range published.Resources() {
+		}
+	})
+	merged := client.publishAll(&Snapshot{TakenAt: published.TakenAt.Add(time.Second), Aggregated: true, Groups: []Group{{Name: "other"}}})
+	reader.Wait()
+	require.NotSame(t, published, merged)
+	kept, before := groupNamed(merged.Groups, "shop"), groupNamed(published.Groups, "shop")
+	require.NotNil(t, kept)
+	assert.NotSame(t, &before.Versions[0], &kept.Versions[0])
+}
+
 func TestRefreshGroup_LosesToNewerWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newScriptedServer()
@@ -211,4 +229,26 @@ func TestEqualVersions_ComparesErrorText(t *testing.T) {
 	a := Version{Err: errors.New("x")}
 	assert.True(t, equalVersions(a, Version{Err: errors.New("x")}))
 	assert.False(t, equalVersions(a, Version{}))
+}
+
+func TestEqualResources_IgnoresOrder(t *testing.T) {
+	of := func(names ...string) *Resource {
+		r := &Resource{Verbs: names, ShortNames: names, Categories: names}
+		for _, name := range names {
+			r.Subresources = append(r.Subresources, Subresource{Name: name, Verbs: names})
+		}
+		return r
+	}
+	assert.True(t, equalResources(of("a", "b"), of("b", "a")))
+	for name, change := range map[string]func(*Resource){
+		"verbs":       func(r *Resource) { r.Verbs = []string{"c", "a"} },
+		"short names": func(r *Resource) { r.ShortNames = []string{"c", "a"} },
+		"categories":  func(r *Resource) { r.Categories = []string{"c", "a"} },
+		"subresource": func(r *Resource) { r.Subresources[0].Verbs = []string{"c", "a"} },
+		"hash":        func(r *Resource) { r.StorageVersionHash = "x" },
+	} {
+		other := of("b", "a")
+		change(other)
+		assert.Equal(t, name == "hash", equalResources(of("a", "b"), other), name)
+	}
 }

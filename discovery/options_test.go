@@ -2,8 +2,11 @@ package discovery
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -29,6 +32,25 @@ func TestOptions_CacheDirIsReadAndUpdated(t *testing.T) {
 	third, err := New(client.conn, &Options{CacheDir: dir}).Snapshot(t.Context())
 	require.NoError(t, err)
 	assert.Len(t, third.Groups, 3)
+}
+
+func TestOptions_CacheDirIsWrittenOnceAnHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		script := &changingServer{answers: map[string]string{"/api": aggregated("/v1 pods"), "/apis": aggregated("apps/v1 deployments")}}
+		client := New(connectPipes(t, script), &Options{CacheDir: t.TempDir()})
+		refresh(t, client)
+		file := filepath.Join(client.disk.dir, groupsFile)
+		require.NoError(t, os.Remove(file))
+		refresh(t, client)
+		assert.NoFileExists(t, file, "nothing has changed")
+		time.Sleep(time.Hour)
+		refresh(t, client)
+		assert.FileExists(t, file, "its files expire")
+		require.NoError(t, os.Remove(file))
+		script.answers["/apis"] = aggregated("apps/v1 daemonsets")
+		refresh(t, client)
+		assert.FileExists(t, file)
+	})
 }
 
 func TestOptions_UnusableCacheDirIsIgnored(t *testing.T) {

@@ -77,7 +77,10 @@ func (c *Client) refreshDirty(ctx context.Context, workers *sync.WaitGroup, dirt
 	active := map[string]bool{} // the groups being requested, and whether they have become dirty again
 	results := make(chan refreshResult)
 	var denials retry.Denials
+	timer := time.NewTimer(resyncInterval)
+	defer timer.Stop()
 	for {
+		timer.Reset(schedule.delay(time.Now()))
 		select {
 		case <-ctx.Done():
 			return retry.ContextError(ctx)
@@ -95,7 +98,7 @@ func (c *Client) refreshDirty(ctx context.Context, workers *sync.WaitGroup, dirt
 				}
 				schedule.markAll(time.Now())
 			}
-		case <-time.After(schedule.delay(time.Now())):
+		case <-timer.C:
 			for _, group := range schedule.next(time.Now()) {
 				if _, isActive := active[group]; isActive {
 					active[group] = true
