@@ -76,10 +76,15 @@ func (c *Client) Impersonate(user transport.Impersonation) (*Client, error) {
 // WithRESTMapper returns a client whose lookups of names, kinds, objects and paths use another mapper, such as one that the
 // program already has for controller-runtime. It shares connections and discovery with c. Errors of the mapper are wrapped.
 // As it does not know verbs and subresources, the server rejects those that it does not have. Names are those of kubectl,
-// short names if the mapper resolves them; a mapper that is not a meta.RESTMapperWithContext does not observe ctx.
+// short names if the mapper resolves them; a mapper without the methods of meta.RESTMapperWithContext does not
+// observe ctx.
 func (c *Client) WithRESTMapper(mapper meta.RESTMapper) *Client {
 	changed := *c
-	changed.lookup = &metaMapper{meta.ToRESTMapperWithContext(mapper)}
+	withContext, ok := mapper.(restMapperWithContext)
+	if !ok {
+		withContext = restMapperWithoutContext{mapper}
+	}
+	changed.lookup = &metaMapper{withContext}
 	return &changed
 }
 
@@ -255,7 +260,29 @@ func (c *Client) newResources(mappings []*discovery.Resource, err error) ([]*Res
 	return resources, nil
 }
 
-type metaMapper struct{ mapper meta.RESTMapperWithContext }
+// restMapperWithContext has those methods of meta.RESTMapperWithContext of apimachinery 0.37 that metaMapper calls.
+type restMapperWithContext interface {
+	KindForWithContext(context.Context, schema.GroupVersionResource) (schema.GroupVersionKind, error)
+	ResourceForWithContext(context.Context, schema.GroupVersionResource) (schema.GroupVersionResource, error)
+	RESTMappingWithContext(context.Context, schema.GroupKind, ...string) (*meta.RESTMapping, error)
+}
+
+// restMapperWithoutContext ignores the contexts of calls.
+type restMapperWithoutContext struct{ meta.RESTMapper }
+
+func (m restMapperWithoutContext) KindForWithContext(_ context.Context, resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
+	return m.KindFor(resource)
+}
+
+func (m restMapperWithoutContext) ResourceForWithContext(_ context.Context, partial schema.GroupVersionResource) (schema.GroupVersionResource, error) {
+	return m.ResourceFor(partial)
+}
+
+func (m restMapperWithoutContext) RESTMappingWithContext(_ context.Context, gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	return m.RESTMapping(gk, versions...)
+}
+
+type metaMapper struct{ mapper restMapperWithContext }
 
 // Resource resolves a name as kubectl does: as a resource with version and group, as one with a group, and as a kind.
 func (m *metaMapper) Resource(ctx context.Context, name string) (*discovery.Resource, error) {

@@ -1,6 +1,7 @@
 package dynamic_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/anykind/anykind/dynamic"
@@ -60,8 +61,9 @@ func TestTypedResource_AllVerbs(t *testing.T) {
 	updated.Status.Phase = "Ready"
 	_, err = of.Subresource("status").Update(ctx, updated, nil)
 	require.NoError(t, err)
-	_, err = of.Wait(ctx, "one", dynamic.FieldEquals("status.phase", "Ready"))
+	updated, err = of.Wait(ctx, "one", dynamic.FieldEquals("status.phase", "Ready"))
 	require.NoError(t, err)
+	assert.Equal(t, "Ready", updated.Status.Phase)
 
 	applied := widgetOf("one", 0)
 	applied.Spec.Color = "red"
@@ -88,8 +90,19 @@ func TestTypedResource_AllVerbs(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, "one", meta.Name)
 	}
-	_, err = of.Delete(ctx, "one", nil)
-	require.NoError(t, err)
+	for meta, err := range of.Metadata().List(ctx, nil) {
+		require.NoError(t, err)
+		assert.Equal(t, "one", meta.Name)
+		assert.Zero(t, meta.Spec)
+	}
+	require.NoError(t, of.ForEach(ctx, nil, nil, func(_ context.Context, in *dynamic.TypedResource[widget], one *widget) error {
+		assert.Equal(t, both.Spec, one.Spec)
+		deleted, err := in.DeleteCollection(ctx, nil, nil)
+		if assert.NoError(t, err) && assert.Len(t, deleted.Items, 1) {
+			assert.Equal(t, "one", deleted.Items[0].Name)
+		}
+		return nil
+	}))
 	_, err = of.Wait(ctx, "one", dynamic.Deleted())
 	require.NoError(t, err)
 }

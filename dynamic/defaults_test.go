@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 
@@ -189,7 +190,8 @@ func TestClient_Impersonate(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, web.GetName())
 	assert.Equal(t, []string{"", ""}, discoverers(), "discovery is done once, as the credential's own user")
-	assert.Subset(t, peers()[:2], peers()[2:], "all requests share the connections of discovery")
+	connections := slices.Compact(slices.Sorted(slices.Values(peers())))
+	assert.LessOrEqual(t, len(connections), 2, "all requests share the connections that discovery may have dialed for its two requests")
 	_, err = client.Impersonate(transport.Impersonation{Groups: []string{"system:masters"}})
 	require.EqualError(t, err, "impersonate: the user is missing")
 }

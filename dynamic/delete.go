@@ -96,6 +96,10 @@ func isKindless(body []byte) bool {
 // list has a Limit, pass the page's Continue to delete the next objects. After an error some objects may be deleted. opts
 // are as in Delete and apply to each object.
 func (r *Resource) DeleteCollection(ctx context.Context, opts *metav1.DeleteOptions, list *metav1.ListOptions) (*Page[unstructured.Object], error) {
+	return deleteCollectionAs(ctx, r, opts, list, r.objectDecoder())
+}
+
+func deleteCollectionAs[T any](ctx context.Context, r *Resource, opts *metav1.DeleteOptions, list *metav1.ListOptions, decoder decoder[T]) (*Page[T], error) {
 	const verb = "deletecollection"
 	if r.isNamespaced() && r.scope == allNamespaces {
 		return nil, r.invalid(verb, "", "the API deletes the collection of one namespace only (call it once for each, chosen with Namespace)")
@@ -116,14 +120,14 @@ func (r *Resource) DeleteCollection(ctx context.Context, opts *metav1.DeleteOpti
 	case err != io.EOF: // a wrapped EOF is a connection that broke, not the end
 		return nil, r.decodeError(verb, fmt.Errorf("read the response: %w", err))
 	case isKindless(head):
-		return &Page[unstructured.Object]{}, nil
+		return &Page[T]{}, nil
 	}
-	page, err := decodePage(r, verb, body, r.objectDecoder())
+	page, err := decodePage(r, verb, body, decoder)
 	if other, ok := errors.AsType[*unstructured.NotListError](err); ok && isStatus(other.Object) {
 		if _, err := successStatus(other.Object); err != nil {
 			return nil, r.decodeError(verb, err)
 		}
-		return &Page[unstructured.Object]{}, nil
+		return &Page[T]{}, nil
 	}
 	return page, err
 }

@@ -192,7 +192,9 @@ func ExampleAs() {
 func ExampleResource_OnWrite() {
 	pods, closeAll := shop()
 	defer closeAll()
-	observed := pods.OnWrite(func(w dynamic.Write) { fmt.Println(w.Namespace+"/"+w.Name, w.ResourceVersion == "") })
+	observed := pods.OnWrite(func(context.Context, string, string) func(dynamic.Write) {
+		return func(w dynamic.Write) { fmt.Println(w.Namespace+"/"+w.Name, w.ResourceVersion == "") }
+	})
 	if _, err := observed.Delete(context.Background(), "web", nil); err != nil {
 		log.Fatal(err)
 	}

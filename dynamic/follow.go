@@ -88,8 +88,9 @@ type Interruption struct {
 // client's discovery current, and otherwise with the next request, every two or three seconds.
 //
 // Follow ends with an error, once and last, when ctx ends or, before the first Synced, when the server rejects the request
-// and would do so again: apierrors.IsForbidden, for instance. 401 and 403 are retried for two seconds before that, or for
-// five if the server has accepted a request before, because a starting server denies every request for a moment. Breaking
+// and would do so again: apierrors.IsForbidden, for instance. A starting server, or one that lags behind others of its
+// cluster, denies requests or lacks resources for a moment. So 404 is retried for five seconds before that, and 401 and 403
+// for two, or for five if the server has accepted a request before. Breaking
 // out of the loop closes the connection. The loop's body may take its time, but the server closes a stream that is not
 // read for minutes, which costs a relist. Memory: the name, UID and resourceVersion of each object, unless the caller has
 // KnownObjects.

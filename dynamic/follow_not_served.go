@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/internal/retry"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
@@ -26,7 +26,8 @@ const (
 	definitionTimeout = 10 * time.Second
 )
 
-// handleNotServed emits NotServed, once, and then the deletion of all objects if their definition is known to be deleted.
+// handleNotServed emits NotServed, once, and then the deletion of all objects if their definition is known to be deleted or
+// replaced.
 func (f *reflector) handleNotServed() error {
 	if f.state != stateNotServed { // 404 may return after another error
 		f.version, f.state = "", stateNotServed
@@ -46,7 +47,7 @@ func (f *reflector) handleNotServed() error {
 }
 
 func (f *reflector) notServedError(err error) error {
-	if f.hasKnown() {
+	if f.unserved.keepReason != "" {
 		return fmt.Errorf("follow %s: not served, its objects are kept: %w (%s)", f.resource, err, f.unserved.keepReason)
 	}
 	return fmt.Errorf("follow %s: not served: %w", f.resource, err)
@@ -109,17 +110,22 @@ func (u *unservedPeriod) wait(ctx context.Context, d time.Duration) (isServed bo
 }
 
 // definition is the CustomResourceDefinition of a resource, if it has one. An aggregated API has none, and when it is not
-// served, its objects may well exist. So a missing definition is evidence only if it existed before.
+// served, its objects may well exist. So a missing definition is evidence only if it existed before, and a definition with
+// another UID only if the UID was read after the last complete list: the objects of that list are of this definition.
 type definition struct {
-	get         func() error // reads it; nil if the resource cannot be a custom one
-	startLookup func()       // reads it in the background, once, to record whether it exists
-	lookup      sync.WaitGroup
-	existed     atomic.Bool
+	ctx          context.Context                              // of Follow
+	read         func(ctx context.Context) (types.UID, error) // nil if the resource cannot be a custom one
+	lookups      sync.WaitGroup
+	cancelLookup context.CancelFunc // of the last lookup
+
+	mu      sync.Mutex // guards the fields below
+	existed bool
+	uid     types.UID // "" until it is read
 }
 
 // newDefinition returns the definition of a resource, whose requests end with ctx.
 func newDefinition(ctx context.Context, r *Resource) *definition {
-	d := &definition{startLookup: func() {}}
+	d := &definition{ctx: ctx, cancelLookup: func() {}}
 	gvr := r.mapping.GVR
 	if !strings.Contains(gvr.Group, ".") { // as the group of every custom resource does
 		return d
@@ -128,40 +134,74 @@ func newDefinition(ctx context.Context, r *Resource) *definition {
 	definitions := (&Resource{conn: r.conn, mapping: &discovery.Resource{
 		GVR: group.WithResource("customresourcedefinitions"), GVK: group.WithKind("CustomResourceDefinition"), Verbs: []string{"get"},
 	}}).Metadata()
-	d.get = func() error {
+	d.read = func(ctx context.Context) (types.UID, error) {
 		ctx, cancel := context.WithTimeout(ctx, definitionTimeout)
 		defer cancel()
-		_, err := definitions.Get(ctx, gvr.Resource+"."+gvr.Group, nil)
-		if err == nil {
-			d.existed.Store(true)
+		found, err := definitions.Get(ctx, gvr.Resource+"."+gvr.Group, nil)
+		if err != nil {
+			return "", err
 		}
-		return err
+		return found.GetUID(), nil
 	}
-	d.startLookup = sync.OnceFunc(func() {
-		d.lookup.Go(func() {
-			backoff := retry.Backoff{Min: time.Second, Max: time.Minute}
-			for n := 1; ; n++ {
-				if err := d.get(); err == nil || retry.IsRejected(err) || backoff.Wait(ctx, n) != nil {
-					return
-				}
-			}
-		})
-	})
 	return d
 }
 
-// reasonToKeep returns "" if the definition existed and has been deleted, and otherwise why the objects of a resource that
-// is not served must be kept.
+// startLookup reads the definition in the background, after a complete list, until that succeeds or is rejected.
+func (d *definition) startLookup() {
+	if d.read == nil {
+		return
+	}
+	d.cancelLookup()
+	ctx, cancel := context.WithCancel(d.ctx)
+	d.cancelLookup = cancel
+	d.mu.Lock()
+	d.uid = ""
+	d.mu.Unlock()
+	d.lookups.Go(func() {
+		backoff := retry.Backoff{Min: time.Second, Max: time.Minute}
+		for n := 1; ; n++ {
+			uid, err := d.read(ctx)
+			if err == nil {
+				d.record(ctx, uid)
+			}
+			if err == nil || retry.IsRejected(err) || backoff.Wait(ctx, n) != nil {
+				return
+			}
+		}
+	})
+}
+
+// record records the UID of the definition, unless it is known or a later lookup has begun, and returns the known UID.
+func (d *definition) record(ctx context.Context, uid types.UID) types.UID {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.existed = true
+	if d.uid == "" && ctx.Err() == nil {
+		d.uid = uid
+	}
+	return d.uid
+}
+
+func (d *definition) hasExisted() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.existed
+}
+
+// reasonToKeep returns "" if the definition existed and has been deleted or replaced, and otherwise why the objects of a
+// resource that is not served must be kept.
 func (d *definition) reasonToKeep() string {
-	if d.get == nil {
+	if d.read == nil {
 		return "it is not a custom resource"
 	}
-	switch err := d.get(); {
+	switch uid, err := d.read(d.ctx); {
+	case err == nil && d.record(d.ctx, uid) != uid:
+		return ""
 	case err == nil:
 		return "its CustomResourceDefinition exists"
 	case !retry.IsObjectNotFound(err):
 		return fmt.Sprintf("its CustomResourceDefinition cannot be read: %v", err)
-	case !d.existed.Load():
+	case !d.hasExisted():
 		return "there is no CustomResourceDefinition, and none was seen before"
 	default:
 		return ""

@@ -26,9 +26,11 @@ type widgetServer struct {
 	mu          sync.Mutex
 	served      bool
 	definition  int // the status code of the definition's path
+	replaced    int // how often the definition was replaced, which changes its UID
 	definitions int // the number of requests for it
 	widgets     []string
 	version     int
+	expires     bool          // a watch from a resourceVersion has expired
 	cut         chan struct{} // closed to end all watches
 }
 
@@ -57,7 +59,8 @@ func (s *widgetServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	case "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com":
 		s.definitions++
 		if s.definition == http.StatusOK {
-			return reply(http.StatusOK, strings.NewReader(`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"widgets.example.com"}}`))
+			return reply(http.StatusOK, strings.NewReader(fmt.Sprintf(
+				`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"widgets.example.com","uid":"d%d"}}`, s.replaced)))
 		}
 		reason := map[int]string{http.StatusNotFound: "NotFound", http.StatusForbidden: "Forbidden"}[s.definition]
 		return reply(s.definition, strings.NewReader(fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,
@@ -65,6 +68,9 @@ func (s *widgetServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if !s.served {
 		return reply(http.StatusNotFound, strings.NewReader("404 page not found\n"))
+	}
+	if s.expires && r.URL.Query().Get("resourceVersion") != "" {
+		return reply(http.StatusGone, strings.NewReader(statusOf("410", "Expired", "")))
 	}
 	var body strings.Builder
 	if r.URL.Query().Get("sendInitialEvents") == "true" {
@@ -177,7 +183,68 @@ func TestFollow_KeepsStateWhileNotServed(t *testing.T) {
 				assert.True(t, apierrors.IsNotFound(last.Err))
 				assert.ErrorContains(t, last.Err, tc.reason)
 				assert.Equal(t, tc.reason != "", strings.Contains(last.Err.Error(), "not served, its objects are kept: "), last.Err)
-				assert.LessOrEqual(t, server.definitions, 2+60, "every ten seconds")
+				synctest.Wait()
+				assert.LessOrEqual(t, server.definitions, 3+60, "every ten seconds")
+			})
+		})
+	}
+}
+
+// TestFollow_DefinitionReplacedWhileDisconnected replaces the definition by another one, which does not serve this version.
+func TestFollow_DefinitionReplacedWhileDisconnected(t *testing.T) {
+	a, started := widgetJSON("a", "u1", "1"), []string{"STARTED", "ADDED a u1 1", "SYNCED"}
+	replace := func(s *widgetServer, served bool, definition int, widgets ...string) {
+		s.mu.Lock()
+		s.replaced++
+		s.mu.Unlock()
+		s.serve(served, definition, 9, widgets...)
+	}
+	for name, tc := range map[string]struct {
+		change func(*widgetServer)
+		want   []string
+		reason string
+	}{
+		"replaced": {
+			func(s *widgetServer) { replace(s, false, http.StatusOK) },
+			[]string{"NOTSERVED", "DELETED a u1 1 inferred"}, "",
+		},
+		"version not served after a replacement by the same": {
+			func(s *widgetServer) {
+				s.serve(false, http.StatusNotFound, 0)
+				time.Sleep(time.Second)
+				replace(s, true, http.StatusOK, widgetJSON("a", "u2", "5"))
+				time.Sleep(10 * time.Second)
+				s.serve(false, http.StatusOK, 0)
+			},
+			[]string{"DELETED a u1 1 inferred", "ADDED a u2 5", "NOTSERVED"}, "its CustomResourceDefinition exists",
+		},
+		"replaced, and unreadable after the last list": {
+			func(s *widgetServer) {
+				replace(s, true, http.StatusForbidden, a)
+				time.Sleep(10 * time.Second)
+				s.serve(false, http.StatusOK, 0)
+			},
+			[]string{"NOTSERVED"}, "its CustomResourceDefinition exists",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := &widgetServer{served: true, definition: http.StatusOK, widgets: []string{a}, version: 4, expires: true, cut: make(chan struct{})}
+				_, read, broken := followWidgets(t, server)
+				assert.Equal(t, started, read(len(started)))
+				synctest.Wait() // until the definition has been read
+				go tc.change(server)
+				assert.Equal(t, tc.want, read(len(tc.want)))
+				time.AfterFunc(time.Minute, func() { server.serve(true, http.StatusOK, 20, widgetJSON("b", "u3", "15")) })
+				want := []string{"STARTED", "ADDED b u3 15", "SYNCED"}
+				if tc.reason != "" {
+					want = []string{"STARTED", "ADDED b u3 15", "DELETED a ", "SYNCED"}
+				}
+				got := read(len(want))
+				for i := range want {
+					assert.Contains(t, got[i], want[i])
+				}
+				assert.ErrorContains(t, (*broken)[len(*broken)-1].Err, tc.reason)
 			})
 		})
 	}
@@ -260,28 +327,40 @@ func TestFollow_DenialsOfStartingServer(t *testing.T) {
 	}
 }
 
-func TestFollow_NotFoundWithinInitialList(t *testing.T) {
-	for lasts, ends := range map[time.Duration]bool{4 * time.Second: false, time.Minute: true} {
-		synctest.Test(t, func(t *testing.T) {
-			pods, _ := inBubble(t, respond(watchEvent("ADDED", podJSON("a", "u1", "1"))),
-				answer{status: 404, body: "404 page not found", lasts: lasts}, answer{body: initialEventsEnd("2"), stays: true})
-			var got []string
-			var ended error
-			for change, err := range pods.Follow(t.Context(), nil) {
-				if ended = err; err != nil {
-					break
-				}
-				if got = append(got, changeText(change)); change.Type == dynamic.Synced {
-					break
-				}
-			}
-			if ends {
-				assert.Equal(t, []string{"STARTED", "ADDED a u1 1"}, got)
-				assert.True(t, apierrors.IsNotFound(ended), "%v", ended)
-			} else {
-				assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "DELETED a u1 1 inferred", "SYNCED"}, got)
-			}
-		})
+func TestFollow_NotFoundBeforeSynced(t *testing.T) {
+	for name, begun := range map[string]bool{"at the first request": false, "within the initial list": true} {
+		for lasts, ends := range map[time.Duration]bool{0: false, 4 * time.Second: false, time.Minute: true} {
+			t.Run(fmt.Sprintf("%s, for %s", name, lasts), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					answers := []answer{{status: 404, body: "404 page not found", lasts: lasts}, {body: initialEventsEnd("2"), stays: true}}
+					var listed, deleted []string
+					if begun {
+						answers = append([]answer{respond(watchEvent("ADDED", podJSON("a", "u1", "1")))}, answers...)
+						listed, deleted = []string{"STARTED", "ADDED a u1 1"}, []string{"DELETED a u1 1 inferred", "SYNCED"}
+					} else {
+						deleted = []string{"STARTED", "SYNCED"}
+					}
+					pods, _ := inBubble(t, answers...)
+					var got []string
+					var ended error
+					for change, err := range pods.Follow(t.Context(), nil) {
+						if ended = err; err != nil {
+							break
+						}
+						if got = append(got, changeText(change)); change.Type == dynamic.Synced {
+							break
+						}
+					}
+					if !ends {
+						assert.Equal(t, append(listed, deleted...), got)
+						return
+					}
+					assert.Equal(t, listed, got)
+					assert.True(t, apierrors.IsNotFound(ended), "%v", ended)
+					assert.ErrorContains(t, ended, "follow pods: not served: ")
+				})
+			})
+		}
 	}
 }
 

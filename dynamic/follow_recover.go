@@ -11,38 +11,44 @@ import (
 
 	"github.com/anykind/anykind/internal/retry"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
 const (
 	// firstDenialGrace is how long Follow and Wait retry 401 and 403 before the server has accepted a request: longer than
 	// a starting server returns them, and short enough for a user who lacks the rights. Afterwards it is retry's default.
 	firstDenialGrace = 2 * time.Second
-	// maxDenialDelay bounds the delay between these requests.
-	maxDenialDelay = 500 * time.Millisecond
+	// maxGraceDelay bounds the delay between requests within firstDenialGrace and, at the start, within notServedGrace.
+	maxGraceDelay = 500 * time.Millisecond
 	// minStableTime is how long a stream must last for the next delay to be short again.
 	minStableTime = 10 * time.Second
 	// maxDecodeFailures is how many streams from one resourceVersion may fail because of their content before a relist.
 	maxDecodeFailures = 3
 	// maxUnfinishedWatchLists is how many watches in a row may end within their initial events before a list.
 	maxUnfinishedWatchLists = 2
-	// watchListRetryInterval is the time after which WatchList is tried again.
+	// watchListRetryInterval is the time after which WatchList is tried again, and ignoredRetryInterval that for a server
+	// that ignored the parameter.
 	watchListRetryInterval = 5 * time.Minute
+	ignoredRetryInterval   = time.Hour
 	// maxIdleTime is how long a server may send nothing while it owes a response: API servers give up after a minute on a
 	// request that is not a watch.
 	maxIdleTime = 2 * time.Minute
+	// maxInitialIdleTime is maxIdleTime between initial events. API servers send them without a pause and end them within
+	// some seconds. A list follows, so that it may be short.
+	maxInitialIdleTime = 10 * time.Second
 )
 
 var watchBackoff = retry.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second}
 
-// watchDelay returns the delay after the n-th failure in a row, which ended with err. isFirst shortens it for denials, so
-// that a user who lacks the rights does not wait for the error.
+// watchDelay returns the delay after the n-th failure in a row, which ended with err. isFirst shortens it for
+// denials and 404, so that the caller does not wait long for the error.
 func watchDelay(n int, err error, isFirst bool) time.Duration {
 	delay := watchBackoff.Delay(n)
 	switch {
+	case isFirst && (retry.IsDenied(err) || apierrors.IsNotFound(err)):
+		return min(delay, maxGraceDelay)
 	case apierrors.IsNotFound(err):
 		return min(delay, maxNotServedDelay)
-	case isFirst && retry.IsDenied(err):
-		return min(delay, maxDenialDelay)
 	default:
 		return delay
 	}
@@ -55,7 +61,7 @@ func (f *reflector) recover(ctx context.Context, err error, lasted time.Duration
 		return f.contextError(ctx)
 	}
 	if f.version == "" && f.watchList.isUsable() && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)) {
-		f.watchList.disable() // if the request is invalid for another reason, the list returns that
+		f.watchList.disable(watchListRetryInterval) // if the request is invalid for another reason, the list returns that
 		return nil
 	}
 	if apierrors.IsNotFound(err) {
@@ -63,18 +69,21 @@ func (f *reflector) recover(ctx context.Context, err error, lasted time.Duration
 	} else {
 		f.unserved.end()
 	}
-	if f.isTerminal(err) {
+	isTerminal := f.isTerminal(err)
+	isNotServed := f.unserved.exceedsGrace()
+	if isNotServed && !isTerminal {
+		if stopped := f.handleNotServed(); stopped != nil {
+			return stopped
+		}
+	}
+	if isNotServed {
+		err = f.notServedError(err)
+	}
+	if isTerminal {
 		return err
 	}
 	if retry.IsExpired(err) || f.decodeFailures.isExceeded(f.version, err) {
 		f.version = ""
-	}
-	isNotServed := f.unserved.exceedsGrace()
-	if isNotServed {
-		if stopped := f.handleNotServed(); stopped != nil {
-			return stopped
-		}
-		err = f.notServedError(err)
 	}
 	if err != nil {
 		f.lastErr = err
@@ -89,7 +98,7 @@ func (f *reflector) isTerminal(err error) bool {
 	switch {
 	case f.hasSynced() || denied:
 		return false
-	case f.state == stateInitialList && apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err):
 		return f.unserved.exceedsGrace()
 	default:
 		return retry.IsRejected(err) // ctx has not ended
@@ -160,16 +169,18 @@ type watchListSupport struct {
 
 func (w *watchListSupport) isUsable() bool { return !time.Now().Before(w.retryAt) }
 
-func (w *watchListSupport) disable() { w.retryAt = time.Now().Add(watchListRetryInterval) }
+func (w *watchListSupport) disable(interval time.Duration) { w.retryAt = time.Now().Add(interval) }
 
 // record records a watch that ended with err, nil if the server closed it, after or within its initial events.
 func (w *watchListSupport) record(finished bool, err error) {
 	switch {
 	case finished:
 		*w = watchListSupport{}
+	case errors.Is(err, errInitialEventsIdle):
+		w.disable(ignoredRetryInterval)
 	case mayBeCut(err):
 		if w.unfinished++; w.unfinished >= maxUnfinishedWatchLists {
-			w.disable()
+			w.disable(watchListRetryInterval)
 		}
 	}
 }
@@ -186,21 +197,29 @@ func mayBeCut(err error) bool {
 	return !errors.As(err, &failed) || failed.Op != "dial"
 }
 
-// errIdle is an os.ErrDeadlineExceeded, like the time-outs of connections.
-var errIdle = fmt.Errorf("the server has sent nothing for %s: %w", maxIdleTime, os.ErrDeadlineExceeded)
+// Each is an os.ErrDeadlineExceeded, like the time-outs of connections.
+var (
+	errIdle              = fmt.Errorf("the server has sent nothing for %s: %w", maxIdleTime, os.ErrDeadlineExceeded)
+	errInitialEventsIdle = fmt.Errorf("the server has not ended the initial events for %s (it may ignore sendInitialEvents): %w",
+		maxInitialIdleTime, os.ErrDeadlineExceeded)
+)
 
-// idleTimeout cancels its ctx when the server sends nothing for maxIdleTime. It is stopped while the caller handles an object,
-// which may take any time.
+// idleTimeout cancels its ctx when the server sends nothing for maxIdleTime, or maxInitialIdleTime between initial events.
+// It is stopped while the caller handles an object, which may take any time.
 type idleTimeout struct {
 	*time.Timer
 	resource  *Resource
 	ctx       context.Context
 	cancelCtx context.CancelCauseFunc
+	err       error // of explain
+	// initialEventsEnd is when the initial events of a watch that has sent a change must have ended; zero for none.
+	initialEventsEnd time.Time
 }
 
 func (r *Resource) withIdleTimeout(ctx context.Context) (context.Context, *idleTimeout) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	return ctx, &idleTimeout{time.AfterFunc(maxIdleTime, func() { cancel(errIdle) }), r, ctx, cancel}
+	timer := time.AfterFunc(maxIdleTime, func() { cancel(errIdle) })
+	return ctx, &idleTimeout{Timer: timer, resource: r, ctx: ctx, cancelCtx: cancel, err: errIdle}
 }
 
 func (t *idleTimeout) cancel() {
@@ -208,10 +227,24 @@ func (t *idleTimeout) cancel() {
 	t.cancelCtx(nil)
 }
 
-// explain returns err, or errIdle if that caused it.
+// awaitInitialEvent expects an initial event, or their end, within maxInitialIdleTime. After received, an event that is not
+// ADDED, only their end is left: a server that ignores sendInitialEvents may send changes for ever.
+func (t *idleTimeout) awaitInitialEvent(received watch.EventType) {
+	until := time.Now().Add(maxInitialIdleTime)
+	if received != watch.Added && t.initialEventsEnd.IsZero() {
+		t.initialEventsEnd = until
+	}
+	if !t.initialEventsEnd.IsZero() {
+		until = t.initialEventsEnd
+	}
+	t.err = errInitialEventsIdle
+	t.Reset(time.Until(until))
+}
+
+// explain returns err, or the error of the idle timeout if that caused it.
 func (t *idleTimeout) explain(err error) error {
 	if errors.Is(context.Cause(t.ctx), errIdle) {
-		return fmt.Errorf("follow %s: GET %s: %w", t.resource, t.resource.conn.Server(), errIdle)
+		return fmt.Errorf("follow %s: GET %s: %w", t.resource, t.resource.conn.Server(), t.err)
 	}
 	return err
 }

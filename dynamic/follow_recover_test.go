@@ -120,14 +120,6 @@ func TestFollow_RetriesAfterIdleTimeout(t *testing.T) {
 			[]answer{{mute: true}, respond(watchEvent("ADDED", a) + watchEvent("ADDED", b) + initialEventsEnd("3"))},
 			[]string{watchListQuery, watchListQuery},
 		},
-		"WatchList stalls twice, then a list": {
-			[]answer{{body: watchEvent("ADDED", a), stays: true}, {body: watchEvent("ADDED", a), stays: true}, respond(podList("3", a, b))},
-			[]string{watchListQuery, watchListQuery, ""},
-		},
-		"bookmarks without the end of initial events": {
-			[]answer{{body: watchEvent("ADDED", a), then: bookmark("2"), after: time.Minute}, {then: bookmark("2"), after: time.Minute}, respond(podList("3", a, b))},
-			[]string{watchListQuery, watchListQuery, ""},
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -142,6 +134,48 @@ func TestFollow_RetriesAfterIdleTimeout(t *testing.T) {
 					assert.True(t, one.Relist)
 					assert.EqualError(t, one.Err, "follow pods: GET http://bubble: the server has sent nothing for 2m0s: i/o timeout")
 				}
+			})
+		})
+	}
+}
+
+// TestFollow_ServerIgnoresSendInitialEvents relists every five minutes, for more than an hour.
+func TestFollow_ServerIgnoresSendInitialEvents(t *testing.T) {
+	a, b := podJSON("a", "u1", "1"), podJSON("b", "u2", "2")
+	expires := answer{then: watchEvent("ERROR", statusOf("410", "Expired", "")), after: 5 * time.Minute}
+	for name, ignored := range map[string]answer{
+		"no object":                   {stays: true},
+		"silence after the objects":   {body: watchEvent("ADDED", a) + watchEvent("ADDED", b), stays: true},
+		"bookmarks without the end":   {body: watchEvent("ADDED", a), then: bookmark("2"), after: 3 * time.Second},
+		"changes of objects for ever": {body: watchEvent("ADDED", a) + watchEvent("ADDED", b), then: watchEvent("MODIFIED", b), after: 3 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				list, resume := respond(podList("3", a, b)), "resourceVersion=3&watch=true"
+				answers, want := []answer{ignored}, []string{watchListQuery}
+				for range 12 {
+					answers, want = append(answers, list, expires), append(want, "", resume)
+				}
+				pods, server := inBubble(t, append(answers, ignored, list, answer{stays: true})...)
+				ctx, cancel := context.WithTimeout(t.Context(), 65*time.Minute)
+				defer cancel()
+				var broken interruptions
+				began := time.Now()
+				var synced time.Duration
+				for change, err := range pods.Follow(ctx, broken.options()) {
+					if err != nil {
+						break // ctx has ended
+					}
+					if change.Type == dynamic.Synced {
+						synced = time.Since(began)
+					}
+				}
+				assert.GreaterOrEqual(t, synced, 10*time.Second)
+				assert.Less(t, synced, 14*time.Second)
+				assert.Equal(t, append(want, watchListQuery, "", resume), listWatchQueries(t, server))
+				require.ErrorIs(t, broken[0].Err, os.ErrDeadlineExceeded)
+				assert.EqualError(t, broken[0].Err,
+					"follow pods: GET http://bubble: the server has not ended the initial events for 10s (it may ignore sendInitialEvents): i/o timeout")
 			})
 		})
 	}

@@ -85,7 +85,7 @@ func follow[T any, P objectPointer[T]](ctx context.Context, r *Resource, opts *F
 func (f *objectReflector[T, P]) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	f.definition = newDefinition(ctx, f.resource)
-	defer f.definition.lookup.Wait()
+	defer f.definition.lookups.Wait()
 	defer f.unserved.end()
 	defer cancel()
 	for {
@@ -141,7 +141,7 @@ func (f *objectReflector[T, P]) list(ctx context.Context) error {
 	ctx, idle := f.resource.withIdleTimeout(ctx)
 	defer idle.cancel()
 	paging := &PagingOptions{OnPage: func(meta metav1.ListMeta) { version = meta.ResourceVersion }}
-	for obj, err := range listAs(ctx, f.resource.Paging(paging), f.listOptions(), f.newDecoder()) {
+	for obj, err := range listAs(ctx, f.resource.Paging(paging), f.listOptions(), f.newDecoder()) { //nolint:contextcheck // the lookup ends with the reflector's ctx
 		idle.Stop()
 		if err != nil {
 			return idle.explain(err)
@@ -154,7 +154,7 @@ func (f *objectReflector[T, P]) list(ctx context.Context) error {
 	if err := f.start(); err != nil {
 		return err
 	}
-	return f.complete(version)
+	return f.complete(version) //nolint:contextcheck // the lookup ends with the reflector's ctx
 }
 
 // watch handles the events of one watch. The idle timeout applies until the end of the initial events, if the watch has
@@ -164,9 +164,12 @@ func (f *objectReflector[T, P]) watch(ctx context.Context, opts *metav1.ListOpti
 		if f.version != "" { // the stream is resumed, which is progress
 			f.setVersion(f.version)
 		}
+		if hasInitialEvents {
+			idle.awaitInitialEvent(watch.Added)
+		}
 		return f.newDecoder()
 	}
-	for received, err := range watchAs(ctx, f.resource, opts, onAccept) {
+	for received, err := range watchAs(ctx, f.resource, opts, onAccept) { //nolint:contextcheck // the lookup ends with the reflector's ctx
 		if err != nil {
 			return idle.explain(err)
 		}
@@ -179,7 +182,7 @@ func (f *objectReflector[T, P]) watch(ctx context.Context, opts *metav1.ListOpti
 			return err
 		}
 		if hasInitialEvents && f.version == "" {
-			idle.Reset(maxIdleTime)
+			idle.awaitInitialEvent(event.eventType)
 		}
 	}
 	return nil

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
-	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -165,14 +164,16 @@ func TestFollow_EmitsEachChangeOnce(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want := append(start[:len(start):len(start)], tc.want...)
-			pods, server := exchanging(t, tc.answers...)
-			assert.Equal(t, want, follow(t, pods, nil, len(want)))
-			assert.Equal(t, tc.queries, listWatchQueries(t, server))
+			synctest.Test(t, func(t *testing.T) {
+				want := append(start[:len(start):len(start)], tc.want...)
+				pods, server := inBubble(t, tc.answers...)
+				assert.Equal(t, want, follow(t, pods, nil, len(want)))
+				assert.Equal(t, tc.queries, listWatchQueries(t, server))
 
-			pods, server = exchanging(t, tc.answers...)
-			assert.Equal(t, want, followInto(t, pods, podVersions{}, len(want)))
-			assert.Equal(t, tc.queries, listWatchQueries(t, server))
+				pods, server = inBubble(t, tc.answers...)
+				assert.Equal(t, want, followInto(t, pods, podVersions{}, len(want)))
+				assert.Equal(t, tc.queries, listWatchQueries(t, server))
+			})
 		})
 	}
 }
@@ -258,16 +259,23 @@ func TestFollow_ListsWithoutInitialEventsEnd(t *testing.T) {
 }
 
 func TestFollow_NotFoundCountsOnlyInARow(t *testing.T) {
-	gone := refuses(404, "NotFound")
-	pods, _ := exchanging(t, respond(watchEvent("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("4")),
-		gone, respond(""), gone, refuses(503, "ServiceUnavailable"), gone, answer{body: watchEvent("MODIFIED", podJSON("a", "u1", "5")), stays: true})
-	assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "MODIFIED a u1 5"}, follow(t, pods, nil, 4))
+	synctest.Test(t, func(t *testing.T) {
+		gone := refuses(404, "NotFound")
+		pods, _ := inBubble(t, respond(watchEvent("ADDED", podJSON("a", "u1", "1"))+initialEventsEnd("4")),
+			gone, respond(""), gone, refuses(503, "ServiceUnavailable"), gone, answer{body: watchEvent("MODIFIED", podJSON("a", "u1", "5")), stays: true})
+		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "MODIFIED a u1 5"}, follow(t, pods, nil, 4))
+	})
 }
 
 func TestFollow_EndsWithTerminalError(t *testing.T) {
-	for code, reason := range map[int]string{401: "Unauthorized", 403: "Forbidden", 404: "NotFound", 405: "MethodNotAllowed"} {
+	for reason, tc := range map[string]struct {
+		code  int
+		grace time.Duration // a starting server's
+	}{
+		"Unauthorized": {401, 2 * time.Second}, "Forbidden": {403, 2 * time.Second}, "NotFound": {404, 5 * time.Second}, "MethodNotAllowed": {405, 0},
+	} {
 		synctest.Test(t, func(t *testing.T) {
-			pods, _ := inBubble(t, answer{status: code, body: statusOf(strconv.Itoa(code), reason, ""), lasts: time.Minute})
+			pods, _ := inBubble(t, answer{status: tc.code, body: statusOf(strconv.Itoa(tc.code), reason, ""), lasts: time.Minute})
 			began := time.Now()
 			var got []error
 			for _, err := range pods.Follow(t.Context(), nil) {
@@ -275,10 +283,8 @@ func TestFollow_EndsWithTerminalError(t *testing.T) {
 			}
 			require.Len(t, got, 1, reason)
 			assert.EqualValues(t, reason, apierrors.ReasonForError(got[0]))
-			if retry.IsDenied(got[0]) {
-				assert.GreaterOrEqual(t, time.Since(began), 2*time.Second, "it may be a starting server")
-			}
-			assert.LessOrEqual(t, time.Since(began), 3*time.Second)
+			assert.GreaterOrEqual(t, time.Since(began), tc.grace)
+			assert.LessOrEqual(t, time.Since(began), tc.grace+time.Second)
 		})
 	}
 	pods, server := exchanging(t)
@@ -290,21 +296,23 @@ func TestFollow_EndsWithTerminalError(t *testing.T) {
 }
 
 func TestFollow_CountsInterruptions(t *testing.T) {
-	pods, _ := exchanging(t, answer{status: 500, body: statusOf("500", "InternalError", "")}, answer{body: initialEventsEnd("4")},
-		answer{status: 410, body: statusOf("410", "Expired", "")}, answer{body: watchEvent("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("5"), stays: true})
-	var seen []dynamic.Interruption
-	follow(t, pods, &dynamic.FollowOptions{OnInterruption: func(i dynamic.Interruption) { seen = append(seen, i) }}, 3)
-	require.Len(t, seen, 3)
-	assert.True(t, apierrors.IsInternalError(seen[0].Err))
-	assert.True(t, seen[0].Relist)
-	assert.NoError(t, seen[1].Err)
-	assert.False(t, seen[1].Relist)
-	assert.True(t, apierrors.IsResourceExpired(seen[2].Err))
-	assert.True(t, seen[2].Relist)
-	for i, interruption := range seen {
-		assert.Equal(t, i+1, interruption.Count)
-		assert.Positive(t, interruption.Delay)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		pods, _ := inBubble(t, answer{status: 500, body: statusOf("500", "InternalError", "")}, answer{body: initialEventsEnd("4")},
+			answer{status: 410, body: statusOf("410", "Expired", "")}, answer{body: watchEvent("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("5"), stays: true})
+		var seen []dynamic.Interruption
+		follow(t, pods, &dynamic.FollowOptions{OnInterruption: func(i dynamic.Interruption) { seen = append(seen, i) }}, 3)
+		require.Len(t, seen, 3)
+		assert.True(t, apierrors.IsInternalError(seen[0].Err))
+		assert.True(t, seen[0].Relist)
+		assert.NoError(t, seen[1].Err)
+		assert.False(t, seen[1].Relist)
+		assert.True(t, apierrors.IsResourceExpired(seen[2].Err))
+		assert.True(t, seen[2].Relist)
+		for i, interruption := range seen {
+			assert.Equal(t, i+1, interruption.Count)
+			assert.Positive(t, interruption.Delay)
+		}
+	})
 }
 
 func TestFollow_ContextErrorHasLastError(t *testing.T) {

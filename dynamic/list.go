@@ -69,7 +69,7 @@ func listPageAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOption
 // decodePage decodes the body of a response that is a list; verb is for the error.
 func decodePage[T any](r *Resource, verb string, body io.Reader, decoder decoder[T]) (*Page[T], error) {
 	page := &Page[T]{}
-	items := unstructured.NewInterningListDecoder(body, decoder.interner())
+	items := unstructured.NewListDecoder(decoder.interner().Source(body))
 	for {
 		item, err := decoder.listItem(items)
 		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
@@ -175,7 +175,7 @@ func (p *listPager[T]) page(ctx context.Context, yield func(*T, error) bool) (mo
 		return false, current.err
 	}
 	defer current.response.Body.Close()
-	items := unstructured.NewInterningListDecoder(current.response.Body, p.decoder.interner())
+	items := unstructured.NewListDecoder(p.decoder.interner().Source(current.response.Body))
 	for {
 		obj, err := p.decoder.listItem(items)
 		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a connection that broke, not the end

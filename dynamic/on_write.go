@@ -2,9 +2,11 @@ package dynamic
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/anykind/anykind/transport"
@@ -22,23 +24,42 @@ type Write struct {
 	ResourceVersion string
 }
 
-// OnWrite returns a handle that calls f after each successful Create, Update, Patch, Apply, Upsert, Scale and Delete, before
-// the verb returns, also if the verb returns an error since the response cannot be decoded. f is called by the goroutine of
-// the verb, possibly by several at the same time. Handles on other namespaces or subresources that are made from this one
-// call f, too. A handle can have several functions. Not reported are dry runs, [Resource.DeleteCollection],
-// [Resource.Evict], and writes whose response is lost.
-func (r *Resource) OnWrite(f func(Write)) *Resource {
+// OnWrite returns a handle that calls begin before each request that may write an object. If the server has accepted a Create,
+// Update, Patch, Apply, Upsert, Scale or Delete, the verb calls the function that begin returned, nil for none. name is "" for a
+// Create. The functions are called by the goroutine of the verb, possibly by several at the same time, and before the verb returns,
+// also if the verb returns an error since the response cannot be decoded. Handles on other namespaces or subresources that are
+// made from this handle call begin, too. A handle can have several functions. Not reported are dry runs,
+// [Resource.DeleteCollection], [Resource.Evict], and writes whose response is lost.
+func (r *Resource) OnWrite(begin func(ctx context.Context, namespace, name string) (end func(Write))) *Resource {
 	changed := *r
-	changed.onWrite = f
-	if earlier := r.onWrite; earlier != nil {
-		changed.onWrite = func(w Write) { earlier(w); f(w) }
-	}
+	changed.onWrite = append(slices.Clip(r.onWrite), begin)
 	return &changed
 }
 
-// reportWrite calls onWrite if a request, which was answered with body, has written an object.
-func (r *Resource) reportWrite(request *transport.Request, body []byte) {
-	if r.onWrite == nil || request.Method == http.MethodGet || isDryRun(request) {
+// beginWrite calls the functions of OnWrite if a request writes an object, and returns the functions to call at its end.
+func (r *Resource) beginWrite(ctx context.Context, request *transport.Request) (ends []func(Write)) {
+	if len(r.onWrite) == 0 || request.Method == http.MethodGet || isDryRun(request) {
+		return nil
+	}
+	for _, begin := range r.onWrite {
+		if end := begin(ctx, r.namespace, r.requestName(request)); end != nil {
+			ends = append(ends, end)
+		}
+	}
+	return ends
+}
+
+// requestName returns the name in a request's path, "" for a collection.
+func (r *Resource) requestName(request *transport.Request) string {
+	rest, _ := strings.CutPrefix(request.Path, r.path(""))
+	escaped, _, _ := strings.Cut(strings.TrimPrefix(rest, "/"), "/")
+	name, _ := url.PathUnescape(escaped) // escaped by Resource.path
+	return name
+}
+
+// reportWrite calls ends if a request, which was answered with body, has written an object.
+func (r *Resource) reportWrite(ends []func(Write), request *transport.Request, body []byte) {
+	if len(ends) == 0 {
 		return
 	}
 	var response struct {
@@ -52,16 +73,18 @@ func (r *Resource) reportWrite(request *transport.Request, body []byte) {
 			ResourceVersion string    `json:"resourceVersion"`
 
 			DeletionTimestamp          string   `json:"deletionTimestamp"`
-			DeletionGracePeriodSeconds int64    `json:"deletionGracePeriodSeconds"`
+			DeletionGracePeriodSeconds *int64   `json:"deletionGracePeriodSeconds"`
 			Finalizers                 []string `json:"finalizers"`
 		} `json:"metadata"`
 	}
 	err := json.Unmarshal(body, &response) // of a delete, the body may be empty
 	meta := &response.Metadata
 	// The server deletes an object when an update leaves it without finalizers after a deletion was requested, and responds with
-	// the resourceVersion of the state before. Namespaces have finalizers in their spec as well.
+	// the resourceVersion of the state before. The deletion had set the grace period to 0. Projects, Namespaces and other objects
+	// that are kept for another reason have none.
 	// See https://kubernetes.io/docs/concepts/overview/working-with-objects/finalizers/.
-	isDeleted := meta.DeletionTimestamp != "" && len(meta.Finalizers) == 0 && meta.DeletionGracePeriodSeconds == 0 && response.Kind != "Namespace"
+	gracePeriod := meta.DeletionGracePeriodSeconds
+	isDeleted := meta.DeletionTimestamp != "" && len(meta.Finalizers) == 0 && gracePeriod != nil && *gracePeriod == 0
 	write := Write{"", meta.Name, meta.UID, meta.ResourceVersion}
 	if r.isNamespaced() || r.isScopeUnknown {
 		write.Namespace = cmp.Or(meta.Namespace, r.namespace)
@@ -74,9 +97,11 @@ func (r *Resource) reportWrite(request *transport.Request, body []byte) {
 		return
 	default:
 		write.UID, write.ResourceVersion = response.Details.UID, ""
-		write.Name, _ = url.PathUnescape(request.Path[strings.LastIndexByte(request.Path, '/')+1:]) // escaped by Resource.path
+		write.Name = r.requestName(request)
 	}
-	r.onWrite(write)
+	for _, end := range ends {
+		end(write)
+	}
 }
 
 func isDryRun(request *transport.Request) bool {

@@ -1,6 +1,7 @@
 package dynamic_test
 
 import (
+	"context"
 	"net/http"
 	"testing"
 
@@ -52,6 +53,12 @@ func TestResource_OnWriteReportsWrites(t *testing.T) {
 				_, err := pods.Patch(ctx, "web-x", types.MergePatchType, []byte(`{}`), nil)
 				return err
 			}, written},
+		"patch of a terminating object that is kept without finalizers": {
+			`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web-x","namespace":"shop","uid":"u","resourceVersion":"7","deletionTimestamp":"2026-01-01T00:00:00Z"}}`,
+			func(pods *dynamic.Resource) error {
+				_, err := pods.Patch(ctx, "web-x", types.MergePatchType, []byte(`{}`), nil)
+				return err
+			}, written},
 		"patch while a pod shuts down": {
 			`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web-x","namespace":"shop","uid":"u","resourceVersion":"7","deletionTimestamp":"2026-01-01T00:00:00Z","deletionGracePeriodSeconds":30}}`,
 			func(pods *dynamic.Resource) error {
@@ -59,7 +66,10 @@ func TestResource_OnWriteReportsWrites(t *testing.T) {
 				return err
 			}, written},
 		"typed": {pod, func(pods *dynamic.Resource) error {
-			_, err := dynamic.As[metav1.PartialObjectMetadata](pods).Patch(ctx, "web", types.MergePatchType, []byte(`{}`), nil)
+			var again []dynamic.Write
+			typed := dynamic.As[metav1.PartialObjectMetadata](pods).OnWrite(recordTo(&again))
+			_, err := typed.Patch(ctx, "web", types.MergePatchType, []byte(`{}`), nil)
+			assert.Equal(t, written, again, "the typed handle's own function")
 			return err
 		}, written},
 		"typed, whose response is no T": {pod, func(pods *dynamic.Resource) error {
@@ -96,7 +106,7 @@ func TestResource_OnWriteReportsWrites(t *testing.T) {
 			client, _ := script(t, tc.reply)
 			pods := resource(t, client, "pods")
 			var first, second []dynamic.Write
-			observed := pods.OnWrite(func(w dynamic.Write) { first = append(first, w) }).OnWrite(func(w dynamic.Write) { second = append(second, w) })
+			observed := pods.OnWrite(recordTo(&first)).OnWrite(recordTo(&second)).OnWrite(ignore)
 			require.NoError(t, tc.call(observed.Namespace("shop")))
 			assert.Equal(t, tc.want, first)
 			assert.Equal(t, tc.want, second)
@@ -108,10 +118,36 @@ func TestResource_OnWriteReportsWrites(t *testing.T) {
 		client, _ := script(t, node)
 		nodes := resource(t, client, "nodes")
 		var got []dynamic.Write
-		_, err := nodes.OnWrite(func(w dynamic.Write) { got = append(got, w) }).Create(t.Context(), object, nil)
+		_, err := nodes.OnWrite(recordTo(&got)).Create(t.Context(), object, nil)
 		require.NoError(t, err)
 		assert.Equal(t, []dynamic.Write{{Name: "n1", UID: "u", ResourceVersion: "7"}}, got)
 	})
+}
+
+// recordTo returns a function for OnWrite that appends each write.
+func recordTo(all *[]dynamic.Write) func(context.Context, string, string) func(dynamic.Write) {
+	return func(context.Context, string, string) func(dynamic.Write) {
+		return func(w dynamic.Write) { *all = append(*all, w) }
+	}
+}
+
+func ignore(context.Context, string, string) func(dynamic.Write) { return nil }
+
+func TestResource_OnWriteBeginsBeforeRequest(t *testing.T) {
+	client, server := script(t, `{"kind":"Status","apiVersion":"v1","status":"Success"}`)
+	var begun []string
+	pods := resource(t, client, "pods").Namespace("shop").OnWrite(func(ctx context.Context, namespace, name string) func(dynamic.Write) {
+		assert.Equal(t, t.Context(), ctx)
+		assert.Len(t, server.seen(), len(begun), "before the request")
+		begun = append(begun, namespace+"/"+name)
+		return nil
+	})
+	_, err := pods.Delete(t.Context(), "web", nil)
+	require.NoError(t, err)
+	_, _ = pods.Subresource("status").Patch(t.Context(), "db", types.MergePatchType, []byte(`{}`), nil)
+	_, _ = pods.Create(t.Context(), &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"generateName": "web-"}}}, nil)
+	_, _ = pods.Get(t.Context(), "web", nil)
+	assert.Equal(t, []string{"shop/web", "shop/db", "shop/"}, begun)
 }
 
 func TestFollow_ReportsProgressWhenResumed(t *testing.T) {

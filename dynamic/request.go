@@ -153,6 +153,7 @@ func (r *Resource) do(ctx context.Context, request *transport.Request, isList bo
 
 // doAndDecode sends a request, reads the whole response and decodes it. decode must not retain body.
 func doAndDecode[T any](ctx context.Context, r *Resource, request *transport.Request, decode func(body []byte) (*T, error)) (*T, error) {
+	ends := r.beginWrite(ctx, request)
 	response, err := r.do(ctx, request, false)
 	if err != nil {
 		return nil, detailedError(request, err)
@@ -164,7 +165,7 @@ func doAndDecode[T any](ctx context.Context, r *Resource, request *transport.Req
 	if _, err = buffer.ReadFrom(response.Body); err != nil {
 		err = fmt.Errorf("read the response: %w", err)
 	} else {
-		r.reportWrite(request, buffer.Bytes())
+		r.reportWrite(ends, request, buffer.Bytes())
 		decoded, err = decode(buffer.Bytes())
 	}
 	if err != nil {

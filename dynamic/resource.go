@@ -27,7 +27,7 @@ type Resource struct {
 	paging         PagingOptions
 	representation representation
 	defaults       Defaults
-	onWrite        func(Write) // nil for none
+	onWrite        []func(ctx context.Context, namespace, name string) (end func(Write))
 }
 
 type namespaceScope int

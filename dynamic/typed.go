@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TypedResource is a [Resource] whose verbs take and return objects of a Go type. Verbs that it does not redefine, such
-// as Delete, DeleteCollection and Wait, are those of its Resource, the untyped handle. It is as cheap, immutable and safe
-// for concurrent use.
+// TypedResource is a [Resource] whose verbs take and return objects of a Go type, and whose changed copies are of the same
+// type. It is as cheap, immutable and safe for concurrent use. Its Resource is the untyped handle. Delete, Scale and Tables are
+// the untyped handle's: their objects may be of other kinds.
 //
 // T is a struct with json tags, usually with metav1.TypeMeta and metav1.ObjectMeta embedded, as in generated types; it is
 // converted by [unstructured.As] and [unstructured.From]. An object without kind and apiVersion is written with those of
@@ -61,6 +61,16 @@ func (t *TypedResource[T]) Subresource(name string) *TypedResource[T] {
 // Paging is [Resource.Paging].
 func (t *TypedResource[T]) Paging(opts *PagingOptions) *TypedResource[T] {
 	return As[T](t.Resource.Paging(opts))
+}
+
+// Metadata is [Resource.Metadata]: the fields of T besides its metadata are zero.
+func (t *TypedResource[T]) Metadata() *TypedResource[T] {
+	return As[T](t.Resource.Metadata())
+}
+
+// OnWrite is [Resource.OnWrite].
+func (t *TypedResource[T]) OnWrite(begin func(ctx context.Context, namespace, name string) (end func(Write))) *TypedResource[T] {
+	return As[T](t.Resource.OnWrite(begin))
 }
 
 // Get is [Resource.Get].
@@ -121,6 +131,33 @@ func (t *TypedResource[T]) Patch(ctx context.Context, name string, patchType typ
 	return patchAs(ctx, t.Resource, name, patchType, patch, opts, t.decoder())
 }
 
+// DeleteCollection is [Resource.DeleteCollection].
+func (t *TypedResource[T]) DeleteCollection(ctx context.Context, opts *metav1.DeleteOptions, list *metav1.ListOptions) (*Page[T], error) {
+	return deleteCollectionAs(ctx, t.Resource, opts, list, t.decoder())
+}
+
+// Wait is [Resource.Wait].
+func (t *TypedResource[T]) Wait(ctx context.Context, name string, conditions ...WaitCondition) (*T, error) {
+	obj, err := t.Resource.Wait(ctx, name, conditions...)
+	if err != nil || obj == nil {
+		return nil, err
+	}
+	return t.fromObject(obj)
+}
+
+// ForEach is [Resource.ForEach]. An object that does not fit T has that as its error and ends nothing.
+func (t *TypedResource[T]) ForEach(ctx context.Context, list *metav1.ListOptions, opts *ForEachOptions,
+	process func(ctx context.Context, in *TypedResource[T], obj *T) error,
+) error {
+	return t.Resource.ForEach(ctx, list, opts, func(ctx context.Context, in *Resource, obj *unstructured.Object) error {
+		typed, err := unstructured.As[T](obj)
+		if err != nil {
+			return fmt.Errorf("decode as %s: %w", reflect.TypeFor[T](), err)
+		}
+		return process(ctx, As[T](in), typed)
+	})
+}
+
 // Upsert is [Resource.Upsert]. Of an existing object it writes what change has changed: fields that T does not have are
 // kept, except within the items of a list that has changed.
 func (t *TypedResource[T]) Upsert(ctx context.Context, name string, change func(*T) error, opts *metav1.UpdateOptions) (*T, UpsertResult, error) {
@@ -153,9 +190,9 @@ func (t *TypedResource[T]) Upsert(ctx context.Context, name string, change func(
 	if err != nil {
 		return nil, "", err
 	}
-	typed, err := unstructured.As[T](obj)
+	typed, err := t.fromObject(obj)
 	if err != nil {
-		return nil, "", t.conversionError(obj.GetNamespace(), name, err)
+		return nil, "", err
 	}
 	return typed, result, nil
 }
@@ -192,6 +229,14 @@ func (t *TypedResource[T]) toObject(verb string, obj *T) (*unstructured.Object, 
 		return nil, fmt.Errorf("%s %s: %w", verb, t, err)
 	}
 	return untyped, nil
+}
+
+func (t *TypedResource[T]) fromObject(obj *unstructured.Object) (*T, error) {
+	typed, err := unstructured.As[T](obj)
+	if err != nil {
+		return nil, t.conversionError(obj.GetNamespace(), obj.GetName(), err)
+	}
+	return typed, nil
 }
 
 func (t *TypedResource[T]) decoder() decoder[T] { return convertingDecoder[T](t.convert) }

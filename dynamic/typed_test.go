@@ -1,7 +1,10 @@
 package dynamic_test
 
 import (
+	"context"
 	"errors"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -100,6 +103,50 @@ func TestTypedResource_ListAndWatch(t *testing.T) {
 	}
 	assert.Equal(t, []watch.EventType{watch.Added, watch.Bookmark}, seen)
 	assert.Equal(t, []string{"GET /api/v1/pods?limit=500", "GET /api/v1/pods?continue=more&limit=500", "GET /api/v1/pods", "GET /api/v1/pods?watch=true"}, server.seen())
+}
+
+// TestTypedResource_KeepsItsType rejects a promoted method with an untyped handle or object.
+func TestTypedResource_KeepsItsType(t *testing.T) {
+	otherKinds := []string{"Scale"}
+	for method := range reflect.TypeFor[*dynamic.TypedResource[guest]]().Methods() {
+		if signature := method.Type.String(); !slices.Contains(otherKinds, method.Name) {
+			assert.NotContains(t, signature, reflect.TypeFor[*dynamic.Resource]().String(), method.Name)
+			assert.NotContains(t, signature, reflect.TypeFor[unstructured.Object]().String(), method.Name)
+		}
+	}
+}
+
+func TestTypedResource_VerbsOnSeveralObjects(t *testing.T) {
+	list := answeredTo("list", "Pod", podReply)
+	client, _ := script(t, list, list)
+	var written []dynamic.Write
+	pods := dynamic.As[guest](resource(t, client, "pods")).OnWrite(func(context.Context, string, string) func(dynamic.Write) {
+		return func(w dynamic.Write) { written = append(written, w) }
+	})
+	page, err := pods.DeleteCollection(t.Context(), nil, nil)
+	require.NoError(t, err)
+	assert.Equal(t, "web", page.Items[0].Name)
+	err = pods.Metadata().ForEach(t.Context(), nil, nil, func(_ context.Context, in *dynamic.TypedResource[guest], pod *guest) error {
+		assert.Equal(t, "pods", in.String())
+		assert.Equal(t, "web", pod.Name)
+		return nil
+	})
+	require.NoError(t, err)
+	assert.Empty(t, written)
+
+	client, _ = script(t, answeredTo("list", "Pod", `{"metadata":{"name":"web"},"spec":{"priority":"high"}}`))
+	err = dynamic.As[guest](resource(t, client, "pods")).ForEach(t.Context(), nil, nil, nil)
+	assert.EqualError(t, err, `pods "web": decode as dynamic_test.guest: .spec.priority: is string, not int32`)
+}
+
+func TestTypedResource_Wait(t *testing.T) {
+	client, _ := script(t, podReply)
+	pod, err := dynamic.As[guest](resource(t, client, "pods")).Wait(t.Context(), "web", dynamic.Exists())
+	require.NoError(t, err)
+	assert.Equal(t, "web", pod.Name)
+	client, _ = script(t, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","namespace":"shop"},"spec":{"priority":"high"}}`)
+	_, err = dynamic.As[guest](resource(t, client, "pods")).Wait(t.Context(), "web", dynamic.Exists())
+	assert.EqualError(t, err, `decode pods "shop/web" as dynamic_test.guest: .spec.priority: is string, not int32`)
 }
 
 func TestTypedResource_ConversionErrors(t *testing.T) {

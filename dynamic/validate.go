@@ -9,9 +9,9 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/anykind/anykind/internal/pathsegment"
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/unstructured"
-	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -184,7 +184,7 @@ func invalidSegment(text string) string {
 	if strings.ContainsFunc(text, unicode.IsControl) {
 		return "contains a control character"
 	}
-	return strings.Join(content.IsPathSegmentName(text), " and ")
+	return strings.Join(pathsegment.Validate(text), " and ")
 }
 
 // validateWrite validates a call that writes obj. It returns the handle to write it with, which is in the object's

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/internal/resourceversion"
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/restmapper"
 	"github.com/anykind/anykind/unstructured"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -28,8 +28,9 @@ import (
 //
 //	wait for deployments.apps "shop/web": condition Available is "False": MinimumReplicasUnavailable: Deployment does not …
 //
-// Wait gets the object once and then watches it, which takes the verbs get and watch; RBAC rules with resourceNames
-// suffice. It recovers from closed and expired watches, restarts of the server and broken connections, with delays of up
+// Wait gets the object and then watches it, which takes the verbs get and watch; RBAC rules with resourceNames suffice.
+// Events that are older than a state that Wait has seen do not count: API servers may lag behind each other. An object that
+// did not exist is read once more when its first event arrives. Wait recovers from closed and expired watches, restarts of the server and broken connections, with delays of up
 // to seven seconds. It ends with an error of [Matches], and with a request that the server rejects: for two seconds with
 // 401 or 403 or, after the first watch, for five, since a starting server denies every request for a moment. While the
 // server does not serve the resource no condition holds, not even [Deleted]; after five seconds Wait ends with an error for
@@ -73,7 +74,8 @@ type waiter struct {
 
 	object        *unstructured.Object // nil if it does not exist
 	firstUID      types.UID            // of the first object that existed
-	last          *unstructured.Object // the last version of an object that existed
+	last          *unstructured.Object // the newest version of an object that existed
+	isAbsent      bool                 // the last read did not find the object, so that its absence has no resourceVersion
 	reasons       []string             // why conditions do not hold
 	conditionErr  error                // of the caller's function
 	lastErr       error                // of the last attempt, nil if the object has been observed since
@@ -130,7 +132,7 @@ func (w *waiter) getAndWatch(ctx context.Context) (done bool, err error) {
 			return done, err
 		}
 	}
-	return w.watch(stream)
+	return w.watch(ctx, stream, from != "")
 }
 
 // get reads and evaluates the object. If the server does not serve the path, the object may well exist.
@@ -139,11 +141,13 @@ func (w *waiter) get(ctx context.Context) (done bool, err error) {
 	if err != nil && !retry.IsObjectNotFound(err) {
 		return false, err
 	}
+	w.isAbsent = obj == nil
 	return w.evaluate(obj)
 }
 
-// watch evaluates the object after each event until the conditions hold or the watch ends.
-func (w *waiter) watch(stream *WatchStream[unstructured.Object]) (done bool, err error) {
+// watch evaluates the object after each event until the conditions hold or the watch ends. isContinuous reports whether the
+// watch begins at the object's resourceVersion. Any other watch may begin with an older state from the server's cache.
+func (w *waiter) watch(ctx context.Context, stream *WatchStream[unstructured.Object], isContinuous bool) (done bool, err error) {
 	w.denials.Grace = 0 // the server has accepted a watch
 	for {
 		event, err := stream.Next()
@@ -155,31 +159,37 @@ func (w *waiter) watch(stream *WatchStream[unstructured.Object]) (done bool, err
 			return false, err
 		}
 		w.hasProgressed = true
-		switch event.Type {
-		case watch.Added, watch.Modified:
-			if w.isOutdated(event.Object) {
-				continue
-			}
-			done, err = w.evaluate(event.Object)
-		case watch.Deleted:
-			w.last = event.Object
-			done, err = w.evaluate(nil)
-		default: // a bookmark
+		if event.Type == watch.Bookmark {
+			continue
 		}
-		if done || err != nil {
+		if done, err = w.handleEvent(ctx, event, isContinuous); done || err != nil {
 			return done, err
 		}
 	}
 }
 
-// isOutdated reports whether obj is not newer than the last version: a watch may begin with an older version from the
-// server's cache.
-func (w *waiter) isOutdated(obj *unstructured.Object) bool {
-	if w.last == nil {
-		return false
+// handleEvent evaluates the object after an event that is newer than the newest version. If that is not certain, it reads the
+// object instead.
+func (w *waiter) handleEvent(ctx context.Context, event unstructured.Event[unstructured.Object], isContinuous bool) (done bool, err error) {
+	isDeleted, isComparable := event.Type == watch.Deleted, false
+	if w.last != nil {
+		order, err := resourceversion.Compare(event.Object.GetResourceVersion(), w.last.GetResourceVersion())
+		isComparable = err == nil
+		// Some servers send the last version of a deleted object with its old resourceVersion.
+		isFinal := isDeleted && w.object != nil && w.object.GetUID() == event.Object.GetUID()
+		if isComparable && (order < 0 || order == 0 && !isFinal) {
+			return false, nil
+		}
 	}
-	order, err := resourceversion.CompareResourceVersion(obj.GetResourceVersion(), w.last.GetResourceVersion())
-	return err == nil && order <= 0
+	switch isAbsence := isDeleted && w.object == nil; {
+	case !isContinuous && !isAbsence && (w.isAbsent || !isComparable):
+		return w.get(ctx)
+	case isDeleted:
+		w.last = event.Object
+		return w.evaluate(nil)
+	default:
+		return w.evaluate(event.Object)
+	}
 }
 
 // evaluate stores the current object, nil if it does not exist, and reports whether all conditions hold.
@@ -257,11 +267,12 @@ func (r *Resource) definedKinds(obj *unstructured.Object) (kinds []schema.GroupV
 	if !isDefinition(r.mapping) || obj == nil || obj.GetDeletionTimestamp() != nil || findCondition(obj, "Established")["status"] != "True" {
 		return nil
 	}
+	kind := definedKind(obj)
 	versions, _, _ := unstructured.Get[[]any](obj, "spec", "versions")
 	for _, version := range versions {
 		version, _ := version.(map[string]any)
 		if name, _ := version["name"].(string); version["served"] == true {
-			kinds = append(kinds, definedKind(obj).WithVersion(name))
+			kinds = append(kinds, kind.WithVersion(name))
 		}
 	}
 	return kinds

@@ -50,8 +50,10 @@ func Deleted(uids ...types.UID) WaitCondition {
 		if obj == nil || !slices.Contains(old, obj.GetUID()) {
 			return "", nil
 		}
-		if result := readiness.Compute(obj); result.Status == readiness.Terminating {
-			return "it still exists, " + result.Message, nil
+		if obj.GetDeletionTimestamp() != nil {
+			if result := readiness.Compute(obj); result.Status == readiness.Terminating {
+				return "it still exists, " + result.Message, nil
+			}
 		}
 		return "it still exists", nil
 	}}

@@ -44,13 +44,13 @@ func TestReady_FailureEndsWait(t *testing.T) {
 		"rule": {task, []readiness.Rule{completed}, readiness.Result{Status: readiness.Failed, Field: "status.exitCode", Message: "status.exitCode is 1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pods, server := exchanging(t, absent, openStream(watchEvent("ADDED", tc.obj)))
+			pods, server := exchanging(t, absent, openStream(watchEvent("ADDED", tc.obj)), respond(tc.obj))
 			_, err := pods.Wait(t.Context(), "web", dynamic.Ready(tc.rules...))
 			var failed *dynamic.FailedError
 			require.ErrorAs(t, err, &failed)
 			assert.Equal(t, tc.want, failed.Result)
 			require.EqualError(t, err, `wait for pods "home/web": it is Failed: `+tc.want.Message)
-			assert.Len(t, server.seen(), 2)
+			assert.Len(t, server.seen(), 3, "the first event of an absent object is confirmed by a read")
 		})
 	}
 }
@@ -91,7 +91,7 @@ func TestReady_RejectsInvalidRule(t *testing.T) {
 
 // rolling is a server with a Deployment whose rollout makes progress and then exceeds its deadline.
 func rolling() (deployments *dynamic.Resource, closeAll func()) {
-	const web = `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web","namespace":"shop","generation":2},"spec":{"replicas":3},
+	const web = `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"resourceVersion":"%s","name":"web","namespace":"shop","generation":2},"spec":{"replicas":3},
 		"status":{"observedGeneration":2,"replicas":4,"updatedReplicas":1,"readyReplicas":3,"availableReplicas":3,"conditions":[{"type":"Available","status":"True"}%s]}}`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -99,9 +99,9 @@ func rolling() (deployments *dynamic.Resource, closeAll func()) {
 			w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
 			fmt.Fprint(w, map[string]string{"/api": coreIndex, "/apis": appsIndex}[r.URL.Path])
 		case r.URL.Query().Get("watch") == "true":
-			fmt.Fprintf(w, `{"type":"MODIFIED","object":`+web+`}`, `,{"type":"Progressing","status":"False","reason":"ProgressDeadlineExceeded"}`)
+			fmt.Fprintf(w, `{"type":"MODIFIED","object":`+web+`}`, "2", `,{"type":"Progressing","status":"False","reason":"ProgressDeadlineExceeded"}`)
 		default:
-			fmt.Fprintf(w, web, "")
+			fmt.Fprintf(w, web, "1", "")
 		}
 	}))
 	client, err := dynamic.Connect(context.Background(), &transport.Config{Server: server.URL})

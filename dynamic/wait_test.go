@@ -54,7 +54,12 @@ func TestWait_Requests(t *testing.T) {
 		"holds at once": {running, []answer{respond(webPod("7", "u", "Running"))}, []string{getWeb}, "7"},
 		"holds after an event": {running, []answer{respond(webPod("7", "u", "Pending")), openStream(watchEvent("MODIFIED", webPod("8", "u", "Pending")) + watchEvent("MODIFIED", webPod("9", "u", "Running")))},
 			[]string{getWeb, watchFrom7}, "9"},
-		"created": {dynamic.Exists(), []answer{absent, openStream(watchEvent("ADDED", webPod("7", "u", "Pending")))}, []string{getWeb, watchWeb}, "7"},
+		"created": {dynamic.Exists(), []answer{absent, openStream(watchEvent("ADDED", webPod("7", "u", "Pending"))), respond(webPod("8", "u", "Pending"))},
+			[]string{getWeb, watchWeb, getWeb}, "8"},
+		"created, read fails": {dynamic.Exists(), []answer{absent, openStream(watchEvent("ADDED", webPod("7", "u", "Pending"))), unavailable, respond(webPod("8", "u", "Pending"))},
+			[]string{getWeb, watchWeb, getWeb, getWeb}, "8"},
+		"deleted with its old resourceVersion": {dynamic.Deleted(), []answer{respond(webPod("7", "u", "Pending")), openStream(watchEvent("DELETED", webPod("7", "u", "Pending")))},
+			[]string{getWeb, watchFrom7}, "7"},
 		"deleted and recreated": {running, []answer{respond(webPod("7", "u", "Pending")), openStream(watchEvent("DELETED", webPod("8", "u", "Running")) + watchEvent("ADDED", webPod("9", "v", "Running")))},
 			[]string{getWeb, watchFrom7}, "9"},
 		"watch closed": {running, []answer{respond(webPod("7", "u", "Pending")), respond(""), respond(webPod("9", "u", "Pending")), openStream(watchEvent("MODIFIED", webPod("10", "u", "Running")))},
@@ -85,16 +90,67 @@ func TestWait_Requests(t *testing.T) {
 			[]string{getWeb, watchFrom7}, "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			pods, server := exchanging(t, tc.answers...)
-			obj, err := pods.Wait(t.Context(), "web", tc.condition)
-			require.NoError(t, err)
-			assert.Equal(t, tc.requests, server.seen())
-			if tc.version == "" {
-				assert.Nil(t, obj)
-				return
-			}
-			assert.Equal(t, tc.version, obj.GetResourceVersion())
+			synctest.Test(t, func(t *testing.T) {
+				pods, server := inBubble(t, tc.answers...)
+				obj, err := pods.Wait(t.Context(), "web", tc.condition)
+				require.NoError(t, err)
+				assert.Equal(t, tc.requests, server.seen())
+				if tc.version == "" {
+					assert.Nil(t, obj)
+					return
+				}
+				assert.Equal(t, tc.version, obj.GetResourceVersion())
+			})
+		})
+	}
+}
+
+// TestWait_StaleEvents has watches that begin with the state of a cache that lags behind the reads.
+func TestWait_StaleEvents(t *testing.T) {
+	tooLarge := answer{status: http.StatusGatewayTimeout, body: statusOf("504", "Timeout", `{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}`)}
+	added := func(version, uid string) string { return watchEvent("ADDED", webPod(version, uid, "Running")) }
+	modified := func(version, uid string) string { return watchEvent("MODIFIED", webPod(version, uid, "Running")) }
+	deleted := func(version, uid string) string { return watchEvent("DELETED", webPod(version, uid, "Running")) }
+	for name, tc := range map[string]struct {
+		condition dynamic.WaitCondition
+		answers   []answer
+		requests  int
+		reason    string // why the condition never holds
+	}{
+		"exists, of a deleted object": {
+			dynamic.Exists(), []answer{absent, openStream(added("5", "u") + modified("6", "u") + deleted("15", "u")), absent, absent, {mute: true}}, 4, "it does not exist",
+		},
+		"exists, of a deleted object that was seen": {
+			dynamic.FieldEquals("status.phase", "Failed"), []answer{respond(webPod("7", "u", "Running")), respond(""), absent, openStream(watchEvent("ADDED", webPod("9", "u", "Failed"))), absent, {mute: true}},
+			5, "it does not exist",
+		},
+		"condition, of a replaced object": {
+			dynamic.FieldEquals("status.phase", "Running"), []answer{respond(webPod("20", "v", "Pending")), tooLarge, openStream(added("5", "u") + modified("6", "u")), respond(webPod("20", "v", "Pending"))},
+			4, `status.phase is "Pending"`,
+		},
+		"deleted, while a newer object exists": {
+			dynamic.Deleted(), []answer{respond(webPod("20", "v", "Running")), tooLarge, openStream(added("5", "u") + deleted("15", "u") + added("20", "v")), respond(webPod("20", "v", "Running"))},
+			4, "it still exists",
+		},
+		"deleted, of one of two uids": {
+			dynamic.Deleted("v"), []answer{respond(webPod("20", "v", "Running")), tooLarge, openStream(added("5", "u") + deleted("15", "u") + added("20", "v")), respond(webPod("20", "v", "Running"))},
+			4, "it still exists",
+		},
+		"deleted, with opaque resourceVersions": {
+			dynamic.Deleted(), []answer{respond(webPod("x", "v", "Running")), tooLarge, openStream(deleted("a", "u")), respond(webPod("x", "v", "Running")), respond(webPod("x", "v", "Running"))},
+			5, "it still exists",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pods, server := inBubble(t, tc.answers...)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				_, err := pods.Wait(ctx, "web", tc.condition)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.ErrorContains(t, err, tc.reason)
+				assert.Len(t, server.seen(), tc.requests)
+			})
 		})
 	}
 }
@@ -124,7 +180,7 @@ func TestWait_EndsWithTerminalError(t *testing.T) {
 		"condition's error":                  {fails, []answer{labelledPod("a")}, isOther, 0, 0},
 		"condition's error after not served": {fails, []answer{{status: 404, body: unserved.body, lasts: 2 * time.Second}, labelledPod("a")}, isOther, 2 * time.Second, 8 * time.Second},
 		"condition's time-out":               {slow, []answer{labelledPod("a")}, func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }, 0, 0},
-		"condition's error, later":           {fails, []answer{absent, openStream(watchEvent("ADDED", webPod("9", "u", "Pending")))}, isOther, 0, 0},
+		"condition's error, later":           {fails, []answer{absent, openStream(watchEvent("ADDED", webPod("9", "u", "Pending"))), respond(webPod("9", "u", "Pending"))}, isOther, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
