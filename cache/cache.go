@@ -46,8 +46,8 @@ type Options[T any] struct {
 	// Namespaces are the namespaces to cache, each with a stream of its own, for users without rights on all: the source is
 	// then a handle of package dynamic, whose own namespace does not matter, or another source with a method
 	// Namespace(string) Source[T]. None means the source as it is. Reads, indexes, consumers and WaitForSync cover all
-	// namespaces. A namespace that the server rejects, or whose stream ends otherwise, is reported to OnInterruption and
-	// WaitForSync and tried again after 2 seconds to a minute; the others continue. Run ends if all are rejected.
+	// namespaces. A namespace that the server rejects, or whose stream ends otherwise, is reported to OnInterruption, Health
+	// and WaitForSync and tried again after 2 seconds to a minute; the others continue. Run ends if all are rejected.
 	Namespaces []string
 	// LabelSelector and FieldSelector choose objects, as in metav1.ListOptions.
 	LabelSelector, FieldSelector string
@@ -86,18 +86,16 @@ type Cache[T any] struct {
 
 	// mu is held for copies and changes only, never while a function of the caller runs. Readers do not starve the writer: a
 	// waiting writer blocks new readers, and no goroutine locks mu twice.
-	mu          sync.RWMutex
-	objects     objects[T]
-	indexes     map[string]index[T]
-	consumers   map[*consumer[T]]struct{}
-	versions    map[string]string             // the resourceVersion of each stream, "" at first; see streamOf
-	waiters     map[chan struct{}]func() bool // the conditions that they wait for
-	writes      trackedWrites
-	synced      bool // since the first Synced
-	notServed   bool
-	lastErr     error            // of the last interruption
-	interrupted map[string]error // by stream, of interruptions that have not ended
-	rejected    map[string]error // by namespace; see Options.Namespaces
+	mu        sync.RWMutex
+	objects   objects[T]
+	indexes   map[string]index[T]
+	consumers map[*consumer[T]]struct{}
+	streams   map[string]*streamState       // by namespace of Options.Namespaces, or "" alone; see streamOf
+	waiters   map[chan struct{}]func() bool // the conditions that they wait for
+	writes    trackedWrites
+	synced    bool // since the first Synced
+	notServed bool
+	lastErr   error // of the last interruption
 
 	started atomic.Bool
 	abort   context.CancelCauseFunc // ends Run with an error; set before there are objects
@@ -129,8 +127,7 @@ func New[T any, P Object[T]](source Source[T], opts *Options[T]) *Cache[T] {
 	c := &Cache[T]{
 		source: source, opts: *cmp.Or(opts, &Options[T]{}), metaOf: func(obj *T) metaObject { return P(obj) },
 		objects: objects[T]{}, indexes: map[string]index[T]{}, consumers: map[*consumer[T]]struct{}{},
-		versions: map[string]string{}, waiters: map[chan struct{}]func() bool{}, interrupted: map[string]error{}, rejected: map[string]error{},
-		stopped: make(chan struct{}),
+		streams: map[string]*streamState{}, waiters: map[chan struct{}]func() bool{}, stopped: make(chan struct{}),
 	}
 	if c.opts.Codec != nil {
 		c.packer = c.opts.Codec.NewPacker()
@@ -139,10 +136,10 @@ func New[T any, P Object[T]](source Source[T], opts *Options[T]) *Cache[T] {
 		c.interner = newInterner()
 	}
 	for _, namespace := range c.opts.Namespaces {
-		c.versions[namespace] = ""
+		c.streams[namespace] = &streamState{}
 	}
 	if len(c.opts.Namespaces) == 0 {
-		c.versions[""] = ""
+		c.streams[""] = &streamState{}
 	}
 	detect, _ := strconv.ParseBool(os.Getenv("ANYKIND_CACHE_MUTATION_DETECTOR"))
 	if detect || c.opts.DetectMutations {
@@ -157,9 +154,13 @@ func New[T any, P Object[T]](source Source[T], opts *Options[T]) *Cache[T] {
 // Source returns the source of the cache's objects.
 func (c *Cache[T]) Source() Source[T] { return c.source }
 
-// String returns the path of the cache's resource.
+// String returns the path of the cache's resource: with Options.Namespaces, that of all namespaces.
 func (c *Cache[T]) String() string {
-	path, err := c.source.Path("")
+	source := c.source
+	if len(c.opts.Namespaces) > 0 {
+		source = allNamespaces(source)
+	}
+	path, err := source.Path("")
 	if err != nil {
 		return err.Error()
 	}
@@ -228,7 +229,8 @@ func (c *Cache[T]) handleInterruption(stream string, i dynamic.Interruption) {
 	c.mu.Lock()
 	c.lastErr = i.Err
 	if i.Err != nil {
-		c.interrupted[stream] = i.Err
+		c.streams[stream].interrupt(i.Err)
+		c.wakeWaiters()
 	}
 	c.mu.Unlock()
 	if c.opts.OnInterruption != nil {

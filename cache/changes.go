@@ -120,6 +120,9 @@ func (c *Cache[T]) setServed(state watch.EventType) {
 	c.notServed = state == dynamic.NotServed
 	if state == dynamic.Synced {
 		c.synced = true
+		if only := c.streams[""]; only != nil {
+			only.synced = true
+		}
 		c.wakeWaiters()
 	}
 	for consumer := range c.consumers {

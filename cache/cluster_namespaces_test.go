@@ -67,17 +67,19 @@ func TestNamespaces_WithoutClusterWideRights(t *testing.T) {
 	run(t, c)
 	err = c.WaitForSync(t.Context())
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
-	assert.ErrorContains(t, err, later)
-	assert.ErrorContains(t, c.Health(), later)
+	var rejected *cache.RejectedError
+	require.ErrorAs(t, err, &rejected)
+	assert.ErrorContains(t, err, "cache /api/v1/configmaps: rejected: namespace \""+later+"\": ")
+	assert.Equal(t, err, c.Health())
 	want := kubectl(t, "get", "cm", "-n", "default", "-o", `jsonpath={range .items[*]}{.metadata.namespace}/{.metadata.name}{"\n"}{end}`)
-	assert.Eventually(t, func() bool { return slices.Equal(want, names(c.List("default", nil))) }, patience, 10*time.Millisecond, "the other namespace is cached")
+	assert.Equal(t, want, names(c.List("default", nil)), "the other namespace is cached")
 
 	kubectl(t, "create", "role", "reader", "-n", later, "--verb=get,list,watch", "--resource=configmaps")
 	kubectl(t, "create", "rolebinding", "reader", "-n", later, "--role=reader", "--user=limited")
-	require.Eventually(t, c.HasSynced, patience, 10*time.Millisecond, "once the rights are granted")
+	require.Eventually(t, func() bool { return c.Health() == nil }, patience, 10*time.Millisecond, "once the rights are granted")
+	require.NoError(t, c.WaitForSync(t.Context()))
 	_, found := c.Get(later, "web")
 	assert.True(t, found)
-	assert.NoError(t, c.Health())
 }
 
 // TestTrackWrites_EveryVerb reads each write from the cache as soon as it has it.

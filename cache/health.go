@@ -2,9 +2,7 @@ package cache
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 
 	"github.com/anykind/anykind/internal/sanitize"
 )
@@ -12,7 +10,7 @@ import (
 // Health returns nil if the cache has all initial objects and is kept current, and otherwise the reason why not: Run has not
 // been called or has ended, the cache has not synced, a namespace of Options.Namespaces is rejected, the server does not serve
 // the resource, or the stream is interrupted by an error. After an interruption the cache is healthy again as soon as the
-// server has accepted the next request.
+// server has accepted the next request. After a rejection it is healthy again as soon as the namespace has synced.
 func (c *Cache[T]) Health() error {
 	path := c.String() // not under the lock
 	if isClosed(c.stopped) {
@@ -20,17 +18,19 @@ func (c *Cache[T]) Health() error {
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
+	rejected, interrupted := c.joinErrors(rejection), c.joinErrors(func(s *streamState) error { return s.interrupted })
+	isSynced := c.synced && c.hasSettled()
 	switch {
 	case !c.started.Load():
 		return fmt.Errorf("cache %s: not synced: Run has not been called", path)
-	case len(c.rejected) > 0:
-		return fmt.Errorf("cache %s: rejected: %w", path, joinErrors(c.rejected))
-	case !c.synced && c.lastErr != nil:
+	case rejected != nil:
+		return &RejectedError{path, rejected}
+	case !isSynced && c.lastErr != nil:
 		return fmt.Errorf("cache %s: not synced: last interruption: %w", path, c.lastErr)
-	case !c.synced:
+	case !isSynced:
 		return fmt.Errorf("cache %s: not synced", path)
-	case len(c.interrupted) > 0:
-		return fmt.Errorf("cache %s: interrupted: %w", path, joinErrors(c.interrupted))
+	case interrupted != nil:
+		return fmt.Errorf("cache %s: interrupted: %w", path, interrupted)
 	case c.notServed:
 		return fmt.Errorf("cache %s: the server does not serve the resource", path)
 	default:
@@ -64,17 +64,4 @@ func HealthHandler(caches ...interface{ Health() error }) http.Handler {
 			fmt.Fprintln(w, reason)
 		}
 	})
-}
-
-// joinErrors returns the errors of several namespaces as one, in one line; nil for none.
-func joinErrors(byNamespace map[string]error) error {
-	var joined error
-	for _, namespace := range slices.Sorted(maps.Keys(byNamespace)) {
-		err := byNamespace[namespace]
-		if joined != nil {
-			err = fmt.Errorf("%w; %w", joined, err)
-		}
-		joined = err
-	}
-	return joined
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,9 +36,25 @@ type namespaceStream[T any] struct {
 	namespace string
 	source    Source[T]
 
-	state      watch.EventType // Synced, NotServed or "": what it has emitted last
+	state      watch.EventType // Synced, NotServed, stateRejected or ""
 	rejections int
 	received   map[Key]struct{} // the keys of a repeated initial list; nil for none
+}
+
+// stateRejected is the state of a stream whose Follow has ended.
+const stateRejected watch.EventType = "REJECTED"
+
+// allNamespaces returns the source of all namespaces if source has one.
+func allNamespaces[T any](source Source[T]) Source[T] {
+	var all any = source
+	switch source := all.(type) {
+	case *dynamic.Resource:
+		all = source.AllNamespaces()
+	case *dynamic.TypedResource[T]:
+		all = source.AllNamespaces()
+	}
+	of, _ := all.(Source[T])
+	return of
 }
 
 func (c *Cache[T]) sourceOf(namespace string) (Source[T], error) {
@@ -61,7 +78,7 @@ func (c *Cache[T]) sourceOf(namespace string) (Source[T], error) {
 // namespace is rejected.
 func (c *Cache[T]) followNamespaces(ctx context.Context) error {
 	m := namespaceMerger[T]{cache: c}
-	for namespace := range c.versions {
+	for namespace := range c.streams {
 		source, err := c.sourceOf(namespace)
 		if err != nil {
 			return err
@@ -163,9 +180,13 @@ func (m *namespaceMerger[T]) handle(event namespaceEvent[T]) error {
 	case event.version != "": // the initial list is complete
 		c.removeMissing(stream)
 		c.setResourceVersion(stream.namespace, event.version)
+	case event.change.Type == dynamic.Started:
+		c.setRejected(stream.namespace, nil)
+		stream.state = ""
 	case event.change.Type == dynamic.Synced:
 		c.removeMissing(stream)
 		c.setRejected(stream.namespace, nil)
+		c.setSynced(stream.namespace)
 		m.setState(stream, dynamic.Synced)
 	case event.change.Type == dynamic.NotServed:
 		m.setState(stream, dynamic.NotServed)
@@ -187,8 +208,9 @@ func (m *namespaceMerger[T]) handleEnd(event namespaceEvent[T]) error {
 	c, stream := m.cache, event.stream
 	err := fmt.Errorf("namespace %q: %w", stream.namespace, event.ended)
 	c.setRejected(stream.namespace, err)
-	if len(c.rejected) == len(m.streams) {
-		return fmt.Errorf("run cache %s: every namespace is rejected: %w", c, joinErrors(c.rejected))
+	m.setState(stream, stateRejected)
+	if !slices.ContainsFunc(m.streams, func(s *namespaceStream[T]) bool { return s.state != stateRejected }) {
+		return fmt.Errorf("run cache %s: every namespace is rejected: %w", c, c.joinErrors(rejection))
 	}
 	stream.received = map[Key]struct{}{}
 	stream.rejections++
@@ -197,13 +219,16 @@ func (m *namespaceMerger[T]) handleEnd(event namespaceEvent[T]) error {
 }
 
 // setState records the state of a stream. It reports Synced when all namespaces are synced and served, and NotServed when one
-// is not served any more.
+// is not served any more. Rejected namespaces do not count.
 func (m *namespaceMerger[T]) setState(stream *namespaceStream[T], state watch.EventType) {
 	stream.state = state
-	synced, notServed := true, false
+	synced, notServed := false, false
 	for _, s := range m.streams {
-		synced = synced && s.state == dynamic.Synced
+		synced = synced || s.state == dynamic.Synced
 		notServed = notServed || s.state == dynamic.NotServed
+	}
+	for _, s := range m.streams {
+		synced = synced && (s.state == dynamic.Synced || s.state == stateRejected)
 	}
 	isReady := m.cache.synced && !m.cache.notServed // what was reported last
 	switch {
@@ -226,16 +251,4 @@ func (c *Cache[T]) removeMissing(stream *namespaceStream[T]) {
 		}
 	}
 	stream.received = nil
-}
-
-// setRejected records why a namespace is rejected, nil if it is not.
-func (c *Cache[T]) setRejected(namespace string, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err == nil {
-		delete(c.rejected, namespace)
-		return
-	}
-	c.rejected[namespace] = err
-	c.wakeWaiters()
 }

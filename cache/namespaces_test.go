@@ -11,9 +11,13 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -94,7 +98,7 @@ func TestNamespaces_RejectedOneDoesNotStopOthers(t *testing.T) {
 		shop.emit(dynamic.Synced, nil)
 		err := c.WaitForSync(t.Context())
 		require.ErrorIs(t, err, forbidden)
-		assert.EqualError(t, err, `cache /api/v1/pods: not synced: namespace "home": pods is forbidden`)
+		assert.EqualError(t, err, `cache /api/v1/pods: rejected: namespace "home": pods is forbidden`)
 		assert.EqualError(t, c.Health(), `cache /api/v1/pods: rejected: namespace "home": pods is forbidden`)
 		synctest.Wait()
 		require.Len(t, interruptions, 1)
@@ -103,6 +107,8 @@ func TestNamespaces_RejectedOneDoesNotStopOthers(t *testing.T) {
 		assert.Equal(t, 1, interruptions[0].Count)
 		assert.True(t, interruptions[0].Relist)
 
+		assert.True(t, c.HasSynced(), "but for home")
+		require.NoError(t, c.WaitForResourceVersion(t.Context(), "5"), "home does not count")
 		shop.emit(watch.Modified, pod("shop", "web", "web", 6))
 		synctest.Wait()
 		web, _ := c.Get("shop", "web")
@@ -113,9 +119,17 @@ func TestNamespaces_RejectedOneDoesNotStopOthers(t *testing.T) {
 		for range 3 {
 			next()
 		}
+		change, _ := next()
+		assert.Equal(t, dynamic.Synced, change.Type)
 		start := time.Now()
 		home.emit(dynamic.Started, nil) // once it is followed again
 		assert.Less(t, time.Since(start), 4*time.Second)
+		synctest.Wait()
+		assert.EqualError(t, c.Health(), `cache /api/v1/pods: not synced: last interruption: namespace "home": pods is forbidden`)
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.ErrorIs(t, c.WaitForSync(ended), context.Canceled)
+		require.ErrorIs(t, c.WaitForResourceVersion(ended, "5"), context.Canceled, "home is accepted")
 		home.emit(watch.Added, pod("home", "kept", "web", 3))
 		home.progress("7")
 		synctest.Wait()
@@ -125,11 +139,50 @@ func TestNamespaces_RejectedOneDoesNotStopOthers(t *testing.T) {
 		require.NoError(t, c.WaitForSync(t.Context()))
 		assert.Equal(t, []string{"home/kept", "shop/web"}, names(c.List("", nil)))
 		assert.NoError(t, c.Health())
-		change, _ := next()
+		require.NoError(t, c.WaitForResourceVersion(t.Context(), "5"))
+		change, _ = next()
 		assert.Equal(t, "MODIFIED kept 3 was 3", text(change))
 		change, _ = next()
 		assert.Equal(t, "DELETED gone 2 was 2 final state unknown", text(change))
 	})
+}
+
+func TestNamespaces_RejectedAfterSyncKeepsObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, shop, home := runningIn(t, cache.Options[object]{})
+		for _, one := range []*script{shop, home} {
+			one.progress("5")
+			one.emit(dynamic.Synced, nil)
+		}
+		home.emit(watch.Added, pod("home", "web", "web", 6))
+		synctest.Wait()
+		home.fail(errors.New("it is no pod"))
+		synctest.Wait()
+		require.NoError(t, c.WaitForSync(t.Context()), "it had all")
+		assert.Equal(t, []string{"home/web"}, names(c.List("", nil)))
+		assert.EqualError(t, c.Health(), `cache /api/v1/pods: rejected: namespace "home": it is no pod`)
+		shop.emit(dynamic.NotServed, nil)
+		synctest.Wait()
+		shop.emit(dynamic.Synced, nil)
+		synctest.Wait()
+		home.progress("7")
+		home.emit(dynamic.Synced, nil)
+		synctest.Wait()
+		assert.NoError(t, c.Health())
+	})
+}
+
+func TestCache_StringNamesNoOtherNamespace(t *testing.T) {
+	conn, err := transport.New("http://memory", nil, &transport.Options{Namespace: "home"})
+	require.NoError(t, err)
+	leases := dynamic.New(conn, nil).ForMapping(&discovery.Resource{
+		GVR: schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, Namespaced: true,
+	})
+	opts := &cache.Options[object]{Namespaces: []string{"shop"}}
+	assert.Equal(t, "/apis/coordination.k8s.io/v1/leases", cache.New(leases, opts).String())
+	assert.Equal(t, "/apis/coordination.k8s.io/v1/namespaces/home/leases", cache.New(leases, nil).String())
+	typed := dynamic.As[metav1.PartialObjectMetadata](leases)
+	assert.Equal(t, "/apis/coordination.k8s.io/v1/leases", cache.New(typed, &cache.Options[metav1.PartialObjectMetadata]{Namespaces: []string{"shop"}}).String())
 }
 
 func TestNamespaces_AllRejectedEndRun(t *testing.T) {

@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/anykind/anykind/internal/resourceversion"
 	"github.com/anykind/anykind/internal/retry"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// HasSynced reports whether the cache has had all initial objects. It stays true while the resource is not served.
+// HasSynced reports whether the cache has had all initial objects, but for those of rejected namespaces. It stays true while the
+// resource is not served.
 func (c *Cache[T]) HasSynced() bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -16,21 +17,26 @@ func (c *Cache[T]) HasSynced() bool {
 }
 
 // WaitForSync waits until the cache has all objects that existed when Run was called. It returns Run's error if Run ends
-// before, and ctx's error, with the last interruption, if ctx does. If the server rejects one of Options.Namespaces, it
-// returns that error at once; Run continues, and a later call may succeed.
+// before, and ctx's error, with the last interruption, if ctx does. If the server rejects some of Options.Namespaces, it
+// returns a *[RejectedError] once the cache has the others; Run continues, and a later call may succeed.
 func (c *Cache[T]) WaitForSync(ctx context.Context) error {
-	var rejected error
+	var missing error
 	err := c.wait(ctx, func() bool {
-		rejected = joinErrors(c.rejected)
-		return c.synced || rejected != nil
+		missing = c.joinErrors(func(s *streamState) error {
+			if s.synced {
+				return nil
+			}
+			return s.rejected
+		})
+		return c.synced && c.hasSettled()
 	}, func() string { return "not synced" })
 	switch {
-	case c.HasSynced():
+	case err == nil && missing != nil:
+		return &RejectedError{c.String(), missing}
+	case err == nil:
 		return nil
 	case isClosed(c.stopped):
 		return c.err
-	case rejected != nil:
-		return fmt.Errorf("cache %s: not synced: %w", c, rejected)
 	case !c.started.Load():
 		return fmt.Errorf("%w (Run has not been called)", err)
 	}
@@ -62,7 +68,8 @@ func isClosed(c <-chan struct{}) bool {
 }
 
 // WaitForResourceVersion waits until the cache is at least as new as a resourceVersion of its own resource: with that of an
-// object that was just written, until the cache has the write. See https://kep.k8s.io/5504 for the comparison.
+// object that was just written, until the cache has the write. See https://kep.k8s.io/5504 for the comparison. It does not wait for
+// namespaces that the server rejects.
 //
 // If no selector or namespace of the source includes the written object, the cache has no event for it and waits for the
 // server's next bookmark, a minute or so. Most resources answer a Delete with a Status, which has no version: wait for a
@@ -72,8 +79,8 @@ func (c *Cache[T]) WaitForResourceVersion(ctx context.Context, resourceVersion s
 		return err
 	}
 	return c.wait(ctx, func() bool {
-		for _, version := range c.versions {
-			if !isReached(version, resourceVersion) {
+		for _, stream := range c.streams {
+			if stream.rejected == nil && !isReached(stream.resourceVersion, resourceVersion) {
 				return false
 			}
 		}
@@ -83,7 +90,7 @@ func (c *Cache[T]) WaitForResourceVersion(ctx context.Context, resourceVersion s
 
 // checkComparable returns an error if a resourceVersion cannot be compared with others.
 func (c *Cache[T]) checkComparable(resourceVersion string) error {
-	if _, err := resourceversion.CompareResourceVersion(resourceVersion, resourceVersion); err != nil {
+	if _, err := resourceversion.Compare(resourceVersion, resourceVersion); err != nil {
 		return fmt.Errorf("cache %s: wait for resourceVersion %q: %w", c, resourceVersion, err)
 	}
 	return nil
@@ -110,8 +117,12 @@ func (c *Cache[T]) wait(ctx context.Context, condition func() bool, missing func
 		cause = retry.ContextError(ctx)
 	}
 	c.mu.Lock()
+	_, isWaiting := c.waiters[ready]
 	delete(c.waiters, ready)
 	c.mu.Unlock()
+	if !isWaiting { // ready, too
+		return nil
+	}
 	return fmt.Errorf("cache %s: %s: %w", c, missing(), cause)
 }
 
@@ -124,30 +135,14 @@ func (c *Cache[T]) wakeWaiters() {
 	}
 }
 
-// streamOf returns the key of versions for the objects of a namespace. It has no entry if the cache does not follow the
-// namespace.
-func (c *Cache[T]) streamOf(namespace string) string {
-	if len(c.opts.Namespaces) == 0 {
-		return ""
-	}
-	return namespace
-}
-
-// setResourceVersion records the version of a stream, which is no longer interrupted, and wakes the waiters that it
-// satisfies. It may be lower than the last one, after a restore of etcd from a backup.
-func (c *Cache[T]) setResourceVersion(stream, resourceVersion string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if last := c.versions[stream]; isReached(last, resourceVersion) && !isReached(resourceVersion, last) {
-		c.forgetWrites()
-	}
-	c.versions[stream] = resourceVersion
-	delete(c.interrupted, stream)
-	c.wakeWaiters()
-}
-
 // isReached reports whether a resourceVersion is at least target; false if they cannot be compared.
 func isReached(resourceVersion, target string) bool {
-	order, err := resourceversion.CompareResourceVersion(resourceVersion, target)
+	order, err := resourceversion.Compare(resourceVersion, target)
 	return err == nil && order >= 0
+}
+
+// isNewer reports whether a resourceVersion is higher than another; false if they cannot be compared, as "" cannot.
+func isNewer(resourceVersion, other string) bool {
+	order, err := resourceversion.Compare(resourceVersion, other)
+	return err == nil && order > 0
 }

@@ -2,18 +2,24 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"iter"
+	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -104,11 +110,7 @@ func TestWaitForWrites_Deletions(t *testing.T) {
 	assert.True(t, hasWrites(t, c, web), "another object of the name")
 
 	c.RecordWrite(dynamic.Write{Namespace: "shop", Name: "web"})
-	assert.False(t, hasWrites(t, c, web), "without a UID, the object that the cache has")
-	c.emit(watch.Deleted, partialPod("web", "u2", "104"), "104")
-	assert.True(t, hasWrites(t, c, web))
-	c.RecordWrite(dynamic.Write{Namespace: "shop", Name: "none"})
-	assert.True(t, hasWrites(t, c), "nothing to wait for")
+	assert.True(t, hasWrites(t, c), "without a UID and a version")
 
 	c.RecordWrite(written("db", "110"))
 	c.RecordWrite(dynamic.Write{Namespace: "shop", Name: "db", UID: "db"})
@@ -153,16 +155,113 @@ func TestWaitForWrites_EndsAfterRestoredBackup(t *testing.T) {
 	})
 }
 
-func TestWaitForWrites_IncomparableVersion(t *testing.T) {
+func TestWaitForWrites_IncomparableVersionsAreIgnored(t *testing.T) {
 	c := newIdle()
 	c.setResourceVersion("", "1")
 	c.RecordWrite(written("web", "opaque"))
-	assert.ErrorContains(t, c.WaitForWrites(t.Context(), web), `cache /api/v1/pods: wait for the write of shop/web: resourceVersion "opaque": `)
-	assert.NoError(t, c.WaitForWrites(t.Context(), db))
-	for i := range maxWrites {
-		c.RecordWrite(written(fmt.Sprint("pod-", i), "opaque"))
+	assert.True(t, hasWrites(t, c, web))
+	c.RecordWrite(written("web", "2"))
+	c.RecordWrite(written("web", "opaque"))
+	assert.False(t, hasWrites(t, c, web), "the version before")
+	c.setResourceVersion("", "opaque")
+	assert.True(t, hasWrites(t, c, web))
+}
+
+func TestWaitForWrites_ListsWithoutVersion(t *testing.T) {
+	c := newIdle()
+	c.RecordWrite(written("web", "5"))
+	c.setResourceVersion("", "")
+	assert.False(t, hasWrites(t, c, web), "before the initial list")
+	c.setServed(dynamic.Synced)
+	assert.True(t, hasWrites(t, c, web), "nothing can be said")
+	c.emit(watch.Added, partialPod("db", "u", "5"), "")
+	c.RecordWrite(dynamic.Write{Namespace: "shop", Name: "db", UID: "u"})
+	assert.False(t, hasWrites(t, c, db))
+}
+
+func TestWaitForWrites_GivesUp(t *testing.T) {
+	forbidden := errors.New("pods is forbidden")
+	for name, tc := range map[string]struct {
+		during func(c *Cache[partial])
+		after  time.Duration
+		want   string
+	}{
+		"never received": {func(*Cache[partial]) {}, 2 * time.Minute, "the write of shop/web not received within 2m0s"},
+		"interrupted for long": {func(c *Cache[partial]) {
+			for range 3 {
+				c.handleInterruption("shop", dynamic.Interruption{Err: forbidden})
+				time.Sleep(5 * time.Second)
+			}
+		}, 10 * time.Second, "the write of shop/web not received: pods is forbidden"},
+		"interrupted now and then": {func(c *Cache[partial]) {
+			for range 30 {
+				c.handleInterruption("shop", dynamic.Interruption{Err: forbidden})
+				time.Sleep(9 * time.Second)
+				c.setResourceVersion("shop", "1")
+			}
+		}, 2 * time.Minute, "the write of shop/web not received within 2m0s"},
+		"another stream is interrupted": {func(c *Cache[partial]) {
+			for range 30 {
+				c.handleInterruption("home", dynamic.Interruption{Err: forbidden})
+				time.Sleep(5 * time.Second)
+			}
+		}, 2 * time.Minute, "the write of shop/web not received within 2m0s"},
+		"rejected": {func(c *Cache[partial]) { c.setRejected("shop", forbidden) }, 0, "the write of shop/web not received: pods is forbidden"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newIdle("shop", "home")
+				c.setResourceVersion("shop", "1")
+				c.setResourceVersion("home", "1")
+				c.RecordWrite(written("web", "5"))
+				start := time.Now()
+				var during sync.WaitGroup
+				during.Go(func() { tc.during(c) })
+				err := c.WaitForWrites(t.Context())
+				assert.EqualError(t, err, "cache /api/v1/pods: "+tc.want)
+				assert.Equal(t, tc.after, time.Since(start))
+				assert.True(t, c.HasWrites(web), "forgotten")
+				assert.NoError(t, c.WaitForWrites(t.Context(), web))
+				c.RecordWrite(written("web", "6"))
+				assert.False(t, c.HasWrites(web))
+				during.Wait()
+			})
+		})
 	}
-	assert.ErrorContains(t, c.WaitForWrites(t.Context(), web), `cache /api/v1/pods: wait for resourceVersion "opaque": `)
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestTrackWrites_DeleteWithoutUID(t *testing.T) {
+	conn, err := transport.New("http://memory", &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		body := io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Success"}`))
+		return &http.Response{StatusCode: http.StatusOK, Body: body, Request: r}, nil
+	})}, nil)
+	require.NoError(t, err)
+	client := dynamic.New(conn, nil)
+	defer client.Close()
+	pods := client.ForGVR(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace("shop")
+	c := newIdle()
+	c.emit(watch.Added, partialPod("web", "u1", "10"), "10")
+	replaced := pods.OnWrite(func(context.Context, string, string) func(dynamic.Write) {
+		return func(dynamic.Write) { // before the cache records the write
+			c.emit(watch.Deleted, partialPod("web", "u1", "11"), "11")
+			c.emit(watch.Added, partialPod("web", "u2", "12"), "12")
+		}
+	})
+	_, err = c.TrackWrites(replaced).Delete(t.Context(), "web", nil)
+	require.NoError(t, err)
+	assert.True(t, c.HasWrites(web), "the recreated object is not the deleted one")
+	_, err = c.TrackWrites(pods).Delete(t.Context(), "web", nil)
+	require.NoError(t, err)
+	assert.False(t, c.HasWrites(web))
+	c.emit(watch.Deleted, partialPod("web", "u2", "13"), "13")
+	assert.True(t, c.HasWrites(web))
+	_, err = c.TrackWrites(pods).Delete(t.Context(), "web", nil)
+	require.NoError(t, err)
+	assert.True(t, c.HasWrites(web), "nothing to wait for")
 }
 
 func TestWaitForWrites_WaitsAndEnds(t *testing.T) {
@@ -201,84 +300,23 @@ func TestWaitForWrites_WaitsAndEnds(t *testing.T) {
 	})
 }
 
-func TestTrack_MemoryIsBounded(t *testing.T) {
-	c := newIdle()
-	c.setResourceVersion("", "1")
-	for i := range 10 * maxWrites {
-		c.RecordWrite(written(fmt.Sprint("seen-", i), "1"))
-		require.LessOrEqual(t, len(c.writes.byKey), minSweep, "what the cache has is removed")
-	}
-	c.emit(watch.Added, partialPod("deleted", "u", "1"), "1")
-	c.RecordWrite(dynamic.Write{Namespace: "shop", Name: "deleted", UID: "u"})
-	for i := 2; i < 5*maxWrites; i++ {
-		name := fmt.Sprint("unseen-", i)
-		c.RecordWrite(written(name, strconv.Itoa(i)))
-		c.RecordWrite(dynamic.Write{Namespace: "shop", Name: name, UID: types.UID(name)})
-		require.LessOrEqual(t, len(c.writes.byKey), 2*maxWrites)
-	}
-	assert.NotEmpty(t, c.writes.floors)
-	assert.False(t, hasWrites(t, c, Key{"shop", "unseen-2"}), "the guarantee holds for replaced versions")
-	assert.False(t, hasWrites(t, c))
-	c.setResourceVersion("", strconv.Itoa(5*maxWrites))
-	assert.True(t, hasWrites(t, c, Key{"shop", "unseen-2"}))
-	assert.False(t, hasWrites(t, c, Key{"shop", "deleted"}), "and for deletions without a version")
-	c.emit(watch.Deleted, partialPod("deleted", "u", "9"), strconv.Itoa(5*maxWrites))
-	assert.True(t, hasWrites(t, c))
-}
-
-func TestTrack_HighestVersionReplacesMany(t *testing.T) {
+func TestTrackWrites_MemoryIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newIdle("shop", "home")
-		c.setResourceVersion("shop", "1")
-		c.setResourceVersion("home", "1")
-		for i := 2; i <= maxWrites; i++ {
-			c.RecordWrite(written(fmt.Sprint("pod-", i), strconv.Itoa(i)))
+		c := newIdle()
+		c.setResourceVersion("", "1")
+		for i := range 10 * minSweep {
+			c.RecordWrite(written(fmt.Sprint("received-", i), "1"))
+			require.LessOrEqual(t, len(c.writes.byKey), minSweep, "what the cache has is removed")
 		}
-		assert.True(t, hasWrites(t, c, db), "not written, and versions are not replaced yet")
-		c.RecordWrite(written("last", "2"))
-		require.Empty(t, c.writes.byKey)
-		for _, version := range []int{1, maxWrites - 1} {
-			c.setResourceVersion("shop", strconv.Itoa(version))
-			assert.False(t, hasWrites(t, c, db), "all keys of the namespace wait")
-			assert.False(t, hasWrites(t, c))
-			assert.True(t, hasWrites(t, c, Key{"home", "web"}))
+		const perSecond = 50
+		for i := range 20 * minSweep {
+			name := fmt.Sprint("missing-", i)
+			c.RecordWrite(written(name, strconv.Itoa(2+i)))
+			require.LessOrEqual(t, len(c.writes.byKey), 2*perSecond*int(maxWriteAge/time.Second)+1, "what is given up is removed")
+			time.Sleep(time.Second / perSecond)
+			require.False(t, c.HasWrites(Key{"shop", name}))
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		assert.EqualError(t, c.WaitForWrites(ctx), fmt.Sprintf("cache /api/v1/pods: resourceVersion %d not received: context canceled", maxWrites))
-		result := make(chan error, 1)
-		go func() { result <- c.WaitForWrites(t.Context()) }()
-		synctest.Wait()
-		c.setResourceVersion("shop", strconv.Itoa(maxWrites))
-		require.NoError(t, <-result)
-		assert.True(t, hasWrites(t, c, db))
 	})
-}
-
-func TestTrack_DeletionsAndVersionsAreReplacedTogether(t *testing.T) {
-	const half = maxWrites / 2
-	c := newIdle()
-	c.setResourceVersion("", "1")
-	for i := range half {
-		name := fmt.Sprint("deleted-", i)
-		c.emit(watch.Added, partialPod(name, name, "1"), "1")
-		c.RecordWrite(dynamic.Write{Namespace: "shop", Name: name, UID: types.UID(name)})
-	}
-	for i := range half {
-		name := fmt.Sprint("changed-", i)
-		c.emit(watch.Added, partialPod(name, name, "1"), "1")
-		c.RecordWrite(written(name, strconv.Itoa(2+i)))
-	}
-	require.Len(t, c.writes.byKey, half, "the deletions")
-	deleted := Key{"shop", "deleted-0"}
-	assert.False(t, hasWrites(t, c, deleted))
-	c.setResourceVersion("", strconv.Itoa(half))
-	assert.False(t, hasWrites(t, c, db))
-	c.setResourceVersion("", strconv.Itoa(half+1))
-	assert.True(t, hasWrites(t, c, db))
-	assert.False(t, hasWrites(t, c, deleted), "it is still in the cache")
-	c.emit(watch.Deleted, partialPod("deleted-0", "deleted-0", "1"), strconv.Itoa(half+1))
-	assert.True(t, hasWrites(t, c, deleted))
 }
 
 // TestCache_ReadersDoNotStarveWriter lists without pause in more goroutines than there are processors while objects change.

@@ -15,7 +15,7 @@ type ChangeTracker struct{ changeTracker }
 func NewChangeTracker(objects *cache.Cache[unstructured.Object], handler Handler) *ChangeTracker {
 	return &ChangeTracker{changeTracker{
 		handler: handler, objects: objects,
-		handled: map[cache.Key]*unstructured.Object{}, deleted: map[cache.Key]cache.Change[unstructured.Object]{},
+		handled: map[cache.Key]handledObject{}, deleted: map[cache.Key]cache.Change[unstructured.Object]{},
 	}}
 }
 

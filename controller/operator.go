@@ -41,8 +41,11 @@ type watchFunc func(ctx context.Context) error
 // watch.Deleted. Its Object is the handler's own; Old is the state that the handler handled last, which is shared and
 // read-only. FinalStateUnknown is also set if the state after Object was replaced before the handler could be called.
 //
+// Added and Deleted are paired for each UID, also if calls fail: every object whose Added was called gets a Deleted, whose Old is the
+// state of the last failed Added if none succeeded. An object that is deleted before its first Added gets neither.
+//
 // A handler is not called with an older state of its object than [Finalize], [SetStatus] and [PatchStatus] have received in
-// earlier calls: if events are late, it is called when they arrive, or after 5 minutes. For that these functions must get the
+// earlier calls: if events are late, it is called when they arrive, or after 2 minutes. For that these functions must get the
 // handler's ctx.
 //
 // While the server does not serve the resource there are no changes: objects are deleted only if the API reported it, if a
@@ -124,9 +127,9 @@ func (o *Operator) Run(parent context.Context) error {
 func runWatch(ctx context.Context, resource *dynamic.Resource, handler Handler, opts *Options) error {
 	t := &changeTracker{
 		handler: handler, objects: cache.New(resource, nil),
-		handled: map[cache.Key]*unstructured.Object{}, deleted: map[cache.Key]cache.Change[unstructured.Object]{},
+		handled: map[cache.Key]handledObject{}, deleted: map[cache.Key]cache.Change[unstructured.Object]{},
 	}
-	r := newRunner(opts, resource, cachedVersion(t.objects), func(ctx context.Context, key cache.Key) (time.Duration, error) {
+	r := newRunner(opts, resource, t.objects, func(ctx context.Context, key cache.Key) (time.Duration, error) {
 		return 0, t.reconcile(ctx, key)
 	})
 	return r.work(ctx, func(ctx context.Context) {
@@ -143,8 +146,15 @@ type changeTracker struct {
 	objects *cache.Cache[unstructured.Object]
 
 	mu      sync.Mutex
-	handled map[cache.Key]*unstructured.Object              // the last states that the handler handled
+	handled map[cache.Key]handledObject
 	deleted map[cache.Key]cache.Change[unstructured.Object] // deletions that may have to be handled
+}
+
+// handledObject is an object of which the handler knows: its Added was called, and no Deleted has succeeded since.
+type handledObject struct {
+	state *unstructured.Object // the last that the handler handled; before isAdded, that of the last attempt
+	// isAdded is set once Added has succeeded. A failed Added may have had effects, which Deleted must end.
+	isAdded bool
 }
 
 // enqueue adds the keys of changed objects to the queue until ctx ends or the cache stops, whose error it returns.
@@ -170,7 +180,8 @@ func (t *changeTracker) enqueue(ctx context.Context, queue *workqueue.Queue[cach
 func (t *changeTracker) reconcile(ctx context.Context, key cache.Key) error {
 	current, _ := t.objects.Get(key.Namespace, key.Name)
 	t.mu.Lock()
-	old, deleted := t.handled[key], t.deleted[key]
+	last, deleted := t.handled[key], t.deleted[key]
+	old := last.state
 	if old == nil {
 		delete(t.deleted, key)
 	}
@@ -183,12 +194,12 @@ func (t *changeTracker) reconcile(ctx context.Context, key cache.Key) error {
 		if err := t.handle(ctx, key, deleted); err != nil {
 			return err
 		}
-		old = nil
+		last = handledObject{}
 	}
 	switch {
 	case current == nil:
 		return nil
-	case old == nil:
+	case !last.isAdded:
 		return t.handle(ctx, key, cache.Change[unstructured.Object]{Type: watch.Added, Object: current})
 	case old.GetResourceVersion() != current.GetResourceVersion():
 		return t.handle(ctx, key, cache.Change[unstructured.Object]{Type: watch.Modified, Object: current, Old: old})
@@ -200,16 +211,25 @@ func (t *changeTracker) reconcile(ctx context.Context, key cache.Key) error {
 func (t *changeTracker) handle(ctx context.Context, key cache.Key, change cache.Change[unstructured.Object]) error {
 	object := change.Object
 	change.Object = object.DeepCopy()
+	if change.Type == watch.Added {
+		t.setHandled(key, handledObject{state: object})
+	}
 	if err := t.handler(ctx, change); err != nil {
 		return err
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	if change.Type == watch.Deleted {
+		t.mu.Lock()
+		defer t.mu.Unlock()
 		delete(t.handled, key)
 		delete(t.deleted, key)
-	} else {
-		t.handled[key] = object
+		return nil
 	}
+	t.setHandled(key, handledObject{object, true})
 	return nil
+}
+
+func (t *changeTracker) setHandled(key cache.Key, object handledObject) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.handled[key] = object
 }

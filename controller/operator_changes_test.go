@@ -29,20 +29,27 @@ func TestOperator_ChangesOfOneObject(t *testing.T) {
 		steps string
 		want  []string
 	}{
-		"merged":                      {"ADDED u1 1, MODIFIED u1 2, reconcile, reconcile", []string{"ADDED u1 2"}},
-		"changed":                     {"ADDED u1 1, reconcile, MODIFIED u1 2, reconcile", []string{"ADDED u1 1", "MODIFIED u1 2 was 1"}},
-		"deleted":                     {"ADDED u1 1, reconcile, DELETED u1 2, reconcile, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1"}},
-		"deleted while it is handled": {"ADDED u1 1, meanwhile, DELETED u1 2, reconcile, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1"}},
-		"created and deleted":         {"ADDED u1 1, DELETED u1 2, reconcile", nil},
-		"created again":               {"ADDED u1 1, reconcile, DELETED u1 2, reconcile, ADDED u2 3, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1", "ADDED u2 3"}},
-		"replaced":                    {"ADDED u1 1, reconcile, DELETED u1 2, ADDED u2 3, reconcile, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1", "ADDED u2 3"}},
-		"replaced and deleted":        {"ADDED u1 1, reconcile, DELETED u1 2, ADDED u2 3, DELETED u2 4, reconcile", []string{"ADDED u1 1", "DELETED u1 1 was 1 final state unknown"}},
-		"deleted, not received yet":   {"ADDED u1 1, reconcile, lag, DELETED u1 2, reconcile", []string{"ADDED u1 1", "DELETED u1 1 was 1 final state unknown"}},
-		"replaced, not received yet":  {"ADDED u1 1, reconcile, lag, DELETED u1 2, ADDED u2 3, reconcile", []string{"ADDED u1 1", "DELETED u1 1 was 1 final state unknown", "ADDED u2 3"}},
-		"creation fails":              {"ADDED u1 1, fail, reconcile, reconcile", []string{"ADDED u1 1", "ADDED u1 1"}},
-		"change fails":                {"ADDED u1 1, reconcile, MODIFIED u1 2, fail, MODIFIED u1 3, reconcile", []string{"ADDED u1 1", "MODIFIED u1 2 was 1", "MODIFIED u1 3 was 1"}},
-		"deletion fails":              {"ADDED u1 1, reconcile, DELETED u1 2, fail, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1", "DELETED u1 2 was 1"}},
-		"deletion fails, replaced":    {"ADDED u1 1, reconcile, DELETED u1 2, ADDED u2 3, fail, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1", "DELETED u1 2 was 1", "ADDED u2 3"}},
+		"merged":                       {"ADDED u1 1, MODIFIED u1 2, reconcile, reconcile", []string{"ADDED u1 2"}},
+		"changed":                      {"ADDED u1 1, reconcile, MODIFIED u1 2, reconcile", []string{"ADDED u1 1", "MODIFIED u1 2 was 1"}},
+		"deleted":                      {"ADDED u1 1, reconcile, DELETED u1 2, reconcile, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1"}},
+		"deleted while it is handled":  {"ADDED u1 1, meanwhile, DELETED u1 2, reconcile, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1"}},
+		"created and deleted":          {"ADDED u1 1, DELETED u1 2, reconcile", nil},
+		"created again":                {"ADDED u1 1, reconcile, DELETED u1 2, reconcile, ADDED u2 3, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1", "ADDED u2 3"}},
+		"replaced":                     {"ADDED u1 1, reconcile, DELETED u1 2, ADDED u2 3, reconcile, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1", "ADDED u2 3"}},
+		"replaced and deleted":         {"ADDED u1 1, reconcile, DELETED u1 2, ADDED u2 3, DELETED u2 4, reconcile", []string{"ADDED u1 1", "DELETED u1 1 was 1 final state unknown"}},
+		"deleted, not received yet":    {"ADDED u1 1, reconcile, lag, DELETED u1 2, reconcile", []string{"ADDED u1 1", "DELETED u1 1 was 1 final state unknown"}},
+		"replaced, not received yet":   {"ADDED u1 1, reconcile, lag, DELETED u1 2, ADDED u2 3, reconcile", []string{"ADDED u1 1", "DELETED u1 1 was 1 final state unknown", "ADDED u2 3"}},
+		"creation fails":               {"ADDED u1 1, fail, reconcile, reconcile", []string{"ADDED u1 1", "ADDED u1 1"}},
+		"creation fails, changed":      {"ADDED u1 1, fail, MODIFIED u1 2, reconcile, DELETED u1 3, reconcile", []string{"ADDED u1 1", "ADDED u1 2", "DELETED u1 3 was 2"}},
+		"creation fails, deleted":      {"ADDED u1 1, fail, DELETED u1 2, reconcile, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1"}},
+		"creation panics, deleted":     {"ADDED u1 1, panic, DELETED u1 2, reconcile, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1"}},
+		"creation fails, replaced":     {"ADDED u1 1, fail, DELETED u1 2, ADDED u2 3, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1", "ADDED u2 3"}},
+		"deleted while creation fails": {"ADDED u1 1, fail meanwhile, DELETED u1 2, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1"}},
+		"all fail, replaced": {"ADDED u1 1, fail, DELETED u1 2, ADDED u2 3, fail, DELETED u2 4, reconcile",
+			[]string{"ADDED u1 1", "DELETED u1 2 was 1", "DELETED u1 1 was 1 final state unknown"}},
+		"change fails":             {"ADDED u1 1, reconcile, MODIFIED u1 2, fail, MODIFIED u1 3, reconcile", []string{"ADDED u1 1", "MODIFIED u1 2 was 1", "MODIFIED u1 3 was 1"}},
+		"deletion fails":           {"ADDED u1 1, reconcile, DELETED u1 2, fail, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1", "DELETED u1 2 was 1"}},
+		"deletion fails, replaced": {"ADDED u1 1, reconcile, DELETED u1 2, ADDED u2 3, fail, reconcile", []string{"ADDED u1 1", "DELETED u1 2 was 1", "DELETED u1 2 was 1", "ADDED u2 3"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -80,14 +87,26 @@ func TestOperator_ChangesOfOneObject(t *testing.T) {
 					case "reconcile":
 					case "fail":
 						want = errors.New("not now")
+					case "panic":
+						handled = func() error { panic("not now") }
+					case "fail meanwhile":
+						want = errors.New("not now")
+						fallthrough
 					case "meanwhile":
 						i++
-						handled = func() error { emit(steps[i]); return nil }
+						handled = func() error { emit(steps[i]); return want }
 					default:
 						emit(steps[i])
 						continue
 					}
-					assert.Equal(t, want, tracker.Reconcile(t.Context(), cache.Key{Namespace: "shop", Name: "web"}))
+					reconcile := func() {
+						assert.Equal(t, want, tracker.Reconcile(t.Context(), cache.Key{Namespace: "shop", Name: "web"}))
+					}
+					if steps[i] == "panic" {
+						assert.Panics(t, reconcile)
+					} else {
+						reconcile()
+					}
 				}
 				assert.Equal(t, tc.want, got)
 				assert.Zero(t, tracker.Deletions(), "kept after they were handled")

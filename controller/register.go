@@ -141,7 +141,7 @@ type crdVersion struct {
 	Subresources map[string]any `json:"subresources"`
 }
 
-// serveGrace is how long errors of a resource that was just established are retried.
+// serveGrace is how long errors in a row of a resource that was just established are retried.
 const serveGrace = 5 * time.Second
 
 // waitServed waits until every version of a definition works, which takes a moment after it is established.
@@ -154,12 +154,17 @@ func waitServed(ctx context.Context, client *dynamic.Client, definition *unstruc
 	if len(decoded.Spec.Versions) == 0 {
 		return nil, errors.New("the definition has no served version")
 	}
-	for start := time.Now(); ; {
+	var failingSince time.Time
+	for {
 		version, err := decoded.missingVersion(ctx, client)
-		if err == nil && version == "" {
+		switch {
+		case err == nil && version == "":
 			return client.ForKind(ctx, schema.GroupVersionKind{Group: decoded.Spec.Group, Kind: decoded.Spec.Names.Kind})
-		}
-		if err != nil && time.Since(start) > serveGrace {
+		case err == nil:
+			failingSince = time.Time{}
+		case failingSince.IsZero():
+			failingSince = time.Now()
+		case time.Since(failingSince) > serveGrace:
 			return nil, err
 		}
 		if ctxErr := retry.Sleep(ctx, retry.Jitter(ctx, 50*time.Millisecond)); ctxErr != nil {

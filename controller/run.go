@@ -15,6 +15,7 @@ import (
 	"github.com/anykind/anykind/controller/leaderelection"
 	"github.com/anykind/anykind/controller/workqueue"
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/consistency"
 	"github.com/anykind/anykind/internal/retry"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -64,15 +65,19 @@ const (
 
 // Run reconciles every object of a cache, and again whenever it or an object of a Trigger changes, until ctx ends. The
 // caches run concurrently; the first reconcile waits until all of them have synced. Changes are reconciled before objects of
-// the initial lists and of resyncs, which have a low priority; see workqueue.AddOptions. Before each reconcile, Run waits until
-// the caches have the writes made through their cache.Cache.TrackWrites handles, so that the reconcile finds what earlier ones
-// have written. When ctx ends, Run starts no more reconciles, waits for the running ones, and returns ctx's error with its
-// cause. It returns the error of a cache that ends before, and a [*cache.PanicError] if a function in opts panics.
+// the initial lists and of resyncs, which have a low priority; see workqueue.AddOptions. When ctx ends, Run starts no more
+// reconciles, waits for the running ones, and returns ctx's error with its cause. It returns the error of a cache that ends before,
+// and a [*cache.PanicError] if a function in opts panics. If the server rejects some namespaces of a cache, which is logged, Run
+// reconciles the objects of the others.
+//
+// A reconcile finds what earlier reconciles of the same key have written through cache.Cache.TrackWrites handles with their ctx, and
+// all tracked writes of its own object: until the caches have these writes the key waits, and other keys do not. Run logs what a
+// cache has not received within the limits of cache.Cache.WaitForWrites, and continues without it.
 //
 // With the ctx of leaderelection.Run, the ctx of every reconcile ends at once when the Lease is lost, with ErrLeaseLost as
 // its cause: another process may reconcile then. The same holds for any ctx that ends with such a cause.
 func Run[T any, P cache.Object[T]](ctx context.Context, c *cache.Cache[T], reconcile ReconcileFunc, opts *Options) error {
-	r := newRunner(opts, resourceOf(c), cachedVersion[T, P](c), reconcile)
+	r := newRunner(opts, resourceOf(c), c, reconcile)
 	own := Watches(c, func(obj *T) []cache.Key { return []cache.Key{cache.KeyOf(P(obj))} })
 	return r.run(ctx, append([]Trigger{own}, r.opts.Triggers...))
 }
@@ -96,24 +101,20 @@ type runner struct {
 	gvr        schema.GroupVersionResource
 	reconcile  ReconcileFunc
 	queue      *workqueue.Queue[cache.Key]
-	triggers   []Trigger
-	observed   observedVersions
+	observer   observer
+	workers    sync.WaitGroup          // and waits for writes
 	stop       context.CancelCauseFunc // ends the runner's ctx
 	firstPanic firstPanic
 }
 
-// newRunner returns a runner of the objects of a resource, which is nil if it is not known. cached returns their
-// resourceVersions in the cache.
-func newRunner(opts *Options, resource *dynamic.Resource, cached func(cache.Key) string, reconcile ReconcileFunc) *runner {
-	r := &runner{
-		opts: *cmp.Or(opts, &Options{}), reconcile: reconcile,
-		observed: observedVersions{cached: cached, byKey: map[cache.Key]observedVersion{}},
-	}
+// newRunner returns a runner of the objects of a resource, which is nil if it is not known.
+func newRunner(opts *Options, resource *dynamic.Resource, objects reconciledCache, reconcile ReconcileFunc) *runner {
+	r := &runner{opts: *cmp.Or(opts, &Options{}), reconcile: reconcile, observer: observer{objects: objects}}
 	r.opts.Grace = cmp.Or(r.opts.Grace, defaultGrace)
 	r.opts.Logger = cmp.Or(r.opts.Logger, slog.Default())
 	if resource != nil {
 		r.gvk, r.gvr = resource.Mapping().GVK, resource.Mapping().GVR
-		r.observed.resource = r.gvr.GroupResource()
+		r.observer.resource = r.gvr.GroupResource()
 		r.opts.Logger = r.opts.Logger.With("kind", r.gvk.GroupKind().String())
 	}
 	r.opts.Queue.OnPanic = func(value any) { r.end(newPanicError("Options.Queue.Metrics", nil, value)) }
@@ -122,9 +123,14 @@ func newRunner(opts *Options, resource *dynamic.Resource, cached func(cache.Key)
 }
 
 func (r *runner) run(parent context.Context, triggers []Trigger) error {
-	r.triggers = triggers
 	for _, trigger := range triggers {
-		if err := trigger.waitForSync(parent); err != nil {
+		err := trigger.waitForSync(parent)
+		var rejected *cache.RejectedError
+		if errors.As(err, &rejected) {
+			r.opts.Logger.Warn("the objects of some namespaces are not known yet: the server rejects requests", "error", err)
+			continue
+		}
+		if err != nil {
 			return retry.WithContextError(parent, err)
 		}
 	}
@@ -144,23 +150,23 @@ func (r *runner) work(parent context.Context, enqueue func(ctx context.Context))
 	ctx, stop := context.WithCancelCause(parent)
 	defer stop(nil)
 	r.stop = stop
-	reconcileCtx, cancel := context.WithCancelCause(context.WithValue(context.WithoutCancel(ctx), observedVersionsKey{}, &r.observed))
+	reconcileCtx, cancel := context.WithCancelCause(context.WithValue(context.WithoutCancel(ctx), observerKey{}, &r.observer))
 	defer cancel(nil)
 	defer leaderelection.AfterLease(ctx, func(cause error) {
 		cancel(cause)
 		r.opts.Logger.Warn("reconciles are canceled: the leader lease is not held", "error", cause)
 	})()
-	var enqueuing, workers sync.WaitGroup
+	var enqueuing sync.WaitGroup
 	enqueuing.Go(func() { enqueue(ctx) })
 	for range max(r.opts.Workers, 1) {
-		workers.Go(func() {
+		r.workers.Go(func() {
 			r.protect("a worker of a controller", func() error { return r.reconcileKeys(ctx, reconcileCtx) })
 		})
 	}
 	<-ctx.Done()
 	grace := time.AfterFunc(r.opts.Grace, func() { cancel(fmt.Errorf("%w: the grace of %s is over", context.Canceled, r.opts.Grace)) })
 	defer grace.Stop()
-	workers.Wait()
+	r.workers.Wait()
 	r.queue.ShutDown()
 	enqueuing.Wait()
 	return r.firstPanic.join(endError(parent, ctx))
@@ -188,22 +194,17 @@ func (r *runner) reconcileKeys(ctx, reconcileCtx context.Context) error {
 	}
 }
 
-// reconcileKey reconciles one object unless ctx ends before, and logs and retries a failure. It returns a panic of
+// reconcileKey reconciles one object, later if the cache lacks writes to it, and logs and retries a failure. It returns a panic of
 // OnReconcile.
 func (r *runner) reconcileKey(ctx, reconcileCtx context.Context, key cache.Key) error {
-	defer r.queue.Done(key)
-	err := r.waitForWrites(ctx)
-	if ctx.Err() != nil {
+	if !r.observer.objects.HasWrites(key) {
+		r.reconcileAfterWrites(ctx, key)
 		return nil
 	}
-	if postponement := r.observed.postponement(key); postponement > 0 {
-		r.queue.AddAfter(key, postponement)
-		return nil
-	}
-	start, after := time.Now(), time.Duration(0)
-	if err == nil {
-		after, err = r.callReconcile(reconcileCtx, key)
-	}
+	written := &consistency.Writes{}
+	defer r.finish(ctx, key, written)
+	start := time.Now()
+	after, err := r.callReconcile(consistency.WithWrites(reconcileCtx, written), key)
 	panicErr := r.callOnReconcile(ReconcileResult{GVK: r.gvk, GVR: r.gvr, Key: key, Duration: time.Since(start), Err: err})
 	if err != nil {
 		r.opts.Logger.Error("reconcile failed", "key", key.String(), "failures", r.queue.NumRequeues(key)+1, "error", err)
@@ -215,15 +216,6 @@ func (r *runner) reconcileKey(ctx, reconcileCtx context.Context, key cache.Key) 
 		r.queue.AddAfter(key, after)
 	}
 	return panicErr
-}
-
-func (r *runner) waitForWrites(ctx context.Context) error {
-	for _, trigger := range r.triggers {
-		if err := trigger.waitForWrites(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (r *runner) callReconcile(ctx context.Context, key cache.Key) (after time.Duration, err error) {

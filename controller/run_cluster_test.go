@@ -329,3 +329,44 @@ func TestSetControllerReference_GarbageCollected(t *testing.T) {
 		}
 	}, controllertest.Timeout, controllertest.Timeout/600)
 }
+
+func TestRun_ContinuesWithoutRejectedNamespace(t *testing.T) {
+	client, later := controllertest.NewNamespace(t)
+	admin := controllertest.Resource(t, client, "configmaps")
+	_, err := admin.Namespace(later).Create(t.Context(), object("ConfigMap", "web"), nil)
+	require.NoError(t, err)
+	configMaps := controllertest.Resource(t, controllertest.ConnectAs(t, "limited"), "configmaps")
+	c := cache.New(configMaps, &cache.Options[unstructured.Object]{Namespaces: []string{"default", later}})
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	running.Go(func() { _ = c.Run(ctx) })
+	reconciled := make(chan cache.Key, 100)
+	stop := startRun(t, c, func(_ context.Context, key cache.Key) (time.Duration, error) { reconciled <- key; return 0, nil }, nil)
+	waitFor := func(key cache.Key) {
+		t.Helper()
+		for receive(t, reconciled) != key {
+		}
+	}
+	_, err = admin.Namespace("default").Create(t.Context(), object("ConfigMap", later), nil)
+	require.NoError(t, err)
+	controllertest.DeleteAfter(t, admin.Namespace("default"), later)
+	waitFor(cache.Key{Namespace: "default", Name: later})
+	var rejected *cache.RejectedError
+	require.ErrorAs(t, c.Health(), &rejected)
+
+	const rbac = "rbac.authorization.k8s.io"
+	_, err = controllertest.Resource(t, client, "roles").Namespace(later).Create(t.Context(), &unstructured.Object{Object: map[string]any{
+		"metadata": map[string]any{"name": "reader"},
+		"rules":    []any{map[string]any{"apiGroups": []any{""}, "resources": []any{"configmaps"}, "verbs": []any{"list", "watch"}}},
+	}}, nil)
+	require.NoError(t, err)
+	_, err = controllertest.Resource(t, client, "rolebindings").Namespace(later).Create(t.Context(), &unstructured.Object{Object: map[string]any{
+		"metadata": map[string]any{"name": "reader"}, "roleRef": map[string]any{"apiGroup": rbac, "kind": "Role", "name": "reader"},
+		"subjects": []any{map[string]any{"apiGroup": rbac, "kind": "User", "name": "limited"}},
+	}}, nil)
+	require.NoError(t, err)
+	waitFor(cache.Key{Namespace: later, Name: "web"})
+	require.ErrorIs(t, stop(), context.Canceled)
+}

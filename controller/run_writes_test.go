@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
+	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -78,23 +81,70 @@ func TestRun_WaitsForTrackedWrites(t *testing.T) {
 	}
 }
 
-func TestRun_RetriesFailedWaitForWrites(t *testing.T) {
+func TestRun_OpaqueVersionIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := running(t, staticSource{"web"})
 		c.RecordWrite(dynamic.Write{Namespace: "shop", Name: "web", ResourceVersion: "opaque"})
 		ctx, cancel := context.WithCancel(t.Context())
-		results := 0
-		err := controller.Run(ctx, c, func(context.Context, cache.Key) (time.Duration, error) {
-			t.Error("reconciles without what was written")
-			return 0, nil
-		}, &controller.Options{OnReconcile: func(result controller.ReconcileResult) {
-			assert.ErrorContains(t, result.Err, `resourceVersion "opaque"`)
-			if results++; results == 2 {
-				cancel()
-			}
-		}})
+		err := controller.Run(ctx, c, func(context.Context, cache.Key) (time.Duration, error) { cancel(); return 0, nil }, nil)
 		require.ErrorIs(t, err, context.Canceled)
 	})
+}
+
+// TestRun_MissingWritesDelayTheirKeyAlone has one worker and a write that never arrives: made by a reconcile or elsewhere.
+func TestRun_MissingWritesDelayTheirKeyAlone(t *testing.T) {
+	for name, tc := range map[string]struct {
+		write func(ctx context.Context, c *cache.Cache[unstructured.Object], leases *dynamic.Resource)
+		error string
+	}{
+		"to another object": {func(ctx context.Context, c *cache.Cache[unstructured.Object], leases *dynamic.Resource) {
+			_, err := c.TrackWrites(leases).Create(ctx, controllertest.Named("coordination.k8s.io/v1", "Lease", "shop", "second", ""), nil)
+			assert.NoError(t, err)
+		}, "cache /apis/coordination.k8s.io/v1/leases: the write of shop/second not received within 2m0s"},
+		"to its own object, elsewhere": {func(_ context.Context, c *cache.Cache[unstructured.Object], _ *dynamic.Resource) {
+			c.RecordWrite(dynamic.Write{Namespace: "shop", Name: "first", ResourceVersion: "100"})
+		}, "cache /apis/coordination.k8s.io/v1/leases: the write of shop/first not received within 2m0s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client, _ := controllertest.New(t)
+				leases := controllertest.Leases(t, client)
+				_, err := leases.Create(t.Context(), controllertest.Named("coordination.k8s.io/v1", "Lease", "shop", "first", ""), nil)
+				require.NoError(t, err)
+				c := running(t, laggedSource(time.Hour))
+				log, lines := controllertest.Logger()
+				ticks := make(script)
+				ticker := running(t, ticks)
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+				defer cancel()
+				var ticking sync.WaitGroup
+				ticking.Go(func() {
+					ticks.sync()
+					for n := 0; ctx.Err() == nil; n++ {
+						time.Sleep(time.Second)
+						ticks.emit(watch.Modified, version(controllertest.Pod("tick"), strconv.Itoa(n)))
+					}
+				})
+				start, reconciles := time.Now(), map[string][]time.Duration{}
+				err = controller.Run(ctx, c, func(ctx context.Context, key cache.Key) (time.Duration, error) {
+					at := time.Since(start).Truncate(time.Second)
+					if key.Name == "first" && len(reconciles["first"]) == 0 {
+						tc.write(ctx, c, leases)
+					}
+					reconciles[key.Name] = append(reconciles[key.Name], at)
+					return 0, nil
+				}, &controller.Options{Logger: log, Triggers: []controller.Trigger{controller.Watches(ticker, func(*unstructured.Object) []cache.Key {
+					return []cache.Key{{Namespace: "shop", Name: "first"}, {Namespace: "shop", Name: "third"}}
+				})}})
+				ticking.Wait()
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				assert.GreaterOrEqual(t, len(slices.Compact(reconciles["third"])), 299, "each second")
+				require.Greater(t, len(reconciles["first"]), 100)
+				assert.Equal(t, []time.Duration{0, 2 * time.Minute}, reconciles["first"][:2])
+				assert.Equal(t, []string{`level=WARN msg="the next reconcile may find an older state than was written" key=shop/first error="` + tc.error + `"`}, lines())
+			})
+		})
+	}
 }
 
 func TestRun_EndsWhileWaitingForWrites(t *testing.T) {

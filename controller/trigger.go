@@ -15,16 +15,15 @@ import (
 
 // Trigger is a cache whose changes trigger reconciles; see [Owns] and [Watches].
 type Trigger struct {
-	waitForSync   func(ctx context.Context) error
-	waitForWrites func(ctx context.Context, keys ...cache.Key) error
-	enqueue       func(ctx context.Context, queue *workqueue.Queue[cache.Key], log *slog.Logger) error
+	waitForSync func(ctx context.Context) error
+	enqueue     func(ctx context.Context, queue *workqueue.Queue[cache.Key], log *slog.Logger) error
 }
 
 // Watches returns a Trigger that reconciles the keys that belong to an object of c whenever that changes: those of its new
 // state and those of its old one. keys must be quick and do no more than read the object; a panic in it ends [Run], since changes
 // would be missed from then on.
 func Watches[T any](c *cache.Cache[T], keys func(*T) []cache.Key) Trigger {
-	return Trigger{c.WaitForSync, c.WaitForWrites, func(ctx context.Context, queue *workqueue.Queue[cache.Key], log *slog.Logger) error {
+	return Trigger{c.WaitForSync, func(ctx context.Context, queue *workqueue.Queue[cache.Key], log *slog.Logger) error {
 		low, synced := &workqueue.AddOptions{Priority: lowPriority}, false
 		served := servedLog{log: log, resource: c.String()}
 		for change := range c.Changes(ctx) {

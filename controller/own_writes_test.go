@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -220,7 +221,7 @@ func TestFinalize_LateEventsAreNoState(t *testing.T) {
 					synctest.Wait()
 					cancel()
 					require.ErrorIs(t, <-ended, context.Canceled)
-					assert.Equal(t, tc.want, log)
+					assert.Equal(t, tc.want, slices.Compact(log), "events and waits may trigger a reconcile each")
 				})
 			})
 		}

@@ -1,0 +1,75 @@
+package controller
+
+import (
+	"context"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/consistency"
+	"github.com/anykind/anykind/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// A cache lags behind its own process. A reconcile that finds an older state than an earlier reconcile has read or written could
+// take an object for live whose finalizer the earlier one has removed, or create an object twice. So a key is reconciled once
+//
+//   - the runner's cache has the tracked writes of its object, and the states that Finalize, SetStatus and PatchStatus have received.
+//     A state is recorded when it is read, before it is acted upon: a write whose response is lost needs none of its own.
+//   - the caches have what the last reconcile of the key has written through handles of cache.Cache.TrackWrites with its ctx.
+//
+// Waiting keys keep no worker: the queue treats them as being reconciled. cache.Cache.WaitForWrites bounds the wait.
+
+// reconciledCache is the cache of the objects that a runner reconciles.
+type reconciledCache interface {
+	RecordWrite(w dynamic.Write)
+	HasWrites(keys ...cache.Key) bool
+	WaitForWrites(ctx context.Context, keys ...cache.Key) error
+}
+
+// observer records the states of a runner's objects that its reconciles receive.
+type observer struct {
+	resource schema.GroupResource
+	objects  reconciledCache
+}
+
+// observerKey is the key of the observer in the ctx of reconciles.
+type observerKey struct{}
+
+// recordObserved records a state that a reconcile has received from the server, if ctx is that of a reconcile of r's objects.
+func recordObserved(ctx context.Context, r *dynamic.Resource, obj *unstructured.Object) {
+	o, _ := ctx.Value(observerKey{}).(*observer)
+	if o == nil || obj == nil || r.Mapping().GVR.GroupResource() != o.resource {
+		return
+	}
+	o.objects.RecordWrite(dynamic.Write{
+		Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(),
+	})
+}
+
+// reconcileAfterWrites adds a key that a worker has to the queue again once the cache has the writes to its object.
+func (r *runner) reconcileAfterWrites(ctx context.Context, key cache.Key) {
+	r.workers.Go(func() {
+		defer r.queue.Done(key)
+		r.logMissing(ctx, key, r.observer.objects.WaitForWrites(ctx, key))
+		r.queue.Add(key)
+	})
+}
+
+// finish calls Done for a key that was reconciled, once the caches have what the reconcile has written.
+func (r *runner) finish(ctx context.Context, key cache.Key, written *consistency.Writes) {
+	if written.IsEmpty() {
+		r.queue.Done(key)
+		return
+	}
+	r.workers.Go(func() {
+		defer r.queue.Done(key)
+		r.logMissing(ctx, key, written.Wait(ctx))
+	})
+}
+
+// logMissing logs writes that a cache has not received.
+func (r *runner) logMissing(ctx context.Context, key cache.Key, err error) {
+	if err != nil && ctx.Err() == nil {
+		r.opts.Logger.Warn("the next reconcile may find an older state than was written", "key", key.String(), "error", err)
+	}
+}
