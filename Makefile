@@ -57,29 +57,48 @@ SUITES ?=
 compat: ## run the test suites of client-go, controller-runtime and others over anykind, and write docs/COMPATIBILITY.md
 	go run -C compat/suites . $(if $(SUITES),,-docs ../../docs) $(SUITES)
 
+# Every module is tested, also after one that failed. RESULTS has the output of each as JSON, and the rows of the table.
+RESULTS := .bin/test
+
 .PHONY: test
-test: ## run every test of every module against a real cluster; make test MODULES=bench for one module
+test: $(GOTESTSUM) ## run every test of every module against a real cluster; make test MODULES=bench for one module
 	@$(if $(RACE),,echo 'make: without a C compiler there is no race detector; the tests run without it')
-	@set -e; for module in $(MODULES); do $(MAKE) --no-print-directory test-module MODULE=$$module; done
+	@rm -rf $(RESULTS); mkdir -p $(RESULTS)
+	@for module in $(MODULES); do \
+		began=$$(date +%s); json=$(RESULTS)/$$(echo $$module | tr / -).json; \
+		if $(MAKE) --no-print-directory test-module MODULE=$$module JSON=$(CURDIR)/$$json; then result=ok; else result=FAILED; fi; \
+		touch $$json; awk -v module=$$module -v result=$$result -v seconds=$$(($$(date +%s) - began)) -f .ci/count.awk $$json >>$(RESULTS)/table; \
+	done
+	@awk 'BEGIN { format = "%-26s %-7s %7s %7s %8s %8s\n"; printf format, "module", "result", "passed", "failed", "skipped", "seconds" } \
+		{ printf format, $$1, $$2, $$3, $$4, $$5, $$6; bad += $$2 != "ok" } END { exit bad > 0 }' $(RESULTS)/table
+
+N ?= 5
+
+.PHONY: flaky
+flaky: ## run make test N times (5) while every processor is busy, and stop at the first failure
+	@load=; trap 'kill $$load' EXIT; \
+	for processor in $$(seq $$(getconf _NPROCESSORS_ONLN)); do (while :; do :; done) & load="$$load $$!"; done; \
+	for run in $$(seq $(N)); do echo "run $$run of $(N), under load"; $(MAKE) --no-print-directory test || exit 1; done
 
 # One package at a time: some tests restart the API server that all of them use.
 MODULE ?= .
-COMPONENTS = $(shell awk '$$1 == "$(MODULE)" { print $$2 }' .ci/modules)
+COMPONENTS = $(shell awk '$$1 == "$(MODULE)" { print $$3 }' .ci/modules)
 TESTFLAGS = $(RACE) -p 1 -timeout 30m
+JSON ?= $(CURDIR)/.bin/test.json
 # RERUN=report.txt, as in CI: at most three tests that failed run once more, alone, and the report names them. Data races
 # and leaks are never run again: a leak fails a package and none of its tests, which gotestsum would take for a pass. Lint runs
 # vet, which would check all dependencies of all modules a second time here.
 ifdef RERUN
 GOTEST = $(CURDIR)/$(GOTESTSUM) --format standard-quiet --rerun-fails=1 --rerun-fails-max-failures=3 \
 	--rerun-fails-abort-on-data-race --rerun-fails-report $(RERUN) --jsonfile $(RERUN).json --packages ./... -- -vet=off $(TESTFLAGS)
-test-module: $(GOTESTSUM)
 CHECK_PACKAGES = awk -F'"' '/"Action":"fail"/ { \
 			for (i = 1; i < NF; i++) if ($$i == "Package") { package = $$(i + 2); break } \
 			if (/"Test":/) tested[package] = 1; else failed[package] = 1 \
 		} END { for (package in failed) if (!(package in tested)) { print "make: " package " failed, but none of its tests"; bad = 1 }; exit bad }' $(RERUN).json
 else
-GOTEST = go test $(TESTFLAGS) ./...
+GOTEST = $(CURDIR)/$(GOTESTSUM) --format standard-quiet --jsonfile $(JSON) --packages ./... -- $(TESTFLAGS)
 endif
+test-module: $(GOTESTSUM)
 .PHONY: test-module
 test-module:
 	@test -n '$(COMPONENTS)' || { echo 'make: .ci/modules has no module $(MODULE)' >&2; exit 1; }
@@ -100,6 +119,13 @@ ifdef RERUN
 else
 	go test $(RACE) ./...
 endif
+
+# Linux on amd64 alone runs programs of linux/386 without an emulator. The decoders count and hash with integers of both sizes.
+.PHONY: unit-32bit
+unit-32bit: ## vet the main module and its tests for a 32-bit platform, and run those of the decoders there
+	GOOS=linux GOARCH=386 CGO_ENABLED=0 go vet ./...
+	@if [ "$$(go env GOHOSTOS)/$$(go env GOHOSTARCH)" = linux/amd64 ]; then \
+		GOARCH=386 CGO_ENABLED=0 go test -vet=off ./internal/jsonread ./internal/retry ./internal/yamltree ./unstructured/...; fi
 
 # One version alone, for instance: make matrix VERSIONS=v1.34.4
 VERSIONS ?= $(shell $(SANDBOX) versions)
@@ -124,7 +150,16 @@ MINUTES ?= 25
 
 .PHONY: every-byte
 every-byte: ## break streams at every byte, where `make test` leaves most bytes out
-	ANYKIND_EVERY_BYTE=1 go test -count=1 -run EveryByte ./stream
+	ANYKIND_EVERY_BYTE=1 go test -count=1 -run EveryByte ./stream ./dynamic
+
+N ?= 40
+SKIP ?=
+
+# A mutant may allocate without end: 8 GiB of addresses are enough for tests without the race detector.
+.PHONY: mutants
+mutants: ## change PACKAGE in N (40) places drawn from SEED (1), one at a time, and list the changes that no unit test notices; SKIP=regexp leaves tests out
+	@test -n '$(PACKAGE)' || { echo 'make: which package? For instance: make mutants PACKAGE=./dynamic' >&2; exit 1; }
+	@ulimit -v 8388608 2>$(NULL); go run ./dev/mutants -n $(N) -seed $(SEED) -skip '$(SKIP)' $(PACKAGE)
 
 .PHONY: soak
 soak: ## run caches beside client-go's informers for MINUTES (25) of churn and faults, and write docs/RELIABILITY.md
@@ -156,7 +191,43 @@ $(GOTESTSUM):
 .PHONY: format
 format: ## fail on files that are not gofmt-ed, and on go.mod files of any module that are not tidy
 	@test -z "$$(gofmt -l .)" || { echo 'not formatted:' >&2; gofmt -l . >&2; exit 1; }
-	@set -e; for module in $(MODULES); do go -C $$module mod tidy -diff; done
+	@go run ./dev/release tidy -diff
+
+.PHONY: tidy
+tidy: ## tidy the go.mod files of all modules
+	@go run ./dev/release tidy
+
+.PHONY: versions versions-ends
+versions: ## build and test the library and compat with four versions of client-go and apimachinery, and write docs/VERSIONS.md
+	go run ./dev/versions -docs docs/VERSIONS.md
+
+versions-ends: ## compile the library and compat, with their tests, with the oldest and the newest version of client-go and apimachinery
+	go run ./dev/versions -versions v0.34.13,v0.37.2 -build-only
+
+VERSION ?=
+
+.PHONY: release
+release: format ## commit and tag a release of all published modules: make release VERSION=v0.1.0; pushes nothing
+	@go run ./dev/release prepare '$(VERSION)'
+
+.PHONY: release-check
+release-check: ## release a copy of the checkout, and install every module from it as a user does
+	@go run ./dev/release check
+
+SBOM := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
+DIST := .bin/dist
+
+.PHONY: artifacts
+artifacts: ## build the programs for all platforms, with checksums and software bills of materials
+	@rm -rf $(DIST); mkdir -p $(DIST)
+	@set -e; for program in cli/cmd/anyctl apitest/cmd/apitest; do for platform in $(PLATFORMS); do \
+		name=$$(basename $$program)-$${platform%/*}-$${platform#*/}; \
+		echo "building $$name"; \
+		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build -trimpath -buildvcs=true -ldflags='-s -w' \
+			-o $(DIST)/$$name$$(GOOS=$${platform%/*} go env GOEXE) ./$$program; \
+		go run $(SBOM) bin -json -output $(DIST)/$$name.cdx.json $(DIST)/$$name$$(GOOS=$${platform%/*} go env GOEXE); \
+	done; done
+	@cd $(DIST) && sha256sum * >SHA256SUMS
 
 # Code that nobody runs needs no optimization: it compiles in two thirds of the time.
 .PHONY: cross

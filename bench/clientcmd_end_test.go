@@ -94,7 +94,7 @@ func endOfAnykind(t *testing.T, cfg *transport.Config) end {
 	server, err := url.Parse(cfg.Server)
 	require.NoError(t, err)
 	e := end{
-		Server: plainServer(server), Namespace: cfg.Namespace, Proxy: cfg.ProxyURL, DisableCompression: cfg.DisableCompression,
+		Server: plainServer(server), Namespace: cfg.Namespace, Proxy: cfg.ProxyURL.Reveal(), DisableCompression: cfg.DisableCompression,
 		Token: token(cfg.Token.Reveal(), cfg.TokenFile), TokenFile: cfg.TokenFile, Username: cfg.Username, Password: cfg.Password.Reveal(),
 		As: cfg.Impersonate.User, AsUID: cfg.Impersonate.UID, AsGroups: cfg.Impersonate.Groups, AsExtra: extra(cfg.Impersonate.Extra),
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/anykind/anykind/bench/internal/program"
 )
 
-// controllerRuntime is the program that has controller-runtime, and the folder of its module in this one. Each manager is one
-// of its tasks, with overAnykind after its name if anykind's constructors make its client, cache and mapper.
+// controllerRuntime is the program with controller-runtime. Each manager is one of its tasks; the suffix overAnykind means that
+// anykind's constructors make the manager's client, cache and mapper.
 const (
 	controllerRuntime = "controllerruntime"
 	overAnykind       = "-anykind"
@@ -103,31 +103,14 @@ func managerRows(pods []int, kept *results) []managerRow {
 	return rows
 }
 
-// buildControllerRuntime builds the program of its own module, at its first task: other comparisons do without it.
+// buildControllerRuntime builds the program at its first task: other comparisons do without it.
 func (s *sides) buildControllerRuntime(ctx context.Context) error {
 	if s.hasControllerRuntime {
 		return nil
 	}
-	folder, err := moduleFolder(ctx)
-	if err != nil {
-		return err
-	}
-	err = program.Build(ctx, filepath.Join(folder, controllerRuntime), ".", filepath.Join(s.dir, controllerRuntime), []string{"-trimpath", "-ldflags=-s -w"}, []string{"CGO_ENABLED=0"})
+	err := program.Build(ctx, "", module+controllerRuntime, filepath.Join(s.dir, controllerRuntime), []string{"-trimpath", "-ldflags=-s -w"}, []string{"CGO_ENABLED=0"})
 	s.hasControllerRuntime = err == nil
 	return err
-}
-
-// controllerRuntimeVersion returns the version of controller-runtime in that module.
-func controllerRuntimeVersion(ctx context.Context) (string, error) {
-	folder, err := moduleFolder(ctx)
-	if err != nil {
-		return "", err
-	}
-	version, err := exec.CommandContext(ctx, "go", "list", "-C", filepath.Join(folder, controllerRuntime), "-m", "-f", "{{.Version}}", "sigs.k8s.io/controller-runtime").Output()
-	if err != nil {
-		return "", fmt.Errorf("find controller-runtime's version: %w", err)
-	}
-	return strings.TrimSpace(string(version)), nil
 }
 
 // moduleFolder returns the folder of this module.

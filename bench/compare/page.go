@@ -162,14 +162,11 @@ func joinCounts(counts []int) string {
 
 func findVersions(ctx context.Context, server *server) (versions, error) {
 	found := versions{Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-	client, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Version}}", "k8s.io/client-go").Output()
+	peers, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Version}}", "k8s.io/client-go", "sigs.k8s.io/controller-runtime").Output()
 	if err != nil {
-		return found, fmt.Errorf("find client-go's version: %w", err)
+		return found, fmt.Errorf("find the versions of client-go and controller-runtime: %w", err)
 	}
-	found.ClientGo = strings.TrimSpace(string(client))
-	if found.ControllerRuntime, err = controllerRuntimeVersion(ctx); err != nil {
-		return found, err
-	}
+	found.ClientGo, found.ControllerRuntime, _ = strings.Cut(strings.TrimSpace(string(peers)), "\n")
 	found.Server, err = server.version(ctx)
 	return found, err
 }

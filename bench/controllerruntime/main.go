@@ -1,8 +1,7 @@
 //go:build unix
 
 // Command controllerruntime does the tasks of the comparison that need controller-runtime: with its own cache and client over
-// client-go, and as a manager with anykind's. It is a module of its own, as controller-runtime requires a later version of
-// klauspost/compress than anykind, whose own benchmarks keep theirs.
+// client-go, and as a manager with anykind's.
 package main
 
 import (

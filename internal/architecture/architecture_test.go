@@ -42,7 +42,10 @@ var allowedImports = map[string][]string{
 	"controller/leaderelection": {"cache", "dynamic", "unstructured"},
 	"controller/events":         {"controller/workqueue", "dynamic", "unstructured"},
 	"stream":                    {"transport"},
+	"internal/consistency":      {},
 	"internal/jsonread":         {},
+	"internal/pathsegment":      {},
+	"internal/resourceversion":  {},
 	"internal/retry":            {},
 	"internal/sanitize":         {},
 	"internal/yamltree":         {},
@@ -51,10 +54,13 @@ var allowedImports = map[string][]string{
 // allowedImporters lists the internal machinery that several packages share, and the packages that may import it. What
 // one package alone uses is that package's own internal, such as transport/internal/oidc, and is not listed.
 var allowedImporters = map[string][]string{
-	"internal/jsonread": {"discovery", "unstructured", "dynamic"},
-	"internal/retry":    {"transport", "transport/kubeconfig/edit", "discovery", "restmapper", "dynamic", "cache", "controller", "controller/events", "controller/leaderelection", "controller/workqueue", "stream"},
-	"internal/sanitize": {"transport", "discovery", "restmapper", "unstructured", "unstructured/jsonpath", "dynamic", "cache", "stream", "readiness", "transport/kubeconfig"},
-	"internal/yamltree": {"transport/kubeconfig", "transport/kubeconfig/edit", "unstructured"},
+	"internal/jsonread":        {"discovery", "unstructured", "dynamic"},
+	"internal/pathsegment":     {"transport", "dynamic"},
+	"internal/resourceversion": {"cache", "controller", "dynamic"},
+	"internal/retry":           {"transport", "transport/kubeconfig/edit", "discovery", "restmapper", "dynamic", "cache", "controller", "controller/events", "controller/leaderelection", "controller/workqueue", "stream"},
+	"internal/sanitize":        {"transport", "discovery", "restmapper", "unstructured", "unstructured/jsonpath", "dynamic", "cache", "stream", "readiness", "transport/kubeconfig"},
+	"internal/yamltree":        {"transport/kubeconfig", "transport/kubeconfig/edit", "unstructured"},
+	"internal/consistency":     {"cache", "controller"},
 }
 
 const (

@@ -206,3 +206,96 @@ func TestTests_HaveShortNames(t *testing.T) {
 		}
 	})
 }
+
+// TestExportedDeclarations_NameNoInternalType keeps types of internal packages out of what users can call.
+func TestExportedDeclarations_NameNoInternalType(t *testing.T) {
+	checked := 0
+	eachSource(t, func(path string) {
+		if strings.HasSuffix(path, "_test.go") || strings.Contains(path, "/internal/") {
+			return
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		internal := internalImports(file)
+		for _, declared := range exportedTypes(file) {
+			checked++
+			ast.Inspect(declared, func(node ast.Node) bool {
+				selector, ok := node.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				if name, isName := selector.X.(*ast.Ident); isName && slices.Contains(internal, name.Name) {
+					assert.Fail(t, "an exported declaration names "+name.Name+"."+selector.Sel.Name, path)
+				}
+				return false
+			})
+		}
+	})
+	assert.Greater(t, checked, 1000)
+}
+
+// internalImports returns the names of a file's imports of internal packages.
+func internalImports(file *ast.File) (names []string) {
+	for _, imported := range file.Imports {
+		path := strings.Trim(imported.Path.Value, `"`)
+		switch {
+		case !strings.HasPrefix(path, module) || !strings.Contains(path, "/internal/"):
+		case imported.Name != nil:
+			names = append(names, imported.Name.Name)
+		default:
+			names = append(names, path[strings.LastIndexByte(path, '/')+1:])
+		}
+	}
+	return names
+}
+
+// exportedTypes returns the types of a file's exported functions, methods, variables and fields.
+func exportedTypes(file *ast.File) (types []ast.Expr) {
+	for _, declaration := range file.Decls {
+		switch declaration := declaration.(type) {
+		case *ast.FuncDecl:
+			if declaration.Name.IsExported() && (declaration.Recv == nil || isExportedReceiver(declaration.Recv)) {
+				types = append(types, declaration.Type)
+			}
+		case *ast.GenDecl:
+			for _, spec := range declaration.Specs {
+				types = append(types, exportedTypesOf(spec)...)
+			}
+		}
+	}
+	return types
+}
+
+func exportedTypesOf(spec ast.Spec) (types []ast.Expr) {
+	switch spec := spec.(type) {
+	case *ast.ValueSpec:
+		if spec.Type != nil && slices.ContainsFunc(spec.Names, (*ast.Ident).IsExported) {
+			types = append(types, spec.Type)
+		}
+	case *ast.TypeSpec:
+		if !spec.Name.IsExported() || spec.Assign.IsValid() { // an alias gives the type a public name
+			return nil
+		}
+		structure, isStruct := spec.Type.(*ast.StructType)
+		if !isStruct {
+			return []ast.Expr{spec.Type}
+		}
+		for _, field := range structure.Fields.List {
+			if len(field.Names) == 0 || slices.ContainsFunc(field.Names, (*ast.Ident).IsExported) {
+				types = append(types, field.Type)
+			}
+		}
+	}
+	return types
+}
+
+// isExportedReceiver reports whether the receiver is of an exported type.
+func isExportedReceiver(receiver *ast.FieldList) bool {
+	isExported := false
+	ast.Inspect(receiver.List[0].Type, func(node ast.Node) bool {
+		name, ok := node.(*ast.Ident)
+		isExported = isExported || ok && name.IsExported()
+		return !ok
+	})
+	return isExported
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/exp/apidiff"
+	"golang.org/x/mod/semver"
+	"golang.org/x/tools/go/packages"
+)
+
+// compareAPI returns an error if a public API has changed incompatibly since the last version and the new version has the same
+// minor version. Without a last version there is nothing to compare.
+func compareAPI(ctx context.Context, root string, modules []*goModule, last, version string) error {
+	if last == "" {
+		fmt.Println("release: no earlier version to compare the API with")
+		return nil
+	}
+	temp, err := os.MkdirTemp("", "api")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	if err := extract(ctx, root, last, temp); err != nil {
+		return err
+	}
+	var incompatible strings.Builder
+	for _, m := range modules {
+		if _, err := os.Stat(filepath.Join(temp, m.folder, "go.mod")); errors.Is(err, os.ErrNotExist) {
+			continue // the module is new
+		}
+		before, err := loadAPI(ctx, temp, m)
+		if err != nil {
+			return err
+		}
+		after, err := loadAPI(ctx, root, m)
+		if err != nil {
+			return err
+		}
+		for _, change := range apidiff.ModuleChanges(before, after).Changes {
+			if !change.Compatible {
+				fmt.Fprintf(&incompatible, "\t%s: %s\n", m.path, change.Message)
+			}
+		}
+	}
+	if incompatible.Len() > 0 && semver.MajorMinor(last) == semver.MajorMinor(version) {
+		return fmt.Errorf("version %s needs a new minor version after %s, because of incompatible changes:\n%s", version, last, incompatible.String())
+	}
+	return nil
+}
+
+// extract writes the files of a tag to a folder.
+func extract(ctx context.Context, root, tag, dir string) error {
+	archive, err := output(ctx, command{dir: root, name: "git", args: []string{"archive", "--format=tar", tag}})
+	if err != nil {
+		return err
+	}
+	tar := exec.CommandContext(ctx, "tar", "-x", "-C", dir)
+	tar.Stdin = bytes.NewBufferString(archive)
+	if printed, err := tar.CombinedOutput(); err != nil {
+		return fmt.Errorf("extract %s: %w\n%s", tag, err, printed)
+	}
+	return nil
+}
+
+// loadAPI type-checks the public packages of a module in the workspace of a checkout.
+func loadAPI(ctx context.Context, root string, m *goModule) (*apidiff.Module, error) {
+	loaded, err := packages.Load(&packages.Config{
+		Context: ctx, Dir: filepath.Join(root, m.folder), Env: append(os.Environ(), "GOWORK="+filepath.Join(root, "go.work")),
+		Mode: packages.NeedName | packages.NeedTypes | packages.NeedImports | packages.NeedDeps | packages.NeedSyntax | packages.NeedTypesInfo,
+	}, "./...")
+	if err != nil {
+		return nil, fmt.Errorf("load %s: %w", m.path, err)
+	}
+	api := &apidiff.Module{Path: m.path}
+	for _, pkg := range loaded {
+		if len(pkg.Errors) > 0 {
+			return nil, fmt.Errorf("load %s: %w", pkg.PkgPath, pkg.Errors[0])
+		}
+		if isPublic(pkg.PkgPath, pkg.Name) {
+			api.Packages = append(api.Packages, pkg.Types)
+		}
+	}
+	return api, nil
+}
+
+// isPublic reports whether users can import a package.
+func isPublic(path, name string) bool {
+	return name != "main" && !strings.Contains("/"+path+"/", "/internal/")
+}

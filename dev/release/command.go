@@ -1,0 +1,36 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// command is a program to run in a folder, with variables added to the environment.
+type command struct {
+	dir  string
+	env  []string
+	name string
+	args []string
+}
+
+// output runs a command and returns its standard output without the last line break. An error has what the command printed.
+func output(ctx context.Context, c command) (string, error) {
+	cmd := exec.CommandContext(ctx, c.name, c.args...)
+	cmd.Dir = c.dir
+	cmd.Env = append(os.Environ(), c.env...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("%s %s in %s: %w\n%s%s", c.name, strings.Join(c.args, " "), c.dir, err, stdout.String(), stderr.String())
+	}
+	return strings.TrimSuffix(stdout.String(), "\n"), nil
+}
+
+// git runs git in a folder.
+func git(ctx context.Context, dir string, args ...string) (string, error) {
+	return output(ctx, command{dir: dir, name: "git", args: args})
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// declarations declares the names that snippets of documents use without declaring them, such as ctx and client.
+//
+//go:embed declarations.txt
+var declarations string
+
+// vetDocuments vets the programs of README and docs, and type-checks their other Go snippets.
+func (u *user) vetDocuments(ctx context.Context) error {
+	documents, err := filepath.Glob(filepath.Join(u.clone, "docs", "*.md"))
+	if err != nil {
+		return err
+	}
+	importable, err := u.importable(ctx)
+	if err != nil {
+		return err
+	}
+	dir, err := u.newModule(ctx, "documents", "package main\n\nfunc main() {}\n")
+	if err != nil {
+		return err
+	}
+	count := 0
+	for _, document := range append([]string{filepath.Join(u.clone, "README.md")}, documents...) {
+		if filepath.Base(document) == "MIGRATION.md" {
+			continue // package compat/migration has its snippets
+		}
+		text, err := os.ReadFile(document)
+		if err != nil {
+			return err
+		}
+		for i, snippet := range snippets(string(text)) {
+			count++
+			name := fmt.Sprintf("%s%d", strings.ToLower(strings.TrimSuffix(filepath.Base(document), ".md")), i+1)
+			if err := writeSnippet(filepath.Join(dir, name), snippet, importable); err != nil {
+				return fmt.Errorf("%s, snippet %d: %w", filepath.Base(document), i+1, err)
+			}
+		}
+	}
+	if count == 0 {
+		return errors.New("no Go snippets found")
+	}
+	for _, m := range u.modules {
+		if _, err := output(ctx, u.proxy.goCommand(dir, "get", m.path+"@"+u.version)); err != nil {
+			return err
+		}
+	}
+	if _, err := output(ctx, u.proxy.goCommand(dir, "mod", "tidy", "-e")); err != nil {
+		return err
+	}
+	fmt.Printf("release: %d snippets\n", count)
+	return u.typeCheck(ctx, dir)
+}
+
+// importable returns the paths of the public packages and of the standard library by the packages' names.
+func (u *user) importable(ctx context.Context) (map[string]string, error) {
+	standard, err := output(ctx, u.proxy.goCommand(u.clone, "list", "std"))
+	if err != nil {
+		return nil, err
+	}
+	paths := map[string]string{}
+	for pkg := range strings.FieldsSeq(standard) {
+		if name := path.Base(pkg); isPublic(pkg, name) && (paths[name] == "" || len(pkg) < len(paths[name])) {
+			paths[name] = pkg
+		}
+	}
+	for _, m := range u.modules {
+		all, err := u.packages(ctx, m)
+		if err != nil {
+			return nil, err
+		}
+		for _, pkg := range all {
+			if isPublic(pkg.ImportPath, pkg.Name) {
+				paths[pkg.Name] = pkg.ImportPath
+			}
+		}
+	}
+	return paths, nil
+}
+
+// snippets returns the blocks of Go code of a Markdown text.
+func snippets(text string) []string {
+	var all []string
+	for _, block := range strings.Split(text, "\n```go\n")[1:] {
+		code, _, _ := strings.Cut(block, "\n```")
+		all = append(all, strings.ReplaceAll(code, "…", "// …")+"\n")
+	}
+	return all
+}
+
+// writeSnippet writes the package of a snippet: a program as it is, declarations or statements with the imports that they need.
+func writeSnippet(dir, snippet string, importable map[string]string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if strings.HasPrefix(snippet, "package ") {
+		return os.WriteFile(filepath.Join(dir, "snippet.go"), []byte(snippet), 0o600)
+	}
+	files := token.NewFileSet()
+	prelude, err := parser.ParseFile(files, "declarations.go", declarations, parser.ImportsOnly)
+	if err != nil {
+		return err
+	}
+	importable = maps.Clone(importable)
+	for _, spec := range prelude.Imports {
+		imported := strings.Trim(spec.Path.Value, `"`)
+		importable[path.Base(imported)] = imported
+	}
+	body := snippet
+	if _, err := parser.ParseFile(files, "snippet.go", "package snippet\n"+body, parser.SkipObjectResolution); err != nil {
+		body = "func _() {\n" + snippet + "}\n"
+	}
+	file, err := parser.ParseFile(files, "snippet.go", "package snippet\n"+body, 0)
+	if err != nil {
+		return err
+	}
+	imports := map[string]bool{}
+	unresolved := map[string]bool{}
+	for _, name := range file.Unresolved {
+		unresolved[name.Name] = true
+	}
+	ast.Inspect(file, func(node ast.Node) bool {
+		if selector, ok := node.(*ast.SelectorExpr); ok {
+			if name, ok := selector.X.(*ast.Ident); ok && unresolved[name.Name] && importable[name.Name] != "" {
+				imports[importable[name.Name]] = true
+			}
+		}
+		return true
+	})
+	var b strings.Builder
+	b.WriteString("package snippet\n\n")
+	for _, imported := range slices.Sorted(maps.Keys(imports)) {
+		fmt.Fprintf(&b, "import %q\n", imported)
+	}
+	b.WriteString(body)
+	return errors.Join(os.WriteFile(filepath.Join(dir, "snippet.go"), []byte(b.String()), 0o600),
+		os.WriteFile(filepath.Join(dir, "declarations.go"), []byte(declarations), 0o600))
+}
+
+// typeCheck vets the programs and type-checks the other packages below a folder. A variable that a snippet does not use is no error.
+func (u *user) typeCheck(ctx context.Context, dir string) error {
+	loaded, err := packages.Load(&packages.Config{
+		Context: ctx, Dir: dir, Env: append(os.Environ(), u.proxy.env...),
+		Mode: packages.NeedName | packages.NeedTypes | packages.NeedImports | packages.NeedDeps | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedFiles,
+	}, "./...")
+	if err != nil {
+		return err
+	}
+	var wrong strings.Builder
+	for _, pkg := range loaded {
+		for _, err := range pkg.Errors {
+			if !strings.HasPrefix(err.Msg, "declared and not used") {
+				fmt.Fprintf(&wrong, "\t%s: %s\n", err.Pos, err.Msg)
+			}
+		}
+		if pkg.Name == "main" {
+			if _, err := output(ctx, u.proxy.goCommand(dir, "vet", pkg.PkgPath)); err != nil {
+				return err
+			}
+		}
+	}
+	if wrong.Len() > 0 {
+		return errors.New("snippets that do not compile:\n" + wrong.String())
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+// Command release prepares and checks releases of the modules of this repository.
+//
+//	release tidy [-diff]      go mod tidy for every module, with the other modules of the checkout
+//	release prepare VERSION   commit and tag a release; pushes nothing
+//	release check             release a copy of the checkout, and install it from a file proxy as a user does
+//
+// All modules of a release have the same version. A published module requires the other modules at that version and has no
+// replace directives; go.work combines the modules for development.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		return fmt.Errorf("no command; want tidy, prepare or check")
+	}
+	root, err := output(ctx, command{name: "git", args: []string{"rev-parse", "--show-toplevel"}})
+	if err != nil {
+		return err
+	}
+	modules, err := readModules(root)
+	if err != nil {
+		return err
+	}
+	switch args[0] {
+	case "tidy":
+		flags := flag.NewFlagSet("tidy", flag.ExitOnError)
+		diff := flags.Bool("diff", false, "change nothing; print the differences and fail if there are any")
+		if err := flags.Parse(args[1:]); err != nil {
+			return err
+		}
+		return tidyAll(ctx, root, modules, *diff)
+	case "prepare":
+		if len(args) != 2 {
+			return fmt.Errorf("prepare: want one version, such as v0.1.0")
+		}
+		return prepare(ctx, root, modules, args[1])
+	case "check":
+		return check(ctx, root)
+	}
+	return fmt.Errorf("unknown command %q; want tidy, prepare or check", args[0])
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
+)
+
+// prepare commits and tags a release. A failure restores the commit and the tags of before.
+func prepare(ctx context.Context, root string, modules []*goModule, version string) error {
+	temp, err := os.MkdirTemp("", "release")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	proxy, err := newFileProxy(ctx, temp)
+	if err != nil {
+		return err
+	}
+	if err := prepareWith(ctx, root, modules, version, proxy); err != nil {
+		return err
+	}
+	fmt.Printf("\nCommitted and tagged. To publish:\n\n\tgit push origin main")
+	for _, m := range published(modules) {
+		fmt.Printf(" %s", m.tag(version))
+	}
+	fmt.Println()
+	return nil
+}
+
+func prepareWith(ctx context.Context, root string, modules []*goModule, version string, proxy *fileProxy) error {
+	before, err := startingPoint(ctx, root, modules, version)
+	if err != nil {
+		return err
+	}
+	var tags []string
+	err = func() error {
+		if err := commitRelease(ctx, root, modules, version, proxy); err != nil {
+			return err
+		}
+		for _, m := range published(modules) {
+			if _, err := git(ctx, root, "tag", "-a", "-m", m.path+" "+version, m.tag(version)); err != nil {
+				return err
+			}
+			tags = append(tags, m.tag(version))
+		}
+		return nil
+	}()
+	if err == nil {
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	if len(tags) > 0 {
+		_, tagErr := git(ctx, root, append([]string{"tag", "-d"}, tags...)...)
+		err = errors.Join(err, tagErr)
+	}
+	_, resetErr := git(ctx, root, "reset", "--hard", before)
+	return errors.Join(err, resetErr)
+}
+
+// startingPoint validates the version and the state of the checkout, and returns its commit.
+func startingPoint(ctx context.Context, root string, modules []*goModule, version string) (string, error) {
+	if semver.Canonical(version) != version || semver.Build(version) != "" {
+		return "", fmt.Errorf("version %q is not vMAJOR.MINOR.PATCH", version)
+	}
+	if major := semver.Major(version); major != "v0" && major != "v1" {
+		return "", fmt.Errorf("version %s needs module paths that end in /%s", version, major)
+	}
+	changes, err := git(ctx, root, "status", "--porcelain")
+	if err != nil {
+		return "", err
+	}
+	if changes != "" {
+		return "", fmt.Errorf("the checkout has changes that are not committed:\n%s", changes)
+	}
+	last, err := lastVersion(ctx, root)
+	if err != nil {
+		return "", err
+	}
+	if last != "" && semver.Compare(version, last) <= 0 {
+		return "", fmt.Errorf("version %s is not above %s, the last one", version, last)
+	}
+	if err := compareAPI(ctx, root, published(modules), last, version); err != nil {
+		return "", err
+	}
+	return git(ctx, root, "rev-parse", "HEAD")
+}
+
+// lastVersion returns the largest version that the main module is tagged with, or "".
+func lastVersion(ctx context.Context, root string) (string, error) {
+	tags, err := git(ctx, root, "tag", "--list", "v*")
+	if err != nil {
+		return "", err
+	}
+	last := ""
+	for tag := range strings.FieldsSeq(tags) {
+		if semver.IsValid(tag) && (last == "" || semver.Compare(tag, last) > 0) {
+			last = tag
+		}
+	}
+	return last, nil
+}
+
+// commitRelease makes one commit: CHANGELOG first, since the archive of the main module has it, then go.mod and go.sum of each
+// module after the modules that it requires, since go.sum has the hashes of their archives.
+func commitRelease(ctx context.Context, root string, modules []*goModule, version string, proxy *fileProxy) error {
+	if err := writeChangelog(filepath.Join(root, "CHANGELOG.md"), version, time.Now()); err != nil {
+		return err
+	}
+	for _, m := range modules {
+		if err := m.setRequirements(root, version); err != nil {
+			return err
+		}
+	}
+	if err := tidyAll(ctx, root, modules, false); err != nil {
+		return err
+	}
+	if _, err := git(ctx, root, "commit", "--allow-empty", "-qam", "Release "+version); err != nil {
+		return err
+	}
+	for _, m := range published(modules) {
+		fmt.Printf("release: %s %s\n", m.path, version)
+		folder := filepath.Join(root, m.folder)
+		if _, err := output(ctx, proxy.goCommand(folder, "mod", "tidy")); err != nil {
+			return err
+		}
+		if _, err := output(ctx, proxy.goCommand(folder, "build", "./...")); err != nil {
+			return err
+		}
+		if _, err := git(ctx, root, "commit", "--amend", "--allow-empty", "-qa", "--no-edit"); err != nil {
+			return err
+		}
+		if err := proxy.add(ctx, root, m, version); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setRequirements sets the versions of the other modules of the repository in go.mod.
+func (m *goModule) setRequirements(root, version string) error {
+	path := filepath.Join(root, m.folder, "go.mod")
+	file, err := parseGoMod(path)
+	if err != nil {
+		return err
+	}
+	for _, required := range m.requires {
+		if err := file.AddRequire(required, version); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(path, modfile.Format(file.Syntax), 0o644) //nolint:gosec // as other sources
+}
+
+const unreleased = "## Unreleased\n"
+
+// writeChangelog puts the changes under the heading "Unreleased" under the heading of the version.
+func writeChangelog(path, version string, date time.Time) error {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	text := strings.Replace(string(content), " There is no release yet.", "", 1)
+	if strings.Count(text, unreleased) != 1 {
+		return fmt.Errorf("%s has not exactly one heading %q", path, strings.TrimSpace(unreleased))
+	}
+	text = strings.Replace(text, unreleased, unreleased+"\n## "+version+", "+date.Format(time.DateOnly)+"\n", 1)
+	return os.WriteFile(path, []byte(text), 0o644) //nolint:gosec // as other documents
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/zip"
+)
+
+// fileProxy is a GOPROXY folder with modules of this repository, and an empty module cache: modules of a version that is
+// published nowhere must not enter the user's.
+type fileProxy struct {
+	dir string
+	env []string
+}
+
+// newFileProxy returns an empty proxy below a temporary folder. The modules of others come from the user's module cache or proxy. A
+// later run must not reuse the path of the module cache: go keeps the imports of a module's packages in its build cache, by the path
+// of the module alone.
+func newFileProxy(ctx context.Context, temp string) (*fileProxy, error) {
+	settings, err := output(ctx, command{name: "go", args: []string{"env", "GOPROXY", "GOMODCACHE"}})
+	if err != nil {
+		return nil, err
+	}
+	proxies, modcache, _ := strings.Cut(settings, "\n")
+	dir := filepath.Join(temp, "proxy")
+	return &fileProxy{dir: dir, env: []string{
+		"GOWORK=off", "GOFLAGS=-trimpath -modcacherw", "GOSUMDB=off", "GOMODCACHE=" + filepath.Join(temp, "modcache"),
+		"GOPROXY=" + fileURL(dir) + "," + fileURL(filepath.Join(modcache, "cache", "download")) + "," + proxies,
+	}}, nil
+}
+
+func fileURL(dir string) string { return "file://" + filepath.ToSlash(dir) }
+
+// goCommand returns a command of go in a folder outside of any workspace, with the modules of the proxy.
+func (p *fileProxy) goCommand(dir string, args ...string) command {
+	return command{dir: dir, env: p.env, name: "go", args: args}
+}
+
+// add publishes a version of a module as it is in the latest commit of the repository.
+func (p *fileProxy) add(ctx context.Context, root string, m *goModule, version string) error {
+	dir := filepath.Join(p.dir, m.path, "@v")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	goMod, err := os.ReadFile(filepath.Join(root, m.folder, "go.mod"))
+	if err != nil {
+		return err
+	}
+	time, err := git(ctx, root, "log", "-1", "--format=%cI")
+	if err != nil {
+		return err
+	}
+	for name, content := range map[string]string{
+		version + ".mod": string(goMod), version + ".info": fmt.Sprintf(`{"Version":%q,"Time":%q}`, version, time), "list": version + "\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			return err
+		}
+	}
+	archive, err := os.Create(filepath.Join(dir, version+".zip"))
+	if err != nil {
+		return err
+	}
+	folder := m.folder
+	if folder == "." {
+		folder = ""
+	}
+	err = zip.CreateFromVCS(archive, module.Version{Path: m.path, Version: version}, root, "HEAD", folder)
+	return errors.Join(err, archive.Close())
+}

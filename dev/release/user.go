@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// user installs the released modules in modules of its own.
+type user struct {
+	dir     string // the folder of its modules
+	clone   string // the released checkout
+	version string
+	proxy   *fileProxy
+	modules []*goModule
+}
+
+// listedPackage is what go list -json prints of a package.
+type listedPackage struct {
+	ImportPath, Name string
+}
+
+// packages returns the packages of a released module.
+func (u *user) packages(ctx context.Context, m *goModule) ([]listedPackage, error) {
+	text, err := output(ctx, u.proxy.goCommand(filepath.Join(u.clone, m.folder), "list", "-json=ImportPath,Name", "./..."))
+	if err != nil {
+		return nil, err
+	}
+	var all []listedPackage
+	for decoder := json.NewDecoder(strings.NewReader(text)); ; {
+		var pkg listedPackage
+		err := decoder.Decode(&pkg)
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", m.path, err)
+		}
+		all = append(all, pkg)
+	}
+}
+
+// getPackages requires each module alone, in a module of its own, and builds a program that imports all its public packages.
+func (u *user) getPackages(ctx context.Context) error {
+	for _, m := range u.modules {
+		all, err := u.packages(ctx, m)
+		if err != nil {
+			return err
+		}
+		var program strings.Builder
+		program.WriteString("package main\n\nimport (\n")
+		for _, pkg := range all {
+			if isPublic(pkg.ImportPath, pkg.Name) {
+				fmt.Fprintf(&program, "\t_ %q\n", pkg.ImportPath)
+			}
+		}
+		program.WriteString(")\n\nfunc main() {}\n")
+		dir, err := u.newModule(ctx, path.Base(m.path), program.String())
+		if err != nil {
+			return err
+		}
+		for _, args := range [][]string{{"get", m.path + "@" + u.version}, {"mod", "tidy"}, {"build", "-o", os.DevNull, "."}} {
+			if _, err := output(ctx, u.proxy.goCommand(dir, args...)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// newModule makes a module with one program.
+func (u *user) newModule(ctx context.Context, name, program string) (string, error) {
+	dir := filepath.Join(u.dir, name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(program), 0o600); err != nil {
+		return "", err
+	}
+	_, err := output(ctx, u.proxy.goCommand(dir, "mod", "init", "example.com/"+name))
+	return dir, err
+}
+
+// programs are the commands for users.
+var programs = []string{"cli/cmd/anyctl", "apitest/cmd/apitest"}
+
+// installPrograms installs the programs, and runs one against the other.
+func (u *user) installPrograms(ctx context.Context) error {
+	bin := filepath.Join(u.dir, "bin")
+	if err := os.MkdirAll(bin, 0o700); err != nil {
+		return err
+	}
+	for _, program := range programs {
+		install := u.proxy.goCommand(u.dir, "install", rootPath+"/"+program+"@"+u.version)
+		install.env = append(install.env, "GOBIN="+bin)
+		printed, err := output(ctx, install)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("release: go install %s/%s@%s\n%s", rootPath, program, u.version, printed)
+	}
+	anyctl := filepath.Join(bin, "anyctl")
+	for _, run := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{anyctl, "version", "--client"}, u.version},
+		{[]string{filepath.Join(bin, "apitest"), "exec", "--", anyctl, "get", "namespaces", "-o", "name"}, "namespace/default"},
+	} {
+		printed, err := output(ctx, command{dir: u.dir, name: run.args[0], args: run.args[1:]})
+		if err != nil {
+			return err
+		}
+		if !strings.Contains(printed, run.want) {
+			return fmt.Errorf("%s printed no %q:\n%s", strings.Join(run.args, " "), run.want, printed)
+		}
+		fmt.Println(printed)
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/mod/modfile"
+)
+
+const goMod = `module github.com/anykind/anykind/compat
+
+go 1.26.0
+
+require (
+	github.com/anykind/anykind v0.1.0
+	github.com/stretchr/testify v1.12.1
+	k8s.io/apimachinery v0.34.0
+	k8s.io/client-go v0.34.0
+	k8s.io/klog/v2 v2.130.1
+	sigs.k8s.io/yaml v1.6.0
+)
+
+require k8s.io/kube-openapi v0.0.0-20250710124328-f3f2b991d03b // indirect
+`
+
+func TestSetVersion_KubernetesLibrariesOnly(t *testing.T) {
+	file, err := modfile.Parse("go.mod", []byte(goMod), nil)
+	require.NoError(t, err)
+	oldest, err := setVersion(file, "v0.36.6", "/checkout")
+	require.NoError(t, err)
+	assert.Empty(t, oldest)
+	required := map[string]string{}
+	for _, one := range file.Require {
+		required[one.Mod.Path] = one.Mod.Version
+	}
+	assert.Equal(t, map[string]string{
+		"github.com/anykind/anykind": "v0.1.0", "github.com/stretchr/testify": "v1.12.1",
+		"k8s.io/apimachinery": "v0.36.6", "k8s.io/client-go": "v0.36.6",
+	}, required)
+	require.Len(t, file.Replace, 1)
+	assert.Equal(t, "/checkout", file.Replace[0].New.Path)
+}
+
+func TestSetVersion_OlderThanRequired(t *testing.T) {
+	file, err := modfile.Parse("go.mod", []byte(goMod), nil)
+	require.NoError(t, err)
+	oldest, err := setVersion(file, "v0.33.0", "/checkout")
+	require.NoError(t, err)
+	assert.Equal(t, "v0.34.0", oldest)
+}
+
+func TestReplaceTable_BetweenMarkers(t *testing.T) {
+	results := &table{versions: []string{"v0.34.0", "v0.37.2"}, rows: []row{{"example.com/m", []string{"needs v0.37.2", "passes"}}}}
+	page, err := replaceTable("a\n"+beginMarker+"old\n"+endMarker+"\nb\n", results.markdown())
+	require.NoError(t, err)
+	assert.Equal(t, "a\n"+beginMarker+"| module | v0.34.0 | v0.37.2 |\n|---|---|---|\n| `example.com/m` | needs v0.37.2 | passes |\n"+endMarker+"\nb\n", page)
+	_, err = replaceTable("a\n"+endMarker, "")
+	require.Error(t, err)
+}
