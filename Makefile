@@ -24,7 +24,7 @@ FUZZTIME ?= 1m
 
 .PHONY: help
 help: ## list these commands
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 .PHONY: tour
 tour: ## see the client at work on an API server inside one process; SERVER=real builds and starts a real one
@@ -72,11 +72,10 @@ test: $(GOTESTSUM) ## run every test of every module against a real cluster; mak
 	@awk 'BEGIN { format = "%-26s %-7s %7s %7s %8s %8s\n"; printf format, "module", "result", "passed", "failed", "skipped", "seconds" } \
 		{ printf format, $$1, $$2, $$3, $$4, $$5, $$6; bad += $$2 != "ok" } END { exit bad > 0 }' $(RESULTS)/table
 
-N ?= 5
-
+flaky: N ?= 5
 .PHONY: flaky
 flaky: ## run make test N times (5) while every processor is busy, and stop at the first failure
-	@load=; trap 'kill $$load' EXIT; \
+	@load=; trap 'kill $$load' EXIT; trap 'exit 130' INT TERM; \
 	for processor in $$(seq $$(getconf _NPROCESSORS_ONLN)); do (while :; do :; done) & load="$$load $$!"; done; \
 	for run in $$(seq $(N)); do echo "run $$run of $(N), under load"; $(MAKE) --no-print-directory test || exit 1; done
 
@@ -120,12 +119,12 @@ else
 	go test $(RACE) ./...
 endif
 
-# Linux on amd64 alone runs programs of linux/386 without an emulator. The decoders count and hash with integers of both sizes.
+# Only Linux on amd64 runs programs of linux/386 without an emulator.
 .PHONY: unit-32bit
-unit-32bit: ## vet the main module and its tests for a 32-bit platform, and run those of the decoders there
+unit-32bit: ## vet the main module for a 32-bit platform, and run its tests there without a cluster
 	GOOS=linux GOARCH=386 CGO_ENABLED=0 go vet ./...
 	@if [ "$$(go env GOHOSTOS)/$$(go env GOHOSTARCH)" = linux/amd64 ]; then \
-		GOARCH=386 CGO_ENABLED=0 go test -vet=off ./internal/jsonread ./internal/retry ./internal/yamltree ./unstructured/...; fi
+		GOARCH=386 CGO_ENABLED=0 go test -vet=off ./...; fi
 
 # One version alone, for instance: make matrix VERSIONS=v1.34.4
 VERSIONS ?= $(shell $(SANDBOX) versions)
@@ -152,10 +151,10 @@ MINUTES ?= 25
 every-byte: ## break streams at every byte, where `make test` leaves most bytes out
 	ANYKIND_EVERY_BYTE=1 go test -count=1 -run EveryByte ./stream ./dynamic
 
-N ?= 40
 SKIP ?=
 
 # A mutant may allocate without end: 8 GiB of addresses are enough for tests without the race detector.
+mutants: N ?= 40
 .PHONY: mutants
 mutants: ## change PACKAGE in N (40) places drawn from SEED (1), one at a time, and list the changes that no unit test notices; SKIP=regexp leaves tests out
 	@test -n '$(PACKAGE)' || { echo 'make: which package? For instance: make mutants PACKAGE=./dynamic' >&2; exit 1; }

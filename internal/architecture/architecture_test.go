@@ -77,12 +77,12 @@ type pkg struct {
 	XTestGoFiles []string
 }
 
-// packages returns the module's packages as built for an operating system.
+// packages returns the module's packages as built for an operating system on amd64.
 func packages(t *testing.T, goos string) []pkg {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "go", "list", "-json", "./...")
 	list.Dir = root(t)
-	list.Env = append(os.Environ(), "GOOS="+goos)
+	list.Env = append(os.Environ(), "GOOS="+goos, "GOARCH=amd64")
 	output, err := list.Output()
 	require.NoError(t, err)
 	var all []pkg
