@@ -12,6 +12,7 @@ import (
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller/workqueue"
 	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
@@ -65,28 +66,44 @@ func (o *Operator) Watch(resource *dynamic.Resource, handler Handler) {
 	o.add(func(ctx context.Context) error { return runWatch(ctx, resource, handler, &o.opts) })
 }
 
-// WatchKind is [Operator.Watch] for a kind that the server may not serve yet, because its CustomResourceDefinition does not
-// exist: while Run is running the watch waits for it, which is logged, and starts when it is served; other watches do not
-// wait. namespace is the one to watch; "" (metav1.NamespaceAll) means all and is required for a cluster-scoped kind. A gvk
+// WatchKind is [Operator.Watch] for a kind that the server may not serve, because its CustomResourceDefinition does not
+// exist or is deleted before the watch has synced: while Run is running the watch waits for it, which is logged, and starts when
+// it is served; other watches do not wait. namespace is the one to watch; "" (metav1.NamespaceAll) means all and is required for a cluster-scoped kind. A gvk
 // without a version means the version that the server prefers then. What ends [dynamic.Client.WaitForKinds] before ctx does
 // ends Run.
 func (o *Operator) WatchKind(client *dynamic.Client, gvk schema.GroupVersionKind, namespace string, handler Handler) {
 	o.add(func(ctx context.Context) error {
-		resource, err := client.ForKind(ctx, gvk)
-		if err != nil {
-			logger := cmp.Or(o.opts.Logger, slog.Default())
-			logger.Info("the kind is not served yet: its watch waits", "kind", gvk.GroupKind().String(), "error", err)
-			found, err := client.WaitForKinds(ctx, gvk)
+		for {
+			resource, err := o.waitForKind(ctx, client, gvk)
 			if err != nil {
 				return err
 			}
-			resource = found[0]
+			if namespace == "" {
+				resource = resource.AllNamespaces()
+			} else {
+				resource = resource.Namespace(namespace)
+			}
+			if err := runWatch(ctx, resource, handler, &o.opts); !retry.IsPathNotFound(err) {
+				return err
+			}
 		}
-		if namespace == "" {
-			return runWatch(ctx, resource.AllNamespaces(), handler, &o.opts)
-		}
-		return runWatch(ctx, resource.Namespace(namespace), handler, &o.opts)
 	})
+}
+
+// waitForKind returns the resource of a kind when the server serves it, and logs if that is later.
+func (o *Operator) waitForKind(ctx context.Context, client *dynamic.Client, gvk schema.GroupVersionKind) (*dynamic.Resource, error) {
+	client.Discovery().Invalidate() // the kind may have been deleted since the latest snapshot
+	resource, err := client.ForKind(ctx, gvk)
+	if err == nil {
+		return resource, nil
+	}
+	logger := cmp.Or(o.opts.Logger, slog.Default())
+	logger.Info("the kind is not served yet: its watch waits", "kind", gvk.GroupKind().String(), "error", err)
+	found, err := client.WaitForKinds(ctx, gvk)
+	if err != nil {
+		return nil, err
+	}
+	return found[0], nil
 }
 
 func (o *Operator) add(w watchFunc) {

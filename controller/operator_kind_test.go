@@ -2,9 +2,12 @@ package controller_test
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,6 +41,51 @@ func TestOperator_WatchKindWaitsUntilRunEnds(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.True(t, text.contain("level=INFO", "the kind is not served yet: its watch waits", "kind=Lamp.none.example.com", "serves no resource or kind"))
 	})
+}
+
+func TestOperator_WatchKindWaitsForDeletedKind(t *testing.T) {
+	lease := schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}
+	for name, deletedBefore := range map[string]bool{"before Run": true, "after its lookup": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client, server := controllertest.New(t)
+				leases := controllertest.Leases(t, client)
+				var isListed, isServed atomic.Bool
+				isListed.Store(deletedBefore)
+				server.Override = func(w http.ResponseWriter, r *http.Request) bool {
+					switch isLease := strings.HasPrefix(r.URL.Path, "/apis/"+lease.Group); {
+					case isServed.Load():
+						return false
+					case isLease:
+						isListed.Store(true)
+						controllertest.NotServed(w)
+						return true
+					case r.URL.Path == "/apis" && isListed.Load():
+						w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+						_, _ = io.WriteString(w, `{"kind":"APIGroupDiscoveryList","items":[]}`)
+						return true
+					}
+					return false
+				}
+				time.AfterFunc(time.Hour, func() {
+					isServed.Store(true)
+					_, err := leases.Create(t.Context(), controllertest.Named("coordination.k8s.io/v1", "Lease", "", "a", ""), nil)
+					assert.NoError(t, err)
+				})
+				text := &lines{}
+				operator := controller.NewOperator(&controller.Options{Logger: slog.New(slog.NewTextHandler(text, nil))})
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
+				defer cancel()
+				operator.WatchKind(client, lease, "", func(_ context.Context, change cache.Change[unstructured.Object]) error {
+					assert.Equal(t, "a", change.Object.GetName())
+					cancel()
+					return nil
+				})
+				require.ErrorIs(t, operator.Run(ctx), context.Canceled)
+				assert.True(t, text.contain("its watch waits", "kind=Lease.coordination.k8s.io"))
+			})
+		})
+	}
 }
 
 func TestOperator_WatchKindErrorEndsRun(t *testing.T) {

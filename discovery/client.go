@@ -42,6 +42,8 @@ type Client struct {
 	// requestedAt is the time at which all groups of latest were requested; groupRequestedAt has later requests of single ones.
 	requestedAt      time.Time
 	groupRequestedAt map[string]time.Time
+	// invalidatedAt is the time of a call of Invalidate since which not all groups were requested.
+	invalidatedAt time.Time
 	// timedOut holds the group versions that did not answer within versionTimeout, and when.
 	timedOut map[schema.GroupVersion]time.Time
 }
@@ -81,6 +83,31 @@ var errOffline = errors.New("no server: the client was made with NewOffline")
 func (c *Client) Latest() *Snapshot {
 	latest, _ := c.latestAndChanged()
 	return latest
+}
+
+// Invalidate reports that the server may serve something else than the latest snapshot has, such as after a 404 for a
+// resource. The next search refreshes first.
+func (c *Client) Invalidate() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.invalidatedAt = time.Now()
+}
+
+// Fresh reports whether all groups were requested since the last call of [Client.Invalidate].
+func (c *Client) Fresh() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.invalidatedAt.IsZero()
+}
+
+// setChecked records that all groups were requested at a time.
+func (c *Client) setChecked(requestedAt time.Time) {
+	c.checkedAt = requestedAt
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.invalidatedAt.After(requestedAt) {
+		c.invalidatedAt = time.Time{}
+	}
 }
 
 // latestAndChanged also returns a channel that is closed when there is a later snapshot.
@@ -150,7 +177,7 @@ func (c *Client) refreshRoots(ctx context.Context, called time.Time, allow func(
 	if err != nil {
 		return nil, c.discoveryError(ctx, err)
 	}
-	c.checkedAt = requestedAt
+	c.setChecked(requestedAt)
 	if next != nil {
 		next.TakenAt = requestedAt
 		latest = c.publishAll(next)

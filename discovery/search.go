@@ -20,21 +20,26 @@ type Target struct {
 }
 
 // Search returns a snapshot that has the target, or the latest one if the server does not serve it now. If the latest
-// snapshot lacks the target it refreshes. It waits for group versions that answer late only if the target may be in them,
+// snapshot lacks the target, or after [Client.Invalidate], it refreshes. If that fails, a snapshot with the target is good enough.
+// It waits for group versions that answer late only if the target may be in them,
 // and for at most a second for a CustomResourceDefinition that may be the target's and is not served yet.
 //
 // Searches send at most 300 requests at once and 50 a second. Beyond that they do not refresh from a server without
 // aggregated discovery, where a refresh takes a request for each group version; the result is then some seconds old.
 func (c *Client) Search(ctx context.Context, target *Target) (*Snapshot, error) {
 	called := time.Now()
-	latest := c.latestOrCached()
+	known := c.latestOrCached()
+	isKnown := known != nil && (c.conn == nil || target.IsServed(known))
 	switch {
-	case latest != nil && (c.conn == nil || target.IsServed(latest)):
-		return latest, nil
+	case isKnown && (c.conn == nil || c.Fresh()):
+		return known, nil
 	case c.conn == nil:
 		return nil, errOffline
 	}
 	latest, err := c.limitedRefresh(ctx, called)
+	if err != nil && isKnown && ctx.Err() == nil {
+		return known, nil
+	}
 	if err != nil || target.IsServed(latest) {
 		return latest, err
 	}

@@ -301,6 +301,39 @@ func TestSearch_WaitsForSlowGroupOnlyIfNeeded(t *testing.T) {
 	})
 }
 
+func TestSearch_RefreshesAfterInvalidate(t *testing.T) {
+	server := newScriptedServer()
+	server.replace("/apis", answerAggregated("apps/v1 deployments"))
+	client := New(connectPipes(t, server), nil)
+	search := func(requests int) *Snapshot {
+		t.Helper()
+		before := len(server.asked("/apis"))
+		found, err := client.Search(t.Context(), target("apps", "deployments"))
+		require.NoError(t, err)
+		assert.Equal(t, requests, len(server.asked("/apis"))-before)
+		return found
+	}
+	known := search(1)
+	assert.True(t, client.Fresh())
+	assert.Same(t, known, search(0))
+
+	client.Invalidate()
+	assert.False(t, client.Fresh())
+	server.replace("/apis", answerStatus(http.StatusInternalServerError, "InternalError"))
+	assert.Same(t, known, search(1), "the latest snapshot is all there is")
+	assert.False(t, client.Fresh())
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := client.Search(canceled, target("apps", "deployments"))
+	require.ErrorIs(t, err, context.Canceled)
+
+	server.replace("/apis", answerAggregated("batch/v1 jobs"))
+	found, err := client.Search(t.Context(), target("apps", "deployments"))
+	require.NoError(t, err)
+	assert.Nil(t, groupNamed(found.Groups, "apps"))
+	assert.True(t, client.Fresh())
+}
+
 func TestSearch_OfflineSendsNoRequest(t *testing.T) {
 	snapshot := &Snapshot{}
 	found, err := NewOffline(snapshot).Search(t.Context(), target("apps", "deployments"))

@@ -16,25 +16,26 @@ const (
 	maxWaitDelay = 10 * time.Second
 )
 
-// WaitFor returns the first snapshot for which isServed returns true. Unless the latest one is that, it refreshes until ctx
-// ends: at once, and then every ten milliseconds at first and, as the wait lasts, down to every ten seconds. It also looks at
-// every snapshot that others request: with [Client.Run] a new kind is seen as soon as its definition is. Concurrent waits
-// share their refreshes, which count as those of [Client.Search] do.
+// WaitFor returns the first snapshot for which isServed returns true, and which was requested after the call: the latest snapshot may
+// have kinds that were deleted since. It refreshes until ctx ends: at once, and then every ten milliseconds at first and, as the
+// wait lasts, down to every ten seconds. After its first refresh it also looks at every snapshot that others request: with
+// [Client.Run] a new kind is seen as soon as its definition is. Concurrent waits share their refreshes, which count as those of
+// [Client.Search] do. A client without a server has its one snapshot.
 //
 // isServed is called in this goroutine, possibly several times with the same snapshot. Failures of connections and of the
 // server are retried. The error is that of ctx, with the last failure, or what the server rejects for good: a denial if it
 // lasts for five seconds.
 func (c *Client) WaitFor(ctx context.Context, isServed func(*Snapshot) bool) (*Snapshot, error) {
-	c.latestOrCached()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	var denials retry.Denials
 	var failure error
 	start := time.Now()
+	isRefreshed := c.conn == nil
 	for called := start; ; {
 		latest, changed := c.latestAndChanged()
 		switch {
-		case latest != nil && isServed(latest):
+		case isRefreshed && latest != nil && isServed(latest):
 			return latest, nil
 		case c.conn == nil:
 			return nil, errOffline
@@ -54,8 +55,9 @@ func (c *Client) WaitFor(ctx context.Context, isServed func(*Snapshot) bool) (*S
 		case retry.IsRejected(err) && !transient:
 			return nil, err
 		}
-		// What anybody requests from now on counts as this wait's next refresh.
-		failure, called = err, time.Now()
+		isRefreshed = isRefreshed || err == nil
+		failure = err
+		called = time.Now() // a refresh of another call from now on counts as this wait's next refresh
 		delay := min(max(called.Sub(start)/8, minWaitDelay), maxWaitDelay)
 		timer.Reset(retry.Jitter(ctx, delay))
 	}

@@ -56,12 +56,21 @@ func TestClient_WaitForRefreshesUntilServed(t *testing.T) {
 	}
 }
 
-func TestClient_WaitForNeedsNoRequest(t *testing.T) {
-	_, client := serving(t, map[string]string{})
-	client.latest = &Snapshot{Groups: []Group{{Name: "late"}}}
-	snapshot, err := client.WaitFor(t.Context(), hasGroup("late"))
+func TestClient_WaitForChecksLatestSnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newScriptedServer()
+		deleted := &Snapshot{Groups: []Group{{Name: "late"}}}
+		client := New(connectPipes(t, server), &Options{Snapshot: deleted})
+		time.AfterFunc(time.Minute, func() { server.replace("/apis", answerAggregated("late/v1 things")) })
+		snapshot, err := client.WaitFor(t.Context(), hasGroup("late"))
+		require.NoError(t, err)
+		assert.NotSame(t, deleted, snapshot)
+		assert.GreaterOrEqual(t, time.Since(server.began), time.Minute)
+	})
+	offline := &Snapshot{Groups: []Group{{Name: "late"}}}
+	snapshot, err := NewOffline(offline).WaitFor(t.Context(), hasGroup("late"))
 	require.NoError(t, err)
-	assert.Same(t, client.latest, snapshot)
+	assert.Same(t, offline, snapshot)
 }
 
 func TestClient_WaitForSeesOthersRefresh(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -110,6 +111,31 @@ type DisruptionBudgetError struct {
 
 func (e *DisruptionBudgetError) Error() string {
 	return fmt.Sprintf("%s: not allowed now: %s", e.request, sanitize.Text(strings.Join(e.Causes, "; "), sanitize.MaxMessage))
+}
+
+// pathNotFoundError reports a path that the server does not serve. It unwraps to the *apierrors.StatusError of the response, which has no
+// Status of the server.
+type pathNotFoundError struct {
+	server, resource string
+	explained
+}
+
+func (e *pathNotFoundError) Error() string {
+	return fmt.Sprintf("%s: the server %s does not serve %s (has its definition or version been removed?)", e.request, e.server, e.resource)
+}
+
+// pathNotFound is the body with which API servers answer requests for paths that they do not serve.
+const pathNotFound = "404 page not found"
+
+// pathNotFoundError returns the error of a response with pathNotFound, and err itself for other responses.
+func (r *Resource) pathNotFoundError(request *transport.Request, err error) error {
+	var status *apierrors.StatusError
+	if !errors.As(err, &status) || !slices.ContainsFunc(causes(status, metav1.CauseTypeUnexpectedServerResponse), func(cause metav1.StatusCause) bool {
+		return strings.TrimSpace(cause.Message) == pathNotFound
+	}) {
+		return err
+	}
+	return &pathNotFoundError{r.conn.Server(), r.String() + " in version " + r.mapping.GVR.Version, explained{request.Method + " " + request.Path, status}}
 }
 
 // detailedError returns the error of this package that a Status describes, which wraps err, or err itself.

@@ -51,6 +51,37 @@ func TestApplyConflictError_ManagersAndFields(t *testing.T) {
 	assert.Len(t, status.ErrStatus.Details.Causes, 5)
 }
 
+func TestResource_PathNotServed(t *testing.T) {
+	for name, c := range map[string]struct{ body, want string }{
+		"API server":  {"404 page not found\n", "does not serve pods in version v1 (has its definition or version been removed?)"},
+		"other proxy": {"<h1>Not found</h1>", "no Kubernetes Status, but"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client, server := servePages(t, map[string]http.HandlerFunc{"": failure(http.StatusNotFound, c.body)})
+			pods := resource(t, client, "pods")
+			for verb, call := range map[string]func() error{
+				"get":    func() error { _, err := pods.Get(t.Context(), "web", nil); return err },
+				"create": func() error { _, err := pods.Create(t.Context(), object("Pod", "web"), nil); return err },
+				"list":   func() error { _, err := pods.ListPage(t.Context(), nil); return err },
+				"watch":  func() error { _, err := pods.OpenWatch(t.Context(), nil); return err },
+				"deletecollection": func() error {
+					_, err := pods.DeleteCollection(t.Context(), nil, nil)
+					return err
+				},
+			} {
+				err := call()
+				require.ErrorContains(t, err, c.want, verb)
+				assert.True(t, apierrors.IsNotFound(err), verb)
+				var status *apierrors.StatusError
+				assert.ErrorAs(t, err, &status, verb)
+			}
+			before := server.discoveries.Load()
+			resource(t, client, "pods")
+			assert.Greater(t, server.discoveries.Load(), before, "discovery is refreshed")
+		})
+	}
+}
+
 func TestApplyConflictError_NotForOtherConflicts(t *testing.T) {
 	for _, details := range []string{`{}`, `{"causes":[{"reason":"FieldValueInvalid","field":"x"}]}`} {
 		_, err := failingPods(t, 409, metav1.StatusReasonConflict, "modified", details).Update(t.Context(), object("Pod", "web"), nil)

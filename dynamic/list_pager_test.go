@@ -21,8 +21,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// pageServer serves the pages of a list of pods by their continue tokens, and records the queries.
+// pageServer serves the pages of a list of pods by their continue tokens, records the queries, and counts discoveries.
 type pageServer struct {
+	discoveries atomic.Int32
+
 	mu      sync.Mutex
 	queries []string
 	pages   map[string]http.HandlerFunc
@@ -30,6 +32,7 @@ type pageServer struct {
 
 func (s *pageServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/api" || r.URL.Path == "/apis" {
+		s.discoveries.Add(1)
 		(&wire{}).ServeHTTP(w, r)
 		return
 	}
@@ -49,12 +52,18 @@ func (s *pageServer) seen() []string {
 
 func serve(t *testing.T, pages map[string]http.HandlerFunc) (*dynamic.Resource, *pageServer) {
 	t.Helper()
+	client, server := servePages(t, pages)
+	return resource(t, client, "pods"), server
+}
+
+func servePages(t *testing.T, pages map[string]http.HandlerFunc) (*dynamic.Client, *pageServer) {
+	t.Helper()
 	server := &pageServer{pages: pages}
 	listening := httptest.NewServer(server)
 	client, err := dynamic.Connect(t.Context(), &transport.Config{Server: listening.URL})
 	require.NoError(t, err)
 	t.Cleanup(func() { client.Close(); listening.Close() })
-	return resource(t, client, "pods"), server
+	return client, server
 }
 
 // page serves a page of pods with a continue token.

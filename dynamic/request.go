@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/transport"
 	"github.com/anykind/anykind/unstructured"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -127,8 +128,19 @@ func (r *Resource) withKind(obj *unstructured.Object) *unstructured.Object {
 }
 
 // do sends a request whose response holds objects, and requests the handle's representation of them. isList is for metadata:
-// a list of it has a kind of its own, whereas a table is the same for one object.
+// a list of it has a kind of its own, whereas a table is the same for one object. If the path is not served, discovery is stale.
 func (r *Resource) do(ctx context.Context, request *transport.Request, isList bool) (*http.Response, error) {
+	response, err := r.doAs(ctx, request, isList)
+	if retry.IsPathNotFound(err) {
+		if r.discovery != nil {
+			r.discovery.Invalidate()
+		}
+		return nil, r.pathNotFoundError(request, err)
+	}
+	return response, err
+}
+
+func (r *Resource) doAs(ctx context.Context, request *transport.Request, isList bool) (*http.Response, error) {
 	if r.representation.kind == "" {
 		return r.conn.Do(ctx, request)
 	}

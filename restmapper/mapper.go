@@ -86,7 +86,7 @@ var errNoMatch = errors.New("no match")
 
 // find looks a query up in the latest snapshot and, if that has no match, searches for it.
 func find[T any](ctx context.Context, m *Mapper, q query, lookup func(*index, query) (T, error)) (T, error) {
-	if snapshot := m.discovery.Latest(); snapshot != nil {
+	if snapshot := m.discovery.Latest(); snapshot != nil && m.discovery.Fresh() {
 		x := m.index(snapshot)
 		found, err := lookup(x, q)
 		if !errors.Is(err, errNoMatch) {
