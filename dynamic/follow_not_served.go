@@ -111,7 +111,8 @@ func (u *unservedPeriod) wait(ctx context.Context, d time.Duration) (isServed bo
 
 // definition is the CustomResourceDefinition of a resource, if it has one. An aggregated API has none, and when it is not
 // served, its objects may well exist. So a missing definition is evidence only if it existed before, and a definition with
-// another UID only if the UID was read after the last complete list: the objects of that list are of this definition.
+// another UID only if the UID was read right after the last complete list. A definition that is replaced between that list and
+// that read goes unnoticed: the objects are kept until the resource is served again.
 type definition struct {
 	ctx          context.Context                              // of Follow
 	read         func(ctx context.Context) (types.UID, error) // nil if the resource cannot be a custom one

@@ -26,8 +26,8 @@ const (
 	maxDecodeFailures = 3
 	// maxUnfinishedWatchLists is how many watches in a row may end within their initial events before a list.
 	maxUnfinishedWatchLists = 2
-	// watchListRetryInterval is the time after which WatchList is tried again, and ignoredRetryInterval that for a server
-	// that ignored the parameter.
+	// watchListRetryInterval is the time after which WatchList is tried again. ignoredRetryInterval applies once a server has
+	// ignored the parameter twice in a row.
 	watchListRetryInterval = 5 * time.Minute
 	ignoredRetryInterval   = time.Hour
 	// maxIdleTime is how long a server may send nothing while it owes a response: API servers give up after a minute on a
@@ -177,7 +177,12 @@ func (w *watchListSupport) record(finished bool, err error) {
 	case finished:
 		*w = watchListSupport{}
 	case errors.Is(err, errInitialEventsIdle):
-		w.disable(ignoredRetryInterval)
+		w.unfinished++
+		if w.unfinished < maxUnfinishedWatchLists {
+			w.disable(watchListRetryInterval)
+		} else {
+			w.disable(ignoredRetryInterval)
+		}
 	case mayBeCut(err):
 		if w.unfinished++; w.unfinished >= maxUnfinishedWatchLists {
 			w.disable(watchListRetryInterval)

@@ -139,10 +139,10 @@ func TestFollow_RetriesAfterIdleTimeout(t *testing.T) {
 	}
 }
 
-// TestFollow_ServerIgnoresSendInitialEvents relists every five minutes, for more than an hour.
+// TestFollow_ServerIgnoresSendInitialEvents relists every six minutes, for more than an hour.
 func TestFollow_ServerIgnoresSendInitialEvents(t *testing.T) {
 	a, b := podJSON("a", "u1", "1"), podJSON("b", "u2", "2")
-	expires := answer{then: watchEvent("ERROR", statusOf("410", "Expired", "")), after: 5 * time.Minute}
+	expires := answer{then: watchEvent("ERROR", statusOf("410", "Expired", "")), after: 6 * time.Minute}
 	for name, ignored := range map[string]answer{
 		"no object":                   {stays: true},
 		"silence after the objects":   {body: watchEvent("ADDED", a) + watchEvent("ADDED", b), stays: true},
@@ -152,12 +152,13 @@ func TestFollow_ServerIgnoresSendInitialEvents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				list, resume := respond(podList("3", a, b)), "resourceVersion=3&watch=true"
-				answers, want := []answer{ignored}, []string{watchListQuery}
-				for range 12 {
+				answers := []answer{ignored, list, expires, ignored}
+				want := []string{watchListQuery, "", resume, watchListQuery}
+				for range 10 {
 					answers, want = append(answers, list, expires), append(want, "", resume)
 				}
 				pods, server := inBubble(t, append(answers, ignored, list, answer{stays: true})...)
-				ctx, cancel := context.WithTimeout(t.Context(), 65*time.Minute)
+				ctx, cancel := context.WithTimeout(t.Context(), 70*time.Minute)
 				defer cancel()
 				var broken interruptions
 				began := time.Now()
