@@ -237,25 +237,29 @@ func TestFollow_ListsWithoutWatchListSupport(t *testing.T) {
 	const selectors = "fieldSelector=spec.nodeName%3Dn&labelSelector=x"
 	a, b := podJSON("a", "u1", "1"), podJSON("b", "u2", "5")
 	for _, refusal := range []answer{{status: 422, body: statusOf("422", "Invalid", "")}, {status: 400, body: statusOf("400", "BadRequest", "")}} {
-		pods, server := exchanging(t, refusal,
-			answer{body: strings.Replace(podList("3", a), `"3"`, `"3","continue":"more"`, 1)}, answer{body: podList("3")},
-			answer{body: watchEvent("ADDED", b) + watchEvent("ERROR", statusOf("410", "Expired", ""))},
-			answer{body: podList("9", b)}, answer{stays: true})
-		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "ADDED b u2 5", "DELETED a u1 1 inferred"},
-			follow(t, pods, &dynamic.FollowOptions{LabelSelector: "x", FieldSelector: "spec.nodeName=n"}, 5))
-		assert.Equal(t, []string{
-			selectors + "&resourceVersionMatch=NotOlderThan&sendInitialEvents=true&watch=true",
-			selectors, "continue=more&" + selectors,
-			selectors + "&resourceVersion=3&watch=true", selectors,
-		}, listWatchQueries(t, server))
+		synctest.Test(t, func(t *testing.T) {
+			pods, server := inBubble(t, refusal,
+				answer{body: strings.Replace(podList("3", a), `"3"`, `"3","continue":"more"`, 1)}, answer{body: podList("3")},
+				answer{body: watchEvent("ADDED", b) + watchEvent("ERROR", statusOf("410", "Expired", ""))},
+				answer{body: podList("9", b)}, answer{stays: true})
+			assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "ADDED b u2 5", "DELETED a u1 1 inferred"},
+				follow(t, pods, &dynamic.FollowOptions{LabelSelector: "x", FieldSelector: "spec.nodeName=n"}, 5))
+			assert.Equal(t, []string{
+				selectors + "&resourceVersionMatch=NotOlderThan&sendInitialEvents=true&watch=true",
+				selectors, "continue=more&" + selectors,
+				selectors + "&resourceVersion=3&watch=true", selectors,
+			}, listWatchQueries(t, server))
+		})
 	}
 }
 
 func TestFollow_ListsWithoutInitialEventsEnd(t *testing.T) {
-	a := podJSON("a", "u1", "1")
-	pods, _ := exchanging(t, respond(watchEvent("ADDED", a)), respond(watchEvent("ADDED", a)), respond(podList("3", a)),
-		answer{body: watchEvent("MODIFIED", podJSON("a", "u1", "5")), stays: true})
-	assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "MODIFIED a u1 5"}, follow(t, pods, nil, 4))
+	synctest.Test(t, func(t *testing.T) {
+		a := podJSON("a", "u1", "1")
+		pods, _ := inBubble(t, respond(watchEvent("ADDED", a)), respond(watchEvent("ADDED", a)), respond(podList("3", a)),
+			answer{body: watchEvent("MODIFIED", podJSON("a", "u1", "5")), stays: true})
+		assert.Equal(t, []string{"STARTED", "ADDED a u1 1", "SYNCED", "MODIFIED a u1 5"}, follow(t, pods, nil, 4))
+	})
 }
 
 func TestFollow_NotFoundCountsOnlyInARow(t *testing.T) {
