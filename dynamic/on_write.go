@@ -26,10 +26,10 @@ type Write struct {
 
 // OnWrite returns a handle that calls begin before each request that may write an object. If the server has accepted a Create,
 // Update, Patch, Apply, Upsert, Scale or Delete, the verb calls the function that begin returned, nil for none. name is "" for a
-// Create. The functions are called by the goroutine of the verb, possibly by several at the same time, and before the verb returns,
-// also if the verb returns an error since the response cannot be decoded. Handles on other namespaces or subresources that are
-// made from this handle call begin, too. A handle can have several functions. Not reported are dry runs,
-// [Resource.DeleteCollection], [Resource.Evict], and writes whose response is lost.
+// Create, and namespace for a cluster-scoped resource. The functions are called by the goroutine of the verb, possibly by several at
+// the same time, and before the verb returns, also if the verb returns an error since the response cannot be decoded. Handles on
+// other namespaces or subresources that are made from this handle call begin, too. A handle can have several functions. Not reported
+// are dry runs, [Resource.DeleteCollection], [Resource.Evict], and writes whose response is lost.
 func (r *Resource) OnWrite(begin func(ctx context.Context, namespace, name string) (end func(Write))) *Resource {
 	changed := *r
 	changed.onWrite = append(slices.Clip(r.onWrite), begin)
@@ -42,11 +42,19 @@ func (r *Resource) beginWrite(ctx context.Context, request *transport.Request) (
 		return nil
 	}
 	for _, begin := range r.onWrite {
-		if end := begin(ctx, r.namespace, r.requestName(request)); end != nil {
+		if end := begin(ctx, r.writeNamespace(), r.requestName(request)); end != nil {
 			ends = append(ends, end)
 		}
 	}
 	return ends
+}
+
+// writeNamespace returns the namespace of written objects. The handle of a cluster-scoped resource may have a default namespace.
+func (r *Resource) writeNamespace() string {
+	if r.isNamespaced() || r.isScopeUnknown {
+		return r.namespace
+	}
+	return ""
 }
 
 // requestName returns the name in a request's path, "" for a collection.
@@ -85,10 +93,7 @@ func (r *Resource) reportWrite(ends []func(Write), request *transport.Request, b
 	// See https://kubernetes.io/docs/concepts/overview/working-with-objects/finalizers/.
 	gracePeriod := meta.DeletionGracePeriodSeconds
 	isDeleted := meta.DeletionTimestamp != "" && len(meta.Finalizers) == 0 && gracePeriod != nil && *gracePeriod == 0
-	write := Write{"", meta.Name, meta.UID, meta.ResourceVersion}
-	if r.isNamespaced() || r.isScopeUnknown {
-		write.Namespace = cmp.Or(meta.Namespace, r.namespace)
-	}
+	write := Write{cmp.Or(meta.Namespace, r.writeNamespace()), meta.Name, meta.UID, meta.ResourceVersion}
 	switch {
 	case request.Method != http.MethodDelete && isDeleted && err == nil:
 		write.ResourceVersion = ""

@@ -5,12 +5,14 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -134,20 +136,28 @@ func recordTo(all *[]dynamic.Write) func(context.Context, string, string) func(d
 func ignore(context.Context, string, string) func(dynamic.Write) { return nil }
 
 func TestResource_OnWriteBeginsBeforeRequest(t *testing.T) {
-	client, server := script(t, `{"kind":"Status","apiVersion":"v1","status":"Success"}`)
-	var begun []string
-	pods := resource(t, client, "pods").Namespace("shop").OnWrite(func(ctx context.Context, namespace, name string) func(dynamic.Write) {
-		assert.Equal(t, t.Context(), ctx)
-		assert.Len(t, server.seen(), len(begun), "before the request")
-		begun = append(begun, namespace+"/"+name)
-		return nil
-	})
-	_, err := pods.Delete(t.Context(), "web", nil)
-	require.NoError(t, err)
-	_, _ = pods.Subresource("status").Patch(t.Context(), "db", types.MergePatchType, []byte(`{}`), nil)
-	_, _ = pods.Create(t.Context(), &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"generateName": "web-"}}}, nil)
-	_, _ = pods.Get(t.Context(), "web", nil)
-	assert.Equal(t, []string{"shop/web", "shop/db", "shop/"}, begun)
+	for name, want := range map[string][]string{
+		"pods":  {"home/web", "home/db", "home/"}, // the client's default namespace
+		"nodes": {"/web", "/db", "/"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client, server := script(t, `{"kind":"Status","apiVersion":"v1","status":"Success"}`)
+			gvr := schema.GroupVersionResource{Version: "v1", Resource: name}
+			var begun []string
+			of := client.ForMapping(&discovery.Resource{GVR: gvr, Namespaced: name == "pods"}).OnWrite(func(ctx context.Context, namespace, name string) func(dynamic.Write) {
+				assert.Equal(t, t.Context(), ctx)
+				assert.Len(t, server.seen(), len(begun), "before the request")
+				begun = append(begun, namespace+"/"+name)
+				return nil
+			})
+			_, err := of.Delete(t.Context(), "web", nil)
+			require.NoError(t, err)
+			_, _ = of.Subresource("status").Patch(t.Context(), "db", types.MergePatchType, []byte(`{}`), nil)
+			_, _ = of.Create(t.Context(), &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"generateName": "web-"}}}, nil)
+			_, _ = of.Get(t.Context(), "web", nil)
+			assert.Equal(t, want, begun)
+		})
+	}
 }
 
 func TestFollow_ReportsProgressWhenResumed(t *testing.T) {
