@@ -90,8 +90,8 @@ type Cache[T any] struct {
 	objects   objects[T]
 	indexes   map[string]index[T]
 	consumers map[*consumer[T]]struct{}
-	streams   map[string]*streamState       // by namespace of Options.Namespaces, or "" alone; see streamOf
-	waiters   map[chan struct{}]func() bool // the conditions that they wait for
+	streams   map[string]*streamState // by namespace of Options.Namespaces, or "" alone; see streamOf
+	waiters   waiters
 	writes    trackedWrites
 	synced    bool // since the first Synced
 	notServed bool
@@ -127,7 +127,7 @@ func New[T any, P Object[T]](source Source[T], opts *Options[T]) *Cache[T] {
 	c := &Cache[T]{
 		source: source, opts: *cmp.Or(opts, &Options[T]{}), metaOf: func(obj *T) metaObject { return P(obj) },
 		objects: objects[T]{}, indexes: map[string]index[T]{}, consumers: map[*consumer[T]]struct{}{},
-		streams: map[string]*streamState{}, waiters: map[chan struct{}]func() bool{}, stopped: make(chan struct{}),
+		streams: map[string]*streamState{}, waiters: newWaiters(), stopped: make(chan struct{}),
 	}
 	if c.opts.Codec != nil {
 		c.packer = c.opts.Codec.NewPacker()
@@ -226,13 +226,7 @@ func (c *Cache[T]) followOptions() *dynamic.FollowOptions {
 
 // handleInterruption handles a break in a stream. It lasts until the stream's next progress.
 func (c *Cache[T]) handleInterruption(stream string, i dynamic.Interruption) {
-	c.mu.Lock()
-	c.lastErr = i.Err
-	if i.Err != nil {
-		c.streams[stream].interrupt(i.Err)
-		c.wakeWaiters()
-	}
-	c.mu.Unlock()
+	c.setInterrupted(stream, i.Err)
 	if c.opts.OnInterruption != nil {
 		c.callback = callback{function: "OnInterruption"}
 		c.opts.OnInterruption(i)

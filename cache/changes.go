@@ -123,7 +123,7 @@ func (c *Cache[T]) setServed(state watch.EventType) {
 		if only := c.streams[""]; only != nil {
 			only.synced = true
 		}
-		c.wakeWaiters()
+		c.waiters.evaluateAll()
 	}
 	for consumer := range c.consumers {
 		consumer.queueState(state)

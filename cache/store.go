@@ -137,6 +137,7 @@ func (c *Cache[T]) put(key Key, obj *T) {
 	for consumer := range c.consumers {
 		consumer.queue(key, old, update[T]{object: current})
 	}
+	c.waiters.evaluateKey(key)
 }
 
 // remove deletes an object and queues its final state for the consumers: final or, if that is nil, the stored object.
@@ -158,4 +159,5 @@ func (c *Cache[T]) remove(key Key, final *T, unknown bool) {
 	for consumer := range c.consumers {
 		consumer.queue(key, e.stored, update[T]{object: last, deleted: true, finalStateUnknown: unknown})
 	}
+	c.waiters.evaluateKey(key)
 }

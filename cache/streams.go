@@ -16,30 +16,17 @@ type streamState struct {
 	rejected        error  // why it is followed again later; see Options.Namespaces
 	interrupted     error  // of an interruption that has not ended
 	interruptedAt   time.Time
-	stalled         error // interrupted or rejected, once no write is waited for
 }
 
 // maxInterruption is how long writes are waited for while a stream cannot be resumed.
 const maxInterruption = 10 * time.Second
 
-func (s *streamState) interrupt(err error) {
-	if s.interrupted == nil {
-		s.interruptedAt = time.Now()
+// stalled returns an error if writes to the stream are not waited for: it is rejected, or interrupted for maxInterruption.
+func (s *streamState) stalled() error {
+	if s.rejected == nil && time.Since(s.interruptedAt) >= maxInterruption {
+		return s.interrupted
 	}
-	s.interrupted = err
-	if time.Since(s.interruptedAt) >= maxInterruption {
-		s.stalled = err
-	}
-}
-
-// progress records a resourceVersion, and returns whether it is lower than the last one.
-func (s *streamState) progress(resourceVersion string) (isRestored bool) {
-	isRestored = isNewer(s.resourceVersion, resourceVersion)
-	if isRestored {
-		s.restores++
-	}
-	s.resourceVersion, s.interrupted, s.stalled = resourceVersion, nil, nil
-	return isRestored
+	return s.rejected
 }
 
 // streamOf returns the key of streams for the objects of a namespace. It has no entry if the cache does not follow the namespace.
@@ -50,15 +37,45 @@ func (c *Cache[T]) streamOf(namespace string) string {
 	return namespace
 }
 
-// setResourceVersion records the version of a stream, which is no longer interrupted, and wakes the waiters that it
-// satisfies. It may be lower than the last one, after a restore of etcd from a backup.
+// setResourceVersion records the version of a stream, which is no longer interrupted, and evaluates the waiters. The version may be
+// lower than the last one, after a restore of etcd from a backup.
 func (c *Cache[T]) setResourceVersion(stream, resourceVersion string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.streams[stream].progress(resourceVersion) {
+	s := c.streams[stream]
+	last := s.resourceVersion
+	s.resourceVersion = resourceVersion
+	s.interrupted = nil
+	switch {
+	case isReached(resourceVersion, last):
+		c.waiters.evaluateReached(stream, resourceVersion)
+		return
+	case isNewer(last, resourceVersion):
+		s.restores++
 		c.forgetWrites(stream)
+	default: // the first version, or one without an order
 	}
-	c.wakeWaiters()
+	c.waiters.evaluateAll()
+}
+
+// setInterrupted records an interruption of a stream, and evaluates the waiters once it has stalled.
+func (c *Cache[T]) setInterrupted(stream string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lastErr = err
+	if err == nil {
+		return
+	}
+	s := c.streams[stream]
+	if s.interrupted == nil {
+		s.interruptedAt = time.Now()
+		time.AfterFunc(maxInterruption, func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.waiters.evaluateAll()
+		})
+	}
+	s.interrupted = err
 }
 
 // setSynced records that a stream has had all initial objects.
@@ -66,7 +83,7 @@ func (c *Cache[T]) setSynced(stream string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.streams[stream].synced = true
-	c.wakeWaiters()
+	c.waiters.evaluateAll()
 }
 
 // setRejected records why a namespace is rejected, nil if it is not.
@@ -77,8 +94,8 @@ func (c *Cache[T]) setRejected(namespace string, err error) {
 	if err == nil && stream.rejected == nil {
 		return
 	}
-	stream.rejected, stream.stalled = err, err
-	c.wakeWaiters()
+	stream.rejected = err
+	c.waiters.evaluateAll()
 }
 
 // hasSettled reports whether a namespace has synced and all others have synced or are rejected. It is called under the lock or by

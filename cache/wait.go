@@ -21,7 +21,7 @@ func (c *Cache[T]) HasSynced() bool {
 // returns a *[RejectedError] once the cache has the others; Run continues, and a later call may succeed.
 func (c *Cache[T]) WaitForSync(ctx context.Context) error {
 	var missing error
-	err := c.wait(ctx, func() bool {
+	err := c.wait(ctx, &waiter{condition: func() bool {
 		missing = c.joinErrors(func(s *streamState) error {
 			if s.synced {
 				return nil
@@ -29,7 +29,7 @@ func (c *Cache[T]) WaitForSync(ctx context.Context) error {
 			return s.rejected
 		})
 		return c.synced && c.hasSettled()
-	}, func() string { return "not synced" })
+	}}, "not synced")
 	switch {
 	case err == nil && missing != nil:
 		return &RejectedError{c.String(), missing}
@@ -78,14 +78,14 @@ func (c *Cache[T]) WaitForResourceVersion(ctx context.Context, resourceVersion s
 	if err := c.checkComparable(resourceVersion); err != nil {
 		return err
 	}
-	return c.wait(ctx, func() bool {
-		for _, stream := range c.streams {
-			if stream.rejected == nil && !isReached(stream.resourceVersion, resourceVersion) {
-				return false
-			}
+	for name, stream := range c.streams {
+		hasReached := func() bool { return stream.rejected != nil || isReached(stream.resourceVersion, resourceVersion) }
+		w := &waiter{condition: hasReached, stream: name, version: resourceVersion}
+		if err := c.wait(ctx, w, "resourceVersion "+resourceVersion+" not reached"); err != nil {
+			return err
 		}
-		return true
-	}, func() string { return "resourceVersion " + resourceVersion + " not reached" })
+	}
+	return nil
 }
 
 // checkComparable returns an error if a resourceVersion cannot be compared with others.
@@ -96,20 +96,19 @@ func (c *Cache[T]) checkComparable(resourceVersion string) error {
 	return nil
 }
 
-// wait waits until a condition holds, which is evaluated under the lock when the cache has progressed. missing, called after
-// it, describes what is missing.
-func (c *Cache[T]) wait(ctx context.Context, condition func() bool, missing func() string) error {
+// wait waits until the condition of w holds. missing describes it in the error.
+func (c *Cache[T]) wait(ctx context.Context, w *waiter, missing string) error {
 	c.mu.Lock()
-	if condition() {
+	if w.condition() {
 		c.mu.Unlock()
 		return nil
 	}
-	ready := make(chan struct{})
-	c.waiters[ready] = condition
+	w.ready = make(chan struct{})
+	c.waiters.add(w)
 	c.mu.Unlock()
 	var cause error
 	select {
-	case <-ready:
+	case <-w.ready:
 		return nil
 	case <-c.stopped:
 		cause = fmt.Errorf("stopped: %w", c.err)
@@ -117,22 +116,12 @@ func (c *Cache[T]) wait(ctx context.Context, condition func() bool, missing func
 		cause = retry.ContextError(ctx)
 	}
 	c.mu.Lock()
-	_, isWaiting := c.waiters[ready]
-	delete(c.waiters, ready)
+	isWaiting := c.waiters.remove(w)
 	c.mu.Unlock()
 	if !isWaiting { // ready, too
 		return nil
 	}
-	return fmt.Errorf("cache %s: %s: %w", c, missing(), cause)
-}
-
-func (c *Cache[T]) wakeWaiters() {
-	for ready, condition := range c.waiters {
-		if condition() {
-			close(ready)
-			delete(c.waiters, ready)
-		}
-	}
+	return fmt.Errorf("cache %s: %s: %w", c, missing, cause)
 }
 
 // isReached reports whether a resourceVersion is at least target; false if they cannot be compared.

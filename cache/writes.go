@@ -14,11 +14,11 @@ import (
 
 // Tracked writes are remembered by key until the cache has them: the highest resourceVersion that was written and, if the server
 // deleted the object without naming a version, the UID of that object. A write is in the cache once the stream of its namespace has
-// reached the version and the object of that UID is gone. Versions that cannot be compared are ignored. A write is given up, and no
-// longer waited for, after maxWriteAge and when its stream stalls.
+// reached the version and the object of that UID is gone. Versions that cannot be compared are ignored. The version and the UID
+// expire after maxWriteAge each. A wait gives up what has expired, and everything while the stream is stalled.
 //
-// Memory: writes that the cache has, and those that are given up, are removed in passing, whenever there are twice as many as after
-// the last removal. So there are at most twice the writes of maxWriteAge that the cache does not have.
+// Memory: writes that the cache has and expired writes are removed in passing, whenever there are twice as many as after the last
+// removal. So there are at most twice the writes of maxWriteAge that the cache does not have.
 
 const (
 	// maxWriteAge is longer than the interval of a server's bookmarks, a minute.
@@ -34,9 +34,23 @@ type trackedWrites struct {
 }
 
 type trackedWrite struct {
-	resourceVersion string    // "" for none
+	resourceVersion string // "" for none
+	versionExpires  time.Time
 	deleted         types.UID // "" for none
-	expires         time.Time
+	deletedExpires  time.Time
+}
+
+func (w trackedWrite) isEmpty() bool { return w.resourceVersion == "" && w.deleted == "" }
+
+// expires returns when all parts of a write have expired.
+func (w trackedWrite) expires() (last time.Time) {
+	if w.resourceVersion != "" {
+		last = w.versionExpires
+	}
+	if w.deleted != "" && w.deletedExpires.After(last) {
+		last = w.deletedExpires
+	}
+	return last
 }
 
 // TrackWrites returns a handle whose writes, of package [dynamic]'s verbs and of everything that is built on them such as
@@ -76,18 +90,17 @@ func (c *Cache[T]) RecordWrite(w dynamic.Write) {
 	if c.streams[c.streamOf(key.Namespace)] == nil {
 		return
 	}
-	write := c.writes.byKey[key]
+	write, expires := c.writes.byKey[key], time.Now().Add(maxWriteAge)
 	switch {
+	case isReached(write.resourceVersion, w.ResourceVersion): // the response of an earlier write
+		return
 	case isReached(w.ResourceVersion, w.ResourceVersion):
-		if !isReached(write.resourceVersion, w.ResourceVersion) {
-			write.resourceVersion = w.ResourceVersion
-		}
+		write.resourceVersion, write.versionExpires = w.ResourceVersion, expires
 	case w.ResourceVersion == "" && w.UID != "":
-		write.deleted = w.UID
+		write.deleted, write.deletedExpires = w.UID, expires
 	default:
 		return
 	}
-	write.expires = time.Now().Add(maxWriteAge)
 	if c.writes.byKey == nil {
 		c.writes.byKey = map[Key]trackedWrite{}
 	}
@@ -96,25 +109,26 @@ func (c *Cache[T]) RecordWrite(w dynamic.Write) {
 		return
 	}
 	for key, write := range c.writes.byKey {
-		if c.hasWrite(key, write) || time.Until(write.expires) <= 0 {
+		if c.missing(key, write).isEmpty() || time.Until(write.expires()) <= 0 {
 			delete(c.writes.byKey, key)
 		}
 	}
 	c.writes.sweepAt = 2 * len(c.writes.byKey)
 }
 
-func (c *Cache[T]) hasWrite(key Key, write trackedWrite) bool {
+// missing returns the parts of a write that the cache does not have. Before the version the absence of the object is no deletion: the
+// version may be that of its creation.
+func (c *Cache[T]) missing(key Key, write trackedWrite) trackedWrite {
 	stream := c.streams[c.streamOf(key.Namespace)]
-	switch {
-	case stream.resourceVersion == "" && !stream.synced: // before the initial list
-		return false
-	case isNewer(write.resourceVersion, stream.resourceVersion):
-		return false
-	case write.deleted == "":
-		return true
+	isBeforeList := stream.resourceVersion == "" && !stream.synced
+	if isBeforeList || isNewer(write.resourceVersion, stream.resourceVersion) {
+		return write
 	}
-	e := c.objects.get(key)
-	return e == nil || c.uidOf(e.stored) != write.deleted
+	write.resourceVersion = ""
+	if e := c.objects.get(key); e == nil || c.uidOf(e.stored) != write.deleted {
+		write.deleted = ""
+	}
+	return write
 }
 
 // forgetWrites forgets the writes to a stream whose resourceVersion has become lower, also those that are being waited for: after a
@@ -150,56 +164,65 @@ func (c *Cache[T]) WaitForWrites(ctx context.Context, keys ...Key) error {
 	c.mu.RLock()
 	pending := c.pendingWrites(keys)
 	c.mu.RUnlock()
-	if len(pending) == 0 {
-		return nil
-	}
-	var expires time.Time
-	for _, write := range pending {
-		if write.expires.After(expires) {
-			expires = write.expires
+	var failure error
+	for key, write := range pending {
+		err := c.waitForWrite(ctx, key, write)
+		if err != nil && ctx.Err() != nil {
+			return err
 		}
+		failure = cmp.Or(failure, err)
 	}
-	waitCtx, cancel := context.WithDeadlineCause(ctx, expires, errExpired)
+	return failure
+}
+
+// waitForWrite waits for one write, and gives it up after an error other than the end of ctx.
+func (c *Cache[T]) waitForWrite(ctx context.Context, key Key, write pendingWrite) error {
+	waitCtx, cancel := context.WithDeadlineCause(ctx, write.expires(), errExpired)
 	defer cancel()
-	var missing Key
+	stream := c.streams[c.streamOf(key.Namespace)]
 	var stalled error
-	err := c.wait(waitCtx, func() bool {
-		received := true
-		for key, write := range pending {
-			stream := c.streams[c.streamOf(key.Namespace)]
-			switch {
-			case stream.restores != write.restores || c.hasWrite(key, write.trackedWrite):
-				delete(pending, key)
-			case stream.stalled != nil:
-				stalled = fmt.Errorf("cache %s: the write of %s not received: %w", c, key, stream.stalled)
-			default:
-				missing, received = key, false
-			}
+	w := &waiter{stream: c.streamOf(key.Namespace), version: write.resourceVersion, key: key, condition: func() bool {
+		isReceived := stream.restores != write.restores || c.missing(key, write.trackedWrite).isEmpty()
+		if !isReceived {
+			stalled = stream.stalled()
 		}
-		return received
-	}, func() string { return fmt.Sprintf("the write of %s not received", missing) })
+		return isReceived || stalled != nil
+	}}
+	missing := "the write of " + key.String() + " not received"
+	err := c.wait(waitCtx, w, missing)
 	switch {
-	case err == nil && len(pending) > 0:
-		err = stalled
 	case errors.Is(err, errExpired):
-		err = fmt.Errorf("cache %s: the write of %s not received within %s", c, missing, maxWriteAge)
+		err = fmt.Errorf("cache %s: %s within %s", c, missing, maxWriteAge)
+	case err == nil && stalled != nil:
+		err = fmt.Errorf("cache %s: %s: %w", c, missing, stalled)
 	case err == nil || ctx.Err() != nil:
 		return err
 	}
+	c.giveUp(key, write.trackedWrite)
+	return err
+}
+
+// giveUp forgets the parts of a write. Later writes to the object are kept.
+func (c *Cache[T]) giveUp(key Key, write trackedWrite) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for key, write := range pending {
-		if c.writes.byKey[key] == write.trackedWrite {
-			delete(c.writes.byKey, key)
-		}
+	current := c.writes.byKey[key]
+	if isReached(write.resourceVersion, current.resourceVersion) {
+		current.resourceVersion = ""
 	}
-	return err
+	if current.deleted == write.deleted {
+		current.deleted = ""
+	}
+	c.writes.byKey[key] = current
+	if current.isEmpty() {
+		delete(c.writes.byKey, key)
+	}
 }
 
 // errExpired is the cause of the end of a wait for writes after maxWriteAge.
 var errExpired = errors.New("given up")
 
-// pendingWrite is a write that the cache does not have.
+// pendingWrite has the parts of a write that the cache does not have.
 type pendingWrite struct {
 	trackedWrite
 	restores int // of its stream
@@ -209,13 +232,14 @@ type pendingWrite struct {
 func (c *Cache[T]) pendingWrites(keys []Key) map[Key]pendingWrite {
 	var pending map[Key]pendingWrite
 	add := func(key Key, write trackedWrite) {
-		if c.hasWrite(key, write) {
+		missing := c.missing(key, write)
+		if missing.isEmpty() {
 			return
 		}
 		if pending == nil {
 			pending = map[Key]pendingWrite{}
 		}
-		pending[key] = pendingWrite{write, c.streams[c.streamOf(key.Namespace)].restores}
+		pending[key] = pendingWrite{missing, c.streams[c.streamOf(key.Namespace)].restores}
 	}
 	for _, key := range keys {
 		if write, found := c.writes.byKey[key]; found {

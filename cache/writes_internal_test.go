@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
@@ -193,6 +194,8 @@ func TestWaitForWrites_GivesUp(t *testing.T) {
 				time.Sleep(5 * time.Second)
 			}
 		}, 10 * time.Second, "the write of shop/web not received: pods is forbidden"},
+		"interrupted once": {func(c *Cache[partial]) { c.handleInterruption("shop", dynamic.Interruption{Err: forbidden}) },
+			10 * time.Second, "the write of shop/web not received: pods is forbidden"},
 		"interrupted now and then": {func(c *Cache[partial]) {
 			for range 30 {
 				c.handleInterruption("shop", dynamic.Interruption{Err: forbidden})
@@ -230,6 +233,78 @@ func TestWaitForWrites_GivesUp(t *testing.T) {
 	}
 }
 
+// TestWaitForWrites_GivesUpRefreshedWrites waits for a write that never arrives, while others write to the same object.
+func TestWaitForWrites_GivesUpRefreshedWrites(t *testing.T) {
+	deletion := dynamic.Write{Namespace: "shop", Name: "web", UID: "u1"}
+	for name, tc := range map[string]struct {
+		first     dynamic.Write
+		refresh   func(c *Cache[partial], n int) // each half minute
+		hasWrites bool                           // once the first write is given up
+	}{
+		"a deletion, repeated": {deletion, func(c *Cache[partial], _ int) { c.RecordWrite(deletion) }, true},
+		"a deletion, and versions that arrive": {deletion, func(c *Cache[partial], n int) {
+			version := strconv.Itoa(100 + n)
+			c.RecordWrite(written("web", version))
+			c.emit(watch.Modified, partialPod("web", "u1", version), version)
+		}, true},
+		"a version, repeated": {written("web", "50"), func(c *Cache[partial], _ int) { c.RecordWrite(written("web", "50")) }, true},
+		"a version, and newer ones": {written("web", "50"), func(c *Cache[partial], n int) {
+			c.RecordWrite(written("web", strconv.Itoa(50+n)))
+		}, false},
+		"a version, and a deletion": {written("web", "50"), func(c *Cache[partial], _ int) { c.RecordWrite(deletion) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newIdle()
+				c.emit(watch.Added, partialPod("web", "u1", "1"), "1")
+				c.RecordWrite(tc.first)
+				start, result := time.Now(), make(chan error, 1)
+				go func() { result <- c.WaitForWrites(t.Context(), web) }()
+				for n := range 3 {
+					time.Sleep(30 * time.Second)
+					tc.refresh(c, n+1)
+				}
+				require.EqualError(t, <-result, "cache /api/v1/pods: the write of shop/web not received within 2m0s")
+				assert.Equal(t, 2*time.Minute, time.Since(start))
+				assert.Equal(t, tc.hasWrites, c.HasWrites(web))
+				_ = c.WaitForWrites(t.Context(), web)
+				assert.LessOrEqual(t, time.Since(start), 4*time.Minute)
+				assert.True(t, c.HasWrites(web))
+			})
+		})
+	}
+}
+
+// lockingSource is a source whose Path takes the lock of its cache, as a method of the caller may.
+type lockingSource struct {
+	idle
+	t     *testing.T
+	cache *Cache[partial]
+}
+
+func (l *lockingSource) Path(name string) (string, error) {
+	if l.cache != nil {
+		if assert.True(l.t, l.cache.mu.TryLock(), "a function of the caller runs under the lock") {
+			l.cache.mu.Unlock()
+		}
+	}
+	return l.idle.Path(name)
+}
+
+func TestWaitForWrites_CallsNoSourceUnderLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := &lockingSource{t: t}
+		c := New(Source[partial](source), nil)
+		source.cache = c
+		c.setResourceVersion("", "1")
+		c.RecordWrite(written("web", "5"))
+		require.ErrorContains(t, c.WaitForWrites(t.Context()), "within 2m0s")
+		c.RecordWrite(written("web", "5"))
+		c.setRejected("", errors.New("pods is forbidden"))
+		require.ErrorContains(t, c.WaitForWrites(t.Context()), "pods is forbidden")
+	})
+}
+
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
@@ -238,30 +313,50 @@ func TestTrackWrites_DeleteWithoutUID(t *testing.T) {
 	conn, err := transport.New("http://memory", &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 		body := io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Success"}`))
 		return &http.Response{StatusCode: http.StatusOK, Body: body, Request: r}, nil
-	})}, nil)
+	})}, &transport.Options{Namespace: "home"})
 	require.NoError(t, err)
 	client := dynamic.New(conn, nil)
 	defer client.Close()
-	pods := client.ForGVR(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace("shop")
+	gvr := schema.GroupVersionResource{Version: "v1", Resource: "things"}
+	for name, tc := range map[string]struct {
+		things *dynamic.Resource
+		key    Key
+	}{
+		"in a chosen namespace": {client.ForGVR(gvr).Namespace("shop"), Key{"shop", "web"}},
+		"namespaced":            {client.ForMapping(&discovery.Resource{GVR: gvr, Namespaced: true}), Key{"home", "web"}},
+		"cluster-scoped":        {client.ForMapping(&discovery.Resource{GVR: gvr}), Key{"", "web"}},
+		"of unknown scope":      {client.ForGVR(gvr), Key{"", "web"}},
+	} {
+		t.Run(name, func(t *testing.T) { checkDeleteWithoutUID(t, tc.things, tc.key) })
+	}
+}
+
+func checkDeleteWithoutUID(t *testing.T, things *dynamic.Resource, key Key) {
+	t.Helper()
 	c := newIdle()
-	c.emit(watch.Added, partialPod("web", "u1", "10"), "10")
-	replaced := pods.OnWrite(func(context.Context, string, string) func(dynamic.Write) {
+	emit := func(kind watch.EventType, uid, version string) {
+		obj := partialPod(key.Name, uid, version)
+		obj.Namespace = key.Namespace
+		c.emit(kind, obj, version)
+	}
+	emit(watch.Added, "u1", "10")
+	replaced := things.OnWrite(func(context.Context, string, string) func(dynamic.Write) {
 		return func(dynamic.Write) { // before the cache records the write
-			c.emit(watch.Deleted, partialPod("web", "u1", "11"), "11")
-			c.emit(watch.Added, partialPod("web", "u2", "12"), "12")
+			emit(watch.Deleted, "u1", "11")
+			emit(watch.Added, "u2", "12")
 		}
 	})
-	_, err = c.TrackWrites(replaced).Delete(t.Context(), "web", nil)
+	_, err := c.TrackWrites(replaced).Delete(t.Context(), "web", nil)
 	require.NoError(t, err)
-	assert.True(t, c.HasWrites(web), "the recreated object is not the deleted one")
-	_, err = c.TrackWrites(pods).Delete(t.Context(), "web", nil)
+	assert.True(t, c.HasWrites(key), "the recreated object is not the deleted one")
+	_, err = c.TrackWrites(things).Delete(t.Context(), "web", nil)
 	require.NoError(t, err)
-	assert.False(t, c.HasWrites(web))
-	c.emit(watch.Deleted, partialPod("web", "u2", "13"), "13")
-	assert.True(t, c.HasWrites(web))
-	_, err = c.TrackWrites(pods).Delete(t.Context(), "web", nil)
+	assert.False(t, c.HasWrites(key))
+	emit(watch.Deleted, "u2", "13")
+	assert.True(t, c.HasWrites(key))
+	_, err = c.TrackWrites(things).Delete(t.Context(), "web", nil)
 	require.NoError(t, err)
-	assert.True(t, c.HasWrites(web), "nothing to wait for")
+	assert.True(t, c.HasWrites(key), "nothing to wait for")
 }
 
 func TestWaitForWrites_WaitsAndEnds(t *testing.T) {
@@ -295,7 +390,7 @@ func TestWaitForWrites_WaitsAndEnds(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		assert.ErrorContains(t, <-results, "cache /api/v1/pods: the write of shop/web not received: stopped: context canceled")
-		assert.Empty(t, c.waiters)
+		requireNoWaiters(t, c)
 		done.Wait()
 	})
 }

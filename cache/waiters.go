@@ -1,0 +1,109 @@
+package cache
+
+import (
+	"slices"
+
+	"github.com/anykind/anykind/internal/resourceversion"
+)
+
+// The goroutine of Run evaluates the conditions of waiters. So that an event costs the same with any number of waiters, they are
+// indexed by resourceVersion and by key. An event evaluates the waiters for versions that its stream has reached and the waiters
+// for its object. Other changes of a stream's state are rare and evaluate all waiters.
+
+// waiter is a goroutine that waits for a condition.
+type waiter struct {
+	condition func() bool   // called under the cache's lock
+	stream    string        // of version
+	version   string        // "" for none
+	key       Key           // of an object; zero for none
+	ready     chan struct{} // closed once the condition holds
+}
+
+// waiters are the waiters of a cache, under its lock.
+type waiters struct {
+	all       map[*waiter]struct{}
+	byVersion map[string][]*waiter // by stream; the lowest version first
+	byKey     map[Key][]*waiter
+}
+
+func newWaiters() waiters {
+	return waiters{map[*waiter]struct{}{}, map[string][]*waiter{}, map[Key][]*waiter{}}
+}
+
+func (ws *waiters) add(w *waiter) {
+	ws.all[w] = struct{}{}
+	if w.version != "" {
+		of := ws.byVersion[w.stream]
+		i, _ := slices.BinarySearchFunc(of, w.version, compareVersion)
+		ws.byVersion[w.stream] = slices.Insert(of, i, w)
+	}
+	if w.key != (Key{}) {
+		ws.byKey[w.key] = append(ws.byKey[w.key], w)
+	}
+}
+
+// remove removes a waiter, and reports whether it was one.
+func (ws *waiters) remove(w *waiter) bool {
+	if _, found := ws.all[w]; !found {
+		return false
+	}
+	delete(ws.all, w)
+	of := ws.byVersion[w.stream]
+	for i, _ := slices.BinarySearchFunc(of, w.version, compareVersion); i < len(of) && of[i].version == w.version; i++ {
+		if of[i] == w {
+			ws.byVersion[w.stream] = slices.Delete(of, i, i+1)
+			break
+		}
+	}
+	if others := slices.DeleteFunc(ws.byKey[w.key], func(other *waiter) bool { return other == w }); len(others) > 0 {
+		ws.byKey[w.key] = others
+	} else {
+		delete(ws.byKey, w.key)
+	}
+	return true
+}
+
+// compareVersion compares the version of a waiter. Both versions are comparable.
+func compareVersion(w *waiter, version string) int {
+	order, _ := resourceversion.Compare(w.version, version)
+	return order
+}
+
+// evaluate wakes a waiter if its condition holds.
+func (ws *waiters) evaluate(w *waiter) {
+	if w.condition() {
+		close(w.ready)
+		ws.remove(w)
+	}
+}
+
+// evaluateAll evaluates all waiters, after a change of a stream's state.
+func (ws *waiters) evaluateAll() {
+	for w := range ws.all {
+		ws.evaluate(w)
+	}
+}
+
+// evaluateKey evaluates the waiters for an object.
+func (ws *waiters) evaluateKey(key Key) {
+	for _, w := range slices.Clone(ws.byKey[key]) {
+		ws.evaluate(w)
+	}
+}
+
+// evaluateReached evaluates the waiters for the versions that a stream has reached. They leave byVersion.
+func (ws *waiters) evaluateReached(stream, version string) {
+	of := ws.byVersion[stream]
+	reached := 0
+	for reached < len(of) && isReached(version, of[reached].version) {
+		reached++
+	}
+	if reached == 0 {
+		return
+	}
+	ws.byVersion[stream] = of[reached:]
+	for i, w := range of[:reached] {
+		ws.evaluate(w)
+		of[i] = nil
+	}
+}
