@@ -64,6 +64,7 @@ type item[K comparable] struct {
 	key             K
 	priority        int
 	working         bool // between Get and Done
+	held            bool // since Hold, while working
 	addedAgain      bool // while working
 	next, prev      *item[K]
 	sequence        uint64           // in ready
@@ -96,7 +97,7 @@ type Metrics struct {
 	OnAdd func()
 	// OnGet is called with the time for which a key was ready (workqueue_queue_duration_seconds).
 	OnGet func(waited time.Duration)
-	// OnDone is called with the time for which a worker had a key (workqueue_work_duration_seconds).
+	// OnDone is called with the time for which a worker had a key, until Hold or Done (workqueue_work_duration_seconds).
 	OnDone func(worked time.Duration)
 	// OnRetry is called for each AddRateLimited (workqueue_retries_total).
 	OnRetry func()
@@ -163,6 +164,12 @@ func (q *Queue[K]) AddWithOptions(key K, opts *AddOptions) {
 // Get waits for a key and hands it to the caller, who must call Done with it. ok is false if ctx has ended, even if a key
 // is ready, and if the queue is shut down and has nothing left to hand out.
 func (q *Queue[K]) Get(ctx context.Context) (key K, ok bool) {
+	key, _, ok = q.GetWithPriority(ctx)
+	return key, ok
+}
+
+// GetWithPriority is Get, and also returns the priority of the key.
+func (q *Queue[K]) GetWithPriority(ctx context.Context) (key K, priority int, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	scheduler, _ := ctx.Value(schedulerKey{}).(*Scheduler)
@@ -174,13 +181,25 @@ func (q *Queue[K]) Get(ctx context.Context) (key K, ok bool) {
 			it = q.ready.pop()
 		}
 		if it != nil {
-			return q.handOut(it), true
+			q.handOut(it)
+			return it.key, it.priority, true
 		}
 		if q.state == shutDown || q.state == draining && q.working == 0 || !q.wait(ctx) {
 			break
 		}
 	}
-	return key, false
+	return key, 0, false
+}
+
+// Hold ends the work on a key from Get for Metrics, but hands out the key only after Done. It is for a worker that is done with a key
+// whose next work must wait.
+func (q *Queue[K]) Hold(key K) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if it := q.items[key]; it != nil && it.working && !it.held {
+		it.held = true
+		q.reportDone(it)
+	}
 }
 
 // Done reports that the worker has finished with a key from Get. A key that no worker has is ignored.
@@ -191,10 +210,11 @@ func (q *Queue[K]) Done(key K) {
 	if it == nil || !it.working {
 		return
 	}
-	it.working = false
+	isHeld := it.held
+	it.working, it.held = false, false
 	q.working--
-	if q.opts.Metrics.OnDone != nil {
-		q.opts.Metrics.OnDone(q.now() - it.gotAt)
+	if !isHeld {
+		q.reportDone(it)
 	}
 	if it.addedAgain {
 		it.addedAgain = false
@@ -291,7 +311,7 @@ func (q *Queue[K]) push(it *item[K]) {
 }
 
 // handOut marks an item that was just popped as processing.
-func (q *Queue[K]) handOut(it *item[K]) K {
+func (q *Queue[K]) handOut(it *item[K]) {
 	it.working = true
 	q.working++
 	q.reportDepth()
@@ -301,7 +321,12 @@ func (q *Queue[K]) handOut(it *item[K]) K {
 	if q.opts.Metrics.OnGet != nil {
 		q.opts.Metrics.OnGet(it.gotAt - it.addedAt)
 	}
-	return it.key
+}
+
+func (q *Queue[K]) reportDone(it *item[K]) {
+	if q.opts.Metrics.OnDone != nil {
+		q.opts.Metrics.OnDone(q.now() - it.gotAt)
+	}
 }
 
 func (q *Queue[K]) reportDepth() {

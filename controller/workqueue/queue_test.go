@@ -639,6 +639,55 @@ func TestQueue_MetricsOfEveryStep(t *testing.T) {
 	})
 }
 
+func TestQueue_HoldKeepsKeyUntilDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var worked []time.Duration
+		q := workqueue.New[string](&workqueue.Options{Metrics: workqueue.Metrics{OnDone: func(d time.Duration) { worked = append(worked, d) }}})
+		q.Hold("a")
+		q.Add("a")
+		q.Hold("a")
+		assert.Equal(t, []string{"a"}, got(t, q), "a key that no worker has cannot be held")
+		q.Add("a")
+		_, _ = q.Get(t.Context())
+		time.Sleep(time.Second)
+		q.Hold("a")
+		q.Hold("a")
+		q.Add("a")
+		assert.Equal(t, 0, q.Len())
+		time.Sleep(time.Minute)
+		q.Done("a")
+		assert.Equal(t, []string{"a"}, got(t, q))
+		assert.Equal(t, []time.Duration{0, time.Second, 0}, worked)
+		q.Add("a")
+		_, _ = q.Get(t.Context())
+		q.Hold("a")
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.Error(t, q.ShutDownWithDrain(ended), "it is not done")
+		q.Done("a")
+		require.NoError(t, q.ShutDownWithDrain(t.Context()))
+	})
+}
+
+func TestQueue_GetWithPriority(t *testing.T) {
+	q := workqueue.New[string](nil)
+	q.AddWithOptions("low", &workqueue.AddOptions{Priority: -100})
+	q.AddWithOptions("raised", &workqueue.AddOptions{Priority: -100})
+	q.AddWithOptions("raised", &workqueue.AddOptions{Priority: 7})
+	for _, want := range []struct {
+		key      string
+		priority int
+	}{{"raised", 7}, {"low", -100}} {
+		key, priority, ok := q.GetWithPriority(t.Context())
+		assert.True(t, ok)
+		assert.Equal(t, want.key, key)
+		assert.Equal(t, want.priority, priority)
+	}
+	q.ShutDown()
+	_, _, ok := q.GetWithPriority(t.Context())
+	assert.False(t, ok)
+}
+
 func TestQueue_KnownKeyAllocatesNothing(t *testing.T) {
 	q := workqueue.New[string](nil)
 	ctx := t.Context()
