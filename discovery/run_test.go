@@ -172,6 +172,21 @@ func TestRun_SurvivesDenialsOfRestart(t *testing.T) {
 	}
 }
 
+func TestRun_RepeatsFirstRefresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newScriptedServer()
+		server.replace("/apis", answerStatus(http.StatusServiceUnavailable, "ServiceUnavailable"))
+		client, _, _ := startRun(t, server)
+		time.Sleep(20 * time.Second)
+		assert.Nil(t, client.Latest())
+		assert.Empty(t, server.asked(watchedSources[1]), "nothing is watched before there is a snapshot")
+		server.replace("/apis", nil)
+		time.Sleep(20 * time.Second)
+		assert.NotNil(t, client.Latest())
+		assert.NotEmpty(t, server.asked("watch"))
+	})
+}
+
 func groupsByName(s *Snapshot) map[string]Group {
 	groups := map[string]Group{}
 	for _, group := range s.Groups {

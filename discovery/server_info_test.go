@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -28,6 +29,32 @@ func TestClient_CapabilitiesOfOldServer(t *testing.T) {
 	script.answers["/openapi/v3"] = "{}"
 	_, err = client.OpenAPIPaths(t.Context())
 	require.ErrorContains(t, err, "is empty")
+}
+
+func TestClient_CapabilitiesByVersion(t *testing.T) {
+	script, client := serving(t, map[string]string{
+		"/api": `{"kind":"APIVersions","versions":[]}`, "/apis": `{"kind":"APIGroupList","groups":[]}`, "/api/v1/namespaces/default": "403",
+	})
+	for version, want := range map[string]Capabilities{
+		"v1.22.0": {ServerSideApply: Capability{Supported: true}},
+		"v1.30.9": {ServerSideApply: Capability{Supported: true}},
+		"v1.31.0": {ServerSideApply: Capability{Supported: true}, WebSocketExec: Capability{Supported: true}, PortForwardTunnel: Capability{Supported: true}},
+		"v1.33.9": {ServerSideApply: Capability{Supported: true}, WebSocketExec: Capability{Supported: true}, PortForwardTunnel: Capability{Supported: true}},
+		"v1.34.0": {
+			ServerSideApply: Capability{Supported: true}, WebSocketExec: Capability{Supported: true}, PortForwardTunnel: Capability{Supported: true},
+			WatchList: Capability{Supported: true},
+		},
+	} {
+		script.answers["/version"] = fmt.Sprintf(`{"gitVersion":%q}`, version)
+		can, err := New(client.conn, nil).Capabilities(t.Context())
+		require.NoError(t, err)
+		for name, supported := range map[string][2]Capability{
+			"server-side apply": {want.ServerSideApply, can.ServerSideApply}, "WatchList": {want.WatchList, can.WatchList},
+			"exec": {want.WebSocketExec, can.WebSocketExec}, "port-forward": {want.PortForwardTunnel, can.PortForwardTunnel},
+		} {
+			assert.Equal(t, supported[0].Supported, supported[1].Supported, "%s: %s", version, name)
+		}
+	}
 }
 
 func TestClient_ServerInfoErrorsAreShort(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -77,6 +78,32 @@ func rest(t *testing.T, response *http.Response) string {
 	body, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
 	return string(body)
+}
+
+// redirected sends requests to another host, as a round tripper of a caller may.
+type redirected struct {
+	next http.RoundTripper
+	host string
+}
+
+func (r redirected) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	req.URL.Host = r.host
+	return r.next.RoundTrip(req)
+}
+
+func TestConn_DoPresentsCredentialToItsServerOnly(t *testing.T) {
+	answer := func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprint(w, peerName(r), r.Header.Get("Authorization"), r.Header.Get("Impersonate-User"))
+	}
+	cfg, other := serveClients(t, answer), serveClients(t, answer)
+	certificate, key := credentials.NewCertificate(t, "ann", time.Now().Add(time.Hour))
+	cfg.CertData, cfg.KeyData, cfg.Impersonate.User = certificate, NewSecret(string(key)), "eve"
+	assert.Equal(t, "anneve", bodyOf(t, open(t, cfg), &Request{Path: "/"}))
+	cfg.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
+		return redirected{next, strings.TrimPrefix(other.Server, "https://")}
+	}
+	assert.Equal(t, "nobody", bodyOf(t, open(t, cfg), &Request{Path: "/"}))
 }
 
 func TestConn_DoRotatesCertificateOfPlugin(t *testing.T) {

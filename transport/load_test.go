@@ -321,6 +321,17 @@ contexts: [{name: one, context: {cluster: one, user: ann}}]`), "")
 	assert.Equal(t, &OIDC{Issuer: "https://issuer", ClientID: "anykind", CAData: []byte{}}, cfg.OIDC)
 }
 
+func TestLoad_RejectsInvalidOIDC(t *testing.T) {
+	file, err := kubeconfig.Parse([]byte(`
+current-context: one
+clusters: [{name: one, cluster: {server: "https://one"}}]
+users: [{name: ann, user: {auth-provider: {name: oidc, config: {client-id: anykind, idp-issuer-url: "https://issuer", idp-certificate-authority-data: "-"}}}}]
+contexts: [{name: one, context: {cluster: one, user: ann}}]`), "")
+	require.NoError(t, err)
+	_, err = Load(t.Context(), &LoadOptions{Kubeconfig: file})
+	require.ErrorContains(t, err, `LoadOptions.Kubeconfig: user "ann": auth-provider: idp-certificate-authority-data is not base64`)
+}
+
 func TestLoad_InClusterFirst(t *testing.T) {
 	at, env := nowhere(t)
 	at.inHome(t, oneContext)
