@@ -9,9 +9,8 @@ import (
 
 // table has a row for each module and a column for each version.
 type table struct {
-	versions  []string
-	buildOnly bool
-	rows      []row
+	versions []string
+	rows     []row
 }
 
 type row struct {

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -57,4 +61,25 @@ func TestReplaceTable_BetweenMarkers(t *testing.T) {
 	assert.Equal(t, "a\n"+beginMarker+"| module | v0.34.0 | v0.37.2 |\n|---|---|---|\n| `example.com/m` | needs v0.37.2 | passes |\n"+endMarker+"\nb\n", page)
 	_, err = replaceTable("a\n"+endMarker, "")
 	require.Error(t, err)
+}
+
+// TestSupportedVersions_SameEverywhere compares the list with the targets and jobs that test its versions.
+func TestSupportedVersions_SameEverywhere(t *testing.T) {
+	supported := strings.Split(supportedVersions, ",")
+	oldest, newest := supported[0], supported[len(supported)-1]
+	makefile, err := os.ReadFile("../../Makefile")
+	require.NoError(t, err)
+	assert.Contains(t, string(makefile), "go run ./dev/versions -versions "+oldest+"\n")
+	workflow, err := os.ReadFile("../../.github/workflows/ci.yml")
+	require.NoError(t, err)
+	matrix := regexp.MustCompile(`version: \[(.*)\]`).FindSubmatch(workflow)
+	require.NotNil(t, matrix)
+	assert.Equal(t, strings.Join(supported, ", "), string(matrix[1]))
+
+	list := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Version}}", "k8s.io/apimachinery", "k8s.io/client-go")
+	list.Dir = "../.."
+	list.Env = append(os.Environ(), "GOWORK=")
+	selected, err := list.Output()
+	require.NoError(t, err)
+	assert.Equal(t, newest+"\n"+newest+"\n", string(selected), "go.work selects the newest version")
 }
