@@ -2,8 +2,10 @@ package controller
 
 import (
 	"context"
+	"time"
 
 	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/controller/workqueue"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/consistency"
 	"github.com/anykind/anykind/unstructured"
@@ -17,7 +19,11 @@ import (
 //     A state is recorded when it is read, before it is acted upon: a write whose response is lost needs none of its own.
 //   - the caches have what the last reconcile of the key has written through handles of cache.Cache.TrackWrites with its ctx.
 //
-// Waiting keys keep no worker: the queue treats them as being reconciled. cache.Cache.WaitForWrites bounds the wait.
+// Waiting keys keep no worker: the queue holds them. cache.Cache.WaitForWrites bounds each wait, and a key waits once for the writes to
+// its object before a reconcile: other parts of the process may write to the object without pause.
+
+// slowWait is the time after which a wait is logged.
+const slowWait = 10 * time.Second
 
 // reconciledCache is the cache of the objects that a runner reconciles.
 type reconciledCache interface {
@@ -47,11 +53,12 @@ func recordObserved(ctx context.Context, r *dynamic.Resource, obj *unstructured.
 }
 
 // reconcileAfterWrites adds a key that a worker has to the queue again once the cache has the writes to its object.
-func (r *runner) reconcileAfterWrites(ctx context.Context, key cache.Key) {
-	r.workers.Go(func() {
-		defer r.queue.Done(key)
-		r.logMissing(ctx, key, r.observer.objects.WaitForWrites(ctx, key))
-		r.queue.Add(key)
+func (r *runner) reconcileAfterWrites(ctx context.Context, key cache.Key, priority int) {
+	r.hold(ctx, key, func(ctx context.Context) error {
+		err := r.observer.objects.WaitForWrites(ctx, key)
+		r.waited.Store(key, nil)
+		r.queue.AddWithOptions(key, &workqueue.AddOptions{Priority: priority})
+		return err
 	})
 }
 
@@ -61,15 +68,23 @@ func (r *runner) finish(ctx context.Context, key cache.Key, written *consistency
 		r.queue.Done(key)
 		return
 	}
-	r.workers.Go(func() {
-		defer r.queue.Done(key)
-		r.logMissing(ctx, key, written.Wait(ctx))
-	})
+	r.hold(ctx, key, written.Wait)
 }
 
-// logMissing logs writes that a cache has not received.
-func (r *runner) logMissing(ctx context.Context, key cache.Key, err error) {
-	if err != nil && ctx.Err() == nil {
-		r.opts.Logger.Warn("the next reconcile may find an older state than was written", "key", key.String(), "error", err)
-	}
+// hold keeps a key from the workers until wait returns, whose error it logs.
+func (r *runner) hold(ctx context.Context, key cache.Key, wait func(context.Context) error) {
+	r.queue.Hold(key)
+	r.workers.Go(func() {
+		r.protect("a wait for writes of a controller", func() error {
+			defer r.queue.Done(key)
+			slow := time.AfterFunc(slowWait, func() {
+				r.opts.Logger.Warn("a cache has not received writes for "+slowWait.String()+": the key waits", "key", key.String())
+			})
+			defer slow.Stop()
+			if err := wait(ctx); err != nil && ctx.Err() == nil {
+				r.opts.Logger.Warn("the next reconcile may find an older state than was written", "key", key.String(), "error", err)
+			}
+			return nil
+		})
+	})
 }

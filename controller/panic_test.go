@@ -63,6 +63,15 @@ func TestRun_ReturnsPanicsOfCallbacks(t *testing.T) {
 		"a Trigger of a controller": func(*cache.Cache[unstructured.Object]) controller.Options {
 			return controller.Options{Queue: workqueue.Options{Metrics: workqueue.Metrics{OnAdd: func() { panic("out of order") }}}}
 		},
+		"a wait for writes of a controller": func(c *cache.Cache[unstructured.Object]) controller.Options {
+			c.RecordWrite(dynamic.Write{Namespace: "shop", Name: "web", UID: "web"}) // a deletion that does not arrive
+			adds := 0
+			return controller.Options{Queue: workqueue.Options{Metrics: workqueue.Metrics{OnAdd: func() {
+				if adds++; adds == 2 {
+					panic("out of order")
+				}
+			}}}}
+		},
 	} {
 		t.Run(where, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -35,7 +35,8 @@ type Options struct {
 	// Grace is how long running reconciles may continue after ctx ended; then their own ctx ends. 0 means 30 seconds. There
 	// is none when the Lease of leaderelection.Run is lost, before or meanwhile: their ctx ends at once.
 	Grace time.Duration
-	// Queue sets the rate limiter and the metrics of the work queue. OnPanic is not used.
+	// Queue sets the rate limiter and the metrics of the work queue. OnPanic is not used. In the metrics, a key that waits for
+	// writes is done, and then added again with its priority.
 	Queue workqueue.Options
 	// OnReconcile is called after every reconcile, for metrics, by several goroutines at the same time. A panic in it ends
 	// Run.
@@ -71,8 +72,9 @@ const (
 // reconciles the objects of the others.
 //
 // A reconcile finds what earlier reconciles of the same key have written through cache.Cache.TrackWrites handles with their ctx, and
-// all tracked writes of its own object: until the caches have these writes the key waits, and other keys do not. Run logs what a
-// cache has not received within the limits of cache.Cache.WaitForWrites, and continues without it.
+// the tracked writes to its own object that were made before its turn. Until the caches have these writes the key waits, and other
+// keys do not. Run logs a wait of ten seconds, and what a cache has not received within the limits of cache.Cache.WaitForWrites. It
+// continues without that.
 //
 // With the ctx of leaderelection.Run, the ctx of every reconcile ends at once when the Lease is lost, with ErrLeaseLost as
 // its cause: another process may reconcile then. The same holds for any ctx that ends with such a cause.
@@ -102,6 +104,7 @@ type runner struct {
 	reconcile  ReconcileFunc
 	queue      *workqueue.Queue[cache.Key]
 	observer   observer
+	waited     sync.Map                // keys in the queue that have waited for the writes to their object
 	workers    sync.WaitGroup          // and waits for writes
 	stop       context.CancelCauseFunc // ends the runner's ctx
 	firstPanic firstPanic
@@ -177,16 +180,24 @@ func (r *runner) end(err error) { r.stop(r.firstPanic.record(err)) }
 // protect calls f, and ends the runner with f's error, its panic or runtime.Goexit.
 func (r *runner) protect(name string, f func() error) {
 	err := errGoexit
-	defer func() { r.end(err) }()
+	defer func() {
+		if err != nil {
+			r.end(err)
+		}
+	}()
 	defer contain(&err, name, nil)
 	err = f()
 }
 
 func (r *runner) reconcileKeys(ctx, reconcileCtx context.Context) error {
 	for {
-		key, ok := r.queue.Get(ctx)
+		key, priority, ok := r.queue.GetWithPriority(ctx)
 		if !ok {
 			return nil
+		}
+		if _, hasWaited := r.waited.LoadAndDelete(key); !hasWaited && !r.observer.objects.HasWrites(key) {
+			r.reconcileAfterWrites(ctx, key, priority)
+			continue
 		}
 		if err := r.reconcileKey(ctx, reconcileCtx, key); err != nil {
 			return err
@@ -194,13 +205,8 @@ func (r *runner) reconcileKeys(ctx, reconcileCtx context.Context) error {
 	}
 }
 
-// reconcileKey reconciles one object, later if the cache lacks writes to it, and logs and retries a failure. It returns a panic of
-// OnReconcile.
+// reconcileKey reconciles one object, and logs and retries a failure. It returns a panic of OnReconcile.
 func (r *runner) reconcileKey(ctx, reconcileCtx context.Context, key cache.Key) error {
-	if !r.observer.objects.HasWrites(key) {
-		r.reconcileAfterWrites(ctx, key)
-		return nil
-	}
 	written := &consistency.Writes{}
 	defer r.finish(ctx, key, written)
 	start := time.Now()

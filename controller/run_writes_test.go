@@ -13,6 +13,7 @@ import (
 
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/controller/workqueue"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/controllertest"
 	"github.com/anykind/anykind/unstructured"
@@ -91,6 +92,11 @@ func TestRun_OpaqueVersionIsNotWaitedFor(t *testing.T) {
 	})
 }
 
+// withoutWaits returns options of a queue that require that waits for writes do not count as work.
+func withoutWaits(t *testing.T) workqueue.Options {
+	return workqueue.Options{Metrics: workqueue.Metrics{OnDone: func(worked time.Duration) { assert.Zero(t, worked) }}}
+}
+
 // TestRun_MissingWritesDelayTheirKeyAlone has one worker and a write that never arrives: made by a reconcile or elsewhere.
 func TestRun_MissingWritesDelayTheirKeyAlone(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -133,7 +139,7 @@ func TestRun_MissingWritesDelayTheirKeyAlone(t *testing.T) {
 					}
 					reconciles[key.Name] = append(reconciles[key.Name], at)
 					return 0, nil
-				}, &controller.Options{Logger: log, Triggers: []controller.Trigger{controller.Watches(ticker, func(*unstructured.Object) []cache.Key {
+				}, &controller.Options{Logger: log, Queue: withoutWaits(t), Triggers: []controller.Trigger{controller.Watches(ticker, func(*unstructured.Object) []cache.Key {
 					return []cache.Key{{Namespace: "shop", Name: "first"}, {Namespace: "shop", Name: "third"}}
 				})}})
 				ticking.Wait()
@@ -141,10 +147,130 @@ func TestRun_MissingWritesDelayTheirKeyAlone(t *testing.T) {
 				assert.GreaterOrEqual(t, len(slices.Compact(reconciles["third"])), 299, "each second")
 				require.Greater(t, len(reconciles["first"]), 100)
 				assert.Equal(t, []time.Duration{0, 2 * time.Minute}, reconciles["first"][:2])
-				assert.Equal(t, []string{`level=WARN msg="the next reconcile may find an older state than was written" key=shop/first error="` + tc.error + `"`}, lines())
+				assert.Equal(t, []string{
+					`level=WARN msg="a cache has not received writes for 10s: the key waits" key=shop/first`,
+					`level=WARN msg="the next reconcile may find an older state than was written" key=shop/first error="` + tc.error + `"`,
+				}, lines())
 			})
 		})
 	}
+}
+
+// versionSource is a source of the lease "first". It emits the versions that it receives, negative ones as the progress of the stream
+// alone.
+type versionSource chan int
+
+func (versionSource) Path(string) (string, error) { return "/apis/coordination.k8s.io/v1/leases", nil }
+
+func (s versionSource) Follow(ctx context.Context, opts *dynamic.FollowOptions) iter.Seq2[dynamic.Change[unstructured.Object], error] {
+	emit := func(yield func(dynamic.Change[unstructured.Object], error) bool, n int) {
+		if n > 0 {
+			lease := controllertest.Named("coordination.k8s.io/v1", "Lease", "shop", "first", "u")
+			yield(dynamic.Change[unstructured.Object]{Type: watch.Modified, Object: version(lease, strconv.Itoa(n))}, nil)
+		}
+		opts.OnProgress(strconv.Itoa(max(n, -n)))
+	}
+	return func(yield func(dynamic.Change[unstructured.Object], error) bool) {
+		emit(yield, 1)
+		yield(dynamic.Change[unstructured.Object]{Type: dynamic.Synced}, nil)
+		for {
+			select {
+			case n := <-s:
+				emit(yield, n)
+			case <-ctx.Done():
+				yield(dynamic.Change[unstructured.Object]{}, ctx.Err())
+				return
+			}
+		}
+	}
+}
+
+// TestRun_WritesOfOthersDoNotStarveKey has another part of the process write to the reconciled object without end.
+func TestRun_WritesOfOthersDoNotStarveKey(t *testing.T) {
+	deletion := func(int) dynamic.Write { return dynamic.Write{Namespace: "shop", Name: "first", UID: "u"} }
+	update := func(n int) dynamic.Write {
+		return dynamic.Write{Namespace: "shop", Name: "first", UID: "u", ResourceVersion: strconv.Itoa(n)}
+	}
+	for name, tc := range map[string]struct {
+		write    func(n int) dynamic.Write
+		interval time.Duration // between two writes
+		lag      time.Duration // of the watch; 0 for none of the writes to arrive
+		maxWait  time.Duration // between two reconciles
+	}{
+		"interval shorter than lag": {update, 50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond},
+		"interval longer than lag":  {update, 200 * time.Millisecond, 100 * time.Millisecond, 400 * time.Millisecond},
+		"updates never arrive":      {update, time.Minute, 0, 2 * time.Minute},
+		"deletions never arrive":    {deletion, time.Minute, 0, 2 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				source, requeue := make(versionSource), tc.maxWait/100
+				objects := running(t, source)
+				ctx, cancel := context.WithTimeout(t.Context(), 100*tc.maxWait)
+				defer cancel()
+				var writing sync.WaitGroup
+				writing.Go(func() {
+					for n := 2; ctx.Err() == nil; n++ {
+						objects.RecordWrite(tc.write(n))
+						if tc.lag > 0 {
+							time.AfterFunc(tc.lag, func() {
+								select {
+								case source <- n:
+								case <-ctx.Done():
+								}
+							})
+						}
+						time.Sleep(tc.interval)
+					}
+				})
+				synctest.Wait()
+				last, reconciles := time.Now(), 0
+				err := controller.Run(ctx, objects, func(context.Context, cache.Key) (time.Duration, error) {
+					assert.LessOrEqual(t, time.Since(last), tc.maxWait+requeue)
+					last = time.Now()
+					reconciles++
+					return requeue, nil
+				}, nil)
+				writing.Wait()
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				assert.GreaterOrEqual(t, reconciles, 98)
+			})
+		})
+	}
+}
+
+// TestRun_WaitKeepsPriority has one worker, which is busy when the write to an object of the initial list arrives and when another
+// object changes.
+func TestRun_WaitKeepsPriority(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := make(versionSource)
+		objects := running(t, source)
+		objects.RecordWrite(dynamic.Write{Namespace: "shop", Name: "first", UID: "u", ResourceVersion: "5"})
+		changes := make(script)
+		others := controller.Watches(running(t, changes), func(pod *unstructured.Object) []cache.Key { return []cache.Key{cache.KeyOf(pod)} })
+		go func() {
+			changes.sync()
+			time.Sleep(time.Second)
+			changes.emit(watch.Added, controllertest.Pod("busy"))
+			time.Sleep(time.Second)
+			source <- -5
+			time.Sleep(time.Second)
+			changes.emit(watch.Added, controllertest.Pod("changed"))
+		}()
+		ctx, cancel := context.WithCancel(t.Context())
+		var order []string
+		err := controller.Run(ctx, objects, func(_ context.Context, key cache.Key) (time.Duration, error) {
+			switch order = append(order, key.Name); key.Name {
+			case "busy":
+				time.Sleep(time.Minute)
+			case "first":
+				cancel()
+			}
+			return 0, nil
+		}, &controller.Options{Triggers: []controller.Trigger{others}})
+		require.ErrorIs(t, err, context.Canceled)
+		assert.Equal(t, []string{"busy", "changed", "first"}, order)
+	})
 }
 
 func TestRun_EndsWhileWaitingForWrites(t *testing.T) {
