@@ -16,9 +16,16 @@
 //		fmt.Println(change.Type, change.Object)
 //	}
 //
-// Options.Namespaces caches a list of namespaces for users without rights on all. [HealthHandler] serves the state of caches
-// to readiness probes. A write is visible in the cache a moment later: write through a handle of [Cache.TrackWrites], and
-// call [Cache.WaitForWrites] before a read that must find it.
+// Options.Namespaces caches a list of namespaces for users without rights on all. If the server rejects some of them, the cache has
+// the others, and WaitForSync returns an error that a program may accept:
+//
+//	var rejected *cache.RejectedError
+//	if err := c.WaitForSync(ctx); err != nil && !errors.As(err, &rejected) {
+//		return err
+//	}
+//
+// [HealthHandler] serves the state of caches to readiness probes. A write is visible in the cache a moment later: write through a
+// handle of [Cache.TrackWrites], and call [Cache.WaitForWrites] before a read that must find it.
 //
 // A relist holds no second copy: objects are received one at a time, those whose version is known are dropped, and the others
 // replace their previous version. With 5,000 pods, all of them changed, the live heap was 55.5 MB before a relist, 55.6 MB in

@@ -142,16 +142,21 @@ func ExampleHealthHandler() {
 	}
 	rejected := cache.New(pods(""), &cache.Options[unstructured.Object]{Namespaces: []string{"shop", "secret"}})
 	go func() { _ = rejected.Run(ctx) }()
-	_ = rejected.WaitForSync(ctx)
+	var incomplete *cache.RejectedError
+	if err := rejected.WaitForSync(ctx); err != nil && !errors.As(err, &incomplete) {
+		log.Fatal(err)
+	}
+	unstarted := cache.New(pods("shop"), nil)
 
-	for _, handler := range []http.Handler{cache.HealthHandler(running), cache.HealthHandler(running, rejected)} {
+	for _, handler := range []http.Handler{cache.HealthHandler(running), cache.HealthHandler(running, rejected), cache.HealthHandler(running, unstarted)} {
 		response := httptest.NewRecorder()
 		handler.ServeHTTP(response, httptest.NewRequestWithContext(ctx, http.MethodGet, "/readyz", http.NoBody))
 		fmt.Print(response.Code, " ", response.Body)
 	}
 	// Output:
 	// 200 ok
-	// 503 cache /api/v1/pods: rejected: namespace "secret": pods is forbidden in the namespace "secret"
+	// 200 cache /api/v1/pods: rejected: namespace "secret": pods is forbidden in the namespace "secret"
+	// 503 cache /api/v1/pods: not synced: Run has not been called
 }
 
 func ExampleCache_Health() {

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -8,9 +9,9 @@ import (
 )
 
 // Health returns nil if the cache has all initial objects and is kept current, and otherwise the reason why not: Run has not
-// been called or has ended, the cache has not synced, a namespace of Options.Namespaces is rejected, the server does not serve
-// the resource, or the stream is interrupted by an error. After an interruption the cache is healthy again as soon as the
-// server has accepted the next request. After a rejection it is healthy again as soon as the namespace has synced.
+// been called or has ended, the cache has not synced, the stream is interrupted by an error, or the server does not serve the
+// resource. After an interruption the cache is healthy again as soon as the server has accepted the next request. If nothing is
+// wrong but that the server rejects some of Options.Namespaces, Health returns a *[RejectedError] until these have synced.
 func (c *Cache[T]) Health() error {
 	path := c.String() // not under the lock
 	if isClosed(c.stopped) {
@@ -18,13 +19,11 @@ func (c *Cache[T]) Health() error {
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	rejected, interrupted := c.joinErrors(rejection), c.joinErrors(func(s *streamState) error { return s.interrupted })
+	rejected, interrupted := c.joinErrors(rejection), c.joinErrors(interruption)
 	isSynced := c.synced && c.hasSettled()
 	switch {
 	case !c.started.Load():
 		return fmt.Errorf("cache %s: not synced: Run has not been called", path)
-	case rejected != nil:
-		return &RejectedError{path, rejected}
 	case !isSynced && c.lastErr != nil:
 		return fmt.Errorf("cache %s: not synced: last interruption: %w", path, c.lastErr)
 	case !isSynced:
@@ -33,6 +32,8 @@ func (c *Cache[T]) Health() error {
 		return fmt.Errorf("cache %s: interrupted: %w", path, interrupted)
 	case c.notServed:
 		return fmt.Errorf("cache %s: the server does not serve the resource", path)
+	case rejected != nil:
+		return &RejectedError{path, rejected}
 	default:
 		return nil
 	}
@@ -42,24 +43,30 @@ func (c *Cache[T]) Health() error {
 const maxHealthReason = 1 << 10
 
 // HealthHandler returns a handler for readiness probes: its status is 200 if every cache is healthy (see [Cache.Health]), and
-// otherwise 503 with one line of printable text for each one that is not. The lines contain paths and errors of the API
+// otherwise 503 with one line of printable text for each one that is not. A *[RejectedError] is printed, too, but the status stays
+// 200: the cache has the other namespaces, and rights may be missing for long. The lines contain paths and errors of the API
 // server. Use it for readiness rather than liveness: a restart of the process does not end an interruption.
 func HealthHandler(caches ...interface{ Health() error }) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
+		status := http.StatusOK
 		var reasons []string
 		for _, c := range caches {
-			if err := c.Health(); err != nil {
-				reasons = append(reasons, sanitize.Text(err.Error(), maxHealthReason))
+			err := c.Health()
+			if err == nil {
+				continue
+			}
+			reasons = append(reasons, sanitize.Text(err.Error(), maxHealthReason))
+			if _, isRejected := errors.AsType[*RejectedError](err); !isRejected {
+				status = http.StatusServiceUnavailable
 			}
 		}
 		if len(reasons) == 0 {
-			fmt.Fprintln(w, "ok")
-			return
+			reasons = []string{"ok"}
 		}
-		w.WriteHeader(http.StatusServiceUnavailable)
+		w.WriteHeader(status)
 		for _, reason := range reasons {
 			fmt.Fprintln(w, reason)
 		}

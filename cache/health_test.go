@@ -59,17 +59,21 @@ func (h health) Health() error { return h.err }
 
 func TestHealthHandler_Responses(t *testing.T) {
 	long := strings.Repeat("x", 5000)
+	rejected := &cache.RejectedError{Cache: "/api/v1/pods", Err: errors.New(`namespace "home": pods is forbidden`)}
+	const rejectedLine = "cache /api/v1/pods: rejected: namespace \"home\": pods is forbidden\n"
 	for name, tc := range map[string]struct {
 		handler http.Handler
 		code    int
 		body    string
 	}{
-		"no caches":  {cache.HealthHandler(), 200, "ok\n"},
-		"all synced": {cache.HealthHandler(health{}, health{}), 200, "ok\n"},
-		"one not":    {cache.HealthHandler(health{}, health{errors.New("cache /api/v1/pods: not synced")}), 503, "cache /api/v1/pods: not synced\n"},
-		"several":    {cache.HealthHandler(health{errors.New("a")}, health{}, health{errors.New("b")}), 503, "a\nb\n"},
-		"sanitized":  {cache.HealthHandler(health{errors.New("bad\x1b[31m\nok\x00")}), 503, "bad ok\ufffd\n"},
-		"limited":    {cache.HealthHandler(health{errors.New(long)}), 503, long[:1024-len("…")] + "…\n"},
+		"no caches":            {cache.HealthHandler(), 200, "ok\n"},
+		"all synced":           {cache.HealthHandler(health{}, health{}), 200, "ok\n"},
+		"one not":              {cache.HealthHandler(health{}, health{errors.New("cache /api/v1/pods: not synced")}), 503, "cache /api/v1/pods: not synced\n"},
+		"several":              {cache.HealthHandler(health{errors.New("a")}, health{}, health{errors.New("b")}), 503, "a\nb\n"},
+		"a rejected namespace": {cache.HealthHandler(health{}, health{rejected}), 200, rejectedLine},
+		"a rejected namespace, and another cache not synced": {cache.HealthHandler(health{errors.New("a")}, health{rejected}), 503, "a\n" + rejectedLine},
+		"sanitized": {cache.HealthHandler(health{errors.New("bad\x1b[31m\nok\x00")}), 503, "bad ok\ufffd\n"},
+		"limited":   {cache.HealthHandler(health{errors.New(long)}), 503, long[:1024-len("…")] + "…\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			response := httptest.NewRecorder()

@@ -147,6 +147,35 @@ func TestNamespaces_RejectedOneDoesNotStopOthers(t *testing.T) {
 	})
 }
 
+// TestNamespaces_HealthOfRejectedOne gets a RejectedError only while the other namespace is healthy.
+func TestNamespaces_HealthOfRejectedOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, shop, home := runningIn(t, cache.Options[object]{})
+		expect := func(isRejected bool, want string) {
+			t.Helper()
+			synctest.Wait()
+			err := c.Health()
+			require.EqualError(t, err, "cache /api/v1/pods: "+want)
+			var rejected *cache.RejectedError
+			assert.Equal(t, isRejected, errors.As(err, &rejected))
+		}
+		const rejected = `rejected: namespace "home": pods is forbidden`
+		home.fail(errors.New("pods is forbidden"))
+		expect(false, `not synced: last interruption: namespace "home": pods is forbidden`)
+		shop.progress("5")
+		shop.emit(dynamic.Synced, nil)
+		expect(true, rejected)
+		shop.interrupt(errors.New("connection refused"))
+		expect(false, `interrupted: namespace "shop": connection refused`)
+		shop.progress("5")
+		expect(true, rejected)
+		shop.emit(dynamic.NotServed, nil)
+		expect(false, "the server does not serve the resource")
+		shop.emit(dynamic.Synced, nil)
+		expect(true, rejected)
+	})
+}
+
 func TestNamespaces_RejectedAfterSyncKeepsObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, shop, home := runningIn(t, cache.Options[object]{})

@@ -138,3 +138,11 @@ func (c *Cache[T]) joinErrors(errorOf func(*streamState) error) (joined error) {
 }
 
 func rejection(s *streamState) error { return s.rejected }
+
+// interruption returns the error of an interruption, nil for a rejected stream.
+func interruption(s *streamState) error {
+	if s.rejected != nil {
+		return nil
+	}
+	return s.interrupted
+}
