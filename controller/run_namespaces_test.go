@@ -1,0 +1,185 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/anykind/anykind/cache"
+	"github.com/anykind/anykind/controller"
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/internal/testing/controllertest"
+	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// namespacedSource has a source for each namespace.
+type namespacedSource map[string]cache.Source[unstructured.Object]
+
+func (namespacedSource) Path(string) (string, error) { return "/api/v1/pods", nil }
+
+func (namespacedSource) Follow(context.Context, *dynamic.FollowOptions) iter.Seq2[dynamic.Change[unstructured.Object], error] {
+	panic("all namespaces")
+}
+
+func (s namespacedSource) Namespace(name string) cache.Source[unstructured.Object] { return s[name] }
+
+// rejectedSource is a source that the server rejects.
+type rejectedSource struct{ err error }
+
+func (rejectedSource) Path(string) (string, error) { return "/api/v1/pods", nil }
+
+func (r rejectedSource) Follow(context.Context, *dynamic.FollowOptions) iter.Seq2[dynamic.Change[unstructured.Object], error] {
+	return func(yield func(dynamic.Change[unstructured.Object], error) bool) {
+		yield(dynamic.Change[unstructured.Object]{}, r.err)
+	}
+}
+
+func TestRun_RejectedNamespaces(t *testing.T) {
+	rejected := rejectedSource{errors.New("pods is forbidden")}
+	one, both := namespacedSource{"shop": staticSource{"web"}, "home": rejected}, namespacedSource{"shop": rejected, "home": rejected}
+	for name, tc := range map[string]struct {
+		own, trigger cache.Source[unstructured.Object]
+		error        string // "" for the end of ctx
+	}{
+		"one of its own cache":      {one, staticSource{}, ""},
+		"one of a trigger's cache":  {staticSource{"web"}, one, ""},
+		"all of its own cache":      {both, staticSource{}, "every namespace is rejected"},
+		"all of a trigger's cache":  {staticSource{"web"}, both, "every namespace is rejected"},
+		"one of each of the caches": {one, one, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				running := func(source cache.Source[unstructured.Object]) *cache.Cache[unstructured.Object] {
+					opts := &cache.Options[unstructured.Object]{}
+					if _, isNamespaced := source.(namespacedSource); isNamespaced {
+						opts.Namespaces = []string{"shop", "home"}
+					}
+					c := cache.New(source, opts)
+					go func() { _ = c.Run(t.Context()) }()
+					return c
+				}
+				log, lines := controllertest.Logger()
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+				defer cancel()
+				var keys []string
+				err := controller.Run(ctx, running(tc.own), func(_ context.Context, key cache.Key) (time.Duration, error) {
+					keys = append(keys, key.String())
+					return 0, nil
+				}, &controller.Options{Logger: log, Triggers: []controller.Trigger{
+					controller.Watches(running(tc.trigger), func(*unstructured.Object) []cache.Key { return nil }),
+				}})
+				if tc.error != "" {
+					require.ErrorContains(t, err, tc.error)
+					assert.Empty(t, keys)
+					return
+				}
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				assert.Equal(t, []string{"shop/web"}, keys)
+				for _, line := range lines() {
+					assert.Equal(t, `level=WARN msg="the objects of some namespaces are not known yet: the server rejects requests" `+
+						`error="cache /api/v1/pods: rejected: namespace \"home\": pods is forbidden"`, line)
+				}
+			})
+		})
+	}
+}
+
+// namespacesServer has the Lease "web" in each of two namespaces. Its watches receive what a test sends.
+type namespacesServer struct {
+	events      map[string]chan string // by namespace
+	isForbidden atomic.Bool            // reads of home
+}
+
+func (s *namespacesServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	_, rest, _ := strings.Cut(r.URL.Path, "/namespaces/")
+	namespace, _, _ := strings.Cut(rest, "/")
+	header, code := http.Header{}, http.StatusOK
+	var body io.Reader
+	switch {
+	case r.URL.Path == "/api" || r.URL.Path == "/apis":
+		header.Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+		body = strings.NewReader(map[string]string{"/api": `{"kind":"APIGroupDiscoveryList","items":[]}`, "/apis": controllertest.Index}[r.URL.Path])
+	case r.Method == http.MethodPatch:
+		body = strings.NewReader(leaseIn(namespace, 50))
+	case namespace == "home" && s.isForbidden.Load():
+		code, body = http.StatusForbidden, strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden","message":"it is so"}`)
+	default:
+		body = &eventReader{r.Context(), s.events[namespace], strings.NewReader("")}
+	}
+	return &http.Response{StatusCode: code, Header: header, Body: io.NopCloser(body), Request: r}, nil
+}
+
+func leaseIn(namespace string, version int) string {
+	return fmt.Sprintf(`{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"name":"web","namespace":%q,"uid":%q,"resourceVersion":"%d"}}`, namespace, namespace, version)
+}
+
+func (s *namespacesServer) sync() {
+	for namespace, events := range s.events {
+		events <- `{"type":"ADDED","object":` + leaseIn(namespace, 1) + `}{"type":"BOOKMARK","object":{"kind":"Lease","apiVersion":"coordination.k8s.io/v1",` +
+			`"metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}}`
+	}
+}
+
+// forbid ends the watch of home.
+func (s *namespacesServer) forbid() {
+	s.isForbidden.Store(true)
+	close(s.events["home"])
+}
+
+// TestRun_WriteInForbiddenNamespaceDelaysItsKeyAlone has one worker, and a namespace whose events end after the sync.
+func TestRun_WriteInForbiddenNamespaceDelaysItsKeyAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &namespacesServer{events: map[string]chan string{"shop": make(chan string), "home": make(chan string)}}
+		conn, err := transport.New("http://memory", &http.Client{Transport: server}, nil)
+		require.NoError(t, err)
+		client := dynamic.New(conn, nil)
+		defer client.Close()
+		leases := controllertest.Resource(t, client, "leases")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		objects := cache.New(leases, &cache.Options[unstructured.Object]{Namespaces: []string{"shop", "home"}})
+		var others sync.WaitGroup
+		others.Go(func() { _ = objects.Run(ctx) })
+		server.sync()
+		require.NoError(t, objects.WaitForSync(ctx))
+		server.forbid()
+		others.Go(func() {
+			for version := 100; ctx.Err() == nil; version++ {
+				select {
+				case server.events["shop"] <- `{"type":"MODIFIED","object":` + leaseIn("shop", version) + `}`:
+				case <-ctx.Done():
+				}
+				time.Sleep(time.Second)
+			}
+		})
+		log, lines := controllertest.Logger()
+		start, reconciles := time.Now(), map[string][]time.Duration{}
+		err = controller.Run(ctx, objects, func(ctx context.Context, key cache.Key) (time.Duration, error) {
+			reconciles[key.String()] = append(reconciles[key.String()], time.Since(start))
+			if key.Namespace == "home" && len(reconciles["home/web"]) == 1 {
+				_, err := objects.TrackWrites(leases.Namespace("home")).Patch(ctx, "web", types.MergePatchType, []byte(`{}`), nil)
+				assert.NoError(t, err)
+			}
+			return 20 * time.Second, nil
+		}, &controller.Options{Logger: log})
+		others.Wait()
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.GreaterOrEqual(t, len(reconciles["shop/web"]), 58, "each second")
+		require.GreaterOrEqual(t, len(reconciles["home/web"]), 2)
+		assert.Less(t, reconciles["home/web"][1], 21*time.Second)
+		assert.Contains(t, strings.Join(lines(), "\n"), `msg="the next reconcile may find an older state than was written" kind=Lease.coordination.k8s.io key=home/web error=`)
+	})
+}
