@@ -3,11 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/exp/apidiff"
@@ -15,33 +15,38 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// compareAPI returns an error if a public API has changed incompatibly since the last version and the new version has the same
-// minor version. Without a last version there is nothing to compare.
-func compareAPI(ctx context.Context, root string, modules []*goModule, last, version string) error {
+// incompatibleChanges returns a line for each incompatible change of a public API since the last version: a module, package or
+// name that is gone or different. Without a last version there is nothing to compare.
+func incompatibleChanges(ctx context.Context, root string, modules []*goModule, last string) (string, error) {
 	if last == "" {
 		fmt.Println("release: no earlier version to compare the API with")
-		return nil
+		return "", nil
 	}
 	temp, err := os.MkdirTemp("", "api")
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer os.RemoveAll(temp)
 	if err := extract(ctx, root, last, temp); err != nil {
-		return err
+		return "", err
+	}
+	earlier, err := readModules(temp)
+	if err != nil {
+		return "", err
 	}
 	var incompatible strings.Builder
-	for _, m := range modules {
-		if _, err := os.Stat(filepath.Join(temp, m.folder, "go.mod")); errors.Is(err, os.ErrNotExist) {
-			continue // the module is new
+	for _, m := range published(earlier) {
+		if !slices.ContainsFunc(modules, func(now *goModule) bool { return now.path == m.path }) {
+			fmt.Fprintf(&incompatible, "\t%s: module removed\n", m.path)
+			continue
 		}
 		before, err := loadAPI(ctx, temp, m)
 		if err != nil {
-			return err
+			return "", err
 		}
 		after, err := loadAPI(ctx, root, m)
 		if err != nil {
-			return err
+			return "", err
 		}
 		for _, change := range apidiff.ModuleChanges(before, after).Changes {
 			if !change.Compatible {
@@ -49,9 +54,23 @@ func compareAPI(ctx context.Context, root string, modules []*goModule, last, ver
 			}
 		}
 	}
-	if incompatible.Len() > 0 && semver.MajorMinor(last) == semver.MajorMinor(version) {
-		return fmt.Errorf("version %s needs a new minor version after %s, because of incompatible changes:\n%s", version, last, incompatible.String())
+	return incompatible.String(), nil
+}
+
+// checkChanges prints the incompatible changes since the last version. It returns an error if the new version must have none: with v1,
+// and unless its minor version is new; or if CHANGELOG announces nothing.
+func checkChanges(incompatible, last, version, announced string) error {
+	switch {
+	case incompatible == "":
+		return nil
+	case semver.Major(last) == "v1":
+		return fmt.Errorf("version %s must be compatible with %s; incompatible changes:\n%s", version, last, incompatible)
+	case semver.MajorMinor(last) == semver.MajorMinor(version):
+		return fmt.Errorf("version %s needs a new minor version after %s, because of incompatible changes:\n%s", version, last, incompatible)
+	case announced == "":
+		return fmt.Errorf("CHANGELOG has nothing below Unreleased, which must announce the incompatible changes since %s:\n%s", last, incompatible)
 	}
+	fmt.Printf("release: incompatible changes since %s, to be announced in CHANGELOG:\n%s", last, incompatible)
 	return nil
 }
 

@@ -42,17 +42,15 @@ func check(ctx context.Context, root string) error {
 	if err != nil {
 		return err
 	}
-	if err := prepareWith(ctx, clone, modules, version, proxy); err != nil {
-		return err
-	}
 	u := &user{dir: filepath.Join(temp, "user"), clone: clone, version: version, proxy: proxy, modules: published(modules)}
 	for _, step := range []struct {
 		name string
 		run  func(context.Context) error
 	}{
+		{"release " + version + " of a copy", func(ctx context.Context) error { return prepareWith(ctx, clone, modules, version, proxy) }},
 		{"go get of each package", u.getPackages},
-		{"go install of each program", u.installPrograms},
-		{"README's programs and the snippets of docs", u.vetDocuments},
+		{"go install and go run of each program", u.installPrograms},
+		{"go vet of the snippets of README and docs", u.vetDocuments},
 	} {
 		began := time.Now()
 		if err := step.run(ctx); err != nil {

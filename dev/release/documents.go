@@ -12,10 +12,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
-
-	"golang.org/x/tools/go/packages"
 )
 
 // declarations declares the names that snippets of documents use without declaring them, such as ctx and client.
@@ -23,7 +23,7 @@ import (
 //go:embed declarations.txt
 var declarations string
 
-// vetDocuments vets the programs of README and docs, and type-checks their other Go snippets.
+// vetDocuments vets the Go snippets of README and docs.
 func (u *user) vetDocuments(ctx context.Context) error {
 	documents, err := filepath.Glob(filepath.Join(u.clone, "docs", "*.md"))
 	if err != nil {
@@ -40,7 +40,7 @@ func (u *user) vetDocuments(ctx context.Context) error {
 	count := 0
 	for _, document := range append([]string{filepath.Join(u.clone, "README.md")}, documents...) {
 		if filepath.Base(document) == "MIGRATION.md" {
-			continue // package compat/migration has its snippets
+			continue // migrationPackages have its snippets
 		}
 		text, err := os.ReadFile(document)
 		if err != nil {
@@ -66,8 +66,22 @@ func (u *user) vetDocuments(ctx context.Context) error {
 		return err
 	}
 	fmt.Printf("release: %d snippets\n", count)
-	return u.typeCheck(ctx, dir)
+	if err := u.vetSnippets(ctx, dir); err != nil {
+		return err
+	}
+	for _, pkg := range migrationPackages {
+		if _, err := output(ctx, u.proxy.goCommand(dir, "get", rootPath+"/"+pkg+"@"+u.version)); err != nil {
+			return err
+		}
+		if _, err := output(ctx, u.proxy.goCommand(dir, "vet", rootPath+"/"+pkg)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
+
+// migrationPackages have the snippets of docs/MIGRATION.md.
+var migrationPackages = []string{"compat/migration", "compat/controllerruntime/migration"}
 
 // importable returns the paths of the public packages and of the standard library by the packages' names.
 func (u *user) importable(ctx context.Context) (map[string]string, error) {
@@ -154,30 +168,58 @@ func writeSnippet(dir, snippet string, importable map[string]string) error {
 		os.WriteFile(filepath.Join(dir, "declarations.go"), []byte(declarations), 0o600))
 }
 
-// typeCheck vets the programs and type-checks the other packages below a folder. A variable that a snippet does not use is no error.
-func (u *user) typeCheck(ctx context.Context, dir string) error {
-	loaded, err := packages.Load(&packages.Config{
-		Context: ctx, Dir: dir, Env: append(os.Environ(), u.proxy.env...),
-		Mode: packages.NeedName | packages.NeedTypes | packages.NeedImports | packages.NeedDeps | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedFiles,
-	}, "./...")
-	if err != nil {
-		return err
-	}
-	var wrong strings.Builder
-	for _, pkg := range loaded {
-		for _, err := range pkg.Errors {
-			if !strings.HasPrefix(err.Msg, "declared and not used") {
-				fmt.Fprintf(&wrong, "\t%s: %s\n", err.Pos, err.Msg)
-			}
-		}
-		if pkg.Name == "main" {
-			if _, err := output(ctx, u.proxy.goCommand(dir, "vet", pkg.PkgPath)); err != nil {
+// unusedVariable matches an error of the compiler.
+var unusedVariable = regexp.MustCompile(`(?m)^(.+\.go):(\d+):(\d+): declared and not used: (\w+)$`)
+
+// vetSnippets vets the packages below a folder. A snippet may end before it uses its variables: it gets an assignment to _.
+func (u *user) vetSnippets(ctx context.Context, dir string) error {
+	if _, err := output(ctx, u.proxy.goCommand(dir, "build", "-gcflags=-e", "./...")); err != nil {
+		for _, match := range slices.Backward(unusedVariable.FindAllStringSubmatch(err.Error(), -1)) {
+			line, lineErr := strconv.Atoi(match[2])
+			column, columnErr := strconv.Atoi(match[3])
+			if err := errors.Join(lineErr, columnErr, useVariable(filepath.Join(dir, match[1]), line, column, match[4])); err != nil {
 				return err
 			}
 		}
 	}
-	if wrong.Len() > 0 {
-		return errors.New("snippets that do not compile:\n" + wrong.String())
+	_, err := output(ctx, u.proxy.goCommand(dir, "vet", "./..."))
+	return err
+}
+
+// useVariable inserts "_ = name" after the statement that declares a variable at a line and column.
+func useVariable(path string, line, column int, name string) error {
+	code, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, path, code, parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	tokens := files.File(file.FileStart)
+	declared := tokens.LineStart(line) + token.Pos(column-1)
+	end := 0
+	ast.Inspect(file, func(node ast.Node) bool {
+		for _, statement := range statements(node) {
+			if statement.Pos() <= declared && declared < statement.End() {
+				end = tokens.Offset(statement.End())
+			}
+		}
+		return true
+	})
+	return os.WriteFile(path, slices.Insert(code, end, []byte("; _ = "+name)...), 0o600)
+}
+
+// statements returns the statements of a block or case.
+func statements(node ast.Node) []ast.Stmt {
+	switch node := node.(type) {
+	case *ast.BlockStmt:
+		return node.List
+	case *ast.CaseClause:
+		return node.Body
+	case *ast.CommClause:
+		return node.Body
 	}
 	return nil
 }

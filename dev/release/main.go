@@ -2,6 +2,7 @@
 //
 //	release tidy [-diff]      go mod tidy for every module, with the other modules of the checkout
 //	release prepare VERSION   commit and tag a release; pushes nothing
+//	release notes VERSION     print CHANGELOG's section of a version
 //	release check             release a copy of the checkout, and install it from a file proxy as a user does
 //
 // All modules of a release have the same version. A published module requires the other modules at that version and has no
@@ -14,6 +15,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 )
 
 func main() {
@@ -28,7 +30,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("no command; want tidy, prepare or check")
+		return fmt.Errorf("no command; want tidy, prepare, notes or check")
 	}
 	root, err := output(ctx, command{name: "git", args: []string{"rev-parse", "--show-toplevel"}})
 	if err != nil {
@@ -51,8 +53,27 @@ func run(ctx context.Context, args []string) error {
 			return fmt.Errorf("prepare: want one version, such as v0.1.0")
 		}
 		return prepare(ctx, root, modules, args[1])
+	case "notes":
+		if len(args) != 2 {
+			return fmt.Errorf("notes: want one version, such as v0.1.0")
+		}
+		return printNotes(root, args[1])
 	case "check":
 		return check(ctx, root)
 	}
-	return fmt.Errorf("unknown command %q; want tidy, prepare or check", args[0])
+	return fmt.Errorf("unknown command %q; want tidy, prepare, notes or check", args[0])
+}
+
+// printNotes prints CHANGELOG's section of a version.
+func printNotes(root, version string) error {
+	changelog, err := os.ReadFile(filepath.Join(root, "CHANGELOG.md"))
+	if err != nil {
+		return err
+	}
+	notes := changelogSection(string(changelog), version)
+	if notes == "" {
+		return fmt.Errorf("CHANGELOG.md has nothing about %s", version)
+	}
+	fmt.Println(notes)
+	return nil
 }

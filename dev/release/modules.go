@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -86,45 +87,44 @@ func parseGoMod(path string) (*modfile.File, error) {
 // isOwn reports whether a module path belongs to this repository.
 func isOwn(path string) bool { return path == rootPath || strings.HasPrefix(path, rootPath+"/") }
 
-// sortModules returns the modules, each after the modules that it requires, by path otherwise.
+// sortModules returns the modules by depth and path. The depth is 0 without requirements, or else 1 + that of the deepest requirement.
 func sortModules(modules map[string]*goModule) ([]*goModule, error) {
-	var sorted []*goModule
-	state := map[string]int{} // 1: its requirements are being added, 2: added
-	var add func(path string) error
-	add = func(path string) error {
+	const visiting = -1
+	depths := map[string]int{}
+	var visit func(path string) error
+	visit = func(path string) error {
 		m, found := modules[path]
-		switch {
-		case !found:
+		if !found {
 			return fmt.Errorf(".ci/modules lacks %s, which other modules require", path)
-		case state[path] == 1:
-			return fmt.Errorf("module %s requires itself through other modules", path)
-		case state[path] == 2:
+		}
+		if depth, visited := depths[path]; visited {
+			if depth == visiting {
+				return fmt.Errorf("module %s requires itself through other modules", path)
+			}
 			return nil
 		}
-		state[path] = 1
-		for _, required := range slices.Sorted(slices.Values(m.requires)) {
-			if err := add(required); err != nil {
+		depths[path] = visiting
+		depth := 0
+		for _, required := range m.requires {
+			if err := visit(required); err != nil {
 				return err
 			}
 			if m.published && !modules[required].published {
 				return fmt.Errorf("module %s is published and requires %s, which is not", path, required)
 			}
+			depth = max(depth, depths[required]+1)
 		}
-		state[path] = 2
-		sorted = append(sorted, m)
+		depths[path] = depth
 		return nil
 	}
-	paths := make([]*goModule, 0, len(modules))
-	for _, m := range modules {
-		paths = append(paths, m)
-	}
-	slices.SortFunc(paths, func(a, b *goModule) int { return cmp.Compare(a.path, b.path) })
-	for _, m := range paths {
-		if err := add(m.path); err != nil {
+	for _, path := range slices.Sorted(maps.Keys(modules)) {
+		if err := visit(path); err != nil {
 			return nil, err
 		}
 	}
-	return sorted, nil
+	return slices.SortedFunc(maps.Values(modules), func(a, b *goModule) int {
+		return cmp.Or(cmp.Compare(depths[a.path], depths[b.path]), cmp.Compare(a.path, b.path))
+	}), nil
 }
 
 // published returns the modules that users require.

@@ -27,12 +27,20 @@ func prepare(ctx context.Context, root string, modules []*goModule, version stri
 	if err := prepareWith(ctx, root, modules, version, proxy); err != nil {
 		return err
 	}
-	fmt.Printf("\nCommitted and tagged. To publish:\n\n\tgit push origin main")
-	for _, m := range published(modules) {
-		fmt.Printf(" %s", m.tag(version))
-	}
-	fmt.Println()
+	fmt.Printf("\nCommitted and tagged. To publish:\n\n%s", pushCommands(modules, version))
 	return nil
+}
+
+// pushCommands returns the commands that publish a release. The tag of the main module comes last and alone: GitHub starts no workflow
+// if more than three tags are pushed at once, and the workflow needs the tags of the programs' modules.
+func pushCommands(modules []*goModule, version string) string {
+	others := ""
+	for _, m := range published(modules) {
+		if m.path != rootPath {
+			others += " " + m.tag(version)
+		}
+	}
+	return fmt.Sprintf("\tgit push origin main%s\n\tgit push origin %s\n", others, version)
 }
 
 func prepareWith(ctx context.Context, root string, modules []*goModule, version string, proxy *fileProxy) error {
@@ -87,7 +95,15 @@ func startingPoint(ctx context.Context, root string, modules []*goModule, versio
 	if last != "" && semver.Compare(version, last) <= 0 {
 		return "", fmt.Errorf("version %s is not above %s, the last one", version, last)
 	}
-	if err := compareAPI(ctx, root, published(modules), last, version); err != nil {
+	changes, err = incompatibleChanges(ctx, root, published(modules), last)
+	if err != nil {
+		return "", err
+	}
+	changelog, err := os.ReadFile(filepath.Join(root, "CHANGELOG.md"))
+	if err != nil {
+		return "", err
+	}
+	if err := checkChanges(changes, last, version, changelogSection(string(changelog), "Unreleased")); err != nil {
 		return "", err
 	}
 	return git(ctx, root, "rev-parse", "HEAD")
@@ -141,6 +157,15 @@ func commitRelease(ctx context.Context, root string, modules []*goModule, versio
 			return err
 		}
 	}
+	for _, m := range modules {
+		if m.published {
+			continue
+		}
+		fmt.Printf("release: build %s\n", m.path)
+		if _, err := output(ctx, proxy.goCommand(filepath.Join(root, m.folder), "build", "./...")); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -157,6 +182,17 @@ func (m *goModule) setRequirements(root, version string) error {
 		}
 	}
 	return os.WriteFile(path, modfile.Format(file.Syntax), 0o644) //nolint:gosec // as other sources
+}
+
+// changelogSection returns the text below a heading of CHANGELOG: "Unreleased", or a version, whose heading also has the date.
+func changelogSection(changelog, name string) string {
+	for _, section := range strings.Split("\n"+changelog, "\n## ")[1:] {
+		heading, text, _ := strings.Cut(section, "\n")
+		if before, _, _ := strings.Cut(heading, ","); before == name {
+			return strings.TrimSpace(text)
+		}
+	}
+	return ""
 }
 
 const unreleased = "## Unreleased\n"

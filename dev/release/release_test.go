@@ -22,17 +22,16 @@ func TestNextMinor_AfterLastVersion(t *testing.T) {
 func TestReadModules_Repository(t *testing.T) {
 	modules, err := readModules("../..")
 	require.NoError(t, err)
-	position := map[string]int{}
-	for i, m := range modules {
-		position[m.path] = i
-		for _, required := range m.requires {
-			assert.Less(t, position[required], i, "%s comes after %s, which it requires", m.path, required)
-		}
-		if m.published {
-			assert.False(t, m.replaces, m.path)
-		}
+	var tags []string
+	for _, m := range published(modules) {
+		tags = append(tags, m.tag("v0.1.0"))
+		assert.False(t, m.replaces, m.path)
 	}
-	assert.Zero(t, position[rootPath])
+	assert.Equal(t, []string{
+		"v0.1.0", "sandbox/v0.1.0", "apitest/v0.1.0", "cli/v0.1.0", "compat/v0.1.0", "apitest/cel/v0.1.0", "compat/controllerruntime/v0.1.0",
+	}, tags)
+	assert.Equal(t, "\tgit push origin main sandbox/v0.1.0 apitest/v0.1.0 cli/v0.1.0 compat/v0.1.0 apitest/cel/v0.1.0 compat/controllerruntime/v0.1.0\n"+
+		"\tgit push origin v0.1.0\n", pushCommands(modules, "v0.1.0"))
 }
 
 func TestSortModules_Errors(t *testing.T) {
@@ -54,6 +53,9 @@ func TestWriteChangelog_MovesUnreleasedChanges(t *testing.T) {
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.Equal(t, "# Changelog\n\nNewest first.\n\n## Unreleased\n\n## v0.1.0, 2030-01-02\n\n- A change.\n", string(text))
+	assert.Equal(t, "- A change.", changelogSection(string(text), "v0.1.0"))
+	assert.Empty(t, changelogSection(string(text), "Unreleased"))
+	assert.Empty(t, changelogSection(string(text), "v0.1"))
 	require.NoError(t, os.WriteFile(path, []byte("# Changelog\n"), 0o600))
 	assert.ErrorContains(t, writeChangelog(path, "v0.2.0", date), "not exactly one heading")
 }
@@ -114,12 +116,11 @@ func commit(t *testing.T, dir string, args ...string) string {
 	return printed
 }
 
-func TestCompareAPI_IncompatibleNeedsMinorVersion(t *testing.T) {
-	for name, c := range map[string]struct{ code, version, want string }{
-		"compatible":              {"package a\n\nfunc F() int { return 2 }\n\nfunc G() {}\n", "v0.1.1", ""},
-		"incompatible":            {"package a\n\nfunc F() string { return \"\" }\n", "v0.1.1", "F: changed from func() int to func() string"},
-		"incompatible, new minor": {"package a\n\nfunc F() string { return \"\" }\n", "v0.2.0", ""},
-		"removed package":         {"package main\n\nfunc main() {}\n", "v0.1.1", "anykind/a: removed"},
+func TestIncompatibleChanges_SinceTag(t *testing.T) {
+	for name, c := range map[string]struct{ code, want string }{
+		"compatible":      {"package a\n\nfunc F() int { return 2 }\n\nfunc G() {}\n", ""},
+		"function":        {"package a\n\nfunc F() string { return \"\" }\n", "F: changed from func() int to func() string"},
+		"removed package": {"package main\n\nfunc main() {}\n", "anykind/a: removed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := newRepository(t, "v0.1.0")
@@ -129,14 +130,48 @@ func TestCompareAPI_IncompatibleNeedsMinorVersion(t *testing.T) {
 			last, err := lastVersion(t.Context(), dir)
 			require.NoError(t, err)
 			assert.Equal(t, "v0.1.0", last)
-			err = compareAPI(t.Context(), dir, modules, last, c.version)
+			changes, err := incompatibleChanges(t.Context(), dir, modules, last)
+			require.NoError(t, err)
 			if c.want == "" {
-				assert.NoError(t, err)
+				assert.Empty(t, changes)
 			} else {
-				assert.ErrorContains(t, err, c.want)
+				assert.Contains(t, changes, c.want)
 			}
+			changes, err = incompatibleChanges(t.Context(), dir, nil, last)
+			require.NoError(t, err)
+			assert.Equal(t, "\t"+rootPath+": module removed\n", changes)
 		})
 	}
+}
+
+func TestCheckChanges_Rules(t *testing.T) {
+	for _, c := range []struct{ incompatible, last, version, announced, want string }{
+		{"", "v0.1.0", "v0.1.1", "", ""},
+		{"F: removed", "v0.1.0", "v0.1.1", "- F is gone.", "needs a new minor version"},
+		{"F: removed", "v0.1.0", "v0.2.0", "", "CHANGELOG has nothing below Unreleased"},
+		{"F: removed", "v0.1.0", "v0.2.0", "- F is gone.", ""},
+		{"F: removed", "v0.9.0", "v1.0.0", "- F is gone.", ""},
+		{"F: removed", "v1.1.0", "v1.2.0", "- F is gone.", "must be compatible with v1.1.0"},
+	} {
+		err := checkChanges(c.incompatible, c.last, c.version, c.announced)
+		if c.want == "" {
+			assert.NoError(t, err, "%+v", c)
+		} else {
+			assert.ErrorContains(t, err, c.want, "%+v", c)
+		}
+	}
+}
+
+func TestUseVariable_AfterItsStatement(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.go")
+	require.NoError(t, os.WriteFile(path, []byte("package a\n\nfunc _() {\n\tx := 1 // one\n\tgo func() {\n\t\ty := 2\n\t}()\n}\n"), 0o600))
+	errs := "# a\na.go:4:2: declared and not used: x\na.go:6:3: declared and not used: y\na.go:7:1: undefined: z\n"
+	assert.Len(t, unusedVariable.FindAllString(errs, -1), 2)
+	require.NoError(t, useVariable(path, 6, 3, "y"))
+	require.NoError(t, useVariable(path, 4, 2, "x"))
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, "package a\n\nfunc _() {\n\tx := 1; _ = x // one\n\tgo func() {\n\t\ty := 2; _ = y\n\t}()\n}\n", string(text))
 }
 
 func TestPrepare_CommitsAndTags(t *testing.T) {

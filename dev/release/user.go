@@ -46,7 +46,8 @@ func (u *user) packages(ctx context.Context, m *goModule) ([]listedPackage, erro
 	}
 }
 
-// getPackages requires each module alone, in a module of its own, and builds a program that imports all its public packages.
+// getPackages gets the public packages of each module in a module of its own, and builds a program that imports them. Without go mod
+// tidy, which would add checksums that go get leaves out.
 func (u *user) getPackages(ctx context.Context) error {
 	for _, m := range u.modules {
 		all, err := u.packages(ctx, m)
@@ -55,9 +56,11 @@ func (u *user) getPackages(ctx context.Context) error {
 		}
 		var program strings.Builder
 		program.WriteString("package main\n\nimport (\n")
+		get := []string{"get"}
 		for _, pkg := range all {
 			if isPublic(pkg.ImportPath, pkg.Name) {
 				fmt.Fprintf(&program, "\t_ %q\n", pkg.ImportPath)
+				get = append(get, pkg.ImportPath+"@"+u.version)
 			}
 		}
 		program.WriteString(")\n\nfunc main() {}\n")
@@ -65,7 +68,7 @@ func (u *user) getPackages(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, args := range [][]string{{"get", m.path + "@" + u.version}, {"mod", "tidy"}, {"build", "-o", os.DevNull, "."}} {
+		for _, args := range [][]string{get, {"build", "-o", os.DevNull, "."}} {
 			if _, err := output(ctx, u.proxy.goCommand(dir, args...)); err != nil {
 				return err
 			}
@@ -90,7 +93,7 @@ func (u *user) newModule(ctx context.Context, name, program string) (string, err
 // programs are the commands for users.
 var programs = []string{"cli/cmd/anyctl", "apitest/cmd/apitest"}
 
-// installPrograms installs the programs, and runs one against the other.
+// installPrograms installs the programs, runs one against the other, and runs both by go run.
 func (u *user) installPrograms(ctx context.Context) error {
 	bin := filepath.Join(u.dir, "bin")
 	if err := os.MkdirAll(bin, 0o700); err != nil {
@@ -106,21 +109,29 @@ func (u *user) installPrograms(ctx context.Context) error {
 		fmt.Printf("release: go install %s/%s@%s\n%s", rootPath, program, u.version, printed)
 	}
 	anyctl := filepath.Join(bin, "anyctl")
+	getNamespaces := []string{"exec", "--", anyctl, "get", "namespaces", "-o", "name"}
 	for _, run := range []struct {
-		args []string
-		want string
+		command command
+		want    string
 	}{
-		{[]string{anyctl, "version", "--client"}, u.version},
-		{[]string{filepath.Join(bin, "apitest"), "exec", "--", anyctl, "get", "namespaces", "-o", "name"}, "namespace/default"},
+		{command{dir: u.dir, name: anyctl, args: []string{"version", "--client"}}, u.version},
+		{command{dir: u.dir, name: filepath.Join(bin, "apitest"), args: getNamespaces}, "namespace/default"},
+		{u.goRun("cli/cmd/anyctl", "version", "--client"), u.version},
+		{u.goRun("apitest/cmd/apitest", getNamespaces...), "namespace/default"},
 	} {
-		printed, err := output(ctx, command{dir: u.dir, name: run.args[0], args: run.args[1:]})
+		printed, err := output(ctx, run.command)
 		if err != nil {
 			return err
 		}
 		if !strings.Contains(printed, run.want) {
-			return fmt.Errorf("%s printed no %q:\n%s", strings.Join(run.args, " "), run.want, printed)
+			return fmt.Errorf("%s %s printed no %q:\n%s", run.command.name, strings.Join(run.command.args, " "), run.want, printed)
 		}
 		fmt.Println(printed)
 	}
 	return nil
+}
+
+// goRun returns the command that runs a released program.
+func (u *user) goRun(program string, args ...string) command {
+	return u.proxy.goCommand(u.dir, append([]string{"run", rootPath + "/" + program + "@" + u.version}, args...)...)
 }
