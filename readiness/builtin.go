@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// builtinRule returns the rule for a built-in kind, nil if there is none.
+// builtinRule returns the rule of a built-in kind, or nil.
 func builtinRule(kind schema.GroupKind) func(*object) Result {
 	switch kind.String() {
 	case "Deployment.apps", "Deployment.extensions":
@@ -41,7 +41,7 @@ func builtinRule(kind schema.GroupKind) func(*object) Result {
 	}
 }
 
-// schedulingGrace is how long a new pod may be unschedulable before it is Failed.
+// schedulingGrace is the age from which an unschedulable pod is Failed.
 const schedulingGrace = 15 * time.Second
 
 func pod(o *object) Result {
@@ -94,8 +94,7 @@ func pendingPod(o *object) Result {
 	)
 }
 
-// waiting is the result of the first container of a list in status that waits for a reason that matches, the zero Result if
-// none does.
+// waiting returns a result for the first container of status.LIST with a matching waiting reason, or the zero Result.
 func (o *object) waiting(status Status, list string, matches func(reason string) bool) Result {
 	for _, item := range o.list("status", list) {
 		container, _ := item.(map[string]any)
@@ -114,12 +113,12 @@ func (o *object) waiting(status Status, list string, matches func(reason string)
 	return Result{}
 }
 
-// maxContainerName is the most bytes of a container's name in a path; the API server allows 63.
+// maxContainerName limits a container name in a path, in bytes. The API server allows 63.
 const maxContainerName = 100
 
 func isCrashLoop(reason string) bool { return reason == "CrashLoopBackOff" }
 
-// isTrouble reports whether a container waits for a reason that is not part of every start.
+// isTrouble reports whether a waiting reason is more than a step of every start.
 func isTrouble(reason string) bool {
 	return reason != "" && reason != "ContainerCreating" && reason != "PodInitializing"
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// object reads the fields of an object for the rules. The first field of an unexpected type is kept in err, and makes the
-// status Unknown whatever rules make of the value that they get instead.
+// object reads fields for the rules. A field of an unexpected type makes the status Unknown: err keeps the first such error. The
+// rules go on with the field's zero value.
 type object struct {
 	value   func(fields ...string) (any, bool, error)
 	text    func(fields ...string) (string, bool, error)
@@ -19,7 +19,7 @@ type object struct {
 	badField   string
 }
 
-// fail keeps the first error, and the path of the field that it is about.
+// fail keeps the first error and the path of its field.
 func (o *object) fail(path string, err error) {
 	if o.err == nil && err != nil {
 		o.err, o.badField = err, path
@@ -32,7 +32,7 @@ func (o *object) number(fields ...string) (value int64, found bool) {
 	return value, found
 }
 
-// count returns an integer, or a default if there is none.
+// count returns an integer field, or otherwise if the field is absent.
 func (o *object) count(otherwise int64, fields ...string) int64 {
 	if value, found := o.number(fields...); found {
 		return value
@@ -40,7 +40,7 @@ func (o *object) count(otherwise int64, fields ...string) int64 {
 	return otherwise
 }
 
-// string returns a text, "" if there is none.
+// string returns a string field, or "".
 func (o *object) string(fields ...string) string {
 	value, _, err := o.text(fields...)
 	o.fail(strings.Join(fields, "."), err)
@@ -95,7 +95,7 @@ func (o *object) readConditions() {
 	}
 }
 
-// condition returns the first condition of a type.
+// condition returns the first condition of the type.
 func (o *object) condition(name string) (condition, bool) {
 	for _, c := range o.conditions {
 		if c.name == name {
@@ -105,7 +105,7 @@ func (o *object) condition(name string) (condition, bool) {
 	return condition{name: name}, false
 }
 
-// behind is the result of a condition of an earlier generation of the object, the zero Result for another.
+// behind returns InProgress if c.observedGeneration < metadata.generation, or the zero Result.
 func (o *object) behind(c condition) Result {
 	generation := o.count(0, "metadata", "generation")
 	if !c.hasObserved || c.observed >= generation {
@@ -115,12 +115,12 @@ func (o *object) behind(c condition) Result {
 	return Result{InProgress, c.path("observedGeneration"), message}
 }
 
-// path is the path of a field of a condition.
+// path returns the path of a field of the condition.
 func (c condition) path(field string) string {
 	return elementPath("conditions", "type", c.name, field)
 }
 
-// elementPath is the path of a field of the element of a list in status that has a value in a field.
+// elementPath returns "status.LIST[KEY=VALUE].FIELD".
 func elementPath(list, key, value, field string) string {
 	if value == "" || strings.ContainsFunc(value, isNotPlain) {
 		value = strconv.Quote(value)
@@ -132,12 +132,12 @@ func isNotPlain(c rune) bool {
 	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("-_./", c)
 }
 
-// result is a status that a condition's status decided.
+// result returns the status with the condition as its reason.
 func (c condition) result(status Status) Result {
 	return Result{status, c.path("status"), explained(fmt.Sprintf("condition %s is %s", c.name, c.status), c.reason, c.message)}
 }
 
-// explained joins a fact and what explains it, of which anything may be missing.
+// explained joins the non-empty parts: a fact and its explanations.
 func explained(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
 }

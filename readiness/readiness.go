@@ -5,32 +5,31 @@
 //		fmt.Println(result) // InProgress: 1 of 3 replicas are available
 //	}
 //
-// A [Rule] of the caller's reads kinds that report their status in other fields. dynamic.Ready is the condition that waits for
-// a status.
+// A caller's [Rule] supports kinds with their status in custom fields. dynamic.Ready is the wait condition for a status.
 //
-// The rules are those of kstatus, which Flux, Helm and kpt use. They are applied in this order; the first that decides wins:
+// The rules are kstatus's, as used by Flux, Helm and kpt. They are applied in this order, and the first decisive rule wins:
 //
 //  1. An object with a deletionTimestamp is Terminating.
-//  2. An object whose status.observedGeneration is not metadata.generation is InProgress: its controller has yet to see the
-//     last change.
+//  2. An object with status.observedGeneration != metadata.generation is InProgress: its controller has yet to see the last
+//     change.
 //  3. The condition Reconciling with status True makes it InProgress, Stalled makes it Failed.
-//  4. A [Rule] of the caller's for its kind decides.
+//  4. The caller's [Rule] for its kind decides.
 //  5. The rules for built-in kinds decide: Deployment, StatefulSet, DaemonSet, ReplicaSet, ReplicationController, Pod, Job,
 //     CronJob, PersistentVolumeClaim, Service, ConfigMap, Secret, PodDisruptionBudget, CustomResourceDefinition, APIService.
 //  6. The condition Ready decides: Current if its status is True, InProgress otherwise.
 //  7. Everything else is Current.
 //
-// Two of kstatus's rules surprise: a Job is Current as soon as it has started, and a Service of type LoadBalancer when it has
-// a cluster IP. A Rule changes that. These differ from kstatus:
+// Two of kstatus's rules surprise: a Job is Current as soon as it has started, and a Service of type LoadBalancer as soon as it
+// has a cluster IP. A Rule changes that. This package differs from kstatus:
 //
 //   - A Pod whose phase is Failed is Failed, not Current.
-//   - A Deployment that is paused with all of its replicas updated and available is Current, as for kubectl rollout status.
+//   - A paused Deployment with all replicas updated and available is Current, as for kubectl rollout status.
 //   - A StatefulSet, ReplicaSet, ReplicationController, Deployment or PodDisruptionBudget without a
 //     status.observedGeneration is InProgress: it has just been created.
-//   - A ReplicationController is read as a ReplicaSet is, and an APIService by its condition Available.
-//   - Reconciling, Stalled and Ready count only if their own observedGeneration, where they have one, is not behind.
-//   - A field of an unexpected type makes the status Unknown, and so does a condition whose status is none of True, False and
-//     Unknown where a rule reads it.
+//   - A ReplicationController is read like a ReplicaSet, and an APIService by its condition Available.
+//   - Reconciling, Stalled and Ready are ignored if their own observedGeneration is set and behind.
+//   - A field of an unexpected type makes the status Unknown. So does a condition read by a rule if its status is not True,
+//     False or Unknown.
 package readiness
 
 import (
@@ -43,7 +42,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Status is the status of an object as a whole.
+// Status is the overall status of an object.
 type Status string
 
 const (
@@ -51,41 +50,40 @@ const (
 	Current Status = "Current"
 	// InProgress means that controllers have work left to do.
 	InProgress Status = "InProgress"
-	// Failed means that controllers report that they cannot do it. A later change of the object or of the cluster may still
-	// make it Current.
+	// Failed means that controllers report a failure. A later change of the object or of the cluster may still make it Current.
 	Failed Status = "Failed"
 	// Terminating means that the object is being deleted.
 	Terminating Status = "Terminating"
-	// Unknown means that the object cannot be read as one of its kind.
+	// Unknown means that the rules cannot read the object. For example, a field has an unexpected type.
 	Unknown Status = "Unknown"
 )
 
 // Result is the status of an object and its reason.
 type Result struct {
 	Status Status
-	// Field is the path of the field that decided, as of [unstructured.ParsePath]: "status.readyReplicas",
-	// "status.conditions[type=Ready].status". It need not exist in the object. Empty if no field decided: the object is
-	// Current since nothing says otherwise.
+	// Field is the path of the decisive field, as of [unstructured.ParsePath]: "status.readyReplicas",
+	// "status.conditions[type=Ready].status". The object may lack this field. Field is empty if no field decided: the object is
+	// Current by default.
 	Field string
 	// Message explains the status in one line of printable text: "1 of 3 replicas are available". It contains the reason and
-	// message of the condition that decided.
+	// message of the decisive condition.
 	Message string
 }
 
 // String returns the status and the message: "InProgress: 1 of 3 replicas are available".
 func (r Result) String() string { return string(r.Status) + ": " + r.Message }
 
-// maxMessage is the most bytes of a Message.
+// maxMessage limits a Message, in bytes.
 const maxMessage = 1000
 
-// Compute returns the status of an object, an *Object or a *Lazy: both have the same result, of a Lazy only the fields that
-// rules read are decoded. The object must be whole, status included: metadata alone is mostly Current.
+// Compute returns the status of an *Object or a *Lazy. Both have the same result, but only the fields used by the rules are
+// decoded of a Lazy. The object must be whole, status included: metadata alone is mostly Current.
 //
-// Rules are the caller's: the first for the object's group and kind replaces the built-in rule. If that rule is not valid
-// ([Rule.Validate]) the status is Unknown, as it is for a nil object.
+// The first of the caller's rules with the object's group and kind replaces the built-in rule. The status is Unknown if that rule
+// is not valid ([Rule.Validate]) or obj is nil.
 //
-// The result depends on the time for a Pod that cannot be scheduled: it is InProgress for its first 15 seconds and Failed
-// later. Compute is safe for concurrent use while nobody changes the object.
+// The result depends on the time for an unschedulable Pod: it is InProgress for its first 15 seconds and Failed later. Compute is
+// safe for concurrent use while nobody changes the object.
 func Compute[O *unstructured.Object | *unstructured.Lazy](obj O, rules ...Rule) Result {
 	if obj == nil {
 		return Result{Status: Unknown, Message: "there is no object"}
@@ -137,7 +135,7 @@ func (o *object) compute(rules []Rule) Result {
 	}
 }
 
-// generic applies the rules for every kind. It returns the zero Result if none of them decides.
+// generic applies the rules for every kind. It returns the zero Result if no rule decides.
 func (o *object) generic() Result {
 	if since := o.string("metadata", "deletionTimestamp"); since != "" {
 		message := "being deleted since " + since

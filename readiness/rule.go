@@ -12,13 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Rule describes how the status of one kind is read. It is data: it can be kept as JSON or YAML.
+// Rule defines the status of one kind. It is data and can be stored as JSON or YAML.
 //
-// The object is Failed if any check of Failed holds, else InProgress if any of InProgress does, else Current if all of Current
-// do, and otherwise InProgress. A rule without checks makes every object of the kind Current.
-// The rules for every kind, such as that for deletion, decide before: see the order in the package's documentation.
+// The object is Failed if any check of Failed holds, else InProgress if any check of InProgress holds, else Current if all checks
+// of Current hold, and otherwise InProgress. A rule without checks makes every object of the kind Current. The rules for every
+// kind, such as deletion, decide first: see the order in the package's documentation.
 type Rule struct {
-	// Group is the API group, empty for the core group. A rule holds for all of its versions.
+	// Group is the API group, empty for the core group. A rule applies to all versions of the group.
 	Group string `json:"group,omitempty"`
 	Kind  string `json:"kind"`
 
@@ -29,21 +29,21 @@ type Rule struct {
 
 // Check compares one condition or one field.
 type Check struct {
-	// Condition is the type of an entry of status.conditions, in its exact case. An entry whose observedGeneration is behind
-	// metadata.generation does not hold, nor does one that does not exist.
+	// Condition is the type of an entry of status.conditions, in its exact case. An absent entry does not hold, nor does an entry
+	// with observedGeneration < metadata.generation.
 	Condition string `json:"condition,omitempty"`
-	// Field is the path of a field, as of [unstructured.ParsePath]: "status.phase", "status.loadBalancer.ingress[0].ip". A
-	// field that does not exist or is null does not hold.
+	// Field is the path of a field, as of [unstructured.ParsePath]: "status.phase", "status.loadBalancer.ingress[0].ip". An
+	// absent or null field does not hold.
 	Field string `json:"field,omitempty"`
-	// Values are those for which the check holds. Booleans and numbers are compared as JSON writes them: "true", "3". By
-	// default a condition holds if its status is True, and a field if it exists.
+	// Values are the accepted values. Booleans and numbers are compared in their JSON form: "true", "3". By default a condition
+	// holds if its status is True, and a field if it exists.
 	Values []string `json:"values,omitempty"`
-	// Reasons are those of the condition for which the check holds. By default every reason does.
+	// Reasons are the accepted reasons of the condition. By default every reason is accepted.
 	Reasons []string `json:"reasons,omitempty"`
 }
 
-// Validate returns an error if the rule has no kind, or a check that has both or neither of a condition and a field, a path
-// that cannot be read, or reasons for a field.
+// Validate returns an error for a rule without a kind. It also rejects a check with both or neither of a condition and a field,
+// with an invalid path or with reasons for a field.
 func (r Rule) Validate() error {
 	if r.Kind == "" {
 		return errors.New("rule: it has no kind")
@@ -51,7 +51,7 @@ func (r Rule) Validate() error {
 	return cmp.Or(r.validate("failed", r.Failed), r.validate("inProgress", r.InProgress), r.validate("current", r.Current))
 }
 
-// validate returns the first error of the checks of a field.
+// validate returns the first error of the checks, with field as their name.
 func (r Rule) validate(field string, checks []Check) error {
 	for i, check := range checks {
 		if err := check.validate(); err != nil {
@@ -77,7 +77,7 @@ func (c Check) validate() error {
 	return err
 }
 
-// apply returns the status of an object that generic does not decide.
+// apply returns the status of an object if generic did not decide.
 func (r Rule) apply(o *object) Result {
 	for _, check := range r.Failed {
 		if result, holds := check.evaluate(o); holds {
@@ -103,7 +103,7 @@ func (r Rule) apply(o *object) Result {
 	return result
 }
 
-// evaluate returns whether the check holds, and a result that explains it, whose status has no meaning.
+// evaluate reports whether the check holds. The result explains the outcome; its Status is meaningless.
 func (c Check) evaluate(o *object) (result Result, holds bool) {
 	if c.Condition != "" {
 		return c.evaluateCondition(o)
@@ -147,7 +147,7 @@ func (c Check) evaluateCondition(o *object) (result Result, holds bool) {
 	}
 }
 
-// valueText is a value as JSON writes it, text without quotes.
+// valueText returns the value in its JSON form, strings without quotes.
 func valueText(value any) string {
 	switch value := value.(type) {
 	case map[string]any:

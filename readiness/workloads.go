@@ -5,10 +5,9 @@ import (
 	"fmt"
 )
 
-// The functions for one requirement return the zero Result if it is met: cmp.Or is the result of the first that is not.
+// The requirement functions return the zero Result if the requirement is met. cmp.Or yields the first unmet requirement.
 
-// tooFew is the result of a number of pods in a field of status, 0 by default, that is less than the required one; state is
-// what they are.
+// tooFew returns InProgress if status.FIELD (default 0) < required. The message has the form "HAVE of REQUIRED STATE".
 func (o *object) tooFew(field, state string, required int64) Result {
 	have := o.count(0, "status", field)
 	if have >= required {
@@ -17,7 +16,7 @@ func (o *object) tooFew(field, state string, required int64) Result {
 	return Result{InProgress, "status." + field, fmt.Sprintf("%d of %d %s", have, required, state)}
 }
 
-// tooMany is the result of more replicas than the spec requires.
+// tooMany returns InProgress for more replicas than desired.
 func (o *object) tooMany(desired int64) Result {
 	have := o.count(0, "status", "replicas")
 	if have <= desired {
@@ -26,7 +25,7 @@ func (o *object) tooMany(desired int64) Result {
 	return Result{InProgress, "status.replicas", fmt.Sprintf("replicas pending termination: %d", have-desired)}
 }
 
-// notObserved is the result of an object whose controller has not written a status yet.
+// notObserved returns InProgress if the controller has not written status.observedGeneration yet.
 func (o *object) notObserved() Result {
 	_, hasGeneration := o.number("metadata", "generation")
 	_, isObserved := o.number("status", "observedGeneration")
@@ -36,7 +35,7 @@ func (o *object) notObserved() Result {
 	return Result{InProgress, "status.observedGeneration", "no generation is observed yet"}
 }
 
-// missing is the result of a condition that does not exist or has not the expected status.
+// missing returns InProgress for a condition without the expected status, or for an absent condition.
 func (o *object) missing(c condition) Result {
 	if c.status == "" {
 		return Result{InProgress, c.path("status"), fmt.Sprintf("condition %s does not exist", c.name)}
@@ -69,7 +68,7 @@ func rollout(o *object) Result {
 		o.tooFew("availableReplicas", "replicas are available", updated),
 		o.tooFew("readyReplicas", "replicas are ready", desired),
 	)
-	// Without a deadline, which math.MaxInt32 means, too, there is no condition Progressing.
+	// The condition Progressing does not exist without a deadline. math.MaxInt32 means no deadline, too.
 	deadline := o.count(noDeadline, "spec", "progressDeadlineSeconds")
 	done := progress.status == "True" && progress.reason == "NewReplicaSetAvailable"
 	available, _ := o.condition("Available")
@@ -137,7 +136,7 @@ func daemonSet(o *object) Result {
 	)
 }
 
-// replicaSet is for ReplicationControllers, too.
+// replicaSet handles ReplicationControllers, too.
 func replicaSet(o *object) Result {
 	if failure, _ := o.condition("ReplicaFailure"); failure.status == "True" {
 		return failure.result(InProgress)
