@@ -1,5 +1,5 @@
-// Package restmapper resolves the names of resources that users type: a plural, a singular, a kind or a short name, alone or
-// with its group and version, as kubectl accepts them.
+// Package restmapper resolves resource names typed by users: a plural, a singular, a kind or a short name, optionally with group
+// and version, as accepted by kubectl.
 //
 //	mapper := restmapper.New(discovery.New(conn, nil))
 //	resource, err := mapper.Resource(ctx, "deploy")
@@ -8,7 +8,8 @@
 //	}
 //	fmt.Println(resource.GVR, resource.GVK, resource.Namespaced)
 //
-// The result is the [discovery.Resource] that a request needs: path, scope, verbs and subresources. A name that is unknown or
-// removed is a [NoMatchError] with suggestions, one of several resources an [AmbiguousError], and one that cannot be resolved
-// now an [UnavailableError]. [Mapper.WaitForResources] waits for names that are not served yet. [Mapper.RESTMapper] adapts a mapper to apimachinery's meta.RESTMapper.
+// The result is the [discovery.Resource] with path, scope, verbs and subresources. The errors are a [NoMatchError] with
+// suggestions for an unknown or removed name, an [AmbiguousError] for a name with several resources, and an [UnavailableError] if
+// discovery cannot answer now. [Mapper.WaitForResources] waits for names to be served. [Mapper.RESTMapper] adapts a mapper to
+// apimachinery's meta.RESTMapper.
 package restmapper

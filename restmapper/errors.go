@@ -19,13 +19,13 @@ type NoMatchError struct {
 	Name string // that was looked up
 	// Suggestions are resources with similar names, the most similar first.
 	Suggestions []string
-	// ServedVersions are the versions that have the name, if it was looked up in another one.
+	// ServedVersions are the versions with the name if the requested version lacks it.
 	ServedVersions []string
-	// RemovedAt is the time at which this client saw that the server stopped serving the name; zero if it never knew the name.
+	// RemovedAt is the time at which this client saw the name disappear; zero if it never knew the name.
 	RemovedAt time.Time
-	// UnknownGroup is the API group that was typed, if the server serves no such group.
+	// UnknownGroup is the typed API group if the server does not serve it.
 	UnknownGroup string
-	// IsCategory reports that the name is a category, which [Mapper.Resources] takes.
+	// IsCategory reports that the name is a category. [Mapper.Resources] accepts categories.
 	IsCategory bool
 }
 
@@ -63,10 +63,10 @@ func (e *NoMatchError) Is(target error) bool {
 	return ok
 }
 
-// AmbiguousError reports that a name means several resources. meta.IsAmbiguousError recognizes it.
+// AmbiguousError reports that a name matches several resources. meta.IsAmbiguousError recognizes it.
 type AmbiguousError struct {
 	Name string // that was looked up
-	// Candidates are its resources in the server's order of preference: kubectl would take the first.
+	// Candidates are the matching resources in the server's order of preference. kubectl would take the first.
 	Candidates []schema.GroupVersionResource
 }
 
@@ -84,14 +84,14 @@ func (e *AmbiguousError) Is(target error) bool {
 	return ok
 }
 
-// UnavailableError reports that a name cannot be resolved now: discovery fails, or a group version that may have the name
-// cannot be read. With a group these are its unhealthy versions; without, those of which no earlier answer is known. A later
-// lookup may succeed; meta.IsNoMatchError is false.
+// UnavailableError reports that a name cannot be resolved now: discovery fails, or a candidate group version cannot be read. With
+// a typed group, its unhealthy versions are candidates. Without a group, only unhealthy versions without an earlier snapshot are
+// candidates. A later lookup may succeed; meta.IsNoMatchError is false.
 type UnavailableError struct {
 	Name string // that was looked up
-	// Suggestions are resources that could be read and have similar names, the most similar first.
+	// Suggestions are readable resources with similar names, the most similar first.
 	Suggestions []string
-	// Causes are why something could not be read. errors.As finds the server's *apierrors.StatusError in them.
+	// Causes are the discovery errors. errors.As finds the server's *apierrors.StatusError in them.
 	Causes []error
 }
 
@@ -110,8 +110,8 @@ func (e *UnavailableError) Error() string {
 // Unwrap returns the causes.
 func (e *UnavailableError) Unwrap() []error { return e.Causes }
 
-// noMatch returns the error for a query without a match: an UnavailableError if an unreadable version may have it, and
-// otherwise a NoMatchError with everything that explains it.
+// noMatch returns the error for a query without a match: an UnavailableError if an unreadable version may have it, and otherwise
+// a NoMatchError.
 func (x *index) noMatch(q *query) error {
 	name, isCategory := q.String(), q.isBare() && x.isCategory(q.interpretations[0].name)
 	if causes := x.unreadable(q); len(causes) > 0 && !isCategory {
@@ -124,7 +124,7 @@ func (x *index) noMatch(q *query) error {
 	return err
 }
 
-// unknownGroup returns the group that was typed if no group of the server has that prefix.
+// unknownGroup returns the typed group if it is no prefix of a served group.
 func (x *index) unknownGroup(q *query) string {
 	typed := q.interpretations[0]
 	switch {
@@ -145,7 +145,7 @@ func isVersion(part string) bool {
 	return len(part) > 1 && part[0] == 'v' && '0' <= part[1] && part[1] <= '9' && !strings.Contains(part, ".")
 }
 
-// servedVersions returns the versions that have the name if others were typed.
+// servedVersions returns the versions with the name if the query has a version.
 func (x *index) servedVersions(q *query) []string {
 	var versions []string
 	for _, in := range q.all() {
@@ -162,7 +162,7 @@ func (x *index) servedVersions(q *query) []string {
 	return versions
 }
 
-// removedAt returns when the client saw that a resource of the name is gone; zero for none.
+// removedAt returns the DetectedAt of a removed resource with the name, or the zero time.
 func (x *index) removedAt(q *query) time.Time {
 	for _, removed := range x.snapshot.Removed {
 		for _, in := range q.all() {
@@ -174,7 +174,7 @@ func (x *index) removedAt(q *query) time.Time {
 	return time.Time{}
 }
 
-// unreadable returns an error for each group version that may have the query and cannot be read now.
+// unreadable returns an error for each unhealthy group version with a possible match.
 func (x *index) unreadable(q *query) []error {
 	var causes []error
 	for gv, version := range x.snapshot.Versions() {
@@ -189,8 +189,8 @@ func (x *index) unreadable(q *query) []error {
 	return causes
 }
 
-// mayBeInVersion reports whether an unhealthy version may have the query. Without a typed group only a version of which
-// nothing is known counts: one broken group must not make every mistyped name unavailable.
+// mayBeInVersion reports whether an unhealthy version may have the query. Without a typed group only a version without known
+// resources counts: one broken group must not make every mistyped name unavailable.
 func (q *query) mayBeInVersion(gv schema.GroupVersion, version *discovery.Version) bool {
 	return q.acceptsVersion(gv.Version) && slices.ContainsFunc(q.all(), func(in interpretation) bool {
 		switch {

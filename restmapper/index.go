@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// rank orders the kinds of names: those of a lower rank win.
+// rank orders the kinds of names: lower ranks win.
 type rank uint8
 
 const (
@@ -19,8 +19,8 @@ const (
 	rankLowerKind // kinds in lower case that are not their resource's singular
 )
 
-// index finds the resources of a snapshot by all their names. One map and one slice with linked lists, rather than a slice
-// for each name, take a few dozen allocations for 2,000 resources.
+// index finds the resources of a snapshot by all their names. Linked lists in one slice, instead of a slice for each name, keep
+// the index at a few dozen allocations for 2,000 resources.
 type index struct {
 	snapshot *discovery.Snapshot
 	// lists are the entries of each name, in the order of preference.
@@ -28,12 +28,12 @@ type index struct {
 	entries []entry
 }
 
-// entryList has the positions of the first and the last of linked entries.
+// entryList holds the positions of the first and the last entry of a linked list.
 type entryList struct{ first, last int32 }
 
 type entry struct {
 	resource *discovery.Resource
-	next     int32 // position of the next entry; 0, which is unused, ends the list
+	next     int32 // position of the next entry; 0 is unused and ends the list
 	rank     rank
 }
 
@@ -106,8 +106,8 @@ func (x *index) named(name string) iter.Seq[*entry] {
 	}
 }
 
-// matches yields the resources that have the name in a rank, as it was typed or else in lower case. It is small enough to be
-// inlined, without which each loop would allocate.
+// matches yields the resources of a rank with the name as typed, or else with the name in lower case. It must stay small enough
+// for inlining: otherwise each loop would allocate.
 func (x *index) matches(in *interpretation, by rank) iter.Seq[*discovery.Resource] {
 	return func(yield func(*discovery.Resource) bool) {
 		if x.eachMatch(in, by, in.name, yield) {
@@ -132,7 +132,7 @@ func (x *index) eachMatch(in *interpretation, by rank, name string, yield func(*
 	return found
 }
 
-// resolve returns the one resource that a query means. It does not allocate if it finds that.
+// resolve returns the single resource of a query. A successful lookup does not allocate.
 func (x *index) resolve(q query) (*discovery.Resource, error) {
 	for i := range q.count {
 		for _, by := range [...]rank{rankName, rankShortName} {
@@ -149,7 +149,7 @@ func (x *index) resolve(q query) (*discovery.Resource, error) {
 			return found, err
 		}
 	}
-	// Like kubectl, take the group for a prefix if nothing else matches.
+	// Like kubectl, treat the group as a prefix if nothing else matches.
 	for _, in := range q.all() {
 		if in.version != "" {
 			continue
@@ -164,7 +164,7 @@ func (x *index) resolve(q query) (*discovery.Resource, error) {
 	return nil, errNoMatch
 }
 
-// unique returns the preferred resource with the name, nil for none, and an AmbiguousError if another one conflicts.
+// unique returns the preferred resource with the name, nil for no match, and an AmbiguousError for a conflict.
 func (x *index) unique(q *query, in *interpretation, by rank) (*discovery.Resource, error) {
 	var found *discovery.Resource
 	for resource := range x.matches(in, by) {
@@ -178,8 +178,8 @@ func (x *index) unique(q *query, in *interpretation, by rank) (*discovery.Resour
 	return found, nil
 }
 
-// conflicts reports whether the second match is as good as the first: it is another resource, not another version of the
-// first, and the first is not preferred for being in the core group.
+// conflicts reports whether the second match is as good as the first. A second version of the same resource is no conflict, and
+// the core group is preferred.
 func conflicts(first, second *discovery.Resource) bool {
 	if first.GVR.Group == second.GVR.Group {
 		return first.GVR.Resource != second.GVR.Resource
@@ -199,7 +199,7 @@ func (x *index) ambiguous(q *query, in *interpretation, by rank, first *discover
 	return err
 }
 
-// resolveList returns the resources of a category, or the one resource that a query means.
+// resolveList returns the resources of a category, or the single resource of a query.
 func (x *index) resolveList(q query) ([]*discovery.Resource, error) {
 	if q.isBare() && x.isCategory(q.text) {
 		return x.category(q.text), nil
@@ -215,8 +215,8 @@ func (x *index) isCategory(name string) bool {
 	return slices.ContainsFunc(x.entries[1:], func(e entry) bool { return slices.Contains(e.resource.Categories, name) })
 }
 
-// category returns each resource of a category in its preferred version, even if only another version names the category;
-// if several do, it is repeated.
+// category returns each member of a category in its preferred version, even if a less preferred version names the category. A
+// member is repeated if several of its versions name the category.
 func (x *index) category(name string) []*discovery.Resource {
 	var members []*discovery.Resource
 	preferred := map[schema.GroupResource]*discovery.Resource{}
@@ -232,5 +232,5 @@ func (x *index) category(name string) []*discovery.Resource {
 	return members
 }
 
-// singular returns the singular of a resource, which some servers leave to be derived from the kind.
+// singular returns the singular of a resource, or the kind in lower case if the server omits the singular.
 func singular(r *discovery.Resource) string { return cmp.Or(r.Singular, strings.ToLower(r.GVK.Kind)) }

@@ -14,16 +14,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Mapper resolves names to the resources of a discovery client. It searches for a name that the latest snapshot lacks as
-// [discovery.Client.Search] does, so that a CustomResourceDefinition created after start-up is found when it is first
-// requested, even if it is Established and not served yet. A name that is still missing causes another search only after 50
-// milliseconds and then less and less often, down to once a second, but is found as soon as any later snapshot has it. A
-// resource in a group version that is stale or unreadable is the last known one. Results are shared and must not be changed.
-// A Mapper is safe for concurrent use.
+// Mapper resolves names to the resources of a discovery client. A name missing in the latest snapshot starts a search like
+// [discovery.Client.Search]. A CustomResourceDefinition created after start-up is therefore found by the first lookup, even if it
+// is Established and not served yet. The delay between searches for a missing name grows from 50 milliseconds to 1 second, but
+// any later snapshot with the name is used at once. For a stale or unreadable group version, its last known resources are
+// returned. Results are shared and must not be changed. A Mapper is safe for concurrent use.
 type Mapper struct {
 	discovery *discovery.Client
 	latest    atomic.Pointer[index]
-	// indexing is held while an index is made, so that concurrent callers share it.
+	// indexing is held while an index is made: concurrent callers share the index.
 	indexing sync.Mutex
 	misses   missCache
 }
@@ -31,26 +30,25 @@ type Mapper struct {
 // New returns a mapper of a discovery client.
 func New(client *discovery.Client) *Mapper { return &Mapper{discovery: client} }
 
-// Resource resolves a name as users type it: deployments, deployment, deploy, Deployment, deployments.apps,
-// deployments.v1.apps, Deployment.v1.apps. Plurals, singulars and short names match in any case; a kind in its own case wins
-// over them in lower case. Plurals, singulars and kinds win over short names, the core group wins over others, and in a group
-// the server's preferred version wins. If no group has the typed name it may be a prefix, as in storageclasses.storage.
+// Resource resolves a name as users type it: deployments, deployment, deploy, Deployment, deployments.apps, deployments.v1.apps,
+// Deployment.v1.apps. Plurals, singulars and short names match in any case. A kind in its exact case wins over a lower-case kind.
+// Plurals, singulars and kinds win over short names, the core group wins over all groups, and the server's preferred version wins
+// within a group. A group without an exact match is treated as a prefix, as in storageclasses.storage.
 //
-// An unknown name is a [*NoMatchError], one of several resources an [*AmbiguousError], where kubectl takes the first, and one
-// that cannot be resolved now an [*UnavailableError].
+// The error is a [*NoMatchError] for an unknown name, an [*AmbiguousError] for several resources (kubectl takes the first), and
+// an [*UnavailableError] if discovery cannot answer now.
 func (m *Mapper) Resource(ctx context.Context, name string) (*discovery.Resource, error) {
 	return find(ctx, m, parseName(name), (*index).resolve)
 }
 
-// Kind resolves a kind. If its version is "" it is the server's preferred version that has the kind. Errors are those of
-// [Mapper.Resource].
+// Kind resolves a kind. An empty version means the server's preferred version with the kind. Errors are as for [Mapper.Resource].
 func (m *Mapper) Kind(ctx context.Context, gvk schema.GroupVersionKind) (*discovery.Resource, error) {
 	return find(ctx, m, kindQuery(gvk), (*index).resolve)
 }
 
-// Resources resolves a list as users type it after kubectl get: names and categories, such as all, separated by commas. Like
-// in kubectl, a category wins over a resource of the same name and stands for its resources that the server serves, in the
-// preferred version; duplicates are omitted. The error is that of [Mapper.Resource] for the first name that has one.
+// Resources resolves a comma-separated list of names and categories, such as all, as typed after kubectl get. As in kubectl, a
+// category wins over a resource of the same name. It stands for its served resources in their preferred versions. Duplicates are
+// omitted. The first name with an error ends the call with the error of [Mapper.Resource].
 func (m *Mapper) Resources(ctx context.Context, list string) ([]*discovery.Resource, error) {
 	var all []*discovery.Resource
 	for name := range strings.SplitSeq(list, ",") {
@@ -67,8 +65,8 @@ func (m *Mapper) Resources(ctx context.Context, list string) ([]*discovery.Resou
 	return all, nil
 }
 
-// ResourceAndName resolves a resource and the name of an object, as in deploy/web. Errors are those of [Mapper.Resource], and
-// a plain one if there are not two parts.
+// ResourceAndName resolves a resource and the name of an object, as in deploy/web. Errors are as for [Mapper.Resource], or a
+// plain error if pair does not have two parts.
 func (m *Mapper) ResourceAndName(ctx context.Context, pair string) (*discovery.Resource, string, error) {
 	typed, name, ok := strings.Cut(pair, "/")
 	if !ok || typed == "" || name == "" || strings.Contains(name, "/") {
@@ -81,10 +79,10 @@ func (m *Mapper) ResourceAndName(ctx context.Context, pair string) (*discovery.R
 	return resource, name, nil
 }
 
-// errNoMatch reports that an index lacks the query. The caller's error is made by [index.noMatch] after a search.
+// errNoMatch reports that an index lacks the query. [index.noMatch] makes the caller's error after a search.
 var errNoMatch = errors.New("no match")
 
-// find looks a query up in the latest snapshot and, if that has no match, searches for it.
+// find looks the query up in the latest snapshot, and then searches for it.
 func find[T any](ctx context.Context, m *Mapper, q query, lookup func(*index, query) (T, error)) (T, error) {
 	if snapshot := m.discovery.Latest(); snapshot != nil && m.discovery.Fresh() {
 		x := m.index(snapshot)
@@ -118,7 +116,7 @@ func search[T any](ctx context.Context, m *Mapper, q query, lookup func(*index, 
 	return found, err
 }
 
-// index returns the index of a snapshot, which is made once for all callers.
+// index returns the index of a snapshot. It is made once for all callers.
 func (m *Mapper) index(snapshot *discovery.Snapshot) *index {
 	if latest := m.latest.Load(); latest != nil && latest.snapshot == snapshot {
 		return latest

@@ -10,16 +10,16 @@ import (
 	"github.com/anykind/anykind/internal/retry"
 )
 
-// missBackoff is the delay before the next search for a name after each one that did not find it.
+// missBackoff is the delay before the next search for a missing name.
 var missBackoff = retry.Backoff{Min: 50 * time.Millisecond, Max: time.Second}
 
 const (
 	missLife  = 5 * time.Second // how long a miss is kept after its delay
-	maxMisses = 1024            // bounds the memory for names from outside
+	maxMisses = 1024            // bounds the memory for arbitrary names
 )
 
-// missCache holds the names that the server lacked a short time ago, so that a mistyped name in a loop does not cause a
-// search each time. It holds no snapshot. It is safe for concurrent use; the zero value is ready.
+// missCache holds recently missing names: a mistyped name in a loop must not cause a search each time. It holds no snapshot. It
+// is safe for concurrent use; the zero value is ready.
 type missCache struct {
 	mu      sync.Mutex
 	misses  map[missKey]miss
@@ -34,12 +34,11 @@ type missKey struct {
 type miss struct {
 	retryAt  time.Time
 	searches int                 // in a row
-	index    weak.Pointer[index] // that lacks the name
+	index    weak.Pointer[index] // the index without the name
 	err      error               // made from that index
 }
 
-// get returns the error of a query that is missing and not to be searched for yet, otherwise nil. The error is that of the
-// given index.
+// get returns the error, for the given index, of a missing query before its retryAt, otherwise nil.
 func (c *missCache) get(q *query, x *index, now time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,15 +12,14 @@ import (
 // interpretation is one meaning of a typed name.
 type interpretation struct {
 	name, version, group string
-	hasGroup             bool // a group was typed: then "" is the core group, and otherwise any
-	isKind               bool // the name is a kind and nothing else, case-sensitive
+	hasGroup             bool // a group was typed; "" is the core group if hasGroup, and otherwise any group
+	isKind               bool // the name is a kind only, case-sensitive
 	groupIsPrefix        bool // the group may be abbreviated, as in storageclasses.storage
 }
 
-// query is the name of one lookup. It is passed by value and has no pointers to the stack, so that a lookup does not
-// allocate.
+// query is the name of one lookup. It is passed by value and has no pointers to the stack, to avoid allocations.
 type query struct {
-	// text is the name as typed; "" for a kind or resource of a RESTMapper, whose text is made only for errors.
+	// text is the name as typed. It is "" for a kind or resource of a RESTMapper: their text is made only for errors.
 	text string
 	// interpretations has count meanings of the text, in the order in which kubectl tries them.
 	interpretations [2]interpretation
@@ -29,7 +28,7 @@ type query struct {
 	versions []string
 }
 
-// parseName interprets a.b.c as the resource a of version b and group c, or else as the resource a of group b.c.
+// parseName parses a.b.c as resource a, version b and group c, or else as resource a and group b.c.
 func parseName(text string) query {
 	q := query{text: text, count: 1}
 	name, rest, hasGroup := strings.Cut(text, ".")
@@ -57,12 +56,12 @@ func (q *query) acceptsVersion(version string) bool {
 	return len(q.versions) == 0 || slices.Contains(q.versions, version)
 }
 
-// mayBeInGroup reports whether a group may have what was typed, possibly abbreviated.
+// mayBeInGroup reports whether the typed group, possibly abbreviated, matches the group.
 func (q *query) mayBeInGroup(group string) bool {
 	return slices.ContainsFunc(q.all(), func(in interpretation) bool { return !in.hasGroup || in.mayBeInGroup(group) })
 }
 
-// String returns what was typed, or what a user would type: Deployment.v1.apps, Pod.v1, Deployment.apps.
+// String returns the text as typed, or a typical form: Deployment.v1.apps, Pod.v1, Deployment.apps.
 func (q *query) String() string {
 	if q.text != "" {
 		return q.text
@@ -73,7 +72,7 @@ func (q *query) String() string {
 	return strings.Join(parts, ".")
 }
 
-// admits reports whether a resource that has the name also has the group, the version and the exact kind.
+// admits reports whether a resource with the name also has the group, the version and the exact kind.
 func (in *interpretation) admits(r *discovery.Resource) bool {
 	return (!in.hasGroup || in.inGroup(r.GVR.Group)) && (in.version == "" || r.GVR.Version == in.version) && (!in.isKind || r.GVK.Kind == in.name)
 }

@@ -14,13 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// RESTMapper returns the mapper as the interface that controller-runtime, Helm and kustomize take. Its methods without a
-// context use ctx. The same value implements apimachinery 0.37's meta.ResettableRESTMapperWithContext: a context for each call.
+// RESTMapper adapts the mapper to the interface expected by controller-runtime, Helm and kustomize. Its methods without a context
+// use ctx. The same value implements apimachinery 0.37's meta.ResettableRESTMapperWithContext, with a context for each call.
 //
-// It behaves as client-go's DeferredDiscoveryRESTMapper with short names: a name of several groups is not an error, but means
-// the first group. Missing names are apimachinery's *meta.NoKindMatchError and *meta.NoResourceMatchError, without the
-// suggestions of [Mapper.Resource]; what cannot be read now is an [*UnavailableError] and never one of those. Reset makes the
-// next call refresh the snapshot.
+// It behaves like client-go's DeferredDiscoveryRESTMapper with short names: a name in several groups is not an error, but means
+// the first group. A missing name is apimachinery's *meta.NoKindMatchError or *meta.NoResourceMatchError, without the suggestions
+// of [Mapper.Resource]. A failure of discovery is always an [*UnavailableError]. Reset makes the next call refresh the snapshot.
 func (m *Mapper) RESTMapper(ctx context.Context) meta.ResettableRESTMapper {
 	return &restMapper{mapper: m, ctx: ctx}
 }
@@ -136,7 +135,7 @@ func convertAll[T comparable](resources []*discovery.Resource, convert func(*dis
 	return all
 }
 
-// resources returns every match of a resource, of which only the name is required.
+// resources returns every match of a resource. Only its name is required.
 func (r *restMapper) resources(ctx context.Context, resource schema.GroupVersionResource) ([]*discovery.Resource, error) {
 	if resource.Resource == "" {
 		return nil, fmt.Errorf("a resource must be present, got: %v", resource)
@@ -149,8 +148,8 @@ func (r *restMapper) resources(ctx context.Context, resource schema.GroupVersion
 	return findMeta(ctx, r, q, (*index).metaResources, &meta.NoResourceMatchError{PartialResource: resource})
 }
 
-// findMeta refreshes the snapshot after a Reset, and finds a query as the mapper does. For a missing name it returns missing
-// itself: kubectl and cli-runtime look for apimachinery's types without unwrapping.
+// findMeta resolves a query, after a Reset with a refreshed snapshot. For a missing name it returns the bare missing error:
+// kubectl and cli-runtime look for apimachinery's types without unwrapping.
 func findMeta[T any](ctx context.Context, r *restMapper, q query, lookup func(*index, query) (T, error), missing error) (found T, err error) {
 	if r.mustRefresh.Swap(false) {
 		if _, err := r.mapper.discovery.Refresh(ctx); err != nil {
@@ -165,13 +164,13 @@ func findMeta[T any](ctx context.Context, r *restMapper, q query, lookup func(*i
 	return found, err
 }
 
-// kindOf returns the kind of a resource as in client-go's mapper: in the group version that serves it.
+// kindOf returns the kind of a resource in the group version of its GVR, like client-go's mapper.
 func kindOf(r *discovery.Resource) schema.GroupVersionKind {
 	return r.GVR.GroupVersion().WithKind(r.GVK.Kind)
 }
 
-// metaResources returns all resources with the plural or singular, or else those of the first resource with the short name.
-// A group without a match may be a prefix.
+// metaResources returns all resources with the plural or singular, or else the resources of the first short name. A group without
+// a match may be a prefix.
 func (x *index) metaResources(q query) ([]*discovery.Resource, error) {
 	in := q.interpretations[0]
 	for _, in.groupIsPrefix = range []bool{false, true} {
@@ -190,14 +189,14 @@ func (x *index) metaResources(q query) ([]*discovery.Resource, error) {
 	return nil, errNoMatch
 }
 
-// fullNamed returns the resources whose plural or singular it is.
+// fullNamed returns the resources with the name as plural or singular.
 func (x *index) fullNamed(in *interpretation) []*discovery.Resource {
 	return slices.DeleteFunc(slices.Collect(x.matches(in, rankName)), func(r *discovery.Resource) bool {
 		return r.GVK.Kind == "" || (r.GVR.Resource != in.name && singular(r) != in.name)
 	})
 }
 
-// restMappings returns a kind's mappings, one for each group version. The kind may be in lower case, or that of a list.
+// restMappings returns a kind's mappings, one for each group version. The kind may be in lower case, or a list kind.
 func (x *index) restMappings(q query) ([]*meta.RESTMapping, error) {
 	var mappings []*meta.RESTMapping
 	for _, resource := range x.ofKind(&q, q.interpretations[0].name) {
@@ -212,7 +211,7 @@ func (x *index) restMappings(q query) ([]*meta.RESTMapping, error) {
 	return mappings, nil
 }
 
-// ofKind returns the resources of a kind. Of two in one group version it is the later, as in client-go.
+// ofKind returns the resources of a kind. The later of two in a group version wins, as in client-go.
 func (x *index) ofKind(q *query, name string) []*discovery.Resource {
 	in := q.interpretations[0]
 	in.isKind = false
@@ -230,8 +229,8 @@ func (x *index) ofKind(q *query, name string) []*discovery.Resource {
 	return found
 }
 
-// listMappings returns mappings for kinds of lists, as client-go does: kubectl and Helm map the kind of every file that they
-// read, which may be List or DeploymentList. No server serves these resources.
+// listMappings returns mappings for list kinds, like client-go: kubectl and Helm map the kind of every file, including List and
+// DeploymentList. No server serves these resources.
 func (x *index) listMappings(q *query) []*meta.RESTMapping {
 	listKind, group := q.interpretations[0].name, q.interpretations[0].group
 	kind, isList := strings.CutSuffix(listKind, "List")

@@ -11,9 +11,9 @@ import (
 // maxSuggestions bounds the suggestions of an error.
 const maxSuggestions = 3
 
-// suggest returns the resources whose names differ least from the query, in any case: plurals, singulars and kinds by edit
-// distance, short names also by the s of a plural (svcs, deploys). A typed group must be nearly that of the resource, unless
-// the name is right: then the group is wrong.
+// suggest returns the resources with the smallest edit distance to the query, in any case. Plurals, singulars and kinds are
+// compared, and short names with an optional s (svcs, deploys). A typed group must be similar to the resource's group unless the
+// name matches exactly: then the group is wrong.
 func (x *index) suggest(q *query) []string {
 	distances := map[string]int{}
 	var names []string // in the server's order, so that sorting is deterministic
@@ -35,11 +35,11 @@ func (x *index) suggest(q *query) []string {
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(distances[a], distances[b]) })
 	return slices.DeleteFunc(names[:min(maxSuggestions, len(names))], func(name string) bool {
 		best := distances[names[0]]
-		return best <= 1 && distances[name] > best // a good match needs no others
+		return best <= 1 && distances[name] > best // a good match is enough
 	})
 }
 
-// isSimilarGroup reports whether the typed group is nearly that of a resource.
+// isSimilarGroup reports whether the typed group is similar to group.
 func (in *interpretation) isSimilarGroup(group string) bool {
 	if !in.hasGroup || in.inGroup(group) {
 		return true
@@ -62,7 +62,7 @@ func distanceTo(resource *discovery.Resource, typed string) (distance int, isSim
 		switch {
 		case typed == short:
 			best = 0
-		case typed == short+"s", len(short) > 3 && boundedDistance(typed, short, 1) == 1: // shorter ones are too often similar
+		case typed == short+"s", len(short) > 3 && boundedDistance(typed, short, 1) == 1: // shorter names are too often similar
 			best = min(best, 1)
 		}
 	}
@@ -72,7 +72,7 @@ func distanceTo(resource *discovery.Resource, typed string) (distance int, isSim
 // maxDistance leaves at least one letter in common.
 func maxDistance(typed string) int { return min(1+len(typed)/4, max(len(typed)-1, 0)) }
 
-// boundedDistance returns the edit distance, or limit+1 if it is larger. It does not compare very different lengths.
+// boundedDistance returns min(edit distance, limit+1). It does not compare very different lengths.
 func boundedDistance(a, b string, limit int) int {
 	if difference := len(a) - len(b); max(difference, -difference) > limit || b == "" {
 		return limit + 1

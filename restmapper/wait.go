@@ -9,18 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// WaitForResources waits until the server serves all names, which may be those of CustomResourceDefinitions that do not exist
-// yet, and returns their resources in the same order. Names are those of [Mapper.Resource].
+// WaitForResources waits until the server serves all names, and returns their resources in the same order. Names are as for
+// [Mapper.Resource], and may belong to CustomResourceDefinitions still to be created.
 //
-// ctx is the time-out: its error wraps that of the first name that is missing, a [*NoMatchError] with suggestions or an
-// [*UnavailableError]. An [*AmbiguousError] ends the wait at once. [discovery.Client.WaitFor] has the other errors, and how
-// often discovery is refreshed.
+// ctx is the time-out: its error wraps the first missing name's [*NoMatchError] with suggestions or [*UnavailableError]. An
+// [*AmbiguousError] ends the wait at once. [discovery.Client.WaitFor] documents the remaining errors and the refresh interval.
 func (m *Mapper) WaitForResources(ctx context.Context, names ...string) ([]*discovery.Resource, error) {
 	return waitFor(ctx, m, names, parseName)
 }
 
-// WaitForKinds is [Mapper.WaitForResources] for kinds, as [Mapper.Kind] resolves them: without a version each is the
-// preferred version's.
+// WaitForKinds is [Mapper.WaitForResources] for kinds. As for [Mapper.Kind], a kind without a version has the preferred version.
 func (m *Mapper) WaitForKinds(ctx context.Context, kinds ...schema.GroupVersionKind) ([]*discovery.Resource, error) {
 	return waitFor(ctx, m, kinds, kindQuery)
 }

@@ -35,10 +35,10 @@ import (
 
 // Options change how a template is evaluated.
 type Options struct {
-	// AllowMissingKeys makes a field that no value has select nothing, as kubectl get does by default. Otherwise it is an
-	// error. An index past the end of a list is an error in any case.
+	// AllowMissingKeys ignores fields missing in every value, like kubectl get by default. Otherwise a missing field is an error.
+	// An index past the end of a list is always an error.
 	AllowMissingKeys bool
-	// MaxOutput limits what Execute writes, in bytes. 0 means 256 MiB.
+	// MaxOutput limits the output of Execute, in bytes. 0 means 256 MiB.
 	MaxOutput int64
 }
 
@@ -46,10 +46,10 @@ const (
 	defaultMaxOutput = 256 << 20
 	// maxTemplate is the size of a template's text, in bytes.
 	maxTemplate = 64 << 10
-	// maxRanges is how deep ranges are nested, and maxDepth how deep .. descends.
+	// maxRanges limits the nesting of ranges, and maxDepth the levels of a .. step.
 	maxRanges = 32
 	maxDepth  = 10000
-	// maxValues is how many values one evaluation selects, intermediate ones included.
+	// maxValues limits the values of one evaluation, intermediate values included.
 	maxValues = 5_000_000
 )
 
@@ -59,8 +59,8 @@ type Template struct {
 	opts  Options
 }
 
-// Parse parses a template of at most 64 KiB; nil opts mean defaults. An error names the byte, counted from 0, at which text
-// cannot be parsed.
+// Parse parses a template of at most 64 KiB; nil opts mean defaults. An error contains the position of the invalid byte, counted
+// from 0.
 func Parse(text string, opts *Options) (*Template, error) {
 	if len(text) > maxTemplate {
 		return nil, fmt.Errorf("jsonpath: the template has %d bytes, more than %d", len(text), maxTemplate)
@@ -80,14 +80,14 @@ func Parse(text string, opts *Options) (*Template, error) {
 	return t, nil
 }
 
-// Execute evaluates the template over data and writes the result to w. Values of one action are separated by a space;
-// maps and lists are written as JSON.
+// Execute evaluates the template over data and writes the result to w. Values of one action are separated by a space; maps and
+// lists are written as JSON.
 //
-// data is an *unstructured.Object or *unstructured.Lazy, or a decoded JSON value: a map[string]any, []any, string, number,
-// bool or nil. kubectl prints several objects as one list: pass map[string]any{"items": items}.
+// data is an *unstructured.Object or *unstructured.Lazy, or a decoded JSON value: a map[string]any, []any, string, number, bool
+// or nil. kubectl prints several objects as one list: pass map[string]any{"items": items}.
 //
-// If the template cannot be evaluated, nothing is written. A template selects at most five million values, .. descends at
-// most 10000 levels, and the output ends with an error at Options.MaxOutput. data must not be changed in the meantime.
+// Nothing is written if the evaluation fails. A template selects at most five million values, .. descends at most 10000 levels,
+// and the output ends with an error at Options.MaxOutput. data must not be changed in the meantime.
 func (t *Template) Execute(w io.Writer, data any) error {
 	var results []result
 	if err := t.evaluate(data, func(r result) { results = append(results, r) }); err != nil {
@@ -112,8 +112,8 @@ func (t *Template) Execute(w io.Writer, data any) error {
 	return nil
 }
 
-// Values returns the values that the template's actions select over data, in order and without the text between actions.
-// They share memory with data. It takes the same data and has the same limits as Execute, but for MaxOutput.
+// Values returns the values selected by the template's actions, in order and without the text between actions. The values share
+// memory with data. data and limits are as for Execute, but MaxOutput does not apply.
 func (t *Template) Values(data any) ([]any, error) {
 	var values []any
 	err := t.evaluate(data, func(r result) {
@@ -127,11 +127,11 @@ func (t *Template) Values(data any) ([]any, error) {
 	return values, nil
 }
 
-// result is a text of the template, or a value that one of its actions selects.
+// result is a text of the template, or a value selected by an action.
 type result struct {
 	value      any
 	isText     bool
-	afterSpace bool // it is not the first of its action
+	afterSpace bool // false for the first value of an action
 }
 
 func (r result) text() (string, error) {

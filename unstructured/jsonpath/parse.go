@@ -18,8 +18,8 @@ type node struct {
 	body    []node // of a range
 }
 
-// templateParser parses text from pos on. Parts of a template, such as both sides of a filter, are parsed by a parser of
-// their own, whose text begins at byte base of the template.
+// templateParser parses text from pos on. A part of a template, such as each side of a filter, has a parser of its own: base is
+// the part's offset in the template.
 type templateParser struct {
 	text      string
 	pos, base int
@@ -39,8 +39,8 @@ func (p *templateParser) part(start, end int) *templateParser {
 	return &templateParser{text: p.text[start:end], base: p.base + start, isPart: true}
 }
 
-// nodes parses a template to its end or, inside as many ranges as depth, the body of the innermost, which begins at byte
-// rangeAt, with its {end}.
+// nodes parses a template to its end. For depth > 0 it parses the body of the innermost range and its {end}. That range begins at
+// byte rangeAt.
 func (p *templateParser) nodes(depth, rangeAt int) ([]node, error) {
 	var nodes []node
 	for p.pos < len(p.text) {

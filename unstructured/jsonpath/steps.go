@@ -9,34 +9,36 @@ import (
 	"github.com/anykind/anykind/internal/sanitize"
 )
 
-// step selects values of values.
+// step selects values from the input.
 type step interface {
 	apply(e *evaluation, input []any) ([]any, error)
 }
 
 type (
-	// field selects the field of that name of maps.
+	// field selects a field of maps by name.
 	field string
 	// wildcard selects the fields of maps, by name, and the elements of lists.
 	wildcard struct{}
-	// descendants selects the maps, lists and texts at any depth that are not empty, parents first.
+	// descendants selects the non-empty maps, lists and strings at any depth, parents first.
 	descendants struct{}
 	// index selects an element of lists, from the end if it is negative.
 	index int
-	// slice selects elements of lists, from start to end (the list's end if nil), both from the end if they are negative.
+	// slice selects elements of lists from start to end, or to the list's end if end is nil. Negative positions count from the
+	// end.
 	slice struct {
 		start int
 		end   *int
 		step  int
 	}
-	// union selects what each of its alternatives does.
+	// union concatenates the selections of its alternatives.
 	union [][]step
-	// filter selects the elements of lists for which the comparison holds or, without an operator, left selects anything.
+	// filter selects the list elements for which the comparison holds. Without an operator, it selects elements with a left
+	// value.
 	filter struct {
 		left, right []step
 		operator    string
 	}
-	// literal is a number or bool, once for each value.
+	// literal yields a number or bool for each input value.
 	literal struct{ value any }
 	// literalText is a quoted text.
 	literalText string
