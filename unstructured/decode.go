@@ -10,13 +10,13 @@
 //	…
 //	data, err = unstructured.Encode(obj)
 //
-// It accepts what apimachinery's UnstructuredJSONScheme does and decodes it alike, but it reads every byte once, straight
-// off the wire: a list of a million pods or a watch that runs for days takes the memory of one object at a time.
+// It accepts and decodes objects exactly like apimachinery's UnstructuredJSONScheme, but reads every byte once, straight off the
+// wire: a list of a million pods or a watch running for days takes the memory of a single object.
 //
 //	Decode, Encode            one object
 //	ListDecoder               the items of a list, one by one
 //	WatchDecoder              the events of a watch, each as soon as its last byte is there
-//	Lazy                      an object that keeps its JSON and decodes only what is read
+//	Lazy                      an object in its JSON form, decoded field by field as it is read
 //	Get, Set, Delete          a typed value at a path, such as "spec", "containers", "[name=app]", "image"
 //	GetAll                    all values at a path with "[*]", such as "spec", "containers", "[*]", "image"
 //	ParsePath                 a path from a text, such as .spec.containers[name=app].image

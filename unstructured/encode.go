@@ -13,15 +13,13 @@ import (
 	jsoniter "github.com/json-iterator/go"
 )
 
-// Encode writes obj as JSON: fields sorted by name, HTML not escaped, no newline at the end. What [Decode] returns for
-// it equals obj, but for numbers: an integer of any Go type comes back as int64 if it fits, a float64 without a
-// fraction as int64.
+// Encode writes obj as JSON: fields sorted by name, HTML not escaped, no newline at the end. [Decode] of the result equals obj
+// but for numbers: an integer of any Go type comes back as int64 if it fits, and a float64 without a fraction as int64.
 //
-// Besides what Decode returns, obj may hold any Go value that encoding/json can write: integers, typed slices and maps,
-// structs, json.Marshalers. Strings that are not UTF-8 are written as encoding/json does, with U+FFFD. A value that
-// JSON cannot have, or that cannot be decoded (a json.Number beyond float64, nesting beyond 10000), is an error that
-// names its path: ".spec.foo[2]: cannot encode chan int". A nil obj, or one with a nil Object, is an error; a missing
-// kind is not, since patches have none. Safe for concurrent use as long as obj is not changed.
+// obj may hold any Go value supported by encoding/json: integers, typed slices and maps, structs, json.Marshalers. Invalid UTF-8
+// is replaced by U+FFFD, as in encoding/json. A value without a JSON form is an error with its path: ".spec.foo[2]: cannot encode
+// chan int". So is a value rejected by Decode: a json.Number beyond float64, or nesting beyond 10000. A nil obj or a nil
+// obj.Object is an error. A missing kind is not, since patches have none. Safe for concurrent use as long as obj is not changed.
 func Encode(obj *Object) ([]byte, error) {
 	if isNil(obj) {
 		return nil, errors.New("cannot encode a nil object")
@@ -29,7 +27,7 @@ func Encode(obj *Object) ([]byte, error) {
 	return encodeValue(obj.Object, 0)
 }
 
-// encodeValue writes a value that is nested in depth others.
+// encodeValue writes a value at nesting level depth.
 func encodeValue(v any, depth int) ([]byte, error) {
 	stream := encoding.BorrowStream(nil)
 	e := encoder{Stream: stream, depth: depth}
@@ -46,7 +44,7 @@ func encodeValue(v any, depth int) ([]byte, error) {
 
 var encoding = jsoniter.Config{}.Froze()
 
-// maxPooledStream is the size in bytes beyond which a buffer is left to the garbage collector, not reused.
+// maxPooledStream limits the size of a reused buffer, in bytes. Larger buffers are left to the garbage collector.
 const maxPooledStream = 64 << 10
 
 type encoder struct {
@@ -55,7 +53,7 @@ type encoder struct {
 	names []string // of the objects being written, innermost last
 }
 
-// value writes what Decode returns; reflected writes everything else.
+// value writes the types returned by Decode; reflected writes all remaining types.
 func (e *encoder) value(v any) error {
 	switch v := v.(type) {
 	case nil:
@@ -145,7 +143,7 @@ func (e *encoder) array(list []any) error {
 	return nil
 }
 
-// enter rejects what cannot be decoded; a map that holds itself ends here, too.
+// enter rejects values nested too deeply for Decode. It also stops at a map containing itself.
 func (e *encoder) enter() error {
 	e.depth++
 	if e.depth > jsonread.MaxDepth {

@@ -12,8 +12,8 @@ import (
 	"github.com/anykind/anykind/internal/jsonread"
 )
 
-// reflected writes a Go value that Decode never returns. Slices and string-keyed maps are walked, so that an error
-// names the path of the value itself; the rest is encoding/json's.
+// reflected writes a Go value of a type never returned by Decode. It walks slices and string-keyed maps, so that an error has the
+// path of the value itself; encoding/json writes the rest.
 func (e *encoder) reflected(v any) error {
 	if isMarshaler(v) {
 		return e.marshaled(v)
@@ -53,7 +53,7 @@ func isMarshaler(v any) bool {
 	return isJSON || isText
 }
 
-// pointee writes what a pointer points to. It counts as a level, so that a pointer to itself ends.
+// pointee writes the target of a pointer. It counts as a level, so that a pointer to itself ends.
 func (e *encoder) pointee(rv reflect.Value) error {
 	if err := e.enter(); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (e *encoder) slice(rv reflect.Value) error {
 	return e.array(list)
 }
 
-// addressed returns an element, or a pointer to it if it or what is in it may be a json.Marshaler only by its address.
+// addressed returns an element, or its address if the element or its fields may implement json.Marshaler on a pointer.
 func addressed(element reflect.Value) any {
 	if !element.CanAddr() || element.Kind() == reflect.Pointer || element.Kind() == reflect.Interface {
 		return element.Interface()
@@ -114,7 +114,7 @@ func (e *encoder) typedMap(rv reflect.Value) error {
 	return e.object(m)
 }
 
-// marshaled writes v as encoding/json does, decodes that and writes it as everything else is written.
+// marshaled writes v with encoding/json, decodes the result and writes the decoded value.
 func (e *encoder) marshaled(v any) error {
 	data, err := json.Marshal(v)
 	var plain any
@@ -128,7 +128,7 @@ func (e *encoder) marshaled(v any) error {
 }
 
 func decodeValue(data []byte) (any, error) {
-	r := jsonread.Borrow(append(data, ' ')) // a number ends only where something else begins
+	r := jsonread.Borrow(append(data, ' ')) // a number needs a following byte to end
 	defer r.Release()
 	return r.Value()
 }
@@ -153,7 +153,7 @@ func prependStep(step string, err error) error {
 	return err
 }
 
-// maxPathEnd is how many steps an error's text has at each end: a map that holds itself has a path of thousands.
+// maxPathEnd is the number of steps in an error's text at each end: the path of a map containing itself has thousands.
 const maxPathEnd = 16
 
 func (e *encodeError) Error() string {

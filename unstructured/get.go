@@ -10,24 +10,23 @@ import (
 	"strings"
 )
 
-// Get reads the value at a path of field names. At a list, "0", "1" … are indexes, and "[name=app]" selects the first
-// element whose name is "app"; "[containerPort=80,protocol=TCP]" compares several keys. A number or bool is written as in
-// JSON, and a text with special characters, or one that must not be read as a number or bool, in quotes:
-// "[name=\"a,b\"]". At a map every step is a field's name, whatever it looks like, but for "[*]", which is an error:
-// [GetAll] reads it. [ParsePath] splits a text into steps.
+// Get reads the value at a path of field names. At a list, "0", "1" … are indexes, and "[name=app]" selects the first element
+// whose name is "app"; "[containerPort=80,protocol=TCP]" compares several keys. A number or bool is written as in JSON. A string
+// is quoted if it has special characters or could be read as a number or bool: "[name=\"a,b\"]". At a map every step is a literal
+// field name. Only "[*]" is an error: use [GetAll]. [ParsePath] splits a text into steps.
 //
-// obj is an *Object or a *[Lazy]. Both give the same result; of a Lazy no more is decoded than that value.
+// obj is an *Object or a *[Lazy], with the same result. For a Lazy, only that value is decoded.
 //
-// T is string, bool, int64, int, float64, []any, map[string]any, []string, map[string]string, or any. The value is
-// a copy: changing it does not change obj, nor the other way round. An integer reads as a float64 if that
-// is exact, since JSON writes 1.0 as 1; never the other way round. An integer that does not fit into int, which has 32 bits on
-// some platforms, is an error, and so is any other T: for a float32 or an int32, read float64 or int64 and convert the value,
-// which rounds or cuts off; [As] rejects numbers beyond the range of a field of these types. Of values that [Decode] never returns, but a program may
-// have put into obj, integers of other Go types read as well; the rest reads as any only, and is not copied.
+// T is string, bool, int64, int, float64, []any, map[string]any, []string, map[string]string, or any. The value is a copy:
+// changing it does not change obj, and vice versa. An integer reads as a float64 if the conversion is exact, since JSON writes
+// 1.0 as 1; a float64 never reads as an integer. An integer outside the range of int (32 bits on some platforms) is an error. A
+// different T is an error. For a float32 or int32, read a float64 or int64 and convert it, with rounding or truncation; [As]
+// rejects numbers outside the range of such a field. obj may have been given values of types that [Decode] never returns:
+// integers of any Go type can be read as integers, and all values as any, without a copy.
 //
-// found is false if a field is missing or null, an index is past the end, no element has the keys, or obj is nil. A
-// value, or a field on the way, of another type is an error that names its path and both types: ".spec.replicas: is
-// string, not int64". So is a whole path given as the first field, "spec.replicas", if obj has no field of that name.
+// found is false if a field is missing or null, an index is past the end, no element has the keys, or obj is nil. A value, or a
+// field along the path, of an unexpected type is an error with its path and both types: ".spec.replicas: is string, not int64". A
+// whole path as the first field, "spec.replicas", is an error if obj has no field of that name.
 func Get[T any, O *Object | *Lazy](obj O, fields ...string) (value T, found bool, err error) {
 	if err := checkSingle(fields); err != nil {
 		return value, false, err
@@ -43,8 +42,8 @@ func Get[T any, O *Object | *Lazy](obj O, fields ...string) (value T, found bool
 	return value, true, nil
 }
 
-// valueAt returns the value at a path of an object, which is shared if the object is decoded. A path that is given as one
-// field is an error.
+// valueAt returns the value at a path of an object. The value is shared if the object is decoded. A whole path as the first field
+// is an error.
 func valueAt[O *Object | *Lazy](obj O, fields []string) (v any, found bool, err error) {
 	if isNil(obj) {
 		return nil, false, nil
@@ -57,15 +56,15 @@ func valueAt[O *Object | *Lazy](obj O, fields []string) (v any, found bool, err 
 		}
 	case *Lazy:
 		v, found, err = obj.walk(fields)
-		if err == nil && !found && strings.ContainsAny(fields[0], ".[") { // it is decoded for an error alone
-			whole, _ := obj.Object() // it can be decoded if it can be walked
+		if err == nil && !found && strings.ContainsAny(fields[0], ".[") { // decoded for an error alone
+			whole, _ := obj.Object() // no error: walk has parsed obj
 			err = checkUnsplit(whole.Object, fields[0])
 		}
 	}
 	return v, found, err
 }
 
-// walk follows fields[done:] from v, which is at fields[:done].
+// walk follows fields[done:] from v, the value at fields[:done].
 func walk(v any, fields []string, done int) (any, bool, error) {
 	for i := done; i < len(fields); i++ {
 		field := fields[i]
@@ -88,13 +87,13 @@ func walk(v any, fields []string, done int) (any, bool, error) {
 	return v, true, nil
 }
 
-// elementIndex returns the index of the element of list, which is at fields[:i], that fields[i] selects. It may be past
-// the end, and is -1 if no element has the keys.
+// elementIndex returns the index of the element of list selected by fields[i]. list is at fields[:i]. The index may be past the
+// end, and is -1 if no element has the keys.
 func elementIndex(list []any, fields []string, i int) (int, error) {
 	if isIndex(fields[i]) {
 		at, err := strconv.Atoi(fields[i])
 		if err != nil {
-			at = math.MaxInt // it overflows, and so is past the end
+			at = math.MaxInt // overflow: past the end
 		}
 		return at, nil
 	}
@@ -105,7 +104,7 @@ func elementIndex(list []any, fields []string, i int) (int, error) {
 	return keys.index(list), nil
 }
 
-// selectorOf parses fields[i], a step at a list that is not an index.
+// selectorOf parses fields[i] as a selector of list elements.
 func selectorOf(fields []string, i int) (selector, error) {
 	if !strings.HasPrefix(fields[i], "[") {
 		return nil, fmt.Errorf("%s: is []any, which has no field %q", pathText(fields[:i]), fields[i])
@@ -117,7 +116,7 @@ func selectorOf(fields []string, i int) (selector, error) {
 	return keys, nil
 }
 
-// store sets what target points to, a *T of Get's, to v.
+// store sets *target to v. target is Get's *T.
 func store(target, v any, fields []string) error {
 	ok := true
 	switch target := target.(type) {
@@ -184,7 +183,7 @@ func targetType(target any) string {
 	return strings.ReplaceAll(fmt.Sprintf("%T", target)[len("*"):], "interface {}", "any")
 }
 
-// integer returns the value of any of Go's integer types, but of no type derived from one.
+// integer returns the value of any predeclared Go integer type, but not of a named type.
 func integer(v any) (int64, bool) {
 	if n, ok := v.(int64); ok || v == nil {
 		return n, ok
@@ -215,7 +214,7 @@ func float(v any) (float64, bool) {
 	return f, ok && f < math.MaxInt64 && int64(f) == n
 }
 
-// copyValue copies maps and lists; of other values there is one.
+// copyValue copies maps and lists. All remaining values are immutable.
 func copyValue(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

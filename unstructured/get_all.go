@@ -7,16 +7,16 @@ import (
 	"strconv"
 )
 
-// wildcard is the step that selects every element of a list or every field of a map, for GetAll alone.
+// wildcard selects every element of a list or every field of a map. Only GetAll accepts it.
 const wildcard = "[*]"
 
-// GetAll reads all values at a path with the step "[*]", which selects every element of a list, in order, or every field
-// of a map, in the order of names: GetAll[string](obj, "spec", "containers", "[*]", "image"). [ParsePath] reads it from
-// .spec.containers[*].image. A path may have several of them, or none; all other steps, and T, are those of [Get].
+// GetAll reads all values at a path with the step "[*]". It selects every element of a list, in order, or every field of a map,
+// sorted by name: GetAll[string](obj, "spec", "containers", "[*]", "image"). The same path for [ParsePath] is
+// .spec.containers[*].image. A path may have any number of wildcards. All remaining steps, and T, are as for [Get].
 //
-// Where [Get] would find nothing, because an element lacks the field, say, there is no value, and the result is shorter.
-// A value, or a field on the way, of another type is an error that names its path: ".spec.containers[1].image: is int64,
-// not string". Of a *[Lazy], what is in front of the first "[*]" is not decoded. The values are copies.
+// Values not found by [Get], for example because an element lacks the field, are omitted. A value, or a field along the path, of
+// an unexpected type is an error with its path: ".spec.containers[1].image: is int64, not string". For a *[Lazy], only the part
+// of the object from the first "[*]" on is decoded. The values are copies.
 func GetAll[T any, O *Object | *Lazy](obj O, fields ...string) ([]T, error) {
 	first := slices.Index(fields, wildcard)
 	if first < 0 {
@@ -41,7 +41,7 @@ func GetAll[T any, O *Object | *Lazy](obj O, fields ...string) ([]T, error) {
 	return values, nil
 }
 
-// expand calls emit for each value that fields[done:] select from v, which is at fields[:done], with the path of the value.
+// expand calls emit with each value selected by fields[done:] from v, and the value's path. v is at fields[:done].
 func expand(v any, fields []string, done int, emit func(v any, path []string) error) error {
 	next := slices.Index(fields[done:], wildcard)
 	if next < 0 {
@@ -56,7 +56,7 @@ func expand(v any, fields []string, done int, emit func(v any, path []string) er
 	if err != nil || !found || v == nil {
 		return err
 	}
-	// The path of an element has its index or name where fields has the wildcard.
+	// The path of an element has its index or name in place of the wildcard.
 	child := func(v any, name string) error {
 		if v == nil {
 			return nil
@@ -82,7 +82,7 @@ func expand(v any, fields []string, done int, emit func(v any, path []string) er
 	return nil
 }
 
-// checkSingle rejects a wildcard, for calls that select one value.
+// checkSingle rejects a wildcard.
 func checkSingle(fields []string) error {
 	if at := slices.Index(fields, wildcard); at >= 0 {
 		return fmt.Errorf("%s: [*] selects more than one value (GetAll reads them)", pathText(fields[:at]))

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// step formats one step of a path for an error's text: .spec, [2], [name=app], ["a.b/c"]. ParsePath parses it.
+// step formats a step of a path for an error's text: .spec, [2], [name=app], ["a.b/c"]. ParsePath parses it.
 func step(field string) string {
 	if isIndex(field) {
 		return "[" + field + "]"
@@ -45,7 +45,7 @@ func pathText(fields []string) string {
 	}
 }
 
-// typeName names a value's type as this package's documentation does.
+// typeName returns the name of a value's type, as in the package's documentation.
 func typeName(v any) string {
 	switch v.(type) {
 	case nil:
@@ -63,9 +63,8 @@ func typeMismatch(fields []string, v any, want string) error {
 	return fmt.Errorf("%s: is %s, not %s", pathText(fields), typeName(v), want)
 }
 
-// checkUnsplit returns an error if name, a field that an object lacks, is a whole path in one string: "spec.replicas"
-// where "spec", "replicas" is meant. Only the first step of a path is checked: no kind has top-level fields with dots, but
-// labels and data have.
+// checkUnsplit returns an error if the missing field name is a whole path, such as "spec.replicas" instead of "spec", "replicas".
+// Only the first step of a path is checked: no kind has top-level fields with dots, but labels and data have.
 func checkUnsplit(obj map[string]any, name string) error {
 	if _, found := obj[name]; found || !strings.ContainsAny(name, ".[") {
 		return nil

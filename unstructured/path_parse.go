@@ -8,18 +8,18 @@ import (
 	"unicode/utf8"
 )
 
-// ParsePath parses a path as the errors of this package write it and as people type it, and returns its steps for
-// [Get], [Set] and [Delete]:
+// ParsePath parses a path in the form used by errors of this package and typed by people. It returns the steps for [Get], [Set]
+// and [Delete]:
 //
 //	.spec.containers[0].image
 //	spec.containers[name=app].image
 //	metadata.annotations["example.com/owner"]
 //	{.metadata.labels.app\.kubernetes\.io/name}
 //
-// The first dot may be missing, "." is the whole object, and braces may be around it as for kubectl's jsonpath. A
-// name with special characters stands in brackets and quotes (single ones, or double ones as in Go and JSON), or has
-// backslashes before them. [*] is the wildcard of [GetAll], which Get, Set and Delete reject. Slices, filters and negative
-// indexes are rejected: package jsonpath has them. An error names the byte, counted from 0, at which the text cannot be parsed.
+// The first dot is optional, "." is the whole object, and braces may surround the path as for kubectl's jsonpath. A name with
+// special characters is written in brackets and quotes (single quotes, or double quotes as in Go and JSON), or with backslashes
+// before the special characters. [*] is the wildcard of [GetAll]; Get, Set and Delete reject it. Slices, filters and negative
+// indexes are rejected: package jsonpath has them. A parse error contains the byte offset, counted from 0.
 func ParsePath(text string) ([]string, error) {
 	p := pathParser{text: text, end: len(text)}
 	if strings.HasPrefix(text, "{") {
@@ -77,7 +77,7 @@ func (p *pathParser) step(first bool) (string, error) {
 	return p.name()
 }
 
-// name parses a field's name behind its dot.
+// name parses a field name behind its dot.
 func (p *pathParser) name() (string, error) {
 	var b strings.Builder
 	for begin := p.pos; ; {
@@ -101,7 +101,7 @@ func (p *pathParser) name() (string, error) {
 	}
 }
 
-// bracket parses a step behind its [, with its ]: an index, a name in quotes, or a by-key step.
+// bracket parses a step behind its [, including the ]: an index, a name in quotes, or a by-key step.
 func (p *pathParser) bracket() (string, error) {
 	begin := p.pos
 	rest := p.rest()
@@ -146,7 +146,7 @@ func (p *pathParser) quoted() (string, error) {
 	return text, nil
 }
 
-// singleQuoted parses a text in single quotes, where a backslash keeps what follows.
+// singleQuoted parses a text in single quotes. A backslash escapes the next character.
 func (p *pathParser) singleQuoted() (string, error) {
 	var b strings.Builder
 	rest := p.rest()

@@ -13,39 +13,38 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// YAMLDecoder reads the objects of a stream of YAML or JSON documents, such as a file for kubectl apply -f, one by
-// one. It holds one document at a time. One goroutine at a time.
+// YAMLDecoder reads the objects of a stream of YAML or JSON documents, such as a file for kubectl apply -f. It holds a single
+// document in memory. It is not safe for concurrent use.
 type YAMLDecoder struct {
 	documents documentReader
-	count     int       // documents read or tried; each JSON object in a row is one
-	rest      document  // that is behind a JSON object in its document
-	line      int       // at which the last document with an object begins
-	items     []*Object // of a list, that have not been returned
-	err       error     // behind them
+	count     int       // documents read or tried, counting each JSON object in a row
+	rest      document  // the rest of the document behind a JSON object
+	line      int       // first line of the last document with an object
+	items     []*Object // of a list, still to be returned
+	err       error     // returned behind the items
 }
 
-// NewYAMLDecoder returns a decoder of the documents in r, which the caller closes.
+// NewYAMLDecoder returns a decoder of the documents in r. The caller closes r.
 func NewYAMLDecoder(r io.Reader) *YAMLDecoder {
 	return &YAMLDecoder{documents: documentReader{src: bufio.NewReader(r)}}
 }
 
-// Next reads the next object. It returns io.EOF itself behind the last.
+// Next reads the next object. It returns io.EOF itself at the end of the stream.
 //
-// Documents begin at a line ---, and end at one or at a line "...". Those that are empty, null or only comments are
-// skipped. A document of JSON is read as JSON, and may be several objects in a row; every other is read by
-// sigs.k8s.io/yaml, as kubectl does: YAML 1.1, in which yes and on are true. The result is what [Decode] returns for
-// the JSON: integers are exact. Line ends may be Windows', and a byte order mark may come first.
+// A document begins at a line ---, and ends at the next such line or at a line "...". Empty and null documents are skipped, as
+// are documents with comments only. A JSON document is read as JSON, and may contain several objects in a row. All other
+// documents are read by sigs.k8s.io/yaml, like in kubectl: YAML 1.1, with yes and on as true. The result equals that of [Decode]
+// for the same JSON: integers are exact. Windows line ends and a byte order mark are accepted.
 //
-// Of a list, an object of kind List, PodList or another that ends in List and has items, Next returns the items, one by
-// one, and of lists among them theirs, up to 8 lists in each other. An item of a PodList without kind and apiVersion is a
-// Pod of the list's apiVersion. The list's own metadata is left out. kubectl rejects a list among the items of another.
+// Next flattens lists (any kind ending in List with items), up to 8 levels deep. An item of a PodList without kind and apiVersion
+// is a Pod of the list's apiVersion. The list's own metadata is dropped. kubectl rejects nested lists.
 //
-// An error begins with the document's number and the line in the whole stream, both counted from 1: "document 3, line
-// 41: …"; for broken syntax the line is the parser's, at or next to the error. Rejected are what Decode rejects, such as
-// an object without a kind (whose line is the object's first), values that are no objects and, though kubectl accepts them,
-// objects that have a field twice, which YAML forbids (https://yaml.org/spec/1.2.2/#3213-node-comparison), since one of
-// the two would be lost. Aliases may add 10 MiB to a document and no more. No error quotes a value, which may be secret,
-// but apiVersion and name. After an error Next returns the same error again.
+// An error begins with the document's number and the line in the whole stream, both counted from 1: "document 3, line 41: …". For
+// broken syntax the line is the parser's, at or next to the error. Next rejects everything that Decode rejects, such as an object
+// without a kind (reported at the object's first line), and values other than objects. Duplicate fields are rejected, too.
+// kubectl accepts them and loses a value, but YAML forbids them (https://yaml.org/spec/1.2.2/#3213-node-comparison). Aliases may
+// add at most 10 MiB to a document. Errors quote only apiVersion and name, because values may be secret. After an error Next
+// returns the same error again.
 func (d *YAMLDecoder) Next() (*Object, error) {
 	for len(d.items) == 0 && d.err == nil {
 		d.items, d.err = d.next()
@@ -59,8 +58,8 @@ func (d *YAMLDecoder) Next() (*Object, error) {
 	return first, nil
 }
 
-// All returns an iterator over the objects that Next returns. It yields an error once and last, and nothing at the end of
-// the stream. A loop that was left can be continued with Next or All.
+// All returns an iterator over the objects of Next. An error is yielded once, as the last element; the end of the stream yields
+// nothing. After a break, reading can continue with Next or All.
 func (d *YAMLDecoder) All() iter.Seq2[*Object, error] {
 	return func(yield func(*Object, error) bool) {
 		for {
@@ -75,12 +74,12 @@ func (d *YAMLDecoder) All() iter.Seq2[*Object, error] {
 	}
 }
 
-// Position returns the number of the document that the last object of [YAMLDecoder.Next] is from, and the line at which
-// that document's content begins, both counted from 1 as in errors. Items of a list have the list's position.
+// Position returns the number and the first line of content of the last object's document, both counted from 1 as in errors.
+// Items of a list have the list's position.
 func (d *YAMLDecoder) Position() (document, line int) { return d.count, d.line }
 
-// next reads the next document with content and returns its objects: one, or the items of a list, which may come with the
-// error behind them.
+// next reads the next document with content. It returns its object, or the items of a list. Items may come with an error behind
+// them.
 func (d *YAMLDecoder) next() (objs []*Object, err error) {
 	for {
 		one, isMore := d.rest, len(d.rest.text) > 0
@@ -113,7 +112,8 @@ func (d *YAMLDecoder) next() (objs []*Object, err error) {
 	}
 }
 
-// object reads a document, and returns the line at which it begins, or of the error. A document without an object is nil.
+// object reads a document. It returns the document's first line, or the line of the error. m is nil for a document without an
+// object.
 func (d *YAMLDecoder) object(one document, isJSON bool) (m map[string]any, line int, err error) {
 	content := one.content()
 	if !isJSON && content.text[0] != '{' {
@@ -136,7 +136,7 @@ func (d *YAMLDecoder) object(one document, isJSON bool) (m map[string]any, line 
 	return m, content.line, nil
 }
 
-// readJSON reads the object that text begins with, and returns its size or how far it was read.
+// readJSON reads the object at the beginning of text. It returns the size of the object, or the offset of the error.
 func readJSON(text []byte) (m map[string]any, size int, err error) {
 	r := jsonread.Borrow(text)
 	defer r.Release()
@@ -144,10 +144,10 @@ func readJSON(text []byte) (m map[string]any, size int, err error) {
 	return m, int(min(r.Offset(), int64(len(text)))), err
 }
 
-// EncodeYAML writes objs as YAML, one document each with --- between them, fields sorted as sigs.k8s.io/yaml and so
-// kubectl sort them. What [YAMLDecoder] returns for it is what [Decode] returns for what [Encode] writes, from which it
-// differs in form only, or, for a list, its items: it takes the same objects and has the same errors, prefixed with the object's index, counted
-// from 0. Without objs it is empty. Safe for concurrent use as long as objs are not changed.
+// EncodeYAML writes objs as YAML documents, separated by ---. Fields are sorted like in sigs.k8s.io/yaml and kubectl.
+// [YAMLDecoder] reads the objects back like [Decode] reads the result of [Encode], but flattens lists. EncodeYAML accepts the
+// same objects as Encode. It returns the same errors, prefixed with the object's index, counted from 0. Without objs the result
+// is empty. Safe for concurrent use as long as objs are not changed.
 func EncodeYAML(objs ...*Object) ([]byte, error) {
 	var out []byte
 	for i, obj := range objs {
@@ -163,17 +163,17 @@ func EncodeYAML(objs ...*Object) ([]byte, error) {
 	return out, nil
 }
 
-// jsonToYAML converts an object's JSON to YAML. Where YAML would not be read back, it stays JSON, which is YAML, too.
+// jsonToYAML converts an object's JSON to YAML. It returns the JSON, which is valid YAML, if YAML could not be read back.
 func jsonToYAML(data []byte) []byte {
-	isMerge := bytes.Contains(data, []byte(`"<<":`)) // it would stand without quotes, and mean that a map is merged
+	isMerge := bytes.Contains(data, []byte(`"<<":`)) // unquoted, << would merge a map
 	text, err := yaml.JSONToYAML(escapeForYAML(data))
-	if err != nil || isMerge { // YAML has limits that JSON has not, such as 1024 characters for a name
+	if err != nil || isMerge { // YAML has additional limits, such as 1024 characters for a name
 		return append(data, '\n')
 	}
 	return text
 }
 
-// escapeForYAML escapes what YAML reads otherwise than JSON does: control characters, line ends, byte order marks.
+// escapeForYAML escapes the characters with a different meaning in YAML: control characters, line ends, byte order marks.
 func escapeForYAML(data []byte) []byte {
 	var out []byte
 	done := 0

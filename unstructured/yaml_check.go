@@ -14,19 +14,19 @@ import (
 	ky "sigs.k8s.io/yaml"
 )
 
-// yamlChecker rejects a document that would lose fields or expand too much when it is read.
+// yamlChecker rejects documents with duplicate fields or excessive expansion.
 type yamlChecker struct {
-	line  int                       // of the node that is being checked
-	known map[*yaml.Node]yamlExtent // of nodes with anchors that have been measured
+	line  int                       // of the current node
+	known map[*yaml.Node]yamlExtent // of measured nodes with anchors
 }
 
-// yamlExtent is the size of a node, in bytes more or less.
+// yamlExtent is the approximate size of a node, in bytes.
 type yamlExtent struct {
-	written, expanded int64 // as it is in the text, and with its aliases expanded
+	written, expanded int64 // as written, and with expanded aliases
 	depth             int
 }
 
-// maxAliased is how much aliases may add to a document, in bytes. A Kubernetes server accepts requests of 3 MiB.
+// maxAliased limits the bytes added to a document by aliases. A Kubernetes server accepts requests of 3 MiB.
 const maxAliased = 10 << 20
 
 func (t *yamlChecker) check(root *yaml.Node) error {
@@ -49,7 +49,7 @@ func (t *yamlChecker) check(root *yaml.Node) error {
 	return nil
 }
 
-// measure checks a node and all below it, the targets of aliases once.
+// measure checks a node and its descendants. The target of an alias is checked once.
 func (t *yamlChecker) measure(n *yaml.Node) (yamlExtent, error) {
 	t.line = n.Line
 	e := yamlExtent{written: 16 + int64(len(n.Value))}
@@ -89,8 +89,7 @@ func (t *yamlChecker) measure(n *yaml.Node) (yamlExtent, error) {
 	return e, nil
 }
 
-// names rejects what cannot be the name of a field, and duplicate names. They are compared as in JSON: 1 and "1" are
-// equal.
+// names rejects invalid and duplicate field names. Names are compared in their JSON form: 1 and "1" are equal.
 func (t *yamlChecker) names(mapping *yaml.Node) error {
 	seen := make(map[string]bool, len(mapping.Content)/2)
 	for i := 0; i < len(mapping.Content); i += 2 {
@@ -115,12 +114,12 @@ func (t *yamlChecker) names(mapping *yaml.Node) error {
 	return nil
 }
 
-// notText matches whatever YAML 1.1 may read as a number, bool or null, and more.
+// notText matches at least all texts that YAML 1.1 may read as a number, bool or null.
 var notText = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[-+.0-9~]|^(?i:y|n|yes|no|on|off|true|false|null)$`)
 })
 
-// fieldName returns the name that a key has in JSON.
+// fieldName returns the JSON name of a key.
 func fieldName(key *yaml.Node) string {
 	if key.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle|yaml.TaggedStyle) != 0 || !notText().MatchString(key.Value) {
 		return key.Value
@@ -132,7 +131,7 @@ func fieldName(key *yaml.Node) string {
 	return key.Value
 }
 
-// lineNotJSON returns the line of the first value in n that JSON cannot have, 0 if none is found.
+// lineNotJSON returns the line of the first value without a JSON form, or 0.
 func lineNotJSON(n *yaml.Node) int {
 	notNumber := slices.Contains([]string{".inf", ".nan"}, strings.ToLower(strings.TrimLeft(n.Value, "-+")))
 	if n.Kind == yaml.ScalarNode && (n.Style == 0 && notNumber || n.Style&yaml.TaggedStyle != 0) {
@@ -146,8 +145,7 @@ func lineNotJSON(n *yaml.Node) int {
 	return 0
 }
 
-// duplicateField reads a value of JSON that has been checked, up to the second name of the first field that an object has
-// twice. It returns that name, and false if there is none.
+// duplicateField returns the first duplicate field name in a valid JSON value. It stops reading there.
 func duplicateField(r *jsonread.Reader) (name string, found bool) {
 	switch c, _ := r.Peek(); c {
 	case '{':

@@ -10,7 +10,7 @@ import (
 type document struct {
 	text []byte
 	line int // of the stream, counted from 1
-	skip int // how much of text comes before the first line with content
+	skip int // offset in text of the first line with content
 }
 
 func (d document) hasContent() bool { return d.skip < len(d.text) }
@@ -25,17 +25,17 @@ func (d document) from(offset int) document {
 	return document{text: d.text[offset:], line: d.line + bytes.Count(d.text[:offset], []byte("\n"))}
 }
 
-// documentReader splits a stream at its markers, the lines --- and "...", which mean nothing else anywhere
+// documentReader splits a stream at the marker lines --- and "...". These lines have no meaning but that
 // (https://yaml.org/spec/1.2.2/#912-document-markers).
 type documentReader struct {
 	src    *bufio.Reader
 	line   int    // lines read
-	marker []byte // that begins the next document
+	marker []byte // first line of the next document
 }
 
 const bom = "\ufeff"
 
-// next reads the next document that has content. It returns io.EOF itself behind the last.
+// next reads the next document with content. It returns io.EOF itself at the end of the stream.
 func (s *documentReader) next() (one document, err error) {
 	for err == nil && !one.hasContent() {
 		one, err = s.read()
@@ -43,7 +43,7 @@ func (s *documentReader) next() (one document, err error) {
 	return one, err
 }
 
-// read reads a document, whose skip is all of it if there is no content.
+// read reads a document. Without content, skip is len(text).
 func (s *documentReader) read() (document, error) {
 	one := document{line: s.line + 1}
 	isMarked := s.marker != nil
@@ -81,7 +81,7 @@ func (d *document) add(line []byte, isContent bool) {
 	}
 }
 
-// readLine reads a line with its end. The end of the stream ends a line, and is io.EOF behind it.
+// readLine reads a line with its end. The last line may lack an end. After it, readLine returns io.EOF.
 func (s *documentReader) readLine() ([]byte, error) {
 	line, err := s.src.ReadBytes('\n')
 	if err != nil && err != io.EOF {
@@ -99,7 +99,7 @@ func (s *documentReader) readLine() ([]byte, error) {
 	return line, nil
 }
 
-// isMarker reports whether a line is a marker, which white space or nothing follows.
+// isMarker reports whether a line is a marker, optionally followed by white space.
 func isMarker(line []byte, marker string) bool {
 	rest, found := bytes.CutPrefix(bytes.TrimPrefix(line, []byte(bom)), []byte(marker))
 	return found && (len(rest) == 0 || bytes.IndexByte([]byte(" \t\r\n"), rest[0]) >= 0)

@@ -9,10 +9,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxListDepth is how many lists of a manifest are in each other.
+// maxListDepth limits the nesting of lists.
 const maxListDepth = 8
 
-// listItemError is the error of an item of a list, which is at these indexes of the lists around it.
+// listItemError is the error of a list item. indexes has the item's position in each enclosing list.
 type listItemError struct {
 	indexes []int
 	cause   error
@@ -31,15 +31,15 @@ func (e *listItemError) Error() string {
 
 func (e *listItemError) Unwrap() error { return e.cause }
 
-// isList reports whether an object of a manifest is a list. An object of a kind such as AllowList without items is none.
+// isList reports whether an object of a manifest is a list. An object of a kind such as AllowList without items is not.
 func isList(m map[string]any) bool {
 	kind, _ := m["kind"].(string)
 	_, hasItems := m["items"]
 	return hasItems && strings.HasSuffix(kind, "List")
 }
 
-// appendItems appends the items of a list to objs, and of lists among them theirs, and of another object the object. Items
-// may come with the error behind them. indexes are where m is among the items of the outer lists.
+// appendItems appends the flattened items of a list to objs. An object of any non-list kind is appended itself. Items may come
+// with an error behind them. indexes has m's position in each enclosing list.
 func appendItems(objs []*Object, m map[string]any, indexes []int) ([]*Object, error) {
 	if !isList(m) {
 		return append(objs, &Object{Object: m}), nil
@@ -76,7 +76,7 @@ func appendItems(objs []*Object, m map[string]any, indexes []int) ([]*Object, er
 	return objs, nil
 }
 
-// itemLine returns the line of an item of the document's list, or line if it is not found.
+// itemLine returns the line of a list item, or line if the item is not found.
 func (d document) itemLine(indexes []int, line int) int {
 	documents, _, err := yamltree.Parse(d.text, 1) // JSON is YAML, too
 	if err != nil || len(documents) == 0 {

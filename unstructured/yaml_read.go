@@ -14,10 +14,11 @@ import (
 	ky "sigs.k8s.io/yaml"
 )
 
-// readYAML reads a document that is not JSON. A null is nil.
+// readYAML reads a non-JSON document. A null is nil.
 //
-// sigs.k8s.io/yaml defines its meaning, but has lines only for broken syntax, may quote values and expands aliases
-// before their size is known; so the document is parsed into a tree first, which has lines and expands nothing.
+// sigs.k8s.io/yaml defines the meaning of a document, but has lines only for broken syntax, may quote values and expands aliases
+// before their size is known. The document is therefore parsed into a yaml.Node tree first: it has lines and does not expand
+// aliases.
 func readYAML(one document) (m map[string]any, line int, err error) {
 	defer func() {
 		if recover() != nil { // the YAML libraries have been known to panic on broken input
@@ -46,7 +47,7 @@ func readYAML(one document) (m map[string]any, line int, err error) {
 	return m, first, nil
 }
 
-// parseTree parses text, which must be one document; at is the line of an error. An empty document is nil.
+// parseTree parses text as a single document; at is the line of an error. The root of an empty document is nil.
 func parseTree(text []byte) (root *yaml.Node, at int, err error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var tree, second yaml.Node
@@ -57,7 +58,7 @@ func parseTree(text []byte) (root *yaml.Node, at int, err error) {
 		return nil, at, err
 	}
 	if err := decoder.Decode(&second); err != io.EOF {
-		// sigs.k8s.io/yaml would leave it out. A lone carriage return ends YAML's lines, and so may part documents.
+		// sigs.k8s.io/yaml would drop the second document. A lone carriage return ends a YAML line and may separate documents.
 		at = max(second.Line, 1)
 		if err != nil {
 			at, _ = syntaxError(text, err)
@@ -70,11 +71,11 @@ func parseTree(text []byte) (root *yaml.Node, at int, err error) {
 	return tree.Content[0], 0, nil
 }
 
-// parserProblems are the errors of the YAML parser, not its scanner, whose printed lines are counted from 0.
+// parserProblems are the errors of the YAML parser with lines counted from 0. The scanner's lines are counted from 1.
 var parserProblems = []string{"<", "key", "node content", "'-' indicator", "','"}
 
-// syntaxError returns the line and the reason of an error of the YAML library, such as "yaml: line 3: did not find
-// expected key". Where it has no line, it is searched in text.
+// syntaxError returns the line and the reason of an error of the YAML library, such as "yaml: line 3: did not find expected key".
+// If the error has no line, text is searched.
 func syntaxError(text []byte, err error) (line int, reason error) {
 	problem := strings.TrimPrefix(err.Error(), "yaml: ")
 	if n, scanErr := fmt.Sscanf(problem, "line %d:", &line); n == 1 && scanErr == nil {
@@ -87,7 +88,7 @@ func syntaxError(text []byte, err error) (line int, reason error) {
 	at := bytes.IndexFunc(text, func(c rune) bool { return c == utf8.RuneError || unicode.IsControl(c) && !unicode.IsSpace(c) })
 	reason = fmt.Errorf("the YAML is broken: %s", problem)
 	if name, found := strings.CutPrefix(problem, "unknown anchor '"); found {
-		// The name is not quoted: it is the text of a secret that lacks quotes, perhaps.
+		// The name is not quoted: it may be part of an unquoted secret.
 		name, _, _ = strings.Cut(name, "'")
 		at = bytes.Index(text, []byte("*"+name))
 		reason = errors.New("a value begins with * and so means an anchor, which is not there: put it in quotes")
@@ -95,8 +96,7 @@ func syntaxError(text []byte, err error) (line int, reason error) {
 	return bytes.Count(text[:max(at, 0)], []byte("\n")) + 1, reason
 }
 
-// notJSONReason is the error for a document that can be parsed, but not be JSON. YAMLToJSON's own text is kept only
-// where it quotes nothing.
+// notJSONReason returns the error for valid YAML without a JSON form. YAMLToJSON's text is kept only if it quotes no value.
 func notJSONReason(err error) error {
 	text := err.Error()
 	for _, quoting := range []string{"cannot decode", "invalid map key", "anchor", "unsupported", "`"} {

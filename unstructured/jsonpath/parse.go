@@ -116,7 +116,7 @@ func (p *templateParser) steps() ([]step, error) {
 	}
 }
 
-// step parses one step, which begins with c.
+// step parses a step beginning with c.
 func (p *templateParser) step(rest string, c rune, size int, before []step) ([]step, error) {
 	switch {
 	case strings.HasPrefix(rest, "[?("):
@@ -230,7 +230,7 @@ func (p *templateParser) quoted(quote byte) ([]step, error) {
 	return []step{literalText(text.String())}, nil
 }
 
-// endOfQuoted returns the index behind the quoted text that begins at begin, -1 if it does not end on its line.
+// endOfQuoted returns the index behind the quoted text at begin, or -1 if it does not end on its line.
 func endOfQuoted(text string, begin int) int {
 	for i := begin + 1; i < len(text) && text[i] != '\n'; i++ {
 		switch text[i] {

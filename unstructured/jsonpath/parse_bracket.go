@@ -30,7 +30,7 @@ func (p *templateParser) bracket() ([]step, error) {
 	return []step{alternatives}, nil
 }
 
-// subscript parses one alternative in brackets. text begins at byte at.
+// subscript parses an alternative in brackets. text begins at byte at.
 func (p *templateParser) subscript(at int, text string) ([]step, error) {
 	if text == "*" {
 		return []step{slice{step: 1}}, nil
