@@ -13,7 +13,7 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// decoder decodes the parts of one document. Its errors have the position of the wrong value.
+// decoder decodes the parts of a document. Its errors have the position of the wrong value.
 type decoder struct {
 	data []byte
 	root *yaml.Node // parsed when the first position is needed
@@ -22,8 +22,8 @@ type decoder struct {
 // path leads from the document's root to a value: field names and list indices.
 type path []any
 
-// decode decodes raw, the value at the path or nothing, into target; entry prefixes errors. It decodes as kubectl does. If
-// that fails, encoding/json decodes the value again, because its errors name the field.
+// decode decodes raw, the value at the path, into target like kubectl; entry prefixes errors. Empty raw leaves target as it is.
+// encoding/json decodes an invalid value again, because its errors have the field's name.
 func (d *decoder) decode(raw []byte, target any, entry string, at path) error {
 	if len(raw) == 0 {
 		return nil
@@ -51,7 +51,7 @@ func (d *decoder) decode(raw []byte, target any, entry string, at path) error {
 	return d.errorAt(entry+typeMismatch(typeError, at), at...)
 }
 
-// typeMismatch describes the type of a value and the type it should have. The value itself may be a secret.
+// typeMismatch describes the actual and the expected type of a value. The value itself may be a secret.
 func typeMismatch(err *json.UnmarshalTypeError, at path) string {
 	subject := "it"
 	if len(at) > 0 {
@@ -83,10 +83,10 @@ func typeMismatch(err *json.UnmarshalTypeError, at path) string {
 	return fmt.Sprintf("%s is a %s, want a %s%s", subject, found, want, hint)
 }
 
-// invalidBase64 returns the name of the field whose inline data is not base64, or "".
+// invalidBase64 returns the name of the first field with inline data in invalid base64, or "".
 func invalidBase64(raw []byte) string {
 	var fields map[string]json.RawMessage
-	_ = json.Unmarshal(raw, &fields) // what is not a mapping has no such fields
+	_ = json.Unmarshal(raw, &fields) // only a mapping has these fields
 	for _, field := range []string{"certificate-authority-data", "client-certificate-data", "client-key-data"} {
 		var text string
 		if json.Unmarshal(fields[field], &text) != nil {
@@ -103,7 +103,7 @@ func invalidBase64(raw []byte) string {
 func (d *decoder) errorAt(problem string, at ...any) error {
 	if d.root == nil {
 		d.root = &yaml.Node{}
-		// The parser may reject what YAMLToJSON accepts, in rare cases. The position stays unknown.
+		// In rare cases the parser rejects input accepted by YAMLToJSON. The position stays unknown.
 		if documents, _, err := yamltree.Parse(d.data, 1); err == nil && len(documents) > 0 {
 			d.root = documents[0].Content[0]
 		}

@@ -1,5 +1,5 @@
-// Package kubeconfig reads kubeconfig files and resolves a context to its cluster, user and namespace. It opens no
-// connection and runs no program: package transport does. Package edit changes files.
+// Package kubeconfig reads kubeconfig files and resolves a context to its cluster, user and namespace. It opens no connection and
+// runs no program: package transport does. Package edit changes files.
 //
 //	file, err := kubeconfig.Read("/home/ann/.kube/config")
 //	if err != nil { … }
@@ -7,13 +7,12 @@
 //	if err != nil { … }
 //	use(resolved.Cluster.Server, resolved.User, resolved.Namespace)
 //
-// The format is Kubernetes' v1 Config, described at
-// https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/; [Merge] joins several files as
-// https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/ describes. What kubectl
-// rejects is rejected, what it tolerates is tolerated; [File.Resolve] names the one exception.
+// The format is Kubernetes' v1 Config (https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/). [Merge] joins several
+// files according to https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/. Files are accepted
+// and rejected like by kubectl, with a single exception: see [File.Resolve].
 //
-// Every type that may hold a secret is printed, logged and encoded without it: in every fmt verb, through log/slog and
-// as JSON. A [Secret] hides itself wherever it is; package edit writes it to files.
+// Secrets are omitted from printed, logged and encoded values of every type: in every fmt verb, through log/slog and as JSON. A
+// [Secret] hides itself in any value; package edit writes it to files.
 package kubeconfig
 
 import (
@@ -23,20 +22,20 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// File is the content of one kubeconfig file, or of several after [Merge]. Its maps are keyed by the entries' names.
-// A File is safe for concurrent reading.
+// File is the content of a kubeconfig file, or of several files after [Merge]. Its maps are keyed by the entries' names. A File
+// is safe for concurrent reading.
 type File struct {
 	CurrentContext string
 	Clusters       map[string]Cluster
 	Users          map[string]User
 	Contexts       map[string]Context
-	// Preferences is deprecated: no Kubernetes component uses it. It is kept so that nothing is lost.
+	// Preferences is deprecated: no Kubernetes component uses it. It is kept to preserve the file's content.
 	Preferences Preferences
 	Extensions  Extensions
 }
 
-// Cluster is the address of a cluster and how its server is verified. [Parse] makes relative file names absolute.
-// [File.Resolve] rejects a file and inline data for the same thing, as kubectl does.
+// Cluster is the address of a cluster and the verification of its server. [Parse] makes relative file names absolute.
+// [File.Resolve] rejects a file together with inline data for the same field, like kubectl.
 type Cluster struct {
 	Server                   string     `json:"server"`
 	TLSServerName            string     `json:"tls-server-name,omitempty"`
@@ -47,11 +46,11 @@ type Cluster struct {
 	DisableCompression       bool       `json:"disable-compression,omitempty"`
 	Extensions               Extensions `json:"extensions,omitempty"`
 
-	// Origin is the absolute path of the entry's file, or "" after [Parse], which reads no file.
+	// Origin is the absolute path of the entry's file. It is "" after [Parse]: only [Read] reads a file.
 	Origin string `json:"-"`
 }
 
-// User holds credentials. Where both Token and TokenFile are set, a TokenFile that can be read wins, as in kubectl.
+// User holds credentials. If both Token and TokenFile are set, a readable TokenFile wins, as in kubectl.
 type User struct {
 	ClientCertificate     string     `json:"client-certificate,omitempty"`
 	ClientCertificateData []byte     `json:"client-certificate-data,omitempty"`
@@ -91,11 +90,11 @@ type Preferences struct {
 	Extensions Extensions `json:"extensions,omitempty"`
 }
 
-// Exec is a program that prints credentials:
-// https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins.
-// Its Args and Env may hold secrets.
+// Exec is a credential plugin:
+// https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins. Its Args and Env may hold
+// secrets.
 type Exec struct {
-	// APIVersion is [ExecV1] or [ExecV1Beta1]; the program answers in the same one.
+	// APIVersion is [ExecV1] or [ExecV1Beta1]; the program answers in the same version.
 	APIVersion string `json:"apiVersion,omitempty"`
 	// Command is a path, or a name to look up in PATH. [Parse] makes a relative path absolute.
 	Command string   `json:"command"`
@@ -106,8 +105,8 @@ type Exec struct {
 	InstallHint string `json:"installHint,omitempty"`
 	// ProvideClusterInfo passes the cluster in KUBERNETES_EXEC_INFO, with its extension [ExecExtension].
 	ProvideClusterInfo bool `json:"provideClusterInfo,omitempty"`
-	// InteractiveMode is [InteractiveNever], [InteractiveIfAvailable] or [InteractiveAlways]. It may be empty in v1beta1
-	// only, where [File.Resolve] sets InteractiveIfAvailable.
+	// InteractiveMode is [InteractiveNever], [InteractiveIfAvailable] or [InteractiveAlways]. Only v1beta1 permits an empty mode:
+	// [File.Resolve] sets InteractiveIfAvailable then.
 	InteractiveMode string `json:"interactiveMode,omitempty"`
 }
 
@@ -125,7 +124,7 @@ const (
 	InteractiveAlways      = "Always"
 )
 
-// ExecExtension is the name of the [Cluster] extension that is passed to exec programs.
+// ExecExtension is the name of the [Cluster] extension for exec programs.
 const ExecExtension = "client.authentication.k8s.io/exec"
 
 // EnvVar is an environment variable of an [Exec] program.
@@ -134,13 +133,13 @@ type EnvVar struct {
 	Value Secret `json:"value"`
 }
 
-// AuthProvider is the older way to configure how tokens are obtained. kubectl supports the name "oidc" only.
+// AuthProvider is the older configuration of token providers. kubectl supports the name "oidc" only.
 type AuthProvider struct {
 	Name   string            `json:"name"`
 	Config map[string]Secret `json:"config,omitempty"`
 }
 
-// Extensions holds other programs' data by name, as JSON. In a file it is a list of names and extensions.
+// Extensions holds data of any program by name, as JSON. In a file it is a list of names and extensions.
 type Extensions map[string]json.RawMessage
 
 // extensionError is a mistake in a list of extensions. It quotes no extension.

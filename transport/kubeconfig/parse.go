@@ -14,18 +14,19 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ParseError reports where and why a document is not a kubeconfig. It quotes names but no values: those may be secrets.
+// ParseError reports the position and the reason of an invalid kubeconfig. It quotes names but no values, because values may be
+// secrets.
 type ParseError struct {
 	// Path is the file's name, or "" if the document was not read from a file.
 	Path string
-	// Line and Column count from 1; 0 means unknown. They are those of the wrong value. In broken YAML, Line is where
-	// reading stopped, which may be the line after the mistake.
+	// Line and Column are the position of the wrong value, counted from 1; 0 means unknown. For broken YAML, Line is the parser's
+	// position. It may be the line after the mistake.
 	Line, Column int
-	// Problem is the cause and what to do about it.
+	// Problem is the cause, with advice.
 	Problem string
 }
 
-// Error returns "path:line:column: not a kubeconfig: problem", as compilers and editors write it.
+// Error returns "path:line:column: not a kubeconfig: problem", in the form of compilers and editors.
 func (e *ParseError) Error() string {
 	lineFormat, columnFormat := ":%d", ":%d"
 	if e.Path == "" {
@@ -44,8 +45,8 @@ func (e *ParseError) Error() string {
 	return position + "not a kubeconfig: " + e.Problem
 }
 
-// Read parses the kubeconfig file at path and sets each entry's Origin. An error names the file and quotes none of its
-// values; if the file is not a kubeconfig it is a [*ParseError].
+// Read parses the kubeconfig file at path and sets each entry's Origin. Errors name the file and quote none of its values. The
+// error for an invalid kubeconfig is a [*ParseError].
 func Read(path string) (*File, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -115,7 +116,7 @@ func (d *decoder) decodeFile(asJSON []byte) (*File, error) {
 	return file, nil
 }
 
-// decodeEntries decodes one of the file's three lists. An entry has a name, and its body in the field called kind.
+// decodeEntries decodes a list of the file. An entry has a name, and its body in the field called kind.
 func decodeEntries[T any](d *decoder, raw json.RawMessage, kind string) (map[string]T, error) {
 	list := kind + "s"
 	var entries []map[string]json.RawMessage
@@ -141,10 +142,10 @@ func decodeEntries[T any](d *decoder, raw json.RawMessage, kind string) (map[str
 	return byName, nil
 }
 
-// locate resolves relative file names against dir, unless that is "", and sets the entries' Origin.
+// locate resolves relative file names against dir unless dir is "", and sets the entries' Origin.
 func (f *File) locate(dir, origin string) {
 	resolve := func(path *string) {
-		// Joined to nothing, ./login would become login, which is looked up in PATH.
+		// With an empty dir, Join would turn ./login into login, a name to look up in PATH.
 		if dir != "" && *path != "" && !filepath.IsAbs(*path) {
 			*path = filepath.Join(dir, *path)
 		}
@@ -158,7 +159,7 @@ func (f *File) locate(dir, origin string) {
 		resolve(&user.ClientCertificate)
 		resolve(&user.ClientKey)
 		resolve(&user.TokenFile)
-		// A bare name is looked up in PATH when the program is run.
+		// A bare name is looked up in PATH at run time.
 		if user.Exec != nil && strings.ContainsAny(user.Exec.Command, "/"+string(filepath.Separator)) {
 			resolve(&user.Exec.Command)
 		}
@@ -171,8 +172,8 @@ func (f *File) locate(dir, origin string) {
 	}
 }
 
-// Merge joins files as kubectl joins the KUBECONFIG list: each named entry, and the current context, comes whole from
-// the first file that has it. The inputs are not changed; nil ones are skipped.
+// Merge joins files like kubectl joins the KUBECONFIG list: each named entry, and the current context, is taken whole from the
+// first file with it. The inputs are not changed; nil inputs are skipped.
 func Merge(files ...*File) *File {
 	merged := &File{
 		Clusters:    map[string]Cluster{},
@@ -181,7 +182,7 @@ func Merge(files ...*File) *File {
 		Extensions:  Extensions{},
 		Preferences: Preferences{Extensions: Extensions{}},
 	}
-	for _, file := range slices.Backward(files) { // the first is copied over the others
+	for _, file := range slices.Backward(files) { // the first file wins
 		if file == nil {
 			continue
 		}

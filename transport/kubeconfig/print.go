@@ -10,8 +10,8 @@ import (
 	"github.com/anykind/anykind/internal/sanitize"
 )
 
-// These methods keep secrets out of output: see sanitize.Format. Types whose secrets are all of type Secret or Extensions need
-// no methods.
+// These methods keep secrets out of output: see sanitize.Format. Types with secrets only of type Secret or Extensions need no
+// methods.
 
 // Format implements fmt.Formatter. It prints the names of the entries.
 func (f File) Format(state fmt.State, _ rune) { sanitize.Format(state, f) }

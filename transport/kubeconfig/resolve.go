@@ -9,39 +9,39 @@ import (
 	"unicode"
 )
 
-// ErrNoContext reports that no context was chosen and the file has no current one.
+// ErrNoContext reports that no context was chosen and the file has no current context.
 var ErrNoContext = errors.New("no context chosen: the kubeconfig has no current-context")
 
-// ResolveOptions override the file, as kubectl's flags of these names do. Empty fields override nothing.
+// ResolveOptions override the file, like kubectl's flags of these names. Empty fields override nothing.
 type ResolveOptions struct {
 	// Context overrides the current context.
 	Context string
-	// Cluster, User and Namespace override the context's. With a Cluster no context is needed.
+	// Cluster, User and Namespace override the context's fields. With a Cluster no context is needed.
 	Cluster, User, Namespace string
 }
 
-// ResolvedContext is a context with its cluster and user, which were validated.
+// ResolvedContext is a context with its validated cluster and user.
 type ResolvedContext struct {
 	ContextName   string // "" if a cluster was chosen and no context
 	ContextOrigin string // the context's file; see [Cluster.Origin]
-	// ClusterName and UserName are the context's or those of [ResolveOptions].
+	// ClusterName and UserName are from [ResolveOptions] or the context.
 	ClusterName, UserName string
-	// Cluster's Server is a URL with a scheme and without query and fragment, which kubectl ignores.
+	// Cluster's Server is a URL with a scheme and without query and fragment. kubectl ignores query and fragment.
 	Cluster Cluster
-	// User has only the credentials that kubectl would use. See [File.Resolve].
+	// User has only the credentials used by kubectl. See [File.Resolve].
 	User User
 	// Namespace is the default namespace: "default" if the context has none.
 	Namespace string
 }
 
-// Resolve returns a context with its cluster and user: the current context unless opts, which may be nil, name another.
-// An error names what is missing and what exists instead, or is an [*InvalidError] that lists all that kubectl would
-// reject about the entries. Resolve opens the certificate, key and token files, but does not read them.
+// Resolve returns a context with its cluster and user. The context is opts.Context, or the current context; opts may be nil. The
+// error names the missing entry and the existing entries, or is an [*InvalidError] with all reasons for kubectl to reject the
+// entries. Resolve opens the certificate, key and token files, but does not read them.
 //
-// The result is what kubectl would use. A server without https gets no credentials, only impersonation, and no TLS
-// settings. A token, a password or a client certificate takes precedence over an exec program, and a token or a
-// password over an auth-provider. A key without a certificate is dropped. A context without a user is anonymous. A
-// context whose user does not exist is an error, where client-go is anonymous: kubectl then prompts for a password.
+// The result equals kubectl's. A server without https gets no credentials, only impersonation, and no TLS settings. A token, a
+// password or a client certificate takes precedence over an exec program, and a token or a password over an auth-provider. A key
+// without a certificate is dropped. A context without a user is anonymous. A context with a missing user is an error. Only this
+// differs: client-go is anonymous then, and kubectl prompts for a password.
 func (f *File) Resolve(opts *ResolveOptions) (*ResolvedContext, error) {
 	if opts == nil {
 		opts = &ResolveOptions{}
@@ -64,7 +64,7 @@ func (f *File) Resolve(opts *ResolveOptions) (*ResolvedContext, error) {
 
 func (f *File) lookup(opts *ResolveOptions) (*ResolvedContext, error) {
 	name := cmp.Or(opts.Context, f.CurrentContext)
-	context, exists := f.Contexts[name] // also of the name "", which kubectl uses
+	context, exists := f.Contexts[name] // also for the name "", like kubectl
 	if !exists && name != "" {
 		return nil, fmt.Errorf("context %q does not exist (contexts: %s)", name, names(f.Contexts))
 	}
@@ -95,7 +95,7 @@ func (u User) hasCertificate() bool {
 func (u User) hasToken() bool { return !u.Token.IsZero() || u.TokenFile != "" }
 func (u User) hasBasic() bool { return u.Username != "" || !u.Password.IsZero() }
 
-// withoutTLS drops what kubectl does not use without TLS: credentials could be read on the network.
+// withoutTLS drops the settings ignored by kubectl without TLS: credentials could be read on the network.
 func withoutTLS(c Cluster, u User) (Cluster, User) {
 	c.TLSServerName, c.InsecureSkipTLSVerify, c.CertificateAuthority, c.CertificateAuthorityData = "", false, "", nil
 	return c, User{
@@ -105,7 +105,7 @@ func withoutTLS(c Cluster, u User) (Cluster, User) {
 	}
 }
 
-// usedCredentials returns a copy of the user with the credentials that kubectl would use.
+// usedCredentials returns a copy of the user with only the credentials used by kubectl.
 func usedCredentials(u User) User {
 	if !u.hasCertificate() {
 		u.ClientKey, u.ClientKeyData = "", SecretData{}
@@ -133,8 +133,8 @@ func isHTTPS(server string) bool {
 	return err == nil && parsed.Scheme == "https"
 }
 
-// serverURL returns a server's URL. Without a scheme it is host:port, for which kubectl uses http even with a
-// certificate authority. ok is false for anything else.
+// serverURL returns a server's URL. For host:port the scheme is http, like in kubectl, even with a certificate authority. ok is
+// false for an invalid server.
 func serverURL(server string) (full string, ok bool) {
 	parsed, err := url.Parse(server)
 	if err != nil || parsed.Scheme == "" || parsed.Host == "" {
@@ -147,7 +147,7 @@ func serverURL(server string) (full string, ok bool) {
 	return parsed.String(), true
 }
 
-// printable replaces characters that may belong to an escape sequence: the text comes from a file and goes to a terminal.
+// printable replaces characters of possible escape sequences: text from a file is printed to a terminal.
 func printable(s string) string {
 	var b strings.Builder
 	for _, r := range s {

@@ -8,8 +8,8 @@ import (
 	"unique"
 )
 
-// Secret is a text that fmt, log/slog and encoders write as REDACTED, or as an address if it is an unexported field of
-// another type. [Secret.Reveal] returns the text. The zero value is an empty text; equal secrets are ==.
+// Secret is a text hidden from fmt, log/slog and encoders. They write REDACTED, or an address for an unexported field of a
+// struct. [Secret.Reveal] returns the text. The zero value is an empty text; equal secrets are ==.
 type Secret struct{ text unique.Handle[string] }
 
 // NewSecret returns a Secret with the text.
@@ -45,8 +45,8 @@ func (s Secret) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, s
 // LogValue implements slog.LogValuer with the text of String.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// MarshalText implements encoding.TextMarshaler with the text of String: JSON and other encodings hide a secret. Package
-// edit writes it to kubeconfig files.
+// MarshalText implements encoding.TextMarshaler with the text of String: JSON and further encodings hide a secret. Package edit
+// writes it to kubeconfig files.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalJSON decodes a JSON string.
@@ -59,7 +59,7 @@ func (s *Secret) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// SecretData is a [Secret] that files encode in base64.
+// SecretData is a [Secret] encoded in base64 in files.
 type SecretData struct{ Secret }
 
 // NewSecretData returns a SecretData with the data.

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// InvalidError lists what is wrong with the entries of a context. errors.Is and errors.As examine Problems.
+// InvalidError lists the problems of a context's entries. errors.Is and errors.As examine Problems.
 type InvalidError struct {
 	Context string // the context's name
-	// Problems each name the entry, its field, the cause and what to do. There is at least one.
+	// Problems each name the entry, its field, the cause and a remedy. There is at least one problem.
 	Problems []error
 }
 
@@ -29,8 +29,8 @@ func (e *InvalidError) Error() string {
 // Unwrap returns the problems.
 func (e *InvalidError) Unwrap() []error { return e.Problems }
 
-// validator collects what kubectl rejects about one entry: in clientcmd's validation, or in client-go when it builds a
-// connection.
+// validator collects the reasons for kubectl to reject an entry: the rules of clientcmd's validation, and of client-go's
+// connection set-up.
 type validator struct {
 	entry    string // for errors, with its file if known
 	problems []error
@@ -54,7 +54,7 @@ func (r *ResolvedContext) validate() error {
 	user := newValidator("user", r.UserName, r.User.Origin)
 	cluster.validateCluster(r.Cluster)
 	user.validateUser(r.User)
-	if isHTTPS(r.Cluster.Server) { // kubectl ignores the rest without TLS
+	if isHTTPS(r.Cluster.Server) { // without TLS, kubectl ignores the rest
 		cluster.validateTLS(r.Cluster)
 		user.validateCredentials(r.User)
 	}
@@ -132,7 +132,7 @@ func (v *validator) validateExec(exec *Exec, hasAuthProvider bool) {
 	}
 }
 
-// validateCredentials validates the credentials that are sent over TLS only.
+// validateCredentials validates the credentials sent over TLS only.
 func (v *validator) validateCredentials(user User) {
 	if user.TokenFile != "" && user.Token.IsZero() {
 		if user.Username != "" {
@@ -160,7 +160,7 @@ func (v *validator) validateCredentials(user User) {
 	}
 }
 
-// validateFile rejects a file that cannot be opened, and one that comes with inline data. The path may be empty.
+// validateFile rejects a file that cannot be opened, or a file in addition to inline data. The path may be empty.
 func (v *validator) validateFile(field, path string, hasData bool) {
 	if path == "" {
 		return

@@ -1,4 +1,4 @@
-// Package rbac records the requests of a program or a test, and returns the smallest Roles that allow them:
+// Package rbac records the requests of a program or a test, and returns the smallest Roles for them:
 //
 //	recorder := rbac.NewRecorder(nil)
 //	cfg.OnAttempt = recorder.OnAttempt
@@ -6,7 +6,7 @@
 //	if err != nil {
 //		return err
 //	}
-//	// … everything that the program does …
+//	// … all requests of the program …
 //	manifest, err := unstructured.EncodeYAML(recorder.Roles("shop-operator")...)
 //
 // See https://kubernetes.io/docs/reference/access-authn-authz/rbac/.

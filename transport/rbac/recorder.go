@@ -18,37 +18,36 @@ const (
 
 // RecorderOptions configure a [Recorder].
 type RecorderOptions struct {
-	// MaxNames is the number of names that a rule lists at most: a verb on more objects of a resource is allowed for all
-	// of them. 0 means 100. With a negative number no rule lists names: choose it if the program works with other objects
-	// than the recorded ones.
+	// MaxNames limits the resource names of a rule. A verb on more objects of a resource is allowed for all objects. 0 means 100.
+	// With a negative number no rule lists names: choose this if the objects of later runs may have different names.
 	MaxNames int
-	// MaxNamespaces is the number of namespaces that get a Role: a verb on a resource in more of them is allowed by the
-	// ClusterRole, in all namespaces. 0 means 100. With a negative number there are no Roles but the ClusterRole.
+	// MaxNamespaces limits the namespaces with a Role. A verb on a resource in more namespaces is allowed in all namespaces, by
+	// the ClusterRole. 0 means 100. With a negative number there is only the ClusterRole.
 	MaxNamespaces int
 }
 
-// Recorder records what requests must be allowed to do. It is safe for concurrent use and for several connections. Its
-// memory grows with the number of different verbs on different resources, and not with the number of requests.
+// Recorder records the permissions required by requests. It is safe for concurrent use and for several connections. Its memory
+// grows with the number of different verbs and resources, and not with the number of requests.
 type Recorder struct {
 	maxNames, maxNamespaces int
 
 	mu          sync.Mutex
 	permissions map[permission]scopes
-	// widened are the permissions that were needed in too many namespaces, and so are granted in all.
+	// widened has the permissions needed in more than maxNamespaces namespaces. They are granted in all namespaces.
 	widened sets.Set[permission]
 }
 
-// permission is a verb on a resource or subresource, or on a path that is not a resource's.
+// permission is a verb on a resource, a subresource or a non-resource path.
 type permission struct {
 	verb, group, resource string
 	isPath                bool // resource is the path
 }
 
-// scopes are the names of the objects for which a permission is needed, by namespace. The namespace "" stands for all
-// namespaces, and for cluster-scoped resources and paths; the name "" stands for all objects, and is the only one then.
+// scopes maps namespaces to the names of the objects for which a permission is needed. The namespace "" stands for all
+// namespaces, and for cluster-scoped resources and paths. The name "" stands for all objects, and then has no names beside it.
 type scopes map[string]sets.Set[string]
 
-// NewRecorder returns a Recorder that has no requests yet. nil opts mean defaults.
+// NewRecorder returns an empty Recorder. nil opts mean defaults.
 func NewRecorder(opts *RecorderOptions) *Recorder {
 	if opts == nil {
 		opts = &RecorderOptions{}
@@ -61,8 +60,7 @@ func NewRecorder(opts *RecorderOptions) *Recorder {
 	}
 }
 
-// OnAttempt records a request, also one that failed. It is for [transport.Options].OnAttempt, alone or called by a function
-// that does more.
+// OnAttempt records a request, including failed requests. It is for [transport.Options].OnAttempt, directly or through a wrapper.
 func (r *Recorder) OnAttempt(_ context.Context, attempt transport.Attempt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,27 +82,27 @@ func (r *Recorder) OnAttempt(_ context.Context, attempt transport.Attempt) {
 	}
 }
 
-// verbs returns the verbs that the server authorizes for a request.
+// verbs returns the verbs authorized by the server for a request.
 func verbs(attempt transport.Attempt, group, resource string) []string {
 	switch attempt.Verb {
 	case "get":
-		// Opened by a WebSocket, which is a GET, these are authorized as create, too, since Kubernetes 1.35.
+		// Since Kubernetes 1.35, these WebSocket requests (GET) are authorized as create, too.
 		if group == "" && (resource == "pods/exec" || resource == "pods/attach" || resource == "pods/portforward") {
 			return []string{"get", "create"}
 		}
 	case "update", "patch":
-		// Server-side apply and, of few resources, updates create what does not exist.
+		// Server-side apply creates missing objects, and so do updates of a few resources.
 		if attempt.StatusCode == http.StatusCreated {
 			return []string{attempt.Verb, "create"}
 		}
 	case "create", "list", "watch", "delete", "deletecollection":
 	default:
-		return []string{"*"} // the server has no verb for other methods, such as OPTIONS through a proxy
+		return []string{"*"} // the server has no verb for further methods, such as OPTIONS through a proxy
 	}
 	return []string{attempt.Verb}
 }
 
-// record adds a permission for one object in one namespace; "" means all.
+// record adds a permission for an object in a namespace; "" means all.
 func (r *Recorder) record(p permission, namespace, name string) {
 	if p.isGrantedToAll() {
 		return
@@ -144,7 +142,7 @@ func (s scopes) add(namespace, name string, maxNames int) {
 	}
 }
 
-// widen needs in all namespaces what was needed in some.
+// widen moves the names of all namespaces to the namespace "".
 func (s scopes) widen(maxNames int) {
 	for namespace, names := range s {
 		if namespace == "" {
@@ -157,7 +155,7 @@ func (s scopes) widen(maxNames int) {
 	}
 }
 
-// isGrantedToAll reports whether the ClusterRoles system:discovery and system:basic-user, which every user has, allow it.
+// isGrantedToAll reports whether the ClusterRoles system:discovery and system:basic-user grant p. Every user has these roles.
 func (p permission) isGrantedToAll() bool {
 	switch {
 	case p.isPath && p.verb == "get":

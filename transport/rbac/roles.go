@@ -9,17 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Roles returns the smallest roles of that name that allow every recorded request: a ClusterRole for what needs all
-// namespaces, for cluster-scoped resources and for paths that are not a resource's, and after it a Role for every other
-// namespace, sorted. If any verb, resource, name or path is removed from a rule, a recorded request is forbidden; options of
-// [NewRecorder] bound that precision. The objects are ready for [unstructured.EncodeYAML], Create and Apply. There are none
-// before the first request, and the caller may change them.
+// Roles returns the smallest roles of that name for all recorded requests. The first is a ClusterRole for permissions in all
+// namespaces, for cluster-scoped resources and for non-resource paths. A Role for each namespace follows, sorted. Removing any
+// verb, resource, name or path from a rule would forbid a recorded request; the options of [NewRecorder] bound that precision.
+// The objects are ready for [unstructured.EncodeYAML], Create and Apply. There are no roles before the first request. The caller
+// may change the result.
 //
-// Roles leave out what Kubernetes allows every user by the ClusterRoles system:discovery and system:basic-user. They have
-// what the server checks besides a request's own verb if that is known from the request and its response: create for an
-// apply that creates an object, and create for exec, attach and port-forward, which servers before Kubernetes 1.35 do not
-// check. They do not have what depends on the content of objects, such as escalate and bind for roles, approve and sign for
-// certificate requests, or impersonate: the roles are for the user as whom the requests are made.
+// Roles omit permissions granted to every user by the ClusterRoles system:discovery and system:basic-user. They include known
+// additional checks of the server: create for an apply with a new object, and create for exec, attach and port-forward (only
+// checked since Kubernetes 1.35). They lack permissions derived from the content of objects, such as escalate and bind for roles,
+// approve and sign for certificate requests, or impersonate: the roles are for the user of the requests.
 func (r *Recorder) Roles(name string) []*unstructured.Object {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -46,15 +45,15 @@ func newRole(namespace, name string, rules []any) *unstructured.Object {
 	}}
 }
 
-// rule is a rule on resources of one group, or on paths. names is empty for all.
+// rule is a rule on resources of a group, or on paths. Empty names mean all objects.
 type rule struct {
 	isPath                  bool
 	group                   string
 	resources, names, verbs []string
 }
 
-// rules returns the rules for one namespace, or for all. Resources share a rule if their verbs and names are the
-// same, so that it allows nothing else.
+// rules returns the rules for a namespace, or for all namespaces. Resources share a rule only if their verbs and names are equal,
+// so that the rule allows nothing more.
 func (r *Recorder) rules(namespace string) []any {
 	rules := merge(r.needed(namespace), func(r *rule) *[]string { return &r.verbs })
 	rules = merge(rules, func(r *rule) *[]string { return &r.resources })
@@ -74,7 +73,7 @@ func (r *Recorder) rules(namespace string) []any {
 	return encoded
 }
 
-// needed returns a rule for each verb on each resource that no wider one includes.
+// needed returns a rule for each verb on each resource, without permissions included in a wider rule.
 func (r *Recorder) needed(namespace string) []rule {
 	var rules []rule
 	for p, scopes := range r.permissions {
@@ -95,7 +94,7 @@ func (r *Recorder) needed(namespace string) []rule {
 	return rules
 }
 
-// without returns the names that wider does not have.
+// without returns names - wider. "" in wider includes all names.
 func without(names, wider sets.Set[string]) sets.Set[string] {
 	switch {
 	case wider.Has(""):
@@ -107,7 +106,7 @@ func without(names, wider sets.Set[string]) sets.Set[string] {
 	}
 }
 
-// merge joins rules that differ in one list only, and sorts them.
+// merge joins rules with a difference in a single list, and sorts them.
 func merge(rules []rule, differing func(*rule) *[]string) []rule {
 	merged := map[string]*rule{}
 	for _, one := range rules {
@@ -129,7 +128,7 @@ func merge(rules []rule, differing func(*rule) *[]string) []rule {
 	return result
 }
 
-// key is a text that equal rules share.
+// key returns a text for grouping equal rules.
 func (r *rule) key() string {
 	return fmt.Sprintf("%t %q %q %q %q", r.isPath, r.group, r.resources, r.verbs, r.names)
 }

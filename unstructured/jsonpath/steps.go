@@ -44,7 +44,7 @@ type (
 	literalText string
 )
 
-// evaluation is one call of Execute or Values.
+// evaluation is the state of a call of Execute or Values.
 type evaluation struct {
 	allowMissingKeys bool
 	values           int // selected so far

@@ -16,22 +16,22 @@ import (
 	ky "sigs.k8s.io/yaml"
 )
 
-// Document is a kubeconfig file being edited. Unknown fields and entries, comments and order are kept; white space may
-// change. JSON stays JSON. It is not safe for concurrent use. A method that returns an error may leave a Document
-// half changed: discard it, as [File] does.
+// Document is a kubeconfig file being edited. Unknown fields and entries, comments and order are kept; white space may change.
+// JSON stays JSON. It is not safe for concurrent use. After an error of a method the Document may be half changed: discard it,
+// like [File] does.
 type Document struct {
 	dir     string
-	root    *yaml.Node // a DocumentNode with one mapping
+	root    *yaml.Node // a DocumentNode with a single mapping
 	before  []byte     // the original
 	changed map[part]bool
 }
 
-// part is an entry of one of the document's lists, or with an empty name a field at its top.
+// part is an entry of a list of the document. With an empty name it is a top-level field.
 type part struct{ field, name string }
 
-// Parse parses a document; empty data is an empty one. [Document.File] resolves relative file names against dir.
+// Parse parses a document; empty data is an empty document. [Document.File] resolves relative file names against dir.
 func Parse(data []byte, dir string) (*Document, error) {
-	// What cannot be read must not be rewritten.
+	// An invalid document must not be rewritten.
 	if _, err := kubeconfig.Parse(data, dir); err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func parseSingle(data []byte) (*yaml.Node, error) {
 	}
 }
 
-// SetCurrentContext sets the current context; "" means none. It need not exist: it may be in another file of the
+// SetCurrentContext sets the current context; "" means none. The context need not exist: it may be in a different file of the
 // KUBECONFIG list.
 func (d *Document) SetCurrentContext(name string) { d.setTop("current-context", name) }
 
@@ -83,14 +83,13 @@ func (d *Document) setTop(field, value string) {
 	setField(d.top(), field, stringNode(value, isFlow(d.top())))
 }
 
-// DeleteContext deletes a context. As with kubectl, its cluster and user stay, and so does a current-context that
-// names it.
+// DeleteContext deletes a context. As with kubectl, its cluster and user stay, and so does the current-context.
 func (d *Document) DeleteContext(name string) error { return d.deleteEntry("context", name) }
 
-// DeleteCluster deletes a cluster. As with kubectl, contexts that name it stay.
+// DeleteCluster deletes a cluster. As with kubectl, its contexts stay.
 func (d *Document) DeleteCluster(name string) error { return d.deleteEntry("cluster", name) }
 
-// DeleteUser deletes a user. As with kubectl, contexts that name it stay.
+// DeleteUser deletes a user. As with kubectl, its contexts stay.
 func (d *Document) DeleteUser(name string) error { return d.deleteEntry("user", name) }
 
 func (d *Document) deleteEntry(kind, name string) error {
@@ -105,8 +104,8 @@ func (d *Document) deleteEntry(kind, name string) error {
 	return nil
 }
 
-// RenameContext renames a context in its place. No other context of this file may have the new name. The current-context
-// stays; see [Document.SetCurrentContext].
+// RenameContext renames a context in its place. newName must be unused in this file. The current-context stays; see
+// [Document.SetCurrentContext].
 func (d *Document) RenameContext(name, newName string) error {
 	entry := d.entry("contexts", name)
 	switch {
@@ -120,8 +119,8 @@ func (d *Document) RenameContext(name, newName string) error {
 	return nil
 }
 
-// SetAuthProviderConfig sets fields of a user's auth-provider config, such as the tokens of an OIDC provider, and keeps
-// the others. The user's file is its Origin, see [kubeconfig.User].
+// SetAuthProviderConfig sets fields of a user's auth-provider config, such as the tokens of an OIDC provider. All remaining
+// fields are kept. The user's file is its Origin, see [kubeconfig.User].
 func (d *Document) SetAuthProviderConfig(user string, config map[string]string) error {
 	provider := yamltree.Field(yamltree.Field(d.entry("users", user), "user"), "auth-provider")
 	if provider == nil || provider.Kind != yaml.MappingNode {
@@ -135,8 +134,8 @@ func (d *Document) SetAuthProviderConfig(user string, config map[string]string) 
 	return nil
 }
 
-// Bytes encodes the document. It returns an error if an entry or field that no method changed would get another
-// meaning, as kubectl reads it.
+// Bytes encodes the document. It returns an error if the result would change the meaning, for kubectl, of an unedited entry or
+// field.
 func (d *Document) Bytes() ([]byte, error) {
 	after, err := d.encode()
 	if err != nil {
@@ -148,7 +147,7 @@ func (d *Document) Bytes() ([]byte, error) {
 	return after, nil
 }
 
-// File decodes the document as it is now.
+// File decodes the current document.
 func (d *Document) File() (*kubeconfig.File, error) {
 	data, err := d.Bytes()
 	if err != nil {
@@ -157,7 +156,7 @@ func (d *Document) File() (*kubeconfig.File, error) {
 	return kubeconfig.Parse(data, d.dir)
 }
 
-// encode encodes JSON as JSON, on one line if it was.
+// encode encodes JSON as JSON, on one line if the original was on one line.
 func (d *Document) encode() ([]byte, error) {
 	var out bytes.Buffer
 	if json.Valid(d.before) {
@@ -180,8 +179,8 @@ func (d *Document) encode() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// verifyUnchanged returns an error unless all parts that were not changed mean the same in after as in the original.
-// Editing one entry must not give another one its server or its token.
+// verifyUnchanged returns an error unless all unchanged parts have the same meaning in after as in the original. Editing an entry
+// must not give a different entry its server or its token.
 func (d *Document) verifyUnchanged(after []byte) error {
 	oldParts, err := decodeParts(d.before)
 	if err != nil {
@@ -235,7 +234,7 @@ func isEntryList(field string) bool {
 	return field == "clusters" || field == "users" || field == "contexts"
 }
 
-// sameMeaning reports whether kubectl reads the same from both.
+// sameMeaning reports whether a and b are equal for kubectl.
 func sameMeaning(a, b []byte) bool {
 	aJSON, errA := ky.YAMLToJSON(a)
 	bJSON, errB := ky.YAMLToJSON(b)

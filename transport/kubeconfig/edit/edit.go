@@ -1,13 +1,13 @@
-// Package edit changes kubeconfig files as kubectl config does, and keeps their comments, order and unknown fields.
+// Package edit changes kubeconfig files like kubectl config, and keeps their comments, order and unknown fields.
 //
 //	err := edit.File(ctx, path, func(document *edit.Document) error {
 //		document.SetCurrentContext("shop")
 //		return nil
 //	})
 //
-// A [Document] is a tree of YAML nodes. Aliases and merge keys are expanded when it is parsed, so that a change to one
-// entry changes no other. What a document means is always decoded as kubectl decodes it: before a document is returned,
-// everything that no method changed is compared with the original, and a difference is an error.
+// A [Document] is a tree of YAML nodes. Parsing expands aliases and merge keys: otherwise a change to an entry could change
+// further entries. The meaning of a document is always as decoded by kubectl: before a document is returned, all unedited parts
+// are compared with the original, and a difference is an error.
 package edit
 
 import (
@@ -28,18 +28,17 @@ import (
 const (
 	lockTimeout  = 10 * time.Second
 	lockInterval = 20 * time.Millisecond
-	maxLinks     = 40 // as Linux
+	maxLinks     = 40 // as in Linux
 )
 
-// File changes the kubeconfig file at path, which need not exist. It holds kubectl's lock, PATH.lock, while change
-// edits the current content, and then replaces the file atomically; if change or anything else fails, the file stays as
-// it was. A symbolic link stays one. A new file gets mode 0600, an existing one keeps its mode and owner. A file that
-// cannot be replaced, such as one that is mounted into a container, is overwritten; if that fails half-way and cannot
-// be undone, the error names a file with the new content.
+// File changes the kubeconfig file at path, or creates it. It holds kubectl's lock, PATH.lock, while change edits the current
+// content, and then replaces the file atomically. On any error the file stays as it was. A symbolic link stays a link. A new file
+// gets mode 0600; an existing file keeps its mode and owner. If the file cannot be replaced, such as a file mounted into a
+// container, it is overwritten. If overwriting fails half-way and cannot be undone, the error names a file with the new content.
 //
-// What change does not edit keeps its meaning, merge keys and aliases included, or File fails.
+// Parts not edited by change keep their meaning, merge keys and aliases included, or File fails.
 //
-// File waits for the lock until ctx ends, but at most 10 seconds: a program that was killed leaves its lock behind.
+// File waits for the lock until ctx ends, but at most 10 seconds: a killed program leaves its lock behind.
 func File(ctx context.Context, path string, change func(*Document) error) error {
 	err := editFile(ctx, path, change)
 	if parseError, ok := errors.AsType[*kubeconfig.ParseError](err); ok && parseError.Path == "" {
@@ -77,7 +76,7 @@ func editFile(ctx context.Context, path string, change func(*Document) error) (e
 	return newReplacer().replace(target, before, after)
 }
 
-// apply returns the file's new content: before itself if its meaning does not change.
+// apply returns the file's new content, or before itself if the meaning is unchanged.
 func apply(change func(*Document) error, before []byte, path string) ([]byte, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -103,7 +102,7 @@ func apply(change func(*Document) error, before []byte, path string) ([]byte, er
 	return after, nil
 }
 
-// followLinks returns the target of a chain of symbolic links, whether it exists or not.
+// followLinks returns the target of a chain of symbolic links. The target need not exist.
 func followLinks(path string) (string, error) {
 	for range maxLinks {
 		next, err := os.Readlink(path)
@@ -118,16 +117,16 @@ func followLinks(path string) (string, error) {
 	return "", fmt.Errorf("more than %d symbolic links", maxLinks)
 }
 
-// lock creates the lock files of path and of the file that it links to.
+// lock creates the lock files of path and of its link target.
 func lock(ctx context.Context, path, target string) (unlock func() error, err error) {
 	files := []string{path + ".lock", target + ".lock"}
-	slices.Sort(files) // so that edits by two names cannot wait for each other
+	slices.Sort(files) // in a fixed order, to avoid a deadlock of two edits
 	files = slices.Compact(files)
 	var held []string
 	unlock = func() error {
 		var errs []error
 		for _, file := range held {
-			// A user may have deleted it as one that was left behind.
+			// A user may have deleted a lock file as a leftover.
 			if err := os.Remove(file); !errors.Is(err, fs.ErrNotExist) {
 				errs = append(errs, err)
 			}

@@ -39,7 +39,7 @@ func child(mapping *yaml.Node, name string, kind yaml.Kind) *yaml.Node {
 	return created
 }
 
-// childNamed returns the entry of that name in a mapping's list, and creates it if it is missing.
+// childNamed returns the entry with the name in a mapping's list, and creates a missing entry.
 func childNamed(mapping *yaml.Node, listName, name string) *yaml.Node {
 	list := child(mapping, listName, yaml.SequenceNode)
 	if entry := entryNamed(list, name); entry != nil {
@@ -54,7 +54,7 @@ func childNamed(mapping *yaml.Node, listName, name string) *yaml.Node {
 	return entry
 }
 
-// entryNamed returns a list's entry of that name, or nil.
+// entryNamed returns the list entry with the name, or nil.
 func entryNamed(list *yaml.Node, name string) *yaml.Node {
 	for _, entry := range list.Content {
 		if entry.Kind != yaml.MappingNode {
@@ -91,8 +91,8 @@ func collection(kind yaml.Kind, flow bool) *yaml.Node {
 	return node
 }
 
-// stringNode returns a string that is also one in YAML 1.1, which kubectl reads: "yes" needs quotes there. In flow
-// style it is JSON.
+// stringNode returns a node for a string. Values such as "yes" are quoted, because kubectl reads YAML 1.1. In flow style the
+// string is JSON.
 func stringNode(value string, flow bool) *yaml.Node {
 	node := scalar("!!str", value)
 	plain, err := ky.Marshal(value)
@@ -102,7 +102,7 @@ func stringNode(value string, flow bool) *yaml.Node {
 	return node
 }
 
-// parseJSON returns the tree of a JSON value, which must be valid, with its fields in their order. No value is null.
+// parseJSON returns the tree of a valid JSON value, with its fields in their order. Empty raw is null.
 func parseJSON(raw json.RawMessage, flow bool) *yaml.Node {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
@@ -136,7 +136,7 @@ func parseNext(decoder *json.Decoder, flow bool) *yaml.Node {
 	}
 }
 
-// writeJSON encodes the tree of a JSON document as JSON: YAML has other escapes.
+// writeJSON encodes the tree of a JSON document as JSON: the escapes of YAML differ.
 func writeJSON(out *bytes.Buffer, node *yaml.Node) {
 	switch node.Kind {
 	case yaml.DocumentNode:
@@ -147,18 +147,18 @@ func writeJSON(out *bytes.Buffer, node *yaml.Node) {
 		writeJSONCollection(out, node, "[,,]")
 	default:
 		if node.ShortTag() != "!!str" {
-			out.WriteString(node.Value) // a number, a bool or null, as it was written
+			out.WriteString(node.Value) // a number, a bool or null, as written
 			return
 		}
 		encoder := json.NewEncoder(out)
 		encoder.SetEscapeHTML(false)
-		_ = encoder.Encode(node.Value) // a string can be encoded
+		_ = encoder.Encode(node.Value) // cannot fail for a string
 		out.Truncate(out.Len() - 1)    // the encoder's line break
 	}
 }
 
-// writeJSONCollection encodes a mapping or a list. marks are the opening bracket, the separators that follow the first
-// and the second of each pair of values, and the closing bracket.
+// writeJSONCollection encodes a mapping or a list. marks are the opening bracket, the separators behind values with an even and
+// an odd index, and the closing bracket.
 func writeJSONCollection(out *bytes.Buffer, node *yaml.Node, marks string) {
 	out.WriteByte(marks[0])
 	for i, value := range node.Content {
@@ -170,7 +170,7 @@ func writeJSONCollection(out *bytes.Buffer, node *yaml.Node, marks string) {
 	out.WriteByte(marks[3])
 }
 
-// expand replaces each alias by a copy of its anchor's value, and merge keys by the fields that they merge.
+// expand replaces each alias by a copy of its anchor's value, and each merge key by the merged fields.
 func expand(node *yaml.Node) {
 	for i, value := range node.Content {
 		if value.Kind == yaml.AliasNode {
@@ -184,9 +184,8 @@ func expand(node *yaml.Node) {
 	}
 }
 
-// expandMergeKeys replaces "<<" by the fields that it merges. As in the YAML library that kubectl uses, merged fields
-// count where they are merged, and of several fields of one name the last wins; of several mappings that one "<<"
-// merges, the first wins.
+// expandMergeKeys replaces "<<" by the merged fields. As in kubectl's YAML library, merged fields are placed at their merge key.
+// The last field of a name wins; the first of several mappings in a "<<" wins.
 func expandMergeKeys(mapping *yaml.Node) {
 	content := mapping.Content
 	mapping.Content = make([]*yaml.Node, 0, len(content))

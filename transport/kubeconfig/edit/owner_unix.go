@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// copyOwner copies owner and group: root may edit another user's file.
+// copyOwner copies owner and group: root may edit a file of any user.
 func copyOwner(from fs.FileInfo, to string) error {
 	old, ok := from.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -15,10 +15,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Put adds the clusters, users and contexts of file. An existing entry gets the new fields and loses those that the new
-// entry leaves empty; it keeps unknown fields and extensions of other names. File names are written as they are, except
-// that one which is relative to the document's folder stays so if it means the same file. The current context is set
-// unless it is empty; see [Document.SetCurrentContext].
+// Put adds the clusters, users and contexts of file. An existing entry gets the new fields and loses fields left empty in the new
+// entry; its unknown fields and extensions of different names are kept. File names are written unchanged. Only an existing name
+// relative to the document's folder is kept if it means the same file. The current context is set unless it is empty; see
+// [Document.SetCurrentContext].
 func (d *Document) Put(file *kubeconfig.File) error {
 	if err := putEntries(d, "cluster", file.Clusters); err != nil {
 		return err
@@ -69,7 +69,7 @@ func putExtensions(mapping *yaml.Node, extensions kubeconfig.Extensions) error {
 	return nil
 }
 
-// setFields sets a mapping's fields to those of a struct, and removes those that the struct leaves empty.
+// setFields sets a mapping's fields to the fields of a struct, and removes empty fields.
 func (d *Document) setFields(mapping *yaml.Node, from any) error {
 	for field, value := range reflect.ValueOf(from).Fields() {
 		name, omit := jsonField(field, value)
@@ -84,7 +84,7 @@ func (d *Document) setFields(mapping *yaml.Node, from any) error {
 			err = putExtensions(mapping, extensions)
 		case omit:
 			removeField(mapping, name)
-		case exec != nil && d.sameCommand(mapping, exec): // another program may not know the unknown fields
+		case exec != nil && d.sameCommand(mapping, exec): // unknown fields are kept only for the same program
 			err = d.setFields(child(mapping, name, yaml.MappingNode), *exec)
 		case d.isSameFile(mapping, name, value):
 		default:
@@ -103,7 +103,7 @@ func (d *Document) sameCommand(user *yaml.Node, exec *kubeconfig.Exec) bool {
 	return command != nil && (command.Value == exec.Command || d.isSameFile(fields, "command", reflect.ValueOf(exec.Command)))
 }
 
-// isSameFile reports whether a field has a relative file name that means the file of value, as [kubeconfig.Parse] resolves it.
+// isSameFile reports whether a field has a relative file name for the file in value, as resolved by [kubeconfig.Parse].
 func (d *Document) isSameFile(mapping *yaml.Node, name string, value reflect.Value) bool {
 	if !slices.Contains([]string{"certificate-authority", "client-certificate", "client-key", "tokenFile", "command"}, name) {
 		return false
@@ -113,7 +113,7 @@ func (d *Document) isSameFile(mapping *yaml.Node, name string, value reflect.Val
 		(name != "command" || filepath.Base(old.Value) != old.Value) && filepath.Join(d.dir, old.Value) == value.String()
 }
 
-// setValue sets a field, unless it has the value already: then it stays as it is written.
+// setValue sets a field unless it already has an equal value: its notation is kept.
 func setValue(mapping *yaml.Node, name string, value reflect.Value) {
 	encoded := encodeValue(value, isFlow(mapping))
 	if old := yamltree.Field(mapping, name); old == nil || !sameValue(old, encoded) {
@@ -134,7 +134,7 @@ func jsonField(field reflect.StructField, value reflect.Value) (name string, omi
 	return name, name == "-" || options == "omitempty" && isEmpty
 }
 
-// encodeValue returns the tree of a value of a [kubeconfig.File] as encoding/json would encode it, but with its secrets.
+// encodeValue returns the tree of a value of a [kubeconfig.File] in encoding/json's form, but with its secrets.
 func encodeValue(value reflect.Value, flow bool) *yaml.Node {
 	switch typed := value.Interface().(type) {
 	case kubeconfig.Secret:
@@ -164,7 +164,7 @@ func encodeValue(value reflect.Value, flow bool) *yaml.Node {
 		for _, name := range slices.SortedFunc(slices.Values(value.MapKeys()), byName) {
 			setField(node, name.String(), encodeValue(value.MapIndex(name), flow))
 		}
-	default: // a struct: there are no other kinds
+	default: // a struct is the only remaining kind
 		for field, value := range value.Fields() {
 			if name, omit := jsonField(field, value); !omit {
 				setField(node, name, encodeValue(value, flow))

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// replacer replaces a file's content. Tests replace the functions that fail on some file systems.
+// replacer replaces a file's content. Tests replace its functions to simulate file systems.
 type replacer struct {
 	rename func(from, to string) error
 	write  func(file *os.File, data []byte) error
@@ -17,11 +17,11 @@ type replacer struct {
 
 func newReplacer() *replacer { return &replacer{rename: os.Rename, write: overwrite} }
 
-// replace replaces the content of the file at path, which is before, by renaming a new file: readers see the old or the
-// new content, whole. A file that cannot be renamed over, because it is a mount point or belongs to another user, is
-// overwritten, as kubectl does; the new file is kept until that has succeeded.
+// replace changes the content of the file at path from before to data by renaming a new file: readers see the old or the new
+// content, whole. If a rename is not possible, for a mount point or a file of a different user, the file is overwritten, like in
+// kubectl. The new file is kept until the overwrite has succeeded.
 func (r *replacer) replace(path string, before, data []byte) (err error) {
-	// In the same folder, as a rename cannot leave a file system. CreateTemp sets mode 0600.
+	// The same folder is on the same file system, as required by a rename. CreateTemp sets mode 0600.
 	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return err
@@ -29,7 +29,7 @@ func (r *replacer) replace(path string, before, data []byte) (err error) {
 	keep := false
 	defer func() {
 		if err != nil && !keep {
-			_ = os.Remove(temp.Name()) // the first error says more
+			_ = os.Remove(temp.Name()) // the first error is more specific
 		}
 	}()
 	if err := errors.Join(overwrite(temp, data), temp.Close()); err != nil {
@@ -51,13 +51,13 @@ func (r *replacer) replace(path string, before, data []byte) (err error) {
 	return os.Remove(temp.Name())
 }
 
-// needsOverwrite reports whether a file could not be renamed over and may still be writable.
+// needsOverwrite reports whether a rename failed but the file may still be writable.
 func needsOverwrite(err error) bool {
 	return errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.EXDEV) || errors.Is(err, fs.ErrPermission)
 }
 
-// overwrite writes to an existing file. If that fails half-way, it restores the old content; isBroken reports that this
-// failed, too.
+// overwrite writes to an existing file. If writing fails half-way, it restores the old content. isBroken reports a failed
+// restore.
 func (r *replacer) overwrite(path string, before, data []byte) (isBroken bool, err error) {
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
