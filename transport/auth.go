@@ -16,71 +16,69 @@ import (
 	"github.com/anykind/anykind/transport/kubeconfig"
 )
 
-// ExecPlugin is a program that prints a credential:
+// ExecPlugin is a credential plugin:
 // https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins.
 //
-// It runs when a request needs a credential: for the first one, after the credential expired, and when the server
-// returns 401. Requests of a [Conn] that need one at the same time wait for one run. The program is killed when no request
-// waits for it any more; on Unix its children are too, unless this process has a terminal, which they then share. Its
-// standard error is passed on to this process's, where users see prompts; its standard output is shown nowhere.
+// It runs when a request needs a credential: for the first request, after the credential expired, and when the server returns
+// 401. Concurrent requests of a [Conn] share a run. The program is killed when no request waits for it any more. On Unix its
+// children are killed, too, unless this process has a terminal: the children share it then. Standard error is passed on to this
+// process's standard error, for prompts to the user; standard output is never shown.
 type ExecPlugin struct {
-	// Exec is the plugin as kubeconfig files configure it. Its Args are visible to every user of the machine while the program
-	// runs; a secret belongs into its Env. It is printed without both, though not as an unexported field of another type. An
-	// empty InteractiveMode means IfAvailable.
+	// Exec is the plugin's configuration as in kubeconfig files. Its Args are visible to every user of the machine while the
+	// program runs; a secret belongs into its Env. Printing omits both, except for an unexported field of a struct. An empty
+	// InteractiveMode means IfAvailable.
 	kubeconfig.Exec
-	// ClusterConfig is the kubeconfig cluster's extension client.authentication.k8s.io/exec, which ProvideClusterInfo passes
-	// to the program with the server's URL and certificate authority.
+	// ClusterConfig is the kubeconfig cluster's extension client.authentication.k8s.io/exec. ProvideClusterInfo passes it to the
+	// program with the server's URL and certificate authority.
 	ClusterConfig json.RawMessage
-	// Allowlist, if it is not nil, has the only commands that may run: names and paths, as the kubeconfig writes them or as
-	// PATH resolves them. A name allows the path that it resolves to, a path the name that resolves to it. An empty list
-	// allows none.
+	// Allowlist, if it is not nil, has the permitted commands: names and paths, as in the kubeconfig or as resolved by PATH. A
+	// name permits its resolved path, and a path permits a name with this resolved path. An empty list permits no command.
 	Allowlist []string
 }
 
-// OIDC is a user of an OpenID Connect provider, whose ID token is the bearer token:
+// OIDC is a user of an OpenID Connect provider. The ID token is the bearer token:
 // https://kubernetes.io/docs/reference/access-authn-authz/authentication/#openid-connect-tokens. It has the settings of a
 // kubeconfig's auth-provider "oidc" except extra-scopes, as a refresh keeps the scopes of the log-in.
 //
-// The ID token is used until it expires or the server returns 401. Then it is refreshed at the issuer, once for all requests
-// that need one at that time. A refresh that began continues for up to a minute when no request waits for it any more: the
-// issuer may already have replaced the refresh token.
+// The ID token is used until it expires or the server returns 401. Then it is refreshed at the issuer, once for all concurrent
+// requests. A refresh continues for up to a minute when no request waits for it any more: the issuer may already have replaced
+// the refresh token.
 type OIDC struct {
-	// Issuer is the provider's URL, whose /.well-known/openid-configuration names the token endpoint. Both must be https, or
-	// http on this machine. Redirects to other hosts are not followed.
+	// Issuer is the provider's URL. Its /.well-known/openid-configuration names the token endpoint. Both URLs must be https, or
+	// http on this machine. Redirects to a different host are not followed.
 	Issuer string
-	// ClientID and ClientSecret are those of the log-in; a public client has no secret.
+	// ClientID and ClientSecret are the client of the log-in; a public client has no secret.
 	ClientID     string
 	ClientSecret Secret
-	// IDToken may be missing or expired if there is a RefreshToken, which may be missing until then.
+	// IDToken may be missing or expired if there is a RefreshToken. RefreshToken may be missing until IDToken expires.
 	IDToken, RefreshToken Secret
-	// CAFile and CAData hold the PEM certificates that sign the issuer's; with neither, the system's roots do.
+	// CAFile and CAData hold the PEM certificates of the issuer's authority. If both are empty, the system's roots are used.
 	CAFile string
 	CAData []byte
-	// LoadTokens, if any, returns the tokens that are stored now, where other programs that refresh them save theirs too. It
-	// is called before a refresh, and again if the issuer rejects the refresh token: most issuers accept each one once, and
-	// some revoke all if one is used twice. An error means that there are none.
+	// LoadTokens, if any, returns the stored tokens, possibly refreshed by a different program in the meantime. It is called
+	// before a refresh, and again if the issuer rejects the refresh token: most issuers accept each refresh token once, and some
+	// revoke all tokens if a refresh token is used twice. An error means that there are no stored tokens.
 	LoadTokens func(ctx context.Context) (idToken, refreshToken string, err error)
-	// SaveTokens is called after each refresh with the tokens that replace the ones above, of which one may be the same as
-	// before, so that programs that load them later do not find them outdated. Its ctx has a deadline, and the calls come one
-	// after the other. Its error fails the requests that wait for the refresh; later ones use the new tokens. nil keeps the
-	// tokens in memory only.
+	// SaveTokens receives the new ID and refresh tokens for storage after each refresh. The refresh token may be unchanged. ctx
+	// has a deadline, and calls are sequential. An error fails the requests waiting for the refresh; later requests use the new
+	// tokens. nil keeps the tokens in memory only.
 	SaveTokens func(ctx context.Context, idToken, refreshToken string) error
 }
 
 // Format implements fmt.Formatter for every verb, without tokens and secrets.
 func (o OIDC) Format(state fmt.State, _ rune) { sanitize.Format(state, o) }
 
-// MarshalJSON implements json.Marshaler with what Format prints.
+// MarshalJSON implements json.Marshaler with the text of Format.
 func (o OIDC) MarshalJSON() ([]byte, error) { return sanitize.JSON(o) }
 
-// LogValue implements slog.LogValuer with what Format prints.
+// LogValue implements slog.LogValuer with the content of Format.
 func (o OIDC) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("issuer", sanitize.URL(o.Issuer)), slog.String("client", o.ClientID),
 		slog.Bool("id token", !o.IDToken.IsZero()), slog.Bool("refresh token", !o.RefreshToken.IsZero()))
 }
 
-// newAuthenticator returns the authenticator of the one kind of credential that the config has. As in kubectl, an inline
-// credential or a file wins over an exec plugin.
+// newAuthenticator returns the authenticator for the credential of cfg. As in kubectl, an inline credential or a file wins over
+// an exec plugin.
 func newAuthenticator(cfg *Config) (credential.Authenticator, error) {
 	switch {
 	case cfg.hasToken() && cfg.hasBasic():

@@ -10,19 +10,19 @@ import (
 	"github.com/anykind/anykind/transport/kubeconfig"
 )
 
-// Config is the address of an API server and the credential for it. The zero value of every field but Server is a valid
-// default. Inline data wins over the file of the same name. It is a plain value: copying it is cheap, and changing it after
-// [Open] changes nothing.
+// Config is the address of an API server and the credential for it. The zero value of every field but Server is a valid default.
+// Inline data wins over the file of the same name. It is a plain value: copying it is cheap, and changing it after [Open] has no
+// effect.
 type Config struct {
 	// Server is the API server's URL, with a path if one precedes /api: https://host:6443/prefix.
 	Server string
 	Options
 
-	// CAFile and CAData hold the PEM certificates that sign the server's; with neither, the system's roots do. This
-	// file and the next two are read again every minute, as programs that rotate certificates expect.
+	// CAFile and CAData hold the PEM certificates of the server's authority. If both are empty, the system's roots are used.
+	// CAFile, CertFile and KeyFile are read again every minute, for certificate rotation.
 	CAFile string
 	CAData []byte
-	// ServerName is the name that the server's certificate must have, if it is not the URL's host.
+	// ServerName is the expected name in the server's certificate. "" means the URL's host.
 	ServerName string
 	// Insecure accepts any server certificate.
 	Insecure bool
@@ -31,30 +31,30 @@ type Config struct {
 	CertFile, KeyFile string
 	CertData          []byte
 	KeyData           Secret
-	// Token is sent as a bearer token. TokenFile holds one too and wins; it is read again every minute.
+	// Token is sent as a bearer token. TokenFile contains a token and wins over Token; it is read again every minute.
 	Token     Secret
 	TokenFile string
 	// Username and Password are sent as basic authentication.
 	Username string
 	Password Secret
-	// Exec runs a program that prints a credential, if there is none of those above.
+	// Exec runs a credential plugin if no credential above is set.
 	Exec *ExecPlugin
-	// OIDC refreshes an ID token of an OpenID Connect provider, if there is none of those above.
+	// OIDC refreshes an ID token of an OpenID Connect provider if no credential above is set.
 	OIDC *OIDC
-	// Impersonate makes requests as another user.
+	// Impersonate makes requests as a different user.
 	Impersonate Impersonation
 
-	// ProxyURL is an http, https or socks5 proxy; "" obeys HTTPS_PROXY and NO_PROXY. A user and a password in it are for the
-	// proxy.
+	// ProxyURL is an http, https or socks5 proxy; "" obeys HTTPS_PROXY and NO_PROXY. A user and a password in the URL are sent to
+	// the proxy.
 	ProxyURL Secret
-	// DisableCompression requests responses without compression. The default, gzip for what servers compress, which is large
-	// responses other than watches, needs less of the network at about the same CPU time, also on loopback: see "Choices that
-	// were measured" in docs/BENCHMARKS.md.
+	// DisableCompression requests responses without compression. By default, servers compress large responses other than watches
+	// with gzip. This needs less of the network at about the same CPU time, even on loopback: see "Choices that were measured" in
+	// docs/BENCHMARKS.md.
 	DisableCompression bool
 }
 
-// Impersonation is the user that requests are made as:
-// https://kubernetes.io/docs/reference/access-authn-authz/user-impersonation/. The zero value is the credential's own.
+// Impersonation is the user of impersonated requests:
+// https://kubernetes.io/docs/reference/access-authn-authz/user-impersonation/. The zero value is the credential's own user.
 type Impersonation struct {
 	User, UID string
 	Groups    []string
@@ -63,45 +63,45 @@ type Impersonation struct {
 
 // Options are the settings of a connection that do not depend on the server. Their zero values are valid defaults.
 type Options struct {
-	// Namespace is the namespace of namespaced resources, unless a handle has another; "" means "default".
+	// Namespace is the namespace of namespaced resources, unless a handle has its own; "" means "default".
 	Namespace string
-	// UserAgent names the program in the server's audit log and, up to its first slash, as the default field manager of
-	// what it writes. "" means anykind/VERSION (OS/ARCH).
+	// UserAgent is the program's name in the server's audit log and, up to the first slash, the default field manager of its
+	// writes. "" means anykind/VERSION (OS/ARCH).
 	UserAgent string
-	// RateLimiter, if any, delays every attempt, and its error ends the request; *rate.Limiter of golang.org/x/time/rate is
-	// one. There is none by default: the server protects itself, and returns when to try again.
+	// RateLimiter, if any, delays every attempt, and its error ends the request; *rate.Limiter of golang.org/x/time/rate is a
+	// RateLimiter. There is none by default: the server protects itself, and returns a Retry-After.
 	RateLimiter RateLimiter
-	// WrapTransport puts another round tripper around the connection's own, such as OpenTelemetry's. It gets every attempt,
+	// WrapTransport wraps the connection's round tripper, for example with OpenTelemetry's. The wrapper gets every attempt,
 	// without credentials.
 	WrapTransport func(http.RoundTripper) http.RoundTripper
-	// OnAttempt is called after every attempt, in the goroutine that made it.
+	// OnAttempt is called after every attempt, in the goroutine of the attempt.
 	OnAttempt func(context.Context, Attempt)
-	// OnWarning is called with every warning of the server, once for a connection unless RepeatWarnings is set. See
-	// [CollectWarnings] for those of one call, and https://kubernetes.io/blog/2020/09/03/warnings/.
+	// OnWarning is called with every warning of the server. A repeated warning is dropped unless RepeatWarnings is set. See
+	// [CollectWarnings] for the warnings of a call, and https://kubernetes.io/blog/2020/09/03/warnings/.
 	OnWarning func(ctx context.Context, text string)
-	// RepeatWarnings calls OnWarning with the same text for each response that has it.
+	// RepeatWarnings calls OnWarning for each response with a warning, also for a repeated text.
 	RepeatWarnings bool
 }
 
 // RateLimiter delays requests.
 type RateLimiter interface {
-	// Wait returns nil when the caller may proceed, or an error if it may not.
+	// Wait returns nil when the caller may proceed, or an error.
 	Wait(context.Context) error
 }
 
-// Secret is a text that no fmt verb, log/slog handler or encoder shows; see [kubeconfig.Secret]. Reveal returns it.
+// Secret is a text hidden from every fmt verb, log/slog handler and encoder; see [kubeconfig.Secret]. Reveal returns it.
 type Secret = kubeconfig.Secret
 
-// NewSecret returns a secret that holds text.
+// NewSecret returns a secret with the text.
 func NewSecret(text string) Secret { return kubeconfig.NewSecret(text) }
 
 // Format implements fmt.Formatter for every verb, without secrets.
 func (c Config) Format(state fmt.State, _ rune) { sanitize.Format(state, c) }
 
-// MarshalJSON implements json.Marshaler with what Format prints.
+// MarshalJSON implements json.Marshaler with the text of Format.
 func (c Config) MarshalJSON() ([]byte, error) { return sanitize.JSON(c) }
 
-// LogValue implements slog.LogValuer with what identifies the connection, and the kinds of its credentials.
+// LogValue implements slog.LogValuer with the server, the namespace and the kinds of credentials.
 func (c Config) LogValue() slog.Value {
 	attrs := []slog.Attr{slog.String("server", sanitize.URL(c.Server)), slog.String("namespace", c.Namespace)}
 	for _, credential := range []struct {

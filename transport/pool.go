@@ -19,28 +19,28 @@ import (
 )
 
 const (
-	// maxHeader bounds a response's header, the server's or a proxy's: details belong into its body.
+	// maxHeader limits a response header of the server or a proxy: details belong into the body.
 	maxHeader = 1 << 20
-	// maxRetired bounds the transports that closeIdle still closes; older ones close by themselves after IdleConnTimeout.
+	// maxRetired limits the transports closed by closeIdle. Older transports close by themselves after IdleConnTimeout.
 	maxRetired = 4
 )
 
-// pool holds one http.Transport, whose connections present one client certificate and trust one set of authorities. When
-// either is replaced, requests under way end on the connections that they have, and later ones get a new transport. It is
+// pool holds the current http.Transport. Its connections present a single client certificate and trust a single set of
+// authorities. When either is replaced, active requests end on their connections, and later requests get a new transport. It is
 // safe for concurrent use.
 type pool struct {
 	template  *http.Transport
 	authority *credential.File
 	now       func() time.Time
-	// open counts the connections that are not closed.
+	// open counts the unclosed connections.
 	open atomic.Int64
 
 	mu          sync.Mutex
-	authorities []byte // that roots was made of
+	authorities []byte // source of roots
 	roots       *x509.CertPool
 	current     *http.Transport
 	certificate *tls.Certificate
-	// retired are the previous transports, whose requests may not have ended.
+	// retired are the previous transports. Their requests may still be active.
 	retired []*http.Transport
 }
 
@@ -66,7 +66,7 @@ func newPool(cfg *Config) (*pool, error) {
 			DisableCompression:     cfg.DisableCompression,
 			ForceAttemptHTTP2:      true,
 			MaxResponseHeaderBytes: maxHeader,
-			// A connection whose peer vanished is noticed after the sum of the two, though no read has a time-out.
+			// A vanished peer is noticed after SendPingTimeout + PingTimeout, although reads have no time-out.
 			HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 		},
 		authority: credential.NewFile(cfg.CAData, cfg.CAFile),
@@ -77,7 +77,7 @@ func newPool(cfg *Config) (*pool, error) {
 	return p, err
 }
 
-// transport returns the transport whose connections present the certificate, nil for none.
+// transport returns a transport with the client certificate; nil means none.
 func (p *pool) transport(certificate *tls.Certificate) (*http.Transport, error) {
 	authorities, err := p.authority.Content(p.now())
 	if err != nil {
@@ -105,7 +105,7 @@ func (p *pool) replace(certificate *tls.Certificate) {
 	if p.current != nil {
 		p.retired = append(p.retired, p.current)
 	}
-	// Connections that are idle by now are closed, the others after IdleConnTimeout.
+	// Idle connections are closed now, active connections after IdleConnTimeout.
 	for _, retired := range p.retired {
 		retired.CloseIdleConnections()
 	}
@@ -113,16 +113,16 @@ func (p *pool) replace(certificate *tls.Certificate) {
 	p.current, p.certificate = p.template.Clone(), certificate
 	p.current.TLSClientConfig.RootCAs = p.roots
 	if certificate != nil {
-		// Not Certificates: those are withheld if the server's list of authorities lacks the issuer, but the server may accept
-		// the certificate all the same, while authorities are replaced for example.
+		// Not Certificates: net/http withholds them if the server's list of authorities lacks the issuer. The server may still
+		// accept the certificate, for example while authorities are replaced.
 		p.current.TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			return certificate, nil
 		}
 	}
 }
 
-// http1 returns a transport like one of the pool's that speaks HTTP/1.1 only, for one upgrade: net/http itself sends those to
-// websocket over HTTP/1.1, and all others over the HTTP/2 that the server prefers, which has none. It keeps no connection.
+// http1 returns a copy of a transport with HTTP/1.1 only, for an upgrade. net/http uses HTTP/1.1 by itself only for websocket
+// upgrades. HTTP/2 has no upgrades. The copy keeps no connection.
 func http1(pooled *http.Transport) *http.Transport {
 	transport := pooled.Clone()
 	transport.DisableKeepAlives, transport.ForceAttemptHTTP2 = true, false
@@ -130,8 +130,8 @@ func http1(pooled *http.Transport) *http.Transport {
 	return transport
 }
 
-// closeIdle closes idle connections, and for a while those that become idle later: a connection whose request has just been
-// canceled does so a moment later.
+// closeIdle closes idle connections, now and several times soon after: the connection of a canceled request becomes idle a moment
+// later.
 func (p *pool) closeIdle() { p.closeIdleEvery(10 * time.Millisecond) }
 
 func (p *pool) closeIdleEvery(delay time.Duration) {
@@ -155,7 +155,7 @@ func (p *pool) dial(ctx context.Context, network, address string) (net.Conn, err
 	return &countedConn{Conn: conn, closed: sync.OnceFunc(func() { p.open.Add(-1) })}, nil
 }
 
-// countedConn is a connection that counts until it is closed.
+// countedConn is a connection counted in pool.open until it is closed.
 type countedConn struct {
 	net.Conn
 	closed func()

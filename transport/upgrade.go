@@ -18,25 +18,23 @@ import (
 const upgradeTimeout = 61 * time.Second
 
 var (
-	// ErrNotUpgraded reports a response to a request for an upgrade with another status below 400 than 101 Switching
-	// Protocols.
+	// ErrNotUpgraded reports a response with a status below 400 other than 101 Switching Protocols.
 	ErrNotUpgraded = errors.New("the server does not switch protocols")
 
 	errUpgradeTimeout = fmt.Errorf("no response from the server for %v: %w", upgradeTimeout, os.ErrDeadlineExceeded)
 )
 
-// Upgrade sends a request for an upgrade, whose Header names the protocol in Upgrade. It returns the connection after the
-// server has switched to that protocol, and the header of the response. The caller closes the connection, which ends it at
-// once, without a TLS alert; the end of ctx no longer does. A connection of [Open] upgrades to any protocol; one of [New] to
-// websocket and, if its HTTP client speaks HTTP/1.1 only, to others.
+// Upgrade sends a request for an upgrade to the protocol in its Upgrade header. It returns the connection after the server has
+// switched protocols, and the header of the response. The caller closes the connection. Closing ends it at once, without a TLS
+// alert; the end of ctx has no effect any more. A connection of [Open] upgrades to any protocol. A connection of [New] upgrades
+// to websocket, and to any protocol if its HTTP client is limited to HTTP/1.1.
 //
-// The request passes [Options].WrapTransport, the HTTP client's round trippers and its proxy as all others do. Round trippers
-// must pass on the request's context, which reports the connection by net/http/httptrace, and the response's Body as the
-// io.ReadWriteCloser that net/http makes of it; else Upgrade returns an error that names the reason.
+// The request passes [Options].WrapTransport, the HTTP client's round trippers and its proxy, like every request. Round trippers
+// must pass on the request's context, because net/http/httptrace reports the connection through it, and net/http's
+// io.ReadWriteCloser as the response's Body. Otherwise Upgrade returns an error with the reason.
 //
-// A response of 401 renews the credential and sends the request again, once. A rejection is a *apierrors.StatusError, a
-// response below 400 that is no upgrade wraps [ErrNotUpgraded], and any other error names the method and the URL. Redirects
-// are not followed.
+// A 401 renews the credential and repeats the request once. A rejection is a *apierrors.StatusError, a response below 400 without
+// an upgrade wraps [ErrNotUpgraded], and all remaining errors name the method and the URL. Redirects are not followed.
 func (c *Conn) Upgrade(ctx context.Context, req *Request) (net.Conn, http.Header, error) {
 	call, err := c.newCall(ctx, req)
 	if err != nil {
@@ -68,7 +66,7 @@ func (c *call) upgrade(ctx context.Context) (net.Conn, *http.Response, error) {
 			cancel(nil)
 		}
 	}()
-	var traced atomic.Pointer[httptrace.GotConnInfo] // the last one counts: net/http may retry on another connection
+	var traced atomic.Pointer[httptrace.GotConnInfo] // the last call counts: net/http may retry on a new connection
 	trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { traced.Store(&info) }}
 	req, err := c.conn.newRequest(httptrace.WithClientTrace(attempt, trace), c.req)
 	if err != nil {
@@ -112,12 +110,12 @@ func (c *call) upgrade(ctx context.Context) (net.Conn, *http.Response, error) {
 
 // detach makes a response's body readable after the request's context has ended.
 func detach(response *http.Response) {
-	body, _ := io.ReadAll(io.LimitReader(response.Body, maxErrorBody)) // what was read explains the error
+	body, _ := io.ReadAll(io.LimitReader(response.Body, maxErrorBody)) // the bytes read explain the error
 	_ = response.Body.Close()
 	response.Body = io.NopCloser(bytes.NewReader(body))
 }
 
-// newUpgradedConn returns the connection that a response has switched to another protocol.
+// newUpgradedConn returns the connection of a 101 response.
 func newUpgradedConn(response *http.Response, traced *httptrace.GotConnInfo) (*upgradedConn, error) {
 	body, ok := response.Body.(io.ReadWriteCloser)
 	if !ok {
@@ -131,8 +129,8 @@ func newUpgradedConn(response *http.Response, traced *httptrace.GotConnInfo) (*u
 	return &upgradedConn{Conn: traced.Conn, body: body}, nil
 }
 
-// upgradedConn is the connection of an upgrade. Reads and writes go through the response's body, which has the bytes that
-// the server sent together with its header.
+// upgradedConn is the connection of an upgrade. Reads and writes go through the response's body: it has the bytes received
+// together with the header.
 type upgradedConn struct {
 	net.Conn // for addresses and deadlines
 	body     io.ReadWriteCloser

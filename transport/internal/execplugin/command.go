@@ -39,8 +39,8 @@ func (c *Config) lookPath() (string, error) {
 	return path, nil
 }
 
-// isAllowed compares names with names, and the paths that they resolve to with each other, as client-go does. A relative
-// path never equals a name.
+// isAllowed compares names with names, and resolved paths with resolved paths, like client-go. A relative path never equals a
+// name.
 func (c *Config) isAllowed(path string) bool {
 	for _, entry := range c.Allowlist {
 		if entry == "" {
@@ -110,21 +110,21 @@ func (a *Authenticator) command(ctx context.Context, path string, interactive bo
 		cmd.Stdin = os.Stdin
 	}
 	cmd.WaitDelay = a.waitDelay
-	// A process of another group than the terminal's is stopped when it reads a password from there.
+	// A background process group would be stopped when it reads a password from the terminal.
 	if !a.hasTerminal() {
 		subprocess.KillGroup(cmd)
 	}
 	return cmd
 }
 
-// runError explains the error of a run, without anything that the program printed.
+// runError explains the error of a run, without any output of the program.
 func (a *Authenticator) runError(err error, cmd *exec.Cmd, output *limitedBuffer) error {
 	var exit *exec.ExitError
 	switch {
 	case output.overflowed:
 		return fmt.Errorf("it printed more than %d MiB, which is no credential (does the command do something else?)", maxOutput>>20)
 	case err == nil, errors.Is(err, exec.ErrWaitDelay) && cmd.ProcessState.Success():
-		// The latter left a process behind that holds the output open, after printing its own.
+		// With ErrWaitDelay, the program printed its output, but a child process still holds the output open.
 		return nil
 	case errors.As(err, &exit):
 		return fmt.Errorf("it failed: %w (see what it wrote to standard error, or run it by hand; you may have to log in again)", err)
@@ -147,7 +147,7 @@ func (a *Authenticator) execInfo(interactive bool) (string, error) {
 		Spec       spec   `json:"spec"`
 	}{"ExecCredential", a.cfg.APIVersion, spec{Interactive: interactive}}
 	if a.cfg.ProvideClusterInfo {
-		// Plugins get the certificates themselves, also where the kubeconfig names a file.
+		// Plugins get the certificates themselves, even if the kubeconfig names a file.
 		authority, err := a.cfg.CA.Content(a.Now())
 		if err != nil {
 			return "", fmt.Errorf("read the certificate authority for it: %w", err)
@@ -163,7 +163,7 @@ func (a *Authenticator) execInfo(interactive bool) (string, error) {
 	return string(value), nil
 }
 
-// limitedBuffer is a bytes.Buffer with a limit, beyond which writes fail.
+// limitedBuffer is a bytes.Buffer with a limit. Writes beyond it fail.
 type limitedBuffer struct {
 	data       bytes.Buffer // not embedded: io.Copy would call its ReadFrom, beyond the limit
 	limit      int

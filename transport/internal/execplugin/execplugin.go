@@ -1,12 +1,12 @@
-// Package execplugin authenticates with the credentials that an exec plugin prints, as kubectl does:
+// Package execplugin authenticates with the credentials printed by an exec plugin, like kubectl:
 // https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins.
 //
-// An [Authenticator] is a [credential.Cache] whose Fetch runs the program once: it looks up the command and checks it against
-// the allowlist (command.go), passes the request in KUBERNETES_EXEC_INFO, runs the program until ctx ends, and parses the
-// ExecCredential that it prints (output.go).
+// An [Authenticator] is a [credential.Cache] whose Fetch runs the program once: it looks up the command and checks it against the
+// allowlist (command.go), passes the request in KUBERNETES_EXEC_INFO, runs the program until ctx ends, and parses the printed
+// ExecCredential (output.go).
 //
-// Invariants: no error shows an argument, a value of the environment or anything that the program printed. The program gets
-// the terminal only if its interactiveMode allows that. It is killed with ctx, and when it prints more than 1 MiB.
+// Invariants: no error shows an argument, a value of the environment or any output of the program. The program gets the terminal
+// only if its interactiveMode permits. It is killed with ctx, and after more than 1 MiB of output.
 package execplugin
 
 import (
@@ -44,16 +44,16 @@ type Cluster struct {
 	Config             json.RawMessage `json:"config"`
 }
 
-// Authenticator authenticates with what the program prints.
+// Authenticator authenticates with the program's output.
 type Authenticator struct {
 	*credential.Cache
 	cfg Config
 
-	// What tests replace.
+	// Replaced in tests.
 	stderr          io.Writer
 	stdinIsTerminal func() bool
 	hasTerminal     func() bool   // standard input or not
-	waitDelay       time.Duration // for processes that the program left behind to close its output
+	waitDelay       time.Duration // for remaining child processes to close the output
 }
 
 // New validates cfg without running the program. The command need not be installed yet.

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// execCredential is the ExecCredential that the program prints.
+// execCredential is the ExecCredential printed by the program.
 type execCredential struct {
 	Kind       string `json:"kind"`
 	APIVersion string `json:"apiVersion"`
@@ -24,8 +24,8 @@ type execCredential struct {
 	} `json:"status"`
 }
 
-// parseOutput validates and converts what the program printed. Errors show nothing of the output: those of decoders, which
-// quote it, are not wrapped.
+// parseOutput validates and converts the program's output. Errors do not show the output: decoder errors may quote it and are not
+// wrapped.
 func parseOutput(data []byte, apiVersion string) (*credential.Credential, error) {
 	output, err := decodeOutput(data, apiVersion)
 	if err != nil {
@@ -57,7 +57,7 @@ func parseOutput(data []byte, apiVersion string) (*credential.Credential, error)
 	return parsed, nil
 }
 
-// decodeOutput decodes JSON, and YAML as kubectl does, and checks its type.
+// decodeOutput decodes JSON, or YAML like kubectl, and checks its type.
 func decodeOutput(data []byte, apiVersion string) (*execCredential, error) {
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 {
