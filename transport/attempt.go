@@ -10,32 +10,31 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 )
 
-// Attempt is one attempt of a request, for [Options].OnAttempt. It has no secret: no header, no body, no query.
+// Attempt describes an attempt of a request, for [Options].OnAttempt. It has no secret: no header, no body, no query.
 type Attempt struct {
 	Method string
 	// URL has no query.
 	URL string
-	// Path is the URL's path below that of the server: /api/v1/namespaces/shop/pods.
+	// Path is the URL's path relative to the server's URL: /api/v1/namespaces/shop/pods.
 	Path string
-	// Verb, Resource, Namespace and Name are those that the server authorizes and writes to its audit log: "list" and
-	// "deployments.apps", "create" and "pods/eviction". Name is that of the path or, for a list or watch, the one that a field
-	// selector requires as metadata.name; a Namespace is in the namespace of its name. For a path that is not a resource's
-	// they are the method in lower case and "".
+	// Verb, Resource, Namespace and Name are as in the server's authorization and audit log: "list" and "deployments.apps",
+	// "create" and "pods/eviction". For a list or watch, Name is the metadata.name required by the field selector. The namespace
+	// of a Namespace is its own name. For a non-resource path, Verb is the method in lower case and the rest is "".
 	Verb, Resource, Namespace, Name string
 	// Number is 1 for a request's first attempt.
 	Number int
 	// Delay is the time before this attempt: for the rate limiter, Retry-After, or a broken connection.
 	Delay time.Duration
-	// Duration is the time until the response's header was there.
+	// Duration is the time until the header of the response.
 	Duration time.Duration
-	// StatusCode is the response's, 0 if there was none.
+	// StatusCode is the response's status, 0 without a response.
 	StatusCode int
 	// Err is the error of an attempt without a response.
 	Err error
 }
 
-// newAttempt returns an Attempt with what the API server authorizes in a request, which it parses as the API server does.
-// prefix is the path of the server's URL. See https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-uris.
+// newAttempt returns an Attempt with the authorization attributes of a request, parsed like in the API server. prefix is the path
+// of the server's URL. See https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-uris.
 func newAttempt(req *http.Request, prefix string) Attempt {
 	attempt := Attempt{Method: req.Method, URL: printableURL(req), Path: strings.TrimPrefix(req.URL.Path, prefix)}
 	parts := strings.Split(strings.Trim(attempt.Path, "/"), "/")
@@ -55,7 +54,7 @@ func newAttempt(req *http.Request, prefix string) Attempt {
 	}
 	if parts[0] == "namespaces" && len(parts) > 1 {
 		attempt.Namespace = parts[1]
-		// A namespace is a resource itself, with subresources of its own.
+		// A namespace is a resource itself, with subresources.
 		if len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize" {
 			parts = parts[2:]
 		}
@@ -110,7 +109,7 @@ func isWatch(u *url.URL) bool {
 	return len(values) > 0 && values[0] != "0" && !strings.EqualFold(values[0], "false")
 }
 
-// selectedName returns the name that a field selector requires as metadata.name, "" for none.
+// selectedName returns the metadata.name required by a field selector, or "".
 func selectedName(u *url.URL) string {
 	if !strings.Contains(u.RawQuery, "metadata.name") {
 		return ""

@@ -13,20 +13,20 @@ import (
 
 type requestUserKey struct{}
 
-// requestUser is the user that a request is made as.
+// requestUser is the user of a request.
 type requestUser struct {
 	conn       *Conn
 	credential *credential.Credential
 }
 
-// withUser returns a ctx whose requests a pool authenticates.
+// withUser returns a ctx with the user for requests through a pool.
 func (c *call) withUser(ctx context.Context) context.Context {
 	return context.WithValue(ctx, requestUserKey{}, requestUser{c.conn, c.credential})
 }
 
-// RoundTrip adds the user of a request's context to requests to the server's host, and to no others, below every wrapper.
-// It sends them over a connection that presents the credential's certificate. A request whose context a wrapper has replaced
-// has neither a credential nor an impersonated user.
+// RoundTrip authenticates requests to the server's host with the user in the request's context. Requests to any different host
+// stay anonymous. It runs below every wrapper, and uses a connection with the credential's certificate. A request without the
+// original context, replaced by a wrapper, has neither a credential nor an impersonated user.
 func (p *pool) RoundTrip(req *http.Request) (*http.Response, error) {
 	user, ok := req.Context().Value(requestUserKey{}).(requestUser)
 	c, toHost := user.credential, ok && req.URL.Host == user.conn.base.Host
@@ -52,8 +52,8 @@ func (p *pool) RoundTrip(req *http.Request) (*http.Response, error) {
 	return next.RoundTrip(req)
 }
 
-// renew replaces the credential after a response of 401. ok is false if the server did not reject it, or if there is no other.
-// An error is that of the renewal, or of ctx.
+// renew replaces the credential after a 401. ok is false if the server did not reject the credential, or if there is no new
+// credential. An error is from the renewal or from ctx.
 func (c *call) renew(ctx context.Context, response *http.Response) (ok bool, err error) {
 	if c.renewed {
 		return false, nil
@@ -70,8 +70,8 @@ func (c *call) renew(ctx context.Context, response *http.Response) (ok bool, err
 	return true, nil
 }
 
-// prepareRenewed renews the credential before the next attempt, and closes the response. If it cannot, it returns the
-// response's error and its cause, if known.
+// prepareRenewed renews the credential before the next attempt, and closes the response. On failure it returns the response's
+// error, with its cause if known.
 func (c *call) prepareRenewed(ctx context.Context, response *http.Response) error {
 	ok, renewErr := c.renew(ctx, response)
 	if ok {
@@ -90,24 +90,24 @@ func (c *call) prepareRenewed(ctx context.Context, response *http.Response) erro
 }
 
 const (
-	// maxCheckAge is how long the API server's answer about a credential is used.
+	// maxCheckAge is the lifetime of a check's result.
 	maxCheckAge = 10 * time.Second
-	// recentRenewal is how long after a rejection a credential counts as new.
+	// recentRenewal is the time after a rejection in which a credential counts as new.
 	recentRenewal = time.Minute
 )
 
-// credentialCheck remembers which credential the API server accepted when it was last checked.
+// credentialCheck caches the credential accepted in the last check by the API server.
 type credentialCheck struct {
-	// running has an element during a check, which guards the other fields. A mutex would not observe a ctx.
+	// running has an element during a check. It guards the remaining fields. A mutex would not observe a ctx.
 	running  chan struct{}
 	accepted *credential.Credential
 	at       time.Time
 }
 
-// isRejectedByServer reports whether it was the API server that rejected the credential with 401. Below some paths programs
-// in pods, services and nodes respond, as they like. So that none of them can cause one renewal after the other, a request to
-// the API server itself checks the credential there, and also if a credential is rejected again that has just been renewed
-// and accepted elsewhere: an aggregated API may accept none. An error is that of an ended ctx.
+// isRejectedByServer reports whether the API server itself rejected the credential with a 401. A 401 may come from a pod, service
+// or node behind the API server, and must not cause a renewal for each request: GET /version decides then. GET /version also
+// decides about a recently renewed and accepted credential, because an aggregated API may reject every credential. An error is
+// from an ended ctx.
 func (c *call) isRejectedByServer(ctx context.Context, response *http.Response) (bool, error) {
 	justRenewed := c.credential.RenewedWithin(recentRenewal) && c.credential.WasAccepted()
 	if !isForwarded(response.Request, c.conn.base.Path) && !justRenewed {
@@ -115,7 +115,7 @@ func (c *call) isRejectedByServer(ctx context.Context, response *http.Response) 
 	}
 	check := c.conn.check
 	select {
-	case check.running <- struct{}{}: // other calls wait for the result
+	case check.running <- struct{}{}: // concurrent calls wait for the result
 		defer func() { <-check.running }()
 	case <-ctx.Done():
 		return false, fmt.Errorf("wait for a check of the credential: %w", retry.ContextError(ctx))
@@ -140,8 +140,8 @@ func (c *call) isRejectedByServer(ctx context.Context, response *http.Response) 
 	return false, nil
 }
 
-// isForwarded reports whether the API server forwards a request to a node, or to a program on it. prefix is the path of
-// the server's URL.
+// isForwarded reports whether the API server forwards a request to a node, or to a program on the node. prefix is the path of the
+// server's URL.
 func isForwarded(req *http.Request, prefix string) bool {
 	_, subresource, _ := strings.Cut(newAttempt(req, prefix).Resource, "/")
 	switch subresource {

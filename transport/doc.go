@@ -1,4 +1,4 @@
-// Package transport connects to one API server with authenticated requests that are retried:
+// Package transport connects to an API server with authenticated, retried requests:
 //
 //	cfg, err := transport.Load(ctx, nil) // kubeconfig, service account or kubectl proxy
 //	if err != nil {
@@ -15,10 +15,11 @@
 //	}
 //	defer response.Body.Close()
 //
-// [LoadOptions] choose a context, a parsed kubeconfig or the service account first, and [LoadKubeconfig] returns the contexts
-// for a program that connects to several clusters. [New] makes a [Conn] of an HTTP client that authenticates by itself, and [OpenKubectl] one of the user's own kubectl.
-// [Conn.Upgrade] opens a WebSocket's connection, and [Conn.RoundTrip] sends any HTTP request with the connection's credential.
+// [LoadOptions] choose a context, a parsed kubeconfig or the service account first, and [LoadKubeconfig] returns the contexts for
+// a program with connections to several clusters. [New] makes a [Conn] from an authenticated HTTP client, and [OpenKubectl] from
+// the user's kubectl. [Conn.Upgrade] opens the connection of a WebSocket, and [Conn.RoundTrip] sends any HTTP request with the
+// connection's credential.
 //
-// The package does not know kinds or verbs: a [Request] is a method, a path and bytes. A response that rejects a request is an
-// *apierrors.StatusError of k8s.io/apimachinery, also if its body is no Kubernetes Status.
+// The package does not know kinds or verbs: a [Request] is a method, a path and bytes. A rejected request is an
+// *apierrors.StatusError of k8s.io/apimachinery, even if the response's body is not a Kubernetes Status.
 package transport

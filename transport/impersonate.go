@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// Impersonate returns a Conn whose requests are made as another user, with c's credential, which needs the verb impersonate
-// for that user, and for each group, uid and extra:
-// https://kubernetes.io/docs/reference/access-authn-authz/user-impersonation/. The user replaces the one that c impersonates,
-// if any. Without as.User it returns an error: an empty name must not make requests as the credential's own user.
+// Impersonate returns a Conn for impersonated requests with c's credential. The credential needs the verb impersonate for the
+// user, and for each group, uid and extra: https://kubernetes.io/docs/reference/access-authn-authz/user-impersonation/. The user
+// replaces c's impersonated user, if any. Without as.User it returns an error: an empty name must not make requests as the
+// credential's own user.
 //
-// The Conn shares network connections, credential and Options with c, and no response: only what warnings OnWarning has been
-// called with is kept, for each Conn its own. A round tripper of WrapTransport must not return the response of one request for
-// another: what it gets does not show the user.
+// The Conn shares network connections, credential and Options with c, but no responses. Each Conn has its own set of warnings
+// already passed to OnWarning. A round tripper of WrapTransport must not cache responses across requests: it does not see the
+// user.
 func (c *Conn) Impersonate(as Impersonation) (*Conn, error) {
 	if as.User == "" {
 		return nil, errors.New("impersonate: the user is missing")
@@ -27,15 +27,15 @@ func (c *Conn) Impersonate(as Impersonation) (*Conn, error) {
 	return derived, nil
 }
 
-// WithOnWarning returns a Conn that calls onWarning instead of c's [Options].OnWarning, once for each text unless
-// RepeatWarnings is set; nil means no calls. It shares everything else with c.
+// WithOnWarning returns a Conn with onWarning in place of c's [Options].OnWarning. It is called once for each text unless
+// RepeatWarnings is set; nil means no calls. Everything else is shared with c.
 func (c *Conn) WithOnWarning(onWarning func(ctx context.Context, text string)) *Conn {
 	derived := c.derive()
 	derived.options.OnWarning = onWarning
 	return derived
 }
 
-// derive returns a Conn that shares network connections and the credential with c, whose Close closes them.
+// derive returns a Conn with c's network connections and credential. Only c's Close closes them.
 func (c *Conn) derive() *Conn {
 	derived := *c
 	derived.warnings, derived.closeIdle = &warningSet{}, func() {}
@@ -52,7 +52,7 @@ func impersonationHeader(as Impersonation) http.Header {
 		header.Set("Impersonate-Uid", as.UID)
 	}
 	if len(as.Groups) > 0 {
-		header["Impersonate-Group"] = slices.Clip(slices.Clone(as.Groups)) // appending to it copies
+		header["Impersonate-Group"] = slices.Clip(slices.Clone(as.Groups)) // appending copies it
 	}
 	for key, values := range as.Extra {
 		for _, value := range values {
@@ -62,7 +62,7 @@ func impersonationHeader(as Impersonation) http.Header {
 	return header
 }
 
-// escapeHeaderKey percent-encodes the bytes that a header's name cannot have; the server decodes them.
+// escapeHeaderKey percent-encodes the bytes not permitted in a header name; the server decodes them.
 func escapeHeaderKey(key string) string {
 	var escaped strings.Builder
 	for i := range len(key) {
@@ -76,7 +76,7 @@ func escapeHeaderKey(key string) string {
 	return escaped.String()
 }
 
-// setImpersonation makes impersonate the only impersonation in a request's header, if it is not empty.
+// setImpersonation replaces all impersonation headers of a request by impersonate, unless impersonate is empty.
 func setImpersonation(header, impersonate http.Header) {
 	if len(impersonate) == 0 {
 		return

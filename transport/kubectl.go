@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	// kubectlWaitDelay bounds the time that kubectl's output stays open after its end, by processes that it left behind.
+	// kubectlWaitDelay limits the time until kubectl's output is closed by its children after its end.
 	kubectlWaitDelay = 2 * time.Second
-	// maxExitDelay bounds the wait for the end of kubectl, which may be why a connection broke a moment before.
+	// maxExitDelay limits the wait for the end of kubectl, the possible cause of a broken connection.
 	maxExitDelay = time.Second
-	// maxErrorLines bounds the error output of kubectl that is kept.
+	// maxErrorLines limits the kept error output of kubectl, in bytes.
 	maxErrorLines = 1 << 10
 )
 
@@ -33,20 +33,20 @@ const (
 type KubectlOptions struct {
 	// Command is the program, a path or a name to look up in PATH; "" means kubectl.
 	Command string
-	// Args are flags that kubectl takes with every command, such as --context, --kubeconfig or --as.
+	// Args are flags accepted by every kubectl command, such as --context, --kubeconfig or --as.
 	Args []string
-	// If Options.Namespace is "", it is that of kubectl's context.
+	// An empty Options.Namespace means the namespace of kubectl's context.
 	Options
 }
 
-// OpenKubectl starts the user's own kubectl and makes every request through it, for clusters that nothing else can reach:
-// kubectl authenticates, and no credential enters this process. [Conn.Do] and [Conn.Upgrade] work as always; a rejection is
-// the API server's own.
+// OpenKubectl starts the user's kubectl and sends every request through it. It is for clusters that only kubectl can reach.
+// kubectl authenticates, and no credential enters this process. [Conn.Do] and [Conn.Upgrade] work as always; a rejection is the
+// API server's own.
 //
-// The process is a `kubectl proxy` on a Unix socket in a directory that no other user may enter. [Conn.Close] ends it. ctx
-// bounds the start only. When kubectl ends by itself, requests, watches and streams fail with an error that has the last
-// errors that it printed. What a killed program left behind is removed by the next call of OpenKubectl. nil opts mean
-// defaults. See https://kubernetes.io/docs/reference/kubectl/generated/kubectl_proxy/.
+// The process is a `kubectl proxy` on a Unix socket in a private directory. [Conn.Close] ends it. ctx only limits the start. When
+// kubectl exits by itself, requests, watches and streams fail with an error that contains its last error output. Leftovers of a
+// killed program are removed by the next call of OpenKubectl. nil opts mean defaults. See
+// https://kubernetes.io/docs/reference/kubectl/generated/kubectl_proxy/.
 func OpenKubectl(ctx context.Context, opts *KubectlOptions) (*Conn, error) {
 	if opts == nil {
 		opts = &KubectlOptions{}
@@ -79,7 +79,7 @@ type kubectlProxy struct {
 
 	cancel context.CancelFunc
 	exited chan struct{}
-	// err is why it exited, to be read after that.
+	// err is the exit error. It is read after exited is closed.
 	err error
 }
 
@@ -98,7 +98,7 @@ func startKubectl(ctx context.Context, opts *KubectlOptions) (*kubectlProxy, err
 		DisableCompression:     true, // over a socket on this machine
 		MaxResponseHeaderBytes: maxHeader,
 	}}
-	// The filters protect browsers; here no other program can reach the socket.
+	// The filters protect browsers. A private socket does not need them.
 	cmd := k.command(life, "proxy", dir.Argument(), "--accept-hosts=^localhost$", "--reject-paths=^$")
 	output := &readyWriter{ready: make(chan struct{})}
 	cmd.Stdout = output
@@ -113,8 +113,8 @@ func startKubectl(ctx context.Context, opts *KubectlOptions) (*kubectlProxy, err
 	return nil, cmp.Or(retry.ContextError(ctx), k.err)
 }
 
-// command returns a kubectl command. The end of ctx kills it and the processes that it started, as a wrapper may run kubectl
-// as its child. With a terminal, which they share, only those are killed that serve the socket.
+// command returns a kubectl command. The end of ctx kills it and its children, because kubectl may be the child of a wrapper.
+// With a shared terminal, only the processes serving the socket are killed.
 func (k *kubectlProxy) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, cmp.Or(k.opts.Command, "kubectl"), slices.Concat(k.opts.Args, args)...)
 	if !subprocess.HasTerminal() {
@@ -130,7 +130,7 @@ func (k *kubectlProxy) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run starts the process and waits for its end, on one thread: see subprocess.EndWithThread.
+// run starts the process and waits for its end in a single thread: see subprocess.EndWithThread.
 func (k *kubectlProxy) run(cmd *exec.Cmd) {
 	defer close(k.exited)
 	runtime.LockOSThread()
@@ -143,7 +143,7 @@ func (k *kubectlProxy) run(cmd *exec.Cmd) {
 		return
 	}
 	k.err = cmp.Or(stderr.explain(cmd.Wait()), errors.New("exit status 0"))
-	k.dir.KillServers() // those that a wrapper left behind
+	k.dir.KillServers() // leftovers of a wrapper
 }
 
 func (k *kubectlProxy) namespace(ctx context.Context) (string, error) {
@@ -179,7 +179,7 @@ func (k *kubectlProxy) RoundTrip(req *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// explain adds kubectl's own error to that of a connection that broke because kubectl exited.
+// explain adds kubectl's own error to the error of a connection broken by kubectl's exit.
 func (k *kubectlProxy) explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil || !isBroken(err) && !isConnectionRefused(err) {
 		return err
@@ -219,7 +219,7 @@ func (b *kubectlBody) Read(p []byte) (int, error) {
 	return n, explained
 }
 
-// readyWriter closes ready when kubectl proxy prints that it serves.
+// readyWriter closes ready when kubectl proxy prints its ready message.
 type readyWriter struct {
 	ready chan struct{}
 	begin []byte // of the output
@@ -236,7 +236,7 @@ func (w *readyWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// errorLines keeps kubectl's own error lines. Those of login plugins may be secret and are dropped.
+// errorLines keeps kubectl's own error lines. Lines of login plugins may be secret and are dropped.
 type errorLines struct{ line, kept []byte }
 
 func (l *errorLines) Write(p []byte) (int, error) {

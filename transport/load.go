@@ -16,35 +16,35 @@ import (
 	"github.com/anykind/anykind/transport/kubeconfig"
 )
 
-// LoadOptions restrict where [Load] searches, and override what it finds.
+// LoadOptions restrict the search of [Load], and override its result.
 type LoadOptions struct {
-	// Path is the one kubeconfig file to read. It must exist. "" searches the places of Load.
+	// Path is the only kubeconfig file to read. It must exist. "" searches the places of Load.
 	Path string
-	// Kubeconfig is used in place of a file: the result of [LoadKubeconfig], to load several of its contexts, or of
-	// [kubeconfig.Parse], for bytes from a Secret for example. It may name programs to run and files to read: do not load one
-	// that is not trusted. It is not changed. Path must be "".
+	// Kubeconfig is used in place of a file. It may be the result of [LoadKubeconfig], to load several of its contexts, or of
+	// [kubeconfig.Parse], for example for bytes from a Secret. A kubeconfig may name programs to run and files to read: do not
+	// load an untrusted kubeconfig. It is not changed. Path must be "".
 	Kubeconfig *kubeconfig.File
-	// InClusterFirst searches the pod's service account before KUBECONFIG and ~/.kube/config, for a program that usually runs
-	// in a pod. It has no effect with Path, Kubeconfig, Context, Cluster or User.
+	// InClusterFirst searches the pod's service account before KUBECONFIG and ~/.kube/config, for a program that usually runs in
+	// a pod. It has no effect with Path, Kubeconfig, Context, Cluster or User.
 	InClusterFirst bool
 	// Context is the context to use; "" means the kubeconfig's current-context.
 	Context string
-	// Cluster and User override the context's own, Namespace its namespace. Namespace works wherever the cluster was found.
+	// Cluster and User override the context's fields, and Namespace its namespace. Namespace applies to a cluster from any place.
 	Cluster, User, Namespace string
 }
 
-// Load finds a [Config]. It takes the first that exists of:
+// Load finds a [Config]. The first existing place wins:
 //
 //  1. opts.Kubeconfig, or the kubeconfig file opts.Path;
-//  2. the kubeconfig files that KUBECONFIG lists, merged as kubectl does; missing ones are skipped, but one must exist;
+//  2. the kubeconfig files listed in KUBECONFIG, merged like by kubectl; missing files are skipped, but at least one must exist;
 //  3. ~/.kube/config, unless KUBECONFIG is set;
-//  4. the service account of the pod that the program runs in; with opts.InClusterFirst this is the first place;
+//  4. the service account of this program's pod; with opts.InClusterFirst this is the first place;
 //  5. a `kubectl proxy` on its default port, localhost:8001.
 //
-// A place that exists and cannot be used is an error, and the search ends: a program must not end up on another cluster
-// because of a typing error. If there is none, the error has the reason for each place. Context, Cluster and User require a
-// kubeconfig: with them only the first three places count. Only the last place is tried over the network, for at most a
-// second. nil opts mean defaults.
+// An existing but unusable place is an error, and the search ends: a program must not end up on a different cluster because of a
+// typing error. If no place exists, the error has the reason for each place. Context, Cluster and User require a kubeconfig: with
+// them only the first three places count. Only the last place is tried over the network, for at most a second. nil opts mean
+// defaults.
 func Load(ctx context.Context, opts *LoadOptions) (*Config, error) {
 	if opts == nil {
 		opts = &LoadOptions{}
@@ -76,7 +76,7 @@ func newLocator() *locator {
 	}
 }
 
-// absentError reports that a place does not exist, so that the search continues.
+// absentError reports a missing place: the search continues.
 type absentError struct{ error }
 
 func (e absentError) Unwrap() error { return e.error }
@@ -107,8 +107,8 @@ func (l *locator) load(ctx context.Context, opts *LoadOptions) (*Config, error) 
 	return nil, errors.Join(reasons...)
 }
 
-// fromPod uses the service account that Kubernetes mounts into a pod. Its token and certificate authority are files that
-// are renewed: https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/.
+// fromPod uses the service account mounted into a pod by Kubernetes. Its token and certificate authority are files renewed by
+// Kubernetes: https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/.
 func (l *locator) fromPod() (*Config, error) {
 	host, port := l.env("KUBERNETES_SERVICE_HOST"), l.env("KUBERNETES_SERVICE_PORT")
 	if host == "" || port == "" {
@@ -134,10 +134,10 @@ func (l *locator) fromPod() (*Config, error) {
 	return cfg, nil
 }
 
-// probeTimeout bounds the response of a kubectl proxy on this machine.
+// probeTimeout limits the response time of a kubectl proxy on this machine.
 const probeTimeout = time.Second
 
-// fromKubectlProxy uses a kubectl proxy if one listens: another program may, on that port.
+// fromKubectlProxy uses a kubectl proxy if it responds like an API server: a different program may listen on that port.
 func (l *locator) fromKubectlProxy(ctx context.Context) (*Config, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

@@ -12,15 +12,15 @@ import (
 	"github.com/anykind/anykind/transport/kubeconfig/edit"
 )
 
-// LoadKubeconfig reads the kubeconfig that [Load] would: the file at path or, for "", those that KUBECONFIG lists, merged, or
-// ~/.kube/config. Its Contexts are names for LoadOptions.Context, with the result as LoadOptions.Kubeconfig:
+// LoadKubeconfig reads the kubeconfig of [Load]: the file at path or, for "", the merged files of KUBECONFIG, or ~/.kube/config.
+// Its Contexts are names for LoadOptions.Context, with the result as LoadOptions.Kubeconfig:
 //
 //	file, err := transport.LoadKubeconfig("")
 //	…
 //	for name := range file.Contexts {
 //		cfg, err := transport.Load(ctx, &transport.LoadOptions{Kubeconfig: file, Context: name})
 //
-// If there is none, that is an error.
+// A missing kubeconfig is an error.
 func LoadKubeconfig(path string) (*kubeconfig.File, error) {
 	file, _, err := newLocator().readKubeconfig(path)
 	if err != nil {
@@ -29,7 +29,7 @@ func LoadKubeconfig(path string) (*kubeconfig.File, error) {
 	return file, nil
 }
 
-// fromKubeconfig resolves one context of the kubeconfig in opts, or of the files.
+// fromKubeconfig resolves a context of opts.Kubeconfig, or of the files.
 func (l *locator) fromKubeconfig(opts *LoadOptions) (*Config, error) {
 	file, from := opts.Kubeconfig, "LoadOptions.Kubeconfig"
 	if file != nil && opts.Path != "" {
@@ -57,7 +57,7 @@ func (l *locator) fromKubeconfig(opts *LoadOptions) (*Config, error) {
 	return cfg, nil
 }
 
-// readKubeconfig reads the file at path, or those that apply without one, and returns their names for errors.
+// readKubeconfig reads the file at path, or the default files for "", and returns their names for errors.
 func (l *locator) readKubeconfig(path string) (file *kubeconfig.File, from string, err error) {
 	if path != "" {
 		file, err = kubeconfig.Read(path)
@@ -79,7 +79,7 @@ func (l *locator) readKubeconfig(path string) (file *kubeconfig.File, from strin
 	return file, path, err
 }
 
-// readList merges the files of a KUBECONFIG list. Missing ones are skipped, unless all are missing.
+// readList merges the files of a KUBECONFIG list. Missing files are skipped unless all are missing.
 func readList(list string) (*kubeconfig.File, error) {
 	var files []*kubeconfig.File
 	for _, path := range filepath.SplitList(list) {
@@ -93,7 +93,7 @@ func readList(list string) (*kubeconfig.File, error) {
 		files = append(files, file)
 	}
 	if len(files) == 0 {
-		// Not absent: a typing error must not lead to another cluster.
+		// Not absent: a typing error must not lead to a different cluster.
 		return nil, fmt.Errorf("KUBECONFIG=%s: none of its files exists (correct it, or unset it to search elsewhere): %w", list, fs.ErrNotExist)
 	}
 	return kubeconfig.Merge(files...), nil
@@ -131,8 +131,8 @@ func newConfig(r *kubeconfig.ResolvedContext) *Config {
 	return cfg
 }
 
-// newOIDC converts an auth-provider; Resolve has rejected all but oidc, the only one of kubectl. Refreshed tokens are saved in
-// the file that the old ones came from, if any.
+// newOIDC converts an auth-provider; Resolve has rejected every provider but oidc. Refreshed tokens are saved in the file of the
+// old tokens, if any.
 func newOIDC(r *kubeconfig.ResolvedContext) (*OIDC, error) {
 	config := r.User.AuthProvider.Config
 	authorities, err := base64.StdEncoding.DecodeString(config["idp-certificate-authority-data"].Reveal())
@@ -154,7 +154,7 @@ func newOIDC(r *kubeconfig.ResolvedContext) (*OIDC, error) {
 	return oidc, nil
 }
 
-// storeTokens sets the functions that read and write tokens to those for a user in a file.
+// storeTokens sets LoadTokens and SaveTokens to a user's tokens in a file.
 func (o *OIDC) storeTokens(file, user string) {
 	o.LoadTokens = func(context.Context) (idToken, refreshToken string, err error) {
 		stored, err := kubeconfig.Read(file)

@@ -130,8 +130,8 @@ func http1(pooled *http.Transport) *http.Transport {
 	return transport
 }
 
-// closeIdle closes idle connections, now and several times soon after: the connection of a canceled request becomes idle a moment
-// later.
+// closeIdle closes idle connections. While connections are open it repeats that with delays doubled up to a minute: the
+// connection of a canceled request becomes idle a moment later.
 func (p *pool) closeIdle() { p.closeIdleEvery(10 * time.Millisecond) }
 
 func (p *pool) closeIdleEvery(delay time.Duration) {

@@ -14,30 +14,33 @@ import (
 	"github.com/anykind/anykind/internal/sanitize"
 )
 
-// Request is one call of the API server's HTTP interface.
+// Request is a call of the API server's HTTP interface.
 type Request struct {
 	// Method is the HTTP method; "" means GET.
 	Method string
-	// Path follows the server's URL and begins with a slash: /apis/apps/v1/deployments. It is sent as it is, so names in it
-	// must already be escaped; a query in it is kept.
+	// Path follows the server's URL and begins with a slash: /apis/apps/v1/deployments. It is sent unchanged, so names in it must
+	// already be escaped; a query in it is kept.
 	Path string
-	// Query is added to the path's own.
+	// Query is added to the path's query.
 	Query url.Values
-	// Header is sent as it is; Accept: application/json and the User-Agent are added if they are missing.
+	// Header is sent unchanged; Accept: application/json and the User-Agent are added if they are missing.
 	Header http.Header
 	// Body is sent if it is not nil; a retry sends it again.
 	Body []byte
 }
 
-// Do sends the request and returns the response if its status is below 400 (101 and 304 included); the caller
-// reads and closes its Body. Anything else is an error and needs no closing: a rejection by the server is a
-// *apierrors.StatusError, a failure to reach it names the method, the URL and the cause, and errors.Is finds
-// context.Canceled and context.DeadlineExceeded in it.
+// Do sends the request and returns the response if its status is below 400 (101 and 304 included); the caller reads and closes
+// its Body. Every other outcome is an error and needs no closing. A rejection by the server is a *apierrors.StatusError. A failed
+// connection names the method, the URL and the cause, and errors.Is finds context.Canceled and context.DeadlineExceeded in it.
 //
-// Do retries: a response of 429 or 503 after its [Retry-After], and a GET or HEAD after that of any 5xx, at most 10 times, while
-// ctx lasts and unless that is more than a minute; a GET or HEAD whose connection broke, three times; a response of 401, once
-// and with a new credential if there is one. There is no other time-out than ctx, which also ends a body that is still being
-// read.
+// Do retries:
+//
+//   - a response of 429 or 503 after its [Retry-After], and for a GET or HEAD any 5xx with a Retry-After, at most 10 times; the
+//     delay must be at most a minute and end before ctx's deadline;
+//   - a GET or HEAD after a broken connection, at most three times;
+//   - a response of 401 once, with a new credential if there is one.
+//
+// There is no time-out but ctx. The end of ctx also ends a body still being read.
 //
 // [Retry-After]: https://www.rfc-editor.org/rfc/rfc9110#field.retry-after
 func (c *Conn) Do(ctx context.Context, req *Request) (*http.Response, error) {
@@ -58,10 +61,10 @@ func (c *Conn) Do(ctx context.Context, req *Request) (*http.Response, error) {
 
 func (r *Request) method() string { return cmp.Or(r.Method, http.MethodGet) }
 
-// isRead reports whether the request changes nothing, so that it can be sent again at any time.
+// isRead reports whether the request changes nothing and can be repeated at any time.
 func (r *Request) isRead() bool { return r.method() == http.MethodGet || r.method() == http.MethodHead }
 
-// target returns what errors name before there is an HTTP request: the method and the URL without a query.
+// target returns the method and the URL without a query, for errors before there is an HTTP request.
 func (r *Request) target(c *Conn) string {
 	path, _, _ := strings.Cut(r.Path, "?")
 	return r.method() + " " + c.Server() + path
@@ -89,7 +92,7 @@ func (c *Conn) newRequest(ctx context.Context, req *Request) (*http.Request, err
 	return httpRequest, nil
 }
 
-// setOwnHeader sets the User-Agent and, if there is no pool to do so, the impersonated user.
+// setOwnHeader sets the User-Agent and, without a pool, the impersonated user.
 func (c *Conn) setOwnHeader(req *http.Request) {
 	if req.Header.Get("User-Agent") == "" {
 		req.Header.Set("User-Agent", c.options.UserAgent)

@@ -20,11 +20,11 @@ const (
 	maxRetries    = 10
 	maxRetryAfter = time.Minute
 	maxReconnects = 3
-	// maxDiscard bounds the bytes of a body that are read so that its connection can be used again.
+	// maxDiscard limits the bytes read from a body to reuse its connection.
 	maxDiscard = 64 << 10
 )
 
-// minDelay is the delay between two attempts at least, also if a server requests none by Retry-After: 0.
+// minDelay is the minimum delay between two attempts, including Retry-After: 0.
 func minDelay() retry.Backoff { return retry.Backoff{Min: 50 * time.Millisecond, Max: time.Second} }
 
 // call is the state of a request over its attempts.
@@ -51,7 +51,7 @@ func (c *Conn) newCall(ctx context.Context, req *Request) (*call, error) {
 	return call, nil
 }
 
-// try makes one attempt of the request, and follows redirects.
+// try makes an attempt of the request, and follows redirects.
 func (c *call) try(ctx context.Context) (*http.Response, error) {
 	req, err := c.conn.newRequest(c.withUser(ctx), c.req)
 	if err != nil {
@@ -60,7 +60,7 @@ func (c *call) try(ctx context.Context) (*http.Response, error) {
 	return c.send(ctx, req, func() (*http.Response, error) { return c.conn.http.Do(req) })
 }
 
-// send makes one attempt by roundTrip, after waiting for the rate limiter, and reports it to the hooks.
+// send makes an attempt by roundTrip, after waiting for the rate limiter, and reports it to the hooks.
 func (c *call) send(ctx context.Context, req *http.Request, roundTrip func() (*http.Response, error)) (*http.Response, error) {
 	if limiter := c.conn.options.RateLimiter; limiter != nil {
 		begin := time.Now()
@@ -73,7 +73,7 @@ func (c *call) send(ctx context.Context, req *http.Request, roundTrip func() (*h
 	begin := time.Now()
 	response, err := roundTrip()
 	if err != nil {
-		// net/http returns only the cause of a context that ended with one.
+		// For an ended ctx, net/http returns only its cause.
 		err = fmt.Errorf("%s %s: %w", req.Method, printableURL(req), retry.WithContextError(ctx, sanitize.Error(err, sanitize.MaxMessage)))
 	}
 	c.attempts++
@@ -102,7 +102,7 @@ func (c *call) onAttempt(ctx context.Context, req *http.Request, response *http.
 	c.conn.options.OnAttempt(ctx, attempt)
 }
 
-// prepareRetry waits or renews the credential before the next attempt. It returns the call's error if there is none, and
+// prepareRetry waits or renews the credential before the next attempt. Without a next attempt it returns the call's error, and
 // closes the response.
 func (c *call) prepareRetry(ctx context.Context, response *http.Response, err error) error {
 	switch {
@@ -127,8 +127,8 @@ func (c *call) prepareRetry(ctx context.Context, response *http.Response, err er
 	return nil
 }
 
-// retryDelay returns how long to wait for a retry that the server requested; ok is false if it did not, if it may have
-// executed a request that is no read, or if the retry would come too late.
+// retryDelay returns the delay of a retry requested by the server. ok is false without such a request, after 5xx other than 503
+// for a request other than a read, and for a delay beyond maxRetryAfter or ctx's deadline.
 func (c *call) retryDelay(ctx context.Context, response *http.Response) (delay time.Duration, ok bool) {
 	switch code := response.StatusCode; {
 	case code == http.StatusTooManyRequests, code == http.StatusServiceUnavailable:
@@ -146,33 +146,32 @@ func (c *call) retryDelay(ctx context.Context, response *http.Response) (delay t
 	return retry.Jitter(ctx, delay), true
 }
 
-// retryAfterSeconds parses the header in the form that API servers use; a date is ignored.
+// retryAfterSeconds parses the seconds form of the header, as used by API servers; a date is ignored.
 func retryAfterSeconds(response *http.Response) (int, bool) {
 	seconds, err := strconv.ParseUint(response.Header.Get("Retry-After"), 10, 31)
 	return int(seconds), err == nil
 }
 
-// isRetryable reports whether the connection broke under a request that changes nothing. A server that cannot be reached
-// at all is not retried.
+// isRetryable reports whether the connection broke under a request that changes nothing. An unreachable server is not retried.
 func (c *call) isRetryable(ctx context.Context, err error) bool {
 	return ctx.Err() == nil && c.attempts > 0 && c.attempts <= maxReconnects &&
 		c.req.isRead() && isBroken(err) && !retry.IsTerminal(err)
 }
 
-// isBroken reports whether an error is that of a connection that was established.
+// isBroken reports whether an established connection broke.
 func isBroken(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		utilnet.IsConnectionReset(err) || utilnet.IsHTTP2ConnectionLost(err) ||
 		strings.Contains(err.Error(), "GOAWAY") // net/http does not export the type
 }
 
-// discard closes a body after reading what little is left of it, so that its connection can be used again.
+// discard closes a body after reading a short rest, to reuse its connection.
 func discard(body io.ReadCloser) {
 	_, _ = io.CopyN(io.Discard, body, maxDiscard)
 	_ = body.Close()
 }
 
-// closeBody closes a request's body, as a RoundTripper must also if it does not send it.
+// closeBody closes a request's body. A RoundTripper must do that even if it does not send the request.
 func closeBody(req *http.Request) {
 	if req.Body != nil {
 		_ = req.Body.Close()

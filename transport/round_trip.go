@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// RoundTrip implements [http.RoundTripper]: it sends a request to the server as it is, with the connection's
-// credential, and returns any response. It is for requests that are no calls of the API, such as those to programs behind the
-// server's proxy; for calls see [Conn.Do].
+// RoundTrip implements [http.RoundTripper]: it sends a request to the server unchanged, with the connection's credential, and
+// returns any response. It is for requests beyond the API, such as requests to programs behind the server's proxy. For API calls
+// see [Conn.Do].
 //
-// The request's URL must be on the server, so that the credential goes nowhere else, and its headers must not authenticate.
-// When the server itself returns 401, the credential is renewed and the request sent again if it has no body or a GetBody.
-// If a program behind the server may have responded, a request to the API server checks first whether it accepts the credential. Nothing
-// else is retried. HTTP/1.1 upgrades are possible: the response's Body is then an io.ReadWriteCloser.
+// The request's URL must be on the server, because of the credential, and its headers must not authenticate. When the server
+// itself returns 401, the credential is renewed. The request is then sent again if it has no body or a GetBody. If the 401 may
+// come from a program behind the server, a request to the API server first checks the credential. There are no further retries.
+// HTTP/1.1 upgrades are possible: the response's Body is then an io.ReadWriteCloser.
 func (c *Conn) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := c.validateRoundTrip(req); err != nil {
 		closeBody(req)
@@ -49,7 +49,7 @@ func (c *Conn) RoundTrip(req *http.Request) (*http.Response, error) {
 	return call.roundTrip(req, body)
 }
 
-// roundTrip makes one attempt.
+// roundTrip makes an attempt.
 func (c *call) roundTrip(req *http.Request, body io.ReadCloser) (*http.Response, error) {
 	ctx := req.Context()
 	own := req.Clone(c.withUser(ctx))
@@ -62,10 +62,10 @@ func (c *call) roundTrip(req *http.Request, body io.ReadCloser) (*http.Response,
 	return response, err
 }
 
-// tokenProtocol is the subprotocol in which browsers send a token when they open a WebSocket.
+// tokenProtocol is the prefix of the WebSocket subprotocol for a browser's token.
 const tokenProtocol = "base64url.bearer.authorization.k8s.io."
 
-// validateRoundTrip rejects requests that would send a credential to another server, or another credential to this one.
+// validateRoundTrip rejects requests to a different server, or with credentials of their own.
 func (c *Conn) validateRoundTrip(req *http.Request) error {
 	if req.URL.Scheme != c.base.Scheme || req.URL.Host != c.base.Host {
 		return fmt.Errorf("%s %s: the URL is not on the server %s, which the credential is for", req.Method, printableURL(req), c.Server())

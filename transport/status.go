@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// maxErrorBody bounds a body that explains an error, after decompression.
+	// maxErrorBody limits the body of an error response, after decompression.
 	maxErrorBody = 1 << 20
-	// maxExcerpt and maxContentType bound what an error shows of a response.
+	// maxExcerpt and maxContentType limit the response's text in an error.
 	maxExcerpt     = 256
 	maxContentType = 1 << 10
 )
 
-// statusError returns the error of a response and closes its body: the Status in the body, or one for the HTTP status if
-// the body has none, as when a proxy responds instead of the server.
+// statusError returns the error of a response and closes its body: the Status in the body, or a generic Status for the HTTP
+// status if the body has none, for example from a proxy.
 func statusError(response *http.Response) *apierrors.StatusError {
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxErrorBody))
 	_ = response.Body.Close()

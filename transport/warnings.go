@@ -11,17 +11,18 @@ import (
 )
 
 const (
-	// maxWarnings bounds the warnings in one Warnings.
+	// maxWarnings limits the warnings in a Warnings.
 	maxWarnings = 1000
-	// maxWarningLength is the length of all warnings of a response that an API server sends at most.
+	// maxWarningLength is an API server's limit for all warnings of a response, in bytes.
 	maxWarningLength = 4 << 10
-	// maxSeenWarnings bounds the warnings that a connection remembers, as some name an object. After it they may repeat.
+	// maxSeenWarnings limits the warnings remembered by a connection, because some warnings name an object. Beyond the limit,
+	// warnings may repeat.
 	maxSeenWarnings = 1000
 )
 
 // Warnings collects the server's warnings of some calls. It is safe for concurrent use.
 type Warnings struct {
-	outer *Warnings // of the ctx that CollectWarnings was called with
+	outer *Warnings // of the ctx passed to CollectWarnings
 
 	mu    sync.Mutex
 	texts []string
@@ -29,15 +30,14 @@ type Warnings struct {
 
 type warningsKey struct{}
 
-// CollectWarnings returns a ctx and the warnings of the calls that are made with it. A collector in the given ctx gets them,
-// too.
+// CollectWarnings returns a ctx and the warnings of calls with this ctx. A collector in the given ctx receives them, too.
 func CollectWarnings(ctx context.Context) (context.Context, *Warnings) {
 	outer, _ := ctx.Value(warningsKey{}).(*Warnings)
 	collected := &Warnings{outer: outer}
 	return context.WithValue(ctx, warningsKey{}, collected), collected
 }
 
-// All returns the warnings so far in order, each once, and at most 1,000: later ones are dropped.
+// All returns the warnings so far in order, without repetition. Warnings after the first 1,000 are dropped.
 func (w *Warnings) All() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -54,7 +54,7 @@ func (w *Warnings) add(text string) {
 	}
 }
 
-// warningSet has the warnings that a connection has passed to Options.OnWarning.
+// warningSet has the warnings already passed to Options.OnWarning.
 type warningSet struct {
 	mu    sync.Mutex
 	texts map[string]bool

@@ -10,35 +10,35 @@ import (
 	"github.com/anykind/anykind/internal/retry"
 )
 
-// ExpiryLeeway is how long before its expiry a credential is no longer used.
+// ExpiryLeeway is the time before its expiry in which a credential is not used any more.
 const ExpiryLeeway = 10 * time.Second
 
-// Cache is an [Authenticator] whose credential is fetched once for all concurrent requests and used until it expires.
+// Cache is an [Authenticator] for credentials with a slow source. Concurrent requests share a fetch, and the credential is used
+// until it expires.
 type Cache struct {
 	Name string // in errors
-	// Fetch obtains a credential. Only one call runs at a time. With an error it may also return a credential, which later
-	// requests use.
+	// Fetch obtains a credential. Calls are sequential. With an error it may also return a credential for later requests.
 	Fetch func(context.Context) (*Credential, error)
-	// MustComplete keeps a fetch running that nobody waits for any more; otherwise its ctx is canceled.
+	// MustComplete keeps a fetch running after its last waiter has left; otherwise its ctx is canceled.
 	MustComplete bool
 	Now          func() time.Time // time.Now, unless a test replaces it
 
 	mu       sync.Mutex
 	current  *Credential
-	expires  time.Time // of the last one fetched, which may be equal to current
+	expires  time.Time // of the last fetched credential, which may be equal to current
 	inFlight *call
-	// renewals counts the renewals in a row whose credential was not accepted; the last one ended at renewedAt with renewErr.
+	// renewals counts consecutive renewals without an accepted credential. The last renewal ended at renewedAt with renewErr.
 	renewals  int
 	renewedAt time.Time
 	renewErr  error
 }
 
-// call is one call of Fetch.
+// call is a running call of Fetch.
 type call struct {
 	waiters int
 	renewal bool // started because of a rejection
 	cancel  context.CancelFunc
-	done    chan struct{} // closed when the result is there
+	done    chan struct{} // closed when the result is set
 
 	credential *Credential
 	err        error
@@ -54,12 +54,13 @@ func (c *Cache) Set(credential *Credential) {
 	c.current, c.expires = credential, credential.Expires
 }
 
-// IsFresh reports whether a credential that expires then can still be used.
+// IsFresh reports whether a credential with this expiry can still be used.
 func (c *Cache) IsFresh(expires time.Time) bool {
 	return expires.IsZero() || c.Now().Add(ExpiryLeeway).Before(expires)
 }
 
-// Renew implements [Authenticator]. It returns a credential other than the rejected one, unless Fetch returns that again.
+// Renew implements [Authenticator]. It returns a new credential in place of the rejected credential, unless Fetch returns an
+// equal credential.
 func (c *Cache) Renew(ctx context.Context, rejected *Credential) (*Credential, error) {
 	current, call, err := c.join(ctx, rejected)
 	if call == nil {
@@ -92,12 +93,12 @@ func (c *Cache) join(ctx context.Context, rejected *Credential) (*Credential, *c
 			return nil, nil, c.waitError(ctx)
 		}
 		c.start(ctx, renewal)
-	} // else it was started because of the same rejection or expiry
+	} // otherwise the fetch was started for the same rejection or expiry
 	c.inFlight.waiters++
 	return nil, c.inFlight, nil
 }
 
-// backsOff reports whether the last renewal is too recent for another.
+// backsOff reports whether the last renewal is too recent for a new renewal.
 func (c *Cache) backsOff() bool {
 	since := c.Now().Sub(c.renewedAt)
 	if since > renewalBackoff().Max {
@@ -106,7 +107,7 @@ func (c *Cache) backsOff() bool {
 	return c.renewals > 0 && since < renewalBackoff().Delay(c.renewals) && !c.current.WasAccepted()
 }
 
-// start calls Fetch with a ctx that does not end with that of the caller who happens to be first.
+// start calls Fetch with a ctx independent of the first caller's ctx.
 func (c *Cache) start(ctx context.Context, renewal bool) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	started := &call{renewal: renewal, cancel: cancel, done: make(chan struct{})}
@@ -123,7 +124,7 @@ func (c *Cache) finish(call *call, fetched *Credential, err error) {
 	defer c.mu.Unlock()
 	defer close(call.done)
 	if c.inFlight != call {
-		return // canceled, as nobody waits for it
+		return // canceled: no waiters are left
 	}
 	c.inFlight = nil
 	if call.renewal {
@@ -141,7 +142,7 @@ func (c *Cache) finish(call *call, fetched *Credential, err error) {
 	}
 }
 
-// store makes a fetched credential the current one. What has not changed keeps its pointer.
+// store makes a fetched credential the current credential. Unchanged parts keep their pointers.
 func (c *Cache) store(fetched *Credential, renewal bool) {
 	fetched.accepted = new(atomic.Bool)
 	if renewal {
@@ -158,7 +159,7 @@ func (c *Cache) store(fetched *Credential, renewal bool) {
 	}
 }
 
-// leave cancels a call that nobody else waits for.
+// leave cancels a call without waiters.
 func (c *Cache) leave(call *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

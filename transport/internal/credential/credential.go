@@ -1,21 +1,22 @@
-// Package credential holds what requests authenticate with, where it comes from and when it is renewed.
+// Package credential implements the credentials of requests, their sources and their renewal.
 //
-// A [Credential] is an Authorization header, a client certificate, both or neither. It is immutable, and a credential that
-// has not changed keeps its pointer: transport pools compare certificates by pointer, and parsing one takes longer than a
-// request. An [Authenticator] returns the current credential, and another one after the server rejected it with 401:
+// A [Credential] is an Authorization header, a client certificate, both or neither. It is immutable, and an unchanged credential
+// keeps its pointer: transport pools compare certificates by pointer, and parsing a certificate takes longer than a request. An
+// [Authenticator] returns the current credential, and a renewed credential after a 401:
 //
 //   - [Static] uses a token, a user name and password, and a certificate with its key, given inline or as files. While a
-//     [File] cannot be read, is empty, or only one of certificate and key has been replaced, the previous content stays in use.
-//   - [Cache] keeps a credential that takes long to obtain, from an exec plugin or by an OIDC refresh, until ten seconds
-//     before it expires: a request takes its time, and clocks differ.
+//     [File] is unreadable or empty, or only half of a certificate and key pair has been replaced, the previous content stays
+//     in use.
+//   - [Cache] keeps a credential with a slow source, an exec plugin or an OIDC refresh, until ten seconds before it expires: a
+//     request takes its time, and clocks differ.
 //
-// Cache coalesces concurrent fetches as golang.org/x/sync/singleflight does, with differences that requests need: a caller
-// stops waiting when its own ctx ends, a fetch that nobody waits for is canceled unless it must complete, and a caller whose
-// ctx has ended starts none. A fetch that starts because of a rejection counts as a renewal. After renewals in a row that the
-// server did not accept, the next one waits (1 s, doubled up to 1 min), and until then callers get the previous result: a
-// server that rejects every credential must not cause a log-in for each request.
+// Cache coalesces concurrent fetches like golang.org/x/sync/singleflight, with three differences: a caller stops waiting when its
+// own ctx ends, a fetch without waiters is canceled unless it must complete, and a caller with an ended ctx starts no fetch. A
+// fetch started by a rejection is a renewal. After consecutive renewals without an accepted credential, the next renewal is
+// delayed (1 s, doubled up to 1 min), and until then callers get the previous result: a server rejecting every credential must
+// not cause a log-in for each request.
 //
-// Memory is bounded by one credential, one fetch in flight and the content of the files, for each connection.
+// Memory per connection is limited to a credential, a fetch in flight and the content of the files.
 package credential
 
 import (
@@ -37,17 +38,17 @@ type Credential struct {
 	Certificate   *tls.Certificate
 	Expires       time.Time // for a Cache; the zero time means never
 
-	// renewedAt is the time at which it replaced one that a server rejected, the zero time if it did not.
+	// renewedAt is the time at which this credential replaced a rejected credential, or the zero time.
 	renewedAt time.Time
-	// accepted is set once a server has answered a request with it otherwise than by 401; nil if that is not recorded.
+	// accepted is set after a response other than 401; nil if that is not recorded.
 	accepted *atomic.Bool
 }
 
 // Authenticator returns credentials. It is safe for concurrent use.
 type Authenticator interface {
-	// Credential returns the current one. It may read files, run a program or send requests, until ctx ends.
+	// Credential returns the current credential. It may read files, run a program or send requests, until ctx ends.
 	Credential(ctx context.Context) (*Credential, error)
-	// Renew returns a credential to use instead of one that the server rejected, or the same if there is no other.
+	// Renew returns a credential to replace the rejected credential, or rejected itself if there is no replacement.
 	Renew(ctx context.Context, rejected *Credential) (*Credential, error)
 }
 
@@ -61,7 +62,7 @@ func (c *Credential) SetAccepted() {
 // WasAccepted reports whether a server is known to have accepted the credential.
 func (c *Credential) WasAccepted() bool { return c.accepted != nil && c.accepted.Load() }
 
-// RenewedWithin reports whether it replaced a rejected credential less than d ago.
+// RenewedWithin reports whether the credential replaced a rejected credential less than d ago.
 func (c *Credential) RenewedWithin(d time.Duration) bool { return time.Since(c.renewedAt) < d }
 
 // WithCertificate returns the credential with a client certificate as well.
@@ -71,7 +72,7 @@ func (c *Credential) WithCertificate(certificate *tls.Certificate) *Credential {
 	return &both
 }
 
-// equal reports whether a server would see no difference.
+// equal reports whether the credentials are equal for a server.
 func (c *Credential) equal(other *Credential) bool {
 	return other != nil && c.Authorization == other.Authorization && c.Certificate == other.Certificate
 }
@@ -93,11 +94,10 @@ func Bearer(token string) (string, error) {
 	return "Bearer " + token, nil
 }
 
-// maxRedirects is as many as net/http follows by default.
+// maxRedirects is net/http's default limit.
 const maxRedirects = 10
 
-// CheckRedirect is an http.Client's CheckRedirect for requests that carry credentials: it allows redirects on the same
-// host only.
+// CheckRedirect is an http.Client's CheckRedirect for requests with credentials: it permits redirects on the same host only.
 func CheckRedirect(req *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if req.URL.Scheme != first.Scheme || req.URL.Host != first.Host {

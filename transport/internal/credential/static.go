@@ -15,10 +15,10 @@ import (
 	"github.com/anykind/anykind/transport/kubeconfig"
 )
 
-// maxFileAge is how long the content of a file is used before the file is read again, as in client-go.
+// maxFileAge is the time before a file is read again, as in client-go.
 const maxFileAge = time.Minute
 
-// File is a file that another program renews, or fixed bytes. It is safe for concurrent use.
+// File is a file renewed by an external program, or fixed bytes. It is safe for concurrent use.
 type File struct {
 	path string // "" for fixed data
 
@@ -27,7 +27,7 @@ type File struct {
 	readAt time.Time
 }
 
-// NewFile returns data as a File, or the file at path if data is empty; nothing if both are.
+// NewFile returns a File with data, or with the file at path if data is empty. It is empty if both are.
 func NewFile(data []byte, path string) *File {
 	if len(data) > 0 {
 		path = ""
@@ -35,7 +35,7 @@ func NewFile(data []byte, path string) *File {
 	return &File{path: path, data: data}
 }
 
-// Content returns the file's content, which is read again after a minute. If that fails, the previous content is returned.
+// Content returns the file's content. The file is read again after a minute. On failure, the previous content is returned.
 func (f *File) Content(now time.Time) ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -70,7 +70,7 @@ type Static struct {
 	files [3]staticFile // token, certificate and key
 
 	mu sync.Mutex
-	// used is the content of files that current was made of.
+	// used is the content of files in current.
 	used    [3][]byte
 	current *Credential
 }
@@ -102,7 +102,7 @@ func NewStatic(user kubeconfig.User) (*Static, error) {
 	return s, err
 }
 
-// read returns the content of the files from the one at index first.
+// read returns the content of files[first:].
 func (s *Static) read(first int) (content [3][]byte, err error) {
 	for i, file := range s.files[first:] {
 		if content[first+i], err = file.Content(s.Now()); err != nil {
@@ -128,7 +128,7 @@ func (s *Static) Credential(context.Context) (*Credential, error) {
 	case err != nil && s.current == nil:
 		return nil, err
 	case err != nil:
-		// Certificate and key are replaced one after the other: until both are, the old pair stays in use.
+		// Certificate and key are replaced in two steps. The old pair stays in use until both are replaced.
 		content[1], content[2], certificate = s.used[1], s.used[2], s.current.Certificate
 	}
 	s.used, s.current = content, &Credential{Authorization: s.basic, Certificate: certificate}
@@ -146,7 +146,7 @@ func (s *Static) Renew(ctx context.Context, _ *Credential) (*Credential, error) 
 	return s.Credential(ctx)
 }
 
-// ParsePair parses a client certificate and its key. It returns nil if there are none.
+// ParsePair parses a client certificate and its key. It returns nil if both are empty.
 func ParsePair(certificate, key []byte) (*tls.Certificate, error) {
 	if len(certificate) == 0 && len(key) == 0 {
 		return nil, nil

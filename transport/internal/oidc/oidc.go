@@ -1,14 +1,15 @@
 // Package oidc authenticates with an ID token of an OpenID Connect provider, and refreshes it:
 // https://kubernetes.io/docs/reference/access-authn-authz/authentication/#openid-connect-tokens.
 //
-// An [Authenticator] is a [credential.Cache] whose Fetch refreshes the ID token (refresh.go), and a client certificate, if
-// any, that is added to the credential. A refresh goes: load tokens that another program may have stored since; if their ID
-// token is another one and fresh, use it. Otherwise ask the issuer for its token endpoint and exchange the refresh token
-// there. If the issuer rejects that, load the stored tokens once more: another program may have been faster. Last, save.
+// An [Authenticator] is a [credential.Cache] whose Fetch refreshes the ID token (refresh.go), plus an optional client
+// certificate. A refresh has these steps. Load the stored tokens, possibly updated by a different program: a new and fresh ID
+// token is used. Otherwise request the issuer's token endpoint and exchange the refresh token there. If the issuer rejects the
+// refresh token, load the stored tokens once more: a different program may have been faster. Last, save.
 //
-// Invariants: most issuers accept a refresh token once, so a refresh that began completes, and the newest refresh token is kept
-// and saved even if the answer has no usable ID token. Secrets go to https or loopback URLs on the issuer's hosts only, never to
-// another host by a redirect, and no error shows one. Answers are read up to 1 MiB; no connection is kept between refreshes.
+// Invariants: most issuers accept a refresh token once. A started refresh therefore completes, and the newest refresh token is
+// kept and saved even if the answer has no usable ID token. Secrets go only to https or loopback URLs on the issuer's hosts,
+// never to a different host by a redirect, and no error shows a secret. Answers are read up to 1 MiB; no connection is kept
+// between refreshes.
 package oidc
 
 import (
@@ -24,14 +25,14 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// refreshTimeout bounds a refresh, also if no request waits for it any more.
+// refreshTimeout limits a refresh, including a refresh without waiting requests.
 const refreshTimeout = time.Minute
 
 // Config is the user of an issuer.
 type Config struct {
 	Issuer, ClientID, ClientSecret string
 	IDToken, RefreshToken          string
-	CA                             *credential.File // of the issuer's certificate; empty for the system's
+	CA                             *credential.File // of the issuer's certificate; empty means the system's roots
 	Certificate                    credential.Authenticator
 
 	// LoadTokens and SaveTokens may be nil; see transport.OIDC.
@@ -39,14 +40,14 @@ type Config struct {
 	SaveTokens func(ctx context.Context, idToken, refreshToken string) error
 }
 
-// Authenticator authenticates with an ID token, and with a client certificate if there is one.
+// Authenticator authenticates with an ID token, and with an optional client certificate.
 type Authenticator struct {
 	cfg    Config
 	tokens *credential.Cache
-	oauth  *oauth2.Config // remembers how the issuer wants the client's secret
-	// refreshToken and idToken are the newest; only fetch uses them, which runs once at a time.
+	oauth  *oauth2.Config // remembers the issuer's authentication style for the client secret
+	// refreshToken and idToken are the newest tokens. Only fetch uses them, and fetches are sequential.
 	refreshToken, idToken string
-	// stored is the refresh token that LoadTokens or SaveTokens had last. Ours is newer if saving it failed.
+	// stored is the last refresh token of LoadTokens or SaveTokens. refreshToken is newer if saving failed.
 	stored string
 
 	mu sync.Mutex
@@ -54,7 +55,7 @@ type Authenticator struct {
 	combined, token *credential.Credential
 }
 
-// New validates cfg and uses its ID token until that expires.
+// New validates cfg and uses its ID token until the token expires.
 func New(cfg Config) (*Authenticator, error) {
 	a := &Authenticator{
 		cfg: cfg, refreshToken: cfg.RefreshToken, idToken: cfg.IDToken, stored: cfg.RefreshToken,
@@ -87,7 +88,7 @@ func (a *Authenticator) validate() error {
 	switch {
 	case err == nil:
 		a.tokens.Set(current)
-	case a.refreshToken == "": // otherwise an ID token that cannot be parsed is refreshed
+	case a.refreshToken == "": // otherwise an invalid ID token is refreshed
 		return err
 	}
 	return nil
@@ -135,7 +136,7 @@ func (a *Authenticator) fetch(ctx context.Context) (*credential.Credential, erro
 		if loaded := a.load(ctx); loaded != nil {
 			return loaded, nil
 		}
-		if a.refreshToken != before { // another program was faster
+		if a.refreshToken != before { // a different program was faster
 			before = a.refreshToken
 			fetched, err = a.refresh(ctx)
 		}
@@ -157,7 +158,7 @@ func (a *Authenticator) fetch(ctx context.Context) (*credential.Credential, erro
 	return fetched, err
 }
 
-// load takes over tokens that another program has stored since. It returns nil unless their ID token is new and fresh.
+// load takes over the stored tokens if they changed. It returns nil unless their ID token is new and fresh.
 func (a *Authenticator) load(ctx context.Context) *credential.Credential {
 	if a.cfg.LoadTokens == nil {
 		return nil

@@ -22,12 +22,12 @@ import (
 
 const (
 	maxBody    = 1 << 20 // of the issuer's configuration
-	maxExcerpt = 256     // of the issuer's error in ours
-	// maxExpiry is the last second that RFC 3339 can express.
+	maxExcerpt = 256     // of the issuer's error text
+	// maxExpiry is the last second expressible in RFC 3339.
 	maxExpiry = 253402300799
 )
 
-// refresh exchanges the refresh token for an ID token, and for another refresh token if the issuer replaces it:
+// refresh exchanges the refresh token for an ID token, and for a new refresh token if the issuer replaces it:
 // https://openid.net/specs/openid-connect-core-1_0.html#RefreshTokens.
 func (a *Authenticator) refresh(ctx context.Context) (*credential.Credential, error) {
 	token, err := a.requestToken(ctx)
@@ -72,8 +72,7 @@ func (a *Authenticator) requestToken(ctx context.Context) (*oauth2.Token, error)
 	return token, nil
 }
 
-// client returns an HTTP client for one refresh, which comes once in an hour or so: it trusts the certificates that the CA
-// file has now.
+// client returns an HTTP client for a single refresh, about once in an hour. It trusts the current certificates of the CA file.
 func (a *Authenticator) client() (*http.Client, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	roots, err := a.cfg.CA.Content(time.Now())
@@ -148,7 +147,7 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// tokenError explains the error of the token endpoint, without the answer's body, which oauth2 quotes.
+// tokenError explains the error of the token endpoint, without the answer's body quoted by oauth2.
 func (a *Authenticator) tokenError(err error) error {
 	post := "POST " + sanitize.URL(a.oauth.Endpoint.TokenURL)
 	if failed, ok := errors.AsType[*url.Error](err); ok {
@@ -174,7 +173,7 @@ func (a *Authenticator) tokenError(err error) error {
 	return errors.New(text)
 }
 
-// excerpt returns the beginning of a text of the issuer, without the secrets that were sent to it.
+// excerpt returns the beginning of an issuer's text, with the request's secrets removed.
 func (a *Authenticator) excerpt(text string) string {
 	for _, secret := range []string{a.refreshToken, a.idToken, a.cfg.ClientSecret} {
 		if secret != "" {
@@ -197,8 +196,8 @@ func parseIDToken(idToken string) (*credential.Credential, error) {
 	return &credential.Credential{Authorization: authorization, Expires: expires}, nil
 }
 
-// parseExpiry returns when an ID token expires, its claim "exp": https://www.rfc-editor.org/rfc/rfc7519#section-4.1.4.
-// The API server checks the signature. Errors show nothing of the token.
+// parseExpiry returns the expiry of an ID token, its claim "exp": https://www.rfc-editor.org/rfc/rfc7519#section-4.1.4. The API
+// server checks the signature. Errors do not show the token.
 func parseExpiry(idToken string) (time.Time, error) {
 	const hint = " (log in again with the provider's own tool)"
 	parts := strings.Split(strings.TrimSpace(idToken), ".")

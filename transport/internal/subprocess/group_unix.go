@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// KillGroup makes the end of the command's ctx kill the processes that it started, too, unless they left its group.
+// KillGroup extends the end of the command's ctx to the whole process group. Children in a new group survive.
 func KillGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error {
@@ -21,7 +21,7 @@ func KillGroup(cmd *exec.Cmd) {
 	}
 }
 
-// HasTerminal reports whether this process has a terminal that a program could open.
+// HasTerminal reports whether this process has a terminal for its children to open.
 func HasTerminal() bool {
 	terminal, err := os.OpenFile("/dev/tty", os.O_RDONLY|syscall.O_NOCTTY, 0)
 	if err != nil {

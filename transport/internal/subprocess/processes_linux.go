@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// EndWithThread makes the kernel end the process with the thread that starts it, also when this process is killed.
+// EndWithThread makes the kernel end the process together with the starting thread, even when this process is killed.
 func EndWithThread(command *exec.Cmd) {
 	if command.SysProcAttr == nil {
 		command.SysProcAttr = &syscall.SysProcAttr{}
@@ -18,7 +18,7 @@ func EndWithThread(command *exec.Cmd) {
 	command.SysProcAttr.Pdeathsig = syscall.SIGTERM
 }
 
-// processesWith returns the processes of this machine that were started with an argument.
+// processesWith returns the processes of this machine with a command-line argument.
 func processesWith(argument string) (pids []int) {
 	names, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is well-formed
 	for _, name := range names {

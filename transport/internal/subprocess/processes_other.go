@@ -12,7 +12,7 @@ import (
 // EndWithThread does nothing: only Linux can. When this process is killed, the program runs until the next sweep.
 func EndWithThread(*exec.Cmd) {}
 
-// processesWith returns the processes of this machine that were started with an argument, which has no spaces.
+// processesWith returns the processes of this machine with a command-line argument. The argument has no spaces.
 func processesWith(argument string) (pids []int) {
 	output, err := exec.Command("ps", "-axww", "-o", "pid=,command=").Output() //nolint:noctx // it ends by itself
 	if err != nil {

@@ -1,13 +1,11 @@
-// Package subprocess runs programs that must not outlive the request or the process that started them, on each operating
-// system as far as that can.
+// Package subprocess runs programs that must not outlive their request or this process. The means depend on the operating system.
 //
 //   - [KillGroup] on Unix, and [EndWithThread] on Linux, end a command's processes with its ctx and with this process.
-//   - A [SocketDir] holds a program's Unix socket and a lock that this process has as long as it lives. Its random name is an
-//     argument of the program, so that processes left behind are found by it: [SweepSocketDirs] kills them and removes the
-//     directories whose lock is free.
+//   - A [SocketDir] holds a program's Unix socket and a lock held during this process's lifetime. Its random name is an argument
+//     of the program and identifies leftover processes: [SweepSocketDirs] kills them and removes unlocked directories.
 //
-// Invariants: only directories of this user with mode 0700 are swept, and only those older than a minute, as a younger one
-// may not have its lock yet. Where the system has no file locks nothing is swept.
+// Invariants: only directories of this user with mode 0700 are swept, and only if they are older than a minute: a younger
+// directory may not be locked yet. Without file locks nothing is swept.
 package subprocess
 
 import (
@@ -23,7 +21,7 @@ const (
 	minSweepAge     = time.Minute
 )
 
-// SocketDir is a directory that no other user may enter.
+// SocketDir is a private directory: only this user may enter it.
 type SocketDir struct {
 	path string
 	lock *os.File
@@ -54,7 +52,7 @@ func (d *SocketDir) Socket() string { return filepath.Join(d.path, "socket") }
 // Argument returns kubectl proxy's argument for the socket.
 func (d *SocketDir) Argument() string { return "--unix-socket=" + d.Socket() }
 
-// KillServers kills the processes that were started with Argument: kubectl, and wrappers around it.
+// KillServers kills the processes started with Argument: kubectl, and wrappers around it.
 func (d *SocketDir) KillServers() { killProcesses(d.Argument()) }
 
 // Remove removes the directory and releases its lock.
@@ -65,8 +63,8 @@ func (d *SocketDir) Remove() {
 	}
 }
 
-// SweepSocketDirs removes the directories that killed processes left behind, and kills their servers. What it cannot remove
-// stays.
+// SweepSocketDirs removes the directories left behind by killed processes, and kills their servers. Directories that cannot be
+// removed stay.
 func SweepSocketDirs() {
 	paths, _ := filepath.Glob(filepath.Join(os.TempDir(), socketDirPrefix+"*")) // the pattern is well-formed
 	for _, path := range paths {
