@@ -13,17 +13,17 @@ import (
 
 const (
 	defaultMaxOutput = 64 << 20
-	// maxStderr is how much standard error an ExitError holds.
+	// maxStderr limits the standard error in an ExitError, in bytes.
 	maxStderr = 32 << 10
 )
 
-// Cmd is a command in a pod, used like os/exec's Cmd: set its options, then call Run, Output, or Start and Wait, once. It is
-// not safe for concurrent use, except for its pipes.
+// Cmd is a command in a pod, used like os/exec's Cmd: set its options, then call Run, Output, or Start and Wait, once. It is not
+// safe for concurrent use, except for its pipes.
 type Cmd struct {
 	ExecOptions
 
-	// MaxOutput limits the bytes that [Cmd.Output] and [Cmd.CombinedOutput] collect; 0 means 64 MiB. A command that writes
-	// more is ended with an error.
+	// MaxOutput limits the bytes collected by [Cmd.Output] and [Cmd.CombinedOutput]; 0 means 64 MiB. More output ends the command
+	// with an error.
 	MaxOutput int
 
 	ctx    context.Context
@@ -37,13 +37,13 @@ type Cmd struct {
 	err     error
 }
 
-// Command returns the Cmd to run a command in a pod, or in one of the pods of a service or workload. The end of ctx ends it
-// as described at [Exec].
+// Command returns the Cmd for a command in a pod, or in a pod of a service or workload. The end of ctx ends the command as
+// described at [Exec].
 func Command(ctx context.Context, target Target, name string, command ...string) *Cmd {
 	return &Cmd{ctx: ctx, target: target, name: name, ExecOptions: ExecOptions{Command: command}}
 }
 
-// Run starts the command and waits for its end. Errors are those of [Exec].
+// Run starts the command and waits for its end. Errors are as for [Exec].
 func (c *Cmd) Run() error {
 	if err := c.Start(); err != nil {
 		return err
@@ -51,8 +51,8 @@ func (c *Cmd) Run() error {
 	return c.Wait()
 }
 
-// Start returns when the server has accepted the command; Wait returns the error of a program that does not exist. A started
-// command releases its resources when it ends, waited for or not.
+// Start returns when the server has accepted the command. Wait returns the error of a missing program. A started command releases
+// its resources at its end, even without Wait.
 func (c *Cmd) Start() error {
 	if c.done != nil {
 		return errors.New("stream: the command was started before")
@@ -68,7 +68,7 @@ func (c *Cmd) Start() error {
 		c.finish(operationError("exec in", c.target, c.name, err))
 		return c.err
 	}
-	// Nobody may be reading the pipes: then the session blocks in a write to one.
+	// Without a reader of the pipes, the session blocks in a write.
 	stop := context.AfterFunc(c.ctx, func() { c.closeOutputs(retry.ContextError(c.ctx)) })
 	go func() {
 		err := c.session.run()
@@ -96,15 +96,15 @@ func (c *Cmd) finish(err error) {
 	close(c.done)
 }
 
-// closeOutputs closes the output pipes. The first error that one is closed with stays.
+// closeOutputs closes the output pipes. An earlier error of a pipe stays.
 func (c *Cmd) closeOutputs(err error) {
 	for _, output := range c.outputs {
 		_ = output.CloseWithError(err)
 	}
 }
 
-// Wait returns the errors of [Exec] when the command has ended and all its output is written. Read its pipes to their end
-// first; if ctx ends, unread output is dropped.
+// Wait returns the errors of [Exec] when the command has ended and all its output is written. Read its pipes to their end first;
+// if ctx ends, unread output is dropped.
 func (c *Cmd) Wait() error {
 	if c.done == nil {
 		return errors.New("stream: the command is not started")
@@ -124,8 +124,8 @@ func (c *Cmd) StdinPipe() (io.WriteCloser, error) {
 	return writer, nil
 }
 
-// StdoutPipe returns a pipe from the command's output. Its io.EOF means that all output was read; if the connection broke,
-// reads fail with Wait's error. Closing it ends the command.
+// StdoutPipe returns a pipe from the command's output. Its io.EOF means complete output; if the connection broke, reads fail with
+// Wait's error. Closing it ends the command.
 func (c *Cmd) StdoutPipe() (io.ReadCloser, error) { return c.pipe(&c.Stdout) }
 
 // StderrPipe is StdoutPipe for standard error.
@@ -188,7 +188,7 @@ func (b *outputBuffer) Write(text []byte) (int, error) {
 	return b.Buffer.Write(text)
 }
 
-// tailBuffer keeps the last maxStderr bytes that are written to it.
+// tailBuffer keeps the last maxStderr bytes written to it.
 type tailBuffer struct{ text []byte }
 
 func (t *tailBuffer) Write(text []byte) (int, error) {

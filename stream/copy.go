@@ -19,63 +19,61 @@ import (
 
 // CopyOptions configures [CopyTo] and [CopyFrom].
 type CopyOptions struct {
-	// Container is the container that has the files; see [ExecOptions].
+	// Container is the container with the files; see [ExecOptions].
 	Container string
-	// OnProgress is called at the start of each file, link and folder, and after each MiB of a file. One goroutine calls
-	// it, and copying waits for it.
+	// OnProgress is called at the start of each file, link and folder, and after each MiB of a file. Calls are sequential, and
+	// copying waits for them.
 	OnProgress func(CopyProgress)
-	// MaxSize ends [CopyFrom] with an error before the files that it writes exceed this many bytes in total; 0 means no
-	// limit. A sparse file counts with its size.
+	// MaxSize limits the total size of the files written by [CopyFrom], in bytes; beyond it CopyFrom returns an error. 0 means no
+	// limit. A sparse file counts with its full size.
 	MaxSize int64
-	// NoPreserve makes [CopyTo] create files with the permissions that the container's user gives new files, and with the
-	// present time.
+	// NoPreserve makes [CopyTo] create files with the default permissions of the container's user and the current time.
 	NoPreserve bool
 }
 
 // CopyProgress is the progress of a copy.
 type CopyProgress struct {
-	// Path is the path of the file, link or folder relative to what is copied, with slashes; "." for the root.
+	// Path is the path of the file, link or folder relative to the copied root, with slashes; "." for the root.
 	Path string
-	// Size is a file's size in bytes, and Done the bytes of it that are copied.
+	// Size is a file's size in bytes, and Done its bytes copied so far.
 	Size, Done int64
-	// Total is the bytes of all files that are copied.
+	// Total is the bytes copied so far of all files.
 	Total int64
 }
 
-// unpackFolder is a shell script that creates the folder $1 and unpacks standard input there: with the archive's permissions,
-// as files of the current user. busybox has these options as well.
-// $3 are tar's options.
+// unpackFolder is a shell script that creates the folder $1 and unpacks standard input there: with the archive's permissions, as
+// files of the current user. $3 are tar's options. busybox supports them, too.
 const unpackFolder = `mkdir -p -- "$1" && exec tar -C "$1" $3 -xof -`
 
-// unpackFile unpacks a file. It first prints whether the file's path is that of a folder, and then unpacks into that.
+// unpackFile unpacks a file. It first prints whether the file's path is a folder, and unpacks into this folder.
 const unpackFile = `if [ -d "$1/$2" ]; then echo folder && exec tar -C "$1/$2" $3 -xof -; fi; echo file && ` + unpackFolder
 
-// maxAnswer is more than the line that unpackFile prints.
+// maxAnswer limits the line printed by unpackFile, in bytes.
 const maxAnswer = 64
 
-// maxMessage is how much an error shows of a program's or node's message.
+// maxMessage limits the text of a program or node in an error, in bytes.
 const maxMessage = 2 << 10
 
-// CopyTo copies a local file or folder with all its content to path in a container: path is its new name, and must not end
-// with a slash. A file whose path is an existing folder is copied into that folder under its local name; a folder is merged
-// with an existing one. Missing parent folders are created. Permissions, times (in seconds) and symbolic links are kept, and
-// existing files are overwritten. Anything but files, folders and symbolic links is an error.
+// CopyTo copies a local file or folder with all its content to path in a container: path is its new name, and must not end with a
+// slash. If path is an existing folder, a file is copied into it under its local name, and a folder is merged with it. Missing
+// parent folders are created. Permissions, times (in seconds) and symbolic links are kept, and existing files are overwritten.
+// Anything but files, folders and symbolic links is an error.
 //
-// The container must have the programs tar, sh and mkdir: CopyTo streams a tar archive. After an error, what was copied
-// before remains. Errors are those of [Exec], with tar's message.
+// The container must have the programs tar, sh and mkdir: CopyTo streams a tar archive. After an error, files already copied
+// remain. Errors are as for [Exec], with tar's message.
 func CopyTo(ctx context.Context, target Target, name, local, path string, opts *CopyOptions) error {
 	return operationError("copy into", target, name, copyTo(ctx, target, name, local, path, opts.orDefault()))
 }
 
 // CopyFrom copies a file or folder with all its content from path in a container to local, its new name. The parent folder of
-// local must exist. A path that is a symbolic link is an error, unless it points to a folder and ends with a slash: then that
-// folder is copied. Permissions (without setuid, setgid and sticky bits), times of files and symbolic links are kept, existing
-// files are overwritten, and a folder is merged with an existing one. Sockets are skipped, as by tar; pipes and devices are
-// errors. Sparse files in the archive stay sparse.
+// local must exist. A path to a symbolic link is an error, unless the link points to a folder and path ends with a slash: then
+// the folder is copied. Permissions (without setuid, setgid and sticky bits), times of files and symbolic links are kept,
+// existing files are overwritten, and a folder is merged with an existing folder. Sockets are skipped, like in tar; pipes and
+// devices are errors. Sparse files in the archive stay sparse.
 //
-// The archive is not trusted: nothing is written outside of local, whatever its names and links. Symbolic links that point
-// outside, absolute names, names with .., and names through links are errors. The container must have the program tar. After
-// an error, what was copied before remains. Errors are those of [Exec], with tar's message.
+// The archive is not trusted: nothing is written outside of local, whatever its names and links. Symbolic links to the outside,
+// absolute names, names with .., and names through links are errors. The container must have the program tar. After an error,
+// files already copied remain. Errors are as for [Exec], with tar's message.
 func CopyFrom(ctx context.Context, target Target, name, path, local string, opts *CopyOptions) error {
 	return operationError("copy from", target, name, copyFrom(ctx, target, name, path, local, opts.orDefault()))
 }
@@ -87,7 +85,7 @@ func (o *CopyOptions) orDefault() *CopyOptions {
 	return o
 }
 
-// unpackOptions are tar's options for permissions and times, which the shell splits.
+// unpackOptions returns tar's options for permissions and times. The shell splits them.
 func (o *CopyOptions) unpackOptions() string {
 	if o.NoPreserve {
 		return "--no-same-permissions -m"
@@ -95,7 +93,7 @@ func (o *CopyOptions) unpackOptions() string {
 	return "-p"
 }
 
-// onProgress returns OnProgress for the archive, nil if it is not set.
+// onProgress returns OnProgress for the archive, or nil.
 func (o *CopyOptions) onProgress() func(archive.Progress) {
 	if o.OnProgress == nil {
 		return nil
@@ -137,7 +135,7 @@ func copyTo(ctx context.Context, target Target, pod, local, remote string, opts 
 	if localErr == nil {
 		localErr = buffered.Flush()
 	}
-	_ = stdin.Close() // tar reports an archive that is incomplete
+	_ = stdin.Close() // tar reports an incomplete archive
 	return firstError(localErr, explainTar(stderr, cmd.Wait()))
 }
 
@@ -158,8 +156,8 @@ func copyFrom(ctx context.Context, target Target, pod, remote, local string, opt
 	return firstError(localErr, explainTar(stderr, cmd.Wait()))
 }
 
-// splitRemote returns the folder that tar changes into and the name that its entries then begin with. Changing into a path
-// that ends with a slash follows links.
+// splitRemote returns the folder for tar to change into and the prefix of its entries. Changing into a path with a slash at its
+// end follows links.
 func splitRemote(remote string) (folder, name string) {
 	cleaned := path.Clean(remote)
 	folder, name = path.Split(cleaned)
@@ -189,7 +187,7 @@ func explainTar(stderr *tailBuffer, err error) error {
 	}
 }
 
-// firstError returns the error that explains a failed copy: the local one, unless that only shows that tar has failed.
+// firstError returns the cause of a failed copy: the local error, unless it is only a consequence of tar's failure.
 func firstError(local, remote error) error {
 	if local == nil || (remote != nil && (errors.Is(local, io.ErrClosedPipe) || errors.Is(local, archive.ErrEmpty))) {
 		return remote

@@ -15,21 +15,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// WebSocket subprotocols. Servers have them by default since Kubernetes 1.31, where a feature gate can still turn each off:
-// TranslateStreamCloseWebsocketRequests and PortForwardWebsockets.
+// WebSocket subprotocols. They are enabled by default since Kubernetes 1.31; the feature gates
+// TranslateStreamCloseWebsocketRequests and PortForwardWebsockets can disable them.
 const (
-	// protocolExec has numbered channels and a message that closes one: https://kep.k8s.io/4006.
+	// protocolExec has numbered channels and a message to close a channel: https://kep.k8s.io/4006.
 	protocolExec = "v5.channel.k8s.io"
 	// protocolTunnel is SPDY in binary messages.
 	protocolTunnel = "SPDY/3.1+portforward.k8s.io"
 )
 
-// dial opens a WebSocket on a subresource of an object. The end of ctx closes it until its Detach is called. The request is
-// sent once: the command may run although the handshake failed.
+// dial opens a WebSocket on a subresource of an object. The end of ctx closes it until its Detach is called. The request is sent
+// once: the command may run although the handshake failed.
 func dial(ctx context.Context, conn *transport.Conn, path string, query url.Values, protocol string) (*wsconn.Conn, error) {
 	handshake := wsconn.NewHandshake(protocol)
 	header := handshake.Header()
-	header.Set("Accept", "*/*") // nodes refuse to forward ports for a client that accepts nothing but JSON
+	header.Set("Accept", "*/*") // nodes reject port-forwarding with Accept: application/json alone
 	raw, answer, err := conn.Upgrade(ctx, &transport.Request{Path: path, Query: query, Header: header})
 	if err != nil {
 		return nil, explainDial(ctx, err, path, protocol)
@@ -41,8 +41,8 @@ func dial(ctx context.Context, conn *transport.Conn, path string, query url.Valu
 	return opened, nil
 }
 
-// explainDial adds to the error of a handshake what may help: the missing RBAC rule, or the protocol if the answer is not an
-// API server's.
+// explainDial adds a hint to the error of a handshake: the missing RBAC rule, or the protocol if the response is not an API
+// server's.
 func explainDial(ctx context.Context, err error, path, protocol string) error {
 	err = retry.WithContextError(ctx, err)
 	switch {
@@ -60,8 +60,8 @@ func explainProtocol(err error, protocol string) error {
 	return fmt.Errorf("%w (requested %s, which servers have since Kubernetes 1.31 unless a feature gate is off)", err, protocol)
 }
 
-// explainForbidden adds the missing RBAC rule to a refusal whose text has one; there are other reasons to refuse a request.
-// WebSockets are opened with GET, for which servers before 1.35 require the verb get alone, and later ones create as well:
+// explainForbidden adds the missing RBAC rule to an authorization error for the resource. Other 403 errors stay unchanged.
+// WebSockets are opened with GET. Servers before 1.35 only require the verb get, and newer servers also create:
 // https://github.com/kubernetes/kubernetes/issues/133515.
 func explainForbidden(err error, at string) error {
 	resource := "pods/" + path.Base(at)

@@ -10,17 +10,17 @@ import (
 type ExecOptions struct {
 	// Command is the program and its arguments; no shell interprets it.
 	Command []string
-	// Container is the container to run in. The default is the pod's only container, the one named by its annotation
-	// kubectl.kubernetes.io/default-container, or its first.
+	// Container is the container to run in. The default is the pod's only container, the container named by its annotation
+	// kubectl.kubernetes.io/default-container, or its first container.
 	Container string
-	// Stdin is the command's input; nil means none. A goroutine reads it ahead of the command, and remains in a Read that
-	// does not return. An error of Stdin ends the command.
+	// Stdin is the command's input; nil means none. A goroutine reads it ahead of the command, and may remain in a blocking Read
+	// after the end. An error of Stdin ends the command.
 	//
-	// A command that leaves its input unread for a minute, with all buffers on the way full, keeps the server from
-	// answering pings, and so is reported as a server that does not answer.
+	// If the command leaves its input unread for a minute and all buffers are full, the server cannot answer pings. The command
+	// then fails with the error of an unresponsive server.
 	Stdin io.Reader
-	// Stdout and Stderr receive the command's output; nil means that it is not sent. One goroutine writes to both. A slow
-	// one makes the command wait, and an error of one ends the command.
+	// Stdout and Stderr receive the command's output; nil means that it is not sent. A single goroutine writes to both. A slow
+	// writer makes the command wait, and an error of a writer ends the command.
 	Stdout, Stderr io.Writer
 	// TTY allocates a terminal. All output then arrives at Stdout.
 	TTY bool
@@ -31,14 +31,14 @@ type ExecOptions struct {
 // TerminalSize is the size of a terminal in characters.
 type TerminalSize struct{ Width, Height uint16 }
 
-// Exec runs a command in a container of a pod and returns after it has ended. For a service or workload, such as a
-// deployment, it runs in one of the pods, preferably a ready one. It returns nil for exit code 0, an *[ExitError] for other
-// codes, and a *apierrors.StatusError if the server refused the command or could not run it. If the connection ends before
-// the exit status has arrived, the error wraps io.ErrUnexpectedEOF and output may be missing; a server that has vanished is
-// detected after 61 seconds. The request is never repeated, because its command may have begun to run.
+// Exec runs a command in a container of a pod and returns after it has ended. For a service or workload, such as a deployment, it
+// runs in a pod of it, preferably a ready pod. It returns nil for exit code 0, an *[ExitError] for any other code, and a
+// *apierrors.StatusError if the server rejected the command or could not run it. If the connection ends before the exit status
+// has arrived, the error wraps io.ErrUnexpectedEOF and output may be missing; a vanished server is detected after 61 seconds. The
+// request is never repeated, because its command may have begun to run.
 //
-// The end of ctx closes the command's input and the connection. Whether that also ends a command that ignores both depends
-// on the container runtime.
+// The end of ctx closes the command's input and the connection. If a command ignores both, it depends on the container runtime
+// whether the command ends.
 //
 // The user needs the RBAC verbs get and, since Kubernetes 1.35, create on pods/exec. See
 // https://kubernetes.io/docs/tasks/debug/debug-application/get-shell-running-container.
@@ -55,7 +55,7 @@ func (o *ExecOptions) query(container string) url.Values {
 	query := url.Values{"command": o.Command}
 	for name, enabled := range map[string]bool{
 		"stdin": o.Stdin != nil,
-		// The server requires one stream at least.
+		// The server requires at least one stream.
 		"stdout": o.Stdout != nil || (o.Stdin == nil && (o.Stderr == nil || o.TTY)),
 		"stderr": o.Stderr != nil && !o.TTY,
 		"tty":    o.TTY,
@@ -70,7 +70,7 @@ func (o *ExecOptions) query(container string) url.Values {
 	return query
 }
 
-// AttachOptions configures the streams of [Attach], whose fields are those of [ExecOptions].
+// AttachOptions configures the streams of [Attach]. The fields are as in [ExecOptions].
 type AttachOptions struct {
 	Container      string
 	Stdin          io.Reader
@@ -79,9 +79,9 @@ type AttachOptions struct {
 	Resize         <-chan TerminalSize
 }
 
-// Attach connects to the streams of a container's main process, from now until the process or ctx ends. Stdin and TTY need
-// stdin and tty in the container's spec. Nil options attach to standard output and discard it, which waits for the process.
-// The target may be a service or workload, and errors are the same, as for [Exec].
+// Attach connects to the streams of a container's main process, from now until the process or ctx ends. Stdin and TTY need stdin
+// and tty in the container's spec. Nil options attach to standard output and discard it: Attach then waits for the process. As
+// for [Exec], the target may be a service or workload. Errors are as for Exec.
 func Attach(ctx context.Context, target Target, name string, opts *AttachOptions) error {
 	if opts == nil {
 		opts = &AttachOptions{}

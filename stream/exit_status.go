@@ -13,20 +13,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/remotecommand"
 )
 
-// ExitError reports a command that ended with a code other than 0.
+// ExitError reports a command with an exit code other than 0.
 type ExitError struct {
-	// Code is the exit code; for a command that a signal ended, 128 plus the signal's number.
+	// Code is the exit code. A command ended by a signal has 128 plus the signal's number.
 	Code int
-	// Stderr is the end of the command's standard error, at most 32 KiB, if [Cmd.Output] collected it.
+	// Stderr is the end of the command's standard error, at most 32 KiB, if collected by [Cmd.Output].
 	Stderr []byte
 }
 
 func (e *ExitError) Error() string { return fmt.Sprintf("the command ended with exit code %d", e.Code) }
 
-// maxStatus is more than any Status needs.
+// maxStatus limits a Status, in bytes.
 const maxStatus = 1 << 20
 
-// decodeStatus decodes the Status of the error channel, which may arrive in pieces, up to its last brace.
+// decodeStatus decodes the Status of the error channel up to its last brace. It may arrive in pieces.
 func decodeStatus(channel io.Reader) (*metav1.Status, error) {
 	limited := &limitedReader{Reader: channel, what: "the server's Status", limit: maxStatus, left: maxStatus}
 	var status metav1.Status

@@ -15,19 +15,20 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
-// maxPiece is how much of a line is returned at once.
+// maxPiece limits a piece of a line, in bytes.
 const maxPiece = 64 << 10
 
-// logPiece is a line of a log, or a part of a long one.
+// logPiece is a line of a log, or a part of a long line.
 type logPiece struct {
 	stamp time.Time
-	// text is valid until the next piece. It begins with the time if opts.Timestamps requests that, and ends with a line
-	// break at the end of a line.
+	// text is valid until the next piece. It begins with the time if opts.Timestamps requests it, and has a line break at the end
+	// of a line.
 	text []byte
 }
 
-// containerLog reads the log of one run of a container, line by line, over as many connections as necessary. A new connection
-// requests lines since shortly before the last one and skips those that were returned (recentLines). One goroutine uses it.
+// containerLog reads the log of a container's run, line by line, over as many connections as necessary. A new connection requests
+// lines since shortly before the last returned line and skips lines already returned (recentLines). It is not safe for concurrent
+// use.
 type containerLog struct {
 	ctx     context.Context
 	conn    *transport.Conn
@@ -41,23 +42,23 @@ type containerLog struct {
 	clock     serverClock
 	connects  int
 	firstDate time.Time      // the server's time at the first connection
-	since     time.Time      // since when the connection's lines were requested
-	oldest    time.Time      // of the first line that was returned
-	repeated  map[uint64]int // the lines that the connection repeats; nil if it is the first
+	since     time.Time      // start time of the connection's requested lines
+	oldest    time.Time      // time of the first returned line
+	repeated  map[uint64]int // lines repeated by the connection; nil for the first connection
 	retries   int            // since the last new line with a time
 	denials   retry.Denials
-	hadLogs   bool  // other logs were read before: 401 and 403 may be transient
-	breakErr  error // how the last connection broke; nil if it ended regularly
-	isFinal   bool  // the container has ended: the connection sends all that is left
+	hadLogs   bool  // earlier logs were read: 401 and 403 may be transient
+	breakErr  error // error of the last broken connection; nil after a regular end
+	isFinal   bool  // the container has ended: the connection sends the rest of the log
 	complete  bool
 	isGone    bool // the pod is deleted
-	// waitingSince is since when next has waited for the server, in nanoseconds of the Unix epoch; 0 while it does not.
-	// Other goroutines read it. The runs of a container, which are read one after the other, share it.
+	// waitingSince is the start of the current wait for the server, in nanoseconds of the Unix epoch; 0 outside of a wait. It is
+	// read concurrently. The runs of a container are read in sequence and share it.
 	waitingSince *atomic.Int64
 
 	line      lineState
-	cutLine   lineState // the line in which the last connection ended
-	notice    uint64    // the hash of the last line if it had no time: an error of the node, which repeats it
+	cutLine   lineState // the unfinished line of the last connection
+	notice    uint64    // hash of the last line if it had no time: a node repeats its errors
 	lineCount int       // of the connection
 	left      int64     // of opts.LimitBytes
 }
@@ -79,7 +80,7 @@ func newContainerLog(ctx context.Context, conn *transport.Conn, podPath string, 
 	}
 }
 
-// next returns the next piece, or io.EOF after the last.
+// next returns the next piece, or io.EOF after the last piece.
 func (l *containerLog) next() (logPiece, error) {
 	for {
 		if l.complete || (l.opts.LimitBytes > 0 && l.left <= 0) {
@@ -113,7 +114,7 @@ func (l *containerLog) next() (logPiece, error) {
 	}
 }
 
-// filter returns the new part of received text, which is at most a line.
+// filter returns the new part of received text. The text is at most a line.
 func (l *containerLog) filter(raw []byte) (piece logPiece, isNew bool) {
 	text := raw
 	if !l.line.isOpen {
@@ -169,7 +170,7 @@ func (l *containerLog) limit(text []byte) []byte {
 	return text
 }
 
-// isOld reports whether a line was returned before, or is older than requested or than the first that was returned.
+// isOld reports whether a line was already returned, or is older than the requested time or the first returned line.
 func (l *containerLog) isOld(stamp time.Time, hash uint64) bool {
 	switch {
 	case l.repeated == nil:
@@ -184,7 +185,7 @@ func (l *containerLog) isOld(stamp time.Time, hash uint64) bool {
 	}
 }
 
-// splitStamp separates a line's time. A line without one has the zero time.
+// splitStamp separates a line's time. The time is zero for a line without a time.
 func splitStamp(line []byte) (stamp time.Time, text []byte) {
 	space := bytes.IndexByte(line[:min(len(line), len(time.RFC3339Nano)+1)], ' ')
 	if space < 0 {
@@ -200,7 +201,7 @@ func splitStamp(line []byte) (stamp time.Time, text []byte) {
 func (l *containerLog) request() *transport.Request {
 	opts := l.opts
 	opts.Timestamps = true
-	opts.LimitBytes = 0 // the server would count the times as well, and from the beginning again
+	opts.LimitBytes = 0 // the server would count the times as well, and restart at the beginning
 	l.since = time.Time{}
 	switch {
 	case !l.recent.last.IsZero():
@@ -234,8 +235,8 @@ func (l *containerLog) connected(response *http.Response) {
 	l.lines.Reset(timedBody{response.Body, l})
 }
 
-// continueAfter makes l skip the lines of the log of the container's previous run, which is read to its end. Which run a
-// connection's lines are of is uncertain: the node knows of a restart before the API server does.
+// continueAfter makes l skip the lines of the container's previous run, after its log is read. The run of a connection's lines is
+// uncertain: the node learns of a restart before the API server.
 func (l *containerLog) continueAfter(previous *containerLog) {
 	l.recent, l.oldest = previous.recent, previous.oldest
 	previous.recent = recentLines{}
@@ -254,14 +255,14 @@ func (l *containerLog) disconnect() {
 	l.line = lineState{}
 }
 
-// serverClock estimates the API server's clock by the Date of its last answer.
+// serverClock estimates the API server's clock by the Date of its last response.
 type serverClock struct {
 	date time.Time // zero if unknown
 	at   time.Time // when it arrived
 	read time.Time // when the last data arrived
 }
 
-// limit returns a time of a node, or the server's time when the last data arrived if that is known and earlier.
+// limit returns min(stamp, server time at the last data). If the server's time is unknown it returns stamp.
 func (c *serverClock) limit(stamp time.Time) time.Time {
 	if now := c.date.Add(c.read.Sub(c.at)); !c.date.IsZero() && now.Before(stamp) {
 		return now

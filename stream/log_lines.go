@@ -13,27 +13,27 @@ import (
 )
 
 const (
-	// maxLine is how long a LogLine's text may become.
+	// maxLine limits a LogLine's text, in bytes.
 	maxLine = 1 << 20
-	// maxShownErrors is how many of many errors an error names.
+	// maxShownErrors limits the errors listed in an error.
 	maxShownErrors = 5
 )
 
-// LogSource is one run of a container, which has a log of its own.
+// LogSource is a run of a container. Each run has its own log.
 type LogSource struct {
 	Namespace, Pod, Container string
-	// Node is the pod's node, and Labels are the pod's when it was read. They are shared: do not change them.
+	// Node and Labels are the pod's, as of its last read. They are shared: do not change them.
 	Node   string
 	Labels map[string]string
-	// Field is the field of the pod's spec that has the container: "initContainers", "containers" or "ephemeralContainers".
+	// Field is the container's field in the pod's spec: "initContainers", "containers" or "ephemeralContainers".
 	Field string
-	// Restarts is how often the container was restarted before.
+	// Restarts is the number of restarts before this run.
 	Restarts int
-	// IsDefault reports that the container is the one of its pod that [Logs] reads where none is named.
+	// IsDefault reports that the container is the pod's default container for [Logs].
 	IsDefault bool
 }
 
-// LogLine is one line of a log and its source.
+// LogLine is a line of a log and its source.
 type LogLine struct {
 	LogSource
 	// Time is the time at which the container runtime received the line; zero for an error of the node in place of a line.
@@ -42,21 +42,21 @@ type LogLine struct {
 	Text string
 }
 
-// LogLines reads the logs of all containers, or of those named Container, of several pods: those that Selector matches, in the
-// handle's namespace or in all, or with Name those of one pod or of the service or workload of that name; the handle is then on
-// services, deployments and so on. Nil options read everything that exists. Containers that have not begun to run are skipped;
-// a Container that no pod has is an error.
+// LogLines reads the logs of all containers, or of containers named Container, of several pods. Selector or Name chooses the
+// pods. Selector matches pods in the handle's namespace or in all namespaces. Name is a pod, service or workload; the handle is
+// then on pods, services, deployments and so on. Nil options read all existing lines. Containers that have not begun to run are
+// skipped; it is an error if no pod has the Container.
 //
-// Without Follow the logs are read one after the other. With Follow they are read concurrently, and containers that begin to
-// run later, after a restart or in a new pod, are added with all their lines, until ctx ends, the caller leaves the loop, or no
-// log can be read. The log of a deleted pod ends shortly after the deletion, at most a minute. Lines of one container keep
-// their order, are not repeated, and are lost only as described at [Logs]. A slow loop body makes the logs wait.
+// Without Follow the logs are read in sequence. With Follow they are read concurrently. Containers that begin to run later, after
+// a restart or in a new pod, are added with all their lines, until ctx ends, the caller leaves the loop, or no log can be read.
+// The log of a deleted pod ends shortly after the deletion, at most a minute. Lines of a container keep their order, are not
+// repeated, and are lost only as described at [Logs]. A slow loop body makes the logs wait.
 //
-// [LogOptions].Filter narrows the containers further; OnStart and OnEnd report those that join and leave. A container whose log
-// cannot be read, or not to its end, does not stop the others: see OnError. The error, if any, comes last.
+// [LogOptions].Filter narrows the containers further; OnStart and OnEnd report joining and leaving containers. An unreadable or
+// incomplete log does not stop the remaining logs: see OnError. The error, if any, comes last.
 //
-// The user needs the RBAC verbs get and list on pods, with Follow also watch, and get on pods/log; for a service or workload
-// also get on that.
+// The user needs the RBAC verbs get and list on pods, with Follow also watch, and get on pods/log. A service or workload needs
+// get on its resource, too.
 func LogLines(ctx context.Context, target Target, opts *LogOptions) iter.Seq2[LogLine, error] {
 	if opts == nil {
 		opts = &LogOptions{}
@@ -79,10 +79,10 @@ func LogLines(ctx context.Context, target Target, opts *LogOptions) iter.Seq2[Lo
 	}
 }
 
-// errStopped is the error of a consumer that needs no more lines.
+// errStopped is the error of a stopped consumer.
 var errStopped = errors.New("the loop was left")
 
-// readLines reads one log after the other.
+// readLines reads the logs in sequence.
 func readLines(ctx context.Context, pods *logPods, opts *LogOptions, emit func(LogLine) bool) error {
 	list, err := pods.list(ctx)
 	if err == nil {
@@ -142,7 +142,7 @@ const (
 	endFailed   = "Failed"
 )
 
-// endOf returns how the reading of a log ended that returned err. The end of a deleted pod's is an error if lines are lost.
+// endOf returns the reason for a log's end with err. For a deleted pod it is an error if lines are lost.
 func endOf(source LogSource, err error) (reason string, failure error) {
 	isGone := errors.Is(err, errPodGone) || apierrors.IsNotFound(err)
 	switch {
@@ -193,7 +193,7 @@ func emitLines(log *containerLog, source LogSource, emit func(LogLine) bool) err
 	}
 }
 
-// logErrors collects the errors of containers whose logs cannot be read.
+// logErrors collects the errors of unreadable logs.
 type logErrors struct {
 	joined error // the first maxShownErrors
 	count  int

@@ -12,16 +12,15 @@ import (
 )
 
 const (
-	// drainTimeout is how long the log of a deleted pod may be idle before it is left, and maxDrain how long it is read at
-	// most.
+	// drainTimeout is the idle time after which the log of a deleted pod is abandoned, and maxDrain the maximum reading time.
 	drainTimeout = 2 * time.Second
 	maxDrain     = time.Minute
-	// minWatch is how long a watch must last for the next one to begin without a backoff.
+	// minWatch is the minimum duration of a watch for the next watch to begin without a backoff.
 	minWatch = time.Minute
 )
 
-// logMux merges the logs of many containers: one goroutine lists and watches pods, and one for each run of a container reads
-// its log. A slow consumer makes all of them wait: lines are not queued.
+// logMux merges the logs of many containers: a goroutine lists and watches pods, and a goroutine for each run of a container
+// reads its log. A slow consumer makes all of them wait: lines are not queued.
 type logMux struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
@@ -36,23 +35,23 @@ type logMux struct {
 	failures logErrors
 }
 
-// logEvent is a line, or a call of one of the caller's callbacks.
+// logEvent is a line, or a call of a callback.
 type logEvent struct {
 	line     LogLine
 	callback func() // nil for a line
 }
 
-// containerKey is a container of one pod, in all its runs.
+// containerKey is a container of a pod, in all its runs.
 type containerKey struct{ uid, container string }
 
-// runReader reads the log of one run of a container.
+// runReader reads the log of a container's run.
 type runReader struct {
 	restarts int
 	log      *containerLog
 	cancel   context.CancelCauseFunc
 	done     chan struct{} // closed when the log is read
 	failed   bool
-	removed  bool // the pod is
+	removed  bool // the pod is deleted
 }
 
 // followLines reads logs until ctx ends, emit returns false, or no log can be read.
@@ -83,7 +82,7 @@ func followLines(parent context.Context, pods *logPods, opts *LogOptions, emit f
 	}
 }
 
-// result returns why ctx ended: the end of the caller's context, or an error. Without OnError it includes the errors of
+// result returns the cause of ctx's end: the end of the caller's context, or an error. Without OnError it includes the errors of
 // containers.
 func (m *logMux) result(parent context.Context) error {
 	m.mu.Lock()
@@ -98,7 +97,7 @@ func (m *logMux) result(parent context.Context) error {
 	return ended
 }
 
-// run lists and watches pods until ctx ends or an error is terminal. Until the first list succeeds, every error is.
+// run lists and watches pods until ctx ends or an error is terminal. Until the first list succeeds, every error is terminal.
 func (m *logMux) run() error {
 	var denials retry.Denials
 	for n := 1; ; n++ {
@@ -143,7 +142,7 @@ func (m *logMux) handle(eventType string, pod *pod) {
 	}
 }
 
-// replace handles a list: pods that are missing are deleted.
+// replace handles a list: pods missing from it are deleted.
 func (m *logMux) replace(list *podList) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -198,7 +197,7 @@ func (m *logMux) addLocked(pod *pod) {
 	}
 }
 
-// deleteLocked drops a container of a deleted pod: what its node still has is read, but its end is not waited for.
+// deleteLocked drops a container of a deleted pod. The rest of its log on the node is read, without waiting for its end.
 func (m *logMux) deleteLocked(key containerKey) {
 	reader := m.current[key]
 	reader.removed = true
@@ -224,20 +223,20 @@ func (m *logMux) read(reader *runReader, source LogSource) {
 		reason = endRemoved
 	}
 	m.mu.Unlock()
-	// Before the error counts, as the following may end with it.
+	// OnEnd comes first, because the error may end the loop.
 	if !m.send(logEvent{callback: func() { m.opts.notifyEnd(source, reason, failure) }}) || failure == nil {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.failures.add(failure)
-	reader.failed = !errors.Is(err, io.ErrUnexpectedEOF) // after that the next run's log may be readable
+	reader.failed = !errors.Is(err, io.ErrUnexpectedEOF) // otherwise the next run's log may be readable
 	if m.listed {
 		m.endIfAllFailedLocked()
 	}
 }
 
-// send passes an event to the consumer. It returns false when the following has ended.
+// send passes an event to the consumer. It returns false when following has ended.
 func (m *logMux) send(event logEvent) bool {
 	select {
 	case m.events <- event:
@@ -247,7 +246,7 @@ func (m *logMux) send(event logEvent) bool {
 	}
 }
 
-// endIfAllFailedLocked ends the following if no container's log can be read.
+// endIfAllFailedLocked ends following if no container's log can be read.
 func (m *logMux) endIfAllFailedLocked() {
 	for _, reader := range m.current {
 		if !reader.failed {

@@ -7,22 +7,21 @@ import (
 )
 
 const (
-	// overlap is how far back a log is read again after a reconnect. Lines of the two outputs may be slightly out of order.
+	// overlap is the repeated part of a log after a reconnect. Lines of stdout and stderr may be slightly out of order.
 	overlap = time.Second
-	// maxRecent limits how many lines are remembered because they are later than the server's clock.
+	// maxRecent limits the lines remembered because of a time beyond the server's clock.
 	maxRecent = 1 << 15
 )
 
-// recentLines remembers the hashes of the lines that were returned last: those that the server repeats in a request for
-// lines since then.
+// recentLines remembers the hashes of the last returned lines: the server repeats them in a request for lines since that time.
 //
-// A node's clock may be fast. Requesting lines since a time in the future would omit what is written until then, so a line
-// counts as no later than the server's clock when it arrived. Lines later than that are remembered, up to maxRecent; beyond
-// that the node's clock is trusted.
+// A node's clock may be fast. Requesting lines since a future time would omit all lines written until then. The time of a line is
+// therefore limited to the server's clock at its arrival. Lines with a later time are remembered, up to maxRecent; beyond that
+// the node's clock is trusted.
 type recentLines struct {
 	seed   maphash.Seed
 	lines  []recentLine
-	last   time.Time // the latest time, none later than the server's clock
+	last   time.Time // latest time, limited to the server's clock
 	newest time.Time // the latest time
 }
 
@@ -31,13 +30,13 @@ type recentLine struct {
 	hash  uint64
 }
 
-// since returns since when to request lines. Servers truncate to seconds.
+// since returns the start time for a request. Servers truncate to seconds.
 func (r *recentLines) since() time.Time { return r.last.Truncate(time.Second).Add(-overlap) }
 
 // add remembers a line. limited is its time by [serverClock.limit].
 func (r *recentLines) add(stamp, limited time.Time, hash uint64) {
 	if stamp.IsZero() {
-		return // not a line of the log, but an error of the node
+		return // an error of the node, not a line of the log
 	}
 	if stamp.After(r.newest) {
 		r.newest = stamp
@@ -46,14 +45,14 @@ func (r *recentLines) add(stamp, limited time.Time, hash uint64) {
 		r.last = limited
 	}
 	r.lines = append(r.lines, recentLine{stamp, hash})
-	// Pruning pays once half of them are too old, which is looked at whenever their number is a power of two.
+	// Pruning pays once half of the lines are too old. That is checked whenever their number is a power of two.
 	n := len(r.lines)
 	if n&(n-1) == 0 && (n >= maxRecent || r.lines[n/2].stamp.Before(r.since())) {
 		r.prune()
 	}
 }
 
-// prune drops lines that are too old, and trusts the node's clock if too many are left.
+// prune drops lines before since(), and trusts the node's clock if too many are left.
 func (r *recentLines) prune() {
 	since := r.since()
 	r.lines = slices.DeleteFunc(r.lines, func(line recentLine) bool { return line.stamp.Before(since) })
@@ -63,7 +62,7 @@ func (r *recentLines) prune() {
 	}
 }
 
-// counts returns how often the server will repeat each line.
+// counts returns the number of expected repetitions of each line.
 func (r *recentLines) counts() map[uint64]int {
 	r.prune()
 	counts := make(map[uint64]int, len(r.lines))

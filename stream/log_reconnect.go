@@ -10,16 +10,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// maxLogRetries is how often a log that is not followed is requested again without progress.
+// maxLogRetries limits the retries, without progress, of a log that is not followed.
 const maxLogRetries = 5
 
-// errPodGone is the error of a pod that was deleted or replaced by another of its name.
+// errPodGone is the error of a deleted pod, or of a pod replaced by a new pod of the same name.
 var errPodGone = errors.New("the pod is gone")
 
-// logBackoff is for connections that bring nothing new.
+// logBackoff is for connections without new lines.
 var logBackoff = retry.Backoff{Min: 100 * time.Millisecond, Max: 10 * time.Second}
 
-// containerRun is one run of a container: a restart begins another, with a log of its own.
+// containerRun is a run of a container: a restart begins a new run, with its own log.
 type containerRun struct {
 	uid      string // the pod's; "" if unknown
 	restarts int
@@ -56,7 +56,7 @@ func (l *containerLog) identify() error {
 	return err
 }
 
-// identifyAgain updates the run after the log was opened: the container may have been restarted before that.
+// identifyAgain updates the run after the log was opened: the container may have been restarted in the meantime.
 func (l *containerLog) identifyAgain() {
 	var found pod
 	if l.run.uid == "" || getJSON(l.ctx, l.conn, l.podPath, maxObject, &found) != nil || found.Metadata.UID != l.run.uid {
@@ -67,7 +67,7 @@ func (l *containerLog) identifyAgain() {
 	}
 }
 
-// connect makes the next connection. The error of the first attempt is returned; later ones are retried while that may help.
+// connect makes the next connection. An error of the first attempt is returned; later transient errors are retried.
 func (l *containerLog) connect() error {
 	for {
 		response, err := l.conn.Do(l.ctx, l.request()) //nolint:bodyclose // disconnect does, or the end of ctx
@@ -85,7 +85,7 @@ func (l *containerLog) connect() error {
 	}
 }
 
-// waitForLog makes the first connection to a container that is reported to run: its node may need a moment to serve its log.
+// waitForLog makes the first connection to a running container: its node may need a moment to serve its log.
 func (l *containerLog) waitForLog() error {
 	l.waitingSince.Store(time.Now().UnixNano())
 	for {
@@ -111,21 +111,20 @@ func (l *containerLog) waitForLog() error {
 	}
 }
 
-// isTransient reports whether another attempt may succeed. It must be called with the result of every attempt: a server that
-// is starting denies everything to users whose permissions come from RBAC.
+// isTransient reports whether a new attempt may succeed. It must be called with the result of every attempt: a starting server
+// denies everything to users with permissions from RBAC.
 func (l *containerLog) isTransient(err error) bool {
 	denied := l.denials.Transient(err)
 	return !retry.IsTerminal(err) || denied && (l.connects > 0 || l.hadLogs)
 }
 
-// backOff waits, the longer the more retries have brought nothing new.
+// backOff waits, with a delay growing with the retries without new lines.
 func (l *containerLog) backOff() error {
 	l.retries++
 	return logBackoff.Wait(l.ctx, l.retries)
 }
 
-// ended returns the result of a log that cannot be read any more: success if the last connection ended regularly and the
-// container is gone.
+// ended returns the result of an unreadable log: success if the last connection ended regularly and the container is gone.
 func (l *containerLog) ended(err error) error {
 	isGone := apierrors.IsNotFound(err) || (l.opts.Previous && apierrors.IsBadRequest(err))
 	switch {
@@ -139,12 +138,12 @@ func (l *containerLog) ended(err error) error {
 	}
 }
 
-// lostLines returns the error of a log whose last lines cannot be read any more.
+// lostLines returns the error of a log with lost lines at its end.
 func (l *containerLog) lostLines(cause error) error {
 	return fmt.Errorf("%w: the connection broke, and what was logged after that is lost: %w (%w)", io.ErrUnexpectedEOF, cause, l.breakErr)
 }
 
-// disconnected decides what follows the end of a connection: another connection, the end of the log, or an error.
+// disconnected handles the end of a connection: it leads to a new connection, the end of the log, or an error.
 func (l *containerLog) disconnected(err error) error {
 	l.breakErr = nil
 	if err != io.EOF { //nolint:errorlint // one that is wrapped is a broken connection
@@ -156,7 +155,7 @@ func (l *containerLog) disconnected(err error) error {
 	if !l.opts.Follow || l.isFinal {
 		return l.finalDisconnected()
 	}
-	// Connections that end at once are not repeated in haste, whatever they bring.
+	// Connections that end at once are repeated with a backoff, with or without new lines.
 	if l.retries > 0 || l.breakErr != nil || l.connects > 1 && time.Since(l.clock.at) < time.Second {
 		if err := l.backOff(); err != nil {
 			return err
@@ -170,7 +169,7 @@ func (l *containerLog) disconnected(err error) error {
 	return l.compareRun(now, isRunning)
 }
 
-// finalDisconnected handles the end of a connection of a log that does not grow any more.
+// finalDisconnected handles the end of a connection of a complete log.
 func (l *containerLog) finalDisconnected() error {
 	if l.breakErr == nil {
 		l.complete = true
@@ -211,14 +210,14 @@ func (l *containerLog) compareRun(now containerRun, isRunning bool) error {
 	case missed == 1:
 		l.isFinal, l.opts.Follow, l.opts.Previous = true, false, true
 	case !isRunning:
-		// A connection that the node broke may look as if it had ended regularly. Another one shows what is missing.
+		// A connection broken by the node may look like a regular end. A new connection shows the missing lines.
 		l.isFinal = true
 	}
 	return nil
 }
 
-// isOfRunAfter reports whether lines were returned that the run before now cannot have written: the container was restarted
-// between identify and the opening of its log.
+// isOfRunAfter reports whether returned lines are newer than the end of the run before now: the container was restarted between
+// identify and the opening of its log.
 func (l *containerLog) isOfRunAfter(now containerRun) bool {
 	return now.restarts > l.run.restarts && !now.finished.IsZero() && !l.recent.newest.Before(now.finished.Add(time.Second))
 }

@@ -17,47 +17,46 @@ import (
 // LogOptions selects logs and parts of them. See
 // https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#get-read-log-of-the-specified-pod.
 type LogOptions struct {
-	// Container selects the container. By default [Logs] reads the container that [ExecOptions] describes, and [LogLines]
-	// all containers including init containers.
+	// Container selects the container. By default [Logs] reads the default container of [ExecOptions], and [LogLines] all
+	// containers including init containers.
 	Container string
-	// Selector is a label selector, such as app=web,tier!=cache, for the pods that [LogLines] reads; "" selects all.
+	// Selector is a label selector, such as app=web,tier!=cache, for the pods of [LogLines]; "" selects all.
 	Selector string
-	// Name is the pod, service or workload whose pods' logs [LogLines] reads. It is required for handles on other
-	// resources than pods.
+	// Name is the pod, service or workload of [LogLines]. It is required unless the handle is on pods.
 	Name string
 	// Follow continues with new lines.
 	Follow bool
 	// Previous reads the log of the container before its last restart. There is nothing to follow then.
 	Previous bool
-	// SinceSeconds and SinceTime omit older lines; set one of them. SinceTime is rounded down to a second.
+	// SinceSeconds and SinceTime omit older lines; set at most one of them. SinceTime is rounded down to a second.
 	SinceSeconds int64
 	SinceTime    time.Time
-	// TailLines omits all existing lines but the last ones.
+	// TailLines limits the existing lines to the last TailLines lines.
 	TailLines *int64
 	// LimitBytes ends each log after about this many bytes; 0 means no limit.
 	LimitBytes int64
-	// Timestamps adds the time before each line, in RFC 3339 with nanoseconds. A [LogLine] always has it.
+	// Timestamps adds the time before each line, in RFC 3339 with nanoseconds. A [LogLine] always has its Time.
 	Timestamps bool
-	// Stream is "Stdout" or "Stderr" to read only one of the two. Servers reject it unless their feature gate
+	// Stream is "Stdout" or "Stderr" to read a single stream. Servers reject it unless their feature gate
 	// PodLogsQuerySplitStreams is on.
 	Stream string
-	// InsecureSkipTLSVerifyBackend lets the API server read from a node whose certificate it cannot verify.
+	// InsecureSkipTLSVerifyBackend lets the API server read from a node with an unverifiable certificate.
 	InsecureSkipTLSVerifyBackend bool
 
-	// Filter reports whether [LogLines] reads the log of a container; nil accepts all. It is called for each container that
-	// has begun to run, and with Follow again after each restart, and while it rejects a container whenever the pod changes;
-	// from another goroutine then, one call at a time. It must not wait for the loop.
+	// Filter reports whether [LogLines] reads the log of a container; nil accepts all. It is called for each container that has
+	// begun to run. With Follow it is called again after each restart, and after each change of the pod while it rejects a
+	// container. Calls are sequential, but with Follow from a different goroutine. It must not wait for the loop.
 	Filter func(LogSource) bool
-	// OnStart is called when [LogLines] begins to read a log, before its first line, and OnEnd after its last one, with the
-	// reason: "Complete" if the log was read to its end, "PodRemoved" if the pod was deleted or Selector no longer matches
-	// it, or "Failed" after OnError. OnEnd is not called for logs that are still being read when the loop ends. These two
-	// and OnError are called between lines, in the goroutine of the loop.
+	// OnStart is called when [LogLines] begins to read a log, before its first line. OnEnd is called after its last line, with
+	// the reason: "Complete" if the log was read to its end, "PodRemoved" if the pod was deleted or Selector no longer matches
+	// it, or "Failed" after OnError. OnEnd is not called for active logs when the loop ends. OnStart, OnEnd and OnError are
+	// called between lines, in the goroutine of the loop.
 	OnStart func(LogSource)
 	OnEnd   func(source LogSource, reason string)
-	// OnError is called by [LogLines] with the error of each container whose log cannot be read, or not to its end, while
-	// the others are still read: a rejection by the server, such as 403, or one that wraps io.ErrUnexpectedEOF if lines are
-	// lost. Without OnError such errors are part of the last one. What may pass is retried instead: with Follow, as long
-	// as the container runs. A container that does not run yet and a pod that was deleted are no errors.
+	// OnError is called by [LogLines] with the error of each unreadable or incomplete log, while the remaining logs are read. It
+	// is a rejection by the server, such as 403, or wraps io.ErrUnexpectedEOF if lines are lost. Without OnError such errors are
+	// part of the final error. Transient errors are retried instead: with Follow, as long as the container runs. A container that
+	// does not run yet and a deleted pod are no errors.
 	OnError func(source LogSource, err error)
 }
 
@@ -84,16 +83,16 @@ func (o *LogOptions) query(container string) url.Values {
 	return query
 }
 
-// Logs reads a container's log; nil options mean all existing lines. For a service or workload, such as a deployment, it
-// reads from one of the pods, preferably a ready one. The caller closes the reader, also while it is being read, and reads it
-// from one goroutine.
+// Logs reads a container's log; nil options mean all existing lines. For a service or workload, such as a deployment, it reads
+// from a pod of it, preferably a ready pod. The caller closes the reader. The reader is not safe for concurrent use, but may be
+// closed during a Read.
 //
-// With Follow the reader returns every line once, and whole if it is shorter than 64 KiB: when the connection breaks or the log
-// is rotated, it reconnects as often as necessary and skips the lines that it has returned. It returns io.EOF after the
-// container has ended or restarted and everything is read. If lines from the time of a broken connection are lost, the error
-// wraps io.ErrUnexpectedEOF. This needs the RBAC verb get on pods besides get on pods/log; without it the log ends with the
-// connection. Logs does not wait for the first line, so the reader may return the server's refusal. If the times in a log jump
-// back while the connection is broken, lines may be lost or repeated.
+// With Follow the reader returns every line once, and whole if it is shorter than 64 KiB. When the connection breaks or the log
+// is rotated, it reconnects as often as necessary and skips lines already returned. It returns io.EOF after the container has
+// ended or restarted and everything is read. If lines from the time of a broken connection are lost, the error wraps
+// io.ErrUnexpectedEOF. This needs the RBAC verb get on pods besides get on pods/log; without it the log ends with the connection.
+// Logs does not wait for the first line, so the reader may return the server's rejection. If the times in a log jump back while
+// the connection is broken, lines may be lost or repeated.
 func Logs(ctx context.Context, target Target, name string, opts *LogOptions) (io.ReadCloser, error) {
 	if opts == nil {
 		opts = &LogOptions{}
@@ -124,13 +123,13 @@ func openLog(ctx context.Context, target Target, name string, opts *LogOptions) 
 	return &logBody{ctx, response.Body}, nil
 }
 
-// logBody is the body of an answer that is the log.
+// logBody is the body of a response with the log.
 type logBody struct {
 	ctx context.Context
 	io.ReadCloser
 }
 
-// Read implements io.Reader. A connection that breaks, in any way, is an io.ErrUnexpectedEOF.
+// Read implements io.Reader. A broken connection is always an io.ErrUnexpectedEOF.
 func (b *logBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	switch {
@@ -150,12 +149,12 @@ type followReader struct {
 	log       *containerLog
 	cancel    context.CancelFunc
 	connected chan struct{} // closed after the first attempt to connect, which sets err
-	text      []byte        // what is left of the last piece
+	text      []byte        // rest of the last piece
 	err       error
 }
 
-// followLog identifies the container and begins to connect. It does not wait for the connection: servers answer with the
-// first line, which may take long.
+// followLog identifies the container and begins to connect. It does not wait for the connection: servers respond together with
+// the first line, possibly late.
 func followLog(ctx context.Context, conn *transport.Conn, podPath string, opts *LogOptions) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	log := newContainerLog(ctx, conn, podPath, opts)
@@ -173,7 +172,7 @@ func followLog(ctx context.Context, conn *transport.Conn, podPath string, opts *
 	return reader, nil
 }
 
-// Read returns at most one line, and waits for one.
+// Read waits for a line and returns at most a line.
 func (r *followReader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil

@@ -18,18 +18,18 @@ import (
 )
 
 const (
-	// maxListed is how long a list may be in an error, in bytes.
+	// maxListed limits a list in an error, in bytes.
 	maxListed = 300
-	// maxReasons is how many different reasons not to be ready an error names.
+	// maxReasons limits the different not-ready reasons in an error.
 	maxReasons = 8
-	// listPage and firstPage are how many objects are requested at once: of all pods, or until one is ready.
+	// listPage and firstPage are page sizes: for listing all pods, or until a pod is ready.
 	listPage, firstPage = "500", "100"
 )
 
 // podRef is a pod to connect to.
 type podRef struct{ path, name string }
 
-// wrap adds the pod to an error about the service or workload that it was chosen for.
+// wrap adds the pod to an error about its service or workload.
 func (p podRef) wrap(name string, err error) error {
 	if err == nil || p.name == name {
 		return err
@@ -37,7 +37,7 @@ func (p podRef) wrap(name string, err error) error {
 	return fmt.Errorf("pod %q: %w", p.name, err)
 }
 
-// resolvePod returns the pod of a name, or one that the service or workload of that name selects: see findPod.
+// resolvePod returns the pod of a name, or a pod of the service or workload of that name: see findPod.
 func resolvePod(ctx context.Context, target Target, name string, accept func(*pod) bool) (podRef, error) {
 	ref, err := newObjectRef(target, name)
 	if err != nil {
@@ -57,7 +57,7 @@ func resolvePod(ctx context.Context, target Target, name string, accept func(*po
 	return podRef{podPath(ref.namespace, found.Metadata.Name), found.Metadata.Name}, nil
 }
 
-// podOwner has the decoded fields of a service or workload that selects pods.
+// podOwner has the decoded fields of a service or workload with pods.
 type podOwner struct {
 	Spec struct {
 		Selector  json.RawMessage
@@ -81,7 +81,7 @@ func readOwner(ctx context.Context, conn *transport.Conn, ref *objectRef) (owner
 	return owner, selector, err
 }
 
-// selector returns the label selector, which has one of two forms in the API.
+// selector returns the label selector. The API has two forms of it.
 func (o *podOwner) selector(ref *objectRef) (string, error) {
 	if len(o.Spec.Selector) == 0 || string(o.Spec.Selector) == "null" {
 		return "", fmt.Errorf("%s selects no pods (it has no spec.selector): name a pod, or something that has pods", ref)
@@ -102,8 +102,8 @@ func (o *podOwner) selector(ref *objectRef) (string, error) {
 	return selector.String(), nil
 }
 
-// findPod returns the first ready pod that a selector matches. Without one it returns the best pod that accept takes: a
-// running one if there is any. accept may be nil.
+// findPod returns the first ready pod matched by a selector. Without a ready pod it returns the best pod accepted by accept: a
+// running pod if there is any. accept may be nil.
 func findPod(ctx context.Context, conn *transport.Conn, ref *objectRef, selector, limit string, accept func(*pod) bool) (*pod, error) {
 	reasons := map[string]int{}
 	var best *pod

@@ -15,69 +15,69 @@ import (
 	lru "k8s.io/apimachinery/pkg/util/cache"
 )
 
-// maxDialAttempts is how often a connection is attempted: a tunnel or a pod may have ended meanwhile.
+// maxDialAttempts limits the attempts for a connection: a tunnel or a pod may have ended meanwhile.
 const maxDialAttempts = 3
 
-// PortDialer dials ports of pods through tunnels that it pools: WebSockets that each carry connections to one pod. Its
-// DialContext serves an [http.Transport], a gRPC client or a database driver. Its methods are safe for concurrent use; its
-// fields must not be changed after the first call, and it must not be copied. Close it to close the tunnels.
+// PortDialer dials ports of pods through pooled tunnels: each is a WebSocket with connections to a single pod. Its DialContext
+// serves an [http.Transport], a gRPC client or a database driver. Its methods are safe for concurrent use; its fields must not be
+// changed after the first call, and it must not be copied. Close it to close the tunnels.
 //
 // # Tunnels
 //
-// A connection uses an idle tunnel or a new one, up to MaxTunnels to a pod; further connections share. Connections that share
-// a tunnel wait for one another when the pod or the reader of one lags by more than 4 MiB, because nodes have no flow control
-// for single connections; a tunnel with a lagging reader gets no new connections. An idle tunnel is closed after 30 seconds.
+// A connection uses an idle tunnel or a new tunnel, up to MaxTunnels to a pod; further connections share tunnels. Nodes have no
+// flow control for single connections. Connections on a tunnel therefore wait for each other when the pod or the reader of a
+// connection lags by more than 4 MiB. A tunnel with a lagging reader gets no new connections. An idle tunnel is closed after 30
+// seconds.
 //
-// A tunnel gets no more connections when its node reports an error, announces that it shuts down, or does not accept a
-// connection within five seconds although it has accepted others. Open connections continue. Dialing then uses another
-// tunnel, up to three times; an established connection is never moved, because its data may have been processed.
+// A tunnel gets no more connections when its node reports an error, announces a shutdown, or does not accept a connection within
+// five seconds after it has accepted earlier connections. Open connections continue. Dialing then uses a different tunnel, up to
+// three times; an established connection is never moved, because its data may have been processed.
 //
 // # Pods
 //
-// The name of a service or workload resolves to a ready pod. The dialer keeps this pod while it is ready, which it checks at
-// most once a second and only when it dials. When the pod is deleted, fails or is no longer ready, connections to it break or
-// continue as the pod does; the next one goes to another ready pod. The dialer remembers up to 256 names, each for ten minutes
+// The name of a service or workload resolves to a ready pod. The dialer keeps this pod while it is ready. It checks that only
+// when it dials, and at most once a second. When the pod is deleted, fails or is no longer ready, its connections break or
+// continue with the pod; the next connection goes to a ready pod. The dialer remembers up to 256 names, each for ten minutes
 // after it was last dialed.
 type PortDialer struct {
-	// Target is a handle on pods, services or workloads: anything that has a spec.selector.
+	// Target is a handle on pods, services or workloads: any resource with a spec.selector.
 	Target Target
-	// MaxTunnels is how many tunnels to a pod, each a WebSocket, connections use before they share; 0 means 8. With 1 they
-	// all share one, as in kubectl.
+	// MaxTunnels limits the tunnels to a pod, each a WebSocket, before connections share tunnels; 0 means 8. With 1 all
+	// connections share a tunnel, as in kubectl.
 	MaxTunnels int
-	// OnError, if not nil, is called for each connection of Forward that could not be opened or that broke, with the
-	// client's address, in the connection's goroutine.
+	// OnError, if not nil, is called for each connection of Forward that could not be opened or that broke, with the client's
+	// address, in the connection's goroutine.
 	OnError func(client net.Addr, err error)
 
 	mu        sync.Mutex
 	closed    bool
-	resolvers *lru.LRUExpireCache  // of *podResolver, by name; nil before the first
+	resolvers *lru.LRUExpireCache  // of *podResolver, by name; nil before the first dial
 	tunnels   map[string][]*tunnel // by the pod's path; never empty
 }
 
 // Port is a port's number or name.
 type Port interface{ ~int | ~string }
 
-// DialPort opens a connection to a port of a pod, or of a pod that a service or workload selects, with the contract of
-// [PortDialer.DialContext]. The connection has a tunnel of its own; use a PortDialer for many.
+// DialPort opens a connection to a port of a pod, or of a pod of a service or workload, with the contract of
+// [PortDialer.DialContext]. The connection has a tunnel of its own; use a PortDialer for many connections.
 func DialPort[P Port](ctx context.Context, target Target, name string, port P) (net.Conn, error) {
 	d := &PortDialer{Target: target}
 	conn, err := d.dial(ctx, name, fmt.Sprint(port))
 	for _, session := range d.takeSessions() {
-		session.Retire() // it ends with the connection
+		session.Retire() // ends with the connection
 	}
 	return conn, err
 }
 
-// DialContext opens a connection to "name:port". The name is that of an object of the target, and the port a number or a
-// name. The port of a service leads to its target port, as in the cluster; the target port's own number or name is accepted,
-// too. The network is tcp: a port that the service or pod declares for UDP or SCTP is an error. (A pod that the user may not
-// read is not checked.)
+// DialContext opens a connection to "name:port". The name is an object of the target, and the port a number or a name. The port
+// of a service leads to its target port, as in the cluster; the target port's own number or name is accepted, too. The network is
+// tcp: a port declared by the service or pod for UDP or SCTP is an error. (A pod not readable by the user is not checked.)
 //
-// ctx limits the dialing only. Whether a program listens is known after the first Read or Write: the node's report about a
-// connection that it could not open or that broke is the error of the first Read or Write after the received data, and
-// errors.Is finds [syscall.ECONNREFUSED] in it if no program listens. io.EOF is the end that the pod intended. A connection
-// that breaks returns io.ErrUnexpectedEOF, at the latest 61 seconds after its peer has vanished or stopped reading. Errors of
-// [net.Conn]'s methods are a [*net.OpError]. The connection has CloseWrite, like [net.TCPConn].
+// ctx limits the dialing only. DialContext does not detect whether a program listens: the node's report about a connection that
+// failed to open or broke is the error of the first Read or Write after the received data. If no program listens, errors.Is finds
+// [syscall.ECONNREFUSED] in the error. io.EOF is the end intended by the pod. A broken connection returns io.ErrUnexpectedEOF, at
+// the latest 61 seconds after its peer has vanished or stopped reading. Errors of [net.Conn]'s methods are a [*net.OpError]. The
+// connection has CloseWrite, like [net.TCPConn].
 //
 // See https://kubernetes.io/docs/tasks/access-application-cluster/port-forward-access-application-cluster/.
 func (d *PortDialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
@@ -107,7 +107,7 @@ func (d *PortDialer) dial(ctx context.Context, name, port string) (net.Conn, err
 		}
 		if attempt < maxDialAttempts && isStale(err) && ctx.Err() == nil {
 			d.forgetPod(name)
-			err = backoff.Wait(ctx, attempt-1) // the first retry is immediate, for a tunnel that ended unnoticed
+			err = backoff.Wait(ctx, attempt-1) // the first retry is immediate, for a tunnel with an undetected end
 		}
 		if err != nil {
 			return nil, fmt.Errorf("dial %s: %w", net.JoinHostPort(name, port), err)
@@ -129,7 +129,7 @@ func (d *PortDialer) dialOnce(ctx context.Context, name, port string) (*portconn
 	return conn, err
 }
 
-// reach resolves an address and reserves a tunnel to its pod, which the caller releases.
+// reach resolves an address and reserves a tunnel to its pod. The caller releases the tunnel.
 func (d *PortDialer) reach(ctx context.Context, name, port string) (t *tunnel, number uint16, reused bool, err error) {
 	r, err := d.resolver(name)
 	if err != nil {
@@ -146,7 +146,7 @@ func (d *PortDialer) reach(ctx context.Context, name, port string) (t *tunnel, n
 	return t, number, reused, err
 }
 
-// checkPort returns an error for a port that cannot be reached. A tunnel that it opens stays in the pool.
+// checkPort returns an error for an unreachable port. A newly opened tunnel stays in the pool.
 func (d *PortDialer) checkPort(ctx context.Context, name, port string) error {
 	t, _, _, err := d.reach(ctx, name, port)
 	if err == nil {
@@ -158,14 +158,14 @@ func (d *PortDialer) checkPort(ctx context.Context, name, port string) error {
 	return err
 }
 
-// forgetPod makes the next dial to a name choose a pod again.
+// forgetPod makes the next dial of a name choose a pod again.
 func (d *PortDialer) forgetPod(name string) {
 	if r, err := d.resolver(name); err == nil {
 		r.stale.Store(true)
 	}
 }
 
-// staleError is the error of a pod or tunnel that has ended since it was chosen: another may work.
+// staleError is the error of a pod or tunnel that has ended since it was chosen: a new attempt may succeed.
 type staleError struct{ error }
 
 func (e *staleError) Unwrap() error { return e.error }
@@ -175,7 +175,7 @@ func isStale(err error) bool {
 	return errors.As(err, &stale)
 }
 
-// Close closes all tunnels and the open connections. Connections that were closed before still send what was written.
+// Close closes all tunnels and the open connections. Connections closed earlier still send their written bytes.
 func (d *PortDialer) Close() error {
 	for _, session := range d.takeSessions() {
 		if session.Load().Live > 0 {
@@ -187,7 +187,7 @@ func (d *PortDialer) Close() error {
 	return nil
 }
 
-// takeSessions makes dialing fail and returns the sessions of all tunnels, which the caller ends.
+// takeSessions makes dialing fail and returns the sessions of all tunnels. The caller ends them.
 func (d *PortDialer) takeSessions() (open []*spdy.Session) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

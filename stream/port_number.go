@@ -40,7 +40,7 @@ func portList(ports []string) string {
 	return "its ports are " + sanitize.Text(strings.Join(ports, ", "), maxListed)
 }
 
-// portText returns a port as errors list it, such as 53/UDP (dns).
+// portText returns a port in the form used in errors, such as 53/UDP (dns).
 func portText(number uint16, protocol, name string) string {
 	text := strconv.Itoa(int(number))
 	if !isTCP(protocol) {
@@ -52,7 +52,7 @@ func portText(number uint16, protocol, name string) string {
 	return text
 }
 
-// containerPorts returns the ports that the pod's containers declare.
+// containerPorts returns the ports declared by the pod's containers.
 func (p *pod) containerPorts() (ports []containerPort) {
 	for _, container := range slices.Concat(p.Spec.Containers, p.Spec.InitContainers) {
 		ports = append(ports, container.Ports...)
@@ -80,7 +80,7 @@ func (p *pod) namedPort(name string) (uint16, error) {
 	return 0, fmt.Errorf("pod %s has no port named %q: %s", p.Metadata.Name, name, list)
 }
 
-// checkProtocol returns an error for a port that the pod declares, and not for TCP. Ports need not be declared.
+// checkProtocol returns an error for a port declared by the pod, but not for TCP. Ports need not be declared.
 func (p *pod) checkProtocol(number uint16) error {
 	var err error
 	for _, port := range p.containerPorts() {
@@ -95,8 +95,8 @@ func (p *pod) checkProtocol(number uint16) error {
 	return err
 }
 
-// podPort returns the pod's port behind a service's port, which is given by its name or number, or else by the name or number
-// of its target port. For a headless service the ports are equal, as in kubectl: its clients connect to pods directly.
+// podPort returns the pod's port behind a service's port. The service's port is given by its name or number, or by the name or
+// number of its target port. For a headless service the ports are equal, as in kubectl: its clients connect to pods directly.
 func (o *podOwner) podPort(ref *objectRef, port string, chosen *pod) (uint16, error) {
 	number, isNumber, _ := parsePort(port)
 	service, err := o.findPort(ref, port, func(p *servicePort) bool {
@@ -131,7 +131,7 @@ func (o *podOwner) podPort(ref *objectRef, port string, chosen *pod) (uint16, er
 	}
 }
 
-// findPort returns the TCP port that matches, nil if none does, and an error if only ports of other protocols do.
+// findPort returns the matching TCP port, or nil. It returns an error if only ports of different protocols match.
 func (o *podOwner) findPort(ref *objectRef, port string, matches func(*servicePort) bool) (*servicePort, error) {
 	var err error
 	for i := range o.Spec.Ports {
@@ -146,7 +146,7 @@ func (o *podOwner) findPort(ref *objectRef, port string, matches func(*servicePo
 	return nil, err
 }
 
-// portNames returns the service's ports as errors list them.
+// portNames returns the service's ports in the form used in errors.
 func (o *podOwner) portNames() (names []string) {
 	for _, port := range o.Spec.Ports {
 		text := portText(port.Port, port.Protocol, port.Name)

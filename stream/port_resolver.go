@@ -12,25 +12,25 @@ import (
 )
 
 const (
-	// maxNames is how many names a dialer remembers.
+	// maxNames limits the remembered names of a dialer.
 	maxNames = 256
-	// maxNameAge is how long it remembers a name that is not dialed.
+	// maxNameAge is the lifetime of a name after its last use.
 	maxNameAge = 10 * time.Minute
-	// maxPodAge is how old the status of a chosen pod may be: a burst of connections reads it once.
+	// maxPodAge is the maximum age of a chosen pod's status: a burst of connections reads it once.
 	maxPodAge = time.Second
-	// unreadableDelay is how long a pod that could not be read is not read again to check a port's protocol.
+	// unreadableDelay is the delay between protocol checks of an unreadable pod.
 	unreadableDelay = time.Minute
 	// checkTimeout limits reading a pod for that check.
 	checkTimeout = 5 * time.Second
 )
 
-// podResolver resolves a name to a pod and its port. It keeps a pod while that is ready. It is safe for concurrent use.
+// podResolver resolves a name to a pod and its port. It keeps a pod while the pod is ready. It is safe for concurrent use.
 type podResolver struct {
 	conn  *transport.Conn
 	ref   *objectRef
 	stale atomic.Bool
 
-	// lock has one while the API is read, and guards the rest; callers that wait for it use the result.
+	// lock has an element while the API is read, and guards the rest. Callers waiting for it use the result.
 	lock         chan struct{}
 	owner        *podOwner
 	pod          *pod
@@ -38,7 +38,7 @@ type podResolver struct {
 	unreadableAt time.Time
 }
 
-// resolver returns the resolver of a name: a service or workload keeps its pod as long as its name is remembered, and a pod's
+// resolver returns the resolver of a name. A service or workload keeps its pod as long as its name is remembered, and a pod's
 // ports are read once.
 func (d *PortDialer) resolver(name string) (*podResolver, error) {
 	d.mu.Lock()
@@ -92,8 +92,8 @@ func (r *podResolver) resolve(ctx context.Context, port string) (to podRef, numb
 	return podRef{podPath(r.ref.namespace, chosen.Metadata.Name), chosen.Metadata.Name}, number, err
 }
 
-// checkProtocol returns an error if the pod declares the port, and not for TCP. A pod that cannot be read is not checked:
-// forwarding its ports does not need the permission to read it, and if it does not exist the tunnel reports so.
+// checkProtocol returns an error for a port declared by the pod, but not for TCP. An unreadable pod is not checked:
+// port-forwarding does not need the permission to read the pod, and the tunnel reports a missing pod.
 func (r *podResolver) checkProtocol(ctx context.Context, number uint16) error {
 	if r.pod != nil && r.pod.checkProtocol(number) == nil || r.pod == nil && time.Since(r.unreadableAt) < unreadableDelay {
 		return nil
@@ -111,7 +111,7 @@ func (r *podResolver) checkProtocol(ctx context.Context, number uint16) error {
 	return nil
 }
 
-// current returns the chosen pod if that is still ready, or another.
+// current returns the chosen pod if it is still ready, or a newly chosen pod.
 func (r *podResolver) current(ctx context.Context) (*pod, error) {
 	if r.pod != nil && time.Since(r.readAt) < maxPodAge {
 		return r.pod, nil
@@ -124,7 +124,7 @@ func (r *podResolver) current(ctx context.Context) (*pod, error) {
 	return chosen, nil
 }
 
-// read reads the pod, or the chosen one of a service or workload; if that is not ready any more, it chooses another.
+// read reads the pod, or the chosen pod of a service or workload. If the chosen pod is not ready any more, it chooses a new pod.
 func (r *podResolver) read(ctx context.Context, chosen *pod) (*pod, error) {
 	now := new(pod)
 	if r.ref.isPod() {

@@ -13,11 +13,11 @@ import (
 	"github.com/anykind/anykind/stream/internal/wsconn"
 )
 
-// closeTimeout is how long a client may take to close its connection after the pod has.
+// closeTimeout limits the time for a client to close its connection after the pod has.
 const closeTimeout = 2 * time.Second
 
-// ForwardPort connects each client of listener to a port of a pod, or of a pod that a service or workload selects, until ctx
-// ends. See [PortDialer.Forward], which can report the errors of single connections.
+// ForwardPort connects each client of listener to a port of a pod, or of a pod of a service or workload, until ctx ends. See
+// [PortDialer.Forward]: it can report the errors of single connections.
 func ForwardPort[P Port](ctx context.Context, target Target, name string, port P, listener net.Listener) error {
 	d := &PortDialer{Target: target}
 	defer func() { _ = d.Close() }()
@@ -25,13 +25,13 @@ func ForwardPort[P Port](ctx context.Context, target Target, name string, port P
 }
 
 // Forward connects each client of listener to an address of DialContext until ctx ends. Each client has its own connection,
-// dialed when the client connects: a pod that dies breaks the connections to it, and later clients reach another. A client is
-// never reconnected.
+// dialed when the client connects. A dying pod breaks its connections, and later clients reach a new pod. A client is never
+// reconnected.
 //
-// A client whose connection cannot be opened or breaks is reset rather than closed, so that it can tell this from a regular
-// end, and OnError is called. A half-close is passed on in both directions.
+// A client whose connection cannot be opened or breaks is reset rather than closed, to distinguish this from a regular end, and
+// OnError is called. A half-close is passed on in both directions.
 //
-// Forward returns when ctx ends, with its error; before that if listener fails, or at once if no pod can be reached. It then
+// Forward returns ctx's error when ctx ends. It returns earlier if listener fails, and at once if no pod can be reached. It then
 // has closed listener and reset all clients.
 func (d *PortDialer) Forward(ctx context.Context, address string, listener net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -62,7 +62,7 @@ func (d *PortDialer) Forward(ctx context.Context, address string, listener net.L
 		default:
 			// Out of file descriptors, for instance: net/http waits in the same way.
 			delay = min(max(2*delay, 5*time.Millisecond), time.Second)
-			_ = retry.Sleep(ctx, delay) // where ctx has ended, Accept fails
+			_ = retry.Sleep(ctx, delay) // if ctx has ended, Accept fails
 		}
 	}
 }
@@ -83,7 +83,7 @@ func (d *PortDialer) serve(ctx context.Context, name, port string, client net.Co
 	}
 }
 
-// reset closes a connection so that its peer can tell this from a regular end.
+// reset closes a connection with a reset: the peer can distinguish it from a regular end.
 func reset(client net.Conn) {
 	if tcp, ok := client.(interface{ SetLinger(seconds int) error }); ok {
 		_ = tcp.SetLinger(0)
@@ -111,7 +111,7 @@ func (d *PortDialer) connect(ctx context.Context, name, port string, client net.
 	readErr, writeErr := pump(client, remote)
 	_ = remote.Close()
 	if readErr != nil || writeErr != nil {
-		_ = client.SetReadDeadline(time.Unix(1, 0)) // ends the other direction
+		_ = client.SetReadDeadline(time.Unix(1, 0)) // ends the opposite direction
 		<-sent
 		if clientErr != nil && errors.Is(readErr, net.ErrClosed) {
 			return clientErr
@@ -127,7 +127,7 @@ func (d *PortDialer) connect(ctx context.Context, name, port string, client net.
 }
 
 // send copies a client's data to the pod, with its end, and returns the client's error. An error of remote is left to the
-// other direction.
+// opposite direction.
 func send(remote, client net.Conn) error {
 	readErr, writeErr := pump(remote, client)
 	switch {
@@ -139,7 +139,7 @@ func send(remote, client net.Conn) error {
 	return readErr
 }
 
-// closeWrite ends the data to a peer; a connection that cannot do so stays open in both directions.
+// closeWrite ends the data to a peer. A connection without CloseWrite stays open in both directions.
 func closeWrite(conn net.Conn) {
 	if half, ok := conn.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()
@@ -148,8 +148,8 @@ func closeWrite(conn net.Conn) {
 
 var pumpBuffers = sync.Pool{New: func() any { return new([wsconn.MaxMessage]byte) }}
 
-// pump copies until from ends, and returns the error of the side that failed. Unlike io.Copy it never calls the writer's
-// ReadFrom: that of a file would allocate a buffer for each call.
+// pump copies until from ends, and returns the error of the failed side. Unlike io.Copy it never calls the writer's ReadFrom: a
+// file's ReadFrom would allocate a buffer for each call.
 func pump(to io.Writer, from io.Reader) (readErr, writeErr error) {
 	buffer := pumpBuffers.Get().(*[wsconn.MaxMessage]byte)
 	defer pumpBuffers.Put(buffer)

@@ -12,19 +12,21 @@ import (
 
 // Proxy returns an [http.RoundTripper] to the programs in pods, behind services or on nodes of the target, through the API
 // server's proxy. The host of a URL is the object's name: http://web:8080/health. The default port is the first port of a pod,
-// the only one of a service, or the kubelet of a node. For https the server speaks TLS with the program, without verifying its
+// the only port of a service, or the kubelet of a node. For https the server speaks TLS with the program, without verifying its
 // certificate and over its own connections.
 //
 //	client := &http.Client{Transport: stream.Proxy(services.Namespace("shop"))}
 //	response, err := client.Get("http://web:8080/health")
 //
 // Bodies are streamed in both directions, and upgrades such as WebSockets work: the Body of a response with status 101 is an
-// io.ReadWriteCloser. Responses are returned as they are, also those of the API server itself: a Status with 403 if the user
-// lacks the permission (the verbs of pods/proxy and the like follow from the HTTP method), and with 503 if no program listens.
+// io.ReadWriteCloser. Responses are returned unchanged, including responses of the API server itself: a Status with 403 if the
+// user lacks the permission (the verbs of pods/proxy and the like follow from the HTTP method), and with 503 if no program
+// listens.
 //
-// The API server consumes the Authorization header, so a request with one is rejected. It rewrites links in HTML and redirects
-// to its own addresses; redirects are restored. It merges double slashes in paths and would change paths with an escaped slash,
-// . or .., which are rejected. Use [PortDialer] for programs that depend on these. Redirects to another host are not followed.
+// The API server consumes the Authorization header, so a request with this header is rejected. It rewrites links in HTML and
+// redirects to its own addresses; redirects are restored. It merges double slashes in paths. Paths with an escaped slash, . or ..
+// are rejected, because it would change them. Use [PortDialer] for programs that depend on these. Redirects to a different host
+// are not followed.
 //
 // See https://kubernetes.io/docs/tasks/access-application-cluster/access-cluster-services/.
 func Proxy(target Target) http.RoundTripper { return proxy{target} }
@@ -70,7 +72,7 @@ func (p proxy) prefix(req *http.Request) (string, error) {
 		return "", errors.New("the API server takes the user for itself: leave it out of the URL, or dial with a PortDialer")
 	case !isStable(req.URL.EscapedPath()):
 		return "", errors.New("the API server would change the path, which has an escaped slash or . or .. in it: dial with a PortDialer")
-	// The program may redirect for reasons of its own, but the target must not be another object.
+	// A program may redirect, but the target must not be a different object.
 	case req.Response != nil && req.Response.Request != nil && req.Response.Request.URL.Hostname() != name:
 		return "", fmt.Errorf("the redirect from %s leads to another host", req.Response.Request.URL.Host)
 	}
@@ -94,8 +96,8 @@ func (p proxy) prefix(req *http.Request) (string, error) {
 	return "/" + kind + "/" + url.PathEscape(program) + "/proxy", nil
 }
 
-// isStable reports whether a path reaches the program unchanged: the API server, and proxies before it, resolve dots, which
-// could lead out of the proxy, and cannot distinguish an escaped slash.
+// isStable reports whether a path reaches the program unchanged. The API server, and proxies before it, resolve dots, possibly
+// out of the proxy, and cannot distinguish an escaped slash.
 func isStable(path string) bool {
 	for part := range strings.SplitSeq(strings.ToLower(path), "/") {
 		if dots := strings.ReplaceAll(part, "%2e", "."); dots == "." || dots == ".." || strings.Contains(part, "%2f") {
@@ -105,14 +107,14 @@ func isStable(path string) bool {
 	return true
 }
 
-// restoreLocation restores the URL of a redirect within the program, which the server has rewritten.
+// restoreLocation restores the URL of a redirect within the program, as rewritten by the server.
 func restoreLocation(location string, sent *url.URL, prefix string, requested *url.URL) string {
 	to, err := url.Parse(location)
 	if err != nil || to.Host != "" && to.Host != sent.Host {
 		return location
 	}
 	path := to.EscapedPath()
-	// A server behind a prefix of its own does not know of that.
+	// A server behind a path prefix does not know the prefix.
 	before, _, _ := strings.Cut(sent.EscapedPath(), prefix)
 	rest, found := strings.CutPrefix(strings.TrimPrefix(path, before), prefix)
 	if !found || rest != "" && rest[0] != '/' {

@@ -21,23 +21,23 @@ const (
 	channelStdin  = 0
 	channelStdout = 1
 	channelStderr = 2
-	channelError  = 3 // carries one Status: the exit status
+	channelError  = 3 // carries a single Status: the exit status
 	channelResize = 4
 	channelClose  = 255 // followed by the channel to close
 )
 
-// hangUpTimeout is how long a server may take to close the connection after the exit status.
+// hangUpTimeout limits the time for a server to close the connection after the exit status.
 const hangUpTimeout = 5 * time.Second
 
-// session is one exec or attach over one WebSocket. One goroutine reads messages and writes output; one each sends stdin,
+// session is an exec or attach over a WebSocket. A goroutine reads messages and writes output; further goroutines send stdin,
 // terminal sizes and pings.
 type session struct {
 	ctx     context.Context
 	pod     podRef
 	conn    *wsconn.Conn
 	opts    ExecOptions
-	channel [1]byte        // of the present message
-	message io.Reader      // the one of the error channel that Read is in
+	channel [1]byte        // of the current message
+	message io.Reader      // the message of the error channel being read by Read
 	readErr error          // of Read
 	status  *metav1.Status // nil until it has arrived
 	writeMu sync.Mutex
@@ -59,7 +59,7 @@ func openSession(ctx context.Context, target Target, name, subresource string, o
 	return &session{ctx: ctx, pod: pod, conn: conn, opts: opts}, nil
 }
 
-// run carries the streams until the command has ended. It does not wait for the goroutine that reads stdin.
+// run carries the streams until the command has ended. It does not wait for the goroutine reading stdin.
 func (s *session) run() error {
 	var senders sync.WaitGroup
 	senders.Go(s.conn.KeepAlive)
@@ -75,7 +75,7 @@ func (s *session) run() error {
 	return s.result(err)
 }
 
-// receive handles messages until the connection ends, which the server does after the exit status.
+// receive handles messages until the connection ends. The server closes it after the exit status.
 func (s *session) receive() error {
 	status, err := decodeStatus(s)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *session) receive() error {
 	return err
 }
 
-// Read reads the error channel. Messages of others are handled meanwhile.
+// Read reads the error channel. Messages of all remaining channels are handled meanwhile.
 func (s *session) Read(p []byte) (n int, err error) {
 	for n == 0 && err == nil {
 		if s.message == nil {
@@ -112,7 +112,7 @@ func (s *session) handleNext() error {
 	return s.handle(message)
 }
 
-// handle reads one message, or leaves that to Read. A writer that blocks stops reading, and so the server.
+// handle reads a message, or leaves an error message to Read. A blocked writer stops reading, and thereby the server.
 func (s *session) handle(message io.Reader) error {
 	if _, err := io.ReadFull(message, s.channel[:]); err == io.EOF {
 		return nil // servers greet with an empty message
@@ -130,7 +130,7 @@ func (s *session) handle(message io.Reader) error {
 	return nil
 }
 
-// copy copies a message to the caller's writer of a stream. Without one the next message discards it.
+// copy copies a message to the caller's writer of a stream. Without a writer the next message discards it.
 func (s *session) copy(stream string, to io.Writer, message io.Reader) error {
 	if to == nil {
 		return nil
@@ -151,12 +151,12 @@ type writeError struct {
 func (e *writeError) Error() string { return fmt.Sprintf("write %s: %v", e.stream, e.err) }
 func (e *writeError) Unwrap() error { return e.err }
 
-// result returns the session's result after err ended receive: the caller's writer first, then the exit status, which makes
-// the end of the connection irrelevant, then local reasons. Without an exit status output may be missing.
+// result returns the session's result after err ended receive. An error of the caller's writer comes first, then the exit status
+// (the end of the connection is irrelevant with it), then local reasons. Without an exit status output may be missing.
 func (s *session) result(err error) error {
 	if _, isLocal := errors.AsType[*writeError](err); isLocal {
 		if errors.Is(err, io.ErrClosedPipe) {
-			return retry.WithContextError(s.ctx, err) // whose end has closed the pipe
+			return retry.WithContextError(s.ctx, err) // the end of ctx has closed the pipe
 		}
 		return err
 	}
@@ -178,7 +178,7 @@ func (s *session) fail(err error) {
 	s.conn.Close()
 }
 
-// send writes one message, whose first byte is its channel.
+// send writes a message. Its first byte is its channel.
 func (s *session) send(message []byte) error {
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()
@@ -187,8 +187,7 @@ func (s *session) send(message []byte) error {
 	return s.conn.WriteMessage(message)
 }
 
-// sendStdin sends stdin and closes its channel. A server that does not take it is no failure: the command may have ended
-// without reading all.
+// sendStdin sends stdin and closes its channel. A failed write is no error: the command may have ended without reading all.
 func (s *session) sendStdin() {
 	message := make([]byte, 1+wsconn.MaxMessage)
 	message[0] = channelStdin

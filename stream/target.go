@@ -9,10 +9,10 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
-// Target is a handle on pods, or on services or workloads that select pods, such as a *dynamic.Resource. It must be safe for
-// concurrent use.
+// Target is a handle on pods, or on services or workloads with pods, such as a *dynamic.Resource. It must be safe for concurrent
+// use.
 type Target interface {
-	// Path returns the escaped path of an object, such as /api/v1/namespaces/shop/pods/web-0, or with "" that of the
+	// Path returns the escaped path of an object, such as /api/v1/namespaces/shop/pods/web-0, or for "" the path of the
 	// collection.
 	Path(name string) (string, error)
 	// Conn returns the connection for requests.
@@ -44,13 +44,13 @@ func newObjectRef(target Target, name string) (*objectRef, error) {
 	return ref, nil
 }
 
-// String returns the object as errors name it.
+// String returns the object in the form used in errors.
 func (r *objectRef) String() string { return r.resource + "/" + r.name }
 
 func (r *objectRef) isPod() bool     { return r.group == "" && r.resource == "pods" }
 func (r *objectRef) isService() bool { return r.group == "" && r.resource == "services" }
 
-// podPath returns the path of a pod, or with an empty name that of all in the namespace.
+// podPath returns the path of a pod, or for an empty name the path of the namespace's pods.
 func podPath(namespace, name string) string {
 	path := "/api/v1/namespaces/" + namespace + "/pods"
 	if name != "" {

@@ -17,24 +17,24 @@ import (
 const (
 	// defaultMaxTunnels is the default of PortDialer.MaxTunnels.
 	defaultMaxTunnels = 8
-	// idleTimeout is how long an idle tunnel is kept.
+	// idleTimeout is the time before an idle tunnel is closed.
 	idleTimeout = 30 * time.Second
 )
 
-// tunnel carries connections to one pod's ports over one WebSocket, which may be in the making. The dialer's mu guards it.
+// tunnel carries connections to the ports of a pod over a WebSocket. It may still be dialing. The dialer's mu guards it.
 type tunnel struct {
 	pod       podRef
 	buffer    *portconn.ReceiveBuffer
 	ready     chan struct{} // closed after dialing; local, session and err do not change after that
 	local     net.Addr
-	session   *spdy.Session // nil until then, and if that failed
+	session   *spdy.Session // nil until then, and after a failure
 	err       error
 	reserved  int // callers that have not opened a connection yet
 	idleTimer *time.Timer
 }
 
-// open opens the tunnel's session. ctx limits the dialing only. onChange is called, without locks, when a connection was
-// closed and when the session ended.
+// open opens the tunnel's session. ctx limits the dialing only. onChange is called, without locks, when a connection was closed
+// and when the session ended.
 func (t *tunnel) open(ctx context.Context, conn *transport.Conn, onChange func()) (*spdy.Session, error) {
 	opened, err := dial(ctx, conn, t.pod.path+"/portforward", nil, protocolTunnel)
 	if err != nil {
@@ -65,8 +65,7 @@ func (t *tunnel) dial(ctx context.Context, port uint16) (*portconn.Conn, error) 
 	return conn, nil
 }
 
-// load returns the tunnel's load, including callers that are about to use it. A tunnel that is being dialed accepts
-// connections.
+// load returns the tunnel's load, including callers with a reservation. A dialing tunnel accepts connections.
 func (t *tunnel) load() spdy.Load {
 	load := spdy.Load{Accepting: t.err == nil}
 	if t.session != nil {
@@ -83,7 +82,7 @@ func (t *tunnel) stopIdleTimer() {
 	}
 }
 
-// acquire reserves a tunnel to a pod until release: a pooled one, or one that it dials.
+// acquire reserves a tunnel to a pod until release: a pooled tunnel, or a new tunnel.
 func (d *PortDialer) acquire(ctx context.Context, pod podRef) (t *tunnel, reused bool, err error) {
 	t, reused, err = d.reserve(pod)
 	if err != nil {
@@ -103,12 +102,12 @@ func (d *PortDialer) acquire(ctx context.Context, pod podRef) (t *tunnel, reused
 	}
 	d.release(t)
 	if reused && ctx.Err() == nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
-		err = &staleError{err} // the ctx of the caller that dialed it has ended
+		err = &staleError{err} // the ctx of the dialing caller has ended
 	}
 	return nil, false, err
 }
 
-// reserve returns a tunnel to share, or a new one that the caller fills.
+// reserve returns a tunnel to share, or a new tunnel for the caller to fill.
 func (d *PortDialer) reserve(pod podRef) (t *tunnel, reused bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -129,7 +128,7 @@ func (d *PortDialer) reserve(pod podRef) (t *tunnel, reused bool, err error) {
 	return t, reused, nil
 }
 
-// bestTunnel returns the tunnel with the fewest connections, or nil if a new one is better.
+// bestTunnel returns the tunnel with the fewest connections, or nil if a new tunnel is better.
 func bestTunnel(tunnels []*tunnel, maxTunnels int) *tunnel {
 	var best *tunnel
 	least, usable := 0, 0
@@ -168,7 +167,7 @@ func (d *PortDialer) release(t *tunnel) {
 	d.update(t.pod.path)
 }
 
-// update drops tunnels that accept no more connections, which close themselves, and starts the timers of idle ones.
+// update drops retired tunnels, which close themselves, and starts the timers of idle tunnels.
 func (d *PortDialer) update(path string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -190,7 +189,7 @@ func (d *PortDialer) update(path string) {
 	}
 }
 
-// expire closes a tunnel that was idle for idleTimeout.
+// expire closes a tunnel after idleTimeout without connections.
 func (d *PortDialer) expire(t *tunnel) {
 	d.mu.Lock()
 	if t.idleTimer != nil && t.load().Live == 0 {

@@ -1,15 +1,15 @@
-// Package archive packs local files into tar archives and unpacks archives that are not trusted.
+// Package archive packs local files into tar archives and unpacks untrusted archives.
 //
 // # Security
 //
-// [Unpack] writes through an os.Root, so that no link, not even one that another program creates meanwhile, leads outside.
-// Further rules keep links that point outside from being created: nothing is written through a link, and a link's target
-// climbs no higher than its own depth, and only at its beginning. So every link ends inside, also through other links.
-// Existing links and files are replaced, not written through. [Pack] fails if a file is replaced while it is packed.
+// [Unpack] writes through an os.Root, so that no link leads outside, not even a link created by a concurrent program. Further
+// rules prevent the creation of links to the outside: nothing is written through a link, and a link's target climbs no higher
+// than its own depth, and only at its beginning. So every link ends inside, even through further links. Existing links and files
+// are replaced, not written through. [Pack] fails if a file is replaced while it is packed.
 //
 // # Bounds
 //
-// Files are streamed. Memory grows only with the number of folders, whose permissions are set last because they may forbid
+// Files are streamed. Memory grows only with the number of folders: their permissions are set last because they may forbid
 // writing. A limit bounds the total size of files; a sparse file counts with its size, and its holes stay holes.
 package archive
 
@@ -24,11 +24,11 @@ import (
 )
 
 const (
-	progressInterval = 1 << 20 // bytes of a file that are copied between two reports
-	maxName          = 256     // bytes of a name that an error shows
+	progressInterval = 1 << 20 // copied bytes of a file between two reports
+	maxName          = 256     // bytes of a name in an error
 )
 
-// ErrEmpty is the error of an archive without entries, which tar writes if it found nothing.
+// ErrEmpty is the error of an archive without entries: tar found nothing.
 var ErrEmpty = errors.New("the archive is empty")
 
 var errUnsupported = errors.New("it is neither a file, a folder nor a symbolic link")
@@ -39,7 +39,7 @@ type Progress struct {
 	Size, Done, Total int64
 }
 
-// meter counts what is copied and reports it.
+// meter counts copied bytes and reports them.
 type meter struct {
 	report   func(Progress) // may be nil
 	now      Progress
@@ -63,7 +63,7 @@ func (m *meter) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// entryError adds an entry's name to an error, which it makes safe to print.
+// entryError adds an entry's name to an error, in printable form.
 func entryError(path string, err error) error {
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		err = fmt.Errorf("%s: %w", pathErr.Op, pathErr.Err)
@@ -73,5 +73,5 @@ func entryError(path string, err error) error {
 	return fmt.Errorf("%s: %w", quoted(path), err)
 }
 
-// quoted returns a name as errors show it.
+// quoted returns a name for an error's text.
 func quoted(name string) string { return strconv.Quote(sanitize.Text(name, maxName)) }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Pack writes the archive of a local file or folder under another name. report may be nil.
+// Pack writes the archive of a local file or folder under the given name. report may be nil.
 func Pack(to io.Writer, local, name string, report func(Progress)) error {
 	p := packer{writer: tar.NewWriter(to), meter: meter{report: report}}
 	err := filepath.WalkDir(local, func(at string, entry fs.DirEntry, err error) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/anykind/anykind/internal/retry"
 )
 
-// isSparse reports whether the archive holds a file without its holes. Then a few bytes of it may stand for any size.
+// isSparse reports whether the archive omits the holes of a file. A few bytes of the archive may then stand for any size.
 func isSparse(header *tar.Header) bool {
 	for name := range header.PAXRecords {
 		if strings.HasPrefix(name, "GNU.sparse.") {
@@ -21,7 +21,7 @@ func isSparse(header *tar.Header) bool {
 	return header.Typeflag == tar.TypeGNUSparse
 }
 
-// sparseWriter skips blocks of zeros. It checks ctx because holes are not read from the connection, which ends with ctx.
+// sparseWriter skips blocks of zeros. It checks ctx because holes are not read from the connection and its end.
 type sparseWriter struct {
 	ctx   context.Context
 	file  *os.File

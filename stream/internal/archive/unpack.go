@@ -18,8 +18,8 @@ import (
 // maxPadding is more than tar writes after an archive's end to fill its last record.
 const maxPadding = 1 << 20
 
-// Unpack writes the file or folder that has a name in an archive to local, whose parent folder must exist. limit bounds the
-// total size of files; 0 means none. report may be nil.
+// Unpack writes the named file or folder of an archive to local. The parent folder of local must exist. limit bounds the total
+// size of files, in bytes; 0 means none. report may be nil.
 func Unpack(ctx context.Context, from io.Reader, name, local string, limit int64, report func(Progress)) error {
 	reader := tar.NewReader(from)
 	u := &unpacker{ctx: ctx, name: name, local: local, limit: limit, meter: meter{report: report}}
@@ -36,7 +36,7 @@ func Unpack(ctx context.Context, from io.Reader, name, local string, limit int64
 			return entryError(header.Name, err)
 		}
 	}
-	// To its end, or tar would be ended before it can report what it did not find.
+	// Read to the end: otherwise tar would be ended before it can report missing files.
 	padding, err := io.CopyN(io.Discard, from, maxPadding)
 	if padding == maxPadding {
 		return errors.New("there is more behind the archive's end")
@@ -47,14 +47,14 @@ func Unpack(ctx context.Context, from io.Reader, name, local string, limit int64
 	return u.finish()
 }
 
-// unpacker writes the entries of one archive.
+// unpacker writes the entries of an archive.
 type unpacker struct {
 	ctx         context.Context
 	name, local string
 	meter       meter
 	limit       int64
 
-	root     *os.Root // local if that is a folder, else its parent; nil before the first entry
+	root     *os.Root // local if it is a folder, else its parent; nil before the first entry
 	isFolder bool
 	folders  []folderEntry
 }
@@ -91,7 +91,7 @@ func (u *unpacker) unpack(header *tar.Header, content io.Reader) error {
 	}
 }
 
-// relativeName returns an entry's name relative to what is copied, validated.
+// relativeName returns an entry's validated name relative to the copied root.
 func (u *unpacker) relativeName(name string) (string, error) {
 	if strings.HasPrefix(name, "/") {
 		return "", errors.New("the archive holds an absolute name")
@@ -173,8 +173,8 @@ func (u *unpacker) makeFolder(name string, header *tar.Header) error {
 	return err
 }
 
-// remove removes what is in an entry's place, so that nothing is written through a link. A folder stays, and makes creating
-// the entry fail.
+// remove removes a file or link in an entry's place, so that nothing is written through a link. A folder stays, and makes
+// creating the entry fail.
 func (u *unpacker) remove(name string) error {
 	info, err := u.root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) || (err == nil && info.IsDir()) {

@@ -3,18 +3,18 @@ package portconn
 import "sync"
 
 const (
-	// maxUnread is how much one connection may leave unread before it lags: one that is alone on its tunnel then makes its
-	// peer wait, as TCP does.
+	// maxUnread limits the unread bytes of a connection before it lags. If the connection is alone on its tunnel, its peer then
+	// waits, like in TCP.
 	maxUnread = 256 << 10
-	// maxSharedUnread is how much all connections of a tunnel may leave unread while some lag. Only beyond that do they wait
-	// for one another.
+	// maxSharedUnread limits the unread bytes of all connections of a tunnel while some lag. Connections wait for each other only
+	// beyond it.
 	maxSharedUnread = 4 << 20
 	chunkSize       = 16 << 10 // the unit in which unread bytes are kept
 )
 
-// ReceiveBuffer accounts for the bytes that arrived over one tunnel and were not read. It is safe for concurrent use.
+// ReceiveBuffer accounts for the unread bytes received over a tunnel. It is safe for concurrent use.
 type ReceiveBuffer struct {
-	room chan struct{} // has one when there may be room again
+	room chan struct{} // has an element when there may be room again
 
 	mu    sync.Mutex
 	total int
@@ -24,7 +24,7 @@ type ReceiveBuffer struct {
 // NewReceiveBuffer returns the buffer of a tunnel without connections.
 func NewReceiveBuffer() *ReceiveBuffer { return &ReceiveBuffer{room: make(chan struct{}, 1)} }
 
-// add adds connections and bytes that arrived; negative numbers remove connections, and bytes that were read.
+// add adds connections and received bytes. Negative numbers remove connections and read bytes.
 func (b *ReceiveBuffer) add(conns, bytes int) {
 	b.mu.Lock()
 	b.conns += conns
@@ -47,7 +47,7 @@ var chunks = sync.Pool{New: func() any { return new([chunkSize]byte) }}
 // byteQueue is a first-in first-out queue of bytes in pooled chunks.
 type byteQueue struct {
 	held       []*[chunkSize]byte
-	head, tail int // the first byte in the first chunk, the end in the last
+	head, tail int // the first byte in the first chunk, and the end in the last chunk
 	size       int
 }
 
@@ -79,7 +79,7 @@ func (q *byteQueue) read(p []byte) int {
 	return done
 }
 
-// drop discards all bytes and returns how many.
+// drop discards all bytes and returns their number.
 func (q *byteQueue) drop() int {
 	dropped := q.size
 	for _, chunk := range q.held {

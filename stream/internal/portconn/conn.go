@@ -1,16 +1,16 @@
-// Package portconn is a [net.Conn] whose bytes a [Carrier] moves, such as a pair of SPDY streams.
+// Package portconn implements [net.Conn] on top of a [Carrier], such as a pair of SPDY streams.
 //
 // # Receive buffers
 //
-// A [Conn] holds what has arrived and was not read. Connections that share a tunnel share a [ReceiveBuffer], because carriers
-// have no flow control for single connections: the reader of the tunnel calls [Conn.WaitRoom] before each piece. One
-// connection may leave 256 KiB unread, and connections that share a tunnel 4 MiB together, plus one piece; beyond that the
-// tunnel's reader stops, and TCP stops the peer. Unread bytes are kept in pooled chunks of 16 KiB.
+// A [Conn] holds received, unread bytes. Connections of a tunnel share a [ReceiveBuffer], because carriers have no flow control
+// for single connections: the reader of the tunnel calls [Conn.WaitRoom] before each piece. A connection may leave 256 KiB
+// unread, and all connections of a tunnel together 4 MiB plus one piece; beyond that the tunnel's reader stops, and TCP stops the
+// peer. Unread bytes are kept in pooled chunks of 16 KiB.
 //
 // # End of a connection
 //
-// The end of the data is not yet io.EOF: the peer reports on another channel whether its connection ended without an error. A
-// Conn returns io.EOF, unwrapped, only after both have arrived, or when the report is five seconds late.
+// The end of the data is not yet io.EOF: the peer reports an error of its connection on a separate channel. A Conn returns
+// io.EOF, unwrapped, only after both channels have ended, or if the report is five seconds late.
 package portconn
 
 import (
@@ -24,18 +24,18 @@ import (
 	"time"
 )
 
-// Carrier moves the bytes that a connection writes.
+// Carrier sends the bytes of a connection.
 type Carrier interface {
-	// Send sends a part of p, which it copies, and returns its length. It waits until the bytes are queued, done is closed
-	// (net.ErrClosed) or expired is (os.ErrDeadlineExceeded).
+	// Send copies and sends a part of p, and returns its length. It waits until the bytes are queued, done is closed
+	// (net.ErrClosed) or expired is closed (os.ErrDeadlineExceeded).
 	Send(p []byte, done, expired <-chan struct{}) (int, error)
-	// CloseWrite ends the data after what was sent. It does not wait.
+	// CloseWrite ends the data after all sent bytes. It does not wait.
 	CloseWrite() error
-	// Close ends both directions after what was sent. It does not wait, and is called once.
+	// Close ends both directions after all sent bytes. It does not wait, and is called once.
 	Close()
 }
 
-// Conn is one connection to a port of a pod. It is safe for concurrent use.
+// Conn is a connection to a port of a pod. It is safe for concurrent use.
 type Conn struct {
 	buffer  *ReceiveBuffer
 	local   net.Addr
@@ -44,14 +44,14 @@ type Conn struct {
 
 	readDeadline, writeDeadline *deadline
 
-	readable  chan struct{} // has one when there is something to read, or the end
-	done      chan struct{} // closed when nothing can be written any more
-	writeLock chan struct{} // has one during a Write, whose data stays together
+	readable  chan struct{} // has an element when there is something to read, or the end
+	done      chan struct{} // closed when writing has ended
+	writeLock chan struct{} // has an element during a Write, to keep its data together
 
 	mu          sync.Mutex
 	unread      byteQueue
 	dataEnded   bool   // the peer has sent its last byte
-	errorsEnded bool   // the peer has reported how the connection ended
+	errorsEnded bool   // the peer has reported its error, or none
 	errorText   []byte // its report; empty without an error
 	failure     error
 	writeClosed bool // by CloseWrite
@@ -59,8 +59,8 @@ type Conn struct {
 	reportTimer *time.Timer
 }
 
-// New returns a connection that shares a tunnel with others of the same buffer. It can receive at once; everything else needs
-// SetCarrier. Close it even without a carrier.
+// New returns a connection of a tunnel. All connections of the tunnel use the same buffer. It can receive at once; all further
+// methods need SetCarrier. Close it even without a carrier.
 func New(remote Addr, local net.Addr, buffer *ReceiveBuffer) *Conn {
 	buffer.add(1, 0)
 	return &Conn{
@@ -84,7 +84,7 @@ func (Addr) Network() string { return "portforward" }
 // String returns the address as pod:port.
 func (a Addr) String() string { return net.JoinHostPort(a.Pod, fmt.Sprint(a.Port)) }
 
-// Read implements io.Reader. io.EOF itself is the end that the peer intended.
+// Read implements io.Reader. io.EOF itself is the end intended by the peer.
 func (c *Conn) Read(p []byte) (int, error) {
 	for {
 		expired := c.readDeadline.wait()
@@ -102,7 +102,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	}
 }
 
-// tryRead reads what has arrived, or returns the error because of which nothing more will.
+// tryRead reads received bytes, or returns the error of the ended connection.
 func (c *Conn) tryRead(p []byte) (int, error) {
 	c.mu.Lock()
 	n := 0
@@ -125,7 +125,7 @@ func (c *Conn) tryRead(p []byte) (int, error) {
 	return 0, c.opError("read", err)
 }
 
-// endLocked returns why nothing more will arrive; nil while more may.
+// endLocked returns the reason for the end of the data, or nil.
 func (c *Conn) endLocked() error {
 	switch {
 	case c.closed:
@@ -170,7 +170,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 	}
 }
 
-// writable returns an error if nothing can be written any more.
+// writable returns an error if writing has ended.
 func (c *Conn) writable() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -195,7 +195,7 @@ func (c *Conn) CloseWrite() error {
 	return c.opError("close", err)
 }
 
-// Close ends both directions. What was written before is still sent.
+// Close ends both directions. Bytes already written are still sent.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	if c.closed {
@@ -252,7 +252,7 @@ func (c *Conn) setDeadline(of *deadline, t time.Time) error {
 	return nil
 }
 
-// opError returns an error like those of the package net.
+// opError returns an error in the form of package net.
 func (c *Conn) opError(op string, err error) error {
 	if err == nil {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// deadline is a point in time that can be waited for and moved.
+// deadline is a movable point in time with a channel to wait for it.
 type deadline struct {
 	mu     sync.Mutex
 	timer  *time.Timer
@@ -33,7 +33,7 @@ func (d *deadline) set(at time.Time) {
 	}
 }
 
-// wait returns a channel that is closed when the deadline passes, for one wait.
+// wait returns a channel for a single wait. It is closed when the deadline passes.
 func (d *deadline) wait() <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -49,7 +49,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// signal wakes the goroutine that waits on c, a channel of capacity one, or the next one that will.
+// signal wakes the current or next goroutine waiting on c, a channel of capacity one.
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

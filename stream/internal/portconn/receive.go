@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// reportTimeout is how long the end of the data waits for the peer's report on the other channel, which nodes send at
-	// about the same time, some before it and some after it.
+	// reportTimeout limits the wait for the peer's error report after the end of the data. Nodes send the report at about the
+	// same time as the end, before or after it.
 	reportTimeout = 5 * time.Second
-	// maxErrorText is how much of a peer's error is kept, and maxShownText how much an error shows.
+	// maxErrorText limits the kept text of a peer's error, and maxShownText the text in an error, in bytes.
 	maxErrorText, maxShownText = 4 << 10, 1 << 10
 )
 
-// errDataAfterEnd is the error of a connection that continued after its end: data is missing or came too late.
+// errDataAfterEnd is the error of a connection with data after its end: data is missing or came too late.
 var errDataAfterEnd = fmt.Errorf("the peer sent data after the end of the data: %w", io.ErrUnexpectedEOF)
 
-// WaitRoom waits until the connection may receive more, is closed, or done is.
+// WaitRoom waits until the connection may receive more or is closed, or until done is closed.
 func (c *Conn) WaitRoom(done <-chan struct{}) {
 	for !isClosed(done) {
 		c.mu.Lock()
@@ -47,8 +47,8 @@ func (c *Conn) Behind() bool {
 	return c.unread.size >= maxUnread
 }
 
-// Receive buffers a copy of p. It reports false if nobody will read it. Data after the end of the data breaks the connection,
-// unless the peer has already reported an end without an error.
+// Receive buffers a copy of p. It reports false if the connection has no reader any more. Data after the end of the data breaks
+// the connection, unless the peer has already reported an end without an error.
 func (c *Conn) Receive(p []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,7 +82,7 @@ func (c *Conn) EndData() {
 	signal(c.readable)
 }
 
-// EndErrors is called when the peer has reported how the connection ended.
+// EndErrors is called at the end of the peer's error report.
 func (c *Conn) EndErrors() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,7 +101,7 @@ func (c *Conn) Reset(status uint32) {
 	c.Break(fmt.Errorf("the node reset the connection (SPDY status %d): %w", status, syscall.ECONNRESET))
 }
 
-// Break ends the connection, with the peer's error if it has sent one. See [BreakError].
+// Break ends the connection, with the peer's error if there is one. See [BreakError].
 func (c *Conn) Break(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,7 +109,7 @@ func (c *Conn) Break(err error) {
 		err = newPeerError(c.errorText)
 	}
 	if c.dataEnded && c.errorsEnded {
-		return // the end that the peer intended, whatever follows
+		return // the peer's intended end takes precedence
 	}
 	c.failLocked(err)
 }
@@ -125,7 +125,7 @@ func (c *Conn) failLocked(err error) {
 	signal(c.readable)
 }
 
-// peerError is a node's error about a connection that it could not open or that broke.
+// peerError is a node's error about a connection that failed to open or broke.
 type peerError struct {
 	text                string
 	isConnectionRefused bool
@@ -138,13 +138,13 @@ func newPeerError(text []byte) error {
 
 func (e *peerError) Error() string { return e.text }
 
-// Is reports whether target is syscall.ECONNREFUSED and the node reports that no program listens at the port.
+// Is reports whether target is syscall.ECONNREFUSED and no program listens at the port according to the node.
 func (e *peerError) Is(target error) bool {
 	return target == syscall.ECONNREFUSED && e.isConnectionRefused
 }
 
-// BreakError returns the error of connections to a pod whose tunnel ended before them because of err. It is never io.EOF, which
-// would look like an end that the pod intended.
+// BreakError returns the error of a pod's connections broken by the tunnel's err. It is never io.EOF: that would look like an end
+// intended by the pod.
 func BreakError(pod string, err error) error {
 	const text = "the connection to pod %s broke off: %w"
 	switch {
@@ -153,7 +153,8 @@ func BreakError(pod string, err error) error {
 	case errors.Is(err, net.ErrClosed):
 		return fmt.Errorf(text, pod, err)
 	default:
-		// As text, which may be the peer's: callers would take a wrapped time-out of pings for that of their own deadline.
+		// The error is only text, because it may be the peer's. Callers would mistake a wrapped ping time-out for their own
+		// deadline.
 		return fmt.Errorf(text+": %s", pod, io.ErrUnexpectedEOF, sanitize.Text(err.Error(), maxShownText))
 	}
 }

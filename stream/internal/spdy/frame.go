@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// Types of control frames. Data frames have none; typeData stands for it here.
+// Types of control frames. Data frames have no type; typeData is an internal value for them.
 const (
 	typeData      = 0
 	typeSynStream = 1
@@ -22,13 +22,13 @@ const (
 	headerSize   = 8
 	controlBit   = 1 << 31
 	version      = 3
-	statusReject = 3 // RST_STREAM: the stream was refused before it was processed
+	statusReject = 3 // RST_STREAM: the stream was refused before processing
 	statusCancel = 5 // RST_STREAM: the stream is no longer needed
 	maxLength    = 1<<24 - 1
 	maxStreamID  = 1<<31 - 1
 )
 
-// MaxData is the most that one data frame of this side carries: with the headers of SPDY and WebSocket it fills two TLS records.
+// MaxData limits the data frames of this side: with the headers of SPDY and WebSocket, a full data frame fills two TLS records.
 const MaxData = 32<<10 - 1 - headerSize
 
 // frame is a frame's header and the fixed part of its payload.
@@ -37,7 +37,7 @@ type frame struct {
 	flags  byte
 	stream uint32 // or the number of a ping, or the last stream of GOAWAY
 	status uint32 // of RST_STREAM and GOAWAY
-	length int    // bytes of the payload that are still to be read
+	length int    // unread bytes of the payload
 }
 
 type frameReader struct {
@@ -45,8 +45,8 @@ type frameReader struct {
 	buffer [headerSize]byte
 }
 
-// next reads a frame's header and the fixed part of its payload. The caller reads or discards the rest: data, or headers
-// that nobody needs. io.EOF itself is an end between two frames.
+// next reads a frame's header and the fixed part of its payload. The caller reads or discards the rest: data, or unused headers.
+// io.EOF itself is an end between two frames.
 func (r *frameReader) next() (frame, error) {
 	if _, err := io.ReadFull(r.in, r.buffer[:]); err != nil {
 		return frame{}, err
@@ -108,19 +108,19 @@ func appendControl(to []byte, kind uint16, payload ...uint32) []byte {
 	return to
 }
 
-// zlibHeader begins the compressed headers of a session: a zlib stream that names, by its checksum, the dictionary of
-// SPDY/3. Only stored blocks follow, which do not use the dictionary: the few headers of port-forwarding do not justify a
-// compressor of 600 KB for each session.
+// zlibHeader begins the compressed headers of a session: a zlib stream with the checksum of SPDY/3's dictionary. Only stored
+// blocks follow, without the dictionary: the few headers of port-forwarding do not justify a compressor of 600 KB for each
+// session.
 var zlibHeader = []byte{0x78, 0xbb, 0xe3, 0xc6, 0xa7, 0xc2}
 
-// zlibFlush ends each block of headers: an empty stored block, at which a decompressor returns what it has.
+// zlibFlush ends each block of headers: at an empty stored block, a decompressor returns its output so far.
 var zlibFlush = []byte{0, 0, 0, 0xff, 0xff}
 
-// header is one header; its name is in lower case.
+// header is a name, in lower case, and its value.
 type header struct{ name, value string }
 
-// appendSynStream appends the frame that opens a stream. All such frames of a session share one zlib stream, which begins
-// with the first.
+// appendSynStream appends the frame for opening a stream. All such frames of a session share a zlib stream. It begins with the
+// first frame.
 func appendSynStream(to []byte, stream uint32, first bool, headers ...header) []byte {
 	start := len(to)
 	to = appendControl(to, typeSynStream, stream, 0)
@@ -128,7 +128,7 @@ func appendSynStream(to []byte, stream uint32, first bool, headers ...header) []
 	if first {
 		to = append(to, zlibHeader...)
 	}
-	to = append(to, 0) // a stored block, not the last; its length follows, and the complement of that
+	to = append(to, 0) // a stored block, not the last; its length and the length's complement follow
 	block := len(to)
 	to = append(to, 0, 0, 0, 0)
 	to = binary.BigEndian.AppendUint32(to, uint32(len(headers))) //nolint:gosec // three headers

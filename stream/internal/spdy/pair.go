@@ -6,21 +6,21 @@ import (
 	"slices"
 )
 
-// Pair is one connection: a data stream and an error stream. It is safe for concurrent use.
+// Pair is a connection: a data stream and an error stream. It is safe for concurrent use.
 type Pair struct {
 	session  *Session
 	port     uint16
 	to       Receiver
-	answered chan struct{} // closed when the node has accepted both streams, or when it will not, for which err is the reason
+	answered chan struct{} // closed when the node has accepted both streams, or failed with err
 
 	dataID, errorID uint32
 
 	// Guarded by the session's mu.
 	err             error
 	isAnswered      bool
-	opened          bool    // the frames that open it are written, or about to be
+	opened          bool    // the opening frames are written, or about to be
 	replied         [2]bool // the node has accepted the error stream, the data stream
-	queued          int     // messages of data that are not written
+	queued          int     // queued messages of data
 	ending          bool    // is in outbox.endings
 	finDue, finSent bool
 	resetDue        bool
@@ -28,8 +28,8 @@ type Pair struct {
 	ended           bool // by the node
 }
 
-// Send queues a copy of up to [MaxData] bytes of b and returns how many. It waits for room in the queue until the session ends,
-// done is closed (net.ErrClosed) or expired is (os.ErrDeadlineExceeded).
+// Send queues a copy of up to [MaxData] bytes of b and returns their number. It waits for room in the queue until the session
+// ends, done is closed (net.ErrClosed) or expired is closed (os.ErrDeadlineExceeded).
 func (p *Pair) Send(b []byte, done, expired <-chan struct{}) (int, error) {
 	s := p.session
 	select {
@@ -57,7 +57,7 @@ func (p *Pair) Send(b []byte, done, expired <-chan struct{}) (int, error) {
 	return len(b), nil
 }
 
-// CloseWrite ends the data to the node after what was sent.
+// CloseWrite ends the data to the node after all sent bytes.
 func (p *Pair) CloseWrite() error {
 	s := p.session
 	s.mu.Lock()
@@ -70,7 +70,7 @@ func (p *Pair) CloseWrite() error {
 	return nil
 }
 
-// Close ends both directions. What was sent before is still written.
+// Close ends both directions. Bytes already sent are still written.
 func (p *Pair) Close() {
 	if p.session.release(p) {
 		p.session.options.OnChange()
@@ -123,7 +123,7 @@ func (p *Pair) answerLocked(err error) {
 	}
 }
 
-// acceptLocked is called when the node has accepted one of the streams, or both.
+// acceptLocked is called when the node has accepted a stream, or both streams.
 func (p *Pair) acceptLocked(streams ...uint32) {
 	p.replied[0] = p.replied[0] || slices.Contains(streams, p.errorID)
 	p.replied[1] = p.replied[1] || slices.Contains(streams, p.dataID)

@@ -63,7 +63,7 @@ func (s *Session) handle(f frame) error {
 	return err
 }
 
-// pair returns the pair of a stream, nil if it is closed on both sides, and whether the stream was ever opened.
+// pair returns the pair of a stream, or nil if it is closed on both sides. known reports whether the stream was ever opened.
 func (s *Session) pair(stream uint32) (pair *Pair, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +106,7 @@ func (s *Session) receiveData(f frame) error {
 		defer s.mu.Unlock()
 		pair.acceptLocked(pair.dataID, pair.errorID) // nodes may send data before the replies
 		if f.stream == pair.errorID && f.length > 0 && !s.retired {
-			// The node may have lost the pod for good, and does not know of another that took its place.
+			// The node may have lost the pod for good, without knowing its replacement.
 			s.retireLocked()
 		}
 	}
@@ -122,7 +122,7 @@ func (s *Session) waitRoom(to Receiver) {
 	}
 }
 
-// discard counts bytes for pairs that are closed here. A node stops sending when the program in the pod does, not after a
+// discard counts bytes for pairs closed by this side. A node only stops sending when the program in the pod stops, not after a
 // reset.
 func (s *Session) discard(n int) {
 	s.mu.Lock()
@@ -171,7 +171,7 @@ func (s *Session) receiveReset(stream, status uint32) {
 	pair.to.EndErrors()
 }
 
-// endedByNode is called at the end of a pair's error stream, the last to end.
+// endedByNode is called at the end of a pair's error stream, its last stream to end.
 func (s *Session) endedByNode(pair *Pair) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +187,7 @@ func (s *Session) endedByNodeLocked(pair *Pair) {
 	pair.ended = true
 }
 
-// rejectStream queues the rejection of a stream that the node opened.
+// rejectStream queues the rejection of a stream opened by the node.
 func (s *Session) rejectStream(stream uint32) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,7 +203,7 @@ func (s *Session) rejectStream(stream uint32) error {
 	return nil
 }
 
-// receivePing handles a ping of the node, or its answer to one of this side, which have odd numbers.
+// receivePing handles a ping of the node, or the answer to a ping of this side (odd numbers).
 func (s *Session) receivePing(number uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,7 +217,7 @@ func (s *Session) receivePing(number uint32) {
 
 var errGoAway = errors.New("the node goes away and has not processed the connection")
 
-// receiveGoAway retires the session and abandons the streams above last, which the node will not process.
+// receiveGoAway retires the session and abandons all streams above last: the node will not process them.
 func (s *Session) receiveGoAway(last uint32) {
 	s.mu.Lock()
 	dropped := s.pairsLocked(last)

@@ -1,38 +1,37 @@
-// Package spdy is the client side of SPDY/3.1 (https://www.chromium.org/spdy/spdy-protocol/spdy-protocol-draft3-1) as
-// Kubernetes nodes speak it for port-forwarding. A [Session] carries connections to the ports of one pod over one
-// WebSocket. A connection is a [Pair] of streams: its bytes go over the data stream, and over the error stream the node
-// reports why it failed.
+// Package spdy is the client side of SPDY/3.1 (https://www.chromium.org/spdy/spdy-protocol/spdy-protocol-draft3-1), in Kubernetes
+// nodes' dialect for port-forwarding. A [Session] carries connections to the ports of a pod over a WebSocket. A connection is a
+// [Pair] of streams: a data stream, and an error stream for the node's errors.
 //
 // # Goroutines
 //
-// A session has two. One reads frames and passes their payload to the pair's [Receiver]. The other is the only writer; it
-// alternates between one message of control frames and one of data, so that neither starves the other. Callers never wait for
-// a socket: [Session.Open] and [Pair.Send] wait on channels until their context, deadline or connection ends.
+// A session has two goroutines. The reader passes the payload of frames to the pair's [Receiver]. The writer alternates between a
+// message of control frames and a message of data, so that neither starves. Callers never wait for a socket: [Session.Open] and
+// [Pair.Send] wait on channels until their context, deadline or connection ends.
 //
 // # Order
 //
-// Streams get increasing numbers when their opening is queued, and are opened in that order. An opening that was not written can
-// be withdrawn, which leaves a gap. A FIN or RST_STREAM is written after the queued data of its pair; other control frames go
+// Streams get increasing numbers when their opening is queued, and are opened in that order. A queued opening can be withdrawn,
+// with a gap in the numbers. A FIN or RST_STREAM is written after the queued data of its pair; all remaining control frames go
 // first. Replies to the node are state, not queue entries: the last ping to answer, the set of streams to reset.
 //
 // # Flow control
 //
 // Nodes and API servers do not support WINDOW_UPDATE, so streams have no flow control. A receiver without room stops the reading
-// goroutine, and TCP then stops the node; the receivers of a session share a buffer that decides when. [Receiver.Behind] marks a
-// session that new connections should avoid.
+// goroutine, and TCP then stops the node; the shared buffer of the session's receivers decides when. [Receiver.Behind] marks a
+// session to be avoided for new connections.
 //
 // # Time-outs
 //
 // A session ends when its node has answered pings and then sends nothing for 55 seconds. (The WebSocket detects a vanished API
-// server.) A node distributes frames to a few workers, and one of them blocks forever when a connection ended in the pod with
-// unread input; other connections of the same worker then hang, which the client cannot detect. Therefore a session that has
-// carried a connection gives the next one five seconds to be accepted; after that it is retired: it accepts no new
-// connections, and the caller opens another session. The first connection of a session has a minute.
+// server.) A node distributes frames to a few workers. A connection that ends in the pod with unread input blocks its worker
+// forever. All connections of this worker then hang, and the client cannot detect it. Therefore all connections of a session
+// after its first must be accepted within five seconds. Otherwise the session is retired: it accepts no more connections, and the
+// caller opens a new session. The first connection of a session has a minute.
 //
 // # Bounds on memory
 //
-// A session holds at most four messages of data of up to 32 KiB, one message of control frames, the state of open pairs, and of
-// up to 100 pairs that are closed here but not by the node. A node can add at most 64 streams of its own to reject; more end the
+// A session holds at most four messages of data of up to 32 KiB, a message of control frames, the state of open pairs, and of up
+// to 100 pairs closed by this side but not by the node. A node can add at most 64 streams of its own to reject; more end the
 // session. More than 1 MiB of data for closed pairs retires it. Received data is held by receivers, within their bounds.
 package spdy
 
@@ -50,40 +49,40 @@ import (
 )
 
 const (
-	lastUsableStream   = 1<<30 - 1       // after it a session takes no more connections; numbers are never used twice
-	maxDiscarded       = 1 << 20         // bytes for pairs that are closed here before the session is retired
-	maxHalfClosed      = 100             // pairs that are closed here and that the node has not ended
-	acceptTimeout      = 5 * time.Second // of a connection in a session that has carried others
-	firstAcceptTimeout = time.Minute     // in a session that has not
-	closeTimeout       = 2 * time.Second // for the node to end pairs that were closed here, and to close the connection
+	lastUsableStream   = 1<<30 - 1       // the session takes no connections after it; numbers are never used twice
+	maxDiscarded       = 1 << 20         // bytes for closed pairs before the session is retired
+	maxHalfClosed      = 100             // pairs closed by this side but not by the node
+	acceptTimeout      = 5 * time.Second // of a connection after the first
+	firstAcceptTimeout = time.Minute     // of the first connection
+	closeTimeout       = 2 * time.Second // for the node to end pairs closed by this side, and to close the connection
 )
 
-// ErrRetired is the error of a session that accepts no more connections: open another.
+// ErrRetired is the error of a retired session: open a new session.
 var ErrRetired = errors.New("the tunnel accepts no more connections")
 
-// ErrNotAccepted is the error of a node that has not accepted the first connection of a session.
+// ErrNotAccepted is the error of a node without an answer to the first connection of a session.
 var ErrNotAccepted = fmt.Errorf("the node has not accepted the connection within %v", firstAcceptTimeout)
 
-// Conn carries a session. One goroutine reads and one writes; Close may be called at any time and wakes both.
+// Conn carries a session. A goroutine reads and a goroutine writes; Close may be called at any time and wakes both.
 type Conn interface {
-	// Read reads the bytes of the node's messages, one message after the other.
+	// Read reads the bytes of consecutive messages of the node.
 	io.Reader
-	// WriteMessage sends one message. It does not retain p.
+	// WriteMessage sends a message. It does not retain p.
 	WriteMessage(p []byte) error
-	// WriteClose sends a close message, after which the peer closes the connection.
+	// WriteClose sends a close message. The peer then closes the connection.
 	WriteClose() error
 	// Close ends the connection at once.
 	Close()
 }
 
-// Receiver receives what the node sends for one pair. A session calls Break from any goroutine, Behind from those that call
-// [Session.Load], which Behind must not use, and the rest from the reading goroutine.
+// Receiver receives the node's data for a pair. Break is called from any goroutine, Behind from callers of [Session.Load], and
+// all remaining methods from the reading goroutine. Behind must not call Session.Load.
 type Receiver interface {
 	// Behind reports whether the receiver's reader lags.
 	Behind() bool
 	// WaitRoom waits until the receiver has room, or done is closed.
 	WaitRoom(done <-chan struct{})
-	// Receive receives data, which it copies. It reports false if nobody will read it.
+	// Receive copies data. It reports false if there is no reader any more.
 	Receive(p []byte) bool
 	// ReceiveError receives the text of an error, or a part of it.
 	ReceiveError(p []byte)
@@ -101,34 +100,34 @@ type Receiver interface {
 type Options struct {
 	// OnChange is called when a pair was closed and when the session ended.
 	OnChange func()
-	// BreakError returns the error of pairs that break with the session because of err.
+	// BreakError returns the error of pairs broken by the session's err.
 	BreakError func(err error) error
 }
 
-// Session carries connections to one pod's ports. It is safe for concurrent use.
+// Session carries connections to the ports of a pod. It is safe for concurrent use.
 type Session struct {
 	conn    Conn
 	options Options
 	done    chan struct{} // closed at the end
 	end     sync.Once
-	slots   chan struct{} // has one for each message in data
-	wake    chan struct{} // has one when there may be something to write
+	slots   chan struct{} // has an element for each message in data
+	wake    chan struct{} // has an element when there may be something to write
 
 	// These belong to the reading goroutine.
 	frames  frameReader
 	scratch []byte
-	peerID  uint32 // the last stream that the node opened
+	peerID  uint32 // the last stream opened by the node
 
-	lastRead atomic.Int64 // when bytes last arrived from the node; 0 while a receiver without room stops reading
+	lastRead atomic.Int64 // time of the last bytes from the node; 0 while a receiver without room stops reading
 
 	mu           sync.Mutex
-	pairs        map[uint32]*Pair // by the number of each of their streams
+	pairs        map[uint32]*Pair // by the numbers of both streams
 	lastID       uint32           // the last stream of this side
 	hasOpened    bool             // the first stream is opened
 	hasAccepted  bool             // the node has accepted a pair
 	answersPings bool             // the node has answered a ping
-	live         int              // pairs that are not closed here
-	halfClosed   int              // pairs that are closed here, but not by the node
+	live         int              // pairs not closed by this side
+	halfClosed   int              // pairs closed by this side, but not by the node
 	discarded    int              // bytes for closed pairs
 	retired      bool
 	closing      bool // the close message is due or sent
@@ -156,8 +155,9 @@ func newSession(conn Conn, options Options) *Session {
 	return s
 }
 
-// Open opens a connection to a port. It returns when the node has accepted it, before the node connects to the port: its
-// error arrives at the receiver. The caller closes the pair. The error is [ErrRetired] if another session may succeed.
+// Open opens a connection to a port. It returns when the node has accepted the connection, but before the node connects to the
+// port: an error of the port arrives at the receiver. The caller closes the pair. The error is [ErrRetired] if a new session may
+// succeed.
 func (s *Session) Open(ctx context.Context, port uint16, to Receiver) (*Pair, error) {
 	if err := retry.ContextError(ctx); err != nil {
 		return nil, err
@@ -186,7 +186,7 @@ func (s *Session) Open(ctx context.Context, port uint16, to Receiver) (*Pair, er
 	return nil, err
 }
 
-// enqueue queues the opening of a pair and returns how long to wait.
+// enqueue queues the opening of a pair and returns its time-out.
 func (s *Session) enqueue(port uint16, to Receiver) (*Pair, time.Duration, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -214,14 +214,14 @@ func (s *Session) enqueue(port uint16, to Receiver) (*Pair, time.Duration, error
 	return pair, firstAcceptTimeout, nil
 }
 
-// Load describes how busy a session is.
+// Load is the load of a session.
 type Load struct {
-	Live      int  // pairs that are not closed here
+	Live      int  // pairs not closed by this side
 	Accepting bool // it accepts new connections
-	Behind    bool // the reader of a pair lags, and may make new ones wait
+	Behind    bool // the reader of a pair lags, and may make new connections wait
 }
 
-// Load returns how busy the session is.
+// Load returns the session's current load.
 func (s *Session) Load() Load {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -232,7 +232,7 @@ func (s *Session) Load() Load {
 	return load
 }
 
-// Retire makes the session accept no more connections. It closes itself after the last one.
+// Retire makes the session accept no more connections. The session closes after the last connection.
 func (s *Session) Retire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -299,7 +299,7 @@ func (s *Session) Close(err error) {
 	})
 }
 
-// pairsLocked returns the pairs with streams above last, in the order of their numbers.
+// pairsLocked returns the pairs with streams above last, sorted by number.
 func (s *Session) pairsLocked(last uint32) []*Pair {
 	var found []*Pair
 	for number, pair := range s.pairs {
@@ -311,7 +311,7 @@ func (s *Session) pairsLocked(last uint32) []*Pair {
 	return found
 }
 
-// signal wakes the goroutine that waits on c, a channel of capacity one, or the next one that will.
+// signal wakes the current or next goroutine waiting on c, a channel of capacity one.
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

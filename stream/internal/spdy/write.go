@@ -9,27 +9,27 @@ import (
 )
 
 const (
-	maxQueued     = 4  // messages of data that wait to be written: enough to keep the connection busy
-	maxRejections = 64 // streams of the node that wait to be rejected
-	// maxControl is the size from which on no more frames are added to a message of control frames. The frames that open a
-	// pair, the longest, have less than 300 bytes.
+	maxQueued     = 4  // queued messages of data: enough to keep the connection busy
+	maxRejections = 64 // queued rejections of the node's streams
+	// maxControl limits a message of control frames: frames are added only below it. The frames for opening a pair are the
+	// longest, with less than 300 bytes.
 	maxControl   = MaxData - 512
 	pingInterval = 5 * time.Second
-	idleTimeout  = 55 * time.Second // of a node that answers pings, checked with each ping
+	idleTimeout  = 55 * time.Second // of a node that has answered pings, checked with each ping
 )
 
-// errUnresponsive ends a session whose node does not respond although the API server does. It is no time-out in the sense of
-// net.Error: callers would take it for that of their own deadline.
+// errUnresponsive ends a session when the node does not respond although the API server does. It is no time-out in the sense of
+// net.Error: callers would mistake it for their own deadline.
 var errUnresponsive = fmt.Errorf("the node has answered nothing for %v, not even a ping", idleTimeout)
 
-// buffers are for one message each.
+// buffers each hold a message.
 var buffers = sync.Pool{New: func() any { b := make([]byte, 0, headerSize+MaxData); return &b }}
 
-// outbox holds what waits to be written. The session's mu guards it.
+// outbox holds pending messages and frames. The session's mu guards it.
 type outbox struct {
 	data       []dataMessage // at most maxQueued
-	openings   []*Pair       // each with a caller of Open that waits
-	endings    []*Pair       // those with a FIN or a reset due, each once
+	openings   []*Pair       // each with a waiting caller of Open
+	endings    []*Pair       // pairs with a FIN or a reset due, each once
 	rejections []uint32      // streams of the node, at most maxRejections
 	pong       uint32        // the last ping of the node
 	pongDue    bool
@@ -59,14 +59,14 @@ func (s *Session) write() {
 	for {
 		isIdle, err := s.writeNext(&control)
 		if err != nil {
-			// The peer may have sent a reason before it closed the connection: the reader returns that.
+			// The peer may have sent a reason before it closed the connection: the reader returns the reason.
 			time.AfterFunc(closeTimeout, func() { s.Close(err) })
 			return
 		}
 		if !isIdle {
 			signal(s.wake) // there may be more
 		} else if s.mustClose() {
-			_ = s.conn.WriteClose() // where it fails, the connection ends without it
+			_ = s.conn.WriteClose() // on failure, the connection ends without it
 			return
 		}
 		select {
@@ -79,7 +79,7 @@ func (s *Session) write() {
 	}
 }
 
-// writeNext writes a message of control frames and one of data; isIdle means that there was neither.
+// writeNext writes a message of control frames and a message of data; isIdle means that there was neither.
 func (s *Session) writeNext(control *[]byte) (isIdle bool, err error) {
 	*control = s.appendDue((*control)[:0])
 	if len(*control) > 0 {
@@ -102,7 +102,7 @@ func (s *Session) mustClose() bool {
 	return s.closing && len(s.data) == 0 && len(s.endings) == 0
 }
 
-// tick queues a ping, or ends a session whose node does not respond.
+// tick queues a ping, or ends a session with an unresponsive node.
 func (s *Session) tick() {
 	lastRead := s.lastRead.Load()
 	s.mu.Lock()
@@ -127,7 +127,7 @@ func (s *Session) nextData() *[]byte {
 	return next.bytes
 }
 
-// appendDue appends the control frames that are due, as many as fit into about one message.
+// appendDue appends the due control frames, up to about a message.
 func (s *Session) appendDue(to []byte) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,7 +170,7 @@ func (s *Session) appendOpening(to []byte, p *Pair) []byte {
 		header{"streamtype", "data"}, header{"port", port}, header{"requestid", request})
 }
 
-// appendEnding appends the FIN or the reset of a pair whose data is written.
+// appendEnding appends the FIN or the reset of a pair after its data is written.
 func appendEnding(to []byte, p *Pair) []byte {
 	p.ending = false
 	if p.finDue && !p.finSent {

@@ -1,21 +1,21 @@
-// Package wsconn is the client side of a WebSocket on a connection that an HTTP client has upgraded.
+// Package wsconn is the client side of a WebSocket on a connection upgraded by an HTTP client.
 //
 // # Handshake
 //
-// The caller sends the handshake like any other request, through the same round trippers and proxy: [NewHandshake] makes
-// its headers and [Handshake.Open] checks the answer. gorilla has no constructor for a connection that is open already, so
-// Open lets it dial a net.Conn that answers a second handshake itself and then becomes the connection (loopbackConn).
+// The caller sends the handshake like any other request, through the same round trippers and proxy: [NewHandshake] makes its
+// headers and [Handshake.Open] checks the answer. gorilla has no constructor for an open connection. Open therefore lets it dial
+// a net.Conn that answers a second handshake itself and then becomes the connection (loopbackConn).
 //
 // # Liveness
 //
-// [Conn.KeepAlive] sends a ping every five seconds and answers the peer's. A read fails with [ErrUnresponsive] after 61
-// seconds without a byte. That time begins with each read, not with the last byte: while nobody reads because a local writer
-// is slow, the peer is not to blame.
+// [Conn.KeepAlive] sends a ping every five seconds and answers the peer's pings. A read fails with [ErrUnresponsive] after 61
+// seconds without a byte. That time begins with each read, not with the last byte: if a slow local writer delays the next read,
+// the peer is not to blame.
 //
 // # Goroutines and memory
 //
-// One goroutine may read and one may write; KeepAlive, Detach and Close may run at the same time. A connection holds one
-// read buffer of 4 KiB; the write buffer of 32 KiB is pooled and held only during a write.
+// A single goroutine may read and a single goroutine may write; KeepAlive, Detach and Close may run at the same time. A
+// connection holds a read buffer of 4 KiB; the write buffer of 32 KiB is pooled and held only during a write.
 package wsconn
 
 import (
@@ -32,13 +32,13 @@ import (
 )
 
 const (
-	// MaxMessage is the most that callers should put into one message in addition to one byte for a channel: with the header of 8
-	// bytes it fills two TLS records.
+	// MaxMessage is the recommended size of a message, without its channel byte: with the header of 8 bytes it fills two TLS
+	// records.
 	MaxMessage = 32<<10 - 1 - 8
 
 	pingInterval = 5 * time.Second
 	readTimeout  = 12*pingInterval + time.Second
-	maxReason    = 256 // bytes of a peer's reason for closing that an error shows
+	maxReason    = 256 // bytes of a peer's reason for closing in an error
 )
 
 // ErrUnresponsive is the error of reading from a peer that sends nothing, not even answers to pings.
@@ -50,15 +50,15 @@ type Conn struct {
 	raw     net.Conn
 	detach  func() bool
 	pongs   chan string
-	message io.Reader // the one that Read is in
+	message io.Reader // the message being read by Read
 	once    sync.Once
 	done    chan struct{}
 }
 
 func newConn(ws *websocket.Conn, raw net.Conn, detach func() bool) *Conn {
 	c := &Conn{ws: ws, raw: raw, detach: detach, pongs: make(chan string, 1), done: make(chan struct{})}
-	// gorilla's own handlers write from the reading goroutine, which then waits behind a blocked writer, and their write
-	// deadline of a second breaks a connection that is merely full.
+	// gorilla's own handlers write from the reading goroutine. It would wait behind a blocked writer, and their write deadline of
+	// a second would break a connection that is merely full.
 	ws.SetPingHandler(func(text string) error {
 		select {
 		case c.pongs <- text:
@@ -90,8 +90,8 @@ func (c *Conn) KeepAlive() {
 	}
 }
 
-// Detach separates the connection from the context that it was opened with, whose end then no longer closes it. It reports
-// false if the context has ended already.
+// Detach separates the connection from the ctx of Open: the end of ctx no longer closes it. It reports false if ctx has already
+// ended.
 func (c *Conn) Detach() bool { return c.detach() }
 
 // Done returns a channel that is closed by Close.
@@ -100,8 +100,8 @@ func (c *Conn) Done() <-chan struct{} { return c.done }
 // LocalAddr returns the local address.
 func (c *Conn) LocalAddr() net.Addr { return c.ws.LocalAddr() }
 
-// Close ends the connection at once and wakes readers and writers. It closes the raw connection, because closing a TLS
-// connection sends an alert first and may wait for seconds to be able to.
+// Close ends the connection at once and wakes readers and writers. It closes the raw connection: closing a TLS connection first
+// sends an alert, and may wait for seconds.
 func (c *Conn) Close() {
 	c.once.Do(func() {
 		c.detach()
@@ -122,7 +122,7 @@ func (c *Conn) NextMessage() (io.Reader, error) {
 	return message, nil
 }
 
-// Read reads the bytes of message after message.
+// Read reads the bytes of consecutive messages.
 func (c *Conn) Read(p []byte) (n int, err error) {
 	for n == 0 && err == nil {
 		if c.message == nil {
@@ -137,15 +137,15 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// WriteMessage sends one message.
+// WriteMessage sends a message.
 func (c *Conn) WriteMessage(p []byte) error { return c.ws.WriteMessage(websocket.BinaryMessage, p) }
 
-// WriteClose sends a close message, after which a server closes the connection.
+// WriteClose sends a close message. A server then closes the connection.
 func (c *Conn) WriteClose() error {
 	return c.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Time{})
 }
 
-// EndError returns the error of a connection that has ended. Where the peer closed it, which is no success by itself, it wraps
+// EndError returns the error of an ended connection. A close by the peer is no success by itself: the error then wraps
 // io.ErrUnexpectedEOF and the peer's reason, safe to print.
 func EndError(err error) error {
 	closed, isClosed := errors.AsType[*websocket.CloseError](err)
@@ -164,12 +164,12 @@ type timeoutConn struct {
 	timedOut bool // used by the reading goroutine
 }
 
-// Read implements io.Reader. A time-out is final: bufio drops the error behind a frame that is cut off, and would wait again.
+// Read implements io.Reader. A time-out is terminal: bufio drops the error behind a truncated frame, and would wait again.
 func (c *timeoutConn) Read(p []byte) (int, error) {
 	if c.timedOut {
 		return 0, ErrUnresponsive
 	}
-	_ = c.SetReadDeadline(time.Now().Add(readTimeout)) // where that fails, reading does
+	_ = c.SetReadDeadline(time.Now().Add(readTimeout)) // on failure, reading fails, too
 	n, err := c.Conn.Read(p)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		c.timedOut, err = true, ErrUnresponsive

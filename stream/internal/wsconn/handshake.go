@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// writeBufferSize has room for a whole message: servers take each fragment of one for a message of its own.
+	// writeBufferSize has room for a whole message: servers treat each fragment of a message as a message of its own.
 	writeBufferSize = 32 << 10
 	readBufferSize  = 4 << 10 // small, because larger reads bypass it
 )
@@ -50,8 +50,8 @@ func (h *Handshake) Header() http.Header {
 	}
 }
 
-// Open opens the WebSocket on a connection for which the server has answered 101 with the headers of answer. The end of ctx
-// closes it until [Conn.Detach]. The caller closes it; Open closes raw if it fails.
+// Open opens the WebSocket on raw after a response of 101 with the headers in answer. The end of ctx closes it until
+// [Conn.Detach]. The caller closes the Conn; on failure Open closes raw.
 func (h *Handshake) Open(ctx context.Context, raw net.Conn, answer http.Header) (*Conn, error) {
 	if err := h.check(answer); err != nil {
 		_ = raw.Close()
@@ -90,8 +90,8 @@ func (h *Handshake) check(answer http.Header) error {
 	return nil
 }
 
-// acceptKey returns the server's answer to the key of a handshake. GODEBUG=fips140=only permits no SHA-1, which secures nothing
-// here.
+// acceptKey returns the server's answer to the key of a handshake. GODEBUG=fips140=only permits no SHA-1. Here SHA-1 secures
+// nothing.
 func acceptKey(key string) string {
 	var sum [sha1.Size]byte
 	fips140.WithoutEnforcement(func() {
