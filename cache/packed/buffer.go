@@ -2,15 +2,15 @@ package packed
 
 import "sync"
 
-// buffer is memory for the time of a call.
+// buffer is temporary memory of a call.
 type buffer struct{ bytes []byte }
 
 var buffers = sync.Pool{New: func() any { return &buffer{} }}
 
-// maxPooled is the size above which a buffer is not kept for other calls.
+// maxPooled limits the size of a pooled buffer, in bytes.
 const maxPooled = 64 << 10
 
-// borrowBuffer returns a buffer of that size, with any content.
+// borrowBuffer returns a buffer of the given size, with arbitrary content.
 func borrowBuffer(size int) *buffer {
 	b, _ := buffers.Get().(*buffer)
 	if cap(b.bytes) < size {

@@ -1,25 +1,25 @@
-// Package packed compresses the objects of caches: an object takes a tenth of its JSON or so, in the heap.
+// Package packed compresses the objects of caches: in the heap, an object takes about a tenth of its JSON.
 //
 //	pods := cache.New(dynamic.As[unstructured.Lazy](resource), &cache.Options[unstructured.Lazy]{Codec: packed.New[unstructured.Lazy]()})
 //
 // # Idea
 //
-// Objects of one kind repeat field names, values and whole subtrees. Each object is compressed alone as an S2 block, with a
-// dictionary: the JSON of some other objects of the cache, which it refers to wherever it repeats them. S2 needs no state but
-// the dictionary, and a few microseconds.
+// Objects of a kind repeat field names, values and whole subtrees. Each object is compressed separately as an S2 block with a
+// dictionary. The dictionary is the JSON of sample objects of the cache: repeated parts are references into it. S2 needs no state
+// but the dictionary, and a few microseconds.
 //
 // # Invariants
 //
-// An object belongs to the dictionary that it was packed with, and keeps it alive: a new dictionary affects new objects only,
-// and readers never wait. An object that does not become smaller, as random data, is kept as it is; so are all objects of a
-// cache that is smaller than a dictionary.
+// An object references the dictionary used to pack it, and keeps it alive: a new dictionary affects new objects only, and readers
+// never wait. Incompressible objects, such as random data, are stored unpacked. So are all objects of a cache smaller than a
+// dictionary.
 //
 // # Memory
 //
-// A cache has its first dictionary once it has 16 objects and as much JSON as the dictionary will take: at most 64 KiB, and a
-// table of 32 KiB. As objects change their shape there are at most 8 dictionaries, of which the last has a table. A cache keeps
-// 8 recently used objects unpacked, and at most 16 parts of 8 KiB for its next dictionary. The goroutine that packs needs
-// 128 KiB of stack, which the garbage collector takes back while it waits.
+// A cache gets its first dictionary at 16 objects with JSON of at least the dictionary's size: content of up to 64 KiB plus a
+// table of 32 KiB. As objects change their shape there are at most 8 dictionaries, and only the last has a table. A cache keeps 8
+// recently used objects unpacked, and at most 16 samples of 8 KiB for its next dictionary. The packing goroutine needs 128 KiB of
+// stack. The garbage collector takes it back while the goroutine waits.
 package packed
 
 import (
@@ -30,16 +30,16 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// Codec is a cache.Codec for objects of type T, which must be convertible to JSON and back without a loss. It is safe for
-// concurrent use, and for several caches.
+// Codec is a cache.Codec for objects of type T. Conversion of T to JSON and back must be lossless. It is safe for concurrent use,
+// and for several caches.
 type Codec[T any] struct {
 	encode func(*T) ([]byte, error)
-	decode func([]byte) (*T, error) // keeps nothing of the data
-	isJSON bool                     // in memory: encode takes nothing
+	decode func([]byte) (*T, error) // does not retain the data
+	isJSON bool                     // the in-memory form is JSON: encode is free
 }
 
-// New returns a codec. *unstructured.Lazy, whose form in memory is JSON, costs the least time; *unstructured.Object and
-// structs are encoded and decoded as well.
+// New returns a codec. *unstructured.Lazy is JSON in memory and costs the least time; *unstructured.Object and structs are
+// encoded and decoded.
 func New[T any]() *Codec[T] {
 	c := &Codec[T]{
 		encode: func(obj *T) ([]byte, error) { return json.Marshal(obj) },
@@ -58,7 +58,7 @@ func New[T any]() *Codec[T] {
 	return c
 }
 
-// NewPacker returns the packer of one cache.
+// NewPacker returns the packer of a cache.
 func (c *Codec[T]) NewPacker() cache.Packer[T] {
 	return &packer[T]{codec: c, shared: &shared[T]{decode: c.decode}, learner: learner{alive: new(atomic.Int32)}}
 }

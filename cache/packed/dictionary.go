@@ -7,20 +7,20 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// dictionary compresses objects with references into content, which is at most maxDictionary bytes. Decompressing is safe for
-// concurrent use, compressing is not.
+// dictionary compresses objects with references into content, of at most maxDictionary bytes. decompress is safe for concurrent
+// use, compress is not.
 type dictionary struct {
 	content []byte
-	// encoder has a table of tableBytes once it has compressed an object; decoder, which shares the content, has none.
+	// encoder has a table of tableBytes after its first use; decoder shares the content and has no table.
 	encoder, decoder *s2.Dict
 }
 
-// tableBytes is the memory of a dictionary that compresses, beside its content.
+// tableBytes is the memory of a dictionary's encoder, in addition to its content.
 const tableBytes = 32 << 10
 
-// newDictionary returns a dictionary, nil if the content is too short for one.
+// newDictionary returns a dictionary, or nil if the content is too short.
 func newDictionary(content []byte) *dictionary {
-	content = append(make([]byte, 0, len(content)+16), content...) // a capacity with which s2 makes no copy
+	content = append(make([]byte, 0, len(content)+16), content...) // with spare capacity, s2 makes no copy
 	d := &dictionary{content: content, encoder: s2.MakeDictManual(content, 0), decoder: s2.MakeDictManual(content, 0)}
 	if d.encoder == nil {
 		return nil
@@ -28,7 +28,7 @@ func newDictionary(content []byte) *dictionary {
 	return d
 }
 
-// compress returns data compressed, in memory of its own and no more than it needs.
+// compress returns data compressed, in a new slice without spare capacity.
 func (d *dictionary) compress(data []byte) []byte {
 	b := borrowBuffer(s2.MaxEncodedLen(len(data)))
 	defer b.release()
@@ -36,7 +36,7 @@ func (d *dictionary) compress(data []byte) []byte {
 	return append(make([]byte, 0, len(compressed)), compressed...)
 }
 
-// decompress decompresses data into a buffer, all of which it must fill.
+// decompress decompresses data into a buffer of exactly the decompressed size.
 func (d *dictionary) decompress(buffer, data []byte) error {
 	size, err := s2.DecodedLen(data)
 	if err == nil && size != len(buffer) {

@@ -13,43 +13,43 @@ import (
 const (
 	// minObjects is the number of objects before the first dictionary.
 	minObjects = 16
-	// dictionarySamples is the number of objects from which a dictionary is made, and maxSample the number of bytes of each.
+	// dictionarySamples is the number of objects in a dictionary, and maxSample the bytes of each.
 	dictionarySamples = 8
 	maxSample         = maxDictionary / dictionarySamples
 	maxDictionary     = 64 << 10
 	maxDictionaries   = 8
-	// outlierRatio is how many times larger than the average, relative to its JSON, an object is that the dictionary does not
-	// suit. The last maxOutliers of them are samples of the next one.
+	// outlierRatio: an object is an outlier if packed/len(JSON) > outlierRatio * baseline. The last maxOutliers outliers are
+	// samples of the next dictionary.
 	outlierRatio = 2.0
 	maxOutliers  = 2 * dictionarySamples
-	// renewAfter is the number of bytes that outliers take in excess before the first renewal: about what another dictionary
-	// takes. It doubles with each renewal, since some objects suit no dictionary.
+	// renewAfter is the excess, in bytes, of outliers before the first renewal: about the size of a new dictionary. It doubles
+	// with each renewal, since some objects suit no dictionary.
 	renewAfter    = 128 << 10
 	maxRenewAfter = 128 << 20
-	// maxMisses is the number of objects in a row that cannot be packed after which the dictionary is dropped, and the number
-	// of objects until the next one is learned, which doubles each time up to maxBackoff.
+	// maxMisses: after so many incompressible objects in a row the dictionary is dropped. The next dictionary is learned after
+	// maxMisses further objects, doubled with each drop up to maxBackoff.
 	maxMisses  = 64
 	maxBackoff = 1 << 20
 )
 
-// learner chooses the dictionary for the next object. The first is made once there are objects as large as it would be, so that
-// small caches have none: of objects spread over these. As objects drift, those that the dictionary does not suit are collected,
-// and the next dictionary has some of them before what it takes over. Objects of random data have no dictionary.
+// learner chooses the dictionary for the next object. The first dictionary is made from evenly spaced samples, once the objects
+// are as large as the dictionary: small caches have none. As objects drift, poorly compressed objects are sampled. The next
+// dictionary starts with these samples and continues with the content of the previous dictionary. Random data gets no dictionary.
 type learner struct {
 	current   *dictionary   // nil for none
 	samples   []sample      // of the next dictionary
 	observed  int           // objects since current was made
-	average   float64       // size relative to JSON, of the last hundred objects or so
+	average   float64       // mean of packed/len(JSON) over about the last hundred objects
 	baseline  float64       // lowest average since current was made
-	excess    float64       // bytes that outliers take more than the baseline, since current was made
+	excess    float64       // bytes of outliers beyond the baseline, since current was made
 	renewAt   float64       // the excess at which current is renewed
-	misses    int           // objects in a row that current could not pack
-	backoff   int           // objects after the last dictionary that was dropped before the next is learned
-	remaining int           // of them
-	alive     *atomic.Int32 // dictionaries that objects still have
+	misses    int           // consecutive objects that current could not pack
+	backoff   int           // objects between the last drop and the next dictionary
+	remaining int           // rest of backoff
+	alive     *atomic.Int32 // dictionaries still referenced by objects
 }
 
-// sample is an object for a dictionary. Without a dictionary there is one of each object, of its last version.
+// sample is an object for a dictionary. Until the first dictionary, each object has a single sample, of its last version.
 type sample struct {
 	id   uint64 // a hash of the UID, 0 for none
 	data []byte // at most maxSample bytes of the JSON
@@ -58,7 +58,7 @@ type sample struct {
 
 var idSeed = maphash.MakeSeed()
 
-// next returns the dictionary for the next object, nil for none.
+// next returns the dictionary for the next object, or nil.
 func (l *learner) next() *dictionary {
 	if l.current != nil && l.excess >= l.renewAt {
 		l.renew()
@@ -66,14 +66,14 @@ func (l *learner) next() *dictionary {
 	return l.current
 }
 
-// collect records an object for the first dictionary, and returns that once it pays.
+// collect records an object for the first dictionary, and returns the dictionary once it pays.
 func (l *learner) collect(uid types.UID, data []byte) *dictionary {
 	if l.remaining > 0 {
 		l.remaining--
 		return nil
 	}
 	added := sample{data: data, size: len(data)}
-	if len(data) > maxSample { // or it would keep a large object that is deleted
+	if len(data) > maxSample { // do not retain a large object after its deletion
 		added.data = bytes.Clone(data[:maxSample])
 	}
 	if uid != "" {
@@ -97,7 +97,7 @@ func (l *learner) collect(uid types.UID, data []byte) *dictionary {
 	return l.current
 }
 
-// observe records an object and its packed size, 0 if it could not be packed.
+// observe records an object and its packed size, 0 for an incompressible object.
 func (l *learner) observe(data []byte, packed int) {
 	if packed == 0 {
 		if l.misses++; l.misses >= maxMisses {
@@ -122,14 +122,14 @@ func (l *learner) observe(data []byte, packed int) {
 	l.samples = append(l.samples, sample{data: bytes.Clone(data[:min(len(data), maxSample)])})
 }
 
-// drop drops the current dictionary, with which nothing becomes smaller.
+// drop drops the current dictionary after maxMisses.
 func (l *learner) drop() {
 	l.current.encoder = nil
 	l.backoff = min(max(2*l.backoff, maxMisses), maxBackoff)
 	l.current, l.samples, l.misses, l.remaining = nil, nil, 0, l.backoff
 }
 
-// renew makes the next dictionary, unless objects still have as many as there may be.
+// renew makes the next dictionary unless maxDictionaries are alive.
 func (l *learner) renew() {
 	samples := l.samples
 	l.samples, l.excess, l.observed, l.average, l.baseline = nil, 0, 0, 0, 1
@@ -151,7 +151,7 @@ func (l *learner) renew() {
 		return
 	}
 	if l.current != nil {
-		l.current.encoder = nil // objects need its decoder only
+		l.current.encoder = nil // objects only need its decoder
 	}
 	l.current = next
 	l.alive.Add(1)

@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// maxRatio is the size, relative to its JSON, above which an object is kept as it is, and minSaved the number of bytes
-	// below: what a packed object takes beside its data.
+	// maxRatio and minSaved: an object is packed only if packed <= maxRatio * len(JSON) and packed + minSaved <= len(JSON).
+	// minSaved covers the overhead of a packed object.
 	maxRatio = 0.9
 	minSaved = 256
-	// maxPacked is the size of JSON above which an object is kept as it is: the API server's limit is near it.
+	// maxPacked: larger JSON, in bytes, is stored unpacked. It is near the API server's limit.
 	maxPacked = 8 << 20
 )
 
@@ -24,8 +24,8 @@ type packer[T any] struct {
 	slots   uint32
 }
 
-// Pack returns the packed form of an object. It is nil for an object that would not become smaller, unless that is not JSON in
-// memory and becomes smaller as JSON, and for one that has no JSON.
+// Pack returns nil if packing saves nothing or the object has no JSON form. An incompressible object is packed as plain JSON
+// unless its in-memory form is already JSON (Lazy).
 func (p *packer[T]) Pack(obj *T) cache.Packed[T] {
 	data, err := p.codec.encode(obj)
 	if err != nil || len(data) > maxPacked {
@@ -92,19 +92,19 @@ func (o *object[T]) decode() (*T, error) {
 	if err := o.dictionary.decompress(b.bytes, o.data); err != nil {
 		return nil, err
 	}
-	return o.shared.decode(b.bytes) // decoders keep nothing of it
+	return o.shared.decode(b.bytes) // decoders do not retain the buffer
 }
 
-// recentObjects is the number of unpacked objects that a cache keeps.
+// recentObjects is the number of unpacked objects in a cache.
 const recentObjects = 8
 
-// shared is the state that the packed objects of one cache have in common.
+// shared is the common state of a cache's packed objects.
 type shared[T any] struct {
 	decode func([]byte) (*T, error)
 	recent [recentObjects]atomic.Pointer[recentObject[T]]
 }
 
-// recentObject is an unpacked object that was written or read a short time ago.
+// recentObject is a recently written or read object in unpacked form.
 type recentObject[T any] struct {
 	packed   *object[T]
 	unpacked *T
