@@ -19,7 +19,7 @@ func (q *Queue[K]) backoff(key K) time.Duration {
 	return q.opts.RateLimiter(q.failures[key])
 }
 
-// delay makes an item ready after a delay, or a delayed one earlier.
+// delay makes an item ready after a delay. An already delayed item keeps the earlier due time.
 func (q *Queue[K]) delay(it *item[K], after time.Duration, priority int) {
 	now := q.now()
 	due := now + after
@@ -51,7 +51,7 @@ func (q *Queue[K]) setTimer(now time.Duration) {
 	q.timer.Reset(after)
 }
 
-// addDue makes the items ready that are due. It runs in the timer's goroutine.
+// addDue makes due items ready. It runs in the timer's goroutine.
 func (q *Queue[K]) addDue() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -12,14 +12,14 @@ const (
 	defaultMaxBackoff = 1000 * time.Second
 )
 
-// RateLimiter returns the delay of a key that has failed so many times in a row, 1 or more: the calls of AddRateLimited since
-// Forget. It is called under the queue's lock: it must be quick and must not use the queue. [ExponentialBackoff], [FastSlow],
-// [Bucket] and [MaxOf] return limiters that are safe for concurrent use, also by several queues.
+// RateLimiter returns the delay of a key after its consecutive failures, at least 1: the calls of AddRateLimited since Forget. It
+// is called under the queue's lock: it must be quick and must not use the queue. [ExponentialBackoff], [FastSlow], [Bucket] and
+// [MaxOf] return limiters that are safe for concurrent use, also by several queues.
 type RateLimiter func(failures int) time.Duration
 
-// ExponentialBackoff returns a limiter for each key alone: a delay that doubles with each failure, from shortest up to
-// longest, less a random part of up to a half, so that keys that failed together are not retried together. 0 means 5
-// milliseconds and 1,000 seconds.
+// ExponentialBackoff returns a per-key limiter. The delay doubles with each failure, from shortest up to longest. A random part
+// of up to a half is subtracted, so that keys with a common failure are not retried together. 0 means 5 milliseconds and 1,000
+// seconds.
 func ExponentialBackoff(shortest, longest time.Duration) RateLimiter {
 	if shortest <= 0 {
 		shortest = defaultMinBackoff
@@ -31,8 +31,8 @@ func ExponentialBackoff(shortest, longest time.Duration) RateLimiter {
 	return func(failures int) time.Duration { return withJitter(backoff.Delay(max(failures, 1))) }
 }
 
-// FastSlow returns a limiter for each key alone: the delay fast for the first maxFast failures, and slow from then on, less a
-// random part of up to a half.
+// FastSlow returns a per-key limiter: the delay is fast for the first maxFast failures, and slow from then on. A random part of
+// up to a half is subtracted.
 func FastSlow(fast, slow time.Duration, maxFast int) RateLimiter {
 	return func(failures int) time.Duration {
 		if failures <= maxFast {
@@ -50,14 +50,14 @@ func withJitter(delay time.Duration) time.Duration {
 	return delay - rand.N(delay/2+1)
 }
 
-// Bucket returns a limiter for all keys together, a token bucket: burst keys are not delayed, and the following ones are
-// spread, one in each interval. A burst below 1 counts as 1; an interval of 0 or less delays nothing.
+// Bucket returns a token bucket limiter for all keys together: burst keys are not delayed, and the following keys are spread by
+// interval. A burst below 1 counts as 1; an interval of 0 or less delays nothing.
 func Bucket(interval time.Duration, burst int) RateLimiter {
 	bucket := &retry.Bucket{Burst: burst, Interval: max(interval, 0)}
 	return func(int) time.Duration { return bucket.Reserve(1) }
 }
 
-// MaxOf returns a limiter with the longest delay of several.
+// MaxOf returns a limiter with the longest delay of several limiters.
 func MaxOf(limiters ...RateLimiter) RateLimiter {
 	return func(failures int) (delay time.Duration) {
 		for _, limiter := range limiters {

@@ -1,4 +1,4 @@
-// Package workqueue is a work queue of keys, such as the names of objects, for the workers of a controller:
+// Package workqueue implements a work queue of keys, such as the names of objects, for the workers of a controller:
 //
 //	queue := workqueue.New[string](nil)
 //	queue.Add("shop/web")
@@ -11,13 +11,12 @@
 //		queue.Done(key)
 //	}
 //
-// A key that is added while it waits is handed out once; one that is added while a worker has it is handed out again
-// after that worker's Done. So no change is missed, and no two workers ever have the same key. Keys have priorities,
-// delays and a backoff.
+// A key added again while it waits is handed out once. A key added while it is processed is handed out again after Done. So no
+// change is missed, and a key is never processed by two workers at a time. Keys have priorities, delays and a backoff.
 //
-// Ready keys are in one list for each priority, delayed keys in a heap with one timer for the first, waiting workers on a
-// stack, all under one lock. Items of finished keys are reused, up to maxSpare of them, so that Add, Get and Done of a
-// known load allocate nothing.
+// Ready keys are in a list for each priority, delayed keys in a heap with a single timer, and waiting workers on a stack, all
+// under a single lock. Items of finished keys are reused, up to maxSpare, so that Add, Get and Done do not allocate under a known
+// load.
 package workqueue
 
 import (
@@ -27,8 +26,8 @@ import (
 	"time"
 )
 
-// Queue is a work queue. It is safe for concurrent use and has no goroutine of its own: a queue that is no longer used
-// needs no closing, but delayed keys keep it alive until they are due.
+// Queue is a work queue. It is safe for concurrent use and has no goroutine. An unused queue needs no closing, but delayed keys
+// keep it alive until they are due.
 type Queue[K comparable] struct {
 	opts  Options
 	began time.Time // the origin of all times below
@@ -38,11 +37,11 @@ type Queue[K comparable] struct {
 	spare    []*item[K]
 	ready    readyList[K]
 	delayed  delayHeap[K]
-	timer    *time.Timer // for the first of delayed; nil until there was one
+	timer    *time.Timer // for the first of delayed; nil until the first delay
 	failures map[K]int   // calls of AddRateLimited since Forget
 	working  int         // keys between Get and Done
 	waiters  []chan struct{}
-	idle     []chan struct{} // channels of former waiters, reused
+	idle     []chan struct{} // reused channels of former waiters
 	state    state
 	drained  chan struct{} // closed when the queue has shut down and all keys are done
 
@@ -53,11 +52,11 @@ type state int
 
 const (
 	open     state = iota
-	draining       // accepts no keys, hands out those that are ready
-	shutDown       // hands out none
+	draining       // accepts no keys, hands out ready keys
+	shutDown       // hands out no keys
 )
 
-// maxSpare limits the items that are kept for reuse, to some 2 MB.
+// maxSpare limits the items kept for reuse, to about 2 MB.
 const maxSpare = 16_384
 
 type item[K comparable] struct {
@@ -79,23 +78,23 @@ type item[K comparable] struct {
 type Options struct {
 	// RateLimiter determines the delays of AddRateLimited; nil means ExponentialBackoff(0, 0).
 	RateLimiter RateLimiter
-	// Metrics are called with what happens in the queue.
+	// Metrics are called for events of the queue.
 	Metrics Metrics
-	// OnPanic is called with the value of a panic in Metrics while a delayed key becomes due, in the goroutine of the
-	// panic. nil lets it end the program.
+	// OnPanic is called with the value of a panic in Metrics while a delayed key becomes due, in the goroutine of the panic. With
+	// nil the panic ends the program.
 	OnPanic func(value any)
 }
 
-// Metrics are callbacks; nil ones cost nothing. They are called one at a time, under the queue's lock: they must be quick,
-// as a gauge or a histogram is, and must not use the queue. The names in brackets are those of Kubernetes' own metrics,
-// https://kubernetes.io/docs/reference/instrumentation/metrics/. A panic reaches the caller of the queue's method; where a
-// delayed key becomes due there is none, see Options.OnPanic.
+// Metrics are optional callbacks. They are called sequentially, under the queue's lock: they must be quick, like a gauge or a
+// histogram, and must not use the queue. The names in brackets are Kubernetes' own metrics,
+// https://kubernetes.io/docs/reference/instrumentation/metrics/. A panic reaches the caller of the queue's method; a delayed key
+// becoming due has no caller, see Options.OnPanic.
 type Metrics struct {
 	// OnDepth is called with the number of ready keys when it changes (workqueue_depth).
 	OnDepth func(keys int)
-	// OnAdd is called for each added key, but not for one that is ready already (workqueue_adds_total).
+	// OnAdd is called for each added key, except for a key that is already ready (workqueue_adds_total).
 	OnAdd func()
-	// OnGet is called with the time for which a key was ready (workqueue_queue_duration_seconds).
+	// OnGet is called with the time between a key's readiness and Get (workqueue_queue_duration_seconds).
 	OnGet func(waited time.Duration)
 	// OnDone is called with the time for which a worker had a key, until Hold or Done (workqueue_work_duration_seconds).
 	OnDone func(worked time.Duration)
@@ -115,32 +114,31 @@ func New[K comparable](opts *Options) *Queue[K] {
 	return q
 }
 
-// AddOptions configure one [Queue.AddWithOptions]. nil and zero values mean the defaults.
+// AddOptions configure a call of [Queue.AddWithOptions]. nil and zero values mean the defaults.
 type AddOptions struct {
-	// Priority orders ready keys: the highest is handed out first, keys of one priority in the order of their additions.
-	// A key that is ready already has the higher one of both. So that keys of low priorities do not wait for ever, every
-	// 16th Get hands out the key that has been ready in its priority for the longest time: a key is handed out after at
-	// most 16 calls of Get for itself and for each key that was ready before it.
+	// Priority orders ready keys: higher priorities are handed out first, keys of equal priority in the order of their additions.
+	// Adding a ready key again raises its priority to the higher of both. Against starvation, every 16th Get hands out the oldest
+	// ready key: a key is handed out after at most 16 * (1 + ready keys added before it) calls of Get.
 	Priority int
 	// After is the delay of the key.
 	After time.Duration
-	// RateLimited delays the key as AddRateLimited does, or by After if that is longer.
+	// RateLimited delays the key like AddRateLimited, or by After if After is longer.
 	RateLimited bool
 }
 
-// Add adds a key. A queue that is shut down ignores it.
+// Add adds a key. After ShutDown it has no effect.
 func (q *Queue[K]) Add(key K) { q.AddWithOptions(key, nil) }
 
-// AddAfter adds a key after a delay. If the key is delayed already, the earlier time and the higher priority hold. A
-// delayed key that is added without a delay meanwhile is handed out twice.
+// AddAfter adds a key after a delay. For an already delayed key, the earlier time and the higher priority win. A delayed key
+// added without a delay in the meantime is handed out twice.
 func (q *Queue[K]) AddAfter(key K, delay time.Duration) {
 	q.AddWithOptions(key, &AddOptions{After: delay})
 }
 
-// AddRateLimited adds a key that failed, after the delay of Options.RateLimiter for its calls since Forget.
+// AddRateLimited adds a failed key, after the delay of Options.RateLimiter for its calls since Forget.
 func (q *Queue[K]) AddRateLimited(key K) { q.AddWithOptions(key, &AddOptions{RateLimited: true}) }
 
-// AddWithOptions adds a key with a priority, a delay or a backoff; nil opts are those of [Queue.Add].
+// AddWithOptions adds a key with a priority, a delay or a backoff; nil opts are as in [Queue.Add].
 func (q *Queue[K]) AddWithOptions(key K, opts *AddOptions) {
 	if opts == nil {
 		opts = &AddOptions{}
@@ -161,8 +159,8 @@ func (q *Queue[K]) AddWithOptions(key K, opts *AddOptions) {
 	q.add(q.itemOf(key), opts.Priority)
 }
 
-// Get waits for a key and hands it to the caller, who must call Done with it. ok is false if ctx has ended, even if a key
-// is ready, and if the queue is shut down and has nothing left to hand out.
+// Get waits for a key and returns it. The caller must call Done with the key. ok is false if ctx has ended, even if a key is
+// ready, and if the queue is shut down and has no more keys to hand out.
 func (q *Queue[K]) Get(ctx context.Context) (key K, ok bool) {
 	key, _, ok = q.GetWithPriority(ctx)
 	return key, ok
@@ -173,7 +171,7 @@ func (q *Queue[K]) GetWithPriority(ctx context.Context) (key K, priority int, ok
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	scheduler, _ := ctx.Value(schedulerKey{}).(*Scheduler)
-	for ctx.Err() == nil { // under the lock: a key that is added after ctx ended is not handed out
+	for ctx.Err() == nil { // under the lock: after the end of ctx no new key is handed out
 		var it *item[K]
 		if scheduler != nil {
 			it = q.popScheduled(ctx, scheduler)
@@ -202,7 +200,7 @@ func (q *Queue[K]) Hold(key K) {
 	}
 }
 
-// Done reports that the worker has finished with a key from Get. A key that no worker has is ignored.
+// Done reports that the worker has finished with a key from Get. A key without a worker is ignored.
 func (q *Queue[K]) Done(key K) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -225,22 +223,22 @@ func (q *Queue[K]) Done(key K) {
 	q.checkDrained()
 }
 
-// Forget resets a key's backoff, after a success or when it will not be retried. A delayed key stays delayed. The failures
-// of keys that are never forgotten are kept for ever.
+// Forget resets a key's backoff, after a success or when the key will not be retried. A delayed key stays delayed. The failures
+// of a key are kept until Forget.
 func (q *Queue[K]) Forget(key K) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.failures, key)
 }
 
-// NumRequeues returns how often the key was added by AddRateLimited since the last Forget.
+// NumRequeues returns the number of AddRateLimited calls for the key since the last Forget.
 func (q *Queue[K]) NumRequeues(key K) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.failures[key]
 }
 
-// Len returns the number of ready keys, without those that are delayed or with a worker.
+// Len returns the number of ready keys, without delayed and processed keys.
 func (q *Queue[K]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -276,7 +274,7 @@ func (q *Queue[K]) drop(it *item[K]) {
 	}
 }
 
-// add makes an item ready, or has Done make it so.
+// add makes an item ready, at once or in Done.
 func (q *Queue[K]) add(it *item[K], priority int) {
 	switch {
 	case it.list != nil:
@@ -310,7 +308,7 @@ func (q *Queue[K]) push(it *item[K]) {
 	q.wake()
 }
 
-// handOut marks an item that was just popped as processing.
+// handOut marks a popped item as processing.
 func (q *Queue[K]) handOut(it *item[K]) {
 	it.working = true
 	q.working++

@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// readyList holds the ready items: a list for each priority, the highest first. Most queues have one or two priorities, so
-// that adding and getting take the same time however many keys wait. Items are numbered as they are added, so that each
-// list is sorted, and the oldest item is the first of one of the lists.
+// readyList holds the ready items: a list for each priority, the highest first. Most queues have one or two priorities, so the
+// time of add and get does not depend on the number of keys. Items are numbered as they are added: each list is sorted, and the
+// oldest item is the first item of a list.
 type readyList[K comparable] struct {
-	lists    []*priorityList[K] // by falling priority; empty lists are removed, except the last
+	lists    []*priorityList[K] // by falling priority; empty lists are removed, except the last list
 	count    int
-	sequence uint64 // of the last item added
-	passes   int    // calls of pop since the oldest item was returned for certain
+	sequence uint64 // of the last added item
+	passes   int    // calls of pop since the last forced return of the oldest item
 }
 
-// starvationInterval bounds how often keys of higher priorities are handed out before the oldest key.
+// starvationInterval: every starvationInterval-th pop returns the oldest key.
 const starvationInterval = 16
 
 type priorityList[K comparable] struct {
@@ -34,7 +34,7 @@ func (r *readyList[K]) push(it *item[K]) {
 
 func (r *readyList[K]) listOf(priority int) *priorityList[K] {
 	if r.count == 0 && len(r.lists) > 0 {
-		r.lists[0].priority = priority // the empty one
+		r.lists[0].priority = priority // the empty list
 	}
 	if len(r.lists) > 0 && r.lists[0].priority == priority {
 		return r.lists[0]
@@ -65,7 +65,7 @@ func (r *readyList[K]) pop() *item[K] {
 	return it
 }
 
-// oldest returns the item that was added first; there must be one.
+// oldest returns the item with the lowest sequence; there must be an item.
 func (r *readyList[K]) oldest() *item[K] {
 	return slices.MinFunc(r.lists, func(a, b *priorityList[K]) int { return cmp.Compare(a.root.next.sequence, b.root.next.sequence) }).root.next
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/anykind/anykind/internal/retry"
 )
 
-// wait releases the lock until a key may be ready. It returns false if ctx has ended, even if the worker was woken, too:
-// a key that was added after that is for another worker.
+// wait releases the lock until a key may be ready. It returns false if ctx has ended, even if the worker was woken, too: later
+// keys are for the remaining workers.
 func (q *Queue[K]) wait(ctx context.Context) bool {
 	var woken chan struct{}
 	if last := len(q.idle) - 1; last >= 0 {
@@ -32,7 +32,7 @@ func (q *Queue[K]) wait(ctx context.Context) bool {
 	return !ended
 }
 
-// stopWaiting removes a worker whose ctx has ended. If it was woken just then, another one is woken in its place.
+// stopWaiting removes a worker after the end of its ctx. If it was just woken, the next worker is woken in its place.
 func (q *Queue[K]) stopWaiting(woken chan struct{}) {
 	if i := slices.Index(q.waiters, woken); i >= 0 {
 		q.waiters = slices.Delete(q.waiters, i, i+1)
@@ -47,7 +47,7 @@ func (q *Queue[K]) stopWaiting(woken chan struct{}) {
 	}
 }
 
-// wake wakes the worker that came last, whose stack is most likely in the processor's cache.
+// wake wakes the last waiter: its stack is most likely in the processor's cache.
 func (q *Queue[K]) wake() {
 	if last := len(q.waiters) - 1; last >= 0 {
 		q.waiters[last] <- struct{}{}
@@ -61,8 +61,8 @@ func (q *Queue[K]) wakeAll() {
 	}
 }
 
-// ShutDown drops ready and delayed keys, ignores further additions and ends every Get. Workers may finish the keys that
-// they have, and call Done.
+// ShutDown drops ready and delayed keys, ignores further additions and ends every Get. Workers may finish their keys and call
+// Done.
 func (q *Queue[K]) ShutDown() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -83,9 +83,9 @@ func (q *Queue[K]) shutDown() {
 	q.checkDrained()
 }
 
-// ShutDownWithDrain drops delayed keys and ignores further additions, but hands out the keys that are ready and those that
-// were added again while a worker had them. It returns when workers are done with all of them. If ctx ends before, it
-// drops the remaining keys, as ShutDown does, and returns an error that wraps ctx's; workers may then still have keys.
+// ShutDownWithDrain drops delayed keys and ignores further additions, but hands out ready keys and keys added again during
+// processing. It returns when all keys are done. If ctx ends before that, it drops the remaining keys, like ShutDown, and returns
+// an error that wraps ctx's error; workers may then still have keys.
 func (q *Queue[K]) ShutDownWithDrain(ctx context.Context) error {
 	q.mu.Lock()
 	if q.state == open {
@@ -118,7 +118,7 @@ func (q *Queue[K]) checkDrained() {
 	if q.state == open || q.working > 0 || q.ready.count > 0 {
 		return
 	}
-	q.wakeAll() // workers that waited for a key that might have been added again
+	q.wakeAll() // workers may have waited for a key to be added again
 	select {
 	case <-q.drained:
 	default:
