@@ -16,26 +16,26 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// candidate is the state of one Run.
+// candidate is the state of a Run.
 type candidate struct {
 	leases *dynamic.Resource
 	name   string
 	opts   Options
 	log    *slog.Logger
 
-	observed    record    // the Lease as it was read last
-	observedAt  time.Time // when it was first read so, by the local clock: the clocks of others do not count
+	observed    record    // the last read state of the Lease
+	observedAt  time.Time // when observed last changed, by the local clock: remote clocks do not count
 	leader      string    // the last argument of OnNewLeader
 	answered    bool      // the server has answered once
 	denials     retry.Denials
-	lastFailure string // the text of the error that was logged last
+	lastFailure string // the text of the last logged error
 
-	term   record               // the term that this candidate holds or last requested; see isOurs
+	term   record               // the held or last requested term; see isOurs
 	lease  *unstructured.Object // the last known state on the server
-	sentAt time.Time            // when the last successful renewal was sent
+	sentAt time.Time            // send time of the last successful renewal
 
 	loseLease func(cause error)
-	renewErr  atomic.Pointer[error] // of the last renewal, which may be nil
+	renewErr  atomic.Pointer[error] // error of the last renewal, which may be nil
 }
 
 func (c *candidate) acquire(ctx context.Context) error {
@@ -49,7 +49,7 @@ func (c *candidate) acquire(ctx context.Context) error {
 	}
 }
 
-// attempt tries once to acquire the Lease. It returns only errors that end Run.
+// attempt tries once to acquire the Lease. It only returns errors that end Run.
 func (c *candidate) attempt(ctx context.Context) (held bool, err error) {
 	attemptCtx, cancel := context.WithTimeout(ctx, c.opts.RenewDeadline)
 	held, err = c.tryAcquire(attemptCtx)
@@ -73,7 +73,7 @@ func (c *candidate) attempt(ctx context.Context) (held bool, err error) {
 	return false, nil
 }
 
-// isRetryable reports whether another attempt to acquire the Lease may succeed.
+// isRetryable reports whether a new attempt to acquire the Lease may succeed.
 func (c *candidate) isRetryable(err error) bool {
 	var read *readError
 	switch {
@@ -86,7 +86,7 @@ func (c *candidate) isRetryable(err error) bool {
 	}
 }
 
-// logFailure logs an error when it differs from the last one. Conflicts with other candidates are not logged.
+// logFailure logs an error if it differs from the last error. Conflicts of candidates are not logged.
 func (c *candidate) logFailure(message string, err error) {
 	text := ""
 	if err != nil && !retry.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
@@ -98,12 +98,13 @@ func (c *candidate) logFailure(message string, err error) {
 	c.lastFailure = text
 }
 
-// readError is a failure to read the Lease. It is retryable once the server has answered: others may lead meanwhile.
+// readError is a failure to read the Lease. It is retryable once the server has answered: a different candidate may lead
+// meanwhile.
 type readError struct{ error }
 
 func (e *readError) Unwrap() error { return e.error }
 
-// tryAcquire reads the Lease, and takes it if it is free, expired or this candidate's.
+// tryAcquire reads the Lease, and takes it if it is free, expired or of this candidate's term.
 func (c *candidate) tryAcquire(ctx context.Context) (held bool, err error) {
 	lease, err := c.leases.Get(ctx, c.name, nil)
 	if retry.IsObjectNotFound(err) {
@@ -119,7 +120,7 @@ func (c *candidate) tryAcquire(ctx context.Context) (held bool, err error) {
 	}
 	switch {
 	case c.isOurs(observed):
-		// The answer to an earlier attempt was lost, or came too late.
+		// The response to an earlier attempt was lost or late.
 	case observed.Holder != "" && time.Since(c.observedAt) < time.Duration(observed.DurationSeconds)*time.Second:
 		return false, c.setLeader(observed.Holder)
 	default:
@@ -147,12 +148,13 @@ func (c *candidate) observe(lease *unstructured.Object) (record, error) {
 	return c.observed, nil
 }
 
-// isOurs reports whether a record is of this candidate's term: an earlier process may have had the same identity.
+// isOurs reports whether a record is of this candidate's term. The identity alone does not suffice: an earlier process may have
+// used it.
 func (c *candidate) isOurs(r record) bool {
 	return c.term.Holder != "" && r.Holder == c.term.Holder && r.Acquired == c.term.Acquired && r.Transitions == c.term.Transitions
 }
 
-// setLeader calls OnNewLeader if the leader has changed. Its error is a panic of that.
+// setLeader calls OnNewLeader if the leader has changed. An error is a panic of OnNewLeader.
 func (c *candidate) setLeader(leader string) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -197,8 +199,8 @@ func (c *candidate) update(ctx context.Context) error {
 	return nil
 }
 
-// remaining returns the time until the renew deadline. The wall clock may be set back, and the monotonic clock may stop
-// while the machine is suspended: the one that advanced further counts.
+// remaining returns the time until the renew deadline, by the larger of the wall clock's and the monotonic clock's progress. The
+// wall clock may be set back, and the monotonic clock may stop while the machine is suspended.
 func (c *candidate) remaining() time.Duration {
 	now := time.Now()
 	return c.opts.RenewDeadline - max(now.Sub(c.sentAt), now.Round(0).Sub(c.sentAt.Round(0)))

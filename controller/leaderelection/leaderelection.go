@@ -1,4 +1,4 @@
-// Package leaderelection has one of several processes work at a time, the one that holds a coordination.k8s.io/v1 Lease:
+// Package leaderelection elects a leader among several processes, the holder of a coordination.k8s.io/v1 Lease:
 //
 //	leases, err := client.Resource(ctx, "leases.coordination.k8s.io")
 //	if err != nil {
@@ -27,52 +27,51 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ErrLeaseLost reports that this process is no longer the leader: its Lease was taken or deleted, or could not be renewed
-// in time, so that another process may lead.
+// ErrLeaseLost reports that this process is no longer the leader: its Lease was taken or deleted, or could not be renewed in
+// time. A different process may lead.
 var ErrLeaseLost = errors.New("lease lost")
 
-// Options configure a leader election. nil and zero values mean the defaults, which are client-go's. All candidates should
-// agree on the durations.
+// Options configure a leader election. nil and zero values mean client-go's defaults. All candidates should agree on the
+// durations.
 type Options struct {
-	// Identity is this process' name in the Lease. No other process may have it, nor this one when it is restarted. ""
-	// means the host's name and a random suffix.
+	// Identity is this process' name in the Lease. It must be unique, even across restarts of the process. "" means the host's
+	// name and a random suffix.
 	Identity string
-	// LeaseDuration is how long others wait since they last saw a renewal before one takes over. It is rounded up to
-	// seconds. 0 means 15 seconds.
+	// LeaseDuration is the time after the last observed renewal before a candidate takes over. It is rounded up to seconds. 0
+	// means 15 seconds.
 	LeaseDuration time.Duration
-	// RenewDeadline is how long the leader leads without a renewal. It must be less than LeaseDuration: the difference is
-	// the time that the leader has to stop. 0 means 10 seconds.
+	// RenewDeadline is the time a leader leads without a renewal. It must be less than LeaseDuration: the difference is the
+	// leader's time to stop. 0 means 10 seconds.
 	RenewDeadline time.Duration
-	// RetryPeriod is the interval of renewals and of other candidates' attempts; jitter adds up to a half. 0 means 2
-	// seconds.
+	// RetryPeriod is the interval of renewals and of the candidates' attempts; jitter adds up to a half. 0 means 2 seconds.
 	RetryPeriod time.Duration
-	// OnNewLeader is called when the observed leader changes, also to this process. It must be quick. A panic in it ends Run
-	// with a *[cache.PanicError].
+	// OnNewLeader is called when the observed leader changes, also to this process. It must be quick. A panic in it ends Run with
+	// a *[cache.PanicError].
 	OnNewLeader func(identity string)
 	// Logger receives the leaders, failed attempts and renewals, and the loss of the Lease; nil means slog.Default().
 	Logger *slog.Logger
 }
 
-// Run waits until this process holds the Lease of that name, in the namespace of the handle leases, and then calls lead
-// once. It renews the Lease until lead returns, releases it, so that another process takes over within its RetryPeriod,
-// and returns lead's error. A missing Lease is created.
+// Run waits until this process holds the named Lease, in the namespace of the handle leases, and then calls lead once. It renews
+// the Lease until lead returns. Then it releases the Lease, so that a candidate takes over within its RetryPeriod, and returns
+// lead's error. A missing Lease is created.
 //
-// The ctx of lead ends when ctx does; the Lease is still renewed while lead finishes its work. It ends with [ErrLeaseLost]
-// as its cause when the Lease is taken or deleted, and RenewDeadline after the last successful renewal was sent, by the
-// clock of this machine that advanced further: the monotonic one, which nobody sets, or the wall clock, which also counts
-// the time for which the machine was suspended. lead must then stop within the rest of LeaseDuration. Run waits for it
-// and returns an error that wraps ErrLeaseLost; call Run again to become a candidate again.
+// The ctx of lead ends with ctx; the Lease is still renewed while lead finishes its work. It ends with [ErrLeaseLost] as its
+// cause when the Lease is taken or deleted, or RenewDeadline after the last successful renewal was sent. That time is the larger
+// of the monotonic clock's and the wall clock's progress: the monotonic clock cannot be set, and the wall clock also counts the
+// time of a suspended machine. lead must then stop within the rest of LeaseDuration. Run waits for lead and returns an error that
+// wraps ErrLeaseLost; call Run again to become a candidate again.
 //
-// No clock can prevent that a request of a stalled leader arrives late. Writes that must not happen twice need a fencing
-// token: token, the Lease's leaseTransitions, is higher for every later leader, unless somebody deletes the Lease. The
-// receiver of writes keeps the highest token that it has seen and rejects lower ones.
+// No clock can prevent the late arrival of a stalled leader's request. Writes that must not happen twice need a fencing token:
+// token, the Lease's leaseTransitions, increases with every later leader, unless somebody deletes the Lease. The receiver of
+// writes stores the highest token and rejects lower tokens.
 //
-// controller.Run and controller.Operator.Run with lead's ctx end their reconciles with the Lease, without a grace period;
-// see [AfterLease].
+// controller.Run and controller.Operator.Run with lead's ctx end their reconciles with the Lease, without a grace period; see
+// [AfterLease].
 //
-// A candidate retries through restarts of the server. Errors that another attempt would return again end Run if the
-// server has not answered before, 401 and 403 when they have lasted for five seconds: a server that starts denies every
-// request. Run needs the verbs get, create and update on leases.
+// A candidate retries through restarts of the server. Terminal errors end Run if the server has not answered before, 401 and 403
+// after they have lasted for five seconds: a starting server denies every request. Run needs the verbs get, create and update on
+// leases.
 func Run(ctx context.Context, leases *dynamic.Resource, name string, opts *Options, lead func(ctx context.Context, token int64) error) error {
 	c, err := newCandidate(leases, name, opts)
 	if err == nil {
@@ -115,12 +114,12 @@ func orDefault(value *time.Duration, defaultValue time.Duration) {
 	}
 }
 
-// leaseKey is the key under which the ctx of lead carries the context that ends with the Lease.
+// leaseKey is the key of the Lease's context in the ctx of lead.
 type leaseKey struct{}
 
-// AfterLease calls f once, in a goroutine of its own, when work that continues after the end of ctx must stop: when the
-// Lease under which [Run] gave ctx is lost or released, or ctx ends with [ErrLeaseLost] as its cause. cause is the cause of
-// that end. stop cancels the call, as that of context.AfterFunc does.
+// AfterLease calls f once, in its own goroutine, when work continuing after the end of ctx must stop: when the Lease of [Run] is
+// lost or released, or ctx ends with [ErrLeaseLost] as its cause. f receives the cause. stop cancels the call, like
+// context.AfterFunc's stop.
 func AfterLease(ctx context.Context, f func(cause error)) (stop func()) { //nolint:contextcheck // the Lease ends later than ctx
 	var once sync.Once
 	stopCtx := context.AfterFunc(ctx, func() {

@@ -13,7 +13,7 @@ import (
 
 // lead calls lead while the Lease is renewed.
 func (c *candidate) lead(ctx context.Context, lead func(context.Context, int64) error) error {
-	// held ends with the Lease, which is renewed until lead returns, even if ctx has ended.
+	// held ends with the Lease. The Lease is renewed until lead returns, even if ctx has ended.
 	held, lose := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer lose(nil)
 	leading, cancel := context.WithCancelCause(context.WithValue(ctx, leaseKey{}, held))
@@ -86,7 +86,7 @@ func (c *candidate) deadlineError() error {
 	return err
 }
 
-// tryRenew renews the Lease if it is still of this candidate's term, whatever else was changed in it.
+// tryRenew renews the Lease if it is still of this candidate's term, even if its remaining fields were changed.
 func (c *candidate) tryRenew(ctx context.Context) error {
 	err := c.update(ctx)
 	if retry.IsConflict(err) {
@@ -100,7 +100,7 @@ func (c *candidate) tryRenew(ctx context.Context) error {
 	return err
 }
 
-// reread reads the Lease, which must be of this candidate's term.
+// reread reads the Lease. It must be of this candidate's term.
 func (c *candidate) reread(ctx context.Context) error {
 	lease, err := c.leases.Get(ctx, c.name, nil)
 	if err != nil {
@@ -121,10 +121,10 @@ func (c *candidate) reread(ctx context.Context) error {
 	return nil
 }
 
-// maxReleaseAttempts limits how often a release is repeated after a conflict.
+// maxReleaseAttempts limits the attempts of a release after conflicts.
 const maxReleaseAttempts = 10
 
-// release frees the Lease for other candidates. If that fails, they wait until it has expired.
+// release frees the Lease for new candidates. If that fails, they wait until it has expired.
 func (c *candidate) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.RenewDeadline)
 	defer cancel()
