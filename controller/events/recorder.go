@@ -1,4 +1,4 @@
-// Package events records Events, which kubectl describe shows, in the background:
+// Package events records Events in the background, as shown by kubectl describe:
 //
 //	recorder, err := events.NewRecorder(ctx, client, "example.com/widgets", nil)
 //	if err != nil {
@@ -26,29 +26,29 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// Event reports an action of a controller on an object, or why it failed.
+// Event reports a controller's action on an object, or a failure.
 type Event struct {
 	// Type is Normal or Warning; "" means Normal.
 	Type string
-	// Reason is the cause in one word that programs can look for, such as FailedMount; at most 128 bytes.
+	// Reason is the machine-readable cause in one word, such as FailedMount; at most 128 bytes.
 	Reason string
 	// Action is the controller's action in one word, such as Mounting; at most 128 bytes. "" means Reason.
 	Action string
 	// Note is the text for people. It is cut after 1,024 bytes. "" means Reason.
 	Note string
-	// Related is another object that is involved, or nil.
+	// Related is a second object involved in the event, or nil.
 	Related *unstructured.Object
 }
 
-// Recorder writes Events. It is safe for concurrent use. A repeated event is written once and counted in its series, which
-// is updated ten seconds after a repetition and, while it continues, ever more rarely, at least every five minutes; a series
-// ends after six minutes without repetition. For each object, type, reason and action, ten different notes have a series
-// each, and all others share one.
+// Recorder writes Events. It is safe for concurrent use. A repeated event is written once and counted in its series. The series
+// is updated ten seconds after a repetition and, while it continues, ever more rarely, at least every five minutes. It ends after
+// six minutes without repetition. For each object, type, reason and action, the first ten notes have a series each, and all
+// further notes share a series.
 type Recorder struct {
 	events     *dynamic.Resource
 	controller string
 	opts       Options
-	denials    retry.Denials // used by the worker alone
+	denials    retry.Denials // used by the worker only
 
 	queue *workqueue.Queue[*series]
 	stop  context.CancelFunc
@@ -57,8 +57,8 @@ type Recorder struct {
 	mu        sync.Mutex
 	series    map[seriesKey]*series
 	groups    map[groupKey]int // the number of series of each group
-	unsent    int              // series that are not on the server yet
-	unwritten int              // occurrences that are not on the server yet
+	unsent    int              // series not on the server yet
+	unwritten int              // occurrences not on the server yet
 	dropped   int
 	closing   bool
 	flushed   chan struct{} // closed when closing, and nothing is unwritten
@@ -66,24 +66,24 @@ type Recorder struct {
 
 // Options configure a recorder. nil and zero values mean the defaults.
 type Options struct {
-	// Instance distinguishes this process from others of the same controller; "" means the controller's and the host's name.
+	// Instance distinguishes the processes of a controller; "" means the controller's and the host's name.
 	Instance string
-	// OnError is called with the reason for which an event or a series was dropped, except for events beyond the limits. It
-	// must be quick: it is called by the goroutine that writes, or by Record for an incomplete event.
+	// OnError is called with the reason for dropping an event or a series, except for events beyond the limits. It must be quick:
+	// it is called by the writing goroutine, or by Record for an incomplete event.
 	OnError func(error)
 	// Logger receives the same errors; nil means slog.Default().
 	Logger *slog.Logger
 }
 
 const (
-	maxUnsent      = 1000   // new series that wait to be written
-	maxSeries      = 10_000 // series that are kept to count repetitions
-	maxGroupSeries = 10     // series of a group with notes of their own
+	maxUnsent      = 1000   // new series waiting to be written
+	maxSeries      = 10_000 // series kept for counting repetitions
+	maxGroupSeries = 10     // series of a group with separate notes
 )
 
-// NewRecorder starts a recorder for the controller of that name, such as "example.com/widgets". Its goroutine ends with
-// Close, not with ctx: events that are recorded during a shutdown are written, too. An event that the server rejects is
-// logged and dropped. It needs the verbs create and patch on events.events.k8s.io.
+// NewRecorder starts a recorder for a controller with the given name, such as "example.com/widgets". Its goroutine ends with
+// Close, not with ctx: events recorded during a shutdown are written, too. A rejected event is logged and dropped. The user needs
+// the verbs create and patch on events.events.k8s.io.
 func NewRecorder(ctx context.Context, client *dynamic.Client, controller string, opts *Options) (*Recorder, error) {
 	events, err := client.Resource(ctx, "events.v1.events.k8s.io")
 	if err != nil {
@@ -106,9 +106,9 @@ func NewRecorder(ctx context.Context, client *dynamic.Client, controller string,
 	return r, nil
 }
 
-// Record records an event about an object, which must have its apiVersion and kind and is not kept: an event about a
-// PartialObjectMetadata is dropped. It never blocks: when a thousand new events wait already for a slow server, and after
-// Close, the event is dropped and counted.
+// Record records an event about an object. The object must have its apiVersion and kind: an event about a PartialObjectMetadata
+// is dropped. Record does not retain the object. It never blocks: if a thousand new events already wait for a slow server, and
+// after Close, the event is dropped and counted.
 func (r *Recorder) Record(regarding *unstructured.Object, event Event) {
 	s, err := newSeries(regarding, event)
 	if err != nil {
@@ -122,7 +122,7 @@ func (r *Recorder) Record(regarding *unstructured.Object, event Event) {
 	}
 	if r.groups[s.key.groupKey] >= maxGroupSeries && r.series[s.key] == nil {
 		s.note = truncate("(combined from similar events): "+s.note, maxNoteBytes)
-		s.key.note = "" // the key of all other notes; newSeries makes none that is empty
+		s.key.note = "" // the key of all further notes; newSeries makes no empty note
 	}
 	if existing := r.series[s.key]; existing != nil {
 		existing.count++
@@ -150,16 +150,16 @@ func (r *Recorder) reportError(err error) {
 	}
 }
 
-// Dropped returns the number of events that will never be written: they were too many or incomplete, the server rejected
-// them or was unreachable for long, or Close gave up.
+// Dropped returns the number of events that will never be written: they were too many or incomplete, the server rejected them or
+// was unreachable for long, or Close gave up.
 func (r *Recorder) Dropped() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.dropped
 }
 
-// Close writes the recorded events and stops the recorder. If ctx ends before, the remaining events are dropped and the
-// error wraps ctx's.
+// Close writes the recorded events and stops the recorder. If ctx ends before that, the remaining events are dropped and the
+// error wraps ctx's error.
 func (r *Recorder) Close(ctx context.Context) error {
 	r.mu.Lock()
 	if !r.closing {

@@ -27,11 +27,11 @@ type series struct {
 	first    time.Time
 	last     time.Time
 	count    int           // occurrences
-	written  int           // occurrences that are on the server
-	interval time.Duration // before repetitions are written
+	written  int           // occurrences on the server
+	interval time.Duration // delay before repetitions are written
 }
 
-// groupKey identifies events that differ in their notes only.
+// groupKey identifies events with equal fields except their notes.
 type groupKey struct {
 	regarding, related        reference
 	eventType, reason, action string
@@ -103,12 +103,12 @@ func (s *series) setName() {
 	}
 }
 
-// namespace returns the namespace of the Event: the regarding object's, or default for a cluster-scoped one.
+// namespace returns the namespace of the Event: the regarding object's, or default for a cluster-scoped object.
 func (s *series) namespace() string {
 	return cmp.Or(s.key.regarding.namespace, metav1.NamespaceDefault)
 }
 
-// object returns the Event with a number of occurrences, the last of which was at a time.
+// object returns the Event with the number of occurrences and the time of the last occurrence.
 func (s *series) object(r *Recorder, count int, last time.Time) *unstructured.Object {
 	fields := map[string]any{
 		"apiVersion": "events.k8s.io/v1", "kind": "Event",
@@ -150,7 +150,7 @@ const (
 	maxRetries     = 12 // with backoff: some six minutes
 )
 
-// run writes series one by one until the queue is shut down.
+// run writes series in sequence until the queue is shut down.
 func (r *Recorder) run(ctx context.Context) {
 	defer close(r.ended)
 	for {
@@ -163,7 +163,7 @@ func (r *Recorder) run(ctx context.Context) {
 	}
 }
 
-// write writes the new occurrences of a series, or removes a series that has ended.
+// write writes the new occurrences of a series, or removes an ended series.
 func (r *Recorder) write(ctx context.Context, s *series) {
 	r.mu.Lock()
 	count, last := s.count, s.last
@@ -179,7 +179,7 @@ func (r *Recorder) write(ctx context.Context, s *series) {
 	r.mu.Unlock()
 	err := r.send(ctx, s, count, last)
 	if ctx.Err() != nil {
-		return // Close has given up, and counts what is unwritten
+		return // Close has given up, and counts the unwritten occurrences
 	}
 	denied := r.denials.Transient(err) && !apierrors.HasStatusCause(err, namespaceTerminating)
 	if err != nil && (denied || isRetryable(err)) && r.queue.NumRequeues(s) < maxRetries {
@@ -193,7 +193,7 @@ func (r *Recorder) write(ctx context.Context, s *series) {
 	}
 }
 
-// send creates the Event, or updates the count of one that exists.
+// send creates the Event, or updates the count of an existing Event.
 func (r *Recorder) send(ctx context.Context, s *series, count int, last time.Time) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -205,7 +205,7 @@ func (r *Recorder) send(ctx context.Context, s *series, count int, last time.Tim
 	if s.written > 0 {
 		if err := r.sendCount(ctx, s, count, last); !retry.IsObjectNotFound(err) {
 			return err
-		} // else the server has deleted it, as it does after an hour
+		} // otherwise the server has deleted it: its events expire after an hour
 	}
 	_, err = r.events.Namespace(s.namespace()).Create(ctx, s.object(r, count, last), nil)
 	if !apierrors.IsAlreadyExists(err) {
@@ -226,10 +226,10 @@ func (r *Recorder) sendCount(ctx context.Context, s *series, count int, last tim
 	return err
 }
 
-// namespaceTerminating is the cause of a permanent 403: nothing is created in a namespace that is being deleted.
+// namespaceTerminating is the cause of a permanent 403: a terminating namespace accepts no new objects.
 const namespaceTerminating metav1.CauseType = "NamespaceTerminating"
 
-// isRetryable reports whether another attempt may succeed. A server that starts may not serve the path yet.
+// isRetryable reports whether a new attempt may succeed. A starting server may not serve the path yet.
 func isRetryable(err error) bool {
 	return retry.IsPathNotFound(err) || retry.IsConflict(err) || !retry.IsRejected(err)
 }
@@ -244,7 +244,7 @@ func (r *Recorder) finish(s *series, count int, err error) {
 	} else {
 		s.interval = min(2*s.interval, maxInterval)
 	}
-	if err != nil { // also drops what was recorded during the request
+	if err != nil { // also drops occurrences recorded during the request
 		r.dropped += s.count - s.written
 		r.unwritten -= s.count - s.written
 		s.written = s.count
