@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// Bucket is a token bucket: it has Burst tokens at first and at most, at least 1, and gets one in each Interval; without
-// an Interval it never lacks any. It is safe for concurrent use.
+// Bucket is a token bucket of at most max(Burst, 1) tokens. It starts full and gains a token in each Interval; with an Interval
+// of 0 it is always full. It is safe for concurrent use.
 type Bucket struct {
 	Burst    int
 	Interval time.Duration
 
 	mu   sync.Mutex
-	next time.Time // when the next token would be there if nothing was saved up
+	next time.Time // time of the next token for an empty bucket
 }
 
-// Reserve takes n tokens and returns the delay until all of them are there.
+// Reserve takes n tokens and returns the delay until all n are available.
 func (b *Bucket) Reserve(n int) time.Duration { return b.reserve(n, true) }
 
-// Allow takes n tokens if all of them are there, and reports that.
+// Allow reports whether n tokens are available, and takes them if so.
 func (b *Bucket) Allow(n int) bool { return b.reserve(n, false) == 0 }
 
-// reserve returns the delay until n tokens are there, and takes them if they are there or ahead is set.
+// reserve returns the delay until n tokens are available. It takes them if the delay is 0 or ahead is set.
 func (b *Bucket) reserve(n int, ahead bool) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,11 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// terminalError marks an error of this client as one that another attempt would return again.
+// terminalError marks an error as terminal: a new attempt would return it again.
 type terminalError struct{ error }
 
-// Terminal marks err so that [IsTerminal] reports true. Its text and errors.Is and errors.As are those of err. nil stays
-// nil.
+// Terminal marks err so that [IsTerminal] reports true. Its text, errors.Is and errors.As are unchanged. nil stays nil.
 func Terminal(err error) error {
 	if err == nil {
 		return nil
@@ -26,9 +25,9 @@ func Terminal(err error) error {
 
 func (e *terminalError) Unwrap() error { return e.error }
 
-// IsTerminal reports whether the same request would most likely fail again: with an error that [Terminal] marked, an ended
-// context, a certificate that cannot be verified, or a Status error with a code from 400 to 499 except 408, 410 and 429. A
-// conflict (409) is terminal for the request, though not for a caller that reads the object again: see [IsConflict].
+// IsTerminal reports whether the same request would most likely fail again. Terminal are errors marked by [Terminal], an ended
+// context, an untrusted certificate, and a Status error with a code from 400 to 499 except 408, 410 and 429. A conflict (409) is
+// terminal for the request, though not for a caller that reads the object again: see [IsConflict].
 //
 // 401 and 403 are terminal here; long-lived calls check [Denials] first.
 func IsTerminal(err error) bool {
@@ -36,8 +35,8 @@ func IsTerminal(err error) bool {
 		statusCode(err) == 0 && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
 }
 
-// IsRejected is [IsTerminal] without ended contexts, for calls that check their own ctx first: other time-outs are those of
-// one attempt, such as http.Client's.
+// IsRejected is [IsTerminal] without ended contexts, for calls that check their own ctx first. All remaining time-outs belong to
+// a single attempt, such as http.Client's.
 func IsRejected(err error) bool {
 	var marked *terminalError
 	var untrusted *tls.CertificateVerificationError
@@ -55,8 +54,8 @@ func IsRejected(err error) bool {
 // IsConflict reports whether the object has changed since it was read: a retry with the current object may succeed.
 func IsConflict(err error) bool { return apierrors.IsConflict(err) }
 
-// IsExpired reports whether a list or watch must be repeated without its resourceVersion or continue token: 410 with
-// reason Expired or Gone, and a resourceVersion that is newer than the server's.
+// IsExpired reports whether a list or watch must be repeated without its resourceVersion or continue token: 410 with reason
+// Expired or Gone, or a resourceVersion newer than the server's.
 func IsExpired(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) ||
 		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
@@ -80,7 +79,7 @@ func IsPathNotFound(err error) bool {
 		apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
-// IsObjectNotFound reports whether the server serves the resource and has no object of the name.
+// IsObjectNotFound reports whether the server serves the resource but has no object of the name.
 func IsObjectNotFound(err error) bool { return apierrors.IsNotFound(err) && !IsPathNotFound(err) }
 
 func statusCode(err error) int32 {
@@ -91,19 +90,19 @@ func statusCode(err error) int32 {
 	return status.Status().Code
 }
 
-// defaultDenialGrace is how long a starting server may return 401 and 403: it denies every request until it has read its
-// RBAC rules, which takes up to a second on an idle machine.
+// defaultDenialGrace is the time in which a starting server may return 401 and 403: it denies every request until it has read its
+// RBAC rules. That takes up to a second on an idle machine.
 const defaultDenialGrace = 5 * time.Second
 
-// Denials distinguishes denials of a starting server from permanent ones. The zero value is ready to use. It is not safe
-// for concurrent use.
+// Denials distinguishes denials of a starting server from permanent denials. The zero value is ready to use. It is not safe for
+// concurrent use.
 type Denials struct {
-	Grace time.Duration // how long denials may be transient; 0 means five seconds
+	Grace time.Duration // duration of transient denials; 0 means five seconds
 	since time.Time
 }
 
-// Transient reports whether err is a 401 or 403 that a retry may not return: denials began less than Grace ago. Call it
-// with the result of every attempt, nil included; any other error ends a period of denials.
+// Transient reports whether err is a transient 401 or 403: denials began less than Grace ago. Call it with the result of every
+// attempt, nil included; any different result ends a period of denials.
 func (d *Denials) Transient(err error) bool {
 	if !IsDenied(err) {
 		d.since = time.Time{}

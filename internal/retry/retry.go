@@ -1,6 +1,6 @@
-// Package retry implements what the retry and list-and-watch loops of this module share: errors of ended contexts,
-// sleeping, exponential backoff with jitter, token buckets, and the classification of errors as terminal, expired, denied,
-// conflict or not found. Each delay has jitter and ends with its context. A loop over attempts has this form:
+// Package retry implements the common parts of this module's retry and list-and-watch loops: errors of ended contexts, sleeping,
+// exponential backoff with jitter, token buckets, and the classification of errors as terminal, expired, denied, conflict or not
+// found. Each delay has jitter and ends with its context. A loop over attempts has this form:
 //
 //	for n := 1; ; n++ {
 //		err := attempt(ctx)
@@ -27,9 +27,8 @@ import (
 	"time"
 )
 
-// ContextError returns the error of a context that has ended, and nil of one that has not. errors.Is finds
-// context.Canceled or context.DeadlineExceeded in it, and the cause if one was given with context.WithCancelCause,
-// WithTimeoutCause or WithDeadlineCause.
+// ContextError returns ctx.Err() with its cause, or nil while ctx is active. errors.Is finds context.Canceled or
+// context.DeadlineExceeded in it, and the cause given to context.WithCancelCause, WithTimeoutCause or WithDeadlineCause.
 func ContextError(ctx context.Context) error {
 	err := ctx.Err()
 	if err == nil {
@@ -42,8 +41,8 @@ func ContextError(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// WithContextError returns err, or [ContextError] if ctx has ended and err lacks its error or cause: callees often return
-// only one of them, or the error of what the end of ctx broke. For a nil err it returns nil.
+// WithContextError returns err, or [ContextError] if ctx has ended and err lacks its error or cause. Callees often return only
+// one of both, or the error of an operation interrupted by ctx. For a nil err it returns nil.
 func WithContextError(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err
@@ -76,7 +75,7 @@ func (b Backoff) Delay(n int) time.Duration {
 // Wait sleeps for Delay(n) with jitter. See [Sleep] for its error.
 func (b Backoff) Wait(ctx context.Context, n int) error { return Sleep(ctx, Jitter(ctx, b.Delay(n))) }
 
-// Jitter returns d plus up to a half of it, so that clients that failed together do not retry together.
+// Jitter returns d plus up to a half of it, so that clients with a common failure do not retry together.
 func Jitter(ctx context.Context, d time.Duration) time.Duration {
 	if d <= 0 {
 		return 0
@@ -84,7 +83,7 @@ func Jitter(ctx context.Context, d time.Duration) time.Duration {
 	return d + Random(ctx, d/2)
 }
 
-// Random returns a duration from 0 to limit: that of the function of [WithRandom], or one that nobody can predict.
+// Random returns a duration from 0 to limit, chosen by the function of [WithRandom] or at random.
 func Random(ctx context.Context, limit time.Duration) time.Duration {
 	if random, _ := ctx.Value(randomKey{}).(func(limit time.Duration) time.Duration); random != nil {
 		return random(limit)
@@ -92,7 +91,7 @@ func Random(ctx context.Context, limit time.Duration) time.Duration {
 	return rand.N(limit + 1) //nolint:gosec // spread, not secrecy
 }
 
-// WithRandom returns a ctx with a function that determines what Random returns, for tests that repeat it.
+// WithRandom returns a ctx with a deterministic source for Random, for tests.
 func WithRandom(ctx context.Context, random func(limit time.Duration) time.Duration) context.Context {
 	return context.WithValue(ctx, randomKey{}, random)
 }
