@@ -1,5 +1,5 @@
-// Package sanitize makes text from containers, nodes, servers and other programs safe to put into an error: such text
-// ends in terminals and logs, where escape sequences, line breaks and length do harm.
+// Package sanitize makes untrusted text safe for errors. Text of containers, nodes, servers and proxies ends in terminals and
+// logs: escape sequences, line breaks and length do harm there.
 package sanitize
 
 import (
@@ -17,14 +17,14 @@ import (
 
 const ellipsis = "…"
 
-// Text returns s as one line of printable text of at most limit bytes. ANSI color and cursor sequences are removed, white
-// space of any kind becomes one space, other unprintable characters (controls, bidirectional overrides, invalid UTF-8)
-// become U+FFFD, one for a run, and what exceeds limit becomes an ellipsis. It reads no more of s than it needs for that. A
-// limit below 3, the length of the ellipsis, yields nothing.
+// Text returns s as a line of printable text of at most limit bytes. ANSI color and cursor sequences are removed, white space of
+// any kind becomes a single space, a run of unprintable characters (controls, bidirectional overrides, invalid UTF-8) becomes
+// U+FFFD, and text beyond limit becomes an ellipsis. Text reads no more of s than necessary. A limit below 3, the length of the
+// ellipsis, yields "".
 func Text(s string, limit int) string {
 	var text strings.Builder
 	var last rune
-	gap := false // white space awaits a character after it
+	gap := false // white space is pending
 	for s != "" && text.Len() <= limit {
 		if n := sequence(s); n > 0 {
 			s = s[n:]
@@ -52,7 +52,7 @@ func Text(s string, limit int) string {
 	return cut(text.String(), limit)
 }
 
-// cut shortens s, which is valid UTF-8, to limit bytes.
+// cut shortens valid UTF-8 to limit bytes.
 func cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -67,7 +67,7 @@ func cut(s string, limit int) string {
 	return strings.TrimRight(s[:end], " ") + ellipsis
 }
 
-// sequence returns the length of the control sequence (ESC [ … letter) that s begins with, or 0.
+// sequence returns the length of a control sequence (ESC [ … letter) at the beginning of s, or 0.
 func sequence(s string) int {
 	if !strings.HasPrefix(s, "\x1b[") {
 		return 0
@@ -77,15 +77,15 @@ func sequence(s string) int {
 		case c >= 0x40 && c <= 0x7e:
 			return i + 1
 		case c < 0x20 || c > 0x7e:
-			return i // malformed: what follows is text
+			return i // malformed: the rest is text
 		}
 	}
 	return len(s)
 }
 
-// Error returns err, which is not nil, with a text of at most limit bytes that is safe to print; net/http quotes what a peer
-// sent, a proxy's status line for example. errors.Is and errors.As are those of err. Of an error of http.Client it returns
-// the cause: the rest repeats the URL with its query, which may be secret.
+// Error returns a non-nil err with a printable text of at most limit bytes, because net/http quotes text of peers, such as a
+// proxy's status line. errors.Is and errors.As are unchanged. For an error of http.Client it returns the cause: the rest repeats
+// the URL with its possibly secret query.
 func Error(err error, limit int) error {
 	if wrapper, ok := err.(*url.Error); ok { //nolint:errorlint // http.Client returns it itself
 		err = wrapper.Err
@@ -106,7 +106,7 @@ func (e *sanitizedError) Error() string { return e.text }
 
 func (e *sanitizedError) Unwrap() error { return e.error }
 
-// URL returns a URL without its user, password, query and fragment, also if it cannot be parsed. A password may have a
+// URL returns a URL without its user, password, query and fragment, even if it cannot be parsed. A password may contain a
 // character that ends a URL's host: then only the scheme is left.
 func URL(raw string) string {
 	at, query := strings.LastIndex(raw, "@"), strings.IndexAny(raw, "?#")
@@ -133,7 +133,7 @@ const (
 	maxStatusWord = 1 << 10
 )
 
-// Status makes the texts of a Status that a server or a node sent safe to print, in place.
+// Status makes the texts of a Status from a server or a node safe to print, in place.
 func Status(status *metav1.Status) {
 	status.Message = Text(status.Message, MaxMessage)
 	status.Reason = metav1.StatusReason(Text(string(status.Reason), maxStatusWord))
@@ -152,8 +152,8 @@ func Status(status *metav1.Status) {
 	}
 }
 
-// Format implements fmt.Formatter for types with secrets, with the text of LogValue for every verb: with String alone, %d and
-// %x would print the bytes of a key.
+// Format implements fmt.Formatter for types with secrets. It writes the text of LogValue for every verb: with String alone, %d
+// and %x would print the bytes of a key.
 func Format(state fmt.State, value slog.LogValuer) {
 	_, _ = io.WriteString(state, value.LogValue().String()) // fmt.State returns no error
 }
@@ -161,7 +161,7 @@ func Format(state fmt.State, value slog.LogValuer) {
 // JSON implements json.Marshaler with the text of [Format].
 func JSON(value slog.LogValuer) ([]byte, error) { return json.Marshal(value.LogValue().String()) }
 
-// Join returns the first elements of a list, at most limit, and the number of the others.
+// Join returns the first limit elements of a list, and the number of omitted elements.
 func Join(elements []string, limit int) string {
 	if len(elements) <= limit {
 		return strings.Join(elements, ", ")
