@@ -1,5 +1,5 @@
-// Package yamltree parses YAML into trees with lines, columns and comments, for positions in errors and for editing.
-// What a document means is never read from its tree: sigs.k8s.io/yaml decodes it, as kubectl does.
+// Package yamltree parses YAML into trees with lines, columns and comments, for positions in errors and for editing. The meaning
+// of a document is never read from its tree: sigs.k8s.io/yaml decodes it, like in kubectl.
 package yamltree
 
 import (
@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Parse parses the first documents of data, at most maxDocuments. An error quotes no value, which may be a secret; line is
-// where reading stopped then, which may be the line after the mistake.
+// Parse parses the first documents of data, at most maxDocuments. An error quotes no value, because values may be secrets. Its
+// line is the parser's position, and may be the line after the mistake.
 func Parse(data []byte, maxDocuments int) (documents []*yaml.Node, line int, err error) {
 	reader := &lineReader{rest: data}
 	defer func() {
@@ -35,8 +35,8 @@ func Parse(data []byte, maxDocuments int) (documents []*yaml.Node, line int, err
 	return documents, 0, nil
 }
 
-// problemOf returns err, an error of the library, without its line, which is often that of an enclosing value or missing.
-// Messages are fixed texts, except for a missing anchor's: that name is a secret where quotes were forgotten.
+// problemOf returns an error of the library without its line: the line is often missing or an enclosing value's. Messages are
+// fixed texts, except for a missing anchor's name: the name may be a secret without quotes.
 func problemOf(err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	if strings.HasPrefix(text, "unknown anchor") {
@@ -48,7 +48,7 @@ func problemOf(err error) error {
 	return errors.New("its YAML is broken: " + text)
 }
 
-// lineReader returns at most one line a Read, so that line is the one that the parser has reached.
+// lineReader returns at most a line for each Read. line is therefore the parser's position.
 type lineReader struct {
 	rest     []byte
 	line     int
@@ -72,7 +72,7 @@ func (r *lineReader) Read(buffer []byte) (int, error) {
 	return n, nil
 }
 
-// At returns the node at a path of field names and list indices, or the last one on the way to it.
+// At returns the node at a path of field names and list indices, or the last existing node on the path.
 func At(node *yaml.Node, path []any) *yaml.Node {
 	for _, step := range path {
 		for node.Kind == yaml.AliasNode && node.Alias != nil {
@@ -95,7 +95,7 @@ func At(node *yaml.Node, path []any) *yaml.Node {
 	return node
 }
 
-// Field returns the value of a mapping's field, or nil. Of several fields of one name the last counts, as in kubectl.
+// Field returns the value of a mapping's field, or nil. The last of several fields with the same name wins, as in kubectl.
 func Field(mapping *yaml.Node, name string) *yaml.Node {
 	if i := FieldIndex(mapping, name); i >= 0 {
 		return mapping.Content[i+1]
