@@ -1,6 +1,6 @@
-// Command api-resources prints the same table as `kubectl api-resources`: every resource that the server serves, in its
-// preferred version. With -wide it adds verbs and categories. With -watch it then prints changes, such as new and deleted
-// CustomResourceDefinitions, until it is interrupted.
+// Command api-resources prints the same table as `kubectl api-resources`: every served resource, in its preferred version. With
+// -wide it adds verbs and categories. With -watch it then prints changes, such as new and deleted CustomResourceDefinitions,
+// until it is interrupted.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// Command autodetect finds a cluster as transport.Load does (a kubeconfig, the pod it runs in, a kubectl proxy), lists
-// the pods of the current namespace and watches them until it is interrupted. With -v it prints each request; with
-// -kubectl it sends every request through the user's kubectl.
+// Command autodetect finds a cluster with transport.Load (a kubeconfig, this pod, a kubectl proxy), lists the pods of the current
+// namespace and watches them until it is interrupted. With -v it prints each request; with -kubectl it sends every request
+// through the user's kubectl.
 package main
 
 import (
@@ -58,13 +58,13 @@ func connect(ctx context.Context, kubectl bool, opts transport.Options) (*transp
 	return transport.Open(cfg)
 }
 
-// printAttempt prints one line for an attempt of a request. An Attempt has no secrets.
+// printAttempt prints a line for an attempt of a request. An Attempt has no secrets.
 func printAttempt(out io.Writer, a transport.Attempt) {
 	fmt.Fprintf(out, "%s %s (%s %s): %d in %s\n", a.Method, a.URL, a.Verb, a.Resource, a.StatusCode, a.Duration.Round(time.Millisecond))
 }
 
-// listAndWatch lists pods and watches them from the list's resourceVersion on. Follow does that and recovers from errors;
-// see examples/reflector.
+// listAndWatch lists pods and watches them from the list's resourceVersion on. Follow also recovers from errors; see
+// examples/reflector.
 func listAndWatch(ctx context.Context, client *dynamic.Client, out io.Writer) error {
 	pods, err := client.Resource(ctx, "pods")
 	if err != nil {

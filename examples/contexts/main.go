@@ -1,6 +1,6 @@
-// Command contexts compares clusters: for each context of the kubeconfig, or for those that are given, it prints the
-// server's version and counts namespaces and pods. It connects to a few clusters at a time and reads lists page by page, so
-// that its memory does not grow with the number of clusters or of their objects.
+// Command contexts compares clusters: for each context of the kubeconfig, or for the given contexts, it prints the server's
+// version and counts namespaces and pods. It connects to a few clusters at a time and reads lists page by page: its memory does
+// not grow with the number of clusters or objects.
 package main
 
 import (
@@ -53,7 +53,7 @@ func run(ctx context.Context, out io.Writer, names []string, parallel int, timeo
 	return compare(ctx, out, file, names, parallel, timeout)
 }
 
-// compare prints a row for each context. A cluster that fails has its error in its row.
+// compare prints a row for each context. The row of a failed cluster has the error.
 func compare(ctx context.Context, out io.Writer, file *kubeconfig.File, names []string, parallel int, timeout time.Duration) error {
 	queue := make(chan int, len(names))
 	for i := range names {
@@ -104,7 +104,7 @@ func row(ctx context.Context, file *kubeconfig.File, name string, timeout time.D
 	return fmt.Sprintf("%s\t%d\t%d", version.GitVersion, counts[0], counts[1])
 }
 
-// count reads the metadata of all objects, one page at a time.
+// count counts all objects by their metadata, page by page.
 func count(ctx context.Context, client *dynamic.Client, name string) (int, error) {
 	resource, err := client.Resource(ctx, name)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Command drain works as kubectl drain: it cordons a node, evicts its pods as their disruption budgets allow, and waits
-// until they are deleted. Pods of DaemonSets and mirror pods stay; pods without a controller are evicted, too. With
-// -uncordon it makes the node schedulable again.
+// Command drain works like kubectl drain: it cordons a node, evicts its pods as permitted by their disruption budgets, and waits
+// until they are deleted. Pods of DaemonSets and mirror pods stay; pods without a controller are evicted, too. With -uncordon it
+// makes the node schedulable again.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// maxEvictions is the number of pods that are evicted at the same time; one that its budget protects counts until it is gone.
+// maxEvictions limits concurrent evictions. A pod protected by its budget counts until it is gone.
 const maxEvictions = 100
 
 func main() {
@@ -102,7 +102,7 @@ func drain(ctx context.Context, client *dynamic.Client, node string, out io.Writ
 	return err
 }
 
-// skipReason returns why a pod is not evicted, or "".
+// skipReason returns the reason not to evict a pod, or "".
 func skipReason(pod *unstructured.Object) string {
 	if _, mirror := pod.GetAnnotations()["kubernetes.io/config.mirror"]; mirror {
 		return "mirror pod"
@@ -113,7 +113,7 @@ func skipReason(pod *unstructured.Object) string {
 	return ""
 }
 
-// evict evicts a pod once its budget allows that, and waits until it is deleted.
+// evict evicts a pod once its budget permits, and waits until it is deleted.
 func evict(ctx context.Context, pods *dynamic.Resource, pod *unstructured.Object) error {
 	uid := pod.GetUID()
 	opts := &dynamic.EvictOptions{Retry: true, DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}}
@@ -124,8 +124,7 @@ func evict(ctx context.Context, pods *dynamic.Resource, pod *unstructured.Object
 	return err
 }
 
-// isDeletedAnyway reports whether an eviction failed because the pod was deleted or replaced, or is deleted with its
-// namespace.
+// isDeletedAnyway reports whether an eviction failed because the pod was deleted or replaced, or is deleted with its namespace.
 func isDeletedAnyway(err error) bool {
 	var invalid *dynamic.InvalidRequestError // this server has no evictions
 	return !errors.As(err, &invalid) && (apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.HasStatusCause(err, "NamespaceTerminating"))

@@ -15,8 +15,8 @@ import (
 //go:embed foo.yaml
 var definition []byte
 
-// define creates the CustomResourceDefinition of Foo and waits until the server serves it. It returns a handle on Foos
-// and a function that deletes the definition and with it all Foos.
+// define creates the CustomResourceDefinition of Foo and waits until the server serves it. It returns a handle on Foos and a
+// function to delete the definition with all Foos.
 func define(ctx context.Context, client *dynamic.Client, out io.Writer) (foos *dynamic.Resource, remove func(), err error) {
 	crd, err := unstructured.NewYAMLDecoder(bytes.NewReader(definition)).Next()
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Foo has the fields that this program uses; foo.yaml defines one more.
+// Foo has the fields used by this program; foo.yaml defines a further field.
 type Foo struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -117,7 +117,7 @@ func write(ctx context.Context, foos *dynamic.TypedResource[Foo], out io.Writer)
 	return nil
 }
 
-// read lists Foos, and gets one without the struct.
+// read lists Foos, and gets a Foo without the struct.
 func read(ctx context.Context, foos *dynamic.TypedResource[Foo], out io.Writer) error {
 	for foo, err := range foos.List(ctx, nil) {
 		if err != nil {

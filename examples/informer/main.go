@@ -51,7 +51,7 @@ func run(ctx context.Context) error {
 	return watchPods(ctx, pods, os.Stdout)
 }
 
-// nodeOf is the index function: it returns the node that a pod runs on.
+// nodeOf is the index function: it returns the pod's node.
 func nodeOf(pod *unstructured.Object) []string {
 	node, found, err := unstructured.Get[string](pod, "spec", "nodeName")
 	if !found || err != nil {
@@ -60,7 +60,7 @@ func nodeOf(pod *unstructured.Object) []string {
 	return []string{node}
 }
 
-// watchPods reports each pod that changes until ctx ends.
+// watchPods reports each changed pod until ctx ends.
 func watchPods(ctx context.Context, pods *dynamic.Resource, out io.Writer) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -91,7 +91,7 @@ func watchPods(ctx context.Context, pods *dynamic.Resource, out io.Writer) error
 	}
 }
 
-// report prints the node of a pod and the number of pods on it.
+// report prints the node of a pod and the node's number of pods.
 func report(pods *cache.Cache[unstructured.Object], key cache.Key, out io.Writer) {
 	pod, found := pods.Get(key.Namespace, key.Name)
 	if !found {

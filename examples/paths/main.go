@@ -1,6 +1,6 @@
-// Command paths uses the API's paths, as its documentation, audit logs and kubectl -v=6 show them: /api/v1/namespaces
-// instead of a resource's name. It lists namespaces, creates, updates, patches and deletes a Deployment, and defines,
-// creates and watches a custom kind.
+// Command paths uses API paths, as in Kubernetes' documentation, audit logs and kubectl -v=6: /api/v1/namespaces instead of a
+// resource's name. It lists namespaces, creates, updates, patches and deletes a Deployment, and defines, creates and watches a
+// custom kind.
 package main
 
 import (
@@ -94,7 +94,7 @@ func useDeployment(ctx context.Context, client *dynamic.Client, out io.Writer) e
 		return err
 	}
 	current.SetLabels(map[string]string{"tier": "front"})
-	current.SetResourceVersion("") // update it even if a controller has updated its status since
+	current.SetResourceVersion("") // update even if a controller has updated the status since
 	updated, err := deployments.Update(ctx, current, nil)
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func useDeployment(ctx context.Context, client *dynamic.Client, out io.Writer) e
 	return err
 }
 
-// useCustomKind defines the kind Foo, creates one, patches it and watches that.
+// useCustomKind defines the kind Foo, creates a Foo, patches it and watches the change.
 func useCustomKind(ctx context.Context, client *dynamic.Client, out io.Writer) error {
 	const crd = "foos.paths.example.com"
 	definitions, _, err := client.ForPath(ctx, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions")

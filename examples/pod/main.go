@@ -1,4 +1,4 @@
-// Command pod works as kubectl's commands exec, logs, cp and port-forward:
+// Command pod works like kubectl's commands exec, logs, cp and port-forward:
 //
 //	pod [-n NAMESPACE] [-c CONTAINER] exec [-i] [-t] POD COMMAND [ARGUMENT…]
 //	pod [-n NAMESPACE] [-c CONTAINER] logs [-f] [-p] [-tail N] POD
@@ -42,12 +42,12 @@ type streams struct {
 	out, err io.Writer
 }
 
-// pod has the arguments that all commands share.
+// pod has the common arguments of all commands.
 type pod struct {
 	streams
 	client    *dynamic.Client
 	pods      *dynamic.Resource
-	namespace string // "" is the kubeconfig's
+	namespace string // "" means the kubeconfig's namespace
 	container string
 }
 
@@ -117,7 +117,7 @@ func execute(ctx context.Context, p *pod, args []string) error {
 	return cmd.Run()
 }
 
-// logs prints the log of a pod, or of all pods that a selector matches.
+// logs prints the log of a pod, or of all pods matched by a selector.
 func logs(ctx context.Context, p *pod, args []string) error {
 	opts := stream.LogOptions{Container: p.container}
 	flags := p.flags("logs")

@@ -11,7 +11,7 @@ import (
 	"github.com/anykind/anykind/stream"
 )
 
-// terminal sets the program's terminal to raw mode and watches its size. It runs stty, so that no package is needed.
+// terminal sets the program's terminal to raw mode and watches its size. It runs stty, to avoid a dependency.
 type terminal struct {
 	sizes chan stream.TerminalSize
 	saved string

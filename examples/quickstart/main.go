@@ -17,11 +17,11 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	client, err := dynamic.Connect(ctx, cfg) // reads what the server serves
+	client, err := dynamic.Connect(ctx, cfg) // reads the served resources
 	if err != nil {
 		log.Fatal(err)
 	}
-	deployments, err := client.Resource(ctx, "deploy") // any name that kubectl takes, of any kind
+	deployments, err := client.Resource(ctx, "deploy") // any name accepted by kubectl, of any kind
 	if err != nil {
 		log.Fatal(err)
 	}

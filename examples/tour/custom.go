@@ -57,7 +57,7 @@ func at(name string, spec map[string]any) *unstructured.Object {
 	}}
 }
 
-// watchPatch patches an object and watches from the resourceVersion before that: the event has the patched object.
+// watchPatch patches an object and watches from the previous resourceVersion: the event has the patched object.
 func watchPatch(ctx context.Context, ats *dynamic.Resource, out io.Writer) error {
 	before, err := ats.ListPage(ctx, &metav1.ListOptions{Limit: 1})
 	if err != nil {
@@ -80,7 +80,7 @@ func watchPatch(ctx context.Context, ats *dynamic.Resource, out io.Writer) error
 	return nil
 }
 
-// applyField applies one field with a field manager of its own. Other fields keep their values.
+// applyField applies a single field with a separate field manager. All remaining fields keep their values.
 func applyField(ctx context.Context, ats *dynamic.Resource, out io.Writer) error {
 	applied, err := ats.Apply(ctx, at("lunch", map[string]any{"retries": 3}), &metav1.ApplyOptions{FieldManager: "tour"})
 	if err != nil {
@@ -116,8 +116,8 @@ func patchStatus(ctx context.Context, ats *dynamic.Resource, out io.Writer) erro
 	return nil
 }
 
-// define creates the CustomResourceDefinition of At and waits until the server serves it. It returns a handle on Ats and
-// a function that deletes the definition and with it all Ats. An existing definition is an error: it belongs to others.
+// define creates the CustomResourceDefinition of At and waits until the server serves it. It returns a handle on Ats and a
+// function to delete the definition with all Ats. An existing definition is an error: its owner may be a different program.
 func define(ctx context.Context, client *dynamic.Client, out io.Writer) (ats *dynamic.Resource, remove func(), err error) {
 	crd, err := unstructured.NewYAMLDecoder(bytes.NewReader(definition)).Next()
 	if err != nil {

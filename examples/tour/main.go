@@ -1,5 +1,5 @@
-// Command tour shows the client's main calls: it finds a cluster as kubectl does, describes it, creates, reads, patches,
-// watches and deletes objects of a built-in kind and of a custom one (custom.go), and cleans up.
+// Command tour shows the client's main calls: it finds a cluster like kubectl, describes it, creates, reads, patches, watches and
+// deletes objects of a built-in kind and of a custom kind (custom.go), and cleans up.
 package main
 
 import (

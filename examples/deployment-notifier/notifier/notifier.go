@@ -1,5 +1,5 @@
 // Package notifier is a controller: it registers the kind DeploymentNotifier. For each DeploymentNotifier it watches the
-// Deployment of that name and prints changes of its images, until the DeploymentNotifier is deleted.
+// Deployment of the same name and prints changes of its images, until the DeploymentNotifier is deleted.
 package notifier
 
 import (
@@ -20,7 +20,7 @@ import (
 //go:embed crd.yaml
 var definition []byte
 
-// Run runs one goroutine for each DeploymentNotifier until ctx ends. They write to out at the same time.
+// Run runs a goroutine for each DeploymentNotifier until ctx ends. They write to out concurrently.
 func Run(ctx context.Context, client *dynamic.Client, out io.Writer) error {
 	registered, err := controller.RegisterCRDs(ctx, client, definition, nil)
 	if err != nil {
@@ -60,7 +60,7 @@ func Run(ctx context.Context, client *dynamic.Client, out io.Writer) error {
 	return nil
 }
 
-// notifier is the running goroutine of a DeploymentNotifier: the generation of its spec, and how to stop it.
+// notifier is the running goroutine of a DeploymentNotifier: the generation of its spec, and its stop function.
 type notifier struct {
 	generation int64
 	stop       context.CancelFunc

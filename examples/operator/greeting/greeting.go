@@ -18,7 +18,7 @@ import (
 //go:embed crd.yaml
 var definition []byte
 
-// Run reconciles the Greetings of a namespace, or with "" of all, until ctx ends.
+// Run reconciles the Greetings of a namespace, or for "" of all namespaces, until ctx ends.
 func Run(ctx context.Context, client *dynamic.Client, namespace string, opts *controller.Options) error {
 	if _, err := controller.RegisterCRDs(ctx, client, definition, nil); err != nil {
 		return err
@@ -35,7 +35,7 @@ func Run(ctx context.Context, client *dynamic.Client, namespace string, opts *co
 	return operator.Run(ctx)
 }
 
-// watch adds a watch of a resource by its group, version and plural, in a namespace or, with "", in all.
+// watch adds a watch of a resource by its group, version and plural, in a namespace or, for "", in all namespaces.
 func watch(ctx context.Context, client *dynamic.Client, operator *controller.Operator, group, version, plural string, handler controller.Handler, namespace string) (*dynamic.Resource, error) {
 	resource, err := client.Resource(ctx, plural+"."+version+"."+group)
 	if err != nil {
