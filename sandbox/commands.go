@@ -132,8 +132,7 @@ func logs(ctx context.Context, args []string) error {
 	return fmt.Errorf("no component %q in this cluster (`sandbox status` lists them)", component)
 }
 
-// parseComponent parses the flags and the one argument, a component's name; flags
-// may follow it.
+// parseComponent parses the flags and a single argument, a component's name. Flags may follow it.
 func parseComponent(flags *flag.FlagSet, args []string) (string, error) {
 	if err := parse(flags, args); err != nil {
 		return "", err
@@ -210,8 +209,8 @@ func call(ctx context.Context, dir, method, path string, query url.Values, resul
 	return json.NewDecoder(response.Body).Decode(result)
 }
 
-// findCluster returns the folder of the cluster to use: within exec that of exec,
-// otherwise that of the background cluster called name.
+// findCluster returns the folder of a cluster: within exec the folder of exec's cluster, otherwise the folder of the background
+// cluster called name.
 func findCluster(name string) (string, error) {
 	if dir := os.Getenv(clusterDirEnv); dir != "" && name == defaultName {
 		return dir, nil

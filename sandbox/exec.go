@@ -20,7 +20,7 @@ import (
 	"github.com/anykind/anykind/sandbox/internal/process"
 )
 
-// Environment variables of the command that exec runs.
+// Environment variables of exec's command.
 const (
 	clusterDirEnv = "ANYKIND_SANDBOX" // its folder
 	kubectlEnv    = "ANYKIND_KUBECTL" // the path of its kubectl, if it has one
@@ -78,12 +78,12 @@ func execute(ctx context.Context, args []string) error {
 	if err != nil && stopErr != nil {
 		fmt.Fprintln(os.Stderr, "sandbox:", stopErr) // err is the exit code
 	}
-	// COMMAND's own failure comes first; without one, a death must fail exec.
+	// COMMAND's own failure comes first; without it, a death must fail exec.
 	return cmp.Or(err, stopErr, <-death)
 }
 
-// reportDeath prints that a component died, while COMMAND still runs, and returns
-// the exit code. It returns nil if the cluster was stopped.
+// reportDeath prints the death of a component while COMMAND still runs, and returns the exit code. It returns nil if the cluster
+// was stopped.
 func reportDeath(err error) error {
 	var died *cluster.DiedError
 	if !errors.As(err, &died) {
@@ -93,8 +93,7 @@ func reportDeath(err error) error {
 	return exitCode(1)
 }
 
-// commandGrace is how long a command may take to exit after go run, which would send
-// it signals, has died.
+// commandGrace limits the time for a command to exit after the death of go run, the sender of its signals.
 const commandGrace = 10 * time.Second
 
 // findCommand prepares argv to run in dir, or in the user's folder for "".
@@ -117,9 +116,8 @@ func findCommand(argv []string, dir string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// clusterEnvironment returns the variables that describe a cluster to a command.
-// kubectl is a path, or empty. The discovery cache is in the cluster's folder, because
-// another cluster may get the same port.
+// clusterEnvironment returns the environment variables of a cluster for a command. kubectl is a path, or empty. The discovery
+// cache is in the cluster's folder, because later clusters may get the same port.
 func clusterEnvironment(dir, kubectl string) []string {
 	return []string{
 		"KUBECONFIG=" + filepath.Join(dir, "kubeconfig"), clusterDirEnv + "=" + dir, kubectlEnv + "=" + kubectl,
@@ -153,8 +151,8 @@ func runCommand(ctx context.Context, cmd *exec.Cmd, env []string) error {
 	return asExitCode(p.Err())
 }
 
-// commandDir returns the absolute path of the folder to run the command in. go run -C
-// changes the working directory but not PWD, which the user's shell has set.
+// commandDir returns the absolute path of the command's folder. go run -C changes the working directory but not PWD, as set by
+// the user's shell.
 func commandDir(chosen string) (string, error) {
 	dir := os.Getenv("PWD")
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
@@ -175,8 +173,7 @@ func commandDir(chosen string) (string, error) {
 	return filepath.Abs(dir)
 }
 
-// passSignals forwards signals to p until it exits. If ctx ends without a signal, go
-// run has died, and p is stopped, too.
+// passSignals forwards signals to p until it exits. If ctx ends without a signal, go run has died, and p is stopped, too.
 func passSignals(ctx context.Context, p *process.Process, signals <-chan os.Signal) {
 	orphaned := ctx.Done()
 	for {
@@ -213,9 +210,8 @@ func asExitCode(err error) error {
 	return exitCode(exit.ExitCode())
 }
 
-// setForeground makes cmd the terminal's foreground job if this process is it, so
-// that cmd can read from the terminal and alone gets its Ctrl-C. restore makes this
-// process the foreground job again.
+// setForeground makes cmd the terminal's foreground job if this process is the foreground job. cmd can then read from the
+// terminal, and only cmd gets its Ctrl-C. restore makes this process the foreground job again.
 func setForeground(cmd *exec.Cmd) (restore func()) {
 	fd := int(os.Stdin.Fd())
 	if foregroundGroup(fd) != syscall.Getpgrp() {
@@ -223,7 +219,7 @@ func setForeground(cmd *exec.Cmd) (restore func()) {
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Foreground: true, Ctty: fd}
 	return func() {
-		// SIGTTOU would stop this process, which is in the background.
+		// SIGTTOU would stop this background process.
 		signal.Ignore(syscall.SIGTTOU)
 		defer signal.Reset(syscall.SIGTTOU)
 		group := int32(syscall.Getpgrp())

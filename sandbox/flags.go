@@ -14,8 +14,7 @@ import (
 	"github.com/anykind/anykind/sandbox/cluster"
 )
 
-// newFlags returns a flag set whose --help prints synopsis and text first. Parse
-// it with parse.
+// newFlags returns a flag set with synopsis and text at the top of --help. Parse it with parse.
 func newFlags(name, synopsis, text string) *flag.FlagSet {
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -37,7 +36,7 @@ func newFlags(name, synopsis, text string) *flag.FlagSet {
 func parse(flags *flag.FlagSet, args []string) error {
 	help := flags.Usage
 	defer func() { flags.Usage = help }()
-	flags.Usage = func() {} // for a wrong flag, one line is enough
+	flags.Usage = func() {} // a single line is enough for a wrong flag
 	err := flags.Parse(args)
 	switch {
 	case err == nil:
@@ -58,7 +57,7 @@ func noArguments(flags *flag.FlagSet) error {
 	return nil
 }
 
-// clusterFlags adds the flags that choose a cluster; opts is filled by Parse.
+// clusterFlags adds the flags for choosing a cluster. Parse fills opts.
 func clusterFlags(flags *flag.FlagSet, opts *cluster.Options) {
 	flags.Func("components", "comma-separated `list` of components (default all: etcd,kube-apiserver,kube-controller-manager,kube-scheduler,nodes,kubectl; the last is only built)", func(value string) error {
 		for name := range strings.SplitSeq(value, ",") {

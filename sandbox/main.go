@@ -39,7 +39,7 @@ func commands() []command {
 	}
 }
 
-// exitCode is an error without a message: the program exits with that code.
+// exitCode is an error without a message: the program exits with this code.
 type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
@@ -102,12 +102,11 @@ folder (anykind/sandbox).
 `)
 }
 
-// goRunPath matches the path of a program that go run runs: in the build cache since
-// Go 1.24, or else in a temporary folder.
+// goRunPath matches the path of a program run by go run: in the build cache since Go 1.24, or else in a temporary folder.
 var goRunPath = regexp.MustCompile(`/[0-9a-f]{2}/[0-9a-f]{64}-d/[^/]+$|/go-build\d+/b\d+/exe/[^/]+$`)
 
-// endWithGoRun returns a context that also ends when go run exits, if that runs this
-// program: go run does not forward SIGTERM.
+// endWithGoRun returns a context that also ends when go run exits, if this program was started by go run: go run does not forward
+// SIGTERM.
 func endWithGoRun(ctx context.Context) context.Context {
 	path, err := os.Executable()
 	if err != nil || !goRunPath.MatchString(path) {

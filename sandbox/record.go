@@ -17,11 +17,10 @@ import (
 	"github.com/anykind/anykind/sandbox/internal/filelock"
 )
 
-// defaultName is the background cluster's name unless one is chosen.
+// defaultName is the default name of the background cluster.
 const defaultName = "default"
 
-// record describes a background cluster. Its supervisor holds a lock, so that a
-// record without one is stale.
+// record describes a background cluster. Its supervisor holds a lock: a record without a held lock is stale.
 type record struct {
 	Pid     int              `json:"pid"`
 	Dir     string           `json:"dir"`
@@ -30,7 +29,7 @@ type record struct {
 	Started time.Time        `json:"started"`
 }
 
-// errNotRunning is returned by read if there is no such cluster.
+// errNotRunning is returned by read for a missing cluster.
 var errNotRunning = errors.New("no sandbox is running")
 
 // recordFolder is a background cluster's folder in the cache: its record, locks and log.
@@ -87,7 +86,7 @@ func (f recordFolder) read() (*record, error) {
 	return &r, nil
 }
 
-// maxReadTime is how long readers of the record may hold the supervisor's lock.
+// maxReadTime limits the time for which readers of the record may hold the supervisor's lock.
 const maxReadTime = 2 * time.Second
 
 // takeSupervisorLock takes the lock, or returns an error if a supervisor holds it.
@@ -101,8 +100,8 @@ func (f recordFolder) takeSupervisorLock(ctx context.Context) (*filelock.Lock, e
 	return lock, err
 }
 
-// remove removes the folder of a cluster that is not running, and releases its up
-// lock, which the caller holds: without it no supervisor can start.
+// remove removes the folder of a stopped cluster, and releases its up lock. The caller holds the up lock: without it no
+// supervisor can start.
 func (f recordFolder) remove(ctx context.Context, upLock *filelock.Lock) error {
 	supervisorLock, err := f.takeSupervisorLock(ctx)
 	if err != nil {
@@ -111,11 +110,11 @@ func (f recordFolder) remove(ctx context.Context, upLock *filelock.Lock) error {
 	}
 	err = errors.Join(f.removeStale(), removeFile(f.log()))
 	err = errors.Join(err, supervisorLock.Remove(), upLock.Remove())
-	_ = os.Remove(string(f)) // unless another process uses it again
+	_ = os.Remove(string(f)) // unless it is used again
 	return err
 }
 
-// removeStale removes the record of a cluster that does not run.
+// removeStale removes the record of a stopped cluster.
 func (f recordFolder) removeStale() error {
 	return errors.Join(removeFile(f.file()), removeFile(f.unfinished()))
 }

@@ -15,8 +15,7 @@ import (
 	"github.com/anykind/anykind/sandbox/cluster"
 )
 
-// superviseCommand is the internal command with which up runs this program in the
-// background.
+// superviseCommand is the internal command used by up to run this program in the background.
 const superviseCommand = "supervise"
 
 // readyFile is the descriptor on which the supervisor writes "ok" or an error to up.

@@ -53,8 +53,8 @@ Contexts: admin (current), token, limited. Take it down with:
 	return nil
 }
 
-// ensureUp returns the background cluster called name, and starts it if needed. It
-// is an error if the cluster runs with other options.
+// ensureUp returns the background cluster called name, and starts it if needed. A running cluster with different options is an
+// error.
 func ensureUp(ctx context.Context, name string, opts *cluster.Options) (*record, error) {
 	complete, err := opts.Complete()
 	if err != nil {
@@ -113,8 +113,7 @@ func sameOptions(name string, running, wanted *cluster.Options) error {
 	return nil
 }
 
-// startSupervisor runs this program again in its own session and waits until it
-// reports that the cluster is ready.
+// startSupervisor runs this program again in its own session and waits for its ready message.
 func startSupervisor(ctx context.Context, records recordFolder, opts *cluster.Options) error {
 	optionsJSON, err := json.Marshal(opts)
 	if err != nil {
@@ -172,8 +171,7 @@ func awaitSupervisor(ctx context.Context, cmd *exec.Cmd, ready io.Reader, record
 	}
 }
 
-// downTimeout is how long a supervisor may take to clean up before it is killed. Then
-// its watchdog cleans up.
+// downTimeout limits the time for a supervisor to clean up. Then it is killed, and its watchdog cleans up.
 const downTimeout = 20 * time.Second
 
 func down(ctx context.Context, args []string) error {

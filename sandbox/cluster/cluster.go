@@ -19,17 +19,16 @@ import (
 // Cluster is a running sandbox. Its methods are safe for concurrent use; its
 // fields must not be changed.
 type Cluster struct {
-	// Kubeconfig is the path of a kubeconfig for the first API server. Its
-	// contexts are "admin" (a client certificate; the current one), "token" (an
-	// administrator with a bearer token) and "limited" (a user who may only get,
-	// list and watch configmaps in namespace default).
+	// Kubeconfig is the path of a kubeconfig for the first API server. Its contexts are "admin" (a client certificate; the
+	// current context), "token" (an administrator with a bearer token) and "limited" (a user with only get, list and watch of
+	// configmaps in namespace default).
 	Kubeconfig string
-	// Kubeconfigs has one such file for each API server.
+	// Kubeconfigs has such a file for each API server.
 	Kubeconfigs []string
-	// Kubectl is the path of a kubectl of the cluster's version, in a folder of its
-	// own and so fit for PATH. It is empty unless Kubectl is among the components.
+	// Kubectl is the path of a kubectl of the cluster's version, in a separate folder for PATH. It is empty unless Kubectl is
+	// among the components.
 	Kubectl string
-	// Dir holds everything the cluster writes; Stop removes it.
+	// Dir holds all files of the cluster; Stop removes it.
 	Dir string
 	// Version is the Kubernetes version.
 	Version string
@@ -114,8 +113,7 @@ func (c *Cluster) linkKubectl(cache *build.Cache) error {
 	return os.Symlink(cache.Path(c.options.binary(Kubectl)), c.Kubectl)
 }
 
-// maxDirLength leaves room for the name of a unix socket, whose path macOS limits
-// to 104 bytes.
+// maxDirLength leaves room for the name of a unix socket: macOS limits a socket's path to 104 bytes.
 const maxDirLength = 85
 
 func newDir() (string, error) {
@@ -127,7 +125,7 @@ func newDir() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("create the cluster's folder: %w (set TMPDIR to a writable one)", err)
 	}
-	// The components resolve symbolic links, so the paths returned must be resolved, too.
+	// The components resolve symbolic links, so the returned paths must be resolved, too.
 	if resolved, err := filepath.EvalSymlinks(dir); err == nil && len(resolved) <= maxDirLength {
 		dir = resolved
 	}
@@ -137,8 +135,8 @@ func newDir() (string, error) {
 // Done returns a channel that is closed when a component dies unexpectedly, and by Stop.
 func (c *Cluster) Done() <-chan struct{} { return c.done }
 
-// Err returns why Done is closed: the *DiedError of the first component that died,
-// or that the cluster was stopped. It returns nil while Done is open.
+// Err returns the reason for the closing of Done: the *DiedError of the first dead component, or an error for Stop. It returns
+// nil while Done is open.
 func (c *Cluster) Err() error {
 	select {
 	case <-c.done:
@@ -164,7 +162,7 @@ func (c *Cluster) Stop(ctx context.Context) error {
 		}
 		c.fail(errStopped)
 		c.stopErr = c.family.Close()
-		// Without processes, pending calls fail soon and new ones at once.
+		// Without processes, pending calls fail soon and new calls at once.
 		for _, m := range c.members {
 			m.waitUntilIdle()
 		}

@@ -14,11 +14,11 @@ import (
 	"github.com/anykind/anykind/sandbox/internal/build"
 )
 
-// loopback is the only address that components listen on.
+// loopback is the listening address of all components.
 const loopback = "127.0.0.1"
 
-// createMembers creates every member with its address, arguments and readiness
-// probe. ports has one for each, and two for etcd.
+// createMembers creates every member with its address, arguments and readiness probe. ports has a port for each member, and two
+// for etcd.
 func (c *Cluster) createMembers(cache *build.Cache, ports []int) error {
 	next := func() int { p := ports[0]; ports = ports[1:]; return p }
 	etcd := c.newEtcd(next(), next())
@@ -58,7 +58,7 @@ func (c *Cluster) createMembers(cache *build.Cache, ports []int) error {
 	return nil
 }
 
-// complete sets the fields that all members share.
+// complete sets the common fields of all members.
 func (c *Cluster) complete(m *member, cache *build.Cache) {
 	if m.name == "" {
 		m.name = string(m.component)
@@ -107,7 +107,7 @@ func (c *Cluster) newEtcd(clientPort, peerPort int) *member {
 			"--peer-trusted-ca-file=" + c.pki.cert("etcd-ca"), "--peer-client-cert-auth",
 			// The data is temporary.
 			"--unsafe-no-fsync",
-			"--quota-backend-bytes=8589934592", // etcd's highest recommended; a long benchmark writes more than its default of 2 GiB
+			"--quota-backend-bytes=8589934592", // etcd's recommended maximum; long benchmarks exceed the default of 2 GiB
 			"--log-level=warn",
 		},
 		probe: func(ctx context.Context) error { return get(ctx, c.etcd, url+"/health", nil) },
@@ -123,7 +123,7 @@ func (c *Cluster) newAPIServer(index, port int, etcdURL string) *member {
 	p := c.pki
 	m.args = []string{
 		"--bind-address=" + loopback, fmt.Sprintf("--secure-port=%d", port),
-		// The Service "kubernetes" gets no endpoints, as they may not be on loopback.
+		// The Service "kubernetes" gets no endpoints, because endpoints may not be on loopback.
 		"--advertise-address=" + loopback, "--endpoint-reconciler-type=none",
 		"--tls-cert-file=" + p.cert("serving"), "--tls-private-key-file=" + p.key("serving"),
 		"--etcd-servers=" + etcdURL, "--etcd-cafile=" + p.cert("etcd-ca"),
@@ -151,8 +151,8 @@ func (c *Cluster) newAPIServer(index, port int, etcdURL string) *member {
 	return m
 }
 
-// disabledAdmission returns the admission plugins that need a controller manager,
-// which creates service accounts and removes taints of ready nodes.
+// disabledAdmission returns the admission plugins to disable without a controller manager: it creates service accounts and
+// removes taints of ready nodes.
 func (c *Cluster) disabledAdmission() []string {
 	if c.options.has(ControllerManager) {
 		return nil
@@ -189,7 +189,7 @@ func (c *Cluster) newScheduler(port int, server string) (*member, error) {
 	}, nil
 }
 
-// servingArgs returns the arguments that controller manager and scheduler share.
+// servingArgs returns the common arguments of controller manager and scheduler.
 func (c *Cluster) servingArgs(port int, kubeconfig string) []string {
 	return []string{
 		"--bind-address=" + loopback, fmt.Sprintf("--secure-port=%d", port),

@@ -14,10 +14,9 @@ import (
 	"time"
 )
 
-// Status is the state of a cluster, as GET /status of the control socket returns
-// it.
+// Status is the state of a cluster, in the form of GET /status of the control socket.
 type Status struct {
-	Ready       bool              `json:"ready"` // every component is
+	Ready       bool              `json:"ready"` // all components are ready
 	Dir         string            `json:"dir"`
 	Kubernetes  string            `json:"kubernetes"`
 	Kubeconfig  string            `json:"kubeconfig"`
@@ -27,7 +26,7 @@ type Status struct {
 	Components  []ComponentStatus `json:"components"`
 }
 
-// ComponentStatus is the state of one process.
+// ComponentStatus is the state of a process.
 type ComponentStatus struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
@@ -35,7 +34,7 @@ type ComponentStatus struct {
 	Pid     int    `json:"pid,omitempty"`
 	URL     string `json:"url"`
 	Log     string `json:"log"`
-	Error   string `json:"error,omitempty"` // how it died, with its log's last lines
+	Error   string `json:"error,omitempty"` // the cause of death, with the log's last lines
 	// Credentials are for clients of etcd itself.
 	Credentials *Credentials `json:"credentials,omitempty"`
 }
@@ -76,8 +75,7 @@ func (m *member) status() ComponentStatus {
 	return s
 }
 
-// ControlSocket returns the path of the unix socket on which other programs may
-// control the cluster, by HTTP:
+// ControlSocket returns the path of the unix socket for controlling the cluster by HTTP:
 //
 //	GET  /status
 //	POST /start?component=NAME
@@ -85,8 +83,8 @@ func (m *member) status() ComponentStatus {
 //	POST /restart?component=NAME[&kill=true]
 //	POST /compact
 //
-// Responses are JSON: a Status, {"revision": "…"} or, if a call fails,
-// {"error": "…"} with status 400 or 500. A call returns once it has taken effect.
+// Responses are JSON: a Status, {"revision": "…"} or, if a call fails, {"error": "…"} with status 400 or 500. A call returns once
+// it has taken effect.
 func (c *Cluster) ControlSocket() string { return filepath.Join(c.Dir, ControlSocketName) }
 
 // ControlSocketName is the socket's name in the cluster's folder.
@@ -98,7 +96,7 @@ func (c *Cluster) serveControl() error {
 		return fmt.Errorf("open control socket: %w", err)
 	}
 	c.control = &http.Server{Handler: c.controlHandler(), ReadHeaderTimeout: 10 * time.Second}
-	c.watchers.Go(func() { _ = c.control.Serve(listener) }) // ends with Stop, which is no error
+	c.watchers.Go(func() { _ = c.control.Serve(listener) }) // ends with Stop, without an error
 	return nil
 }
 
@@ -136,7 +134,7 @@ func (c *Cluster) handle(do func(ctx context.Context, name string, kill bool) er
 			writeError(w, http.StatusBadRequest, err)
 			return
 		}
-		// A client that disconnects must not leave a component half restarted.
+		// A disconnecting client must not leave a component half restarted.
 		if err := do(context.WithoutCancel(r.Context()), name, kill); err != nil {
 			writeError(w, http.StatusInternalServerError, err)
 			return

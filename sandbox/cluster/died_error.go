@@ -18,8 +18,7 @@ import (
 type DiedError struct {
 	Component string // its name, such as kube-apiserver-2
 	Reason    error  // how the process ended
-	// Disk is the error of writing to the disk of the cluster's folder, if that is
-	// full. The log may then lack the line with the cause.
+	// Disk is the error of a full disk under the cluster's folder. The log may then lack the line with the cause.
 	Disk     error
 	LogCause string // the first line of its log with a fatal error, or empty
 	LogTail  string // the last lines of its log
@@ -43,7 +42,7 @@ func (e *DiedError) addressInUse() bool {
 
 var unknownGate = regexp.MustCompile(`unrecognized feature gate: (\w+)`)
 
-// unknownGate returns the feature gate that the component does not know, or "".
+// unknownGate returns the feature gate unknown to the component, or "".
 func (e *DiedError) unknownGate() string {
 	if m := unknownGate.FindStringSubmatch(e.LogTail); m != nil {
 		return m[1]
@@ -54,8 +53,7 @@ func (e *DiedError) unknownGate() string {
 // minFreeSpace is the free space below which the disk counts as full.
 const minFreeSpace = 1 << 20
 
-// checkDisk returns an error if the disk of folder dir, or the user's quota on it, is
-// full. It writes to a file that it has unlinked.
+// checkDisk returns an error if the disk of folder dir, or the user's quota on it, is full. It writes to an unlinked file.
 func checkDisk(dir string) error {
 	file, err := os.CreateTemp(dir, "anykind-space-")
 	if err != nil {
@@ -74,30 +72,28 @@ func diskFullError(err error) error {
 	return nil
 }
 
-// Limits of what an error shows of a log, and of the search for the cause.
+// Limits of a log excerpt in an error, and of the search for the cause.
 const (
 	tailLines     = 15
 	maxLineLength = 600
 	maxLogSearch  = 8 << 20
 )
 
-// fatalLine matches the lines in which components log why they exit: a full disk, Go's
-// panics and fatal errors, klog's F lines, "command failed" of Kubernetes' commands, and
-// JSON logs above level error. Other E lines of klog do not count: every API server
-// writes some while it starts.
+// fatalLine matches the last words of components: a full disk, Go's panics and fatal errors, klog's F lines, "command failed" of
+// Kubernetes' commands, and JSON logs above level error. Other E lines of klog do not count: every API server writes some during
+// its start.
 const fatalLine = `no space left on device|disk quota exceeded` +
 	`|^panic: |^fatal error: ` +
 	`|^F\d{4} |^E\d{4} .*"command failed"` +
 	`|^\{"level":"(dpanic|panic|fatal)"`
 
-// logExcerpt is the part of a log that an error shows.
+// logExcerpt is the part of a log in an error.
 type logExcerpt struct {
-	cause string // the first line that matches fatalLine, or empty
-	tail  string // the last lines, or why there are none
+	cause string // first line matching fatalLine, or empty
+	tail  string // the last lines, or the reason for their absence
 }
 
-// readLogExcerpt reads the log at path from offset on, where the process began to
-// write.
+// readLogExcerpt reads the log at path from offset on: the beginning of the process's output.
 func readLogExcerpt(path string, offset int64) logExcerpt {
 	file, err := os.Open(path)
 	if err != nil {
@@ -143,7 +139,7 @@ func excerpt(log io.Reader) logExcerpt {
 	return e
 }
 
-// String returns the lines indented, and long ones shortened.
+// String returns the lines indented, with long lines shortened.
 func (e logExcerpt) String() string {
 	text := "the last lines of its log:\n" + indented(e.tail)
 	if e.cause == "" || strings.HasPrefix(e.tail, e.cause) {

@@ -10,9 +10,9 @@ import (
 	"github.com/anykind/anykind/sandbox/internal/progress"
 )
 
-// Link builds the programs that Start needs with the same options and creates links to them in dir, each named after its
-// component: etcd, kube-apiserver, kubectl. That is what controller-runtime's envtest expects of KUBEBUILDER_ASSETS. Links
-// of an earlier call are replaced.
+// Link builds the programs of Start for the same options and creates links to them in dir, each named after its component: etcd,
+// kube-apiserver, kubectl. controller-runtime's envtest expects this layout in KUBEBUILDER_ASSETS. Links of an earlier call are
+// replaced.
 func Link(ctx context.Context, opts *Options, dir string) error {
 	o, err := opts.Complete()
 	if err != nil {
@@ -33,7 +33,7 @@ func Link(ctx context.Context, opts *Options, dir string) error {
 	return nil
 }
 
-// replaceLink creates the link at path, or replaces it at once, as another process may be using it.
+// replaceLink creates or atomically replaces the link at path: it may be in use.
 func replaceLink(target, path string) error {
 	scratch, err := os.MkdirTemp(filepath.Dir(path), ".link-")
 	if err != nil {

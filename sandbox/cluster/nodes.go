@@ -13,11 +13,10 @@ import (
 // NodeLabel is a label of the fake nodes.
 const NodeLabel = "anykind.sandbox/fake-node"
 
-// kwokRules configure how fake pods behave. Logs and attach read files that tests
-// may append to; attach with input or a terminal, whatever the pod's spec has, is a
-// shell that runs each line. Exec runs the command on this machine as the user. A
-// forwarded port echoes its input, except 8080, which is the fake kubelet's HTTP
-// server, 2, where a shell runs the first line, and 1, which refuses connections.
+// kwokRules configure the behavior of fake pods. Logs and attach read files that tests may append to. Attach with input or a
+// terminal, whatever the pod's spec, is a shell that runs each line. Exec runs the command on this machine as the user. A
+// forwarded port echoes its input. Exceptions are 8080 (the fake kubelet's HTTP server), 2 (a shell runs the first line) and 1
+// (refuses connections).
 const kwokRules = `---
 apiVersion: kwok.x-k8s.io/v1alpha1
 kind: ClusterLogs
@@ -54,8 +53,7 @@ const (
 	previousPodLog = "2023-12-31T00:00:00.000000000Z stdout F hello from before the restart\n"
 )
 
-// PodLog returns the path of the file from which every pod's log is read. Lines have
-// the form "2006-01-02T15:04:05.999999999Z stdout F text".
+// PodLog returns the path of the log file of all pods. Lines have the form "2006-01-02T15:04:05.999999999Z stdout F text".
 func (c *Cluster) PodLog() string { return filepath.Join(c.Dir, "pod.log") }
 
 func (c *Cluster) newNodes(port int, stagesPath string) (*member, error) {
@@ -94,7 +92,7 @@ func (c *Cluster) writeKwokFiles(port int, stagesPath string) (config string, er
 
 func nodeName(i int) string { return fmt.Sprintf("node-%d", i+1) }
 
-// createNodes creates the Node objects that kwok manages.
+// createNodes creates the Node objects managed by kwok.
 func (c *Cluster) createNodes(ctx context.Context) error {
 	for i := range c.options.Nodes {
 		err := c.create(ctx, "/api/v1/nodes", map[string]any{
@@ -114,7 +112,7 @@ func (c *Cluster) createNodes(ctx context.Context) error {
 	return nil
 }
 
-// nodeReady returns a probe of whether node i is ready and schedulable.
+// nodeReady returns a probe for node i being ready and schedulable.
 func (c *Cluster) nodeReady(i int) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var node struct {

@@ -39,15 +39,14 @@ type Options struct {
 	Components []Component
 	// KubernetesVersion is a release such as v1.36.3, the default.
 	KubernetesVersion string
-	// FeatureGates are passed to every Kubernetes component that knows them. One
-	// that kube-apiserver does not know is an error.
+	// FeatureGates are passed to every Kubernetes component with this gate. A gate unknown to kube-apiserver is an error.
 	FeatureGates map[string]bool
 	// RuntimeConfig is kube-apiserver's --runtime-config, such as
 	// {"api/beta": "true"}.
 	RuntimeConfig map[string]string
-	// APIServers is how many API servers share the one etcd; 0 means 1.
+	// APIServers is the number of API servers on a common etcd; 0 means 1.
 	APIServers int
-	// Nodes is how many fake nodes there are; 0 means 2.
+	// Nodes is the number of fake nodes; 0 means 2.
 	Nodes int
 	// ExtraArgs are appended to a component's command line and so override the
 	// sandbox's own.
@@ -56,9 +55,9 @@ type Options struct {
 	// CacheDir keeps built binaries. Empty means $ANYKIND_SANDBOX_CACHE or
 	// anykind/sandbox in the user's cache folder.
 	CacheDir string
-	// Progress receives lines about what is being built and started; nil discards them.
+	// Progress receives lines about builds and starts; nil discards them.
 	Progress io.Writer `json:"-"`
-	// Log logs what happens to components afterwards; nil discards it.
+	// Log receives later events of components; nil discards them.
 	Log *slog.Logger `json:"-"`
 }
 
@@ -90,8 +89,7 @@ func (o *Options) Complete() (*Options, error) {
 	return &c, nil
 }
 
-// completeComponents returns the chosen components in start order, with etcd and
-// kube-apiserver.
+// completeComponents returns the chosen components in start order, with etcd and kube-apiserver.
 func completeComponents(chosen []Component) ([]Component, error) {
 	if len(chosen) == 0 {
 		return AllComponents(), nil
@@ -106,7 +104,7 @@ func completeComponents(chosen []Component) ([]Component, error) {
 	}), nil
 }
 
-// processes returns the components that run.
+// processes returns the components with a process.
 func (o *Options) processes() []Component {
 	return slices.DeleteFunc(slices.Clone(o.Components), func(c Component) bool { return c == Kubectl })
 }
@@ -133,12 +131,10 @@ func (o *Options) binary(c Component) build.Binary {
 	}
 }
 
-// DefaultKubernetesVersion is the Kubernetes release started unless another is
-// chosen.
+// DefaultKubernetesVersion is the default Kubernetes release.
 const DefaultKubernetesVersion = build.KubernetesVersion
 
-// KubernetesVersions returns the releases that `make matrix` tests with, one of each
-// minor version that the sandbox supports, oldest first.
+// KubernetesVersions returns the releases tested by `make matrix`, a release of each supported minor version, oldest first.
 func KubernetesVersions() []string {
 	return []string{"v1.34.4", "v1.35.4", DefaultKubernetesVersion, "v1.37.1"}
 }

@@ -135,8 +135,7 @@ func newClient(authority *certs.Authority, pair *certs.Pair) (*http.Client, erro
 	}, nil
 }
 
-// kubeconfigText is a kubeconfig with inline data, so that it can be copied
-// elsewhere.
+// kubeconfigText is a kubeconfig with inline data, for copying.
 const kubeconfigText = `apiVersion: v1
 kind: Config
 clusters:
@@ -188,8 +187,7 @@ func (c *Cluster) writeKubeconfigs(urls []string) error {
 	return nil
 }
 
-// writeComponentKubeconfig writes the kubeconfig of a component that authenticates
-// with the certificate called user.
+// writeComponentKubeconfig writes the kubeconfig of a component with the certificate called user.
 func (p *pki) writeComponentKubeconfig(user, url string) (string, error) {
 	path := filepath.Join(p.dir, user+".kubeconfig")
 	text := strings.Join([]string{

@@ -19,7 +19,7 @@ import (
 	"github.com/anykind/anykind/sandbox/internal/process"
 )
 
-// member is one process of the cluster, running or not.
+// member is a process of the cluster, running or not.
 type member struct {
 	name      string // kube-apiserver, kube-apiserver-2, …
 	component Component
@@ -28,7 +28,7 @@ type member struct {
 	args      []string
 	gates     map[string]bool
 	url       string
-	log       string // file that gets its output
+	log       string // file with its output
 	// credentials are for its clients, or nil if a kubeconfig has them.
 	credentials *Credentials
 	// probe reports whether the running process is ready.
@@ -59,7 +59,7 @@ func (m *member) detach() *process.Process {
 	return p
 }
 
-// recordDeath records that p ended. It returns false if that was expected.
+// recordDeath records the end of p. It returns false for an expected end.
 func (m *member) recordDeath(p *process.Process, err *DiedError) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -79,8 +79,8 @@ func (m *member) waitUntilIdle() {
 const (
 	// readyTimeout bounds the time until a component is ready.
 	readyTimeout = 90 * time.Second
-	// stopGrace is how long a component may take to exit after SIGTERM. kube-apiserver completes its requests in a
-	// second or two, and would then wait a minute for clients to end their watches.
+	// stopGrace limits the time for a component to exit after SIGTERM. kube-apiserver completes its requests in a second or two,
+	// and would then wait a minute for clients to end their watches.
 	stopGrace = 8 * time.Second
 )
 
@@ -112,8 +112,7 @@ func (c *Cluster) StopComponent(ctx context.Context, name string, kill bool) err
 	return nil
 }
 
-// RestartComponent stops a component as StopComponent does, starts it again on
-// the same port and waits until it is ready.
+// RestartComponent stops a component like StopComponent, starts it again on the same port and waits until it is ready.
 func (c *Cluster) RestartComponent(ctx context.Context, name string, kill bool) error {
 	m, err := c.member(name)
 	if err != nil {
@@ -149,8 +148,7 @@ func (c *Cluster) stop(ctx context.Context, m *member, kill bool) {
 	p.Stop(ctx, syscall.SIGTERM, stopGrace)
 }
 
-// start starts the member and waits until it is ready. Feature gates that the
-// component does not know are left out.
+// start starts the member and waits until it is ready. Feature gates unknown to the component are omitted.
 func (c *Cluster) start(ctx context.Context, m *member) error {
 	for {
 		err := c.startAndWait(ctx, m)
@@ -226,7 +224,7 @@ func (m *member) commandLine() []string {
 	return args
 }
 
-// watch waits for the process to end and reports it unless that was expected.
+// watch waits for the process to end and reports an unexpected end.
 func (c *Cluster) watch(m *member, p *process.Process, logStart int64) {
 	<-p.Done()
 	died := c.newDiedError(m, p, logStart)
@@ -244,7 +242,7 @@ func (c *Cluster) newDiedError(m *member, p *process.Process, logStart int64) *D
 	}
 	log := readLogExcerpt(m.log, logStart)
 	return &DiedError{
-		// In the parent folder, as the cluster's may be about to be removed.
+		// In the parent folder, because the cluster's folder may be about to be removed.
 		Component: m.name, Reason: reason, Disk: checkDisk(filepath.Dir(c.Dir)), LogCause: log.cause, LogTail: log.tail, LogFile: m.log,
 	}
 }

@@ -40,7 +40,7 @@ func poll(ctx context.Context, died <-chan struct{}, probe func(context.Context)
 	}
 }
 
-// waitError adds what was waited for, and which component died.
+// waitError adds the awaited condition, or the error of a dead component.
 func (c *Cluster) waitError(err error, what string) error {
 	if died := c.Err(); errors.Is(err, errDied) && died != nil {
 		err = died
@@ -48,12 +48,12 @@ func (c *Cluster) waitError(err error, what string) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// get sends a GET and decodes the JSON response into result, unless that is nil.
+// get sends a GET and decodes the JSON response into result, unless result is nil.
 func get(ctx context.Context, client *http.Client, url string, result any) error {
 	return send(ctx, client, http.MethodGet, url, nil, result)
 }
 
-// post sends body as JSON and decodes the response into result, unless that is nil.
+// post sends body as JSON and decodes the response into result, unless result is nil.
 func post(ctx context.Context, client *http.Client, url string, body, result any) error {
 	return send(ctx, client, http.MethodPost, url, body, result)
 }
@@ -119,10 +119,9 @@ func (c *Cluster) serverURL() string {
 	return ""
 }
 
-// Compact compacts etcd to its newest revision and returns that: older resource
-// versions and continue tokens expire (410 Gone). An API server's watch cache still
-// holds recent events; restart it to expire those.
-// See https://etcd.io/docs/v3.6/op-guide/maintenance/.
+// Compact compacts etcd to its newest revision and returns the revision: older resource versions and continue tokens expire (410
+// Gone). An API server's watch cache still holds recent events; restart the server to expire them. See
+// https://etcd.io/docs/v3.6/op-guide/maintenance/.
 func (c *Cluster) Compact(ctx context.Context) (revision string, err error) {
 	m, err := c.member(string(Etcd))
 	if err != nil {
@@ -152,7 +151,7 @@ func freePorts(n int) ([]int, error) {
 		if err != nil {
 			return nil, fmt.Errorf("find a free port on loopback: %w", err)
 		}
-		// Open until all are chosen, so that none is returned twice.
+		// Open until all are chosen, so that each port is returned once.
 		defer l.Close()
 		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
 	}

@@ -12,13 +12,11 @@ import (
 	"github.com/anykind/anykind/sandbox/internal/progress"
 )
 
-// maxStartAttempts limits how often a start is retried because another program took
-// one of the chosen ports.
+// maxStartAttempts limits the attempts of a start: a different program may take a chosen port.
 const maxStartAttempts = 3
 
-// Start builds missing programs, starts the cluster and returns once it is ready.
-// ctx bounds the start alone: if it ends first, everything is stopped again.
-// Afterwards the cluster runs until Stop, or until this process ends.
+// Start builds missing programs, starts the cluster and returns once it is ready. ctx only bounds the start: if it ends first,
+// everything is stopped again. Afterwards the cluster runs until Stop, or until this process ends.
 func Start(ctx context.Context, opts *Options) (*Cluster, error) {
 	o, err := opts.Complete()
 	if err != nil {
@@ -65,8 +63,7 @@ func startOnce(ctx context.Context, o *Options, cache *build.Cache, report *prog
 	return c, nil
 }
 
-// startAll starts the layers one after another, and the members of a layer
-// concurrently.
+// startAll starts the layers in sequence, and the members of a layer concurrently.
 func (c *Cluster) startAll(ctx context.Context) error {
 	etcd, servers, rest := c.layers()
 	if err := c.startLayer(ctx, etcd); err != nil {
@@ -119,7 +116,7 @@ func (c *Cluster) startLayer(ctx context.Context, layer []*member) error {
 func (c *Cluster) bootstrap(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, errNotReady)
 	defer cancel()
-	// Role and binding need the namespace, which the API server creates.
+	// Role and binding need the namespace. The API server creates it.
 	if err := poll(ctx, c.done, c.httpsProbe(c.serverURL()+"/api/v1/namespaces/default")); err != nil {
 		return c.waitError(err, "wait for namespace default")
 	}
@@ -143,8 +140,7 @@ func (c *Cluster) bootstrap(ctx context.Context) error {
 	return c.createNodes(ctx)
 }
 
-// waitUsable waits for the default service account, without which no pod can be
-// created, and for the nodes to be ready.
+// waitUsable waits for the default service account, required for creating pods, and for the nodes to be ready.
 func (c *Cluster) waitUsable(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, errNotReady)
 	defer cancel()
@@ -163,7 +159,7 @@ func (c *Cluster) waitUsable(ctx context.Context) error {
 	return nil
 }
 
-// Build builds the programs that Start needs with the same options.
+// Build builds the programs of Start for the same options.
 func Build(ctx context.Context, opts *Options) error {
 	o, err := opts.Complete()
 	if err != nil {

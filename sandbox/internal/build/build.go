@@ -1,12 +1,11 @@
 //go:build unix
 
-// Package build builds the sandbox's binaries from Go modules and caches them. It
-// needs only the user's go command and module proxy.
+// Package build builds the sandbox's binaries from Go modules and caches them. It needs only the user's go command and module
+// proxy.
 //
-// Kubernetes cannot be installed with `go install`, as its go.mod replaces the k8s.io
-// modules by folders of its own tree. So every binary is built in a small generated
-// module, which requires the binary's module and replaces those by the versions that
-// are published with each release. kwok is built from a patched copy.
+// Kubernetes cannot be installed with `go install`, because its go.mod replaces the k8s.io modules by folders of its own tree. So
+// every binary is built in a small generated module. The generated module requires the binary's module and the published k8s.io
+// versions of the same release. kwok is built from a patched copy.
 package build
 
 import (
@@ -27,9 +26,8 @@ import (
 // scratchPattern is the prefix of the folders of unfinished builds.
 const scratchPattern = ".building-"
 
-// Build builds the binaries that are not in the cache, and reports what it builds.
-// Builds of several processes run one after another. If ctx ends or this process
-// dies, no unfinished binary is left in the cache.
+// Build builds the binaries missing in the cache, and reports its progress. Builds of several processes run in sequence. If ctx
+// ends or this process dies, no unfinished binary is left in the cache.
 func (c *Cache) Build(ctx context.Context, report *progress.Report, binaries ...Binary) error {
 	missing := slices.DeleteFunc(slices.Clone(binaries), c.Has)
 	if len(missing) == 0 {
@@ -44,7 +42,7 @@ func (c *Cache) Build(ctx context.Context, report *progress.Report, binaries ...
 	defer lock.Unlock()
 	c.removeLeftovers()
 	for _, b := range missing {
-		if c.Has(b) { // built by another process meanwhile
+		if c.Has(b) { // built by a concurrent process
 			continue
 		}
 		if err := c.build(ctx, report, b); err != nil {
@@ -54,8 +52,7 @@ func (c *Cache) Build(ctx context.Context, report *progress.Report, binaries ...
 	return nil
 }
 
-// removeLeftovers removes the folders of builds that crashed. The caller holds the
-// lock, so no build is running.
+// removeLeftovers removes the folders of crashed builds. The caller holds the lock, so no build is running.
 func (c *Cache) removeLeftovers() {
 	left, _ := filepath.Glob(filepath.Join(c.Dir, scratchPattern+"*"))
 	for _, dir := range left {
@@ -128,8 +125,7 @@ func (c *Cache) prepareModule(ctx context.Context, family *process.Family, scrat
 	return &module, c.writeModule(b, text)
 }
 
-// writeModule writes go.mod. The go.sum of an earlier build stays: it saves the next
-// program of the same version most lookups.
+// writeModule writes go.mod. The go.sum of an earlier build stays: it saves the next program of the same version most lookups.
 func (c *Cache) writeModule(b Binary, text string) error {
 	dir := c.moduleDir(b)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -141,7 +137,7 @@ func (c *Cache) writeModule(b Binary, text string) error {
 // CacheEnv is the environment variable with the path of the cache folder.
 const CacheEnv = "ANYKIND_SANDBOX_CACHE"
 
-// Cache is the folder that keeps built binaries between runs:
+// Cache is the folder with built binaries between runs:
 //
 //	bin/NAME-VERSION-OS-ARCH         finished binaries
 //	module/NAME-VERSION/             the generated modules they are built in
@@ -150,8 +146,7 @@ const CacheEnv = "ANYKIND_SANDBOX_CACHE"
 //	run/NAME/                        locks, log and record of a background cluster
 type Cache struct{ Dir string }
 
-// OpenCache returns the cache in dir. If that is empty, CacheEnv names it, or it is in
-// the user's cache folder.
+// OpenCache returns the cache in dir. The default is $CacheEnv, or else a folder in the user's cache folder.
 func OpenCache(dir string) (*Cache, error) {
 	if dir == "" {
 		dir = os.Getenv(CacheEnv)
@@ -182,7 +177,7 @@ func (c *Cache) Path(b Binary) string {
 	return filepath.Join(c.Dir, "bin", fmt.Sprintf("%s-%s-%s-%s", b.Name, version, runtime.GOOS, runtime.GOARCH))
 }
 
-// StagesPath returns the path of kwok's stages, which define what fake nodes and pods do.
+// StagesPath returns the path of kwok's stages, the behavior of fake nodes and pods.
 func (c *Cache) StagesPath(kwok Binary) string { return c.Path(kwok) + "-stages.yaml" }
 
 // Has reports whether b is built.

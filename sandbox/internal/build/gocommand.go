@@ -17,16 +17,14 @@ import (
 	"github.com/anykind/anykind/sandbox/internal/process"
 )
 
-// goInterruptGrace is how long an interrupted go command may take to remove its
-// temporary folder.
+// goInterruptGrace limits the time for an interrupted go command to remove its temporary folder.
 const goInterruptGrace = 5 * time.Second
 
 // maxErrorLines limits the lines of a failed command's output in an error.
 const maxErrorLines = 20
 
-// goCommand runs the user's go command in dir as part of family and returns its
-// standard output, also if it fails. If ctx ends, it returns after the command and its
-// children have exited.
+// goCommand runs the user's go command in dir as part of family and returns its standard output, even on failure. If ctx ends, it
+// returns after the command and its children have exited.
 func goCommand(ctx context.Context, family *process.Family, dir, scratch string, args ...string) ([]byte, error) {
 	path, err := exec.LookPath("go")
 	if err != nil {
@@ -64,11 +62,10 @@ func goCommand(ctx context.Context, family *process.Family, dir, scratch string,
 	return output, readErr
 }
 
-// goEnvironment returns the user's environment without settings that change what is
-// built. Proxy and toolchain settings stay.
+// goEnvironment returns the user's environment without settings that change the build. Proxy and toolchain settings stay.
 func goEnvironment(dir, scratch string) []string {
 	return append(os.Environ(),
-		"GOFLAGS=-mod=mod", // not empty, as that would use the setting of `go env -w`
+		"GOFLAGS=-mod=mod", // not empty: an empty value would use the setting of `go env -w`
 		"GOWORK=off", "GO111MODULE=on", "CGO_ENABLED=0",
 		"GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH,
 		"GOTMPDIR="+scratch, "PWD="+dir,

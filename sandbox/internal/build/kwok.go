@@ -10,21 +10,21 @@ import (
 	"strings"
 )
 
-// kwokPatches change kwok's source before it is built. kwok v0.8.0 plays a kubelet whose streams differ from a real one's
-// in ways that clients' tests depend on:
+// kwokPatches change kwok's source before the build. The streams of kwok v0.8.0's kubelet differ from a real kubelet's in ways
+// relevant to clients' tests:
 //
-//   - exec: the command's standard input was never closed, so that a command that reads to its end hung. It is closed.
-//   - exec: the exit code was lost. The error gets the type in which the streaming server looks for one; a command that a
-//     signal ended gets a shell's code, 128 and the signal's number.
+//   - exec: the command's standard input was never closed, so that a command reading to its end hung. It is closed.
+//   - exec: the exit code was lost. The error gets the type expected by the streaming server; a command ended by a signal gets a
+//     shell's code, 128 plus the signal's number.
 //   - exec with a terminal: the command did not control it, so that Ctrl-C sent no signal. It leads a session of its own
 //     with that terminal.
 //   - exec with a terminal: kwok's tunnel failed for a command without input and cut off the end of its output. Output is
 //     copied until the command has closed the terminal; the end of input is sent as ^D.
-//   - attach: kwok only shows a log. With input or a terminal, whatever the pod's spec has, there is a shell that runs
-//     each line; its exit code is not sent, as those who attach get none.
+//   - attach: kwok only shows a log. With input or a terminal, whatever the pod's spec, there is a shell that runs each line; its
+//     exit code is not sent, because attach has no exit code.
 //
-// A patch fails the build unless its lines occur exactly once, so that another version of kwok is never patched by
-// half. Whoever changes a patch increases the Revision in [Kwok], which is part of the binary's name in the cache.
+// A patch fails the build unless its lines occur exactly once, so that a different version of kwok is never patched by half. Each
+// change of a patch must increase the Revision in [Kwok], a part of the binary's name in the cache.
 var kwokPatches = []patch{
 	{
 		file: "pkg/utils/exec/exec.go",
@@ -138,10 +138,10 @@ func withExitCode(err error) error {
 	},
 }
 
-// terminalFile is the source file in which kwok runs a command with a terminal.
+// terminalFile is the source file of kwok's commands with a terminal.
 const terminalFile = "pkg/kwok/server/debugging_exec_other.go"
 
-// kwokTunnel is kwok's code that copies a terminal's input and output.
+// kwokTunnel is kwok's code for copying a terminal's input and output.
 const kwokTunnel = `	// Create a two way tunnel for pty and stream.
 	go func() {
 		buf1 := s.bufPool.Get()
@@ -163,7 +163,7 @@ const kwokTunnel = `	// Create a two way tunnel for pty and stream.
 	}()
 `
 
-// patch replaces lines in one file of a copied module.
+// patch replaces lines in a file of a copied module.
 type patch struct {
 	file     string // its path in the module, with slashes
 	old, new string

@@ -16,19 +16,18 @@ const (
 	KwokVersion       = "v0.8.0"
 )
 
-// Binary is one program to build from a Go module.
+// Binary is a program to build from a Go module.
 type Binary struct {
 	Name    string // the file's name, such as kube-apiserver
 	Module  string
 	Version string
 	Package string
-	// Staging is set if Module contains k8s.io/… modules, which are replaced by their
-	// published versions.
+	// Staging is set if Module contains k8s.io/… modules. They are replaced by their published versions.
 	Staging bool
 	// patches are applied to Module; Revision counts their changes.
 	patches  []patch
 	Revision int
-	// Usual is how long the first build takes on two cores.
+	// Usual is the usual time of the first build on two cores.
 	Usual string
 }
 
@@ -72,8 +71,7 @@ func Kwok() Binary {
 	}
 }
 
-// linkFlags returns flags that strip the binary and, for Kubernetes, set what /version
-// returns, as in its release builds.
+// linkFlags returns flags that strip the binary and, for Kubernetes, set the result of /version like in its release builds.
 func (b Binary) linkFlags() string {
 	flags := "-s -w"
 	m := kubernetesVersion.FindStringSubmatch(b.Version)
@@ -93,8 +91,7 @@ func (b Binary) stagingVersion() string {
 	return "v0." + strings.TrimPrefix(b.Version, "v1.")
 }
 
-// sourceModule is the part of a module's go.mod that the generated module needs, as
-// `go mod edit -json` prints it.
+// sourceModule is the part of a module's go.mod required for the generated module, in the form of `go mod edit -json`.
 type sourceModule struct {
 	Go      string
 	Replace []struct {

@@ -129,7 +129,7 @@ func (a *Authority) issue(subject pkix.Name, usage ...x509.ExtKeyUsage) (*Pair, 
 	return pair, nil
 }
 
-// ServiceAccountKey creates the key pair that signs service account tokens, PEM.
+// ServiceAccountKey creates the key pair for signing service account tokens, in PEM.
 func ServiceAccountKey() (private, public []byte, err error) {
 	key, err := newKey()
 	if err != nil {

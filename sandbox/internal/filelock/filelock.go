@@ -1,11 +1,10 @@
 //go:build unix
 
-// Package filelock locks a file between processes with flock. The system releases a
-// lock when the process that holds it ends, so a crash never leaves one behind.
+// Package filelock locks a file between processes with flock. The system releases a lock at the end of its process, so a crash
+// leaves no lock behind.
 //
-// The holder may remove the lock's file. This is safe because a lock counts only while
-// the path still names the locked file: a process that locks a file that was removed
-// or replaced meanwhile tries again with the new one.
+// The holder may remove the lock's file. This is safe because a lock counts only while the path still names the locked file. If
+// the file was removed or replaced while it was being locked, the locking process tries again with the new file.
 package filelock
 
 import (
@@ -17,7 +16,7 @@ import (
 	"time"
 )
 
-// ErrHeld is returned by Try while another process holds the lock.
+// ErrHeld is returned by Try while a different process holds the lock.
 var ErrHeld = errors.New("another process holds the lock")
 
 // Lock is a held lock.
@@ -42,10 +41,10 @@ func Try(path string) (*Lock, error) {
 	}
 }
 
-// maxOpens limits the attempts to open a file whose folder others remove.
+// maxOpens limits the attempts to open a file while its folder is concurrently removed.
 const maxOpens = 1000
 
-// open opens or creates the file and its folder, which others may remove concurrently.
+// open opens or creates the file and its folder. Both may be removed concurrently.
 func open(path string) (*os.File, error) {
 	for try := 1; ; try++ {
 		err := os.MkdirAll(filepath.Dir(path), 0o700)
@@ -108,15 +107,14 @@ func IsHeld(path string) (bool, error) {
 // Unlock releases the lock. The file stays.
 func (l *Lock) Unlock() { _ = l.file.Close() }
 
-// Remove removes the file and releases the lock. Another process may hold the lock as
-// soon as the file is removed, so Remove must be the last action under the lock.
+// Remove removes the file and releases the lock. A waiting process may take the lock as soon as the file is removed, so Remove
+// must be the last action under the lock.
 func (l *Lock) Remove() error { return errors.Join(os.Remove(l.file.Name()), l.file.Close()) }
 
 // pollInterval is the delay between attempts of Wait: flock takes no context.
 const pollInterval = 100 * time.Millisecond
 
-// Wait takes the lock on path. It calls onWait once if another process holds it, and
-// returns ctx's error if ctx ends first.
+// Wait takes the lock on path. It calls onWait once if it has to wait, and returns ctx's error if ctx ends first.
 func Wait(ctx context.Context, path string, onWait func()) (*Lock, error) {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()

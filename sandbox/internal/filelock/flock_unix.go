@@ -11,7 +11,7 @@ import (
 
 func tryLock(file *os.File) error { return flock(file, syscall.LOCK_EX) }
 
-// tryShared takes a shared lock, which excludes only tryLock's.
+// tryShared takes a shared lock. It excludes only tryLock's exclusive lock.
 func tryShared(file *os.File) error { return flock(file, syscall.LOCK_SH) }
 
 func flock(file *os.File, how int) error {

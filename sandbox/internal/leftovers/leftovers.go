@@ -19,10 +19,9 @@ import (
 // exitTimeout bounds the wait for processes that are exiting.
 const exitTimeout = 5 * time.Second
 
-// Run runs the tests with a temporary folder of their own, which holds all their
-// clusters, and returns the exit code.
+// Run runs the tests with a separate temporary folder for all their clusters, and returns the exit code.
 func Run(m *testing.M) int {
-	// Short, because the path of a unix socket must be.
+	// Short, because the path of a unix socket must be short.
 	temp, err := os.MkdirTemp("/tmp", "sandbox-test-")
 	if err == nil {
 		defer func() { _ = os.RemoveAll(temp) }()
@@ -59,8 +58,8 @@ func check(timeout time.Duration) error {
 	}
 }
 
-// Processes returns the processes that have text in their command line, such as the
-// path of a cluster's folder. A line is a pid and the command line.
+// Processes returns the processes with text in their command line, such as the path of a cluster's folder. A line is a pid and
+// the command line.
 func Processes(text string) ([]string, error) {
 	all, err := processes()
 	if err != nil {
@@ -89,8 +88,7 @@ func Alive(pid int) bool {
 	return false
 }
 
-// processes returns every process but zombies. Small Linux systems have no ps, other
-// systems no /proc.
+// processes returns every process but zombies. Small Linux systems have no ps, and macOS and BSD have no /proc.
 func processes() ([]string, error) {
 	commandLines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	if len(commandLines) == 0 {

@@ -22,8 +22,8 @@ import (
 	"time"
 )
 
-// Family is a set of processes and a folder, which end together: with Close or when
-// this process dies. Its methods are safe for concurrent use.
+// Family is a set of processes and a folder with a common end: Close or the death of this process. Its methods are safe for
+// concurrent use.
 type Family struct {
 	dir      string
 	watchdog *watchdog
@@ -36,8 +36,8 @@ type Family struct {
 	closed  bool
 }
 
-// NewFamily returns a family that owns dir, which is removed with its last process;
-// "" is no folder. The caller must call Close.
+// NewFamily returns a family owning dir. The folder is removed with the last process; "" means no folder. The caller must call
+// Close.
 func NewFamily(dir string) (*Family, error) {
 	w, err := newWatchdog(dir)
 	if err != nil {
@@ -137,7 +137,7 @@ func (f *Family) Close() error {
 	return os.RemoveAll(f.dir)
 }
 
-// Process is one running child of a Family. Safe for concurrent use.
+// Process is a running child of a Family. Safe for concurrent use.
 type Process struct {
 	cmd  *exec.Cmd
 	done chan struct{}
@@ -147,11 +147,10 @@ type Process struct {
 // Pid returns the id of the process and of its group.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
-// Done returns a channel that is closed once the process has exited and its group is
-// killed.
+// Done returns a channel that is closed once the process has exited and its group is killed.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err waits until the process has exited and returns what exec.Cmd.Wait returned.
+// Err waits until the process has exited and returns the error of exec.Cmd.Wait.
 func (p *Process) Err() error {
 	<-p.done
 	return p.err
@@ -185,9 +184,8 @@ func (p *Process) Stop(ctx context.Context, sig syscall.Signal, grace time.Durat
 	<-p.done
 }
 
-// forkOnOneThread runs every fork on one thread until Close: Linux sends the
-// parent-death signal when the thread that forked the child ends, and Go may end idle
-// threads.
+// forkOnOneThread runs every fork on a single thread until Close: Linux sends the parent-death signal when the forking thread
+// ends, and Go may end idle threads.
 func (f *Family) forkOnOneThread() {
 	defer close(f.forker)
 	// Never unlocked: the thread ends with this goroutine, after the children.

@@ -1,4 +1,4 @@
-// Package progress writes to a terminal or log what is being done, and for how long.
+// Package progress writes progress to a terminal or log: the current step and its duration.
 package progress
 
 import (
@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// Intervals at which a running step is shown: on a terminal its line is rewritten, to a
-// log a further line is written.
+// Intervals of updates of a running step: on a terminal its line is rewritten, in a log a new line is written.
 const (
 	terminalInterval = time.Second
 	logInterval      = 30 * time.Second
@@ -23,7 +22,7 @@ type Report struct {
 	mu       sync.Mutex
 }
 
-// New returns a report that writes to out, and rewrites one line if out is a terminal.
+// New returns a report to out. If out is a terminal, it rewrites a single line.
 func New(out io.Writer) *Report {
 	if out == nil {
 		return nil
@@ -40,7 +39,7 @@ func isTerminal(out io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 }
 
-// Printf writes one line.
+// Printf writes a line.
 func (r *Report) Printf(format string, args ...any) {
 	if r == nil {
 		return
@@ -59,7 +58,7 @@ type Step struct {
 	stopped chan struct{}
 }
 
-// Begin writes what is being done, and until End how long it has taken.
+// Begin writes the description of a step, and until End its duration.
 func (r *Report) Begin(format string, args ...any) *Step {
 	s := &Step{report: r, what: fmt.Sprintf(format, args...), started: time.Now()}
 	if r == nil {
@@ -102,7 +101,7 @@ func (r *Report) rewrite(format string, args ...any) {
 	fmt.Fprintf(r.out, "\r\x1b[Ksandbox: "+format, args...)
 }
 
-// End writes how long the step took, or that it failed.
+// End writes the step's duration, or its failure.
 func (s *Step) End(err error) {
 	if s.report == nil {
 		return
