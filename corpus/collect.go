@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// maxFile is the largest file that is read; the largest CustomResourceDefinitions have about 1 MB.
+	// maxFile limits the size of a file, in bytes; the largest CustomResourceDefinitions have about 1 MB.
 	maxFile = 4 << 20
-	// maxObjectsOfKind bounds how many objects of one kind are taken, so that no kind outweighs the others.
+	// maxObjectsOfKind limits the objects of a kind, so that no kind dominates.
 	maxObjectsOfKind = 60
 )
 
@@ -45,8 +45,8 @@ func newCollector() *collector {
 	}
 }
 
-// walk reads the YAML files of one module. If a module has a definition several times, the one with the shortest path
-// counts; if several modules have it, the first module's.
+// walk reads the YAML files of a module. The definition with the shortest path in a module wins; the first module with a
+// definition wins.
 func (c *collector) walk(m *module) error {
 	archive, err := zip.OpenReader(m.Zip)
 	if err != nil {
@@ -67,7 +67,7 @@ func (c *collector) walk(m *module) error {
 	return nil
 }
 
-// read adds the objects of one file, whose name begins with the module's path and version.
+// read adds the objects of a file. The file's name begins with the module's path and version.
 func (c *collector) read(file *zip.File) error {
 	reader, err := file.Open()
 	if err != nil {
@@ -91,7 +91,7 @@ func (c *collector) read(file *zip.File) error {
 	return nil
 }
 
-// documents splits a YAML stream, so that documents after a broken one are read, too.
+// documents splits a YAML stream, so that documents after a broken document are read, too.
 func documents(text []byte) [][]byte {
 	var all [][]byte
 	var one []byte
@@ -125,7 +125,7 @@ func (c *collector) add(f found) {
 	}
 }
 
-// addDefinition adds a definition that an API server would accept: of v1, complete, and not a project's test data.
+// addDefinition adds a definition acceptable for an API server: of v1, complete, and not a project's test data.
 func (c *collector) addDefinition(f found, version string) {
 	name := f.object.GetName()
 	if _, known := c.definitions[name]; known || version != "v1" {
@@ -139,8 +139,8 @@ func (c *collector) addDefinition(f found, version string) {
 	}
 }
 
-// isTestData reports whether a definition is made for a project's own tests. Those in end-to-end tests are often other projects'
-// definitions, and count.
+// isTestData reports whether a definition is made for a project's own tests. Definitions in end-to-end tests are often from
+// different projects, and count.
 func isTestData(source, group string) bool {
 	return slices.ContainsFunc(strings.Split(source, "/"), func(element string) bool {
 		return element == "testdata" || element == "fixtures"

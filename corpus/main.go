@@ -1,15 +1,15 @@
-// Command corpus collects CustomResourceDefinitions and example objects from the Go modules of public projects, for tests
-// and benchmarks that need realistic objects, and prints their folder.
+// Command corpus collects CustomResourceDefinitions and example objects from the Go modules of public projects, for tests and
+// benchmarks with realistic objects, and prints their folder.
 //
 //	go run -C corpus .             # $ANYKIND_CORPUS_CACHE, or anykind/corpus in the user's cache folder
 //	go run -C corpus . -summary    # and print what is in it
 //
-// modules.txt lists the modules with their versions and checksums. A corpus is collected once for each content of that
-// list and of this program, in about a minute; later runs print the folder at once. It is not part of this repository: the files
-// belong to the projects, under their licences.
+// modules.txt lists the modules with their versions and checksums. A corpus is collected once for each content of this list and
+// of this program, in about a minute; later runs print the folder at once. It is not part of this repository: the files belong to
+// the projects, under their licences.
 //
-// The folder has index.json (see [Index]), crds/ with one CustomResourceDefinition a file, synthetic/ with definitions for
-// cases that no project has, and objects/ with one object a file.
+// The folder has index.json (see [Index]), crds/ with a file for each CustomResourceDefinition, synthetic/ with definitions for
+// cases absent in all projects, and objects/ with a file for each object.
 package main
 
 import (

@@ -17,16 +17,16 @@ import (
 //go:embed modules.txt
 var moduleList string
 
-// module is a Go module that the corpus is collected from.
+// module is a Go module, a source of the corpus.
 type module struct {
 	Path, Version string
 	Sum           string // as in go.sum
-	Zip           string // the file in the module cache, once downloaded
+	Zip           string // file in the module cache, once downloaded
 }
 
 func (m *module) String() string { return m.Path + "@" + m.Version }
 
-// parseModules reads lines of path, version and checksum. Empty lines and lines that begin with # are skipped.
+// parseModules reads lines of path, version and checksum. Empty lines and lines beginning with # are skipped.
 func parseModules(list string) ([]module, error) {
 	var modules []module
 	for n, line := range strings.Split(list, "\n") {
@@ -42,8 +42,7 @@ func parseModules(list string) ([]module, error) {
 	return modules, nil
 }
 
-// download downloads the modules to Go's module cache and sets their Zip. A checksum that differs from the list's is an
-// error.
+// download downloads the modules to Go's module cache and sets their Zip. A checksum other than the listed checksum is an error.
 func download(ctx context.Context, modules []module) error {
 	// Outside of any module, so that no go.mod affects versions.
 	dir, err := os.MkdirTemp("", "anykind-corpus-")
@@ -65,7 +64,7 @@ func download(ctx context.Context, modules []module) error {
 	return errors.Join(errs...)
 }
 
-// download downloads one module.
+// download downloads a module.
 func (m *module) download(ctx context.Context, dir string) error {
 	command := exec.CommandContext(ctx, "go", "mod", "download", "-json", m.String())
 	command.Dir, command.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
@@ -77,7 +76,7 @@ func (m *module) download(ctx context.Context, dir string) error {
 		return fmt.Errorf("download %s: %w: %s", m, cmp.Or(failed, err), strings.TrimSpace(stderr.String()))
 	}
 	switch {
-	case answer.Zip == "": // with a Zip the error is that its programs need a newer Go, and none of them is built
+	case answer.Zip == "": // with a Zip, the error only concerns programs that need a newer Go
 		return fmt.Errorf("download %s: %s", m, answer.Error)
 	case answer.Sum != m.Sum:
 		return fmt.Errorf("download %s: checksum %s is not the one of modules.txt, %s", m, answer.Sum, m.Sum)

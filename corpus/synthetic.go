@@ -9,11 +9,11 @@ import (
 
 const syntheticGroup = "synthetic.example.com"
 
-// synthetic returns definitions for cases that the API server permits and no listed project has.
+// synthetic returns definitions for cases permitted by the API server but absent in all listed projects.
 func synthetic() []*unstructured.Object {
 	longGroup := strings.Repeat("a-label-of-sixty-three-characters-which-is-the-longest-there-is1.", 3) + "example.com"
 	all := []*unstructured.Object{
-		// Names: a plural equal to the singular, an irregular one, the longest, and those of a built-in kind.
+		// Names: a plural equal to the singular, an irregular plural, the longest name, and the names of a built-in kind.
 		definition(syntheticGroup, "sheep", "Sheep", fields{"singular": "sheep"}, nil),
 		definition(syntheticGroup, "xylofoner", "Xylofon", fields{"singular": "xylofon"}, nil),
 		definition(syntheticGroup, strings.Repeat("x", 63), "Long"+strings.Repeat("X", 55), nil, nil),
@@ -21,9 +21,9 @@ func synthetic() []*unstructured.Object {
 		definition(syntheticGroup, "pods", "Pod", fields{"shortNames": list("po", "deploy")}, nil),
 		definition(syntheticGroup, "deployments", "Deployment", fields{"categories": list("all")}, nil),
 		definition("other."+syntheticGroup, "sheep", "Sheep", fields{"shortNames": list("shp"), "categories": list("all", "animals")}, nil),
-		// A list kind that is not the kind followed by List.
+		// A list kind other than KINDList.
 		definition(syntheticGroup, "fleets", "Fleet", fields{"listKind": "ShipsOfAFleet"}, nil),
-		// Twenty unordered versions, some of them not served, some with names that follow no rule.
+		// Twenty unordered versions, some of them not served, some with irregular names.
 		definition(syntheticGroup, "ancients", "Ancient", nil, fields{"versions": manyVersions()}),
 		// Every built-in subresource, with the longest paths.
 		definition(syntheticGroup, "scales", "Scaled", nil, fields{"versions": list(version("v1", fields{
@@ -50,15 +50,15 @@ func synthetic() []*unstructured.Object {
 		definition(syntheticGroup, "schemas", "Schema", nil, fields{"versions": list(version("v1", fields{"schema": schemaOf(everyExtension())}))}),
 		// A deeply nested schema.
 		definition(syntheticGroup, "depths", "Depth", nil, fields{"versions": list(version("v1", fields{"schema": schemaOf(nested(60))}))}),
-		// A deprecated version with a warning, and one that is not deprecated.
+		// A deprecated version with a warning, and a version without deprecation.
 		definition(syntheticGroup, "olds", "Old", nil, fields{"versions": list(
 			version("v2", nil),
 			version("v1beta1", fields{"storage": false, "deprecated": true, "deprecationWarning": "v1beta1 is deprecated: use v2"}),
 		)}),
-		// A cluster-scoped kind whose fields are not pruned.
+		// A cluster-scoped kind without pruning of fields.
 		definition(syntheticGroup, "wilds", "Wild", nil, fields{"scope": "Cluster", "preserveUnknownFields": false}),
 	}
-	// Many groups whose kinds share a plural, a short name and a category; within a group the server permits none of that.
+	// Many groups with a common plural, short name and category; within a group the server permits no common names.
 	for n := range 20 {
 		all = append(all, definition(fmt.Sprintf("crowd%d.%s", n/2, syntheticGroup), []string{"crowds", "crowdeds"}[n%2], []string{"Crowd", "Crowded"}[n%2],
 			fields{"shortNames": list([]string{"crowd", "cr"}[n%2], fmt.Sprintf("c%d", n)), "categories": list("crowded")}, nil))
@@ -88,7 +88,7 @@ func merge(into, from fields) {
 	}
 }
 
-// version returns one version of a definition, served and stored unless more overrides that.
+// version returns a version of a definition, served and stored unless overridden by more.
 func version(name string, more fields) fields {
 	v := fields{"name": name, "served": true, "storage": true, "schema": fields{"openAPIV3Schema": fields{
 		"type": "object", "x-kubernetes-preserve-unknown-fields": true,

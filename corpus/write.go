@@ -17,20 +17,20 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// format is part of the folder's name: raise it when the program collects or writes something else.
+// format is part of the folder's name: raise it when the content of the folder changes.
 const format = "2"
 
 // Index is the content of index.json. Files are relative to the folder.
 type Index struct {
 	Modules    []string    `json:"modules"`
 	CRDs       []IndexFile `json:"crds"`      // of projects, sorted by name
-	Synthetic  []IndexFile `json:"synthetic"` // for cases that no project has
+	Synthetic  []IndexFile `json:"synthetic"` // for cases absent in all projects
 	Objects    []IndexFile `json:"objects"`   // of custom and built-in kinds
-	Files      int         `json:"files"`     // YAML files that were read
+	Files      int         `json:"files"`     // YAML files read
 	Unreadable int         `json:"unreadable"`
 }
 
-// IndexFile is an object of a corpus. For a CustomResourceDefinition, Group and Kind are those that it defines.
+// IndexFile is an object of a corpus. For a CustomResourceDefinition, Group and Kind are of the defined kind.
 type IndexFile struct {
 	Name   string `json:"name"`
 	Group  string `json:"group"`
@@ -68,7 +68,7 @@ func ensure(ctx context.Context) (string, error) {
 	return dir, publish(dir, func(temporary string) error { return c.write(temporary, modules) })
 }
 
-// publish writes a folder under another name first, so that dir is complete or missing, even with concurrent writers.
+// publish writes a folder under a temporary name first: dir is complete or missing, even with concurrent writers.
 func publish(dir string, write func(dir string) error) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o750); err != nil {
 		return err
@@ -83,7 +83,7 @@ func publish(dir string, write func(dir string) error) error {
 	}
 	if err := os.Rename(temporary, dir); err != nil {
 		if _, broken := readIndex(dir); broken == nil {
-			return nil // another process was faster
+			return nil // a concurrent writer was faster
 		}
 		return err
 	}
@@ -143,7 +143,7 @@ func writeDefinition(dir, folder string, one found) (IndexFile, error) {
 	return IndexFile{name, group, kind, file, one.source}, writeObject(dir, file, one.object)
 }
 
-// fileName returns text as the name of a file: names and kinds come from others' files and may be long.
+// fileName returns text as the name of a file: names and kinds are external input and may be long.
 func fileName(text string) string {
 	name := strings.Map(func(r rune) rune {
 		if r == '.' || r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
