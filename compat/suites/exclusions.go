@@ -11,10 +11,10 @@ import (
 //go:embed exclusions.txt
 var exclusionList string
 
-// exclusion is a test that may fail.
+// exclusion is a test with permission to fail.
 type exclusion struct{ suite, test, reason string }
 
-// parseExclusions reads lines of a suite, a test and a reason, separated by tabs. Empty lines and lines that begin with # are
+// parseExclusions reads lines of a suite, a test and a reason, separated by tabs. Empty lines and lines beginning with # are
 // skipped.
 func parseExclusions(list string) ([]exclusion, error) {
 	var all []exclusion
@@ -36,31 +36,31 @@ func parseExclusions(list string) ([]exclusion, error) {
 	return all, nil
 }
 
-// isBasicVerb reports whether a test, judged by the words of its name, is of a verb that may have no exclusions.
+// isBasicVerb reports whether the words of a test's name contain a verb without permitted exclusions.
 func isBasicVerb(test string) bool {
-	words := regexp.MustCompile(`[A-Z]?[a-z]+`).FindAllString(test, -1) // of TestList, too
+	words := regexp.MustCompile(`[A-Z]?[a-z]+`).FindAllString(test, -1) // also of TestList
 	return slices.ContainsFunc(words, func(word string) bool {
 		return regexp.MustCompile(`(?i)^(get(s|ting)?|list(s|ing)?|watch(es|ing)?|creat(e|es|ing)|updat(e|es|ing))$`).MatchString(word)
 	})
 }
 
-// maxExcluded is the largest part of a suite that may be excluded: 2 of 100.
+// maxExcluded is the largest permitted share of excluded tests in a suite.
 const maxExcluded = 0.02
 
-// summary counts the results of a report and lists what fails.
+// summary counts the results of a report and lists failures.
 type summary struct {
 	passed   int
-	repeated []string // tests that passed after they had failed
+	repeated []string // tests that passed after a failure
 	excluded []exclusion
 	skipped  int
-	failures []string // what is wrong; empty if the suite passes
+	failures []string // empty if the suite passes
 }
 
-// summarize compares results with the exclusions of all suites. A failure that is not listed is wrong, and so is a listed test
-// that passes, is skipped or does not exist, and too many exclusions.
+// summarize compares results with the exclusions of all suites. Errors are unlisted failures, listed tests that pass, are skipped
+// or do not exist, and too many exclusions.
 func summarize(r *report, exclusions []exclusion) *summary {
 	v := &summary{skipped: len(r.with(skipped))}
-	outcomes := map[string]outcome{} // the worst of each name, as specs may share one
+	outcomes := map[string]outcome{} // the worst of each name, because specs may share a name
 	for _, one := range r.results {
 		if outcomes[one.name] != failed {
 			outcomes[one.name] = one.outcome

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// specReport has the fields of ginkgo's JSON report that are counted.
+// specReport has the used fields of ginkgo's JSON report.
 type specReport struct {
 	SpecReports []struct {
 		ContainerHierarchyTexts []string
@@ -27,8 +27,8 @@ type specReport struct {
 	SpecialSuiteFailureReasons []string
 }
 
-// specResults reads a report of ginkgo. Specs that are pending or skipped upstream are skipped; whatever else has not
-// passed has failed, and so has a node such as BeforeSuite.
+// specResults reads a report of ginkgo. Specs pending or skipped upstream are skipped. Every remaining spec or node, such as
+// BeforeSuite, has failed unless it passed.
 func specResults(path string) ([]result, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -1,11 +1,11 @@
-// Command suites runs the test suites of client-go, controller-runtime and other projects with anykind under them, and prints
-// a table of the results.
+// Command suites runs the test suites of client-go, controller-runtime and further projects on top of anykind, and prints a table
+// of the results.
 //
 //	go run -C compat/suites . [-docs FOLDER] [-part ci] [SUITE...]
 //
-// A suite's module is copied from Go's module cache into the user's cache folder, where its constructors are patched: a
-// rest.Config whose requests a connection of anykind sends, its RESTMapper, the adapters of module compat. Nothing else of the
-// suite changes. versions.txt has the modules' versions; exclusions.txt lists the tests that may fail, with reasons.
+// A suite's module is copied from Go's module cache into the user's cache folder, and its constructors are patched there: a
+// rest.Config with requests through a connection of anykind, its RESTMapper, the adapters of module compat. The rest of the suite
+// is unchanged. versions.txt has the modules' versions; exclusions.txt lists the tests with permission to fail, with reasons.
 package main
 
 import (
@@ -76,7 +76,7 @@ func run(ctx context.Context, args []string) error {
 	return wrong
 }
 
-// choose returns the suites with those names, or whose names begin with one and a slash; without names, all.
+// choose returns the suites with the given names or below them (NAME/…); without names, all suites.
 func choose(ci bool, names []string) ([]*suite, error) {
 	all := suites()
 	if ci {

@@ -25,27 +25,27 @@ var versionList string
 //go:embed overlay
 var overlays embed.FS
 
-// upstream is a module whose test suites run against anykind.
+// upstream is a module with test suites to run against anykind.
 type upstream struct {
 	name    string // of its folder in overlay and in the cache
 	module  string // its path; versions.txt has its version and checksum
 	patches []patch
-	// tests are the folders whose tests are copied, for a module whose tests need nothing that is not exported; the generated
-	// module then requires the upstream module, whose packages are not compiled again. Empty means that all of it is copied.
+	// tests are the folders of copied tests, for a module with tests of exported identifiers only. The generated module then
+	// requires the upstream module, and does not compile its packages again. Empty means a copy of the whole module.
 	tests []string
-	// requires are this repository's modules that its patched constructors import, by folder.
+	// requires are the folders of this repository's modules imported by the patched constructors.
 	requires []string
 	// startsServer is set if the tests start Kubernetes' API server in their own process. They compile in a module like the
 	// sandbox's.
 	startsServer bool
-	// omits are files of this repository that are left out then, as they need later versions of Kubernetes' modules.
+	// omits are files of this repository omitted in this case, because they need later versions of Kubernetes' modules.
 	omits []string
 }
 
 // version is a line of versions.txt.
 type version struct{ Version, Sum string }
 
-// parseVersions reads lines of a module's path, version and checksum. Empty lines and lines that begin with # are skipped.
+// parseVersions reads lines of a module's path, version and checksum. Empty lines and lines beginning with # are skipped.
 func parseVersions(list string) (map[string]version, error) {
 	versions := map[string]version{}
 	for line := range strings.Lines(list) {
@@ -61,13 +61,13 @@ func parseVersions(list string) (map[string]version, error) {
 	return versions, nil
 }
 
-// repository is the root of this repository, seen from the folder that the program and its tests run in.
+// repository is the root of this repository, relative to the working directory of the program and its tests.
 const repository = "../.."
 
 // anykindModule is the path of this repository's main module.
 const anykindModule = "github.com/anykind/anykind"
 
-// generate returns the folder of a copy of the upstream module with patched constructors, which requires this repository's
+// generate returns the folder of a copy of the upstream module with patched constructors. The copy requires this repository's
 // modules. It is made again only if the module's version, the patches or the overlay have changed.
 func (u *upstream) generate(ctx context.Context, cache string) (dir string, err error) {
 	defer func() {
@@ -91,7 +91,7 @@ func (u *upstream) generate(ctx context.Context, cache string) (dir string, err 
 	if err != nil {
 		return "", err
 	}
-	// One folder for each clone of the repository: what go has compiled in it is used again after a change of the patches.
+	// One folder for each clone of the repository: go's compiled packages are reused after a change of the patches.
 	dir = filepath.Join(cache, u.name+"-"+short(root))
 	stamp := filepath.Join(dir, ".anykind")
 	if made, err := os.ReadFile(stamp); err == nil && string(made) == key {
@@ -116,14 +116,14 @@ func short(text string) string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// key identifies what a generated module is made from.
+// key returns a hash of a generated module's inputs.
 func (u *upstream) key(pinned version, root string) (string, error) {
 	sum := sha256.New()
 	fmt.Fprintln(sum, pinned, root, u.tests, u.requires, u.startsServer, u.omits)
 	for _, p := range u.patches {
 		fmt.Fprintf(sum, "%T %+v\n", p, p)
 	}
-	if u.startsServer { // writes its own versions of these files
+	if u.startsServer { // it has its own versions of these files
 		for _, folder := range u.requires {
 			text, err := os.ReadFile(filepath.Join(root, folder, "go.mod"))
 			if err != nil {
@@ -139,7 +139,7 @@ func (u *upstream) key(pinned version, root string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil))[:12], err
 }
 
-// overlay calls visit with the files that are added to the module.
+// overlay calls visit with the additional files of the module.
 func (u *upstream) overlay(visit func(name string, content []byte) error) error {
 	base := "overlay/" + u.name
 	return fs.WalkDir(overlays, base, func(path string, entry fs.DirEntry, err error) error {
@@ -203,7 +203,7 @@ func (u *upstream) copy(source, dir string) error {
 	return os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o600)
 }
 
-// copyTree copies the wanted files of a folder of the module cache, whose files cannot be written, to files that can.
+// copyTree copies the wanted files of a folder of the module cache. The source files are read-only, the copies are writable.
 func copyTree(from, to string, wanted func(name string) bool) error {
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -228,7 +228,7 @@ func copyTree(from, to string, wanted func(name string) bool) error {
 	})
 }
 
-// download returns the folder of a module in Go's module cache. A checksum that differs from the pinned one is an error.
+// download returns the folder of a module in Go's module cache. A checksum other than the pinned checksum is an error.
 func download(ctx context.Context, module string, pinned version) (string, error) {
 	output, failed := goCommand(ctx, os.TempDir(), "mod", "download", "-json", module+"@"+pinned.Version)
 	var answer struct{ Dir, Sum, Error string }
@@ -244,12 +244,12 @@ func download(ctx context.Context, module string, pinned version) (string, error
 	return answer.Dir, nil
 }
 
-// goCommand runs the go command in dir and returns its standard output. Its caller's settings for modules do not count.
+// goCommand runs the go command in dir and returns its standard output. The caller's settings for modules are ignored.
 func goCommand(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	return goCommandWith(ctx, dir, []string{"GOFLAGS=-mod=mod"}, args...)
 }
 
-// goCommandWith runs the go command with variables of its environment.
+// goCommandWith runs the go command with additional environment variables.
 func goCommandWith(ctx context.Context, dir string, env []string, args ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, "go", args...)
 	command.Dir = dir

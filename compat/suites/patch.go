@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// patch changes one file of an upstream module. It fails unless it finds its place exactly as often as it expects, so that
-// another version of the module is never patched by half.
+// patch changes a file of an upstream module. It fails unless it matches exactly the expected number of times, so that a
+// different version of the module is never patched by half.
 type patch interface {
 	// apply changes the module in dir.
 	apply(dir string) error
@@ -23,7 +23,7 @@ type patch interface {
 // replaceText replaces an exact text.
 type replaceText struct {
 	file, old, new string
-	count          int // of its places; 0 means 1
+	count          int // number of matches; 0 means 1
 }
 
 func (p replaceText) apply(dir string) error {
@@ -35,12 +35,12 @@ func (p replaceText) apply(dir string) error {
 	})
 }
 
-// replaceCalls replaces the called function in each call of it: in old(a, b) only old changes.
+// replaceCalls replaces the called function in each call: in old(a, b) only old changes.
 type replaceCalls struct {
 	file     string
 	old, new string // such as dynamic.NewForConfig
 	count    int    // of calls
-	imports  string // the package that new is in, imported under the name that new has it by; "" if new needs none
+	imports  string // the package of new, imported under new's qualifier; "" if new needs no import
 }
 
 func (p replaceCalls) apply(dir string) error {
@@ -71,8 +71,8 @@ func (p replaceCalls) apply(dir string) error {
 	})
 }
 
-// dropAssertions replaces Gomega's assertion of a value by one of nothing: g.Expect(actual).To(gmg.Equal(expected)) becomes
-// _ = expected, so that its variables stay in use.
+// dropAssertions replaces Gomega's assertion of a value by an assignment: g.Expect(actual).To(gmg.Equal(expected)) becomes _ =
+// expected, so that its variables stay in use.
 type dropAssertions struct {
 	file, actual string // actual is the asserted expression
 	count        int
@@ -109,7 +109,7 @@ func (p dropAssertions) apply(dir string) error {
 // span is a part of a file.
 type span struct {
 	start, end int
-	text       string // its replacement, if not that of all
+	text       string // its replacement; "" means the common replacement
 }
 
 func spanOf(positions *token.FileSet, node ast.Node) span {

@@ -21,18 +21,18 @@ import (
 type testProgram struct {
 	suite   *suite
 	path    string
-	dir     string // the package's folder, where its tests expect to run
+	dir     string // the package's folder, the working directory of its tests
 	assets  string
 	modules string
 }
 
-// stopGrace is how long an interrupted test program may take to stop the API server that it has started.
+// stopGrace limits the time for an interrupted test program to stop its API server.
 const stopGrace = 30 * time.Second
 
-// maxRepeated is how many failed Go tests run again. More of them are no accident.
+// maxRepeated limits the failed Go tests to run again. More failures are no accident.
 const maxRepeated = 5
 
-// results runs the program. Up to maxRepeated Go tests that fail run again once, alone, as the machine may have had a bad
+// results runs the program. Up to maxRepeated failed Go tests run again once, alone, because the machine may have been slow for a
 // moment; ginkgo runs its specs again itself.
 func (p *testProgram) results(ctx context.Context) ([]result, error) {
 	results, err := p.attempt(ctx, p.suite.run, true)
@@ -74,8 +74,8 @@ func (p *testProgram) isSpec(r result) bool {
 	return p.suite.specs != "" && strings.Contains(r.name, " ")
 }
 
-// attempt runs the tests that match pattern and returns the results of Go tests without subtests and, if withSpecs, those of
-// ginkgo's specs.
+// attempt runs the tests matched by pattern. It returns the results of Go tests without subtests and, if withSpecs, of ginkgo's
+// specs.
 func (p *testProgram) attempt(ctx context.Context, pattern string, withSpecs bool) ([]result, error) {
 	scratch, err := os.MkdirTemp("", "anykind-suite-")
 	if err != nil {
@@ -129,14 +129,14 @@ func (p *testProgram) environment(scratch string) []string {
 		"KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=3m", "KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT=3m",
 		"PATH="+p.assets+string(filepath.ListSeparator)+os.Getenv("PATH"),
 		"HOME="+scratch, "TMPDIR="+scratch, "PWD="+p.dir,
-		"TEST_SRCDIR="+p.modules, "TEST_WORKSPACE=.", // where Kubernetes' test server, compiled with -trimpath, has its certificate
+		"TEST_SRCDIR="+p.modules, "TEST_WORKSPACE=.", // has the certificate of the test server, compiled with -trimpath
 	), p.suite.env...)
 }
 
 // testEvent is a line of go test -json.
 type testEvent struct{ Action, Test, Output string }
 
-// testEvents runs a test program and returns what go test -json would print, and the end of its output.
+// testEvents runs a test program and returns the events of go test -json, and the end of its output.
 func testEvents(ctx context.Context, command *exec.Cmd) (events []testEvent, output []byte, err error) {
 	convert := exec.CommandContext(context.WithoutCancel(ctx), "go", "tool", "test2json", "-t")
 	reader, writer := io.Pipe()
@@ -169,7 +169,7 @@ func testEvents(ctx context.Context, command *exec.Cmd) (events []testEvent, out
 	return events, text.Bytes(), errors.Join(err, converted)
 }
 
-// tail keeps the end of what is written to it, by several goroutines.
+// tail keeps the end of the bytes written by several goroutines.
 type tail struct {
 	mu   sync.Mutex
 	text []byte
@@ -186,10 +186,10 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Bytes returns the end of the text. Nothing may be written any more.
+// Bytes returns the end of the text. Writing must have ended.
 func (t *tail) Bytes() []byte { return t.text }
 
-// goResults returns the results of the tests that have no subtests.
+// goResults returns the results of the tests without subtests.
 func goResults(events []testEvent) []result {
 	outcomes := map[string]outcome{"pass": passed, "fail": failed, "skip": skipped}
 	messages := map[string][]byte{}
@@ -214,7 +214,7 @@ func goResults(events []testEvent) []result {
 		}
 		results = append(results, result{name: event.Test, outcome: o, message: lastLines(messages[event.Test])})
 	}
-	// A test that fails after its subtests have passed is a failure of its own.
+	// A failed test with passed subtests is a failure of its own.
 	failedBelow := func(name string) bool {
 		return slices.ContainsFunc(results, func(r result) bool {
 			return r.outcome == failed && strings.HasPrefix(r.name, name+"/")

@@ -11,15 +11,15 @@ import (
 	"strings"
 )
 
-// Tests of Kubernetes start its API server in their own process. Go compiles that again unless every module has the version, and
-// every package the flags, that the sandbox has built kube-apiserver with. So these tests compile in a main module like the
-// sandbox's, which requires k8s.io/kubernetes and nothing that it does not: modules of this repository are required without
-// their own requirements, which go build -overlay hides. They compile against Kubernetes' versions of apimachinery and client-go.
+// Tests of Kubernetes start its API server in their own process. Go reuses the sandbox's compiled packages of kube-apiserver only
+// if every module has the same version, and every package the same flags. So these tests compile in a main module like the
+// sandbox's. It requires only k8s.io/kubernetes and its requirements: modules of this repository are required without their own
+// requirements, hidden by go build -overlay. They compile against Kubernetes' versions of apimachinery and client-go.
 
 // serverModule is the folder of the main module, in the folder of a module of tests.
 const serverModule = ".server"
 
-// goMod has the parts of a go.mod that count here, as go mod edit -json prints them.
+// goMod has the used parts of a go.mod, in the form of go mod edit -json.
 type goMod struct {
 	Module  modulePath
 	Go      string
@@ -71,7 +71,7 @@ func (u *upstream) writeServerModule(ctx context.Context, source, dir, root stri
 	if err := writeFile(main, text); err != nil {
 		return err
 	}
-	// This completes go.sum, and adds requirements to go.mod, with which other versions would count.
+	// This completes go.sum, but also adds requirements to go.mod. They would change versions and are dropped.
 	if _, err := goCommand(ctx, folder, "list", "-overlay", overlayFile, "-deps", "-test", tests.Module.Path+"/..."); err != nil {
 		return err
 	}
@@ -81,8 +81,8 @@ func (u *upstream) writeServerModule(ctx context.Context, source, dir, root stri
 // overlayFile is the file for -overlay, in the folder of the main module.
 const overlayFile = "overlay.json"
 
-// hideRequirements writes go.mod files of this repository's modules without requirements that server has, and the overlay with
-// which they count. It returns the lines of the main module's go.mod that replace the modules.
+// hideRequirements writes go.mod files of this repository's modules without the requirements shared with server, and the overlay
+// for them. It returns the replace lines of the main module's go.mod.
 func (u *upstream) hideRequirements(ctx context.Context, server *goMod, folder, root string) (string, error) {
 	replaced := map[string]string{}
 	var lines strings.Builder
@@ -108,8 +108,8 @@ func (u *upstream) hideRequirements(ctx context.Context, server *goMod, folder, 
 	return lines.String(), writeFile(filepath.Join(folder, overlayFile), string(overlay))
 }
 
-// generated returns the go.mod of a module that requires m, whose modules in folders of its own are replaced by those that are
-// published with it, as in the sandbox.
+// generated returns the go.mod of a module that requires m. The modules in m's staging folders are replaced by their published
+// versions, like in the sandbox.
 func (m *goMod) generated(path, version string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "module anykind.test/server\n\ngo %s\n\nrequire %s %s\n", m.Go, path, version)
@@ -122,7 +122,7 @@ func (m *goMod) generated(path, version string) string {
 	return text.String()
 }
 
-// without returns the go.mod of m without requirements of modules that other requires itself, in whatever version.
+// without returns the go.mod of m without requirements of modules required by other, in whatever version.
 func (m *goMod) without(other *goMod) string {
 	text := fmt.Sprintf("module %s\n\ngo %s\n", m.Module.Path, m.Go)
 	for _, required := range m.Require {

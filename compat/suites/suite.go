@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// suite is the test suite of one upstream package, run once in one way.
+// suite is a run of the test suite of an upstream package, in one of its variants.
 type suite struct {
 	name     string // in the table and in exclusions.txt
 	upstream *upstream
 	pkg      string   // such as ./pkg/client
-	specs    string   // the Go test that runs ginkgo's specs; "" if the package has none
+	specs    string   // the Go test that runs ginkgo's specs; "" without specs
 	run      string   // the Go tests to run, as in -test.run; "" runs all
 	skip     string   // the Go tests to skip, as in -test.skip
-	env      []string // what selects the way
-	ci       bool     // in the part that runs with this module's tests
+	env      []string // variables for this variant
+	ci       bool     // included in this module's tests
 	timeout  time.Duration
-	with     string // what of anykind is under it, for the table
+	with     string // the tested part of anykind, for the table
 }
 
 // report has the results of a suite.
@@ -32,11 +32,11 @@ type report struct {
 	took    time.Duration
 }
 
-// result is the outcome of one test or spec.
+// result is the outcome of a test or spec.
 type result struct {
 	name    string
 	outcome outcome
-	repeats int    // how often it ran again after a failure
+	repeats int    // number of repeated runs after a failure
 	message string // of a failure
 }
 
@@ -56,7 +56,7 @@ type runner struct {
 	logs    func(format string, args ...any)
 }
 
-// newRunner builds the sandbox's programs, unless they are built.
+// newRunner builds the missing programs of the sandbox.
 func newRunner(ctx context.Context, logs func(format string, args ...any)) (*runner, error) {
 	user, err := os.UserCacheDir()
 	if err != nil {
@@ -78,7 +78,7 @@ func newRunner(ctx context.Context, logs func(format string, args ...any)) (*run
 	return r, err
 }
 
-// run runs a suite and returns its results. An error means that it has none, such as that it does not compile.
+// run runs a suite and returns its results. An error means that there are no results, for example after a compile error.
 func (r *runner) run(ctx context.Context, s *suite) (*report, error) {
 	dir, err := s.upstream.generate(ctx, r.cache)
 	if err != nil {
@@ -99,7 +99,7 @@ func (r *runner) run(ctx context.Context, s *suite) (*report, error) {
 	return &report{suite: s, results: results, took: time.Since(started)}, nil
 }
 
-// compile compiles the package's tests. Nothing is compiled again for another way of the same package.
+// compile compiles the package's tests. Variants of a package share the compiled test.
 func (s *suite) compile(ctx context.Context, dir string) (string, error) {
 	name := s.upstream.name + strings.ReplaceAll(strings.TrimPrefix(s.pkg, "."), "/", "-") + ".test"
 	program := filepath.Join(dir, ".bin", name)

@@ -10,7 +10,7 @@ var controllerRuntime = &upstream{
 	name: "controller-runtime", module: "sigs.k8s.io/controller-runtime",
 	requires: []string{".", "compat", "compat/controllerruntime"},
 	patches: []patch{
-		// client.New and cache.New return anykind's, if the suite's environment says so.
+		// client.New and cache.New return anykind's versions if the suite's environment requests them.
 		replaceText{
 			file: "pkg/client/client.go", old: "(Client, error) {\n\t_, c, err := newClient(config, options)\n",
 			new: "(Client, error) {\n\tif AnykindNew != nil {\n\t\treturn AnykindNew(config, options)\n\t}\n\t_, c, err := newClient(config, options)\n",
@@ -35,15 +35,15 @@ var controllerRuntime = &upstream{
 			old:  "\tclient, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, httpClient)\n",
 			new:  "\treturn newAnykindRESTMapper(cfg, httpClient)\n}\n\nfunc newLazyRESTMapper(cfg *rest.Config, httpClient *http.Client) (meta.RESTMapper, error) {\n\tclient, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, httpClient)\n",
 		},
-		// client-go's mapper answers a kind in lower case with that spelling, anykind's with the server's.
+		// client-go's mapper returns a lower-case kind unchanged, anykind's mapper returns the server's spelling.
 		serverSpelling("deployment", "Deployment", 3), serverSpelling("pod", "Pod", 1), serverSpelling("driver", "Driver", 10),
 		serverSpelling("rider", "Rider", 1),
-		// How many requests controller-runtime's mapper makes for which group is its own affair.
+		// The number of requests of controller-runtime's mapper is an implementation detail.
 		dropAssertions{file: "pkg/client/apiutil/restmapper_test.go", actual: "crt.GetRequestCount()", count: 56},
 	},
 }
 
-// serverSpelling changes the kind that the tests of the RESTMapper expect.
+// serverSpelling changes the expected kind in the tests of the RESTMapper.
 func serverSpelling(old, kind string, count int) replaceText {
 	const assertion = ".GroupVersionKind.Kind).To(gmg.Equal(%q))"
 	return replaceText{
@@ -67,7 +67,7 @@ var clientGo = &upstream{
 
 const informerTest = "dynamic/dynamicinformer/informer_test.go"
 
-// fluxSSA is the package with which Flux applies objects. Its later versions require a later version of Go than this repository.
+// fluxSSA is Flux's package for applying objects. Its later versions require a later version of Go than this repository.
 var fluxSSA = &upstream{
 	name: "flux-ssa", module: "github.com/fluxcd/pkg/ssa",
 	requires: []string{".", "compat", "compat/controllerruntime"},
@@ -79,7 +79,7 @@ var fluxSSA = &upstream{
 	},
 }
 
-// helm is Helm's library. Its own tests of package kube make fakes; overlay/helm has one that starts an API server.
+// helm is Helm's library. Its own tests of package kube use fakes; a test in overlay/helm starts an API server.
 var helm = &upstream{name: "helm", module: "helm.sh/helm/v4", requires: []string{".", "compat"}}
 
 // anykindClients replaces calls of client.New.
@@ -94,8 +94,8 @@ func anykindClients(file string, count int) replaceCalls {
 var runtimePackages = []struct {
 	pkg          string
 	specs        string // the Go test that runs their specs
-	makesClients bool   // clients or caches, so that adapters make a difference
-	ci           bool   // in CI: with adapters, if they make a difference
+	makesClients bool   // uses clients or caches: adapters make a difference
+	ci           bool   // in CI: with adapters if makesClients
 }{
 	{"client", "TestClient", true, true},
 	{"client/apiutil", "TestSource", false, true},
@@ -135,11 +135,11 @@ func controllerRuntimeSuites() (all []*suite) {
 	for _, p := range runtimePackages {
 		plain := &suite{
 			name: "controller-runtime/" + p.pkg, upstream: controllerRuntime, pkg: "./pkg/" + p.pkg, specs: p.specs,
-			ci:      p.ci && (!p.makesClients || p.pkg == "client"), // in which most requests are client-go's
+			ci:      p.ci && (!p.makesClients || p.pkg == "client"), // most requests of package client are client-go's
 			timeout: 20 * time.Minute, with: "connection, RESTMapper",
 		}
 		if p.pkg == "client/apiutil" {
-			plain.skip = "/aggregatedDiscovery=false" // on an API server of 2024, which the suite downloads
+			plain.skip = "/aggregatedDiscovery=false" // needs an API server of 2024, downloaded by the suite
 		}
 		all = append(all, plain)
 		if p.makesClients {
