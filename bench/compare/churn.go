@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// replacedEvery is the number of changes of a pod after which it is replaced by another of its name.
+// replacedEvery is the number of changes of a pod until it is replaced by a new pod of the same name.
 const replacedEvery = 5
 
-// churnSeries are the caches whose memory is compared when they are synced and after changes.
+// churnSeries are the caches for comparing memory after sync and after changes.
 var churnSeries = []series{
 	{"client-go, unstructured", "theirs", "cache-churn"},
 	{"client-go, typed, protobuf", "theirs", "cache-churn-typed"},
@@ -27,7 +27,7 @@ var churnSeries = []series{
 	{"anykind, packed", "ours", "cache-churn-packed"},
 }
 
-// churnComparisons compares the RSS after changes with that of informers, and with that when the cache was synced.
+// churnComparisons compares the RSS after changes with the RSS of informers, and with the RSS of the synced cache.
 func churnComparisons(objects, changes int) []comparison {
 	var all []comparison
 	what := fmt.Sprintf("after %d changes among %d pods, of which every fifth is a replacement", changes, objects)
@@ -46,7 +46,7 @@ func churnComparisons(objects, changes int) []comparison {
 	return all
 }
 
-// churnRow is a line of the page: the memory of a cache when it is synced and after changes, in MB, and the latter by the former.
+// churnRow is a line of the page: the memory of a synced cache and after changes, in MB, and the ratio after/synced.
 type churnRow struct{ Label, RSS, Live, Room, Peak string }
 
 // churnRows returns a row for each series.
@@ -65,8 +65,8 @@ func churnRows(changes int, kept *results) []churnRow {
 	return rows
 }
 
-// churnInEtcd returns a function that changes pods directly in etcd, one after the other, a thousand a second and each at
-// most once a second. Every replacedEvery-th change of a pod, its first included, deletes it and creates another.
+// churnInEtcd returns a function that changes pods directly in etcd, in sequence, a thousand a second and each pod at most once a
+// second. Every replacedEvery-th change of a pod, including its first, deletes the pod and creates a new pod.
 func (s *server) churnInEtcd(ctx context.Context, namespace string, count, objects int) (func(ctx context.Context) error, error) {
 	store, pods, err := openPods(ctx, namespace, objects)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *server) churnInEtcd(ctx context.Context, namespace string, count, objec
 			}
 			return nil
 		}
-		// Each worker has pods of its own, whose changes stay in order. The last call, which is made alone, has none.
+		// Each worker has its own pods, so that their changes stay in order. The last call is made alone and has no pods.
 		return s.each(ctx, workers+1, func(ctx context.Context, worker int) error {
 			for i := range count {
 				if i%objects%workers != worker {

@@ -19,11 +19,11 @@ import (
 	"github.com/anykind/anykind/bench/internal/program"
 )
 
-// cliTask is a command line that anyctl and kubectl run as whole processes.
+// cliTask is a command line for whole processes of anyctl and kubectl.
 type cliTask struct {
 	what string
 	args []string // NAMESPACE and OTHERS are replaced
-	// minOutput is the least number of lines that the output must have, for each object of the run's count if perObject.
+	// minOutput is the minimum number of output lines, multiplied by the run's count if perObject.
 	minOutput int
 	perObject bool
 }
@@ -41,7 +41,7 @@ var cliTasks = map[string]cliTask{
 	"cli-delete":        {"delete of 100 objects", []string{"delete", "configmaps", "-n", "NAMESPACE", "--all"}, 100, false},
 }
 
-// cliGet lists pods of all namespaces but OTHERS, in which other benchmarks leave theirs.
+// cliGet lists pods of all namespaces but OTHERS, the namespaces of earlier benchmarks.
 func cliGet(more ...string) []string {
 	return append([]string{"get", "pods", "-A", "--field-selector", "OTHERS"}, more...)
 }
@@ -49,7 +49,7 @@ func cliGet(more ...string) []string {
 // deleted is the number of objects of cli-delete.
 const deleted = 100
 
-// definitionsTimeout bounds the wait until the server serves all of them.
+// definitionsTimeout limits the wait until the server serves all definitions.
 const definitionsTimeout = 10 * time.Minute
 
 // cliComparisons compares anyctl with kubectl.
@@ -94,7 +94,7 @@ func cliComparisons(pods []int, definitions int) []comparison {
 	})
 }
 
-// buildCLI builds anyctl as `make anyctl` does. kubectl is the sandbox's.
+// buildCLI builds anyctl like `make anyctl`. kubectl is the sandbox's.
 func (s *sides) buildCLI(ctx context.Context) error {
 	if s.anyctl != "" {
 		return nil
@@ -119,7 +119,7 @@ func (s *sides) buildCLI(ctx context.Context) error {
 	return nil
 }
 
-// cli measures a whole process. Both programs have a discovery cache of their own, which the first round fills.
+// cli measures a whole process. Each program has its own discovery cache, filled by the first round.
 func (s *sides) cli(ctx context.Context, server *server, r run, at place) (measure.Figures, error) {
 	if err := s.buildCLI(ctx); err != nil {
 		return nil, err
@@ -183,7 +183,7 @@ func (s *server) prepareCLI(ctx context.Context, r run, at *place) error {
 	return s.createPods(ctx, at.namespace, r.count)
 }
 
-// otherLists returns a field selector that leaves out the namespaces of all lists but one.
+// otherLists returns a field selector for excluding the namespaces of all different lists.
 func (s *server) otherLists(namespace string) string {
 	var selectors []string
 	for _, count := range s.lists {
@@ -201,7 +201,7 @@ func (s *server) createConfigMaps(ctx context.Context, namespace string, count i
 	})
 }
 
-// createDefinitions creates CustomResourceDefinitions in thirty groups and waits until the last one is served.
+// createDefinitions creates CustomResourceDefinitions in thirty groups and waits until the last definition is served.
 func (s *server) createDefinitions(ctx context.Context, count int) error {
 	const definition = `{"metadata":{"name":"kind%[1]ds.group%[2]d.bench.example.com"},"spec":{"group":"group%[2]d.bench.example.com","scope":"Namespaced",` +
 		`"names":{"plural":"kind%[1]ds","singular":"kind%[1]d","kind":"Kind%[1]d","shortNames":["k%[1]d"]},` +

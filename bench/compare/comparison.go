@@ -9,27 +9,27 @@ import (
 	"strings"
 )
 
-// run is a task of one side, run in a process of its own.
+// run is a task of a side, in a process of its own.
 type run struct {
 	side  string // "ours", "theirs" or controllerRuntime
 	task  string
-	count int // of the objects, events or calls that it must see
+	count int // number of expected objects, events or calls
 }
 
-// cost is one figure of a run.
+// cost is a figure of a run.
 type cost struct {
 	run
 	figure string
 }
 
-// comparison is one line of the result: the ratio of our cost to theirs.
+// comparison is a line of the result: the ratio ours/theirs.
 type comparison struct {
 	name, what   string
-	aim          float64 // the ratio that should not be exceeded
+	aim          float64 // maximum ratio
 	ours, theirs cost
 }
 
-// nameAt returns the name of the comparison without that length of its list, or "" if its list has another.
+// nameAt returns the name of the comparison without the length of its list, or "" for a different length.
 func (c comparison) nameAt(length int) string {
 	name, of, found := strings.Cut(c.name, "/")
 	if found && of != strconv.Itoa(length) {
@@ -46,7 +46,7 @@ type result struct {
 
 func (r result) ratio() float64 { return r.oursCost / r.theirsCost }
 
-// shown returns what the page has: the ratio, or for changes that come at a given pace the rates at which both sides received them.
+// shown returns the result for the page: the ratio, or for changes at a given pace both sides' rates of received changes.
 func (r result) shown() string {
 	if r.ours.figure == "event-wall" {
 		return fmt.Sprintf("%.0f/s and %.0f/s", float64(r.ours.count)/r.oursCost, float64(r.theirs.count)/r.theirsCost)
@@ -68,7 +68,7 @@ func (r result) String() string {
 	return fmt.Sprintf("bench %s ratio=%.3f ours=%s theirs=%s", r.name, r.ratio(), show(r.oursCost), show(r.theirsCost))
 }
 
-// formatOf returns the function that formats a figure.
+// formatOf returns the format function of a figure.
 func formatOf(figure string) func(float64) string {
 	switch {
 	case strings.HasPrefix(figure, "lookup"), figure == "event-cpu":
@@ -109,7 +109,7 @@ func (o *options) all() []comparison {
 	return all
 }
 
-// chosen returns the comparisons that match the options.
+// chosen returns the comparisons matched by the options.
 func (o *options) chosen() []comparison {
 	return slices.DeleteFunc(o.all(), func(c comparison) bool { return !o.matches(c.name) })
 }
@@ -119,12 +119,12 @@ func (o *options) matches(name string) bool {
 	return len(o.match) == 0 || slices.ContainsFunc(o.match, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
-// allGroups returns what the page needs.
+// allGroups returns all groups of the page.
 func (o *options) allGroups() []group {
 	return groupRuns(append(runsOf(o.all()), growthRuns(o.growth)...))
 }
 
-// chosenGroups returns the groups to measure. For the page they are whole, also where one comparison of a group is chosen.
+// chosenGroups returns the groups to measure. For the page a group is measured whole, even if only part of it is chosen.
 func (o *options) chosenGroups() []group {
 	runs := runsOf(o.chosen())
 	if o.docs == "" {
@@ -147,7 +147,7 @@ func (o *options) resultsOf(comparisons []comparison, kept *results) []result {
 	return all
 }
 
-// listComparisons compares lists of one length, with each call that the two sides have.
+// listComparisons compares lists of the same length, by each call of both sides.
 func listComparisons(count int) []comparison {
 	var all []comparison
 	add := func(name, what, figure string, aim float64, ours, theirs run) {
@@ -272,8 +272,8 @@ func cacheComparisons(pods []int, events int) []comparison {
 	return all
 }
 
-// minuteComparisons compares the cost of changes in caches of many objects. A side that cannot keep up has delays that grow
-// with the length of the run: so the rates are compared, not the delays.
+// minuteComparisons compares the cost of changes in caches of many objects. The delays of an overloaded side grow with the length
+// of the run. Therefore rates are compared, not delays.
 func minuteComparisons(objects, changes int) []comparison {
 	var all []comparison
 	add := func(name, what, figure string, aim float64) {
@@ -285,7 +285,7 @@ func minuteComparisons(objects, changes int) []comparison {
 	return all
 }
 
-// programComparisons compares the smallest programs that list the objects of a resource by its short name.
+// programComparisons compares the smallest programs for listing a resource by its short name.
 func programComparisons() []comparison {
 	of := func(name, what, figure, task string, aim float64) comparison {
 		return comparison{name, what, aim, cost{run{"ours", task, 1}, figure}, cost{run{"theirs", task, 1}, figure}}
@@ -298,7 +298,7 @@ func programComparisons() []comparison {
 	}
 }
 
-// runsOf lists the runs that the comparisons need, each once, in order.
+// runsOf lists the distinct runs of the comparisons, in order.
 func runsOf(all []comparison) []run {
 	var runs []run
 	for _, c := range all {

@@ -7,11 +7,11 @@ import (
 	"fmt"
 )
 
-// customGroup and customName are the kind of the corpus whose objects fill caches of custom resources. Its objects are about as
-// long as pods without a status.
+// customGroup and customName are a kind of the corpus, for caches of custom resources. Its objects are about as long as pods
+// without a status.
 const customGroup, customName = "argoproj.io", "Rollout"
 
-// customComparisons compares caches of one kind of custom resources, for which there is no typed informer.
+// customComparisons compares caches of a kind of custom resources. There is no typed informer for it.
 func customComparisons(count int) []comparison {
 	var all []comparison
 	theirs := run{"theirs", "custom", count}
@@ -39,7 +39,7 @@ func customComparisons(count int) []comparison {
 	})
 }
 
-// prepareCustom creates custom resources, each changed once, and returns where they are.
+// prepareCustom creates custom resources, each changed once, and returns their place.
 func (s *server) prepareCustom(ctx context.Context, count int) (place, error) {
 	kind, err := readKind(customGroup, customName)
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *server) prepareCustom(ctx context.Context, count int) (place, error) {
 	if err := s.createMixed(ctx, at.namespace, count, object); err != nil {
 		return place{}, err
 	}
-	return at, s.changeMixed(ctx, at.namespace, count, object) // which gives them a status
+	return at, s.changeMixed(ctx, at.namespace, count, object) // adds a status
 }
 
 // readKind returns a kind of the corpus.

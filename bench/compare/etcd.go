@@ -17,14 +17,14 @@ import (
 	"path/filepath"
 )
 
-// etcd is the sandbox's etcd. The API server writes only some hundred changes a second on a shared machine, as it admits
-// and validates each and updates managedFields; changes in etcd reach its watches at any rate.
+// etcd is the sandbox's etcd. The API server only writes some hundred changes a second on a shared machine, because it admits and
+// validates each change and updates managedFields. Changes in etcd reach the server's watches at any rate.
 type etcd struct {
 	client *http.Client
 	url    string
 }
 
-// openEtcd connects to the etcd of the sandbox that runs this command.
+// openEtcd connects to the etcd of this command's sandbox.
 func openEtcd(ctx context.Context) (*etcd, error) {
 	dir := os.Getenv("ANYKIND_SANDBOX")
 	if dir == "" {
@@ -108,7 +108,7 @@ func (e *etcd) remove(ctx context.Context, key string) error {
 	return requestJSON(ctx, e.client, e.url+"/v3/kv/deleterange", map[string][]byte{"key": []byte(key)}, &result)
 }
 
-// requestJSON sends a GET, or with a body a POST of that as JSON, and decodes the response.
+// requestJSON sends a GET, or a POST of body as JSON, and decodes the response.
 func requestJSON(ctx context.Context, client *http.Client, url string, body, result any) error {
 	method, text := http.MethodGet, []byte(nil)
 	if body != nil {

@@ -17,12 +17,12 @@ import (
 const (
 	farDelay = 25 * time.Millisecond
 	farRate  = 125_000_000 // bytes a second
-	// maxFarPieces bounds what is on the way in one direction: more than the rate times the delay.
+	// maxFarPieces limits the data under way in a direction. It must exceed rate * delay.
 	maxFarPieces = 1024
 	farPiece     = 16 << 10 // bytes
 )
 
-// compressionComparisons compares lists with gzip, the default, and without: of this machine's server, and of a distant one.
+// compressionComparisons compares lists with gzip, the default, and without gzip, on loopback and with a distant server.
 func compressionComparisons(count int) []comparison {
 	var all []comparison
 	for _, place := range []struct {
@@ -49,7 +49,7 @@ func compressionComparisons(count int) []comparison {
 	return all
 }
 
-// serveFar starts a proxy of the server that is as far away, until ctx ends, and returns a kubeconfig for it.
+// serveFar starts a proxy to the server with the delay and rate of a distant server, until ctx ends, and returns its kubeconfig.
 func (s *server) serveFar(ctx context.Context) (kubeconfig string, err error) {
 	server, err := url.Parse(s.conn.Server())
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *server) serveFar(ctx context.Context) (kubeconfig string, err error) {
 	return kubeconfig, os.WriteFile(kubeconfig, []byte(strings.ReplaceAll(string(data), server.Host, listener.Addr().String())), 0o600)
 }
 
-// proxyFar connects a client to the server until one of them or ctx ends.
+// proxyFar connects a client to the server until either side or ctx ends.
 func proxyFar(ctx context.Context, client net.Conn, address string) {
 	server, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -98,7 +98,7 @@ func proxyFar(ctx context.Context, client net.Conn, address string) {
 	forwardFar(server, client)
 }
 
-// forwardFar copies one direction, in pieces that arrive when the distant network would deliver them.
+// forwardFar copies a direction, in pieces delayed like in the distant network.
 func forwardFar(from, to net.Conn) {
 	type piece struct {
 		data []byte
@@ -107,7 +107,7 @@ func forwardFar(from, to net.Conn) {
 	pieces := make(chan piece, maxFarPieces)
 	go func() {
 		defer close(pieces)
-		var sent time.Time // when the network has taken all until now
+		var sent time.Time // when the network has sent everything so far
 		for {
 			data := make([]byte, farPiece)
 			n, err := from.Read(data)

@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	// floorAim is how far anykind may be above the lowest cost.
+	// floorAim is the maximum ratio of anykind's cost to the lowest cost.
 	floorAim = 1.15
-	// floorHeapAim is the same for the live heap of a cache.
+	// floorHeapAim is the same ratio for the live heap of a cache.
 	floorHeapAim = 1.1
 )
 
-// floorTasks has the task of the lowest cost for a task of anykind, or for one figure of it.
+// floorTasks maps tasks of anykind, or a single figure of a task, to the task with the lowest cost.
 var floorTasks = map[string]string{
 	"list": "floor-list", "whole": "floor-whole", "calls": "floor-calls", "cache-event": "floor-event",
 	"cache/held": "floor-cache-shared", "cache/sync-cpu": "floor-cache", "cache-lazy/held": "floor-cache-lazy", "cache-lazy/sync-cpu": "floor-cache-lazy", "cache-stripped/held": "floor-stripped",
@@ -21,7 +21,7 @@ var floorTasks = map[string]string{
 	"cache-metadata-lazy/sync-cpu": "floor-metadata-lazy",
 }
 
-// floorOf returns the lowest cost of the same work, and how far anykind may be above it.
+// floorOf returns the lowest cost of the same work, and the maximum ratio to it.
 func floorOf(c cost) (floor cost, aim float64, found bool) {
 	floor, aim = c, floorAim
 	if c.figure == "held" {
@@ -33,8 +33,8 @@ func floorOf(c cost) (floor cost, aim float64, found bool) {
 	return floor, aim, found
 }
 
-// withFloor returns the comparison with an aim that can be met: where the lowest cost is itself above the aim, that is as far
-// above the lowest cost as floorOf says.
+// withFloor returns the comparison with an attainable aim: if the lowest cost is above the aim, the new aim is ratio(floor) *
+// floorOf's aim.
 func (c comparison) withFloor(costOf func(cost) float64) comparison {
 	floor, aim, ok := floorOf(c.ours)
 	if !ok || c.theirs.task == floor.task {
@@ -47,8 +47,8 @@ func (c comparison) withFloor(costOf func(cost) float64) comparison {
 	return c
 }
 
-// floorComparisons compares anykind with the lowest cost of the same work that was found: net/http without anything around
-// it, and a decoder that relies on valid JSON in memory.
+// floorComparisons compares anykind with the lowest known cost of the same work: bare net/http, and a decoder for JSON known to
+// be valid and in memory.
 func floorComparisons(pods []int, calls, events int) []comparison {
 	var all []comparison
 	add := func(name, what, figure string, count int, task, floor string) {

@@ -14,10 +14,10 @@ import (
 	_ "gonum.org/v1/plot/vg/vgsvg" // the format
 )
 
-// million is the number of objects that memory is extrapolated to.
+// million is the number of objects for extrapolating memory.
 const million = 1_000_000
 
-// series is a kind of cache whose memory and time are measured at several numbers of objects.
+// series is a kind of cache, measured at several numbers of objects.
 type series struct{ label, side, task string }
 
 var growthSeries = []series{
@@ -43,7 +43,7 @@ func growthRuns(counts []int) []run {
 	return runs
 }
 
-// growthRow is a line of the page: bytes of heap for each object, and what a million of them takes.
+// growthRow is a line of the page: bytes of heap for each object, and for a million objects.
 type growthRow struct {
 	Label     string
 	PerObject []string
@@ -74,7 +74,7 @@ func growthRows(counts []int, kept *results) []growthRow {
 	return rows
 }
 
-// extrapolated returns the value at a number of objects of the line through the first two points.
+// extrapolated returns the value at a number of objects on the line through the first two points.
 func extrapolated(counts []int, values []float64, at int) float64 {
 	slope := (values[1] - values[0]) / float64(counts[1]-counts[0])
 	return values[0] + slope*float64(at-counts[0])

@@ -1,8 +1,8 @@
 //go:build unix
 
-// Command compare does the same work with anykind and with client-go against one real API server and prints the ratio of
-// their costs, one comparison a line: "bench NAME ratio=R ours=… theirs=…". With -docs it writes docs/BENCHMARKS.md, which
-// explains how it is measured, and its plot.
+// Command compare does the same work with anykind and with client-go against a real API server and prints the ratio of their
+// costs, a line for each comparison: "bench NAME ratio=R ours=… theirs=…". With -docs it writes docs/BENCHMARKS.md, with the
+// method of measurement, and its plot.
 package main
 
 import (
@@ -28,12 +28,12 @@ type options struct {
 	events     int      // of a watch
 	changes    int      // in caches of the longest list, a thousand a second
 	calls      int      // of each verb
-	// definitions is the number of CustomResourceDefinitions whose resources are listed.
+	// definitions is the number of CustomResourceDefinitions for listing resources.
 	definitions int
-	rounds      int    // 0 means a number that depends on the length of a run
+	rounds      int    // 0 means a number derived from the length of a run
 	docs        string // folder of the page and of the results; "" means none
 	readme      string // file with some of the figures; "" means none
-	resume      bool   // measures only what the results lack
+	resume      bool   // measures only groups missing in the results
 	profileFor  time.Duration
 	lines       io.Writer
 	progress    io.Writer

@@ -12,15 +12,15 @@ import (
 	"github.com/anykind/anykind/bench/internal/program"
 )
 
-// controllerRuntime is the program with controller-runtime. Each manager is one of its tasks; the suffix overAnykind means that
-// anykind's constructors make the manager's client, cache and mapper.
+// controllerRuntime is the program with controller-runtime. Each manager is a task; the suffix overAnykind means that anykind's
+// constructors make the manager's client, cache and mapper.
 const (
 	controllerRuntime = "controllerruntime"
 	overAnykind       = "-anykind"
 )
 
-// controllerRuntimeComparisons compares caches with controller-runtime's, and controller-runtime's managers over anykind with
-// those over client-go.
+// controllerRuntimeComparisons compares caches with controller-runtime's caches, and controller-runtime's managers over anykind
+// with managers over client-go.
 func controllerRuntimeComparisons(pods []int) []comparison {
 	var all []comparison
 	for _, count := range pods {
@@ -103,7 +103,7 @@ func managerRows(pods []int, kept *results) []managerRow {
 	return rows
 }
 
-// buildControllerRuntime builds the program at its first task: other comparisons do without it.
+// buildControllerRuntime builds the program for its first task: most comparisons do not need it.
 func (s *sides) buildControllerRuntime(ctx context.Context) error {
 	if s.hasControllerRuntime {
 		return nil

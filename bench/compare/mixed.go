@@ -12,8 +12,8 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
-// mixedComparisons compares caches of many kinds: anykind's with the informers of the dynamic client, and with those that a
-// program has that uses typed objects wherever there is a typed client.
+// mixedComparisons compares anykind's caches of many kinds with two sets of informers: informers of the dynamic client, and typed
+// informers for all kinds with a typed client.
 func mixedComparisons(count int) []comparison {
 	const objects = "pods of many workloads, deployments, config maps, secrets, events and 50 kinds of custom resources"
 	var all []comparison
@@ -42,7 +42,7 @@ func mixedComparisons(count int) []comparison {
 	return all
 }
 
-// prepareMixed creates a mixed set of objects, and returns where they are and how each is changed once.
+// prepareMixed creates a mixed set of objects, and returns their place with a change for each object.
 func (s *server) prepareMixed(ctx context.Context, count int) (place, error) {
 	kinds, err := readKinds(customKinds)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *server) prepareMixed(ctx context.Context, count int) (place, error) {
 		return place{}, err
 	}
 	change := func(ctx context.Context) error { return s.changeMixed(ctx, set.namespace, count, set.object) }
-	return place{namespace: set.namespace, resources: strings.Join(set.resources(), ","), change: change}, change(ctx) // which gives them a status
+	return place{namespace: set.namespace, resources: strings.Join(set.resources(), ","), change: change}, change(ctx) // adds a status
 }
 
 // createMixed creates objects.

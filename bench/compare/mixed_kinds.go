@@ -15,11 +15,11 @@ import (
 // customKinds is the number of kinds of custom resources in a mixed set.
 const customKinds = 50
 
-// minExamples is the least number of objects that the corpus has of a kind in a mixed set.
+// minExamples is the minimum number of objects in the corpus for a kind in a mixed set.
 const minExamples = 3
 
-// customKind is a kind of the corpus with its objects. The definition is not that of the corpus, which may reject examples
-// of other versions: it permits any fields.
+// customKind is a kind of the corpus with its objects. Its definition permits any fields, because the corpus's definition may
+// reject examples of different versions.
 type customKind struct {
 	group, plural, kind string
 	examples            []map[string]any // without metadata
@@ -56,7 +56,7 @@ func readDefinitions() (*definitions, error) {
 // kind returns the kind of a definition with its objects.
 func (d *definitions) kind(crd corpusFile) (customKind, error) {
 	plural, _, _ := strings.Cut(crd.Name, ".")
-	// A group of its own: the definition differs from that of the corpus, which other tests create.
+	// A separate group: the definition differs from the corpus's definition, as created by further tests.
 	kind := customKind{group: crd.Group + ".bench", plural: plural, kind: crd.Kind}
 	for _, example := range d.Objects {
 		if example.Group != crd.Group || example.Kind != crd.Kind {

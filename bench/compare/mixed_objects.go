@@ -27,11 +27,11 @@ type mixedSet struct {
 type mixed struct {
 	name, resource string // "deployments.v1.apps"
 	object         fields
-	changed        string                 // the subresource that is patched, "/status" or ""
-	patch          func(at string) fields // a change besides that of labels and annotations
+	changed        string                 // the patched subresource, "/status" or ""
+	patch          func(at string) fields // a change besides labels and annotations
 }
 
-// path returns the path of the object, or with "" for its name of all.
+// path returns the path of the object, or for "" as its name of all objects.
 func (m *mixed) path(namespace, name string) string {
 	plural, group, _ := strings.Cut(m.resource, ".")
 	version, group, _ := strings.Cut(group, ".")
@@ -53,7 +53,7 @@ func (m *mixed) body() []byte {
 	return toJSON(obj)
 }
 
-// change returns a merge patch of a label, the annotation that measures delays, and the spec, status or data.
+// change returns a merge patch of a label, the annotation for measuring delays, and the spec, status or data.
 func (m *mixed) change(at time.Time) []byte {
 	patch := m.patch(at.UTC().Format(time.RFC3339))
 	patch["metadata"] = fields{"labels": fields{"revision": fmt.Sprint(at.UnixMilli())}, "annotations": fields{measure.Changed: fmt.Sprint(at.UnixNano())}}
@@ -63,7 +63,7 @@ func (m *mixed) change(at time.Time) []byte {
 func toJSON(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // not of maps, lists, strings and numbers
+		panic(err) // impossible for maps, lists, strings and numbers
 	}
 	return text
 }
@@ -77,8 +77,8 @@ func (s *mixedSet) resources() []string {
 	return all
 }
 
-// object returns one of the objects. Of twenty, eight are pods, four custom resources, three events, two config
-// maps, two secrets and one is a deployment.
+// object returns the i-th object. Of twenty objects, eight are pods, four custom resources, three events, two config maps, two
+// secrets and one is a deployment.
 func (s *mixedSet) object(i int) *mixed {
 	group, rng := i/20, rand.New(rand.NewPCG(uint64(i), 21)) //nolint:gosec // the same objects in every run
 	switch nth := i % 20; {
@@ -127,7 +127,7 @@ func mixedPod(i int, rng *rand.Rand) *mixed {
 	}
 }
 
-// podSpec returns the spec of the pods of a workload, which differs from that of others in its containers and volumes.
+// podSpec returns the spec of a workload's pods. Workloads differ in containers and volumes.
 func podSpec(workload int) fields {
 	rng := rand.New(rand.NewPCG(uint64(workload), 5)) //nolint:gosec // the same objects in every run
 	var containers, volumes []any
@@ -176,7 +176,7 @@ func mixedConfigMap(i int, rng *rand.Rand) *mixed {
 }
 
 func mixedSecret(i int, rng *rand.Rand) *mixed {
-	random := make([]byte, 200+rng.IntN(2000)) // a token or a certificate: it cannot be compressed
+	random := make([]byte, 200+rng.IntN(2000)) // a token or a certificate: incompressible
 	for n := range random {
 		random[n] = byte(rng.Uint32())
 	}
@@ -202,7 +202,7 @@ func mixedEvent(namespace string, i int, rng *rand.Rand) *mixed {
 	}
 }
 
-// mixedCustom returns a custom resource with the fields of one of its kind's examples.
+// mixedCustom returns a custom resource with the fields of an example of its kind.
 func mixedCustom(kind customKind, i, example int) *mixed {
 	obj := maps.Clone(kind.examples[example%len(kind.examples)])
 	obj["apiVersion"], obj["kind"] = kind.group+"/v1", kind.kind

@@ -27,7 +27,7 @@ const (
 	changePlotName = "benchmarks-change.svg"
 )
 
-// headlines are the comparisons of the page's first table: like with like, and the strongest peer of each.
+// headlines are the comparisons of the page's first table: like with like, and each with its strongest peer.
 var headlines = []string{
 	"list-objects-paged-cpu", "list-iterate-heap", "watch-decode", "get-latency", "cache-typed-heap-lazy", "cache-typed-heap-packed",
 	"cache-typed-event-cpu-lazy", "cache-event-cpu", "binary-size", "cold-cli",
@@ -46,7 +46,7 @@ type page struct {
 	Growth                             []growthRow
 	GrowthCounts                       []int
 	Churn                              []churnRow
-	Missing                            string // groups that were not measured
+	Missing                            string // unmeasured groups
 	Managers                           []managerRow
 	HeapPlot, SyncPlot, ChangePlot     string
 	Missed                             []line
@@ -57,14 +57,14 @@ type page struct {
 
 type line struct{ Name, What, Aim, Ratio, Result string }
 
-// versions are those of the compared programs.
+// versions are the versions of the compared programs.
 type versions struct{ Go, ClientGo, ControllerRuntime, Server, Platform string }
 
 func (v versions) String() string {
 	return fmt.Sprintf("client-go %s, controller-runtime %s, %s %s and Kubernetes %s", v.ClientGo, v.ControllerRuntime, v.Go, v.Platform, v.Server)
 }
 
-// writePage writes BENCHMARKS.md and its plots. What was not measured is left out, and the page names it.
+// writePage writes BENCHMARKS.md and its plots. Unmeasured groups are omitted and named on the page.
 func writePage(ctx context.Context, opts *options, server *server, sides *sides, v versions, kept *results) error {
 	text, err := template.New("page").Parse(pageText)
 	if err != nil {
@@ -89,7 +89,7 @@ func writePage(ctx context.Context, opts *options, server *server, sides *sides,
 	if isMissing(run{"ours", "cache-event", opts.events}) {
 		p.ChangePlot = ""
 	}
-	if len(growth) < 2 { // which make no line
+	if len(growth) < 2 { // too few for a line
 		p.HeapPlot, p.SyncPlot = "", ""
 	}
 	if kept.PodBytes == "" {
@@ -126,7 +126,7 @@ func writePage(ctx context.Context, opts *options, server *server, sides *sides,
 	return writeReadme(opts.readme, results, slices.Max(opts.pods))
 }
 
-// writePlots writes the plots that the page has.
+// writePlots writes the page's plots.
 func writePlots(opts *options, p *page, compared []result, kept *results) error {
 	files := map[string][]byte{plotName: ratioPlot(compared)}
 	var err error

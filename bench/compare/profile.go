@@ -14,12 +14,12 @@ import (
 // hidden are frames of every profile: our own loop and the scheduler.
 const hidden = `-hide=^(main\.|runtime\.(main|mcall|goexit|systemstack|gosched.*|schedule)$|.*/measure\.)`
 
-// profile is a CPU or allocation profile of one of our runs.
+// profile is a CPU or allocation profile of our run.
 type profile struct {
 	Task, Kind, What, Top string
 }
 
-// profileMissed adds a profile to the results for each of our runs that missed an aim and has none.
+// profileMissed adds a missing profile to the results for each of our runs that missed an aim.
 func profileMissed(ctx context.Context, opts *options, server *server, sides *sides, missed []result, kept *results) error {
 	wanted := func(p profile) bool {
 		return slices.ContainsFunc(missed, func(r result) bool {

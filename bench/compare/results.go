@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// group is the runs that are measured together, in turns: tasks of one stage with one count. Both sides of a comparison are
-// in one group, so that each is measured again only with the other.
+// group is a set of runs measured together, in turns: tasks of a stage with the same count. Both sides of a comparison are in the
+// same group, so that they are always measured together.
 type group struct {
 	name string // of the stage's first task, and the count: "list/5000"
 	runs []run
@@ -43,10 +43,10 @@ func groupRuns(runs []run) []group {
 // resultsName is the file of the results, beside the page.
 const resultsName = "benchmarks.json"
 
-// results are the figures of all groups, by their names, and the profiles of the page. They are kept in a file, so that an
-// interrupted run can be resumed and one group be measured again.
+// results are the figures of all groups, by their names, and the profiles of the page. They are kept in a file, for resuming an
+// interrupted run and for measuring a single group again.
 type results struct {
-	path     string // "" means none
+	path     string // "" means no file
 	Groups   map[string]groupResult
 	Profiles []profile
 	PodBytes string // length of a pod of the lists
@@ -59,7 +59,7 @@ type groupResult struct {
 	Figures  map[string]float64 // by "side/task/figure"
 }
 
-// openResults reads the results of a folder. A folder without them has none; "" means that they are not kept.
+// openResults reads the results of a folder. A folder without a file has no results; "" means that they are not kept.
 func openResults(docs string) (*results, error) {
 	kept := &results{Groups: map[string]groupResult{}}
 	if docs == "" {
@@ -116,7 +116,7 @@ func (k *results) has(g group, v versions) bool {
 	})
 }
 
-// missing returns the names of the groups that were not measured with these versions.
+// missing returns the names of the groups not measured with these versions.
 func (k *results) missing(groups []group, v versions) []string {
 	var names []string
 	for _, g := range groups {
@@ -127,7 +127,7 @@ func (k *results) missing(groups []group, v versions) []string {
 	return names
 }
 
-// of returns a figure, or 0 if it was not measured.
+// of returns a figure, or 0 for an unmeasured figure.
 func (k *results) of(c cost) float64 {
 	return k.Groups[c.groupName()].Figures[c.key()]
 }

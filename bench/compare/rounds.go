@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/bench/internal/measure"
 )
 
-// stages are lists of tasks that share their preparation. Their runs take turns.
+// stages are lists of tasks with a common preparation. Their runs take turns.
 var stages = [][]string{
 	{"program"}, {"first"},
 	{"list", "whole", "drain", "drain-whole", "pager", "lazy", "floor-list", "floor-whole"},
@@ -25,13 +25,13 @@ var stages = [][]string{
 	{"manager-unstructured", "manager-metadata", "manager-typed", "manager-unstructured-anykind", "manager-metadata-anykind", "manager-typed-anykind"},
 	{"cache-event", "cache-event-lazy", "cache-event-packed", "cache-event-typed", "floor-event"}, {"cache-minute"},
 	{"cli-table", "cli-json", "cli-yaml", "cli-name"}, {"cli-complete"}, {"cli-deploy"}, {"cli-version"}, {"cli-api-resources"}, {"cli-delete"}, {"cli-size"},
-	// The command lines list all namespaces and definitions, and so come before.
+	// The tasks above list all namespaces and definitions, and so come first.
 	{"cache-churn", "cache-churn-typed", "cache-churn-lazy", "cache-churn-packed"},
 	{"custom", "custom-lazy", "custom-packed"},
 	{"mixed", "mixed-lazy", "mixed-packed", "mixed-typed"},
 }
 
-// measureAll measures the groups one after the other, and keeps the figures of each when it is done.
+// measureAll measures the groups in sequence, and saves the figures of each group.
 func measureAll(ctx context.Context, opts *options, server *server, sides *sides, groups []group, v versions, kept *results) error {
 	for _, g := range groups {
 		figures, err := measureTurns(ctx, opts, server, sides, g)
@@ -45,8 +45,8 @@ func measureAll(ctx context.Context, opts *options, server *server, sides *sides
 	return nil
 }
 
-// measureTurns does the runs of a group in rounds, with each run once a round, so that other load of the machine affects
-// both sides, and returns the median of each figure.
+// measureTurns measures the runs of a group in rounds, with each run once a round, so that external load affects both sides. It
+// returns the median of each figure.
 func measureTurns(ctx context.Context, opts *options, server *server, sides *sides, g group) (map[cost]float64, error) {
 	begin := time.Now()
 	turn := slices.Clone(g.runs)
@@ -81,18 +81,18 @@ func measureTurns(ctx context.Context, opts *options, server *server, sides *sid
 	return medians, nil
 }
 
-// roundsOf returns how often a run is repeated.
+// roundsOf returns the number of rounds of a run.
 func (o *options) roundsOf(r run) int {
 	switch {
 	case r.task == "program", r.task == "cli-size", r.task == "iterate" && r.count > 10_000:
-		return 1 // the live heap of a long list varies by less than 1 %, and a program's size not at all
+		return 1 // the live heap of a long list varies by less than 1 %, and a program's size is constant
 	case o.rounds > 0:
 		return o.rounds
 	case strings.HasPrefix(r.task, "cache-churn"):
 		return 1 // a minute each
 	case r.task == "first":
 		return 11
-	case r.count > 10_000, r.task == "iterate", strings.HasPrefix(r.task, "mixed"): // each of which writes all objects again
+	case r.count > 10_000, r.task == "iterate", strings.HasPrefix(r.task, "mixed"): // each run writes all objects again
 		return 3
 	default:
 		return 7
@@ -102,13 +102,13 @@ func (o *options) roundsOf(r run) int {
 // place is the prepared environment of a run.
 type place struct {
 	namespace, resourceVersion string
-	resources                  string // of the objects, if they are not only pods
+	resources                  string // of the objects, unless all are pods
 	kubeconfig                 string // of a proxy of the server; "" means the server's
 	// change changes each object once, when a task is ready.
 	change func(ctx context.Context) error
 }
 
-// do does one run.
+// do executes a run.
 func (s *sides) do(ctx context.Context, server *server, r run, at place) (measure.Figures, error) {
 	if strings.HasPrefix(r.task, "cli-") {
 		return s.cli(ctx, server, r, at)

@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// deployment is the object that the smallest programs get.
+// deployment is the object read by the smallest programs.
 const deployment = "web"
 
 // server is the API server of both sides. It creates the objects of the tasks.
@@ -130,7 +130,7 @@ func (s *server) createPods(ctx context.Context, namespace string, count int) er
 	})
 }
 
-// changePods changes each pod once, and sets the resourceVersion before that.
+// changePods changes each pod once, and sets the previous resourceVersion.
 func (s *server) changePods(ctx context.Context, at *place, count int) error {
 	pods, err := s.pods(ctx, at.namespace)
 	if err != nil {
@@ -168,7 +168,7 @@ func (s *server) pods(ctx context.Context, namespace string) (*dynamic.Resource,
 // workers is the number of concurrent writes.
 const workers = 32
 
-// each calls do concurrently for all numbers below count, for the last one last. It stops after an error.
+// each calls do concurrently for all numbers below count, and last, alone, for count-1. It stops after an error.
 func (s *server) each(ctx context.Context, count int, do func(ctx context.Context, i int) error) error {
 	workerCtx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -190,7 +190,7 @@ func (s *server) each(ctx context.Context, count int, do func(ctx context.Contex
 	return do(ctx, count-1)
 }
 
-// write sends an object. An existing one stays.
+// write sends an object. An existing object stays.
 func (s *server) write(ctx context.Context, method, path string, body []byte) error {
 	response, err := s.conn.Do(ctx, &transport.Request{
 		Method: method, Path: path, Body: body, Header: http.Header{"Content-Type": {"application/json"}},
@@ -219,7 +219,7 @@ func (s *server) version(ctx context.Context) (string, error) {
 	return info.GitVersion, nil
 }
 
-// podSize returns the length of one of the pods in JSON.
+// podSize returns the length of a pod in JSON.
 func (s *server) podSize(ctx context.Context, count int) (string, error) {
 	if err := s.createPods(ctx, listNamespace(count), count); err != nil {
 		return "", err
@@ -237,5 +237,5 @@ func (s *server) read(ctx context.Context, path string) ([]byte, error) {
 	return io.ReadAll(response.Body)
 }
 
-// listNamespace returns the namespace of the list of that length.
+// listNamespace returns the namespace of the list with the given length.
 func listNamespace(count int) string { return fmt.Sprintf("bench-%d", count) }

@@ -28,7 +28,7 @@ type sides struct {
 	hasControllerRuntime             bool // set by buildControllerRuntime
 }
 
-// build builds both sides as a release is built: without cgo, without symbols.
+// build builds both sides like a release: without cgo, without symbols.
 func build(ctx context.Context, opts *options, dir string) (*sides, error) {
 	kubeconfig, err := filepath.Abs(opts.kubeconfig)
 	if err != nil {
@@ -46,7 +46,7 @@ func build(ctx context.Context, opts *options, dir string) (*sides, error) {
 	return &sides{dir: dir, kubeconfig: kubeconfig}, nil
 }
 
-// task runs a task in a process, which measures its own figures.
+// task runs a task in a process. The process measures its own figures.
 func (s *sides) task(ctx context.Context, r run, at place, more ...string) (measure.Figures, error) {
 	if r.side == controllerRuntime {
 		if err := s.buildControllerRuntime(ctx); err != nil {
@@ -127,7 +127,7 @@ func (s *sides) program(ctx context.Context, side string) (measure.Figures, erro
 	if err != nil {
 		return nil, err
 	}
-	packages := len(strings.Fields(string(output))) - 1 // without the program's own
+	packages := len(strings.Fields(string(output))) - 1 // without the program's own package
 	return measure.Figures{"size": float64(info.Size()), "packages": float64(packages)}, nil
 }
 

@@ -17,14 +17,13 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// stored decodes and encodes objects as the API server stores them.
+// stored decodes and encodes objects in the API server's storage format.
 var stored = protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
 
 // pace is the interval between changes: a thousand a second.
 const pace = time.Millisecond
 
-// changeInEtcd returns a function that changes pods at that pace, directly in etcd. The stored pods are those that
-// patchPods would leave.
+// changeInEtcd returns a function that changes pods at that pace, directly in etcd. The stored pods are as after patchPods.
 func (s *server) changeInEtcd(ctx context.Context, namespace string, count, objects int) (func(ctx context.Context) error, error) {
 	store, pods, err := openPods(ctx, namespace, objects)
 	if err != nil {
@@ -78,7 +77,7 @@ func changed(value []byte, at time.Time) ([]byte, error) {
 	return runtime.Encode(stored, pod)
 }
 
-// ownsChange adds the annotation to the fields that the pod's manager owns, which are sorted.
+// ownsChange adds the annotation to the sorted fields owned by the pod's manager.
 func ownsChange(fields []byte) []byte {
 	const before, change = `{"f:metadata":{`, `"f:annotations":{".":{},"f:` + measure.Changed + `":{}},`
 	if bytes.Contains(fields, []byte(change)) {

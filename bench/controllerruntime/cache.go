@@ -34,12 +34,12 @@ func (s *side) cache(f form) measure.Task {
 	}
 }
 
-// running runs a cache for as long as do takes with its informer of pods, which starts with it.
+// running runs a cache during do. do receives its informer of pods, started with the cache.
 func (s *side) running(ctx context.Context, f form, do func(context.Context, toolscache.SharedIndexInformer) error) error {
 	never := 24 * time.Hour
 	c, err := cache.New(s.config, cache.Options{
 		Scheme: s.scheme, Mapper: s.mapper, SyncPeriod: &never,
-		// The cache then lists this namespace alone, as with DefaultNamespaces, which hides the informer.
+		// The cache then lists this namespace only. DefaultNamespaces would hide the informer.
 		DefaultFieldSelector: fields.OneTermEqualSelector("metadata.namespace", s.namespace),
 	})
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *side) running(ctx context.Context, f form, do func(context.Context, too
 	return err
 }
 
-// synced waits without the tenths of a second that WaitForCacheSync sleeps between its looks.
+// synced waits for the informer without WaitForCacheSync's polling interval of 100 milliseconds.
 func synced(ctx context.Context, informer toolscache.SharedIndexInformer) error {
 	select {
 	case <-informer.HasSyncedChecker().Done():

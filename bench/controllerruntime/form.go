@@ -12,7 +12,7 @@ import (
 // form is the representation of the pods.
 type form struct {
 	name   string
-	suffix string // of tasks of caches, whose usual form is unstructured
+	suffix string // of the names of cache tasks; their usual form is unstructured
 	// pod returns an empty pod.
 	pod func() client.Object
 }

@@ -1,7 +1,7 @@
 //go:build unix
 
-// Command controllerruntime does the tasks of the comparison that need controller-runtime: with its own cache and client over
-// client-go, and as a manager with anykind's.
+// Command controllerruntime runs the comparison's tasks with controller-runtime: with its own cache and client over client-go,
+// and as a manager over anykind.
 package main
 
 import (
@@ -23,10 +23,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// overAnykind is the end of the names of tasks whose manager has anykind's constructors.
+// overAnykind is the suffix of tasks with a manager over anykind's constructors.
 const overAnykind = "-anykind"
 
-// side is the pods of one namespace, as controller-runtime reaches them.
+// side is the pods of a namespace, accessed by controller-runtime.
 type side struct {
 	namespace string
 	config    *rest.Config
@@ -55,7 +55,7 @@ func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task,
 	return tasks, nil
 }
 
-// connect returns the side of a task after a first request, from which connection and mapping are those of the task.
+// connect returns the side of a task after a first request. Connection and mapping are then reused by the task.
 func connect(ctx context.Context, s *measure.Settings, scheme *runtime.Scheme) (*side, error) {
 	pods := &side{namespace: s.Namespace, scheme: scheme}
 	var c client.Client

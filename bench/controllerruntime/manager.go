@@ -22,7 +22,7 @@ import (
 // syncTimeout leaves time for a long list on a busy machine.
 const syncTimeout = 10 * time.Minute
 
-// manager returns a task that runs a manager with one controller until each pod has been reconciled once.
+// manager returns a task that runs a manager with a single controller until each pod has been reconciled once.
 func (s *side) manager(f form) measure.Task {
 	return func(ctx context.Context, m *measure.Meter) error {
 		pods := &reconciler{form: f, count: m.Count, names: sets.New[string](), done: make(chan result, 1)}
@@ -54,8 +54,8 @@ func (s *side) manager(f form) measure.Task {
 	}
 }
 
-// newManager returns a manager with a controller for pods of one namespace. Anykind's differs in the constructors, among which are
-// connect's of the config and the mapper.
+// newManager returns a manager with a controller for pods of a namespace. Anykind's manager only differs in its constructors,
+// including connect's config and mapper.
 func (s *side) newManager(pods *reconciler) (ctrl.Manager, error) {
 	options := ctrl.Options{
 		Scheme:         s.scheme,
@@ -77,12 +77,12 @@ func (s *side) newManager(pods *reconciler) (ctrl.Manager, error) {
 		WithOptions(controller.Options{SkipNameValidation: &isRepeated, CacheSyncTimeout: syncTimeout}).Complete(pods)
 }
 
-// reconciler reads each pod, with one worker.
+// reconciler reads each pod, with a single worker.
 type reconciler struct {
 	form   form
 	client client.Client
 	count  int
-	names  sets.Set[string] // nil when all are read: they are no part of the manager
+	names  sets.Set[string] // nil after the last pod: the names are not part of the manager
 	done   chan result
 }
 

@@ -17,12 +17,12 @@ import (
 // newFull returns a cache of full objects.
 func newFull(r *dynamic.Resource) *cache.Cache[unstructured.Object] { return cache.New(r, nil) }
 
-// newLazy returns a cache of objects that stay JSON.
+// newLazy returns a cache of lazy objects.
 func newLazy(r *dynamic.Resource) *cache.Cache[unstructured.Lazy] {
 	return cache.New(dynamic.As[unstructured.Lazy](r), nil)
 }
 
-// newPacked returns a cache of such objects, packed.
+// newPacked returns a cache of packed lazy objects.
 func newPacked(r *dynamic.Resource) *cache.Cache[unstructured.Lazy] {
 	return cache.New(dynamic.As[unstructured.Lazy](r), &cache.Options[unstructured.Lazy]{Codec: packed.New[unstructured.Lazy]()})
 }
@@ -32,12 +32,12 @@ func (s *side) cache(ctx context.Context, m *measure.Meter) error {
 	return syncing(ctx, m, newFull(s.pods), (*unstructured.Object).GetName)
 }
 
-// cacheLazy fills one with objects that stay JSON.
+// cacheLazy fills a cache with lazy objects.
 func (s *side) cacheLazy(ctx context.Context, m *measure.Meter) error {
 	return syncing(ctx, m, newLazy(s.pods), (*unstructured.Lazy).GetName)
 }
 
-// cachePacked fills one with such objects, packed.
+// cachePacked fills a cache with packed lazy objects.
 func (s *side) cachePacked(ctx context.Context, m *measure.Meter) error {
 	return syncing(ctx, m, newPacked(s.pods), (*unstructured.Lazy).GetName)
 }
@@ -51,7 +51,7 @@ func (s *side) cacheStripped(ctx context.Context, m *measure.Meter) error {
 	return syncing(ctx, m, cache.New(s.pods, opts), (*unstructured.Object).GetName)
 }
 
-// cacheStrippedLazy fills one with such objects that stay JSON.
+// cacheStrippedLazy fills a cache with lazy objects without their managedFields.
 func (s *side) cacheStrippedLazy(ctx context.Context, m *measure.Meter) error {
 	opts := &cache.Options[unstructured.Lazy]{Transform: func(pod *unstructured.Lazy) *unstructured.Lazy {
 		return pod.Without("metadata", "managedFields")
@@ -64,12 +64,12 @@ func (s *side) cacheMetadata(ctx context.Context, m *measure.Meter) error {
 	return syncing(ctx, m, newFull(s.pods.Metadata()), (*unstructured.Object).GetName)
 }
 
-// cacheMetadataLazy fills one with metadata that stays JSON.
+// cacheMetadataLazy fills a cache with lazy metadata.
 func (s *side) cacheMetadataLazy(ctx context.Context, m *measure.Meter) error {
 	return syncing(ctx, m, newLazy(s.pods.Metadata()), (*unstructured.Lazy).GetName)
 }
 
-// syncing fills a cache and sees what is in it.
+// syncing fills a cache and sees its objects.
 func syncing[T any](ctx context.Context, m *measure.Meter, pods *cache.Cache[T], nameOf func(*T) string) error {
 	return running(ctx, pods, func(ctx context.Context) error {
 		if err := m.Stage("sync", func() error { return pods.WaitForSync(ctx) }); err != nil {
@@ -83,7 +83,7 @@ func syncing[T any](ctx context.Context, m *measure.Meter, pods *cache.Cache[T],
 	})
 }
 
-// running runs a cache for as long as do takes.
+// running runs a cache during do.
 func running[T any](ctx context.Context, pods *cache.Cache[T], do func(ctx context.Context) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -128,17 +128,17 @@ func (s *side) cacheEvent(ctx context.Context, m *measure.Meter) error {
 	return receiving(ctx, m, newFull(s.pods))
 }
 
-// cacheEventLazy is cacheEvent for objects that stay JSON.
+// cacheEventLazy is cacheEvent for lazy objects.
 func (s *side) cacheEventLazy(ctx context.Context, m *measure.Meter) error {
 	return receiving(ctx, m, newLazy(s.pods))
 }
 
-// cacheEventPacked is cacheEvent for such objects, packed.
+// cacheEventPacked is cacheEvent for packed lazy objects.
 func (s *side) cacheEventPacked(ctx context.Context, m *measure.Meter) error {
 	return receiving(ctx, m, newPacked(s.pods))
 }
 
-// metaObject is the part of an object that a consumer of changes reads.
+// metaObject is the part of an object read by a consumer of changes.
 type metaObject[T any] interface {
 	*T
 	GetName() string

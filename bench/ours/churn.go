@@ -18,17 +18,17 @@ func (s *side) churn(ctx context.Context, m *measure.Meter) error {
 	return churning(ctx, m, newFull(s.pods))
 }
 
-// churnLazy is churn for objects that stay JSON.
+// churnLazy is churn for lazy objects.
 func (s *side) churnLazy(ctx context.Context, m *measure.Meter) error {
 	return churning(ctx, m, newLazy(s.pods))
 }
 
-// churnPacked is churn for such objects, packed.
+// churnPacked is churn for packed lazy objects.
 func (s *side) churnPacked(ctx context.Context, m *measure.Meter) error {
 	return churning(ctx, m, newPacked(s.pods))
 }
 
-// churning measures the memory of a cache when it is synced and after all changes.
+// churning measures the memory of a synced cache, and after all changes.
 func churning[T any, P metaObject[T]](ctx context.Context, m *measure.Meter, pods *cache.Cache[T]) error {
 	return running(ctx, pods, func(ctx context.Context) error {
 		ctx, stop := context.WithCancel(ctx)

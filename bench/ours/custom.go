@@ -32,7 +32,7 @@ func (s *side) custom(ctx context.Context, m *measure.Meter) error {
 	return syncing(ctx, m, newFull(resource), (*unstructured.Object).GetName)
 }
 
-// customLazy fills one with custom resources that stay JSON.
+// customLazy fills a cache with lazy custom resources.
 func (s *side) customLazy(ctx context.Context, m *measure.Meter) error {
 	resource, err := s.customResource(m)
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *side) customLazy(ctx context.Context, m *measure.Meter) error {
 	return syncing(ctx, m, newLazy(resource), (*unstructured.Lazy).GetName)
 }
 
-// customPacked fills one with such objects, packed.
+// customPacked fills a cache with packed lazy custom resources.
 func (s *side) customPacked(ctx context.Context, m *measure.Meter) error {
 	resource, err := s.customResource(m)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
-// drain makes the requests of list and throws the answers away: what a list takes at least.
+// drain sends the requests of list and discards the responses: the minimum cost of a list.
 func (s *side) drain(ctx context.Context, m *measure.Meter) error {
 	query := url.Values{"limit": {"500"}}
 	for {
@@ -31,7 +31,7 @@ func (s *side) drainWhole(ctx context.Context, m *measure.Meter) error {
 	return err
 }
 
-// discard makes one request and reads of its answer only what continues it.
+// discard sends a request and reads only the continue token of its response.
 func (s *side) discard(ctx context.Context, m *measure.Meter, query url.Values) (next string, err error) {
 	path, err := s.pods.Path("")
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *side) discard(ctx context.Context, m *measure.Meter, query url.Values) 
 			return "", err
 		}
 	}
-	// Where there is no more, all objects that were asked for have come.
+	// Without a continue token, all requested objects have arrived.
 	if meta.Continue == "" {
 		m.SeeAll()
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// builder makes objects from JSON at the lowest cost that was found: it is valid, without white space, as API servers send
-// it, and each object is in memory as a whole, so that nothing is checked and no value ends in another buffer. The objects
-// are equal to those of our decoder: maps and lists of the right size, and most short strings made once.
+// builder makes objects from JSON at the lowest known cost. The JSON is valid, without white space, as sent by API servers, and
+// each object is in memory as a whole. Therefore no value is checked or continues in a second buffer. The objects are equal to
+// our decoder's: maps and lists of the right size, and most short strings made once.
 type builder struct {
 	data     []byte
 	pos      int
@@ -25,7 +25,7 @@ type builder struct {
 	scratch  []byte // the last string with escape sequences
 	names    [builderSlots]string
 	values   [builderSlots]any
-	shared   map[string]any // maps, lists and strings by their JSON, if equal ones are to be one
+	shared   map[string]any // maps, lists and strings by their JSON, for sharing equal values; nil for no sharing
 }
 
 type builtMember struct {
@@ -33,14 +33,14 @@ type builtMember struct {
 	value any
 }
 
-// build returns the object that data is.
+// build returns the object in data.
 func (b *builder) build(data []byte) map[string]any {
 	b.data, b.pos = data, 0
 	return b.object()
 }
 
-// buildList reads a list whose items are no longer than longestItem, calls each with every item and returns the list's
-// metadata. It holds two items' length of the input, so that the garbage collector runs as often as with our decoder.
+// buildList reads a list with items of at most longestItem bytes, calls each with every item and returns the list's metadata. It
+// buffers 2 * longestItem of the input, so that the garbage collector runs as often as with our decoder.
 func (b *builder) buildList(src io.Reader, apiVersion, kind string, each func(*unstructured.Object)) (meta map[string]any, err error) {
 	b.chunk = b.chunk[:0]
 	if err := b.fill(src); err != nil {
@@ -85,7 +85,7 @@ func (b *builder) fill(src io.Reader) error {
 	return err
 }
 
-// value returns the value that begins at the position.
+// value returns the value at the position.
 func (b *builder) value() any {
 	switch b.data[b.pos] {
 	case '"':
@@ -127,7 +127,7 @@ func (b *builder) object() map[string]any {
 	return equal
 }
 
-// share returns the value with the JSON from start to the position that came first: v, if there was none.
+// share returns the first value with the same JSON, from start to the position. It is v if there is no earlier value.
 func (b *builder) share(start int, v any) any {
 	if b.shared == nil {
 		return v
@@ -183,7 +183,7 @@ func (b *builder) text() []byte {
 	return b.scratch
 }
 
-// unquoted returns what the string at index start means, which has rare escape sequences.
+// unquoted returns the text of the string at index start, which has rare escape sequences.
 func (b *builder) unquoted(start int) []byte {
 	end := start + 1
 	for ; b.data[end] != '"'; end++ {
@@ -202,7 +202,7 @@ const (
 	longestShort = 48
 )
 
-// slot returns where a short string is kept.
+// slot returns the slot of a short string.
 func slot(text []byte) uint64 {
 	x, n := uint64(len(text)), len(text)
 	switch {

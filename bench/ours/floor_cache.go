@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// podKey identifies a pod, as cache.Key does.
+// podKey identifies a pod, like cache.Key.
 type podKey struct{ namespace, name string }
 
 func keyOf(pod *unstructured.Object) podKey { return podKey{pod.GetNamespace(), pod.GetName()} }
@@ -24,7 +24,7 @@ func (f *floor) cache(ctx context.Context, m *measure.Meter) error {
 	return f.cacheOf(ctx, m, func(*unstructured.Object) {})
 }
 
-// cacheOf is cache with objects that transform changes.
+// cacheOf is cache with transformed objects.
 func (f *floor) cacheOf(ctx context.Context, m *measure.Meter, transform func(*unstructured.Object)) error {
 	pods := map[podKey]*unstructured.Object{}
 	err := m.Stage("sync", func() error {
@@ -49,8 +49,8 @@ func (f *floor) cacheOf(ctx context.Context, m *measure.Meter, transform func(*u
 	return nil
 }
 
-// cacheShared is the floor of the memory of cache: all maps, lists and strings that are equal are one. Finding them takes
-// more time and memory than any cache has.
+// cacheShared is the floor of the memory of cache: all equal maps, lists and strings are shared. Finding them takes more time and
+// memory than any cache has.
 func (f *floor) cacheShared(ctx context.Context, m *measure.Meter) error {
 	f.builder.shared = map[string]any{}
 	return f.cache(ctx, m)
@@ -93,7 +93,7 @@ func (f *floor) cacheLazy(ctx context.Context, m *measure.Meter) error {
 				return false
 			}
 			object := line[len(before) : len(line)-len("}\n")]
-			kept := make([]byte, len(object)) // no larger than it must be
+			kept := make([]byte, len(object)) // without spare capacity
 			copy(kept, object)
 			pods[podKey{memberOf(object, `"namespace":"`), memberOf(object, `"name":"`)}] = kept
 			return true
@@ -109,14 +109,14 @@ func (f *floor) cacheLazy(ctx context.Context, m *measure.Meter) error {
 	return nil
 }
 
-// memberOf returns the text after the first occurrence of a member's name, which is in the metadata: a server sends them first.
+// memberOf returns the text after the first occurrence of a member's name. It is in the metadata: a server sends metadata first.
 func memberOf(object []byte, name string) string {
 	_, rest, _ := bytes.Cut(object, []byte(name))
 	text, _, _ := bytes.Cut(rest, []byte{'"'})
 	return string(text)
 }
 
-// initialEvents calls handle with the lines of a watch that begins with all objects, until it returns false.
+// initialEvents calls handle with the lines of a watch with initial events, until handle returns false.
 func (f *floor) initialEvents(ctx context.Context, handle func(line []byte) bool) error {
 	const query = "?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
 	events, err := f.open(ctx, http.MethodGet, f.pods+query, nil)
@@ -127,7 +127,7 @@ func (f *floor) initialEvents(ctx context.Context, handle func(line []byte) bool
 	return eachLine(events, handle)
 }
 
-// eachLine calls handle with every line, until it returns false.
+// eachLine calls handle with every line, until handle returns false.
 func eachLine(events io.Reader, handle func(line []byte) bool) error {
 	for lines := bufio.NewReaderSize(events, 1<<20); ; {
 		line, err := lines.ReadSlice('\n')
@@ -140,7 +140,7 @@ func eachLine(events io.Reader, handle func(line []byte) bool) error {
 	}
 }
 
-// event returns the type and the object of the event that line is.
+// event returns the type and the object of the event in line.
 func (f *floor) event(line []byte) (eventType any, pod *unstructured.Object) {
 	event := f.builder.build(line)
 	fields, _ := event["object"].(map[string]any)

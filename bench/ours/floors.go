@@ -17,8 +17,8 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// floor does tasks at the lowest cost that is possible with net/http: the same requests with the same headers, without
-// validation, retries and errors of the API. The bodies are decoded to the same objects.
+// floor does tasks at the lowest possible cost with net/http: the same requests with the same headers, without validation,
+// retries and API errors. The bodies are decoded to the same objects.
 type floor struct {
 	http    *http.Client
 	pods    string // URL
@@ -27,7 +27,7 @@ type floor struct {
 	body    bytes.Buffer // of the last response
 }
 
-// newFloor returns a floor over a connection of its own, configured like that of anykind.
+// newFloor returns a floor over its own connection, configured like anykind's.
 func newFloor(cfg *transport.Config, path string) (*floor, error) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(cfg.CAData)
@@ -83,7 +83,7 @@ func (f *floor) send(ctx context.Context, method, target string, body []byte) er
 	return err
 }
 
-// calls is the floor of calls: objects are encoded and decoded as anykind does.
+// calls is the floor of calls: objects are encoded and decoded by anykind.
 func (f *floor) calls(ctx context.Context, m *measure.Meter) error {
 	pods := make([]*unstructured.Object, m.Count)
 	write := func(i int, method, target string) error {
@@ -128,7 +128,7 @@ func (f *floor) calls(ctx context.Context, m *measure.Meter) error {
 	return nil
 }
 
-// list is the floor of list: the same pages, one after the other.
+// list is the floor of list: the same pages, in sequence.
 func (f *floor) list(ctx context.Context, m *measure.Meter) error {
 	for next := ""; ; {
 		meta, err := f.page(ctx, "?limit=500"+next, func(pod *unstructured.Object) { m.See(pod.GetName()) })
@@ -143,7 +143,7 @@ func (f *floor) list(ctx context.Context, m *measure.Meter) error {
 	}
 }
 
-// whole is the floor of whole: one response, and all objects in memory.
+// whole is the floor of whole: a single response, and all objects in memory.
 func (f *floor) whole(ctx context.Context, m *measure.Meter) error {
 	var pods []*unstructured.Object
 	if _, err := f.page(ctx, "", func(pod *unstructured.Object) { pods = append(pods, pod) }); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// list is the usual way: pages of 500, one object in memory at a time.
+// list is the usual way: pages of 500, with a single object in memory.
 func (s *side) list(ctx context.Context, m *measure.Meter) error {
 	for pod, err := range s.pods.List(ctx, nil) {
 		if err != nil {
@@ -22,7 +22,7 @@ func (s *side) list(ctx context.Context, m *measure.Meter) error {
 	return nil
 }
 
-// whole is one request, all of whose objects are held.
+// whole is a single request, with all objects in memory.
 func (s *side) whole(ctx context.Context, m *measure.Meter) error {
 	page, err := s.pods.ListPage(ctx, nil)
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *side) whole(ctx context.Context, m *measure.Meter) error {
 	return nil
 }
 
-// lazy reads two fields of each pod, and decodes no more of them.
+// lazy reads two fields of each pod, and decodes only these fields.
 func (s *side) lazy(ctx context.Context, m *measure.Meter) error {
 	for pod, err := range dynamic.As[unstructured.Lazy](s.pods).List(ctx, nil) {
 		if err != nil {
@@ -49,7 +49,7 @@ func (s *side) lazy(ctx context.Context, m *measure.Meter) error {
 	return nil
 }
 
-// iterate is list, looking at the heap on the way.
+// iterate is list, with heap samples.
 func (s *side) iterate(ctx context.Context, m *measure.Meter) error {
 	for pod, err := range s.pods.List(ctx, nil) {
 		if err != nil {

@@ -1,6 +1,6 @@
 //go:build unix
 
-// Command ours does one task of the comparison with anykind.
+// Command ours runs a task of the comparison with anykind.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// side is the pods of one namespace, as anykind reaches them.
+// side is the pods of a namespace, accessed by anykind.
 type side struct {
 	client *dynamic.Client
 	pods   *dynamic.Resource

@@ -18,12 +18,12 @@ func (s *side) mixed(ctx context.Context, m *measure.Meter) error {
 	return mixing(ctx, s, m, newFull)
 }
 
-// mixedLazy is mixed for objects that stay JSON.
+// mixedLazy is mixed for lazy objects.
 func (s *side) mixedLazy(ctx context.Context, m *measure.Meter) error {
 	return mixing(ctx, s, m, newLazy)
 }
 
-// mixedPacked is mixed for such objects, packed.
+// mixedPacked is mixed for packed lazy objects.
 func (s *side) mixedPacked(ctx context.Context, m *measure.Meter) error {
 	return mixing(ctx, s, m, newPacked)
 }
@@ -87,7 +87,7 @@ func consuming[T any, P metaObject[T]](ctx context.Context, m *measure.Meter, ca
 						closeDone()
 					}
 					mu.Unlock()
-				default: // an object that the cache has since its sync
+				default: // an object in the cache since its sync
 				}
 			}
 		})

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// watch reads what has changed since the resourceVersion.
+// watch reads the changes since the resourceVersion.
 func (s *side) watch(ctx context.Context, m *measure.Meter) error {
 	for event, err := range s.pods.Watch(ctx, &metav1.ListOptions{ResourceVersion: m.ResourceVersion}) {
 		if err != nil {

@@ -1,7 +1,7 @@
 //go:build unix
 
-// Command processcost runs a program and prints its cost as JSON: wall and cpu in seconds, rss, the peak, in bytes, and the
-// lines of its output. Linux counts the memory of the parent in the peak RSS of a process, and this parent has little.
+// Command processcost runs a program and prints its cost as JSON: wall and cpu in seconds, rss, the peak, in bytes, and the lines
+// of its output. Linux counts the memory of the parent in the peak RSS of a process, and this parent has little.
 package main
 
 import (
@@ -37,7 +37,7 @@ func run(program string, args []string) error {
 	return json.NewEncoder(os.Stdout).Encode(figures)
 }
 
-// lineCounter counts the lines that a program writes.
+// lineCounter counts the lines written by a program.
 type lineCounter struct{ count int }
 
 func (c *lineCounter) Write(p []byte) (int, error) {

@@ -15,8 +15,8 @@ import (
 
 const churnWorkers = 8
 
-// churn changes objects at the rate of the options until ctx ends: eight of ten changes are patches, the others delete an
-// object or create one that was deleted. Changes that fail while the server is unavailable are skipped.
+// churn changes objects at the rate of the options until ctx ends: eight of ten changes are patches, the rest deletes an object
+// or creates a deleted object. Changes that fail while the server is unavailable are skipped.
 func (w *world) churn(ctx context.Context) {
 	var all sync.WaitGroup
 	for worker := range uint64(churnWorkers) {
@@ -39,7 +39,7 @@ func (w *world) churn(ctx context.Context) {
 	all.Wait()
 }
 
-// change makes one change.
+// change makes a single change.
 func (w *world) change(ctx context.Context, rng *rand.Rand) error {
 	r := w.resources[rng.IntN(len(w.resources))]
 	n, kind := rng.IntN(w.perResource()), rng.IntN(10)

@@ -45,7 +45,7 @@ func (w *world) inject(ctx context.Context, user *user, rng *rand.Rand) {
 			rng.Shuffle(len(faults), func(i, j int) { faults[i], faults[j] = faults[j], faults[i] })
 		}
 		fault := faults[n%len(faults)]
-		// A fault is always ended, so that the server is available when the soak compares.
+		// A fault always ends: the server must be available for the comparison.
 		if err := fault.do(context.WithoutCancel(ctx)); err != nil {
 			progress("%s: %v", fault.name, err)
 			w.count("fault that failed: " + fault.name)

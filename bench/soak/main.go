@@ -1,16 +1,16 @@
 //go:build unix
 
-// Command soak runs anykind's caches and client-go's dynamic informers side by side for a long time under churn and
-// faults, and compares both with the server at the end.
+// Command soak runs anykind's caches and client-go's dynamic informers side by side for a long time under churn and faults, and
+// compares both with the server at the end.
 //
-// It needs a sandbox of its own (`make soak MINUTES=25`). Ten custom and five built-in resources with -objects objects are changed
-// -rate times a second, while a user with RBAC rights on these resources alone keeps 35 caches of them on each side. On a
-// schedule that -seed determines the API server is restarted and killed, etcd is compacted, connections stall without
-// being closed, the user's token is replaced, and a CustomResourceDefinition is deleted and created again.
+// It needs a sandbox of its own (`make soak MINUTES=25`). Ten custom and five built-in resources with -objects objects are
+// changed -rate times a second. On each side, a user with RBAC rights on these resources only keeps 35 caches of them. On a
+// schedule determined by -seed the API server is restarted and killed, etcd is compacted, connections stall without being closed,
+// the user's token is replaced, and a CustomResourceDefinition is deleted and created again.
 //
-// Every ten seconds both programs are sampled. At the end the churn stops and every cache must equal a list of the server
-// within two minutes; then both programs stop their caches and report their remaining resources. A cache that differs, or that ended
-// early, is an error. With -docs the result is written to RELIABILITY.md of that folder.
+// Every ten seconds both programs are sampled. At the end the churn stops and every cache must equal a list of the server within
+// two minutes; then both programs stop their caches and report their remaining resources. A different cache, or a cache with an
+// early end, is an error. With -docs the result is written to RELIABILITY.md of that folder.
 package main
 
 import (

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// silentProxy passes TCP connections on to the API server and can freeze them: nothing is forwarded any more, and nothing is
-// closed, as behind a firewall that has lost its state.
+// silentProxy passes TCP connections on to the API server and can freeze them: bytes are dropped and connections stay open, like
+// behind a firewall without their state.
 type silentProxy struct {
 	listener net.Listener
 	target   string
@@ -72,7 +72,7 @@ func (p *silentProxy) pass(ctx context.Context, client net.Conn) {
 	<-ended
 }
 
-// copy forwards one direction. Data of a frozen connection is dropped.
+// copy forwards a direction. Data of a frozen connection is dropped.
 func (o *proxiedConn) copy(to io.Writer, from io.Reader) {
 	for buffer := make([]byte, 32<<10); ; {
 		n, err := from.Read(buffer)
@@ -92,7 +92,7 @@ func (o *proxiedConn) copy(to io.Writer, from io.Reader) {
 	}
 }
 
-// freeze freezes every connection for good, and for a while every new one, too.
+// freeze freezes every open connection for good, and new connections for a while.
 func (p *silentProxy) freeze(ctx context.Context, length time.Duration) error {
 	p.set(true)
 	defer p.set(false)

@@ -14,8 +14,8 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// user is a service account with the rights to read the soak's resources and nothing else, behind a proxy that can
-// freeze. Its token is in a file.
+// user is a service account with only the rights to read the soak's resources, behind a proxy that can freeze. Its token is in a
+// file.
 type user struct {
 	kubeconfig string
 	token      string // the file's path
@@ -58,7 +58,7 @@ func (w *world) newUser(ctx context.Context, dir string) (*user, error) {
 	return u, os.WriteFile(u.kubeconfig, text, 0o600)
 }
 
-// grant creates the account and its rights: the soak's resources, and the definitions that live discovery watches.
+// grant creates the account and its rights: the soak's resources, and the definitions watched by live discovery.
 func (w *world) grant(ctx context.Context) error {
 	rule := func(group string, resources ...any) any {
 		return map[string]any{"apiGroups": []any{group}, "resources": resources, "verbs": []any{"get", "list", "watch"}}
@@ -86,7 +86,7 @@ func (w *world) grant(ctx context.Context) error {
 	return nil
 }
 
-// replaceToken writes another token into the user's file.
+// replaceToken writes a new token into the user's file.
 func (w *world) replaceToken(ctx context.Context, u *user) error {
 	accounts, err := w.client.Resource(ctx, "serviceaccounts")
 	if err != nil {

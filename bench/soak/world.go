@@ -23,10 +23,10 @@ const (
 	tierLabel   = "tier"
 )
 
-// resource is one of the fifteen cached resources.
+// resource is a cached resource.
 type resource struct {
 	group, version, plural, kind string
-	custom                       int // its number among the custom ones, or -1
+	custom                       int // its number among the custom resources, or -1
 }
 
 var builtIn = []resource{
@@ -67,8 +67,8 @@ func newWorld(ctx context.Context, opts *options) (*world, error) {
 
 func namespace(n int) string { return fmt.Sprintf("soak-%d", n%namespaces) }
 
-// sources returns the sources of the 35 caches: each custom resource in all namespaces, each built-in one in each of the four,
-// and each built-in one by a label in one.
+// sources returns the sources of the 35 caches: each custom resource in all namespaces, each built-in resource in each of the
+// four namespaces, and each built-in resource by a label in a single namespace.
 func (w *world) sources() (all []soak.Source) {
 	for _, r := range w.resources {
 		one := soak.Source{Group: r.group, Version: r.version, Resource: r.plural}
@@ -145,7 +145,7 @@ func definition(r resource) *unstructured.Object {
 // perResource is the number of objects of each resource.
 func (w *world) perResource() int { return w.opts.objects / len(w.resources) }
 
-// fill creates the missing objects of one resource.
+// fill creates the missing objects of a resource.
 func (w *world) fill(ctx context.Context, r resource) error {
 	for n := range w.perResource() {
 		if err := w.put(ctx, r, n); err != nil {

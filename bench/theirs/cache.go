@@ -19,7 +19,7 @@ func (s *side) cache(ctx context.Context, m *measure.Meter) error {
 	return filling(ctx, m, s.informer())
 }
 
-// filling fills an informer and sees what is in it.
+// filling fills an informer and sees its objects.
 func filling(ctx context.Context, m *measure.Meter, pods cache.SharedIndexInformer) error {
 	return running(ctx, pods, func(ctx context.Context) error {
 		if err := m.Stage("sync", func() error { return synced(ctx, pods) }); err != nil {
@@ -30,13 +30,13 @@ func filling(ctx context.Context, m *measure.Meter, pods cache.SharedIndexInform
 	})
 }
 
-// informer is that of the pods, which finds them by namespace, too, as every factory's does.
+// informer returns the informer of the pods. It indexes them by namespace, like every factory's informer.
 func (s *side) informer() cache.SharedIndexInformer {
 	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(s.client, 0, s.namespace, nil)
 	return factory.ForResource(podsResource).Informer()
 }
 
-// synced waits without the tenths of a second that WaitForCacheSync sleeps between its looks.
+// synced waits for the informer without WaitForCacheSync's polling interval of 100 milliseconds.
 func synced(ctx context.Context, informer cache.SharedIndexInformer) error {
 	select {
 	case <-informer.HasSyncedChecker().Done():
@@ -58,7 +58,7 @@ func see(m *measure.Meter, found []any) error {
 	return nil
 }
 
-// running runs an informer for as long as do takes.
+// running runs an informer during do.
 func running(ctx context.Context, informer cache.SharedIndexInformer, do func(ctx context.Context) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	ended := make(chan struct{})

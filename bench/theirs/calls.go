@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// calls creates pods, reads them, changes them and deletes them, one after the other.
+// calls creates, reads, changes and deletes pods, in sequence.
 func (s *side) calls(ctx context.Context, m *measure.Meter) error {
 	pods := make([]*unstructured.Unstructured, m.Count)
 	err := m.Calls("create", m.Count, func(i int) (err error) {

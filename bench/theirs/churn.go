@@ -26,7 +26,7 @@ func (s *side) churnTyped(ctx context.Context, m *measure.Meter) error {
 	return churning(ctx, m, informer)
 }
 
-// churning measures the memory of an informer when it is synced and after all changes.
+// churning measures the memory of a synced informer, and after all changes.
 func churning(ctx context.Context, m *measure.Meter, pods cache.SharedIndexInformer) error {
 	handled := make(chan error, m.Count+2)
 	var mu sync.Mutex // of the meter

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 )
 
-// list is one request, all of whose objects are held.
+// list is a single request, with all objects in memory.
 func (s *side) list(ctx context.Context, m *measure.Meter) error {
 	list, err := s.pods.List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -25,12 +25,12 @@ func (s *side) list(ctx context.Context, m *measure.Meter) error {
 	return nil
 }
 
-// pager iterates over pages of 500 and fetches the next one meanwhile.
+// pager iterates over pages of 500 and fetches the next page meanwhile.
 func (s *side) pager(ctx context.Context, m *measure.Meter) error {
 	return s.eachItem(ctx, func(pod *unstructured.Unstructured) { m.See(pod.GetName()) })
 }
 
-// iterate is pager, looking at the heap on the way.
+// iterate is pager, with heap samples.
 func (s *side) iterate(ctx context.Context, m *measure.Meter) error {
 	return s.eachItem(ctx, func(pod *unstructured.Unstructured) {
 		m.See(pod.GetName())

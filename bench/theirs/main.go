@@ -1,6 +1,6 @@
 //go:build unix
 
-// Command theirs does one task of the comparison with client-go.
+// Command theirs runs a task of the comparison with client-go.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// side is the pods of one namespace, as client-go's dynamic client reaches them.
+// side is the pods of a namespace, accessed by client-go's dynamic client.
 type side struct {
 	config    *rest.Config
 	client    dynamic.Interface
@@ -31,7 +31,7 @@ func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task,
 	if err != nil {
 		return nil, err
 	}
-	config.QPS = -1 // its default of 5 requests a second would be all that is measured
+	config.QPS = -1 // the default of 5 requests a second would dominate the result
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// custom fills an informer of the dynamic client for one resource.
+// custom fills an informer of the dynamic client for a resource.
 func (s *side) custom(ctx context.Context, m *measure.Meter) error {
 	resources, err := m.ParseResources()
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *side) mixed(ctx context.Context, m *measure.Meter) error {
 	return mixing(ctx, m, informers)
 }
 
-// mixedTyped is mixed with typed objects over protobuf for the kinds that have a typed client.
+// mixedTyped is mixed with typed objects over protobuf for the kinds with a typed client.
 func (s *side) mixedTyped(ctx context.Context, m *measure.Meter) error {
 	resources, err := m.ParseResources()
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// cacheTyped fills an informer of typed objects, which come as protobuf.
+// cacheTyped fills an informer of typed objects, received as protobuf.
 func (s *side) cacheTyped(ctx context.Context, m *measure.Meter) error {
 	informer, err := s.typedInformer()
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *side) cacheTypedStripped(ctx context.Context, m *measure.Meter) error {
 	return filling(ctx, m, informer)
 }
 
-// cacheMetadata fills an informer of metadata, which comes as protobuf.
+// cacheMetadata fills an informer of metadata, received as protobuf.
 func (s *side) cacheMetadata(ctx context.Context, m *measure.Meter) error {
 	client, err := metadata.NewForConfig(s.config)
 	if err != nil {
@@ -66,12 +66,12 @@ func (s *side) cacheEventTyped(ctx context.Context, m *measure.Meter) error {
 	return receiving(ctx, m, informer)
 }
 
-// typedInformer is that of the pods.
+// typedInformer returns the typed informer of the pods.
 func (s *side) typedInformer() (cache.SharedIndexInformer, error) {
 	return s.typedInformerOf(podsResource, &corev1.Pod{}, corev1.AddToScheme)
 }
 
-// typedInformerOf is that of the typed client's factories.
+// typedInformerOf returns an informer like the typed client's factories.
 func (s *side) typedInformerOf(gvr schema.GroupVersionResource, obj runtime.Object, addToScheme func(*runtime.Scheme) error) (cache.SharedIndexInformer, error) {
 	scheme := runtime.NewScheme()
 	if err := addToScheme(scheme); err != nil {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// watch reads what has changed since the resourceVersion.
+// watch reads the changes since the resourceVersion.
 func (s *side) watch(ctx context.Context, m *measure.Meter) error {
 	watching, err := s.pods.Watch(ctx, metav1.ListOptions{ResourceVersion: m.ResourceVersion})
 	if err != nil {

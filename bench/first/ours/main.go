@@ -1,5 +1,5 @@
-// Command ours is the smallest program that finds a resource by a name that kubectl takes, and lists its objects or gets
-// one, with anykind: ours RESOURCE [NAME].
+// Command ours is the smallest program with anykind for listing a resource, or getting an object, by any name accepted by
+// kubectl: ours RESOURCE [NAME].
 package main
 
 import (

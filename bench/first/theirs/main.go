@@ -1,5 +1,5 @@
-// Command theirs is the smallest program that finds a resource by a name that kubectl takes, and lists its objects or
-// gets one, with client-go: theirs RESOURCE [NAME].
+// Command theirs is the smallest program with client-go for listing a resource, or getting an object, by any name accepted by
+// kubectl: theirs RESOURCE [NAME].
 package main
 
 import (
@@ -52,7 +52,7 @@ func run(ctx context.Context, resource string, names []string) error {
 	return nil
 }
 
-// find does with client-go what transport.Load, dynamic.Connect and Client.Resource do in anykind.
+// find is client-go's equivalent of anykind's transport.Load, dynamic.Connect and Client.Resource.
 func find(resource string) (dynamic.ResourceInterface, error) {
 	loading := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil)
 	config, err := loading.ClientConfig()

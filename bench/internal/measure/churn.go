@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// Sequence is the annotation with the number of a change among all changes of a churn, which go round the objects.
+// Sequence is the annotation with the number of a change among all changes of a churn. The changes cycle through the objects.
 const Sequence = "sequence"
 
-// SeeSequence is See for all changes of an object up to that with this number, for a consumer to which changes are
-// delivered merged. The objects are those that the changes go round.
+// SeeSequence is See for all changes of an object up to the given sequence number, because merged changes are delivered once.
+// objects is the number of objects in the cycle.
 func (m *Meter) SeeSequence(name, sequence string, objects int) {
 	number, err := strconv.Atoi(sequence)
 	if err != nil {
@@ -32,16 +32,15 @@ func (m *Meter) SeeSequence(name, sequence string, objects int) {
 	}
 }
 
-// ChurnTimeout is how long a consumer waits for the next change of a churn.
+// ChurnTimeout limits a consumer's wait for the next change of a churn.
 const ChurnTimeout = 2 * time.Minute
 
-// maxLate is the number of objects that MissingChanges names.
+// maxLate limits the objects named by MissingChanges.
 const maxLate = 10
 
-// MissingChanges returns the error of a churn whose changes do not come. It names objects whose changes were not all seen by
-// SeeSequence.
+// MissingChanges returns the error of a churn with missing changes. It names the objects with changes not seen by SeeSequence.
 func (m *Meter) MissingChanges(objects int) error {
-	rounds := m.Count / max(objects, 1) // of every object, some have one more
+	rounds := m.Count / max(objects, 1) // the minimum for each object
 	var late []string
 	for name, seen := range m.rounds {
 		if seen < rounds {
@@ -56,12 +55,12 @@ func (m *Meter) MissingChanges(objects int) error {
 		m.seen, m.Count, ChurnTimeout, objects-len(m.rounds), objects, strings.Join(late, ", "))
 }
 
-// Resident adds the figures KIND-rss, the RSS of this process once all free memory is returned to the system, KIND-live, the
-// bytes of its live objects, KIND-spans, the bytes of the parts of the heap that hold them, free room between them included,
-// and KIND-peak-rss, the peak RSS before that.
+// Resident adds figures of memory. KIND-rss is the RSS of this process after returning all free memory to the system, KIND-live
+// the bytes of its live objects, KIND-spans the bytes of their heap spans, including free room between objects, and KIND-peak-rss
+// the peak RSS before that.
 func (m *Meter) Resident(kind string) {
 	m.Figures[kind+"-peak-rss"] = float64(residentBytes("VmHWM"))
-	runtime.GC() // the second one, of FreeOSMemory, frees what pools held and what was found free in the first
+	runtime.GC() // FreeOSMemory's second collection frees objects held by pools or marked free in the first
 	debug.FreeOSMemory()
 	m.Figures[kind+"-rss"] = float64(residentBytes("VmRSS"))
 	var now runtime.MemStats

@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	// Changed is the annotation with the time at which a change was written, in nanoseconds since 1970.
+	// Changed is the annotation with the write time of a change, in nanoseconds since 1970.
 	Changed = "changed"
-	// ReadyLine is printed by a task that is ready for its objects to be changed.
+	// ReadyLine is printed by a task when it is ready for changes of its objects.
 	ReadyLine = "ready"
 )
 
-// Ready requests that every object is changed once. Costs so far are not counted.
+// Ready requests a change of every object. Costs so far are not counted.
 func (m *Meter) Ready() {
 	runtime.GC()
 	m.events = begin()
 	fmt.Fprintln(os.Stdout, ReadyLine)
 }
 
-// SeeChange is See for a changed object, with its annotation. The last one adds the figures event-cpu, the CPU of a
-// change, event-wall, the time from Ready to the last change, and event-delay and event-delay-99, the median and the 99th
-// percentile of the time since a change was written.
+// SeeChange is See for a changed object, with its annotation. The last change adds four figures: event-cpu, the CPU of a change,
+// event-wall, the time from Ready to the last change, and event-delay and event-delay-99, the median and the 99th percentile of
+// the time since a change was written.
 func (m *Meter) SeeChange(name, changed string) {
 	m.See(name)
 	written, err := strconv.ParseInt(changed, 10, 64)

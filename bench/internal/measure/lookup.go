@@ -22,11 +22,11 @@ func Nodes() []string {
 // NodeName returns the name of a pod's node.
 func NodeName(pod int) string { return fmt.Sprintf("node-%d", pod%NodeCount) }
 
-// lookupRounds is how often each node is looked up.
+// lookupRounds is the number of lookups of each node.
 const lookupRounds = 200
 
 // Lookups looks up the pods of every node repeatedly and adds the figure "lookup-wall", the average time of a lookup. find
-// returns the number of pods that it found.
+// returns the number of found pods.
 func (m *Meter) Lookups(find func(node string) (int, error)) error {
 	nodes, all := Nodes(), 0
 	start := time.Now()

@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package measure is shared by the two compared programs: it runs one task and prints its cost to the process as JSON.
+// Package measure is the common part of both compared programs: it runs a task and prints the process's cost as JSON.
 package measure
 
 import (
@@ -22,13 +22,13 @@ type Settings struct {
 	Namespace       string
 	ResourceVersion string // to watch from
 	Resources       string // comma-separated, each as of schema.ParseResourceArg: "deployments.v1.apps"
-	Count           int    // of the objects, events or calls that the task must see
+	Count           int    // number of expected objects, events or calls
 	Profile         string // path of the profiles, without extension; "" means none
-	// ProfileFor is how long a task is repeated for its profiles, at a hundred samples a second.
+	// ProfileFor is the duration of repeating a task for its profiles, at a hundred samples a second.
 	ProfileFor time.Duration
 }
 
-// Task is work that both sides do.
+// Task is work of both sides.
 type Task func(ctx context.Context, m *Meter) error
 
 // Figures are the costs of a task: time in seconds, memory in bytes.
@@ -44,7 +44,7 @@ func Main(prepare func(ctx context.Context, s *Settings) (map[string]Task, error
 
 func run(prepare func(ctx context.Context, s *Settings) (map[string]Task, error)) error {
 	var s Settings
-	flags := flag.NewFlagSet(os.Args[0], flag.ExitOnError) // libraries, such as controller-runtime, have flags of their own in the usual set
+	flags := flag.NewFlagSet(os.Args[0], flag.ExitOnError) // libraries register flags in the default set
 	flags.StringVar(&s.Task, "task", "", "task to run")
 	flags.StringVar(&s.Kubeconfig, "kubeconfig", "", "kubeconfig of the server")
 	flags.StringVar(&s.Namespace, "namespace", "", "namespace of the objects")

@@ -22,10 +22,10 @@ type Meter struct {
 	events     startPoint
 	delays     []float64
 	unmarked   int            // changes without the time of writing, or without their number
-	rounds     map[string]int // of changes of each object that were seen by SeeSequence
+	rounds     map[string]int // changes of each object seen by SeeSequence
 }
 
-// See counts an object with its name, which the task must have decoded.
+// See counts an object with its name. The task must have decoded the name.
 func (m *Meter) See(name string) {
 	m.seen++
 	if name == "" {
@@ -49,7 +49,7 @@ func (m *Meter) check() error {
 	}
 }
 
-// heapSamples is how often the heap is sampled during a list.
+// heapSamples is the number of heap samples during a list.
 const heapSamples = 20
 
 // SampleHeap samples the live heap, after a garbage collection, at some of its calls. The figure "heap" is the maximum.
@@ -63,8 +63,8 @@ func (m *Meter) SampleHeap() {
 	m.Figures["heap"] = max(m.Figures["heap"], float64(now.HeapAlloc))
 }
 
-// Calls makes n calls of one kind, one after the other, and adds the figures KIND-wall, the median, and KIND-alloc and
-// KIND-allocs, the average bytes and allocations of a call.
+// Calls makes n sequential calls and adds three figures: KIND-wall, the median time, and KIND-alloc and KIND-allocs, the average
+// bytes and allocations of a call.
 func (m *Meter) Calls(kind string, n int, call func(i int) error) error {
 	if n == 0 {
 		return errors.New("no calls to make")

@@ -18,8 +18,8 @@ type startPoint struct {
 
 func begin() startPoint { return startPoint{time.Now(), cpuTime()} }
 
-// Stage adds the costs of a part of the task: KIND-wall, KIND-cpu, KIND-peak, the heap memory ever obtained from the
-// system, which includes garbage and earlier memory, and KIND-rss, the peak RSS of the process so far.
+// Stage adds the costs of a part of the task. KIND-wall and KIND-cpu are times. KIND-peak is the heap memory ever obtained from
+// the system, including garbage and earlier memory. KIND-rss is the peak RSS of the process so far.
 func (m *Meter) Stage(kind string, do func() error) error {
 	start := begin()
 	if err := do(); err != nil {
@@ -39,7 +39,7 @@ func (m *Meter) Held() {
 // liveHeap returns the bytes of all live objects.
 func liveHeap() uint64 {
 	runtime.GC()
-	runtime.GC() // what pools held during the first
+	runtime.GC() // objects held by pools during the first
 	return heapAlloc()
 }
 
@@ -56,8 +56,8 @@ func heapSys() uint64 {
 	return now.HeapSys
 }
 
-// residentBytes returns a figure of this process in Linux' /proc/self/status, 0 elsewhere: VmRSS is its resident memory,
-// VmHWM the peak, which unlike getrusage's does not include that of the process that started this one.
+// residentBytes returns a figure of this process in Linux' /proc/self/status: VmRSS is its resident memory, VmHWM the peak. It
+// returns 0 on all systems but Linux. Unlike getrusage's peak, VmHWM excludes the memory of the parent process.
 func residentBytes(field string) uint64 {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package program builds the programs that the benchmarks run.
+// Package program builds the programs of the benchmarks.
 package program
 
 import (
@@ -13,8 +13,8 @@ import (
 	"slices"
 )
 
-// Build builds a package to a program with more arguments of go build, and with the race detector if this program has it: a
-// test that was compiled for it has the dependencies compiled already. folder is that of the package's module, "" for this one.
+// Build builds a package to a program with additional arguments of go build. It uses the race detector if this program has it:
+// the dependencies are then already compiled for a test. folder is the folder of the package's module, "" for this module.
 func Build(ctx context.Context, folder, pkg, program string, args, env []string) error {
 	if hasRaceDetector() {
 		args, env = []string{"-race"}, nil

@@ -1,8 +1,8 @@
 //go:build unix
 
-// Package soak is the protocol between the soak and the two programs that it drives: one keeps caches with anykind, the
-// other informers with client-go, of the same sources. The driver writes a [Config] as one line of JSON to a program's
-// standard input and then one command a line; the program answers each with one line of JSON.
+// Package soak is the protocol between the soak's driver and its two programs: anykind's caches, and client-go's informers of the
+// same sources. The driver writes a [Config] as a line of JSON to a program's standard input and then a line for each command.
+// The program answers each command with a line of JSON.
 package soak
 
 import (
@@ -24,9 +24,9 @@ import (
 
 // Commands of the driver.
 const (
-	CommandSample   = "sample"   // is answered with a Sample
-	CommandVersions = "versions" // is answered with a Versions
-	CommandStop     = "stop"     // stops every cache and is answered with a Sample of what is left; the program then exits
+	CommandSample   = "sample"   // the answer is a Sample
+	CommandVersions = "versions" // the answer is a Versions
+	CommandStop     = "stop"     // stops every cache, answers with a Sample of the remaining resources, and exits
 )
 
 // Config configures a program.
@@ -35,7 +35,7 @@ type Config struct {
 	Sources    []Source
 }
 
-// Source names the objects of one cache.
+// Source is the source of a cache.
 type Source struct {
 	Group, Version, Resource string
 	Namespace                string // "" for all
@@ -49,25 +49,25 @@ func (s Source) String() string {
 // Versions has the resourceVersion of each object by namespace/name, for each source by its String.
 type Versions map[string]map[string]string
 
-// Sample has the resources that a program uses at one time.
+// Sample has the resources used by a program at a point in time.
 type Sample struct {
 	At          time.Time
 	CPU         float64 // seconds since the start
 	RSS         uint64  // bytes, as counted by the kernel; 0 if unknown
-	HeapLive    uint64  // bytes of objects, garbage not yet collected included
+	HeapLive    uint64  // bytes of objects, including uncollected garbage
 	HeapInuse   uint64  // bytes of spans
 	Goroutines  int
 	Descriptors int // -1 if unknown
 	Objects     int // in all caches
 	Events      int64
-	Trouble     string // what ended a cache, "" while all run
+	Trouble     string // the error of an ended cache, "" while all run
 }
 
 // Side keeps caches of sources.
 type Side interface {
 	// Versions returns the contents of every cache.
 	Versions() Versions
-	// Count returns the number of objects in all caches, the number of changes delivered so far, and what ended a cache.
+	// Count returns the number of objects in all caches, the number of delivered changes, and the error of an ended cache.
 	Count() (objects int, events int64, trouble error)
 	// Stop ends every cache and returns when all have ended.
 	Stop()
@@ -121,7 +121,7 @@ func serve(ctx context.Context, in io.Reader, out io.Writer, start func(ctx cont
 	}
 }
 
-// settled samples what is left after a stop, once connections are closed.
+// settled samples the remaining resources after a stop, once connections are closed.
 func settled(side Side) Sample {
 	for range 50 {
 		if runtime.NumGoroutine() <= 4 {

@@ -67,7 +67,7 @@ func start(ctx context.Context, config *soak.Config) (soak.Side, error) {
 	return s, nil
 }
 
-// note keeps the first error that ended something before its time.
+// note keeps the first unexpected error.
 func (s *side) note(ctx context.Context, name string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

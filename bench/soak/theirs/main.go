@@ -34,7 +34,7 @@ func start(ctx context.Context, config *soak.Config) (soak.Side, error) {
 	if err != nil {
 		return nil, err
 	}
-	loaded.QPS = -1 // its default of 5 requests a second would delay every start
+	loaded.QPS = -1 // the default of 5 requests a second would delay every start
 	loaded.WarningHandler = rest.NoWarnings{}
 	client, err := dynamic.NewForConfig(loaded)
 	if err != nil {
