@@ -57,7 +57,7 @@ func valueAt[O *Object | *Lazy](obj O, fields []string) (v any, found bool, err 
 	case *Lazy:
 		v, found, err = obj.walk(fields)
 		if err == nil && !found && strings.ContainsAny(fields[0], ".[") { // decoded for an error alone
-			whole, _ := obj.Object() // no error: walk has parsed obj
+			whole, _ := obj.Object() // decodable, because walk succeeded
 			err = checkUnsplit(whole.Object, fields[0])
 		}
 	}

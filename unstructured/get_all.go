@@ -15,8 +15,8 @@ const wildcard = "[*]"
 // .spec.containers[*].image. A path may have any number of wildcards. All remaining steps, and T, are as for [Get].
 //
 // Values not found by [Get], for example because an element lacks the field, are omitted. A value, or a field along the path, of
-// an unexpected type is an error with its path: ".spec.containers[1].image: is int64, not string". For a *[Lazy], only the part
-// of the object from the first "[*]" on is decoded. The values are copies.
+// an unexpected type is an error with its path: ".spec.containers[1].image: is int64, not string". For a *[Lazy], only the list
+// or map at the first "[*]" is decoded. The values are copies.
 func GetAll[T any, O *Object | *Lazy](obj O, fields ...string) ([]T, error) {
 	first := slices.Index(fields, wildcard)
 	if first < 0 {
