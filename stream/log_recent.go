@@ -13,7 +13,7 @@ const (
 	maxRecent = 1 << 15
 )
 
-// recentLines remembers the hashes of the last returned lines: the server repeats them in a request for lines since that time.
+// recentLines remembers the hashes of the last returned lines: the server repeats them in a request from since() on.
 //
 // A node's clock may be fast. Requesting lines since a future time would omit all lines written until then. The time of a line is
 // therefore limited to the server's clock at its arrival. Lines with a later time are remembered, up to maxRecent; beyond that

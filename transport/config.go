@@ -76,7 +76,7 @@ type Options struct {
 	WrapTransport func(http.RoundTripper) http.RoundTripper
 	// OnAttempt is called after every attempt, in the goroutine of the attempt.
 	OnAttempt func(context.Context, Attempt)
-	// OnWarning is called with every warning of the server. A repeated warning is dropped unless RepeatWarnings is set. See
+	// OnWarning is called with every warning of the server, once per connection unless RepeatWarnings is set. See
 	// [CollectWarnings] for the warnings of a call, and https://kubernetes.io/blog/2020/09/03/warnings/.
 	OnWarning func(ctx context.Context, text string)
 	// RepeatWarnings calls OnWarning for each response with a warning, also for a repeated text.

@@ -121,8 +121,9 @@ func (p *pool) replace(certificate *tls.Certificate) {
 	}
 }
 
-// http1 returns a copy of a transport with HTTP/1.1 only, for an upgrade. net/http uses HTTP/1.1 by itself only for websocket
-// upgrades. HTTP/2 has no upgrades. The copy keeps no connection.
+// http1 returns a copy of a transport with HTTP/1.1 only, for an upgrade. net/http selects HTTP/1.1 by itself only for websocket
+// upgrades. For any different protocol it would use the server's preferred HTTP/2, where upgrades do not exist. The copy keeps no
+// connection.
 func http1(pooled *http.Transport) *http.Transport {
 	transport := pooled.Clone()
 	transport.DisableKeepAlives, transport.ForceAttemptHTTP2 = true, false

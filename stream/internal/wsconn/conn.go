@@ -57,8 +57,8 @@ type Conn struct {
 
 func newConn(ws *websocket.Conn, raw net.Conn, detach func() bool) *Conn {
 	c := &Conn{ws: ws, raw: raw, detach: detach, pongs: make(chan string, 1), done: make(chan struct{})}
-	// gorilla's own handlers write from the reading goroutine. It would wait behind a blocked writer, and their write deadline of
-	// a second would break a connection that is merely full.
+	// gorilla's own handlers write from the reading goroutine. Reading would wait behind a blocked writer, and the handlers'
+	// write deadline of a second would break a connection that is merely full.
 	ws.SetPingHandler(func(text string) error {
 		select {
 		case c.pongs <- text:

@@ -16,9 +16,9 @@ import (
 )
 
 // Put adds the clusters, users and contexts of file. An existing entry gets the new fields and loses fields left empty in the new
-// entry; its unknown fields and extensions of different names are kept. File names are written unchanged. Only an existing name
-// relative to the document's folder is kept if it means the same file. The current context is set unless it is empty; see
-// [Document.SetCurrentContext].
+// entry; its unknown fields and extensions of different names are kept. An existing file name relative to the document's folder
+// is kept if it means the same file. All remaining file names are written unchanged. The current context is set unless it is
+// empty; see [Document.SetCurrentContext].
 func (d *Document) Put(file *kubeconfig.File) error {
 	if err := putEntries(d, "cluster", file.Clusters); err != nil {
 		return err
