@@ -50,8 +50,8 @@ func withJitter(delay time.Duration) time.Duration {
 	return delay - rand.N(delay/2+1)
 }
 
-// Bucket returns a token bucket limiter for all keys together: burst keys are not delayed, and the following keys are spread by
-// interval. A burst below 1 counts as 1; an interval of 0 or less delays nothing.
+// Bucket returns a token bucket limiter for all keys together: burst keys are not delayed, and the following keys are spread, a
+// key per interval. A burst below 1 counts as 1; an interval of 0 or less delays nothing.
 func Bucket(interval time.Duration, burst int) RateLimiter {
 	bucket := &retry.Bucket{Burst: burst, Interval: max(interval, 0)}
 	return func(int) time.Duration { return bucket.Reserve(1) }

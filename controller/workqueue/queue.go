@@ -26,8 +26,8 @@ import (
 	"time"
 )
 
-// Queue is a work queue. It is safe for concurrent use and has no goroutine. An unused queue needs no closing, but delayed keys
-// keep it alive until they are due.
+// Queue is a work queue. It is safe for concurrent use and has no goroutine. It needs no closing after its last use, but delayed
+// keys keep it alive until they are due.
 type Queue[K comparable] struct {
 	opts  Options
 	began time.Time // the origin of all times below
@@ -85,8 +85,8 @@ type Options struct {
 	OnPanic func(value any)
 }
 
-// Metrics are optional callbacks. They are called sequentially, under the queue's lock: they must be quick, like a gauge or a
-// histogram, and must not use the queue. The names in brackets are Kubernetes' own metrics,
+// Metrics are optional callbacks; nil callbacks cost nothing. They are called sequentially, under the queue's lock: they must be
+// quick, like a gauge or a histogram, and must not use the queue. The names in brackets are Kubernetes' own metrics,
 // https://kubernetes.io/docs/reference/instrumentation/metrics/. A panic reaches the caller of the queue's method; a delayed key
 // becoming due has no caller, see Options.OnPanic.
 type Metrics struct {
@@ -126,7 +126,7 @@ type AddOptions struct {
 	RateLimited bool
 }
 
-// Add adds a key. After ShutDown it has no effect.
+// Add adds a key. After ShutDown or ShutDownWithDrain it has no effect.
 func (q *Queue[K]) Add(key K) { q.AddWithOptions(key, nil) }
 
 // AddAfter adds a key after a delay. For an already delayed key, the earlier time and the higher priority win. A delayed key
