@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Mapper resolves names to the resources of a discovery client. A name missing in the latest snapshot starts a search like
+// Mapper resolves names to the resources of a discovery client. A name missing in the latest snapshot is searched by
 // [discovery.Client.Search]. A CustomResourceDefinition created after start-up is therefore found by the first lookup, even if it
 // is Established and not served yet. The delay between searches for a missing name grows from 50 milliseconds to 1 second, but
 // any later snapshot with the name is used at once. For a stale or unreadable group version, its last known resources are
@@ -32,8 +32,8 @@ func New(client *discovery.Client) *Mapper { return &Mapper{discovery: client} }
 
 // Resource resolves a name as users type it: deployments, deployment, deploy, Deployment, deployments.apps, deployments.v1.apps,
 // Deployment.v1.apps. Plurals, singulars and short names match in any case. A kind in its exact case wins over a lower-case kind.
-// Plurals, singulars and kinds win over short names, the core group wins over all groups, and the server's preferred version wins
-// within a group. A group without an exact match is treated as a prefix, as in storageclasses.storage.
+// Plurals, singulars and kinds win over short names, the core group wins over named groups, and the server's preferred version
+// wins within a group. A group without an exact match is treated as a prefix, as in storageclasses.storage.
 //
 // The error is a [*NoMatchError] for an unknown name, an [*AmbiguousError] for several resources (kubectl takes the first), and
 // an [*UnavailableError] if discovery cannot answer now.
@@ -82,7 +82,7 @@ func (m *Mapper) ResourceAndName(ctx context.Context, pair string) (*discovery.R
 // errNoMatch reports that an index lacks the query. [index.noMatch] makes the caller's error after a search.
 var errNoMatch = errors.New("no match")
 
-// find looks the query up in the latest snapshot, and then searches for it.
+// find looks the query up in the latest snapshot. It searches if the snapshot is not fresh or lacks the query.
 func find[T any](ctx context.Context, m *Mapper, q query, lookup func(*index, query) (T, error)) (T, error) {
 	if snapshot := m.discovery.Latest(); snapshot != nil && m.discovery.Fresh() {
 		x := m.index(snapshot)

@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/internal/retry"
 )
 
-// missBackoff is the delay before the next search for a missing name.
+// missBackoff is the delay before the next search for a missing name. It grows with the number of searches in a row.
 var missBackoff = retry.Backoff{Min: 50 * time.Millisecond, Max: time.Second}
 
 const (

@@ -1,4 +1,4 @@
-// Package leaderelection elects a leader among several processes, the holder of a coordination.k8s.io/v1 Lease:
+// Package leaderelection elects a leader among several processes: the holder of a coordination.k8s.io/v1 Lease.
 //
 //	leases, err := client.Resource(ctx, "leases.coordination.k8s.io")
 //	if err != nil {

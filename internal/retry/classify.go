@@ -25,9 +25,9 @@ func Terminal(err error) error {
 
 func (e *terminalError) Unwrap() error { return e.error }
 
-// IsTerminal reports whether the same request would most likely fail again. Terminal are errors marked by [Terminal], an ended
-// context, an untrusted certificate, and a Status error with a code from 400 to 499 except 408, 410 and 429. A conflict (409) is
-// terminal for the request, though not for a caller that reads the object again: see [IsConflict].
+// IsTerminal reports whether the same request would most likely fail again: err is marked by [Terminal], an ended context, an
+// untrusted certificate, or a Status error with a code from 400 to 499 except 408, 410 and 429. A conflict (409) is terminal for
+// the request, though not for a caller that reads the object again: see [IsConflict].
 //
 // 401 and 403 are terminal here; long-lived calls check [Denials] first.
 func IsTerminal(err error) bool {
