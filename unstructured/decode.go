@@ -13,8 +13,8 @@
 // It accepts and decodes objects exactly like apimachinery's UnstructuredJSONScheme, but reads every byte once, straight off the
 // wire: a list of a million pods or a watch running for days takes the memory of a single object.
 //
-//	Decode, Encode            one object
-//	ListDecoder               the items of a list, one by one
+//	Decode, Encode            a single object
+//	ListDecoder               the items of a list, in sequence
 //	WatchDecoder              the events of a watch, each as soon as its last byte is there
 //	Lazy                      an object in its JSON form, decoded field by field as it is read
 //	Get, Set, Delete          a typed value at a path, such as "spec", "containers", "[name=app]", "image"
