@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -55,7 +56,7 @@ func ListError(err error, r *dynamic.Resource, opts *metav1.ListOptions) error {
 	return &changed
 }
 
-// WithHelp returns err followed by help, which may have several lines. Report writes the texts of other errors as one line each.
+// WithHelp returns err followed by help. Report writes err as one line, and the lines of help as they are.
 func WithHelp(err error, help string) error { return &helpError{err, help} }
 
 type helpError struct {
@@ -77,7 +78,7 @@ func UsageError(cmd *cobra.Command, format string, args ...any) error {
 }
 
 // Report writes err as kubectl does and returns the exit code: 0 for nil, that of an ExitError, 1 for others. Each of joined errors
-// has a line. Texts of others, such as names from a server, neither begin lines nor control a terminal.
+// begins a line. Texts of others, such as names from a server, begin no line: see [printable.Lines].
 func Report(w io.Writer, err error) int {
 	if err == nil {
 		return 0
@@ -86,14 +87,14 @@ func Report(w io.Writer, err error) int {
 	var exit *ExitError
 	if errors.As(err, &exit) {
 		code = exit.Code
-		if exit.Err == nil {
-			return code
-		}
 	}
 	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
 		return code
 	}
 	text := Message(err)
+	if text == "" {
+		return code
+	}
 	if !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
@@ -101,10 +102,15 @@ func Report(w io.Writer, err error) int {
 	return code
 }
 
-// Message returns the text that kubectl prints for err.
+// Message returns the text that kubectl prints for err: "" for an ExitError without Err.
 func Message(err error) string {
-	parts := split(err)
-	if len(parts) > 1 {
+	parts := slices.DeleteFunc(split(err), isSilent)
+	switch len(parts) {
+	case 0:
+		return ""
+	case 1:
+		err = parts[0]
+	default:
 		var text bytes.Buffer
 		for _, part := range parts {
 			if message, ok := standardMessage(part); ok {
@@ -115,12 +121,9 @@ func Message(err error) string {
 		}
 		return text.String()
 	}
-	if len(parts) == 1 {
-		err = parts[0]
-	}
 	var config *flags.ConfigError
 	if errors.As(err, &config) {
-		return "Error in configuration: " + printable.Line(config.Error())
+		return "Error in configuration: " + printable.Lines(config.Error())
 	}
 	if message, ok := invalidMessage(err); ok {
 		return message
@@ -135,7 +138,13 @@ func Message(err error) string {
 	return "error: " + message
 }
 
-// lines returns the text of an error as one line, or as the lines that the program itself gives it.
+// isSilent reports whether the command has already reported err.
+func isSilent(err error) bool {
+	var exit *ExitError
+	return errors.As(err, &exit) && exit.Err == nil
+}
+
+// lines returns the text of an error, with the lines of its help as they are.
 func lines(err error) string {
 	if exit, isExit := err.(*ExitError); isExit { //nolint:errorlint // an error around the help has another text
 		err = exit.Err
@@ -143,7 +152,7 @@ func lines(err error) string {
 	if help, hasHelp := err.(*helpError); hasHelp { //nolint:errorlint // as above
 		return printable.Line(help.error.Error()) + help.help
 	}
-	return printable.Line(err.Error())
+	return printable.Lines(err.Error())
 }
 
 // split returns the errors that errors.Join has joined into err.
@@ -186,14 +195,14 @@ func invalidMessage(err error) (string, bool) {
 	text := "The request is invalid"
 	if details == nil {
 		if status.ErrStatus.Message != "" {
-			text += ": " + printable.Line(status.ErrStatus.Message)
+			text += ": " + printable.Lines(status.ErrStatus.Message)
 		}
 		return text, true
 	}
 	if details.Kind != "" || details.Name != "" {
 		text = fmt.Sprintf("The %s %q is invalid", printable.Line(details.Kind), details.Name)
 	} else if status.ErrStatus.Message != "" && len(details.Causes) == 0 {
-		text += ": " + printable.Line(status.ErrStatus.Message)
+		text += ": " + printable.Lines(status.ErrStatus.Message)
 	}
 	return withCauses(text, details.Causes), true
 }
@@ -202,7 +211,7 @@ func withCauses(text string, causes []metav1.StatusCause) string {
 	var lines []string
 	seen := map[string]bool{}
 	for _, cause := range causes {
-		line := printable.Line(cause.Field + ": " + cause.Message)
+		line := printable.Lines(cause.Field + ": " + cause.Message)
 		if !seen[line] {
 			seen[line] = true
 			lines = append(lines, line)
@@ -223,7 +232,7 @@ func standardMessage(err error) (string, bool) {
 	}
 	var status *apierrors.StatusError
 	if errors.As(err, &status) {
-		message := printable.Line(status.ErrStatus.Message)
+		message := printable.Lines(status.ErrStatus.Message)
 		switch reason := status.ErrStatus.Reason; {
 		case reason == metav1.StatusReasonUnauthorized:
 			return "error: You must be logged in to the server (" + message + ")", true
@@ -255,11 +264,11 @@ func connectionMessage(err error) (string, bool) {
 	case errors.Is(err, context.Canceled):
 		return "", false
 	case errors.As(err, &untrusted):
-		return "Unable to connect to the server: tls: failed to verify certificate: " + printable.Line(untrusted.Err.Error()), true
+		return "Unable to connect to the server: tls: failed to verify certificate: " + printable.Lines(untrusted.Err.Error()), true
 	case !errors.As(err, &failed):
 		return "", false
 	case errors.Is(err, syscall.ECONNREFUSED) && failed.Addr != nil:
 		return fmt.Sprintf("The connection to the server %s was refused - did you specify the right host or port?", failed.Addr), true
 	}
-	return "Unable to connect to the server: " + printable.Line(failed.Error()), true
+	return "Unable to connect to the server: " + printable.Lines(failed.Error()), true
 }

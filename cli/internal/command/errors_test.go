@@ -24,6 +24,10 @@ func TestReport_Texts(t *testing.T) {
 	invalid := &apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonInvalid, Message: "m", Details: &metav1.StatusDetails{
 		Kind: "Pod", Name: "web", Causes: []metav1.StatusCause{{Field: "a", Message: "x"}, {Field: "b", Message: "y"}, {Field: "a", Message: "x"}},
 	}}}
+	manyLines := &apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonInvalid, Details: &metav1.StatusDetails{
+		Kind: "Pod", Name: "web", Causes: []metav1.StatusCause{{Field: "a", Message: "x\n* b: fake"}, {Field: "c", Message: "y"}},
+	}}}
+	const denial = "admission webhook \"w\" denied the request: \n\nrequire-labels:\n  app: 'missing'\n\n"
 	for _, c := range []struct {
 		err  error
 		code int
@@ -41,14 +45,21 @@ func TestReport_Texts(t *testing.T) {
 		{invalid, 1, "The Pod \"web\" is invalid: \n* a: x\n* b: y\n"},
 		{&restmapper.NoMatchError{Name: "deploymnt", Suggestions: []string{"deployments.apps"}}, 1, "error: the server doesn't have a resource type \"deploymnt\"\nDid you mean deployments.apps?\n"},
 		{&flags.ConfigError{Err: errors.New("no context")}, 1, "Error in configuration: no context\n"},
-		{errors.New("a\nerror: fake"), 1, "error: a error: fake\n"},
-		{errors.New("\x1b[2Ja\u009b\b\a\r\nb"), 1, "error: \ufffd[2Ja\ufffd\ufffd\ufffd  b\n"},
+		{errors.New("a\nerror: fake"), 1, "error: a\n  error: fake\n"},
+		{errors.New("\x1b[2Ja\u009b\b\a\r\nb"), 1, "error: \ufffd[2Ja\ufffd\ufffd\ufffd\n  b\n"},
 		{errors.Join(errors.New("a"), errors.New("größer\t世界")), 1, "a\ngrößer\t世界\n"},
-		{errors.Join(fmt.Errorf("x: %w", errors.New("a\nb")), errors.New("c")), 1, "x: a b\nc\n"},
+		{errors.Join(fmt.Errorf("x: %w", errors.New("a\nb")), errors.New("c")), 1, "x: a\n  b\nc\n"},
 		{command.WithHelp(errors.New("a\nb"), "\nSee help"), 1, "error: a b\nSee help\n"},
 		{errors.Join(command.WithHelp(errors.New("a"), "\nSee help"), nil), 1, "error: a\nSee help\n"},
 		{&command.ExitError{Code: 7, Err: command.WithHelp(errors.New("a"), "\nSee help")}, 7, "error: a\nSee help\n"},
-		{&apierrors.StatusError{ErrStatus: metav1.Status{Message: "odd\nfake"}}, 1, "Error from server: odd fake\n"},
+		{&apierrors.StatusError{ErrStatus: metav1.Status{Message: "odd\nfake"}}, 1, "Error from server: odd\n  fake\n"},
+		{&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonBadRequest, Message: denial}}, 1,
+			"Error from server (BadRequest): admission webhook \"w\" denied the request: \n\n  require-labels:\n    app: 'missing'\n"},
+		{manyLines, 1, "The Pod \"web\" is invalid: \n* a: x\n  * b: fake\n* c: y\n"},
+		{errors.Join(&command.ExitError{Code: 7}, errors.New("a")), 7, "error: a\n"},
+		{errors.Join(errors.New("a"), &command.ExitError{Code: 7}, errors.New("b")), 7, "a\nb\n"},
+		{errors.Join(&command.ExitError{Code: 7}, &command.ExitError{Code: 8}), 7, ""},
+		{fmt.Errorf("x: %w", &command.ExitError{Code: 7}), 7, ""},
 		{&command.ExitError{Code: 7}, 7, ""},
 		{&command.ExitError{Code: 7, Err: errors.New("said")}, 7, "error: said\n"},
 		{fmt.Errorf("write: %w", syscall.EPIPE), 1, ""},
@@ -67,4 +78,9 @@ func TestState_ErrorfWritesOneLine(t *testing.T) {
 	s.Errorf("two lines:\n%s", "größer\u202e 世界\xff\x9b\n")
 	assert.Equal(t, "error: proxy GET /x error: fake\ufffd]0;title\ufffd: a  b c\ufffd[2K (7, 1s)\n"+
 		"two lines:\ngrößer\ufffd 世界\ufffd\n", written.String())
+}
+
+func TestMessage_SilentExitError(t *testing.T) {
+	assert.Empty(t, command.Message(&command.ExitError{Code: 7}))
+	assert.Equal(t, "a\nb\n", command.Message(errors.Join(errors.New("a"), &command.ExitError{Code: 7}, errors.New("b"))))
 }

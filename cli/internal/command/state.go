@@ -35,19 +35,28 @@ func (s *State) IsNamed(name string) bool { return s.Args == nil || slices.Conta
 // Client returns the client of the connection flags.
 func (s *State) Client(ctx context.Context) (*dynamic.Client, error) { return s.Connection.Client(ctx) }
 
-// Printf writes to the standard output.
+// Printf writes to the standard output. On a terminal, a line break in an argument becomes a space.
 func (s *State) Printf(format string, args ...any) error {
+	if printable.IsTerminal(s.Out) {
+		args = singleLines(args)
+	}
 	_, err := fmt.Fprintf(s.Out, format, args...)
 	return err
 }
 
-// Errorf writes a line to the standard error stream. A line break in an argument, which others may have written, becomes a space.
+// Errorf writes a line to the standard error stream. A line break in an argument becomes a space.
 func (s *State) Errorf(format string, args ...any) {
+	_, _ = fmt.Fprintf(s.Err, format+"\n", singleLines(args)...)
+}
+
+// singleLines returns args with [printable.Line] of each text, which others may have written.
+func singleLines(args []any) []any {
+	args = slices.Clone(args)
 	for i, arg := range args {
 		switch arg.(type) {
 		case string, error, fmt.Stringer:
 			args[i] = printable.Line(fmt.Sprint(arg))
 		}
 	}
-	_, _ = fmt.Fprintf(s.Err, format+"\n", args...)
+	return args
 }

@@ -15,6 +15,8 @@ type oracleCase struct {
 	readOnly bool
 	// setup are YAML documents that are applied to the namespace of each run before. Objects must be namespaced.
 	setup string
+	// otherSetup are YAML documents that a second field manager applies after setup.
+	otherSetup string
 	// ready are the objects of setup, as TYPE/NAME, that must be ready before the line runs.
 	ready []string
 	// files are written to the folder in which the program runs.

@@ -187,9 +187,13 @@ spec: {size: 3}
 `
 	files := map[string]string{
 		"two.yaml": twoConfigMaps, "half.yaml": halfWrong, "broken.yaml": brokenYAML, "widget.yaml": crd,
-		"generate.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: x-}\n",
-		"conflict.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata: {color: green}\n",
+		"generate.yaml":  "apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: x-}\n",
+		"conflict.yaml":  "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata: {color: green}\n",
+		"conflicts.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata: {color: green, shape: round, size: '7'}\n",
 	}
+	// Both managers own shape.
+	const colorAndShape = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata: {color: blue, shape: flat}\n"
+	const shapeAndSize = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata: {shape: flat, size: '3'}\n"
 	cases := []oracleCase{
 		{line: "apply --server-side -f two.yaml", effect: []string{"cm/one", "cm/two"}},
 		{line: "apply --server-side -f -", stdin: twoConfigMaps},
@@ -199,6 +203,8 @@ spec: {size: 3}
 		{line: "apply --server-side -f conflict.yaml --force-conflicts --field-manager=other", setup: twoConfigMaps, effect: []string{"cm/one"}},
 
 		{line: "apply --server-side -f conflict.yaml --field-manager=other", setup: twoConfigMaps, fails: true, effect: []string{"cm/one"}},
+		{line: "apply --server-side -f conflicts.yaml --field-manager=other", setup: colorAndShape, fails: true, effect: []string{"cm/one"}},
+		{line: "apply --server-side -f conflicts.yaml --field-manager=third", setup: colorAndShape, otherSetup: shapeAndSize, fails: true, effect: []string{"cm/one"}},
 		{line: "apply --server-side -f half.yaml", fails: true, effect: []string{"cm/first", "cm/third"}, differs: &difference{[]string{"stderr"}, whatWasDone}},
 		{line: "apply --server-side -f broken.yaml", fails: true, effect: []string{"cm/first"}, differs: &difference{[]string{"stderr"}, whatWasDone + ", and " + whereItIs}},
 		{line: "apply --server-side -f generate.yaml", fails: true},

@@ -98,6 +98,7 @@ func (o *oracle) runIn(t *testing.T, c *oracleCase, p *program) result {
 		o.waitExists(t, namespace, "serviceaccounts/default") // without it the server rejects pods
 	}
 	o.apply(t, namespace, c.setup)
+	o.applyAs(t, namespace, "oracle-other", c.otherSetup)
 	for _, name := range c.ready {
 		o.waitReady(t, namespace, name)
 	}
@@ -118,8 +119,13 @@ func (o *oracle) runIn(t *testing.T, c *oracleCase, p *program) result {
 
 func (o *oracle) apply(t *testing.T, namespace, manifest string) {
 	t.Helper()
+	o.applyAs(t, namespace, "oracle", manifest)
+}
+
+func (o *oracle) applyAs(t *testing.T, namespace, manager, manifest string) {
+	t.Helper()
 	decoder := unstructured.NewYAMLDecoder(strings.NewReader(strings.ReplaceAll(manifest, "$NS", namespace)))
-	admin := o.client.WithDefaults(&dynamic.Defaults{Namespace: namespace, FieldManager: "oracle"})
+	admin := o.client.WithDefaults(&dynamic.Defaults{Namespace: namespace, FieldManager: manager})
 	for object, err := range admin.ForObjects(t.Context(), decoder.All()) {
 		require.NoError(t, err)
 		_, err = object.Resource.Apply(t.Context(), object.Object, &metav1.ApplyOptions{Force: true})

@@ -34,6 +34,34 @@ func Line(s string) string {
 	}, strings.ToValidUTF8(strings.TrimRight(s, "\r\n"), string(utf8.RuneError))))
 }
 
+// Lines returns [Text] of s with its line breaks. All lines but the first are indented, so s cannot imitate another line of the output.
+// Empty lines in a row become one.
+func Lines(s string) string {
+	var lines []string
+	for i, line := range strings.Split(strings.TrimRight(s, "\r\n"), "\n") {
+		line = Line(line)
+		switch isEmpty := strings.TrimSpace(line) == ""; {
+		case i == 0:
+		case !isEmpty:
+			line = "  " + line
+		case lines[len(lines)-1] == "":
+			continue
+		default:
+			line = ""
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// LineFor returns [Line] of s if w is a terminal, and s for files and pipes.
+func LineFor(w io.Writer, s string) string {
+	if IsTerminal(w) {
+		return Line(s)
+	}
+	return s
+}
+
 // appendText appends Text of p to clean. rest is an incomplete character or a final carriage return: at most
 // three bytes.
 func appendText(clean, p []byte) (appended, rest []byte) {
@@ -60,12 +88,20 @@ func controls(r rune) bool {
 }
 
 // Writer returns w, or a writer of [Text] to w if w is a terminal. An incomplete character or a carriage return at the end of a write
-// waits for the next write. The writer is safe for concurrent use.
+// waits for the next write or for [Flush]. The writer is safe for concurrent use.
 func Writer(w io.Writer) io.Writer {
 	if _, isWriter := w.(*writer); isWriter || !IsTerminal(w) {
 		return w
 	}
 	return &writer{out: w}
+}
+
+// Flush writes U+FFFD for what a [Writer] still holds: an incomplete character or a carriage return. Other writers are unchanged.
+func Flush(w io.Writer) error {
+	if wrapper, ok := w.(*writer); ok {
+		return wrapper.flush()
+	}
+	return nil
 }
 
 // Unwrap returns the terminal below a [Writer], for text with control characters, or else w.
@@ -103,4 +139,15 @@ func (w *writer) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+func (w *writer) flush() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.text) == 0 {
+		return nil
+	}
+	_, err := io.WriteString(w.out, Text(string(w.text)))
+	w.text = w.text[:0]
+	return err
 }

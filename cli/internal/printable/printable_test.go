@@ -46,6 +46,41 @@ func TestLine_HasNoBreaks(t *testing.T) {
 	}
 }
 
+func TestLines_IndentsAfterFirst(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                "",
+		"one\n":                           "one",
+		"denied: \n\nrule:\n  a: 'x'\n\n": "denied: \n\n  rule:\n    a: 'x'",
+		"a\r\nerror: fake\r\n":            "a\n  error: fake",
+		"a\n\n \n\r\n\n\tb\n\n\nc":        "a\n\n  \tb\n\n  c",
+		"\n\nerror: fake":                 "\n  error: fake",
+		"a\rb\u2028c\vd\n\x1b[2Je":        "a b c d\n  \ufffd[2Je",
+	} {
+		assert.Equal(t, want, Lines(text), "%q", text)
+	}
+}
+
+func TestLineFor_TerminalOnly(t *testing.T) {
+	assert.Equal(t, "a\nb", LineFor(new(bytes.Buffer), "a\nb"))
+	assert.Equal(t, "a b", LineFor(&writer{}, "a\nb"))
+}
+
+func TestFlush_WritesRest(t *testing.T) {
+	for text, want := range cases {
+		var out bytes.Buffer
+		w := &writer{out: &out}
+		for range 2 {
+			_, err := w.Write([]byte(text))
+			assert.NoError(t, err)
+			assert.NoError(t, Flush(w))
+			assert.NoError(t, Flush(w))
+			assert.Equal(t, want, out.String(), "%q", text)
+			out.Reset()
+		}
+	}
+	assert.NoError(t, Flush(new(bytes.Buffer)))
+}
+
 // A character that two writes share is written whole.
 func TestWriter_AnyWrites(t *testing.T) {
 	for text, want := range cases {

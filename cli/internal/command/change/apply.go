@@ -1,14 +1,21 @@
 package change
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/cli/manifest"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/unstructured"
@@ -121,9 +128,53 @@ func (o *applyOptions) apply(ctx context.Context, t *target) (*unstructured.Obje
 	applied, err := resource.Apply(ctx, t.object, &metav1.ApplyOptions{Force: o.forceConflicts})
 	var conflict *dynamic.ApplyConflictError
 	if errors.As(err, &conflict) {
-		return nil, command.WithHelp(errors.New(statusMessage(err)), conflictHint)
+		return nil, conflictsError(conflict)
 	}
 	return applied, err
+}
+
+// conflictsError returns the conflicts of an apply in kubectl's lines, by manager in the order of the server's message.
+func conflictsError(err *dynamic.ApplyConflictError) error {
+	if len(err.Conflicts) == 1 {
+		only := &err.Conflicts[0]
+		return command.WithHelp(errors.New("Apply failed with 1 conflict: conflict with "+managerText(only)+": "+only.Field), conflictHint)
+	}
+	fields := map[string][]string{}
+	for i := range err.Conflicts {
+		manager := managerText(&err.Conflicts[i])
+		fields[manager] = append(fields[manager], "- "+printable.Line(err.Conflicts[i].Field))
+	}
+	message := statusMessage(err)
+	place := func(manager string) int { return strings.Index(message, "conflicts with "+manager+":") }
+	managers := slices.SortedFunc(maps.Keys(fields), func(a, b string) int {
+		return cmp.Or(cmp.Compare(place(a), place(b)), strings.Compare(a, b))
+	})
+	first, lines := "", ""
+	for _, manager := range managers {
+		line := "conflicts with " + printable.Line(manager) + ":"
+		if first == "" {
+			first = fmt.Sprintf("Apply failed with %d conflicts: %s", len(err.Conflicts), line)
+		} else {
+			lines += "\n" + line
+		}
+		lines += "\n" + strings.Join(fields[manager], "\n")
+	}
+	return command.WithHelp(errors.New(first), lines+conflictHint)
+}
+
+// managerText returns the manager of a conflict in the server's words.
+func managerText(conflict *dynamic.FieldConflict) string {
+	text := strconv.Quote(conflict.Manager)
+	if conflict.Subresource != "" {
+		text += " with subresource " + strconv.Quote(conflict.Subresource)
+	}
+	if conflict.APIVersion != "" {
+		text += " using " + conflict.APIVersion
+	}
+	if !conflict.Time.IsZero() {
+		text += " at " + conflict.Time.UTC().Format(time.RFC3339)
+	}
+	return text
 }
 
 // eachManifestObject calls write for each object, continues after errors, and reports what was done. readErr is the error
