@@ -16,7 +16,14 @@ func (p *Printer) Object(obj *unstructured.Object) error {
 	if err != nil || !keep {
 		return err
 	}
-	return p.format.object(p.w, object)
+	return p.write(object)
+}
+
+func (p *Printer) write(object map[string]any) error {
+	if err := p.format.object(p.w, object); err != nil {
+		return err
+	}
+	return printable.Flush(p.w)
 }
 
 // List writes objects as a list of kind List. It writes each object before it reads the next.
@@ -44,7 +51,10 @@ func (p *Printer) List(objects iter.Seq[*unstructured.Object]) error {
 	if err := p.format.list(p.w, kept); err != nil {
 		return err
 	}
-	return failed
+	if failed != nil {
+		return failed
+	}
+	return printable.Flush(p.w)
 }
 
 // Event writes a watch event, as kubectl get --output-watch-events does.
@@ -54,20 +64,20 @@ func (p *Printer) Event(eventType string, obj *unstructured.Object) error {
 		return err
 	}
 	if _, ok := p.format.(nameFormat); ok {
-		return p.format.object(p.w, object)
+		return p.write(object)
 	}
 	event := map[string]any{"type": eventType, "object": object}
 	if format, ok := p.format.(*jsonFormat); ok {
 		return format.line(p.w, event)
 	}
-	return p.format.object(p.w, event)
+	return p.write(event)
 }
 
 // Changed writes a line about a changed object, such as "deployment.apps/web created", or the object if Output is a format. w is the
 // command's standard output.
 func (f *Flags) Changed(w io.Writer, obj *unstructured.Object, operation string) error {
 	if f.Output == "" && f.Template == "" {
-		_, err := fmt.Fprintln(printable.Writer(w), Name(obj), operation)
+		_, err := fmt.Fprintln(w, printable.LineFor(w, Name(obj)+" "+operation))
 		return err
 	}
 	printer, err := f.Printer(w)
@@ -100,7 +110,7 @@ func nameOf(object map[string]any) string {
 type nameFormat struct{}
 
 func (nameFormat) object(w io.Writer, object map[string]any) error {
-	_, err := io.WriteString(w, nameOf(object)+"\n")
+	_, err := io.WriteString(w, printable.LineFor(w, nameOf(object))+"\n")
 	return err
 }
 

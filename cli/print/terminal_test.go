@@ -4,6 +4,7 @@ package print
 
 import (
 	"bufio"
+	"io"
 	"strings"
 	"testing"
 
@@ -43,6 +44,25 @@ func TestPrinter_TerminalGetsNoControls(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "x/"+shown+" created\r\n", line)
 
+	for _, c := range []struct {
+		name, output string
+		want         string
+	}{
+		{"a\nb", "", "x/a b created\r\n"},
+		{"a\nb", "name", "x/a b\r\n"},
+		{"a\r", "jsonpath={.metadata.name}", "a\ufffd"},
+		{"a\xe4\xb8", "jsonpath={.metadata.name}", "a\ufffd\ufffd"},
+	} {
+		f := NewFlags()
+		f.Output = c.output
+		obj := &unstructured.Object{Object: map[string]any{"kind": "X", "metadata": map[string]any{"name": c.name}}}
+		require.NoError(t, f.Changed(tty, obj, "created"))
+		shown := make([]byte, len(c.want))
+		_, err := io.ReadFull(lines, shown)
+		require.NoError(t, err)
+		assert.Equal(t, c.want, string(shown), c.output)
+	}
+
 	f := NewFlags()
 	f.Color, f.NoHeaders = "never", true
 	table, err := f.Table(tty, nil)
@@ -65,4 +85,22 @@ func TestTable_ColorsWithoutOtherControls(t *testing.T) {
 	require.NoError(t, table.Row(&dynamic.TableRow{Columns: columns, Cells: []any{"x\u009b0m", "Running"}}))
 	require.NoError(t, table.Flush())
 	assert.Equal(t, "\x1b[1mNAME\ufffd\x1b[0m   \x1b[1mSTATUS\x1b[0m\nx\ufffd0m    \x1b[32mRunning\x1b[0m\n", out.String())
+}
+
+func TestTerminal_ReplacesControls(t *testing.T) {
+	screen, tty, err := pty.Open()
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_ = tty.Close()
+		_ = screen.Close()
+	})
+	w := Terminal(tty)
+	assert.Same(t, w, Terminal(w))
+	_, err = io.WriteString(w, "error:\t\x1b[2J\u009b\n")
+	require.NoError(t, err)
+	line, err := bufio.NewReader(screen).ReadString('\n')
+	require.NoError(t, err)
+	assert.Equal(t, "error:\t\ufffd[2J\ufffd\r\n", line)
+	var file strings.Builder
+	assert.Same(t, &file, Terminal(&file))
 }

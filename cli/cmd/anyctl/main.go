@@ -45,6 +45,8 @@ func run(args []string) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	state.Connection.Close()
+	err = errors.Join(err, printable.Flush(state.Out))
+	defer func() { _ = printable.Flush(state.Err) }()
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return interruptedCode
 	}

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"net/http"
 	"os"
 	"os/exec"
@@ -12,7 +14,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/testing/client"
 	"github.com/anykind/anykind/internal/testing/cluster"
 	"github.com/anykind/anykind/unstructured"
@@ -21,10 +25,10 @@ import (
 // hostile controls a terminal: a color, a title, C1's CSI, a bell, backspaces and a carriage return.
 const hostile = "世界 é\t\x1b[31mred\x1b]0;title\x07\u009b2Jx\b\b\rfake"
 
-// hostileNamespace has a ConfigMap and an Event with hostile texts.
+// hostileNamespace has a ConfigMap, an Event and a Pod with hostile texts.
 func hostileNamespace(t *testing.T) string {
 	t.Helper()
-	cluster.NeedComponents(t, cluster.APIServer)
+	cluster.NeedComponents(t, cluster.APIServer, cluster.ControllerManager)
 	c := client.Connect(t, "admin")
 	namespace := client.NewNamespace(t, c)
 	for resource, object := range map[string]map[string]any{
@@ -37,6 +41,23 @@ func hostileNamespace(t *testing.T) string {
 		_, err := client.Resource(t, c, resource).Namespace(namespace).Create(t.Context(), &unstructured.Object{Object: object}, nil)
 		require.NoError(t, err)
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	_, err := client.Resource(t, c, "serviceaccounts").Namespace(namespace).Wait(ctx, "default", dynamic.Exists())
+	require.NoError(t, err)
+	pods := client.Resource(t, c, "pods").Namespace(namespace).WithDefaults(&dynamic.Defaults{FieldManager: "世界"})
+	_, err = pods.Create(ctx, &unstructured.Object{Object: map[string]any{
+		"metadata": map[string]any{"name": "x"},
+		"spec": map[string]any{
+			"schedulerName": "none", // the status stays as it is
+			"containers":    []any{map[string]any{"name": "x", "image": "x", "env": []any{map[string]any{"name": "TEXT", "value": hostile}}}},
+		},
+	}}, nil)
+	require.NoError(t, err)
+	status, err := json.Marshal(map[string]any{"status": map[string]any{"phase": "Failed", "message": hostile}})
+	require.NoError(t, err)
+	_, err = pods.Subresource("status").Patch(ctx, "x", types.MergePatchType, status, nil)
+	require.NoError(t, err)
 	return namespace
 }
 
@@ -57,6 +78,12 @@ var hostileLines = []struct {
 	{"get configmap x -o json", true},
 	{"get configmap x -o yaml", false}, // kubectl rejects C1 controls
 	{"describe configmap x", false},
+	{"describe pod x", false},
+	{"tree pod x", false},
+	{"who pod x", false},
+	{"set env pod/x --list", false},
+	{"get events -w", false},
+	{"get events --color=always", false},
 	{"get --raw /api/v1/namespaces/$NS/configmaps/x", true},
 	{"annotate configmap x note- -o jsonpath={.data.key}", false},
 }
@@ -67,12 +94,16 @@ func TestTerminal_GetsNoControlCharacters(t *testing.T) {
 		args := append([]string{"-n", namespace}, strings.Fields(strings.ReplaceAll(c.line, "$NS", namespace))...)
 		for _, variable := range []string{"NO_COLOR=", "NO_COLOR=1"} {
 			s := startWith(t, variable, args...)
-			require.Equal(t, 0, s.exitCode(), "%s: %s", c.line, s)
+			code := 0
+			if strings.HasSuffix(c.line, " -w") {
+				s.waitFor("世界")
+				s.press("\x03")
+				code = 1 // as kubectl
+			}
+			require.Equal(t, code, s.exitCode(), "%s: %s", c.line, s)
 			shown := strings.NewReplacer("\r\r\n", "\n", "\r\n", "\n").Replace(s.String()) // the terminal adds one
-			for _, own := range []string{"\x1b[0m", "\x1b[1m", "\x1b[33m"} {
-				if variable == "NO_COLOR=" && strings.Contains(c.line, "events") {
-					shown = strings.ReplaceAll(shown, own, "")
-				}
+			if variable == "NO_COLOR=" || strings.Contains(c.line, "--color=always") {
+				shown = strings.NewReplacer("\x1b[0m", "", "\x1b[1m", "", "\x1b[31mFailed", "Failed", "\x1b[33m", "").Replace(shown)
 			}
 			assert.Equal(t, -1, strings.IndexFunc(shown, func(r rune) bool {
 				return unicode.IsControl(r) && r != '\n' && r != '\t'

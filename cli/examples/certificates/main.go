@@ -4,8 +4,10 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,13 +22,16 @@ func main() {
 	defer stop()
 	connection, selection, output := flags.NewConnection(), &flags.Selection{}, print.NewFlags()
 	command := &cobra.Command{
-		Use: "certificates", Short: "List certificates", Args: cobra.NoArgs, SilenceUsage: true,
+		Use: "certificates", Short: "List certificates", Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), connection, selection, output) },
 	}
 	connection.AddFlags(command.Flags())
 	selection.AddFlags(command.Flags())
 	output.AddFlags(command.Flags())
+	errOut := print.Terminal(os.Stderr) // texts of a server cannot control the terminal
+	connection.OnWarning = func(_ context.Context, text string) { fmt.Fprintln(errOut, "Warning:", text) }
 	if err := command.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(errOut, "error:", strings.ReplaceAll(err.Error(), "\n", "\n  "))
 		os.Exit(1)
 	}
 }

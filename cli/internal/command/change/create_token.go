@@ -90,7 +90,7 @@ func (o *tokenOptions) run(ctx context.Context, s *command.State, name string) e
 		return errors.New("failed to create token: no token in server response")
 	}
 	if printable.IsTerminal(s.Out) {
-		token += "\n"
+		return s.Printf("%s\n", token)
 	}
 	return s.Printf("%s", token)
 }

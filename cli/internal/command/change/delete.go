@@ -323,8 +323,15 @@ func (o *deleteOptions) confirmAndDelete(ctx context.Context, s *command.State, 
 	if len(names) == 0 {
 		return s.Printf("No resources found\n")
 	}
-	err := s.Printf("You are about to delete the following %d resource(s):\n%s\nDo you want to continue? (y/N): ", len(names), strings.Join(names, "\n"))
-	if err != nil {
+	if err := s.Printf("You are about to delete the following %d resource(s):\n", len(names)); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := s.Printf("%s\n", name); err != nil {
+			return err
+		}
+	}
+	if err := s.Printf("Do you want to continue? (y/N): "); err != nil {
 		return err
 	}
 	var answer string

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/cli/progress"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -269,7 +270,7 @@ func (o *metadataOptions) printList(obj *unstructured.Object, isOne bool) error 
 	if !isOne {
 		indent = " "
 		kind := obj.GroupVersionKind()
-		fmt.Fprintf(&text, "Listing %s for %s.%s/%s:\n", o.field.plural, kind.Kind, kind.Group, obj.GetName())
+		fmt.Fprintf(&text, "Listing %s for %s.%s/%s:\n", o.field.plural, kind.Kind, kind.Group, printable.LineFor(o.output.out, obj.GetName()))
 	}
 	values := o.field.get(obj)
 	for _, key := range slices.Sorted(maps.Keys(values)) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/cli/print"
 	"github.com/anykind/anykind/unstructured"
 )
@@ -63,7 +64,7 @@ func (o *output) object(obj *unstructured.Object, operation string) error {
 
 // line prints a result: deployment.apps/web created.
 func (o *output) line(name, operation string) error {
-	_, err := fmt.Fprintln(o.out, name+" "+operation+o.suffix)
+	_, err := fmt.Fprintln(o.out, printable.LineFor(o.out, name+" "+operation+o.suffix))
 	return err
 }
 

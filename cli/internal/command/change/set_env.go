@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/anykind/anykind/cli/internal/command"
+	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/unstructured"
 )
 
@@ -251,7 +252,7 @@ func (o *setEnvOptions) changeContainer(c container) error {
 
 func printEnv(s *command.State, obj *unstructured.Object, c container) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "# %s %s, container %s\n", obj.GetKind(), obj.GetName(), c.name)
+	fmt.Fprintf(&text, "# %s %s, container %s\n", obj.GetKind(), printable.LineFor(s.Out, obj.GetName()), c.name)
 	list, _ := c.content["env"].([]any)
 	for _, item := range list {
 		variable, _ := item.(map[string]any)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -87,7 +86,15 @@ func newNameList(s *command.State, use, short string, names func(*kubeconfig.Fil
 			if err != nil {
 				return err
 			}
-			return s.Printf("NAME\n%s", strings.Join(append(names(file), ""), "\n"))
+			if err := s.Printf("NAME\n"); err != nil {
+				return err
+			}
+			for _, name := range names(file) {
+				if err := s.Printf("%s\n", name); err != nil {
+					return err
+				}
+			}
+			return nil
 		},
 	}
 }

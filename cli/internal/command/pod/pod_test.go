@@ -88,6 +88,12 @@ func TestPrefixWriter(t *testing.T) {
 	assert.Equal(t, "[p] one\n[p] two\n[p] \n[p] three", out.String())
 }
 
+func TestPainter_PrefixWithoutControls(t *testing.T) {
+	assert.Equal(t, "[pod/a b\ufffd[2J/c\ufffd] ", (&painter{}).prefix("a\nb\x1b[2J", "c\a"))
+	colored := (&painter{useColor: true}).prefix("a\nb\x1b[2J", "c\a")
+	assert.Regexp(t, `^\x1b\[\d+m\[pod/a b\x{fffd}\[2J/c\x{fffd}\]\x1b\[0m $`, colored)
+}
+
 func TestLogLimit(t *testing.T) {
 	warned := 0
 	limit := &logLimit{max: 1, warn: func(string, ...any) { warned++ }}
