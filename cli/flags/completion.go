@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/anykind/anykind/cli/internal/printable"
 	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
@@ -169,12 +170,18 @@ func (c *Connection) names(ctx context.Context, typeName, prefix string) []cobra
 		if err != nil || len(names) == maxCompletions {
 			break
 		}
-		if name := nameCell(row); strings.HasPrefix(name, prefix) {
+		if name := nameCell(row); isCandidate(name, prefix) {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
 	return names
+}
+
+// isCandidate reports whether a shell gets a name with a prefix. The shell shows it in a terminal, and reads a candidate from each line
+// and its description behind a tab. So names with line breaks, tabs and other control characters are left out.
+func isCandidate(name, prefix string) bool {
+	return strings.HasPrefix(name, prefix) && !strings.Contains(name, "\t") && printable.Line(name) == name
 }
 
 func nameCell(row *dynamic.TableRow) string {
@@ -276,9 +283,9 @@ func (c *Connection) sample(ctx context.Context, args []string, see func(object 
 	}
 }
 
-// matching returns the names with a prefix, sorted, each once.
+// matching returns the candidates with a prefix, sorted, each once.
 func matching(names []string, prefix string) []cobra.Completion {
-	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, prefix) })
+	names = slices.DeleteFunc(names, func(name string) bool { return !isCandidate(name, prefix) })
 	slices.Sort(names)
 	return slices.Compact(names)
 }
