@@ -49,6 +49,7 @@ func proxyCommand(s *command.State) *cobra.Command {
 			"Requests for other hosts than localhost, and those that exec and attach, are rejected unless flags permit them.\n\n" +
 			"A browser on this machine sends the requests of any web page to localhost. The proxy rejects requests whose Origin is " +
 			"not its own, and those with Sec-Fetch-Site: cross-site or same-site, unless --accept-origins matches their Origin. " +
+			"Scripts of accepted origins may read the responses (CORS): the proxy answers their preflight requests. " +
 			"Pages of --www and of services behind the proxy have the proxy's own origin: they may use the whole API.",
 		Example: "  anyctl proxy --port=8011\n  anyctl proxy --api-prefix=/custom/\n  anyctl proxy --unix-socket=/tmp/api.sock\n" +
 			"  anyctl proxy --accept-origins='^http://localhost:3000$'",
@@ -66,7 +67,7 @@ func proxyCommand(s *command.State) *cobra.Command {
 	fs.StringVar(&o.filter.rejectPaths, "reject-paths", o.filter.rejectPaths, "Regular expressions of paths to reject, even if accepted by --accept-paths")
 	fs.StringVar(&o.filter.acceptHosts, "accept-hosts", o.filter.acceptHosts, "Regular expressions of hosts to accept")
 	fs.StringVar(&o.filter.acceptOrigins, "accept-origins", o.filter.acceptOrigins,
-		"Regular expressions of origins, such as ^http://localhost:3000$, whose web pages to accept in addition to the proxy's own")
+		"Regular expressions of origins, such as ^http://localhost:3000$, whose web pages may use the API in addition to the proxy's own")
 	fs.StringVar(&o.filter.rejectMethods, "reject-methods", o.filter.rejectMethods, "Regular expressions of HTTP methods to reject")
 	fs.IntVarP(&o.port, "port", "p", defaultProxyPort, "The port to serve on; 0 picks a random one")
 	fs.StringVar(&o.address, "address", "127.0.0.1", "The IP address to serve on")
@@ -202,6 +203,12 @@ func (o *proxyOptions) handler(conn *transport.Conn, server *url.URL) http.Handl
 				joined := server.JoinPath(r.In.URL.EscapedPath())
 				r.Out.URL.Path, r.Out.URL.RawPath = joined.Path, joined.RawPath
 			}
+		},
+		ModifyResponse: func(r *http.Response) error {
+			if !o.disableFilter && o.filter.acceptedOrigin(r.Request.Header) != "" {
+				r.Header.Del(allowOrigin) // a browser rejects two: the filter's and the server's
+			}
+			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			if r.Context().Err() == nil {

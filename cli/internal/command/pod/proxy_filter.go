@@ -57,8 +57,9 @@ func (f *proxyFilter) accepts(method, path, host string) bool {
 // acceptsOrigin reports whether no browser sends the request for a page of another origin. Pages of the proxy itself and of
 // acceptOrigins are accepted.
 //
-// Programs other than browsers send neither header. A browser adds Origin to upgrades, to POST and to each request that a script of
-// another origin may read. It adds Sec-Fetch-Site to all requests, also to those of images and links, which have no Origin.
+// A browser adds Origin to upgrades, to POST and to each request with a response for a script of another origin. It adds
+// Sec-Fetch-Site to all requests: images and links have no Origin. Few other programs send one of these headers. Python's
+// websocket-client sends the proxy's own address as Origin, and golang.org/x/net/websocket the Origin of its caller.
 func (f *proxyFilter) acceptsOrigin(host string, header http.Header) bool {
 	origins := header.Values("Origin")
 	named := len(origins) > 0
@@ -107,6 +108,11 @@ func (f *proxyFilter) wrap(next http.Handler) http.Handler {
 		}
 		if !f.acceptsOrigin(r.Host, r.Header) {
 			http.Error(w, "the request of a page of another origin is not accepted (see --accept-origins)", http.StatusForbidden)
+			return
+		}
+		f.allowReading(w.Header(), r.Header)
+		if f.isPreflight(r) {
+			f.answerPreflight(w, r, host)
 			return
 		}
 		next.ServeHTTP(w, r)
