@@ -178,8 +178,8 @@ func (c *Connection) names(ctx context.Context, typeName, prefix string) []cobra
 	return names
 }
 
-// isCandidate reports whether a shell gets a name with a prefix. The shell shows it in a terminal, and reads a candidate from each line
-// and its description behind a tab. So names with line breaks, tabs and other control characters are left out.
+// isCandidate reports whether name has the prefix and no control characters. Shells show candidates in a terminal, split them at line
+// breaks, and take the text behind a tab for a description.
 func isCandidate(name, prefix string) bool {
 	return strings.HasPrefix(name, prefix) && !strings.Contains(name, "\t") && printable.Line(name) == name
 }

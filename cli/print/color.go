@@ -29,8 +29,8 @@ func AllowsColor(w io.Writer) bool {
 	return IsTerminal(w)
 }
 
-// Terminal returns w for a file or pipe. For a terminal it returns a writer to w that replaces control characters, except tab and line
-// break, by U+FFFD. Use it for texts of a server, such as errors and warnings. The writer is safe for concurrent use.
+// Terminal returns w, or a sanitizing writer to w if w is a terminal: control characters except tab and line break become U+FFFD. Use
+// the writer for errors and warnings of a server. It is safe for concurrent use.
 func Terminal(w io.Writer) io.Writer { return printable.Writer(w) }
 
 // IsTerminal reports whether a stream is a terminal.

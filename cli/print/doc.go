@@ -16,7 +16,8 @@
 // # Terminals
 //
 // An object may contain escape sequences. On a terminal, control characters except tab and line break, direction overrides and invalid
-// UTF-8 become U+FFFD in every format. Other writers get the same bytes as from kubectl.
+// UTF-8 become U+FFFD in every format. Other writers get the same bytes as from kubectl. Terminal
+// returns such a writer for errors and warnings of a server.
 //
 // # Memory
 //

@@ -34,8 +34,8 @@ func Line(s string) string {
 	}, strings.ToValidUTF8(strings.TrimRight(s, "\r\n"), string(utf8.RuneError))))
 }
 
-// Lines returns [Text] of s with its line breaks. All lines but the first are indented, so s cannot imitate another line of the output.
-// Empty lines in a row become one.
+// Lines returns [Text] of s with its line breaks. Lines after the first are indented: they cannot imitate a message. Consecutive empty
+// lines become one.
 func Lines(s string) string {
 	var lines []string
 	for i, line := range strings.Split(strings.TrimRight(s, "\r\n"), "\n") {
@@ -96,7 +96,7 @@ func Writer(w io.Writer) io.Writer {
 	return &writer{out: w}
 }
 
-// Flush writes U+FFFD for what a [Writer] still holds: an incomplete character or a carriage return. Other writers are unchanged.
+// Flush writes the held end of a [Writer], an incomplete character or a carriage return, as U+FFFD. Flush ignores other writers.
 func Flush(w io.Writer) error {
 	if wrapper, ok := w.(*writer); ok {
 		return wrapper.flush()
