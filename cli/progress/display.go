@@ -276,6 +276,9 @@ type aboveWriter struct {
 	w       io.Writer
 }
 
+// Unwrap returns the writer below, for printable.LineFor.
+func (a *aboveWriter) Unwrap() io.Writer { return a.w }
+
 func (a *aboveWriter) Write(p []byte) (int, error) {
 	d := a.display
 	d.mu.Lock()

@@ -54,8 +54,15 @@ func Lines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// LineFor returns [Line] of s if w is a terminal, and s for files and pipes.
+// LineFor returns [Line] of s if w is a terminal, and s for files and pipes. A method Unwrap of w returns the writer below.
 func LineFor(w io.Writer, s string) string {
+	for {
+		wrapper, ok := w.(interface{ Unwrap() io.Writer })
+		if !ok {
+			break
+		}
+		w = wrapper.Unwrap()
+	}
 	if IsTerminal(w) {
 		return Line(s)
 	}

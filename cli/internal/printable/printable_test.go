@@ -2,6 +2,7 @@ package printable
 
 import (
 	"bytes"
+	"io"
 	"testing"
 	"unicode/utf8"
 
@@ -63,7 +64,13 @@ func TestLines_IndentsAfterFirst(t *testing.T) {
 func TestLineFor_TerminalOnly(t *testing.T) {
 	assert.Equal(t, "a\nb", LineFor(new(bytes.Buffer), "a\nb"))
 	assert.Equal(t, "a b", LineFor(&writer{}, "a\nb"))
+	assert.Equal(t, "a b", LineFor(wrapper{wrapper{&writer{}}}, "a\nb"))
+	assert.Equal(t, "a\nb", LineFor(wrapper{new(bytes.Buffer)}, "a\nb"))
 }
+
+type wrapper struct{ io.Writer }
+
+func (w wrapper) Unwrap() io.Writer { return w.Writer }
 
 func TestFlush_WritesRest(t *testing.T) {
 	for text, want := range cases {

@@ -42,14 +42,17 @@ func (o *output) complete(out io.Writer, mode dryRun) error {
 		return nil
 	}
 	var err error
-	o.printer, err = o.Printer(writerFunc(func(p []byte) (int, error) { return o.out.Write(p) }))
+	o.printer, err = o.Printer(&outputWriter{o})
 	return err
 }
 
-// writerFunc is a function as a writer.
-type writerFunc func(p []byte) (int, error)
+// outputWriter writes to the current out of an output.
+type outputWriter struct{ output *output }
 
-func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+func (w *outputWriter) Write(p []byte) (int, error) { return w.output.out.Write(p) }
+
+// Unwrap returns the writer below, for printable.LineFor.
+func (w *outputWriter) Unwrap() io.Writer { return w.output.out }
 
 // isLine reports whether each object is one line.
 func (o *output) isLine() bool { return o.printer == nil }
