@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// choices determines what happens in a run. A choice has a key, which names the request, event or key of a queue that it is about and
-// which one of its kind it is; what is chosen is a number, and 0 is that nothing unusual happens. It depends on the seed and the key
-// alone, so that a choice can be left out of a run and the others stay the same.
+// choices draws the faults, delays and orders of a run. Each choice is keyed by its subject (request, event or queue key) and an
+// ordinal. Its value is a number; 0 means that nothing unusual happens. The value is a function of seed and key, so leaving out
+// one choice does not change the rest of the run.
 type choices struct {
 	seed  uint64
-	fixed map[string]int    // the only unusual choices; nil: they are drawn
-	after map[string]string // by the key of an event or request, that of the one that is released before it
+	fixed map[string]int    // the only unusual choices; nil: drawn from seed
+	after map[string]string // maps a held key to the key released before it
 	ended atomic.Bool       // nothing unusual happens from now on
 
 	mu    sync.Mutex
-	made  map[string]int    // the unusual ones, until they ended
-	texts map[string]string // by key, what an unusual choice means
+	made  map[string]int    // unusual choices drawn before ended was set
+	texts map[string]string // key to description of an unusual choice
 }
 
-// alternatives are the possible outcomes of a choice, with the part of a thousand that each is chosen in; the rest is 0. Seeds differ in which classes
-// they have at all, and how many of each.
+// alternatives are the unusual outcomes of a choice with their weights in parts per thousand. The remainder is 0. A seed enables
+// a subset of the classes and scales their weights.
 type alternatives struct {
 	class   string
 	weights []int // of 1, 2, …
@@ -87,7 +87,7 @@ func (c *choices) index(key string, count int) int {
 	return chosen
 }
 
-// jitter returns the random part of a delay. It is the same whatever else is left out of a run.
+// jitter returns the random part of a delay. It depends on seed, now and limit only.
 func (c *choices) jitter(now time.Duration, limit time.Duration) time.Duration {
 	if limit <= 0 || c.seed == 0 {
 		return 0
@@ -99,7 +99,7 @@ func (c *choices) hash(text string) uint64 {
 	h := fnv.New64a()
 	_ = binary.Write(h, binary.LittleEndian, c.seed)
 	_, _ = h.Write([]byte(text))
-	// The low bits of FNV are those of the last bytes: mix them.
+	// FNV's low bits depend on the last bytes only: mix them.
 	x := h.Sum64()
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd
@@ -111,7 +111,7 @@ func (c *choices) hash(text string) uint64 {
 // copy returns the same choices, for another run.
 func (c *choices) copy() *choices { return &choices{seed: c.seed, fixed: c.fixed, after: c.after} }
 
-// describe notes what an unusual choice means.
+// describe records the meaning of an unusual choice.
 func (c *choices) describe(key, text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -2,11 +2,11 @@ package simulate
 
 import "strings"
 
-// pairDistance is how far apart, in the order of a run without faults, an event and a write are that are reordered.
+// pairDistance is the maximum distance of a reordered event and write in the order of a run without faults.
 const pairDistance = 12
 
-// enumerate runs the scenario with a crash after each write of a run without faults, and with each of its events held back until after
-// each write that follows it.
+// enumerate runs the scenario once per write and outage, with a crash after the write, and once per event and later write (at
+// most pairDistance apart), with the event held back until after the write.
 func (f *finder) enumerate(first *result) *Failure {
 	for i, key := range first.order {
 		switch {
@@ -32,7 +32,7 @@ func (f *finder) enumerate(first *result) *Failure {
 	return nil
 }
 
-// isWriteKey reports whether a key is that of a controller's write that may be followed by a crash. Leases are renewed all the time.
+// isWriteKey reports whether key is a controller's write to be followed by a crash. Lease writes are excluded: they are too many.
 func isWriteKey(key string) bool {
 	verb, found := strings.CutPrefix(key, "controller ")
 	verb, rest, _ := strings.Cut(verb, " ")

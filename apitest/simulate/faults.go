@@ -15,23 +15,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// fault is a fault of one request.
+// fault is the fault of a request.
 type fault int
 
 const (
 	noFault      fault = iota
-	crashAfter         // the write is executed, and the process ends before it learns of that
-	responseLost       // the write is executed, and the connection is closed without a response
-	requestLost        // the connection is closed, and the request not executed
+	crashAfter         // the write is executed; the process ends before the response
+	responseLost       // the write is executed; the connection is closed without a response
+	requestLost        // the connection is closed; the request is not executed
 	internalError
 	unavailable
 	tooManyRequests
-	conflict  // as if somebody else had written the object
-	loseLease // the lease is not renewed, and taken by another candidate
+	conflict  // as if another client had written the object
+	loseLease // renewals fail, and another candidate takes the lease
 	expired   // the resourceVersion is too old
 )
 
-// faultsOf returns the faults that a request may have, in the order of their alternatives.
+// faultsOf returns the possible faults of a request, in the order of the returned weights.
 func faultsOf(r request, req *http.Request, body []byte) ([]fault, alternatives) {
 	switch {
 	case r.isLease() && r.verb == "update":
@@ -50,7 +50,7 @@ func faultsOf(r request, req *http.Request, body []byte) ([]fault, alternatives)
 	}
 }
 
-// hasPrecondition reports whether a write may fail because somebody else wrote the object.
+// hasPrecondition reports whether a write can fail with a conflict.
 func hasPrecondition(r request, body []byte) bool {
 	return (r.verb == "update" || r.verb == "delete") && bytes.Contains(body, []byte(`"resourceVersion":"`)) ||
 		r.verb == "patch" && bytes.Contains(body, []byte(`"resourceVersion":"`))
@@ -66,7 +66,7 @@ func errLost() error {
 	return &net.OpError{Op: "read", Net: "simulated", Err: syscall.ECONNRESET}
 }
 
-// response returns what the server answers instead of the result, nil if the fault is of another sort.
+// response returns the error response of f, or nil if f does not replace the response.
 func (f fault) response(req *http.Request, r request) *http.Response {
 	plural, group, _ := strings.Cut(r.resource, ".")
 	resource := schema.GroupResource{Group: group, Resource: plural}
@@ -116,13 +116,13 @@ const (
 	errCrashed   textError = "the process has crashed"
 )
 
-// delays are those that requests, events and workers may have; the first is none.
+// delays are the delays of requests, events and workers, indexed by choice.
 var delays = [...]time.Duration{0, 5 * time.Millisecond, 50 * time.Millisecond, 500 * time.Millisecond, 3 * time.Second, 15 * time.Second} //nolint:gochecknoglobals // a constant
 
-// outages are how long a crashed process is not running.
+// outages are the times between a crash and the restart.
 var outages = [...]time.Duration{10 * time.Millisecond, time.Second, 15 * time.Second, 45 * time.Second} //nolint:gochecknoglobals // a constant
 
-// pauses are the times between the steps of users; the first lets the controller finish.
+// pauses are the times between the users' steps. pauses[0] lets the controller finish.
 var pauses = [...]time.Duration{10 * time.Second, 0, 3 * time.Millisecond, 50 * time.Millisecond, time.Second, 30 * time.Second} //nolint:gochecknoglobals // a constant
 
 func (c *choices) delay(key, class string) time.Duration {

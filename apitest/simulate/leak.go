@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// labelName is the name of the label of goroutines that Run has started, directly or not.
+// labelName is the pprof label of goroutines started by Run, directly or indirectly.
 const labelName = "simulate"
 
-// labeled calls f with a label that the goroutines which it starts inherit.
+// labeled calls f with a pprof label. Goroutines started by f inherit the label.
 func labeled(ctx context.Context, label string, f func()) {
 	pprof.Do(ctx, pprof.Labels(labelName, label), func(context.Context) { f() })
 }
 
-// goroutines returns the stacks of the goroutines that have a label.
+// goroutines returns the stacks of the goroutines with a label.
 func goroutines(label string) string {
 	var profile bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {

@@ -16,7 +16,7 @@ const (
 	defaultTerm   = 15 * time.Second // of a Lease without a duration
 )
 
-// loseLease makes all renewals fail until the lease has expired, and has another candidate take it for some time.
+// loseLease fails all renewals until the lease has expired. Then a rival candidate holds the lease for rivalTerm.
 func (r *run) loseLease(about request) {
 	lease := r.leaseOf(about)
 	term := defaultTerm
@@ -49,7 +49,7 @@ func (r *run) leaseOf(about request) *unstructured.Object {
 	return states[len(states)-1].Object
 }
 
-// setHolder writes the holder of a lease as another candidate would.
+// setHolder writes the holder of a lease like another candidate.
 func (r *run) setHolder(about request, identity string) error {
 	leases, err := r.user.Resource(r.ctx, about.resource)
 	if err != nil {
@@ -62,14 +62,14 @@ func (r *run) setHolder(about request, identity string) error {
 	return err
 }
 
-// holdLease notes the identity under which a process holds a lease.
+// holdLease records the process's identity in a lease.
 func (p *process) holdLease(r request, lease *unstructured.Object) {
 	if holder, _, _ := unstructured.Get[string](lease, "spec", "holderIdentity"); r.isWrite() && holder != "" {
 		p.leases[objectID{r.resource, r.namespace, r.name}] = holder
 	}
 }
 
-// checkLease fails the run if a process writes that has begun to do so after another candidate had taken its lease.
+// checkLease fails the run if the process sent a write after another candidate had acquired its lease.
 func (p *process) checkLease(r request, key string, sent time.Time) {
 	if !r.isWrite() || isIncidental(r.resource) {
 		return

@@ -12,14 +12,14 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// link is the network between a process, or the users if that is nil, and the server.
+// link is the network between a client and the server. process is nil for the users.
 type link struct {
 	run     *run
 	process *process
 	base    http.RoundTripper
 }
 
-// RoundTrip implements http.RoundTripper. A request waits until it arrives at the server, and may have a fault there.
+// RoundTrip implements http.RoundTripper. The request waits for its arrival at the server, and may fail there.
 func (l *link) RoundTrip(req *http.Request) (*http.Response, error) {
 	r, isResource := parse(req)
 	ctx := l.context(req)
@@ -49,7 +49,7 @@ func (l *link) RoundTrip(req *http.Request) (*http.Response, error) {
 	return l.arrive(req, r, key, body, sent)
 }
 
-// context returns the ctx of a request, which ends with the process.
+// context returns the request's ctx, canceled also with the process.
 func (l *link) context(req *http.Request) context.Context {
 	if l.process == nil {
 		return req.Context()
@@ -66,7 +66,7 @@ func (l *link) name() string {
 	return "controller"
 }
 
-// arrive lets the server answer a request. No other one arrives meanwhile.
+// arrive lets the server answer a request. Arrivals are serialized.
 func (l *link) arrive(req *http.Request, r request, key string, body []byte, sent time.Time) (*http.Response, error) {
 	happens := noFault
 	if l.process != nil {
@@ -119,7 +119,7 @@ func (l *link) arrive(req *http.Request, r request, key string, body []byte, sen
 	return response, nil
 }
 
-// readOldState lets the server answer a list with resourceVersion=0 with an old state: API servers do so from their watch cache.
+// readOldState lets the server answer a list with resourceVersion=0 from an old state, like an API server's watch cache.
 func (l *link) readOldState(req *http.Request, r request, key string) {
 	states := l.run.versions
 	back := l.run.choices.choose("age of "+key, alternatives{"old state", []int{80, 80, 80, 40, 40, 40}})
@@ -135,10 +135,10 @@ func (l *link) readOldState(req *http.Request, r request, key string) {
 	l.run.trace.add("server", fmt.Sprintf("answers the next list of %s with an old state, resourceVersion %s instead of %s", r.resource, version, states[len(states)-1]))
 }
 
-// record adds a write, or a request that failed, to the trace.
+// record adds a write or a failed request to the trace.
 func (l *link) record(r request, result string, body []byte, stale []string) {
 	if l.process == nil && r.isWrite() || r.isLease() && result == "200" {
-		return // the step says it; renewals are many
+		return // traced with the step; renewals are too many
 	}
 	if r.isLease() {
 		body = nil
@@ -150,7 +150,7 @@ func (l *link) record(r request, result string, body []byte, stale []string) {
 	}
 }
 
-// observe notes what a response says.
+// observe records the objects of a response as seen by the process.
 func (l *link) observe(r request, code int, data []byte) {
 	if r.isWrite() && code < 300 {
 		l.run.noteVersion(data)

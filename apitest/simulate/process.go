@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	maxRestartDelay = time.Minute     // of a program that ends by itself
-	maxEndDelay     = 5 * time.Minute // until a program ends whose ctx has ended
+	maxRestartDelay = time.Minute     // of a program whose Run returned
+	maxEndDelay     = 5 * time.Minute // between the end of ctx and the return of Run
 )
 
 // process is one life of the program under test.
@@ -28,8 +28,8 @@ type process struct {
 	ended   chan struct{}
 	err     error // of Run, once ended is closed
 	crashed bool
-	seen    map[objectID]*unstructured.Object // nil for what the process knows to be absent
-	leases  map[objectID]string               // its identities in the leases that it has held
+	seen    map[objectID]*unstructured.Object // nil: seen as absent
+	leases  map[objectID]string               // its identity in each lease it has held
 }
 
 // startProcess starts the program, in the context of the run.
@@ -58,7 +58,7 @@ func (r *run) startProcess() error {
 	return nil
 }
 
-// connect returns a Process with connections of its own; p is nil for the users.
+// connect returns a Process with its own connections. p is nil for the users.
 func (r *run) connect(p *process) (*Process, *dynamic.Client, error) {
 	cfg := r.server.Config()
 	base := r.server.HTTPClient().Transport
@@ -97,7 +97,7 @@ func (p *process) workqueueScheduler() *workqueue.Scheduler {
 	return s
 }
 
-// retryScheduler returns a scheduler that makes retries repeatable, also those of the users' calls.
+// retryScheduler returns a scheduler with repeatable retries, also for the users' calls.
 func (r *run) retryScheduler() *workqueue.Scheduler {
 	return &workqueue.Scheduler{
 		OnGet:  func(context.Context) {},
@@ -109,14 +109,14 @@ func (r *run) retryScheduler() *workqueue.Scheduler {
 	}
 }
 
-// crash ends the process as SIGKILL does: none of its requests arrives any more.
+// crash ends the process like SIGKILL: none of its requests arrives any more.
 func (p *process) crash() {
 	p.crashed = true
 	p.run.trace.add("controller", "CRASHES")
 	p.cancel(errCrashed)
 }
 
-// stop ends the ctx of the program as SIGTERM does, and waits for its end. It is for the goroutine of the scheduler.
+// stop ends the program's ctx like SIGTERM, and waits for Run. Only the scheduler's goroutine calls it.
 func (p *process) stop() error {
 	p.cancel(context.Canceled)
 	if !p.run.scheduler.run(maxEndDelay, p.hasEnded) {
@@ -134,7 +134,7 @@ func (p *process) hasEnded() bool {
 	}
 }
 
-// supervise keeps the program running until the run stops it, as a Deployment does.
+// supervise restarts the program until the run stops it, like a Deployment.
 func (r *run) supervise(ctx context.Context) {
 	for failures := 0; ; failures++ {
 		p := r.currentProcess()
@@ -160,14 +160,14 @@ func (r *run) supervise(ctx context.Context) {
 			return
 		}
 		r.trace.add("controller", "starts again")
-		if err := r.startProcess(); err != nil { //nolint:contextcheck // A new process has the run's context, not that of the loop.
+		if err := r.startProcess(); err != nil { //nolint:contextcheck // A new process has the run's context, not the loop's.
 			r.fail("start", err)
 			return
 		}
 	}
 }
 
-// noteEnd records that Run has returned before the end of its ctx.
+// noteEnd records the return of Run before the end of its ctx.
 func (r *run) noteEnd(err error) {
 	r.trace.add("controller", fmt.Sprintf("Run returns: %v", firstLine(err)))
 	if err == nil {
@@ -184,7 +184,7 @@ func (r *run) programFailures() int {
 	return r.failures
 }
 
-// failureSince returns the last error of Run if there have been more than count.
+// failureSince returns the last error of Run if failures > count.
 func (r *run) failureSince(count int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -194,7 +194,7 @@ func (r *run) failureSince(count int) error {
 	return r.failed
 }
 
-// fault chooses what happens to a request of the process.
+// fault chooses the fault of a request.
 func (p *process) fault(req *http.Request, r request, key string, body []byte) fault {
 	if r.isLease() && time.Now().Before(p.run.leaseLostUntil) {
 		return requestLost

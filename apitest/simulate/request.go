@@ -12,7 +12,7 @@ type request struct {
 	verb, resource, subresource, namespace, name string // resource is a plural with its group
 }
 
-// parse returns the verb and the object of a request; ok is false if it is not about objects, as in discovery.
+// parse returns the verb and the object of a request. ok is false for requests without a resource, such as discovery.
 func parse(req *http.Request) (r request, ok bool) {
 	parts := strings.Split(strings.Trim(req.URL.Path, "/"), "/")
 	group := ""
@@ -77,7 +77,7 @@ func (r request) isWrite() bool {
 
 func (r request) isLease() bool { return r.resource == "leases.coordination.k8s.io" }
 
-// isIncidental reports whether a resource's objects are no part of the state that a controller is for.
+// isIncidental reports whether a resource is excluded from the compared state: leases and events.
 func isIncidental(resource string) bool {
 	return resource == "leases.coordination.k8s.io" || resource == "events" || resource == "events.events.k8s.io"
 }
@@ -93,10 +93,10 @@ func (r request) String() string {
 	return text
 }
 
-// object returns namespace/name, or the one of them that is set.
+// object returns namespace/name, or the part that is set.
 func (r request) object() string { return strings.Trim(r.namespace+"/"+r.name, "/") }
 
-// objectID names an object in what a process has seen.
+// objectID identifies an object seen by a process.
 type objectID struct{ resource, namespace, name string }
 
 func (id objectID) String() string {

@@ -20,9 +20,9 @@ import (
 
 const (
 	faultsAfterSteps = 30 * time.Second
-	maxStepTime      = 30 * time.Minute // until all steps have ended
-	maxSettlings     = 30               // quiet times in which something was written or the program failed
-	leakedSleep      = time.Hour        // after it, leaked goroutines that only sleep do not outlive the bubble
+	maxStepTime      = 30 * time.Minute // for all steps together
+	maxSettlings     = 30               // attempts to reach a quiet time without writes and failures
+	leakedSleep      = time.Hour        // sleeping longer than any leaked goroutine, so that none outlives the bubble
 )
 
 // run is one run of a scenario.
@@ -40,15 +40,15 @@ type run struct {
 	mu             sync.Mutex
 	process        *process
 	failure        *cause
-	history        []string // the keys of the requests that have arrived
+	history        []string // the keys of arrived requests
 	versions       []string // the resourceVersions of writes
-	failures       int      // how often Run has returned an error by itself
-	failed         error    // the last of these
+	failures       int      // returns of Run with an error before the end of ctx
+	failed         error    // the last of these errors
 	leaseLostUntil time.Time
-	disturbedUntil time.Time // until then, the effects of a fault last
+	disturbedUntil time.Time // end of the effects of past faults
 }
 
-// cause is the reason why a run failed. Runs of the same class have failed in the same way.
+// cause is the reason why a run failed. Its class identifies equal failures of different runs.
 type cause struct {
 	class string
 	err   error
@@ -60,12 +60,12 @@ type result struct {
 	state   state
 	trace   string
 	history []string
-	order   []string // the keys of all that the scheduler released
+	order   []string // all keys in the order of their release
 	made    map[string]int
 	texts   map[string]string
 }
 
-// runOnce runs a scenario in a bubble of its own. want is the final state, nil for any.
+// runOnce runs a scenario in its own bubble. want is the expected final state, nil for any.
 func runOnce(t *testing.T, s *Scenario, c *choices, want state, keepTrace bool) (res *result) {
 	t.Helper()
 	c.made, c.texts = map[string]int{}, map[string]string{}
@@ -93,7 +93,7 @@ func (r *run) result(final state) *result {
 	}
 }
 
-// fail records why the run has failed, once.
+// fail records the first reason why the run failed.
 func (r *run) fail(class string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,7 +132,7 @@ func (r *run) noteVersion(data []byte) {
 	r.versions = append(r.versions, obj.GetResourceVersion())
 }
 
-// addHistory records a request that has arrived, with its body unless that has random values.
+// addHistory records the key and the body of an arrived request. Bodies with random values are left out.
 func (r *run) addHistory(key string, body []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -216,7 +216,7 @@ func (r *run) simulate(want state) state {
 	return final
 }
 
-// startProgram starts the program under test, and returns a function that ends it.
+// startProgram starts the program under test. The returned stop ends it.
 func (r *run) startProgram() (stop func()) {
 	if err := r.startProcess(); err != nil {
 		r.fail("start", err)
@@ -259,7 +259,7 @@ func (r *run) doSteps() {
 	}
 }
 
-// settle runs until nothing has been written for the quiet time, in which the program has not failed.
+// settle runs until a quiet time passes without writes to the compared objects and without failures of Run.
 func (r *run) settle() {
 	var changed []string
 	var failed error

@@ -10,30 +10,31 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
-// Scenario is a controller and what users do while it runs. Its functions are called in a testing/synctest bubble, many times.
+// Scenario is a controller and the actions of its users. Its functions are called many times, in a testing/synctest bubble.
 type Scenario struct {
-	// Server configures the API server. InMemory and Seed are set; Objects are those that exist at the start.
+	// Server configures the API server. InMemory and Seed are overridden. Objects are the initial objects.
 	Server apitest.Options
-	// Run is the program under test: it runs the controller until ctx ends. When it returns before, or crashes, it is called again, as a
-	// new process: it must keep its state in the cluster. ctx must reach the controller: the scheduler of the work queues is in it.
+	// Run is the program under test. It runs the controller until ctx ends. If Run returns earlier or crashes, it is called again as
+	// a new process, so its state must be in the cluster. Run must pass ctx on to the controller: ctx carries the scheduler of the
+	// work queues.
 	Run func(ctx context.Context, p *Process) error
-	// Steps are the users' actions, in this order and at any time. A step may wait for what the controller does.
+	// Steps are the users' actions, in this order and at any time. A step may wait for the controller.
 	Steps []Step
-	// Check is called in the final state, in addition to the built-in assertions, while the program still runs. It may write. nil means
-	// none.
+	// Check is called in the final state while the program still runs, in addition to the built-in assertions. It may write. nil
+	// means no check.
 	Check func(ctx context.Context, client *dynamic.Client) error
-	// Quiet is for how long nothing may be written, and Run may not return an error, for a state to be the final one: longer than the longest interval after which the
-	// controller looks at its objects again. 0 means a minute.
+	// Quiet is the time without writes and without errors of Run after which a state is final. It must exceed the controller's
+	// longest resync interval. 0 means a minute.
 	Quiet time.Duration
 }
 
-// Step is an action of a user. Its name completes a sentence that begins with "the user", such as "deletes the Greeting".
+// Step is an action of a user. Its name completes the sentence "the user …", as in "deletes the Greeting".
 type Step struct {
 	Name string
 	Do   func(ctx context.Context, client *dynamic.Client) error
 }
 
-// Process is one life of the program under test, from its start to its end or crash. Each has connections of its own.
+// Process is one life of the program under test, from its start to its end or crash. Each Process has its own connections.
 type Process struct {
 	// Client is a client with all rights. It is closed after Run.
 	Client *dynamic.Client
@@ -44,14 +45,14 @@ type Process struct {
 	URL        string
 }
 
-// Options say how many runs there are. nil and zero values mean the defaults.
+// Options choose the runs. nil and zero values mean the defaults.
 type Options struct {
-	// Seeds is the number of random runs; 0 means 100, a negative number none.
+	// Seeds is the number of random runs. 0 means 100, a negative number none.
 	Seeds int
-	// FirstSeed is the first seed; the others follow it. 0 means 1.
+	// FirstSeed is the first seed. The following seeds are consecutive. 0 means 1.
 	FirstSeed uint64
-	// NoEnumeration leaves out the systematic runs, which come first: one with a crash after each write, and one for each pair of an
-	// event and a write that follows it, with the event after the write.
+	// NoEnumeration skips the systematic runs before the random runs: a crash after each write, and each event delivered after each
+	// write that follows it.
 	NoEnumeration bool
 }
 

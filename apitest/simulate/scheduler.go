@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// latency is the shortest time that a request or an event takes.
+// latency is the minimum time between the sending of a request or event and its arrival.
 const latency = time.Millisecond
 
-// maxHold is how long an event or request waits for the one that choices.after names.
+// maxHold is the maximum time of an event or request to wait for its key in choices.after.
 const maxHold = 20 * time.Second
 
-// scheduler lets one waiter go on at a time, and the next one when all goroutines of the bubble are blocked. What waits then, and for
-// how long, is determined by what went on before; the order in which goroutines came to wait is not, and does not count.
+// scheduler releases one waiter at a time, and only while all goroutines of the bubble are blocked. The set of waiters and their
+// delays then depend on earlier releases only. The order in which goroutines began to wait is random and ignored.
 type scheduler struct {
 	choices *choices
 	start   time.Time
@@ -27,13 +27,13 @@ type scheduler struct {
 	round    int
 	counts   map[string]int
 	released map[string]bool
-	order    []string // the keys that were released
+	order    []string // the released keys
 }
 
 type waiter struct {
 	key   string
 	due   time.Time
-	round int // in which it came
+	round int // round of scheduler.wait
 	gone  chan struct{}
 }
 
@@ -41,7 +41,7 @@ func newScheduler(c *choices) *scheduler {
 	return &scheduler{choices: c, start: time.Now(), arrived: make(chan struct{}, 1), counts: map[string]int{}, released: map[string]bool{}}
 }
 
-// number returns how many there have been of a key, this one included.
+// number returns the ordinal of this use of key, from 1.
 func (s *scheduler) number(key string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +51,7 @@ func (s *scheduler) number(key string) int {
 
 func (s *scheduler) now() time.Duration { return time.Since(s.start) }
 
-// wait returns when the caller may go on, at the earliest after a delay, or with the error of a ctx that has ended.
+// wait blocks until the scheduler releases key, not before delay has passed. It returns the cause of ctx if ctx ends first.
 func (s *scheduler) wait(ctx context.Context, key string, delay time.Duration) error {
 	s.mu.Lock()
 	w := &waiter{key, time.Now().Add(delay), s.round, make(chan struct{})}
@@ -72,7 +72,8 @@ func (s *scheduler) wait(ctx context.Context, key string, delay time.Duration) e
 	}
 }
 
-// run lets waiters go on until the condition holds, which it evaluates when all goroutines are blocked, or for a time.
+// run releases waiters until condition holds or limit has passed, and reports whether condition holds. condition is evaluated
+// while all goroutines are blocked.
 func (s *scheduler) run(limit time.Duration, condition func() bool) bool {
 	end := time.Now().Add(limit)
 	for {
@@ -119,7 +120,7 @@ func (s *scheduler) releaseOne() bool {
 	return false
 }
 
-// dueOf returns when a waiter may go on. The lock is held.
+// dueOf returns the earliest release of a waiter. The caller holds the lock.
 func (s *scheduler) dueOf(w *waiter) time.Time {
 	if first := s.choices.after[w.key]; first != "" && !s.released[first] && !s.choices.ended.Load() {
 		return w.due.Add(maxHold)

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// maxShrinkRuns bounds the runs that look for a shorter failure.
+// maxShrinkRuns limits the runs spent on shrinking a failure.
 const maxShrinkRuns = 400
 
 func sortedKeys(made map[string]int) []string { return slices.Sorted(maps.Keys(made)) }
 
-// shrink leaves out choices of a failed run as long as it fails in the same way: halves of them, then quarters, until no single one can
-// be left out. It returns the last run that failed and its choices.
+// shrink removes choices from a failed run while the failure has the same class: first halves, then quarters, down to single
+// choices. It returns the last failed run and its choices.
 func (f *finder) shrink(res *result, c *choices) (best *result, bestChoices *choices) {
 	found := f.runs
 	best, bestChoices = res, c

@@ -10,15 +10,15 @@ const defaultSeeds = 100
 
 // Failure is a run in which an assertion does not hold.
 type Failure struct {
-	// Seed is that of the run, 0 if the run was a systematic one or without faults.
+	// Seed is the seed of a random run, and 0 for a systematic run or the run without faults.
 	Seed uint64
-	// Runs is the number of runs including this one, without those that shrank it.
+	// Runs is the number of runs up to the failure. Shrinking runs do not count.
 	Runs int
-	// Err is the assertion that does not hold.
+	// Err is the failed assertion.
 	Err error
-	// Choices are the faults and delays that are needed for it, as few as could be found.
+	// Choices are the faults and delays needed for the failure, shrunk as far as possible.
 	Choices []string
-	// Trace has the events and requests of the run in their order.
+	// Trace lists the events and requests of the run in their order.
 	Trace string
 }
 
@@ -46,12 +46,12 @@ func Test(t *testing.T, s *Scenario, opts *Options) {
 	}
 }
 
-// Find returns the first failure that it finds, or nil. The first run has no faults; all other runs must end in its final state. t must
-// not be in a bubble.
+// Find returns the first failure, or nil. The first run has no faults; all later runs must end in its final state. t must not be
+// in a bubble.
 //
-// Every run must converge: nothing is written for the quiet time, in which Run does not fail either, and the state is that of the first run. A new process must then
-// write nothing that changes an object. No write may begin after the controller has lost a lease. Run must return after the end of
-// its ctx, without goroutines that stay.
+// Every run must converge: for the quiet time nothing is written and Run does not fail, and the final state equals that of the
+// first run. A new process must then not change any object. No write may begin after the controller has lost its lease. Run must
+// return after the end of its ctx and leave no goroutines.
 func Find(t *testing.T, s *Scenario, opts *Options) *Failure {
 	t.Helper()
 	o := Options{}
@@ -101,7 +101,7 @@ func (f *finder) run(c *choices) *result {
 	return runOnce(f.t, f.scenario, c, f.want, false)
 }
 
-// failure repeats a failed run for its trace.
+// failure repeats a failed run to record its trace.
 func (f *finder) failure(res *result, c *choices) *Failure {
 	failure := &Failure{Seed: c.seed, Runs: f.runs, Err: res.failure.err}
 	again := runOnce(f.t, f.scenario, c.copy(), f.want, true)

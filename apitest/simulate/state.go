@@ -11,11 +11,11 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// state is the objects of a server in a form that is the same in all runs that end well: without resourceVersions, times and UIDs. The
-// keys are kinds, namespaces and names.
+// state maps kind, namespace and name to the normalized JSON of an object. Successful runs have equal states: resourceVersions,
+// times and UIDs are removed.
 type state map[string]string
 
-// finalState returns the state of all objects that are a part of what the controller is for.
+// finalState returns the state of all objects except incidental objects.
 func (r *run) finalState() state {
 	objects := r.server.Objects()
 	uids := map[any]string{}
@@ -55,7 +55,7 @@ func keyOf(obj *unstructured.Object) string {
 	return obj.GetKind() + " " + strings.Trim(obj.GetNamespace()+"/"+obj.GetName(), "/")
 }
 
-// normalize returns an object without what differs between runs.
+// normalize returns a copy of obj without random and time-dependent fields. References by UID become kind and name.
 func normalize(obj *unstructured.Object, uids map[any]string) map[string]any {
 	copied := obj.DeepCopy().Object
 	metadata, _ := copied["metadata"].(map[string]any)
@@ -114,7 +114,7 @@ func isUID(text string) bool {
 	return true
 }
 
-// difference returns how a state differs from the one that was wanted, "" if it does not.
+// difference describes how s differs from want, "" if the states are equal.
 func (s state) difference(want state) string {
 	var lines []string
 	for _, key := range slices.Sorted(maps.Keys(want)) {
@@ -133,7 +133,7 @@ func (s state) difference(want state) string {
 	return strings.Join(lines, "\n  ")
 }
 
-// versions returns the resourceVersions of all objects that are a part of what the controller is for.
+// objectVersions returns the UID and resourceVersion of all objects except incidental objects.
 func (r *run) objectVersions() map[string]string {
 	result := map[string]string{}
 	for _, obj := range r.server.Objects() {
@@ -144,7 +144,7 @@ func (r *run) objectVersions() map[string]string {
 	return result
 }
 
-// changes returns the names of the objects that differ.
+// changes returns the names of added, changed and removed objects.
 func changes(before, after map[string]string) (names []string) {
 	for key, version := range after {
 		if before[key] != version {

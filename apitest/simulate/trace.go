@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	maxTraceLines = 400 // that are kept
+	maxTraceLines = 400 // of a trace
 	maxText       = 160 // of a body
 )
 
-// trace has the events and requests of a run, for readers.
+// trace has the events and requests of a run for human readers.
 type trace struct {
-	isKept  bool // otherwise nothing is added, which saves time: a run that fails is repeated for its trace
+	isKept  bool // false: add does nothing, to save time. A failed run is repeated for its trace
 	mu      sync.Mutex
 	start   time.Time
 	lines   []string
@@ -39,7 +39,7 @@ func (s *trace) add(who, what string) {
 	s.lines = append(s.lines, fmt.Sprintf("%9s  %-10s  %s", time.Since(s.start).Truncate(time.Millisecond), who, what))
 }
 
-// write adds a write with its result, and the objects of which the writer had received older states.
+// write adds a write with its result and the writer's stale objects.
 func (s *trace) write(l *link, r request, result string, body []byte, stale []string) {
 	if !s.isKept {
 		return
@@ -82,7 +82,7 @@ func shorten(body []byte) string {
 	return text
 }
 
-// see notes the state of an object that a process has received; nil is that there is none.
+// see records the state of an object received by the process. nil means absent.
 func (p *process) see(id objectID, obj *unstructured.Object) {
 	p.run.mu.Lock()
 	defer p.run.mu.Unlock()
@@ -104,7 +104,7 @@ func (p *process) seeList(r request, data []byte) {
 	p.run.trace.add("controller", fmt.Sprintf("lists %s: %s", r.resource, strings.Join(append(names, fmt.Sprintf("%d in all", len(names))), ", ")))
 }
 
-// staleKnowledge returns the objects of which a process has received older states than the server has.
+// staleKnowledge describes the objects of which the process has seen an older state than the server's.
 func (p *process) staleKnowledge() (lines []string) {
 	p.run.mu.Lock()
 	defer p.run.mu.Unlock()
@@ -130,7 +130,7 @@ func (p *process) staleKnowledge() (lines []string) {
 	return lines
 }
 
-// describeState returns what identifies a state of an object.
+// describeState returns the resourceVersion, the start of the UID and the deletion of obj.
 func describeState(obj *unstructured.Object) string {
 	text := "resourceVersion " + obj.GetResourceVersion()
 	if uid := string(obj.GetUID()); len(uid) > 4 {

@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// eventBody is the body of a watch's response: each event waits until it arrives.
+// eventBody is the body of a watch response. Each event waits for its arrival.
 type eventBody struct {
 	*io.PipeReader
 	server io.Closer
@@ -22,7 +22,7 @@ func (b *eventBody) Close() error {
 	return b.PipeReader.Close()
 }
 
-// watch returns the response of a watch whose events arrive when the scheduler lets them.
+// watch replaces the body of a watch response. The scheduler decides when its events arrive.
 func (l *link) watch(response *http.Response, r request) *http.Response {
 	reader, writer := io.Pipe()
 	body := response.Body

@@ -1,8 +1,9 @@
-// Package broken has six controllers with a defect each, and the corrected versions of them. The defects are of the kinds that
-// Sieve found in published operators (https://github.com/sieve-project/sieve, OSDI 2022): stale states, unobserved states,
-// intermediate states. Each works in a test in which nothing goes wrong.
+// Package broken has six defective controllers and their corrected versions. Their defects are of the kinds found by Sieve in
+// published operators (https://github.com/sieve-project/sieve, OSDI 2022): stale states, unobserved states, intermediate states.
+// Without faults every controller works.
 //
-// All of them manage Databases. What a Database needs is in ConfigMaps and Secrets of the same namespace, in place of volumes.
+// All controllers manage Databases. A Database stores its data in ConfigMaps and Secrets of the same namespace, in place of
+// volumes.
 package broken
 
 import (
@@ -20,16 +21,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Controller is a controller with a defect, and what users do in its test.
+// Controller is a controller with a defect, and the steps of its test.
 type Controller struct {
 	Name string
-	// Defect says what is wrong, and who had that defect.
+	// Defect describes the defect and names operators that had it.
 	Defect string
 	// Run runs the controller until ctx ends.
 	Run func(ctx context.Context, client *dynamic.Client, isCorrected bool) error
 	// Steps are the users' actions, in this order.
 	Steps []Step
-	// GarbageCollection is whether the cluster has a garbage collector.
+	// GarbageCollection runs a garbage collector in the cluster.
 	GarbageCollection bool
 }
 
@@ -47,7 +48,7 @@ func All() []Controller {
 //go:embed crd.yaml
 var definition string
 
-// Objects returns what the server must have: the definition of Databases.
+// Objects returns the initial objects of the server: the definition of Databases.
 func Objects() ([]*unstructured.Object, error) {
 	var objects []*unstructured.Object
 	for obj, err := range unstructured.NewYAMLDecoder(strings.NewReader(definition)).All() {
@@ -68,7 +69,7 @@ func databaseKind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Database"}
 }
 
-// resources are handles on what the controllers use.
+// resources are the handles of the controllers.
 type resources struct{ databases, configMaps, secrets *dynamic.Resource }
 
 func open(ctx context.Context, client *dynamic.Client) (r resources, err error) {
@@ -84,7 +85,7 @@ func open(ctx context.Context, client *dynamic.Client) (r resources, err error) 
 	return r, nil
 }
 
-// options are those of all the controllers: failures are expected.
+// options returns options with a discarding logger: failures are expected.
 func options(triggers ...controller.Trigger) *controller.Options {
 	return &controller.Options{Logger: slog.New(slog.DiscardHandler), Triggers: triggers}
 }
@@ -93,7 +94,7 @@ func newCache(r *dynamic.Resource) *cache.Cache[unstructured.Object] {
 	return cache.New(r, (*cache.Options[unstructured.Object])(nil))
 }
 
-// runWith runs caches until ctx ends or one of them fails, and a controller.
+// runWith runs a controller with its caches, until ctx ends or a cache fails.
 func runWith(ctx context.Context, run func(ctx context.Context) error, caches ...*cache.Cache[unstructured.Object]) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	var running sync.WaitGroup
@@ -118,7 +119,7 @@ func create() Step {
 	}}
 }
 
-// remove deletes the Database and waits until it is gone.
+// remove deletes the Database and waits for its removal.
 func remove() Step {
 	return Step{"deletes the Database", func(ctx context.Context, client *dynamic.Client) error {
 		r, err := open(ctx, client)
@@ -155,7 +156,7 @@ func upgrade(version string) Step {
 	}}
 }
 
-// newObject returns an object of a Database that has a string in its data.
+// newObject returns an object named after the Database, with value in field.
 func newObject(database *unstructured.Object, suffix, field, value string) *unstructured.Object {
 	return &unstructured.Object{Object: map[string]any{
 		"metadata": map[string]any{"name": database.GetName() + suffix, "namespace": database.GetNamespace()},

@@ -11,8 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// crashBetweenWrites creates a Secret and sets a phase. The broken one sets the phase first: if it ends before it has created the Secret,
-// it believes later that there is one.
+// crashBetweenWrites creates a Secret and sets a phase. The broken version sets the phase first. After a crash between the writes
+// it takes the phase as proof of the Secret.
 func crashBetweenWrites() Controller {
 	return Controller{
 		Name:   "CrashBetweenWrites",

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// missedEvent deletes the volume of a Database that is deleted. The broken one does so when it sees the deletion, which happens never
-// if it did not run then; the corrected one has a finalizer.
+// missedEvent deletes the volume of a deleted Database. The broken version reacts to the delete event, which it misses while it
+// is down. The corrected version has a finalizer.
 func missedEvent() Controller {
 	return Controller{
 		Name:   "MissedEvent",
@@ -40,7 +40,7 @@ func runOperator(ctx context.Context, client *dynamic.Client, isCorrected bool) 
 		database := change.Object
 		switch {
 		case isCorrected && change.Type == watch.Deleted:
-			return nil // cleaned up by then
+			return nil // cleaned up already
 		case isCorrected:
 			live, deleted, err := controller.Finalize(ctx, r.databases, database, "example.com/volume", cleanUp)
 			if err != nil || deleted {

@@ -15,8 +15,8 @@ import (
 
 const databaseUID = "example.com/database-uid"
 
-// staleRead deletes, when it starts, the volumes of Databases that are gone. The broken one reads the Databases from the API server's
-// watch cache, which may lag behind, and so deletes the volume of a Database that it does not see.
+// staleRead deletes the volumes of deleted Databases at its start. The broken version lists Databases with resourceVersion=0 from
+// the API server's watch cache. A stale cache misses a new Database, and its volume is deleted.
 func staleRead() Controller {
 	return Controller{
 		Name:   "StaleRead",
@@ -26,7 +26,7 @@ func staleRead() Controller {
 	}
 }
 
-// storeRows waits for the volume and writes into it what nobody could restore.
+// storeRows waits for the volume and writes irreplaceable data.
 func storeRows(ctx context.Context, client *dynamic.Client) error {
 	r, err := open(ctx, client)
 	if err != nil {
@@ -44,7 +44,7 @@ func runVolumes(ctx context.Context, client *dynamic.Client, isCorrected bool) e
 	if err != nil {
 		return err
 	}
-	version := "0" // any state that the API server has in memory
+	version := "0" // any state in the watch cache
 	if isCorrected {
 		version = "" // the latest
 	}
@@ -96,7 +96,7 @@ func listAll(ctx context.Context, r *dynamic.Resource, version string) (all []*u
 	return all, nil
 }
 
-// ensureVolume creates the volume of a Database, in place of that of an earlier one.
+// ensureVolume creates the volume of a Database. It replaces a volume of an earlier Database of that name.
 func ensureVolume(ctx context.Context, r resources, database *unstructured.Object) error {
 	uid := string(database.GetUID())
 	volume, err := r.configMaps.Get(ctx, database.GetName()+"-volume", nil)
@@ -128,7 +128,7 @@ func deleteVolume(ctx context.Context, r resources, volumeName string) error {
 	return err
 }
 
-// deleteObject deletes exactly this object and no later one of its name.
+// deleteObject deletes obj with a UID precondition.
 func deleteObject(ctx context.Context, r *dynamic.Resource, obj *unstructured.Object) error {
 	uid := obj.GetUID()
 	_, err := r.Delete(ctx, obj.GetName(), &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})

@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// stuckFinalizer deletes a volume before it removes its finalizer. The broken one fails if the volume is deleted already, and so for
-// ever if it ended between the two.
+// stuckFinalizer deletes a volume before it removes its finalizer. The broken version fails if the volume is already deleted, so
+// a crash between the two writes blocks the deletion for ever.
 func stuckFinalizer() Controller {
 	return Controller{
 		Name:   "StuckFinalizer",

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// twoLeaders runs while it holds a Lease. The broken one continues when the Lease is lost, so that two managers write.
+// twoLeaders runs while it holds a Lease. The broken version continues after the loss of the Lease, so two managers write.
 func twoLeaders() Controller {
 	return Controller{
 		Name:   "TwoLeaders",

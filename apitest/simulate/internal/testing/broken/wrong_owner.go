@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// wrongOwner keeps a ConfigMap for each Database. The broken one takes any ConfigMap of the name for that of the Database, also one of
-// an earlier Database of the name, which the garbage collector is about to delete.
+// wrongOwner keeps a ConfigMap for each Database. The broken version adopts any ConfigMap of that name. The ConfigMap may belong
+// to an earlier Database and be about to be garbage-collected.
 func wrongOwner() Controller {
 	return Controller{
 		Name:              "WrongOwner",
@@ -57,7 +57,7 @@ func runOwner(ctx context.Context, client *dynamic.Client, isCorrected bool) err
 				return 0, err
 			}
 			_, err := r.configMaps.Create(ctx, configMap, nil)
-			return 0, err // that there is an earlier one, too, until the garbage collector has deleted it
+			return 0, err // AlreadyExists, until the garbage collector has deleted the earlier ConfigMap
 		}, options(trigger))
 	}, databases, configMaps)
 }
