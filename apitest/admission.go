@@ -11,10 +11,11 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// AdmissionFunc is an admission plugin of a test. An error rejects the request: with its Status if it is one, else with 403.
+// AdmissionFunc is an admission plugin of a test. An error rejects the request: an APIStatus error with its Status, other errors
+// with 403.
 type AdmissionFunc func(ctx context.Context, request *AdmissionRequest) error
 
-// AdmissionRequest is a write that admission may change or reject.
+// AdmissionRequest is a write for admission to change or reject.
 type AdmissionRequest struct {
 	Operation   string // CREATE, UPDATE or DELETE
 	Resource    schema.GroupVersionResource
@@ -26,9 +27,9 @@ type AdmissionRequest struct {
 	DryRun      bool
 	// Object is the object to be written, nil in a deletion. A function of Options.Mutate may change it in place.
 	Object *unstructured.Object
-	// OldObject is the object that it replaces, nil in a creation. It is read-only.
+	// OldObject is the replaced or deleted object, nil in a creation. It is read-only.
 	OldObject *unstructured.Object
-	// Options are a *metav1.CreateOptions, UpdateOptions or DeleteOptions.
+	// Options are *metav1.CreateOptions, UpdateOptions or DeleteOptions.
 	Options runtime.Object
 	// Warn adds a warning to the response.
 	Warn func(text string)

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// certAuthority is a certificate authority and what it has signed.
+// certAuthority is a certificate authority with its server certificate.
 type certAuthority struct {
 	ca     *x509.Certificate
 	caPEM  []byte
@@ -23,11 +23,11 @@ type certAuthority struct {
 	server tls.Certificate
 }
 
-// sharedAuthority returns the authority of all servers of the process, made at its first use: a server is to be ready within a
-// millisecond.
+// sharedAuthority returns the authority of all servers of the process. It is created once, because a server must be ready within
+// a millisecond.
 var sharedAuthority = sync.OnceValues(newAuthority)
 
-// The certificates outlive the clock of a testing/synctest bubble, which begins in the year 2000.
+// The certificates are valid in a testing/synctest bubble, too, whose clock begins in the year 2000.
 var (
 	notBefore = time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)
 	notAfter  = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -63,7 +63,7 @@ func newAuthority() (*certAuthority, error) {
 	return id, err
 }
 
-// sign returns a certificate of the authority and its key in PEM.
+// sign returns a certificate signed by the authority, and its key, in PEM.
 func (id *certAuthority) sign(template *x509.Certificate) (certPEM, keyPEM []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

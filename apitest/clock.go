@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// Clock is a server's clock, which a test sets, moves and makes wrong: creationTimestamp, deletionTimestamp, the times of managed
-// fields and of conditions, and the expiry of tokens follow it. It runs as fast as the clock below it, which is Options.Now. Times that
-// clients write themselves, such as those of a Lease, are not the server's: to them a clock that is ahead makes the client's one slow.
-// Timers of the server (latency, bookmarks, the end of a watch, grace periods of simulated pods) measure durations and run as before;
-// Retry-After is a duration, too. It is safe for concurrent use.
+// Clock is the clock of a server. A test can set, move and skew it. The clock determines creationTimestamp, deletionTimestamp,
+// the times of managed fields and conditions, and the expiry of tokens. It advances with Options.Now.
+//
+// Times written by clients, such as renewTime of a Lease, do not follow it: a server clock that is ahead makes the client's clock
+// look slow. Timers of the server (latency, bookmarks, watch timeouts, grace periods of simulated pods) and Retry-After are
+// durations and not affected. Clock is safe for concurrent use.
 type Clock struct {
 	base func() time.Time
 
@@ -36,7 +37,7 @@ func (c *Clock) Now() time.Time {
 	return now
 }
 
-// Set sets the clock, which runs on from now.
+// Set sets the clock to now. It advances from there.
 func (c *Clock) Set(now time.Time) {
 	base := c.base()
 	c.mu.Lock()
@@ -44,15 +45,15 @@ func (c *Clock) Set(now time.Time) {
 	c.offset = now.Sub(base)
 }
 
-// Jump moves the clock forward, or back by a negative duration, as a correction of a machine's clock does.
+// Jump moves the clock forward, or backward by a negative duration, like a correction of a machine's clock.
 func (c *Clock) Jump(by time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.offset += by
 }
 
-// Skew adds a random error of at most this duration, in either direction, to each reading, as if several servers with clocks of
-// their own answered. The errors are drawn from Options.Seed; 0 ends them.
+// Skew adds a random error between -most and +most to each reading, as if several servers with different clocks answered. The
+// errors are drawn from Options.Seed. 0 ends them.
 func (c *Clock) Skew(most time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Client returns a client of the server with all rights. All of them share their connections, which are closed with the server.
+// Client returns a client of the server with all rights. All clients share connections, which the server closes in Close.
 func (s *Server) Client() *dynamic.Client { return dynamic.New(s.conn, nil) }
 
-// openConn opens the connection of the clients that Client returns.
+// openConn opens the shared connection of Client.
 func (s *Server) openConn() error {
 	conn, err := transport.Open(s.Config())
 	if err != nil {
@@ -28,7 +28,7 @@ func (s *Server) openConn() error {
 }
 
 // Config returns a configuration with all rights, for [transport.Open] and [dynamic.Connect]. With Options.InMemory its
-// WrapTransport connects to the server; a program that sets its own must wrap that one.
+// WrapTransport connects to the server. A program with its own WrapTransport must call it.
 func (s *Server) Config() *transport.Config {
 	cfg := &transport.Config{Server: s.URL, Token: transport.NewSecret(adminToken)}
 	if s.options.InMemory {
@@ -42,8 +42,8 @@ func (s *Server) Config() *transport.Config {
 	return cfg
 }
 
-// HTTPClient returns a client that trusts and reaches the server, and authenticates as a user with all rights unless a request has
-// an Authorization header.
+// HTTPClient returns a client that trusts and reaches the server. Requests without an Authorization header are authenticated as a
+// user with all rights.
 func (s *Server) HTTPClient() *http.Client {
 	base := &http.Transport{MaxIdleConnsPerHost: 100}
 	if s.options.InMemory {
@@ -67,7 +67,7 @@ func (s *Server) closeLater(f func()) {
 	s.onClose = append(s.onClose, f)
 }
 
-// adminTransport authenticates requests that do not do so themselves.
+// adminTransport adds the admin token to requests without an Authorization header.
 type adminTransport struct{ base *http.Transport }
 
 // RoundTrip implements http.RoundTripper.
@@ -82,8 +82,8 @@ func (a *adminTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 // CloseIdleConnections is for http.Client.
 func (a *adminTransport) CloseIdleConnections() { a.base.CloseIdleConnections() }
 
-// KubeconfigData returns a kubeconfig for the server with all rights, for kubectl, client-go and programs in any language. With
-// Options.InMemory nothing can connect to the server that it names.
+// KubeconfigData returns a kubeconfig for the server with all rights, for kubectl, client-go and programs in any language. It is
+// of no use with Options.InMemory: nothing can connect to its server URL.
 func (s *Server) KubeconfigData() ([]byte, error) {
 	cluster := map[string]any{"server": s.URL}
 	if authority, err := sharedAuthority(); err != nil {

@@ -7,31 +7,31 @@ import (
 	"github.com/anykind/anykind/apitest/internal/controllers"
 )
 
-// Controllers are parts of a cluster that a server simulates; see Options.Controllers. They write as
-// system:kube-controller-manager and end with the server. They take no time: a rollout is done as soon as its writes are.
+// Controllers are the simulated controllers of a cluster; see Options.Controllers. They write as system:kube-controller-manager
+// and end with the server. They take no time: a rollout is complete as soon as its writes are.
 type Controllers uint
 
-// The controllers. A test that needs pods in other states than running leaves out SimulatedKubelet and writes their status.
+// The controllers. To test with pods in states other than running, leave out SimulatedKubelet and write their status.
 const (
-	// GarbageCollection deletes the dependents of deleted owners, and does what foreground and orphaning deletions ask for.
+	// GarbageCollection deletes the dependents of deleted owners, and implements foreground deletion and orphaning.
 	GarbageCollection Controllers = 1 << iota
-	// NamespaceDeletion deletes the objects of namespaces that are being deleted, and then those.
+	// NamespaceDeletion empties and removes terminating namespaces.
 	NamespaceDeletion
-	// ServiceAccounts creates the service account default and the config map kube-root-ca.crt in each namespace.
+	// ServiceAccounts creates the ServiceAccount default and the ConfigMap kube-root-ca.crt in each namespace.
 	ServiceAccounts
-	// Workloads makes deployments create replica sets, and those, stateful sets, daemon sets and jobs pods. Rolling updates keep
-	// within the strategy's limits; their status has the fields that kubectl rollout status waits for. Cron jobs, autoscalers and
-	// replication controllers are not simulated.
+	// Workloads reconciles Deployments, ReplicaSets, StatefulSets, DaemonSets and Jobs down to their pods. Rolling updates keep
+	// within the strategy's limits. Their status has the fields read by kubectl rollout status. CronJobs, HorizontalPodAutoscalers
+	// and ReplicationControllers are not simulated.
 	Workloads
-	// SimulatedKubelet assigns pods to the first node, or to the node "apitest" in a cluster without nodes; makes them run and
-	// be ready, or succeed if their restart policy is not Always; and ends the termination of those that are deleted.
+	// SimulatedKubelet assigns pods to the first node, or to the node "apitest" in a cluster without nodes. Pods become running and
+	// ready, or succeeded if their restart policy is not Always. Deleted pods terminate.
 	SimulatedKubelet
 
-	// AllControllers are all of them.
+	// AllControllers enables all controllers.
 	AllControllers = GarbageCollection | NamespaceDeletion | ServiceAccounts | Workloads | SimulatedKubelet
 )
 
-// startControllers runs the controllers of the options until the server is closed.
+// startControllers runs the controllers of Options.Controllers until the server is closed.
 func (s *Server) startControllers() error {
 	set := s.options.Controllers
 	if set == 0 {

@@ -11,45 +11,44 @@ import (
 	"github.com/anykind/anykind/apitest/internal/serve"
 )
 
-// Fault makes some requests fail.
+// Fault makes requests fail.
 type Fault struct {
-	// Match selects the requests; nil selects all. Of the request it gets what is known before it is answered, without User and
-	// Body.
+	// Match selects the requests; nil selects all. It is called before the request is executed, so User and Body are not set.
 	Match func(Request) bool
-	// Probability is the part of the selected requests that fail, from 0 to 1; 0 means all. It is drawn from the server's Seed.
+	// Probability is the fraction of selected requests to fail, from 0 to 1; 0 means all. It is drawn from Options.Seed.
 	Probability float64
-	// Times is the number of requests that fail; 0 means no limit.
+	// Times is the maximum number of failed requests; 0 means no limit.
 	Times int
 
 	// Latency delays the request before it is executed.
 	Latency time.Duration
-	// Err is answered instead of the result, and the request is not executed: an error of
-	// k8s.io/apimachinery/pkg/api/errors. See [TooManyRequests].
+	// Err is the response instead of the result, an error of k8s.io/apimachinery/pkg/api/errors. The request is not executed. See
+	// [TooManyRequests].
 	Err error
-	// Break fails the connection. Without AfterBytes the request is not executed. With it the request is executed, and so many
-	// bytes of the body of the response arrive: with 0 not even the header.
+	// Break fails the connection. Without AfterBytes the request is not executed. With AfterBytes the request is executed, and the
+	// connection fails after so many bytes of the response body; 0 sends not even the header.
 	Break      Break
 	AfterBytes *int
 	// EventDelay delays each batch of events of a watch.
 	EventDelay time.Duration
 }
 
-// Break is a way in which a connection fails.
+// Break is the way a connection fails.
 type Break = serve.Break
 
 const (
 	// Drop closes the connection or, with HTTP/2, resets the stream.
 	Drop = serve.Drop
-	// Stall sends nothing more and keeps the connection open until the client leaves or the server is closed.
+	// Stall sends nothing more and keeps the connection open until the client closes it or the server is closed.
 	Stall = serve.Stall
 )
 
-// TooManyRequests returns the error of a server that is overloaded, with a Retry-After in whole seconds.
+// TooManyRequests returns the error of an overloaded server, with Retry-After in whole seconds.
 func TooManyRequests(retryAfter time.Duration) error {
 	return apierrors.NewTooManyRequests("Too many requests, please try again later.", int(retryAfter/time.Second))
 }
 
-// faultList decides which fault a request has: the first in order that applies.
+// faultList selects the fault of a request: the first match in order.
 type faultList struct {
 	mu     sync.Mutex
 	random *rand.Rand
@@ -68,7 +67,7 @@ func (l *faultList) init(seed uint64, faults []Fault) {
 	}
 }
 
-// next is called for every request in the order of their arrival.
+// next selects the fault of the next request. It is called for every request, in the order of their arrival.
 func (l *faultList) next(r *serve.Record) *serve.Fault {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,8 +84,8 @@ func (l *faultList) next(r *serve.Record) *serve.Fault {
 	return nil
 }
 
-// Inject adds a fault for the requests from now on. A request has at most one fault: the first that applies, in the order in which
-// they were added. It returns a function that removes the fault.
+// Inject adds a fault for requests from now on, and returns a function to remove it. A request has at most one fault: the first
+// match in the order of Inject.
 func (s *Server) Inject(fault Fault) (remove func()) {
 	active := &activeFault{Fault: fault}
 	s.faults.mu.Lock()

@@ -9,8 +9,8 @@ import (
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
-// freshCluster returns the objects that an API server makes when it starts, as they are stored: a server is ready before the code
-// that would compute them has been compiled from the kinds' schemas.
+// freshCluster returns the initial objects of an API server in their stored form. They are written out to start quickly:
+// computing them would first compile the schemas of their kinds.
 func freshCluster(now time.Time) iter.Seq2[store.Key, store.Object] {
 	created := now.UTC().Format(time.RFC3339)
 	return func(yield func(store.Key, store.Object) bool) {

@@ -21,7 +21,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// load creates what a fresh cluster has, and the objects of the options.
+// load creates the objects of a fresh cluster and Options.Objects.
 func (s *Server) load() error {
 	for key, obj := range freshCluster(s.clock.Now()) {
 		if _, err := s.store.Create(key, obj); err != nil {
@@ -62,7 +62,8 @@ func (s *Server) loadObjects() error {
 	return s.Create(s.ctx, rest...)
 }
 
-// prepareDefinitions returns definitions as they are stored. All processors take part: it is most of the time to start a server.
+// prepareDefinitions returns definitions in their stored form. It runs on all processors, because it takes most of the start time
+// of a server.
 func (s *Server) prepareDefinitions(resource *kinds.Resource, objects []*unstructured.Object) ([]map[string]any, error) {
 	prepared, errs := make([]map[string]any, len(objects)), make([]error, len(objects))
 	var group sync.WaitGroup
@@ -78,8 +79,8 @@ func (s *Server) prepareDefinitions(resource *kinds.Resource, objects []*unstruc
 	return prepared, errors.Join(errs...)
 }
 
-// prepareDefinition returns a definition as it is stored. Nobody manages its fields: to compute who does takes as long as to start
-// a hundred servers.
+// prepareDefinition returns a definition in its stored form. It has no managedFields: computing them takes as long as starting a
+// hundred servers.
 func (s *Server) prepareDefinition(resource *kinds.Resource, obj *unstructured.Object) (map[string]any, error) {
 	kind := obj.GroupVersionKind()
 	target := fmt.Sprintf("create %s %q", kind.Kind, obj.GetName())
@@ -98,8 +99,8 @@ func (s *Server) prepareDefinition(resource *kinds.Resource, obj *unstructured.O
 	return definition, nil
 }
 
-// Create creates objects, namespaces and definitions first, without a connection: defaulted and validated like those that come over
-// HTTP, with their status. A namespace that is missing is created, and an object that exists is an error.
+// Create creates objects in the server, without a connection. Namespaces and definitions come first. Objects are defaulted and
+// validated like requests over HTTP, and may have a status. Missing namespaces are created. An existing object is an error.
 func (s *Server) Create(ctx context.Context, objects ...*unstructured.Object) error {
 	ordered := slices.Clone(objects)
 	slices.SortStableFunc(ordered, func(a, b *unstructured.Object) int { return cmp.Compare(loadOrder(a), loadOrder(b)) })

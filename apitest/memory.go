@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// memoryHost is the host in the URL of a server in memory.
+// memoryHost is the URL host of a server with Options.InMemory.
 const memoryHost = "apitest.internal"
 
-// memoryListener accepts connections of this process. Both ends are net.Pipe, whose blocking is durable in the sense of
+// memoryListener accepts connections within the process. Both ends are a net.Pipe: it blocks durably in the sense of
 // testing/synctest.
 type memoryListener struct {
 	mu      sync.Mutex
@@ -25,7 +25,7 @@ type memoryEnd struct {
 
 func newMemoryListener() *memoryListener { return &memoryListener{} }
 
-// reopen returns a new listener that dial reaches from now on.
+// reopen returns a new listener. dial connects to it from now on.
 func (l *memoryListener) reopen() net.Listener {
 	l.mu.Lock()
 	defer l.mu.Unlock()

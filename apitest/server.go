@@ -25,7 +25,7 @@ import (
 
 // Server is a Kubernetes API server inside the process. It is safe for concurrent use.
 type Server struct {
-	// URL is the server's base URL, such as https://127.0.0.1:41234. It stays the same over Restart.
+	// URL is the server's base URL, such as https://127.0.0.1:41234. Restart keeps it.
 	URL string
 
 	options  Options
@@ -51,7 +51,7 @@ type Server struct {
 	onClose  []func()
 }
 
-// NewServer starts a server and closes it at the end of the test. nil opts mean defaults; invalid ones end the test.
+// NewServer starts a server and closes it at the end of the test. Invalid opts fail the test at once. nil opts mean defaults.
 func NewServer(t testing.TB, opts *Options) *Server {
 	t.Helper()
 	s, err := Start(opts)
@@ -62,7 +62,7 @@ func NewServer(t testing.TB, opts *Options) *Server {
 	return s
 }
 
-// Start starts a server outside of a test; the caller closes it. nil opts mean defaults.
+// Start starts a server outside of a test. The caller must close it. nil opts mean defaults.
 func Start(opts *Options) (*Server, error) {
 	s := &Server{}
 	if opts != nil {
@@ -119,7 +119,7 @@ func admin() access.User {
 // adminToken is no secret: every server of the process accepts it, on loopback.
 const adminToken = "apitest-admin"
 
-// listen begins to accept connections at the address, or at a free one for "".
+// listen begins to accept connections at address, or at a free port if it is "".
 func (s *Server) listen(address string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,7 +161,7 @@ func (s *Server) serve(listener net.Listener) {
 	s.serving.Go(func() { _ = server.Serve(listener) })
 }
 
-// Close stops the server and closes its connections. Requests that are being answered end.
+// Close stops the server and closes its connections. Running requests are canceled.
 func (s *Server) Close() {
 	s.mu.Lock()
 	if s.closed {
@@ -180,8 +180,8 @@ func (s *Server) Close() {
 	s.serving.Wait()
 }
 
-// Restart closes all connections, stops accepting for the time of down, and serves again at the same address with the same
-// objects and history, as an API server does whose process is replaced and whose etcd is not.
+// Restart closes all connections, stops accepting for the duration down, and serves again at the same address with the same
+// objects and history. It is like replacing the API server's process and keeping etcd.
 func (s *Server) Restart(down time.Duration) error {
 	s.mu.Lock()
 	if s.closed {
@@ -210,8 +210,8 @@ func (s *Server) Restart(down time.Duration) error {
 	return nil
 }
 
-// Compact removes the history up to the present, as etcd's compaction does: lists at and watches from an older resourceVersion, and
-// lists that are continued, get 410. Running watches continue.
+// Compact removes the history up to the present, like etcd's compaction. Lists and watches at an older resourceVersion, and
+// continued lists, get 410. Running watches continue.
 func (s *Server) Compact() { s.store.Compact(s.store.Revision()) }
 
 // Disconnect closes all connections. Clients may connect again at once.

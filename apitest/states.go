@@ -13,17 +13,17 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// State is a state that an object has had: from the write of its resourceVersion on.
+// State is a past or current state of an object, from the write with resourceVersion Revision on.
 type State struct {
 	Type watch.EventType // ADDED, MODIFIED, or DELETED with the last state
-	// Object is in the version in which it is stored; read-only.
+	// Object is in its storage version. It is read-only.
 	Object   *unstructured.Object
 	Revision int64
 }
 
-// StatesOf returns the states of an object in the order of their writes, those of an earlier object of the name included. The
-// resource is a plural with its group: "pods", "deployments.apps". The history reaches back as far as Options.History says, and to
-// the last Compact; the state that the object had then comes first, as ADDED.
+// StatesOf returns the states of an object in the order of their writes, including earlier objects of that name. The resource is
+// a plural with its group: "pods", "deployments.apps". The history is limited by Options.History and the last Compact. Its first
+// entry is the state at that limit, as ADDED.
 func (s *Server) StatesOf(resource, namespace, name string) []State {
 	gr := schema.ParseGroupResource(resource)
 	var found []State
@@ -33,7 +33,7 @@ func (s *Server) StatesOf(resource, namespace, name string) []State {
 	return found
 }
 
-// Objects returns all stored objects, ordered by resource, namespace and name, in the versions in which they are stored; read-only.
+// Objects returns all stored objects in their storage versions, ordered by resource, namespace and name. They are read-only.
 func (s *Server) Objects() []*unstructured.Object {
 	var all []*unstructured.Object
 	for _, obj := range s.store.Objects() {
@@ -42,8 +42,9 @@ func (s *Server) Objects() []*unstructured.Object {
 	return all
 }
 
-// OfResource returns a function that selects requests to a resource: its plural with its group and subresource, such as "pods", "deployments.apps" or
-// "deployments.apps/status". Without verbs it selects the writes: create, update, patch, delete and deletecollection.
+// OfResource returns a filter for requests to a resource. The resource is a plural with its group and subresource, such as
+// "pods", "deployments.apps" or "deployments.apps/status". Without verbs it selects the writes: create, update, patch, delete and
+// deletecollection.
 func OfResource(resource string, verbs ...string) func(Request) bool {
 	name, subresource, _ := strings.Cut(resource, "/")
 	gr := schema.ParseGroupResource(name)
@@ -55,7 +56,7 @@ func OfResource(resource string, verbs ...string) func(Request) bool {
 	}
 }
 
-// Named returns a function that selects requests to one object; namespace is "" for an object without one.
+// Named returns a filter for requests to a named object. namespace is "" for a cluster-scoped object.
 func Named(namespace, name string) func(Request) bool {
 	return func(r Request) bool { return r.Namespace == namespace && r.Name == name }
 }
@@ -63,7 +64,7 @@ func Named(namespace, name string) func(Request) bool {
 // Succeeded reports whether the response has a status code below 400.
 func Succeeded(r Request) bool { return r.Code > 0 && r.Code < 400 }
 
-// AssertRequests fails the test unless the server has finished so many requests for which every match returns true:
+// AssertRequests fails the test unless the number of finished requests with every match true equals want:
 //
 //	server.AssertRequests(t, 1, apitest.OfResource("widgets.shop.example.com/status"), apitest.Succeeded)
 func (s *Server) AssertRequests(t testing.TB, want int, match ...func(Request) bool) bool {
@@ -76,8 +77,8 @@ func (s *Server) AssertRequests(t testing.TB, want int, match ...func(Request) b
 	return false
 }
 
-// AssertNoUpdateAfterDeletion fails the test if an object was updated or patched by a request that arrived after the object was
-// deleted, and before another one of its name was created.
+// AssertNoUpdateAfterDeletion fails the test if an update or patch arrived after its object was deleted and before an object of
+// the same name was created.
 func (s *Server) AssertNoUpdateAfterDeletion(t testing.TB) bool {
 	t.Helper()
 	late := s.Requests(func(r Request) bool {
@@ -89,7 +90,7 @@ func (s *Server) AssertNoUpdateAfterDeletion(t testing.TB) bool {
 	return len(late) == 0
 }
 
-// wasDeleted reports whether the last write of the request's object before the request is its deletion.
+// wasDeleted reports whether the object's last write before the request is its deletion.
 func (s *Server) wasDeleted(r Request) bool {
 	deleted := false
 	for _, event := range s.store.History(store.Key{Group: r.Group, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name}) {

@@ -9,7 +9,7 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
-// User is a user that authenticates with a bearer token.
+// User is a user with a bearer token.
 type User struct {
 	Name, UID string
 	Groups    []string
@@ -17,7 +17,7 @@ type User struct {
 	Token     string
 }
 
-// accounts returns the users with tokens, the one with all rights first.
+// accounts returns the admin and Options.Users.
 func (s *Server) accounts() []access.Account {
 	accounts := []access.Account{{User: admin(), Token: adminToken}}
 	for _, u := range s.options.Users {
@@ -28,14 +28,14 @@ func (s *Server) accounts() []access.Account {
 	return accounts
 }
 
-// ConfigFor returns a configuration that authenticates with a token: of one of Options.Users or of a service account.
+// ConfigFor returns a configuration that authenticates with the token of an Options.Users entry or of a service account.
 func (s *Server) ConfigFor(token string) *transport.Config {
 	cfg := s.Config()
 	cfg.Token = transport.NewSecret(token)
 	return cfg
 }
 
-// ClientCertificate returns a certificate of a user and its key in PEM, which the server accepts as a credential.
+// ClientCertificate returns a client certificate of a user and its key in PEM. The server accepts it as a credential.
 func (s *Server) ClientCertificate(user string, groups ...string) (certPEM, keyPEM []byte, err error) {
 	authority, err := sharedAuthority()
 	if err == nil {

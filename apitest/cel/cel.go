@@ -2,9 +2,8 @@
 //
 //	server := apitest.NewServer(t, &apitest.Options{Rules: cel.Rules{}})
 //
-// It uses the API server's own code, k8s.io/apiextensions-apiserver and cel-go. Their compilation takes a minute or two the first
-// time, so the package is a module of its own. Without it, the response to a write of an object whose schema has rules carries a
-// warning.
+// It uses the API server's own code, k8s.io/apiextensions-apiserver and cel-go. Their first compilation takes a minute or two, so
+// the package is a separate module. Without it, a write of an object whose schema has rules returns a warning.
 package cel
 
 import (
@@ -27,12 +26,12 @@ import (
 	"github.com/anykind/anykind/apitest"
 )
 
-// Rules compiles and evaluates CEL rules as kube-apiserver does.
+// Rules compiles and evaluates CEL rules like kube-apiserver.
 type Rules struct{}
 
 var _ apitest.RuleCompiler = Rules{}
 
-// rules are the compiled rules of one schema.
+// rules are the compiled rules of a schema.
 type rules struct {
 	schema    *schema.Structural
 	validator *cel.Validator
@@ -58,8 +57,8 @@ func (Rules) Compile(openAPIV3 map[string]any) (apitest.Rules, error) {
 	return &rules{structure, cel.NewValidator(structure, true, limits.PerCallLimit)}, nil
 }
 
-// Validate returns the rules that obj breaks. old is nil for a creation. A rule that a part of the object broke before and that
-// is unchanged is tolerated.
+// Validate returns the rules broken by obj. old is nil for a creation. On an update, violations in unchanged parts of obj are
+// tolerated (ratcheting).
 func (r *rules) Validate(ctx context.Context, obj, old map[string]any) field.ErrorList {
 	if old == nil {
 		errs, _ := r.validator.Validate(ctx, nil, r.schema, obj, nil, limits.RuntimeCELCostBudget)
@@ -70,8 +69,7 @@ func (r *rules) Validate(ctx context.Context, obj, old map[string]any) field.Err
 	return errs
 }
 
-// ValidateDefinition returns the errors in the rules of a definition: rules that do not compile or may cost too much. old is nil for
-// a creation.
+// ValidateDefinition returns the rules of a definition that do not compile or may cost too much. old is nil for a creation.
 func (Rules) ValidateDefinition(ctx context.Context, definition, old map[string]any) field.ErrorList {
 	crd, err := toInternal(definition)
 	if err != nil {
@@ -92,7 +90,7 @@ func (Rules) ValidateDefinition(ctx context.Context, definition, old map[string]
 	return ofRules
 }
 
-// isRuleError reports whether an error is about the content of a rule; package structural reports those about its form.
+// isRuleError reports whether an error is about the content of a rule. Package structural reports errors of its form.
 func isRuleError(err *field.Error) bool {
 	switch {
 	case !strings.Contains(err.Field, "x-kubernetes-validations") && !strings.HasPrefix(err.Detail, "x-kubernetes-validations"):

@@ -1,3 +1,3 @@
-// Package peers tests that other projects' clients work against apitest: client-go's typed clients, which send Protobuf, its
-// reflectors with and without WatchList, and its leader election; controller-runtime's own test suite of its client.
+// Package peers tests clients of other projects against apitest: client-go's typed clients with Protobuf, its reflectors with and
+// without WatchList, its leader election, and controller-runtime's test suite of its client.
 package peers

@@ -99,7 +99,7 @@ func (c *choices) hash(text string) uint64 {
 	h := fnv.New64a()
 	_ = binary.Write(h, binary.LittleEndian, c.seed)
 	_, _ = h.Write([]byte(text))
-	// FNV's low bits depend on the last bytes only: mix them.
+	// The low bits of FNV are poorly mixed: finalize the hash.
 	x := h.Sum64()
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd

@@ -22,7 +22,7 @@ const (
 	faultsAfterSteps = 30 * time.Second
 	maxStepTime      = 30 * time.Minute // for all steps together
 	maxSettlings     = 30               // attempts to reach a quiet time without writes and failures
-	leakedSleep      = time.Hour        // sleeping longer than any leaked goroutine, so that none outlives the bubble
+	leakedSleep      = time.Hour        // slept at the end of the bubble: leaked goroutines that only sleep end within it
 )
 
 // run is one run of a scenario.

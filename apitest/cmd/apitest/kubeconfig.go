@@ -11,14 +11,14 @@ import (
 	"github.com/anykind/anykind/transport/kubeconfig"
 )
 
-// A kubeconfig of apitest has one cluster, one user and one context, all named entryName. adminToken is the token of each server.
+// A kubeconfig of apitest has a single cluster, user and context, all named entryName. adminToken is the token of each server.
 const (
 	entryName  = "apitest"
 	adminToken = "apitest-admin"
 )
 
-// replaceable returns the file to write for a path, which is the target of a symbolic link. It returns an error for a file that
-// apitest did not write, unless it is empty.
+// replaceable resolves symbolic links in path and returns the file to write. It fails for a non-empty file not written by
+// apitest.
 func replaceable(path string) (string, error) {
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -55,7 +55,7 @@ func isOwn(data []byte) bool {
 	return hasCluster && hasContext && file.Users[entryName].Token.Reveal() == adminToken
 }
 
-// writeKubeconfig writes a file with mode 0600, whatever mode an existing file has. Readers see the old content or the new one.
+// writeKubeconfig replaces a file atomically, with mode 0600 regardless of an existing file's mode.
 func writeKubeconfig(path string, data []byte) error {
 	target, err := replaceable(path)
 	if err != nil {

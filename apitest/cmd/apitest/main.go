@@ -1,7 +1,7 @@
-// Command apitest serves the Kubernetes API from one process, without etcd, for kubectl and programs in any language.
+// Command apitest serves the Kubernetes API from a single process, without etcd, for kubectl and programs in any language.
 //
 //	apitest [flags]                  serves until it is interrupted and prints how to connect
-//	apitest [flags] exec -- CMD ...  runs CMD with KUBECONFIG set and exits as CMD does
+//	apitest [flags] exec -- CMD ...  runs CMD with KUBECONFIG set and exits with its code
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/anykind/anykind/apitest"
 )
 
-// exitCode is an error without a message: the program exits with that code.
+// exitCode is an error without a message: the exit code of the program.
 type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
@@ -98,7 +98,7 @@ Flags:
 	flags.PrintDefaults()
 }
 
-// start starts the server and writes its kubeconfig. stop closes the server and removes what was written.
+// start starts the server and writes its kubeconfig. stop closes the server and removes the written files.
 func start(s settings) (path string, stop func(), err error) {
 	objects, err := readObjects(s.files)
 	if err != nil {
@@ -141,7 +141,7 @@ func start(s settings) (path string, stop func(), err error) {
 	return path, stop, nil
 }
 
-// serve prints how to connect and waits for the end of ctx.
+// serve prints how to connect and blocks until ctx ends.
 func serve(ctx context.Context, s settings, stdout io.Writer) error {
 	path, stop, err := start(s) //nolint:contextcheck // the server ends with stop
 	if err != nil {
@@ -153,7 +153,7 @@ func serve(ctx context.Context, s settings, stdout io.Writer) error {
 	return nil
 }
 
-// execute runs a command on a server of its own.
+// execute runs a command with its own server.
 func execute(ctx context.Context, s settings, command []string) error {
 	path, stop, err := start(s) //nolint:contextcheck // the server ends with stop
 	if err != nil {

@@ -31,7 +31,7 @@ func readObjects(paths []string) ([]*unstructured.Object, error) {
 	return all, nil
 }
 
-// manifests returns the path itself, or the manifests below it if it is a folder.
+// manifests returns path itself, or all manifests below it if it is a folder.
 func manifests(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {

@@ -1,5 +1,5 @@
-// Package greeter has a small controller and, in its test, shows how to test one with apitest: it keeps a ConfigMap with a text for
-// each Greeting and writes the text into its status.
+// Package greeter has a small controller and shows, in its test, how to test it with apitest. The controller keeps a ConfigMap
+// with a text for each Greeting and writes the text into its status.
 package greeter
 
 import (
@@ -42,7 +42,7 @@ func Run(ctx context.Context, client *dynamic.Client) error {
 	}, nil)
 }
 
-// reconcile applies the ConfigMap of a Greeting and sets the status if it is another one.
+// reconcile applies the ConfigMap of a Greeting and updates the status if the text has changed.
 func reconcile(ctx context.Context, greetings, configMaps *dynamic.Resource, greeting *unstructured.Object) error {
 	name, _, err := unstructured.Get[string](greeting, "spec", "name")
 	if err != nil {
