@@ -19,7 +19,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
-// Admission is called for every write: Mutate before validation, Validate after it, both for dry runs too.
+// Admission is called for every write, dry runs included: Mutate before validation, Validate after it.
 type Admission interface {
 	// Mutate may change attributes.Object in place or replace it. An error rejects the request.
 	Mutate(ctx context.Context, attributes *Attributes) error
@@ -43,17 +43,17 @@ type Attributes struct {
 	Operation       Operation
 	Resource        *kinds.Resource
 	Subresource     string
-	Kind            schema.GroupVersionKind // of Object: with a scale subresource that of Scale
+	Kind            schema.GroupVersionKind // of Object: Scale for the subresource scale
 	Namespace, Name string
 	Object          map[string]any // nil for Delete
 	OldObject       map[string]any // nil for Create
 	Options         runtime.Object // *metav1.CreateOptions, UpdateOptions or DeleteOptions, with kind and apiVersion
 	DryRun          bool
 	User            access.User
-	Warn            func(text string) // adds a warning to the answer
+	Warn            func(text string) // adds a warning to the response
 }
 
-// mutate runs what the server does before validation: the check of the namespace, the mutating plugins, Admission.Mutate.
+// mutate runs the steps before validation: the check of the namespace, the mutating plugins, Admission.Mutate.
 func (op *operation) mutate(operation Operation, name string, obj, old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if err := op.checkNamespace(operation, obj); err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (op *operation) mutate(operation Operation, name string, obj, old *unstruct
 	return mutated, nil
 }
 
-// afterMutation decodes what admission has changed as a request's body is: with defaults, without unknown fields.
+// afterMutation decodes an object changed by admission like a request body: with defaults, without unknown fields.
 func (op *operation) afterMutation(before *unstructured.Unstructured, content map[string]any) (*unstructured.Unstructured, error) {
 	if equality.Semantic.DeepEqual(before.Object, content) {
 		return &unstructured.Unstructured{Object: content}, nil
@@ -99,7 +99,7 @@ func (op *operation) afterMutation(before *unstructured.Unstructured, content ma
 	return &unstructured.Unstructured{Object: decoded}, nil
 }
 
-// admit runs the validating plugins and Admission.Validate on what is about to be stored.
+// admit runs the validating plugins and Admission.Validate on the object to be stored.
 func (op *operation) admit(operation Operation, name string, obj, old *unstructured.Unstructured) error {
 	if err := op.runPlugins(plugins.Validate, obj, oldOf(operation, old)); err != nil || op.admission == nil {
 		return err
@@ -107,7 +107,7 @@ func (op *operation) admit(operation Operation, name string, obj, old *unstructu
 	return op.admission.Validate(op.ctx, op.attributes(operation, name, obj.DeepCopy(), old))
 }
 
-// oldOf returns the object that an operation replaces.
+// oldOf returns the replaced object, nil for a creation.
 func oldOf(operation Operation, old *unstructured.Unstructured) *unstructured.Unstructured {
 	if operation == Create {
 		return nil
@@ -115,7 +115,7 @@ func oldOf(operation Operation, old *unstructured.Unstructured) *unstructured.Un
 	return old
 }
 
-// admitDelete runs both steps of admission for a deletion.
+// admitDelete runs the mutating and validating admission of a deletion.
 func (op *operation) admitDelete(old *unstructured.Unstructured, options *metav1.DeleteOptions) error {
 	if err := op.checkImmortal(); err != nil {
 		return err
@@ -149,12 +149,12 @@ func (op *operation) attributes(operation Operation, name string, obj, old *unst
 		attributes.Options = op.options.asCreate()
 	case Update:
 		attributes.Options = op.options.asUpdate()
-	default: // admitDelete sets those of a deletion
+	default: // admitDelete sets the options of a deletion
 	}
 	return attributes
 }
 
-// checkNamespace rejects writes into a namespace that does not exist, and creations in one that is being deleted.
+// checkNamespace rejects writes into a missing namespace, and creations in a terminating namespace.
 func (op *operation) checkNamespace(operation Operation, obj *unstructured.Unstructured) error {
 	namespace := op.objectNamespace()
 	if namespace == "" {
@@ -175,7 +175,7 @@ func (op *operation) checkNamespace(operation Operation, obj *unstructured.Unstr
 	return err
 }
 
-// forbidden returns the error with which admission rejects a request.
+// forbidden returns the 403 error of a rejection by admission.
 func (op *operation) forbidden(name string, reason error) *apierrors.StatusError {
 	resource := op.groupResource()
 	if op.subresource != "" {
@@ -196,7 +196,7 @@ func (op *operation) checkImmortal() error {
 	return nil
 }
 
-// runPlugins runs one step of the admission plugins that an API server has by default. old is nil for a creation.
+// runPlugins runs a step of the API server's default admission plugins. old is nil for a creation.
 func (op *operation) runPlugins(step func(*plugins.Request) error, obj, old *unstructured.Unstructured) error {
 	if op.resource.Definition != nil {
 		return nil
@@ -214,7 +214,7 @@ func (op *operation) runPlugins(step func(*plugins.Request) error, obj, old *uns
 	return nil
 }
 
-// allows reports whether the user may do it with a resource outside of namespaces.
+// allows reports whether the user is authorized for a verb on a cluster-scoped resource.
 func (op *operation) allows(verb, group, resource, name string) bool {
 	if op.access == nil {
 		return true
@@ -223,8 +223,8 @@ func (op *operation) allows(verb, group, resource, name string) bool {
 	return allowed
 }
 
-// confirmNoEscalation rejects roles and bindings that grant rights which the user does not have. old is nil for a creation. What
-// garbage collection changes alone, owners and finalizers, everybody may change who may update the object.
+// confirmNoEscalation rejects roles and bindings that grant more than the user's own rights. old is nil for a creation. Updates
+// of owner references and finalizers alone are exempt, for the garbage collector.
 func (op *operation) confirmNoEscalation(obj, old *unstructured.Unstructured) error {
 	if op.access == nil || op.resource.Group != "rbac.authorization.k8s.io" {
 		return nil

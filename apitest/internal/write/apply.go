@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// patchApply is server-side apply: it merges the applied configuration into live by the ownership of fields.
+// patchApply is server-side apply: it merges the applied configuration into live by field ownership.
 func (op *operation) patchApply(live *unstructured.Unstructured, body Body) (*unstructured.Unstructured, error) {
 	patch := &unstructured.Unstructured{Object: map[string]any{}}
 	if body.Object != nil {
@@ -37,7 +37,7 @@ func (op *operation) patchApply(live *unstructured.Unstructured, body Body) (*un
 	return obj, nil
 }
 
-// withIntegers returns a decoded value with its whole numbers as int64.
+// withIntegers returns a decoded value with whole numbers as int64.
 func withIntegers(value any) any {
 	switch value := value.(type) {
 	case map[string]any:

@@ -20,7 +20,7 @@ func isBindings(resource *kinds.Resource) bool {
 	return resource.Group == "" && resource.Plural == "bindings"
 }
 
-// createBinding executes a POST to the resource bindings, which is one to the subresource binding of the pod of that name.
+// createBinding executes a POST to the resource bindings, an alias of the subresource binding of the pod with that name.
 func (w *Writer) createBinding(ctx context.Context, req *Request, body Body) (Result, error) {
 	binding := *req
 	binding.Resource, binding.Subresource = w.registry.Lookup("", "v1", "pods"), "binding"
@@ -39,7 +39,7 @@ func (w *Writer) createBinding(ctx context.Context, req *Request, body Body) (Re
 	return w.Create(ctx, &binding, body)
 }
 
-// bind assigns a pod to the node that a Binding names.
+// bind assigns a pod to the target node of a Binding.
 func (op *operation) bind(binding *unstructured.Unstructured) (Result, error) {
 	if err := op.ensureNamespace(binding); err != nil {
 		return Result{}, err

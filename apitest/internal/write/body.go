@@ -17,14 +17,14 @@ import (
 	"github.com/anykind/anykind/apitest/internal/builtin"
 )
 
-// bodyKind has the fields of a body that the API server reads first. Error texts of encoding/json show its type.
+// bodyKind has the fields that the API server decodes first. Its type is visible in error texts of encoding/json.
 type bodyKind = struct {
 	APIVersion string `json:"apiVersion,omitempty"`
 	Kind       string `json:"kind,omitempty"`
 }
 
-// decode returns the object of a request's body with its defaults, without the fields that its kind does not have. Those are
-// errors or warnings by the request's field validation.
+// decode returns the object of a request body with defaults and without unknown fields. Depending on the request's
+// fieldValidation, unknown fields are ignored, warnings or errors.
 func (op *operation) decode(body Body) (*unstructured.Unstructured, error) {
 	want := op.kind()
 	content, kind, strict, err := op.parse(body)
@@ -66,7 +66,7 @@ func (op *operation) decode(body Body) (*unstructured.Unstructured, error) {
 	return obj, nil
 }
 
-// errScaleUnregistered is for any Scale of a custom resource that cannot be decoded.
+// errScaleUnregistered is the API server's error for an undecodable Scale of a custom resource.
 func errScaleUnregistered() error {
 	return apierrors.NewBadRequest(`no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"`)
 }
@@ -79,7 +79,7 @@ func cannotBeHandled(kind, want schema.GroupVersionKind, reason string) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %s", kind.Kind, kind.Version, want.Kind, reason))
 }
 
-// parse reads a body's JSON or YAML and its kind, and returns the texts of duplicate fields.
+// parse decodes a JSON or YAML body. strict has the texts of duplicate fields.
 func (op *operation) parse(body Body) (content map[string]any, kind schema.GroupVersionKind, strict []string, err error) {
 	if body.Err != nil {
 		return nil, kind, nil, body.Err
@@ -131,7 +131,7 @@ func otherVersion(kind, want schema.GroupVersionKind) error {
 		kind.GroupVersion(), want.GroupVersion()))
 }
 
-// otherKind is why an object cannot be decoded into a built-in kind.
+// otherKind returns the API server's error text for a body of a kind other than want.
 func (op *operation) otherKind(kind, want schema.GroupVersionKind) string {
 	if !op.isRegistered(kind) {
 		return fmt.Sprintf("no kind %q is registered for version %q in scheme \"pkg/runtime/scheme.go:111\"", kind.Kind, kind.GroupVersion())
@@ -139,7 +139,7 @@ func (op *operation) otherKind(kind, want schema.GroupVersionKind) string {
 	return fmt.Sprintf("converting (%s.%s) to (%s.%s): unknown conversion", kind.Version, kind.Kind, internalPackage(want.Group), want.Kind)
 }
 
-// isRegistered reports whether a built-in group version has the kind: of a resource, of its lists, or of requests only.
+// isRegistered reports whether kind is registered in a built-in group version: as the kind of a resource, a list or a request.
 func (op *operation) isRegistered(kind schema.GroupVersionKind) bool {
 	if kind == (schema.GroupVersionKind{Version: "v1", Kind: "List"}) || builtin.Known(kind) {
 		return true
@@ -152,7 +152,7 @@ func (op *operation) isRegistered(kind schema.GroupVersionKind) bool {
 	return false
 }
 
-// internalPackage is the name of the Go package that has a group's internal types, as error texts show it.
+// internalPackage returns the Go package of a group's internal types, as shown in error texts.
 func internalPackage(group string) string {
 	if group == "" {
 		return "core"
@@ -206,7 +206,7 @@ func unrecognized(kind, reason string, data []byte) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %s (%s)", kind, reason, summary(data)))
 }
 
-// summary is the start of a body as error texts show it.
+// summary returns the start of a body, as shown in error texts.
 func summary(data []byte) string {
 	const maxLength = 30
 	if len(data) == 0 {

@@ -17,7 +17,7 @@ import (
 
 const templateGeneration = "deprecated.daemonset.template.generation"
 
-// builtinRules are those of a built-in kind.
+// builtinRules implements rules for a built-in kind.
 type builtinRules struct {
 	resource   *kinds.Resource
 	properties *strategy
@@ -61,7 +61,7 @@ func (r *builtinRules) fromStorage(obj map[string]any) {
 	builtin.Convert(obj, r.resource.GroupVersionKind().GroupVersion())
 }
 
-// toStorage sets the stored version and makes empty lists null, which protobuf does not keep apart.
+// toStorage converts to the storage version and sets empty lists to null, because Protobuf does not distinguish them.
 func (r *builtinRules) toStorage(obj map[string]any) {
 	if version, err := schema.ParseGroupVersion(storageVersion(r.resource)); err == nil {
 		builtin.Convert(obj, version)
@@ -157,7 +157,7 @@ func (r *builtinRules) validate(op *operation, obj, old *unstructured.Unstructur
 	return errs
 }
 
-// validateMetadata executes the checks of metadata in the kind's own validation.
+// validateMetadata runs the metadata checks of the kind's own validation.
 func (r *builtinRules) validateMetadata(obj, old *unstructured.Unstructured, subresource string) (errs field.ErrorList) {
 	path := field.NewPath("metadata")
 	checks := []metadataCheck{checkCreation}
@@ -179,7 +179,7 @@ func (r *builtinRules) validateMetadata(obj, old *unstructured.Unstructured, sub
 	return errs
 }
 
-// validateFinalizers returns the finalizers that are neither of Kubernetes nor have a domain, as most built-in kinds reject them.
+// validateFinalizers rejects finalizers that are neither standard nor qualified by a domain, as most built-in kinds do.
 func validateFinalizers(obj *unstructured.Unstructured) (errs field.ErrorList) {
 	for i, name := range obj.GetFinalizers() {
 		if !strings.Contains(name, "/") && name != metav1.FinalizerOrphanDependents && name != metav1.FinalizerDeleteDependents && name != "kubernetes" {
@@ -190,7 +190,7 @@ func validateFinalizers(obj *unstructured.Unstructured) (errs field.ErrorList) {
 	return errs
 }
 
-// services are those that are stored, for the allocation of addresses and ports.
+// services iterates over the stored services, for the allocation of addresses and ports.
 func (op *operation) services() iter.Seq[map[string]any] {
 	return func(yield func(map[string]any) bool) {
 		services, _, _ := op.store.List("", "services", "", 0)

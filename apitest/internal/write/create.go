@@ -11,14 +11,14 @@ import (
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
-// Create executes a POST: to a resource, or to a subresource that is created, such as a pod's eviction or binding.
+// Create executes a POST to a resource, or to a subresource such as a pod's eviction or binding.
 func (w *Writer) Create(ctx context.Context, req *Request, body Body) (result Result, err error) {
 	if isBindings(req.Resource) {
 		return w.createBinding(ctx, req, body)
 	}
 	op := w.begin(ctx, req)
 	defer op.finish(&result, &err)
-	if body.Err != nil { // before the options, unlike that of an update
+	if body.Err != nil { // before the options, unlike in Update
 		return Result{}, body.Err
 	}
 	if op.options, err = createOptions(req.Query); err != nil {
@@ -55,7 +55,7 @@ func (w *Writer) Create(ctx context.Context, req *Request, body Body) (result Re
 	return Result{Object: created.Object, Code: http.StatusCreated}, nil
 }
 
-// createWithRetry tries further names if the generated one exists.
+// createWithRetry retries with a new generated name if the generated name exists.
 func (op *operation) createWithRetry(obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if obj.GetGenerateName() == "" || obj.GetName() != "" {
 		return op.create(obj)
@@ -74,13 +74,13 @@ func (op *operation) create(obj *unstructured.Unstructured) (*unstructured.Unstr
 	}
 	key := op.key(obj.GetName())
 	existing, exists := op.store.Get(key)
-	if op.options.isDryRun() { // does not look at the resourceVersion
+	if op.options.isDryRun() { // a dry run ignores the resourceVersion
 		if exists {
 			return nil, op.alreadyExists(obj, existing)
 		}
 		return op.asRead(op.dryRunView(obj, obj.GetResourceVersion())), nil
 	}
-	if op.isPost && obj.GetResourceVersion() != "" && !op.options.isDryRun() { // only the store rejects it
+	if op.isPost && obj.GetResourceVersion() != "" && !op.options.isDryRun() { // rejected by the store only
 		return nil, errors.New("resourceVersion should not be set on objects to be created")
 	}
 	if exists {
@@ -97,11 +97,11 @@ func (op *operation) create(obj *unstructured.Unstructured) (*unstructured.Unstr
 	return op.asRead(op.view(stored)), nil
 }
 
-// dryRunView returns an object as it would be read after it was stored.
+// dryRunView returns obj as it would be read after the write.
 func (op *operation) dryRunView(obj *unstructured.Unstructured, version string) *unstructured.Unstructured {
 	view := op.view(op.toStorage(obj))
 	view.SetResourceVersion(version)
-	view.SetSelfLink(obj.GetSelfLink()) // which only the store removes
+	view.SetSelfLink(obj.GetSelfLink()) // removed by the store only
 	return view
 }
 
@@ -126,7 +126,7 @@ func (op *operation) beforeCreate(obj *unstructured.Unstructured) error {
 		return err
 	}
 	op.rules.prepareCreate(op, obj)
-	if op.groupResource() == (groupResource{Resource: "namespaces"}) { // a generated name was not known to the defaults
+	if op.groupResource() == (groupResource{Resource: "namespaces"}) { // the defaults ran before the name was generated
 		labels := obj.GetLabels()
 		if labels == nil {
 			labels = map[string]string{}

@@ -19,7 +19,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/structural"
 )
 
-// customRules are those of a resource with a definition.
+// customRules implements rules for a custom resource.
 type customRules struct {
 	writer   *Writer
 	resource *kinds.Resource
@@ -57,10 +57,10 @@ func (r *customRules) coerce(obj map[string]any) (decoded map[string]any, unknow
 
 func (r *customRules) setDefaults(obj map[string]any) { r.schema.Default(obj) }
 
-// fromStorage prunes and defaults by the schema of the version that the object was stored in, then converts and prunes.
+// fromStorage prunes and defaults by the schema of the stored version, then converts to the requested version and prunes again.
 func (r *customRules) fromStorage(obj map[string]any) {
 	metadata, _ := obj["metadata"].(map[string]any)
-	maps.DeleteFunc(metadata, func(_ string, value any) bool { return value == nil }) // an apply stores them
+	maps.DeleteFunc(metadata, func(_ string, value any) bool { return value == nil }) // apply stores nulls
 	want := r.resource.APIVersion()
 	if stored, _ := obj["apiVersion"].(string); stored != want {
 		if gv, err := schema.ParseGroupVersion(stored); err == nil {
@@ -76,7 +76,8 @@ func (r *customRules) fromStorage(obj map[string]any) {
 	r.schema.Default(obj)
 }
 
-// toStorage converts and prunes: what the stored version does not have is lost, and its defaults are set at the next write.
+// toStorage converts to the storage version and prunes: fields unknown to the storage version are lost. Its defaults are set at
+// the next write.
 func (r *customRules) toStorage(obj map[string]any) {
 	want := storageVersion(r.resource)
 	if obj["apiVersion"] == want {
@@ -173,7 +174,7 @@ func (r *customRules) validateType(obj *unstructured.Unstructured) field.ErrorLi
 	return errs
 }
 
-// warnFinalizers warns of the names of a custom resource's new finalizers.
+// warnFinalizers adds finalizerWarnings for a custom resource's new finalizers.
 func (op *operation) warnFinalizers(obj, old *unstructured.Unstructured) {
 	if op.resource.Definition == nil || op.subresource != "" {
 		return
@@ -183,7 +184,7 @@ func (op *operation) warnFinalizers(obj, old *unstructured.Unstructured) {
 	}
 }
 
-// finalizerWarnings returns the texts for names of finalizers that other writers may use, too.
+// finalizerWarnings returns warnings for new finalizers without a domain, which may clash with other writers.
 func finalizerWarnings(obj, old *unstructured.Unstructured) []string {
 	known := map[string]bool{metav1.FinalizerOrphanDependents: true, metav1.FinalizerDeleteDependents: true, "kubernetes": true}
 	if old != nil {
@@ -213,7 +214,7 @@ func finalizerWarnings(obj, old *unstructured.Unstructured) []string {
 	return texts
 }
 
-// validateScale checks the fields that the scale subresource reads: those of the spec only if spec is true.
+// validateScale checks the fields behind the scale subresource. The spec is checked only if spec is true.
 func (r *customRules) validateScale(obj *unstructured.Unstructured, spec bool) field.ErrorList {
 	if r.scale == nil {
 		return nil

@@ -17,8 +17,8 @@ const (
 	serverManager    = "kube-apiserver"
 )
 
-// deleteDefinition marks a definition as being deleted; package definitions then deletes its objects. It is not done if the
-// definition has been marked before.
+// deleteDefinition sets the deletionTimestamp of a definition. Package definitions then deletes its objects. done is false if the
+// deletionTimestamp was already set.
 func (op *operation) deleteDefinition(old *unstructured.Unstructured, options *metav1.DeleteOptions) (done bool, answer map[string]any, err error) {
 	if err := op.checkRecord(old, options); err != nil {
 		return true, nil, err
@@ -43,7 +43,7 @@ func (op *operation) deleteDefinition(old *unstructured.Unstructured, options *m
 	return true, obj.Object, nil
 }
 
-// checkTerminating rejects new objects of a definition that is being deleted.
+// checkTerminating rejects new objects of a terminating definition.
 func (op *operation) checkTerminating(name string) error {
 	if op.resource.Definition == nil {
 		return nil
@@ -56,7 +56,7 @@ func (op *operation) checkTerminating(name string) error {
 	return nil
 }
 
-// childOf returns a map inside an object, a new one if there is none.
+// childOf returns the map in a field, and creates it if it is missing.
 func childOf(obj map[string]any, name string) map[string]any {
 	child, ok := obj[name].(map[string]any)
 	if !ok {
@@ -77,7 +77,7 @@ func conditionStatus(obj *unstructured.Unstructured, kind string) string {
 	return ""
 }
 
-// setCondition adds or replaces a condition of a status. The time of the transition changes with the condition's status only.
+// setCondition adds or replaces a condition. lastTransitionTime changes only with the condition's status.
 func (op *operation) setCondition(status map[string]any, condition metav1.Condition) {
 	now := op.now().UTC().Format(time.RFC3339)
 	conditions, _ := status["conditions"].([]any)

@@ -16,7 +16,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
-// Delete executes a DELETE of an object. The body, if there is one, has the options.
+// Delete executes a DELETE of an object. The optional body has the DeleteOptions.
 func (w *Writer) Delete(ctx context.Context, req *Request, body Body) (result Result, err error) {
 	op := w.begin(ctx, req)
 	defer op.finish(&result, &err)
@@ -37,8 +37,8 @@ func (w *Writer) Delete(ctx context.Context, req *Request, body Body) (result Re
 	return Result{Object: obj, Code: code}, nil
 }
 
-// delete deletes the request's object, or marks it as being deleted. It returns what the answer has, and whether the object is
-// gone.
+// delete deletes the request's object, or sets its deletionTimestamp. It returns the response, and whether the object was
+// removed.
 func (op *operation) delete(options *metav1.DeleteOptions) (answer map[string]any, deleted bool, err error) {
 	for {
 		op.warnings = nil
@@ -113,7 +113,7 @@ func (op *operation) deleteOnce(stored store.Object, options *metav1.DeleteOptio
 	return op.deletionAnswer(last), true, nil
 }
 
-// warnOrphans warns of the default of jobs, whose pods stay.
+// warnOrphans warns if a job is deleted with the default propagation policy, which keeps its pods.
 func (op *operation) warnOrphans(options *metav1.DeleteOptions) {
 	isJob := op.groupResource() == groupResource{Group: "batch", Resource: "jobs"}
 	if isJob && options.PropagationPolicy == nil && orphanDependents(options) == nil {
@@ -136,7 +136,7 @@ func checkPreconditions(preconditions *metav1.Preconditions, old *unstructured.U
 	return nil
 }
 
-// storeMarked stores an object that is being deleted.
+// storeMarked stores an object with its new deletionTimestamp.
 func (op *operation) storeMarked(obj *unstructured.Unstructured, version string) (*unstructured.Unstructured, error) {
 	if op.options.isDryRun() {
 		return op.dryRunView(obj, version), nil
@@ -157,7 +157,7 @@ func (op *operation) remove(key store.Key, version string) (*unstructured.Unstru
 	return op.view(removed), nil
 }
 
-// beforeDelete decides about the grace period of pods, which alone are deleted gracefully, and marks obj.
+// beforeDelete chooses the grace period and sets obj's deletionTimestamp. Only pods are deleted gracefully.
 func (op *operation) beforeDelete(obj *unstructured.Unstructured, options *metav1.DeleteOptions) (graceful, pending bool) {
 	if seconds := options.GracePeriodSeconds; seconds != nil && *seconds < 0 {
 		options.GracePeriodSeconds = new(int64(1))
@@ -179,7 +179,7 @@ func (op *operation) beforeDelete(obj *unstructured.Unstructured, options *metav
 	return true, false
 }
 
-// podGracePeriod is the time that a pod gets: none before it is scheduled and after it has ended.
+// podGracePeriod returns the grace period of a pod in seconds: 0 for an unscheduled or finished pod.
 func podGracePeriod(pod *unstructured.Unstructured, options *metav1.DeleteOptions) int64 {
 	period, _, _ := unstructured.NestedInt64(pod.Object, "spec", "terminationGracePeriodSeconds")
 	if options.GracePeriodSeconds != nil {
@@ -196,7 +196,7 @@ func podGracePeriod(pod *unstructured.Unstructured, options *metav1.DeleteOption
 	return period
 }
 
-// shortenGracePeriod is for a pod that is already being deleted: its grace period can only become shorter.
+// shortenGracePeriod handles a repeated deletion of a terminating pod. Its grace period can only decrease.
 func (op *operation) shortenGracePeriod(pod *unstructured.Unstructured, options *metav1.DeleteOptions) (graceful, pending bool) {
 	current := pod.GetDeletionGracePeriodSeconds()
 	if current == nil || *current == 0 {
@@ -223,7 +223,7 @@ func (op *operation) shortenGracePeriod(pod *unstructured.Unstructured, options 
 	return true, false
 }
 
-// markDeleted sets the deletion time of an object that has finalizers.
+// markDeleted sets the deletionTimestamp of an object with finalizers.
 func (op *operation) markDeleted(obj *unstructured.Unstructured) {
 	now := metav1.NewTime(op.now())
 	if obj.GetDeletionTimestamp() == nil {
@@ -237,7 +237,7 @@ func (op *operation) markDeleted(obj *unstructured.Unstructured) {
 	obj.SetDeletionGracePeriodSeconds(new(int64))
 }
 
-// deletionFinalizers returns the object's finalizers with those of the propagation policy, and whether they changed.
+// deletionFinalizers returns the finalizers adapted to the propagation policy, and whether they changed.
 func (op *operation) deletionFinalizers(obj *unstructured.Unstructured, options *metav1.DeleteOptions) (finalizers []string, changed bool) {
 	before := obj.GetFinalizers()
 	policy := op.propagation(before, options)
@@ -251,7 +251,7 @@ func (op *operation) deletionFinalizers(obj *unstructured.Unstructured, options 
 		finalizers = append(finalizers, metav1.FinalizerOrphanDependents)
 	case metav1.DeletePropagationForeground:
 		finalizers = append(finalizers, metav1.FinalizerDeleteDependents)
-	default: // in the background there is nothing to wait for
+	default: // background deletion needs no finalizer
 	}
 	a, b := slices.Sorted(slices.Values(before)), slices.Sorted(slices.Values(finalizers))
 	if slices.Equal(slices.Compact(a), slices.Compact(b)) {
@@ -260,7 +260,8 @@ func (op *operation) deletionFinalizers(obj *unstructured.Unstructured, options 
 	return finalizers, true
 }
 
-// propagation is the policy of a deletion: that of the options, of the object's finalizers, or the default of its kind.
+// propagation returns the policy of a deletion. Options take precedence over the object's finalizers, and these over the kind's
+// default.
 func (op *operation) propagation(finalizers []string, options *metav1.DeleteOptions) metav1.DeletionPropagation {
 	group, plural, orphan := op.resource.Group, op.resource.Plural, orphanDependents(options)
 	switch {
@@ -287,7 +288,7 @@ func (op *operation) propagation(finalizers []string, options *metav1.DeleteOpti
 	return metav1.DeletePropagationBackground
 }
 
-// deletionAnswer returns the response to a completed deletion: the object or a Status, by kind.
+// deletionAnswer returns the response to a completed deletion: the object or a Status, depending on the kind.
 func (op *operation) deletionAnswer(obj *unstructured.Unstructured) map[string]any {
 	if op.rules.strategy().returnsDeleted {
 		return asRead(op.resource, obj.Object)

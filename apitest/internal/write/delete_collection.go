@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// DeleteCollection executes a DELETE of the objects that match selects, or of all if it is nil; the selectors of the request are
-// for the caller to parse. The answer is the list of what was selected.
+// DeleteCollection executes a DELETE of the objects selected by matches, or of all if it is nil. The caller parses the request's
+// selectors. The response is the list of the selected objects.
 func (w *Writer) DeleteCollection(ctx context.Context, req *Request, body Body, matches func(obj map[string]any) bool) (result Result, err error) {
 	op := w.begin(ctx, req)
 	defer op.finish(&result, &err)
@@ -33,7 +33,7 @@ func (w *Writer) DeleteCollection(ctx context.Context, req *Request, body Body, 
 		if err := op.deleteItem(ctx, obj, options); err != nil && !apierrors.IsNotFound(err) {
 			return Result{}, err
 		}
-		if req.Resource.Definition == nil { // typed lists say the kind once
+		if req.Resource.Definition == nil { // items of typed lists have no kind
 			delete(obj, "kind")
 			delete(obj, "apiVersion")
 		}
@@ -41,7 +41,7 @@ func (w *Writer) DeleteCollection(ctx context.Context, req *Request, body Body, 
 	}
 	metadata := map[string]any{"resourceVersion": strconv.FormatInt(revision, 10)}
 	if req.Resource.Definition != nil {
-		metadata["continue"] = "" // lists of custom resources are not typed
+		metadata["continue"] = "" // lists of custom resources are untyped
 	}
 	list := map[string]any{"kind": req.Resource.ListKind, "apiVersion": req.Resource.APIVersion(), "items": items, "metadata": metadata}
 	return Result{Object: list, Code: http.StatusOK}, nil

@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// deleteNamespace starts a namespace's termination. It is not done if nothing keeps a terminating namespace any more.
+// deleteNamespace starts the termination of a namespace. done is false if a terminating namespace has no finalizers left in its
+// spec.
 func (op *operation) deleteNamespace(old *unstructured.Unstructured, options *metav1.DeleteOptions) (done bool, answer map[string]any, err error) {
 	if err := op.checkRecord(old, options); err != nil {
 		return true, nil, err
@@ -35,7 +36,7 @@ func (op *operation) deleteNamespace(old *unstructured.Unstructured, options *me
 	return true, obj.Object, nil
 }
 
-// namespaceFinalizers returns a namespace's finalizers with those of the options.
+// namespaceFinalizers returns the finalizers adapted to the propagation policy of the options.
 func namespaceFinalizers(finalizers []string, options *metav1.DeleteOptions) []string {
 	want, orphan := map[string]bool{}, orphanDependents(options)
 	switch {
@@ -60,7 +61,7 @@ func namespaceFinalizers(finalizers []string, options *metav1.DeleteOptions) []s
 	return finalizers
 }
 
-// checkRecord checks the preconditions of namespaces and definitions, which have texts of their own.
+// checkRecord checks the preconditions of namespaces and definitions, for which the API server has different error texts.
 func (op *operation) checkRecord(old *unstructured.Unstructured, options *metav1.DeleteOptions) error {
 	if options.Preconditions == nil {
 		return nil

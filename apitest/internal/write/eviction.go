@@ -33,7 +33,7 @@ func (op *operation) createSubresource(obj *unstructured.Unstructured) (Result, 
 	return Result{}, apierrors.NewMethodNotSupported(op.groupResource(), "create")
 }
 
-// evict deletes a pod if the budgets of its namespace allow it.
+// evict deletes a pod if the PodDisruptionBudgets of its namespace allow it.
 func (op *operation) evict(eviction *unstructured.Unstructured) (Result, error) {
 	if err := op.ensureNamespace(eviction); err != nil {
 		return Result{}, err
@@ -77,7 +77,7 @@ func (op *operation) evict(eviction *unstructured.Unstructured) (Result, error) 
 	return op.deleteEvicted(pod, options)
 }
 
-// evictionOptions are the options of the deletion, with the dry run of the request.
+// evictionOptions returns the DeleteOptions of the eviction, with the request's dryRun.
 func (op *operation) evictionOptions(eviction *unstructured.Unstructured) (*metav1.DeleteOptions, error) {
 	options := new(metav1.DeleteOptions)
 	if content, found, _ := unstructured.NestedMap(eviction.Object, "deleteOptions"); found {
@@ -94,13 +94,13 @@ func (op *operation) evictionOptions(eviction *unstructured.Unstructured) (*meta
 	return options, nil
 }
 
-// ignoresBudgets reports whether a pod does no work yet or any more.
+// ignoresBudgets reports whether a pod has not started or has finished.
 func ignoresBudgets(pod *unstructured.Unstructured) bool {
 	phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
 	return phase == "Succeeded" || phase == "Failed" || phase == "Pending" || pod.GetDeletionTimestamp() != nil
 }
 
-// mayEvictUnready reports whether a pod that is not ready may go without being counted by its budget.
+// mayEvictUnready reports whether a pod that is not ready may be evicted without counting as a disruption.
 func mayEvictUnready(pod, budget *unstructured.Unstructured) bool {
 	if conditionStatus(pod, "Ready") == "True" {
 		return false
@@ -115,7 +115,7 @@ func statusNumber(obj *unstructured.Unstructured, name string) int64 {
 	return n
 }
 
-// budgetsOf returns the budgets that select a pod.
+// budgetsOf returns the PodDisruptionBudgets with a selector matching the pod.
 func (op *operation) budgetsOf(pod *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	stored, _, err := op.store.List("policy", "poddisruptionbudgets", pod.GetNamespace(), 0)
 	if err != nil {
@@ -136,7 +136,7 @@ func (op *operation) budgetsOf(pod *unstructured.Unstructured) ([]*unstructured.
 	return budgets, nil
 }
 
-// takeFromBudget counts the disruption in the budget's status, or rejects it.
+// takeFromBudget counts the disruption in the budget's status, or rejects the eviction.
 func (op *operation) takeFromBudget(pod *unstructured.Unstructured, name string, dryRun bool) error {
 	resource := op.registry.Lookup("policy", "v1", "poddisruptionbudgets")
 	budgets := op.begin(op.ctx, &Request{Resource: resource, Subresource: "status", Namespace: pod.GetNamespace(), Name: name, UserAgent: serverManager})
@@ -172,7 +172,7 @@ func setObservedGeneration(status map[string]any, generation int64) {
 	}
 }
 
-// checkBudget returns the error for a budget that allows no disruption.
+// checkBudget returns an error if the budget allows no disruption.
 func checkBudget(budget *unstructured.Unstructured) error {
 	name := budget.GetName()
 	resource := schema.GroupResource{Group: "policy", Resource: "poddisruptionbudget"}
@@ -204,7 +204,7 @@ func budgetReason(budget *unstructured.Unstructured) string {
 	return fmt.Sprintf("The disruption budget %s does not allow evicting pods currently", name)
 }
 
-// conditionReason returns why a condition is False.
+// conditionReason returns the reason and message of a False condition.
 func conditionReason(obj *unstructured.Unstructured, kind string) (reason, message string) {
 	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
 	for _, c := range conditions {
@@ -223,7 +223,7 @@ func tooManyDisruptions(retrySeconds int, cause string) error {
 	return err
 }
 
-// deleteEvicted marks a pod as disrupted and deletes it.
+// deleteEvicted adds the condition DisruptionTarget to a pod and deletes it.
 func (op *operation) deleteEvicted(pod *unstructured.Unstructured, options *metav1.DeleteOptions) (Result, error) {
 	if err := checkPreconditions(options.Preconditions, pod); err != nil {
 		return Result{}, err

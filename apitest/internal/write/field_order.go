@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// sortByPosition sorts texts such as `unknown field "spec.x"` by where the fields are in the document, in which order a decoder
-// of Go types finds them. A duplicate is where the field is for the second time.
+// sortByPosition sorts texts such as `unknown field "spec.x"` by the position of the field in the document, the order in which a
+// typed decoder reports them. A duplicate field counts at its second position.
 func sortByPosition(texts []string, document []byte) {
 	if len(texts) < 2 || len(document) == 0 {
 		return

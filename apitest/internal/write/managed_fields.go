@@ -18,7 +18,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/kinds"
 )
 
-// managerCache has the field managers of resources and their subresources.
+// managerCache caches the field managers of resources and their subresources.
 type managerCache struct {
 	mu       sync.Mutex
 	managers map[managerKey]cachedManager
@@ -34,7 +34,7 @@ type cachedManager struct {
 	manager  *managedfields.FieldManager
 }
 
-// fieldManager returns what computes the managed fields of the request's objects.
+// fieldManager returns the field manager of the request's kind.
 func (op *operation) fieldManager() (*managedfields.FieldManager, error) {
 	r := op.resource
 	key := managerKey{ruleKey{r.Group, r.Version, r.Plural}, op.subresource}
@@ -60,7 +60,7 @@ func (op *operation) fieldManager() (*managedfields.FieldManager, error) {
 func (op *operation) newFieldManager() (*managedfields.FieldManager, error) {
 	kind := op.kind()
 	objects := objectRules{op}
-	if kind != op.resource.GroupVersionKind() { // a scale: all of its fields are scalars that any converter knows
+	if kind != op.resource.GroupVersionKind() { // a Scale has scalar fields only, so any type converter works
 		return managedfields.NewDefaultFieldManager(managedfields.NewDeducedTypeConverter(), objects, noDefaults{}, objects, kind,
 			kind.GroupVersion(), op.subresource, nil)
 	}
@@ -74,7 +74,8 @@ func (op *operation) newFieldManager() (*managedfields.FieldManager, error) {
 	return managedfields.NewDefaultFieldManager(converter, objects, objects, objects, kind, kind.GroupVersion(), op.subresource, op.resetFields())
 }
 
-// resetFields are the fields that a request to the resource or subresource cannot set, so that no manager owns them.
+// resetFields returns the fields ignored in requests to the resource or subresource. They are never owned by the request's
+// manager.
 func (op *operation) resetFields() map[fieldpath.APIVersion]fieldpath.Filter {
 	var paths [][]string
 	_, hasStatus := op.resource.Subresources["status"]
@@ -108,7 +109,7 @@ func (op *operation) resetFields() map[fieldpath.APIVersion]fieldpath.Filter {
 	for _, version := range op.registry.Versions(op.resource.Group, op.resource.Plural) {
 		_, hasStatus := version.Subresources["status"]
 		if op.resource.Definition != nil && (op.subresource == "" || !hasStatus) {
-			continue // a custom resource's other versions reset nothing, or in the status of those that have one
+			continue // versions of a custom resource reset fields only for subresource status, if they have it
 		}
 		filters[fieldpath.APIVersion(version.APIVersion())] = fieldpath.NewExcludeSetFilter(set)
 	}
@@ -116,9 +117,9 @@ func (op *operation) resetFields() map[fieldpath.APIVersion]fieldpath.Filter {
 	return filters
 }
 
-// manage records what the request changes in the managed fields of obj.
+// manage updates the managed fields of obj by its changes.
 func (op *operation) manage(live, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if op.isUntyped { // the server cannot convert it
+	if op.isUntyped { // not convertible
 		obj.SetManagedFields(nil)
 		return obj, nil
 	}
@@ -132,7 +133,7 @@ func (op *operation) manage(live, obj *unstructured.Unstructured) (*unstructured
 	updated, err := manager.Update(live, obj, op.manager)
 	if err != nil {
 		obj.SetManagedFields(nil)
-		return obj, nil //nolint:nilerr // as the server does with an object that a version cannot express
+		return obj, nil //nolint:nilerr // like the server, for an object that a version cannot express
 	}
 	result := updated.(*unstructured.Unstructured)
 	op.stampManagedFields(live, result)
@@ -154,7 +155,7 @@ func (op *operation) apply(live, patch *unstructured.Unstructured) (*unstructure
 	}
 	obj := merged.(*unstructured.Unstructured)
 	if op.resource.Definition == nil {
-		if _, _, err := builtin.Decode(op.kind(), obj.Object); err != nil { // the types of the converter are weaker than Go's
+		if _, _, err := builtin.Decode(op.kind(), obj.Object); err != nil { // the type converter is less strict than Go types
 			return nil, fmt.Errorf("failed to convert new object (%s/%s; %s) to proper version: unable to convert unstructured object to %[3]s: %[4]s",
 				patch.GetNamespace(), patch.GetName(), op.kind(), unstructuredText(err.Error()))
 		}
@@ -163,7 +164,7 @@ func (op *operation) apply(live, patch *unstructured.Unstructured) (*unstructure
 	return obj, nil
 }
 
-// stampManagedFields gives the entries that the request wrote the time of the server's clock.
+// stampManagedFields sets the time of new managedFields entries to the server's clock.
 func (op *operation) stampManagedFields(live, obj *unstructured.Unstructured) {
 	entries := obj.GetManagedFields()
 	if len(entries) == 0 {
@@ -194,7 +195,7 @@ func seconds(t *metav1.Time) int64 {
 	return t.Unix()
 }
 
-// zero is an object of the request's kind without content, as its Go type encodes it.
+// zero returns an empty object of the request's kind, as its Go type encodes it.
 func (op *operation) zero() *unstructured.Unstructured {
 	obj := op.empty()
 	if op.resource.Definition == nil || op.subresource == "scale" {
@@ -205,7 +206,7 @@ func (op *operation) zero() *unstructured.Unstructured {
 	return obj
 }
 
-// objectRules gives the managers of fields the conversions and defaults of a kind.
+// objectRules implements the conversion and defaulting of a kind for its field manager.
 type objectRules struct{ op *operation }
 
 func (o objectRules) Default(obj runtime.Object) {
@@ -213,7 +214,7 @@ func (o objectRules) Default(obj runtime.Object) {
 	switch {
 	case !ok:
 	case o.op.resource.Definition != nil:
-		o.op.rules.setDefaults(u.Object) // nulls stay, unlike in a decoded object
+		o.op.rules.setDefaults(u.Object) // keeps nulls, unlike decoding
 	default:
 		if decoded, _, err := o.op.coerce(u.Object); err == nil {
 			u.Object = decoded
@@ -231,7 +232,7 @@ func (o objectRules) ConvertToVersion(obj runtime.Object, target runtime.GroupVe
 	if !ok || !isVersion {
 		return obj, nil
 	}
-	if o.op.resource.Definition != nil && o.op.subresource == "scale" && u.GetName() == "" { // the server fails here, too
+	if o.op.resource.Definition != nil && o.op.subresource == "scale" && u.GetName() == "" { // like the server
 		return nil, fmt.Errorf("request to convert CR to an invalid group/version: %s", version)
 	}
 	if u.GetAPIVersion() == version.String() {

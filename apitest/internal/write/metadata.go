@@ -21,19 +21,19 @@ import (
 )
 
 const (
-	maxGeneratedBase     = 58 // of a generated name, before its random end
+	maxGeneratedBase     = 58 // of a generated name, without its suffix
 	generatedSuffix      = 5
 	maxGeneratedAttempts = 8
 )
 
-// wipeSystemFields removes what only the server sets.
+// wipeSystemFields removes the metadata fields owned by the server.
 func wipeSystemFields(obj *unstructured.Unstructured) {
 	for _, name := range []string{"creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"} {
 		unstructured.RemoveNestedField(obj.Object, "metadata", name)
 	}
 }
 
-// fillSystemFields sets what a new object gets from the server.
+// fillSystemFields sets the creationTimestamp and UID of a new object.
 func (op *operation) fillSystemFields(obj *unstructured.Unstructured) {
 	obj.SetCreationTimestamp(metav1.NewTime(op.now().UTC().Truncate(time.Second)))
 	obj.SetUID(op.random.uid())
@@ -59,7 +59,7 @@ func validatePathSegment(name string, prefix bool) []string {
 	return texts
 }
 
-// keepSystemFields gives an update what a client cannot change.
+// keepSystemFields copies immutable metadata from old to an update.
 func keepSystemFields(obj, old *unstructured.Unstructured) {
 	if obj.GetUID() == "" {
 		obj.SetUID(old.GetUID())
@@ -75,7 +75,7 @@ func keepSystemFields(obj, old *unstructured.Unstructured) {
 	}
 }
 
-// setGeneration sets a generation; unlike the accessor's method, 0 removes it.
+// setGeneration sets metadata.generation. Unlike SetGeneration, it removes the field for 0.
 func setGeneration(obj *unstructured.Unstructured, generation int64) {
 	if generation == 0 {
 		unstructured.RemoveNestedField(obj.Object, "metadata", "generation")
@@ -94,7 +94,7 @@ func validateMetadataUpdate(obj, old *unstructured.Unstructured) field.ErrorList
 
 var ownerIndex = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^metadata\.ownerReferences\[\d+\]\.(\w+)$`) })
 
-// ownerTexts gives errors of owner references the texts of the server's version, which is older than the library's.
+// ownerTexts replaces the library's texts of owner reference errors by the texts of the older API server.
 func ownerTexts(errs field.ErrorList) field.ErrorList {
 	for i, err := range errs {
 		match := ownerIndex().FindStringSubmatch(err.Field)
@@ -110,7 +110,7 @@ func ownerTexts(errs field.ErrorList) field.ErrorList {
 	return errs
 }
 
-// checkVersion compares the resourceVersion of an update with that of the stored object.
+// checkVersion compares the resourceVersions of an update and the stored object.
 func (op *operation) checkVersion(obj, old *unstructured.Unstructured) error {
 	version := obj.GetResourceVersion()
 	if err := parseVersion(version); err != nil {
@@ -133,7 +133,7 @@ func (op *operation) checkVersion(obj, old *unstructured.Unstructured) error {
 	return nil
 }
 
-// parseVersion returns an error, an internal one as on a real server, for a resourceVersion of an object that is no number.
+// parseVersion returns an error if an object's resourceVersion is not a number. Like on a real server, it is an internal error.
 func parseVersion(version string) error {
 	if version == "" {
 		return nil
@@ -142,7 +142,7 @@ func parseVersion(version string) error {
 	return err
 }
 
-// checkUID compares the UID of an update with that of the stored object, which is empty if there is none.
+// checkUID compares the UIDs of an update and the stored object. The stored UID is empty if there is no object.
 func (op *operation) checkUID(uid types.UID, old *unstructured.Unstructured) error {
 	if uid == "" || uid == old.GetUID() {
 		return nil
@@ -152,7 +152,7 @@ func (op *operation) checkUID(uid types.UID, old *unstructured.Unstructured) err
 	return apierrors.NewConflict(op.groupResource(), op.req.Name, reason)
 }
 
-// storageKey is the key of the request's object in etcd, as some error texts show it.
+// storageKey returns the etcd key of the request's object, as shown in error texts.
 func (op *operation) storageKey() string {
 	parts := []string{"/registry"}
 	if op.options.isDryRun() {
@@ -182,10 +182,10 @@ func (op *operation) storageKey() string {
 	return strings.Join(append(parts, op.req.Name), "/")
 }
 
-// suffixLetters are those of generated names.
+// suffixLetters is the alphabet of generated name suffixes.
 const suffixLetters = "bcdfghjklmnpqrstvwxz2456789"
 
-// random makes UIDs and the ends of generated names. With a seed they are the same for the same writes in the same order.
+// random generates UIDs and the suffixes of generated names. With a seed, equal sequences of writes get equal values.
 type random struct {
 	mu     sync.Mutex
 	seeded *rand.Rand // nil without a seed

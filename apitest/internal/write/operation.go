@@ -26,9 +26,9 @@ type operation struct {
 	rules       rules
 	options     writeOptions
 	manager     string // field manager
-	isPost      bool   // creates by POST, not by an update or an apply
+	isPost      bool   // a create by POST, not by update or apply
 	warnings    []string
-	isOfMany    bool // is a part of a deletecollection
+	isOfMany    bool // part of a deletecollection
 	isUntyped   bool // the body is a Scale without an apiVersion
 }
 
@@ -42,7 +42,7 @@ func (op *operation) warn(text string) {
 	}
 }
 
-// finish completes what a verb returns.
+// finish adds the warnings and converts the error to a Status.
 func (op *operation) finish(result *Result, err *error) {
 	result.Warnings = op.warnings
 	*err = statusError(*err)
@@ -54,7 +54,7 @@ func (op *operation) groupKind() schema.GroupKind {
 	return schema.GroupKind{Group: op.resource.Group, Kind: op.resource.Kind}
 }
 
-// kind returns the kind of the request's objects, which is that of the subresource if it has one of its own.
+// kind returns the GVK of the request body: the subresource's GVK if it has its own.
 func (op *operation) kind() schema.GroupVersionKind {
 	if sub, ok := op.resource.Subresources[op.subresource]; ok && sub.Kind != "" && sub.Kind != op.resource.Kind {
 		return schema.GroupVersionKind{Group: sub.Group, Version: sub.Version, Kind: sub.Kind}
@@ -71,7 +71,7 @@ func keyOf(resource *kinds.Resource, namespace, name string) store.Key {
 	return store.Key{Group: resource.Group, Resource: resource.Plural, Namespace: namespace, Name: name}
 }
 
-// objectNamespace is the namespace that objects of the request have.
+// objectNamespace returns the namespace of the request's objects, "" for a cluster-scoped resource.
 func (op *operation) objectNamespace() string {
 	if op.resource.Namespaced {
 		return op.req.Namespace
@@ -79,7 +79,7 @@ func (op *operation) objectNamespace() string {
 	return ""
 }
 
-// displayName is the name of an object, or what its name will begin with.
+// displayName returns the name of an object, or its generateName.
 func displayName(obj *unstructured.Unstructured) string {
 	if name := obj.GetName(); name != "" {
 		return name
@@ -87,7 +87,7 @@ func displayName(obj *unstructured.Unstructured) string {
 	return obj.GetGenerateName()
 }
 
-// namespaceForAdmission is the request's namespace; for a namespace it is the namespace itself.
+// namespaceForAdmission returns the request's namespace. For a namespace it is the namespace's name.
 func (op *operation) namespaceForAdmission(name string) string {
 	if op.resource.Group == "" && op.resource.Plural == "namespaces" {
 		return name
@@ -95,7 +95,7 @@ func (op *operation) namespaceForAdmission(name string) string {
 	return op.objectNamespace()
 }
 
-// ensureNamespace sets the object's namespace to that of the request, or rejects a different one.
+// ensureNamespace sets the object's namespace to the request's, or rejects a different namespace.
 func (op *operation) ensureNamespace(obj *unstructured.Unstructured) error {
 	want := op.objectNamespace()
 	switch got := obj.GetNamespace(); {
@@ -108,7 +108,7 @@ func (op *operation) ensureNamespace(obj *unstructured.Unstructured) error {
 	return nil
 }
 
-// checkName rejects an object whose name is not that of the request.
+// checkName rejects an object with a name different from the request's.
 func (op *operation) checkName(obj *unstructured.Unstructured) error {
 	name := obj.GetName()
 	if name == "" {
@@ -120,7 +120,7 @@ func (op *operation) checkName(obj *unstructured.Unstructured) error {
 	return nil
 }
 
-// dedupeOwners removes equal owner references and warns of them, after admission in other words than before.
+// dedupeOwners removes equal owner references and adds a warning. The warning's text depends on afterAdmission.
 func (op *operation) dedupeOwners(obj *unstructured.Unstructured, afterAdmission bool) {
 	owners := obj.GetOwnerReferences()
 	var unique []metav1.OwnerReference
@@ -155,12 +155,12 @@ func containsOwner(owners []metav1.OwnerReference, owner metav1.OwnerReference) 
 
 func equalBool(a, b *bool) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// view returns a copy of a stored object in the version of the request.
+// view returns a copy of a stored object in the request's version.
 func (op *operation) view(stored store.Object) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: op.viewOf(op.resource, stored)}
 }
 
-// View returns a stored object in the version of a resource, for readers: it may be the stored object itself.
+// View returns a stored object in the version of a resource. The result is read-only: it may be the stored object itself.
 func (w *Writer) View(resource *kinds.Resource, stored store.Object) map[string]any {
 	if resource.Definition == nil && stored["apiVersion"] == resource.APIVersion() {
 		return asRead(resource, stored)
@@ -168,8 +168,8 @@ func (w *Writer) View(resource *kinds.Resource, stored store.Object) map[string]
 	return asRead(resource, w.viewOf(resource, stored))
 }
 
-// asRead returns an object as answers have it, except for those of deletions that wait for finalizers or end when the last is removed: a
-// service without what is left of an earlier type.
+// asRead returns an object as shown in responses: a service of type ExternalName loses fields of its earlier type. Responses to
+// deletions with finalizers do not use it.
 func asRead(resource *kinds.Resource, obj map[string]any) map[string]any {
 	if resource.Group != "" || resource.Plural != "services" {
 		return obj
@@ -194,7 +194,7 @@ func (op *operation) asRead(obj *unstructured.Unstructured) *unstructured.Unstru
 	return &unstructured.Unstructured{Object: asRead(op.resource, obj.Object)}
 }
 
-// toStorage returns the object as it is stored: in the storage version, without a resourceVersion.
+// toStorage returns the object in its storage version, without a resourceVersion.
 func (op *operation) toStorage(obj *unstructured.Unstructured) store.Object {
 	stored := obj.DeepCopy()
 	op.rules.toStorage(stored.Object)
@@ -211,7 +211,7 @@ func storageVersion(resource *kinds.Resource) string {
 	return schema.GroupVersion{Group: resource.Group, Version: version}.String()
 }
 
-// empty returns an object of the request's kind without content, which stands for what does not exist yet.
+// empty returns an object of the request's kind without content, in place of a missing object.
 func (op *operation) empty() *unstructured.Unstructured {
 	obj := &unstructured.Unstructured{Object: map[string]any{}}
 	obj.SetGroupVersionKind(op.kind())

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// writeOptions are the options that create, update and patch share.
+// writeOptions are the common options of create, update and patch.
 type writeOptions struct {
 	dryRun          []string
 	fieldManager    string
@@ -60,7 +60,7 @@ func patchOptions(query url.Values, patchType types.PatchType) (writeOptions, er
 	return writeOptions{options.DryRun, options.FieldManager, fieldValidation(options.FieldValidation), force}, nil
 }
 
-// deleteOptions reads the options of a deletion from its body or, if there is none, from the query.
+// deleteOptions decodes the options of a deletion from its body or, without a body, from the query.
 func deleteOptions(query url.Values, body Body) (*metav1.DeleteOptions, error) {
 	options := new(metav1.DeleteOptions)
 	switch {
@@ -87,7 +87,7 @@ func deleteOptions(query url.Values, body Body) (*metav1.DeleteOptions, error) {
 	return options, nil
 }
 
-// orphanDependents returns the deprecated option that came before the propagation policy.
+// orphanDependents returns the deprecated predecessor of propagationPolicy.
 func orphanDependents(options *metav1.DeleteOptions) *bool {
 	return options.OrphanDependents //nolint:staticcheck // clients may still send it
 }
@@ -128,7 +128,7 @@ func fieldValidation(directive string) string {
 
 func (o writeOptions) isDryRun() bool { return len(o.dryRun) > 0 }
 
-// asCreate and asUpdate return the options as admission sees them.
+// asCreate and asUpdate return the options for admission.
 func (o writeOptions) asCreate() runtime.Object {
 	options := &metav1.CreateOptions{DryRun: o.dryRun, FieldManager: o.fieldManager, FieldValidation: o.fieldValidation}
 	options.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("CreateOptions"))
@@ -141,7 +141,7 @@ func (o writeOptions) asUpdate() runtime.Object {
 	return options
 }
 
-// managerName returns the field manager of a request: the option, else the printable start of the user agent.
+// managerName returns the field manager of a request: option, or the printable start of the user agent.
 func managerName(option, userAgent string) string {
 	if option != "" {
 		return option

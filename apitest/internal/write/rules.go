@@ -9,26 +9,26 @@ import (
 	"github.com/anykind/anykind/apitest/internal/kinds"
 )
 
-// rules is the part of a write that depends on the object's kind. The methods change the objects that they get; old ones are read-only.
+// rules are the kind-specific parts of a write. The methods modify obj; old is read-only.
 type rules interface {
-	// coerce does what decoding does: it sets defaults, removes unknown fields and returns a text for each of those. The error
-	// is one of decoding, such as a number where a string belongs. obj may be changed.
+	// coerce decodes obj: it sets defaults, removes unknown fields and returns a text for each removed field. err is a decoding
+	// error, such as a number in place of a string. obj may be modified.
 	coerce(obj map[string]any) (decoded map[string]any, unknown []string, err error)
-	// fromStorage brings a stored object to the version of the resource, toStorage back.
+	// fromStorage converts a stored object to the resource's version. toStorage converts it to the storage version.
 	fromStorage(obj map[string]any)
 	toStorage(obj map[string]any)
-	// setDefaults sets defaults alone.
+	// setDefaults sets defaults only.
 	setDefaults(obj map[string]any)
-	// prepareCreate and prepareUpdate reset what the request must not set, and count the generation.
+	// prepareCreate and prepareUpdate reset fields ignored in the request, and set the generation.
 	prepareCreate(op *operation, obj *unstructured.Unstructured)
 	prepareUpdate(op *operation, obj, old *unstructured.Unstructured)
-	// validate returns what is wrong; old is nil for a creation.
+	// validate returns the validation errors of obj. old is nil for a creation.
 	validate(op *operation, obj, old *unstructured.Unstructured) field.ErrorList
 	// strategy returns the properties of the kind.
 	strategy() *strategy
 }
 
-// ruleCache has the rules of resources. A resource that is defined anew is another one; its old rules are replaced.
+// ruleCache caches the rules of resources. A redefined resource is a new *kinds.Resource and replaces the cached rules.
 type ruleCache struct {
 	mu    sync.Mutex
 	rules map[ruleKey]cachedRules

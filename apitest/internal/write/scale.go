@@ -21,7 +21,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/kinds"
 )
 
-// missingReplicas stands in a Scale for a field that the object does not have.
+// missingReplicas is the value of a missing replicas field of an object.
 const missingReplicas = math.MinInt32
 
 // ScaleOf returns the Scale of an object.
@@ -43,7 +43,7 @@ func scalePaths(resource *kinds.Resource) kinds.ScalePaths {
 	return kinds.ScalePaths{SpecReplicas: ".spec.replicas", StatusReplicas: ".status.replicas"}
 }
 
-// newScale returns the Scale of an object, and whether the object says how many replicas it wants.
+// newScale returns the Scale of an object. found is false if the object has no spec replicas.
 func newScale(resource *kinds.Resource, obj *unstructured.Unstructured) (scale *unstructured.Unstructured, found bool, err error) {
 	paths := scalePaths(resource)
 	replicas, found, err := unstructured.NestedInt64(obj.Object, splitPath(paths.SpecReplicas)...)
@@ -103,7 +103,7 @@ func scaleSelector(resource *kinds.Resource, paths kinds.ScalePaths, obj *unstru
 	return selector.String(), nil
 }
 
-// updateScale changes the Scale of the request's object, and by it the object.
+// updateScale applies a change of the Scale to the request's object.
 func (op *operation) updateScale(change change, uid types.UID) (Result, error) {
 	update := func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		return op.changeScale(live, change)
@@ -198,7 +198,7 @@ func validateScaleObject(scale *unstructured.Unstructured, replicas int64) error
 	return nil
 }
 
-// scaleMappings are the paths of the replicas in each version of the resource.
+// scaleMappings returns the path of the replicas for each version of the resource.
 func (op *operation) scaleMappings() managedfields.ResourcePathMappings {
 	mappings := managedfields.ResourcePathMappings{}
 	for _, version := range op.registry.Versions(op.resource.Group, op.resource.Plural) {

@@ -17,7 +17,7 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// patchStrategic is a strategic merge patch by the merge keys of the recorded OpenAPI document.
+// patchStrategic applies a strategic merge patch with the merge keys of the recorded OpenAPI document.
 func (op *operation) patchStrategic(live *unstructured.Unstructured, data []byte) (*unstructured.Unstructured, error) {
 	if live.GetUID() == "" {
 		return nil, apierrors.NewNotFound(op.groupResource(), op.req.Name)
@@ -41,8 +41,8 @@ func (op *operation) patchStrategic(live *unstructured.Unstructured, data []byte
 	if err != nil {
 		return nil, strategicError(err)
 	}
-	shown := fmt.Sprintf("%+v", patch)                                           // without the directives, which merging removes
-	(&unstructured.Unstructured{Object: patched}).SetGroupVersionKind(op.kind()) // the server converts it into that type
+	shown := fmt.Sprintf("%+v", patch)                                           // without directives: merging removes them
+	(&unstructured.Unstructured{Object: patched}).SetGroupVersionKind(op.kind()) // the server converts to this type
 	obj, err := op.patched(live, patched, shown, strict)
 	return obj, conversionText(err)
 }
@@ -65,7 +65,8 @@ var mismatch = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`json: cannot unmarshal (\w+) into Go (?:struct field \S+|value) of type (\S+?)(["\s]|$)`)
 })
 
-// conversionText gives an error of decoding the text that it has for a patched map, which the server does not decode from JSON.
+// conversionText rewrites the text of a decoding error. The server converts a patched map with apimachinery's converter, which
+// has different texts than its JSON decoder.
 func conversionText(err error) error {
 	var status *apierrors.StatusError
 	if !errors.As(err, &status) {
@@ -80,7 +81,7 @@ func conversionText(err error) error {
 	return err
 }
 
-// unstructuredText turns the text of an error of a JSON decoder into that of apimachinery's converter for the same value.
+// unstructuredText rewrites an error text of the JSON decoder as the text of apimachinery's converter for the same value.
 func unstructuredText(text string) string {
 	text = strings.ReplaceAll(text, "illegal base64", "error decoding from json: illegal base64")
 	return mismatch().ReplaceAllStringFunc(text, func(match string) string {
@@ -96,7 +97,7 @@ func unstructuredText(text string) string {
 			return "cannot restore slice from " + from + parts[3]
 		case strings.Contains(into, "."):
 			return "cannot restore struct from: " + from + parts[3]
-		case from == "int64" && into == "string": // Go could convert it
+		case from == "int64" && into == "string": // convertible in Go
 			return "cannot convert int64 to string" + parts[3]
 		default:
 			return "unrecognized type: " + into + parts[3]

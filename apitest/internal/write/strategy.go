@@ -7,15 +7,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// strategy are the properties of a kind that its writes depend on. The zero value is that of most built-in kinds.
+// strategy has the properties of a kind for its writes. The zero value fits most built-in kinds.
 type strategy struct {
-	createOnUpdate bool // an update of what does not exist creates it
+	createOnUpdate bool // an update of a missing object creates it
 	needsVersion   bool // an update without a resourceVersion is invalid
-	returnsDeleted bool // a deletion answers with the object instead of a Status
-	anyFinalizer   bool // the kind's own validation admits finalizers without a domain
+	returnsDeleted bool // a deletion returns the object instead of a Status
+	anyFinalizer   bool // finalizers without a domain are valid
 	validateName   validation.ValidateNameFunc
 	checks         metadataChecks
-	statusResets   [][]string // fields that an update of the status must not change; nil: the spec
+	statusResets   [][]string // fields reset by an update of the status; nil: spec
 }
 
 var customStrategy = &strategy{
@@ -111,7 +111,7 @@ func builtinStrategy(group, plural string) *strategy {
 	return &strategy{}
 }
 
-// nameRule is the rule for names of the kind's objects.
+// nameRule returns the validation of names.
 func (s *strategy) nameRule() validation.ValidateNameFunc {
 	if s.validateName == nil {
 		return validation.NameIsDNSSubdomain
@@ -119,17 +119,17 @@ func (s *strategy) nameRule() validation.ValidateNameFunc {
 	return s.validateName
 }
 
-// metadataCheck is a check of metadata that a kind's own validation repeats after the checks for all kinds, which repeats the causes of
-// bad metadata.
+// metadataCheck is a metadata check in a kind's own validation. It runs in addition to the checks of all kinds, so bad metadata
+// is reported twice.
 type metadataCheck int
 
 const (
 	checkUpdate   metadataCheck = iota // against the stored object
-	checkCreation                      // as of a new object
+	checkCreation                      // as for a new object
 )
 
-// metadataChecks are those of a built-in kind, in the order of the server. The zero value is that of most: one check of an update, and
-// one of a creation.
+// metadataChecks are the checks of a built-in kind, in the server's order. The zero value fits most kinds: checkUpdate for
+// updates and a check for creations.
 type metadataChecks struct {
 	update, status []metadataCheck // nil: checkUpdate; empty: none
 	noneOfCreation bool
@@ -147,7 +147,7 @@ func (c metadataChecks) ofUpdate(subresource string) []metadataCheck {
 	return checks
 }
 
-// setMetadataChecks sets the checks of the built-in kinds whose validation has others than most.
+// setMetadataChecks sets the update checks of built-in kinds that differ from the default.
 func setMetadataChecks(of func(group string, plurals []string, change func(*strategy))) {
 	updates := func(checks ...metadataCheck) func(*strategy) {
 		return func(s *strategy) { s.checks.update = checks }
@@ -184,7 +184,7 @@ func setMetadataChecks(of func(group string, plurals []string, change func(*stra
 	setAbsentChecks(of)
 }
 
-// setAbsentChecks sets the checks of the kinds whose own validation leaves metadata, or a part of it, to that of all kinds.
+// setAbsentChecks sets the checks of kinds whose own validation skips metadata, entirely or in part.
 func setAbsentChecks(of func(group string, plurals []string, change func(*strategy))) {
 	none := func(s *strategy) {
 		s.checks = metadataChecks{update: []metadataCheck{}, status: []metadataCheck{}, noneOfCreation: true}

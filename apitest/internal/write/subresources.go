@@ -13,7 +13,7 @@ func (op *operation) coerce(obj map[string]any) (decoded map[string]any, unknown
 	return op.rules.coerce(obj)
 }
 
-// resetMetadata gives obj the metadata of old, except for the managed fields.
+// resetMetadata copies the metadata of old to obj, except for managedFields.
 func resetMetadata(obj, old *unstructured.Unstructured) {
 	managed, version := obj.GetManagedFields(), obj.GetResourceVersion()
 	obj.Object["metadata"] = old.DeepCopy().Object["metadata"]
@@ -21,7 +21,7 @@ func resetMetadata(obj, old *unstructured.Unstructured) {
 	obj.SetResourceVersion(version)
 }
 
-// keepExceptEphemeral keeps all of a pod but its ephemeral containers.
+// keepExceptEphemeral resets all of a pod except its ephemeral containers.
 func keepExceptEphemeral(obj, old *unstructured.Unstructured) {
 	containers, found, _ := unstructured.NestedSlice(obj.Object, "spec", "ephemeralContainers")
 	before := old.DeepCopy()
@@ -31,8 +31,8 @@ func keepExceptEphemeral(obj, old *unstructured.Unstructured) {
 	setOrDelete(spec, "ephemeralContainers", containers, found)
 }
 
-// keepExceptResources keeps all of a pod but the resources of its containers. Added, removed or renamed containers are left for
-// validation to reject.
+// keepExceptResources resets all of a pod except the resources of its containers. Added, removed or renamed containers are kept
+// for validation to reject.
 func keepExceptResources(obj, old *unstructured.Unstructured) {
 	before := old.DeepCopy()
 	spec := childOf(before.Object, "spec")
@@ -58,7 +58,7 @@ func keepExceptResources(obj, old *unstructured.Unstructured) {
 	obj.Object["status"], obj.Object["spec"] = before.Object["status"], spec
 }
 
-// keepExceptConditions keeps all of a CertificateSigningRequest but the conditions of its status.
+// keepExceptConditions resets all of a CertificateSigningRequest except its status conditions.
 func keepExceptConditions(op *operation, obj, old *unstructured.Unstructured) {
 	conditions, found, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
 	now := op.now().UTC().Format("2006-01-02T15:04:05Z")
@@ -75,7 +75,7 @@ func keepExceptConditions(op *operation, obj, old *unstructured.Unstructured) {
 	setOrDelete(childOf(obj.Object, "status"), "conditions", conditions, found)
 }
 
-// setRequestor gives a CertificateSigningRequest the user who creates it.
+// setRequestor sets the requesting user of a CertificateSigningRequest.
 func (op *operation) setRequestor(obj *unstructured.Unstructured) {
 	spec, user := childOf(obj.Object, "spec"), op.req.User
 	for _, name := range []string{"username", "uid", "groups", "extra"} {

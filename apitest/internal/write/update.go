@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
-// Update executes a PUT to an object or to one of its subresources.
+// Update executes a PUT to an object or a subresource.
 func (w *Writer) Update(ctx context.Context, req *Request, body Body) (result Result, err error) {
 	op := w.begin(ctx, req)
 	defer op.finish(&result, &err)
@@ -39,10 +39,10 @@ func (w *Writer) Update(ctx context.Context, req *Request, body Body) (result Re
 	return op.update(change, obj.GetUID(), op.rules.strategy().createOnUpdate && (req.Subresource == "" || req.Subresource == "status"))
 }
 
-// change computes the new state from the stored one, which is empty if there is none. It may be called again.
+// change computes the new state from the stored state, which is empty for a missing object. It may be called repeatedly.
 type change func(live *unstructured.Unstructured) (*unstructured.Unstructured, error)
 
-// update stores what change returns, in the object or in the part of it that the subresource is.
+// update stores the result of change, restricted to the fields of the subresource.
 func (op *operation) update(change change, uid types.UID, mayCreate bool) (Result, error) {
 	if op.subresource == "scale" {
 		return op.updateScale(change, uid)
@@ -68,8 +68,8 @@ func (op *operation) update(change change, uid types.UID, mayCreate bool) (Resul
 	return Result{Object: obj.Object, Code: code}, nil
 }
 
-// guaranteedUpdate computes and stores a new state, again if another writer was faster. admit, if not nil, is the validating
-// admission of an update.
+// guaranteedUpdate computes and stores a new state, and retries if another writer was faster. admit is the validating admission
+// of an update, or nil.
 func (op *operation) guaranteedUpdate(change change, admit func(obj, old *unstructured.Unstructured) error, uid types.UID, mayCreate bool) (obj *unstructured.Unstructured, created bool, err error) {
 	key := op.key(op.req.Name)
 	for {
@@ -144,8 +144,8 @@ func (op *operation) updateOnce(key store.Key, stored store.Object, change chang
 	return op.asRead(op.view(updated)), nil
 }
 
-// withStoredStatus returns what is to be stored with the status of what it replaces, which an update does not change. The request's
-// version of it may express less.
+// withStoredStatus returns next with the stored status, because an update does not change the status. Converting it to the
+// request's version may have lost fields.
 func (op *operation) withStoredStatus(next, stored store.Object) store.Object {
 	isOther := op.resource.Definition == nil && stored["apiVersion"] != op.resource.APIVersion() && stored["status"] != nil
 	if !isOther || op.subresource == "status" || !builtin.KeepsStatus(op.groupResource()) {
@@ -177,7 +177,7 @@ func (op *operation) beforeUpdate(obj, old *unstructured.Unstructured, admit fun
 	return op.admit(Update, op.req.Name, obj, old)
 }
 
-// keepManagedTimes keeps the times of managed fields if nothing else changes, so that the update is none.
+// keepManagedTimes restores the times of managedFields if nothing else changes, to make the update a no-op.
 func keepManagedTimes(obj, old *unstructured.Unstructured) {
 	entries, before := obj.GetManagedFields(), old.GetManagedFields()
 	if len(entries) != len(before) || len(entries) == 0 {
@@ -193,7 +193,7 @@ func keepManagedTimes(obj, old *unstructured.Unstructured) {
 	}
 }
 
-// deletedByUpdate reports whether an update removes the last finalizer of an object that is being deleted.
+// deletedByUpdate reports whether an update removes the last finalizer of a terminating object.
 func (op *operation) deletedByUpdate(obj, old *unstructured.Unstructured) bool {
 	if len(obj.GetFinalizers()) > 0 || old.GetDeletionTimestamp() == nil {
 		return false
@@ -207,8 +207,8 @@ func (op *operation) deletedByUpdate(obj, old *unstructured.Unstructured) bool {
 	return grace == nil || *grace == 0
 }
 
-// deleteByUpdate deletes the object and returns obj, its last state, with the resourceVersion that it had before. obj is not stored:
-// watches show the state before it.
+// deleteByUpdate deletes the object and returns obj, its last state, with the resourceVersion before the update. obj is not
+// stored: the DELETED event has the state before it.
 func (op *operation) deleteByUpdate(key store.Key, version string, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if !op.options.isDryRun() {
 		if _, err := op.remove(key, version); err != nil && !errors.Is(err, store.ErrNotFound) {

@@ -1,8 +1,8 @@
-// Package write has the API server's write path without HTTP: create, update, patch, apply and delete with their rules for
+// Package write implements the API server's write path without HTTP: create, update, patch, apply and delete with their rules for
 // metadata, managed fields, subresources and admission.
 //
-// A write is a loop: read the stored object, compute the new one, store it on the condition that the stored object has not
-// changed, and start again if it has. Objects of the store are never modified; what is computed is a copy.
+// A write is a loop: read the stored object, compute the new object from a copy, store it if the stored object has not changed,
+// or retry. Stored objects are never modified.
 package write
 
 import (
@@ -23,10 +23,10 @@ import (
 type Config struct {
 	Store     *store.Store
 	Registry  *kinds.Registry
-	Admission Admission        // nil: every write is admitted unchanged
-	Access    *access.Access   // nil: every user may do everything
+	Admission Admission        // nil: no admission
+	Access    *access.Access   // nil: everything is allowed
 	Now       func() time.Time // nil: time.Now
-	Seed      uint64           // of UIDs and generated names; 0: they are random
+	Seed      uint64           // of UIDs and generated names; 0: random
 }
 
 // Writer executes writes. It is safe for concurrent use.
@@ -41,7 +41,7 @@ type Writer struct {
 	random    *random
 }
 
-// New returns a Writer for one server.
+// New returns a Writer.
 func New(config Config) *Writer {
 	w := &Writer{store: config.Store, registry: config.Registry, admission: config.Admission, access: config.Access, now: config.Now, random: newRandom(config.Seed)}
 	if w.now == nil {
@@ -50,20 +50,19 @@ func New(config Config) *Writer {
 	return w
 }
 
-// Request is a write to one resource. Name is empty for create (unless the subresource is created by name, such as
-// eviction) and for deletecollection.
+// Request is a write to a resource. Name is empty for deletecollection and for create, except for subresources such as eviction.
 type Request struct {
 	Resource    *kinds.Resource
 	Subresource string
 	Namespace   string
 	Name        string
-	Query       url.Values // the options of the verb, as the request's URL has them
+	Query       url.Values // the options of the verb, from the request's URL
 	User        access.User
-	UserAgent   string // the field manager's name if Query has none
+	UserAgent   string // default of the field manager
 }
 
-// Body is the body of a request. Its media type is application/json or application/yaml; for a patch it is the patch type.
-// Object, if not nil, is the decoded content and is used instead of Data; it is not modified. Err is why Data cannot be decoded.
+// Body is the body of a request. Its media type is application/json, application/yaml or a patch type. Object, if not nil, is the
+// decoded content and replaces Data; it is not modified. Err is the decoding error of Data.
 type Body struct {
 	Data      []byte
 	MediaType string
@@ -71,8 +70,8 @@ type Body struct {
 	Err       error
 }
 
-// Result is the outcome of a write. Warnings are set with and without an error; Object and Code only without. Object is a
-// Status for most deletions, in the version of the request otherwise.
+// Result is the outcome of a write. Warnings may be set with an error, Object and Code only without. Object is a Status for most
+// deletions, otherwise the object in the request's version.
 type Result struct {
 	Object   map[string]any
 	Code     int
@@ -84,7 +83,7 @@ const (
 	namespaceMismatch     = "the namespace of the provided object does not match the namespace sent on the request"
 )
 
-// statusError returns err as the API reports it: an error without a Status is an internal one without a reason.
+// statusError converts err to a Status. Other errors become an internal error without a reason.
 func statusError(err error) error {
 	var status apierrors.APIStatus
 	if err == nil || errors.As(err, &status) {
