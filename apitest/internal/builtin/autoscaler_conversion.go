@@ -10,8 +10,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// Horizontal pod autoscalers are stored in version 2. Version 1 has a field for the utilization of the CPU alone; what else version 2
-// says is in annotations of version 1, as JSON of types that version 1 has for them.
+// HorizontalPodAutoscalers are stored in version v2. v1 has a field for the CPU utilization only. Other fields of v2 are in
+// annotations of v1, as JSON of v1-specific types.
 
 const (
 	autoscalingGroup    = "autoscaling"
@@ -23,8 +23,8 @@ const (
 	defaultUtilization  = int64(80)
 )
 
-// Convert brings an object of a built-in kind, which it changes, to another version of its group. Only autoscalers differ between
-// versions that are served.
+// Convert converts an object of a built-in kind, in place, to another version of its group. Only autoscalers have served versions
+// with different fields.
 func Convert(obj map[string]any, version schema.GroupVersion) {
 	from := text(obj, "apiVersion")
 	obj["apiVersion"] = version.String()
@@ -39,7 +39,7 @@ func Convert(obj map[string]any, version schema.GroupVersion) {
 	}
 }
 
-// Normalize does what decoding does after defaulting: it converts the object to the version of the server's own types and back.
+// Normalize has the effect of converting a defaulted object to the server's internal version and back.
 func Normalize(kind schema.GroupVersionKind, obj map[string]any) {
 	switch kind {
 	case schema.GroupVersionKind{Group: autoscalingGroup, Version: "v1", Kind: "HorizontalPodAutoscaler"}:
@@ -50,7 +50,7 @@ func Normalize(kind schema.GroupVersionKind, obj map[string]any) {
 	}
 }
 
-// dropAutoscalerAnnotations removes the annotations of version 1.
+// dropAutoscalerAnnotations removes the conversion annotations of v1.
 func dropAutoscalerAnnotations(obj object) {
 	metadata := child(obj, "metadata")
 	annotations := child(metadata, "annotations")
@@ -165,7 +165,7 @@ func autoscalerStatusToV2(status, annotations object) {
 	setIfAbsent(status, "desiredReplicas", int64(0))
 }
 
-// decoded returns the JSON of an annotation, or nothing if it is absent or broken.
+// decoded decodes the JSON of an annotation. It returns the zero value if the annotation is absent or malformed.
 func decoded[T any](annotations object, name string) (value T) {
 	if content := text(annotations, name); content != "" {
 		_ = utiljson.Unmarshal([]byte(content), &value)
@@ -173,7 +173,7 @@ func decoded[T any](annotations object, name string) (value T) {
 	return value
 }
 
-// lowered returns a value without nulls, with names of fields that begin in lower case: the annotation has those of Go.
+// lowered returns a value without nulls and with field names that begin in lower case. The annotation has Go field names.
 func lowered(value any) any {
 	switch value := value.(type) {
 	case object:
@@ -194,7 +194,7 @@ func lowered(value any) any {
 	return value
 }
 
-// orZero returns a quantity that version 1 cannot leave out.
+// orZero returns quantity, or "0" for nil: v1 cannot omit it.
 func orZero(quantity any) any {
 	if quantity == nil {
 		return "0"
@@ -202,7 +202,7 @@ func orZero(quantity any) any {
 	return quantity
 }
 
-// withoutNil returns an object without absent fields.
+// withoutNil returns an object without its null fields.
 func withoutNil(obj object) object {
 	for name, value := range obj {
 		if value == nil {

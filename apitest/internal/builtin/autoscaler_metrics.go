@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// metricV1 is a metric of version 1 of an autoscaler or of its status, in the order in which its fields are encoded.
+// metricV1 is a metric of v1 of an autoscaler spec or status. The order of the fields is their order in JSON.
 type metricV1 struct {
 	Type              any       `json:"type"`
 	Object            *sourceV1 `json:"object,omitempty"`
@@ -15,7 +15,7 @@ type metricV1 struct {
 	External          *sourceV1 `json:"external,omitempty"`
 }
 
-// sourceV1 has the fields of all sources of metrics; those that are nil are left out.
+// sourceV1 has the fields of all metric sources. nil fields are omitted.
 type sourceV1 struct {
 	Target                    *referenceV1          `json:"target,omitempty"`
 	Name                      any                   `json:"name,omitempty"`
@@ -47,7 +47,7 @@ type conditionV1 struct {
 	Message            any `json:"message,omitempty"`
 }
 
-// behaviorV1 is a behavior in the annotation, where it has the names of Go's fields.
+// behaviorV1 is a behavior in the annotation, encoded with Go field names.
 type behaviorV1 struct{ ScaleUp, ScaleDown *rulesV1 }
 
 type rulesV1 struct {
@@ -78,7 +78,7 @@ func conditionsToV1(conditions []object) (out []conditionV1) {
 	return out
 }
 
-// metricToV1 converts a metric, whose sources convert converts.
+// metricToV1 converts a metric, and its source with convert.
 func metricToV1(metric object, convert func(kind string, source object) *sourceV1) metricV1 {
 	source := func(kind string) *sourceV1 {
 		if source := child(metric, kind); source != nil {
@@ -92,7 +92,7 @@ func metricToV1(metric object, convert func(kind string, source object) *sourceV
 	}
 }
 
-// newSourceV1 returns the fields of a source that its target and its current value have in common.
+// newSourceV1 returns a source with the common fields of its target and current value.
 func newSourceV1(kind string, source object) *sourceV1 {
 	out := &sourceV1{Name: source["name"], Container: source["container"], MetricName: child(source, "metric")["name"]}
 	var selector *metav1.LabelSelector
@@ -142,7 +142,7 @@ func statusToV1(kind string, source object) *sourceV1 {
 	return out
 }
 
-// metricToV2 converts a metric of version 1, whose sources convert converts.
+// metricToV2 converts a metric of v1, and its source with convert.
 func metricToV2(metric object, convert func(kind string, source, out object)) object {
 	converted := object{"type": metric["type"]}
 	for _, kind := range []string{"object", "pods", "resource", "containerResource", "external"} {

@@ -1,16 +1,16 @@
-// Package builtin does with objects of built-in kinds what the API server does by Go code instead of schemas: decoding into Go
-// types, defaults, validation, the preparation of writes, and the fields that selectors may name.
+// Package builtin implements the Go code of the API server for objects of built-in kinds, where custom resources have a schema:
+// decoding into Go types, defaults, validation, the preparation of writes, and selectable fields.
 //
-// A write calls, in this order: Decode, Default, admission (Admit first), PrepareForCreate or PrepareForUpdate,
-// AllocateService for services, Validate. Objects are unstructured, in the API version that is stored; a function changes the
-// object that it is given first, which must not be one of the store.
+// A write calls, in this order: Decode, Default, admission (Admit first), PrepareForCreate or PrepareForUpdate, AllocateService
+// for services, Validate. Objects are unstructured, in their stored API version. A function modifies its first object, so it must
+// be a copy of the stored object.
 package builtin
 
 import "k8s.io/apimachinery/pkg/runtime"
 
 type object = map[string]any
 
-// child returns the object in a field; nil if there is none.
+// child returns the object in a field, or nil.
 func child(obj object, path ...string) object {
 	for _, name := range path {
 		obj, _ = obj[name].(object)
@@ -18,7 +18,7 @@ func child(obj object, path ...string) object {
 	return obj
 }
 
-// ensure returns the object in a field, which it creates if there is none.
+// ensure returns the object in a field, and creates it if it is missing.
 func ensure(obj object, name string) object {
 	existing, ok := obj[name].(object)
 	if !ok {
@@ -33,7 +33,7 @@ func text(obj object, name string) string  { s, _ := obj[name].(string); return 
 func number(obj object, name string) int64 { n, _ := obj[name].(int64); return n }
 func truth(obj object, name string) bool   { b, _ := obj[name].(bool); return b }
 
-// objects returns the items of a list that are objects.
+// objects returns the items of a list, without items of other types.
 func objects(obj object, name string) []object {
 	items := list(obj, name)
 	out := make([]object, 0, len(items))
@@ -45,14 +45,14 @@ func objects(obj object, name string) []object {
 	return out
 }
 
-// setIfAbsent sets a field that is absent, null or an empty string.
+// setIfAbsent sets a field if it is absent, null or an empty string.
 func setIfAbsent(obj object, name string, value any) {
 	if current := obj[name]; current == nil || current == "" {
 		obj[name] = value
 	}
 }
 
-// setIfZero sets a field that is absent, null, an empty string or zero.
+// setIfZero sets a field if it is absent, null, an empty string or zero.
 func setIfZero(obj object, name string, value any) {
 	if obj[name] == int64(0) {
 		delete(obj, name)
@@ -60,7 +60,7 @@ func setIfZero(obj object, name string, value any) {
 	setIfAbsent(obj, name, value)
 }
 
-// copyField makes a field of obj equal to that of from.
+// copyField copies a field of from to obj, or removes it if from lacks it.
 func copyField(obj, from object, name string) {
 	if value, ok := from[name]; ok {
 		obj[name] = runtime.DeepCopyJSONValue(value)

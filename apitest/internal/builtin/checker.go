@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// checker collects what is wrong with an object.
+// checker collects the validation errors of an object.
 type checker struct{ errs field.ErrorList }
 
 func (c *checker) add(errs ...*field.Error) { c.errs = append(c.errs, errs...) }
@@ -24,7 +24,7 @@ func (c *checker) invalid(at *field.Path, value any, details ...string) {
 	}
 }
 
-// require reports a field that is absent or empty.
+// require adds an error if a field is absent or empty.
 func (c *checker) require(at *field.Path, obj object, name string) bool {
 	switch value := obj[name].(type) {
 	case nil:
@@ -43,7 +43,7 @@ func (c *checker) require(at *field.Path, obj object, name string) bool {
 	return false
 }
 
-// oneOf reports a field that has none of the values, which are given in the order of the server's text.
+// oneOf adds an error if a field has none of the values. Their order is the order in the server's text.
 func (c *checker) oneOf(at *field.Path, obj object, name string, values ...string) {
 	value := text(obj, name)
 	if value == "" {
@@ -66,7 +66,7 @@ func (c *checker) nonNegative(at *field.Path, obj object, names ...string) {
 	}
 }
 
-// immutable reports fields that an update must not change.
+// immutable adds an error for each changed field of an update.
 func (c *checker) immutable(at *field.Path, obj, old object, names ...string) {
 	if old == nil {
 		return
@@ -84,7 +84,7 @@ func (c *checker) subdomain(at *field.Path, value string) {
 	c.invalid(at, value, validation.IsDNS1123Subdomain(value)...)
 }
 
-// portOrName checks a port that may be the name of one.
+// portOrName checks a port number or port name.
 func (c *checker) portOrName(at *field.Path, value any) {
 	switch value := value.(type) {
 	case string:
@@ -94,7 +94,7 @@ func (c *checker) portOrName(at *field.Path, value any) {
 	}
 }
 
-// intOrPercent checks a number or percentage, and returns its value.
+// intOrPercent checks a number or percentage, and returns its number.
 func (c *checker) intOrPercent(at *field.Path, value any) int {
 	switch value := value.(type) {
 	case int64:
@@ -108,7 +108,7 @@ func (c *checker) intOrPercent(at *field.Path, value any) int {
 	return 0
 }
 
-// notMoreThanAll reports a percentage above 100.
+// notMoreThanAll adds an error for a percentage above 100.
 func (c *checker) notMoreThanAll(at *field.Path, value any) {
 	if percent, ok := value.(string); ok && len(validation.IsValidPercent(percent)) == 0 {
 		if n, _ := strconv.Atoi(strings.TrimSuffix(percent, "%")); n > 100 {
@@ -117,7 +117,7 @@ func (c *checker) notMoreThanAll(at *field.Path, value any) {
 	}
 }
 
-// stringMap returns a map of strings; nil if the field is absent.
+// stringMap returns a map of strings, nil if the field is absent.
 func stringMap(obj object, name string) map[string]string {
 	fields, ok := obj[name].(object)
 	if !ok {
@@ -130,7 +130,7 @@ func stringMap(obj object, name string) map[string]string {
 	return out
 }
 
-// selector checks a label selector and returns it; nil if it is invalid.
+// selector checks a label selector and returns it, nil if it is invalid.
 func (c *checker) selector(at *field.Path, selector object) labels.Selector {
 	typed := labelSelector(selector)
 	c.add(metavalidation.ValidateLabelSelector(typed, metavalidation.LabelSelectorValidationOptions{}, at)...)

@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Decode does what decoding an object into its Go type and encoding it again does: fields that the type lacks are dropped and
-// their paths returned, such as "spec.x"; nulls and empty values are dropped where the type says so; times and quantities get
-// their canonical form. A value of a wrong type is an error with encoding/json's text. A kind without a recorded type is
-// returned as it is. obj is not changed.
+// Decode has the effect of decoding an object into its Go type and encoding it again. Fields unknown to the type are dropped and
+// returned as paths such as "spec.x". Nulls and empty values are dropped according to omitempty. Times and quantities get their
+// canonical form. A value of a wrong type is an error with encoding/json's text. A kind without a recorded type is returned
+// unchanged. obj is not modified.
 func Decode(kind schema.GroupVersionKind, obj map[string]any) (decoded map[string]any, unknown []string, err error) {
 	table := goTypes()
 	typ, ok := table.kinds[kind]
@@ -30,10 +30,10 @@ func Decode(kind schema.GroupVersionKind, obj map[string]any) (decoded map[strin
 	return decoded, d.unknown, nil
 }
 
-// decoder passes a value through a Go type. It keeps the first error and goes on, as encoding/json does.
+// decoder decodes and re-encodes a value by its Go type. It keeps the first error and continues, like encoding/json.
 type decoder struct {
 	table   *typeTable
-	path    []step // to the value that is being decoded
+	path    []step // to the current value
 	unknown []string
 	err     error
 }
@@ -44,7 +44,7 @@ func (d *decoder) fail(err error) {
 	}
 }
 
-// mismatch notes that a value of kind found cannot be decoded into the type.
+// mismatch adds an error: a value of JSON kind found cannot be decoded into typ.
 func (d *decoder) mismatch(found, typ string) {
 	owner, fields := d.location()
 	if owner == "" {
@@ -54,7 +54,7 @@ func (d *decoder) mismatch(found, typ string) {
 	d.fail(fmt.Errorf("json: cannot unmarshal %s into Go struct field %s.%s of type %s", found, owner, fields, typeName(typ)))
 }
 
-// jsonKind returns how encoding/json names a value in errors.
+// jsonKind returns the name of a value's kind in errors of encoding/json.
 func jsonKind(value any) string {
 	switch value.(type) {
 	case string:
@@ -69,7 +69,7 @@ func jsonKind(value any) string {
 	return "number"
 }
 
-// value returns what encoding the type gives after decoding value into it; nil for a nil pointer, map or slice.
+// value decodes value into typ and encodes the result. It returns nil for a nil pointer, map or slice.
 func (d *decoder) value(typ string, value any) any {
 	switch {
 	case strings.HasPrefix(typ, "*"):
@@ -157,7 +157,7 @@ func (d *decoder) structure(t *goType, value any) any {
 	return out
 }
 
-// reportUnknown adds the fields that the type lacks, in order.
+// reportUnknown adds the fields unknown to the type, sorted by name.
 func (d *decoder) reportUnknown(t *goType, fields map[string]any) {
 	known := len(d.unknown)
 	for name := range fields {
@@ -168,7 +168,7 @@ func (d *decoder) reportUnknown(t *goType, fields map[string]any) {
 	slices.Sort(d.unknown[known:])
 }
 
-// omitted reports whether encoding leaves out a field of the encoded value.
+// omitted reports whether omitempty or omitzero drops the encoded value of a field.
 func (d *decoder) omitted(field *goField, encoded any) bool {
 	if field.omitZero && encoded == nil {
 		return true
@@ -196,13 +196,13 @@ func (d *decoder) omitted(field *goField, encoded any) bool {
 	return false
 }
 
-// isStruct reports whether the type is a struct, which omitempty never leaves out.
+// isStruct reports whether typ is a struct. omitempty never drops a struct.
 func (d *decoder) isStruct(typ string) bool {
 	named, ok := d.table.types[typ]
 	return ok && (named.underlying == "struct" || named.underlying == "custom")
 }
 
-// zero returns what encoding the zero value of the type gives.
+// zero returns the encoded zero value of typ.
 func (d *decoder) zero(typ string) any {
 	if strings.HasPrefix(typ, "*") || strings.HasPrefix(typ, "[]") || strings.HasPrefix(typ, "map[") {
 		return nil

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// custom passes a value through a type that decodes itself.
+// custom decodes and re-encodes a value of a type with its own UnmarshalJSON.
 func (d *decoder) custom(t *goType, value any) any {
 	if strings.HasPrefix(t.path, "apiextensions/v1.JSONSchemaPropsOr") {
 		if schema, ok := value.(map[string]any); ok {
@@ -19,7 +19,7 @@ func (d *decoder) custom(t *goType, value any) any {
 		return value
 	}
 	path := d.path
-	d.path = nil // errors of a type that decodes itself have no path
+	d.path = nil // errors of UnmarshalJSON have no path
 	defer func() { d.path = path }()
 	switch t.path {
 	case "apis/meta/v1.Time":
@@ -48,7 +48,7 @@ func zeroOfCustom(path string) any {
 	return nil
 }
 
-// text returns a value's string; anything else is an error, which has no path.
+// text returns a value's string. A value of another type adds an error without a path.
 func (d *decoder) text(value any) (string, bool) {
 	s, ok := value.(string)
 	if !ok {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// step leads from a value to one inside it: to a field of the struct owner, to a map's entry, or to an item of a slice. Paths are
-// made of them only when there is something to report.
+// step is an element of a path: a field of the struct owner, a map key, or a slice index. Paths are only formatted for errors and
+// unknown fields.
 type step struct {
 	owner   string
 	field   *goField
@@ -15,7 +15,7 @@ type step struct {
 	indexed bool
 }
 
-// inside decodes a value that a step leads to.
+// inside decodes value with s appended to the path.
 func (d *decoder) inside(s step, typ string, value any) any {
 	d.path = append(d.path, s)
 	decoded := d.value(typ, value)
@@ -23,7 +23,7 @@ func (d *decoder) inside(s step, typ string, value any) any {
 	return decoded
 }
 
-// pathTo returns the path to a field of the value that is being decoded, such as "spec.containers[0].image".
+// pathTo returns the path to a field of the current value, such as "spec.containers[0].image".
 func (d *decoder) pathTo(name string) string {
 	var b strings.Builder
 	for _, s := range append(d.path, step{name: name}) {
@@ -39,7 +39,7 @@ func (d *decoder) pathTo(name string) string {
 	return b.String()
 }
 
-// location returns the struct that has the value that is being decoded, and the fields that lead to it, as errors have them.
+// location returns the struct of the current value and its field path, as shown in errors.
 func (d *decoder) location() (owner, fields string) {
 	var names []string
 	for _, s := range d.path {

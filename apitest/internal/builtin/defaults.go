@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Default fills in the defaults of a decoded object. As in the API server, each Go type has its defaults, which apply
-// wherever an object has a value of the type: a pod's defaults apply to the templates of all workloads.
+// Default sets the defaults of a decoded object. As in the API server, defaults belong to a Go type and apply to each of its
+// values: a pod's defaults apply to the templates of all workloads.
 func Default(kind schema.GroupVersionKind, obj map[string]any) {
 	table := goTypes()
 	if typ, ok := table.kinds[kind]; ok {
@@ -58,7 +58,7 @@ func (d *defaulter) apply(typ string, value any) {
 	}
 }
 
-// defaultsByType is typeDefaults, made once.
+// defaultsByType caches typeDefaults.
 var defaultsByType = sync.OnceValue(typeDefaults)
 
 // typeDefaults returns the defaults by Go type.

@@ -78,7 +78,7 @@ func defaultServicePort(port object) {
 	setIfZero(port, "targetPort", port["port"])
 }
 
-// defaultSecret sets the type and moves stringData into data, as the API server does when it decodes a secret.
+// defaultSecret sets the type and moves stringData into data, like the API server's decoder.
 func defaultSecret(secret object) {
 	setIfAbsent(secret, "type", "Opaque")
 	if plain := child(secret, "stringData"); len(plain) > 0 {

@@ -69,7 +69,7 @@ func defaultPodSpec(spec object) {
 	setIfAbsent(spec, "securityContext", object{})
 	setIfAbsent(spec, "terminationGracePeriodSeconds", int64(30))
 	setIfAbsent(spec, "schedulerName", "default-scheduler")
-	// the deprecated name of the field follows the new one
+	// serviceAccount is the deprecated name of serviceAccountName
 	if text(spec, "serviceAccountName") == "" && text(spec, "serviceAccount") != "" {
 		spec["serviceAccountName"] = spec["serviceAccount"]
 	}
@@ -84,15 +84,15 @@ func defaultContainer(container object) {
 	setIfAbsent(container, "terminationMessagePolicy", "File")
 }
 
-// imageName returns the parts of image names that the server accepts: the name, its tag and its digest.
+// imageName matches valid image names. Its submatches are the tag and the digest.
 var imageName = sync.OnceValue(func() *regexp.Regexp {
 	const component = `[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*`
 	const domain = `(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[a-fA-F0-9:]+\])(?::[0-9]+)?`
 	return regexp.MustCompile(`^(?:` + domain + `/)?` + component + `(?:/` + component + `)*(?::(\w[\w.-]{0,127}))?(@[A-Za-z][A-Za-z0-9.+_-]*:[0-9a-fA-F]{32,})?$`)
 })
 
-// pullPolicy returns the default for an image, which depends on whether its tag is latest. A digest is no tag, and neither
-// has a name that cannot be parsed.
+// pullPolicy returns the default imagePullPolicy: Always for the tag latest, or if there is neither a tag nor a digest.
+// Otherwise, and for unparseable names, it is IfNotPresent.
 func pullPolicy(image string) string {
 	parts := imageName().FindStringSubmatch(image)
 	if parts != nil && (parts[1] == "latest" || parts[1] == "" && parts[2] == "") {
@@ -105,7 +105,7 @@ func volumeDefaults() map[string]func(object) {
 	mode := func(volume object) { setIfAbsent(volume, "defaultMode", int64(0o644)) }
 	return map[string]func(object){
 		"api/core/v1.Volume": func(volume object) {
-			if len(volume) <= 1 { // the name alone
+			if len(volume) <= 1 { // name only
 				volume["emptyDir"] = object{}
 			}
 		},
@@ -148,8 +148,8 @@ func defaultScaleIO(volume object) {
 	setIfAbsent(volume, "fsType", "xfs")
 }
 
-// Admit does what the API server's own admission plugins do with an object that is created: a pod gets tolerations for nodes
-// that are not ready and a priority, a volume or claim its finalizer.
+// Admit implements admission plugins of the API server for a new object: a pod gets tolerations for not-ready and unreachable
+// nodes and a priority, a volume or claim its finalizer.
 func Admit(resource schema.GroupResource, obj map[string]any) {
 	switch resource.String() {
 	case "pods":
@@ -161,7 +161,7 @@ func Admit(resource schema.GroupResource, obj map[string]any) {
 	}
 }
 
-// AdmitUpdate does what they do with an update: a pod keeps its priority and gets the tolerations again.
+// AdmitUpdate implements the same plugins for an update: a pod keeps its priority and gets missing tolerations.
 func AdmitUpdate(resource schema.GroupResource, obj, old map[string]any) {
 	if resource.String() != "pods" {
 		return
@@ -194,7 +194,7 @@ func admitPod(pod object) {
 	setIfAbsent(spec, "preemptionPolicy", "PreemptLowerPriority")
 }
 
-// tolerates reports whether a pod has a toleration of its own for the taint, with effect NoExecute.
+// tolerates reports whether a pod has a NoExecute toleration for the taint.
 func tolerates(spec object, key string) bool {
 	for _, toleration := range objects(spec, "tolerations") {
 		k, effect := text(toleration, "key"), text(toleration, "effect")

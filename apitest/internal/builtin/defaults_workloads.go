@@ -80,7 +80,7 @@ func defaultJob(job object) {
 	}
 	setIfAbsent(spec, "backoffLimit", int64(6))
 	if labels := child(spec, "template", "metadata", "labels"); len(labels) > 0 {
-		setIfAbsent(ensure(job, "metadata"), "labels", labels) // one map for both, as in the API server: createJob adds to both
+		setIfAbsent(ensure(job, "metadata"), "labels", labels) // shared map, as in the API server: createJob adds to both
 	}
 	setIfAbsent(spec, "completionMode", "NonIndexed")
 	setIfAbsent(spec, "suspend", false)

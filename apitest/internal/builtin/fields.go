@@ -7,8 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// SelectableFields returns the fields of a built-in object that a field selector may name, with their values. Every
-// resource has metadata.name, and most have metadata.namespace, cluster-scoped ones with no value. No other field is supported.
+// SelectableFields returns the fields of a built-in object supported by field selectors, with their values. All resources have
+// metadata.name. Most resources have metadata.namespace, including cluster-scoped resources, with an empty value. Other fields
+// are not supported.
 func SelectableFields(resource schema.GroupResource, obj map[string]any) fields.Set {
 	metadata := child(obj, "metadata")
 	set := fields.Set{"metadata.name": text(metadata, "name"), "metadata.namespace": text(metadata, "namespace")}
@@ -61,7 +62,7 @@ func podFields(set fields.Set, spec, status object) {
 	if ips := objects(status, "podIPs"); len(ips) > 0 {
 		ip = text(ips[0], "ip")
 	}
-	set["status.podIP"], set["status.podIPs"] = ip, "" // the server takes podIPs but has no value for it
+	set["status.podIP"], set["status.podIPs"] = ip, "" // the server supports status.podIPs without a value
 	set["spec.host"] = text(spec, "nodeName")
 }
 
@@ -77,7 +78,7 @@ func eventFields(set fields.Set, event object, regarding, source, reporting stri
 	}
 }
 
-// UnknownFieldError returns the API server's error for a field that SelectableFields does not have.
+// UnknownFieldError returns the API server's error for a field missing in SelectableFields.
 func UnknownFieldError(resource schema.GroupResource, name string) error {
 	switch resource.String() {
 	case "jobs.batch":

@@ -11,16 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// rules say how the API server prepares writes of a resource.
+// rules describe how the API server prepares writes of a resource.
 type rules struct {
-	status     bool // create and update drop the status; an update of the subresource status keeps everything else
+	status     bool // create and update reset the status; an update of subresource status resets everything else
 	generation bool // counts changes of the spec
 	create     func(obj object)
 	update     func(obj, old object)
 	initial    object // the status of a new object, else {}
 }
 
-// rulesOf returns the rules of a resource; ok is false if it is not a built-in one with rules of its own.
+// rulesOf returns the rules of a built-in resource. ok is false without rules.
 func rulesOf(resource schema.GroupResource) (r rules, ok bool) {
 	switch resource.String() {
 	case "pods":
@@ -61,15 +61,15 @@ func rulesOf(resource schema.GroupResource) (r rules, ok bool) {
 	return rules{}, false
 }
 
-// PrepareForCreate does what the API server does with a new object after admission: it drops the status, sets the
-// generation and what else it sets for the resource. metadata.name and uid are set before.
+// PrepareForCreate prepares a new object for storage after admission: it resets the status, and sets the generation and
+// resource-specific fields. metadata.name and uid must be set.
 func PrepareForCreate(resource schema.GroupResource, obj map[string]any) {
 	r, ok := rulesOf(resource)
 	if !ok {
 		return
 	}
 	metadata := ensure(obj, "metadata")
-	if r.generation { // other kinds keep what the client sends
+	if r.generation { // without it, kinds keep the client's value
 		metadata["generation"] = int64(1)
 	}
 	if r.status && resource.Resource != "nodes" {
@@ -85,7 +85,7 @@ func PrepareForCreate(resource schema.GroupResource, obj map[string]any) {
 	}
 }
 
-// emptyStatus returns the status of kinds whose status has fields that are always encoded.
+// emptyStatus returns the empty status of kinds whose status has required fields.
 func emptyStatus(resource schema.GroupResource) object {
 	switch resource.String() {
 	case "replicasets.apps", "replicationcontrollers":
@@ -104,14 +104,14 @@ func emptyStatus(resource schema.GroupResource) object {
 	return nil
 }
 
-// KeepsStatus reports whether an update of a resource leaves its status alone, which is for the subresource status.
+// KeepsStatus reports whether an update of a resource keeps the stored status. The status is then updated by the subresource.
 func KeepsStatus(resource schema.GroupResource) bool {
 	r, _ := rulesOf(resource)
 	return r.status
 }
 
-// PrepareForUpdate does what the API server does with an object that replaces old: an update leaves the status as it is, one
-// of the subresource status leaves everything else, and the generation counts changes of the spec.
+// PrepareForUpdate prepares the replacement of old for storage. An update keeps the stored status. An update of subresource
+// status keeps everything else. The generation counts changes of the spec.
 func PrepareForUpdate(resource schema.GroupResource, subresource string, obj, old map[string]any) {
 	r, ok := rulesOf(resource)
 	if !ok {
@@ -138,7 +138,7 @@ func PrepareForUpdate(resource schema.GroupResource, subresource string, obj, ol
 	}
 }
 
-// prepareStatus keeps all but the status and the metadata that an update of the status may change.
+// prepareStatus resets all fields of obj except the status and the metadata that may be changed with it.
 func prepareStatus(resource schema.GroupResource, obj, old object) {
 	for name := range obj {
 		if name != "status" && name != "metadata" && name != "apiVersion" && name != "kind" {
@@ -173,7 +173,7 @@ func prepareStatus(resource schema.GroupResource, obj, old object) {
 	}
 }
 
-// changed reports whether an update changes what the generation counts.
+// changed reports whether an update increments the generation.
 func changed(resource schema.GroupResource, obj, old object) bool {
 	fields := []string{"spec"}
 	switch resource.Resource {
@@ -241,7 +241,7 @@ func createDefinition(definition object) {
 	definition["status"] = status
 }
 
-// createJob gives a job the selector and its pods the labels of the job, unless the user selects by hand.
+// createJob sets a job's selector and pod labels, unless manualSelector is set.
 func createJob(job object) {
 	spec, metadata := ensure(job, "spec"), ensure(job, "metadata")
 	if truth(spec, "manualSelector") {
@@ -255,7 +255,7 @@ func createJob(job object) {
 		setIfAbsent(labels, label, metadata["uid"])
 	}
 	if len(child(metadata, "labels")) == 0 || reflect.ValueOf(metadata["labels"]).Pointer() == reflect.ValueOf(labels).Pointer() {
-		metadata["labels"] = maps.Clone(labels) // by the defaults
+		metadata["labels"] = maps.Clone(labels) // set by defaulting
 	}
 	setIfAbsent(ensure(ensure(spec, "selector"), "matchLabels"), "batch.kubernetes.io/controller-uid", metadata["uid"])
 }
@@ -281,10 +281,10 @@ func increment(n string) string {
 	return strconv.Itoa(i + 1)
 }
 
-// qosClass returns the quality of service of a pod by its containers' requests and limits of CPU and memory.
+// qosClass returns the QoS class of a pod from the CPU and memory requests and limits of its containers.
 func qosClass(spec object) string {
 	containers := append(objects(spec, "initContainers"), objects(spec, "containers")...)
-	if resources := child(spec, "resources"); resources != nil { // those of the whole pod take precedence
+	if resources := child(spec, "resources"); resources != nil { // pod-level resources take precedence
 		containers = []object{{"resources": resources}}
 	}
 	specified, guaranteed := false, true

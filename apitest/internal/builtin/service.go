@@ -10,15 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// The range of cluster IPs and that of node ports, as kube-apiserver has them by default.
+// The default ranges of cluster IPs and node ports of kube-apiserver.
 const (
 	serviceRange = "10.96.0.0/16"
 	minNodePort  = 30000
 	maxNodePort  = 32767
 )
 
-// AllocateService sets the IP families, cluster IPs and node ports of a service that is created, or updated if old is not
-// nil, and returns what it cannot allocate. services are the stored ones.
+// AllocateService sets the IP families, cluster IPs and node ports of a created or updated service, and returns allocation
+// errors. old is nil for a creation. services are the stored services.
 func AllocateService(service, old map[string]any, services iter.Seq[map[string]any]) field.ErrorList {
 	spec := ensure(service, "spec")
 	inUse := newServiceUse(service, services)
@@ -33,7 +33,7 @@ func AllocateService(service, old map[string]any, services iter.Seq[map[string]a
 	return append(errs, allocateNodePorts(spec, child(old, "spec"), inUse)...)
 }
 
-// keepClusterIP fills in what an update left out but does not want to change.
+// keepClusterIP copies cluster IP fields that an update left out.
 func keepClusterIP(spec, old object) {
 	if old == nil || text(old, "type") == "ExternalName" {
 		return
@@ -69,7 +69,7 @@ func allocateClusterIP(spec object, inUse *serviceUse) field.ErrorList {
 			return field.ErrorList{field.InternalError(field.NewPath("spec", "clusterIP"), fmt.Errorf("range is full"))}
 		}
 	case err != nil:
-		return nil // validation reports it
+		return nil // reported by validation
 	case !netip.MustParsePrefix(serviceRange).Contains(addr):
 		return field.ErrorList{field.Invalid(at, ip, "failed to allocate IP "+ip+": the provided IP ("+ip+
 			") is not in the valid range. The range of valid IPs is "+serviceRange)}
@@ -114,7 +114,7 @@ func allocateNodePorts(spec, old object, inUse *serviceUse) field.ErrorList {
 	return errs
 }
 
-// keptNodePort returns the node port that the port had before an update that does not name one; 0 if none.
+// keptNodePort returns the previous node port of a port updated without nodePort, or 0.
 func keptNodePort(port, old object) int64 {
 	for _, before := range objects(old, "ports") {
 		if number(before, "port") == number(port, "port") && text(before, "protocol") == text(port, "protocol") {
@@ -128,7 +128,7 @@ func nodePortKey(port object, number int64) string {
 	return fmt.Sprint(text(port, "protocol"), "/", number)
 }
 
-// serviceUse has the addresses and ports that services have.
+// serviceUse has the allocated addresses and ports.
 type serviceUse struct {
 	ips   map[string]bool
 	ports map[string]bool
@@ -155,7 +155,7 @@ func newServiceUse(except object, services iter.Seq[object]) *serviceUse {
 	return use
 }
 
-// nextIP returns the first free address; 10.96.0.1 is that of the service kubernetes.
+// nextIP returns the first free address. 10.96.0.1 is reserved for the service kubernetes.
 func (u *serviceUse) nextIP() string {
 	prefix := netip.MustParsePrefix(serviceRange)
 	for addr := prefix.Addr().Next().Next(); prefix.Contains(addr); addr = addr.Next() {
@@ -176,7 +176,7 @@ func (u *serviceUse) nextPort(port object) int64 {
 	return 0
 }
 
-// IngressWarning returns what the API server warns a new ingress of, "" for nothing.
+// IngressWarning returns the API server's warning for a new ingress, or "".
 func IngressWarning(ingress map[string]any) string {
 	const annotation = "kubernetes.io/ingress.class"
 	if _, annotated := child(ingress, "metadata", "annotations")[annotation]; !annotated || child(ingress, "spec")["ingressClassName"] != nil {
@@ -185,8 +185,7 @@ func IngressWarning(ingress map[string]any) string {
 	return fmt.Sprintf("annotation %q is deprecated, please use 'spec.ingressClassName' instead", annotation)
 }
 
-// updateService removes the fields that the new type of a service does not have, if the update left them as they were: the server
-// set them for the old type.
+// updateService removes server-set fields of the old service type from an update to a new type, unless the update changes them.
 func updateService(service, old object) {
 	spec, before := ensure(service, "spec"), child(old, "spec")
 	typ := text(spec, "type")
@@ -216,7 +215,7 @@ func hasNodePorts(spec object) bool {
 	return text(spec, "type") == "NodePort" || text(spec, "type") == "LoadBalancer"
 }
 
-// addsNodePorts reports whether a port has a node port that none had before.
+// addsNodePorts reports whether an update has a node port missing in old.
 func addsNodePorts(spec, old object) bool {
 	known := []any{nil}
 	for _, port := range objects(old, "ports") {
@@ -225,7 +224,7 @@ func addsNodePorts(spec, old object) bool {
 	return slices.ContainsFunc(objects(spec, "ports"), func(port object) bool { return !slices.Contains(known, port["nodePort"]) })
 }
 
-// ServiceWarnings returns the texts for fields of a service that its type ignores, or that are deprecated.
+// ServiceWarnings returns warnings for deprecated fields of a service, and for fields ignored for its type.
 func ServiceWarnings(service map[string]any) []string {
 	spec := child(service, "spec")
 	isExternal, hasIPs := text(spec, "type") == "ExternalName", len(list(spec, "externalIPs")) > 0

@@ -18,7 +18,7 @@ import (
 //go:embed types.txt.gz
 var recordedTypes []byte
 
-// goTypes has the recorded Go types of the built-in kinds, parsed at first use and shared by all servers.
+// goTypes has the recorded Go types of the built-in kinds. They are parsed at first use and shared by all servers.
 var goTypes = sync.OnceValue(parseTypes)
 
 type typeTable struct {
@@ -28,20 +28,20 @@ type typeTable struct {
 
 // goType is a named Go type.
 type goType struct {
-	name       string    // with its package's name, as errors have it: "v1.PodSpec"
+	name       string    // with its package, as in errors: "v1.PodSpec"
 	path       string    // "api/core/v1.PodSpec"
-	underlying string    // "struct", "custom" if it decodes itself, else an expression
-	fields     []goField // sorted, as fields of encoded maps are, so that the first error is the server's
+	underlying string    // "struct", "custom" (own UnmarshalJSON) or an expression
+	fields     []goField // sorted like encoded maps, so that the first error equals the server's
 	byName     map[string]*goField
 }
 
-// goField is a field of a struct as JSON has it. typ is an expression, such as "[]api/core/v1.Container".
+// goField is a field of a struct by its JSON name. typ is an expression, such as "[]api/core/v1.Container".
 type goField struct {
 	name                string
-	path                string // in errors: with the names of embedded structs
+	path                string // in errors, with the names of embedded structs
 	omitEmpty, omitZero bool
 	typ                 string
-	omitted             bool // by encoding, if the object lacks it
+	omitted             bool // not encoded if the object lacks it
 }
 
 func parseTypes() *typeTable {
@@ -85,10 +85,10 @@ func parseTypes() *typeTable {
 	return table
 }
 
-// shortName returns a type's name with the last element of its package's path.
+// shortName returns a type's name with the last element of its package path.
 func shortName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
-// typeName returns an expression as errors of encoding/json have it: "[]v1.Container".
+// typeName returns an expression in the form of encoding/json's errors: "[]v1.Container".
 func typeName(expression string) string {
 	prefix := ""
 	for {
@@ -106,7 +106,7 @@ func typeName(expression string) string {
 	}
 }
 
-// Known reports whether the kind is one whose Go type is recorded.
+// Known reports whether the Go type of a kind is recorded.
 func Known(kind schema.GroupVersionKind) bool {
 	_, ok := goTypes().kinds[kind]
 	return ok

@@ -10,8 +10,8 @@ import (
 	"github.com/anykind/anykind/apitest/internal/structural"
 )
 
-// Validate returns what the API server finds wrong with a built-in object, metadata apart. old is nil for a creation. Not all
-// rules of the API server are known: NotValidated says what is missing.
+// Validate returns the validation errors of a built-in object, except for its metadata. old is nil for a creation. Not all rules
+// of the API server are implemented: NotValidated returns the gaps.
 func Validate(resource schema.GroupResource, subresource string, obj, old map[string]any) field.ErrorList {
 	if subresource != "" {
 		return nil
@@ -58,7 +58,7 @@ var validators = sync.OnceValue(func() map[string]func(obj, old object) field.Er
 	}
 })
 
-// NotValidated returns what of an object Validate does not check although the API server does, for warnings.
+// NotValidated returns the fields of an object that the API server validates but Validate does not, for warnings.
 func NotValidated(resource schema.GroupResource, obj map[string]any) []string {
 	spec, at := child(obj, "spec"), "spec"
 	switch name := resource.String(); name {
@@ -83,7 +83,7 @@ func NotValidated(resource schema.GroupResource, obj map[string]any) []string {
 	return notValidatedOfPod(at, spec)
 }
 
-// notValidatedOfAutoscaler returns the fields of a horizontal pod autoscaler whose rules are not checked.
+// notValidatedOfAutoscaler returns the unvalidated fields of a HorizontalPodAutoscaler.
 func notValidatedOfAutoscaler(spec object) (fields []string) {
 	if spec["behavior"] != nil {
 		fields = append(fields, "spec.behavior")
@@ -96,7 +96,7 @@ func notValidatedOfAutoscaler(spec object) (fields []string) {
 	return fields
 }
 
-// notValidatedOfPod returns the fields of a pod whose rules are not checked.
+// notValidatedOfPod returns the unvalidated fields of a pod spec.
 func notValidatedOfPod(at string, spec object) (fields []string) {
 	for _, name := range []string{"affinity", "dnsConfig", "ephemeralContainers", "hostAliases", "os", "overhead", "readinessGates",
 		"resourceClaims", "resources", "schedulingGates", "topologySpreadConstraints"} {

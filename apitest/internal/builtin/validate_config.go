@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxConfigSize is the largest size of the values of a secret or config map.
+// maxConfigSize is the maximum total size of the values of a Secret or ConfigMap.
 const maxConfigSize = 1024 * 1024
 
-// immutable reports changes of the fields of a secret or config map that is immutable.
+// immutable returns errors for changed fields of an immutable Secret or ConfigMap.
 func immutable(obj, old object, names ...string) field.ErrorList {
 	const detail = "field is immutable when `immutable` is set"
 	var errs field.ErrorList
@@ -31,7 +31,7 @@ func immutable(obj, old object, names ...string) field.ErrorList {
 	return errs
 }
 
-// validateKeys reports keys that are no file names, and returns the size of the values.
+// validateKeys checks that keys are file names, and returns the total size of the values.
 func validateKeys(obj object, name string, decode bool) (errs field.ErrorList, size int) {
 	for key, value := range child(obj, name) {
 		for _, message := range utilvalidation.IsConfigMapKey(key) {
@@ -75,7 +75,7 @@ func validateSecret(secret, old object) field.ErrorList {
 	return append(errs, validateSecretType(secret)...)
 }
 
-// validateSecretType reports the data that a type requires and the secret lacks.
+// validateSecretType checks the data required by the secret's type.
 func validateSecretType(secret object) field.ErrorList {
 	data, path := child(secret, "data"), field.NewPath("data")
 	require := func(keys ...string) (errs field.ErrorList) {

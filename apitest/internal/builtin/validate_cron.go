@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// schedule checks the schedule of a cron job. A time zone in it is left from before spec.timeZone existed.
+// schedule checks the schedule of a CronJob. A TZ in the schedule, from before spec.timeZone existed, is tolerated only if old
+// has it, too.
 func (c *checker) schedule(at *field.Path, spec, old object) {
 	schedule, at := text(spec, "schedule"), at.Child("schedule")
 	if err := parseSchedule(schedule); err != nil {
@@ -26,7 +27,7 @@ func (c *checker) schedule(at *field.Path, spec, old object) {
 	}
 }
 
-// parseSchedule returns why a schedule is malformed. The parser panics for some that are.
+// parseSchedule returns an error for a malformed schedule. It recovers from panics of the parser.
 func parseSchedule(schedule string) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateNamespace checks the finalizers that a new namespace has in its spec; an update keeps them.
+// validateNamespace checks spec.finalizers of a new namespace. An update keeps them.
 func validateNamespace(namespace, old object) field.ErrorList {
 	c, at := &checker{}, field.NewPath("spec", "finalizers")
 	if old != nil {
@@ -62,7 +62,7 @@ func validateBudget(budget, _ object) field.ErrorList {
 	return c.errs
 }
 
-// printedBudget returns a budget's spec as the server prints it.
+// printedBudget returns a budget's spec as shown in the server's errors.
 func printedBudget(spec object) any {
 	return struct {
 		MinAvailable, Selector, MaxUnavailable, UnhealthyPodEvictionPolicy any
@@ -133,7 +133,7 @@ func validateClaim(claim, old object) field.ErrorList {
 	munged, _ := deepCopy(spec).(object)
 	before := child(old, "spec")
 	if text(before, "volumeName") == "" {
-		copyField(munged, before, "volumeName") // binding sets it once
+		copyField(munged, before, "volumeName") // set once, by binding
 	}
 	if text(child(old, "status"), "phase") == "Bound" {
 		copyField(munged, before, "resources")

@@ -23,7 +23,7 @@ func validatePod(pod, old object) field.ErrorList {
 	return c.errs
 }
 
-// podUpdate reports changes of what a pod's update must not change.
+// podUpdate adds errors for changes of immutable fields of a pod.
 func (c *checker) podUpdate(at *field.Path, spec, old object) {
 	for _, name := range []string{"containers", "initContainers"} {
 		containers := objects(spec, name)
@@ -66,7 +66,7 @@ func (c *checker) podTemplate(at *field.Path, template object) {
 
 func (c *checker) podSpec(at *field.Path, spec object) {
 	volumes := c.volumes(at.Child("volumes"), spec)
-	claims := objects(spec, "volumeClaimTemplateNames") // those of a stateful set
+	claims := objects(spec, "volumeClaimTemplateNames") // of a StatefulSet
 	for _, claim := range claims {
 		volumes[text(claim, "name")] = true
 	}
@@ -127,7 +127,7 @@ func (c *checker) tolerations(at *field.Path, tolerations []object) {
 	}
 }
 
-// volumes checks the volumes and returns the names of the valid ones.
+// volumes checks the volumes and returns the valid names.
 func (c *checker) volumes(at *field.Path, spec object) map[string]bool {
 	names := map[string]bool{}
 	for i, volume := range objects(spec, "volumes") {
@@ -150,7 +150,7 @@ func (c *checker) volumes(at *field.Path, spec object) map[string]bool {
 	return names
 }
 
-// volumeKeys are the sources of volumes in the order in which the server looks at them.
+// volumeKeys returns the sources of volumes in the server's order of validation.
 func volumeKeys() []string {
 	return []string{"emptyDir", "hostPath", "gitRepo", "gcePersistentDisk", "awsElasticBlockStore", "secret", "nfs", "iscsi", "glusterfs", "flocker",
 		"persistentVolumeClaim", "rbd", "cinder", "cephFS", "quobyte", "downwardAPI", "fc", "flexVolume", "configMap", "azureFile",

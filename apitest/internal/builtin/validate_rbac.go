@@ -63,7 +63,7 @@ func validateClusterRoleBinding(binding, old object) field.ErrorList {
 	return validateBinding(binding, old, "ClusterRole")
 }
 
-// roleRef is a reference as the server prints it.
+// roleRef is a reference as shown in the server's errors.
 type roleRef struct{ APIGroup, Kind, Name string }
 
 func validateBinding(binding, old object, kinds ...string) field.ErrorList {

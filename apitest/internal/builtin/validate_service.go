@@ -70,7 +70,7 @@ func (c *checker) trafficPolicies(at *field.Path, spec object) {
 	}
 }
 
-// clusterIPUpdate reports a change of the first cluster IP.
+// clusterIPUpdate adds an error if the first cluster IP changes.
 func (c *checker) clusterIPUpdate(at *field.Path, spec, old object) {
 	if old == nil || text(old, "type") == "ExternalName" || text(spec, "type") == "ExternalName" {
 		return
@@ -118,7 +118,7 @@ func (c *checker) servicePorts(at *field.Path, ports []object, typ string) {
 	}
 }
 
-// duplicatePort is a port as the server prints it.
+// duplicatePort is a port as shown in the server's errors.
 type duplicatePort struct {
 	Name        string
 	Protocol    string

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// workload checks the selector and the template of a workload, whose pods are always restarted.
+// workload checks the selector and the template of a workload. Its restartPolicy must be Always.
 func (c *checker) workload(at *field.Path, spec object, kind, name string) {
 	selector := child(spec, "selector")
 	if selector == nil && kind != "DaemonSet" {
@@ -66,7 +66,7 @@ func validateDeployment(deployment, old object) field.ErrorList {
 	return c.errs
 }
 
-// selectorUpdate reports a change of the selector, which the server prints as the Go type it has.
+// selectorUpdate adds an error if the selector changes. The error shows the selector's Go type.
 func (c *checker) selectorUpdate(at *field.Path, spec, old object) {
 	if before := child(old, "spec", "selector"); old != nil && !equality.Semantic.DeepEqual(child(spec, "selector"), before) {
 		c.invalid(at.Child("selector"), labelSelector(child(spec, "selector")), "field is immutable")
@@ -105,7 +105,7 @@ func validateDaemonSet(set, old object) field.ErrorList {
 	return c.errs
 }
 
-// daemonSetStrategy returns the strategy as the server prints it: as its Go type, which has no names for JSON.
+// daemonSetStrategy returns the strategy as shown in the server's errors: as a Go type without JSON names.
 func daemonSetStrategy(strategy object) any {
 	type rollingUpdate struct{ MaxUnavailable, MaxSurge any }
 	printed := struct {
@@ -149,7 +149,7 @@ func validateStatefulSet(set, old object) field.ErrorList {
 	return c.errs
 }
 
-// withClaims returns a stateful set's spec whose template has the claims' names as volumes.
+// withClaims returns a StatefulSet's spec with the names of its claims as volumes of the template.
 func withClaims(spec, template object) object {
 	names := []any{}
 	for _, claim := range objects(spec, "volumeClaimTemplates") {
@@ -204,7 +204,7 @@ func (c *checker) jobSpec(at *field.Path, spec object) {
 	}
 }
 
-// jobSelector checks that the selector of a job, generated or not, selects its pods.
+// jobSelector checks that the selector of a job matches its pod template.
 func (c *checker) jobSelector(at *field.Path, spec object) {
 	selector, set := child(spec, "selector"), stringMap(child(spec, "template", "metadata"), "labels")
 	if selector == nil {
@@ -215,7 +215,7 @@ func (c *checker) jobSelector(at *field.Path, spec object) {
 	}
 }
 
-// generatedSelector checks the selector and the labels that the server generates unless the user chooses them.
+// generatedSelector checks the generated selector and labels, unless manualSelector is set.
 func (c *checker) generatedSelector(at *field.Path, job, spec object) {
 	selector, set := child(spec, "selector"), stringMap(child(spec, "template", "metadata"), "labels")
 	if truth(spec, "manualSelector") || selector == nil {
@@ -249,7 +249,7 @@ func validateCronJob(cron, old object) field.ErrorList {
 	c.oneOf(at, spec, "concurrencyPolicy", "Allow", "Forbid", "Replace")
 	c.nonNegative(at, spec, "startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
 	c.jobSpec(at.Child("jobTemplate", "spec"), child(spec, "jobTemplate", "spec"))
-	const maxName = validation.DNS1123LabelMaxLength - 11 // a job's name is the cron job's and the minute
+	const maxName = validation.DNS1123LabelMaxLength - 11 // a job's name is the CronJob's name and the minute
 	if name := text(child(cron, "metadata"), "name"); len(name) > maxName {
 		c.invalid(field.NewPath("metadata").Child("name"), name, "must be no more than 52 characters")
 	}

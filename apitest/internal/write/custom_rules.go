@@ -184,7 +184,7 @@ func (op *operation) warnFinalizers(obj, old *unstructured.Unstructured) {
 	}
 }
 
-// finalizerWarnings returns warnings for new finalizers without a domain, which may clash with other writers.
+// finalizerWarnings returns warnings for new finalizers that are not qualified names or have no domain.
 func finalizerWarnings(obj, old *unstructured.Unstructured) []string {
 	known := map[string]bool{metav1.FinalizerOrphanDependents: true, metav1.FinalizerDeleteDependents: true, "kubernetes": true}
 	if old != nil {

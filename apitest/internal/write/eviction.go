@@ -94,7 +94,7 @@ func (op *operation) evictionOptions(eviction *unstructured.Unstructured) (*meta
 	return options, nil
 }
 
-// ignoresBudgets reports whether a pod has not started or has finished.
+// ignoresBudgets reports whether a pod is pending, finished or being deleted.
 func ignoresBudgets(pod *unstructured.Unstructured) bool {
 	phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
 	return phase == "Succeeded" || phase == "Failed" || phase == "Pending" || pod.GetDeletionTimestamp() != nil
