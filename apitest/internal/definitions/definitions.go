@@ -1,5 +1,5 @@
-// Package definitions does what the API server's controllers do with CustomResourceDefinitions: it accepts their names, serves
-// them, and deletes their objects before them. Unlike there it is done before the write that causes it is answered.
+// Package definitions implements the API server's controllers of CustomResourceDefinitions: it accepts their names, serves them,
+// and deletes their objects before their removal. Unlike in the API server, this is complete before the response to the write.
 package definitions
 
 import (
@@ -26,10 +26,10 @@ const (
 	finalizer = "customresourcecleanup.apiextensions.k8s.io"
 )
 
-// Controller keeps a registry and the status of definitions in step with the stored definitions. It is safe for concurrent use.
+// Controller keeps a registry and the status of definitions in sync with the stored definitions. It is safe for concurrent use.
 //
-// Observe notes which definitions a write concerns and processes them in the goroutine of the writer, unless another one is
-// processing: that one goes on until nothing is left. Settle waits for it.
+// Observe queues the definitions affected by a write and processes the queue in the writer's goroutine. If another goroutine is
+// processing, it also processes the new entries. Settle waits for it.
 type Controller struct {
 	ctx      context.Context
 	store    *store.Store
@@ -40,15 +40,15 @@ type Controller struct {
 	processing sync.Mutex
 	mu         sync.Mutex
 	pending    []string
-	deleting   map[store.Key]bool // group and plural of definitions whose objects are being deleted
+	deleting   map[store.Key]bool // group and plural of definitions in deletion of their objects
 }
 
-// New returns a Controller whose writes end with ctx. The store is to call Observe after each write.
+// New returns a Controller. Its writes end with ctx. The store must call Observe after each write.
 func New(ctx context.Context, s *store.Store, registry *kinds.Registry, writer *write.Writer, now func() time.Time) *Controller {
 	return &Controller{ctx: ctx, store: s, registry: registry, writer: writer, now: now, deleting: map[store.Key]bool{}}
 }
 
-// Observe is called after each write.
+// Observe processes the definitions affected by a write.
 func (c *Controller) Observe(event store.Event) {
 	if !c.note(event) {
 		return
@@ -59,8 +59,8 @@ func (c *Controller) Observe(event store.Event) {
 	}
 }
 
-// Load stores defaulted and validated definitions in their final state: with accepted names, established and served, or not if
-// their names are in conflict with those before.
+// Load stores defaulted and validated definitions in their final state: accepted, established and served, or with the condition
+// of a name conflict with an earlier definition.
 func (c *Controller) Load(definitions []store.Object) error {
 	c.processing.Lock()
 	defer c.processing.Unlock()
@@ -89,7 +89,7 @@ func (c *Controller) Load(definitions []store.Object) error {
 	return nil
 }
 
-// Settle returns when all that was observed has been processed.
+// Settle returns when all observed writes are processed.
 func (c *Controller) Settle() {
 	c.processing.Lock()
 	defer c.processing.Unlock()
@@ -132,7 +132,7 @@ func (c *Controller) process() {
 	}
 }
 
-// sync brings one definition to the state that follows from what is stored.
+// sync reconciles a definition with the store.
 func (c *Controller) sync(name string) {
 	stored, found := c.store.Get(key(name))
 	if !found {
@@ -164,8 +164,8 @@ func (c *Controller) sync(name string) {
 	}
 }
 
-// update writes the status of a definition as the API server's controllers do. A definition that was written meanwhile is
-// processed again.
+// update writes the status of a definition like the API server's controllers. On a conflict, the concurrent write has queued the
+// definition again.
 func (c *Controller) update(name string, stored, changed store.Object) (store.Object, bool) {
 	if !reflect.DeepEqual(stored["status"], changed["status"]) {
 		ownStatus(changed, c.timestamp())
@@ -179,11 +179,11 @@ func (c *Controller) serve(definition store.Object) {
 		c.registry.RemoveDefinition(nameOf(definition))
 		return
 	}
-	// The definition has been validated; one of a built-in resource is stored and not served.
+	// The definition is valid. A definition of a built-in resource is stored but not served.
 	_ = c.registry.SetDefinition(definition)
 }
 
-// reconsider processes the definitions whose names may have been in conflict with one that is gone.
+// reconsider queues the definitions without accepted names: they may have been in conflict with a removed definition.
 func (c *Controller) reconsider(name string) {
 	all, _, err := c.store.List(group, resource, "", 0)
 	if err != nil {
@@ -208,7 +208,7 @@ func (c *Controller) othersOf(definition store.Object) []store.Object {
 	})
 }
 
-// finalize deletes the objects of a definition that is being deleted and then the definition.
+// finalize deletes the objects of a terminating definition, and then the definition.
 func (c *Controller) finalize(name string, stored store.Object) {
 	c.serve(stored)
 	if !slices.Contains(finalizersOf(stored), finalizer) {
@@ -258,7 +258,7 @@ func (c *Controller) removeFinalizer(name string, stored store.Object) {
 	_, _ = c.store.Update(key(name), store.Version(stored), changed)
 }
 
-// deleteObjects requests the deletion of all objects of a resource, which their finalizers may delay.
+// deleteObjects deletes all objects of a resource. Finalizers may delay their removal.
 func (c *Controller) deleteObjects(id store.Key) {
 	versions := c.registry.Versions(id.Group, id.Resource)
 	if len(versions) == 0 {

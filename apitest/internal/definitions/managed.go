@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// ownStatus makes the API server the manager of the status, as its own controllers are.
+// ownStatus makes the API server the manager of the status, like its own controllers.
 func ownStatus(definition map[string]any, now string) {
 	metadata := mapAt(definition, "metadata")
 	entries, _ := metadata["managedFields"].([]any)
@@ -24,7 +24,7 @@ func ownStatus(definition map[string]any, now string) {
 	metadata["managedFields"] = entries
 }
 
-// compareEntries orders managed fields as the API server does.
+// compareEntries orders managedFields like the API server.
 func compareEntries(a, b any) int {
 	x, _ := a.(map[string]any)
 	y, _ := b.(map[string]any)

@@ -9,8 +9,8 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
-// acceptNames sets status.acceptedNames and the condition NamesAccepted, given the names of the other definitions of the group. It reports
-// whether a name was released.
+// acceptNames sets status.acceptedNames and the condition NamesAccepted. others are the accepted names of the group's other
+// definitions. It reports whether a name was released.
 func acceptNames(definition map[string]any, others *takenNames, now string) (released bool) {
 	wanted := mapAt(definition, "spec", "names")
 	status := statusOf(definition)
@@ -37,7 +37,7 @@ func acceptNames(definition map[string]any, others *takenNames, now string) (rel
 	if categories, found := wanted["categories"]; found {
 		result["categories"] = categories
 	}
-	for _, name := range []string{"plural", "kind"} { // without omitempty in their Go type
+	for _, name := range []string{"plural", "kind"} { // no omitempty in their Go type
 		if _, found := result[name]; !found {
 			result[name] = ""
 		}
@@ -48,7 +48,7 @@ func acceptNames(definition map[string]any, others *takenNames, now string) (rel
 	return released
 }
 
-// checkNames reports which of the wanted names, one or a list, belong to another definition.
+// checkNames returns an error for each wanted name in use by a different definition. wanted is a name or a list.
 func checkNames(wanted, accepted any, taken map[string]bool) error {
 	if reflect.DeepEqual(wanted, accepted) {
 		return nil
@@ -97,7 +97,7 @@ func note(names map[string]bool, value any) {
 	}
 }
 
-// announce sets the condition Established to false, unless the definition has it already.
+// announce sets the condition Established to False, unless the condition exists.
 func announce(definition map[string]any, now string) {
 	switch {
 	case isTrue(definition, "Established"):
@@ -108,7 +108,7 @@ func announce(definition map[string]any, now string) {
 	}
 }
 
-// establish sets the condition Established, which a definition keeps once it has it.
+// establish sets the condition Established. It is never reset.
 func establish(definition map[string]any, now string) {
 	setCondition(definition, condition{"Established", "True", "InitialNamesAccepted", "the initial names have been accepted"}, now)
 }

@@ -9,7 +9,7 @@ import (
 // condition is an entry of status.conditions.
 type condition struct{ kind, status, reason, message string }
 
-// setCondition adds or replaces a condition. Its transition time changes with its status.
+// setCondition adds or replaces a condition. lastTransitionTime changes with the status only.
 func setCondition(definition map[string]any, c condition, now string) {
 	status := statusOf(definition)
 	conditions, _ := status["conditions"].([]any)

@@ -1,4 +1,4 @@
-// Package kindrecord runs the programs that record something of the Go types of Kubernetes' built-in kinds. It compiles them in a
+// Package kindrecord runs programs to record data of the Go types of Kubernetes' built-in kinds. Programs are compiled in a
 // temporary module, so that this module does not require k8s.io/api.
 package kindrecord
 
@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 )
 
-// Main is the main function of a command that runs a program and writes its compressed output to a file.
+// Main is the main function of a recording command. It runs a program and writes its compressed output to a file.
 func Main(program []byte, defaultOutput string) {
 	version := flag.String("version", "0.36.3", "version of k8s.io/api")
 	output := flag.String("o", defaultOutput, "the file to write")
@@ -27,7 +27,7 @@ func Main(program []byte, defaultOutput string) {
 	}
 }
 
-// run returns the output of a program that may import the modules of a Kubernetes version.
+// run returns the output of a program. The program may import the modules of a Kubernetes version.
 func run(program []byte, version string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "kindrecord")
 	if err != nil {
@@ -68,5 +68,5 @@ func write(name string, text []byte) error {
 	if err := w.Close(); err != nil {
 		return err
 	}
-	return os.WriteFile(name, compressed.Bytes(), 0o644) //nolint:gosec // it is committed
+	return os.WriteFile(name, compressed.Bytes(), 0o644) //nolint:gosec // committed
 }

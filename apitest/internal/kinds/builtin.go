@@ -8,7 +8,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/kinds/recorded"
 )
 
-// builtin returns the groups of built-in resources, decoded once for the process.
+// builtin returns the groups of built-in resources, decoded at first use and shared by the process.
 var builtin = sync.OnceValues(func() ([]*group, error) {
 	all, err := recorded.ReadGroups()
 	if err != nil {
@@ -52,8 +52,8 @@ func builtinResource(g recorded.Group, version string, r recorded.Resource) *Res
 	return resource
 }
 
-// servedStorageVersion returns the recorded storage version if it is served. A server that can still be downgraded stores
-// versions that it does not serve; then it is the version itself.
+// servedStorageVersion returns the recorded storage version if it is served, otherwise version. A server that supports a
+// downgrade stores an older version, which may not be served.
 func servedStorageVersion(g recorded.Group, version string, r recorded.Resource) string {
 	for _, v := range g.Versions {
 		if v.Name == r.StorageVersion {

@@ -69,7 +69,7 @@ func resourcesOf(definition map[string]any, rules structural.RuleCompiler) ([]*R
 	return resources, nil
 }
 
-// setVersion sets what an entry of spec.versions says.
+// setVersion sets the fields of an entry of spec.versions.
 func (r *Resource) setVersion(v document, rules structural.RuleCompiler) {
 	if schema := v.at("schema", "openAPIV3Schema"); schema != nil {
 		r.schema = sync.OnceValue(func() *structural.Schema { return structural.Compile(schema, rules) })
@@ -102,13 +102,13 @@ func (r *Resource) setVersion(v document, rules structural.RuleCompiler) {
 	}
 }
 
-// ageDescription is the description of the one column of a CRD without printer columns: that of ObjectMeta's field.
+// ageDescription is the column description of a CRD without printer columns, copied from ObjectMeta.creationTimestamp.
 const ageDescription = "CreationTimestamp is a timestamp representing the server time when this object was created. It is not " +
 	"guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented " +
 	"in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: " +
 	"https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata"
 
-// document reads a decoded object; what is missing or of another type reads as the zero value.
+// document is a decoded object. Missing fields, and fields of another type, read as the zero value.
 type document map[string]any
 
 func (d document) at(path ...string) document {

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// apiVersions returns the answer to /api.
+// apiVersions returns the response to /api.
 func apiVersions(host string) *metav1.APIVersions {
 	return &metav1.APIVersions{
 		TypeMeta:                   metav1.TypeMeta{Kind: "APIVersions"},
@@ -17,7 +17,7 @@ func apiVersions(host string) *metav1.APIVersions {
 	}
 }
 
-// groupList returns the answer to /apis.
+// groupList returns the response to /apis.
 func (s *snapshot) groupList() *metav1.APIGroupList {
 	list := &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
 	for _, g := range s.legacyGroups() {
@@ -26,7 +26,7 @@ func (s *snapshot) groupList() *metav1.APIGroupList {
 	return list
 }
 
-// legacy returns the group as an item of the answer to /apis.
+// legacy returns the group as an item of the response to /apis.
 func (g *group) legacy() metav1.APIGroup {
 	legacy := metav1.APIGroup{Name: g.name}
 	for _, v := range g.versions {
@@ -36,7 +36,7 @@ func (g *group) legacy() metav1.APIGroup {
 	return legacy
 }
 
-// resourceList returns the answer to /api/v1 or /apis/GROUP/VERSION.
+// resourceList returns the response to /api/v1 or /apis/GROUP/VERSION.
 func (v *groupVersion) resourceList() *metav1.APIResourceList {
 	list := &metav1.APIResourceList{
 		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
@@ -62,7 +62,7 @@ func (v *groupVersion) resourceList() *metav1.APIResourceList {
 	return list
 }
 
-// These are the types of apidiscovery.k8s.io/v2, which k8s.io/api has.
+// Types of apidiscovery.k8s.io/v2, copied from k8s.io/api.
 type (
 	groupDiscoveryList struct {
 		Kind       string            `json:"kind"`
@@ -99,13 +99,13 @@ type (
 	}
 )
 
-// aggregatedDocument is an answer of aggregated discovery.
+// aggregatedDocument is a response of aggregated discovery.
 type aggregatedDocument struct {
 	json []byte
 	etag string
 }
 
-// aggregatedDocuments are the answers to /api and /apis.
+// aggregatedDocuments are the responses to /api and /apis.
 type aggregatedDocuments struct {
 	core, groups aggregatedDocument
 }
@@ -163,8 +163,8 @@ func (r *Resource) aggregated() resourceDiscovery {
 	return found
 }
 
-// responseKind returns the kind of answers. For a built-in resource the real server leaves out a group and a version that
-// are the resource's own.
+// responseKind returns the kind of responses. For a built-in resource the real server omits the group and version if they are the
+// resource's own.
 func (r *Resource) responseKind(group, version, kind string) *metav1.GroupVersionKind {
 	if r.Definition == nil && group == r.Group && version == r.Version {
 		return &metav1.GroupVersionKind{Kind: kind}

@@ -9,17 +9,17 @@ import (
 
 const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// media is a form of an answer.
+// media is the form of a discovery response.
 type media int
 
 const (
-	mediaNone media = iota // the request accepts no form that there is
+	mediaNone media = iota // no supported form is accepted
 	mediaJSON
 	mediaYAML
 	mediaAggregated
 )
 
-// negotiate returns the form that a request prefers. Aggregated discovery is offered for /api and /apis alone.
+// negotiate returns the preferred form of a request. Aggregated discovery is offered for /api and /apis only.
 func negotiate(req *http.Request, aggregated bool) media {
 	header := strings.Join(req.Header.Values("Accept"), ",")
 	if header == "" {

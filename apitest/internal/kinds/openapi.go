@@ -17,9 +17,9 @@ import (
 	"github.com/anykind/anykind/apitest/internal/structural"
 )
 
-// openapi has the OpenAPI definitions of a resource in all its versions, made at first use.
+// openapi has the OpenAPI definitions of a resource in all its versions, built at first use.
 type openapi struct {
-	definitions func() (map[string]string, error) // of the kind and all that it refers to, as JSON
+	definitions func() (map[string]string, error) // of the kind and its references, as JSON
 	decoded     func() (map[string]*spec.Schema, error)
 	converter   func() (managedfields.TypeConverter, error)
 	inlined     func() (map[string]map[string]any, error)
@@ -56,8 +56,8 @@ func builtinOpenAPI(kind schema.GroupKind) *openapi {
 	})
 }
 
-// OpenAPI returns the OpenAPI v3 schema of the resource's objects without references: equal definitions are shared maps,
-// and a recursive one ends in an object with x-kubernetes-preserve-unknown-fields. For a CRD it is what /openapi/v3 has. The
+// OpenAPI returns the OpenAPI v3 schema of the resource's objects without references. Equal definitions are shared maps. A
+// recursive reference becomes an object with x-kubernetes-preserve-unknown-fields. For a CRD it is the schema in /openapi/v3. The
 // result is read-only.
 func (r *Resource) OpenAPI() (map[string]any, error) {
 	inlined, err := r.openapi.inlined()
@@ -68,8 +68,8 @@ func (r *Resource) OpenAPI() (map[string]any, error) {
 	return inlined[name], err
 }
 
-// Definitions returns the definitions that the resource's objects refer to and that of the objects themselves, as
-// strategicpatch.PatchMetaFromOpenAPIV3 needs them. The result is read-only.
+// Definitions returns the definition of the resource's objects and all definitions referenced by it, in the form of
+// strategicpatch.PatchMetaFromOpenAPIV3. The result is read-only.
 func (r *Resource) Definitions() (definitions map[string]*spec.Schema, object *spec.Schema, err error) {
 	decoded, err := r.openapi.decoded()
 	if err != nil {
@@ -79,14 +79,14 @@ func (r *Resource) Definitions() (definitions map[string]*spec.Schema, object *s
 	return decoded, decoded[name], err
 }
 
-// TypeConverter returns the converter that server-side apply needs for the resource's objects in any of its versions. It
-// is compiled at first use, once.
+// TypeConverter returns the server-side apply converter for the resource's objects in any of its versions. It is compiled once,
+// at first use.
 func (r *Resource) TypeConverter() (managedfields.TypeConverter, error) {
 	return r.openapi.converter()
 }
 
-// Schema returns the structural schema of a CRD's version, or nil without one: for a built-in kind, and for a version
-// whose objects keep everything. It is compiled at first use, once.
+// Schema returns the structural schema of a CRD's version. It is nil for a built-in kind, and for a version without a schema,
+// which keeps all fields. It is compiled once, at first use.
 func (r *Resource) Schema() *structural.Schema {
 	if r.schema == nil {
 		return nil
@@ -133,7 +133,7 @@ func (o *openapi) decode() (map[string]*spec.Schema, error) {
 	return decoded, nil
 }
 
-// inline returns the definitions without references.
+// inline returns the definitions with all references replaced.
 func (o *openapi) inline() (map[string]map[string]any, error) {
 	texts, err := o.definitions()
 	if err != nil {
@@ -153,10 +153,10 @@ func (o *openapi) inline() (map[string]map[string]any, error) {
 	return i.done, nil
 }
 
-// inliner replaces references by what they refer to.
+// inliner replaces references by their definitions.
 type inliner struct {
 	definitions, done map[string]map[string]any
-	open              map[string]bool // those around the one that is being inlined
+	open              map[string]bool // definitions enclosing the current definition
 }
 
 func (i *inliner) definition(name string) map[string]any {

@@ -32,8 +32,8 @@ func definitionOpenAPI(d document) *openapi {
 	return o
 }
 
-// publishSchema returns a version's schema as OpenAPI has it: with kind, apiVersion and metadata. For OpenAPI v2, what
-// kubectl cannot read is left out.
+// publishSchema returns a version's schema as published by OpenAPI, with kind, apiVersion and metadata. For OpenAPI v2, it omits
+// fields not supported by kubectl.
 func publishSchema(d, v document, v2 bool) (string, error) {
 	schema := v.at("schema", "openAPIV3Schema")
 	published := map[string]any{"type": "object"}
@@ -65,7 +65,7 @@ func selectableFields(v document) []any {
 	return fields
 }
 
-// publishedKeys are the fields of a structural schema that OpenAPI keeps as they are, if they are not empty.
+// publishedKeys are the fields of a structural schema copied to OpenAPI unchanged, unless they are empty.
 var publishedKeys = []string{
 	"type", "nullable", "description", "title", "default", "externalDocs", "example", "format", "maximum", "exclusiveMaximum",
 	"minimum", "exclusiveMinimum", "maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems", "multipleOf", "enum",
@@ -74,7 +74,7 @@ var publishedKeys = []string{
 	"x-kubernetes-validations",
 }
 
-// publishNode returns a node of a structural schema as OpenAPI has it.
+// publishNode returns a node of a structural schema as published by OpenAPI.
 func publishNode(node map[string]any, v2 bool) map[string]any {
 	published := publishValues(node)
 	if properties, _ := node["properties"].(map[string]any); len(properties) > 0 {
@@ -147,7 +147,7 @@ func publishNested(all []any) []any {
 	return published
 }
 
-// unfoldIntOrString adds the two types of an int-or-string unless the schema names them.
+// unfoldIntOrString adds the two types of an int-or-string, unless the schema has them.
 func unfoldIntOrString(published map[string]any) {
 	both := []any{map[string]any{"type": "integer"}, map[string]any{"type": "string"}}
 	if isIntOrString(published["anyOf"]) {
@@ -176,7 +176,7 @@ func isIntOrString(anyOf any) bool {
 	return first["type"] == "integer" && second["type"] == "string" && len(first) == 1 && len(second) == 1
 }
 
-// toV2 removes what OpenAPI v2, or kubectl's use of it, does not support.
+// toV2 removes fields not supported by OpenAPI v2, or by kubectl's use of it.
 func toV2(node, published map[string]any) {
 	for _, key := range []string{"allOf", "anyOf", "oneOf", "not", "default"} {
 		delete(published, key)
@@ -207,7 +207,7 @@ func toV2(node, published map[string]any) {
 	}
 }
 
-// embedResource adds what every embedded resource has.
+// embedResource adds apiVersion, kind and metadata of an embedded resource.
 func embedResource(published map[string]any, v2 bool) {
 	properties, _ := published["properties"].(map[string]any)
 	properties = maps.Clone(properties)
@@ -250,7 +250,7 @@ func typeMetaProperties(v2 bool) map[string]any {
 	}
 }
 
-// templateReplacer replaces the names of a recorded template by those of a version.
+// templateReplacer replaces the placeholders of a recorded template by the names of a version.
 func (r *Resource) templateReplacer() *strings.Replacer {
 	article := " a "
 	switch first, _ := utf8.DecodeRuneInString(r.Kind); {
@@ -273,7 +273,7 @@ func (r *Resource) templateReplacer() *strings.Replacer {
 	)
 }
 
-// operationID returns a name as it occurs in IDs of operations: in camel case, without punctuation.
+// operationID returns a name in the form of operation IDs: camel case without punctuation.
 func operationID(name string, capitalize bool) string {
 	var id strings.Builder
 	for i, char := range name {

@@ -17,7 +17,7 @@ type openapiPath struct {
 	document func() (string, error)
 }
 
-// openapiPaths returns what /openapi/v3 lists.
+// openapiPaths returns the paths listed by /openapi/v3.
 func (s *snapshot) openapiPaths() (map[string]openapiPath, error) {
 	all, err := recorded.ReadOpenAPI()
 	if err != nil {
@@ -51,8 +51,8 @@ func (v *groupVersion) definitions() []*Resource {
 	return v.resources
 }
 
-// hashOf returns a hash of what the documents of resources are made of. The real server's is that of the document, which
-// would have to be made for the index.
+// hashOf returns a hash of the CRD specs behind a document. The real server hashes the document itself; computing it for the
+// index would be slow.
 func hashOf(resources []*Resource) (string, error) {
 	hash := sha512.New()
 	encoder := json.NewEncoder(hash)
@@ -159,7 +159,7 @@ func (r *Resource) addSelectableFields(definition string) (string, error) {
 	return compactJSON(list)
 }
 
-// openapiV2 returns the answer to /openapi/v2.
+// openapiV2 returns the response to /openapi/v2.
 func (s *snapshot) openapiV2() (string, error) {
 	all, err := recorded.ReadOpenAPI()
 	if err != nil {

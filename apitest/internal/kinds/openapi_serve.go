@@ -82,7 +82,7 @@ func (s *snapshot) serveV3Index(w http.ResponseWriter, req *http.Request) error 
 	if err != nil {
 		return err
 	}
-	serveContent(w, req, "text/plain; charset=utf-8", etagOf(text), []byte(text)) // as the real server
+	serveContent(w, req, "text/plain; charset=utf-8", etagOf(text), []byte(text)) // like the real server
 	return nil
 }
 
@@ -90,8 +90,8 @@ func versionURL(path, hash string) string {
 	return "/openapi/v3/" + path + "?hash=" + url.QueryEscape(hash)
 }
 
-// serveV3 answers a request for the document of a group version. A request with an old hash is redirected, one with the right
-// hash may be cached for ever.
+// serveV3 serves the document of a group version. A request with an outdated hash is redirected. A response to the current hash
+// may be cached for ever.
 func (s *snapshot) serveV3(w http.ResponseWriter, req *http.Request, path string) error {
 	paths, err := s.openapiPaths()
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *snapshot) makeV2Protobuf() ([]byte, error) {
 	return proto.Marshal(document)
 }
 
-// form is a form of an OpenAPI document.
+// form is the media type of an OpenAPI document.
 type form int
 
 const (

@@ -1,8 +1,9 @@
-// Package kinds has the resources that an API server serves: the built-in ones of one Kubernetes version, recorded from a real
-// server, and those that CustomResourceDefinitions define. It answers discovery and OpenAPI requests.
+// Package kinds has the resources served by an API server: the built-in resources of a Kubernetes version, recorded from a real
+// server, and the resources of CustomResourceDefinitions. It serves discovery and OpenAPI requests.
 //
-// A Registry publishes immutable snapshots. A change drops the snapshot and the next reader builds it, so that defining a
-// hundred kinds builds one. What is recorded is shared by all registries of the process and decoded at its first use.
+// A Registry publishes immutable snapshots. A change drops the snapshot, and the next reader builds a new snapshot. Defining a
+// hundred kinds in a row therefore builds a single snapshot. Recorded data is decoded at first use and shared by all registries
+// of the process.
 package kinds
 
 import (
@@ -16,14 +17,14 @@ import (
 	"github.com/anykind/anykind/apitest/internal/structural"
 )
 
-// Registry has the resources that one server serves: the built-in ones and those of its CustomResourceDefinitions. It is
-// safe for concurrent use.
+// Registry has the resources served by a server: the built-in resources and those of its CustomResourceDefinitions. It is safe
+// for concurrent use.
 type Registry struct {
 	rules   structural.RuleCompiler
 	current atomic.Pointer[snapshot] // nil after a change
 
 	mu          sync.Mutex
-	definitions map[string][]*Resource // the served versions of each CRD by its name
+	definitions map[string][]*Resource // CRD name to its served versions
 	changed     chan struct{}          // closed at the next change
 }
 
@@ -40,18 +41,17 @@ func (r *Registry) Lookup(group, version, plural string) *Resource {
 	return r.snapshot().lookup(schema.GroupVersionResource{Group: group, Version: version, Resource: plural})
 }
 
-// OfKind returns the resource whose objects have the kind, or nil. A kind that exists in requests only, such as Scale, has no
-// resource.
+// OfKind returns the resource with objects of a kind, or nil. Kinds of requests, such as Scale, have no resource.
 func (r *Registry) OfKind(kind schema.GroupVersionKind) *Resource {
 	return r.snapshot().ofKind(kind)
 }
 
-// Resources returns every served version of every resource, in the order of discovery.
+// Resources returns all served versions of all resources, in the order of discovery.
 func (r *Registry) Resources() []*Resource {
 	return slices.Clone(r.snapshot().resources)
 }
 
-// Versions returns the served versions of a resource, the preferred one first.
+// Versions returns the served versions of a resource, the preferred version first.
 func (r *Registry) Versions(group, plural string) []*Resource {
 	var versions []*Resource
 	for _, v := range r.snapshot().versions(group) {
@@ -62,8 +62,8 @@ func (r *Registry) Versions(group, plural string) []*Resource {
 	return versions
 }
 
-// SetDefinition adds or replaces the resources of a CustomResourceDefinition of apiextensions.k8s.io/v1. The caller has
-// validated and defaulted it and does not change it later.
+// SetDefinition adds or replaces the resources of a CustomResourceDefinition of apiextensions.k8s.io/v1. It must be validated and
+// defaulted. The caller must not modify it later.
 func (r *Registry) SetDefinition(definition map[string]any) error {
 	resources, err := resourcesOf(definition, r.rules)
 	if err != nil {
@@ -91,7 +91,7 @@ func (r *Registry) change(apply func()) {
 	r.changed = make(chan struct{})
 }
 
-// Changed returns a channel that is closed when a definition is set or removed after the call.
+// Changed returns a channel that is closed by the next SetDefinition or RemoveDefinition.
 func (r *Registry) Changed() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()

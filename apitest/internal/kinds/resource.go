@@ -11,19 +11,19 @@ import (
 	"github.com/anykind/anykind/apitest/internal/structural"
 )
 
-// Resource is one served version of one resource. It is immutable and safe for concurrent use.
+// Resource is a served version of a resource. It is immutable and safe for concurrent use.
 type Resource struct {
 	Group, Version, Kind, ListKind, Plural, Singular string
 
 	Namespaced     bool
 	ShortNames     []string
 	Categories     []string
-	Verbs          []string               // as discovery has them
+	Verbs          []string               // as in discovery
 	Subresources   map[string]Subresource // by name: "status", "scale", "eviction"
-	StorageVersion string                 // of the served versions, the one that is stored; "" for objects that are not stored
+	StorageVersion string                 // the served version used for storage; "" for objects that are not stored
 
-	// SelectableFields are the fields of field selectors besides metadata.name and metadata.namespace: paths without a leading
-	// dot, such as "spec.color". Those of a built-in kind are recorded.
+	// SelectableFields are the fields of field selectors besides metadata.name and metadata.namespace: paths without a leading dot,
+	// such as "spec.color". For a built-in kind they are recorded.
 	SelectableFields []string
 	Definition       map[string]any // the CRD; nil for a built-in kind
 
@@ -37,9 +37,9 @@ type Resource struct {
 // Subresource is a subresource of a Resource.
 type Subresource struct {
 	Name                 string
-	Group, Version, Kind string // of its objects; for the scale of a deployment autoscaling, v1 and Scale
+	Group, Version, Kind string // of its objects; autoscaling, v1, Scale for the scale of a deployment
 	Verbs                []string
-	Scale                *ScalePaths // of a CRD's scale, else nil
+	Scale                *ScalePaths // of the scale of a CRD, else nil
 }
 
 // ScalePaths are the JSON paths of a CRD's scale subresource, such as ".spec.replicas". LabelSelector may be empty.
@@ -47,7 +47,7 @@ type ScalePaths struct {
 	SpecReplicas, StatusReplicas, LabelSelector string
 }
 
-// Column is a column of a table. JSONPath is that of a CRD's printer column, without braces.
+// Column is a column of a table. JSONPath is the path of a CRD's printer column, without braces.
 type Column struct {
 	Name        string
 	Type        string
@@ -82,8 +82,8 @@ func (r *Resource) HasVerb(verb string) bool {
 	return slices.Contains(r.Verbs, verb)
 }
 
-// Columns returns the columns of the resource's tables: those of the CRD without the name, or the recorded ones of a
-// built-in kind, which begin with it.
+// Columns returns the columns of the resource's tables: for a CRD its printer columns without the name, for a built-in kind the
+// recorded columns, beginning with the name.
 func (r *Resource) Columns() ([]Column, error) {
 	if r.Definition != nil {
 		return r.columns, nil
@@ -103,7 +103,7 @@ func (r *Resource) Columns() ([]Column, error) {
 	return columns, nil
 }
 
-// storageVersionHash returns the hash by which discovery identifies the stored version.
+// storageVersionHash returns the hash of the storage version in discovery.
 func storageVersionHash(group, version, kind string) string {
 	sum := sha256.Sum256([]byte(group + "/" + version + "/" + kind))
 	return base64.StdEncoding.EncodeToString(sum[:8])

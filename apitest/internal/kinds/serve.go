@@ -16,7 +16,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/kinds/recorded"
 )
 
-// Serves reports whether ServeHTTP answers requests for the path: discovery, OpenAPI, version and health.
+// Serves reports whether ServeHTTP handles the path: discovery, OpenAPI, version and health.
 func (r *Registry) Serves(path string) bool {
 	parts := splitPath(path)
 	if len(parts) == 0 {
@@ -33,8 +33,8 @@ func (r *Registry) Serves(path string) bool {
 	return false
 }
 
-// ServeHTTP answers discovery requests (/api, /apis, /api/v1, /apis/GROUP, /apis/GROUP/VERSION), /openapi/v2, /openapi/v3,
-// /version, /healthz, /livez and /readyz as the real server does.
+// ServeHTTP serves discovery (/api, /apis, /api/v1, /apis/GROUP, /apis/GROUP/VERSION), /openapi/v2, /openapi/v3, /version,
+// /healthz, /livez and /readyz like the real server.
 func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if req.Method != http.MethodGet && req.Method != http.MethodHead {
 		writeStatus(w, req, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "the server does not allow this method on the requested resource")
@@ -93,7 +93,7 @@ func (s *snapshot) serveDiscovery(w http.ResponseWriter, req *http.Request, part
 	}
 }
 
-// serveRoot answers /api and /apis, which have an aggregated form.
+// serveRoot serves /api and /apis, plain or aggregated.
 func (s *snapshot) serveRoot(w http.ResponseWriter, req *http.Request, root string) {
 	switch negotiate(req, true) {
 	case mediaAggregated:
@@ -129,7 +129,7 @@ func (d aggregatedDocument) serve(w http.ResponseWriter, req *http.Request) {
 	writeText(w, req, d.json)
 }
 
-// paths returns the answer to /.
+// paths returns the response to /.
 func (s *snapshot) paths() []string {
 	paths := []string{"/api", "/api/v1", "/apis", "/apis/"}
 	for _, g := range s.groups {
@@ -150,7 +150,7 @@ func serveVersion(w http.ResponseWriter, req *http.Request) {
 		writeStatus(w, req, http.StatusInternalServerError, metav1.StatusReasonInternalError, err.Error())
 		return
 	}
-	// Only JSON, but parameters do not matter.
+	// JSON only, with any parameters
 	if header := strings.Join(req.Header.Values("Accept"), ","); header == "" || slices.ContainsFunc(accept.Parse(header), accept.Clause.IsJSON) {
 		writeIndented(w, groups.Version)
 		return
@@ -170,7 +170,7 @@ func serveHealth(w http.ResponseWriter, req *http.Request, check string) {
 
 const notAcceptable = "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf"
 
-// writeObject writes an object as JSON or YAML, whichever the request accepts.
+// writeObject writes an object as JSON or YAML, according to the Accept header.
 func writeObject(w http.ResponseWriter, req *http.Request, obj any) {
 	media := negotiate(req, false)
 	if media == mediaNone {
@@ -201,7 +201,7 @@ func writeMedia(w http.ResponseWriter, req *http.Request, media media, code int,
 	writeText(w, req, text)
 }
 
-// writeText writes JSON, indented for people.
+// writeText writes JSON, indented for browsers and command-line tools.
 func writeText(w http.ResponseWriter, req *http.Request, text []byte) {
 	pretty, err := strconv.ParseBool(req.URL.Query().Get("pretty"))
 	agent := req.UserAgent()
@@ -216,7 +216,7 @@ func writeText(w http.ResponseWriter, req *http.Request, text []byte) {
 	_, _ = w.Write(append(slices.Clip(text), '\n'))
 }
 
-// writeIndented writes JSON that is always indented.
+// writeIndented writes indented JSON.
 func writeIndented(w http.ResponseWriter, obj any) {
 	text, err := json.MarshalIndent(obj, "", "  ")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 type group struct {
 	name     string
 	priority int
-	versions []*groupVersion // the preferred one first
+	versions []*groupVersion // the preferred version first
 }
 
 // groupVersion is a served version of a group with its resources, sorted by plural.
@@ -28,10 +28,10 @@ func (v *groupVersion) name() string {
 	return schema.GroupVersion{Group: v.group, Version: v.version}.String()
 }
 
-// snapshot is the state of a registry at one time. It is immutable; its documents are made at first use.
+// snapshot is the immutable state of a registry. Its documents are built at first use.
 type snapshot struct {
-	err       error     // of decoding what is recorded
-	base      *snapshot // of the built-in resources, which byPlural and byKind lack; nil if this is it
+	err       error     // of decoding the recorded resources
+	base      *snapshot // the built-in resources, not indexed in byPlural and byKind; nil in the base itself
 	groups    []*group  // in the order of aggregated discovery, with "" first
 	resources []*Resource
 	byPlural  map[schema.GroupVersionResource]*Resource
@@ -42,10 +42,11 @@ type snapshot struct {
 	v2Protobuf func() ([]byte, error)
 }
 
-// builtinSnapshot returns what a server without definitions serves, shared by all of the process.
+// builtinSnapshot returns the snapshot without definitions, shared by the process.
 var builtinSnapshot = sync.OnceValue(func() *snapshot { return newSnapshot(nil, nil) })
 
-// newSnapshot merges the built-in groups with those of definitions. Groups of built-in kinds are shared, not copied.
+// newSnapshot merges the built-in groups with the groups of definitions. Built-in groups without definitions are shared, not
+// copied.
 func newSnapshot(base *snapshot, definitions map[string][]*Resource) *snapshot {
 	s := &snapshot{base: base, byPlural: map[schema.GroupVersionResource]*Resource{}, byKind: map[schema.GroupVersionKind]*Resource{}}
 	builtins, err := builtin()
@@ -98,7 +99,7 @@ func mergeGroups(builtins []*group, definitions map[string][]*Resource) []*group
 	for _, g := range builtins {
 		groups[g.name] = g
 	}
-	copied := map[string]bool{} // groups that this snapshot may change
+	copied := map[string]bool{} // groups owned by this snapshot
 	for _, resources := range definitions {
 		for _, resource := range resources {
 			g := groups[resource.Group]
@@ -128,7 +129,7 @@ func mergeGroups(builtins []*group, definitions map[string][]*Resource) []*group
 	return merged
 }
 
-// add adds a version of a CRD's resource. Versions of built-in kinds are not changed.
+// add adds a version of a CRD's resource. It does not modify versions of built-in kinds.
 func (g *group) add(resource *Resource) {
 	for _, v := range g.versions {
 		if v.version == resource.Version {
@@ -154,8 +155,8 @@ func (g *group) sort() {
 	}
 }
 
-// legacyGroups returns the groups but "" in the order of legacy discovery, which breaks ties by the names of APIServices,
-// such as "v1.example.com".
+// legacyGroups returns the groups, without "", in the order of legacy discovery. Ties are broken by APIService name, such as
+// "v1.example.com".
 func (s *snapshot) legacyGroups() []*group {
 	groups := slices.DeleteFunc(slices.Clone(s.groups), func(g *group) bool { return g.name == "" })
 	firstName := func(g *group) string {

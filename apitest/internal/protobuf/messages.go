@@ -27,7 +27,7 @@ type table struct {
 
 type message struct{ fields map[int]messageField }
 
-// messageField has the field's name in JSON, or "." for a struct whose fields are those of its parent.
+// messageField has the JSON name of a field, or "." for an inlined struct.
 type messageField struct{ name, expression string }
 
 func parse() *table {

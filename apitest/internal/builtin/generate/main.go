@@ -1,4 +1,4 @@
-// Command generate records the Go types of the built-in kinds of one Kubernetes version in types.txt.gz, for package builtin:
+// Command generate records the Go types of the built-in kinds of a Kubernetes version in types.txt.gz, for package builtin:
 //
 //	go run ./internal/builtin/generate -version 0.36.3 -o internal/builtin/types.txt.gz
 package main

@@ -1,9 +1,9 @@
-// Command record writes what the sandbox's API server serves without any CustomResourceDefinition to
-// internal/kinds/recorded: discovery, columns of tables, field selectors and OpenAPI documents.
+// Command record records the sandbox's API server, without CustomResourceDefinitions, in internal/kinds/recorded: discovery,
+// columns of tables, field selectors and OpenAPI documents.
 //
 //	make apitest-record
 //
-// APIs that the server does not serve by default, such as those in beta, are not recorded.
+// APIs not served by default, such as beta APIs, are not recorded.
 package main
 
 import (
@@ -58,14 +58,14 @@ func run(ctx context.Context) error {
 	return recordOpenAPI(ctx, api)
 }
 
-// server is the API server that is recorded.
+// server is the recorded API server.
 type server struct {
 	conn *transport.Conn
 }
 
 const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// get decodes the answer to a GET request. An empty accept is application/json.
+// get decodes the response to a GET request. An empty accept means application/json.
 func (s *server) get(ctx context.Context, path, accept string, into any) error {
 	text, err := s.getText(ctx, path, accept)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/kinds/recorded"
 )
 
-// openapiRecorder collects what openapi.zip has; see package recorded.
+// openapiRecorder collects the content of openapi.zip; see package recorded.
 type openapiRecorder struct {
 	definitions map[string]string // JSON by name
 	documents   map[string]any    // by path, with the placeholder
@@ -76,7 +76,7 @@ func readV3Paths(ctx context.Context, api *server) (map[string]string, error) {
 	return paths, nil
 }
 
-// getDocument decodes a document and keeps numbers as they are written.
+// getDocument decodes a document with numbers as json.Number.
 func (s *server) getDocument(ctx context.Context, path string) (map[string]any, error) {
 	text, err := s.getText(ctx, path, "")
 	if err != nil {
@@ -116,7 +116,7 @@ func (r *openapiRecorder) addV3(path string, document map[string]any) error {
 	return nil
 }
 
-// addV2 records the definitions of OpenAPI v2 that are not what v2Of makes of those of v3.
+// addV2 records the OpenAPI v2 definitions that differ from ToV2 of the v3 definitions.
 func (r *openapiRecorder) addV2(path string, document map[string]any) error {
 	definitions, _ := document["definitions"].(map[string]any)
 	for name, definition := range definitions {
@@ -158,7 +158,7 @@ func (r *openapiRecorder) addDefinition(path, name string, schema any) error {
 	object, _ := schema.(map[string]any)
 	kinds, _ := object["x-kubernetes-group-version-kind"].([]any)
 	if len(kinds) != 1 {
-		return nil // of no kind, or of many: DeleteOptions and WatchEvent
+		return nil // without a kind, or with many: DeleteOptions and WatchEvent
 	}
 	kind, _ := kinds[0].(map[string]any)
 	r.index.Kinds[fmt.Sprintf("%s/%s/%s", kind["group"], kind["version"], kind["kind"])] = name
@@ -172,7 +172,7 @@ func (r *openapiRecorder) override(path, name, text string) {
 	r.overrides[path][name] = text
 }
 
-// unreachable returns the names that the document does not refer to.
+// unreachable returns the definitions not referenced in the document.
 func (r *openapiRecorder) unreachable(path, text string, names []string) []string {
 	reached := map[string]bool{}
 	queue := recorded.References(text, recorded.ReferenceV3)

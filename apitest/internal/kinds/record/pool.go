@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// pool has the values that occur more than once.
+// pool has the repeated values.
 type pool struct {
 	count  map[string]int
 	number map[string]int
 	values []string
 }
 
-// minPooled is the length from which a repeated value is worth a reference.
+// minPooled is the minimum length of a pooled value.
 const minPooled = 48
 
 func newPool(documents map[string]any) *pool {
@@ -38,7 +38,7 @@ func (p *pool) countValues(value any) {
 	forEach(value, p.countValues)
 }
 
-// replace returns the value with references for what the pool has.
+// replace returns value with references in place of pooled values.
 func (p *pool) replace(value any, whole bool) any {
 	if !isComposite(value) {
 		return value

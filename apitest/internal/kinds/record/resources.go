@@ -38,7 +38,7 @@ type groupDiscovery struct {
 	}
 }
 
-// priorities are those of a group version's APIService.
+// priorities are the priorities of a group version's APIService.
 type priorities struct{ group, version int }
 
 func recordResources(ctx context.Context, api *server) (*recorded.Groups, recorded.Columns, error) {
@@ -83,7 +83,7 @@ func readPriorities(ctx context.Context, api *server) (map[string]priorities, er
 	for _, one := range list.Items {
 		order[one.Spec.Group+"/"+one.Spec.Version] = priorities{one.Spec.GroupPriorityMinimum, one.Spec.VersionPriority}
 	}
-	// The aggregator has no APIService of its own group, and sorts it first.
+	// The aggregator sorts its own group first, without an APIService.
 	order["apiregistration.k8s.io/v1"] = priorities{20000, 18}
 	return order, nil
 }
@@ -121,7 +121,7 @@ func recordGroup(ctx context.Context, api *server, root string, found groupDisco
 	return group, nil
 }
 
-// recordVersion adds what aggregated discovery lacks: legacy discovery's fields, and what lists show.
+// recordVersion adds data missing in aggregated discovery: fields of legacy discovery, and list kinds and columns.
 func recordVersion(ctx context.Context, api *server, root string, group *recorded.Group, version *recorded.Version, columns recorded.Columns) error {
 	path := root + "/" + version.Name
 	if group.Name != "" {
@@ -154,8 +154,8 @@ func recordVersion(ctx context.Context, api *server, root string, group *recorde
 	return nil
 }
 
-// storageVersion returns the version whose hash the server reports, or the served version if the objects are stored as those
-// of another group.
+// storageVersion returns the version matching the server's storageVersionHash, or the served version if objects are stored in
+// another group.
 func storageVersion(group *recorded.Group, served string, resource *recorded.Resource) string {
 	if resource.StorageVersionHash == "" {
 		return ""
@@ -174,7 +174,7 @@ func storageVersion(group *recorded.Group, served string, resource *recorded.Res
 	return served
 }
 
-// selectorCandidates are fields that some kind of some release could be selected by.
+// selectorCandidates are fields selectable in some kind of some release.
 var selectorCandidates = []string{
 	"status.phase", "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork",
 	"status.podIP", "status.podIPs", "status.nominatedNodeName", "spec.unschedulable", "spec.signerName", "spec.type",
@@ -186,7 +186,7 @@ var selectorCandidates = []string{
 	"spec.attacher", "spec.holderIdentity", "driver", "addressType",
 }
 
-// recordList records the kind of a resource's lists, its table's columns and the fields that it can be selected by.
+// recordList records the kind of a resource's lists, its table columns and its selectable fields.
 func recordList(ctx context.Context, api *server, path string, resource *recorded.Resource, columns recorded.Columns) error {
 	var list struct{ Kind string }
 	if err := api.get(ctx, path+"?limit=1", "", &list); err != nil {

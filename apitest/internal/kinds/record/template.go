@@ -13,8 +13,8 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
-// addTemplates records the documents of two CustomResourceDefinitions with every subresource. Their names are placeholders,
-// which package kinds replaces by those of any definition.
+// addTemplates records the documents of two CustomResourceDefinitions with all subresources. Their names are placeholders.
+// Package kinds replaces them by the names of a definition.
 func (r *openapiRecorder) addTemplates(ctx context.Context, api *server) error {
 	for _, scope := range []string{"Namespaced", "Cluster"} {
 		if err := r.addTemplate(ctx, api, scope); err != nil {
@@ -84,7 +84,7 @@ func (r *openapiRecorder) addTemplateV3(path string, document map[string]any) er
 	return nil
 }
 
-// addTemplateV2 records the paths of the definition and the definitions of the kind and its list.
+// addTemplateV2 records the paths of the CRD and the definitions of the kind and its list.
 func (r *openapiRecorder) addTemplateV2(path string, document map[string]any) error {
 	recordedPaths, _ := r.documents["v2"].(map[string]any)["paths"].(map[string]any)
 	all, _ := document["paths"].(map[string]any)
@@ -108,7 +108,7 @@ func (r *openapiRecorder) addTemplateV2(path string, document map[string]any) er
 	return nil
 }
 
-// waitForDocument returns the document once it has, or has not, the template's paths.
+// waitForDocument polls the document until the template's paths are present or absent.
 func waitForDocument(ctx context.Context, api *server, path string, present bool) (map[string]any, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

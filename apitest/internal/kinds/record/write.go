@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/kinds/recorded"
 )
 
-// writeGroups writes resources.json with one resource a line, so that differences between releases can be read.
+// writeGroups writes resources.json with a resource per line, for readable diffs between releases.
 func writeGroups(all *recorded.Groups) error {
 	var out lines
 	out.add(`{"version":%s,`, all.Version)
@@ -33,7 +33,7 @@ func writeGroups(all *recorded.Groups) error {
 	return out.write("resources.json")
 }
 
-// writeColumns writes columns.json.gz with one column a line.
+// writeColumns writes columns.json.gz with a column per line.
 func writeColumns(all recorded.Columns) error {
 	var out lines
 	out.add(`{`)
@@ -49,13 +49,13 @@ func writeColumns(all recorded.Columns) error {
 	return out.writeCompressed("columns.json.gz")
 }
 
-// lines is JSON whose line breaks the caller chooses.
+// lines is JSON with line breaks chosen by the caller.
 type lines struct {
 	buf bytes.Buffer
 	err error
 }
 
-// add adds a line; the arguments are written as JSON.
+// add adds a line. args are encoded as JSON.
 func (l *lines) add(format string, args ...any) {
 	for i, arg := range args {
 		text, err := json.Marshal(arg)

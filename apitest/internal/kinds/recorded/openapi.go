@@ -14,15 +14,15 @@ import (
 	"sync"
 )
 
-// The archive openapi.zip has the server's OpenAPI documents without what they repeat:
+// The archive openapi.zip has the server's OpenAPI documents, deduplicated:
 //
 //   - definitions/PACKAGE has the definitions of a Go package, a line each: name, tab, JSON.
-//   - pool has in each line a JSON value that documents refer to by {"&":LINE}. Values of the pool refer to others before them.
+//   - pool has a JSON value per line, referenced as {"&":LINE}. A value may reference earlier lines.
 //   - documents/PATH is a document, such as documents/v3/apis/apps/v1, with "@definitions" for its definitions.
-//   - overrides/PATH has definitions that differ in that document, in the form of definitions, with references to the pool.
+//   - overrides/PATH has the definitions specific to that document, in the form of definitions, with references to the pool.
 //   - index.json is an Index.
 //
-// Documents are put together as text: nothing is decoded but what callers decode.
+// Documents are assembled as text. Only callers decode them.
 const (
 	definitionsDir = "definitions/"
 	documentsDir   = "documents/"
@@ -31,7 +31,7 @@ const (
 	indexName      = "index.json"
 )
 
-// DefinitionsPlaceholder is the value of a document's definitions before they are inserted.
+// DefinitionsPlaceholder stands for the definitions of a document before they are inserted.
 const DefinitionsPlaceholder = `"@definitions"`
 
 // Prefixes of references to definitions in OpenAPI v3 and v2.
@@ -45,12 +45,12 @@ var openapiZip []byte
 
 // Index is the table of contents of the recorded OpenAPI documents.
 type Index struct {
-	Hashes map[string]string   `json:"hashes"` // of each path of /openapi/v3, such as "apis/apps/v1"
-	Kinds  map[string]string   `json:"kinds"`  // GROUP/VERSION/KIND to the name of its definition
-	Extra  map[string][]string `json:"extra"`  // definitions of a document that it does not refer to
+	Hashes map[string]string   `json:"hashes"` // by path of /openapi/v3, such as "apis/apps/v1"
+	Kinds  map[string]string   `json:"kinds"`  // GROUP/VERSION/KIND to definition name
+	Extra  map[string][]string `json:"extra"`  // unreferenced definitions of a document
 }
 
-// OpenAPI has the recorded OpenAPI documents. It is safe for concurrent use, and what it returns is read-only.
+// OpenAPI has the recorded OpenAPI documents. It is safe for concurrent use. Results are read-only.
 type OpenAPI struct {
 	Index
 	files       map[string]*zip.File
@@ -82,8 +82,7 @@ var ReadOpenAPI = sync.OnceValues(func() (*OpenAPI, error) {
 	return o, nil
 })
 
-// Definition returns the JSON of the definition with the name in OpenAPI v3, such as "io.k8s.api.core.v1.Pod", or "" if there
-// is none.
+// Definition returns the JSON of an OpenAPI v3 definition, such as "io.k8s.api.core.v1.Pod", or "" if it does not exist.
 func (o *OpenAPI) Definition(name string) (string, error) {
 	read, known := o.definitions[packageOf(name)]
 	if !known {
@@ -137,7 +136,7 @@ func (o *OpenAPI) Template(path string) (string, error) {
 	return expand(text, pool), nil
 }
 
-// Overrides returns the definitions that differ in the document from those that Definition returns.
+// Overrides returns the definitions of a document that differ from Definition.
 func (o *OpenAPI) Overrides(path string) (map[string]string, error) {
 	if o.files[overridesDir+path] == nil {
 		return nil, nil
@@ -156,8 +155,8 @@ func (o *OpenAPI) Overrides(path string) (map[string]string, error) {
 	return all, nil
 }
 
-// Closure returns the definitions with the names and all that they refer to. Those of overrides replace recorded ones; a
-// name that is in neither is left out.
+// Closure returns the named definitions and all definitions referenced by them. overrides take precedence over recorded
+// definitions. Unknown names are omitted.
 func (o *OpenAPI) Closure(names []string, overrides map[string]string) (map[string]string, error) {
 	found := map[string]string{}
 	for queue := slices.Clone(names); len(queue) > 0; {
@@ -182,7 +181,7 @@ func (o *OpenAPI) Closure(names []string, overrides map[string]string) (map[stri
 	return found, nil
 }
 
-// References returns the names of the definitions that a text refers to.
+// References returns the names of the definitions referenced in a text.
 func References(text, prefix string) []string {
 	var names []string
 	for {
@@ -196,7 +195,7 @@ func References(text, prefix string) []string {
 	}
 }
 
-// InsertDefinitions replaces the placeholder of a document.
+// InsertDefinitions replaces the DefinitionsPlaceholder of a document.
 func InsertDefinitions(document string, definitions map[string]string) string {
 	var all strings.Builder
 	for i, name := range slices.Sorted(maps.Keys(definitions)) {
@@ -240,7 +239,7 @@ func (o *OpenAPI) readDefinitions(name string) (map[string]string, error) {
 	return all, nil
 }
 
-// readPool returns the values of the pool, without references to others.
+// readPool returns the values of the pool with references expanded.
 func (o *OpenAPI) readPool() ([]string, error) {
 	text, err := o.read(poolName)
 	if err != nil {
@@ -253,7 +252,7 @@ func (o *OpenAPI) readPool() ([]string, error) {
 	return pool, nil
 }
 
-// expand replaces references to values of the pool. No string of the documents has the text of a reference.
+// expand replaces references by values of the pool. No string of the documents looks like a reference.
 func expand(text string, pool []string) string {
 	const reference = `{"&":`
 	var all strings.Builder
@@ -275,8 +274,7 @@ func packageOf(definition string) string {
 	return definition[:max(strings.LastIndexByte(definition, '.'), 0)]
 }
 
-// Names of the CustomResourceDefinitions whose documents are recorded as templates for those of any definition. None
-// occurs elsewhere in the documents.
+// Names of the CustomResourceDefinitions in the recorded templates. They do not occur elsewhere in the documents.
 const (
 	TemplateGroup    = "xgroupx.example"
 	TemplateVersion  = "v777"

@@ -1,11 +1,11 @@
-// Package recorded has what a real API server of one Kubernetes version serves without any CustomResourceDefinition, as
-// the program internal/kinds/record recorded it. Everything is decoded at its first use, once for the process.
+// Package recorded has the documents of a real API server of a Kubernetes version without CustomResourceDefinitions, recorded by
+// the program internal/kinds/record. They are decoded once per process, at first use.
 package recorded
 
 import (
 	"bytes"
 	"compress/gzip"
-	_ "embed" // resources.json and others
+	_ "embed" // resources.json, columns.json.gz
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -17,7 +17,7 @@ var resourcesJSON []byte
 //go:embed columns.json.gz
 var columnsJSON []byte
 
-// ReadGroups returns the content of resources.json, which is read-only.
+// ReadGroups returns the content of resources.json. It is read-only.
 var ReadGroups = sync.OnceValues(func() (*Groups, error) {
 	all := &Groups{}
 	if err := json.Unmarshal(resourcesJSON, all); err != nil {
@@ -26,7 +26,7 @@ var ReadGroups = sync.OnceValues(func() (*Groups, error) {
 	return all, nil
 })
 
-// ReadColumns returns the content of columns.json, which is read-only.
+// ReadColumns returns the content of columns.json.gz. It is read-only.
 var ReadColumns = sync.OnceValues(func() (Columns, error) {
 	reader, err := gzip.NewReader(bytes.NewReader(columnsJSON))
 	if err != nil {
@@ -39,14 +39,13 @@ var ReadColumns = sync.OnceValues(func() (Columns, error) {
 	return all, nil
 })
 
-// Groups is the content of resources.json: the built-in groups, sorted as discovery has them, with "" first.
+// Groups is the content of resources.json: the built-in groups in the order of discovery, with "" first.
 type Groups struct {
-	Version map[string]string `json:"version"` // the answer to /version
+	Version map[string]string `json:"version"` // the response to /version
 	Groups  []Group           `json:"groups"`
 }
 
-// Group is a group with its versions, the preferred one first. Of two groups the one with the higher Priority comes first
-// in discovery.
+// Group is a group with its versions, the preferred version first. Groups are in discovery by descending Priority.
 type Group struct {
 	Name     string    `json:"name"`
 	Priority int       `json:"priority"`
@@ -65,8 +64,8 @@ type Resource struct {
 	Plural             string        `json:"plural"`
 	Singular           string        `json:"singular"`
 	Kind               string        `json:"kind"`
-	KindGroup          string        `json:"kindGroup,omitempty"`   // if the objects are of another group or version than the
-	KindVersion        string        `json:"kindVersion,omitempty"` // resource
+	KindGroup          string        `json:"kindGroup,omitempty"`   // group of the objects, if not the resource's
+	KindVersion        string        `json:"kindVersion,omitempty"` // version of the objects, if not the resource's
 	ListKind           string        `json:"listKind,omitempty"`
 	Namespaced         bool          `json:"namespaced,omitempty"`
 	ShortNames         []string      `json:"shortNames,omitempty"`
@@ -78,7 +77,7 @@ type Resource struct {
 	FieldSelectors     []string      `json:"fieldSelectors,omitempty"` // besides metadata.name and metadata.namespace
 }
 
-// Subresource is a subresource of a resource. Group and Version are empty where they are the resource's own.
+// Subresource is a subresource of a resource. Group and Version are empty if they equal the resource's.
 type Subresource struct {
 	Name    string   `json:"name"`
 	Group   string   `json:"group,omitempty"`
@@ -96,6 +95,6 @@ type Column struct {
 	Priority    int32  `json:"priority,omitempty"`
 }
 
-// Columns is the content of columns.json.gz: the columns of the Table of each resource, by the path of all its objects, such as
+// Columns is the content of columns.json.gz: the Table columns of each resource, by the path of its list, such as
 // "/apis/apps/v1/deployments".
 type Columns map[string][]Column

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// ToV2 returns what OpenAPI v2 has for a definition of OpenAPI v3: no defaults, a reference in place of an allOf that has it
-// alone, and other paths of references. The keys are sorted.
+// ToV2 converts a definition from OpenAPI v3 to v2: defaults are removed, an allOf with a single reference becomes the reference,
+// and reference paths change. The keys are sorted.
 func ToV2(definition string) (string, error) {
 	decoder := json.NewDecoder(strings.NewReader(strings.ReplaceAll(definition, ReferenceV3, ReferenceV2)))
 	decoder.UseNumber()

@@ -1,4 +1,4 @@
-// Command generate records the Protobuf messages of the built-in kinds of one Kubernetes version in messages.txt.gz, for package
+// Command generate records the Protobuf messages of the built-in kinds of a Kubernetes version in messages.txt.gz, for package
 // protobuf:
 //
 //	go run ./internal/protobuf/generate -version 0.36.3 -o internal/protobuf/messages.txt.gz
