@@ -1,9 +1,9 @@
 // Package controllers simulates the controllers of a cluster over a server's store: garbage collection, namespace deletion,
-// default service accounts, the workload controllers, and a kubelet whose containers run at once.
+// default service accounts, the workload controllers, and a kubelet with containers that start at once.
 //
-// One goroutine reads the events of the whole store, notes the keys of the objects that they concern, and reconciles one key
-// after the other by reading the store and writing through the write path, as a client would. A reconciliation that fails is
-// repeated after a delay. Nothing else waits for time, so in a testing/synctest bubble a rollout takes none.
+// A single goroutine reads the events of the whole store, queues the keys of affected objects, and reconciles them one by one. It
+// reads the store and writes through the write path, like a client. A failed reconciliation is retried after a delay. There are
+// no other delays, so a rollout takes no time in a testing/synctest bubble.
 package controllers
 
 import (
@@ -18,26 +18,26 @@ import (
 	"github.com/anykind/anykind/apitest/internal/write"
 )
 
-// Config has the dependencies of a Controller and the parts of it that run.
+// Config has the dependencies of a Controller and enables its parts.
 type Config struct {
 	Store       *store.Store
 	Registry    *kinds.Registry
 	Writer      *write.Writer
 	Now         func() time.Time
-	Certificate []byte // of the authority, for kube-root-ca.crt; PEM
+	Certificate []byte // CA certificate for kube-root-ca.crt, PEM
 
 	GarbageCollection, Namespaces, ServiceAccounts, Workloads, Pods bool
 }
 
-// retryDelay is the time after which a failed reconciliation is repeated.
+// retryDelay is the delay before a failed reconciliation is retried.
 const retryDelay = 100 * time.Millisecond
 
-// Controller reconciles the objects of one server.
+// Controller reconciles the objects of a server.
 type Controller struct {
 	Config
 	queue      []store.Key
 	queued     map[store.Key]bool
-	later      map[store.Key]time.Time // when to reconcile again
+	later      map[store.Key]time.Time // time of the next reconciliation
 	dependents *ownerIndex
 	lastIP     int
 }
@@ -46,11 +46,11 @@ type Controller struct {
 func Run(ctx context.Context, config Config) {
 	c := &Controller{Config: config, queued: map[store.Key]bool{}, later: map[store.Key]time.Time{}, dependents: newOwnerIndex()}
 	for ctx.Err() == nil {
-		_ = c.follow(ctx) // the context's, or ErrCompacted if it lags behind: then it begins again
+		_ = c.follow(ctx) // the error is ctx's, or ErrCompacted after lagging behind: restart
 	}
 }
 
-// follow reconciles all objects and then those that change.
+// follow reconciles all objects, and then changed objects.
 func (c *Controller) follow(ctx context.Context) error {
 	events, err := c.Store.WatchAll(c.Store.Revision())
 	if err != nil {
@@ -86,7 +86,7 @@ func (c *Controller) follow(ctx context.Context) error {
 	}
 }
 
-// wait waits for an event or for the time of a repetition.
+// wait waits for an event or the next delayed reconciliation.
 func (c *Controller) wait(ctx context.Context, more <-chan struct{}) error {
 	var expired <-chan time.Time
 	if at, ok := c.earliest(); ok {
@@ -117,7 +117,7 @@ func (c *Controller) earliest() (earliest time.Time, ok bool) {
 	return earliest, ok
 }
 
-// enqueue notes a key to reconcile.
+// enqueue adds a key to the queue.
 func (c *Controller) enqueue(key store.Key) {
 	delete(c.later, key)
 	if !c.queued[key] {
@@ -126,7 +126,7 @@ func (c *Controller) enqueue(key store.Key) {
 	}
 }
 
-// observe notes what an event concerns: the object, its controller, its dependents and its namespace.
+// observe queues the objects affected by an event: the object, its controller, its dependents and its namespace.
 func (c *Controller) observe(event store.Event) {
 	c.dependents.observe(event)
 	c.enqueue(event.Key)
@@ -138,7 +138,7 @@ func (c *Controller) observe(event store.Event) {
 	for _, dependent := range c.dependents.of(uidOf(event.Object)) {
 		c.enqueue(dependent)
 	}
-	for _, owner := range owners(event.Object) { // one that is deleted in the foreground waits for its dependents
+	for _, owner := range owners(event.Object) { // an owner in foreground deletion waits for its dependents
 		if key, ok := c.dependents.key(owner.uid); ok && event.Type == watch.Deleted {
 			c.enqueue(key)
 		}
@@ -165,7 +165,7 @@ func (c *Controller) enqueueAll(group, plural string) {
 	}
 }
 
-// next reconciles the first key of the queue and reports whether there was one.
+// next reconciles the first key of the queue. It returns false if the queue is empty.
 func (c *Controller) next(ctx context.Context) bool {
 	if len(c.queue) == 0 || ctx.Err() != nil {
 		return false
@@ -179,7 +179,7 @@ func (c *Controller) next(ctx context.Context) bool {
 	return true
 }
 
-// repeat reconciles the key again after a time.
+// repeat reconciles the key again after a delay.
 func (c *Controller) repeat(key store.Key, after time.Duration) {
 	at := c.Now().Add(after)
 	if earlier, ok := c.later[key]; !ok || at.Before(earlier) {

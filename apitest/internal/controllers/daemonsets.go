@@ -7,7 +7,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
-// reconcileDaemonSet runs a pod of the set on each node that its node selector matches.
+// reconcileDaemonSet runs a pod of the set on each node matching its node selector.
 func (c *Controller) reconcileDaemonSet(ctx context.Context, key store.Key, set object) error {
 	revision, err := c.revisionName(ctx, set)
 	if err != nil {

@@ -19,12 +19,12 @@ const (
 	revisionAnnotation = "deployment.kubernetes.io/revision"
 )
 
-// rollout is a deployment with its replica sets, oldest first.
+// rollout is a deployment with its ReplicaSets, oldest first.
 type rollout struct {
 	*Controller
 	key        store.Key
 	deployment object
-	current    object // the set of the present template; nil before it exists
+	current    object // ReplicaSet of the current template, nil before its creation
 	old        []object
 }
 
@@ -33,7 +33,7 @@ func (c *Controller) reconcileDeployment(ctx context.Context, key store.Key, dep
 	r.find()
 	if r.current == nil && !truth(child(deployment, "spec"), "paused") {
 		if waiting, err := r.removeOld(ctx); waiting || err != nil {
-			return errors.Join(err, r.report(ctx)) // Recreate: the old pods go first
+			return errors.Join(err, r.report(ctx)) // Recreate: old pods are deleted first
 		}
 		if err := r.createSet(ctx); err != nil {
 			return err
@@ -53,7 +53,7 @@ func (c *Controller) reconcileDeployment(ctx context.Context, key store.Key, dep
 	return r.report(ctx)
 }
 
-// find reads the replica sets.
+// find lists the ReplicaSets.
 func (r *rollout) find() {
 	r.current, r.old = nil, nil
 	template := copyOf(child(r.deployment, "spec", "template"))
@@ -78,7 +78,7 @@ func (r *rollout) isRecreate() bool {
 	return text(child(r.deployment, "spec", "strategy"), "type") == "Recreate"
 }
 
-// removeOld scales the old sets of a deployment that is recreated to zero, and reports whether there still are pods of them.
+// removeOld scales the old sets to zero if the strategy is Recreate, and reports whether they still have pods.
 func (r *rollout) removeOld(ctx context.Context) (waiting bool, err error) {
 	if !r.isRecreate() {
 		return false, nil
@@ -122,7 +122,7 @@ func (r *rollout) nextRevision() int {
 	return last + 1
 }
 
-// annotations are those of a set: the deployment's, its size and its revision.
+// annotations returns the annotations of a set: the deployment's, the sizes and the revision.
 func (r *rollout) annotations(revision int) object {
 	annotations := object{}
 	for name, value := range child(r.deployment, "metadata", "annotations") {
@@ -137,7 +137,7 @@ func (r *rollout) annotations(revision int) object {
 	return annotations
 }
 
-// annotate gives the deployment the revision of its set, and a set that was rolled back to the next revision.
+// annotate sets the deployment's revision annotation from its set. After a rollback, the set first gets the next revision.
 func (r *rollout) annotate(ctx context.Context) error {
 	if r.current == nil {
 		return nil
@@ -161,7 +161,7 @@ func (r *rollout) annotate(ctx context.Context) error {
 	return nil
 }
 
-// sizes returns the wanted number of replicas, how many more there may be and how many may be missing.
+// sizes returns the replicas, maxSurge and maxUnavailable as numbers.
 func (r *rollout) sizes() (replicas, surge, unavailable int64) {
 	spec := child(r.deployment, "spec")
 	replicas = number(spec, "replicas")
@@ -177,7 +177,7 @@ func (r *rollout) sizes() (replicas, surge, unavailable int64) {
 	return replicas, surge, min(unavailable, replicas)
 }
 
-// resolve returns the number that a value, or its percentage of a total, is.
+// resolve converts a number or percentage of total to a number.
 func resolve(value any, total int64, up bool) int64 {
 	parsed := intstr.FromInt32(0)
 	switch value := value.(type) {
@@ -202,7 +202,7 @@ func (r *rollout) initialReplicas() int64 {
 	return max(0, min(replicas, replicas+surge-total))
 }
 
-// scale grows the current set and shrinks the old ones as far as the strategy permits.
+// scale grows the current set and shrinks the old sets within the limits of the strategy.
 func (r *rollout) scale(ctx context.Context) error {
 	replicas, surge, unavailable := r.sizes()
 	if r.current == nil {
@@ -260,7 +260,7 @@ func (r *rollout) resize(ctx context.Context, set object, replicas int64) error 
 	return r.update(ctx, keyOfSet(set), "", changed, set)
 }
 
-// cleanUp deletes the oldest sets without replicas beyond the limit of the history.
+// cleanUp deletes the oldest sets without replicas beyond revisionHistoryLimit.
 func (r *rollout) cleanUp(ctx context.Context) error {
 	limit := int(number(child(r.deployment, "spec"), "revisionHistoryLimit"))
 	for _, set := range r.old[:max(0, len(r.old)-limit)] {

@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
-// ownerIndex finds dependents by the UID of their owner, and objects by their UID.
+// ownerIndex indexes dependents by owner UID, and objects by UID.
 type ownerIndex struct {
 	keys       map[string]store.Key
 	dependents map[string]map[store.Key]bool
@@ -59,8 +59,7 @@ func compareKeys(a, b store.Key) int {
 	return slices.Compare([]string{a.Group, a.Resource, a.Namespace, a.Name}, []string{b.Group, b.Resource, b.Namespace, b.Name})
 }
 
-// collect does garbage collection for one object: what its finalizers of a propagation policy require, and its deletion if its
-// owners are gone.
+// collect garbage-collects an object. It processes its orphan and foreground finalizers, or deletes it if its owners are gone.
 func (c *Controller) collect(ctx context.Context, key store.Key) error {
 	obj, found := c.Store.Get(key)
 	if !found {
@@ -78,7 +77,7 @@ func (c *Controller) collect(ctx context.Context, key store.Key) error {
 	return c.collectDangling(ctx, key, obj)
 }
 
-// orphan removes the references of all dependents to an owner that is being deleted, and then its finalizer.
+// orphan removes the owner references of all dependents to a deleted owner, and then its finalizer.
 func (c *Controller) orphan(ctx context.Context, key store.Key, obj object) error {
 	for _, dependent := range c.dependents.of(uidOf(obj)) {
 		stored, found := c.Store.Get(dependent)
@@ -92,8 +91,8 @@ func (c *Controller) orphan(ctx context.Context, key store.Key, obj object) erro
 	return c.removeFinalizer(ctx, key, obj, metav1.FinalizerOrphanDependents)
 }
 
-// finishForeground removes the finalizer of an owner whose blocking dependents are gone. They are collected by themselves, since
-// their owner is being deleted.
+// finishForeground removes the finalizer of an owner without blocking dependents. Dependents are collected on their own, because
+// their owner is terminating.
 func (c *Controller) finishForeground(ctx context.Context, key store.Key, obj object) error {
 	for _, dependent := range c.dependents.of(uidOf(obj)) {
 		stored, found := c.Store.Get(dependent)
@@ -103,15 +102,14 @@ func (c *Controller) finishForeground(ctx context.Context, key store.Key, obj ob
 		for _, ref := range owners(stored) {
 			if ref.uid == uidOf(obj) && ref.blocks {
 				c.enqueue(dependent)
-				return nil // observe comes back here when it is deleted
+				return nil // observe queues the owner when the dependent is deleted
 			}
 		}
 	}
 	return c.removeFinalizer(ctx, key, obj, metav1.FinalizerDeleteDependents)
 }
 
-// collectDangling deletes an object whose owners are all gone, or waiting for their dependents, and removes the references to
-// those that are gone from one that has others.
+// collectDangling deletes obj if no live owner is left. Otherwise it removes the dangling owner references.
 func (c *Controller) collectDangling(ctx context.Context, key store.Key, obj object) error {
 	refs := owners(obj)
 	gone, waiting := map[string]bool{}, 0
@@ -148,7 +146,7 @@ type ownerState int
 const (
 	ownerPresent ownerState = iota
 	ownerAbsent
-	ownerWaiting // being deleted in the foreground
+	ownerWaiting // in foreground deletion
 	ownerUnknown // its kind is not served
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
-// reconcileJob runs pods of a job until enough have succeeded, or more have failed than its backoff limit permits.
+// reconcileJob runs pods of a job until enough have succeeded or more than backoffLimit have failed.
 func (c *Controller) reconcileJob(ctx context.Context, key store.Key, job object) error {
 	if text(condition(job, "Complete"), "status") == "True" || text(condition(job, "Failed"), "status") == "True" {
 		return nil
@@ -27,7 +27,7 @@ func (c *Controller) reconcileJob(ctx context.Context, key store.Key, job object
 	}
 	parallelism := number(spec, "parallelism")
 	completions, fixed := spec["completions"].(int64)
-	if !fixed { // a queue of work: done when one has succeeded and none is left
+	if !fixed { // work queue: complete after the first success, when no pod is active
 		completions = max(1, succeeded+int64(len(active)))
 	}
 	changed, now := copyOf(job), c.timestamp()
@@ -62,7 +62,7 @@ func (c *Controller) reconcileJob(ctx context.Context, key store.Key, job object
 	return c.update(ctx, key, "status", changed, job)
 }
 
-// completionIndex returns the index of a pod of an indexed job; "" for one without.
+// completionIndex returns the index of a pod of an Indexed job, otherwise "".
 func completionIndex(pod object) string {
 	return text(child(pod, "metadata", "annotations"), "batch.kubernetes.io/job-completion-index")
 }
@@ -85,7 +85,7 @@ func (c *Controller) createJobPod(ctx context.Context, job object, active []obje
 	return c.createPod(ctx, job, pod)
 }
 
-// setJobCondition sets a condition of a job, which has the time of its last probe.
+// setJobCondition sets a condition of a job, including lastProbeTime.
 func setJobCondition(status object, kind, value, reason, message, now string) {
 	setCondition(status, kind, value, reason, message, now, false)
 	for _, one := range objects(status, "conditions") {

@@ -39,7 +39,7 @@ func (c *Controller) reconcileNamespace(ctx context.Context, key store.Key, name
 	})
 }
 
-// empty deletes the objects of a namespace that is being deleted, and then lets it go.
+// empty deletes the objects of a terminating namespace, and then removes its finalizer.
 func (c *Controller) empty(ctx context.Context, key store.Key, namespace object) error {
 	remaining, waiting, err := c.deleteContent(ctx, key.Name)
 	if err != nil {
@@ -51,7 +51,7 @@ func (c *Controller) empty(ctx context.Context, key store.Key, namespace object)
 		return err
 	}
 	if len(remaining) > 0 {
-		return nil // the deletion of each brings the namespace back
+		return nil // each deletion queues the namespace again
 	}
 	current, found := c.Store.Get(key)
 	if !found {
@@ -65,8 +65,7 @@ func (c *Controller) empty(ctx context.Context, key store.Key, namespace object)
 	return c.update(ctx, key, "finalize", finished, current)
 }
 
-// deleteContent deletes what a namespace contains. It returns how many objects of each resource remain, and how many wait for
-// each finalizer.
+// deleteContent deletes the objects of a namespace. It returns the number of remaining objects by resource and by finalizer.
 func (c *Controller) deleteContent(ctx context.Context, namespace string) (remaining, waiting map[string]int, err error) {
 	remaining, waiting = map[string]int{}, map[string]int{}
 	seen := map[string]bool{}
@@ -100,7 +99,7 @@ func (c *Controller) deleteContent(ctx context.Context, namespace string) (remai
 	return remaining, waiting, nil
 }
 
-// reportRemaining sets the conditions of a namespace that is being deleted.
+// reportRemaining sets the conditions of a terminating namespace.
 func (c *Controller) reportRemaining(status object, remaining, waiting map[string]int) {
 	now := c.timestamp()
 	setCondition(status, "NamespaceDeletionDiscoveryFailure", "False", "ResourcesDiscovered", "All resources successfully discovered", now, false)

@@ -40,7 +40,7 @@ func objects(obj object, name string) []object {
 	return out
 }
 
-// ensure returns the object in a field, which it creates if there is none.
+// ensure returns the object in a field, and creates it if it is missing.
 func ensure(obj object, name string) object {
 	existing, ok := obj[name].(object)
 	if !ok {
@@ -83,7 +83,7 @@ func owners(obj object) []owner {
 	return all
 }
 
-// resourceOf returns the resource of an owner; nil if its kind is not served.
+// resourceOf returns the resource of an owner, nil if its kind is not served.
 func (c *Controller) resourceOf(ref owner) *kinds.Resource {
 	gv, err := schema.ParseGroupVersion(ref.apiVersion)
 	if err != nil {
@@ -92,7 +92,7 @@ func (c *Controller) resourceOf(ref owner) *kinds.Resource {
 	return c.Registry.OfKind(gv.WithKind(ref.kind))
 }
 
-// controllerOf returns the key of the object that controls obj.
+// controllerOf returns the key of obj's controller.
 func (c *Controller) controllerOf(obj object, namespace string) (store.Key, bool) {
 	for _, ref := range owners(obj) {
 		if !ref.controller {
@@ -108,7 +108,7 @@ func (c *Controller) controllerOf(obj object, namespace string) (store.Key, bool
 	return store.Key{}, false
 }
 
-// controlled returns the objects of a resource that the owner controls, sorted by their names.
+// controlled returns the objects of a resource controlled by owner, sorted by name.
 func (c *Controller) controlled(group, plural string, owner object) []object {
 	all, _, err := c.Store.List(group, plural, text(child(owner, "metadata"), "namespace"), 0)
 	if err != nil {
@@ -126,7 +126,7 @@ func (c *Controller) controlled(group, plural string, owner object) []object {
 	return own
 }
 
-// controllerRef returns the reference of what the owner creates.
+// controllerRef returns owner references with owner as the controller.
 func controllerRef(owner object) []any {
 	return []any{object{
 		"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": nameOf(owner), "uid": uidOf(owner), "controller": true, "blockOwnerDeletion": true,
@@ -161,7 +161,7 @@ func condition(obj object, kind string) object {
 	return nil
 }
 
-// setCondition sets a condition in a list. The time of its transition stays if its status does.
+// setCondition sets a condition in a list. lastTransitionTime changes with the status only.
 func setCondition(status object, kind, value, reason, message, now string, updates bool) {
 	conditions, _ := status["conditions"].([]any)
 	next := object{"type": kind, "status": value, "reason": reason, "message": message, "lastTransitionTime": now}
@@ -189,7 +189,7 @@ func isReady(pod object) bool {
 	return text(condition(pod, "Ready"), "status") == "True" && !isDeleting(pod)
 }
 
-// isAvailable reports whether a pod has been ready for a time, and how long it is until then.
+// isAvailable reports whether a pod has been ready for so many seconds, and the remaining time otherwise.
 func (c *Controller) isAvailable(pod object, seconds int64) (available bool, wait time.Duration) {
 	if !isReady(pod) {
 		return false, 0

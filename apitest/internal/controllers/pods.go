@@ -12,8 +12,8 @@ import (
 // simulatedNode is the node of pods in a cluster without nodes.
 const simulatedNode = "apitest"
 
-// reconcilePod does what scheduler and kubelet do: it assigns the pod, runs its containers at once, lets those that are not to be
-// restarted succeed, and ends its termination.
+// reconcilePod simulates the scheduler and kubelet: it binds a pod, starts its containers at once, completes it unless it is
+// restarted always, and ends its termination.
 func (c *Controller) reconcilePod(ctx context.Context, key store.Key, pod object) error {
 	switch spec := child(pod, "spec"); {
 	case isDeleting(pod):
@@ -33,7 +33,7 @@ func (c *Controller) reconcilePod(ctx context.Context, key store.Key, pod object
 	return nil
 }
 
-// bind assigns a pod to the first node, or to a name if there is none.
+// bind assigns a pod to the first node, or to simulatedNode in a cluster without nodes.
 func (c *Controller) bind(ctx context.Context, key store.Key) error {
 	node := simulatedNode
 	nodes, _, err := c.Store.List("", "nodes", "", 0)
@@ -89,7 +89,7 @@ func (c *Controller) finishPod(ctx context.Context, key store.Key, pod object) e
 	return c.update(ctx, key, "status", changed, pod)
 }
 
-// setPodCondition sets a condition of a pod, whose conditions have a time of probing and no empty texts.
+// setPodCondition sets a condition of a pod, with lastProbeTime and without an empty reason.
 func (c *Controller) setPodCondition(status object, kind, value, reason, now string) {
 	next := object{"type": kind, "status": value, "lastProbeTime": nil, "lastTransitionTime": now}
 	if reason != "" {

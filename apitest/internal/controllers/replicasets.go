@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
-// podsOf returns the pods that the owner controls and those among them that count: neither finished nor being deleted.
+// podsOf returns all pods controlled by owner, and its active pods: neither finished nor terminating.
 func (c *Controller) podsOf(owner object) (all, active []object) {
 	all = c.controlled("", "pods", owner)
 	for _, pod := range all {
@@ -64,7 +64,7 @@ func readiness(pod object) int {
 	return 0
 }
 
-// adoptPods makes the set the controller of the pods that its selector matches and nobody controls.
+// adoptPods makes the set the controller of matching pods without a controller.
 func (c *Controller) adoptPods(ctx context.Context, set object) error {
 	var typed metav1.LabelSelector
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(child(set, "spec", "selector"), &typed); err != nil {
@@ -111,7 +111,7 @@ func (c *Controller) replicaSetStatus(ctx context.Context, key store.Key, set ob
 	return c.update(ctx, key, "status", changed, set)
 }
 
-// countReady counts the ready and available pods. If one will be available later, the key is reconciled again then.
+// countReady counts the ready and available pods. It queues key for the time when a ready pod becomes available.
 func (c *Controller) countReady(key store.Key, pods []object, minReadySeconds int64) (ready, available int64) {
 	for _, pod := range pods {
 		if isReady(pod) {
@@ -126,7 +126,7 @@ func (c *Controller) countReady(key store.Key, pods []object, minReadySeconds in
 	return ready, available
 }
 
-// setCounts sets the counts of a status and leaves out those that are zero.
+// setCounts sets the counts of a status and removes zero counts.
 func setCounts(status object, counts map[string]int64) {
 	for name, count := range counts {
 		if status[name] = count; count == 0 {

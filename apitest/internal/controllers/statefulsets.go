@@ -12,7 +12,7 @@ import (
 
 const revisionLabel = "controller-revision-hash"
 
-// revisionName returns the name of the revision of a set's template, and records it as a ControllerRevision.
+// revisionName creates the ControllerRevision of a set's template and returns its name.
 func (c *Controller) revisionName(ctx context.Context, set object) (string, error) {
 	template := copyOf(child(set, "spec", "template"))
 	hash := templateHash(template)
@@ -63,7 +63,7 @@ func (c *Controller) reconcileStatefulSet(ctx context.Context, key store.Key, se
 	if blocked && !parallel {
 		return c.statefulSetStatus(ctx, key, set, update)
 	}
-	for _, pod := range all { // those beyond the replicas
+	for _, pod := range all { // beyond replicas
 		if ordinal, ok := ordinalOf(pod, key.Name); ok && (ordinal < start || ordinal >= start+replicas) && !isDeleting(pod) {
 			if err := c.delete(ctx, podKey(pod), uidOf(pod), nil); err != nil {
 				return err
@@ -82,7 +82,7 @@ func ordinalOf(pod object, set string) (int64, bool) {
 	return ordinal, ok && err == nil
 }
 
-// revisionFor returns the revision of a new pod: those below the partition stay at the present one.
+// revisionFor returns the revision of a new pod: currentRevision below the partition, otherwise update.
 func (c *Controller) revisionFor(set object, ordinal int64, update string) string {
 	current := text(child(set, "status"), "currentRevision")
 	if partition := number(child(set, "spec", "updateStrategy", "rollingUpdate"), "partition"); ordinal < partition && current != "" {
@@ -136,7 +136,7 @@ func (c *Controller) createClaim(ctx context.Context, set, template object, name
 	return c.create(ctx, key, claim)
 }
 
-// updateOrdinals replaces one pod of an old revision, the last first, once all the others are ready.
+// updateOrdinals replaces the last pod with an old revision, if all pods after it are ready.
 func (c *Controller) updateOrdinals(ctx context.Context, set object, pods map[int64]object, update string) error {
 	strategy := child(set, "spec", "updateStrategy")
 	if text(strategy, "type") != "RollingUpdate" {

@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/write"
 )
 
-// request returns a write to an object by the controllers' user.
+// request returns a write by the controllers' user.
 func (c *Controller) request(key store.Key, subresource string) (*write.Request, error) {
 	versions := c.Registry.Versions(key.Group, key.Resource)
 	if len(versions) == 0 {
@@ -26,7 +26,7 @@ func (c *Controller) request(key store.Key, subresource string) (*write.Request,
 	}, nil
 }
 
-// create creates an object in the collection that key names; its name is ignored.
+// create creates an object in the collection of key. An existing object is not an error.
 func (c *Controller) create(ctx context.Context, key store.Key, obj object) error {
 	key.Name = ""
 	request, err := c.request(key, "")
@@ -40,7 +40,7 @@ func (c *Controller) create(ctx context.Context, key store.Key, obj object) erro
 	return err
 }
 
-// update replaces an object, or its subresource, unless it equals the stored one.
+// update replaces an object or its subresource. It is a no-op if obj equals stored.
 func (c *Controller) update(ctx context.Context, key store.Key, subresource string, obj, stored object) error {
 	if reflect.DeepEqual(obj, stored) {
 		return nil
@@ -63,7 +63,7 @@ func (c *Controller) update(ctx context.Context, key store.Key, subresource stri
 	return err
 }
 
-// delete deletes an object if it still has the UID. options are further DeleteOptions.
+// delete deletes an object with a UID precondition. options are additional DeleteOptions.
 func (c *Controller) delete(ctx context.Context, key store.Key, uid string, options object) error {
 	request, err := c.request(key, "")
 	if err != nil {

@@ -28,8 +28,8 @@ const (
 
 // Controller keeps a registry and the status of definitions in sync with the stored definitions. It is safe for concurrent use.
 //
-// Observe queues the definitions affected by a write and processes the queue in the writer's goroutine. If another goroutine is
-// processing, it also processes the new entries. Settle waits for it.
+// Observe queues the definitions affected by a write and processes the queue in the writer's goroutine. If a concurrent writer is
+// already processing, it processes the new entries, too. Settle waits for it.
 type Controller struct {
 	ctx      context.Context
 	store    *store.Store

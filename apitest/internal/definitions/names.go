@@ -9,8 +9,8 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
-// acceptNames sets status.acceptedNames and the condition NamesAccepted. others are the accepted names of the group's other
-// definitions. It reports whether a name was released.
+// acceptNames sets status.acceptedNames and the condition NamesAccepted, given the names accepted for the rest of the group. It
+// reports whether a name was released.
 func acceptNames(definition map[string]any, others *takenNames, now string) (released bool) {
 	wanted := mapAt(definition, "spec", "names")
 	status := statusOf(definition)

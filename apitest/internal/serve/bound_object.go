@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
-// boundObject is the reference of a TokenRequest to the object that the token is bound to.
+// boundObject is spec.boundObjectRef of a TokenRequest.
 type boundObject struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -18,8 +18,7 @@ type boundObject struct {
 	UID        string `json:"uid"`
 }
 
-// checkBoundObject returns an error unless the object exists that the token of a service account is to be bound to, as the API
-// server does.
+// checkBoundObject rejects a TokenRequest for a service account if its bound object does not exist, like the API server.
 func (c *call) checkBoundObject(account, request map[string]any) error {
 	spec, _ := request["spec"].(map[string]any)
 	content, isMap := spec["boundObjectRef"].(map[string]any)

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// checkConversion rejects requests for a version that a conversion webhook would have to convert to or from the stored one. The
-// answer is that of an API server which cannot call it: objects that are not converted would look as if they were.
+// checkConversion rejects requests for a version converted by a webhook, with the error of an API server that cannot call it.
+// Returning unconverted objects would hide the missing conversion.
 func (c *call) checkConversion() error {
 	strategy, _, _ := unstructured.NestedString(c.resource.Definition, "spec", "conversion", "strategy")
 	if strategy != "Webhook" || c.resource.Version == c.resource.StorageVersion {

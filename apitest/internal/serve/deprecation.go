@@ -4,8 +4,8 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// warnOfDeprecation adds the warning of a version that its definition calls deprecated: the definition's own, or one that names
-// the newest version that is not.
+// warnOfDeprecation adds the warning for a deprecated version: its deprecationWarning, or a default text with the newest served
+// version that is newer and not deprecated.
 func (c *call) warnOfDeprecation() {
 	spec, _ := c.resource.Definition["spec"].(map[string]any)
 	versions, _ := spec["versions"].([]any)

@@ -7,30 +7,30 @@ import (
 	"time"
 )
 
-// Break is a way in which a connection fails.
+// Break is the way a connection fails.
 type Break string
 
-// The ways; the zero value is none.
+// The ways a connection fails. The zero value is none.
 const (
 	Drop  Break = "drop"  // the connection is closed; with HTTP/2 the stream is reset
-	Stall Break = "stall" // nothing more arrives, and the connection stays open until the client leaves
+	Stall Break = "stall" // nothing more is sent, and the connection stays open until the client closes it
 )
 
-// Fault makes one request fail. The parts apply in the order of the fields.
+// Fault makes a request fail. Its parts apply in the order of the fields.
 type Fault struct {
-	// Latency passes before the request is looked at.
+	// Latency delays the request before anything else.
 	Latency time.Duration
-	// Err is answered instead of the request's result; the request is not executed.
+	// Err is the response instead of the result. The request is not executed.
 	Err error
-	// Break fails the connection: before the request is executed or, if AfterBytes is not nil, after it has been executed and so
-	// many bytes of the response's body have been sent.
+	// Break fails the connection. If AfterBytes is nil, the request is not executed. Otherwise it is executed, and the connection
+	// fails after so many bytes of the response body.
 	Break      Break
 	AfterBytes *int
-	// EventDelay passes before each batch of events of a watch.
+	// EventDelay delays each batch of events of a watch.
 	EventDelay time.Duration
 }
 
-// before applies what happens before the request is executed. True means that the request is done.
+// before applies the fault before the request is executed. It reports whether the request is done.
 func (f *Fault) before(c *call) bool {
 	if f == nil {
 		return false
@@ -53,7 +53,7 @@ func (f *Fault) before(c *call) bool {
 	return false
 }
 
-// lateEvents delays a batch of a watch; false means that the client is gone.
+// lateEvents delays a batch of a watch. It returns false if the client has disconnected.
 func (f *Fault) lateEvents(c *call, events int) bool {
 	return f == nil || events == 0 || sleep(c, f.EventDelay)
 }
@@ -72,7 +72,7 @@ func sleep(c *call, duration time.Duration) bool {
 	}
 }
 
-// fail does not return: net/http closes the connection, or resets the stream, of a handler that panics so.
+// fail panics with http.ErrAbortHandler. net/http then closes the connection or resets the stream.
 func fail(req *http.Request, mode Break) {
 	if mode == Stall {
 		<-req.Context().Done()

@@ -1,4 +1,4 @@
-// Package serve is the HTTP side of the server: it parses requests as the API server does, authenticates, routes, reads from the
+// Package serve is the HTTP side of the server. It parses requests like the API server, authenticates, routes, reads from the
 // store, and passes writes to package write.
 package serve
 
@@ -24,28 +24,28 @@ type Config struct {
 	Registry *kinds.Registry
 	Writer   *write.Writer
 	Access   *access.Access
-	// Streams answers the streaming subresources of pods, nodes and services.
+	// Streams handles the streaming subresources of pods, nodes and services.
 	Streams *podstream.Handler
 	Now     func() time.Time
-	// BookmarkInterval is the time between bookmarks of a watch that asks for them.
+	// BookmarkInterval is the time between bookmarks of a watch with allowWatchBookmarks.
 	BookmarkInterval time.Duration
-	// HideWarnings leaves out warnings of what was not validated as the real server would.
+	// HideWarnings omits warnings about validation that the server does not implement.
 	HideWarnings bool
 	// Observe is called after each request.
 	Observe func(*Record)
-	// Fault is called before each request is answered; nil means none.
+	// Fault is called before each request is executed; nil means no faults.
 	Fault func(*Record) *Fault
-	// Settle is called after a definition was written, and returns when it is served.
+	// Settle is called after a write of a definition. It returns when the definition is served.
 	Settle func()
 }
 
-// Handler serves the API of one server.
+// Handler serves the API of a server.
 type Handler struct {
 	Config
 	calls sync.WaitGroup
 }
 
-// Wait returns when no request is being answered.
+// Wait waits for all running requests.
 func (h *Handler) Wait() { h.calls.Wait() }
 
 // New returns a Handler. Watches end with their requests' contexts.
@@ -59,7 +59,7 @@ func New(config Config) *Handler {
 	return &Handler{Config: config}
 }
 
-// call is one request on its way through the handler.
+// call is the state of a request in the handler.
 type call struct {
 	*Handler
 	w        http.ResponseWriter
@@ -115,7 +115,7 @@ func (c *call) authorize() error {
 	return c.Access.Authorize(user, attributes)
 }
 
-// route answers requests for what is no resource, and passes the others on.
+// route dispatches a request to the registry or to its resource.
 func (c *call) route() {
 	switch {
 	case !c.info.IsResource && c.Registry.Serves(c.req.URL.Path) && !c.isUnknownVersion():
@@ -134,7 +134,7 @@ func (c *call) route() {
 	}
 }
 
-// notFound answers like the part of the API server that the path belongs to: a Status within a built-in group, text elsewhere.
+// notFound responds like the responsible part of the API server: a Status within a built-in group, otherwise text.
 func (c *call) notFound() {
 	parts := splitPath(c.req.URL.Path)
 	if len(parts) > 0 && parts[0] == "api" || len(parts) > 1 && parts[0] == "apis" && c.isBuiltinGroup(parts[1]) {
@@ -144,7 +144,7 @@ func (c *call) notFound() {
 	http.NotFound(c.w, c.req)
 }
 
-// isUnknownVersion reports whether the path is that of a version which a built-in group does not have.
+// isUnknownVersion reports whether the path has a version unknown in a built-in group.
 func (c *call) isUnknownVersion() bool {
 	parts := splitPath(c.req.URL.Path)
 	switch {
@@ -164,8 +164,8 @@ func (c *call) isBuiltinGroup(group string) bool {
 	return slices.ContainsFunc(c.Registry.Resources(), func(r *kinds.Resource) bool { return r.Group == group && r.Definition == nil })
 }
 
-// scopeMatches reports whether the path has a namespace exactly if the resource does; lists may leave it out. What else leaves it
-// out is a method that a built-in collection does not allow, and a path that is not served for a custom resource.
+// scopeMatches reports whether the path has a namespace exactly if the resource is namespaced. The namespace is optional in lists
+// and watches, and in requests to a built-in collection with a method that is then rejected.
 func (c *call) scopeMatches() bool {
 	inNamespace := c.info.Namespace != "" && (c.info.namespaceIsPartOfScope || c.resource.Plural != "namespaces")
 	if inNamespace || !c.resource.Namespaced {
@@ -214,7 +214,7 @@ func (c *call) serveResource() error {
 	return errNoMethod()
 }
 
-// allowsMethod reports whether the path has the method: PUT of a collection and POST to an object do not exist.
+// allowsMethod reports whether the method exists for the path. PUT of a collection and POST to an object do not exist.
 func (c *call) allowsMethod() bool {
 	isObject := c.hasNameInPath()
 	if c.req.Method == http.MethodHead && c.resource.Definition == nil {

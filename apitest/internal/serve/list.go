@@ -19,7 +19,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/store"
 )
 
-// list answers with the objects of a resource, or one page of them.
+// list responds with the objects of a resource, or a page of them.
 func (c *call) list() error {
 	m, found := negotiate(c.req, false, "Table", "PartialObjectMetadataList")
 	if !found {
@@ -41,8 +41,8 @@ func (c *call) list() error {
 	return nil
 }
 
-// continueToken has the form of the API server's own: the key after the last one that was listed, and the revision; -1 means the
-// latest, for a list that goes on after its revision has been compacted.
+// continueToken has the format of the API server. Start follows the last listed key. Revision is -1 for the latest, to continue a
+// list after the compaction of its revision.
 type continueToken struct {
 	APIVersion string `json:"v"`
 	Revision   int64  `json:"rv"`
@@ -93,13 +93,13 @@ func (c *call) listPage(opts *listOptions) (map[string]any, error) {
 	}
 	limit := int(opts.Limit)
 	fromCache := opts.ResourceVersion == "0" && opts.ResourceVersionMatch != metav1.ResourceVersionMatchExact
-	if fromCache || c.listsOneKey(opts) { // the API server answers both whole
+	if fromCache || c.listsOneKey(opts) { // not paged by the API server
 		limit = 0
 	}
 	items, after, remaining := c.selectPage(stored, opts, token, limit)
 	metadata := map[string]any{"resourceVersion": strconv.FormatInt(at, 10)}
 	if c.resource.Definition != nil {
-		metadata["continue"] = "" // lists of custom resources are not typed
+		metadata["continue"] = "" // lists of custom resources are untyped
 	}
 	if remaining > 0 {
 		metadata["continue"] = continueToken{"meta.k8s.io/v1", at, after}.String()
@@ -112,7 +112,8 @@ func (c *call) listPage(opts *listOptions) (map[string]any, error) {
 	}, nil
 }
 
-// listsOneKey reports whether a field selector names one object, which the API server then gets by its key: nothing follows it.
+// listsOneKey reports whether a field selector selects a single name. The API server then gets the object by its key and does not
+// page.
 func (c *call) listsOneKey(opts *listOptions) bool {
 	if opts.FieldSelector == nil || opts.Continue != "" || c.resource.Namespaced && c.info.Namespace == "" {
 		return false
@@ -121,8 +122,7 @@ func (c *call) listsOneKey(opts *listOptions) bool {
 	return isExact
 }
 
-// listRevision returns the revision to list at, 0 for the latest, after waiting for it if need be, and the continue token if there
-// is one.
+// listRevision returns the revision to list at, 0 for the latest, and the continue token, if any. It waits for a future revision.
 func (c *call) listRevision(opts *listOptions) (int64, *continueToken, error) {
 	if opts.Continue != "" {
 		token, err := parseContinue(opts.Continue)
@@ -150,8 +150,8 @@ func (c *call) listRevision(opts *listOptions) (int64, *continueToken, error) {
 	return 0, nil, nil
 }
 
-// selectPage returns up to limit objects that are selected from the token's key on, 0 for all, the key after the last one, and the
-// number of objects that follow, selected or not.
+// selectPage returns up to limit selected objects from the token's key on, the key after the page, and the number of all
+// remaining objects. limit 0 means all.
 func (c *call) selectPage(stored []store.Object, opts *listOptions, token *continueToken, limit int) (items []any, after string, remaining int64) {
 	items = []any{}
 	for i, object := range stored {
@@ -171,7 +171,7 @@ func (c *call) selectPage(stored []store.Object, opts *listOptions, token *conti
 	return items, "", 0
 }
 
-// listKey is the part of an object's key that the token of a list holds.
+// listKey returns the part of an object's key for the continue token.
 func (c *call) listKey(obj store.Object) string {
 	metadata, _ := obj["metadata"].(map[string]any)
 	name, _ := metadata["name"].(string)
@@ -182,7 +182,7 @@ func (c *call) listKey(obj store.Object) string {
 	return name
 }
 
-// listItem returns an object as lists have it: items of built-in lists have no kind.
+// listItem returns an object as an item of a list. Items of built-in lists have no kind.
 func listItem(resource *kinds.Resource, obj map[string]any) map[string]any {
 	if resource.Definition != nil {
 		return obj
@@ -193,7 +193,7 @@ func listItem(resource *kinds.Resource, obj map[string]any) map[string]any {
 	return obj
 }
 
-// maxRevisionWait is how long the API server waits for a revision that it does not have yet.
+// maxRevisionWait is the API server's maximum wait for a future revision.
 const maxRevisionWait = 3 * time.Second
 
 func (c *call) awaitRevision(revision int64) error {
@@ -221,7 +221,7 @@ func (c *call) awaitRevision(revision int64) error {
 	}
 }
 
-// errCompactedList has, for a list that was continued, a token to go on with at the latest revision.
+// errCompactedList returns a 410 error. For a continued list it includes a token to continue at the latest revision.
 func errCompactedList(token *continueToken) error {
 	if token == nil {
 		return apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")

@@ -17,13 +17,13 @@ import (
 	"github.com/anykind/anykind/apitest/internal/kinds"
 )
 
-// listOptions are the parameters of a list, a watch or a deletecollection, validated.
+// listOptions are the validated parameters of a list, watch or deletecollection.
 type listOptions struct {
 	metainternalversion.ListOptions
 	selector
 }
 
-// listOptions parses the query as the API server does, with its errors.
+// listOptions parses the query with the API server's errors.
 func (c *call) listOptions() (*listOptions, error) {
 	opts := &listOptions{}
 	query := c.req.URL.Query()
@@ -47,14 +47,14 @@ func (c *call) listOptions() (*listOptions, error) {
 	return opts, nil
 }
 
-// selector decides which objects of a resource a request is about. Both parts may be nil.
+// selector selects objects of a resource. labels and fields may be nil.
 type selector struct {
 	resource *kinds.Resource
 	labels   labels.Selector
 	fields   fields.Selector
 }
 
-// checkFields rejects fields that the resource has no values for, so that no selector is wider than it says.
+// checkFields rejects fields unsupported by the resource. Ignoring them would select too many objects.
 func (s *selector) checkFields() error {
 	if s.fields == nil {
 		return nil
@@ -100,7 +100,7 @@ func (s *selector) fieldsOf(obj map[string]any) fields.Set {
 	return set
 }
 
-// fieldText returns a field as selectors compare it: as text, "" if it is missing.
+// fieldText returns a field as text for comparison, "" if it is missing.
 func fieldText(obj map[string]any, path []string) string {
 	var value any = obj
 	for _, name := range path {

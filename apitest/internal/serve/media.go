@@ -9,11 +9,11 @@ import (
 	"github.com/anykind/anykind/apitest/internal/accept"
 )
 
-// media is the form of a response that the request's Accept header asks for.
+// media is the negotiated form of a response.
 type media struct {
 	yaml   bool
 	as     string // "", Table, PartialObjectMetadata or PartialObjectMetadataList
-	asOf   string // the version of meta.k8s.io: v1 or v1beta1
+	asOf   string // version of meta.k8s.io: v1 or v1beta1
 	pretty bool
 }
 
@@ -21,7 +21,7 @@ func (m media) contentType() string {
 	if m.yaml {
 		return "application/yaml"
 	}
-	return "application/json" // of tables and partial metadata, too
+	return "application/json" // also for tables and partial metadata
 }
 
 const (
@@ -29,8 +29,8 @@ const (
 	acceptableWatch = ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
 )
 
-// negotiate returns the form that a request prefers of those that this server has; Protobuf and CBOR are passed over, so that
-// clients that accept JSON as well get it. The forms in as are offered besides the object itself.
+// negotiate returns the most preferred supported form of a request. Protobuf and CBOR are skipped, so clients accepting JSON,
+// too, get JSON. as are the forms offered besides the object itself.
 func negotiate(req *http.Request, isWatch bool, as ...string) (media, bool) {
 	m := media{pretty: wantsPretty(req)}
 	header := strings.Join(req.Header.Values("Accept"), ",")
@@ -62,8 +62,8 @@ func negotiate(req *http.Request, isWatch bool, as ...string) (media, bool) {
 	return m, false
 }
 
-// isRouted reports whether the router in front of built-in resources lets a request pass: it reads the media types of the Accept
-// header without their parameters.
+// isRouted reports whether the router of built-in resources accepts a request. It matches the media types of the Accept header
+// without parameters.
 func isRouted(req *http.Request) bool {
 	for _, clause := range accept.Parse(strings.Join(req.Header.Values("Accept"), ",")) {
 		if clause.IsJSON() || strings.Contains(acceptable, clause.MediaType) {
@@ -73,7 +73,7 @@ func isRouted(req *http.Request) bool {
 	return false
 }
 
-// wantsPretty reports whether JSON is indented: if the query says so, and for programs that show it to people.
+// wantsPretty reports whether to indent JSON: by the query, or for browsers, curl and Wget.
 func wantsPretty(req *http.Request) bool {
 	if values, found := req.URL.Query()["pretty"]; found {
 		pretty, err := strconv.ParseBool(values[0])

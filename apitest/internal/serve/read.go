@@ -18,7 +18,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/write"
 )
 
-// get answers with one object.
+// get responds with an object.
 func (c *call) get() error {
 	m, found := negotiate(c.req, false, "Table", "PartialObjectMetadata")
 	if !found {
@@ -39,14 +39,14 @@ func (c *call) get() error {
 	return nil
 }
 
-// awaitVersion waits for a resourceVersion that a client has from elsewhere, as long as the API server does.
+// awaitVersion waits for a resourceVersion, with the API server's timeout.
 func (c *call) awaitVersion(version string) error {
 	if version == "" || version == "0" {
 		return nil
 	}
 	revision, err := parseVersion(version)
 	if err != nil {
-		return err // the API server's storage reports it, as a Status 500
+		return err // like the API server's storage, as a Status 500
 	}
 	return c.awaitRevision(revision)
 }
@@ -128,8 +128,8 @@ func (c *call) requestToken() error {
 	return c.answer(write.Result{Object: answer, Code: http.StatusCreated})
 }
 
-// transform returns an object or a list in the form that was negotiated. kind is that of the event that it is in, "" for none. The
-// row of a bookmark always has its metadata, where the annotation is that ends the initial events.
+// transform converts an object or a list to the negotiated form. kind is the type of its watch event, or "". The row of a
+// bookmark always includes metadata, for the annotation k8s.io/initial-events-end.
 func (c *call) transform(m media, obj map[string]any, isLaterEvent bool, kind watch.EventType) (any, error) {
 	if m.as == "" || obj["kind"] == "Status" && obj["apiVersion"] == "v1" {
 		return obj, nil
@@ -156,7 +156,7 @@ func (c *call) transform(m media, obj map[string]any, isLaterEvent bool, kind wa
 	return answer, err
 }
 
-// decodeBody decodes the object of a request that no writer decodes.
+// decodeBody decodes the body of a request that is not a write.
 func decodeBody(body write.Body) (map[string]any, error) {
 	if body.Err != nil {
 		return nil, body.Err

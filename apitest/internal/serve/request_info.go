@@ -11,10 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 )
 
-// RequestInfo has the meaning of a request's method, path and query, as the API server parses them for authorization and its audit log.
+// RequestInfo is parsed from a request's method, path and query, like the API server's for authorization and audit.
 type RequestInfo struct {
 	IsResource bool
-	// Verb is get, list, watch, create, update, patch, delete or deletecollection; for another path the method in lower case.
+	// Verb is get, list, watch, create, update, patch, delete or deletecollection. For non-resource paths it is the method in lower
+	// case.
 	Verb                   string
 	Group, Version         string
 	Namespace              string
@@ -25,7 +26,7 @@ type RequestInfo struct {
 	namespaceIsPartOfScope bool
 }
 
-// parseRequestInfo never fails: what is no resource's path is another path.
+// parseRequestInfo never fails: any path that is not a resource's is a non-resource path.
 func parseRequestInfo(req *http.Request) *RequestInfo {
 	info := &RequestInfo{Verb: strings.ToLower(req.Method)}
 	parts := splitPath(req.URL.Path)

@@ -17,10 +17,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// gzipThreshold is the size from which bodies are compressed for clients that accept it.
+// gzipThreshold is the minimum size of compressed bodies.
 const gzipThreshold = 128 << 10
 
-// writeObject writes an object, or a part of it, with a status code.
+// writeObject writes an object, list or table with a status code.
 func writeObject(w http.ResponseWriter, req *http.Request, m media, code int, obj any) {
 	body, err := encode(m, obj)
 	if err != nil {
@@ -110,14 +110,14 @@ func retryAfter(status metav1.Status) int {
 	return int(status.Details.RetryAfterSeconds)
 }
 
-// warn adds a Warning header as RFC 2616 has it, which clients show to their users.
+// warn adds a Warning header in the format of RFC 2616. Clients show it to their users.
 func warn(w http.ResponseWriter, text string) {
 	if header, err := net.NewWarningHeader(299, "-", text); err == nil {
 		w.Header().Add("Warning", header)
 	}
 }
 
-// The statuses of requests that no resource answers.
+// The Statuses of unroutable requests.
 
 func errNoResource() error {
 	return genericError(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
@@ -127,7 +127,7 @@ func errNoMethod() error {
 	return genericError(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "the server does not allow this method on the requested resource")
 }
 
-// errNotAcceptable has the text of the router in front of built-in resources, or that of the handlers of custom ones.
+// errNotAcceptable has the text of the router of built-in resources, or of the handlers of custom resources.
 func (c *call) errNotAcceptable(types string) error {
 	if c.resource.Definition != nil || isRouted(c.req) {
 		return errNoRepresentation(acceptable)
@@ -135,7 +135,7 @@ func (c *call) errNotAcceptable(types string) error {
 	return genericError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "406: Not Acceptable\n\nAvailable representations: "+types)
 }
 
-// errNotAcceptableWatch is for a watch: the router lets types pass that only lists have.
+// errNotAcceptableWatch is errNotAcceptable for a watch. The router accepts media types valid for lists only.
 func (c *call) errNotAcceptableWatch() error {
 	if _, found := negotiate(c.req, false, "Table", "PartialObjectMetadata", "PartialObjectMetadataList"); found {
 		return errNoRepresentation(strings.TrimPrefix(acceptableWatch, ", "))

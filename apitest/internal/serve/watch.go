@@ -17,21 +17,21 @@ import (
 )
 
 const (
-	minWatchTimeout = 30 * time.Minute // of a watch without timeoutSeconds; at most twice as long
-	lastBookmark    = 2 * time.Second  // before the end of a watch
-	maxBatch        = 100              // events that are written before the response is flushed
+	minWatchTimeout = 30 * time.Minute // default timeout of a watch; randomized up to twice as long
+	lastBookmark    = 2 * time.Second  // time between the last bookmark and the end of a watch
+	maxBatch        = 100              // events written between flushes of the response
 )
 
-// watchStream is one watch.
+// watchStream is the state of a watch.
 type watchStream struct {
 	*call
 	opts     *listOptions
 	media    media
 	events   *store.Watch
-	since    int64 // events up to it are not sent
+	since    int64 // last revision not sent
 	sentAny  bool
 	timeout  <-chan time.Time
-	bookmark *time.Timer // nil unless bookmarks are asked for
+	bookmark *time.Timer // nil without allowWatchBookmarks
 	deadline time.Time
 }
 
@@ -68,7 +68,7 @@ func (c *call) watch() error {
 	return nil
 }
 
-// open begins the watch at the revision that the request names. Without one, or with 0, the present objects are its first events.
+// open begins the watch at the requested resourceVersion. Without it, or with 0, the first events are the current objects.
 func (s *watchStream) open() (initial []store.Object, err error) {
 	group, plural, namespace := s.resource.Group, s.resource.Plural, s.namespace()
 	from := int64(0)
@@ -100,7 +100,7 @@ func (s *watchStream) open() (initial []store.Object, err error) {
 	return initial, err
 }
 
-// fail ends a watch that cannot begin as the API server's cache does: with an event.
+// fail ends a watch with an ERROR event, like the API server's watch cache.
 func (s *watchStream) fail(err error) error {
 	s.header()
 	s.send(watch.Error, statusOf(err))
@@ -160,7 +160,7 @@ func (s *watchStream) sendBatch(batch []store.Event) bool {
 	return true
 }
 
-// await returns when there are more events; false ends the watch, as it does when the version is not served any more.
+// await blocks until there are more events. It returns false at the end of the watch, also when the version is no longer served.
 func (s *watchStream) await(more <-chan struct{}, revision int64) bool {
 	for {
 		changed, isServed := s.served()
@@ -194,7 +194,7 @@ func (s *watchStream) await(more <-chan struct{}, revision int64) bool {
 	}
 }
 
-// served reports whether the watched version is served, and returns a channel that is closed when that may change.
+// served reports whether the watched version is served. changed is closed by a change of the definitions.
 func (s *watchStream) served() (changed <-chan struct{}, isServed bool) {
 	if s.resource.Definition == nil {
 		return nil, true
@@ -203,7 +203,7 @@ func (s *watchStream) served() (changed <-chan struct{}, isServed bool) {
 	return changed, s.Registry.Lookup(s.resource.Group, s.resource.Version, s.resource.Plural) != nil
 }
 
-// untilBookmark returns the time until the next bookmark; the last one comes shortly before the watch ends.
+// untilBookmark returns the time until the next bookmark. The last bookmark is sent lastBookmark before the end of the watch.
 func (s *watchStream) untilBookmark() time.Duration {
 	last := time.Until(s.deadline) - lastBookmark
 	if last <= 0 {
@@ -212,8 +212,8 @@ func (s *watchStream) untilBookmark() time.Duration {
 	return min(s.BookmarkInterval, last)
 }
 
-// visible returns an event as a client with the watch's selector sees it: an object that enters the selection is added, one that
-// leaves it is deleted. The object is nil if the client sees nothing.
+// visible returns an event as seen through the watch's selector. An object entering the selection is ADDED, an object leaving it
+// is DELETED. The returned object is nil for invisible events.
 func (s *watchStream) visible(event store.Event) (watch.EventType, map[string]any) {
 	if s.opts.isEmpty() {
 		return event.Type, s.Writer.View(s.resource, event.Object)
@@ -269,7 +269,7 @@ func (s *watchStream) sendObject(kind watch.EventType, obj map[string]any) bool 
 	return s.send(kind, form)
 }
 
-// send writes an event; false means that the client is gone.
+// send writes an event. It returns false if the client has disconnected.
 func (s *watchStream) send(kind watch.EventType, obj any) bool {
 	line, err := encode(media{}, map[string]any{"type": kind, "object": obj})
 	if err != nil {

@@ -18,10 +18,10 @@ import (
 	"github.com/anykind/anykind/apitest/internal/write"
 )
 
-// maxBody is the API server's limit of a request's body.
+// maxBody is the API server's limit for request bodies.
 const maxBody = 3 << 20
 
-// create answers a POST to a collection: of an object, or of a review, which is answered and not stored.
+// create handles a POST to a collection. Reviews are answered and not stored.
 func (c *call) create() error {
 	if access.IsReview(c.resource.Group, c.resource.Plural) {
 		return c.review()
@@ -47,7 +47,7 @@ func (c *call) review() error {
 
 // write passes a create, update, patch or delete of an object or a subresource to the writer.
 func (c *call) write() error {
-	if c.info.Verb == "patch" { // checked before the form of the answer
+	if c.info.Verb == "patch" { // checked before the Accept header
 		if _, err := c.mediaType(); err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (c *call) write() error {
 	return c.answer(result)
 }
 
-// settle waits until a definition that was written is served.
+// settle waits until a written definition is served.
 func (c *call) settle() {
 	if c.Settle != nil && (c.resource.Definition != nil || c.resource.Plural == "customresourcedefinitions") {
 		c.Settle()
@@ -126,7 +126,7 @@ func (c *call) warnings(texts []string) {
 	}
 }
 
-// answer writes the result of a write in the form that the request asks for.
+// answer writes the result of a write in the negotiated form.
 func (c *call) answer(result write.Result) error {
 	m, _ := negotiate(c.req, false, "Table", "PartialObjectMetadata", "PartialObjectMetadataList")
 	obj, err := c.transform(m, result.Object, false, "")
@@ -137,7 +137,7 @@ func (c *call) answer(result write.Result) error {
 	return nil
 }
 
-// body reads the request's body, within the API server's limit.
+// body reads the request's body, up to the API server's limit.
 func (c *call) body() (write.Body, error) {
 	mediaType, unsupported := c.mediaType()
 	data, err := io.ReadAll(http.MaxBytesReader(c.w, c.req.Body, maxBody))
@@ -149,7 +149,7 @@ func (c *call) body() (write.Body, error) {
 		return write.Body{}, apierrors.NewBadRequest(err.Error())
 	}
 	c.record.Body = data
-	if unsupported != nil { // said when the options have been read
+	if unsupported != nil { // reported after parsing the options
 		return write.Body{Data: data, Err: unsupported}, nil //nolint:nilerr // The error is in the body.
 	}
 	if mediaType == protobuf.MediaType && len(data) > 0 {
@@ -158,7 +158,7 @@ func (c *call) body() (write.Body, error) {
 	return write.Body{Data: data, MediaType: mediaType}, nil
 }
 
-// protobufBody decodes what other parts of the server, and the history, take as JSON only.
+// protobufBody decodes a Protobuf body. Writers and the recorded history use JSON.
 func (c *call) protobufBody(data []byte) (write.Body, error) {
 	obj, err := protobuf.Decode(data)
 	if err != nil {
@@ -181,7 +181,7 @@ func (c *call) mediaType() (string, error) {
 		switch {
 		case slices.Contains(supported, mediaType):
 			return mediaType, nil
-		case c.resource.Definition == nil: // the server's router rejects it
+		case c.resource.Definition == nil: // rejected by the server's router
 			return "", genericError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, "415: Unsupported Media Type")
 		}
 		return "", errMediaType(strings.Join(supported, ", "))

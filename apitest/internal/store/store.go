@@ -1,11 +1,11 @@
-// Package store holds all objects of a server with their history, under one revision as etcd does.
+// Package store holds all objects of a server with their history, under a single revision like etcd.
 //
-// Every write makes the next revision and one event. A key has its latest state and those that retained events replaced;
-// a list at a revision and a watch from one read them. Compaction removes events from the oldest on and, with each, the state that
-// it replaced. A store retains a limited number of events, and so at most the latest states and that many older ones; a watch that
-// lags may hold as many more.
+// Every write makes the next revision and an event. The history of a key is its latest state and the states replaced by retained
+// events. Lists and watches at a revision read the history. Compaction removes the oldest events and the states replaced by them.
+// Memory is bounded: a store holds the latest states and, for its limit of retained events, as many older states. A lagging watch
+// may hold as many more.
 //
-// Objects are immutable: a writer passes a map that nobody changes any more, and readers change copies.
+// Objects are immutable: writers must not modify an object after passing it, and readers modify copies.
 package store
 
 import (
@@ -24,11 +24,11 @@ import (
 // Object is the decoded JSON of an object.
 type Object = map[string]any
 
-// Key identifies an object by the group and the plural of its resource, whatever version a request has.
+// Key identifies an object by the group and plural of its resource, independent of the version.
 type Key struct{ Group, Resource, Namespace, Name string }
 
-// Event is one write. Object is the new or, in a deletion, the last state; its resourceVersion is Revision. Previous is nil if
-// there was none.
+// Event is a write. Object is the new state, or the last state for DELETED; its resourceVersion is Revision. Previous is the
+// replaced state or nil.
 type Event struct {
 	Type             watch.EventType
 	Key              Key
@@ -36,7 +36,7 @@ type Event struct {
 	Revision         int64
 }
 
-// The errors of writes and reads, to be turned into the API's by the caller.
+// The errors of writes and reads. Callers convert them to API errors.
 var (
 	ErrExists    = errors.New("the object exists")
 	ErrNotFound  = errors.New("the object does not exist")
@@ -45,10 +45,10 @@ var (
 	ErrFuture    = errors.New("the revision is in the future")
 )
 
-// DefaultLimit is the number of retained events by default.
+// DefaultLimit is the default number of retained events.
 const DefaultLimit = 10_000
 
-// Store is safe for concurrent use.
+// Store is a versioned object store. It is safe for concurrent use.
 type Store struct {
 	mu        sync.RWMutex
 	limit     int
@@ -61,30 +61,30 @@ type Store struct {
 
 type resource struct{ group, plural string }
 
-// collection is the objects and events of one resource.
+// collection has the objects and events of a resource.
 type collection struct {
-	keys    []string // of records, ascending
+	keys    []string // keys of records, ascending
 	records map[string]*record
 	events  eventLog
 	live    int
 }
 
-// record is one key's states, ascending by revision.
+// record has the states of a key, ascending by revision.
 type record struct{ history []state }
 
-// state is an object from a revision on; a nil object is a deletion.
+// state is an object from a revision on. A nil object is a deletion.
 type state struct {
 	revision int64
 	object   Object
 }
 
-// New returns an empty store that retains the last limit events.
+// New returns an empty store with a limit of retained events.
 func New(limit int) *Store {
 	return &Store{limit: max(limit, 1), revision: 1, resources: map[resource]*collection{}}
 }
 
-// SetOnWrite sets a function that is called after each write, in the goroutine of the writer, who may hold no lock that the function
-// takes. It must be set before the store is used.
+// SetOnWrite sets a function to call after each write, in the writer's goroutine. Writers must not hold a lock taken by the
+// function. It must be set before the store is used.
 func (s *Store) SetOnWrite(onWrite func(Event)) { s.onWrite = onWrite }
 
 // Revision returns the revision of the last write.
@@ -94,7 +94,7 @@ func (s *Store) Revision() int64 {
 	return s.revision
 }
 
-// Compacted returns the oldest revision that can be listed and watched from.
+// Compacted returns the oldest revision available for lists and watches.
 func (s *Store) Compacted() int64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -129,8 +129,8 @@ func (s *Store) Create(key Key, obj Object) (Object, error) {
 	})
 }
 
-// Update replaces an object if it has the expected resourceVersion, "" for any, and returns it with its new one. Without a
-// difference there is no write. The errors are ErrNotFound and ErrConflict.
+// Update replaces an object if it has the expected resourceVersion, "" for any, and returns it with its new resourceVersion. An
+// unchanged object is not written. The errors are ErrNotFound and ErrConflict.
 func (s *Store) Update(key Key, expected string, obj Object) (Object, error) {
 	return s.commit(func() (*Event, Object, error) {
 		current, err := s.expect(key, expected)
@@ -144,7 +144,7 @@ func (s *Store) Update(key Key, expected string, obj Object) (Object, error) {
 	})
 }
 
-// Delete removes an object if it has the expected resourceVersion, "" for any. It returns last, or the latest state if that is
+// Delete removes an object if it has the expected resourceVersion, "" for any. It returns last, or the latest state if last is
 // nil, with the resourceVersion of the deletion. The errors are ErrNotFound and ErrConflict.
 func (s *Store) Delete(key Key, expected string, last Object) (Object, error) {
 	return s.commit(func() (*Event, Object, error) {
@@ -159,7 +159,7 @@ func (s *Store) Delete(key Key, expected string, last Object) (Object, error) {
 	})
 }
 
-// commit makes a write under the lock and reports it without.
+// commit calls write under the lock, and onWrite after releasing it.
 func (s *Store) commit(write func() (*Event, Object, error)) (Object, error) {
 	s.mu.Lock()
 	event, obj, err := write()
@@ -170,8 +170,8 @@ func (s *Store) commit(write func() (*Event, Object, error)) (Object, error) {
 	return obj, err
 }
 
-// List returns the objects of a resource, in a namespace or all for "", ordered by namespace and name as etcd orders its keys, at a
-// revision or, for 0, now. It returns that revision. The errors are ErrCompacted and ErrFuture.
+// List returns the objects of a resource at a revision, 0 for the latest, and that revision. namespace "" means all. Objects are
+// ordered by namespace and name, like etcd keys. The errors are ErrCompacted and ErrFuture.
 func (s *Store) List(group, plural, namespace string, at int64) ([]Object, int64, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -222,7 +222,7 @@ func (s *Store) Objects() (objects []Object) {
 	return objects
 }
 
-// Compact removes the events up to a revision, and the states that they replaced. A revision in the future means the latest.
+// Compact removes the events up to a revision, and the states replaced by them. A future revision means the latest.
 func (s *Store) Compact(revision int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -233,8 +233,8 @@ func (s *Store) Compact(revision int64) {
 	s.compacted = max(s.compacted, revision)
 }
 
-// History returns the retained events of an object, oldest first. An object that was created before them is ADDED by the first one,
-// with the state that it had: the current state is always among them.
+// History returns the retained events of an object, oldest first. If older events were compacted, the first event is ADDED with
+// the object's state at that time. The current state is always included.
 func (s *Store) History(key Key) []Event {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -259,7 +259,7 @@ func (s *Store) History(key Key) []Event {
 	return events
 }
 
-// Advance makes n revisions without events, as writes to resources that nobody reads do.
+// Advance adds n revisions without events, like writes to unobserved resources.
 func (s *Store) Advance(n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -288,7 +288,7 @@ func (s *Store) expect(key Key, version string) (Object, error) {
 	return current, nil
 }
 
-// write makes the next revision: an event, and a state of its key.
+// write makes the next revision: an event and a state of its key.
 func (s *Store) write(kind watch.EventType, key Key, obj, previous Object) (*Event, Object, error) {
 	s.revision++
 	obj = withVersion(obj, s.revision)
@@ -327,12 +327,12 @@ func (c *collection) add(path string, kind watch.EventType, next state) {
 	case watch.Deleted:
 		c.live--
 		next.object = nil
-	default: // a change leaves the count
+	default: // modifications keep the count
 	}
 	r.history = append(r.history, next)
 }
 
-// compactFirst removes the oldest event, and the states before its own.
+// compactFirst removes the oldest event and the states before it.
 func (s *Store) compactFirst() {
 	event := s.all.removeFirst()
 	s.compacted = event.Revision
@@ -355,7 +355,7 @@ func (s *Store) compactFirst() {
 	}
 }
 
-// at returns the object at a revision, nil if there was none.
+// at returns the object at a revision, or nil.
 func (r *record) at(revision int64) Object {
 	for i := len(r.history) - 1; i >= 0; i-- {
 		if r.history[i].revision <= revision {
@@ -365,7 +365,7 @@ func (r *record) at(revision int64) Object {
 	return nil
 }
 
-// path is the part of an etcd key that lists are ordered by.
+// path is the part of an etcd key that determines the order of lists.
 func path(key Key) string {
 	if key.Namespace == "" {
 		return key.Name

@@ -4,12 +4,12 @@ import (
 	"slices"
 )
 
-// eventLog is the events of a resource or of all, ascending by revision. The nodes are the retained ones. A watch holds the node
-// that it has read last, so that compaction does not take from it what it has not read yet; what it may lag behind is bounded.
+// eventLog has the events of a resource, or of all resources, ascending by revision. nodes are the retained events. A watch holds
+// its last read node, so compaction does not affect its unread events. The lag of a watch is bounded.
 type eventLog struct {
 	nodes   []*node
-	tail    *node         // the last node, retained or not; before the first event an empty one
-	changed chan struct{} // closed by the next event; nil if nobody waits for it
+	tail    *node         // last node, retained or not; an empty node before the first event
+	changed chan struct{} // closed by the next event; nil without waiters
 }
 
 type node struct {
@@ -61,7 +61,7 @@ func (l *eventLog) wait() <-chan struct{} {
 	return l.changed
 }
 
-// Watch reads the events of a resource from a revision on. It is for one goroutine.
+// Watch reads the events of a resource from a revision on. It must be used by a single goroutine.
 type Watch struct {
 	store     *Store
 	log       *eventLog
@@ -70,7 +70,7 @@ type Watch struct {
 	revision  int64
 }
 
-// Watch returns a watch of the events after a revision, in a namespace or all for "". At 0 it begins now. The errors are
+// Watch returns a watch of the events after revision from, 0 for the current revision. namespace "" means all. The errors are
 // ErrCompacted and ErrFuture.
 func (s *Store) Watch(group, plural, namespace string, from int64) (*Watch, error) {
 	s.mu.Lock()
@@ -101,8 +101,9 @@ func (s *Store) watch(log *eventLog, namespace string, from int64) (*Watch, erro
 	return w, nil
 }
 
-// Next returns up to limit events since the last call, the revision that they are complete up to, and a channel that is closed when
-// there may be more. It does not block. The error is ErrCompacted, for a watch that lags behind by more events than the store retains.
+// Next returns up to limit events since the last call, and the revision up to which events are complete. more is closed when
+// there may be more events. Next does not block. It returns ErrCompacted if the watch lags behind by more events than the store
+// retains.
 func (w *Watch) Next(limit int) (events []Event, revision int64, more <-chan struct{}, err error) {
 	w.store.mu.Lock()
 	defer w.store.mu.Unlock()
