@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// Clause is a media type that a client accepts, with its parameters and its quality, 1 by default.
+// Clause is an accepted media type with its parameters and its quality, 1 by default.
 type Clause struct {
 	MediaType string
 	Params    map[string]string
 	Quality   float64
 }
 
-// Parse returns the clauses of an Accept header, the preferred ones first. A clause that is no media type is left out.
+// Parse returns the clauses of an Accept header by descending quality. Clauses with an invalid media type are omitted.
 func Parse(header string) []Clause {
 	var clauses []Clause
 	for part := range strings.SplitSeq(header, ",") {

@@ -1,5 +1,5 @@
-// Package access authenticates requests by bearer token, client certificate and impersonation headers, authorizes them by the
-// stored RBAC objects if that is on, and answers the access reviews. It knows nothing of HTTP beyond a request's headers.
+// Package access authenticates requests by bearer token, client certificate and impersonation headers, authorizes them by stored
+// RBAC objects if RBAC is enabled, and answers access reviews. Of HTTP, it only uses request headers.
 package access
 
 import (
@@ -13,7 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Names that have a meaning to the API server.
+// Names with a meaning in the API server.
 const (
 	Anonymous          = "system:anonymous"
 	GroupMasters       = "system:masters"
@@ -23,7 +23,7 @@ const (
 	credentialID         = "authentication.kubernetes.io/credential-id"
 )
 
-// Objects are the stored objects that decisions depend on. A store of the server implements it.
+// Objects are the stored objects for decisions. A server's store implements it.
 type Objects interface {
 	List(group, resource, namespace string, at int64) (objects []map[string]any, revision int64, err error)
 }
@@ -44,24 +44,24 @@ type Account struct {
 
 // Options configure an Access.
 type Options struct {
-	// Accounts are the users with bearer tokens. Users with client certificates need none.
+	// Accounts are the users with bearer tokens. Users with client certificates need no Account.
 	Accounts []Account
-	// Admin is the user of requests without any credential. Without it they are system:anonymous.
+	// Admin is the user of requests without a credential. nil means system:anonymous.
 	Admin *User
-	// RBAC authorizes by the stored Roles, ClusterRoles and their bindings. Without it every request is allowed.
+	// RBAC authorizes requests by the stored Roles, ClusterRoles and bindings. By default everything is allowed.
 	RBAC bool
-	// Now is the server's clock; by default time.Now.
+	// Now is the server's clock. The default is time.Now.
 	Now func() time.Time
 }
 
-// Access authenticates and authorizes the requests of one server. It is safe for concurrent use.
+// Access authenticates and authorizes the requests of a server. It is safe for concurrent use.
 type Access struct {
 	objects Objects
 	options Options
 	key     [32]byte // signs tokens
 }
 
-// New returns an Access that reads RBAC objects and service accounts from objects.
+// New returns an Access. It reads RBAC objects and service accounts from objects.
 func New(objects Objects, options Options) *Access {
 	if options.Now == nil {
 		options.Now = time.Now
@@ -71,8 +71,8 @@ func New(objects Objects, options Options) *Access {
 	return a
 }
 
-// Authenticate returns the user of a request: that of its client certificate, its bearer token, or the one for requests
-// without a credential; then the user that it impersonates. Errors are Statuses 400, 401 and 403.
+// Authenticate returns the impersonated user of a request, or without impersonation the user of its client certificate, its
+// bearer token, or Options.Admin. Errors are Statuses 400, 401 and 403.
 func (a *Access) Authenticate(req *http.Request) (*User, error) {
 	user, err := a.requestor(req)
 	if err != nil {
@@ -105,7 +105,7 @@ func unauthorized() error {
 	return err
 }
 
-// bearerToken returns the token of the Authorization header or of a WebSocket's subprotocol, as browsers send it.
+// bearerToken returns the token of the Authorization header, or of a WebSocket subprotocol, as sent by browsers.
 func bearerToken(header http.Header) (string, bool) {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(header.Get("Authorization")), " ")
 	if strings.EqualFold(scheme, "bearer") {
@@ -116,7 +116,7 @@ func bearerToken(header http.Header) (string, bool) {
 	return "", false
 }
 
-// tokenUser returns the user of a token: of an account, or of a service account if the token was issued for one of the audiences.
+// tokenUser returns the user of a token: of an Account, or of a service account if the token is valid for any of the audiences.
 func (a *Access) tokenUser(token string, audiences []string) (*User, []string) {
 	for _, account := range a.options.Accounts {
 		if account.Token != "" && subtle.ConstantTimeCompare([]byte(account.Token), []byte(token)) == 1 {
@@ -126,7 +126,7 @@ func (a *Access) tokenUser(token string, audiences []string) (*User, []string) {
 	return a.serviceAccountUser(token, audiences)
 }
 
-// authenticated returns the user with the group of all authenticated users.
+// authenticated returns the user with the group system:authenticated.
 func authenticated(user User) *User {
 	if !slices.Contains(user.Groups, GroupAuthenticated) {
 		user.Groups = append(slices.Clone(user.Groups), GroupAuthenticated)

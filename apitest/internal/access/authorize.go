@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Attributes are the verb and the target of a request, for RBAC. A request for a path that is no resource has Path alone.
+// Attributes are the verb and the target of a request, for RBAC. A non-resource request has a Path only.
 type Attributes struct {
 	Verb                                          string
 	Group, Resource, Subresource, Namespace, Name string
 	Path                                          string
 }
 
-// Authorize returns a Status 403 in the API server's words unless the user may do it.
+// Authorize returns nil if the user is allowed, otherwise a Status 403 with the API server's text.
 func (a *Access) Authorize(user *User, attributes Attributes) error {
 	if allowed, reason := a.Allowed(user, attributes); !allowed {
 		return Forbidden(user, attributes, reason)
@@ -25,7 +25,7 @@ func (a *Access) Authorize(user *User, attributes Attributes) error {
 	return nil
 }
 
-// Allowed reports whether the user may do it and why, as a SubjectAccessReview says it.
+// Allowed reports whether the user is allowed, with the reason shown in a SubjectAccessReview.
 func (a *Access) Allowed(user *User, attributes Attributes) (allowed bool, reason string) {
 	if !a.options.RBAC || slices.Contains(user.Groups, GroupMasters) {
 		return true, ""
@@ -58,7 +58,7 @@ func forbiddenText(user *User, attributes Attributes) string {
 	return fmt.Sprintf("User %q cannot %s resource %q in API group %q %s", user.Name, attributes.Verb, resource, attributes.Group, scope)
 }
 
-// escape keeps browsers from taking a Status for HTML, as the API server does.
+// escape escapes HTML, like the API server, for browsers that sniff the content type.
 func escape(text string) string {
 	return strings.NewReplacer(`&`, "&amp;", `<`, "&lt;", `>`, "&gt;").Replace(text)
 }

@@ -12,8 +12,8 @@ import (
 //go:embed bootstrap.json
 var bootstrapRoles []byte
 
-// Bootstrap returns the ClusterRoles and ClusterRoleBindings that exist from the start with RBAC: cluster-admin, admin, edit, view
-// with what is aggregated into them, and those that let every user discover the API.
+// Bootstrap returns the initial ClusterRoles and ClusterRoleBindings with RBAC: cluster-admin, admin, edit and view with their
+// aggregated roles, and the roles for discovery by every user.
 func Bootstrap() ([]map[string]any, error) {
 	var objects []map[string]any
 	if err := json.Unmarshal(bootstrapRoles, &objects); err != nil {

@@ -11,17 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Grant is a creation or an update of a role or of a binding, which may give rights to users.
+// Grant is a creation or an update of a role or binding.
 type Grant struct {
 	Resource        string         // roles, clusterroles, rolebindings or clusterrolebindings
 	Namespace, Name string         // of the request; Name is empty for a creation
-	Object          map[string]any // what is to be stored
-	Old             map[string]any // what it replaces, nil for a creation
+	Object          map[string]any // new object
+	Old             map[string]any // replaced object, nil for a creation
 }
 
-// ConfirmNoEscalation returns an error, a Status 403, if the user would grant rights that it does not have itself, unless it may escalate the
-// role or bind the role that a binding names, which must exist otherwise. Without RBAC, and to members of system:masters, everything is
-// allowed.
+// ConfirmNoEscalation returns a Status 403 if the grant exceeds the user's own rights. The verb escalate on the role, or bind on
+// a binding's existing role, permits it. Without RBAC, and for members of system:masters, everything is allowed.
 func (a *Access) ConfirmNoEscalation(user *User, grant Grant) error {
 	if !a.options.RBAC || slices.Contains(user.Groups, GroupMasters) {
 		return nil
@@ -98,7 +97,7 @@ func (a *Access) confirmBinding(user *User, grant Grant) error {
 	return nil
 }
 
-// covers returns an error that lists the rights of the rules that the user does not have in the namespace.
+// covers returns an error listing the wanted rights missing in the user's rules for the namespace.
 func (a *Access) covers(user *User, namespace string, wanted []rule) error {
 	var own []rule
 	resolution := a.visitRules(user, namespace, func(_ string, r rule) bool {
@@ -140,7 +139,7 @@ func (a *Access) covers(user *User, namespace string, wanted []rule) error {
 	return errors.New(text)
 }
 
-// rights returns the rule as rules that have one verb and one resource, name or path each.
+// rights splits the rule into rules with a single verb and a single resource, name or path.
 func (r rule) rights() (rights []rule) {
 	for _, group := range r.APIGroups {
 		for _, resource := range r.Resources {
@@ -164,7 +163,7 @@ func (r rule) rights() (rights []rule) {
 	return rights
 }
 
-// covers reports whether the rule allows what a right allows.
+// covers reports whether the rule includes a right.
 func (r rule) covers(right rule) bool {
 	if !has(r.Verbs, right.Verbs[0]) {
 		return false
@@ -181,7 +180,7 @@ func (r rule) covers(right rule) bool {
 	return len(r.ResourceNames) == 0 || len(right.ResourceNames) > 0 && slices.Contains(r.ResourceNames, right.ResourceNames[0])
 }
 
-// describe returns the rule in the words of the API server's errors.
+// describe formats the rule as in the API server's errors.
 func (r rule) describe() string {
 	var parts []string
 	for _, part := range []struct {

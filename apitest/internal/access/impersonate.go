@@ -18,7 +18,7 @@ const (
 	impersonateExtra = "Impersonate-Extra-"
 )
 
-// impersonated returns the user that the headers impersonate, or the requestor if there are none. Each part needs the verb
+// impersonated returns the user of the impersonation headers, or the requestor if there are none. Each part requires the verb
 // impersonate.
 func (a *Access) impersonated(requestor *User, header http.Header) (*User, error) {
 	user := &User{
@@ -51,7 +51,7 @@ func (a *Access) impersonated(requestor *User, header http.Header) (*User, error
 	return user, nil
 }
 
-// impersonations returns what must be allowed to impersonate the user.
+// impersonations returns the rights required to impersonate the user.
 func impersonations(user *User) []Attributes {
 	all := []Attributes{{Verb: "impersonate", Resource: "users", Name: user.Name}}
 	if namespace, name, isServiceAccount := splitServiceAccount(user.Name); isServiceAccount {

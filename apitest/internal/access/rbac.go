@@ -47,7 +47,7 @@ type subject struct {
 	Namespace string `json:"namespace"`
 }
 
-// rbacAllows reports whether a rule allows it and which binding that is, or which errors there were.
+// rbacAllows reports whether a rule allows the request, with the name of the binding or the errors as the reason.
 func (a *Access) rbacAllows(user *User, attributes Attributes) (bool, string) {
 	allowedBy := ""
 	errs := a.visitRules(user, attributes.Namespace, func(source string, r rule) bool {
@@ -67,8 +67,7 @@ func (a *Access) rbacAllows(user *User, attributes Attributes) (bool, string) {
 	return false, ""
 }
 
-// visitRules calls visit with the rules of the user until it returns false. It returns the errors of bindings to roles that
-// do not exist.
+// visitRules calls visit with the rules of the user until it returns false. It returns errors for bindings to missing roles.
 func (a *Access) visitRules(user *User, namespace string, visit func(source string, r rule) bool) (errs []string) {
 	visitBindings := func(resource, namespace string) bool {
 		for _, b := range decodeAll[binding](a.objects, resource, namespace) {
@@ -94,7 +93,7 @@ func (a *Access) visitRules(user *User, namespace string, visit func(source stri
 	return errs
 }
 
-// rulesOf returns the rules of a role, aggregated ones included, or an error text if it does not exist.
+// rulesOf returns the rules of a role, including aggregated rules, or an error text if the role does not exist.
 func (a *Access) rulesOf(kind, name, namespace string) (rules []rule, err string) {
 	resource := strings.ToLower(kind) + "s"
 	switch kind {
@@ -142,7 +141,7 @@ func (s subject) matches(user *User, namespace string) bool {
 	return false
 }
 
-// describe returns the binding in the words of the API server's reasons, which put the name before the namespace.
+// describe formats the binding as in the API server's reasons: NAME/NAMESPACE.
 func (b binding) describe(s subject) string {
 	kind, name, subjectName := "ClusterRoleBinding", b.Metadata.Name, s.Name
 	namespace := s.Namespace
@@ -179,12 +178,12 @@ func (r rule) hasResource(resource, subresource string) bool {
 	return has(r.Resources, resource+"/"+subresource) || slices.Contains(r.Resources, "*/"+subresource)
 }
 
-// has reports whether the list has the value or stands for all.
+// has reports whether the list contains the value or "*".
 func has(list []string, value string) bool {
 	return slices.Contains(list, "*") || slices.Contains(list, value)
 }
 
-// decodeAll returns the stored objects of an RBAC resource. Objects that do not decode grant nothing.
+// decodeAll returns the stored objects of an RBAC resource. Undecodable objects grant nothing.
 func decodeAll[T any](objects Objects, resource, namespace string) []T {
 	stored, _, err := objects.List(rbacGroup, resource, namespace, 0)
 	if err != nil {

@@ -18,7 +18,7 @@ const (
 	decisionGroup = "authorization.k8s.io"
 )
 
-// resourceAttributes and nonResourceAttributes are the request that an access review is about.
+// resourceAttributes and nonResourceAttributes are the request of an access review.
 type resourceAttributes struct {
 	Namespace   string `json:"namespace"`
 	Verb        string `json:"verb"`
@@ -33,7 +33,7 @@ type nonResourceAttributes struct {
 	Verb string `json:"verb"`
 }
 
-// reviewSpec is the spec of all access reviews.
+// reviewSpec has the fields of all access reviews.
 type reviewSpec struct {
 	Resource    *resourceAttributes    `json:"resourceAttributes"`
 	NonResource *nonResourceAttributes `json:"nonResourceAttributes"`
@@ -44,7 +44,7 @@ type reviewSpec struct {
 	Audiences   []string               `json:"audiences"`
 }
 
-// IsReview reports whether Review answers a create of that resource, which is never stored.
+// IsReview reports whether Review handles a create of the resource. Reviews are never stored.
 func IsReview(group, resource string) bool {
 	switch group {
 	case decisionGroup:
@@ -55,7 +55,7 @@ func IsReview(group, resource string) bool {
 	return false
 }
 
-// Review returns the answer to a review that the user creates. The object is not changed.
+// Review returns the response to a review. object is not modified.
 func (a *Access) Review(user *User, resource, namespace string, object map[string]any) (map[string]any, error) {
 	var review struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`
@@ -92,7 +92,7 @@ func (a *Access) Review(user *User, resource, namespace string, object map[strin
 		reviewed = &User{Name: spec.User, Groups: spec.Groups}
 	}
 	if errs := spec.validate(resource, namespace, review.Metadata); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(schema.GroupKind{Group: decisionGroup}, "", errs) // the API server forgets the kind
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: decisionGroup}, "", errs) // the API server omits the kind
 	}
 	if resource == "localsubjectaccessreviews" && review.Metadata.Namespace != namespace {
 		return nil, apierrors.NewBadRequest("spec.resourceAttributes.namespace must match namespace: " + namespace)
@@ -176,7 +176,7 @@ func (a *Access) rulesStatus(user *User, namespace string) map[string]any {
 	return status
 }
 
-// UserInfo returns the user as reviews and admission requests have it.
+// UserInfo returns the user in the form of reviews and admission requests.
 func UserInfo(user *User) map[string]any {
 	info := map[string]any{"groups": list(user.Groups)}
 	if user.Name != "" {

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// issuer is also the audience of tokens that name none.
+// issuer is also the default audience of tokens.
 const issuer = "https://kubernetes.default.svc.cluster.local"
 
 const (
@@ -27,7 +27,7 @@ const (
 	maxTokenSeconds     = 1 << 32
 )
 
-// claims are the payload of a service account's token, a JWT that the server signs with a key of its own.
+// claims are the payload of a service account's token, a JWT signed with a key of the server.
 type claims struct {
 	Audiences  []string         `json:"aud"`
 	Expires    int64            `json:"exp"`
@@ -50,7 +50,7 @@ type reference struct {
 	UID  string `json:"uid"`
 }
 
-// RequestToken answers a TokenRequest: account is the stored ServiceAccount, request the object that was sent.
+// RequestToken handles a TokenRequest. account is the stored ServiceAccount, request the request body.
 func (a *Access) RequestToken(account, request map[string]any) (map[string]any, error) {
 	var owner struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`
@@ -161,8 +161,8 @@ func (a *Access) signature(text string) []byte {
 	return mac.Sum(nil)
 }
 
-// serviceAccountUser returns the user of a token that this server issued and the audiences that match, if it is valid now,
-// its service account exists and it was issued for one of the audiences.
+// serviceAccountUser returns the user of a token and the matching audiences. It returns nil unless this server issued the token
+// for any of the audiences, the token is valid now, and its service account exists.
 func (a *Access) serviceAccountUser(token string, audiences []string) (*User, []string) {
 	i := strings.LastIndexByte(token, '.')
 	if i < 0 {

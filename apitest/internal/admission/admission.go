@@ -1,5 +1,5 @@
-// Package admission runs functions of the test and the stored webhook configurations on writes, in the API server's order: all
-// mutations, then all validations.
+// Package admission runs admission functions of tests and the stored webhook configurations on writes, in the API server's order:
+// all mutations, then all validations.
 package admission
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/anykind/anykind/apitest/internal/write"
 )
 
-// Func is an admission function of a test. An error that is no Status rejects the request with Status 403.
+// Func is an admission function of a test. An error rejects the request: a Status as it is, other errors with 403.
 type Func func(ctx context.Context, attributes *write.Attributes) error
 
 // Config has the dependencies of an Admission.
@@ -24,9 +24,9 @@ type Config struct {
 	Mutate, Validate []Func
 	Store            *store.Store
 	Registry         *kinds.Registry
-	// ServiceURL returns the URL at which a service that a webhook names is reached. Without it such a webhook fails to be called.
+	// ServiceURL resolves the service of a webhook to a URL. Without it, calls of such webhooks fail.
 	ServiceURL func(namespace, name string, port int32) (string, error)
-	// DisableWebhooks leaves the stored webhook configurations alone.
+	// DisableWebhooks ignores the stored webhook configurations.
 	DisableWebhooks bool
 }
 
@@ -37,7 +37,7 @@ type Admission struct {
 	clients map[string]*http.Client // by CA bundle
 }
 
-// New returns an Admission. Close ends its connections.
+// New returns an Admission.
 func New(config Config) *Admission {
 	return &Admission{config: config, clients: map[string]*http.Client{}}
 }
@@ -85,7 +85,7 @@ func call(ctx context.Context, functions []Func, attributes *write.Attributes) e
 	return nil
 }
 
-// rejected returns the error as a Status.
+// rejected converts err to a Status.
 func rejected(err error, attributes *write.Attributes) error {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
@@ -98,7 +98,7 @@ func rejected(err error, attributes *write.Attributes) error {
 	return apierrors.NewForbidden(resource, attributes.Name, err)
 }
 
-// warnOfPolicies adds a warning that admission policies, which are CEL, are stored but not evaluated.
+// warnOfPolicies adds a warning if there are bindings of admission policies: they are stored but not evaluated.
 func (a *Admission) warnOfPolicies(attributes *write.Attributes) {
 	if isConfiguration(attributes) || a.config.Store == nil {
 		return

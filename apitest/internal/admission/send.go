@@ -31,7 +31,7 @@ const (
 	maxResponse    = 8 << 20
 )
 
-// review is an AdmissionReview with the response alone.
+// review is an AdmissionReview with a response only.
 type review struct {
 	APIVersion string    `json:"apiVersion"`
 	Kind       string    `json:"kind"`
@@ -47,7 +47,7 @@ type response struct {
 	Warnings  []string       `json:"warnings"`
 }
 
-// converted returns the object in the version that the webhook is for; definitions have no conversion but the name.
+// converted returns the object in the webhook's version. Conversion of custom resources changes the apiVersion only.
 func (i *invocation) converted(object map[string]any) map[string]any {
 	if object == nil || i.resource.Definition == nil {
 		return object
@@ -57,7 +57,7 @@ func (i *invocation) converted(object map[string]any) map[string]any {
 	return changed
 }
 
-// request returns the AdmissionReview that asks the webhook.
+// request returns the AdmissionReview sent to the webhook.
 func (i *invocation) request(uid, version string, attributes *write.Attributes) ([]byte, error) {
 	kind := func(k schema.GroupVersionKind) map[string]any {
 		return map[string]any{"group": k.Group, "version": k.Version, "kind": k.Kind}
@@ -100,7 +100,7 @@ func orNull(object map[string]any) any {
 	return object
 }
 
-// send calls the webhook and returns its valid response.
+// send calls the webhook and returns its validated response.
 func (a *Admission) send(ctx context.Context, hook *invocation, attributes *write.Attributes, mutating bool) (*response, error) {
 	version := ""
 	for _, one := range hook.AdmissionReviewVersions {
@@ -144,7 +144,7 @@ func (a *Admission) send(ctx context.Context, hook *invocation, attributes *writ
 	return answer.Response, nil
 }
 
-// target returns the URL of the webhook with its time-out, as the API server sends it.
+// target returns the URL of the webhook with the timeout parameter, like the API server.
 func (a *Admission) target(hook *invocation, timeout time.Duration) (string, error) {
 	text := hook.ClientConfig.URL
 	if service := hook.ClientConfig.Service; service != nil {
@@ -169,7 +169,7 @@ func (a *Admission) target(hook *invocation, timeout time.Duration) (string, err
 	return target.String(), nil
 }
 
-// client returns a client that trusts the webhook's CA bundle.
+// client returns an HTTP client for the webhook's CA bundle.
 func (a *Admission) client(hook *invocation) (*http.Client, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

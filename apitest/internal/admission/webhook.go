@@ -17,7 +17,7 @@ import (
 
 const configurationGroup = "admissionregistration.k8s.io"
 
-// webhook is one of a stored configuration, in what mutating and validating ones have in common.
+// webhook has the common fields of mutating and validating webhooks.
 type webhook struct {
 	Name                    string                `json:"name"`
 	ClientConfig            clientConfig          `json:"clientConfig"`
@@ -44,7 +44,7 @@ type clientConfig struct {
 	} `json:"service"`
 }
 
-// rule selects requests for a webhook.
+// rule is a rule of a webhook.
 type rule struct {
 	Operations  []string `json:"operations"`
 	APIGroups   []string `json:"apiGroups"`
@@ -53,14 +53,14 @@ type rule struct {
 	Scope       string   `json:"scope"`
 }
 
-// invocation is a webhook to be called for a request, in the version of the resource that the webhook is for.
+// invocation is a webhook to be called for a request. resource is in the version matched by the webhook.
 type invocation struct {
 	webhook
 	resource *kinds.Resource
 	called   bool
 }
 
-// hooks returns the webhooks of all configurations by name that the request matches.
+// hooks returns the webhooks matching the request, ordered by configuration name.
 func (a *Admission) hooks(configurations string, attributes *write.Attributes) ([]*invocation, error) {
 	if a.config.DisableWebhooks || a.config.Store == nil || isConfiguration(attributes) {
 		return nil, nil
@@ -90,12 +90,12 @@ func (a *Admission) hooks(configurations string, attributes *write.Attributes) (
 	return all, nil
 }
 
-// isConfiguration reports whether the request is for what configures admission, which is never subject to it.
+// isConfiguration reports whether the request is for an admission configuration. Admission never applies to them.
 func isConfiguration(attributes *write.Attributes) bool {
 	return attributes.Resource.Group == configurationGroup
 }
 
-// match returns the webhook's invocation for the request, or nil if it is not for it.
+// match returns the webhook's invocation for the request, or nil if its rules do not match.
 func (a *Admission) match(hook webhook, attributes *write.Attributes) (*invocation, error) {
 	resource := attributes.Resource
 	i := slices.IndexFunc(hook.Rules, func(r rule) bool { return r.matches(attributes, resource) })
@@ -151,7 +151,7 @@ func has(list []string, value string) bool {
 	return slices.Contains(list, "*") || slices.Contains(list, value)
 }
 
-// matchesNamespace reports whether the request's namespace has the labels; requests for cluster-scoped objects always match.
+// matchesNamespace reports whether the labels of the request's namespace match. Requests for cluster-scoped objects always match.
 func (a *Admission) matchesNamespace(selector *metav1.LabelSelector, attributes *write.Attributes) (bool, error) {
 	isNamespace := attributes.Resource.Group == "" && attributes.Resource.Plural == "namespaces"
 	if selector == nil || attributes.Namespace == "" && !isNamespace {
@@ -174,7 +174,7 @@ func (a *Admission) matchesNamespace(selector *metav1.LabelSelector, attributes 
 	return parsed.Matches(labelsOf(namespace)), nil
 }
 
-// matchesObject reports whether the new or the old object has the labels.
+// matchesObject reports whether the labels of the new or the old object match.
 func matchesObject(selector *metav1.LabelSelector, attributes *write.Attributes) (bool, error) {
 	if selector == nil {
 		return true, nil

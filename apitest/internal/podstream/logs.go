@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxLog bounds what is held of a log to find its last lines.
+// maxLog is the maximum size of a log buffered for TailLines.
 const maxLog = 64 << 20
 
 func (h *Handler) logs(w http.ResponseWriter, req *http.Request, pod Pod) error {
@@ -31,7 +31,7 @@ func (h *Handler) logs(w http.ResponseWriter, req *http.Request, pod Pod) error 
 		return err
 	}
 	if closer, isCloser := reader.(io.Closer); isCloser {
-		defer closer.Close() //nolint:errcheck // It has been read.
+		defer closer.Close() //nolint:errcheck // already read
 	}
 	w.Header().Set("Content-Type", "text/plain")
 	w.WriteHeader(http.StatusOK)
@@ -101,7 +101,7 @@ func (h *Handler) logOptions(query url.Values, name string) (LogOptions, error) 
 	return opts, nil
 }
 
-// lineFilter reads lines without those before SinceTime, and without their times unless they are requested.
+// lineFilter drops lines before SinceTime, and removes times unless Timestamps is set.
 type lineFilter struct {
 	reader *bufio.Reader
 	opts   LogOptions

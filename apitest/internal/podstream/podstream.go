@@ -1,5 +1,5 @@
-// Package podstream answers the streaming subresources of pods, nodes and services with functions of the test: logs over plain
-// HTTP, exec, attach and port-forward over WebSockets and SPDY, proxied requests over HTTP.
+// Package podstream serves the streaming subresources of pods, nodes and services with handlers of tests: logs over plain HTTP,
+// exec, attach and port-forward over WebSockets and SPDY, and proxied requests over HTTP.
 package podstream
 
 import (
@@ -17,14 +17,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Pod is the pod whose subresource is requested.
+// Pod is the pod of a request.
 type Pod struct {
 	Namespace, Name, Container string
 	Object                     map[string]any // as stored; read-only
 }
 
-// LogOptions are the parameters of a log request. What the reader returns is cut to TailLines and LimitBytes unless Follow is
-// set, to SinceTime if its lines begin with times as a kubelet's do (RFC 3339), and these times are taken off unless Timestamps
+// LogOptions are the parameters of a logs request. TailLines and LimitBytes are applied to the returned logs, unless Follow is
+// set. SinceTime is applied if the lines begin with RFC 3339 times, like a kubelet's. These times are removed unless Timestamps
 // is set.
 type LogOptions struct {
 	Follow, Previous, Timestamps bool
@@ -32,7 +32,8 @@ type LogOptions struct {
 	SinceTime                    *time.Time
 }
 
-// Session is a running exec or attach. Stdin is nil unless the client sends it, Stdout and Stderr discard what it does not want.
+// Session is a running exec or attach. Stdin is nil unless the client sends it. Stdout and Stderr discard output that the client
+// did not request.
 type Session struct {
 	Pod
 	Command        []string // empty for attach
@@ -42,7 +43,7 @@ type Session struct {
 	Resizes        <-chan Size // of the terminal
 }
 
-// Size is that of a terminal in characters.
+// Size is the size of a terminal in characters.
 type Size struct{ Width, Height uint16 }
 
 // ExitError ends a session with an exit status other than 0.
@@ -52,25 +53,25 @@ func (e *ExitError) Error() string {
 	return fmt.Sprintf("command terminated with exit code %d", e.Code)
 }
 
-// Hooks are the functions of the test; what is nil is answered with a Status 501.
+// Hooks are the handlers of a test. Requests for a nil handler get a Status 501.
 type Hooks struct {
 	Logs   func(ctx context.Context, pod Pod, opts LogOptions) (io.Reader, error)
 	Exec   func(ctx context.Context, session *Session) error
 	Attach func(ctx context.Context, session *Session) error
-	// PortForward serves one connection to the port, which is closed when it returns.
+	// PortForward serves a connection to the port. The connection is closed when PortForward returns.
 	PortForward func(ctx context.Context, pod Pod, port int, conn io.ReadWriteCloser) error
-	// Proxy answers what is sent to the proxy subresource of a pod, service or node: resource is pods, services or nodes, name
-	// may have a scheme and a port as in https:web:8443, and the request's path is what follows /proxy.
+	// Proxy returns the handler of the proxy subresource of a pod, service or node. resource is pods, services or nodes. name may
+	// have a scheme and a port, as in https:web:8443. The request's path is the part after /proxy.
 	Proxy func(resource, namespace, name string) http.Handler
 }
 
-// Target is the subresource that a request is for.
+// Target is the subresource of a request.
 type Target struct {
 	Resource, Namespace, Name, Subresource string
 	Rest                                   []string // the path below the subresource
 }
 
-// Handler answers requests for streams. It is safe for concurrent use.
+// Handler serves streaming subresources. It is safe for concurrent use.
 type Handler struct {
 	Hooks Hooks
 	// Get returns a stored object of the core group.
@@ -79,7 +80,7 @@ type Handler struct {
 	Now func() time.Time
 }
 
-// Serve answers the request and returns true, or returns false if the subresource is none of its own.
+// Serve handles the request. It returns false if the subresource is not a streaming subresource.
 func (h *Handler) Serve(w http.ResponseWriter, req *http.Request, target Target) bool {
 	switch target.Resource + "/" + target.Subresource {
 	case "pods/log", "pods/exec", "pods/attach", "pods/portforward":
@@ -108,7 +109,7 @@ func (h *Handler) servePod(w http.ResponseWriter, req *http.Request, target Targ
 	return h.session(w, req, target.Subresource, pod)
 }
 
-// pod returns the pod with the container that the request names or the only one, with the API server's errors.
+// pod returns the pod with the requested or only container, or the API server's errors.
 func (h *Handler) pod(req *http.Request, target Target) (Pod, error) {
 	object, found := h.Get(target.Resource, target.Namespace, target.Name)
 	if !found {
@@ -153,7 +154,7 @@ func containerNames(pod map[string]any, field string) []string {
 	return names
 }
 
-// proxy strips the path and gives the request to the test's handler.
+// proxy strips the path prefix and calls the test's handler.
 func (h *Handler) proxy(w http.ResponseWriter, req *http.Request, target Target) {
 	if h.Hooks.Proxy == nil {
 		writeError(w, notSet("Proxy"))
@@ -180,7 +181,7 @@ func notSet(option string) error {
 	}}
 }
 
-// writeError answers with a Status.
+// writeError writes err as a Status.
 func writeError(w http.ResponseWriter, err error) {
 	status := statusOf(err)
 	body, _ := json.Marshal(status)
@@ -189,7 +190,7 @@ func writeError(w http.ResponseWriter, err error) {
 	_, _ = w.Write(body)
 }
 
-// statusOf returns the error as a Status with its kind.
+// statusOf converts err to a Status with its kind.
 func statusOf(err error) metav1.Status {
 	var known apierrors.APIStatus
 	if !errors.As(err, &known) {

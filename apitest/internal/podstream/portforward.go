@@ -17,7 +17,7 @@ const (
 	protocolTunnel      = "SPDY/3.1+" + protocolPortForward
 )
 
-// portForward serves connections in a SPDY session, which may itself be inside of a WebSocket.
+// portForward serves connections in a SPDY session, which may be tunneled in a WebSocket.
 func (h *Handler) portForward(w http.ResponseWriter, req *http.Request, pod Pod) error {
 	if h.Hooks.PortForward == nil {
 		return notSet("PortForward")
@@ -58,11 +58,11 @@ func (h *Handler) portForward(w http.ResponseWriter, req *http.Request, pod Pod)
 	return nil
 }
 
-// forwarder pairs the error and data streams of connections and runs them.
+// forwarder pairs the error and data streams of connections and serves them.
 type forwarder struct {
 	handler     *Handler
 	pod         Pod
-	ctx         context.Context //nolint:containedctx // It is that of the request, which the forwarder lives for.
+	ctx         context.Context //nolint:containedctx // the request's; the forwarder lives as long
 	mu          sync.Mutex
 	pairs       map[string]*streamPair
 	connections sync.WaitGroup
@@ -70,7 +70,7 @@ type forwarder struct {
 
 type streamPair struct{ data, err *spdystream.Stream }
 
-// add takes a stream that the client has created.
+// add accepts a stream created by the client.
 func (f *forwarder) add(stream *spdystream.Stream) {
 	headers := stream.Headers()
 	id := headers.Get("requestID")
@@ -98,7 +98,7 @@ func (f *forwarder) add(stream *spdystream.Stream) {
 	}
 }
 
-// serve runs one connection and reports its error.
+// serve serves a connection and sends its error.
 func (f *forwarder) serve(id string, pair *streamPair, port int) {
 	err := f.handler.Hooks.PortForward(f.ctx, f.pod, port, pair.data)
 	if err != nil {

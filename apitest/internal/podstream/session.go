@@ -14,17 +14,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxResizes is how many sizes wait for a session; older ones are dropped.
+// maxResizes is the number of buffered terminal sizes. Older sizes are dropped.
 const maxResizes = 8
 
-// channels are the streams of a session on either protocol.
+// channels are the streams of a session, independent of the protocol.
 type channels struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	resizes        chan Size
 	// end sends the Status of the session and closes the connection.
 	end func(status []byte)
-	// gone is closed when the client has gone.
+	// gone is closed when the client disconnects.
 	gone <-chan struct{}
 }
 
@@ -68,10 +68,10 @@ func (h *Handler) session(w http.ResponseWriter, req *http.Request, subresource 
 	return nil
 }
 
-// requestedStreams are those that the client asked for.
+// requestedStreams are the streams requested by the client.
 type requestedStreams struct{ stdin, stdout, stderr, tty bool }
 
-// upgrade opens the streams over the protocol that the client asks for.
+// upgrade opens the streams over the requested protocol.
 func upgrade(w http.ResponseWriter, req *http.Request, requested requestedStreams) (*channels, error) {
 	switch protocol := strings.ToLower(req.Header.Get("Upgrade")); {
 	case protocol == "websocket":
@@ -87,7 +87,7 @@ func errNoUpgrade() error {
 	return err
 }
 
-// sessionStatus returns the Status for the error of a session's function: an ExitError is an exit status.
+// sessionStatus converts the error of a session's handler to a Status. An ExitError becomes an exit status.
 func sessionStatus(err error) []byte {
 	status := metav1.Status{Status: metav1.StatusSuccess}
 	var exit *ExitError
@@ -105,7 +105,7 @@ func sessionStatus(err error) []byte {
 	return text
 }
 
-// readResizes decodes sizes until the reader ends and keeps the last ones.
+// readResizes decodes sizes until the reader ends. It keeps the latest maxResizes sizes.
 func readResizes(reader io.Reader, resizes chan Size) {
 	decoder := json.NewDecoder(reader)
 	for {
@@ -127,7 +127,7 @@ func readResizes(reader io.Reader, resizes chan Size) {
 	}
 }
 
-// orDiscard returns a writer for what the client does not want.
+// orDiscard returns w, or io.Discard if the stream is not requested.
 func orDiscard(w io.Writer, requested bool) io.Writer {
 	if !requested {
 		return io.Discard

@@ -20,7 +20,7 @@ const (
 	streamTimeout  = 30 * time.Second
 )
 
-// hijackSPDY answers the upgrade and returns the connection, with the first of the protocols that the client offers.
+// hijackSPDY responds to the upgrade and returns the connection. It chooses the first protocol offered by the client.
 func hijackSPDY(w http.ResponseWriter, req *http.Request, protocols ...string) (net.Conn, error) {
 	chosen := ""
 	for _, offered := range strings.Split(strings.Join(req.Header.Values(protocolHeader), ","), ",") {
@@ -49,7 +49,7 @@ func hijackSPDY(w http.ResponseWriter, req *http.Request, protocols ...string) (
 	return &bufferedConn{Conn: conn, reader: buffered.Reader}, nil
 }
 
-// bufferedConn reads what the HTTP server had read ahead first.
+// bufferedConn first reads the data buffered by the HTTP server.
 type bufferedConn struct {
 	net.Conn
 	reader *bufio.Reader
@@ -58,7 +58,7 @@ type bufferedConn struct {
 // Read implements net.Conn.
 func (c *bufferedConn) Read(p []byte) (int, error) { return c.reader.Read(p) }
 
-// upgradeSPDY opens the streams that the client then creates.
+// upgradeSPDY waits for the client to create the requested streams.
 func upgradeSPDY(w http.ResponseWriter, req *http.Request, requested requestedStreams) (*channels, error) {
 	raw, err := hijackSPDY(w, req, protocolV4)
 	if err != nil {
@@ -67,7 +67,7 @@ func upgradeSPDY(w http.ResponseWriter, req *http.Request, requested requestedSt
 	conn, err := spdystream.NewConnection(raw, true)
 	if err != nil {
 		_ = raw.Close()
-		return nil, nil //nolint:nilnil,nilerr // the connection is hijacked: no answer can be sent
+		return nil, nil //nolint:nilnil,nilerr // the connection is hijacked: no response can be sent
 	}
 	created := make(chan *spdystream.Stream)
 	gone := make(chan struct{})
@@ -108,7 +108,7 @@ func upgradeSPDY(w http.ResponseWriter, req *http.Request, requested requestedSt
 			_ = stream.Close()
 		}
 		select {
-		case <-conn.CloseChan(): // the client closes when it has read the Status
+		case <-conn.CloseChan(): // the client closes after reading the Status
 		case <-time.After(closeTimeout):
 		}
 		_ = conn.Close()
@@ -117,7 +117,7 @@ func upgradeSPDY(w http.ResponseWriter, req *http.Request, requested requestedSt
 			_ = stream.Reset()
 		}
 		goroutines.Wait()
-		_ = conn.Wait(closeTimeout) // else an error of closing, which comes if the client was first, keeps a goroutine for a second
+		_ = conn.Wait(closeTimeout) // an error of Close, after the client closed first, keeps a goroutine for a second
 	}
 	return c, nil
 }
@@ -132,7 +132,7 @@ func (s requestedStreams) count() int {
 	return count
 }
 
-// awaitStreams returns the streams by type, or nil if they do not come.
+// awaitStreams returns the streams by type, or nil after a timeout.
 func awaitStreams(created <-chan *spdystream.Stream, count int) map[string]*spdystream.Stream {
 	streams := map[string]*spdystream.Stream{}
 	timeout := time.After(streamTimeout)

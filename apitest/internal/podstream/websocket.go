@@ -13,7 +13,7 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// Channels of a session's messages, whose first byte they are.
+// Channels of a session's messages: the first byte of each message.
 const (
 	channelStdin  = 0
 	channelStdout = 1
@@ -31,17 +31,17 @@ const (
 	closeTimeout = 5 * time.Second
 )
 
-// socket is a WebSocket whose messages belong to channels.
+// socket is a WebSocket with messages for channels.
 type socket struct {
 	ws      *websocket.Conn
 	mu      sync.Mutex // of writes
 	stdin   *io.PipeWriter
 	resize  *io.PipeWriter
 	gone    chan struct{}
-	hasHalf bool // v5 can close stdin
+	hasHalf bool // half-close of stdin, since v5
 }
 
-// upgradeWebSocket opens the streams, or answers with an error and returns nil.
+// upgradeWebSocket opens the streams, or responds with an error and returns nil.
 func upgradeWebSocket(w http.ResponseWriter, req *http.Request, requested requestedStreams) *channels {
 	ws := openWebSocket(w, req, protocolV5, protocolV4)
 	if ws == nil {
@@ -73,20 +73,20 @@ func upgradeWebSocket(w http.ResponseWriter, req *http.Request, requested reques
 	return c
 }
 
-// openWebSocket opens a WebSocket with a subprotocol, or answers with an error and returns nil.
+// openWebSocket opens a WebSocket with a subprotocol, or responds with an error and returns nil.
 func openWebSocket(w http.ResponseWriter, req *http.Request, protocols ...string) (ws *websocket.Conn) {
 	if !offers(req, protocols) {
 		http.Error(w, "unable to upgrade: apitest speaks "+strings.Join(protocols, " and "), http.StatusForbidden)
 		return nil
 	}
 	upgrader := websocket.Upgrader{Subprotocols: protocols, CheckOrigin: func(*http.Request) bool { return true }}
-	fips140.WithoutEnforcement(func() { // the handshake has a digest of SHA-1, which secures nothing
-		ws, _ = upgrader.Upgrade(w, req, nil) // which answers in case of an error
+	fips140.WithoutEnforcement(func() { // the handshake uses SHA-1, not for security
+		ws, _ = upgrader.Upgrade(w, req, nil) // Upgrade responds to errors
 	})
 	return ws
 }
 
-// offers reports whether the client offers one of the subprotocols.
+// offers reports whether the client offers any of the subprotocols.
 func offers(req *http.Request, protocols []string) bool {
 	for _, offered := range websocket.Subprotocols(req) {
 		for _, protocol := range protocols {
@@ -98,7 +98,7 @@ func offers(req *http.Request, protocols []string) bool {
 	return false
 }
 
-// closeWith closes the connection when the request's context ends, as when the server is closed, until stop is called.
+// closeWith closes conn when the request's context ends, until stop is called.
 func closeWith(req *http.Request, conn io.Closer) (stop func()) {
 	done := make(chan struct{})
 	finished := make(chan struct{})
@@ -116,7 +116,7 @@ func closeWith(req *http.Request, conn io.Closer) (stop func()) {
 	}
 }
 
-// read passes messages to stdin and to the resizes until the connection ends.
+// read dispatches messages to stdin and resizes until the connection ends.
 func (s *socket) read() {
 	defer close(s.gone)
 	defer s.resize.Close() //nolint:errcheck // A pipe's Close returns nil.
@@ -142,7 +142,7 @@ func (s *socket) read() {
 	}
 }
 
-// channelWriter writes messages of one channel.
+// channelWriter writes messages of a channel.
 type channelWriter struct {
 	socket  *socket
 	channel byte
@@ -163,7 +163,7 @@ func (w *channelWriter) Write(p []byte) (int, error) {
 	return written, nil
 }
 
-// messageConn is a WebSocket as the connection of what its binary messages carry.
+// messageConn is a net.Conn over the binary messages of a WebSocket.
 type messageConn struct {
 	*websocket.Conn
 	reader io.Reader

@@ -68,7 +68,8 @@ func (c *call) watch() error {
 	return nil
 }
 
-// open begins the watch at the requested resourceVersion. Without it, or with 0, the first events are the current objects.
+// open begins the watch at the requested resourceVersion. Without it, or with 0, the first events are the current objects;
+// sendInitialEvents overrides this.
 func (s *watchStream) open() (initial []store.Object, err error) {
 	group, plural, namespace := s.resource.Group, s.resource.Plural, s.namespace()
 	from := int64(0)

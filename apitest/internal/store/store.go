@@ -233,7 +233,7 @@ func (s *Store) Compact(revision int64) {
 	s.compacted = max(s.compacted, revision)
 }
 
-// History returns the retained events of an object, oldest first. If older events were compacted, the first event is ADDED with
+// History returns the retained events of an object, oldest first. If older events were discarded, the first event is ADDED with
 // the object's state at that time. The current state is always included.
 func (s *Store) History(key Key) []Event {
 	s.mu.RLock()

@@ -2,7 +2,7 @@ package structural
 
 import "k8s.io/apimachinery/pkg/runtime"
 
-// setDefaults fills in defaults below value. A null that the schema does not permit counts as absent.
+// setDefaults sets defaults below value. A null in a field that is not nullable counts as absent.
 func (n *node) setDefaults(value any) {
 	if n == nil {
 		return

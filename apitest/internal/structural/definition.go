@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ValidateDefinition returns what the API server finds wrong with a decoded and defaulted CustomResourceDefinition, CEL rules
-// apart, which are RuleCompiler.ValidateDefinition's. old is nil for a creation.
+// ValidateDefinition returns the API server's validation errors of a decoded and defaulted CustomResourceDefinition. CEL rules
+// are validated by RuleCompiler.ValidateDefinition. old is nil for a creation.
 func ValidateDefinition(definition, old map[string]any) field.ErrorList {
 	spec, at := object(definition, "spec"), field.NewPath("spec")
 	var errs field.ErrorList
@@ -60,7 +60,7 @@ func validateGroup(spec map[string]any, at *field.Path) field.ErrorList {
 	return errs
 }
 
-// hasDefault reports whether a schema has default values.
+// hasDefault reports whether a schema has defaults.
 func hasDefault(schema any) bool {
 	switch schema := schema.(type) {
 	case map[string]any:
@@ -119,8 +119,8 @@ func validateVersions(spec map[string]any, at *field.Path) field.ErrorList {
 	return append(errs, validateParts(versions, at)...)
 }
 
-// validateParts checks what a version has besides its name. What is the same in all versions the API server moves to the
-// definition's spec before it validates, so errors have that path.
+// validateParts checks the parts of versions, except for names. Before validation, the API server moves a part that is equal in
+// all versions to the definition's spec. Errors then have that path.
 func validateParts(versions []any, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	anyStatus := false
@@ -178,7 +178,7 @@ func validatePart(part string, version map[string]any, status bool, at *field.Pa
 	return errs
 }
 
-// validateRoot reports what a schema must not have at its root when its status is validated alone.
+// validateRoot checks the root of a schema for fields forbidden with a status subresource.
 func validateRoot(schema map[string]any, at *field.Path) field.ErrorList {
 	if typ := text(schema, "type"); typ != "object" {
 		return field.ErrorList{field.Invalid(at.Child("type"), typ, `only "object" is allowed as the type at the root of the schema if the status subresource is enabled`)}

@@ -70,12 +70,12 @@ func validateResource(at *field.Path, obj map[string]any) field.ErrorList {
 		return append(errs, field.Invalid(at.Child("metadata"), metadata, err.Error()))
 	}
 	if typed.Name == "" {
-		typed.Name = "embedded" // an embedded resource needs no name
+		typed.Name = "embedded" // the name of an embedded resource is optional
 	}
 	return append(errs, apivalidation.ValidateObjectMeta(&typed, typed.Namespace != "", validatePathSegment, at.Child("metadata"))...)
 }
 
-// validatePathSegment is a [apivalidation.ValidateNameFunc] for names that can be segments of a path.
+// validatePathSegment is a [apivalidation.ValidateNameFunc] for names used as path segments.
 func validatePathSegment(name string, isPrefix bool) []string {
 	if isPrefix {
 		return content.IsPathSegmentPrefix(name)

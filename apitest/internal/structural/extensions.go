@@ -37,7 +37,7 @@ func extensionErrors(schema map[string]any, at *field.Path) field.ErrorList {
 	return append(errs, listErrors(schema, at)...)
 }
 
-// listErrors checks what lists that are sets or maps need.
+// listErrors checks the requirements of lists of type set and map.
 func listErrors(schema map[string]any, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	listType, keys, items := text(schema, "x-kubernetes-list-type"), array(schema, "x-kubernetes-list-map-keys"), object(schema, "items")
@@ -109,7 +109,7 @@ func mapListErrors(keys []any, items map[string]any, at *field.Path) field.Error
 	return errs
 }
 
-// ruleErrors checks the form of CEL rules, not what they say.
+// ruleErrors checks the form of CEL rules, not their expressions.
 func ruleErrors(schema map[string]any, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, rule := range array(schema, "x-kubernetes-validations") {

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateLists reports duplicates in lists that are sets, or maps by their keys.
+// validateLists returns errors for duplicates in lists of type set, and for duplicate keys in lists of type map.
 func validateLists(path *field.Path, value any, n *node) field.ErrorList {
 	if n == nil {
 		return nil
@@ -60,7 +60,7 @@ func validateMapList(path *field.Path, items []any, n *node) field.ErrorList {
 	return errs
 }
 
-// duplicates returns for each value that occurs more than once the index of its second occurrence.
+// duplicates returns the index of the second occurrence of each repeated value.
 func duplicates(values []any) []int {
 	var indexes []int
 	count := make(map[string]int, len(values))

@@ -1,16 +1,17 @@
 package structural
 
-// node is one level of a structural schema: what pruning, defaulting and the rules of lists and embedded resources need.
+// node is a level of a structural schema, reduced to the fields needed for pruning, defaulting, list types and embedded
+// resources.
 type node struct {
 	typ               string
 	nullable          bool
 	preserveUnknown   bool
 	embedded          bool
 	properties        map[string]*node
-	additional        *node // nil also for additionalProperties: true
+	additional        *node // also nil for additionalProperties: true
 	hasAdditional     bool
 	items             *node
-	defaultValue      any // nil if none
+	defaultValue      any // nil without a default
 	listType, mapType string
 	listMapKeys       []string
 	rules             bool
@@ -52,7 +53,7 @@ func newNode(schema map[string]any) *node {
 	return n
 }
 
-// child returns the node of a field of an object; nil if the schema does not describe it.
+// child returns the node of a field, nil if the schema does not describe the field.
 func (n *node) child(name string) *node {
 	if n == nil {
 		return nil
@@ -67,7 +68,7 @@ func (n *node) anyRule() bool { return n.any(func(n *node) bool { return n.rules
 
 func (n *node) anyEmbedded() bool { return n.any(func(n *node) bool { return n.embedded }) }
 
-// any reports whether the condition holds for the node or one below it.
+// any reports whether the condition holds for the node or a descendant.
 func (n *node) any(condition func(*node) bool) bool {
 	if n == nil {
 		return false

@@ -6,7 +6,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// toOpenAPI returns the schema as kube-openapi's validator takes it. Formats that the API server does not check are left out.
+// toOpenAPI converts a schema for kube-openapi's validator. Formats not checked by the API server are omitted.
 func toOpenAPI(schema map[string]any) *spec.Schema {
 	out := &spec.Schema{}
 	if t := text(schema, "type"); t != "" {
@@ -67,11 +67,11 @@ func addSubschemas(out *spec.Schema, schema map[string]any) {
 	}
 }
 
-// stringFormats lists the formats of strings that the API server checks, without hyphens.
+// stringFormats are the string formats checked by the API server, without hyphens.
 const stringFormats = " bsonobjectid uri email hostname ipv4 ipv6 cidr mac uuid uuid3 uuid4 uuid5 isbn isbn10 isbn13 creditcard " +
 	"ssn hexcolor rgbcolor byte password date duration datetime k8sshortname k8slongname "
 
-// checkedFormat returns format if the API server checks it for values of the type, and "" otherwise.
+// checkedFormat returns format if the API server checks it for the type, otherwise "".
 func checkedFormat(typ, format string) string {
 	checked := false
 	switch typ {

@@ -36,8 +36,8 @@ func (s *Schema) prune(obj map[string]any) (unknown []string, err error) {
 	return append(unknown, c.unknown...), nil
 }
 
-// pruneStored is prune for an object that was stored, perhaps by an apply or under an earlier schema: nothing is reported, and malformed
-// metadata of embedded resources is removed.
+// pruneStored prunes a stored object. It may have been written by an apply or under an earlier schema, so unknown fields are not
+// reported, and malformed metadata of embedded resources is removed.
 func (s *Schema) pruneStored(obj map[string]any) {
 	root := *s.root
 	root.embedded = true
@@ -48,9 +48,9 @@ func (s *Schema) pruneStored(obj map[string]any) {
 	}
 }
 
-// pruner removes the fields that a schema does not describe.
+// pruner removes fields not described by a schema.
 type pruner struct {
-	isQuiet bool // collects no paths
+	isQuiet bool // does not collect paths
 	unknown []string
 }
 
@@ -90,7 +90,7 @@ func (p *pruner) prune(value any, n *node, path string) {
 			switch {
 			case !preserve:
 				p.prune(child, items, at)
-			case items != nil: // what is preserved as a whole is preserved in its items
+			case items != nil: // x-kubernetes-preserve-unknown-fields of a list applies to its items
 				preserved := *items
 				preserved.preserveUnknown = true
 				p.prune(child, &preserved, at)
@@ -106,7 +106,7 @@ func (p *pruner) join(path, name string) string {
 	return path + "." + name
 }
 
-// removeNulls removes nulls that the schema neither permits nor replaces by a default.
+// removeNulls removes nulls from fields that are not nullable and have no default.
 func removeNulls(value any, n *node) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -129,9 +129,9 @@ func removeNulls(value any, n *node) {
 	}
 }
 
-// coercer gives the metadata of embedded resources the form that decoding into Go types has.
+// coercer converts the metadata of embedded resources to its decoded form.
 type coercer struct {
-	dropsMalformed bool // removes what cannot be decoded instead of returning an error
+	dropsMalformed bool // removes malformed fields instead of returning an error
 	unknown        []string
 }
 
@@ -192,7 +192,7 @@ func (c *coercer) embedded(path *field.Path, value map[string]any) error {
 	return nil
 }
 
-// dropMalformed removes the fields of metadata that cannot be decoded.
+// dropMalformed removes undecodable fields of metadata.
 func dropMalformed(metadata map[string]any) {
 	for name, value := range metadata {
 		content, err := json.Marshal(map[string]any{name: value})
@@ -202,7 +202,7 @@ func dropMalformed(metadata map[string]any) {
 	}
 }
 
-// coerceMetadata returns an object's metadata as decoding it into Go types and encoding it again leaves it.
+// coerceMetadata decodes an object's metadata into Go types and encodes it again.
 func coerceMetadata(obj map[string]any, path *field.Path) (metadata map[string]any, found bool, unknown []string, err error) {
 	value, found := obj["metadata"]
 	if !found {

@@ -8,8 +8,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/validate"
 )
 
-// ratchet validates a value of an update and tolerates what is wrong with it if it equals its old value. Items of a list
-// have an old value only if the list is a map, where they are found by their keys.
+// ratchet validates a value of an update. Errors are tolerated if the value equals its old value. List items have an old value
+// only in lists of type map, found by key.
 type ratchet struct {
 	schema     *spec.Schema
 	root       any
@@ -91,7 +91,7 @@ func (c *correlation) index(i int) *correlation {
 	return nil
 }
 
-// key returns the values of the key fields of an item; nil if it is not an object, lacks one or has one that is no scalar.
+// key returns the key field values of an item, or nil if the item is not an object or a key is missing or not a scalar.
 func (n *node) key(item any) []any {
 	fields, ok := item.(map[string]any)
 	if !ok {
@@ -109,7 +109,7 @@ func (n *node) key(item any) []any {
 	return key
 }
 
-// equal reports whether the value equals its old value; items of a map list are compared with the item of the same key.
+// equal reports whether the value equals its old value. Items of a map list are compared by key.
 func (c *correlation) equal() bool {
 	switch value := c.value.(type) {
 	case map[string]any:

@@ -14,17 +14,17 @@ type RuleCompiler interface {
 	ValidateDefinition(ctx context.Context, definition, old map[string]any) field.ErrorList
 }
 
-// Rules evaluates the CEL rules of one schema. It is safe for concurrent use.
+// Rules evaluates the CEL rules of a schema. It is safe for concurrent use.
 type Rules interface {
-	// Validate returns the rules that obj breaks. old is nil for a creation.
+	// Validate returns the rules broken by obj. old is nil for a creation.
 	Validate(ctx context.Context, obj, old map[string]any) field.ErrorList
 }
 
-// blockingMessage is the text that the API server adds to errors that keep it from evaluating rules.
+// blockingMessage is added by the API server to errors that prevent the evaluation of rules.
 const blockingMessage = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"
 
-// ValidateRules returns the CEL rules that obj breaks. errs are the errors of Validate: some types of error keep the API server
-// from evaluating rules, and the result says so. Without a RuleCompiler the result is empty.
+// ValidateRules returns the CEL rules broken by obj. errs are the errors of Validate. Some types of errors prevent the evaluation
+// of rules; the result is then an error with blockingMessage. Without a RuleCompiler the result is empty.
 func (s *Schema) ValidateRules(ctx context.Context, errs field.ErrorList, obj, old map[string]any) field.ErrorList {
 	if !s.hasRules {
 		return nil
@@ -33,7 +33,7 @@ func (s *Schema) ValidateRules(ctx context.Context, errs field.ErrorList, obj, o
 		switch err.Type {
 		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
 			return field.ErrorList{field.Invalid(nil, nil, blockingMessage)}
-		default: // rules are evaluated despite the others
+		default: // do not prevent the evaluation
 		}
 	}
 	if s.rules == nil {
@@ -46,7 +46,7 @@ func (s *Schema) ValidateRules(ctx context.Context, errs field.ErrorList, obj, o
 	return rules.Validate(ctx, obj, old)
 }
 
-// NotValidated returns what Validate and ValidateRules do not check, for a warning; "" if they check everything.
+// NotValidated describes checks missing in Validate and ValidateRules, for a warning. It returns "" if nothing is missing.
 func (s *Schema) NotValidated() string {
 	if s.hasRules && s.rules == nil {
 		return "x-kubernetes-validations (set Options.Rules to github.com/anykind/anykind/apitest/cel.Rules{})"

@@ -1,6 +1,6 @@
-// Package structural prunes, defaults and validates custom resources by their structural schemas, as the API server does.
+// Package structural prunes, defaults and validates custom resources by their structural schemas, like the API server.
 //
-// Built-in kinds have no structural schema: the API server decodes them into Go types, which package builtin reproduces.
+// Built-in kinds have no structural schema. The API server decodes them into Go types; see package builtin.
 package structural
 
 import (
@@ -14,19 +14,19 @@ import (
 type Schema struct {
 	root    *node
 	openapi *spec.Schema
-	status  *spec.Schema // of the field status; nil if there is none
+	status  *spec.Schema // of the field status, or nil
 
-	hasEmbedded bool // resources in fields
+	hasEmbedded bool // has embedded resources below the root
 	hasRules    bool
-	rules       func() (Rules, error) // compiled at the first use; nil without a RuleCompiler
+	rules       func() (Rules, error) // compiled at first use; nil without a RuleCompiler
 }
 
-// Compile returns the schema of an openAPIV3Schema. It does not check whether the schema is structural: ValidateDefinition
-// does. rules may be nil: then CEL rules are not evaluated.
+// Compile returns the schema of an openAPIV3Schema. The schema must be structural; see ValidateDefinition. With nil rules, CEL
+// rules are not evaluated.
 func Compile(openAPIV3 map[string]any, rules RuleCompiler) *Schema {
 	openapi := toOpenAPI(openAPIV3)
 	s := &Schema{root: newNode(openAPIV3), openapi: openapi}
-	s.root.embedded = false // the root's metadata is checked by the caller
+	s.root.embedded = false // the caller checks the root's metadata
 	s.hasEmbedded = s.root.anyEmbedded()
 	s.hasRules = s.root.anyRule()
 	if rules != nil {
@@ -38,28 +38,29 @@ func Compile(openAPIV3 map[string]any, rules RuleCompiler) *Schema {
 	return s
 }
 
-// Prune does what the API server does when it decodes a custom resource: it removes the fields that are not in the schema,
-// nulls that the schema does not permit and unknown fields of metadata, the object's own and those of embedded resources. It
-// returns the paths of the unknown fields, such as "spec.x", in the server's order, and an error if metadata is malformed.
+// Prune prunes a custom resource like the API server's decoder. It removes unknown fields, nulls in fields that are not nullable,
+// and unknown fields of metadata, also in embedded resources. It returns the paths of the unknown fields, such as "spec.x", in
+// the server's order, and an error if metadata is malformed.
 func (s *Schema) Prune(obj map[string]any) (unknown []string, err error) { return s.prune(obj) }
 
-// PruneStored does what the API server does when it reads a custom resource from its storage: it prunes as Prune does, but removes
-// malformed metadata of embedded resources, too, and leaves the object's own to the caller. An apply stores what is pruned here.
+// PruneStored prunes a stored custom resource like the API server does on reads. Unlike Prune, it also removes malformed metadata
+// of embedded resources, and does not change the object's own metadata. Applied objects are stored unpruned.
 func (s *Schema) PruneStored(obj map[string]any) { s.pruneStored(obj) }
 
-// Default fills in the schema's default values.
+// Default sets the schema's defaults.
 func (s *Schema) Default(obj map[string]any) { s.root.setDefaults(obj) }
 
-// Validate returns what is wrong with obj by the schema, without CEL rules, object metadata and the scale subresource. On an
-// update, old is the previous object, and invalid values that did not change are tolerated; on creation it is nil.
+// Validate validates obj by the schema, except for CEL rules, object metadata and the scale subresource. old is the previous
+// object of an update, nil for a creation. Invalid values unchanged from old are tolerated.
 func (s *Schema) Validate(obj, old map[string]any) field.ErrorList { return s.validate(obj, old) }
 
-// ValidateParts is the part of Validate that an object of a wrong kind is checked by, too: embedded resources and the keys of lists.
+// ValidateParts validates embedded resources and list types only. These checks of Validate apply to an object of a wrong kind,
+// too.
 func (s *Schema) ValidateParts(obj, old map[string]any) field.ErrorList {
 	return s.validateParts(obj, old)
 }
 
-// ValidateStatus is Validate for an update of the status subresource, which looks at the status alone.
+// ValidateStatus is Validate for an update of the status subresource. It validates the status only.
 func (s *Schema) ValidateStatus(obj, old map[string]any) field.ErrorList {
 	return s.validateStatus(obj, old)
 }

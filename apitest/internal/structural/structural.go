@@ -13,8 +13,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/validate"
 )
 
-// position is the position of a schema: at the root, as items of an array, as a field, or in a nested value validation such as
-// allOf, which may only restrict values.
+// position is the position of a schema: the root, array items, a field, or a nested value validation such as allOf. A nested
+// value validation must not define structure.
 type position int
 
 const (
@@ -23,7 +23,7 @@ const (
 	atField
 )
 
-// ValidateSchema returns why a schema of a definition is not structural, and what else the API server rejects.
+// ValidateSchema returns the violations of structural schema rules, and further errors of the API server.
 func ValidateSchema(schema map[string]any, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if truth(schema, "nullable") {
@@ -100,7 +100,7 @@ func typeErrors(typ string, where position, embedded, untyped bool, at *field.Pa
 	return errs
 }
 
-// metaErrors checks what a resource's schema says of its apiVersion, kind and metadata.
+// metaErrors checks the schemas of apiVersion, kind and metadata of a resource.
 func metaErrors(properties map[string]any, where position, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, name := range []string{"kind", "apiVersion"} {
@@ -133,7 +133,7 @@ func metaErrors(properties map[string]any, where position, at *field.Path) field
 	return errs
 }
 
-// isIntOrString reports whether anyOf permits a number and a string, which a structural schema may say of such a field.
+// isIntOrString reports whether anyOf permits integers and strings, an exception for int-or-string fields.
 func isIntOrString(anyOf []any) bool {
 	return reflect.DeepEqual(anyOf, []any{map[string]any{"type": "integer"}, map[string]any{"type": "string"}})
 }
@@ -147,7 +147,7 @@ func firstIsIntOrString(schema map[string]any) bool {
 	return isIntOrString(array(first, "anyOf"))
 }
 
-// valueErrors checks the value validations of a schema; the nested ones must not define structure.
+// valueErrors checks the value validations of a schema. Nested validations must not define structure.
 func valueErrors(schema map[string]any, at *field.Path, skipAnyOf, skipFirstOfAll bool) field.ErrorList {
 	var errs field.ErrorList
 	for _, key := range []string{"anyOf", "allOf", "oneOf"} {
@@ -196,7 +196,7 @@ func nestedErrors(nested map[string]any, at *field.Path, skipAnyOf bool) field.E
 	return errs
 }
 
-// completenessErrors reports fields that the value validations of the root name and the structure lacks.
+// completenessErrors returns errors for fields of value validations that are missing in the structure.
 func completenessErrors(structure, values map[string]any, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, key := range []string{"anyOf", "allOf", "oneOf", "not"} {
@@ -243,7 +243,7 @@ func missingStructure(structure, nested map[string]any, at, here *field.Path) fi
 	return errs
 }
 
-// defaultErrors reports default values that their schema does not permit. Those in metadata are not checked.
+// defaultErrors validates defaults by their schema, except for defaults in metadata.
 func defaultErrors(schema map[string]any, at *field.Path, isRoot, insideMeta bool) field.ErrorList {
 	if schema == nil {
 		return nil
@@ -262,7 +262,7 @@ func defaultErrors(schema map[string]any, at *field.Path, isRoot, insideMeta boo
 		} else {
 			result := validate.NewSchemaValidator(toOpenAPI(schema), nil, "", strfmt.Default).Validate(value)
 			for _, err := range toFieldErrors(at.Child("default"), result) {
-				err.Detail = strings.TrimSpace(err.Detail) // unlike that of an object
+				err.Detail = strings.TrimSpace(err.Detail) // trimmed, unlike in errors of objects
 				errs = append(errs, err)
 			}
 		}
@@ -276,8 +276,8 @@ func defaultErrors(schema map[string]any, at *field.Path, isRoot, insideMeta boo
 	return errs
 }
 
-// standardErrors reports what the API server does not support in any schema. noDefaults is the reason why defaults are
-// forbidden here, or "".
+// standardErrors checks for keywords not supported in any schema. noDefaults is the reason why defaults are forbidden at this
+// place, or "".
 func standardErrors(schema map[string]any, at *field.Path, noDefaults string, root bool) field.ErrorList {
 	if schema == nil {
 		return nil

@@ -36,7 +36,7 @@ func (s *Schema) validateValues(obj, old map[string]any) field.ErrorList {
 	return toFieldErrors(nil, newRatchet(s.openapi, obj, old, s.root, "").Validate(obj))
 }
 
-// validateLists reports duplicates in lists that are sets or maps, unless the old object has some, too.
+// validateLists returns errors for duplicates in lists of type set and map. It is skipped if the old object has duplicates.
 func (s *Schema) validateLists(obj, old map[string]any) field.ErrorList {
 	if old != nil && len(validateLists(nil, old, s.root)) > 0 {
 		return nil
@@ -44,7 +44,7 @@ func (s *Schema) validateLists(obj, old map[string]any) field.ErrorList {
 	return validateLists(nil, obj, s.root)
 }
 
-// toFieldErrors returns the findings of kube-openapi's validator with the types and texts of the API server.
+// toFieldErrors converts the errors of kube-openapi's validator to the types and texts of the API server.
 func toFieldErrors(path *field.Path, result *validate.Result) field.ErrorList {
 	var errs field.ErrorList
 	for _, err := range result.Errors {
@@ -98,7 +98,7 @@ func asInt(value any) int {
 	return -1
 }
 
-// newValidator is kube-openapi's constructor of validators.
+// newValidator returns a validator of kube-openapi.
 func newValidator(schema *spec.Schema, root any, path string, options ...validate.Option) *validate.SchemaValidator {
 	return validate.NewSchemaValidator(schema, root, path, strfmt.Default, options...)
 }
