@@ -105,7 +105,7 @@ func unauthorized() error {
 	return err
 }
 
-// bearerToken returns the token of the Authorization header, or of a WebSocket subprotocol, as sent by browsers.
+// bearerToken returns the bearer token of the Authorization header.
 func bearerToken(header http.Header) (string, bool) {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(header.Get("Authorization")), " ")
 	if strings.EqualFold(scheme, "bearer") {

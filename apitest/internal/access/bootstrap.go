@@ -7,8 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// bootstrapRoles are the user-facing ClusterRoles and their bindings that a real API server creates, as one of 1.36 stores them.
-//
+// bootstrapRoles are the user-facing ClusterRoles and bindings created by a real API server, as stored by Kubernetes 1.36.
 //go:embed bootstrap.json
 var bootstrapRoles []byte
 

@@ -37,7 +37,7 @@ type Admission struct {
 	clients map[string]*http.Client // by CA bundle
 }
 
-// New returns an Admission.
+// New returns an Admission. The caller must close it.
 func New(config Config) *Admission {
 	return &Admission{config: config, clients: map[string]*http.Client{}}
 }

@@ -117,7 +117,7 @@ func upgradeSPDY(w http.ResponseWriter, req *http.Request, requested requestedSt
 			_ = stream.Reset()
 		}
 		goroutines.Wait()
-		_ = conn.Wait(closeTimeout) // an error of Close, after the client closed first, keeps a goroutine for a second
+		_ = conn.Wait(closeTimeout) // otherwise a Close error, after the client closed first, keeps a goroutine for a second
 	}
 	return c, nil
 }

@@ -1,4 +1,4 @@
-// Package compare plays the same requests on the sandbox's API server and on apitest's, and compares the answers as text.
+// Package compare plays the same requests on the sandbox's API server and on apitest, and compares the responses as text.
 package compare
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// Server is one of the two servers, with a namespace of the test.
+// Server is either server, with a namespace of the test.
 type Server struct {
 	*dynamic.Client
 	Requests  *realserver.Server // sends single requests
@@ -34,7 +34,7 @@ type Server struct {
 	warnings *warnings
 }
 
-// warnings are those of the answers since the last call of Outcome.
+// warnings collects the warnings since the last call of Outcome.
 type warnings struct {
 	mu    sync.Mutex
 	texts []string
@@ -48,7 +48,7 @@ func Sandbox(t testing.TB) *Server {
 	return connect(t, cfg)
 }
 
-// Apitest starts apitest's server, which leaves out its own warnings.
+// Apitest starts an apitest server with HideWarnings.
 func Apitest(t testing.TB, opts *apitest.Options) *Server {
 	t.Helper()
 	own := apitest.Options{}
@@ -75,7 +75,7 @@ func connect(t testing.TB, cfg *transport.Config) *Server {
 	return &Server{Client: c, Requests: realserver.New(conn), Namespace: client.NewNamespace(t, c), warnings: received}
 }
 
-// Answers calls play with both servers and fails unless they give the same answers, of which there must be at least so many.
+// Answers calls play with both servers. It fails unless the answers are equal, and at least atLeast.
 func Answers(t *testing.T, opts *apitest.Options, atLeast int, play func(t *testing.T, s *Server) map[string]string) {
 	t.Helper()
 	want := play(t, Sandbox(t))
@@ -84,7 +84,7 @@ func Answers(t *testing.T, opts *apitest.Options, atLeast int, play func(t *test
 	assert.GreaterOrEqual(t, len(want), atLeast)
 }
 
-// As returns the server as another user sees it.
+// As returns the server with an impersonated user.
 func (s *Server) As(t testing.TB, user transport.Impersonation) *Server {
 	t.Helper()
 	as := *s
@@ -94,7 +94,7 @@ func (s *Server) As(t testing.TB, user transport.Impersonation) *Server {
 	return &as
 }
 
-// Object returns an object from YAML, in which NAMESPACE is replaced by the test's namespace.
+// Object decodes an object from YAML. NAMESPACE stands for the test's namespace.
 func (s *Server) Object(t testing.TB, yaml string) *unstructured.Object {
 	t.Helper()
 	for obj, err := range unstructured.NewYAMLDecoder(strings.NewReader(strings.ReplaceAll(yaml, "NAMESPACE", s.Namespace))).All() {
@@ -116,7 +116,7 @@ func (s *Server) Handle(t testing.TB, obj *unstructured.Object) *dynamic.Resourc
 	return resource
 }
 
-// Create creates an object from YAML, which Object explains. One outside of the namespace is deleted when the test ends.
+// Create creates an object from YAML; see Object. A cluster-scoped object is deleted at the end of the test.
 func (s *Server) Create(t testing.TB, yaml string) (*unstructured.Object, error) {
 	t.Helper()
 	obj := s.Object(t, yaml)
@@ -128,7 +128,7 @@ func (s *Server) Create(t testing.TB, yaml string) (*unstructured.Object, error)
 	return created, err
 }
 
-// Need creates objects that must not fail.
+// Need creates objects and fails the test on an error.
 func (s *Server) Need(t testing.TB, yamls ...string) {
 	t.Helper()
 	for _, yaml := range yamls {
@@ -138,7 +138,7 @@ func (s *Server) Need(t testing.TB, yamls ...string) {
 	s.takeWarnings()
 }
 
-// Eventually waits until the server has noticed what it caches, such as roles, classes and webhook configurations.
+// Eventually waits for the server's caches, such as the caches of roles, classes and webhook configurations.
 func (s *Server) Eventually(t testing.TB, condition func() bool) {
 	t.Helper()
 	require.Eventually(t, condition, time.Minute, 50*time.Millisecond)
@@ -150,7 +150,7 @@ var (
 	hostPattern = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 )
 
-// Outcome returns what a request yielded as text, followed by its warnings: the code, reason and message of a Status, or what shown is.
+// Outcome returns the outcome of a request as text: the code, reason and message of a Status, or shown. Warnings are appended.
 func (s *Server) Outcome(shown any, err error) string {
 	text := fmt.Sprint(shown)
 	var status apierrors.APIStatus

@@ -1,6 +1,6 @@
 package difftest
 
-// builtinKinds returns the built-in kinds with valid bodies, and patches that make them wrong or odd.
+// builtinKinds returns the built-in kinds with valid bodies, and patches to invalid or unusual bodies.
 func builtinKinds() []*kind {
 	const (
 		podSpec  = `{"containers":[{"name":"app","image":"nginx:1.27"}]}`

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// difference has the lines in which two servers' responses to one operation differ.
+// difference has the differing lines of two servers' responses to an operation.
 type difference struct {
 	op    Operation
 	lines []string
@@ -28,7 +28,7 @@ func compare(operations []Operation, a, b transcript) []difference {
 	if len(all) > 0 {
 		return all
 	}
-	for i := range firstOrder { // equal answers have equal labels
+	for i := range firstOrder { // equal responses have equal labels
 		if i >= len(secondOrder) || firstOrder[i] != secondOrder[i] {
 			line := fmt.Sprintf("order of resourceVersions: %s", firstOrder[i])
 			return append(all, difference{op: Operation{Class: "all", Verb: "order"}, lines: []string{line}})
@@ -57,7 +57,7 @@ func toAny(values []any) any {
 	return values
 }
 
-// appendDifferences appends a line for each place where two JSON values differ.
+// appendDifferences appends a line for each difference between two JSON values.
 func appendDifferences(lines []string, path string, a, b any) []string {
 	if reflect.DeepEqual(a, b) {
 		return lines

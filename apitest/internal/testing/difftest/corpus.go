@@ -14,10 +14,10 @@ import (
 	"github.com/anykind/anykind/internal/testing/corpus"
 )
 
-// maxDefinition is the size of the largest definitions that are used: others take the server seconds.
+// maxDefinition is the maximum size of a definition. Larger definitions take the server seconds.
 const maxDefinition = 200_000
 
-// definition is the part of a CustomResourceDefinition that the generator needs.
+// definition has the fields of a CustomResourceDefinition used by the generator.
 type definition struct {
 	Metadata struct {
 		Name string `json:"name"`
@@ -44,15 +44,16 @@ type definition struct {
 	} `json:"spec"`
 }
 
-// pool is the definitions that kinds are drawn from.
+// pool has the definitions to draw kinds from.
 type pool struct {
 	definitions map[string]string   // JSON by name
-	order       []string            // those of the corpus
-	own         []string            // those of this package
+	order       []string            // from the corpus
+	own         []string            // from this package
 	objects     map[string][]string // of the corpus, by group and kind
 }
 
-// readPool returns the definitions of this package and those of the corpus that have objects in it, with rules or without.
+// readPool returns the definitions of this package, and the corpus definitions with objects in the corpus. withRules selects
+// definitions with CEL rules, or without.
 func readPool(t testing.TB, withRules bool) *pool {
 	t.Helper()
 	p := &pool{definitions: map[string]string{}, objects: map[string][]string{}}
@@ -86,7 +87,7 @@ func definitionName(t testing.TB, text []byte) string {
 	return crd.Metadata.Name
 }
 
-// withoutConversion returns a definition without its webhook, which is not there.
+// withoutConversion returns a definition without its conversion webhook, which is not running.
 func withoutConversion(t testing.TB, text []byte) string {
 	t.Helper()
 	var object map[string]any
@@ -100,8 +101,8 @@ func withoutConversion(t testing.TB, text []byte) string {
 	return string(encoded)
 }
 
-// kinds returns the kinds of this package's definitions and of count others. A server that plays no part in the comparison says
-// which bodies are valid; a kind without any is left out. The first three are such with a scale, if there are.
+// kinds returns the kinds of this package's definitions and count kinds of the corpus. server, which is not compared, decides
+// about valid bodies. Kinds without a valid body are left out. Up to three corpus kinds have a scale; they come first.
 func (p *pool) kinds(t testing.TB, r *rand.Rand, server *Server, count int) (kinds []*kind) {
 	t.Helper()
 	names := slices.Clone(p.order)
@@ -163,7 +164,7 @@ func (p *pool) kind(t testing.TB, name string) *kind {
 	return k
 }
 
-// findValid leaves the kind at most six valid bodies, and draws some if there is none.
+// findValid keeps up to six valid bodies of the kind, or draws a valid body. It reports whether there is any.
 func (s *Server) findValid(t testing.TB, r *rand.Rand, k *kind) bool {
 	t.Helper()
 	isValid := func(body map[string]any) bool {

@@ -20,10 +20,10 @@ const (
 	listAccept    = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 )
 
-// names is the number of names that objects of a kind have: few, so that operations meet.
+// names is the number of object names per kind. It is small, so that operations hit the same objects.
 const names = 5
 
-// task is one operation to draw: of a verb on a kind of a class, with a fault of a class or without.
+// task is an operation to draw: a verb, a class of kinds and a class of faults.
 type task struct{ class, verb, fault string }
 
 // generator draws operations.
@@ -31,10 +31,10 @@ type generator struct {
 	r     *rand.Rand
 	fault string
 	ops   []Operation
-	lists map[*kind][]int // IDs of lists with a limit
+	lists map[*kind][]int // IDs of paged lists
 }
 
-// verb has the weight with which operations of a verb are drawn, and the classes of faults that they may have.
+// verb has the weight of a verb in the draw, and its classes of faults.
 type verb struct {
 	weight int
 	faults []string
@@ -63,10 +63,10 @@ func verbs() map[string]verb {
 	}
 }
 
-// goodShare is how many operations without a fault there are for one of each class of faults.
+// goodShare is the number of operations without a fault per operation with a fault of a class.
 const goodShare = 4
 
-// tasks returns count tasks of a class in random order: each verb with each fault in equal shares.
+// tasks returns count tasks of a class in random order. Each verb has its weight; each of its faults has an equal share.
 func tasks(r *rand.Rand, class string, count int) []task {
 	var round []task
 	all := verbs()
@@ -89,8 +89,8 @@ func tasks(r *rand.Rand, class string, count int) []task {
 	return drawn
 }
 
-// generate draws the tasks' operations on the kinds, and at the end a list of each kind. With outage, the server's history is
-// compacted and the server restarted in the middle.
+// generate draws the operations of the tasks, and a final list of each kind. With outage, the server is compacted and restarted
+// in the middle.
 func generate(r *rand.Rand, kinds []*kind, todo []task, outage bool) []Operation {
 	g := &generator{r: r, lists: map[*kind][]int{}}
 	for i, one := range todo {
@@ -128,7 +128,7 @@ func (g *generator) draw(one task, k *kind) {
 	}
 }
 
-// outage keeps the lists that were paged before: continuing them is answered with 410.
+// outage keeps earlier paged lists: continuing them gets 410.
 func (g *generator) outage() {
 	g.add(Operation{Class: "all", Verb: "compact", Fault: faultNone, Method: methodCompact})
 	g.add(Operation{Class: "all", Verb: "restart", Fault: faultNone, Method: methodRestart})
@@ -154,12 +154,12 @@ func (g *generator) add(op Operation) {
 	g.ops = append(g.ops, op)
 }
 
-// once reports true once in n.
+// once returns true with probability 1/n.
 func (g *generator) once(n int) bool { return g.r.IntN(n) == 0 }
 
 func (g *generator) choose(values ...string) string { return values[g.r.IntN(len(values))] }
 
-// own is the selector that keeps lists of cluster-scoped kinds to objects of the run.
+// own returns the selector that limits lists of cluster-scoped kinds to objects of the run.
 func (g *generator) own(k *kind) string {
 	if k.namespaced {
 		return ""
@@ -175,7 +175,7 @@ func (g *generator) version(k *kind) string {
 	return k.version
 }
 
-// name returns the name of one of the kind's objects or, as a fault of state, often one that is never there.
+// name returns the name of an object of the kind. With a fault of state, it is often a name that never exists.
 func (g *generator) name(k *kind) string {
 	if g.fault == faultState && g.once(3) {
 		return strings.TrimSuffix(k.objectName(0), "object-0") + "absent"
@@ -183,12 +183,12 @@ func (g *generator) name(k *kind) string {
 	return k.objectName(g.r.IntN(names))
 }
 
-// key returns the path of an object for references inside of text that keeps its own references.
+// base returns the path of an object with references.
 func base(k *kind, name string) string {
 	return strings.NewReplacer("<ns>", "${ns}", "<p>", "${p}").Replace(k.key(k.version, name))
 }
 
-// sentinel sets how the events of a watch end: with an object that has the labels or, for a watch of one name, with an annotation.
+// sentinel sets the last event of a watch: an object with the labels, or for a watch of a single name, an annotation.
 func (g *generator) sentinel(op *Operation, k *kind, labels map[string]any, only string) {
 	op.LastOperation, op.SentinelPath = len(g.ops)+2+g.r.IntN(60), k.collection(k.version)
 	if !k.namespaced {

@@ -33,7 +33,7 @@ func (g *generator) labels(k *kind) map[string]any {
 	return labels
 }
 
-// oddMetadata is a merge patch of metadata that the server changes, ignores or rejects.
+// oddMetadata returns a merge patch of metadata that the server changes, ignores or rejects.
 func (g *generator) oddMetadata() map[string]any {
 	return []map[string]any{
 		{"name": "Bad_Name"}, {"name": ""}, {"name": strings.Repeat("n", 260)}, {"labels": map[string]any{"bad key": "x"}},
@@ -116,7 +116,7 @@ func mergeMaps(base, patch map[string]any) map[string]any {
 	return base
 }
 
-// malformed returns, as a fault of the body, sometimes one that is no object.
+// malformed returns body. With a fault of the body, it sometimes returns a malformed body.
 func (g *generator) malformed(body string) string {
 	if g.fault == faultBody && g.once(8) {
 		return g.choose(`{`, ``, `[]`, `null`, `"text"`, `{"metadata":{"name":"a"},"metadata":{"name":"b"}}`, body+"x", `{"kind":`)
@@ -135,7 +135,7 @@ func (g *generator) accept() string {
 	return ""
 }
 
-// mediaType returns the content type of a body or, as a fault of options, sometimes a wrong one.
+// mediaType returns the content type of a body. With a fault of options, it is sometimes wrong.
 func (g *generator) mediaType(right string) string {
 	if g.fault == faultOptions && g.once(4) {
 		return g.choose("text/plain", "application/xml", "", "application/json; charset=utf-8")

@@ -37,7 +37,7 @@ func (g *generator) get(k *kind) {
 	g.add(op)
 }
 
-// selection is a label and a field selector, and what a sentinel needs to match it: labels, or to be the object with the name.
+// selection is a label and a field selector. To match it, a sentinel needs the labels or the name.
 type selection struct {
 	label, field string
 	labels       map[string]any
@@ -67,7 +67,7 @@ func selections(k *kind) []selection {
 	return all
 }
 
-// badSelectors are parameters that are rejected, or select nothing.
+// badSelectors returns parameters that are rejected or select nothing.
 func badSelectors(k *kind) []string {
 	bad := []string{
 		"labelSelector=" + escapeQuery("app in ("), "labelSelector=" + escapeQuery("bad key=x"), "labelSelector=%3Dx", "labelSelector=" + escapeQuery("a=b=c"),
@@ -80,7 +80,7 @@ func badSelectors(k *kind) []string {
 	return bad
 }
 
-// query returns the parameters of a selection; those of cluster-scoped kinds select objects of the run only.
+// query returns the parameters of a selection. For cluster-scoped kinds they select objects of the run only.
 func (s selection) query(k *kind) string {
 	label := s.label
 	if !k.namespaced {
@@ -96,7 +96,7 @@ func parameter(name, value string) string {
 	return name + "=" + escapeQuery(value)
 }
 
-// escapeQuery escapes a value but keeps references.
+// escapeQuery escapes a value except for references.
 func escapeQuery(text string) string {
 	return strings.NewReplacer("%24%7B", "${", "%7D", "}").Replace(url.QueryEscape(text))
 }
@@ -133,7 +133,7 @@ func (g *generator) list(k *kind) {
 	}
 	switch g.r.IntN(10) {
 	case 0, 1:
-		if !k.namespaced { // whether there is a next page depends on the objects of others
+		if !k.namespaced { // objects of concurrent runs may add pages
 			op.Query = join(op.Query, "limit=1000")
 			break
 		}
@@ -155,7 +155,7 @@ func (g *generator) list(k *kind) {
 	g.add(op)
 }
 
-// continued makes a list the next page of one before it, if there is one.
+// continued makes a list the next page of an earlier list, if there is any.
 func (g *generator) continued(k *kind, op *Operation) {
 	pages := g.lists[k]
 	if len(pages) == 0 {

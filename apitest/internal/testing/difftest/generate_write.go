@@ -26,7 +26,8 @@ func (g *generator) create(k *kind) {
 	})
 }
 
-// update replaces an object: the last seen one with changes or a new one, with a fresh, old, wrong or no resourceVersion.
+// update replaces an object: the last seen object with changes, or a new object. Its resourceVersion is fresh, old, wrong or
+// missing.
 func (g *generator) update(k *kind) {
 	name := g.name(k)
 	key := k.key(k.version, name)
@@ -65,7 +66,7 @@ func (g *generator) update(k *kind) {
 	g.add(op)
 }
 
-// status updates or patches the status, together with parts that must stay.
+// status updates or patches the status, together with fields to be ignored.
 func (g *generator) status(k *kind) {
 	name := g.name(k)
 	status := map[string]any{"phase": g.choose("Ready", "Broken"), "replicas": g.r.IntN(5)}
@@ -175,7 +176,7 @@ func (g *generator) patchJSON(k *kind) {
 	g.patch(k, jsonPatch, encode(steps))
 }
 
-// mergeBody returns a merge patch. Keys of objects are KEY.
+// mergeBody returns a merge patch. References in it have the literal KEY as the object path.
 func (g *generator) mergeBody(k *kind) map[string]any {
 	switch g.fault {
 	case faultMetadata:
@@ -214,7 +215,7 @@ func (g *generator) patchStrategic(k *kind) {
 	g.patch(k, strategic, encode(body))
 }
 
-// apply sends a server-side apply of one of two managers, for new and for existing objects.
+// apply sends a server-side apply by either of two managers, for new and existing objects.
 func (g *generator) apply(k *kind) {
 	name := g.name(k)
 	object := g.object(k, name)
@@ -241,7 +242,7 @@ func (g *generator) apply(k *kind) {
 	}
 	mediaType, body := g.mediaType(applyPatch), g.change(k, object, true)
 	if metadata, isMap := body["metadata"].(map[string]any); isMap && metadata["selfLink"] != nil {
-		// With a selfLink, an apply that changes nothing is a write if a second has passed since the last one.
+		// With a selfLink, a no-op apply is a write if a second has passed since the last write.
 		mergeMaps(metadata, map[string]any{"annotations": map[string]any{"operation": fmt.Sprint(len(g.ops))}})
 	}
 	g.add(Operation{

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// kind is a kind that operations are drawn for.
+// kind is a kind to draw operations for.
 type kind struct {
 	class, definition, group, version, plural, name string
 	namespaced, status, scale                       bool
-	// bodies are valid objects without metadata, JSON; schema is that of the version, nil for a built-in kind.
+	// bodies are valid objects without metadata in JSON. schema is the version's schema, nil for a built-in kind.
 	bodies []string
 	schema map[string]any
-	// broken are merge patches that make a body invalid or odd.
+	// broken are merge patches to an invalid or unusual body.
 	broken []string
-	// versions are the other served versions.
+	// versions are the served versions except version.
 	versions []string
 }
 
@@ -39,12 +39,12 @@ func (k *kind) collection(version string) string {
 	return path + "/" + k.plural
 }
 
-// key returns the path of an object as references have it.
+// key returns the path of an object for references.
 func (k *kind) key(version, name string) string {
 	return strings.NewReplacer("${ns}", "<ns>", "${p}", "<p>").Replace(k.collection(version) + "/" + name)
 }
 
-// objectName returns the name of the kind's object with that number.
+// objectName returns the name of the kind's object number.
 func (k *kind) objectName(number int) string {
 	if k.namespaced {
 		return fmt.Sprintf("object-%d", number)
@@ -52,7 +52,7 @@ func (k *kind) objectName(number int) string {
 	return fmt.Sprintf("${p}-object-%d", number)
 }
 
-// body returns an object without metadata: mostly a valid one, or one that is drawn from the schema.
+// body returns an object without metadata: usually a valid body, sometimes a body drawn from the schema.
 func (k *kind) body(r *rand.Rand) map[string]any {
 	object := map[string]any{}
 	if k.schema == nil || len(k.bodies) > 0 && r.IntN(4) > 0 {
@@ -67,7 +67,7 @@ func (k *kind) body(r *rand.Rand) map[string]any {
 	return object
 }
 
-// brokenPatch returns a merge patch that makes an object of the kind wrong or odd.
+// brokenPatch returns a merge patch to an invalid or unusual object of the kind.
 func (k *kind) brokenPatch(r *rand.Rand) map[string]any {
 	patch := map[string]any{}
 	if len(k.broken) > 0 {

@@ -14,21 +14,21 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// normalizer replaces what must differ between two runs by labels that are equal if the runs are: a UID and a
-// resourceVersion by the operation that showed it first, a generated name by its prefix, times and addresses by a
-// word. The resourceVersion of a list becomes that of the last object written before it, since other writers raise it.
+// normalizer replaces values specific to a run by labels. Equal runs have equal labels: a UID or resourceVersion becomes the
+// operation of its first occurrence, a generated name its prefix, times and addresses a word. The resourceVersion of a list
+// becomes the label of the last object written before it, because concurrent writers raise it.
 type normalizer struct {
 	script   transcript
 	uids     map[string]string
 	versions map[int64]string // of objects
 	sorted   []int64
-	byKind   map[string][]int64 // those of the objects of a kind
-	kind     string             // that of the present answer
+	byKind   map[string][]int64 // of the objects of a kind
+	kind     string             // of the current response
 
 	uuid, time, address, versionInText, tooOld, generated, age, untyped, nodePort, diff, template *regexp.Regexp
 }
 
-// normalAnswer is an answer whose JSON is decoded and normalised.
+// normalAnswer is a decoded and normalised Answer.
 type normalAnswer struct {
 	Status      int
 	ContentType string
@@ -37,7 +37,7 @@ type normalAnswer struct {
 	Events      []any
 }
 
-// normalize returns the normalised answers, and the labels of all resourceVersions in their order.
+// normalize returns the normalised responses, and the ordered labels of all resourceVersions.
 func normalize(operations []Operation, script transcript) ([]normalAnswer, []string) {
 	n := &normalizer{
 		script: script, uids: map[string]string{}, versions: map[int64]string{}, byKind: map[string][]int64{},
@@ -49,8 +49,8 @@ func normalize(operations []Operation, script transcript) ([]normalAnswer, []str
 		age:           regexp.MustCompile(`^(\d+[smhd]){1,2}$|^<invalid>$`),
 		nodePort:      regexp.MustCompile(`:3[0-2]\d\d\d/`),
 		untyped:       regexp.MustCompile(`(?s)(failed to create typed patch object \([^)]*\)|failed to convert new object): .*`),
-		diff:          regexp.MustCompile(`(?s)(Forbidden: (?:spec is immutable|pod updates)[^\n]*)\n.*`), // of Go's structs, without names for JSON
-		template:      regexp.MustCompile(`Invalid value: \{.*\}: field is immutable`),                    // a pod template as Go's struct
+		diff:          regexp.MustCompile(`(?s)(Forbidden: (?:spec is immutable|pod updates)[^\n]*)\n.*`), // of Go structs, without JSON names
+		template:      regexp.MustCompile(`Invalid value: \{.*\}: field is immutable`),                    // a pod template as a Go struct
 		generated:     regexp.MustCompile(`generated-[bcdfghjklmnpqrstvwxz2456789]{5}\b`),
 	}
 	decoded := make([]normalAnswer, len(script.answers))
@@ -96,7 +96,7 @@ func normalize(operations []Operation, script transcript) ([]normalAnswer, []str
 	return decoded, order
 }
 
-// isProgress reports whether an event is a bookmark that the server may send at any time: one that does not end the initial events.
+// isProgress reports whether an event is a bookmark sent at an arbitrary time, not the end of the initial events.
 func isProgress(event any) bool {
 	e, _ := event.(map[string]any)
 	object, _ := e["object"].(map[string]any)
@@ -105,8 +105,8 @@ func isProgress(event any) bool {
 	return e["type"] == "BOOKMARK" && annotations["k8s.io/initial-events-end"] == nil
 }
 
-// hideColumns removes the columns of a table that is not the first event of a watch. The API server sends them again if the first event
-// was encoded for another watch, too.
+// hideColumns removes the columns of a table after the first event of a watch. The API server repeats them if it has encoded the
+// first event for a second watch, too.
 func hideColumns(event any) {
 	content, _ := event.(map[string]any)
 	if table, isMap := content["object"].(map[string]any); isMap && table["kind"] == "Table" {
@@ -114,8 +114,8 @@ func hideColumns(event any) {
 	}
 }
 
-// hideBookmark leaves of a bookmark's object what is defined: its kind, its resourceVersion and the end of the initial events. The
-// server sends the zero value of the Go type, and clients ignore the rest.
+// hideBookmark reduces a bookmark's object to its defined fields: kind, resourceVersion and the end of the initial events.
+// Clients ignore the remaining fields, in which the server sends zero values of the Go type.
 func hideBookmark(event any) {
 	e, _ := event.(map[string]any)
 	object, _ := e["object"].(map[string]any)
@@ -128,8 +128,8 @@ func hideBookmark(event any) {
 	maps.DeleteFunc(object, func(name string, _ any) bool { return name != "kind" && name != "apiVersion" && name != "metadata" })
 }
 
-// hideCacheVersion replaces the resourceVersion of a list that may be as old as the request says: the server's cache has all
-// objects then, but may be behind by writes of other kinds.
+// hideCacheVersion replaces the resourceVersion of a list that may be served from the cache. The cache has all requested objects,
+// but may lag behind writes of unrelated kinds.
 func hideCacheVersion(op Operation, body any) {
 	list, _ := body.(map[string]any)
 	metadata, isMap := list["metadata"].(map[string]any)
@@ -139,7 +139,7 @@ func hideCacheVersion(op Operation, body any) {
 	}
 }
 
-// decode returns the value of a JSON or YAML body, or its text if it is neither.
+// decode decodes a JSON or YAML body. It returns text if it is neither.
 func decode(text, contentType string) any {
 	if strings.HasPrefix(contentType, "application/yaml") {
 		if converted, err := yaml.YAMLToJSON([]byte(text)); err == nil {
@@ -183,7 +183,7 @@ func (n *normalizer) collectMetadata(where string, metadata map[string]any) {
 	}
 }
 
-// value returns the normalised form of a JSON value that stands under the key.
+// value normalises the JSON value of a key.
 func (n *normalizer) value(key string, value any) any {
 	switch v := value.(type) {
 	case string:
@@ -217,8 +217,7 @@ func (n *normalizer) value(key string, value any) any {
 	return value
 }
 
-// sortMessage sorts the lines of a message that names what is wrong with the fields of an applied object: structured-merge-diff
-// finds them in the order of maps, too.
+// sortMessage sorts the field errors in the message of a failed apply. structured-merge-diff finds them in map order, too.
 func sortMessage(status map[string]any) {
 	message, _ := status["message"].(string)
 	before, lines, found := strings.Cut(message, ": errors:\n")
@@ -230,7 +229,7 @@ func sortMessage(status map[string]any) {
 	status["message"] = before + ": errors:\n" + strings.Join(sorted, "\n")
 }
 
-// sortCauses sorts the causes of a Status and leaves its message to them: the API server finds them in the order of maps.
+// sortCauses sorts the causes of a Status and removes them from its message: the API server finds them in map order.
 func sortCauses(status map[string]any) {
 	details, _ := status["details"].(map[string]any)
 	causes, _ := details["causes"].([]any)
@@ -262,15 +261,15 @@ func (n *normalizer) metadata(metadata map[string]any) {
 		return
 	}
 	metadata["resourceVersion"] = n.label(n.sorted, version)
-	if metadata["name"] == nil { // of a list: other kinds' objects raise it, too
+	if metadata["name"] == nil { // of a list: unrelated objects raise it, too
 		metadata["resourceVersion"] = n.label(n.byKind[n.kind], version)
 	}
 	if metadata["name"] == nil && metadata["annotations"] != nil {
-		metadata["resourceVersion"] = "<rv bookmark>" // may be that of any later write to another object
+		metadata["resourceVersion"] = "<rv bookmark>" // may be raised by any later write
 	}
 }
 
-// sortFields sorts managed fields by manager: the server sorts them by their times first, which have whole seconds.
+// sortFields sorts managed fields by manager. The server first sorts by time, in whole seconds.
 func sortFields(fields []any) {
 	key := func(item any) string {
 		entry, _ := item.(map[string]any)
@@ -279,7 +278,7 @@ func sortFields(fields []any) {
 	slices.SortStableFunc(fields, func(a, b any) int { return strings.Compare(key(a), key(b)) })
 }
 
-// label returns the label of the last object's resourceVersion that is not after version.
+// label returns the label of the greatest resourceVersion of an object <= version.
 func (n *normalizer) label(sorted []int64, version int64) string {
 	i := sort.Search(len(sorted), func(i int) bool { return sorted[i] > version })
 	if i == 0 {
@@ -288,7 +287,7 @@ func (n *normalizer) label(sorted []int64, version int64) string {
 	return n.versions[sorted[i-1]]
 }
 
-// sortGenerated sorts a list that has generated names, whose order is that of random letters.
+// sortGenerated sorts a list with generated names. Their order is random.
 func (n *normalizer) sortGenerated(items []any) {
 	text := func(item any) string { encoded, _ := json.Marshal(item); return string(encoded) }
 	if slices.ContainsFunc(items, func(item any) bool { return strings.Contains(text(item), `\u003cgenerated\u003e`) }) {
@@ -296,7 +295,8 @@ func (n *normalizer) sortGenerated(items []any) {
 	}
 }
 
-// dump normalises a JSON document that a text quotes, and its order, which is that of Go's structs where a patch changes nothing.
+// dump normalises a quoted JSON document in a text. It also sorts the fields: they are in the order of the Go struct if a patch
+// changes nothing.
 func (n *normalizer) dump(text string) string {
 	const marker = `Invalid value: `
 	before, rest, found := strings.Cut(text, marker)
@@ -323,7 +323,7 @@ func (n *normalizer) text(text string) string {
 	text = n.uuid.ReplaceAllStringFunc(text, func(uid string) string { return orElse(n.uids[uid], "<uid>") })
 	text = n.time.ReplaceAllString(text, "<time>")
 	text = n.address.ReplaceAllString(text, "<ip>")
-	text = n.untyped.ReplaceAllString(text, "$1: <fields>") // found in the order of maps, and not all of them
+	text = n.untyped.ReplaceAllString(text, "$1: <fields>") // found in map order, and incomplete
 	text = n.nodePort.ReplaceAllString(text, ":<port>/")
 	text = n.tooOld.ReplaceAllString(text, "$1: <rv>")
 	return n.versionInText.ReplaceAllStringFunc(text, func(match string) string {

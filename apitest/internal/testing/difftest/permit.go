@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// permission is a line of permitted.txt: differences of operations that match, and why they are permitted.
+// permission is a line of permitted.txt: a class of permitted differences and the reason.
 type permission struct {
 	line              int
 	operation, detail *regexp.Regexp
@@ -19,8 +19,8 @@ type permission struct {
 	count             int
 }
 
-// readPermissions reads lines of three parts separated by " :: ": expressions for the operation ("custom patch-json Widget")
-// and for the difference, and the reason.
+// readPermissions reads lines of three parts separated by " :: ": a regular expression for the operation ("custom patch-json
+// Widget"), a regular expression for the difference, and the reason.
 func readPermissions(t testing.TB, path string) []*permission {
 	t.Helper()
 	file, err := os.Open(path)
@@ -45,8 +45,8 @@ func readPermissions(t testing.TB, path string) []*permission {
 	return all
 }
 
-// explain removes the lines of a difference that are permitted, counts it, and reports whether it had such and has others. A status of
-// a custom resource is never permitted.
+// explain removes permitted lines from a difference and counts the permissions. matched means that lines were removed,
+// unexplained that lines are left. A different status of a custom resource is never permitted.
 func explain(one *difference, permissions []*permission) (matched, unexplained bool) {
 	name := strings.Join([]string{one.op.Class, one.op.Verb, one.op.Kind}, " ")
 	used := map[*permission]bool{}

@@ -11,7 +11,7 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 )
 
-// player plays operations on one server and stores the results that references may name.
+// player plays operations on a server and stores the values of references.
 type player struct {
 	t       testing.TB
 	server  *Server
@@ -22,7 +22,7 @@ type player struct {
 	last    string            // resourceVersion of the last object
 	listed  map[int][2]string // operation → resourceVersion, continue
 	watches []*openWatch
-	op      Operation // the present one
+	op      Operation // the current operation
 }
 
 var (
@@ -30,7 +30,7 @@ var (
 	generatedName = regexp.MustCompile(`"name":\s*"([^"]*generated-[a-z0-9]{5})"`)
 )
 
-// play plays all operations on the kinds and returns the answers.
+// play plays all operations and returns the transcript.
 func play(t testing.TB, s *Server, kinds []*kind, namespace, prefix string, operations []Operation) transcript {
 	t.Helper()
 	p := &player{
@@ -46,7 +46,7 @@ func play(t testing.TB, s *Server, kinds []*kind, namespace, prefix string, oper
 	return p.script
 }
 
-// prepare creates the namespaces and returns the resourceVersion after it.
+// prepare creates the namespaces and returns the resourceVersion after their creation.
 func (p *player) prepare() (version int64) {
 	for _, name := range []string{p.script.namespace, p.script.namespace + "-empty"} {
 		answer := p.server.do(p.t, http.MethodPost, "/api/v1/namespaces", "", jsonType, "", `{"metadata":{"name":"`+name+`"}}`)
@@ -96,14 +96,13 @@ func (p *player) playOne(i int, op Operation) {
 	}
 }
 
-// awaitCache lists a collection: a server answers a list without a resourceVersion from its cache when that has all that was
-// written before.
+// awaitCache lists a collection. A list without a resourceVersion waits until the server's cache has all earlier writes.
 func (p *player) awaitCache(collection string) {
 	p.server.do(p.t, http.MethodGet, p.resolve(collection)+"?labelSelector=difftest%3Dabsent", "", "", "", "")
 }
 
-// outage restarts the server or compacts its history, when all watches have ended and after a write, so that the versions
-// of all objects are older than the present one.
+// outage restarts or compacts the server after all watches have ended. A preceding write makes the current resourceVersion newer
+// than all objects.
 func (p *player) outage(method string) {
 	p.closeWatches(int(^uint(0) >> 1))
 	path := p.resolve("/api/v1/namespaces/${ns}-empty/configmaps")
@@ -118,7 +117,7 @@ func (p *player) outage(method string) {
 	p.server.awaitServed(p.t, p.kinds, p.script.namespace)
 }
 
-// deleteGenerated deletes an object with a generated name, whose place in lists is random.
+// deleteGenerated deletes an object with a generated name. Its position in lists would be random.
 func (p *player) deleteGenerated(path string, answer Answer) {
 	found := generatedName.FindStringSubmatch(answer.Body)
 	if answer.Status == http.StatusCreated && found != nil {
@@ -157,7 +156,7 @@ func (p *player) remember(op Operation, path, body string) {
 	}
 }
 
-// seen returns the last JSON of an object that the present operation may know.
+// seen returns the last JSON of an object visible to the current operation.
 func (p *player) seen(path string) (string, bool) {
 	if p.op.OwnView {
 		if text, found := p.objects[p.op.Writer+" "+path]; found {
@@ -168,7 +167,7 @@ func (p *player) seen(path string) (string, bool) {
 	return text, found
 }
 
-// merged returns the last seen object at the path changed by a merge patch, or the patch itself if none has been seen.
+// merged applies a merge patch to the last seen object at path. Without such an object it returns the patch.
 func (p *player) merged(path, patch string) string {
 	last, found := p.seen(path)
 	if !found {
@@ -182,7 +181,7 @@ func (p *player) merged(path, patch string) string {
 }
 
 func (p *player) resolve(text string) string {
-	for range 2 { // references may be inside of keys
+	for range 2 { // references may be nested in keys
 		text = reference.ReplaceAllStringFunc(text, func(match string) string {
 			parts := reference.FindStringSubmatch(match)
 			return p.value(parts[1], p.resolveNames(parts[2]), match)

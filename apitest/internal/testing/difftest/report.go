@@ -9,13 +9,13 @@ import (
 
 var indexes = regexp.MustCompile(`^(body|events)(\.items\[\d+\]|\[\d+\]\.object)|\[\d+\]`)
 
-// signature returns what a line of a difference has in common with others of its kind.
+// signature returns the grouping key of a diff line: class, kind and field path without indexes.
 func signature(op Operation, line string) string {
 	place, _, _ := strings.Cut(indexes.ReplaceAllString(line, ""), ": ")
 	return op.Class + " " + op.Kind + " " + place
 }
 
-// Describe returns the unexplained differences with an example of each kind, the frequent ones first.
+// Describe returns the unexplained differences with an example per signature, the most frequent first.
 func (r *Result) Describe(examples int) string {
 	counts, example := map[string]int{}, map[string]string{}
 	for _, one := range r.Unexplained {
@@ -42,7 +42,7 @@ func (r *Result) Describe(examples int) string {
 	return text.String()
 }
 
-// Of returns the number of operations of a class, and of those with a permitted difference.
+// Of returns the number of operations of a class, and the number of operations with a permitted difference.
 func (r *Result) Of(class string) (operations, permitted int) {
 	for key, count := range r.Counts {
 		if key.class == class {
@@ -53,7 +53,8 @@ func (r *Result) Of(class string) (operations, permitted int) {
 	return operations, permitted
 }
 
-// Fewest returns the number of combinations of a verb, a class of kinds and a class of faults, and the one with the fewest operations.
+// Fewest returns the number of combinations of verb, class of kinds and class of faults, and the combination with the fewest
+// operations.
 func (r *Result) Fewest() (combinations int, combination string, count int) {
 	all := verbs()
 	for _, class := range r.classes {
@@ -70,7 +71,7 @@ func (r *Result) Fewest() (combinations int, combination string, count int) {
 	return combinations, combination, count
 }
 
-// Summary returns the counts in one paragraph.
+// Summary returns the counts as a paragraph.
 func (r *Result) Summary() string {
 	var text strings.Builder
 	combinations, combination, count := r.Fewest()
@@ -82,7 +83,7 @@ func (r *Result) Summary() string {
 	return text.String()
 }
 
-// Unused returns the reasons of permitted differences that matched nothing.
+// Unused returns the permissions without a matching difference.
 func (r *Result) Unused() (reasons []string) {
 	for _, p := range r.permissions {
 		if p.count == 0 {

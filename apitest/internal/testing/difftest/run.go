@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	blockSize   = 300  // operations on objects of one namespace, after which the next block begins with other kinds
-	outageEvery = 3000 // operations for one block in whose middle the history is compacted and the server restarted
-	customParts = 2    // operations on custom resources for one on a built-in kind
-	parallel    = 4    // blocks that are played at once
+	blockSize   = 300  // operations per namespace; each block has its own kinds
+	outageEvery = 3000 // operations per block with an outage
+	customParts = 2    // operations on custom resources per operation on a built-in kind
+	parallel    = 4    // blocks played concurrently
 )
 
-// Config selects what Run plays.
+// Config configures Run.
 type Config struct {
 	Seed       int
 	Operations int
-	// WithRules draws definitions with CEL rules instead of those without, and no built-in kinds.
+	// WithRules draws only definitions with CEL rules, and no built-in kinds.
 	WithRules bool
 	// Permitted is the file of permitted differences.
 	Permitted string
@@ -41,12 +41,12 @@ type Result struct {
 	Differences map[task]int // operations with permitted differences
 	Unexplained []difference
 	permissions []*permission
-	failing     []*block // those with unexplained differences
+	failing     []*block // with unexplained differences
 	pool        *pool
 	classes     []string // of kinds
 }
 
-// block is operations in a namespace of their own.
+// block has operations in their own namespace.
 type block struct {
 	number      int
 	kinds       []*kind
@@ -55,12 +55,12 @@ type block struct {
 	differences []difference
 }
 
-// lab is two servers with the same definitions.
+// lab has two servers with the same definitions.
 type lab struct {
 	sandbox, double *Server
 	kinds           []*kind
 	stamp           string
-	exclusive       sync.RWMutex // held for writing while a server is restarted
+	exclusive       sync.RWMutex // write-locked during restarts
 	runs            int
 	mu              sync.Mutex
 }
@@ -81,10 +81,10 @@ func newLab(t testing.TB, sandbox, double *Server, p *pool, kinds []*kind) *lab 
 	return l
 }
 
-// Run draws operations, plays them on both servers and returns what differs.
+// Run draws operations, plays them on both servers and returns the differences.
 func Run(t testing.TB, sandbox, double *Server, c Config) *Result {
 	t.Helper()
-	r := rand.New(rand.NewPCG(uint64(c.Seed), 23)) //nolint:gosec // It must be repeatable.
+	r := rand.New(rand.NewPCG(uint64(c.Seed), 23)) //nolint:gosec // repeatable
 	p := readPool(t, c.WithRules)
 	kinds := p.kinds(t, r, Double(t, nil), min(10+c.Operations/2500, 50))
 	blocks := plan(r, kinds, c)
@@ -124,8 +124,7 @@ func plan(r *rand.Rand, kinds []*kind, c Config) []*block {
 	return blocks
 }
 
-// blockKinds draws the kinds of a block: some custom ones, among them one with a scale and one with a status, and some built-in
-// ones.
+// blockKinds draws the kinds of a block: custom kinds, at least one with a scale and a status, and built-in kinds.
 func blockKinds(r *rand.Rand, custom []*kind, withBuiltin bool) []*kind {
 	isScaled := func(k *kind) bool { return k.scale && k.status }
 	chosen := []*kind{pick(r, custom, isScaled)}
@@ -150,7 +149,7 @@ func blockKinds(r *rand.Rand, custom []*kind, withBuiltin bool) []*kind {
 	return append(chosen, builtin...)
 }
 
-// play plays operations on both servers, in new namespaces, and returns what differs. Nothing else is played during an outage.
+// play plays operations on both servers in new namespaces and returns the differences. An outage excludes concurrent blocks.
 func (l *lab) play(t testing.TB, kinds []*kind, operations []Operation, outage bool) []difference {
 	t.Helper()
 	if outage {
@@ -170,7 +169,7 @@ func (l *lab) play(t testing.TB, kinds []*kind, operations []Operation, outage b
 	both.Go(func() { second = play(t, l.double, kinds, "diff"+suffix+"b", "run"+suffix+"b", operations) })
 	both.Wait()
 	if slices.ContainsFunc(operations, func(op Operation) bool { return op.Method == methodRestart }) {
-		l.sandbox.awaitServed(t, l.kinds, "default") // the caches of all kinds, for the blocks to come
+		l.sandbox.awaitServed(t, l.kinds, "default") // fills the caches of all kinds for later blocks
 	}
 	if t.Failed() {
 		return nil
@@ -178,7 +177,7 @@ func (l *lab) play(t testing.TB, kinds []*kind, operations []Operation, outage b
 	return compare(operations, first, second)
 }
 
-// summarize counts, and explains differences by the permitted ones.
+// summarize counts operations and removes permitted differences.
 func summarize(t testing.TB, c Config, p *pool, blocks []*block) *Result {
 	t.Helper()
 	result := &Result{Seed: c.Seed, Counts: map[task]int{}, Differences: map[task]int{}, permissions: readPermissions(t, c.Permitted), pool: p, classes: []string{"custom"}}

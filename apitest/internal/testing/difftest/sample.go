@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// maxDepth bounds the depth of drawn objects.
+// maxDepth is the maximum depth of drawn objects.
 const maxDepth = 7
 
-// schemaSampler draws values of a structural schema. With wrong above 0, one of so many values is of a wrong type, null, out
-// of range, or has an unknown field.
+// schemaSampler draws values of a structural schema. If wrong > 0, a value is faulty with probability 1/wrong: a wrong type,
+// null, out of range, or an unknown field.
 type schemaSampler struct {
 	r     *rand.Rand
 	wrong int

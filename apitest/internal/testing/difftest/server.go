@@ -20,9 +20,9 @@ import (
 	"github.com/anykind/anykind/internal/testing/cluster"
 )
 
-// Server is an API server that requests are sent to as they are.
+// Server is an API server for raw requests.
 type Server struct {
-	// Restart and Compact execute the operations of that name.
+	// Restart and Compact execute the operations methodRestart and methodCompact.
 	Restart, Compact func(t testing.TB)
 
 	url       string
@@ -40,7 +40,7 @@ func Sandbox(t testing.TB) *Server {
 	return s
 }
 
-// Double returns the server of this module. opts may be nil.
+// Double returns an apitest server. opts may be nil.
 func Double(t testing.TB, opts *apitest.Options) *Server {
 	t.Helper()
 	double := apitest.NewServer(t, opts)
@@ -97,7 +97,7 @@ func Connect(t testing.TB, path string) *Server {
 	return s
 }
 
-// open sends a request of a writer, "" for the default one, and returns the response with its body open.
+// open sends a request and returns the response with an open body. writer "" means difftest.
 func (s *Server) open(t testing.TB, method, path, writer, contentType, accept, body string) (*http.Response, error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
@@ -118,14 +118,14 @@ func (s *Server) do(t testing.TB, method, path, writer, contentType, accept, bod
 	for {
 		answer, err := s.try(t, method, path, writer, contentType, accept, body)
 		require.NoError(t, err, "%s %s", method, path)
-		// A real server's cache begins to read a resource at its first request, and may begin anew.
+		// A real server's cache starts with the first request of a resource, and may restart.
 		if answer.Status != http.StatusTooManyRequests || !strings.Contains(answer.Body, "storage is (re)initializing") {
 			return answer
 		}
 	}
 }
 
-// try sends a request and returns its answer, or why there is none.
+// try sends a request and returns its response or a connection error.
 func (s *Server) try(t testing.TB, method, path, writer, contentType, accept, body string) (Answer, error) {
 	t.Helper()
 	response, err := s.open(t, method, path, writer, contentType, accept, body)
@@ -145,14 +145,14 @@ func (s *Server) try(t testing.TB, method, path, writer, contentType, accept, bo
 
 const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-// define creates a definition. One that is there already, of a run before it, is the same.
+// define creates a definition. An existing definition, of an earlier run, is the same.
 func (s *Server) define(t testing.TB, definition string) {
 	t.Helper()
 	answer := s.do(t, http.MethodPost, definitionsPath, "", jsonType, "", definition)
 	require.Contains(t, []int{http.StatusCreated, http.StatusConflict}, answer.Status, answer.Body)
 }
 
-// awaitServed waits until the kinds are served: a real server takes a moment after a definition is created and after its start.
+// awaitServed waits until the kinds are served. A real server needs some time after its start or the creation of a definition.
 func (s *Server) awaitServed(t testing.TB, kinds []*kind, namespace string) {
 	t.Helper()
 	for _, k := range kinds {
@@ -167,8 +167,8 @@ func (s *Server) awaitServed(t testing.TB, kinds []*kind, namespace string) {
 	}
 }
 
-// awaitCache waits until the server's cache of a collection has begun, after which it can be watched from any later version: only the
-// cache answers a watch that begins with the present objects, and marks their end.
+// awaitCache waits until the server's cache of a collection is initialized. From then on it can be watched from any later
+// resourceVersion. The request is a watch with initial events, which only the cache serves.
 func (s *Server) awaitCache(t testing.TB, path string) {
 	t.Helper()
 	query := "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"

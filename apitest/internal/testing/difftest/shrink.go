@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// shrink returns the shortest part of operations that it finds for which fails is true, by leaving out ever smaller parts.
+// shrink returns a short subsequence of operations for which fails is true. It leaves out ever smaller parts and calls fails at
+// most limit times.
 func shrink(operations []Operation, limit int, fails func([]Operation) bool) []Operation {
 	for size := (len(operations) + 1) / 2; ; size = (size + 1) / 2 {
 		smaller := false
@@ -29,8 +30,8 @@ func shrink(operations []Operation, limit int, fails func([]Operation) bool) []O
 	}
 }
 
-// Shrink plays parts of the first failing block until the first unexplained difference needs all that is left, and returns a Go
-// test of it. It plays at most replays times, and twice more.
+// Shrink shrinks the first failing block until its first unexplained difference needs all remaining operations, and returns a Go
+// test. It plays at most replays+2 times.
 func (r *Result) Shrink(t testing.TB, sandbox, double *Server, c Config, replays int) string {
 	t.Helper()
 	if len(r.failing) == 0 || replays == 0 {
@@ -40,7 +41,7 @@ func (r *Result) Shrink(t testing.TB, sandbox, double *Server, c Config, replays
 	return GoTest(scenario, c.Permitted, wanted)
 }
 
-// shrunk returns what is left of the first failing block, and the signature of the difference.
+// shrunk returns the shrunk first failing block, and the signature of its difference.
 func (r *Result) shrunk(t testing.TB, sandbox, double *Server, replays int) (Scenario, string) {
 	t.Helper()
 	b := r.failing[0]
@@ -81,7 +82,7 @@ func (b *block) firstDifference() (wanted string, operations []Operation) {
 			continue
 		}
 		end := slices.IndexFunc(b.operations, func(op Operation) bool { return op.ID > one.op.ID })
-		if one.op.LastOperation > 0 || end < 0 { // a watch shows later operations
+		if one.op.LastOperation > 0 || end < 0 { // a watch includes events of later operations
 			end = len(b.operations)
 		}
 		return signature(one.op, one.lines[0]), b.operations[:end]
@@ -89,14 +90,14 @@ func (b *block) firstDifference() (wanted string, operations []Operation) {
 	return "", b.operations
 }
 
-// kindsOf returns the kinds that operations are on.
+// kindsOf returns the kinds of the operations.
 func kindsOf(kinds []*kind, operations []Operation) []*kind {
 	return slices.DeleteFunc(slices.Clone(kinds), func(k *kind) bool {
 		return !slices.ContainsFunc(operations, func(op Operation) bool { return op.Class == k.class && op.Kind == k.name })
 	})
 }
 
-// GoTest returns a test that plays a scenario again, for the package that played it.
+// GoTest returns a Go test that replays a scenario.
 func GoTest(s Scenario, permitted, comment string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "// It fails with: %s\nfunc TestDifferential_Shrunk(t *testing.T) {\n", comment)
@@ -113,7 +114,7 @@ func GoTest(s Scenario, permitted, comment string) string {
 	return string(formatted)
 }
 
-// fields returns the fields of an operation that are not zero, as Go source.
+// fields returns the non-zero fields of an operation as Go source.
 func fields(op Operation) string {
 	var parts []string
 	value := reflect.ValueOf(op)
@@ -131,7 +132,7 @@ func fields(op Operation) string {
 	return strings.Join(parts, ", ")
 }
 
-// Replay plays a scenario on both servers and fails with what differs and is not permitted.
+// Replay plays a scenario on both servers and fails if there are differences that are not permitted.
 func Replay(t testing.TB, sandbox, double *Server, permitted string, s Scenario) {
 	t.Helper()
 	kinds := builtinKinds()

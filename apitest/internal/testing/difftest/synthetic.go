@@ -1,6 +1,6 @@
 package difftest
 
-// syntheticDefinitions are definitions for what few projects use.
+// syntheticDefinitions are definitions with rarely used features.
 const syntheticDefinitions = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: widgets.diff.example}
@@ -97,7 +97,7 @@ spec:
               either: {type: object, properties: {a: {type: string}, b: {type: string}}, oneOf: [{required: [a]}, {required: [b]}]}
               embedded: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}`
 
-// ruledDefinitions is a definition with CEL rules of each kind; the others are those of projects.
+// ruledDefinitions is a definition with all kinds of CEL rules, in addition to definitions of the corpus.
 const ruledDefinitions = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: ruleds.diff.example}

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// sentinelTimeout bounds the wait for the event that ends a watch.
+// sentinelTimeout is the maximum wait for the sentinel of a watch.
 const sentinelTimeout = time.Minute
 
-// openWatch is a watch that is read while other operations are played.
+// openWatch is a watch read concurrently with the operations during it.
 type openWatch struct {
 	index    int
 	op       Operation
@@ -42,7 +42,7 @@ func (p *player) openWatch(i int, op Operation, target string) {
 	p.watches = append(p.watches, w)
 }
 
-// read passes the lines of the response on and closes the channel at its end.
+// read sends the lines of the response to arrived and closes it at the end.
 func (w *openWatch) read() {
 	defer close(w.arrived)
 	lines := bufio.NewReader(w.response.Body)
@@ -57,7 +57,7 @@ func (w *openWatch) read() {
 	}
 }
 
-// closeWatches ends the watches that last until the operation with that ID: each when it has shown its sentinel.
+// closeWatches ends the watches with LastOperation <= id, each after its sentinel.
 func (p *player) closeWatches(id int) {
 	p.watches = slices.DeleteFunc(p.watches, func(w *openWatch) bool {
 		if w.op.LastOperation <= id {
@@ -99,7 +99,7 @@ func (p *player) closeWatch(w *openWatch) {
 	p.script.answers[w.index].Events = w.events
 }
 
-// await keeps events until the sentinel has arrived or the watch has ended.
+// await collects events until the sentinel or the end of the watch.
 func (w *openWatch) await(mark string) {
 	timeout := time.NewTimer(sentinelTimeout)
 	defer timeout.Stop()

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Differences returns where two decoded JSON values differ, one line for each place.
+// Differences returns a line for each difference between two decoded JSON values.
 func Differences(want, got any) []string { return differences("", want, got) }
 
 func differences(at string, want, got any) []string {

@@ -1,4 +1,4 @@
-// Package normalize makes answers of different API servers comparable: UIDs, resourceVersions and times become tokens.
+// Package normalize makes responses of different API servers comparable: UIDs, resourceVersions and times become tokens.
 package normalize
 
 import (
@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// Normalizer replaces what differs between two runs of the same requests. UIDs and resourceVersions are numbered in the order
-// of their appearance, so that equal ones stay equal and different ones different; a time is only known as one. Names made
-// from generateName lose their random end. Managed fields and the causes of errors are sorted. Use one Normalizer for all answers of a run, in order.
+// Normalizer replaces values specific to a run of requests. UIDs and resourceVersions are numbered by first occurrence, so equal
+// values get equal tokens. All times get the same token. Names from generateName lose their random suffix. Managed fields and the
+// causes of errors are sorted. Use a single Normalizer for all responses of a run, in order.
 type Normalizer struct {
 	tokens   map[string]string // by value
 	counts   map[string]int    // by kind of token
 	replaced []string          // pairs for strings.NewReplacer
 }
 
-// New returns a Normalizer that also replaces fixed values, such as the name of a namespace, by tokens: value, token, ….
+// New returns a Normalizer. It also replaces fixed values, such as the name of a namespace, by tokens: value, token, ….
 func New(fixed ...string) *Normalizer {
 	return &Normalizer{tokens: map[string]string{}, counts: map[string]int{}, replaced: fixed}
 }
@@ -57,7 +57,7 @@ func (n *Normalizer) object(obj map[string]any) map[string]any {
 		n.tokens[name] = base + "*"
 	}
 	result := make(map[string]any, len(obj))
-	for _, name := range slices.Sorted(maps.Keys(obj)) { // tokens are numbered in this order
+	for _, name := range slices.Sorted(maps.Keys(obj)) { // sorted for the numbers of tokens
 		value := n.value(name, obj[name])
 		if items, ok := value.([]any); ok && (name == "managedFields" || name == "causes") {
 			sortItems(items)
@@ -67,7 +67,7 @@ func (n *Normalizer) object(obj map[string]any) map[string]any {
 	return result
 }
 
-// sortItems sorts managed fields, which a server sorts by time, and the causes of an error, which have no order.
+// sortItems sorts managed fields, sorted by time on a server, and the unordered causes of an error.
 func sortItems(items []any) {
 	slices.SortStableFunc(items, func(a, b any) int { return cmp.Compare(show(a), show(b)) })
 }
@@ -82,7 +82,7 @@ func (n *Normalizer) token(kind, value string) string {
 	return token
 }
 
-// Text returns a text with tokens for the values that it contains. Of resourceVersions it knows those that were in objects.
+// Text returns a text with tokens. resourceVersions are replaced only if they occurred in objects before.
 func (n *Normalizer) Text(text string) string {
 	if token, ok := n.tokens[text]; ok {
 		return token

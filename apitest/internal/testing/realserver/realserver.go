@@ -1,4 +1,4 @@
-// Package realserver gives tests the answers of the sandbox's kube-apiserver to writes, to compare with apitest's.
+// Package realserver gives tests the responses of the sandbox's kube-apiserver to writes, for comparison with apitest.
 package realserver
 
 import (
@@ -37,7 +37,7 @@ type Answer struct {
 // Server is the sandbox's API server.
 type Server struct{ conn *transport.Conn }
 
-// Connect returns the sandbox's API server, and skips the test without one. Package compare has one with a namespace.
+// Connect returns the sandbox's API server, and skips the test without it. Package compare has a Server with a namespace.
 func Connect(t testing.TB) *Server {
 	t.Helper()
 	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t)})
@@ -48,7 +48,7 @@ func Connect(t testing.TB) *Server {
 	return New(conn)
 }
 
-// New returns the API server of a connection, to ask apitest's in the same way.
+// New returns the API server of a connection, for the same requests to apitest.
 func New(conn *transport.Conn) *Server { return &Server{conn} }
 
 // Write sends an object and returns the answer.
@@ -97,7 +97,7 @@ func (s *Server) Delete(t testing.TB, path string) {
 
 var uidPattern = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
-// AnswerOf returns the answer that a Status is, without the causes in metadata, which package write validates.
+// AnswerOf converts a Status to an Answer, without causes in metadata: package write validates these.
 func AnswerOf(t testing.TB, err error) Answer {
 	t.Helper()
 	var status *apierrors.StatusError
@@ -120,7 +120,7 @@ func AnswerOf(t testing.TB, err error) Answer {
 	return Answer{Causes: causes}
 }
 
-// Normalize removes what no two servers have in common.
+// Normalize removes values specific to a server.
 func Normalize(a Answer) Answer {
 	if a.Object == nil {
 		return a
@@ -140,7 +140,7 @@ func Normalize(a Answer) Answer {
 	return a
 }
 
-// Differences lists where two answers differ, one path a line.
+// Differences returns a line for each differing path of two answers.
 func Differences(want, got Answer) (lines []string) {
 	if want.Message != got.Message {
 		lines = append(lines, fmt.Sprintf("message: %q, not %q", got.Message, want.Message))
