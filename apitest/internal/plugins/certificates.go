@@ -18,7 +18,7 @@ const (
 	clientSigner        = "kubernetes.io/kube-apiserver-client"
 )
 
-// checkCertificate rejects what a user may not do with a certificate signing request and its signer.
+// checkCertificate rejects a CertificateSigningRequest if the user lacks a right to its signer.
 func (r *Request) checkCertificate() error {
 	signer := text(child(r.Old, "spec"), "signerName")
 	switch {
@@ -35,7 +35,7 @@ func (r *Request) checkCertificate() error {
 	return nil
 }
 
-// checkBundle rejects a bundle of a signer that the user may not attest for.
+// checkBundle rejects a ClusterTrustBundle if the user may not attest for its signer.
 func (r *Request) checkBundle() error {
 	signer := text(child(r.Object, "spec"), "signerName")
 	if signer != "" && !r.mayUse("attest", signer) {
@@ -44,14 +44,14 @@ func (r *Request) checkBundle() error {
 	return nil
 }
 
-// mayUse reports whether the user has a right to the signer or to all of its domain.
+// mayUse reports whether the user has the verb on the signer or on its whole domain.
 func (r *Request) mayUse(verb, signer string) bool {
 	domain, _, _ := strings.Cut(signer, "/")
 	return r.Allowed == nil || r.Allowed(verb, certificatesGroup, "signers", signer) ||
 		r.Allowed(verb, certificatesGroup, "signers", domain+"/*")
 }
 
-// checkSubject rejects a request for a client certificate with all rights.
+// checkSubject rejects a client certificate with the group system:masters.
 func checkSubject(request object) error {
 	spec := child(request, "spec")
 	if text(spec, "signerName") != clientSigner {

@@ -16,7 +16,7 @@ const (
 	ingressClassAnnotation = "kubernetes.io/ingress.class"
 )
 
-// setStorageClass gives a claim that names no storage class the default one.
+// setStorageClass sets the default storage class of a claim without a class.
 func (r *Request) setStorageClass() {
 	spec := ensure(r.Object, "spec")
 	if _, annotated := child(r.Object, "metadata", "annotations")[storageClassAnnotation]; annotated || spec["storageClassName"] != nil {
@@ -29,7 +29,7 @@ func (r *Request) setStorageClass() {
 	}
 }
 
-// setIngressClass gives an ingress that names no class the default one.
+// setIngressClass sets the default ingress class of an ingress without a class.
 func (r *Request) setIngressClass() {
 	spec := ensure(r.Object, "spec")
 	if _, annotated := child(r.Object, "metadata", "annotations")[ingressClassAnnotation]; annotated || spec["ingressClassName"] != nil {
@@ -40,7 +40,7 @@ func (r *Request) setIngressClass() {
 	}
 }
 
-// newestDefault returns the name of the newest class that one of the annotations makes the default; of equally old ones the first.
+// newestDefault returns the name of the newest class with a default annotation. Ties are broken by name.
 func newestDefault(classes []map[string]any, annotations ...string) (name string) {
 	newest := ""
 	for _, class := range classes {
@@ -56,7 +56,7 @@ func newestDefault(classes []map[string]any, annotations ...string) (name string
 	return name
 }
 
-// checkExpansion rejects a claim that asks for more storage than before, unless it is bound and its class allows that.
+// checkExpansion rejects an increase of a claim's storage request, unless the claim is bound and its class allows expansion.
 func (r *Request) checkExpansion() error {
 	if r.Old == nil {
 		return nil
@@ -82,7 +82,7 @@ func storageClassOf(claim object) string {
 	return text(child(claim, "spec"), "storageClassName")
 }
 
-// runtimeClass returns the runtime class of the pod, nil without one.
+// runtimeClass returns the runtime class of the pod, nil if it has no class.
 func (r *Request) runtimeClass() (object, error) {
 	name := text(child(r.Object, "spec"), "runtimeClassName")
 	if name == "" {
@@ -97,7 +97,7 @@ func (r *Request) runtimeClass() (object, error) {
 
 var errOverhead = errors.New("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
 
-// setRuntimeClass gives the pod the overhead, the node selector and the tolerations of its runtime class.
+// setRuntimeClass adds the overhead, node selector and tolerations of the pod's runtime class.
 func (r *Request) setRuntimeClass() error {
 	class, err := r.runtimeClass()
 	if class == nil {
@@ -122,7 +122,7 @@ func (r *Request) setRuntimeClass() error {
 	return nil
 }
 
-// mergeTolerations adds tolerations to those of a pod and removes those that another one contains.
+// mergeTolerations adds tolerations to a pod and removes redundant tolerations.
 func mergeTolerations(spec object, added []object) {
 	all := append(objects(spec, "tolerations"), added...)
 	var merged []any
@@ -139,7 +139,7 @@ func mergeTolerations(spec object, added []object) {
 	}
 }
 
-// containsToleration reports whether whatever b tolerates, a does.
+// containsToleration reports whether a tolerates everything tolerated by b.
 func containsToleration(a, b object) bool {
 	switch {
 	case equality.Semantic.DeepEqual(a, b):
@@ -160,7 +160,7 @@ func containsToleration(a, b object) bool {
 	return text(b, "operator") == "Equal" && text(a, "value") == text(b, "value")
 }
 
-// checkOverhead rejects a pod whose overhead is not that of its runtime class.
+// checkOverhead rejects a pod with an overhead different from its runtime class.
 func (r *Request) checkOverhead() error {
 	class, err := r.runtimeClass()
 	if err != nil {
@@ -189,7 +189,7 @@ func sortedKeys(obj object) []string {
 	return names
 }
 
-// labelTopology gives a pod, or the binding that assigns it, the labels for the zone and the region of its node.
+// labelTopology copies the zone and region labels of the node to a pod or binding.
 func (r *Request) labelTopology(node string) {
 	if node == "" {
 		return

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// child returns the object in a field; nil if there is none.
+// child returns the object in a field, or nil.
 func child(obj object, path ...string) object {
 	for _, name := range path {
 		obj, _ = obj[name].(object)
@@ -15,7 +15,7 @@ func child(obj object, path ...string) object {
 	return obj
 }
 
-// ensure returns the object in a field, which it creates if there is none.
+// ensure returns the object in a field, and creates it if it is missing.
 func ensure(obj object, name string) object {
 	existing, ok := obj[name].(object)
 	if !ok {
@@ -27,7 +27,7 @@ func ensure(obj object, name string) object {
 
 func text(obj object, name string) string { s, _ := obj[name].(string); return s }
 
-// objects returns the items of a list that are objects.
+// objects returns the items of a list, without items of other types.
 func objects(obj object, name string) []object {
 	items, _ := obj[name].([]any)
 	var out []object
@@ -39,10 +39,10 @@ func objects(obj object, name string) []object {
 	return out
 }
 
-// resourceList has quantities by the names of resources.
+// resourceList maps resource names to quantities.
 type resourceList map[string]resource.Quantity
 
-// quantities returns the resource list in a field. What is no quantity, which the decoder rejects, is left out.
+// quantities returns the resource list in a field. Invalid quantities are omitted; the decoder rejects them.
 func quantities(obj object, name string) resourceList {
 	out := resourceList{}
 	for name, value := range child(obj, name) {
@@ -57,7 +57,7 @@ func quantities(obj object, name string) resourceList {
 
 func (l resourceList) names() []string { return slices.Sorted(maps.Keys(l)) }
 
-// add adds the quantities of other.
+// add adds other to l.
 func (l resourceList) add(other resourceList) {
 	for name, q := range other {
 		sum := l[name].DeepCopy()
@@ -66,7 +66,7 @@ func (l resourceList) add(other resourceList) {
 	}
 }
 
-// raise makes each quantity at least that of other.
+// raise sets l to max(l, other) for each quantity.
 func (l resourceList) raise(other resourceList) {
 	for name, q := range other {
 		if current, ok := l[name]; !ok || q.Cmp(current) > 0 {

@@ -11,7 +11,7 @@ import (
 
 const limitRangerAnnotation = "kubernetes.io/limit-ranger"
 
-// setLimits gives containers the default requests and limits of the namespace's limit ranges, and notes in an annotation which.
+// setLimits sets default requests and limits of containers from the namespace's LimitRanges, and lists them in an annotation.
 func (r *Request) setLimits() {
 	if r.isBeingDeleted() {
 		return
@@ -43,7 +43,7 @@ func (r *Request) setLimits() {
 	}
 }
 
-// setResources sets the absent requests and limits of a container and says which.
+// setResources sets missing requests and limits of a container and returns a description of each.
 func setResources(container, requests, limits object, kind string) (notes []string) {
 	for _, part := range []struct {
 		field, name string
@@ -67,7 +67,7 @@ func setResources(container, requests, limits object, kind string) (notes []stri
 
 func (r *Request) isBeingDeleted() bool { return child(r.Old, "metadata")["deletionTimestamp"] != nil }
 
-// checkLimits rejects a pod or a claim that is outside of the limit ranges of its namespace: with the first one that it violates.
+// checkLimits rejects a pod or claim outside of the namespace's LimitRanges. The error is about the first violated LimitRange.
 func (r *Request) checkLimits() error {
 	if r.isBeingDeleted() {
 		return nil
@@ -102,8 +102,8 @@ func (r *Request) limitErrors(item object) (errs []error) {
 	return errs
 }
 
-// podResources returns the requests or limits of a pod: those of its containers and sidecars together, at least those that its init
-// containers need one after the other, or those that the pod has itself.
+// podResources returns the requests or limits of a pod: max(sum over containers and sidecars, largest init container plus earlier
+// sidecars). CPU and memory of spec.resources take precedence.
 func podResources(spec object, field string) resourceList {
 	total, sidecars, inits := resourceList{}, resourceList{}, resourceList{}
 	for _, container := range objects(spec, "containers") {
@@ -129,14 +129,14 @@ func podResources(spec object, field string) resourceList {
 	return total
 }
 
-// limits are an item of a limit range.
+// limits are the limits of a LimitRange item.
 type limits struct{ minimum, maximum, ratio resourceList }
 
 func limitsOf(item object) limits {
 	return limits{quantities(item, "min"), quantities(item, "max"), quantities(item, "maxLimitRequestRatio")}
 }
 
-// check returns what is outside of the limits. set is nil for a claim, which has requests alone.
+// check returns the violated limits. set has the limits of a container or pod, nil for a claim.
 func (l limits) check(kind string, requests, set resourceList) (errs []error) {
 	add := func(err error) {
 		if err != nil {

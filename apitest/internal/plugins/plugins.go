@@ -1,7 +1,7 @@
-// Package plugins has the admission plugins that kube-apiserver runs by default:
-// LimitRanger, Priority, DefaultTolerationSeconds, DefaultStorageClass, StorageObjectInUseProtection, PersistentVolumeClaimResize,
-// RuntimeClass, PodTopologyLabels, DefaultIngressClass, CertificateApproval, CertificateSigning, CertificateSubjectRestriction and
-// ClusterTrustBundleAttest. Warnings name the writes that the others could have changed or rejected.
+// Package plugins implements admission plugins enabled in kube-apiserver by default: LimitRanger, Priority,
+// DefaultTolerationSeconds, DefaultStorageClass, StorageObjectInUseProtection, PersistentVolumeClaimResize, RuntimeClass,
+// PodTopologyLabels, DefaultIngressClass, CertificateApproval, CertificateSigning, CertificateSubjectRestriction and
+// ClusterTrustBundleAttest. Writes affected by missing plugins get a warning.
 package plugins
 
 import (
@@ -12,25 +12,24 @@ import (
 
 type object = map[string]any
 
-// Objects are the stored objects that decisions depend on, which are read-only.
+// Objects are the stored objects for decisions. They are read-only.
 type Objects interface {
 	List(group, resource, namespace string, at int64) (objects []map[string]any, revision int64, err error)
 }
 
-// Request is a creation, or an update if Old is not nil, of a built-in kind.
+// Request is a write of a built-in kind: an update if Old is not nil, otherwise a creation.
 type Request struct {
 	Resource               schema.GroupResource
 	Subresource, Namespace string
 	Object                 map[string]any // changed by Admit
 	Old                    map[string]any // read-only
 	Objects                Objects
-	// Allowed reports whether the user may do what the verb says with a resource that only RBAC knows; nil allows everything.
+	// Allowed reports whether RBAC allows the user a verb on a virtual resource, such as signers. nil allows everything.
 	Allowed func(verb, group, resource, name string) bool
 	Warn    func(text string)
 }
 
-// Admit runs the mutating parts of the plugins in the API server's order. An error is the reason for which a plugin rejects the
-// request.
+// Admit runs the mutating plugins in the API server's order. An error is the reason of a rejection.
 func Admit(r *Request) error {
 	isCreation := r.Old == nil
 	if r.Subresource != "" {
@@ -71,7 +70,7 @@ func (r *Request) admitPod() error {
 	return nil
 }
 
-// Validate runs the validating parts, on what is about to be stored, and adds the warnings.
+// Validate runs the validating plugins on the object to be stored, and adds the warnings.
 func Validate(r *Request) error {
 	r.warn()
 	switch {
@@ -100,7 +99,7 @@ func Validate(r *Request) error {
 
 func (r *Request) isOf(resource string) bool { return r.Resource.String() == resource }
 
-// list returns the stored objects of a resource in a namespace, or of all if it is "".
+// list returns the stored objects of a resource in a namespace, or in all namespaces for "".
 func (r *Request) list(group, resource, namespace string) []map[string]any {
 	stored, _, err := r.Objects.List(group, resource, namespace, 0)
 	if err != nil {
@@ -109,7 +108,7 @@ func (r *Request) list(group, resource, namespace string) []map[string]any {
 	return stored
 }
 
-// find returns the stored object of that name of a resource without namespaces, nil if there is none.
+// find returns a stored cluster-scoped object by name, or nil.
 func (r *Request) find(group, resource, name string) object {
 	for _, obj := range r.list(group, resource, "") {
 		if text(child(obj, "metadata"), "name") == name {

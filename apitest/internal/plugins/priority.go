@@ -7,10 +7,10 @@ const (
 	preemptLowerPriority = "PreemptLowerPriority"
 )
 
-// systemPriorities are the classes that an API server has from its start; here they are not stored.
+// systemPriorities are the initial PriorityClasses of an API server. They are not stored here.
 var systemPriorities = map[string]int64{"system-node-critical": 2000001000, "system-cluster-critical": 2000000000}
 
-// setPriority sets the priority and the preemption policy of the pod's class or, without one, of the default class.
+// setPriority sets the priority and preemptionPolicy of a pod from its PriorityClass, or from the default class.
 func (r *Request) setPriority() error {
 	spec := ensure(r.Object, "spec")
 	priority, policy, err := r.priorityOf(spec)
@@ -46,7 +46,7 @@ func (r *Request) priorityOf(spec object) (value int64, policy string, err error
 	return value, text(class, "preemptionPolicy"), nil
 }
 
-// defaultPriority returns the class that is the default: of several the lowest.
+// defaultPriority returns the default class, the lowest if there are several.
 func (r *Request) defaultPriority() (lowest object) {
 	for _, class := range r.list(schedulingGroup, "priorityclasses", "") {
 		if class["globalDefault"] != true {

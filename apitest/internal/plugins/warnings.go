@@ -11,7 +11,7 @@ const (
 	podSecurityPrefix = "pod-security.kubernetes.io/"
 )
 
-// warn adds a warning for each plugin of a real API server that is missing here and could have changed or rejected the request.
+// warn adds a warning for each missing plugin with an effect on the request.
 func (r *Request) warn() {
 	for _, warning := range []struct {
 		applies bool
@@ -29,7 +29,7 @@ func (r *Request) warn() {
 	}
 }
 
-// isCounted reports whether a resource quota of the namespace counts objects of the resource or what they ask for.
+// isCounted reports whether a resource quota of the namespace counts the object or its requests.
 func (r *Request) isCounted() bool {
 	if r.Namespace == "" || r.Subresource != "" && r.Subresource != "resize" {
 		return false
@@ -44,7 +44,7 @@ func (r *Request) isCounted() bool {
 	return false
 }
 
-// isUsedBy reports whether the request uses a resource that a quota limits. Updates use more of sizes, not of counts.
+// isUsedBy reports whether the request increases the usage of a quota's resource. Updates increase sizes, not counts.
 func (r *Request) isUsedBy(resource string) bool {
 	class, _, ofClass := strings.Cut(resource, ".storageclass.storage.k8s.io/")
 	switch {
@@ -63,7 +63,8 @@ func (r *Request) isUsedBy(resource string) bool {
 	return false
 }
 
-// hasPodSecurity reports whether the request is for pods, or for what makes them, in a namespace with a level for pods.
+// hasPodSecurity reports whether the request is for pods, or a workload with a pod template, in a namespace with a pod security
+// level.
 func (r *Request) hasPodSecurity() bool {
 	if r.Namespace == "" {
 		return false
@@ -94,8 +95,8 @@ func (r *Request) hasPodSecurity() bool {
 	return false
 }
 
-// hasServiceAccounts reports whether the request is for a new pod in a namespace with the service account that a controller manager
-// makes: a cluster without one has the plugin off.
+// hasServiceAccounts reports whether the request is for a new pod in a namespace with the default service account. Without it, no
+// controller manager is running, and the plugin is assumed to be disabled.
 func (r *Request) hasServiceAccounts() bool {
 	return r.isOf("pods") && r.Old == nil && r.Subresource == "" &&
 		slices.ContainsFunc(r.list("", "serviceaccounts", r.Namespace), func(account map[string]any) bool {

@@ -86,7 +86,7 @@ func utilization(missing string, o object) string {
 	return fmt.Sprintf("%d%%", o.number("averageUtilization"))
 }
 
-// Annotations of autoscaling/v1 with what only autoscaling/v2 has fields for.
+// Annotations of autoscaling/v1 for fields of autoscaling/v2.
 const (
 	metricsAnnotation         = "autoscaling.alpha.kubernetes.io/metrics"
 	currentMetricsAnnotation  = "autoscaling.alpha.kubernetes.io/current-metrics"
@@ -95,7 +95,7 @@ const (
 	defaultCPUUtilization     = 80
 )
 
-// withMetrics returns the metrics of an object of autoscaling/v1 as autoscaling/v2 has them.
+// withMetrics converts the metrics of an autoscaling/v1 object to autoscaling/v2.
 func withMetrics(o object) object {
 	cpu := func(field string, value any) map[string]any {
 		return map[string]any{"type": "Resource", "resource": map[string]any{"name": "cpu", field: map[string]any{"averageUtilization": value}}}
@@ -115,7 +115,7 @@ func withMetrics(o object) object {
 	}, o.now}
 }
 
-// annotatedMetrics returns the metrics of an annotation, whose fields have other names than those of autoscaling/v2.
+// annotatedMetrics decodes the metrics of an annotation. Its field names differ from autoscaling/v2.
 func (o object) annotatedMetrics(annotation string) []any {
 	var old []struct {
 		Type                                                string
@@ -152,7 +152,7 @@ func convertMetric(source map[string]any) map[string]any {
 			current[to] = value
 		}
 	}
-	if value, has := source["averageValue"]; has { // of an object's metric
+	if value, has := source["averageValue"]; has { // of an Object metric
 		target["averageValue"] = value
 	}
 	return map[string]any{"name": source["name"], "target": target, "current": current}

@@ -94,7 +94,7 @@ func nodeAddress(o object, addressType string) string {
 	return "<none>"
 }
 
-// printEvent prints events of both groups, which are the same objects with other names of fields.
+// printEvent prints events of both groups. They are the same objects with different field names.
 func printEvent(o object) []any {
 	involved := o.at("involvedObject")
 	firstField, lastField, countField, sourceField, messageField := "firstTimestamp", "lastTimestamp", "count", "source", "message"

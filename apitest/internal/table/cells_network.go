@@ -73,7 +73,7 @@ func externalIP(o object) string {
 	return "<unknown>"
 }
 
-// loadBalancerAddresses returns the addresses or names of a load balancer, sorted.
+// loadBalancerAddresses returns the sorted addresses or host names of a load balancer.
 func loadBalancerAddresses(o object) []string {
 	var addresses []string
 	for _, ingress := range o.list("status", "loadBalancer", "ingress") {
@@ -142,7 +142,7 @@ func printIngress(o object) []any {
 	}
 }
 
-// ingressHosts returns the first three hosts. A rule without a host is not shown, but counts.
+// ingressHosts returns the first three hosts. A rule without a host counts but is not shown.
 func ingressHosts(rules []object) string {
 	var hosts []string
 	for _, rule := range rules {

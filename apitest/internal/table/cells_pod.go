@@ -33,7 +33,7 @@ func printPod(o object) []any {
 	}
 }
 
-// podSummary is the state of a pod's containers in its row.
+// podSummary is the state of a pod's containers for its row.
 type podSummary struct {
 	pod            object
 	reason         string
@@ -41,7 +41,7 @@ type podSummary struct {
 	initializing   bool
 	restarts       int64
 	lastRestart    time.Time
-	sidecars       map[string]bool // init containers that keep running
+	sidecars       map[string]bool // restartable init containers
 	sidecarStarts  int64
 	lastSidecar    time.Time
 	initContainers int
@@ -67,7 +67,8 @@ func newPodSummary(o object) *podSummary {
 	return s
 }
 
-// addInitContainers counts restarts of init containers up to the first that has not ended well.
+// addInitContainers counts restarts of init containers up to the first unfinished or failed container. Started sidecars count as
+// finished.
 func (s *podSummary) addInitContainers() {
 	for i, container := range s.pod.list("status", "initContainerStatuses") {
 		restarts, finished := container.number("restartCount"), container.time("lastState", "terminated", "finishedAt")
@@ -133,7 +134,7 @@ func (s *podSummary) addContainers() {
 	}
 }
 
-// status returns the content of the column of that name.
+// status returns the cell of the column Status.
 func (s *podSummary) status() string {
 	phase := s.pod.text("status", "phase")
 	switch {
@@ -185,7 +186,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// podRowConditions returns the conditions of the row of a pod that has ended.
+// podRowConditions returns the row conditions of a finished pod.
 func podRowConditions(o object) []any {
 	switch o.text("status", "phase") {
 	case "Succeeded":

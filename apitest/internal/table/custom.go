@@ -9,7 +9,7 @@ import (
 	"github.com/anykind/anykind/unstructured/jsonpath"
 )
 
-// nameDescription is that of the column that every table of a custom resource begins with.
+// nameDescription is the description of the first column in tables of custom resources.
 const nameDescription = "Name must be unique within a namespace. Is required when creating resources, although some resources may allow " +
 	"a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and " +
 	"configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names"
@@ -39,7 +39,7 @@ func (p *printer) setCustom(columns []kinds.Column) error {
 	return nil
 }
 
-// customCell returns the first value that the path selects, in the form of the column's type; nil if there is none.
+// customCell returns the first value selected by the path, converted to the column's type, or nil if there is none.
 func (o object) customCell(path *jsonpath.Template, columnType string) any {
 	values, err := path.Values(o.content)
 	if err != nil || len(values) == 0 {
@@ -78,7 +78,7 @@ func (o object) customCell(path *jsonpath.Template, columnType string) any {
 	return nil
 }
 
-// printValue returns a value as a template of JSON paths prints it.
+// printValue returns a value as printed by a JSONPath template.
 func printValue(value any) any {
 	switch value := value.(type) {
 	case nil:

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// object reads a decoded object or a part of one. What is missing or of another type reads as the zero value.
+// object is a decoded object or a part of an object. Missing fields, and fields of another type, read as the zero value.
 type object struct {
 	content map[string]any
 	now     time.Time
@@ -36,7 +36,7 @@ func (o object) text(path ...string) string {
 	return text
 }
 
-// textOr returns the text, or the alternative if the field is missing.
+// textOr returns the text of a field, or alternative if the field is missing.
 func (o object) textOr(alternative string, path ...string) string {
 	if !o.has(path...) {
 		return alternative
@@ -44,7 +44,7 @@ func (o object) textOr(alternative string, path ...string) string {
 	return o.text(path...)
 }
 
-// textUnlessEmpty returns the text, or the alternative if it is empty.
+// textUnlessEmpty returns the text of a field, or alternative if it is empty.
 func (o object) textUnlessEmpty(alternative string, path ...string) string {
 	if text := o.text(path...); text != "" {
 		return text
@@ -101,7 +101,7 @@ func (o object) name() string { return o.text("metadata", "name") }
 
 func (o object) isDeleted() bool { return o.has("metadata", "deletionTimestamp") }
 
-// time returns a time or a time with microseconds; the zero time if there is none.
+// time returns a Time or MicroTime field, or the zero time.
 func (o object) time(path ...string) time.Time {
 	moment, _ := time.Parse(time.RFC3339, o.text(path...))
 	return moment
@@ -117,7 +117,7 @@ func (o object) since(moment time.Time) string {
 	return duration.HumanDuration(o.now.Sub(moment))
 }
 
-// quantity returns a quantity in its canonical form; "0" if there is none.
+// quantity returns a quantity in its canonical form, or "0".
 func (o object) quantity(path ...string) string {
 	value := o.value(path...)
 	if value == nil {
@@ -130,7 +130,7 @@ func (o object) quantity(path ...string) string {
 	return quantity.String()
 }
 
-// labels returns a map of labels as text, "<none>" if it is empty.
+// labels returns a map of labels as text, or "<none>".
 func (o object) labels(path ...string) string {
 	set := labels.Set{}
 	for key, value := range o.at(path...).content {
@@ -149,7 +149,7 @@ func (o object) labelSelector(path ...string) (*metav1.LabelSelector, error) {
 	return selector, err
 }
 
-// selector returns a label selector as text, "<none>" if it is empty.
+// selector returns a label selector as text, or "<none>".
 func (o object) selector(path ...string) string {
 	selector, err := o.labelSelector(path...)
 	if err != nil {
@@ -178,10 +178,10 @@ func (o object) hasCondition(conditionType string) bool {
 	return false
 }
 
-// maxShown is the number of addresses, ports or hosts that a cell names.
+// maxShown is the maximum number of addresses, ports or hosts in a cell.
 const maxShown = 3
 
-// firstWithMore joins the first texts, and says how many more there are.
+// firstWithMore joins the first maxShown texts and appends the number of hidden texts.
 func firstWithMore(all []string) string {
 	if len(all) > maxShown {
 		return fmt.Sprintf("%s + %d more...", strings.Join(all[:maxShown], ","), len(all)-maxShown)

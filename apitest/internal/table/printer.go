@@ -17,7 +17,7 @@ type printer struct {
 	columns    []kinds.Column
 	cells      func(object) []any
 	conditions func(object) []any // of a row; may be nil
-	isDefault  bool               // the real server has no code for the kind
+	isDefault  bool               // the real server has no printer for the kind
 	order      func(a, b object) int
 }
 
@@ -67,7 +67,7 @@ func (p *printer) sorted(items []any) []any {
 	})
 }
 
-// hasDefaultColumns reports whether the columns are those of kinds that the real server has no code for.
+// hasDefaultColumns reports whether the columns are the default of kinds without a printer in the real server.
 func hasDefaultColumns(columns []kinds.Column) bool {
 	return len(columns) == 2 && columns[0].Name == "Name" && columns[1].Name == "Created At"
 }
@@ -77,7 +77,7 @@ func defaultCells(o object) []any {
 	return []any{o.name(), created.UTC().Format(time.RFC3339)}
 }
 
-// fallbackCells has the name and the age.
+// fallbackCells returns the name and the age.
 func (p *printer) fallbackCells(o object) []any {
 	cells := make([]any, len(p.columns))
 	for i, c := range p.columns {

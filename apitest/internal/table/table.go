@@ -1,8 +1,7 @@
-// Package table converts objects into the forms that a client may ask for instead: Table, PartialObjectMetadata and
-// PartialObjectMetadataList.
+// Package table converts objects to the alternative response forms Table, PartialObjectMetadata and PartialObjectMetadataList.
 //
-// The cells of custom resources come from the JSON paths of their definitions, those of built-in kinds from functions that
-// compute what the real server prints: cells_*.go.
+// The cells of custom resources are computed by the JSON paths of their definitions. The cells of built-in kinds are computed by
+// functions with the real server's output: cells_*.go.
 package table
 
 import (
@@ -16,17 +15,17 @@ import (
 	"github.com/anykind/anykind/apitest/internal/kinds"
 )
 
-// Options say how a Table is written.
+// Options configure a Table.
 type Options struct {
 	Version string                     // of meta.k8s.io: "v1" or "v1beta1"
 	Include metav1.IncludeObjectPolicy // None, Metadata (the default) or Object
-	Now     time.Time                  // ages are relative to it
-	// NoColumns leaves out the column definitions: those of a watch after its first event.
+	Now     time.Time                  // for ages
+	// NoColumns omits the column definitions, for a watch after its first event.
 	NoColumns bool
 }
 
-// Of returns the Table of an object or of a list, and a warning where the real server has cells that this one cannot compute.
-// The table shares memory with obj.
+// Of returns the Table of an object or a list. warning is set if the real server has cells not computed here. The table shares
+// memory with obj.
 func Of(resource *kinds.Resource, obj map[string]any, opts Options) (table map[string]any, warning string, err error) {
 	switch opts.Include {
 	case "", metav1.IncludeNone, metav1.IncludeMetadata, metav1.IncludeObject:
@@ -50,7 +49,7 @@ func Of(resource *kinds.Resource, obj map[string]any, opts Options) (table map[s
 		"kind": "Table", "apiVersion": "meta.k8s.io/" + opts.Version, "metadata": listMeta(obj), "columnDefinitions": nil, "rows": rows,
 	}
 	if len(rows) == 0 && p.isDefault {
-		table["rows"] = nil // as the real server has it
+		table["rows"] = nil // like the real server
 	}
 	if !opts.NoColumns {
 		table["columnDefinitions"] = columnDefinitions(p.columns)
@@ -58,15 +57,15 @@ func Of(resource *kinds.Resource, obj map[string]any, opts Options) (table map[s
 	return table, warning, nil
 }
 
-// PartialMetadata returns the PartialObjectMetadata of an object or the PartialObjectMetadataList of a list. The version is
-// that of meta.k8s.io. It shares memory with obj.
+// PartialMetadata returns the PartialObjectMetadata of an object or the PartialObjectMetadataList of a list. version is the
+// version of meta.k8s.io. The result shares memory with obj.
 func PartialMetadata(resource *kinds.Resource, obj map[string]any, version string) map[string]any {
 	items, isList := obj["items"].([]any)
 	if !isList {
 		metadata := withoutAnnotations(obj["metadata"], convertedAnnotations(resource))
 		return map[string]any{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/" + version, "metadata": metadata}
 	}
-	var partial []any // null if there are none, as the API server has it
+	var partial []any // null if empty, like the API server
 	for _, item := range items {
 		one, _ := item.(map[string]any)
 		partial = append(partial, PartialMetadata(resource, one, version))
@@ -76,8 +75,8 @@ func PartialMetadata(resource *kinds.Resource, obj map[string]any, version strin
 	}
 }
 
-// convertedAnnotations returns the annotations that the real server adds when it converts an object from its internal version,
-// which it does not do for metadata alone.
+// convertedAnnotations returns the annotations added by the real server's conversion from the internal version. Metadata alone is
+// not converted.
 func convertedAnnotations(resource *kinds.Resource) []string {
 	switch resource.GroupResource().String() {
 	case "daemonsets.apps":
@@ -107,7 +106,7 @@ func withoutAnnotations(value any, names []string) any {
 	return metadata
 }
 
-// listMeta returns the metadata of the list that a table stands for. That of an object has its resourceVersion alone.
+// listMeta returns the list metadata of a table. For a single object it is the resourceVersion only.
 func listMeta(obj map[string]any) map[string]any {
 	metadata := map[string]any{}
 	found, _ := obj["metadata"].(map[string]any)
@@ -129,7 +128,7 @@ func columnDefinitions(columns []kinds.Column) []any {
 	return definitions
 }
 
-// typed returns an object with its kind, which the items of a list of built-in objects lack.
+// typed returns an object with its kind. Items of built-in lists have no kind.
 func (p *printer) typed(obj map[string]any) map[string]any {
 	if obj["kind"] != nil {
 		return obj
