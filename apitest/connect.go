@@ -28,7 +28,7 @@ func (s *Server) openConn() error {
 }
 
 // Config returns a configuration with all rights, for [transport.Open] and [dynamic.Connect]. With Options.InMemory its
-// WrapTransport connects to the server. A program with its own WrapTransport must call it.
+// WrapTransport connects to the server. A custom WrapTransport must wrap it.
 func (s *Server) Config() *transport.Config {
 	cfg := &transport.Config{Server: s.URL, Token: transport.NewSecret(adminToken)}
 	if s.options.InMemory {

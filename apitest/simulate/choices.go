@@ -9,8 +9,8 @@ import (
 )
 
 // choices draws the faults, delays and orders of a run. Each choice is keyed by its subject (request, event or queue key) and an
-// ordinal. Its value is a number; 0 means that nothing unusual happens. The value is a function of seed and key, so leaving out
-// one choice does not change the rest of the run.
+// ordinal. Its value is a number; 0 means that nothing unusual happens. The value is a function of seed and key, so leaving out a
+// choice does not change the rest of the run.
 type choices struct {
 	seed  uint64
 	fixed map[string]int    // the only unusual choices; nil: drawn from seed
@@ -72,7 +72,7 @@ func (c *choices) draw(key string, a alternatives) int {
 	return 0
 }
 
-// index chooses one of several equal possibilities.
+// index chooses among count equal possibilities.
 func (c *choices) index(key string, count int) int {
 	if count < 2 || c.ended.Load() {
 		return 0
@@ -108,7 +108,7 @@ func (c *choices) hash(text string) uint64 {
 	return x ^ x>>33
 }
 
-// copy returns the same choices, for another run.
+// copy returns the same choices for a new run.
 func (c *choices) copy() *choices { return &choices{seed: c.seed, fixed: c.fixed, after: c.after} }
 
 // describe records the meaning of an unusual choice.

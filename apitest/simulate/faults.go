@@ -27,7 +27,7 @@ const (
 	unavailable
 	tooManyRequests
 	conflict  // as if another client had written the object
-	loseLease // renewals fail, and another candidate takes the lease
+	loseLease // renewals fail, and a rival candidate takes the lease
 	expired   // the resourceVersion is too old
 )
 
@@ -50,7 +50,7 @@ func faultsOf(r request, req *http.Request, body []byte) ([]fault, alternatives)
 	}
 }
 
-// hasPrecondition reports whether a write can fail with a conflict.
+// hasPrecondition reports whether a write has a resourceVersion as a precondition.
 func hasPrecondition(r request, body []byte) bool {
 	return (r.verb == "update" || r.verb == "delete") && bytes.Contains(body, []byte(`"resourceVersion":"`)) ||
 		r.verb == "patch" && bytes.Contains(body, []byte(`"resourceVersion":"`))

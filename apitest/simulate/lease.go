@@ -49,7 +49,7 @@ func (r *run) leaseOf(about request) *unstructured.Object {
 	return states[len(states)-1].Object
 }
 
-// setHolder writes the holder of a lease like another candidate.
+// setHolder writes the holder of a lease like a rival candidate.
 func (r *run) setHolder(about request, identity string) error {
 	leases, err := r.user.Resource(r.ctx, about.resource)
 	if err != nil {
@@ -69,7 +69,7 @@ func (p *process) holdLease(r request, lease *unstructured.Object) {
 	}
 }
 
-// checkLease fails the run if the process sent a write after another candidate had acquired its lease.
+// checkLease fails the run if the process sent a write after a rival had acquired its lease.
 func (p *process) checkLease(r request, key string, sent time.Time) {
 	if !r.isWrite() || isIncidental(r.resource) {
 		return

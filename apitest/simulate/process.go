@@ -20,7 +20,7 @@ const (
 	maxEndDelay     = 5 * time.Minute // between the end of ctx and the return of Run
 )
 
-// process is one life of the program under test.
+// process is a life of the program under test; see Process.
 type process struct {
 	run     *run
 	ctx     context.Context

@@ -22,10 +22,10 @@ const (
 	faultsAfterSteps = 30 * time.Second
 	maxStepTime      = 30 * time.Minute // for all steps together
 	maxSettlings     = 30               // attempts to reach a quiet time without writes and failures
-	leakedSleep      = time.Hour        // slept at the end of the bubble: leaked goroutines that only sleep end within it
+	leakedSleep      = time.Hour        // slept after a leak, for leaked sleeping goroutines to end within the bubble
 )
 
-// run is one run of a scenario.
+// run is a run of a scenario.
 type run struct {
 	scenario  *Scenario
 	choices   *choices

@@ -8,6 +8,7 @@ import (
 )
 
 // bootstrapRoles are the user-facing ClusterRoles and bindings created by a real API server, as stored by Kubernetes 1.36.
+//
 //go:embed bootstrap.json
 var bootstrapRoles []byte
 

@@ -109,7 +109,7 @@ func (h *Handler) servePod(w http.ResponseWriter, req *http.Request, target Targ
 	return h.session(w, req, target.Subresource, pod)
 }
 
-// pod returns the pod with the requested or only container, or the API server's errors.
+// pod returns the pod with the requested container or its only container, or the API server's error.
 func (h *Handler) pod(req *http.Request, target Target) (Pod, error) {
 	object, found := h.Get(target.Resource, target.Namespace, target.Name)
 	if !found {

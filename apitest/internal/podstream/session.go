@@ -17,7 +17,7 @@ import (
 // maxResizes is the number of buffered terminal sizes. Older sizes are dropped.
 const maxResizes = 8
 
-// channels are the streams of a session, independent of the protocol.
+// channels are the streams of a session over either protocol.
 type channels struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer

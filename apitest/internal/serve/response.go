@@ -20,7 +20,7 @@ import (
 // gzipThreshold is the minimum size of compressed bodies.
 const gzipThreshold = 128 << 10
 
-// writeObject writes an object, list or table with a status code.
+// writeObject writes obj in the negotiated form with a status code.
 func writeObject(w http.ResponseWriter, req *http.Request, m media, code int, obj any) {
 	body, err := encode(m, obj)
 	if err != nil {

@@ -44,7 +44,7 @@ func Compile(openAPIV3 map[string]any, rules RuleCompiler) *Schema {
 func (s *Schema) Prune(obj map[string]any) (unknown []string, err error) { return s.prune(obj) }
 
 // PruneStored prunes a stored custom resource like the API server does on reads. Unlike Prune, it also removes malformed metadata
-// of embedded resources, and does not change the object's own metadata. Applied objects are stored unpruned.
+// of embedded resources, and leaves the object's own metadata to the caller. Applied objects are stored unpruned.
 func (s *Schema) PruneStored(obj map[string]any) { s.pruneStored(obj) }
 
 // Default sets the schema's defaults.

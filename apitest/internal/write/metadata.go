@@ -94,7 +94,7 @@ func validateMetadataUpdate(obj, old *unstructured.Unstructured) field.ErrorList
 
 var ownerIndex = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^metadata\.ownerReferences\[\d+\]\.(\w+)$`) })
 
-// ownerTexts replaces the library's texts of owner reference errors by the texts of the older API server.
+// ownerTexts replaces the library's texts of owner reference errors. The API server has the texts of an earlier release.
 func ownerTexts(errs field.ErrorList) field.ErrorList {
 	for i, err := range errs {
 		match := ownerIndex().FindStringSubmatch(err.Field)

@@ -40,7 +40,7 @@ type warnings struct {
 	texts []string
 }
 
-// Sandbox returns the sandbox's API server, and skips the test without one.
+// Sandbox returns the sandbox's API server, and skips the test without a sandbox.
 func Sandbox(t testing.TB) *Server {
 	t.Helper()
 	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t)})
