@@ -1,5 +1,5 @@
-// Package builtin implements the Go code of the API server for objects of built-in kinds, where custom resources have a schema:
-// decoding into Go types, defaults, validation, the preparation of writes, and selectable fields.
+// Package builtin handles objects of built-in kinds like the API server's Go code: decoding into Go types, defaults, validation,
+// the preparation of writes, and selectable fields. Custom resources have schemas instead; see package structural.
 //
 // A write calls, in this order: Decode, Default, admission (Admit first), PrepareForCreate or PrepareForUpdate, AllocateService
 // for services, Validate. Objects are unstructured, in their stored API version. A function modifies its first object, so it must

@@ -12,9 +12,9 @@ import (
 )
 
 // Decode has the effect of decoding an object into its Go type and encoding it again. Fields unknown to the type are dropped and
-// returned as paths such as "spec.x". Nulls and empty values are dropped according to omitempty. Times and quantities get their
-// canonical form. A value of a wrong type is an error with encoding/json's text. A kind without a recorded type is returned
-// unchanged. obj is not modified.
+// returned as paths such as "spec.x". Nulls and empty values are dropped according to omitempty and omitzero. Times and
+// quantities get their canonical form. A value of a wrong type is an error with encoding/json's text. A kind without a recorded
+// type is returned unchanged. obj is not modified.
 func Decode(kind schema.GroupVersionKind, obj map[string]any) (decoded map[string]any, unknown []string, err error) {
 	table := goTypes()
 	typ, ok := table.kinds[kind]

@@ -8,8 +8,7 @@ import (
 )
 
 // SelectableFields returns the fields of a built-in object supported by field selectors, with their values. All resources have
-// metadata.name. Most resources have metadata.namespace, including cluster-scoped resources, with an empty value. Other fields
-// are not supported.
+// metadata.name. Most resources have metadata.namespace, including cluster-scoped resources, with an empty value.
 func SelectableFields(resource schema.GroupResource, obj map[string]any) fields.Set {
 	metadata := child(obj, "metadata")
 	set := fields.Set{"metadata.name": text(metadata, "name"), "metadata.namespace": text(metadata, "namespace")}

@@ -51,8 +51,8 @@ func (v *groupVersion) definitions() []*Resource {
 	return v.resources
 }
 
-// hashOf returns a hash of the CRD specs behind a document. The real server hashes the document itself; computing it for the
-// index would be slow.
+// hashOf returns a hash of the CRD specs behind a document. The real server hashes the document itself. The index would then have
+// to build every document.
 func hashOf(resources []*Resource) (string, error) {
 	hash := sha512.New()
 	encoder := json.NewEncoder(hash)

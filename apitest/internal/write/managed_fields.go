@@ -109,7 +109,7 @@ func (op *operation) resetFields() map[fieldpath.APIVersion]fieldpath.Filter {
 	for _, version := range op.registry.Versions(op.resource.Group, op.resource.Plural) {
 		_, hasStatus := version.Subresources["status"]
 		if op.resource.Definition != nil && (op.subresource == "" || !hasStatus) {
-			continue // versions of a custom resource reset fields only for subresource status, if they have it
+			continue // versions except the request's reset fields only for subresource status, if they have it
 		}
 		filters[fieldpath.APIVersion(version.APIVersion())] = fieldpath.NewExcludeSetFilter(set)
 	}

@@ -64,8 +64,8 @@ type Resource struct {
 	Plural             string        `json:"plural"`
 	Singular           string        `json:"singular"`
 	Kind               string        `json:"kind"`
-	KindGroup          string        `json:"kindGroup,omitempty"`   // group of the objects, if not the resource's
-	KindVersion        string        `json:"kindVersion,omitempty"` // version of the objects, if not the resource's
+	KindGroup          string        `json:"kindGroup,omitempty"`   // of the objects, if their group or version
+	KindVersion        string        `json:"kindVersion,omitempty"` // differs from the resource's
 	ListKind           string        `json:"listKind,omitempty"`
 	Namespaced         bool          `json:"namespaced,omitempty"`
 	ShortNames         []string      `json:"shortNames,omitempty"`
