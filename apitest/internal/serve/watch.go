@@ -28,7 +28,7 @@ type watchStream struct {
 	opts     *listOptions
 	media    media
 	events   *store.Watch
-	since    int64 // last revision not sent
+	since    int64 // events up to this revision are not sent
 	sentAny  bool
 	timeout  <-chan time.Time
 	bookmark *time.Timer // nil without allowWatchBookmarks
