@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
@@ -207,19 +208,32 @@ func (c *consistentClient) recordApply(ctx context.Context, obj runtime.ApplyCon
 func (c *consistentClient) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
 	options := (&client.DeleteOptions{}).ApplyOptions(opts)
 	return c.record(ctx, obj, options.DisableReadYourWritesConsistency || len(options.DryRun) > 0, func() (*dynamic.Write, error) {
+		uid := cmp.Or(obj.GetUID(), c.cachedUID(obj))
 		response, err := c.delete(ctx, obj, opts...)
 		if err != nil {
 			return nil, err
 		}
-		return response.write(obj), nil
+		return response.write(obj, uid), nil
 	})
 }
 
-// write returns the write that a response to the deletion of obj reports.
-func (r *deleteResponse) write(obj client.Object) *dynamic.Write {
+// cachedUID returns the UID that the cache has for the object of obj's name, "" for none.
+func (c *consistentClient) cachedUID(obj client.Object) (uid types.UID) {
+	gvk, err := c.GroupVersionKindFor(obj)
+	if err != nil {
+		return ""
+	}
+	for _, informer := range c.informers.find(kindForm{gvk, formOf(obj)}) {
+		uid = cmp.Or(uid, informer.uid(client.ObjectKeyFromObject(obj)))
+	}
+	return uid
+}
+
+// write returns the write that a response to the deletion of obj reports. uid is that of the object before the request.
+func (r *deleteResponse) write(obj client.Object, uid types.UID) *dynamic.Write {
 	w := &dynamic.Write{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 	if r.Kind == "Status" || r.ResourceVersion == "" {
-		w.UID = cmp.Or(r.Details.UID, obj.GetUID())
+		w.UID = cmp.Or(r.Details.UID, uid)
 		return w
 	}
 	w.UID, w.ResourceVersion = r.UID, r.ResourceVersion

@@ -1,14 +1,22 @@
 package controllerruntime
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/anykind/anykind/dynamic"
+	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	coreapply "k8s.io/client-go/applyconfigurations/core/v1"
@@ -63,6 +71,60 @@ func checkConsistency(t *testing.T, s *side, c ctrlclient.Client, name string) {
 	require.Equal(t, loose.GetResourceVersion(), read.GetResourceVersion())
 
 	require.NoError(t, c.Delete(ctx, obj))
+	require.True(t, apierrors.IsNotFound(c.Get(ctx, key, got)))
+}
+
+// deletingServer is a server of config maps, which answers a deletion without a UID. Its one watch streams events.
+type deletingServer struct{ events *io.PipeReader }
+
+func (s deletingServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	header := http.Header{}
+	var body io.ReadCloser
+	switch {
+	case r.URL.Path == "/api" || r.URL.Path == "/apis":
+		header.Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+		body = io.NopCloser(strings.NewReader(map[string]string{"/apis": `{"kind":"APIGroupDiscoveryList","items":[]}`,
+			"/api": `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{},"versions":[{"version":"v1","resources":[{"resource":"configmaps","scope":"Namespaced",` +
+				`"responseKind":{"version":"v1","kind":"ConfigMap"},"verbs":["delete","get","list","watch"]}]}]}]}`}[r.URL.Path]))
+	case r.Method == http.MethodDelete:
+		body = io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Success"}`))
+	default:
+		context.AfterFunc(r.Context(), func() { _ = s.events.CloseWithError(r.Context().Err()) })
+		body = s.events
+	}
+	return &http.Response{StatusCode: http.StatusOK, Header: header, Body: body, Request: r}, nil
+}
+
+func TestConsistentClient_DeleteWithoutUID(t *testing.T) {
+	events, write := io.Pipe()
+	conn, err := transport.New("http://memory", &http.Client{Transport: deletingServer{events}}, nil)
+	require.NoError(t, err)
+	anykind := dynamic.New(conn, nil)
+	defer anykind.Close()
+	from := New(t.Context(), anykind)
+	cache, err := from.NewCache(nil, ctrlcache.Options{})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { assert.NoError(t, cache.Start(ctx)) })
+	defer running.Wait()
+	defer cancel()
+	defer func() { _ = events.Close() }()
+	require.True(t, cache.WaitForCacheSync(ctx), "the cache has started")
+	c, err := from.NewClient(nil, ctrlclient.Options{Cache: &ctrlclient.CacheOptions{Reader: cache, EnableReadYourWritesConsistency: ptr(true)}})
+	require.NoError(t, err)
+	const configMap = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"shop","name":"web","uid":"u1","resourceVersion":"5"}}`
+	running.Go(func() {
+		_, _ = io.WriteString(write, `{"type":"ADDED","object":`+configMap+`}{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1",`+
+			`"metadata":{"resourceVersion":"5","annotations":{"k8s.io/initial-events-end":"true"}}}}`)
+	})
+	key, got := ctrlclient.ObjectKey{Namespace: "shop", Name: "web"}, &corev1.ConfigMap{}
+	require.NoError(t, c.Get(ctx, key, got))
+	require.NoError(t, c.Delete(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}))
+	ended, end := context.WithCancel(ctx)
+	end()
+	require.ErrorIs(t, c.Get(ended, key, got), context.Canceled, "it waits for the deletion")
+	running.Go(func() { _, _ = io.WriteString(write, `{"type":"DELETED","object":`+configMap+`}`) })
 	require.True(t, apierrors.IsNotFound(c.Get(ctx, key, got)))
 }
 

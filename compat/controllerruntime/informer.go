@@ -6,6 +6,7 @@ import (
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/compat/sharedinformer"
 	"github.com/anykind/anykind/dynamic"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -27,6 +28,16 @@ func newInformer(of kindForm, namespace string, src *source, config *sharedinfor
 	shared := sharedinformer.New[cached, *cached](config)
 	src.report = shared.Report
 	return &informer{shared, of, namespace}
+}
+
+// uid returns the UID of a cached object, "" for none.
+func (i *informer) uid(key client.ObjectKey) types.UID {
+	if c := i.Cache(); c != nil {
+		if obj, found := c.Get(key.Namespace, key.Name); found {
+			return obj.GetUID()
+		}
+	}
+	return ""
 }
 
 // recordWrite records a write that a read must find, if it is one of this informer's namespace.
