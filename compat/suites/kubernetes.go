@@ -10,16 +10,11 @@ const (
 	dynamicTest = "test/integration/client/dynamic_client_test.go"
 )
 
-// kubernetes is the API server's own integration tests. Only the tests of dry run and of the dynamic client run here.
+// kubernetes is the API server's own integration tests, of which those of dry run and of the dynamic client run here.
 var kubernetes = &upstream{
 	name: "kubernetes", module: "k8s.io/kubernetes", startsServer: true,
 	tests:    []string{"test/integration/dryrun", "test/integration/client"},
 	requires: []string{".", "compat"},
-	// The rest of the package is the dynamic client. It also compiles against the modules of Kubernetes v1.36.
-	omits: []string{
-		"compat/clientgo/discovery.go", "compat/clientgo/discovery_convert.go", "compat/clientgo/informer_factory.go",
-		"compat/clientgo/rest_client_getter.go",
-	},
 	patches: []patch{
 		overAnykind(dryRunTest, "kubeapiservertesting.StartTestServer", "anykind.StartTestServer", 1),
 		overAnykind(dynamicTest, "kubeapiservertesting.StartTestServerOrDie", "anykind.StartTestServerOrDie", 6),
@@ -29,13 +24,13 @@ var kubernetes = &upstream{
 	},
 }
 
-// overAnykind replaces calls of old by calls of a function in overlay/kubernetes/anykind.
+// overAnykind replaces calls by those of a function of overlay/kubernetes/anykind.
 func overAnykind(file, old, function string, count int) replaceCalls {
 	return replaceCalls{file: file, old: old, new: function, count: count, imports: "anykind.test/kubernetes/anykind"}
 }
 
-// dynamicClientTests are the tests of the dynamic client. CBOR tests select an encoding by the feature gates of client-go's own
-// client.
+// dynamicClientTests are the tests of the dynamic client. Those of CBOR select an encoding by the feature gates of client-go's
+// own client.
 var dynamicClientTests = []struct {
 	name string
 	cbor bool
