@@ -19,10 +19,10 @@ const (
 	Started watch.EventType = "STARTED"
 	// Synced ends the initial list. It is repeated after NotServed.
 	Synced watch.EventType = "SYNCED"
-	// NotServed reports that the server no longer serves the resource: its CustomResourceDefinition is deleted, this
+	// NotServed reports that the server no longer serves the resource: its CustomResourceDefinition is deleted or replaced, this
 	// version of it is not served any more, or an aggregated API is removed. The objects may exist, and be served in
-	// another version, so they are not deleted. If the definition is known to be deleted, their deletions follow. Once the
-	// resource is served again, Started, the differences and Synced follow.
+	// another version, so they are not deleted. If the definition is known to be deleted or replaced, their deletions follow.
+	// Once the resource is served again, Started, the differences and Synced follow.
 	NotServed watch.EventType = "NOTSERVED"
 )
 
@@ -81,8 +81,8 @@ type Interruption struct {
 // only if the API reported it or a complete list lacks the object.
 //
 // A resource that the server no longer serves is reported as [NotServed] once the server has answered only 404 for five
-// seconds, as a starting server may for a moment. Its objects are not deleted, unless the server also answers that their
-// CustomResourceDefinition does not exist and Follow has seen it before: then deletions follow with FinalStateUnknown. For
+// seconds, as a starting server may for a moment. Its objects are not deleted, unless the server also answers that the
+// CustomResourceDefinition that Follow has seen does not exist or has another UID: then deletions follow with FinalStateUnknown. For
 // that Follow reads the metadata of a custom resource's definition after the initial list; without the right to do so,
 // objects are kept. Follow continues when the resource is served again: immediately if [discovery.Client.Run] keeps the
 // client's discovery current, and otherwise with the next request, every two or three seconds.

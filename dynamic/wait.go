@@ -30,11 +30,11 @@ import (
 //
 // Wait gets the object and then watches it, which takes the verbs get and watch; RBAC rules with resourceNames suffice.
 // Events that are older than a state that Wait has seen do not count: API servers may lag behind each other. An object that
-// did not exist is read once more when its first event arrives. Wait recovers from closed and expired watches, restarts of the server and broken connections, with delays of up
-// to seven seconds. It ends with an error of [Matches], and with a request that the server rejects: for two seconds with
-// 401 or 403 or, after the first watch, for five, since a starting server denies every request for a moment. While the
-// server does not serve the resource no condition holds, not even [Deleted]; after five seconds Wait ends with an error for
-// which apierrors.IsNotFound holds.
+// did not exist is read once more when its first event arrives. Wait recovers from closed and expired watches, restarts of
+// the server and broken connections, with delays of up to seven seconds. It ends with an error of [Matches], and with a
+// request that the server rejects: for two seconds with 401 or 403 or, after the first watch, for five, since a starting
+// server denies every request for a moment. While the server does not serve the resource no condition holds, not even
+// [Deleted]; after five seconds Wait ends with an error for which apierrors.IsNotFound holds.
 //
 // After a Wait for a CustomResourceDefinition that is established, the kinds that it defines can be looked up.
 func (r *Resource) Wait(ctx context.Context, name string, conditions ...WaitCondition) (*unstructured.Object, error) {
