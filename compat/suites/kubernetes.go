@@ -10,7 +10,7 @@ const (
 	dynamicTest = "test/integration/client/dynamic_client_test.go"
 )
 
-// kubernetes is the API server's own integration tests, of which those of dry run and of the dynamic client run here.
+// kubernetes is the API server's own integration tests. Only the tests of dry run and of the dynamic client run here.
 var kubernetes = &upstream{
 	name: "kubernetes", module: "k8s.io/kubernetes", startsServer: true,
 	tests:    []string{"test/integration/dryrun", "test/integration/client"},
@@ -24,13 +24,13 @@ var kubernetes = &upstream{
 	},
 }
 
-// overAnykind replaces calls by those of a function of overlay/kubernetes/anykind.
+// overAnykind replaces calls of old by calls of a function in overlay/kubernetes/anykind.
 func overAnykind(file, old, function string, count int) replaceCalls {
 	return replaceCalls{file: file, old: old, new: function, count: count, imports: "anykind.test/kubernetes/anykind"}
 }
 
-// dynamicClientTests are the tests of the dynamic client. Those of CBOR select an encoding by the feature gates of client-go's
-// own client.
+// dynamicClientTests are the tests of the dynamic client. CBOR tests select an encoding by the feature gates of client-go's own
+// client.
 var dynamicClientTests = []struct {
 	name string
 	cbor bool
