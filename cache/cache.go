@@ -46,9 +46,9 @@ type Options[T any] struct {
 	// Namespaces are the namespaces to cache, each with a stream of its own, for users without rights on all: the source is
 	// then a handle of package dynamic, whose own namespace does not matter, or another source with a method
 	// Namespace(string) Source[T]. None means the source as it is. Reads, indexes, consumers and WaitForSync cover all
-	// namespaces. A namespace that the server rejects, or whose stream ends otherwise, is reported to OnInterruption and tried again
-	// after 2 seconds to a minute; the others continue. Health and WaitForSync report it as a *[RejectedError]: find it with errors.As
-	// to work with the others. Run ends if all are rejected.
+	// namespaces. The stream of a namespace may be rejected by the server or end otherwise. Then it is reported to OnInterruption and
+	// tried again after 2 seconds to a minute; the other namespaces continue. Health and WaitForSync return a *[RejectedError]: a
+	// program that works with the other namespaces finds it with errors.As. Run ends if all namespaces are rejected.
 	Namespaces []string
 	// LabelSelector and FieldSelector choose objects, as in metav1.ListOptions.
 	LabelSelector, FieldSelector string

@@ -10,7 +10,7 @@ import (
 // indexed by resourceVersion and by key. An event evaluates the waiters for versions that its stream has reached and the waiters
 // for its object. Other changes of a stream's state are rare and evaluate all waiters.
 
-// waiter is a goroutine that waits for a condition.
+// waiter is a goroutine that waits for a condition. Without a version and a key, the condition depends on the state of streams alone.
 type waiter struct {
 	condition func() bool   // called under the cache's lock
 	stream    string        // of version

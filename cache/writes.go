@@ -53,12 +53,12 @@ func (w trackedWrite) expires() (last time.Time) {
 	return last
 }
 
-// TrackWrites returns a handle whose writes, of package [dynamic]'s verbs and of everything that is built on them such as
-// controller.Finalize, are remembered until the cache has them: creates, updates, patches, applies and deletes, also of
-// subresources. [Cache.WaitForWrites] waits for them, and controller.Run waits for the writes of each object's reconciles before
-// the object's next reconcile. r must be a handle on the resource of the cache's source; see [dynamic.Resource.OnWrite] for what is
-// not reported. A delete whose response has neither a UID nor a resourceVersion is that of the object that the cache had before the
-// request. Memory: the writes of two minutes that the cache does not have.
+// TrackWrites returns a handle whose writes are remembered until the cache has them: creates, updates, patches, applies and deletes,
+// also of subresources, by package [dynamic]'s verbs and functions that use the verbs, such as controller.Finalize.
+// [Cache.WaitForWrites] waits for them, and controller.Run waits for the writes of each object's reconciles before the object's next
+// reconcile. r must be a handle on the resource of the cache's source; see [dynamic.Resource.OnWrite] for what is not reported. If
+// the response to a delete has neither a UID nor a resourceVersion, the deleted object is the one in the cache before the request.
+// Memory: the writes of two minutes that the cache does not have.
 func (c *Cache[T]) TrackWrites(r *dynamic.Resource) *dynamic.Resource {
 	return r.OnWrite(func(ctx context.Context, namespace, name string) func(dynamic.Write) {
 		var uid types.UID
@@ -82,7 +82,7 @@ type writeID struct {
 
 // RecordWrite remembers a write that was made without a handle of [Cache.TrackWrites], by another client for instance. It is a
 // write that the server has accepted; see [dynamic.Write] for its fields. A write without UID and resourceVersion is ignored, and so
-// is a resourceVersion that cannot be compared, which Kubernetes' own resources do not have.
+// is a write with a resourceVersion that cannot be compared. Kubernetes' own resources have comparable versions.
 func (c *Cache[T]) RecordWrite(w dynamic.Write) {
 	key := Key{w.Namespace, w.Name}
 	c.mu.Lock()
@@ -116,8 +116,8 @@ func (c *Cache[T]) RecordWrite(w dynamic.Write) {
 	c.writes.sweepAt = 2 * len(c.writes.byKey)
 }
 
-// missing returns the parts of a write that the cache does not have. Before the version the absence of the object is no deletion: the
-// version may be that of its creation.
+// missing returns the parts of a write that the cache does not have. A deletion counts only once the version is reached: the version
+// may be that of the object's creation.
 func (c *Cache[T]) missing(key Key, write trackedWrite) trackedWrite {
 	stream := c.streams[c.streamOf(key.Namespace)]
 	isBeforeList := stream.resourceVersion == "" && !stream.synced
@@ -131,8 +131,8 @@ func (c *Cache[T]) missing(key Key, write trackedWrite) trackedWrite {
 	return write
 }
 
-// forgetWrites forgets the writes to a stream whose resourceVersion has become lower, also those that are being waited for: after a
-// restore of etcd from a backup their versions may never be reached.
+// forgetWrites forgets the writes to a stream whose resourceVersion has become lower. After a restore of etcd from a backup their
+// versions may never be reached.
 func (c *Cache[T]) forgetWrites(stream string) {
 	for key := range c.writes.byKey {
 		if c.streamOf(key.Namespace) == stream {
@@ -156,9 +156,9 @@ func (c *Cache[T]) HasWrites(keys ...Key) bool {
 //	}
 //	obj, found := c.Get(key.Namespace, key.Name)
 //
-// It returns ctx's error if that ends before. After another error, which says what was waited for, later calls do not wait for the
-// same writes: if the cache has not received a write two minutes after it was made, if the stream of its namespace cannot be
-// resumed for ten seconds, or if Run ends. If no selector of the source includes a written object, the cache waits for the server's
+// It returns ctx's error if ctx ends before. It returns an error that names a write if the cache has not received the write two
+// minutes after it was made, if the stream of its namespace cannot be resumed for ten seconds, or if Run ends. Later calls do not
+// wait for these writes. If no selector of the source includes a written object, the cache waits for the server's
 // next bookmark, a minute or so.
 func (c *Cache[T]) WaitForWrites(ctx context.Context, keys ...Key) error {
 	c.mu.RLock()

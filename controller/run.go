@@ -71,10 +71,10 @@ const (
 // and a [*cache.PanicError] if a function in opts panics. If the server rejects some namespaces of a cache, which is logged, Run
 // reconciles the objects of the others.
 //
-// A reconcile finds what earlier reconciles of the same key have written through cache.Cache.TrackWrites handles with their ctx, and
-// the tracked writes to its own object that were made before its turn. Until the caches have these writes the key waits, and other
-// keys do not. Run logs a wait of ten seconds, and what a cache has not received within the limits of cache.Cache.WaitForWrites. It
-// continues without that.
+// A reconcile finds the writes that earlier reconciles of the key made with their ctx through cache.Cache.TrackWrites handles. It also
+// finds the tracked writes to its own object from before its turn. Until the caches have these writes the key waits; other keys do not
+// wait. Run logs a wait of ten seconds. It also logs a write that a cache has not received within the limits of
+// cache.Cache.WaitForWrites, and continues without the write.
 //
 // With the ctx of leaderelection.Run, the ctx of every reconcile ends at once when the Lease is lost, with ErrLeaseLost as
 // its cause: another process may reconcile then. The same holds for any ctx that ends with such a cause.

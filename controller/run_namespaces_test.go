@@ -139,8 +139,8 @@ func (s *namespacesServer) forbid() {
 	close(s.events["home"])
 }
 
-// TestRun_WriteInForbiddenNamespaceDelaysItsKeyAlone has one worker, and a namespace whose events end after the sync.
-func TestRun_WriteInForbiddenNamespaceDelaysItsKeyAlone(t *testing.T) {
+// TestRun_ForbiddenNamespaceDelaysItsKeyAlone has one worker, and a namespace whose events end after the sync.
+func TestRun_ForbiddenNamespaceDelaysItsKeyAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &namespacesServer{events: map[string]chan string{"shop": make(chan string), "home": make(chan string)}}
 		conn, err := transport.New("http://memory", &http.Client{Transport: server}, nil)
