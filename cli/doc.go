@@ -1,9 +1,9 @@
-// Package cli is the root of the packages that programs like kubectl are built from:
+// Package cli is the root of the packages for building programs like kubectl:
 //
-//   - package flags has kubectl's connection flags, and opens a client with them;
-//   - package manifest reads the objects of files, as -f does;
-//   - package print writes objects as kubectl get does;
-//   - package progress shows what a command waits for.
+//   - package flags defines kubectl's connection flags and opens a client with them;
+//   - package manifest reads objects from files, like -f;
+//   - package print writes objects like kubectl get;
+//   - package progress shows the progress of waiting commands.
 //
-// cmd/anyctl is such a program.
+// cmd/anyctl is built from them.
 package cli

@@ -19,7 +19,7 @@ import (
 	"github.com/anykind/anykind/cli/internal/printable"
 )
 
-// interruptedCode is the exit code that shells report for a program that SIGINT has ended.
+// interruptedCode is 128 + SIGINT, the exit code of an interrupted program in shells.
 const interruptedCode = 130
 
 func main() {
@@ -29,7 +29,7 @@ func main() {
 func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// After the first signal the default action is restored, so that a second one ends a command that does not.
+	// The first signal cancels ctx and restores the default action: a second signal kills the program.
 	context.AfterFunc(ctx, stop)
 
 	state := &command.State{

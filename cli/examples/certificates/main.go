@@ -1,5 +1,5 @@
-// Command certificates is kubectl get for one custom kind, with kubectl's flags and output formats. Change resource to the
-// plural and group of your own.
+// Command certificates is kubectl get for a single custom kind, with kubectl's flags and output formats. Set resource to the
+// plural and group of your own kind.
 package main
 
 import (
@@ -28,7 +28,7 @@ func main() {
 	connection.AddFlags(command.Flags())
 	selection.AddFlags(command.Flags())
 	output.AddFlags(command.Flags())
-	errOut := print.Terminal(os.Stderr) // texts of a server cannot control the terminal
+	errOut := print.Terminal(os.Stderr) // escapes control sequences in server texts
 	connection.OnWarning = func(_ context.Context, text string) { fmt.Fprintln(errOut, "Warning:", text) }
 	if err := command.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(errOut, "error:", strings.ReplaceAll(err.Error(), "\n", "\n  "))
