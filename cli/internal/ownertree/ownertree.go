@@ -1,4 +1,4 @@
-// Package ownertree finds what objects own, over all kinds that a server serves, and computes the readiness of each.
+// Package ownertree finds the owners and dependents of objects, over all served kinds, and computes the readiness of each object.
 package ownertree
 
 import (
@@ -21,22 +21,22 @@ import (
 )
 
 const (
-	// maxLists is the number of resources that are listed at the same time.
+	// maxLists is the number of concurrent requests.
 	maxLists = 10
-	// maxGets is the number of objects of one resource that are read one by one; more are listed.
+	// maxGets is the largest number of objects per resource and namespace to read with GET. More objects are listed.
 	maxGets = 5
-	// maxDepth ends a chain of owners that is a circle.
+	// maxDepth limits the depth of a tree, because owner references may form a cycle.
 	maxDepth = 100
 )
 
-// Node is an object with those that it owns, ordered by kind and name.
+// Node is an object with its dependents in Owned, ordered by kind and name.
 type Node struct {
 	// Object is the object's metadata.
 	Object   *unstructured.Object
 	Resource *discovery.Resource
-	// Health is the object's readiness; its status is "" if it could not be read.
+	// Health is the object's readiness. Its Status is "" if the object could not be read.
 	Health readiness.Result
-	// IsSubject marks the objects that Find was called for: what is above them are their owners.
+	// IsSubject marks the arguments of Find. The nodes above a subject are its owners.
 	IsSubject bool
 	Owned     []*Node
 
@@ -45,22 +45,24 @@ type Node struct {
 
 // Tree is the result of Find.
 type Tree struct {
-	// Roots are the subjects, or their topmost owners. A chain of owners has only those that lead to a subject.
+	// Roots are the topmost owners of the subjects, or the subjects themselves. An owner above a subject contains only the
+	// branches that lead to subjects.
 	Roots []*Node
-	// Unread are errors of resources that could not be listed or read: the tree may lack objects of these.
+	// Unread are the errors of resources that could not be listed or read. The tree may lack their objects.
 	Unread []error
 }
 
-// Subject is an object to begin with, and the handle on its resource in its namespace.
+// Subject is an argument of Find, with the handle on its resource in its namespace.
 type Subject struct {
 	Object   *unstructured.Object
 	Resource *dynamic.Resource
 }
 
-// Find returns the tree of the subjects. It lists the metadata of all resources, in namespace or, with "", in all, several at
-// a time; memory is that of these metadata. The error is that of discovery or ctx.
+// Find returns the tree of the subjects. It lists the metadata of all resources in namespace, or in all namespaces for "", with
+// up to maxLists concurrent requests, and holds all listed metadata in memory. Errors of discovery and of ctx are returned,
+// errors of single resources are in Tree.Unread.
 func Find(ctx context.Context, client *dynamic.Client, subjects []Subject, namespace string) (*Tree, error) {
-	silent := client.WithDefaults(&dynamic.Defaults{OnWarning: func(context.Context, string) {}}) // of kinds that nobody asked for
+	silent := client.WithDefaults(&dynamic.Defaults{OnWarning: func(context.Context, string) {}}) // from unrequested kinds
 	f := &finder{client: silent, namespace: namespace, byUID: map[types.UID]*Node{}, owned: map[types.UID][]*Node{}}
 	if err := f.listAll(ctx); err != nil {
 		return nil, err
@@ -98,7 +100,7 @@ func contains(root, node *Node, depth int) bool {
 	return depth < maxDepth && (root == node || slices.ContainsFunc(root.Owned, func(n *Node) bool { return contains(n, node, depth+1) }))
 }
 
-// finder has the metadata of all objects.
+// finder indexes the metadata of all listed objects by UID and by owner.
 type finder struct {
 	client    *dynamic.Client
 	namespace string
@@ -109,7 +111,7 @@ type finder struct {
 	errs  []error
 }
 
-// add enters an object. An object that two groups serve is entered once.
+// add adds an object to the indexes. An object served by two groups is added once.
 func (f *finder) add(in *dynamic.Resource, obj *unstructured.Object) *Node {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -131,7 +133,7 @@ func (f *finder) fail(err error) {
 	f.errs = append(f.errs, err)
 }
 
-// listAll lists the metadata of all resources but those that have no owners.
+// listAll lists the metadata of all resources except events and componentstatuses.
 func (f *finder) listAll(ctx context.Context) error {
 	handles, err := f.client.PreferredResources(ctx, &discovery.ResourceFilter{Verbs: []string{"list", "get"}})
 	if err != nil {
@@ -171,7 +173,7 @@ func (f *finder) listResource(ctx context.Context, r *dynamic.Resource) error {
 	return nil
 }
 
-// parallel calls do for all elements, maxLists at a time.
+// parallel calls do for all elements, with up to maxLists concurrent calls.
 func parallel[T any](all []T, do func(T)) {
 	queue := make(chan T)
 	var workers sync.WaitGroup
@@ -189,7 +191,7 @@ func parallel[T any](all []T, do func(T)) {
 	workers.Wait()
 }
 
-// attachOwned sets what a node owns, directly and indirectly. An object with two owners is in the tree of the first.
+// attachOwned sets Owned of a node and of its dependents. An object with two owners is attached to the first visited owner.
 func (f *finder) attachOwned(node *Node, seen map[types.UID]bool, depth int) {
 	uid := node.Object.GetUID()
 	if seen[uid] || depth > maxDepth {
@@ -210,7 +212,7 @@ func (f *finder) attachOwned(node *Node, seen map[types.UID]bool, depth int) {
 	}
 }
 
-// attachOwners puts a node below its owners and returns the topmost one. Of several owners it takes the controller or first.
+// attachOwners attaches a node to its owner, the owner to its own owner and so on, and returns the topmost owner.
 func (f *finder) attachOwners(ctx context.Context, node *Node, seen map[types.UID]bool) *Node {
 	for range maxDepth {
 		owner := f.owner(ctx, node)
@@ -226,7 +228,8 @@ func (f *finder) attachOwners(ctx context.Context, node *Node, seen map[types.UI
 	return node
 }
 
-// owner returns the owner of a node; nil if it has none. One outside of the listed resources is read.
+// owner returns the controller of a node, or its first owner without a controller, or nil without owners. An owner outside
+// the listed resources is read.
 func (f *finder) owner(ctx context.Context, node *Node) *Node {
 	owners := node.Object.GetOwnerReferences()
 	if len(owners) == 0 {
@@ -261,7 +264,7 @@ func (f *finder) owner(ctx context.Context, node *Node) *Node {
 	return f.add(in, obj)
 }
 
-// readHealth reads the objects of the trees and computes their readiness: few of a resource one by one, many by a list.
+// readHealth reads the objects of the trees and sets Health. Up to maxGets objects of a resource are read with GET, more with LIST.
 func (f *finder) readHealth(ctx context.Context, roots []*Node) {
 	type place struct{ path, namespace string }
 	groups := map[place][]*Node{}

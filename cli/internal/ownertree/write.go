@@ -13,16 +13,16 @@ import (
 	"github.com/anykind/anykind/readiness"
 )
 
-// WriteOptions say how a tree is written.
+// WriteOptions configures Write.
 type WriteOptions struct {
 	Now time.Time
 	// ShowNamespaces adds each object's namespace.
 	ShowNamespaces bool
-	// Paint, unless it is nil, colors a text by the status that it belongs to.
+	// Paint colors a text by its readiness status. nil disables colors.
 	Paint func(status readiness.Status, text string) string
 }
 
-// Write writes a tree as a table: each object below its owner, with its readiness.
+// Write writes a tree as a table. Each object is below its owner, with its readiness.
 func Write(w io.Writer, tree *Tree, opts *WriteOptions) error {
 	rows := [][]string{{"OBJECT", "NAMESPACE", "STATUS", "AGE", "MESSAGE"}}
 	statuses := []readiness.Status{""}
@@ -58,7 +58,7 @@ func Write(w io.Writer, tree *Tree, opts *WriteOptions) error {
 	return writeRows(w, rows, statuses, opts)
 }
 
-// message returns why an object is not Current.
+// message returns the readiness message of a node, or "" if the node is Current.
 func message(node *Node) string {
 	if node.Health.Status == readiness.Current {
 		return ""
@@ -95,7 +95,7 @@ func writeRows(w io.Writer, rows [][]string, statuses []readiness.Status, opts *
 	return nil
 }
 
-// printable replaces what a terminal would not print as a character.
+// printable replaces unprintable characters by '?'.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
