@@ -68,7 +68,7 @@ func whoami(ctx context.Context, s *command.State, output *print.Flags) error {
 	return writeUser(s.Out, review)
 }
 
-// createReview sends a review, which is an object that the server fills in and does not store, and returns it.
+// createReview creates a review and returns the server's answer. The server does not store reviews.
 func createReview(ctx context.Context, client *dynamic.Client, resource string, spec map[string]any) (*unstructured.Object, error) {
 	reviews, err := client.Resource(ctx, resource)
 	if err != nil {
@@ -81,7 +81,7 @@ func createReview(ctx context.Context, client *dynamic.Client, resource string, 
 	return reviews.Create(ctx, review, nil)
 }
 
-// writeUser prints the user of a review.
+// writeUser writes status.userInfo of a review as a table.
 func writeUser(out io.Writer, review *unstructured.Object) error {
 	get := func(name string) string {
 		value, _, _ := unstructured.Get[string](review, "status", "userInfo", name)

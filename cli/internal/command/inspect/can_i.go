@@ -23,9 +23,9 @@ type canI struct {
 	subresource                           string
 }
 
-// access is an action that a user may or may not perform.
+// access is the subject of a SelfSubjectAccessReview.
 type access struct {
-	verb, path                                         string // path is a URL that is no resource's
+	verb, path                                         string // path is a non-resource URL
 	namespace, group, version, resource, name, subPart string
 }
 
@@ -56,7 +56,7 @@ func canICommand(s *command.State) *cobra.Command {
 	return cmd
 }
 
-// validate returns an error for arguments and flags that do not go together.
+// validate rejects conflicting arguments and flags.
 func (c *canI) validate(args []string) error {
 	switch {
 	case c.list && len(args) > 0:
@@ -74,7 +74,7 @@ func (c *canI) validate(args []string) error {
 	return nil
 }
 
-// check asks the server about one action.
+// check reviews a single action.
 func (c *canI) check(ctx context.Context, verb, what string) error {
 	asked := &access{verb: verb, subPart: c.subresource}
 	if strings.HasPrefix(what, "/") {
@@ -99,7 +99,7 @@ func (c *canI) check(ctx context.Context, verb, what string) error {
 	return c.report(review)
 }
 
-// report prints the answer; a no is exit code 1.
+// report prints yes or no. For no it returns exit code 1.
 func (c *canI) report(review *unstructured.Object) error {
 	allowed, _, err := unstructured.Get[bool](review, "status", "allowed")
 	if err != nil {
@@ -130,7 +130,7 @@ func (c *canI) warn(format string, args ...any) {
 	c.Errorf("Warning: "+format+"\n", args...)
 }
 
-// resolve finds the resource that a user named. One that the server does not have is asked about as it was typed, with a warning.
+// resolve sets the resource of asked. An unknown resource is sent unchanged, with a warning.
 func (c *canI) resolve(ctx context.Context, asked *access, what string) error {
 	typed, name, _ := strings.Cut(what, "/")
 	asked.name = name
@@ -182,7 +182,7 @@ func (c *canI) warnScope(mapping *discovery.Resource) {
 	c.warn("resource '%s' is not namespace scoped", mapping.GVR.Resource)
 }
 
-// warnVerb warns of a verb that the API does not have.
+// warnVerb warns of a verb unknown to the API.
 func (c *canI) warnVerb(verb string) {
 	known := []string{
 		"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "use", "bind", "impersonate", "*", "approve",
@@ -193,7 +193,7 @@ func (c *canI) warnVerb(verb string) {
 	}
 }
 
-// isPathVerb reports whether requests of paths that are no resource's have the verb.
+// isPathVerb reports whether verb is valid for non-resource URLs.
 func isPathVerb(verb string) bool {
 	return slices.Contains([]string{"get", "put", "post", "head", "options", "delete", "patch", "*"}, verb)
 }
@@ -202,7 +202,7 @@ func (a *access) setResource(mapping *discovery.Resource) {
 	a.group, a.version, a.resource = mapping.GVR.Group, mapping.GVR.Version, mapping.GVR.Resource
 }
 
-// spec returns the fields of a review.
+// spec returns the spec of a SelfSubjectAccessReview.
 func (a *access) spec() map[string]any {
 	if a.path != "" {
 		return map[string]any{"nonResourceAttributes": map[string]any{"verb": a.verb, "path": a.path}}
@@ -218,7 +218,7 @@ func (a *access) spec() map[string]any {
 	return map[string]any{"resourceAttributes": attributes}
 }
 
-// printRules prints what the user may do in a namespace.
+// printRules prints the allowed actions of the user in a namespace.
 func (c *canI) printRules(ctx context.Context) error {
 	namespace, _, err := c.Connection.Namespace(ctx)
 	if err != nil {

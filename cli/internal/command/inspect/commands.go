@@ -1,4 +1,4 @@
-// Package inspect has describe, tree, who, auth, drain, cordon and uncordon.
+// Package inspect implements describe, tree, who, auth, drain, cordon and uncordon.
 package inspect
 
 import (

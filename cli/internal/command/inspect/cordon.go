@@ -16,7 +16,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// nodeOptions select nodes, for cordon, uncordon and drain.
+// nodeOptions are the node selection and the flags shared by cordon, uncordon and drain.
 type nodeOptions struct {
 	*command.State
 
@@ -24,7 +24,7 @@ type nodeOptions struct {
 	dryRun    string
 }
 
-// dryRunAlone is the value of --dry-run without one, which means client.
+// dryRunAlone is the value of --dry-run without an argument. It means client.
 const dryRunAlone = "unchanged"
 
 func (o *nodeOptions) addFlags(cmd *cobra.Command) {
@@ -59,14 +59,14 @@ func schedulingCommand(s *command.State, unschedulable bool, use, short, example
 	return cmd
 }
 
-// node is a node to work on.
+// node is a node and the handle on nodes.
 type node struct {
 	*unstructured.Object
 
 	resource *dynamic.Resource
 }
 
-// nodes returns the nodes that arguments or the selector name. With an error for one of them nothing is done.
+// nodes returns the nodes named by the arguments or matching the selector. It fails as a whole if a node cannot be read.
 func (o *nodeOptions) nodes(cmd *cobra.Command, args []string) ([]node, error) {
 	switch {
 	case len(args) == 0 && !cmd.Flags().Changed("selector"):
@@ -108,7 +108,7 @@ func (o *nodeOptions) nodes(cmd *cobra.Command, args []string) ([]node, error) {
 	return nodes, nil
 }
 
-// nodeName returns the name in an argument, which may be node/NAME.
+// nodeName returns the name in an argument, NAME or node/NAME.
 func (o *nodeOptions) nodeName(ctx context.Context, argument string) (string, error) {
 	kind, name, hasKind := strings.Cut(argument, "/")
 	if !hasKind {
@@ -121,7 +121,7 @@ func (o *nodeOptions) nodeName(ctx context.Context, argument string) (string, er
 	return name, err
 }
 
-// report prints what was done to an object.
+// report prints the operation on an object, with a suffix for dry runs.
 func (o *nodeOptions) report(kind, name, operation string) {
 	switch o.dryRun {
 	case "client":
@@ -132,7 +132,7 @@ func (o *nodeOptions) report(kind, name, operation string) {
 	_ = o.Printf("%s/%s %s\n", kind, name, operation)
 }
 
-// setUnschedulable marks nodes as unschedulable or not. Errors are printed and, as in kubectl, do not change the exit code.
+// setUnschedulable sets spec.unschedulable of nodes. Errors are printed and, as in kubectl, do not change the exit code.
 func (o *nodeOptions) setUnschedulable(ctx context.Context, nodes []node, unschedulable bool) {
 	verb, state := "uncordon", "uncordoned"
 	if unschedulable {
@@ -150,7 +150,7 @@ func (o *nodeOptions) setUnschedulable(ctx context.Context, nodes []node, unsche
 				opts.DryRun = []string{metav1.DryRunAll}
 			}
 			patch := []byte(`{"spec":{"unschedulable":true}}`)
-			if !unschedulable { // a strategic merge patch of the typed objects removes the field, too
+			if !unschedulable { // kubectl's patch of typed objects removes the field, too
 				patch = []byte(`{"spec":{"unschedulable":null}}`)
 			}
 			_, err = n.resource.Patch(ctx, n.GetName(), types.StrategicMergePatchType, patch, opts)

@@ -82,7 +82,7 @@ func (d *describer) targets(ctx context.Context, args []string) ([]command.Targe
 	return d.Targets(ctx, args, &command.TargetOptions{Selection: d.selection, AllowAll: true})
 }
 
-// describePrefix describes the objects whose names begin with that of the target, which does not exist.
+// describePrefix describes the objects with target.Name as prefix. It returns notFound without a match.
 func (d *describer) describePrefix(ctx context.Context, target command.Target, notFound error) error {
 	prefix := target.Name
 	target.Name = ""
@@ -111,7 +111,7 @@ func (d *describer) reportNone(ctx context.Context) error {
 	return err
 }
 
-// describe reads what belongs to an object and writes its description.
+// describe reads the related objects of obj and writes its description.
 func (d *describer) describe(ctx context.Context, in *dynamic.Resource, obj *unstructured.Object) error {
 	client, err := d.Client(ctx)
 	if err != nil {
@@ -143,12 +143,11 @@ func (d *describer) describe(ctx context.Context, in *dynamic.Resource, obj *uns
 	return describe.Write(d.Out, obj, related)
 }
 
-// reader reads objects that belong to another one. What the user may not read or the server does not serve is left out of a
-// description.
+// reader reads related objects. A description omits forbidden objects and unserved resources.
 type reader struct {
 	ctx       context.Context
 	client    *dynamic.Client
-	namespace string // "" for all
+	namespace string // "" for all namespaces
 }
 
 func (r *reader) handle(resource string) (*dynamic.Resource, error) {
@@ -194,7 +193,7 @@ func (r *reader) get(resource, name string) *unstructured.Object {
 	return obj
 }
 
-// owned lists the objects that owner controls.
+// owned lists the objects controlled by owner.
 func (r *reader) owned(resource string, owner *unstructured.Object) []*unstructured.Object {
 	var all []*unstructured.Object
 	for _, obj := range r.list(resource, nil) {
@@ -211,7 +210,7 @@ func (r *reader) events(obj *unstructured.Object) ([]*unstructured.Object, error
 		"involvedObject.name": obj.GetName(), "involvedObject.namespace": obj.GetNamespace(), "involvedObject.kind": obj.GetKind(),
 		"involvedObject.uid": string(obj.GetUID()),
 	}
-	if obj.GetNamespace() == "" { // events about nodes may have their name as UID
+	if obj.GetNamespace() == "" { // events about nodes may have the node's name as UID
 		delete(about, "involvedObject.uid")
 	}
 	events, err := r.tryList("events", &metav1.ListOptions{FieldSelector: about.AsSelector().String()})

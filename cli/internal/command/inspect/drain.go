@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// maxEvictions is the number of pods that are evicted at the same time; one that its budget protects counts until it is gone.
+	// maxEvictions is the number of concurrent evictions. A pod protected by its disruption budget counts until it is deleted.
 	maxEvictions = 100
-	// retryDelay is the time between two attempts to evict a pod.
+	// retryDelay is the delay between attempts to evict a pod.
 	retryDelay = 5 * time.Second
 )
 
@@ -92,7 +92,7 @@ func (d *drainer) prepare(cmd *cobra.Command, args []string) ([]node, error) {
 	return nodes, nil
 }
 
-// run drains nodes one after the other, and continues with the next if one cannot be drained.
+// run drains nodes one after the other. A failed node does not stop the next.
 func (d *drainer) run(ctx context.Context, nodes []node) error {
 	d.setUnschedulable(ctx, nodes, true)
 	var errs, pending []string
@@ -120,7 +120,7 @@ func (d *drainer) run(ctx context.Context, nodes []node) error {
 	return &command.ExitError{Code: 1}
 }
 
-// podsOf lists the pods of a node and decides which are to be deleted.
+// podsOf lists the pods of a node and decides about each.
 func (d *drainer) podsOf(ctx context.Context, node string) (*podDecisions, error) {
 	opts := &metav1.ListOptions{FieldSelector: "spec.nodeName=" + node, LabelSelector: d.podSelector, Limit: d.selection.ChunkSize}
 	decisions := &podDecisions{}
@@ -156,7 +156,7 @@ func (d *drainer) drainNode(ctx context.Context, node string) error {
 	return err
 }
 
-// reportPending lists the pods that are still on a node.
+// reportPending prints the pods left on a node after an error.
 func (d *drainer) reportPending(ctx context.Context, node string, cause error) {
 	decisions, err := d.podsOf(context.WithoutCancel(ctx), node)
 	if err != nil {
@@ -171,7 +171,8 @@ func (d *drainer) reportPending(ctx context.Context, node string, cause error) {
 	}
 }
 
-// removePods evicts or deletes pods, several at a time, and waits until they are gone.
+// removePods evicts or deletes pods, with up to maxEvictions concurrent calls, and waits for their deletion. timeout limits the
+// whole call.
 func (d *drainer) removePods(ctx context.Context, pods []*unstructured.Object) error {
 	if d.timeout > 0 {
 		var cancel context.CancelFunc
@@ -196,13 +197,13 @@ func (d *drainer) removePods(ctx context.Context, pods []*unstructured.Object) e
 	return errors.Join(errs...)
 }
 
-// hasEvictions reports whether the server has the subresource for evictions.
+// hasEvictions reports whether the server serves pods/eviction.
 func (d *drainer) hasEvictions() bool {
 	_, ok := d.pods.Mapping().Subresource("eviction")
 	return ok
 }
 
-// print prints one line, also while other pods are removed.
+// print prints a line. It is safe for concurrent use.
 func (d *drainer) print(format string, args ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -226,7 +227,7 @@ func (d *drainer) deleteOptions() *metav1.DeleteOptions {
 	return opts
 }
 
-// evictPod evicts a pod as soon as its budget allows that, and waits until it is gone.
+// evictPod evicts a pod and waits for its deletion. It retries every retryDelay while a disruption budget forbids the eviction.
 func (d *drainer) evictPod(ctx context.Context, in *dynamic.Resource, pod *unstructured.Object) error {
 	suffix := ""
 	if d.dryRun == "server" {
@@ -264,7 +265,7 @@ func (d *drainer) evictPod(ctx context.Context, in *dynamic.Resource, pod *unstr
 	}
 }
 
-// deletePod deletes a pod and waits until it is gone.
+// deletePod deletes a pod and waits for its deletion.
 func (d *drainer) deletePod(ctx context.Context, in *dynamic.Resource, pod *unstructured.Object) error {
 	_, err := in.Delete(ctx, pod.GetName(), d.deleteOptions())
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -276,7 +277,7 @@ func (d *drainer) deletePod(ctx context.Context, in *dynamic.Resource, pod *unst
 	return d.waitForDeletion(ctx, in, pod, "deleted")
 }
 
-// waitForDeletion waits until a pod is gone, or its deletion takes so long that it is left alone.
+// waitForDeletion waits until a pod is deleted, or skipped because of skipDeletedAfter.
 func (d *drainer) waitForDeletion(ctx context.Context, in *dynamic.Resource, pod *unstructured.Object, operation string) error {
 	skipped := false
 	var err error
@@ -300,7 +301,7 @@ func (d *drainer) waitForDeletion(ctx context.Context, in *dynamic.Resource, pod
 	return nil
 }
 
-// waitOrSkip waits until a pod is gone or was deleted so long ago that it is skipped.
+// waitOrSkip polls a pod each second until it is deleted or isSkipped.
 func (d *drainer) waitOrSkip(ctx context.Context, in *dynamic.Resource, pod *unstructured.Object) (skipped bool, err error) {
 	for {
 		now, err := in.Get(ctx, pod.GetName(), nil)
@@ -318,7 +319,7 @@ func (d *drainer) waitOrSkip(ctx context.Context, in *dynamic.Resource, pod *uns
 	}
 }
 
-// sleep waits and reports whether ctx has not ended.
+// sleep waits for delay. It returns false if ctx is done earlier.
 func sleep(ctx context.Context, delay time.Duration) bool {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
@@ -330,7 +331,7 @@ func sleep(ctx context.Context, delay time.Duration) bool {
 	}
 }
 
-// serverMessage returns the server's own text of an error, or the error's.
+// serverMessage returns the message of an API status error, or err.Error().
 func serverMessage(err error) string {
 	var status *apierrors.StatusError
 	if errors.As(err, &status) {

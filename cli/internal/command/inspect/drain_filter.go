@@ -14,22 +14,22 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// podFilter decides which pods of a node are deleted when it is drained.
+// podFilter decides about the pods of a drained node.
 type podFilter struct {
 	force, ignoreDaemonSets, deleteEmptyDirData bool
 	skipDeletedAfter                            int // seconds; 0 skips none
 
-	// daemonSet returns an error if there is no DaemonSet of a name, or it cannot be read.
+	// daemonSet returns an error if the DaemonSet does not exist or cannot be read.
 	daemonSet func(ctx context.Context, namespace, name string) error
 }
 
-// decision is the treatment of a pod. problem forbids to drain the node, warning is reported.
+// decision is the treatment of a pod: a problem prevents the drain of its node, a warning is printed.
 type decision struct {
 	remove           bool
 	problem, warning string
 }
 
-// decide returns what happens to a pod. The rules are kubectl's: of several warnings the last one counts.
+// decide applies kubectl's rules to a pod. The last of several warnings is kept.
 func (f *podFilter) decide(ctx context.Context, pod *unstructured.Object) decision {
 	phase, _, _ := unstructured.Get[string](pod, "status", "phase")
 	isFinished := phase == "Succeeded" || phase == "Failed"
@@ -62,12 +62,13 @@ func (f *podFilter) decide(ctx context.Context, pod *unstructured.Object) decisi
 		}
 		result.warning = "deleting Pods that declare no controller"
 	} else {
-		result.warning = "" // as in kubectl, whose last rule drops it
+		result.warning = "" // as in kubectl: its last rule drops the warning
 	}
 	return result
 }
 
-// decideDaemonPod decides about a pod of a DaemonSet, which would create it again; unless the DaemonSet is deleted.
+// decideDaemonPod decides about a pod of a DaemonSet. The DaemonSet would recreate the pod, so the pod is removed only if the
+// DaemonSet is deleted and --force is set.
 func (f *podFilter) decideDaemonPod(ctx context.Context, pod *unstructured.Object, daemonSet string) decision {
 	err := f.daemonSet(ctx, pod.GetNamespace(), daemonSet)
 	switch {
@@ -81,13 +82,13 @@ func (f *podFilter) decideDaemonPod(ctx context.Context, pod *unstructured.Objec
 	return decision{warning: "ignoring DaemonSet-managed Pods"}
 }
 
-// isSkipped reports whether a pod was deleted so long ago that nobody waits for it.
+// isSkipped reports whether a pod was deleted more than skipDeletedAfter seconds ago.
 func (f *podFilter) isSkipped(pod *unstructured.Object) bool {
 	deleted := pod.GetDeletionTimestamp()
 	return f.skipDeletedAfter > 0 && deleted != nil && time.Since(deleted.Time) > time.Duration(f.skipDeletedAfter)*time.Second
 }
 
-// usesEmptyDir reports whether a pod has data that is deleted with it.
+// usesEmptyDir reports whether a pod has an emptyDir volume, whose data is deleted with the pod.
 func usesEmptyDir(pod *unstructured.Object) bool {
 	volumes, _, _ := unstructured.Get[[]any](pod, "spec", "volumes")
 	return slices.ContainsFunc(volumes, func(volume any) bool {
@@ -102,7 +103,7 @@ type podDecisions struct {
 	warned, failed groupedNames
 }
 
-// groupedNames are names of pods by text, in the order of the texts.
+// groupedNames maps texts to names of pods, in the order of the first use of each text.
 type groupedNames struct {
 	texts []string
 	names map[string][]string
@@ -131,7 +132,7 @@ func (d *podDecisions) add(pod *unstructured.Object, made decision) {
 	}
 }
 
-// err returns an error that names the pods that forbid to drain the node, nil if there are none.
+// err returns an error with the problems and their pods, or nil without problems.
 func (d *podDecisions) err() error {
 	var texts []string
 	for _, text := range d.failed.texts {

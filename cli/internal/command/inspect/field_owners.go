@@ -70,7 +70,7 @@ func printOwners(ctx context.Context, cmd *cobra.Command, s *command.State, args
 	return writeOwners(s, owners)
 }
 
-// writeOwners prints a table of fields and their owners.
+// writeOwners writes a table of fields and their owners.
 func writeOwners(s *command.State, owners []fieldowner.Owner) error {
 	slices.SortStableFunc(owners, func(a, b fieldowner.Owner) int {
 		return cmp.Or(strings.Compare(a.Field, b.Field), strings.Compare(a.Manager, b.Manager))

@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 )
 
-// rulesStatus are the rules that hold for a user in a namespace.
+// rulesStatus is the status of a SelfSubjectRulesReview.
 type rulesStatus struct {
 	ResourceRules []struct {
 		Verbs         []string `json:"verbs"`
@@ -24,14 +24,14 @@ type rulesStatus struct {
 	EvaluationError string `json:"evaluationError"`
 }
 
-// rule is a rule for one resource or one object of it, or for one path.
+// rule is the verbs of a resource, optionally of a single object, or of a non-resource URL.
 type rule struct {
 	group, resource string
 	names, paths    []string
 	verbs           []string
 }
 
-// rules splits rules for several resources and joins those of each, in kubectl's order.
+// rules splits the rules by resource and name, merges the verbs of each, and sorts in kubectl's order.
 func (s *rulesStatus) rules() []rule {
 	var all []rule
 	for _, r := range s.ResourceRules {
@@ -61,7 +61,7 @@ func (s *rulesStatus) rules() []rule {
 	return all
 }
 
-// addVerbs adds verbs to the rule for the same resource and name, or adds the rule.
+// addVerbs adds verbs to the rule with the group, resource and name of add. Without such a rule it appends add.
 func addVerbs(all []rule, add rule, verbs []string) []rule {
 	i := slices.IndexFunc(all, func(r rule) bool {
 		return r.group == add.group && r.resource == add.resource && slices.Equal(r.names, add.names)
@@ -78,7 +78,7 @@ func addVerbs(all []rule, add rule, verbs []string) []rule {
 	return all
 }
 
-// sortKey orders rules by their verbs, then by what they are for.
+// sortKey returns the sort key of kubectl: verbs, groups, resources, names and paths.
 func (r *rule) sortKey() string {
 	groups, resources := []string{}, []string{}
 	if len(r.paths) == 0 {
@@ -87,7 +87,7 @@ func (r *rule) sortKey() string {
 	return fmt.Sprintf("{Verbs:%v,APIGroups:%v,Resources:%v,ResourceNames:%v,NonResourceURLs:%v,}", r.verbs, groups, resources, r.names, r.paths)
 }
 
-// name returns the resource with its group and subresource.
+// name returns the resource as RESOURCE.GROUP/SUBRESOURCE.
 func (r *rule) name() string {
 	name, subresource, hasSubresource := strings.Cut(r.resource, "/")
 	if r.group != "" && name != "" {

@@ -17,7 +17,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// treeOptions are those of the command tree.
+// treeOptions are the options of the command tree.
 type treeOptions struct {
 	*command.State
 
@@ -111,7 +111,7 @@ func allCurrent(nodes []*ownertree.Node) bool {
 	return true
 }
 
-// paint returns the function that colors a status, nil where the output has no colors.
+// paint returns a function to color a status, or nil if the output is not colored.
 func (o *treeOptions) paint() func(readiness.Status, string) string {
 	if !terminal.UseColor(o.Out) {
 		return nil
@@ -126,7 +126,7 @@ func (o *treeOptions) paint() func(readiness.Status, string) string {
 		case "":
 			return text
 		default:
-			color = "33" // yellow: not there yet, or unknown
+			color = "33" // yellow: InProgress, Terminating or Unknown
 		}
 		return "\x1b[" + color + "m" + text + "\x1b[0m"
 	}
