@@ -23,7 +23,7 @@ import (
 	"github.com/anykind/anykind/transport/kubeconfig"
 )
 
-// ExitError ends the program with a code. Err is reported unless it is nil: then the command has said all.
+// ExitError is an error with an exit code. A nil Err is silent: the command has already reported the failure.
 type ExitError struct {
 	Code int
 	Err  error
@@ -39,7 +39,8 @@ func (e *ExitError) Error() string {
 // Unwrap returns Err.
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// ListError adds kubectl's words to the rejection of a list, which name the resource and the selectors.
+// ListError rewrites the message of a rejected list as kubectl does, with the resource and the selectors. Only errors 400 and 404
+// are rewritten.
 func ListError(err error, r *dynamic.Resource, opts *metav1.ListOptions) error {
 	var status *apierrors.StatusError
 	if apierrors.IsResourceExpired(err) || !apierrors.IsBadRequest(err) && !apierrors.IsNotFound(err) || !errors.As(err, &status) {
@@ -56,7 +57,7 @@ func ListError(err error, r *dynamic.Resource, opts *metav1.ListOptions) error {
 	return &changed
 }
 
-// WithHelp returns err followed by help. Report writes err as one line, and the lines of help as they are.
+// WithHelp returns an error with the text of err followed by help. Report writes err as a single line, and help unchanged.
 func WithHelp(err error, help string) error { return &helpError{err, help} }
 
 type helpError struct {
@@ -68,7 +69,7 @@ func (e *helpError) Error() string { return e.error.Error() + e.help }
 
 func (e *helpError) Unwrap() error { return e.error }
 
-// UsageError returns an error that points to the command's help, as kubectl does.
+// UsageError returns an error with kubectl's hint to the command's help.
 func UsageError(cmd *cobra.Command, format string, args ...any) error {
 	text, more, isLong := strings.Cut(fmt.Sprintf(format, args...), "\n")
 	if isLong {
@@ -77,8 +78,8 @@ func UsageError(cmd *cobra.Command, format string, args ...any) error {
 	return WithHelp(errors.New(text), fmt.Sprintf("%s\nSee '%s -h' for help and examples", more, cmd.CommandPath()))
 }
 
-// Report writes err as kubectl does and returns the exit code: 0 for nil, that of an ExitError, 1 for others. Each of joined errors
-// begins a line. Texts of others, such as names from a server, begin no line: see [printable.Lines].
+// Report writes err like kubectl and returns the exit code: 0 for nil, Code of an ExitError, or 1. Each joined error begins a line.
+// Foreign texts, such as names from a server, cannot begin a line: see [printable.Lines]. A broken pipe is not reported.
 func Report(w io.Writer, err error) int {
 	if err == nil {
 		return 0
@@ -102,7 +103,7 @@ func Report(w io.Writer, err error) int {
 	return code
 }
 
-// Message returns the text that kubectl prints for err: "" for an ExitError without Err.
+// Message returns kubectl's text for err, or "" for an ExitError with a nil Err.
 func Message(err error) string {
 	parts := slices.DeleteFunc(split(err), isSilent)
 	switch len(parts) {
@@ -138,13 +139,13 @@ func Message(err error) string {
 	return "error: " + message
 }
 
-// isSilent reports whether the command has already reported err.
+// isSilent reports whether err is an ExitError with a nil Err.
 func isSilent(err error) bool {
 	var exit *ExitError
 	return errors.As(err, &exit) && exit.Err == nil
 }
 
-// lines returns the text of an error, with the lines of its help as they are.
+// lines returns the text of an error, with its help unchanged.
 func lines(err error) string {
 	if exit, isExit := err.(*ExitError); isExit { //nolint:errorlint // an error around the help has another text
 		err = exit.Err
@@ -155,9 +156,9 @@ func lines(err error) string {
 	return printable.Lines(err.Error())
 }
 
-// split returns the errors that errors.Join has joined into err.
+// split returns the errors joined in err by errors.Join.
 func split(err error) []error {
-	joined, ok := err.(interface{ Unwrap() []error }) // only the outermost error is a list
+	joined, ok := err.(interface{ Unwrap() []error }) // only the outermost error is split
 	if !ok {
 		return []error{err}
 	}
@@ -185,7 +186,7 @@ func texts(errs []error) []string {
 	return result
 }
 
-// invalidMessage is the text for an object that the server rejects as invalid.
+// invalidMessage returns kubectl's text for an error with reason Invalid.
 func invalidMessage(err error) (string, bool) {
 	var status *apierrors.StatusError
 	if !errors.As(err, &status) || status.ErrStatus.Reason != metav1.StatusReasonInvalid {

@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/dynamic"
 )
 
-// FileTargets returns the objects that files name and a selection selects. There must be no arguments.
+// FileTargets returns the objects named in files, filtered by selection.LabelSelector. It rejects a non-empty args.
 func (s *State) FileTargets(ctx context.Context, files *manifest.Reader, args []string, selection *flags.Selection) ([]Target, error) {
 	if len(args) > 0 {
 		return nil, errors.New("when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well")

@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
-// ValidateRaw rejects what --raw cannot be combined with. files may name one file or standard input.
+// ValidateRaw validates uri and rejects flags in conflict with --raw. files may name a single file or standard input.
 func ValidateRaw(uri string, files *manifest.Reader, output string) error {
 	switch {
 	case len(files.Paths) > 1:
@@ -32,7 +32,8 @@ func ValidateRaw(uri string, files *manifest.Reader, output string) error {
 	return nil
 }
 
-// Raw sends a request with the content of a file, of standard input for "-", or with none for "", and writes the response.
+// Raw sends a request and writes the response body. The request body is the content of file, standard input for "-", or empty
+// for "".
 func (s *State) Raw(ctx context.Context, method, uri, file string) error {
 	request := &transport.Request{Method: method, Path: uri}
 	var err error

@@ -11,14 +11,14 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
-// requestFlags are the flags for what requests show.
+// requestFlags are the flags -v and --warnings-as-errors.
 type requestFlags struct {
 	verbosity        int
 	warningsAsErrors bool
 	warnings         atomic.Int64
 }
 
-// logVerbosity is that from which on each request is logged, as in kubectl.
+// logVerbosity is the lowest -v with a log line per request, as in kubectl.
 const logVerbosity = 6
 
 func (r *requestFlags) addFlags(fs *pflag.FlagSet) {

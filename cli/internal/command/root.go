@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
-// Root returns the root command of anyctl with kubectl's persistent flags. Errors are left to Report.
+// Root returns the root command of anyctl with kubectl's persistent flags. It does not print errors: see Report.
 func Root(s *State, commands ...*cobra.Command) *cobra.Command {
 	root := &cobra.Command{
 		Use:               "anyctl",
@@ -42,7 +42,7 @@ func Root(s *State, commands ...*cobra.Command) *cobra.Command {
 	return root
 }
 
-// completeArguments completes the arguments of the commands that do not do so by themselves.
+// completeArguments sets ValidArgsFunction of commands without argument completion.
 func completeArguments(s *State, commands []*cobra.Command) {
 	for _, cmd := range commands {
 		if cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 {

@@ -1,4 +1,4 @@
-// Package command has what the commands of anyctl share: streams, the connection, the objects that arguments name, and
+// Package command has the shared parts of anyctl's commands: streams, the connection, the resolution of arguments to objects, and
 // kubectl's error texts and exit codes.
 package command
 
@@ -13,26 +13,26 @@ import (
 	"github.com/anykind/anykind/dynamic"
 )
 
-// Streams are the standard streams of a command. Out and Err are writers of package printable: what is written to a terminal cannot
-// control it.
+// Streams are the standard streams of a command. Out and Err are writers of package printable: they escape control sequences on a
+// terminal.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
 }
 
-// State is shared by all commands; each constructor gets it.
+// State is shared by all commands and passed to each constructor.
 type State struct {
 	Streams
 	Connection *flags.Connection
-	// Args is the command line. nil builds all commands.
+	// Args is the command line. With nil, all commands are built.
 	Args []string
 }
 
-// IsNamed reports whether the command line has a command's name. Subcommands of others are not built: their flags are much of the
-// memory of a short command line.
+// IsNamed reports whether the command line contains name. Subcommands of commands without their name on the command line are not
+// built: their flags are much of the memory of a short command line.
 func (s *State) IsNamed(name string) bool { return s.Args == nil || slices.Contains(s.Args, name) }
 
-// Client returns the client of the connection flags.
+// Client returns the client opened with the connection flags.
 func (s *State) Client(ctx context.Context) (*dynamic.Client, error) { return s.Connection.Client(ctx) }
 
 // Printf writes to the standard output. On a terminal, a line break in an argument becomes a space.
@@ -49,7 +49,7 @@ func (s *State) Errorf(format string, args ...any) {
 	_, _ = fmt.Fprintf(s.Err, format+"\n", singleLines(args)...)
 }
 
-// singleLines returns args with [printable.Line] of each text, which others may have written.
+// singleLines applies [printable.Line] to strings, errors and Stringers, because their texts may come from a server.
 func singleLines(args []any) []any {
 	args = slices.Clone(args)
 	for i, arg := range args {

@@ -13,23 +13,23 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// Target is one object, or all that selectors select, of one resource. Resource is in the namespace to use.
+// Target is an object of a resource or, without Name, all objects matching the selectors. Resource is a handle in its namespace.
 type Target struct {
 	Resource *dynamic.Resource
 	// Name is "" for all objects.
 	Name string
 }
 
-// TargetOptions say which arguments a command accepts.
+// TargetOptions configures Targets.
 type TargetOptions struct {
 	Selection flags.Selection
-	// All selects all objects of the types, as --all does.
+	// All selects all objects of the types, like --all.
 	All bool
-	// AllowAll lets a type alone mean all of its objects, as in get and describe.
+	// AllowAll accepts a type without names or selectors for all its objects, as in get and describe.
 	AllowAll bool
 }
 
-// Targets resolves arguments as kubectl does: TYPE[,TYPE] [NAME…], or TYPE/NAME…. With selectors or All there are no names.
+// Targets resolves arguments as kubectl does: TYPE[,TYPE] [NAME…], or TYPE/NAME…. Names are rejected with selectors or All.
 func (s *State) Targets(ctx context.Context, args []string, opts *TargetOptions) ([]Target, error) {
 	pairs, types, names, err := parseTargets(args)
 	if err != nil {
@@ -55,8 +55,8 @@ func (s *State) Targets(ctx context.Context, args []string, opts *TargetOptions)
 	return s.typeTargets(ctx, types, names, bySelector || opts.AllowAll, opts)
 }
 
-// Visit calls visit for every object of the targets: one by name, or those that the selection lists. An error ends nothing;
-// the errors of all objects are joined. found is the number of objects.
+// Visit calls visit for every object of the targets. It continues after errors and returns them joined, and stops if ctx is done.
+// found is the number of objects.
 func (s *State) Visit(ctx context.Context, targets []Target, selection *flags.Selection,
 	visit func(ctx context.Context, in *dynamic.Resource, obj *unstructured.Object) error,
 ) (found int, err error) {
@@ -79,7 +79,7 @@ func (s *State) Visit(ctx context.Context, targets []Target, selection *flags.Se
 	return found, errors.Join(errs...)
 }
 
-// Objects yields the target's object, or those that opts select.
+// Objects yields the named object, or the objects selected by opts.
 func (t Target) Objects(ctx context.Context, opts *metav1.ListOptions) func(yield func(*unstructured.Object, error) bool) {
 	if t.Name == "" {
 		return func(yield func(*unstructured.Object, error) bool) {
@@ -99,7 +99,7 @@ func (t Target) Objects(ctx context.Context, opts *metav1.ListOptions) func(yiel
 	}
 }
 
-// in returns the resource in the namespace of one of its objects.
+// in returns the handle in the namespace of obj.
 func in(r *dynamic.Resource, obj *unstructured.Object) *dynamic.Resource {
 	if !r.Mapping().Namespaced || obj.GetNamespace() == "" {
 		return r
