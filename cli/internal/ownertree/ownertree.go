@@ -264,7 +264,7 @@ func (f *finder) owner(ctx context.Context, node *Node) *Node {
 	return f.add(in, obj)
 }
 
-// readHealth reads the objects of the trees and sets Health. Up to maxGets objects of a resource are read with GET, more with LIST.
+// readHealth reads the objects of the trees and sets Health. Up to maxGets objects of a resource are read with GET, more by LIST.
 func (f *finder) readHealth(ctx context.Context, roots []*Node) {
 	type place struct{ path, namespace string }
 	groups := map[place][]*Node{}
