@@ -1,4 +1,4 @@
-// Package config has the command config, which reads and changes kubeconfig files.
+// Package config implements the command config for reading and changing kubeconfig files.
 package config
 
 import (
@@ -43,7 +43,7 @@ func sortedKeys[T any](entries map[string]T) []string {
 	return names
 }
 
-// loadFile returns the kubeconfig, empty if there is none, also of --kubeconfig, as kubectl config does.
+// loadFile returns the merged kubeconfig. A missing file is an empty kubeconfig, even with --kubeconfig, as in kubectl config.
 func loadFile(s *command.State) (*kubeconfig.File, error) {
 	file, err := transport.LoadKubeconfig(s.Connection.Kubeconfig)
 	if err != nil && errors.Is(err, os.ErrNotExist) {

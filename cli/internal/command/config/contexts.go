@@ -163,7 +163,7 @@ func newSetContext(s *command.State) *cobra.Command {
 	return cmd
 }
 
-// setContext changes the context of a name, "" for the current one, by the connection flags that are set.
+// setContext sets the fields of a context to the changed connection flags. name "" is the current context.
 func setContext(cmd *cobra.Command, s *command.State, name string) error {
 	file, err := loadFile(s)
 	if err != nil {

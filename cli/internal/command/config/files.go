@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/transport/kubeconfig/edit"
 )
 
-// setCurrentContext changes the first file of the list that has a current context or, if none has, the default one.
+// setCurrentContext changes the first file with a current context. Without such a file it changes the default file.
 func setCurrentContext(ctx context.Context, s *command.State, name string) error {
 	path, err := defaultFile(s)
 	if err != nil {
@@ -31,7 +31,7 @@ func setCurrentContext(ctx context.Context, s *command.State, name string) error
 	})
 }
 
-// configFiles are the files of KUBECONFIG, or the one of --kubeconfig.
+// configFiles returns the file of --kubeconfig, or the files of KUBECONFIG.
 func configFiles(s *command.State) []string {
 	if s.Connection.Kubeconfig != "" {
 		return []string{s.Connection.Kubeconfig}
@@ -39,7 +39,8 @@ func configFiles(s *command.State) []string {
 	return slices.DeleteFunc(filepath.SplitList(os.Getenv("KUBECONFIG")), func(path string) bool { return path == "" })
 }
 
-// defaultFile is the file for new entries: the first that exists, or else the last.
+// defaultFile returns the file for new entries: the first existing file of configFiles, or the last without an existing file.
+// Without configFiles it is ~/.kube/config.
 func defaultFile(s *command.State) (string, error) {
 	files := configFiles(s)
 	for _, path := range files {
@@ -57,7 +58,7 @@ func defaultFile(s *command.State) (string, error) {
 	return filepath.Join(home, ".kube", "config"), nil
 }
 
-// entryFile is the file of an entry: its own or, for a new one, the default file.
+// entryFile returns origin, the file of an existing entry, or the default file for a new entry.
 func entryFile(s *command.State, origin string) (string, error) {
 	if origin != "" {
 		return origin, nil
@@ -65,8 +66,8 @@ func entryFile(s *command.State, origin string) (string, error) {
 	return defaultFile(s)
 }
 
-// inFolder returns a file name as an entry of the kubeconfig at path has it: relative if it is in that file's folder or
-// below, and absolute otherwise, as kubectl writes it.
+// inFolder returns a file name for an entry of the kubeconfig at path: relative in or below the kubeconfig's folder, and absolute
+// elsewhere, as kubectl writes it.
 func inFolder(path, name string) (string, error) {
 	if name == "" {
 		return "", nil

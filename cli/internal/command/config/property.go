@@ -17,8 +17,8 @@ import (
 	"github.com/anykind/anykind/transport/kubeconfig/edit"
 )
 
-// property is a field of a kubeconfig: current-context, LIST, LIST.NAME or LIST.NAME.FIELD. Names may have dots: a name ends in
-// front of the first part that is a field of its list's entries.
+// property is a field of a kubeconfig: current-context, LIST, LIST.NAME or LIST.NAME.FIELD. Names may contain dots: a name ends
+// before the first part equal to a field name of the entries.
 type property struct {
 	text   string
 	list   string // clusters, users or contexts; "" for current-context
@@ -53,7 +53,7 @@ func parseProperty(text string) (*property, error) {
 	return &property{text: text, list: list, name: strings.Join(parts[:end], "."), fields: parts[end:]}, nil
 }
 
-// fieldNames returns the names that the fields of a struct have in files.
+// fieldNames returns the names of a struct's fields in kubeconfig files.
 func fieldNames(entry reflect.Type) []string {
 	var names []string
 	for i := range entry.NumField() {
@@ -160,7 +160,7 @@ func (p *property) unset(ctx context.Context, s *command.State) error {
 	})
 }
 
-// change calls change with the entry, as a value that can be set, and writes it.
+// change calls change with the entry as a settable value, and writes the entry to its file.
 func (p *property) change(ctx context.Context, s *command.State, change func(entry reflect.Value) error) error {
 	file, err := loadFile(s)
 	if err != nil {
@@ -188,7 +188,7 @@ func changeEntry[T any](ctx context.Context, s *command.State, entry T, origin, 
 	return put(ctx, path, name, entry)
 }
 
-// deleteEntries deletes the entry or, without a name, all of the list. One that does not exist is no error, as in kubectl.
+// deleteEntries deletes the entry or, without a name, all entries of the list. A missing entry is no error, as in kubectl.
 func (p *property) deleteEntries(ctx context.Context, s *command.State) error {
 	file, err := loadFile(s)
 	if err != nil {
@@ -209,7 +209,7 @@ func (p *property) deleteEntries(ctx context.Context, s *command.State) error {
 	return nil
 }
 
-// origins returns the entries of the list with their files.
+// origins maps the names of the list's entries to their files.
 func (p *property) origins(file *kubeconfig.File) map[string]string {
 	origins := map[string]string{}
 	switch p.list {
@@ -229,7 +229,7 @@ func (p *property) origins(file *kubeconfig.File) map[string]string {
 	return origins
 }
 
-// fieldOf returns the field of a struct at a path. Structs behind pointers on the way are copied or created.
+// fieldOf returns the field of a struct at a path. Structs behind pointers are copied first, or created for nil.
 func fieldOf(value reflect.Value, path []string) (reflect.Value, error) {
 	for i, name := range path {
 		if value.Kind() == reflect.Pointer && value.Type().Elem().Kind() == reflect.Struct {
@@ -253,7 +253,7 @@ func fieldOf(value reflect.Value, path []string) (reflect.Value, error) {
 	return value, nil
 }
 
-// setText sets a field to the value that a text means for its type.
+// setText parses text for the type of field and sets it. Without isRaw, text is base64 for fields of bytes.
 func setText(field reflect.Value, text string, isRaw bool) error {
 	switch field.Interface().(type) {
 	case string:

@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/transport/kubeconfig/edit"
 )
 
-// clusterOptions are the flags of set-cluster that are no connection flags.
+// clusterOptions are the flags of set-cluster except the connection flags.
 type clusterOptions struct {
 	embed    bool
 	proxyURL string
@@ -77,7 +77,7 @@ func (o *clusterOptions) run(cmd *cobra.Command, s *command.State, name string) 
 	return s.Printf("Cluster %q set.\n", name)
 }
 
-// change sets the fields of the flags that are given. A certificate authority and insecure mode exclude each other.
+// change sets the fields of the changed flags. A certificate authority and insecure mode exclude each other.
 func (o *clusterOptions) change(cmd *cobra.Command, s *command.State, path string, entry *kubeconfig.Cluster) (err error) {
 	flags, c := cmd.Flags(), s.Connection
 	if flags.Changed("server") {

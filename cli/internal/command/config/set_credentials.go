@@ -17,7 +17,7 @@ import (
 	"github.com/anykind/anykind/transport/kubeconfig/edit"
 )
 
-// credentialsOptions are the flags of set-credentials that are no connection flags.
+// credentialsOptions are the flags of set-credentials except the connection flags.
 type credentialsOptions struct {
 	embed                            bool
 	authProvider                     string
@@ -91,7 +91,7 @@ func (o *credentialsOptions) complete(s *command.State, name string) (err error)
 	return nil
 }
 
-// parsePairs splits the values of a flag into those to set, key=value, and those to remove, key-.
+// parsePairs parses values of a flag: key=value sets a key, key- removes it.
 func parsePairs(flag string, pairs []string) (set map[string]string, removed []string, err error) {
 	set = map[string]string{}
 	var invalid []string
@@ -201,7 +201,7 @@ func (o *credentialsOptions) changeAuthProvider(flags *pflag.FlagSet, entry *kub
 	entry.AuthProvider = &provider
 }
 
-// changeExec changes the exec plugin; without one and without --exec-command its flags change nothing, as in kubectl.
+// changeExec changes the exec plugin. Without a plugin and --exec-command it changes nothing, as in kubectl.
 func (o *credentialsOptions) changeExec(flags *pflag.FlagSet, entry *kubeconfig.User) {
 	exec := kubeconfig.Exec{}
 	if entry.Exec != nil {

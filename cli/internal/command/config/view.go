@@ -19,7 +19,7 @@ const (
 	redacted    = "REDACTED"
 )
 
-// configView writes a kubeconfig with or without its secrets.
+// configView is the command config view.
 type configView struct {
 	raw, flatten, minify bool
 }
@@ -61,7 +61,7 @@ func newConfigView(s *command.State) *cobra.Command {
 	return cmd
 }
 
-// minified returns the file with a context, its cluster and its user alone.
+// minified returns file reduced to a context, its cluster and its user. name "" is the current context.
 func minified(file *kubeconfig.File, name string) (*kubeconfig.File, error) {
 	if name == "" {
 		name = file.CurrentContext
@@ -99,7 +99,7 @@ func (v *configView) object(file *kubeconfig.File) (map[string]any, error) {
 	}, nil
 }
 
-// entries returns the named entries of a section, sorted; nil if there is none, which kubectl writes as null.
+// entries returns the entries of a section, sorted by name. It returns nil for an empty section: kubectl writes null.
 func entries[T any](section map[string]T, key string, convert func(T) (map[string]any, error)) (any, error) {
 	if len(section) == 0 {
 		return nil, nil //nolint:nilnil // null is the value
@@ -115,7 +115,7 @@ func entries[T any](section map[string]T, key string, convert func(T) (map[strin
 	return list, nil
 }
 
-// Types without the methods that hide values. Secrets in them are hidden still.
+// These types lack the methods for hiding values. The fields of type Secret remain hidden.
 type (
 	plainCluster kubeconfig.Cluster
 	plainContext kubeconfig.Context
@@ -130,7 +130,7 @@ func (v *configView) cluster(c kubeconfig.Cluster) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if proxy := c.ProxyURL.Reveal(); proxy != "" { // as kubectl, with its password
+	if proxy := c.ProxyURL.Reveal(); proxy != "" { // with its password, as in kubectl
 		fields["proxy-url"] = proxy
 	}
 	v.data(fields, "certificate-authority-data", c.CertificateAuthorityData)
@@ -202,7 +202,7 @@ func (v *configView) exec(exec *kubeconfig.Exec) (map[string]any, error) {
 	return fields, nil
 }
 
-// toMap converts a struct with json tags, without secrets and empty texts.
+// toMap converts a struct to a map by its json tags, without secrets and empty strings.
 func toMap(value any) (map[string]any, error) {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -242,7 +242,7 @@ func (v *configView) secret(fields map[string]any, name string, secret kubeconfi
 	}
 }
 
-// inline replaces the name of a file by its content if the result is to be self-contained.
+// inline replaces a file name by the file's content if flatten is set.
 func (v *configView) inline(fields map[string]any, name string) error {
 	path, _ := fields[name].(string)
 	if !v.flatten || path == "" {
