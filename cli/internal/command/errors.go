@@ -78,8 +78,8 @@ func UsageError(cmd *cobra.Command, format string, args ...any) error {
 	return WithHelp(errors.New(text), fmt.Sprintf("%s\nSee '%s -h' for help and examples", more, cmd.CommandPath()))
 }
 
-// Report writes err like kubectl and returns the exit code: 0 for nil, Code of an ExitError, or 1. Each joined error begins a line.
-// Foreign texts, such as names from a server, cannot begin a line: see [printable.Lines]. A broken pipe is not reported.
+// Report writes err like kubectl and returns the exit code: 0 for nil, Code of an ExitError, or 1. Each joined error begins a
+// line. Foreign texts, such as names from a server, cannot begin a line: see [printable.Lines]. A broken pipe is not reported.
 func Report(w io.Writer, err error) int {
 	if err == nil {
 		return 0
