@@ -19,7 +19,7 @@ import (
 	"github.com/anykind/anykind/discovery"
 )
 
-// apiResourcesCommand has the flags of api-resources.
+// apiResourcesCommand is the command api-resources.
 type apiResourcesCommand struct {
 	*command.State
 	group, output, sortBy string
@@ -73,7 +73,7 @@ func (c *apiResourcesCommand) run(cmd *cobra.Command, args []string) error {
 	return errors.Join(c.print(resources), unhealthy(snapshot))
 }
 
-// snapshot returns what the server serves: now or, with cached, at most some hours ago.
+// snapshot returns the served resources: from the discovery cache, up to some hours old, if cached is set, and fresh otherwise.
 func snapshot(ctx context.Context, s *command.State, cached bool) (*discovery.Snapshot, error) {
 	client, err := s.Client(ctx)
 	if err != nil {
@@ -85,7 +85,7 @@ func snapshot(ctx context.Context, s *command.State, cached bool) (*discovery.Sn
 	return client.Discovery().Refresh(ctx)
 }
 
-// unhealthy is the error for the group versions that could not be read.
+// unhealthy returns an error with the unreadable and stale group versions.
 func unhealthy(snapshot *discovery.Snapshot) error {
 	var failed []string
 	for gv, version := range snapshot.Versions() {

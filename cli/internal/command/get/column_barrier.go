@@ -9,8 +9,8 @@ import (
 	"github.com/anykind/anykind/dynamic"
 )
 
-// columnBarrier holds the lists of several kinds until the first row of each, or its end, is known: then the table has one
-// header with the columns of all.
+// columnBarrier holds the events of several kinds until the first row of each kind, or the end of its list, is known. The table
+// then has a single header with the columns of all kinds.
 type columnBarrier struct {
 	mu      sync.Mutex
 	columns [][]metav1.TableColumnDefinition
@@ -27,7 +27,7 @@ func newColumnBarrier(targets int) *columnBarrier {
 	}
 }
 
-// wait returns when all targets have called it. row is nil for an event without one.
+// wait blocks until it was called for every target, or ctx is done. row is nil for an event without a row.
 func (b *columnBarrier) wait(ctx context.Context, target int, row *dynamic.TableRow) error {
 	b.arrive(target, row)
 	select {
@@ -59,5 +59,5 @@ func (b *columnBarrier) arrive(target int, row *dynamic.TableRow) {
 	close(b.ready)
 }
 
-// union returns the columns of all targets, once wait has returned.
+// union returns the columns of all targets. It must be called after wait.
 func (b *columnBarrier) union() *union { return &b.all }

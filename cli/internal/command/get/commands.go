@@ -1,4 +1,4 @@
-// Package get has the commands that read: get, events, api-resources, api-versions, version and completion.
+// Package get implements the reading commands: get, events, api-resources, api-versions, version and completion.
 package get
 
 import (

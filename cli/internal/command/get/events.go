@@ -20,7 +20,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// eventsCommand has the flags of events.
+// eventsCommand is the command events.
 type eventsCommand struct {
 	*command.State
 	output                          *print.Flags
@@ -84,7 +84,7 @@ func (c *eventsCommand) run(cmd *cobra.Command, args []string) error {
 	return c.print(found)
 }
 
-// selector selects the events of --for.
+// selector returns the field selector for --for.
 func (c *eventsCommand) selector(ctx context.Context) (string, error) {
 	if c.forObject == "" {
 		return "", nil
@@ -140,7 +140,7 @@ func (c *eventsCommand) print(events []*unstructured.Object) error {
 	return print.Columns(c.Out, c.header(), rows)
 }
 
-// follow prints the present events in the order of their times, and then new ones.
+// follow prints the existing events in the order of their times, and then new events.
 func (c *eventsCommand) follow(ctx context.Context, events *dynamic.Resource, selector string) error {
 	write, err := c.eventWriter()
 	if err != nil {
@@ -173,7 +173,7 @@ func (c *eventsCommand) follow(ctx context.Context, events *dynamic.Resource, se
 	return nil
 }
 
-// eventWriter returns a function that writes events as they come.
+// eventWriter returns a function for writing events without delay.
 func (c *eventsCommand) eventWriter() (func(...*unstructured.Object) error, error) {
 	if c.output.Output != "" || c.output.Template != "" {
 		printer, err := c.output.Printer(c.Out)
@@ -224,7 +224,7 @@ func (c *eventsCommand) row(event *unstructured.Object) []string {
 }
 
 func field(obj *unstructured.Object, path ...string) string {
-	value, _, _ := unstructured.Get[string](obj, path...) // a field of another type is shown as empty
+	value, _, _ := unstructured.Get[string](obj, path...) // a field of a different type is shown as empty
 	return value
 }
 
@@ -232,7 +232,7 @@ func sortEvents(events []*unstructured.Object) {
 	slices.SortStableFunc(events, func(a, b *unstructured.Object) int { return lastTime(a).Compare(lastTime(b)) })
 }
 
-// lastTime returns the time at which an event was last seen.
+// lastTime returns the first of series.lastObservedTime, lastTimestamp and eventTime.
 func lastTime(event *unstructured.Object) time.Time {
 	for _, path := range [][]string{{"series", "lastObservedTime"}, {"lastTimestamp"}, {"eventTime"}} {
 		if at, ok := timeAt(event, path...); ok {
@@ -247,7 +247,7 @@ func timeAt(event *unstructured.Object, path ...string) (time.Time, bool) {
 	return at, err == nil
 }
 
-// interval describes when an event was seen, as kubectl does: 5s (x3 over 2m).
+// interval formats the times of an event as kubectl does: 5s (x3 over 2m).
 func interval(event *unstructured.Object, now time.Time) string {
 	first := since(event, now, "eventTime")
 	if first == unknownTime {

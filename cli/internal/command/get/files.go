@@ -8,7 +8,7 @@ import (
 	"github.com/anykind/anykind/cli/manifest"
 )
 
-// targets are the objects of the arguments or of the files.
+// targets returns the objects of the arguments or of the files.
 func (c *getCommand) targets(ctx context.Context, args []string) ([]command.Target, error) {
 	if c.files.IsEmpty() {
 		return c.Targets(ctx, args, &command.TargetOptions{Selection: c.selection, AllowAll: true})
@@ -16,8 +16,8 @@ func (c *getCommand) targets(ctx context.Context, args []string) ([]command.Targ
 	return c.FileTargets(ctx, &c.files, args, &c.selection)
 }
 
-// isSingleItem reports whether a single object is printed by itself and not as a list: one that arguments name, or that of
-// one file.
+// isSingleItem reports whether a single object is printed alone instead of in a list: an object named by arguments, or from a
+// single file.
 func (c *getCommand) isSingleItem() bool {
 	if c.files.IsEmpty() {
 		return true

@@ -20,7 +20,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// getCommand has the flags of get.
+// getCommand is the command get.
 type getCommand struct {
 	*command.State
 	output    *print.Flags
@@ -133,7 +133,7 @@ func (c *getCommand) validate(args []string) error {
 	return c.output.Validate()
 }
 
-// listOptions are those of one list; without chunks it is one page.
+// listOptions returns the options of a list. Without chunks a list is a single page.
 func (c *getCommand) listOptions() *metav1.ListOptions {
 	opts := c.selection.ListOptions()
 	if opts.Limit <= 0 {
@@ -142,7 +142,7 @@ func (c *getCommand) listOptions() *metav1.ListOptions {
 	return opts
 }
 
-// printObjects writes objects in a format other than a table: a single one by itself, others as a list.
+// printObjects writes objects in a format other than a table: a single object alone, several objects as a list.
 func (c *getCommand) printObjects(ctx context.Context, targets []command.Target) error {
 	printer, err := c.output.Printer(c.Out)
 	if err != nil {
@@ -181,7 +181,7 @@ func (c *getCommand) printFound(ctx context.Context, printer *print.Printer, tar
 	return errors.Join(errs...)
 }
 
-// objects yields the objects of all targets and appends the errors to errs.
+// objects yields the objects of all targets and appends errors to errs.
 func (c *getCommand) objects(ctx context.Context, targets []command.Target, errs *[]error) iter.Seq[*unstructured.Object] {
 	return func(yield func(*unstructured.Object) bool) {
 		for _, target := range targets {
@@ -207,7 +207,7 @@ func (c *getCommand) unlessIgnored(err error) error {
 	return err
 }
 
-// noResources writes kubectl's message for a result without objects.
+// noResources writes kubectl's message for an empty result.
 func (c *getCommand) noResources(ctx context.Context, targets []command.Target) error {
 	for _, target := range targets {
 		if c.selection.AllNamespaces || !target.Resource.Mapping().Namespaced {
@@ -223,7 +223,7 @@ func (c *getCommand) noResources(ctx context.Context, targets []command.Target) 
 	return nil
 }
 
-// kindOf returns the options of a table of the resource.
+// tableOptions returns the options for a table of the resource.
 func (c *getCommand) tableOptions(r *dynamic.Resource, withKind bool) *print.TableOptions {
 	mapping := r.Mapping()
 	return &print.TableOptions{

@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// tablePart is a target with its rows. Consecutive parts of one resource make one table.
+// tablePart is a target with its rows. Consecutive parts of a resource form a table.
 type tablePart struct {
 	target command.Target
 	rows   iter.Seq2[*dynamic.TableRow, error]
@@ -22,7 +22,7 @@ type tablePart struct {
 
 func (c *getCommand) printTables(ctx context.Context, targets []command.Target) error {
 	parts, errs := c.tableParts(ctx, targets)
-	if hasSeveralKinds(parts) { // whether names are written with their kinds depends on the lists that the server accepts
+	if hasSeveralKinds(parts) { // the kind prefix depends on the lists accepted by the server
 		var stop func()
 		parts, stop = c.startParts(parts, &errs)
 		defer stop()
@@ -52,7 +52,7 @@ func (c *getCommand) printTables(ctx context.Context, targets []command.Target) 
 	return errors.Join(errs...)
 }
 
-// tableParts prepares the rows of each target. Objects of a name are read at once, so that those that do not exist have no part.
+// tableParts prepares the rows of each target. A named object is read immediately; a missing object has no part.
 func (c *getCommand) tableParts(ctx context.Context, targets []command.Target) ([]tablePart, []error) {
 	var parts []tablePart
 	var errs []error
@@ -89,11 +89,11 @@ func (c *getCommand) rows(ctx context.Context, r *dynamic.Resource, tables *dyna
 	}
 }
 
-// maxStarting is the number of lists that are requested at the same time.
+// maxStarting is the number of concurrent first requests of lists.
 const maxStarting = 8
 
-// startParts requests the first page of every part, several at a time, and leaves out the parts that fail. stop ends the
-// lists that are not read to their end.
+// startParts requests the first page of every part, with up to maxStarting concurrent requests, and drops failed parts. stop ends
+// unfinished lists.
 func (c *getCommand) startParts(parts []tablePart, errs *[]error) (started []tablePart, stop func()) {
 	type start struct {
 		next func() (*dynamic.TableRow, error, bool)
@@ -161,7 +161,7 @@ func hasSeveralKinds(parts []tablePart) bool {
 	return false
 }
 
-// printTable writes the rows of parts as one table and returns their number.
+// printTable writes the rows of parts as a table and returns the number of rows.
 func (c *getCommand) printTable(parts []tablePart, opts *print.TableOptions, errs *[]error) (int, error) {
 	table, err := c.output.Table(c.Out, opts)
 	if err != nil {
@@ -178,7 +178,7 @@ func (c *getCommand) printTable(parts []tablePart, opts *print.TableOptions, err
 	return table.Rows(), table.Flush()
 }
 
-// sortedRows yields the rows of parts, sorted if that is required. Errors of the server go to errs and end a part.
+// sortedRows yields the rows of parts, sorted if SortBy is set. A server error is appended to errs and ends its part.
 func (c *getCommand) sortedRows(parts []tablePart, errs *[]error) iter.Seq2[*dynamic.TableRow, error] {
 	rows := func(yield func(*dynamic.TableRow, error) bool) {
 		for _, part := range parts {
@@ -198,7 +198,7 @@ func (c *getCommand) sortedRows(parts []tablePart, errs *[]error) iter.Seq2[*dyn
 	}
 	var all []*dynamic.TableRow
 	for row, err := range rows {
-		if err == nil { // errors go to errs
+		if err == nil { // errors are in errs
 			all = append(all, row)
 		}
 	}

@@ -12,13 +12,12 @@ import (
 	"github.com/anykind/anykind/dynamic"
 )
 
-// union maps rows of several kinds to one table, which has the columns of all kinds, the age behind those that every kind has
-// for itself.
+// union maps rows of several kinds to a table with the columns of all kinds. Age stays behind the columns added by later kinds.
 type union struct {
 	columns []metav1.TableColumnDefinition
 }
 
-// add includes the columns of a kind.
+// add adds the columns of a kind. A column with a known name is not added again.
 func (u *union) add(columns []metav1.TableColumnDefinition) {
 	if u.columns == nil {
 		u.columns = slices.Clone(columns)
@@ -40,7 +39,7 @@ func (u *union) index(name string) int {
 	return slices.IndexFunc(u.columns, func(column metav1.TableColumnDefinition) bool { return column.Name == name })
 }
 
-// row returns the row with the union's columns; its name begins with the kind.
+// row returns a row with the union's columns. The name is KIND/NAME.
 func (u *union) row(row *dynamic.TableRow, kind string) *dynamic.TableRow {
 	cells := make([]any, len(u.columns))
 	for i, cell := range row.Cells {
@@ -59,7 +58,7 @@ func (u *union) row(row *dynamic.TableRow, kind string) *dynamic.TableRow {
 	return &dynamic.TableRow{Columns: u.columns, Cells: cells, Conditions: row.Conditions, Object: row.Object}
 }
 
-// printOneTable writes all parts as one table. It holds the first row of each kind, from which it takes the columns.
+// printOneTable writes all parts as a single table. It takes the columns from the first row of each kind.
 func (c *getCommand) printOneTable(ctx context.Context, parts []tablePart) error {
 	var errs []error
 	var columns union

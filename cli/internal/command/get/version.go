@@ -12,13 +12,13 @@ import (
 	"github.com/anykind/anykind/cli/internal/command"
 )
 
-// versions is the output of version.
+// versions is the output of the command version.
 type versions struct {
 	ClientVersion *clientVersion `json:"clientVersion,omitempty"`
 	ServerVersion *version.Info  `json:"serverVersion,omitempty"`
 }
 
-// clientVersion is the version of anyctl and of the library in it.
+// clientVersion is the version of anyctl and of its library.
 type clientVersion struct {
 	Version   string `json:"version"`
 	Revision  string `json:"revision,omitempty"`

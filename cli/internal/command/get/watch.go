@@ -17,17 +17,17 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// watchEvent is an object or a row of a table that a target's list or watch has returned.
+// watchEvent is an object or table row of a list or watch.
 type watchEvent struct {
 	target    command.Target
 	eventType watch.EventType
 	row       *dynamic.TableRow
 	object    *unstructured.Object
-	// listed is set for the initial list; synced, without an object, ends it.
+	// listed marks the initial list. synced marks its end: the event has no object.
 	listed, synced bool
 }
 
-// runWatch prints the objects of all targets and then their changes, until ctx ends.
+// runWatch prints the objects of all targets and then their changes, until ctx is done.
 func (c *getCommand) runWatch(ctx context.Context, targets []command.Target) error {
 	if len(targets) == 0 {
 		return c.noResources(ctx, targets)
@@ -61,7 +61,7 @@ func (c *getCommand) runWatch(ctx context.Context, targets []command.Target) err
 	}
 	group.Wait()
 	if interrupted.Err() != nil {
-		return &command.ExitError{Code: 1} // as kubectl get -w
+		return &command.ExitError{Code: 1} // as in kubectl get -w
 	}
 	for _, err := range errs {
 		if err != nil && !errors.Is(err, context.Canceled) {
@@ -71,7 +71,7 @@ func (c *getCommand) runWatch(ctx context.Context, targets []command.Target) err
 	return errors.Join(errs...)
 }
 
-// watchPrinter returns a function that writes one event.
+// watchPrinter returns a function for writing an event.
 func (c *getCommand) watchPrinter(targets []command.Target) (func(watchEvent, *union) error, error) {
 	if !c.output.IsTable() {
 		printer, err := c.output.Printer(c.Out)
@@ -125,8 +125,8 @@ func hasSeveralMappings(targets []command.Target) bool {
 	return false
 }
 
-// watchTarget emits the objects of a target and then their changes. A watch that the server ends is resumed; if its
-// resourceVersion has expired, all objects are emitted again.
+// watchTarget emits the objects of a target and then their changes. It resumes a watch closed by the server. If the
+// resourceVersion has expired, it lists and emits all objects again.
 func (c *getCommand) watchTarget(ctx context.Context, target command.Target, emit func(watchEvent) error) error {
 	for first := true; ; first = false {
 		version, err := c.watchList(ctx, target, emit, c.watchOnly && first)
@@ -142,9 +142,9 @@ func (c *getCommand) watchTarget(ctx context.Context, target command.Target, emi
 	}
 }
 
-// watchList emits the present objects unless silent is set, and returns the resourceVersion to watch from.
+// watchList emits the existing objects unless silent is set, and returns the resourceVersion for the watch.
 func (c *getCommand) watchList(ctx context.Context, target command.Target, emit func(watchEvent) error, silent bool) (string, error) {
-	if target.Name != "" { // of an object that does not exist there is nothing to watch
+	if target.Name != "" { // a missing object cannot be watched
 		if _, err := target.Resource.Metadata().Get(ctx, target.Name, nil); err != nil {
 			return "", err
 		}
@@ -189,7 +189,7 @@ func (c *getCommand) watchList(ctx context.Context, target command.Target, emit 
 	return version, emit(watchEvent{synced: true})
 }
 
-// watchOnce emits the changes of one watch until the server ends it, and returns the resourceVersion to resume from.
+// watchOnce emits the changes of a watch until the server closes it, and returns the resourceVersion for the next watch.
 func (c *getCommand) watchOnce(ctx context.Context, target command.Target, version string, emit func(watchEvent) error) (string, error) {
 	opts := c.selection.ListOptions()
 	opts.Limit, opts.ResourceVersion, opts.AllowWatchBookmarks = 0, version, true
@@ -225,7 +225,7 @@ func (c *getCommand) watchOnce(ctx context.Context, target command.Target, versi
 	})
 }
 
-// drain calls handle for every event of a stream until the server ends it, and returns the last resourceVersion.
+// drain calls handle for every event of a stream until the server closes it, and returns the last resourceVersion.
 func drain[T any](stream *dynamic.WatchStream[T], version string, handle func(watch.EventType, *T) (string, error)) (string, error) {
 	defer stream.Close()
 	for {
