@@ -11,7 +11,7 @@ import (
 	"github.com/anykind/anykind/stream"
 )
 
-// defaultDetachKeys end attach without ending the process.
+// defaultDetachKeys is the default of --detach-keys. The keys end attach without ending the process.
 const defaultDetachKeys = "ctrl-p,ctrl-q"
 
 func attachCommand(s *command.State) *cobra.Command {
@@ -61,7 +61,7 @@ func runAttach(cmd *cobra.Command, o *session, argument string, detachKeys []byt
 	if o.tty && !isTerminal {
 		o.noticef("error: Unable to use a TTY - container %s did not allocate one", o.container)
 	}
-	o.tty = isTerminal // a container that has a terminal sends no other stream
+	o.tty = isTerminal // with a terminal, the container sends a single stream
 	o.noticef("All commands and output from this session will be recorded in container logs, including credentials and sensitive information passed through the command prompt.")
 	o.noticef("If you don't see a command prompt, try pressing enter.")
 	usedTerminal := false
@@ -84,21 +84,21 @@ func runAttach(cmd *cobra.Command, o *session, argument string, detachKeys []byt
 	return nil
 }
 
-// redrawSizes returns a size that differs from the terminal's, so that the process draws its screen again.
+// redrawSizes returns a size different from the terminal's. A changed size makes the process redraw its screen.
 func redrawSizes(size stream.TerminalSize) []stream.TerminalSize {
 	return []stream.TerminalSize{{Width: size.Width + 1, Height: size.Height + 1}}
 }
 
-// errDetached ends a session whose user has typed the keys for that.
+// errDetached ends a session detached with the detach keys.
 var errDetached = errors.New("detached")
 
-// detachReader reads keys until those are typed that end the session. The first ones of these are held back until it is known
-// whether the rest follows.
+// detachReader reads until the detach keys are typed, and then returns errDetached. It holds back an incomplete sequence until
+// the next key.
 type detachReader struct {
 	reader io.Reader
 	keys   []byte
-	typed  int    // how many of keys were typed
-	ready  []byte // what is to be returned
+	typed  int    // number of matched keys
+	ready  []byte // not yet returned by Read
 	err    error
 }
 

@@ -1,4 +1,4 @@
-// Package pod has the commands that open streams: logs, exec, attach, cp, port-forward and proxy.
+// Package pod implements the streaming commands: logs, exec, attach, cp, port-forward and proxy.
 package pod
 
 import (
@@ -16,7 +16,7 @@ func Commands(s *command.State) []*cobra.Command {
 	}
 }
 
-// interrupted returns the error of a command that an interrupt has ended: as in kubectl it ends with exit code 1, in silence.
+// interrupted returns a silent ExitError with code 1 if ctx is done, as in kubectl. Otherwise it returns err.
 func interrupted(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return &command.ExitError{Code: 1}

@@ -9,7 +9,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// defaultContainer is the annotation that names a pod's default container.
+// defaultContainer is the annotation with the name of a pod's default container.
 const defaultContainer = "kubectl.kubernetes.io/default-container"
 
 // containerNames are the names of a pod's containers.
@@ -17,7 +17,7 @@ type containerNames struct{ containers, ephemeral, init []string }
 
 func namesOf(pod *unstructured.Object) containerNames {
 	get := func(field string) []string {
-		names, _ := unstructured.GetAll[string](pod, "spec", field, "[*]", "name") // a pod from the server has them
+		names, _ := unstructured.GetAll[string](pod, "spec", field, "[*]", "name") // a pod from the server has names
 		return names
 	}
 	return containerNames{containers: get("containers"), ephemeral: get("ephemeralContainers"), init: get("initContainers")}
@@ -29,7 +29,7 @@ func (n *containerNames) contains(name string) bool {
 
 func (n *containerNames) count() int { return len(n.containers) + len(n.ephemeral) + len(n.init) }
 
-// String returns the names as kubectl lists them.
+// String returns the names in kubectl's format.
 func (n *containerNames) String() string {
 	all := slices.Clone(n.containers)
 	for _, name := range n.ephemeral {
@@ -41,8 +41,8 @@ func (n *containerNames) String() string {
 	return strings.Join(all, ", ")
 }
 
-// chooseContainer returns the container of that name or, for "", the pod's default one, which is reported by noticef if the pod
-// has several.
+// chooseContainer validates a container name. For "" it returns the container of the defaultContainer annotation, or the first
+// container. If there are several containers, the choice of the first is reported with noticef.
 func chooseContainer(pod *unstructured.Object, name string, noticef func(format string, args ...any)) (string, error) {
 	names := namesOf(pod)
 	if len(names.containers) == 0 {
@@ -63,7 +63,7 @@ func chooseContainer(pod *unstructured.Object, name string, noticef func(format 
 	return names.containers[0], nil
 }
 
-// hasTerminal reports whether a container of a pod has a terminal.
+// hasTerminal reports whether tty is set for a container.
 func hasTerminal(pod *unstructured.Object, container string) bool {
 	for _, field := range []string{"containers", "initContainers", "ephemeralContainers"} {
 		tty, _, _ := unstructured.Get[bool](pod, "spec", field, "[name="+container+"]", "tty")

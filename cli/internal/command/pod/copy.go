@@ -20,15 +20,15 @@ import (
 	"github.com/anykind/anykind/stream"
 )
 
-// copyOptions are those of the command cp.
+// copyOptions are the options of the command cp.
 type copyOptions struct {
 	*command.State
 
 	container string
 	quiet     bool
-	// noPreserve leaves permissions and times to the container.
+	// noPreserve does not restore permissions and times in the container.
 	noPreserve bool
-	// retries is how often a copy from a container is repeated after a lost connection; negative for any number.
+	// retries is the number of retries of a copy from a container after a lost connection. A negative number is unlimited.
 	retries int
 }
 
@@ -55,7 +55,7 @@ func copyCommand(s *command.State) *cobra.Command {
 	return cmd
 }
 
-// fileSpec is a file on this machine or, with a pod, in a container.
+// fileSpec is a local file or, with a pod, a file in a container.
 type fileSpec struct{ namespace, pod, path string }
 
 var errFileSpec = errors.New("filespec must match the canonical format: [[namespace/]pod:]file/path")
@@ -119,7 +119,7 @@ func (o *copyOptions) run(ctx context.Context, source, destination string) error
 	return o.copy(ctx, pods, from, to)
 }
 
-// copy copies in either direction, and shows the progress on a terminal.
+// copy copies to or from a container, and shows the progress unless quiet is set.
 func (o *copyOptions) copy(ctx context.Context, pods *dynamic.Resource, from, to fileSpec) error {
 	opts := &stream.CopyOptions{Container: o.container, NoPreserve: o.noPreserve}
 	if !o.quiet {
@@ -149,7 +149,7 @@ func (o *copyOptions) copy(ctx context.Context, pods *dynamic.Resource, from, to
 	return commandError(stream.CopyTo(ctx, pods, to.pod, from.path, strings.TrimRight(destination, "/"), opts))
 }
 
-// copyFrom copies to this machine; a file whose destination is a folder into that.
+// copyFrom copies to a local path. A file is copied into an existing folder.
 func (o *copyOptions) copyFrom(ctx context.Context, pods *dynamic.Resource, from fileSpec, local string, opts *stream.CopyOptions) error {
 	if info, err := os.Stat(local); err == nil && info.IsDir() && !o.isFolder(ctx, pods, from.pod, from.path) {
 		local = filepath.Join(local, path.Base(from.path))
@@ -163,21 +163,20 @@ func (o *copyOptions) copyFrom(ctx context.Context, pods *dynamic.Resource, from
 	}
 }
 
-// isLost reports whether a copy ended because the connection to the container broke or could not be made.
+// isLost reports whether a copy failed because the connection broke or could not be opened.
 func isLost(err error) bool {
 	var network *net.OpError
 	return errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &network)
 }
 
-// isFolder reports whether a path in the container is a folder. A container that cannot tell reports another error when the
-// copy begins.
+// isFolder reports whether a path in the container is a folder. It ignores errors: the copy fails with the same cause.
 func (o *copyOptions) isFolder(ctx context.Context, pods *dynamic.Resource, pod, path string) bool {
 	cmd := stream.Command(ctx, pods, pod, "test", "-d", path)
 	cmd.Container = o.container
 	return cmd.Run() == nil
 }
 
-// commandError returns the error with which the program ends after tar has failed in the container.
+// commandError converts a failure of tar in the container to an ExitError with tar's exit code.
 func commandError(err error) error {
 	var exit *stream.ExitError
 	if errors.As(err, &exit) {
@@ -186,7 +185,7 @@ func commandError(err error) error {
 	return err
 }
 
-// sizeText returns a number of bytes for people.
+// sizeText formats a number of bytes, such as 1.5 MiB.
 func sizeText(bytes int64) string {
 	const unit = 1024
 	if bytes < unit {

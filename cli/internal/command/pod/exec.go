@@ -64,7 +64,7 @@ func runExec(cmd *cobra.Command, o *session, files *manifest.Reader, args []stri
 	return o.exitError(err)
 }
 
-// find finds the pod of the argument or of the object in a file.
+// find returns the pod of the argument or of the object in a file.
 func (o *session) find(ctx context.Context, files *manifest.Reader, args []string) (*found, error) {
 	const purpose = "attach to"
 	if files.IsEmpty() {
@@ -84,7 +84,7 @@ func (o *session) exec(ctx context.Context, f *found, opts *stream.ExecOptions) 
 	return stream.Exec(ctx, f.pods, f.pod.GetName(), opts)
 }
 
-// rejectEnded returns an error for a pod that has ended.
+// rejectEnded returns an error for a pod in phase Succeeded or Failed.
 func rejectEnded(pod *unstructured.Object, operation string) error {
 	if p := phase(pod); p == "Succeeded" || p == "Failed" {
 		return fmt.Errorf("cannot %s a container in a completed pod; current phase is %s", operation, p)

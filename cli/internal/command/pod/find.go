@@ -19,27 +19,27 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// found is the object that an argument names, and the pod to use.
+// found is the object named by an argument, and its chosen pod.
 type found struct {
-	// resource is the handle on the object, name its name.
+	// resource is the handle on the object.
 	resource *dynamic.Resource
 	object   *unstructured.Object
-	// pods is the handle on the pods of its namespace; pod is the object itself or the best of the pods that it selects.
+	// pods is the handle on the pods of the object's namespace. pod is the object itself, or the object's best pod by compare.
 	pods *dynamic.Resource
 	pod  *unstructured.Object
-	// count is the number of pods that it selects, by selector.
+	// count is the number of pods matching selector, or 1 for a pod.
 	count    int
 	selector string
 }
 
-// addTimeoutFlag defines the flag for how long to wait for a pod.
+// addTimeoutFlag defines --pod-running-timeout.
 func addTimeoutFlag(cmd *cobra.Command, timeout *time.Duration, standard time.Duration) {
 	cmd.Flags().DurationVar(timeout, "pod-running-timeout", standard,
 		"The length of time (like 5s, 2m, or 3h, higher than zero) to wait until at least one pod is running")
 }
 
-// findPod finds the pod that an argument, POD or TYPE/NAME, means. It waits until timeout for a pod of a workload. compare
-// orders pods, the best first.
+// findPod resolves an argument, POD or TYPE/NAME, to a pod. It waits up to timeout for the first pod of a workload. compare
+// orders pods, best first.
 func findPod(ctx context.Context, s *command.State, argument string, timeout time.Duration, purpose string,
 	compare func(a, b *unstructured.Object) int,
 ) (*found, error) {
@@ -89,7 +89,7 @@ func isPods(resource *dynamic.Resource) bool {
 	return resource.Mapping().GVR.GroupResource().String() == "pods"
 }
 
-// podSelector returns the label selector of the pods of a service or workload, which has one of two forms.
+// podSelector returns spec.selector of a service or workload: a map of labels, or a LabelSelector.
 func podSelector(obj *unstructured.Object) (string, error) {
 	fields, ok, err := unstructured.Get[map[string]any](obj, "spec", "selector")
 	if err != nil {
@@ -115,7 +115,8 @@ func podSelector(obj *unstructured.Object) (string, error) {
 	return selector.String(), nil
 }
 
-// firstPod returns the best of the pods that a selector matches, and their number. Without any it waits for the first one.
+// firstPod returns the best pod matching selector in the order of compare, and the number of matching pods. Without a matching
+// pod it waits for the first.
 func firstPod(ctx context.Context, pods *dynamic.Resource, selector string, compare func(a, b *unstructured.Object) int) (*unstructured.Object, int, error) {
 	page, err := pods.ListPage(ctx, &metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
@@ -138,15 +139,14 @@ func firstPod(ctx context.Context, pods *dynamic.Resource, selector string, comp
 	return nil, 0, context.Cause(ctx)
 }
 
-// Orders of pods, the best first: those on a node that run and are ready, for the longest time.
+// The orders of pods begin with the best pod: scheduled, running, and ready for the longest time.
 
-// compareForLogs orders pods by how likely their logs are wanted: of equal ones those that restarted most are first.
+// compareForLogs orders pods for logs. Of equally ready pods, the pod with more restarts is first.
 func compareForLogs(a, b *unstructured.Object) int {
 	return cmp.Or(compareState(a, b), compareReadyTime(a, b), cmp.Compare(restarts(b), restarts(a)), compareAge(a, b))
 }
 
-// compareForStreams orders pods by how well they serve a stream: pods that are being deleted, and those that restarted most, are
-// last.
+// compareForStreams orders pods for streams. Terminating pods and pods with more restarts are last.
 func compareForStreams(a, b *unstructured.Object) int {
 	return cmp.Or(compareState(a, b), compareBool(a.GetDeletionTimestamp() == nil, b.GetDeletionTimestamp() == nil),
 		compareReadyTime(a, b), cmp.Compare(restarts(a), restarts(b)), compareAge(a, b))
@@ -169,7 +169,7 @@ func compareState(a, b *unstructured.Object) int {
 	return cmp.Or(compareBool(node(a), node(b)), cmp.Compare(rank(a), rank(b)), compareBool(readySince(a) != "", readySince(b) != ""))
 }
 
-// compareBool puts true first.
+// compareBool orders true before false.
 func compareBool(a, b bool) int {
 	switch {
 	case a == b:
@@ -188,13 +188,13 @@ func compareAge(a, b *unstructured.Object) int {
 	return a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time)
 }
 
-// phase returns a pod's phase.
+// phase returns status.phase of a pod.
 func phase(pod *unstructured.Object) string {
 	phase, _, _ := unstructured.Get[string](pod, "status", "phase")
 	return phase
 }
 
-// readySince returns since when a pod is ready, in RFC 3339; "" if it is not.
+// readySince returns lastTransitionTime of the condition Ready, in RFC 3339: "" for an unready pod, "unknown" without a time.
 func readySince(pod *unstructured.Object) string {
 	status, _, _ := unstructured.Get[string](pod, "status", "conditions", "[type=Ready]", "status")
 	if status != "True" {
@@ -204,7 +204,7 @@ func readySince(pod *unstructured.Object) string {
 	return cmp.Or(since, "unknown")
 }
 
-// restarts returns how often the container of a pod was restarted that was restarted most.
+// restarts returns the largest restartCount of a pod's containers.
 func restarts(pod *unstructured.Object) int64 {
 	counts, err := unstructured.GetAll[int64](pod, "status", "containerStatuses", "[*]", "restartCount")
 	if err != nil || len(counts) == 0 {

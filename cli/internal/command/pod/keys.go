@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// parseKeys parses a sequence of keys such as ctrl-p,ctrl-q.
+// parseKeys parses a sequence of keys such as ctrl-p,ctrl-q. "" means defaultDetachKeys.
 func parseKeys(text string) ([]byte, error) {
 	if text == "" {
 		text = defaultDetachKeys

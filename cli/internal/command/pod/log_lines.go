@@ -17,10 +17,10 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// nodeTime is the form of times in logs, with all nanoseconds.
+// nodeTime is the time format of kubelet logs, with nanoseconds.
 const nodeTime = "2006-01-02T15:04:05.000000000Z07:00"
 
-// printLines prints the logs of several containers, and with Follow of those that come later.
+// printLines prints the logs of several containers. With Follow it includes containers started later.
 func (o *logOptions) printLines(ctx context.Context, target *dynamic.Resource) error {
 	limit := &logLimit{max: o.maxRequests, warn: o.Errorf}
 	opts := o.LogOptions
@@ -44,7 +44,7 @@ func (o *logOptions) printLines(ctx context.Context, target *dynamic.Resource) e
 	return ctx.Err()
 }
 
-// checkPods reports if a selector selects no pods, and returns an error if following their logs takes too many requests.
+// checkPods prints a message if no pods match the selector. It returns an error if following their logs needs too many requests.
 func (o *logOptions) checkPods(ctx context.Context, pods *dynamic.Resource, selector string) error {
 	count, streams := 0, 0
 	for pod, err := range pods.List(ctx, &metav1.ListOptions{LabelSelector: selector}) {
@@ -64,7 +64,7 @@ func (o *logOptions) checkPods(ctx context.Context, pods *dynamic.Resource, sele
 	return o.checkStreams(streams)
 }
 
-// streamsOf returns how many logs of a pod are read.
+// streamsOf returns the number of requested logs of a pod.
 func (o *logOptions) streamsOf(pod *unstructured.Object) int {
 	if !o.allContainers {
 		return 1
@@ -81,7 +81,7 @@ func (o *logOptions) checkStreams(streams int) error {
 		"use --max-log-requests to increase the limit", streams, o.maxRequests)
 }
 
-// printLine prints one line. It is written at once, so that lines of several programs in one terminal are not mixed.
+// printLine prints a line with a single Write, so that concurrent programs in a terminal do not mix their lines.
 func (o *logOptions) printLine(painter *painter, line *stream.LogLine) error {
 	var text bytes.Buffer
 	if o.prefix {
@@ -96,8 +96,7 @@ func (o *logOptions) printLine(painter *painter, line *stream.LogLine) error {
 	return err
 }
 
-// logLimit limits the number of logs that are followed at the same time. Containers that come when the limit is reached are
-// left out, with one warning for each.
+// logLimit limits the number of concurrently followed logs. Containers above the limit are not followed, with a warning for each.
 type logLimit struct {
 	max  int
 	warn func(format string, args ...any)
@@ -111,7 +110,7 @@ func sourceKey(source stream.LogSource) string {
 	return source.Namespace + "/" + source.Pod + "/" + source.Container
 }
 
-// admit reports whether the log of a container may be followed.
+// admit reports whether the log of a container may be followed. It counts the log until release.
 func (l *logLimit) admit(source stream.LogSource) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,12 +136,12 @@ func (l *logLimit) release(source stream.LogSource) {
 	delete(l.active, sourceKey(source))
 }
 
-// painter makes the prefixes of lines, each source in a color of its own where the output has colors.
+// painter formats line prefixes, with a color per container if useColor is set.
 type painter struct{ useColor bool }
 
 func (o *logOptions) newPainter() *painter { return &painter{useColor: terminal.UseColor(o.Out)} }
 
-// prefix returns the prefix of a container's lines.
+// prefix returns the line prefix of a container.
 func (p *painter) prefix(pod, container string) string {
 	text := printable.Line("[pod/" + pod + "/" + container + "]")
 	if !p.useColor {

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// logTimeout is how long logs waits for a pod of a workload by default.
+	// logTimeout is the default of --pod-running-timeout for logs.
 	logTimeout = 20 * time.Second
-	// selectorTail is how many lines of each log are shown by default if a selector chooses the pods.
+	// selectorTail is the default number of lines of each log with a selector.
 	selectorTail = 10
 )
 
-// logOptions are those of the command logs.
+// logOptions are the options of the command logs.
 type logOptions struct {
 	*command.State
 
@@ -80,7 +80,7 @@ func (o *logOptions) addFlags(cmd *cobra.Command) {
 	addTimeoutFlag(cmd, &o.timeout, logTimeout)
 }
 
-// validate returns an error for arguments and flags that do not go together, and completes the options.
+// validate rejects conflicting arguments and flags, and completes the options.
 func (o *logOptions) validate(cmd *cobra.Command, args []string) error {
 	const usage = "expected 'logs [-f] [-p] (POD | TYPE/NAME) [-c CONTAINER]'.\nPOD or TYPE/NAME is a required argument for the logs command"
 	switch {
@@ -172,7 +172,7 @@ func (o *logOptions) run(ctx context.Context, args []string) error {
 	return o.printLog(ctx, f)
 }
 
-// printLog copies the log of one container.
+// printLog copies the log of a container to the output. With ignoreErrors, an error is printed and not returned.
 func (o *logOptions) printLog(ctx context.Context, f *found) error {
 	err := o.copyLog(ctx, f)
 	if err != nil && ctx.Err() == nil && o.ignoreErrors {
@@ -188,7 +188,7 @@ func (o *logOptions) copyLog(ctx context.Context, f *found) error {
 		return err
 	}
 	defer log.Close()
-	out := printable.Unwrap(o.Out) // programs color their logs
+	out := printable.Unwrap(o.Out) // keeps the colors of the log
 	if o.prefix {
 		out = &prefixWriter{out: out, prefix: o.newPainter().prefix(f.pod.GetName(), o.Container), atStart: true}
 	}
@@ -196,7 +196,7 @@ func (o *logOptions) copyLog(ctx context.Context, f *found) error {
 	return err
 }
 
-// serverMessage returns the server's own text of an error, or the error's.
+// serverMessage returns the message of an API status error, or err.Error().
 func serverMessage(err error) string {
 	var status *apierrors.StatusError
 	if errors.As(err, &status) {

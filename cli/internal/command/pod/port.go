@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// parsePort parses LOCAL:REMOTE, :REMOTE or REMOTE. A remote port is a number or a name: of a service's port, or of a container's.
+// parsePort parses LOCAL:REMOTE, :REMOTE or REMOTE. A remote port is the number or name of a service port or container port.
 func (f *found) parsePort(text string) (forwardedPort, error) {
 	local, remote, hasLocal := strings.Cut(text, ":")
 	if !hasLocal {
@@ -46,7 +46,7 @@ func parseNumber(text string) (uint16, error) {
 	return uint16(number), err
 }
 
-// resolvePort returns the number of a port of the object, and that of the pod's port to which it leads.
+// resolvePort returns a port of the object and its target port in the pod.
 func (f *found) resolvePort(remote string) (own, target uint16, err error) {
 	if f.isService() {
 		return f.servicePort(remote)
@@ -73,7 +73,7 @@ func (f *found) isService() bool {
 	return f.resource.Mapping().GVR.GroupResource().String() == "services"
 }
 
-// declaredPort is a port that a service or a container declares.
+// declaredPort is a port of a service or container.
 type declaredPort struct {
 	Name          string `json:"name"`
 	Protocol      string `json:"protocol"`
@@ -102,7 +102,7 @@ func declaredPorts(obj *unstructured.Object, path ...string) ([]declaredPort, er
 	return ports, nil
 }
 
-// containerPort returns the number of a container's port of that name.
+// containerPort returns the containerPort with a name.
 func (f *found) containerPort(name string) (uint16, error) {
 	for _, field := range []string{"containers", "initContainers"} {
 		ports, err := declaredPorts(f.pod, "spec", field, "[*]", "ports")
@@ -118,7 +118,7 @@ func (f *found) containerPort(name string) (uint16, error) {
 	return 0, fmt.Errorf("Pod '%s' does not have a named port '%s'", f.pod.GetName(), name)
 }
 
-// checkProtocol returns an error for a port that the pod declares for UDP alone.
+// checkProtocol returns an error for a port declared without TCP.
 func (f *found) checkProtocol(number uint16) error {
 	ports, err := declaredPorts(f.pod, "spec", "containers", "[*]", "ports")
 	if err != nil {
@@ -138,7 +138,7 @@ func protocolError(protocol, port string) error {
 	return fmt.Errorf("%s protocol is not supported for %s", protocol, port)
 }
 
-// servicePort returns the number of a service's port, and that of the pod's port to which it leads.
+// servicePort returns a port of the service and its target port in the pod.
 func (f *found) servicePort(remote string) (own, target uint16, err error) {
 	ports, err := declaredPorts(f.object, "spec", "ports")
 	if err != nil {
@@ -170,7 +170,7 @@ func (f *found) servicePort(remote string) (own, target uint16, err error) {
 	return port.Port, target, err
 }
 
-// targetPort returns the pod's port to which a service's leads: of a headless service the same.
+// targetPort returns the target port of a service port. A headless service has no port mapping.
 func (f *found) targetPort(port declaredPort, isHeadless bool) (uint16, error) {
 	switch to := port.TargetPort.(type) {
 	case string:

@@ -55,11 +55,11 @@ func portForwardCommand(s *command.State) *cobra.Command {
 	return cmd
 }
 
-// forwardedPort is one port to forward.
+// forwardedPort is a port to forward.
 type forwardedPort struct {
-	local  uint16 // 0 means any
-	remote string // of the object, a number or a name
-	target uint16 // of the pod, for messages
+	local  uint16 // 0 for any port
+	remote string // port of the object, by number or name
+	target uint16 // target port in the pod, for messages
 }
 
 func (f *forwarder) run(ctx context.Context, argument string, texts []string) error {
@@ -85,7 +85,7 @@ func (f *forwarder) run(ctx context.Context, argument string, texts []string) er
 	return f.forward(ctx, found, addresses, ports)
 }
 
-// forward listens on all ports and connects clients until ctx ends.
+// forward listens on all ports and forwards connections until ctx is done.
 func (f *forwarder) forward(ctx context.Context, found *found, addresses []listenAddress, ports []forwardedPort) error {
 	dialer := &stream.PortDialer{Target: found.resource, OnError: func(client net.Addr, err error) {
 		f.mu.Lock()
@@ -113,7 +113,7 @@ func (f *forwarder) forward(ctx context.Context, found *found, addresses []liste
 	return err
 }
 
-// portsText returns ports as kubectl lists them.
+// portsText formats ports as kubectl does.
 func portsText(ports []forwardedPort) string {
 	var all []string
 	for _, p := range ports {
@@ -122,7 +122,7 @@ func portsText(ports []forwardedPort) string {
 	return "[" + strings.Join(all, " ") + "]"
 }
 
-// listenAddress is an address to listen on. Of the two of localhost one suffices.
+// listenAddress is an address to listen on. localhost has two addresses; it suffices to listen on either.
 type listenAddress struct {
 	network, ip string
 	isLocalhost bool
@@ -157,7 +157,7 @@ func parseAddresses(texts []string) ([]listenAddress, error) {
 	return all, nil
 }
 
-// listen opens listeners for all addresses and ports, and reports the ports on which it cannot listen.
+// listen listens on all addresses and ports, and reports failed ports.
 func (f *forwarder) listen(addresses []listenAddress, ports []forwardedPort) []*portListener {
 	var all []*portListener
 	for _, port := range ports {
@@ -172,7 +172,7 @@ func (f *forwarder) listen(addresses []listenAddress, ports []forwardedPort) []*
 			_, local, _ := net.SplitHostPort(listener.Addr().String())
 			_ = f.Printf("Forwarding from %s -> %d\n", net.JoinHostPort(address.ip, local), port.target)
 			opened = append(opened, &portListener{Listener: listener, port: port, local: local, forwarder: f})
-			if port.local == 0 { // the same one for all addresses
+			if port.local == 0 { // same port for the remaining addresses
 				number, _ := strconv.ParseUint(local, 10, 16)
 				port.local = uint16(number)
 			}
@@ -190,7 +190,7 @@ func (f *forwarder) listen(addresses []listenAddress, ports []forwardedPort) []*
 	return all
 }
 
-// onlyLocalhostFailed reports whether all addresses but some of localhost are listened on.
+// onlyLocalhostFailed reports whether opened covers all addresses except localhost.
 func onlyLocalhostFailed(addresses []listenAddress, opened []*portListener) bool {
 	for _, a := range addresses {
 		if a.isLocalhost {
@@ -203,7 +203,7 @@ func onlyLocalhostFailed(addresses []listenAddress, opened []*portListener) bool
 	return true
 }
 
-// portListener reports each client that connects.
+// portListener reports each accepted connection.
 type portListener struct {
 	net.Listener
 
@@ -217,7 +217,7 @@ func (l *portListener) isOn(ip string) bool {
 	return err == nil && net.ParseIP(host).Equal(net.ParseIP(ip))
 }
 
-// Accept waits for a client.
+// Accept accepts a connection and prints a line.
 func (l *portListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err == nil {

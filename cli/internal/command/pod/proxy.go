@@ -22,11 +22,11 @@ import (
 
 const (
 	defaultProxyPort = 8001
-	// headerTimeout is how long a client of the proxy may take to send the header of a request.
+	// headerTimeout is the timeout for reading the header of a request.
 	headerTimeout = 30 * time.Second
 )
 
-// proxyOptions are those of the command proxy.
+// proxyOptions are the options of the command proxy.
 type proxyOptions struct {
 	*command.State
 
@@ -36,7 +36,7 @@ type proxyOptions struct {
 	filter              proxyFilter
 	disableFilter       bool
 	appendServerPath    bool
-	// www is a folder whose files are served under wwwPrefix, "" for none.
+	// www is a folder with files served under wwwPrefix, or "".
 	www, wwwPrefix string
 }
 
@@ -108,7 +108,7 @@ func (o *proxyOptions) run(ctx context.Context, portSet bool) error {
 	}
 	listener, err := o.listen(ctx)
 	if err != nil {
-		return errors.New(err.Error()) // no failure to reach the server
+		return errors.New(err.Error()) // hides the type: not a failure to reach the server
 	}
 	if err := o.Printf("Starting to serve on %s\n", o.addressText(listener)); err != nil {
 		_ = listener.Close()
@@ -124,7 +124,7 @@ func (o *proxyOptions) addressText(listener net.Listener) string {
 	return listener.Addr().String()
 }
 
-// serve serves until ctx ends.
+// serve serves HTTP until ctx is done.
 func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: headerTimeout, BaseContext: func(net.Listener) context.Context { return ctx },
@@ -145,8 +145,8 @@ func (o *proxyOptions) listen(ctx context.Context) (net.Listener, error) {
 	return new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(o.address, strconv.Itoa(o.port)))
 }
 
-// listenUnix listens on a Unix socket that only the user may open. It is created where nobody else can reach it before its
-// permissions are set.
+// listenUnix listens on a Unix socket with mode 0600. It creates the socket in a private folder, because the mode can be set only
+// after the socket exists, and then renames it to path.
 func listenUnix(ctx context.Context, path string) (net.Listener, error) {
 	if info, err := os.Lstat(path); err == nil {
 		if info.Mode()&os.ModeSocket == 0 {
@@ -179,24 +179,24 @@ func listenUnix(ctx context.Context, path string) (net.Listener, error) {
 	return &unixListener{Listener: listener, path: path}, nil
 }
 
-// unixListener removes its socket when it is closed.
+// unixListener removes its socket on Close.
 type unixListener struct {
 	net.Listener
 
 	path string
 }
 
-// Close ends the listener.
+// Close removes the socket and closes the listener.
 func (l *unixListener) Close() error {
 	_ = os.Remove(l.path)
 	return l.Listener.Close()
 }
 
-// handler returns the handler of all requests.
+// handler returns the proxy's handler.
 func (o *proxyOptions) handler(conn *transport.Conn, server *url.URL) http.Handler {
 	proxy := &httputil.ReverseProxy{
 		Transport:     conn,
-		FlushInterval: -1, // events of watches and lines of logs are passed on as they come
+		FlushInterval: -1, // forwards watch events and log lines without delay
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = server.Scheme, server.Host, ""
 			if o.appendServerPath {
@@ -206,7 +206,7 @@ func (o *proxyOptions) handler(conn *transport.Conn, server *url.URL) http.Handl
 		},
 		ModifyResponse: func(r *http.Response) error {
 			if !o.disableFilter && o.filter.acceptedOrigin(r.Request.Header) != "" {
-				r.Header.Del(allowOrigin) // a browser rejects two: the filter's and the server's
+				r.Header.Del(allowOrigin) // browsers reject two headers: the filter's and the server's
 			}
 			return nil
 		},
@@ -221,7 +221,7 @@ func (o *proxyOptions) handler(conn *transport.Conn, server *url.URL) http.Handl
 	if !o.disableFilter {
 		handler = o.filter.wrap(handler)
 	}
-	mux := http.NewServeMux() // redirects to the shortest form of a path, so that none bypasses the filter
+	mux := http.NewServeMux() // redirects to the clean path, so the filter cannot be bypassed
 	if o.www != "" {
 		under := strings.TrimSuffix("/"+strings.Trim(o.wwwPrefix, "/"), "/")
 		files := http.StripPrefix(under, http.FileServer(http.Dir(o.www)))
@@ -236,14 +236,14 @@ func (o *proxyOptions) handler(conn *transport.Conn, server *url.URL) http.Handl
 		return rejectConnect(mux)
 	}
 	stripped := handler
-	if !strings.HasPrefix(prefix, "/api") { // as in kubectl, where --api-prefix=/api/ serves a part of the API
+	if !strings.HasPrefix(prefix, "/api") { // as in kubectl: --api-prefix=/api/ serves a part of the API
 		stripped = http.StripPrefix(prefix, handler)
 	}
 	mux.Handle(prefix+"/", stripped)
 	return rejectConnect(mux)
 }
 
-// rejectCredentials rejects requests that are to be made as another user than the proxy's.
+// rejectCredentials rejects requests with credentials or impersonation headers: the proxy authenticates with its own credential.
 func rejectCredentials(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name := range r.Header {
@@ -256,7 +256,7 @@ func rejectCredentials(next http.Handler) http.Handler {
 	})
 }
 
-// rejectConnect rejects the method CONNECT, whose paths a ServeMux does not clean.
+// rejectConnect rejects CONNECT, because ServeMux does not clean its paths.
 func rejectConnect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodConnect {

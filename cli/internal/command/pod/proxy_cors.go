@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// The proxy's part of CORS, for pages of --accept-origins. The API server does not know these origins, so the proxy answers preflight
-// requests, and permits scripts to read responses. Credentials are not permitted: the proxy has its own.
+// CORS headers for pages of --accept-origins. The API server does not know these origins, so the proxy answers preflight requests
+// and permits scripts to read responses. Credentials are not permitted: the proxy has its own.
 const (
 	allowOrigin    = "Access-Control-Allow-Origin"
 	requestMethod  = "Access-Control-Request-Method"
 	requestHeaders = "Access-Control-Request-Headers"
 )
 
-// acceptedOrigin returns the Origin of a request if acceptOrigins matches, and "" otherwise.
+// acceptedOrigin returns the Origin of a request if it matches acceptOrigins, and "" otherwise.
 func (f *proxyFilter) acceptedOrigin(header http.Header) string {
 	if origins := header.Values("Origin"); len(origins) == 1 && matchesAny(f.compiled.acceptOrigins, origins[0]) {
 		return origins[0]
@@ -21,7 +21,7 @@ func (f *proxyFilter) acceptedOrigin(header http.Header) string {
 	return ""
 }
 
-// allowReading lets scripts of an accepted origin read the response.
+// allowReading permits scripts of an accepted origin to read the response.
 func (f *proxyFilter) allowReading(response, request http.Header) {
 	if len(f.compiled.acceptOrigins) == 0 {
 		return
@@ -32,12 +32,12 @@ func (f *proxyFilter) allowReading(response, request http.Header) {
 	}
 }
 
-// isPreflight reports whether a browser asks if a page of an accepted origin may send a request.
+// isPreflight reports whether r is a CORS preflight request of an accepted origin.
 func (f *proxyFilter) isPreflight(r *http.Request) bool {
 	return r.Method == http.MethodOptions && r.Header.Get(requestMethod) != "" && f.acceptedOrigin(r.Header) != ""
 }
 
-// answerPreflight permits what the filter accepts, with any headers.
+// answerPreflight permits accepted requests, with any headers.
 func (f *proxyFilter) answerPreflight(w http.ResponseWriter, r *http.Request, host string) {
 	header := w.Header()
 	method := r.Header.Get(requestMethod)

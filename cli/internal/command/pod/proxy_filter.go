@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// proxyFilter decides which requests the proxy passes on. Each text has regular expressions, separated by commas.
+// proxyFilter is the request filter of the proxy. Each string is a comma-separated list of regular expressions.
 type proxyFilter struct {
 	acceptPaths, rejectPaths, acceptHosts, rejectMethods, acceptOrigins string
 
 	compiled struct{ acceptPaths, rejectPaths, acceptHosts, rejectMethods, acceptOrigins []*regexp.Regexp }
 }
 
-// defaultProxyFilter returns the filter of kubectl proxy. A request must be for localhost: a web site cannot point a name of its own
-// to this machine (DNS rebinding). Unlike kubectl's, the filter rejects requests of web sites for localhost, too.
+// defaultProxyFilter returns the filter of kubectl proxy. The Host of a request must be localhost: a web site cannot point its
+// own name to this machine (DNS rebinding). Unlike kubectl's, the filter also rejects requests of web sites for localhost.
 func defaultProxyFilter() proxyFilter {
 	return proxyFilter{
 		acceptPaths: `^.*`, rejectPaths: `^/api/.*/pods/.*/exec,^/api/.*/pods/.*/attach`,
@@ -48,17 +48,17 @@ func (f *proxyFilter) compile() error {
 	return nil
 }
 
-// accepts reports whether a request is passed on, whoever sends it.
+// accepts reports whether method, path and host pass the filter.
 func (f *proxyFilter) accepts(method, path, host string) bool {
 	return !matchesAny(f.compiled.rejectPaths, path) && !matchesAny(f.compiled.rejectMethods, method) &&
 		matchesAny(f.compiled.acceptPaths, path) && matchesAny(f.compiled.acceptHosts, host)
 }
 
-// acceptsOrigin reports whether no browser sends the request for a page of another origin. Pages of the proxy itself and of
-// acceptOrigins are accepted.
+// acceptsOrigin reports whether the headers exclude a browser's request for a page of a foreign origin. Pages of the proxy itself
+// and of acceptOrigins are accepted.
 //
-// A browser adds Origin to upgrades, to POST and to each request with a response for a script of another origin. It adds
-// Sec-Fetch-Site to all requests: images and links have no Origin. Few other programs send one of these headers. Python's
+// A browser adds Origin to upgrades, to POST and to each request with a response for a script of a foreign origin. It adds
+// Sec-Fetch-Site to all requests: images and links have no Origin. Few programs other than browsers send either header. Python's
 // websocket-client sends the proxy's own address as Origin, and golang.org/x/net/websocket the Origin of its caller.
 func (f *proxyFilter) acceptsOrigin(host string, header http.Header) bool {
 	origins := header.Values("Origin")
@@ -93,7 +93,7 @@ func matchesAny(expressions []*regexp.Regexp, text string) bool {
 	return false
 }
 
-// wrap returns a handler that passes on what the filter accepts and rejects the rest with 403.
+// wrap returns a handler for accepted requests. Rejected requests get 403 Forbidden.
 func (f *proxyFilter) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host

@@ -15,10 +15,10 @@ import (
 	"github.com/anykind/anykind/stream"
 )
 
-// streamTimeout is how long exec, attach and port-forward wait for a pod by default.
+// streamTimeout is the default of --pod-running-timeout for exec, attach and port-forward.
 const streamTimeout = time.Minute
 
-// session are the options of exec and attach, and the streams that they use.
+// session has the options and streams of exec and attach.
 type session struct {
 	*command.State
 
@@ -36,14 +36,14 @@ func (o *session) addFlags(cmd *cobra.Command) {
 	addTimeoutFlag(cmd, &o.timeout, streamTimeout)
 }
 
-// noticef writes a line that is not output of the container.
+// noticef writes a line to the standard error stream unless quiet is set.
 func (o *session) noticef(format string, args ...any) {
 	if !o.quiet {
 		o.Errorf(format, args...)
 	}
 }
 
-// terminals returns the terminals that a session with a TTY uses; in is nil if there is to be none.
+// terminals returns the terminals of a session. in is nil for a session without a TTY.
 func (o *session) terminals() (in, out *os.File) {
 	if !o.stdin || !o.tty {
 		return nil, nil
@@ -59,10 +59,10 @@ func (o *session) terminals() (in, out *os.File) {
 	return in, out
 }
 
-// streams connects the standard streams, and calls run with them. On a terminal it is in raw mode until run returns, whatever
-// the reason. firstSizes are sent before the terminal's size.
+// streams calls run with the standard streams. A terminal is in raw mode until run returns or panics. firstSizes are sent before
+// the terminal's size.
 func (o *session) streams(ctx context.Context, firstSizes func(stream.TerminalSize) []stream.TerminalSize, run func(*stream.ExecOptions) error) error {
-	// The program in the container uses the terminal as its own.
+	// Out and Err are unwrapped, because the program in the container controls the terminal.
 	opts := &stream.ExecOptions{Container: o.container, Stdout: printable.Unwrap(o.Out), Stderr: printable.Unwrap(o.Err)}
 	if o.stdin {
 		opts.Stdin = o.In
@@ -86,10 +86,10 @@ func (o *session) streams(ctx context.Context, firstSizes func(stream.TerminalSi
 	return run(opts)
 }
 
-// exitError returns the error with which the program ends after a command in a container.
+// exitError converts the result of a command in a container to the error of the program.
 func (o *session) exitError(err error) error {
 	var exit *stream.ExitError
-	if apierrors.IsInternalError(err) { // of the node, such as a program that does not exist
+	if apierrors.IsInternalError(err) { // an error of the node, such as a missing program
 		return errors.New(serverMessage(err))
 	}
 	if !errors.As(err, &exit) {
