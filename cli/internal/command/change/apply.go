@@ -21,7 +21,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// conflictHint follows the conflicts of an apply, as in kubectl.
+// conflictHint is kubectl's hint after the conflicts of an apply.
 const conflictHint = `
 Please review the fields above--they currently have other managers. Here
 are the ways you can resolve this warning:
@@ -133,7 +133,7 @@ func (o *applyOptions) apply(ctx context.Context, t *target) (*unstructured.Obje
 	return applied, err
 }
 
-// conflictsError returns the conflicts of an apply in kubectl's lines, by manager in the order of the server's message.
+// conflictsError formats the conflicts of an apply like kubectl: grouped by manager, in the order of the server's message.
 func conflictsError(err *dynamic.ApplyConflictError) error {
 	if len(err.Conflicts) == 1 {
 		only := &err.Conflicts[0]
@@ -162,7 +162,7 @@ func conflictsError(err *dynamic.ApplyConflictError) error {
 	return command.WithHelp(errors.New(first), lines+conflictHint)
 }
 
-// managerText returns the manager of a conflict in the server's words.
+// managerText formats the manager of a conflict like the server.
 func managerText(conflict *dynamic.FieldConflict) string {
 	text := strconv.Quote(conflict.Manager)
 	if conflict.Subresource != "" {
@@ -177,8 +177,8 @@ func managerText(conflict *dynamic.FieldConflict) string {
 	return text
 }
 
-// eachManifestObject calls write for each object, continues after errors, and reports what was done. readErr is the error
-// of reading the files.
+// eachManifestObject calls write for each object, continues after errors, and reports a tally. readErr is the error of reading
+// the files.
 func eachManifestObject(ctx context.Context, s *command.State, verb string, objects []*manifest.Object, readErr error,
 	write func(*manifest.Object) error,
 ) error {

@@ -1,4 +1,5 @@
-// Package change has the commands that write: create, apply, delete, edit, patch, set, label, annotate, scale, wait and rollout.
+// Package change implements the writing commands: create, apply, delete, edit, patch, set, label, annotate, scale, wait and
+// rollout.
 package change
 
 import (

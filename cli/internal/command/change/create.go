@@ -22,11 +22,11 @@ type createOptions struct {
 	write   writeFlags
 	output  output
 	objects objectArgs
-	// isEdit opens an editor on the objects before.
+	// isEdit opens an editor on the objects before they are created.
 	isEdit bool
-	// raw is the URI to which the file is posted as it is.
+	// raw is the URI for posting the file unchanged.
 	raw string
-	// saveConfig writes each object to its annotation for kubectl apply.
+	// saveConfig sets the annotation lastApplied of each object.
 	saveConfig bool
 	// appendHash appends a hash of the content to the name of a generated object.
 	appendHash bool
@@ -53,7 +53,7 @@ func createCommand(s *command.State) *cobra.Command {
 	return cmd
 }
 
-// addFlags adds the flags that create has with files and with generators.
+// addFlags adds the flags shared by create -f and the generators.
 func (o *createOptions) addFlags(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	o.write.addDryRun(fs)
@@ -100,7 +100,7 @@ func (o *createOptions) run(cmd *cobra.Command, s *command.State, args []string)
 	return o.createAll(ctx, s, objects, readErr)
 }
 
-// createAll creates the objects, and returns readErr if all of them were created.
+// createAll creates the objects. It returns readErr even if all objects were created.
 func (o *createOptions) createAll(ctx context.Context, s *command.State, objects []*manifest.Object, readErr error) error {
 	find, err := o.objects.finder(ctx, s)
 	if err != nil {
@@ -134,10 +134,10 @@ func (o *createOptions) create(ctx context.Context, t *target) (*unstructured.Ob
 	return t.resource.WithDefaults(o.write.defaults()).Create(ctx, t.object, nil)
 }
 
-// lastApplied is the annotation with the manifest of an object, from which kubectl apply computes its changes.
+// lastApplied is the annotation with the applied manifest. kubectl apply computes its changes from it.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// saveConfig writes the object to its annotation.
+// saveConfig sets the annotation lastApplied to the object.
 func saveConfig(obj *unstructured.Object) error {
 	annotations := obj.GetAnnotations()
 	delete(annotations, lastApplied)
@@ -154,7 +154,7 @@ func saveConfig(obj *unstructured.Object) error {
 	return nil
 }
 
-// edit opens the editor on the objects and creates what the user has saved. What was not created stays in the file.
+// edit opens the editor on the objects and creates the saved objects. The file is kept if not all objects were created.
 func (o *createOptions) edit(ctx context.Context, s *command.State, objects []*manifest.Object) error {
 	format := print.Flags{Output: "yaml", ShowManagedFields: true}
 	if o.output.Output == "json" {
@@ -196,7 +196,7 @@ func (o *createOptions) edit(ctx context.Context, s *command.State, objects []*m
 	return os.Remove(path)
 }
 
-// keepFile reports err, and where the file of an editor is.
+// keepFile reports err and the path of the editor's file.
 func keepFile(s *command.State, path string, err error) error {
 	if path == "" {
 		return err
@@ -206,7 +206,7 @@ func keepFile(s *command.State, path string, err error) error {
 	return &command.ExitError{Code: code}
 }
 
-// validate rejects flags of create -f that exclude each other.
+// validate rejects conflicting flags of create -f.
 func (o *createOptions) validate() error {
 	switch {
 	case o.raw == "":

@@ -13,7 +13,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// addGenerators adds the subcommands of create that make objects from flags.
+// addGenerators adds the subcommands of create for generating objects from flags.
 func addGenerators(create *cobra.Command, s *command.State) {
 	parents := map[string]*cobra.Command{"": create}
 	for _, name := range []string{"secret", "service"} {
@@ -63,12 +63,12 @@ func generatorCommand(s *command.State, generator *generate.Generator) *cobra.Co
 		generator.AddFlags(cmd.Flags())
 	}
 	for _, name := range generator.Required {
-		_ = cmd.MarkFlagRequired(name) // the flag exists
+		_ = cmd.MarkFlagRequired(name) // cannot fail: the flag exists
 	}
 	return cmd
 }
 
-// nameAndCommand returns the name, the only argument before --, and the arguments behind it.
+// nameAndCommand returns the name, the only argument before --, and the arguments behind --.
 func nameAndCommand(cmd *cobra.Command, args []string) (name string, rest []string, err error) {
 	count := cmd.ArgsLenAtDash()
 	if count < 0 {
@@ -122,7 +122,7 @@ func (o *createOptions) generate(ctx context.Context, s *command.State, generato
 	return o.output.object(created, "created")
 }
 
-// isClusterScoped reports whether a generated object has no namespace, without a request.
+// isClusterScoped reports whether a generated object has no namespace. It sends no request.
 func isClusterScoped(obj *unstructured.Object) bool {
 	switch obj.GetKind() {
 	case "Namespace", "ClusterRole", "ClusterRoleBinding", "PriorityClass":

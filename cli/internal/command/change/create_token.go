@@ -19,7 +19,7 @@ type tokenOptions struct {
 	output    output
 	audiences []string
 	duration  time.Duration
-	// The object with which the token becomes invalid.
+	// The token is bound to this object: deleting the object invalidates the token.
 	boundKind, boundName, boundUID string
 }
 

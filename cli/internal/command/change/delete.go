@@ -33,7 +33,7 @@ type deleteOptions struct {
 	raw            string
 }
 
-// deleted is an object whose deletion has begun.
+// deleted is an object with a begun deletion.
 type deleted struct {
 	target *target
 	uid    types.UID
@@ -87,7 +87,7 @@ func (o *deleteOptions) complete(cmd *cobra.Command, s *command.State) error {
 		o.gracePeriod = 1
 	}
 	if o.gracePeriod == 0 && !o.force {
-		o.gracePeriod = 1 // as kubectl: only --force deletes without any grace
+		o.gracePeriod = 1 // as kubectl: only --force deletes without a grace period
 	}
 	if o.force && o.gracePeriod < 0 {
 		o.gracePeriod = 0
@@ -96,7 +96,7 @@ func (o *deleteOptions) complete(cmd *cobra.Command, s *command.State) error {
 	return err
 }
 
-// warn rejects flags that contradict each other, and warns of others.
+// warn rejects conflicting flags and prints warnings.
 func (o *deleteOptions) warn(s *command.State) error {
 	switch {
 	case o.format != "" && o.format != "name":
@@ -145,7 +145,7 @@ func (o *deleteOptions) run(cmd *cobra.Command, s *command.State, args []string)
 	return o.awaitAll(ctx, s, begun)
 }
 
-// deleteRaw sends a DELETE to the URI of --raw, with the file as body if there is one.
+// deleteRaw sends DELETE to the URI of --raw, with the file as request body.
 func (o *deleteOptions) deleteRaw(ctx context.Context, s *command.State) error {
 	if o.interactive {
 		return errors.New("--interactive can not be used with --raw")
@@ -160,7 +160,7 @@ func (o *deleteOptions) deleteRaw(ctx context.Context, s *command.State) error {
 	return s.Raw(ctx, http.MethodDelete, o.raw, file)
 }
 
-// deleteAll deletes the objects, of those only that confirmed has, unless it is nil.
+// deleteAll deletes the objects. A non-nil confirmed limits the deletion to its objects.
 func (o *deleteOptions) deleteAll(ctx context.Context, s *command.State, args []string, confirmed map[string]bool) (begun []deleted, found int, err error) {
 	display := progress.New(s.Err, nil)
 	defer display.Close()
@@ -204,12 +204,12 @@ func (o *deleteOptions) deleteAll(ctx context.Context, s *command.State, args []
 	return begun, found, count.report(s, errors.Join(errs...))
 }
 
-// delete deletes one object. An API server that has removed it answers with a Status that has its UID, and with the object as long
-// as finalizers or a grace period keep it.
+// delete deletes an object. The API server returns a Status with the UID of a removed object, or the object while finalizers or
+// its grace period keep it.
 func (o *deleteOptions) delete(ctx context.Context, s *command.State, t *target) (deleted, error) {
 	one := deleted{target: t}
 	if o.write.dryRun != dryRunClient {
-		propagation, _ := o.propagation() // validated
+		propagation, _ := o.propagation() // already validated
 		opts := &metav1.DeleteOptions{PropagationPolicy: &propagation}
 		if o.gracePeriod >= 0 {
 			seconds := int64(o.gracePeriod)
@@ -251,7 +251,7 @@ func (o *deleteOptions) printDeleted(s *command.State, t *target) error {
 	return s.Printf("%s %q %s\n", name, t.name, operation)
 }
 
-// awaitAll waits until the objects are gone. A user who may not watch them does not wait, as with kubectl.
+// awaitAll waits until the objects are deleted. Like kubectl, it does not wait for an object if the user may not watch it.
 func (o *deleteOptions) awaitAll(ctx context.Context, s *command.State, begun []deleted) error {
 	display := progress.New(s.Err, nil)
 	defer display.Close()
@@ -286,7 +286,7 @@ func (o *deleteOptions) awaitAll(ctx context.Context, s *command.State, begun []
 	return count.report(s, errors.Join(errs...))
 }
 
-// timeoutError returns the error of a wait as kubectl reports it, with the reason why the condition does not hold.
+// timeoutError returns kubectl's error for a timeout, followed by the unmet condition.
 func timeoutError(ctx context.Context, t *target, err error) error {
 	if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -294,10 +294,10 @@ func timeoutError(ctx context.Context, t *target, err error) error {
 	return fmt.Errorf("timed out waiting for the condition on %s/%s%s", t.resource.Mapping().GVR.Resource, t.name, waitReason(err))
 }
 
-// waitReason returns why the condition of a wait does not hold: ": it still exists".
+// waitReason returns the unmet condition of a wait error: ": it still exists".
 func waitReason(err error) string {
 	text := err.Error()
-	_, text, found := strings.Cut(text, "\": ") // behind wait for deployments.apps "shop/web": …
+	_, text, found := strings.Cut(text, "\": ") // follows: wait for deployments.apps "shop/web": …
 	reason, _, _ := strings.Cut(text, ": context deadline exceeded")
 	if !found || reason == "" {
 		return ""
@@ -305,7 +305,7 @@ func waitReason(err error) string {
 	return ": " + reason
 }
 
-// confirmAndDelete lists the objects and deletes them if the user agrees.
+// confirmAndDelete lists the objects and deletes them after confirmation.
 func (o *deleteOptions) confirmAndDelete(ctx context.Context, s *command.State, args []string) error {
 	confirmed := map[string]bool{}
 	var names []string

@@ -53,8 +53,8 @@ func editCommand(s *command.State) *cobra.Command {
 // edited is an object in the editor.
 type edited struct {
 	target *target
-	before *unstructured.Object // as the editor has shown it
-	after  *unstructured.Object // as the user has saved it
+	before *unstructured.Object // as shown by the editor
+	after  *unstructured.Object // as saved by the user
 	patch  *mergePatch
 }
 
@@ -89,7 +89,7 @@ func (o *editOptions) run(ctx context.Context, s *command.State, args []string) 
 	return session.run(ctx)
 }
 
-// prepare reads the subresource, and leaves out managed fields.
+// prepare reads the subresource and removes managed fields.
 func (o *editOptions) prepare(ctx context.Context, t *target) error {
 	t.resource = t.resource.WithDefaults(o.write.defaults())
 	if o.subresource != "" {
@@ -106,7 +106,7 @@ func (o *editOptions) prepare(ctx context.Context, t *target) error {
 	return nil
 }
 
-// format returns the format of the file.
+// format returns the format of the file, yaml by default.
 func (o *editOptions) format() string { return cmp.Or(o.output.Output, "yaml") }
 
 func (o *editOptions) encode(objects []*edited, of func(*edited) *unstructured.Object) (string, error) {
@@ -124,15 +124,15 @@ func (o *editOptions) encode(objects []*edited, of func(*edited) *unstructured.O
 	return text.String(), nil
 }
 
-// editSession is the loop of an editor that opens until its file is valid.
+// editSession opens the editor until the file is valid.
 type editSession struct {
 	options *editOptions
 	state   *command.State
 	editor  *editor.Editor
 	objects []*edited // not yet changed
-	text    string    // the file's content without comments
-	reasons string    // why the editor opens again
-	failed  int       // attempts
+	text    string    // file content without comments
+	reasons string    // errors shown when the editor reopens
+	failed  int       // failed attempts
 }
 
 func (e *editSession) run(ctx context.Context) error {
@@ -168,7 +168,7 @@ func (e *editSession) run(ctx context.Context) error {
 	}
 }
 
-// save validates and sends what the file has, and sets the reasons if that fails.
+// save validates and sends the changes of the file. On failure it sets reasons.
 func (e *editSession) save(ctx context.Context) error {
 	changed, err := e.read()
 	if err != nil {
@@ -204,7 +204,7 @@ func (e *editSession) fail(reasons string, err error) error {
 	return err
 }
 
-// notValid returns the reasons of a rejected object.
+// notValid formats the error of a rejected object.
 func notValid(t *target, err error) string {
 	text := fmt.Sprintf("%s was not valid:\n", t)
 	var status *apierrors.StatusError
@@ -217,7 +217,7 @@ func notValid(t *target, err error) string {
 	return text + "* " + statusMessage(err)
 }
 
-// read returns the objects that the file changes.
+// read returns the changed objects of the file.
 func (e *editSession) read() ([]*edited, error) {
 	docs, err := manifest.Decode("edited file", strings.NewReader(e.text))
 	if err != nil {
@@ -252,7 +252,7 @@ func (e *editSession) find(obj *unstructured.Object) *edited {
 	return nil
 }
 
-// send sends the change, or a dry run of it. It is rejected if others have changed a list that it replaces.
+// send sends the change or its dry run. It is rejected if a replaced list was changed meanwhile.
 func (e *edited) send(ctx context.Context, isDryRun bool) (*unstructured.Object, error) {
 	opts := &metav1.PatchOptions{}
 	if isDryRun {
@@ -261,7 +261,7 @@ func (e *edited) send(ctx context.Context, isDryRun bool) (*unstructured.Object,
 	return e.patch.send(ctx, e.target, opts)
 }
 
-// suffixOf returns the suffix of a file in a format.
+// suffixOf returns the file suffix for a format.
 func suffixOf(format string) string {
 	if format == "kyaml" {
 		return "yaml"

@@ -11,7 +11,7 @@ import (
 	"github.com/anykind/anykind/cli/internal/command"
 )
 
-// sourceError returns err with the file that it is about, as kubectl prints it: error when creating "web.yaml": …
+// sourceError adds the file name to err like kubectl: error when creating "web.yaml": …
 func sourceError(verb, source string, err error) error {
 	if source == "" || err == nil {
 		return err
@@ -25,7 +25,7 @@ func sourceError(verb, source string, err error) error {
 	return &changed
 }
 
-// tally counts the objects of a command that have been changed, and names those that have not.
+// tally counts the changed objects of a command and names the failed objects.
 type tally struct {
 	verb   string // "applied"
 	done   int
@@ -34,10 +34,10 @@ type tally struct {
 
 func (t *tally) fail(name string) { t.failed = append(t.failed, name) }
 
-// maxFailedNames is how many objects a tally names.
+// maxFailedNames is the number of failed objects to name.
 const maxFailedNames = 20
 
-// String returns what was done and what was not: "2 of 3 objects created; not created: web.yaml: document 3, line 41".
+// String returns the counts and the failed objects: "2 of 3 objects created; not created: web.yaml: document 3, line 41".
 func (t *tally) String() string {
 	names, more := t.failed, ""
 	if len(names) > maxFailedNames {
@@ -47,7 +47,7 @@ func (t *tally) String() string {
 	return fmt.Sprintf("%d of %d objects %s; not %s: %s%s", t.done, t.done+len(t.failed), t.verb, t.verb, strings.Join(names, ", "), more)
 }
 
-// report reports err and, if it has ended a command with several objects in between, what was done and what was not.
+// report returns err. With a failure among several objects, it reports err and the tally and returns an ExitError.
 func (t *tally) report(s *command.State, err error) error {
 	if err == nil || t.done+len(t.failed) < 2 || len(t.failed) == 0 {
 		return err
@@ -60,10 +60,10 @@ func (t *tally) report(s *command.State, err error) error {
 	return &command.ExitError{Code: code}
 }
 
-// interruptedCode is the exit code of a command that SIGINT has ended, as shells have it.
+// interruptedCode is 128 + SIGINT, the exit code of an interrupted program in shells.
 const interruptedCode = 130
 
-// statusMessage returns the message of the server's Status in err.
+// statusMessage returns the message of an API status error, or err.Error().
 func statusMessage(err error) string {
 	var status *apierrors.StatusError
 	if errors.As(err, &status) {

@@ -16,14 +16,14 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// mergePatch is the difference of two versions of an object as a JSON merge patch, which replaces lists as a whole. So that
-// it loses no change of others, it is sent only while the lists are as they were.
+// mergePatch is the difference of two versions of an object as a JSON merge patch. A merge patch replaces whole lists: to keep
+// concurrent changes, it is sent only while the replaced lists are unchanged.
 type mergePatch struct {
 	content map[string]any
 	lists   []replacedList
 }
 
-// replacedList is a list that the patch replaces.
+// replacedList is a list replaced by the patch.
 type replacedList struct {
 	path   []string
 	before any
@@ -63,14 +63,14 @@ func (p *mergePatch) diff(before, after map[string]any, path []string) map[strin
 	return changes
 }
 
-// replaces notes that a value is replaced, if it is a list.
+// replaces records a replaced value if it is a list.
 func (p *mergePatch) replaces(path []string, key string, old any) {
 	if list, isList := old.([]any); isList {
 		p.lists = append(p.lists, replacedList{path: append(path[:len(path):len(path)], key), before: list})
 	}
 }
 
-// send sends the patch and returns the changed object. If others have changed it in between, it is sent for the new version.
+// send sends the patch and returns the changed object. It retries conflicts with the current resourceVersion.
 func (p *mergePatch) send(ctx context.Context, t *target, opts *metav1.PatchOptions) (changed *unstructured.Object, err error) {
 	err = dynamic.RetryOnConflict(ctx, func(ctx context.Context) error {
 		content := p.content
@@ -94,7 +94,7 @@ func (p *mergePatch) send(ctx context.Context, t *target, opts *metav1.PatchOpti
 	return changed, err
 }
 
-// checkLists returns an error if a list is not what it was.
+// checkLists returns an error if a replaced list has changed.
 func (p *mergePatch) checkLists(current *unstructured.Object) error {
 	for _, list := range p.lists {
 		value := any(current.Object)
@@ -109,11 +109,11 @@ func (p *mergePatch) checkLists(current *unstructured.Object) error {
 	return nil
 }
 
-// errListChanged ends an edit of a list that others have changed, too.
+// errListChanged is the cause of a patch rejected by checkLists.
 var errListChanged = errors.New("read the object again")
 
-// withResourceVersion returns a copy of a patch that is rejected for any other version of the object, unless it has a
-// version itself.
+// withResourceVersion returns a copy of a patch with metadata.resourceVersion as precondition. An existing resourceVersion is
+// kept.
 func withResourceVersion(content map[string]any, version string) map[string]any {
 	metadata, _ := content["metadata"].(map[string]any)
 	if _, found := metadata["resourceVersion"]; found {

@@ -19,18 +19,18 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// changeCause is an annotation that may always be overwritten.
+// changeCause is an annotation to overwrite without --overwrite.
 const changeCause = "kubernetes.io/change-cause"
 
 // metadataField has the differences between label and annotate.
 type metadataField struct {
 	noun   string // "label"
-	plural string // the field of metadata
+	plural string // field of metadata
 	parse  func(pairs []string) (set map[string]string, remove []string, err error)
 	get    func(*unstructured.Object) map[string]string
-	// overwriteError is the error of values that exist and differ, as key and current value.
+	// overwriteError returns the error for existing values. taken has their keys and values.
 	overwriteError func(taken [][2]string) error
-	// operation is the text of a result.
+	// operation returns the text of a result.
 	operation func(added, removed int) string
 }
 
@@ -201,7 +201,7 @@ func (o *metadataOptions) visit(ctx context.Context, t *target, isOne bool) erro
 	return o.output.object(changed, o.field.operation(added, removed))
 }
 
-// changes returns the values to set, nil for those to remove.
+// changes returns a merge patch of the labels or annotations, with nil for removed keys, and counts the changes.
 func (o *metadataOptions) changes(obj *unstructured.Object) (changes map[string]any, added, removed int, err error) {
 	current := o.field.get(obj)
 	changes = map[string]any{}
@@ -292,7 +292,7 @@ func labelOperation(added, removed int) string {
 	return "not labeled"
 }
 
-// splitPairs splits arguments into those that name objects and the pairs KEY=VALUE or KEY- behind them.
+// splitPairs splits arguments into objects and the pairs KEY=VALUE or KEY- behind them.
 func splitPairs(args []string, noun string) (resources, pairs []string, err error) {
 	for _, arg := range args {
 		isPair := strings.Contains(arg, "=") && arg[0] != '=' || strings.HasSuffix(arg, "-") && arg != "-"

@@ -20,7 +20,7 @@ const (
 	dryRunServer        // the server validates and stores nothing
 )
 
-// writeFlags has the values of flags that commands that write share, and what they mean once complete has been called.
+// writeFlags are the shared flags of the writing commands. dryRun and validation are set by complete.
 type writeFlags struct {
 	dryRunFlag, validateFlag, fieldManager string
 	dryRun                                 dryRun
@@ -41,7 +41,7 @@ func (w *writeFlags) addValidate(fs *pflag.FlagSet) {
 	fs.Lookup("validate").NoOptDefVal = "strict"
 }
 
-// complete reads the flags. warn prints a deprecation.
+// complete parses the flags. warn prints a deprecation.
 func (w *writeFlags) complete(warn func(format string, args ...any)) error {
 	if w.dryRunFlag != "" {
 		mode, err := parseDryRun(w.dryRunFlag, warn)
@@ -109,7 +109,7 @@ func (w *writeFlags) defaults() *dynamic.Defaults {
 	return &dynamic.Defaults{FieldManager: w.fieldManager, FieldValidation: w.validation, DryRun: w.dryRun == dryRunServer}
 }
 
-// checkAll returns an error if --all is given along with a selector.
+// checkAll rejects --all together with a selector.
 func checkAll(all bool, labelSelector, fieldSelector string) error {
 	switch {
 	case all && labelSelector != "":

@@ -12,14 +12,14 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// output prints the objects that a command has changed: a line for each by default, or as -o says.
+// output prints changed objects: a line for each by default, or in the format of -o.
 type output struct {
 	print.Flags
 
-	// suffix follows the operation of a line.
+	// suffix follows the operation in a line.
 	suffix string
 	out    io.Writer
-	// printer is nil for lines. It writes to out, which may change.
+	// printer is nil for lines. It writes to the current out.
 	printer *print.Printer
 }
 
@@ -28,7 +28,7 @@ func (o *output) addFlags(fs *pflag.FlagSet) {
 	o.AddObjectFlags(fs)
 }
 
-// complete reads the flags; objects are printed to out.
+// complete parses the flags. Objects are printed to out.
 func (o *output) complete(out io.Writer, mode dryRun) error {
 	o.out = out
 	switch mode {
@@ -51,13 +51,13 @@ type outputWriter struct{ output *output }
 
 func (w *outputWriter) Write(p []byte) (int, error) { return w.output.out.Write(p) }
 
-// Unwrap returns the writer below, for printable.LineFor.
+// Unwrap returns out, for printable.LineFor.
 func (w *outputWriter) Unwrap() io.Writer { return w.output.out }
 
-// isLine reports whether each object is one line.
+// isLine reports whether each object is printed as a line.
 func (o *output) isLine() bool { return o.printer == nil }
 
-// object prints an object that has been changed; operation is "created", for instance.
+// object prints a changed object. operation is the past participle, such as "created".
 func (o *output) object(obj *unstructured.Object, operation string) error {
 	if o.printer != nil {
 		return o.printer.Object(obj)

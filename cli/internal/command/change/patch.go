@@ -82,7 +82,7 @@ func (o *patchOptions) complete(s *command.State) error {
 	return o.output.complete(s.Out, o.write.dryRun)
 }
 
-// isLocal reports whether the patch is applied here and not sent.
+// isLocal reports whether the patch is applied locally.
 func (o *patchOptions) isLocal() bool { return o.objects.isLocal || o.write.dryRun == dryRunClient }
 
 // body returns the patch as JSON.
@@ -149,7 +149,7 @@ func (o *patchOptions) patchOne(ctx context.Context, t *target, body []byte) err
 	return o.print(t.object, patched)
 }
 
-// patchLocally prints what the patch makes of the object, without a request.
+// patchLocally applies the patch and prints the object. It sends no request.
 func (o *patchOptions) patchLocally(t *target, body []byte) error {
 	before, err := unstructured.Encode(t.object)
 	if err != nil {
@@ -183,7 +183,7 @@ func (o *patchOptions) print(before, after *unstructured.Object) error {
 	return o.output.object(after, operation)
 }
 
-// equalObjects reports whether a write has changed nothing.
+// equalObjects reports whether a write changed nothing.
 func equalObjects(before, after *unstructured.Object) bool {
 	return before.GetResourceVersion() == after.GetResourceVersion() && reflect.DeepEqual(before.Object, after.Object)
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// restartedAt is the annotation of a pod template that restarts its pods, kubectl's own.
+// restartedAt is kubectl's annotation for restarting the pods of a template.
 const restartedAt = "kubectl.kubernetes.io/restartedAt"
 
-// rolloutOptions are those that the commands of rollout share.
+// rolloutOptions are the shared options of the rollout commands.
 type rolloutOptions struct {
 	objects objectArgs
 	write   writeFlags
@@ -57,7 +57,7 @@ func (o *rolloutOptions) addFlags(cmd *cobra.Command, s *command.State) {
 	o.objects.addLabelSelector(cmd.Flags())
 }
 
-// checkArgs returns an error if nothing names an object.
+// checkArgs returns an error without arguments and files.
 func (o *rolloutOptions) checkArgs(args []string) error {
 	if len(args) == 0 && o.objects.files.IsEmpty() {
 		return errors.New("required resource not specified")
@@ -65,7 +65,7 @@ func (o *rolloutOptions) checkArgs(args []string) error {
 	return nil
 }
 
-// visit calls visit for each object, and reports what was done and what was not.
+// visit calls visit for each object, continues after errors, and reports a tally.
 func (o *rolloutOptions) visit(ctx context.Context, s *command.State, args []string, verb string, visit func(*target) error) error {
 	count := &tally{verb: verb}
 	var errs []error
@@ -95,7 +95,7 @@ func (o *rolloutOptions) visit(ctx context.Context, s *command.State, args []str
 	return count.report(s, errors.Join(errs...))
 }
 
-// rolloutPatch returns the merge patch of one object, or why there is none.
+// rolloutPatch returns the merge patch for an object, or an error if it does not apply.
 type rolloutPatch func(obj *unstructured.Object) (map[string]any, error)
 
 func rolloutPatchCommand(s *command.State, name, short, operation string, patch rolloutPatch) *cobra.Command {
@@ -138,7 +138,7 @@ func (o *rolloutOptions) patch(ctx context.Context, t *target, operation string,
 	return o.output.object(patched, operation)
 }
 
-// isKind reports whether an object is of one of these kinds of the group apps.
+// isKind reports whether an object is of the group apps and one of kinds.
 func isKind(obj *unstructured.Object, kinds ...string) bool {
 	own := obj.GroupVersionKind()
 	for _, kind := range kinds {

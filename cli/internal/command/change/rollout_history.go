@@ -26,7 +26,7 @@ const (
 	templateHashLabel  = "pod-template-hash"
 )
 
-// revision is one version of an object's pod template.
+// revision is a version of an object's pod template.
 type revision struct {
 	number   int64
 	object   *unstructured.Object // the ReplicaSet or ControllerRevision
@@ -109,11 +109,11 @@ func historyTable(revisions []revision) string {
 		}
 		fmt.Fprintf(w, "%d\t%s\n", r.number, cause)
 	}
-	_ = w.Flush() // a buffer takes everything
+	_ = w.Flush() // writes to a buffer cannot fail
 	return text.String()
 }
 
-// templateText returns a pod template as people read it.
+// templateText formats a pod template as indented YAML.
 func templateText(template map[string]any) (string, error) {
 	data, err := unstructured.EncodeYAML(&unstructured.Object{Object: template})
 	if err != nil {
@@ -123,7 +123,7 @@ func templateText(template map[string]any) (string, error) {
 	return "Pod Template:\n  " + strings.Join(lines, "\n  ") + "\n", nil
 }
 
-// revisionsOf returns the revisions of a deployment, daemon set or stateful set, the oldest first.
+// revisionsOf returns the revisions of a deployment, daemon set or stateful set, oldest first.
 func revisionsOf(ctx context.Context, s *command.State, t *target) ([]revision, error) {
 	kind := t.object.GroupVersionKind().GroupKind()
 	var owned string
@@ -163,7 +163,7 @@ func revisionsOf(ctx context.Context, s *command.State, t *target) ([]revision, 
 	return revisions, nil
 }
 
-// revisionOf reads a revision; a ReplicaSet that has no number yet is none.
+// revisionOf decodes a revision. It returns false for a ReplicaSet without a revision number.
 func revisionOf(obj *unstructured.Object) (revision, bool) {
 	if obj.GetKind() == "ReplicaSet" {
 		template, _, _ := unstructured.Get[map[string]any](obj, "spec", "template")
@@ -175,7 +175,7 @@ func revisionOf(obj *unstructured.Object) (revision, bool) {
 	return revision{number: count(obj, "revision"), object: obj, template: template}, true
 }
 
-// selectorOf returns the selector of a workload's pods as a list takes it.
+// selectorOf returns spec.selector of a workload as a string for ListOptions.
 func selectorOf(obj *unstructured.Object) (string, error) {
 	content, _, err := unstructured.Get[map[string]any](obj, "spec", "selector")
 	if err != nil {

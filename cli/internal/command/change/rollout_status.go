@@ -94,7 +94,7 @@ func (o *rolloutStatusOptions) await(ctx context.Context, s *command.State, t *t
 	return context.Cause(waitCtx)
 }
 
-// statusLines prints the changes of a status: on a terminal in one line that is redrawn, elsewhere a line each.
+// statusLines prints changes of a status: a redrawn line on a terminal, and a line per change elsewhere.
 type statusLines struct {
 	out        io.Writer
 	display    *progress.Display
@@ -122,10 +122,10 @@ func (l *statusLines) print(text string, isLast bool) error {
 
 func (l *statusLines) close() { l.display.Close() }
 
-// rolloutStatus returns the text for a version of an object, and whether its rollout is done.
+// rolloutStatus returns the status text for a version of an object, and whether its rollout is done.
 type rolloutStatus func(obj *unstructured.Object) (text string, done bool, err error)
 
-// rolloutStatusOf returns the function for the kind of obj.
+// rolloutStatusOf returns the rolloutStatus for the kind of obj.
 func rolloutStatusOf(obj *unstructured.Object, revision int64) (rolloutStatus, error) {
 	switch {
 	case isKind(obj, "Deployment"):
@@ -162,7 +162,7 @@ func checkRevision(obj *unstructured.Object, revision int64) error {
 	return nil
 }
 
-// number returns a number of an object, and whether it is there.
+// number returns an integer field, and whether the field is set.
 func number(obj *unstructured.Object, path string) (int64, bool) {
 	value, found, _ := unstructured.Get[int64](obj, strings.Split(path, ".")...)
 	return value, found

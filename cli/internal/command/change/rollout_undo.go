@@ -87,7 +87,7 @@ func (o *rolloutUndoOptions) undo(ctx context.Context, s *command.State, t *targ
 	return o.output.object(changed, "rolled back")
 }
 
-// choose returns the revision to go back to: the requested one, or the one before the latest.
+// choose returns the revision toRevision, or the second-latest revision for 0.
 func (o *rolloutUndoOptions) choose(obj *unstructured.Object, revisions []revision) (*revision, error) {
 	switch {
 	case o.toRevision != 0:
@@ -104,7 +104,7 @@ func (o *rolloutUndoOptions) choose(obj *unstructured.Object, revisions []revisi
 	return &revisions[len(revisions)-2], nil
 }
 
-// withoutHash returns a template without the label that the controller adds to those of ReplicaSets.
+// withoutHash returns a copy of a template without pod-template-hash, a label added by the deployment controller.
 func withoutHash(template map[string]any) map[string]any {
 	copied := runtime.DeepCopyJSON(template)
 	labels, _, _ := unstructured.Get[map[string]any](&unstructured.Object{Object: copied}, "metadata", "labels")
@@ -115,7 +115,7 @@ func withoutHash(template map[string]any) map[string]any {
 	return copied
 }
 
-// undoPatch returns the patch that restores a revision: a ControllerRevision is one itself.
+// undoPatch returns the patch for restoring a revision. data of a ControllerRevision is such a patch.
 func undoPatch(obj *unstructured.Object, to *revision) (types.PatchType, []byte, error) {
 	if to.object.GetKind() == "ControllerRevision" {
 		data, _, err := unstructured.Get[map[string]any](to.object, "data")
@@ -143,7 +143,7 @@ func undoPatch(obj *unstructured.Object, to *revision) (types.PatchType, []byte,
 	return types.JSONPatchType, body, err
 }
 
-// isKeptAnnotation reports whether an annotation of a deployment stays when it is rolled back.
+// isKeptAnnotation reports whether a rollback keeps an annotation of the deployment.
 func isKeptAnnotation(key string) bool {
 	name, isController := strings.CutPrefix(key, "deployment.kubernetes.io/")
 	if isController {

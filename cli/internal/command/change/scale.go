@@ -42,7 +42,7 @@ func scaleCommand(s *command.State) *cobra.Command {
 	fs.StringVar(&o.resourceVersion, "resource-version", "", "Precondition for resource version. Requires that the current resource version match this value in order to scale.")
 	fs.IntVar(&o.currentReplicas, "current-replicas", -1, "Precondition for current size. Requires that the current size of the resource match this value in order to scale. -1 (default) for no condition.")
 	fs.IntVar(&o.replicas, "replicas", 0, "The new desired number of replicas. Required.")
-	_ = cmd.MarkFlagRequired("replicas") // the flag exists
+	_ = cmd.MarkFlagRequired("replicas") // cannot fail: the flag exists
 	fs.DurationVar(&o.timeout, "timeout", 0, "The length of time to wait before giving up on a scale operation, zero means don't wait. Any other values should contain a corresponding time unit (e.g. 1s, 2m, 3h).")
 	return cmd
 }
@@ -111,7 +111,8 @@ func (o *scaleOptions) scale(ctx context.Context, s *command.State, t *target) e
 	return o.output.object(obj, "scaled")
 }
 
-// setReplicas writes the scale. With a precondition it is read, compared and updated, and again after a conflict.
+// setReplicas sets spec.replicas of the scale. With preconditions it reads, compares and updates the scale, and retries after
+// conflicts.
 func (o *scaleOptions) setReplicas(ctx context.Context, t *target) error {
 	resource := t.resource.WithDefaults(o.write.defaults())
 	if o.currentReplicas < 0 && o.resourceVersion == "" {
@@ -148,7 +149,7 @@ func (o *scaleOptions) checkPreconditions(scale *unstructured.Object) error {
 	return nil
 }
 
-// awaitReplicas waits until the object has the requested replicas, or another number is requested.
+// awaitReplicas waits until status.replicas is the requested number. It returns early if spec.replicas is changed meanwhile.
 func (o *scaleOptions) awaitReplicas(ctx context.Context, s *command.State, t *target) error {
 	display := progress.New(s.Err, nil)
 	defer display.Close()
@@ -177,7 +178,7 @@ func (o *scaleOptions) awaitReplicas(ctx context.Context, s *command.State, t *t
 	}
 }
 
-// sleep waits for a time or until ctx ends.
+// sleep waits for d. It returns ctx.Err() if ctx is done earlier.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

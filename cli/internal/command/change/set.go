@@ -19,17 +19,17 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// setOptions are those that all forms of set share.
+// setOptions are the shared options of all forms of set.
 type setOptions struct {
 	objects     objectArgs
 	write       writeFlags
 	output      output
 	subresource string
-	// failure begins the error of a rejected change, as kubectl's does.
+	// failure is the prefix of the error of a rejected change, as in kubectl.
 	failure string
-	// isPlain leaves out the target in errors, as failure does.
+	// isPlain omits the target in errors, like failure.
 	isPlain bool
-	// resourceVersion is that which objects must have, unless it is "".
+	// resourceVersion is a precondition, unless it is "".
 	resourceVersion string
 }
 
@@ -105,8 +105,8 @@ func (o *setOptions) complete(s *command.State, resources []string) error {
 	return o.output.complete(s.Out, o.write.dryRun)
 }
 
-// run calls change for a copy of each object and sends the difference. An object without one has the result unchanged,
-// which is not printed if it is "".
+// run calls change for a copy of each object and sends the difference. For an unchanged object it prints the text unchanged, or
+// nothing for "".
 func (o *setOptions) run(ctx context.Context, s *command.State, resources []string, operation, unchanged string,
 	change func(*target, *unstructured.Object) error,
 ) error {
@@ -139,7 +139,7 @@ func (o *setOptions) run(ctx context.Context, s *command.State, resources []stri
 	return count.report(s, errors.Join(errs...))
 }
 
-// errNothingToSend leaves an object as it is.
+// errNothingToSend is returned by a change function to keep the object unchanged.
 var errNothingToSend = errors.New("nothing to send")
 
 func (o *setOptions) set(ctx context.Context, t *target, operation, unchanged string, change func(*target, *unstructured.Object) error) error {
@@ -182,7 +182,7 @@ func (o *setOptions) set(ctx context.Context, t *target, operation, unchanged st
 	var failed *failedChangeError
 	switch {
 	case errors.As(err, &failed):
-		return errors.New(failed.Error()) // in one line, as kubectl prints it
+		return errors.New(failed.Error()) // a single line, as in kubectl
 	case err != nil:
 		return err
 	case isChanged:
@@ -216,7 +216,7 @@ func (o *setOptions) send(ctx context.Context, t *target, before *unstructured.O
 	return changed, err
 }
 
-// pair returns the target as kubectl's errors name it: deployments.apps/web.
+// pair returns the target in the form of kubectl's errors: deployments.apps/web.
 func (t *target) pair() string {
 	if t.resource == nil {
 		return print.Name(t.object)
@@ -224,7 +224,7 @@ func (t *target) pair() string {
 	return t.resource.Mapping().GVR.GroupResource().String() + "/" + t.name
 }
 
-// describe returns the target as messages name it; obj is one of its versions.
+// describe returns the target in the form of messages. obj is a version of the object.
 func (t *target) describe(obj *unstructured.Object) string {
 	if t.resource == nil {
 		return print.Name(obj)
@@ -232,7 +232,7 @@ func (t *target) describe(obj *unstructured.Object) string {
 	return t.String()
 }
 
-// failedChangeError is a rejected change with kubectl's first words; a conflict stays one.
+// failedChangeError is a rejected change with kubectl's prefix. It unwraps to the server's error, such as a conflict.
 type failedChangeError struct {
 	prefix string
 	err    error

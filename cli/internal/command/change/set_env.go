@@ -84,7 +84,7 @@ func (o *setEnvOptions) runEnv(ctx context.Context, s *command.State, args []str
 	})
 }
 
-// splitEnv splits arguments into those that name objects and variables: KEY=VALUE, KEY- or -.
+// splitEnv splits arguments into objects and the variables behind them: KEY=VALUE, KEY- or -.
 func splitEnv(args []string) (resources, pairs []string, err error) {
 	for _, arg := range args {
 		isPair := strings.Contains(arg, "=") || strings.HasSuffix(arg, "-")
@@ -170,7 +170,7 @@ func (o *setEnvOptions) readFrom(ctx context.Context, s *command.State) error {
 	return nil
 }
 
-// envName returns the variable's name for a key.
+// envName returns the variable name for a key: upper case, with '_' for invalid characters.
 func envName(key string) string {
 	return strings.ToUpper(regexp.MustCompile(`[^a-zA-Z0-9_]`).ReplaceAllString(key, "_"))
 }
@@ -267,7 +267,7 @@ func printEnv(s *command.State, obj *unstructured.Object, c container) error {
 	return err
 }
 
-// referenceText describes where a variable comes from.
+// referenceText formats valueFrom of a variable.
 func referenceText(source map[string]any) string {
 	for _, field := range sortedKeys(source) {
 		reference, _ := source[field].(map[string]any)

@@ -84,7 +84,7 @@ func setImages(obj *unstructured.Object, images map[string]string) error {
 	return errors.Join(errs...)
 }
 
-// podSpecPath returns the path of the pod's spec in an object: a pod, or one with a template for pods.
+// podSpecPath returns the path of the pod spec in a pod, or in an object with a pod template.
 func podSpecPath(obj *unstructured.Object) ([]string, error) {
 	if obj.GetKind() == "Pod" && obj.GetAPIVersion() == "v1" {
 		return []string{"spec"}, nil
@@ -100,13 +100,13 @@ func podSpecPath(obj *unstructured.Object) ([]string, error) {
 	return nil, fmt.Errorf("the object is not a pod or does not have a pod template: %s", obj.GetKind())
 }
 
-// container is a container of a pod's spec, which changes write to.
+// container is a container of a pod spec. content is shared with the object.
 type container struct {
 	content map[string]any
 	name    string
 }
 
-// containersOf returns the containers and the initial containers of an object; changes of their content change obj.
+// containersOf returns the containers and init containers of an object. Their content is shared with obj.
 func containersOf(obj *unstructured.Object) ([]container, error) {
 	path, err := podSpecPath(obj)
 	if err != nil {

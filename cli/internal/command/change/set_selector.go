@@ -53,7 +53,7 @@ func setSelector(obj *unstructured.Object, selector *metav1.LabelSelector) error
 	return unstructured.Set(obj, any(labels), "spec", "selector")
 }
 
-// subjectOptions are the subjects that set subject adds.
+// subjectOptions are the subjects to add with set subject.
 type subjectOptions struct{ users, groups, accounts []string }
 
 func setSubjectCommand(s *command.State) *cobra.Command {
@@ -98,7 +98,7 @@ func (o *subjectOptions) validate() error {
 	return nil
 }
 
-// add appends the subjects that a binding does not have. A service account without a namespace is in that of the command.
+// add appends missing subjects to a binding. A service account without a namespace gets namespace.
 func (o *subjectOptions) add(t *target, obj *unstructured.Object, namespace string) error {
 	const group = "rbac.authorization.k8s.io"
 	kind := obj.GetKind()

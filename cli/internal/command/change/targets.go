@@ -16,20 +16,20 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// objectArgs select the objects of a command: by arguments, by selectors or by files.
+// objectArgs selects the objects of a command by arguments, selectors or files.
 type objectArgs struct {
 	files     manifest.Reader
 	selection flags.Selection
-	// all lets a type alone mean all of its objects, as --all does.
+	// all accepts a type without names for all its objects, like --all.
 	all bool
 	// isStrict rejects names and selectors together with --all.
 	isStrict bool
-	// allowTypes lets a type alone mean all of its objects.
+	// allowTypes accepts a type without names for all its objects.
 	allowTypes bool
-	// definitionsLast finds the resources of all objects of files first, and yields CustomResourceDefinitions last: with a
-	// definition its objects are deleted.
+	// definitionsLast resolves the resources of all objects in files first, and yields CustomResourceDefinitions last: deleting a
+	// definition deletes its objects.
 	definitionsLast bool
-	// isLocal leaves out every request: objects are those of the files.
+	// isLocal sends no request. The objects are read from files.
 	isLocal bool
 }
 
@@ -46,19 +46,19 @@ func (a *objectArgs) addAll(fs *pflag.FlagSet) {
 	fs.BoolVar(&a.all, "all", false, "Select all resources, in the namespace of the specified resource types.")
 }
 
-// target is one object of a command.
+// target is an object of a command.
 type target struct {
-	// resource is in the object's namespace. It is nil for local objects.
+	// resource is a handle in the object's namespace. It is nil for local objects.
 	resource *dynamic.Resource
 	name     string
-	// namespace is that of the object, "" for a cluster-scoped one.
+	// namespace is the object's namespace, or "" for a cluster-scoped object.
 	namespace string
-	// object is that of the server or, if it was not read, of the manifest; nil if it was selected by its name alone.
+	// object is the server's version or, if not read, the manifest. It is nil for an unread object selected by name.
 	object *unstructured.Object
-	source string // of the manifest
+	source string // manifest file
 }
 
-// String returns the target as messages name it: deployments.apps "web".
+// String returns the target in the form of messages: deployments.apps "web".
 func (t *target) String() string {
 	if t.resource == nil {
 		return fmt.Sprintf("%s %q", t.object.GetKind(), t.name)
@@ -66,9 +66,8 @@ func (t *target) String() string {
 	return fmt.Sprintf("%s %q", t.resource, t.name)
 }
 
-// each yields the objects. An error of one does not end the loop unless ctx has ended; its target has no object, and is nil
-// if it has no name. With read every object is read from
-// the server.
+// each yields the objects. It continues after errors unless ctx is done. An error has a target without an object, or a nil target
+// if the name is unknown. With read, every object is read from the server.
 func (a *objectArgs) each(ctx context.Context, s *command.State, args []string, read bool) iter.Seq2[*target, error] {
 	if !a.files.IsEmpty() {
 		return a.fromFiles(ctx, s, args, read)
@@ -108,7 +107,7 @@ func (a *objectArgs) fromArgs(ctx context.Context, s *command.State, args []stri
 	}
 }
 
-// newTarget returns the target of an object, nil for no object. namespace is that of objects without one.
+// newTarget returns the target of obj, or nil for nil. namespace is the default for an object without a namespace.
 func newTarget(resource *dynamic.Resource, obj *unstructured.Object, source, namespace string) *target {
 	if obj == nil {
 		return nil
@@ -121,7 +120,7 @@ func newTarget(resource *dynamic.Resource, obj *unstructured.Object, source, nam
 	return t
 }
 
-// unreadTarget returns the target of an object that cannot be read, nil for a list.
+// unreadTarget returns the target of an unreadable object, or nil for a list.
 func unreadTarget(t *command.Target, namespace string) *target {
 	if t.Name == "" {
 		return nil
@@ -165,10 +164,10 @@ func (a *objectArgs) fromFiles(ctx context.Context, s *command.State, args []str
 	}
 }
 
-// findTarget finds the resource of an object of a manifest.
+// findTarget resolves the resource of a manifest object.
 type findTarget func(context.Context, *manifest.Object) (*target, error)
 
-// findAll finds all resources, and returns a function that has the results, and the objects with definitions last.
+// findAll resolves all resources. It returns a function for looking up the results, and the objects with definitions last.
 func findAll(ctx context.Context, find findTarget, objects []*manifest.Object) (findTarget, []*manifest.Object) {
 	type result struct {
 		target *target
@@ -192,7 +191,7 @@ func findAll(ctx context.Context, find findTarget, objects []*manifest.Object) (
 	return known, append(ordered, definitions...)
 }
 
-// readFiles returns the objects of the files that the label selector selects, and the errors of files that are broken.
+// readFiles returns the objects of the files matching the label selector, and the errors of broken files.
 func (a *objectArgs) readFiles(ctx context.Context, args []string) ([]*manifest.Object, error) {
 	switch {
 	case len(args) > 0:
@@ -217,7 +216,7 @@ func (a *objectArgs) readFiles(ctx context.Context, args []string) ([]*manifest.
 	return selected, err
 }
 
-// finder returns a function that finds the resource of each object of a manifest, in the object's namespace.
+// finder returns a findTarget. It resolves each object to a handle in the object's namespace.
 func (a *objectArgs) finder(ctx context.Context, s *command.State) (findTarget, error) {
 	if a.isLocal {
 		return func(_ context.Context, obj *manifest.Object) (*target, error) {

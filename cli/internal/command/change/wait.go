@@ -17,10 +17,10 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// maxWait is how long a negative time-out waits, as in kubectl.
+// maxWait is the timeout for a negative --timeout, as in kubectl.
 const maxWait = 7 * 24 * time.Hour
 
-// creationInterval is the time between two looks for objects that a selector is to select.
+// creationInterval is the polling interval for selectors without a matching object.
 const creationInterval = 500 * time.Millisecond
 
 type waitOptions struct {
@@ -82,7 +82,7 @@ func (o *waitOptions) run(ctx context.Context, s *command.State, args []string) 
 	return o.awaitAll(ctx, waitCtx, s, args, conditions, display)
 }
 
-// awaitAll waits for the conditions of each object. Objects that do not exist count as deleted.
+// awaitAll waits for the conditions of each object. For delete, missing objects are skipped.
 func (o *waitOptions) awaitAll(ctx, waitCtx context.Context, s *command.State, args []string, conditions []waitCondition, display *progress.Display) error {
 	isDelete := slices.ContainsFunc(conditions, waitCondition.isDelete)
 	count := &tally{verb: "met"}
@@ -116,7 +116,7 @@ func (o *waitOptions) awaitAll(ctx, waitCtx context.Context, s *command.State, a
 	return count.report(s, errors.Join(errs...))
 }
 
-// await waits for the conditions of one object, one after the other.
+// await waits for the conditions of an object, one after the other.
 func (o *waitOptions) await(ctx, waitCtx context.Context, t *target, conditions []waitCondition, display *progress.Display) error {
 	key := t.namespace + "/" + t.String()
 	defer display.Remove(key)
@@ -138,10 +138,10 @@ func (o *waitOptions) await(ctx, waitCtx context.Context, t *target, conditions 
 	return nil
 }
 
-// errCheckedOnce ends a wait with a time-out of zero.
+// errCheckedOnce is the result of an unmet condition with --timeout=0.
 var errCheckedOnce = errors.New("checked once")
 
-// awaitOne waits for one condition; observe is called with each version of the object.
+// awaitOne waits for a condition. observe is called with each version of the object.
 func (o *waitOptions) awaitOne(ctx context.Context, t *target, condition waitCondition, observe func(*unstructured.Object)) (*unstructured.Object, error) {
 	if condition.isDelete() {
 		return o.awaitDeletion(ctx, t)
@@ -172,7 +172,7 @@ func (o *waitOptions) awaitDeletion(ctx context.Context, t *target) (*unstructur
 	return nil, err
 }
 
-// waitError returns the error of a wait with kubectl's words.
+// waitError converts the error of a wait to kubectl's text.
 func (o *waitOptions) waitError(ctx context.Context, t *target, condition waitCondition, err error) error {
 	if errors.Is(err, errCheckedOnce) {
 		return fmt.Errorf("condition not met for %s/%s", t.resource.Mapping().GVR.Resource, t.name)
@@ -183,7 +183,7 @@ func (o *waitOptions) waitError(ctx context.Context, t *target, condition waitCo
 	return timeoutError(ctx, t, err)
 }
 
-// awaitCreation waits until all named objects exist, or selectors select something.
+// awaitCreation waits until all named objects exist, or the selectors match an object.
 func (o *waitOptions) awaitCreation(ctx context.Context, s *command.State, args []string, display *progress.Display) error {
 	const key = "create"
 	defer display.Remove(key)

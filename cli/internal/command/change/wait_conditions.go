@@ -12,11 +12,11 @@ import (
 	"github.com/anykind/anykind/unstructured/jsonpath"
 )
 
-// waitCondition is a value of --for.
+// waitCondition is a parsed value of --for.
 type waitCondition struct {
 	text      string
 	condition dynamic.WaitCondition
-	// failure is the error with which the condition's own function has ended the wait.
+	// failure is set to the error of the condition's evaluation, if it has ended the wait.
 	failure *error
 }
 
@@ -71,7 +71,7 @@ func parseWaitCondition(text string) (waitCondition, error) {
 	return c, nil
 }
 
-// jsonPathCondition returns the condition of jsonpath=EXPRESSION[=VALUE], and where the error of its evaluation is.
+// jsonPathCondition returns the condition for jsonpath=EXPRESSION[=VALUE], and a pointer to the error of its evaluation.
 func jsonPathCondition(text string) (dynamic.WaitCondition, *error, error) {
 	expression, value, hasValue, err := splitJSONPath(text)
 	if err != nil {
@@ -107,7 +107,7 @@ func isNested(value any) bool {
 	return false
 }
 
-// splitJSONPath splits EXPRESSION[=VALUE] at the only equals sign that is not doubled, and returns the expression in braces.
+// splitJSONPath splits EXPRESSION[=VALUE] at its only undoubled '=', and returns the expression in braces.
 func splitJSONPath(text string) (expression, value string, hasValue bool, err error) {
 	parts := strings.Split(strings.ReplaceAll(text, "==", "\x00"), "=")
 	for i := range parts {
