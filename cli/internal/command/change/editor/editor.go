@@ -1,4 +1,4 @@
-// Package editor runs the user's editor on a text.
+// Package editor runs the user's editor.
 package editor
 
 import (
@@ -18,11 +18,11 @@ import (
 // Editor runs the user's editor on a temporary file.
 type Editor struct {
 	command.Streams
-	// text is the value of KUBE_EDITOR or EDITOR: a command with its arguments.
+	// text is the command line of the editor.
 	text string
 }
 
-// New returns the editor of the environment: KUBE_EDITOR, EDITOR, or the one that every system has.
+// New returns the editor of KUBE_EDITOR or EDITOR. The default is vi, or notepad on Windows.
 func New(streams command.Streams) *Editor {
 	standard := "vi"
 	if runtime.GOOS == "windows" {
@@ -31,8 +31,8 @@ func New(streams command.Streams) *Editor {
 	return &Editor{Streams: streams, text: cmp.Or(strings.TrimSpace(os.Getenv("KUBE_EDITOR")), strings.TrimSpace(os.Getenv("EDITOR")), standard)}
 }
 
-// Edit writes content to a new file, runs the editor and returns the path and what the file has then. The file is left to
-// the caller, also with an error. The editor is not ended with ctx: it has what the user has typed.
+// Edit writes content to a new file, runs the editor, and returns the path and the edited content. The caller removes the file,
+// even after an error. Canceling ctx does not stop the editor, because it holds the user's unsaved text.
 func (e *Editor) Edit(ctx context.Context, suffix, content string) (path, edited string, err error) {
 	file, err := os.CreateTemp("", "anyctl-edit-*"+suffix)
 	if err != nil {
@@ -67,7 +67,7 @@ func (e *Editor) run(ctx context.Context, path string) error {
 	return nil
 }
 
-// command returns the editor's command. One with quotes or other special characters is left to the shell.
+// command returns the editor's command. A command line with quotes or other special characters is run by the shell.
 func (e *Editor) command(ctx context.Context, path string) *exec.Cmd {
 	if !strings.ContainsAny(e.text, "\"'\\$") || runtime.GOOS == "windows" && !strings.ContainsAny(e.text, "\"'") {
 		args := append(strings.Fields(e.text), path)
@@ -79,14 +79,14 @@ func (e *Editor) command(ctx context.Context, path string) *exec.Cmd {
 	return exec.CommandContext(ctx, cmp.Or(os.Getenv("SHELL"), "/bin/sh"), "-c", e.text+` "$1"`, "editor", path)
 }
 
-// header begins the file.
+// header is the comment at the top of the file.
 const header = `# Please edit the object below. Lines beginning with a '#' will be ignored,
 # and an empty file will abort the edit. If an error occurs while saving this file will be
 # reopened with the relevant failures.
 #
 `
 
-// Header returns the comments in front of the text; reasons are why the editor opens again.
+// Header returns the comments above the content. reasons are the errors shown when the editor reopens.
 func Header(reasons string) string {
 	if reasons == "" {
 		return header
@@ -95,7 +95,7 @@ func Header(reasons string) string {
 	return header + "# " + strings.Join(lines, "\n# ") + "\n#\n"
 }
 
-// WithoutHeader returns a text without the comments in front of it.
+// WithoutHeader returns text without its leading comments.
 func WithoutHeader(text string) string {
 	for strings.HasPrefix(text, "#") {
 		_, rest, found := strings.Cut(text, "\n")
