@@ -1,4 +1,4 @@
-// Package assign sets fields of objects as arguments say: PATH=VALUE and PATH-.
+// Package assign applies the arguments PATH=VALUE and PATH- to objects.
 package assign
 
 import (
@@ -13,13 +13,13 @@ import (
 
 // Assignment is an argument PATH=VALUE or PATH-.
 type Assignment struct {
-	text     string // the path as typed
+	text     string // path as typed
 	path     []string
 	value    string
 	isRemove bool
 }
 
-// Parse splits arguments into those that name objects and the assignments behind them.
+// Parse splits arguments into objects and the assignments behind them.
 func Parse(args []string) (resources []string, assignments []Assignment, err error) {
 	for _, arg := range args {
 		text, value, hasValue := cutAssignment(arg)
@@ -47,7 +47,7 @@ func Parse(args []string) (resources []string, assignments []Assignment, err err
 	return resources, assignments, nil
 }
 
-// cutAssignment cuts an argument at the first equals sign outside of brackets and quotes.
+// cutAssignment cuts an argument at the first '=' outside brackets and quotes.
 func cutAssignment(arg string) (path, value string, found bool) {
 	depth := 0
 	var quote rune
@@ -75,7 +75,7 @@ func cutAssignment(arg string) (path, value string, found bool) {
 	return arg, "", false
 }
 
-// Apply writes the value to obj. A list's element that is selected by key must exist unless canAppend.
+// Apply sets or removes the field in obj. Unless canAppend is set, a list element selected by key must exist.
 func (a *Assignment) Apply(obj *unstructured.Object, canAppend bool) error {
 	if a.isRemove {
 		_, err := unstructured.Delete(obj, a.path...)
@@ -89,7 +89,7 @@ func (a *Assignment) Apply(obj *unstructured.Object, canAppend bool) error {
 	return unstructured.Set(obj, a.typed(obj), a.path...)
 }
 
-// checkElements returns an error if the path selects an element by key that does not exist.
+// checkElements returns an error if the path selects a missing element by key.
 func (a *Assignment) checkElements(obj *unstructured.Object) error {
 	for i, step := range a.path {
 		if !strings.HasPrefix(step, "[") || !strings.Contains(step, "=") {
@@ -114,7 +114,7 @@ func (a *Assignment) checkElements(obj *unstructured.Object) error {
 	return nil
 }
 
-// elementNames returns the names of a list's elements for an error.
+// elementNames formats the names of a list's elements for an error.
 func elementNames(list []any) string {
 	var names []string
 	for _, item := range list {
@@ -129,12 +129,13 @@ func elementNames(list []any) string {
 	return ": there are " + strings.Join(names, ", ")
 }
 
-// typed returns the value with the type that the field has, or else that the text has as JSON.
+// typed returns the value as a string for a string field or an isTextMap entry. Otherwise it decodes the value as JSON. Invalid
+// JSON is a string.
 func (a *Assignment) typed(obj *unstructured.Object) any {
 	var value any
 	err := json.Unmarshal([]byte(a.value), &value)
 	if text, isText := value.(string); isText && err == nil {
-		return text // in quotes
+		return text // quoted
 	}
 	current, found, _ := unstructured.Get[any](obj, a.path...)
 	_, isText := current.(string)
@@ -145,10 +146,10 @@ func (a *Assignment) typed(obj *unstructured.Object) any {
 	if err != nil {
 		return a.value
 	}
-	return wrapped.Object["value"] // with the numbers that decoded objects have
+	return wrapped.Object["value"] // with the number types of decoded objects
 }
 
-// isTextMap reports whether the field is an entry of a map that has texts in every kind.
+// isTextMap reports whether the field is an entry of a map of strings, such as labels.
 func (a *Assignment) isTextMap() bool {
 	maps := []string{"labels", "annotations", "matchLabels", "nodeSelector", "data", "stringData"}
 	return len(a.path) > 1 && slices.Contains(maps, a.path[len(a.path)-2])
