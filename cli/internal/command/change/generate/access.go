@@ -15,7 +15,7 @@ import (
 
 const rbacVersion = "rbac.authorization.k8s.io/v1"
 
-// ruleOptions are those of roles.
+// ruleOptions are the options of roles.
 type ruleOptions struct {
 	verbs, resources, resourceNames, nonResourceURLs []string
 	aggregation                                      map[string]string
@@ -76,7 +76,7 @@ func (o *ruleOptions) aggregated(name string) (*unstructured.Object, error) {
 	return newObject(rbacVersion, "ClusterRole", name, object{"aggregationRule": object{"clusterRoleSelectors": selectors}, "rules": nil}), nil
 }
 
-// rules returns one rule for each API group, and one for URLs.
+// rules returns a rule for each API group, and a rule for non-resource URLs.
 func (o *ruleOptions) rules(ctx context.Context, env *Environment) ([]any, error) {
 	verbs := unique(o.verbs)
 	if slices.Contains(verbs, "*") {
@@ -110,7 +110,7 @@ func standardVerbs() []string {
 	return []string{"*", "get", "delete", "list", "create", "update", "patch", "watch", "proxy", "deletecollection", "use", "bind", "escalate", "impersonate"}
 }
 
-// byGroup returns the resources, with their subresources, of each API group.
+// byGroup maps API groups to resources and subresources.
 func (o *ruleOptions) byGroup(ctx context.Context, env *Environment, verbs []string) (map[string][]string, error) {
 	for _, verb := range verbs {
 		if len(o.resources) > 0 && !slices.Contains(standardVerbs(), verb) {
@@ -159,7 +159,7 @@ func (o *ruleOptions) checkURLs(verbs []string) error {
 	return nil
 }
 
-// bindingOptions are those of role bindings.
+// bindingOptions are the options of role bindings.
 type bindingOptions struct {
 	clusterRole, role              string
 	users, groups, serviceAccounts []string

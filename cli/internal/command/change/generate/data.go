@@ -20,7 +20,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// dataSources has the flags from which ConfigMaps and Secrets get their data.
+// dataSources are the data flags of ConfigMaps and Secrets.
 type dataSources struct {
 	files, literals, envFiles []string
 }
@@ -58,7 +58,7 @@ func (s *dataSources) read(add func(key string, value []byte) error) error {
 	return nil
 }
 
-// splitFileSource returns the key and the path of [KEY=]PATH.
+// splitFileSource parses [KEY=]PATH. The default key is the base name of the path.
 func splitFileSource(source string) (key, file string, err error) {
 	key, file, found := strings.Cut(source, "=")
 	switch {
@@ -120,7 +120,7 @@ func addFile(key, file string, add func(string, []byte) error) error {
 	return add(key, data)
 }
 
-// readEnvFile adds the lines KEY=VALUE of a file; a line KEY has the value of the environment.
+// readEnvFile adds the lines KEY=VALUE of a file. A line KEY takes its value from the environment.
 func readEnvFile(file string, add func(string, []byte) error) error {
 	data, err := os.ReadFile(file)
 	if err != nil {

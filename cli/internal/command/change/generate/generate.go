@@ -1,5 +1,5 @@
-// Package generate makes objects from flags, as the subcommands of kubectl create do: kinds of the server's own that are
-// frequent, with kubectl's flags, names and defaults.
+// Package generate generates objects from flags, as the subcommands of kubectl create do: frequent built-in kinds, with kubectl's
+// flags, names and defaults.
 package generate
 
 import (
@@ -11,30 +11,30 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// Generator makes the object of one subcommand of create.
+// Generator generates the object of a subcommand of create.
 type Generator struct {
-	// Parent is the command above it, such as secret; empty for create itself.
+	// Parent is the parent command, such as secret. It is empty for create.
 	Parent string
 	// Use begins with the command's name.
 	Use, Short string
 	Aliases    []string
 	Required   []string // flags
-	// Failure begins the error of a rejected object: "failed to create deployment: ". Empty leaves the error as it is.
+	// Failure is the prefix of the error of a rejected object, such as "failed to create deployment: ". It may be empty.
 	Failure  string
 	AddFlags func(fs *pflag.FlagSet)
-	// HasData marks ConfigMaps and Secrets, whose name may have a hash of their content.
+	// HasData marks ConfigMaps and Secrets. Their names may end in a hash of their content.
 	HasData bool
-	// Generate returns the object; command are the arguments behind --.
+	// Generate returns the object. command is the arguments behind --.
 	Generate func(ctx context.Context, env *Environment, name string, command []string) (*unstructured.Object, error)
 }
 
-// Environment gives generators access to the server and to the warnings of the program.
+// Environment gives generators access to the server and prints their warnings.
 type Environment struct {
-	// Resource returns the group and the plural of a resource.
+	// Resource returns the group and the plural name of a resource.
 	Resource func(ctx context.Context, name string) (group, plural string, err error)
-	// Object reads an object: TYPE/NAME.
+	// Object reads the object TYPE/NAME.
 	Object func(ctx context.Context, pair string) (*unstructured.Object, error)
-	// Warn prints a line for people.
+	// Warn prints a line to the standard error stream.
 	Warn func(format string, args ...any)
 }
 
@@ -61,7 +61,7 @@ func newObject(apiVersion, kind, name string, fields object) *unstructured.Objec
 	return &unstructured.Object{Object: content}
 }
 
-// list returns texts as decoded JSON has them.
+// list converts texts to the list type of decoded JSON.
 func list(texts []string) []any {
 	items := make([]any, len(texts))
 	for i, text := range texts {
@@ -70,7 +70,7 @@ func list(texts []string) []any {
 	return items
 }
 
-// unique returns texts without repetitions, in their order.
+// unique returns texts in their order, without duplicates.
 func unique(texts []string) []string {
 	var result []string
 	seen := map[string]bool{}
@@ -83,7 +83,7 @@ func unique(texts []string) []string {
 	return result
 }
 
-// simple is a Generate that needs the name only.
+// simple adapts a function of the name to Generate.
 func simple(generate func(name string) (*unstructured.Object, error)) func(context.Context, *Environment, string, []string) (*unstructured.Object, error) {
 	return func(_ context.Context, _ *Environment, name string, _ []string) (*unstructured.Object, error) {
 		return generate(name)
@@ -135,7 +135,7 @@ func priorityClass() *Generator {
 	}
 }
 
-// containerName returns the name of a container for its image: that of the image, without registry, tag and digest.
+// containerName returns the container name for an image: the image without registry, tag and digest.
 func containerName(image string) string {
 	name := image[strings.LastIndex(image, "/")+1:]
 	name, _, _ = strings.Cut(name, ":")

@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// AppendHash appends a hash of its content to the name of a ConfigMap or Secret, the one that kubectl computes.
+// AppendHash appends kubectl's hash of the content to the name of a ConfigMap or Secret.
 func AppendHash(obj *unstructured.Object) error {
 	hashed := object{"kind": obj.GetKind(), "name": obj.GetName(), "data": object{}}
 	if data, _, _ := unstructured.Get[map[string]any](obj, "data"); data != nil {
@@ -28,7 +28,7 @@ func AppendHash(obj *unstructured.Object) error {
 		return err
 	}
 	sum := sha256.Sum256(encoded)
-	// Letters that spell no words, as in generated names.
+	// Like generated names, the hash must not spell words.
 	hash := strings.NewReplacer("0", "g", "1", "h", "3", "k", "a", "m", "e", "t").Replace(hex.EncodeToString(sum[:])[:10])
 	obj.SetName(fmt.Sprintf("%s-%s", obj.GetName(), hash))
 	return nil

@@ -65,7 +65,7 @@ func (o *ingressOptions) generate(name string) (*unstructured.Object, error) {
 	return obj, nil
 }
 
-// ingressBackend returns the backend of SERVICE:PORT.
+// ingressBackend parses SERVICE:PORT.
 func ingressBackend(text string) (object, bool) {
 	service, port, found := strings.Cut(text, ":")
 	if !found || service == "" || port == "" {
@@ -133,7 +133,7 @@ func (o *ingressOptions) addRules(spec object) error {
 	return nil
 }
 
-// parseIngressRule returns the host and the path of HOST/PATH=SERVICE:PORT.
+// parseIngressRule parses HOST/PATH=SERVICE:PORT.
 func parseIngressRule(rule, text string) (host string, path object, err error) {
 	invalid := fmt.Errorf("rule %s is invalid and should be in format host/path=svcname:svcport[,tls[=secret]]", rule)
 	host, rest, found := strings.Cut(text, "/")

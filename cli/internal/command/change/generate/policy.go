@@ -86,7 +86,7 @@ func disruptionBudget() *Generator {
 				return nil, errors.New("min-available and max-unavailable cannot be both specified")
 			}
 			spec, err := budgetSpec(minAvailable, maxUnavailable, selector)
-			// A dry run of kubectl's shows these numbers, as the type of Go writes them.
+			// kubectl's dry run prints these zeros: the fields of the Go type have no omitempty.
 			status := object{"currentHealthy": int64(0), "desiredHealthy": int64(0), "disruptionsAllowed": int64(0), "expectedPods": int64(0)}
 			return newObject("policy/v1", "PodDisruptionBudget", name, object{"spec": spec, "status": status}), err
 		}),

@@ -15,7 +15,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// newSecret returns a secret with the sources' data.
+// newSecret returns a secret with the data of sources.
 func newSecret(name, secretType string, sources *dataSources) (*unstructured.Object, error) {
 	data := object{}
 	err := sources.read(func(key string, value []byte) error {
@@ -122,7 +122,7 @@ func dockerSecret() *Generator {
 	}
 }
 
-// dockerConfig returns the content of a Docker configuration with one registry.
+// dockerConfig returns a Docker configuration with a single registry.
 func dockerConfig(username, password, email, server string) ([]byte, error) {
 	type entry struct {
 		Username string `json:"username,omitempty"`

@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// serviceOptions are those of all types of services.
+// serviceOptions are the options of all service types.
 type serviceOptions struct {
 	serviceType             string
 	tcp                     []string
@@ -92,7 +92,7 @@ func (o *serviceOptions) generate(name string) (*unstructured.Object, error) {
 	return obj, unstructured.Set(obj, object{"app": name}, "metadata", "labels")
 }
 
-// port returns the port of PORT[:TARGET].
+// port parses PORT[:TARGET].
 func (o *serviceOptions) port(pair string) (object, error) {
 	from, to, hasTarget := strings.Cut(pair, ":")
 	number, err := strconv.ParseUint(from, 10, 16)

@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// newContainer returns a container as the API server's types write it.
+// newContainer returns a container with the fields written by the API's Go types.
 func newContainer(name, image string, command []string) object {
 	container := object{"name": name, "image": image, "resources": object{}}
 	if len(command) > 0 {
@@ -58,7 +58,7 @@ func deployment() *Generator {
 	}
 }
 
-// uniqueName returns a container's name; of one with characters that are not permitted it may be that of others, too.
+// uniqueName returns the name of a container. A name with '_' or '.' gets a random suffix to stay unique.
 func uniqueName(name string) string {
 	if !strings.ContainsAny(name, "_.") {
 		return name
@@ -66,7 +66,7 @@ func uniqueName(name string) string {
 	return fmt.Sprintf("%s-%s", strings.NewReplacer("_", "-", ".", "-").Replace(name), rand.String(5))
 }
 
-// jobSpec returns the spec of a job with one container of the job's name.
+// jobSpec returns the spec of a job with a container named like the job.
 func jobSpec(name, image, restart string, command []string) object {
 	return object{"template": object{
 		"metadata": object{},
@@ -102,7 +102,7 @@ func job() *Generator {
 	}
 }
 
-// jobFrom returns a job of a CronJob's template, whose controller is the CronJob.
+// jobFrom returns a job from the template of a CronJob, with the CronJob as controller.
 func jobFrom(name string, cronJob *unstructured.Object) (*unstructured.Object, error) {
 	if cronJob.GetKind() != "CronJob" {
 		return nil, fmt.Errorf("unknown object type %s", cronJob.GetKind())
