@@ -1,5 +1,5 @@
-// Package describe writes objects of any kind for people to read: their metadata, fields, conditions, owners and events. Pods,
-// deployments, services and nodes have sections of their own. It sends no requests.
+// Package describe writes descriptions of objects of any kind: metadata, fields, conditions, owners and events. Pods,
+// deployments, services and nodes have their own sections. The package sends no requests.
 package describe
 
 import (
@@ -14,24 +14,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Related are objects that a description mentions besides its own. All are optional.
+// Related are objects mentioned in a description besides the described object. All fields are optional.
 type Related struct {
-	// Now is the time for ages.
+	// Now is the current time, for ages.
 	Now time.Time
-	// ShowEvents adds the section of Events. MissingEvents is why they could not be read.
+	// ShowEvents adds the section of Events. MissingEvents is the error of reading them.
 	ShowEvents    bool
 	Events        []*unstructured.Object
 	MissingEvents error
-	// ReplicaSets are those that a deployment controls.
+	// ReplicaSets are the ReplicaSets controlled by a deployment.
 	ReplicaSets []*unstructured.Object
-	// EndpointSlices are those of a service.
+	// EndpointSlices are the EndpointSlices of a service.
 	EndpointSlices []*unstructured.Object
-	// Pods are those on a node, and Lease is its lease.
+	// Pods are the pods on a node, and Lease is its lease.
 	Pods  []*unstructured.Object
 	Lease *unstructured.Object
 }
 
-// Write describes an object. Values of secrets are replaced by their sizes.
+// Write writes the description of an object. It replaces the values of secrets by their sizes.
 func Write(w io.Writer, obj *unstructured.Object, related *Related) error {
 	var fields []field
 	switch obj.GroupVersionKind().GroupKind().String() {
@@ -55,7 +55,7 @@ func Write(w io.Writer, obj *unstructured.Object, related *Related) error {
 	return err
 }
 
-// lastApplied is an annotation that repeats the object, values of secrets included.
+// lastApplied is an annotation with a copy of the object, including values of secrets. It is not described.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // nameFields returns an object's name and namespace.
@@ -100,7 +100,7 @@ func ownerFields(obj *unstructured.Object) []field {
 	return fields
 }
 
-// deletionFields returns when an object was deleted that still exists, and what keeps it.
+// deletionFields returns metadata.deletionTimestamp and metadata.finalizers, if set.
 func deletionFields(obj *unstructured.Object, now time.Time) []field {
 	var fields []field
 	if deleted := textAt(obj.Object, "metadata", "deletionTimestamp"); deleted != "" {
@@ -132,7 +132,7 @@ func objectFields(obj *unstructured.Object, now time.Time) []field {
 	return fields
 }
 
-// contentFields returns an object's fields without its metadata, spec first and status last, and the conditions apart.
+// contentFields returns an object's fields except metadata, spec first and status last. It returns status.conditions separately.
 func contentFields(obj *unstructured.Object) (fields []field, conditions []any) {
 	order := func(name string) int {
 		switch name {
@@ -164,7 +164,7 @@ func contentFields(obj *unstructured.Object) (fields []field, conditions []any) 
 	return fields, conditions
 }
 
-// contentField returns a field of an object; of a secret's values only the sizes.
+// contentField returns a field of an object. For data of a secret it returns only the sizes of the values.
 func contentField(obj *unstructured.Object, name string, value any) []field {
 	if obj.GetKind() == "Secret" && obj.GroupVersionKind().Group == "" {
 		values, _ := value.(map[string]any)
@@ -180,7 +180,7 @@ func contentField(obj *unstructured.Object, name string, value any) []field {
 	return []field{f}
 }
 
-// decodedSize returns the size of a value of a secret, which is encoded in base64.
+// decodedSize returns the size of a base64-encoded value of a secret.
 func decodedSize(value string) int {
 	decoded, err := base64.StdEncoding.DecodeString(value)
 	if err != nil {
@@ -199,7 +199,7 @@ func withoutField(values map[string]any, name string) map[string]any {
 	return rest
 }
 
-// title returns a field's name as the label of a section.
+// title returns a field name as the label of a section.
 func title(name string) string {
 	if name == "" {
 		return name
@@ -235,7 +235,7 @@ func conditionsField(conditions []any, now time.Time) field {
 // oneLine joins the lines of a message.
 func oneLine(message string) string { return strings.Join(strings.Fields(message), " ") }
 
-// eventsField returns a table of events, the oldest first.
+// eventsField returns a table of events, oldest first.
 func eventsField(related *Related) field {
 	if related.MissingEvents != nil {
 		return text("Events", "<unknown: "+oneLine(related.MissingEvents.Error())+">")
@@ -254,7 +254,7 @@ func eventsField(related *Related) field {
 	return table("Events", []string{"Type", "Reason", "Age", "From", "Message"}, rows)
 }
 
-// lastSeen returns when an event was last observed.
+// lastSeen returns the time of an event's last occurrence.
 func lastSeen(event *unstructured.Object) string {
 	for _, path := range [][]string{{"series", "lastObservedTime"}, {"lastTimestamp"}, {"eventTime"}, {"metadata", "creationTimestamp"}} {
 		if seen := textAt(event.Object, path...); seen != "" {
@@ -264,7 +264,7 @@ func lastSeen(event *unstructured.Object) string {
 	return ""
 }
 
-// eventAge returns the time since an event, and of a repeated one how often and since when.
+// eventAge returns the time since an event. A repeated event has its count and the time since its first occurrence.
 func eventAge(event *unstructured.Object, now time.Time) string {
 	last := age(lastSeen(event), now)
 	count := max(intAt(event.Object, "count"), intAt(event.Object, "series", "count"))
@@ -281,7 +281,7 @@ func eventSource(event *unstructured.Object) string {
 	return or(source, textAt(event.Object, "reportingComponent"))
 }
 
-// selectorText returns a label selector in one of the two forms of the API.
+// selectorText formats a selector: a map of labels, or a LabelSelector.
 func selectorText(selector map[string]any) string {
 	_, hasLabels := selector["matchLabels"]
 	_, hasExpressions := selector["matchExpressions"]

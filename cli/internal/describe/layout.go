@@ -8,27 +8,27 @@ import (
 	"unicode/utf8"
 )
 
-// field is one entry of a description: a label with lines of text behind it, or with fields, items or a table below it.
+// field is an entry of a description: a label followed by lines of text, or by nested fields, items or a table.
 type field struct {
 	label  string
 	lines  []string
 	fields []field
-	// items are the elements of a list, each begun by a dash.
+	// items are the elements of a list. Each element begins with a dash.
 	items [][]field
-	// rows are a table whose first row is its header.
+	// rows is a table. Its first row is the header.
 	rows [][]string
 }
 
 // none is the text of an empty value.
 const none = "<none>"
 
-// maxAligned is the longest label that moves the texts of the others, in bytes.
+// maxAligned is the length in bytes of the longest label considered for the width of the label column.
 const maxAligned = 28
 
-// indent is the text before the fields of a field.
+// indent is the indentation of nested fields.
 const indent = "  "
 
-// text returns a field of lines; without any its text is <none>.
+// text returns a field of lines, or <none> without lines.
 func text(label string, lines ...string) field {
 	if len(lines) == 0 {
 		lines = []string{none}
@@ -44,7 +44,7 @@ func optional(label, value string) []field {
 	return []field{text(label, strings.Split(value, "\n")...)}
 }
 
-// group returns a field with fields below it; without any its text is <none>.
+// group returns a field with nested fields, or <none> without fields.
 func group(label string, fields []field) field {
 	if len(fields) == 0 {
 		return text(label)
@@ -52,7 +52,7 @@ func group(label string, fields []field) field {
 	return field{label: label, fields: fields}
 }
 
-// table returns a field with a table below it; without rows its text is <none>.
+// table returns a field with a table, or <none> without rows.
 func table(label string, header []string, rows [][]string) field {
 	if len(rows) == 0 {
 		return text(label)
@@ -60,7 +60,7 @@ func table(label string, header []string, rows [][]string) field {
 	return field{label: label, rows: append([][]string{header}, rows...)}
 }
 
-// writeFields writes fields with their texts in one column. first precedes the first line, in place of margin.
+// writeFields writes fields with their texts aligned in a column. first replaces margin in the first line.
 func writeFields(w io.Writer, fields []field, first, margin string) {
 	width := 0
 	for i := range fields {
@@ -129,7 +129,7 @@ func writeTable(w io.Writer, rows [][]string, margin string) {
 	}
 }
 
-// printable escapes what a terminal would not print as a character: what objects contain must not control it.
+// printable escapes unprintable characters, so that an object cannot control the terminal. A tab becomes four spaces.
 func printable(s string) string {
 	isPrintable := func(r rune) bool { return r == '\t' || unicode.IsPrint(r) }
 	if strings.IndexFunc(s, func(r rune) bool { return r == utf8.RuneError || !isPrintable(r) }) < 0 {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// roleLabel begins the labels that name a node's roles.
+// roleLabel is the prefix of role labels. The suffix is the role of the node.
 const roleLabel = "node-role.kubernetes.io/"
 
 // nodeFields describes a node in kubectl's sections.
@@ -96,7 +96,7 @@ func nodeStatusFields(node map[string]any) []field {
 // total is the sum of the requests and limits of a resource.
 type total struct{ requests, limits resource.Quantity }
 
-// nodePodsFields returns the pods on a node that use resources, and the sums of these.
+// nodePodsFields returns the unfinished pods on a node with their resources, and the sums of the resources.
 func nodePodsFields(node map[string]any, pods []*unstructured.Object, now time.Time) []field {
 	allocatable := mapAt(node, "status", "allocatable")
 	if len(allocatable) == 0 {
@@ -137,8 +137,8 @@ func nodePodsFields(node map[string]any, pods []*unstructured.Object, now time.T
 	}
 }
 
-// podResources returns the requests and limits of a pod: of its containers together or, if that is more, of one init container
-// that runs before them; and its overhead.
+// podResources returns the requests and limits of a pod: max(sum over containers and sidecars, largest init container), plus
+// spec.overhead for requests.
 func podResources(pod map[string]any) map[string]*total {
 	sum, initMax := map[string]*total{}, map[string]*total{}
 	at := func(totals map[string]*total, name string) *total {
@@ -159,7 +159,7 @@ func podResources(pod map[string]any) map[string]*total {
 		add(container)
 	}
 	for _, container := range listAt(pod, "spec", "initContainers") {
-		if textAt(container, "restartPolicy") == "Always" { // a sidecar runs as long as the containers
+		if textAt(container, "restartPolicy") == "Always" { // a sidecar
 			add(container)
 			continue
 		}
@@ -187,7 +187,7 @@ func larger(a, b resource.Quantity) resource.Quantity {
 	return b
 }
 
-// quantity parses a quantity of the API; one that is invalid counts as 0.
+// quantity parses a quantity. An invalid quantity is 0.
 func quantity(value any) resource.Quantity {
 	parsed, err := resource.ParseQuantity(scalar(value))
 	if err != nil {
@@ -196,7 +196,7 @@ func quantity(value any) resource.Quantity {
 	return parsed
 }
 
-// share returns a quantity and how many percent of the allocatable one it is.
+// share formats a quantity with its percentage of allocatable.
 func share(used resource.Quantity, allocatable any) string {
 	percent := int64(0)
 	if of := quantity(allocatable); !of.IsZero() {

@@ -59,7 +59,7 @@ func fieldOfEach(list []any, name string) (values []string) {
 	return values
 }
 
-// podStatusFields returns a pod's phase and why it has it.
+// podStatusFields returns a pod's phase with its reason.
 func podStatusFields(obj *unstructured.Object, now time.Time) []field {
 	status := or(textAt(obj.Object, "status", "phase"), none)
 	if deleted := textAt(obj.Object, "metadata", "deletionTimestamp"); deleted != "" {
@@ -77,7 +77,7 @@ func podStatusFields(obj *unstructured.Object, now time.Time) []field {
 	return append(fields, optional("Message", textAt(obj.Object, "status", "message"))...)
 }
 
-// containersField describes containers, with their states if a pod's and not a template's.
+// containersField describes containers. With ofPod it includes their states; a pod template has no states.
 func containersField(label string, containers, statuses []any, ofPod bool) field {
 	all := field{label: label}
 	for _, c := range containers {
@@ -133,7 +133,7 @@ func commandLines(list []any) (lines []string) {
 	return lines
 }
 
-// portFields returns the ports of a container and those of its node.
+// portFields returns the container ports and host ports of a container.
 func portFields(ports []any) []field {
 	var inside, outside []string
 	for _, p := range ports {
@@ -154,7 +154,7 @@ func portFields(ports []any) []field {
 	}
 }
 
-// stateFields returns the states of a container, now and before its last restart.
+// stateFields returns the current state of a container, and its state before the last restart.
 func stateFields(status any) []field {
 	fields := stateField("State", mapAt(status, "state"))
 	if last := mapAt(status, "lastState"); len(last) > 0 {
@@ -185,7 +185,7 @@ func stateField(label string, state map[string]any) []field {
 	return fields
 }
 
-// probeText returns a probe on one line.
+// probeText formats a probe in a line.
 func probeText(probe map[string]any) string {
 	what := "unknown"
 	switch {
@@ -204,7 +204,7 @@ func probeText(probe map[string]any) string {
 		intAt(probe, "timeoutSeconds"), intAt(probe, "periodSeconds"), intAt(probe, "successThreshold"), intAt(probe, "failureThreshold"))
 }
 
-// environmentFields returns a container's variables and mounts. A variable that is taken from elsewhere is not resolved.
+// environmentFields returns a container's variables and mounts. It does not resolve references in variables.
 func environmentFields(c any) (fields []field) {
 	var sources []string
 	for _, source := range listAt(c, "envFrom") {
@@ -247,7 +247,7 @@ func environmentFields(c any) (fields []field) {
 	return append(fields, field{label: "Mounts", fields: []field{{lines: mounts}}})
 }
 
-// variableSource returns where the value of an environment variable is from.
+// variableSource formats valueFrom of a variable.
 func variableSource(from map[string]any) string {
 	for _, source := range []struct{ field, name string }{{"secretKeyRef", "secret"}, {"configMapKeyRef", "config map"}} {
 		if ref := mapAt(from, source.field); ref != nil {
@@ -264,7 +264,7 @@ func variableSource(from map[string]any) string {
 	return scalar(from)
 }
 
-// volumesField describes volumes: the type of each and the fields of its source.
+// volumesField describes volumes by type and source fields.
 func volumesField(volumes []any) field {
 	var all []field
 	for _, volume := range volumes {
@@ -283,7 +283,7 @@ func volumesField(volumes []any) field {
 	return group("Volumes", all)
 }
 
-// schedulingFields returns where a pod may run.
+// schedulingFields returns the node selectors and tolerations of a pod spec.
 func schedulingFields(spec map[string]any) []field {
 	var tolerations []string
 	for _, t := range listAt(spec, "tolerations") {

@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// maxInline is how long a list of scalars may be on one line, in bytes.
+	// maxInline is the length in bytes of the longest list of scalars in a line.
 	maxInline = 100
-	// maxDepth limits the nesting that is written as a tree; what is deeper is written as JSON.
+	// maxDepth limits the nesting of a tree. Deeper values are written as JSON.
 	maxDepth = 50
 )
 
@@ -22,7 +22,7 @@ func treeFields(values map[string]any, depth int) (fields []field) {
 	return fields
 }
 
-// sortedNames returns a map's names, "name" first: it says what the rest is about.
+// sortedNames returns the names of a map, sorted after "name", which identifies the map.
 func sortedNames(values map[string]any) []string {
 	names := slices.Sorted(maps.Keys(values))
 	if i := slices.Index(names, "name"); i > 0 {
@@ -31,7 +31,7 @@ func sortedNames(values map[string]any) []string {
 	return names
 }
 
-// treeField returns the field of a value of any form.
+// treeField returns the field of any value.
 func treeField(label string, value any, depth int) field {
 	switch v := value.(type) {
 	case map[string]any:
@@ -56,7 +56,7 @@ func treeField(label string, value any, depth int) field {
 	return text(label, scalar(value))
 }
 
-// listField returns the field of a list: on one line if it is short, otherwise with an item for each element.
+// listField returns the field of a list: in a line up to maxInline, otherwise with an item for each element.
 func listField(label string, list []any, depth int) field {
 	if len(list) == 0 {
 		return text(label, "[]")
@@ -95,7 +95,7 @@ func areScalars(list []any) bool {
 	return true
 }
 
-// sizes returns the fields of a secret's data: the names and sizes of the values.
+// sizes returns the names and sizes of a secret's values.
 func sizes(label string, values map[string]any, size func(string) int) []field {
 	if len(values) == 0 {
 		return nil

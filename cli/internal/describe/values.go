@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// at returns the value at a path of field names; nil if there is none.
+// at returns the value at a path of field names, or nil.
 func at(value any, path ...string) any {
 	for _, name := range path {
 		fields, _ := value.(map[string]any)
@@ -21,7 +21,7 @@ func at(value any, path ...string) any {
 	return value
 }
 
-// textAt returns the scalar at a path as text; "" if there is none.
+// textAt returns the scalar at a path as text, or "".
 func textAt(value any, path ...string) string { return scalar(at(value, path...)) }
 
 func listAt(value any, path ...string) []any {
@@ -44,7 +44,7 @@ func intAt(value any, path ...string) int64 {
 	return 0
 }
 
-// scalar returns a value other than a map or list as text.
+// scalar formats a scalar. Maps and lists are formatted as JSON.
 func scalar(value any) string {
 	switch v := value.(type) {
 	case nil:
@@ -66,7 +66,7 @@ func scalar(value any) string {
 	}
 }
 
-// or returns the text, or instead of an empty one another.
+// or returns text, or other if text is empty.
 func or(text, other string) string {
 	if text == "" {
 		return other
@@ -74,7 +74,7 @@ func or(text, other string) string {
 	return text
 }
 
-// pairs returns one line for each entry of a map of texts.
+// pairs returns a line NAME + separator + VALUE for each entry of a map.
 func pairs(values map[string]any, separator string) (lines []string) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		lines = append(lines, name+separator+scalar(values[name]))
@@ -90,10 +90,10 @@ func texts(list []any) (all []string) {
 	return all
 }
 
-// joined returns the scalars of a list in one line, or <none>.
+// joined joins the scalars of a list with commas, or returns <none>.
 func joined(list []any) string { return or(strings.Join(texts(list), ","), none) }
 
-// timeText returns a time of the API as kubectl's descriptions have it.
+// timeText formats an API time like kubectl describe. An invalid time is returned unchanged.
 func timeText(value string) string {
 	parsed, err := time.Parse(time.RFC3339, value)
 	if err != nil {
@@ -102,7 +102,7 @@ func timeText(value string) string {
 	return parsed.Local().Format(time.RFC1123Z)
 }
 
-// age returns the time since a time of the API.
+// age returns the time since an API time, or <unknown> for an invalid time.
 func age(value string, now time.Time) string {
 	parsed, err := time.Parse(time.RFC3339, value)
 	if err != nil {

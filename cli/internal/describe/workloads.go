@@ -43,7 +43,7 @@ func deploymentFields(obj *unstructured.Object, replicaSets []*unstructured.Obje
 	return append(fields, replicaSetFields(obj, replicaSets)...)
 }
 
-// templateField describes the pods that a workload makes.
+// templateField describes the pod template of a workload.
 func templateField(template map[string]any) field {
 	fields := []field{text("Labels", pairs(mapAt(template, "metadata", "labels"), "=")...)}
 	if annotations := mapAt(template, "metadata", "annotations"); len(annotations) > 0 {
@@ -58,10 +58,10 @@ func templateField(template map[string]any) field {
 	return field{label: "Pod Template", fields: append(fields, schedulingFields(mapAt(template, "spec"))...)}
 }
 
-// revision is the annotation with the number of a deployment's rollout, which its newest replica set has, too.
+// revision is the annotation with the revision number of a deployment and of its replica sets.
 const revision = "deployment.kubernetes.io/revision"
 
-// replicaSetFields returns the replica set of a deployment's present template, and the others that have pods.
+// replicaSetFields returns the replica set with the deployment's revision, and the old replica sets.
 func replicaSetFields(deployment *unstructured.Object, replicaSets []*unstructured.Object) []field {
 	current := deployment.GetAnnotations()[revision]
 	newest := []string{}
@@ -82,7 +82,7 @@ func replicaSetFields(deployment *unstructured.Object, replicaSets []*unstructur
 	}
 }
 
-// maxEndpoints is how many addresses of a service's port are listed.
+// maxEndpoints is the number of listed addresses per service port.
 const maxEndpoints = 3
 
 // serviceFields describes a service in kubectl's sections.
@@ -132,7 +132,7 @@ func ingressText(ingress []any) string {
 	return strings.Join(all, ", ")
 }
 
-// endpointsText returns the addresses that serve a port: those of ready endpoints.
+// endpointsText returns the addresses of the ready endpoints of a port.
 func endpointsText(port string, endpointSlices []*unstructured.Object) string {
 	var all []string
 	for _, slice := range endpointSlices {
