@@ -1,4 +1,4 @@
-// Package fieldowner finds the field managers that own the fields of an object, in its metadata.managedFields. See
+// Package fieldowner finds the field managers of an object's fields in metadata.managedFields. See
 // https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management.
 package fieldowner
 
@@ -14,18 +14,17 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// Owner is one field that a manager owns.
+// Owner is a field with its manager.
 type Owner struct {
-	// Field is the path of the field, as unstructured.ParsePath parses it.
+	// Field is the path of the field, in the syntax of unstructured.ParsePath.
 	Field string
-	// Manager owns the field since its Operation, Apply or Update, at Time, through the Subresource if that is not "".
+	// Manager has owned the field since Time. Operation is Apply or Update. Subresource is "" for a write of the object itself.
 	Manager, Operation, Subresource, APIVersion string
 	Time                                        time.Time
 }
 
-// Owners returns the owners of the field at a path and of all fields in it. If the field is part of one that is owned as a
-// whole, such as an atomic list, that one is returned. An empty path means all fields. A field that the object does not have
-// is an error.
+// Owners returns the owners of the field at a path and of all fields below it. Without such owners it returns the owners of an
+// enclosing field owned as a whole, such as an atomic list. An empty path means all fields. A missing field is an error.
 func Owners(obj *unstructured.Object, path []string) ([]Owner, error) {
 	if len(path) > 0 {
 		if _, found, err := unstructured.Get[any](obj, path...); err != nil {
@@ -64,16 +63,15 @@ func Owners(obj *unstructured.Object, path []string) ([]Owner, error) {
 	return owners, nil
 }
 
-// walker finds the members of a set of fields that lie at or below a path.
+// walker finds the members of a field set at or below a path.
 type walker struct {
 	path  []string
 	found []string
-	// whole is the member above the path's end that has no members of its own: it is owned as a whole.
+	// whole is a member above path without its own members: it is owned as a whole.
 	whole string
 }
 
-// walk visits the members of a set. value is the object's at that place, at is its path, and depth the number of steps of
-// w.path that have been matched.
+// walk visits the members of a set. value is the object's value at the path at. depth is the number of matched steps of w.path.
 func (w *walker) walk(set map[string]any, value any, at string, depth int) {
 	isLeaf := true
 	for _, key := range slices.Sorted(maps.Keys(set)) {
@@ -95,7 +93,7 @@ func (w *walker) walk(set map[string]any, value any, at string, depth int) {
 	}
 }
 
-// step returns the step of a path for a member of a set, the value there, and whether it lies on the walker's path.
+// step returns the path step of a member, the member's value, and whether the member is on or below w.path.
 func (w *walker) step(key string, value any, depth int) (step string, next any, matches bool) {
 	wanted, isBelow := "", depth == len(w.path)
 	if !isBelow {
@@ -114,12 +112,12 @@ func (w *walker) step(key string, value any, depth int) (step string, next any, 
 			next = list[i]
 		}
 		return "[" + name + "]", next, isBelow || wanted == name
-	default: // v: a value of a list that is a set
+	default: // v: a value of a set
 		return valueStep(name, value, wanted, isBelow)
 	}
 }
 
-// keyStep is step for an element of a list that is identified by keys.
+// keyStep is step for a list element identified by keys.
 func keyStep(name string, value any, wanted string, isBelow bool) (step string, next any, matches bool) {
 	var keys map[string]any
 	if json.Unmarshal([]byte(name), &keys) != nil {
@@ -141,7 +139,7 @@ func keyStep(name string, value any, wanted string, isBelow bool) (step string, 
 	return step, next, index >= 0 && selected(list, wanted) == index
 }
 
-// valueStep is step for an element of a list that is identified by its value.
+// valueStep is step for a list element identified by its value.
 func valueStep(name string, value any, wanted string, isBelow bool) (step string, next any, matches bool) {
 	list, _ := value.([]any)
 	index := slices.IndexFunc(list, func(element any) bool {
@@ -158,7 +156,7 @@ func valueStep(name string, value any, wanted string, isBelow bool) (step string
 	return step, next, isBelow || index >= 0 && selected(list, wanted) == index
 }
 
-// selected returns the index of the element that a step of a path selects; -1 if none.
+// selected returns the index of the element selected by a path step, or -1.
 func selected(list []any, step string) int {
 	if index, err := strconv.Atoi(step); err == nil {
 		return index
@@ -185,7 +183,7 @@ func equal(a, b any) bool {
 	return err == nil && string(left) == string(right)
 }
 
-// hasKeys reports whether an element of a list has the values of keys. A key that it lacks had a default.
+// hasKeys reports whether a list element matches keys. A missing key matches: it had its default.
 func hasKeys(element any, keys map[string]any) bool {
 	fields, ok := element.(map[string]any)
 	if !ok {
@@ -199,7 +197,7 @@ func hasKeys(element any, keys map[string]any) bool {
 	return true
 }
 
-// fieldStep returns a field's name as a step of a path.
+// fieldStep returns a field name as a path step.
 func fieldStep(name string) string {
 	if strings.ContainsAny(name, `./[]{}"'=\ `) || name == "" {
 		return "[" + strconv.Quote(name) + "]"
@@ -207,7 +205,7 @@ func fieldStep(name string) string {
 	return "." + name
 }
 
-// keyText returns the value of a key as a step of a path has it.
+// keyText returns the value of a key in the syntax of a path step.
 func keyText(value any) string {
 	text, ok := value.(string)
 	if !ok {
