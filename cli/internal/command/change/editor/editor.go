@@ -67,7 +67,7 @@ func (e *Editor) run(ctx context.Context, path string) error {
 	return nil
 }
 
-// command returns the editor's command. A command line with quotes or other special characters is run by the shell.
+// command returns the editor's command. The shell runs a command line with quotes, backslashes or '$'.
 func (e *Editor) command(ctx context.Context, path string) *exec.Cmd {
 	if !strings.ContainsAny(e.text, "\"'\\$") || runtime.GOOS == "windows" && !strings.ContainsAny(e.text, "\"'") {
 		args := append(strings.Fields(e.text), path)
