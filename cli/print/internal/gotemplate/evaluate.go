@@ -6,8 +6,7 @@ import (
 	"text/template/parse"
 )
 
-// pipeline evaluates a pipeline and sets its variables. The result of a command is the last argument of the
-// next one.
+// pipeline evaluates a pipeline and sets its variables. The result of a command is the last argument of the next command.
 func (s *state) pipeline(dot any, pipe *parse.PipeNode) (value any, err error) {
 	for i, command := range pipe.Cmds {
 		var final []any
@@ -81,7 +80,7 @@ func (s *state) value(dot any, node parse.Node) (any, error) {
 	return nil, s.errorf(node, "can't handle %s", node)
 }
 
-// number returns the value of a constant: an integer if it has the form of an integer.
+// number returns the value of a constant: float64 for the syntax of a float, int64 for an integer, or else the text.
 func number(node *parse.NumberNode) any {
 	isHex := len(node.Text) > 2 && node.Text[0] == '0' && (node.Text[1] == 'x' || node.Text[1] == 'X') && !strings.ContainsAny(node.Text, "pP")
 	switch {
@@ -139,7 +138,7 @@ func typeName(value any) string {
 	return fmt.Sprintf("%T", value)
 }
 
-// function calls a function. Arguments of and, or are evaluated until the result is known.
+// function calls a function. The functions and and or evaluate their arguments only until the result is known.
 func (s *state) function(dot any, node *parse.IdentifierNode, args []parse.Node, final []any) (any, error) {
 	if node.Ident == "and" || node.Ident == "or" {
 		return s.logic(dot, node, args, final)

@@ -34,7 +34,7 @@ func isTrue(value any) bool {
 	return true
 }
 
-// toText returns a value as an action writes it.
+// toText formats a value for the output of an action.
 func toText(value any) string {
 	switch value.(type) {
 	case nil, noValue:
@@ -43,7 +43,7 @@ func toText(value any) string {
 	return fmt.Sprint(value)
 }
 
-// printable replaces what fmt must not show.
+// printable replaces missing fields by nil for fmt.
 func printable(args []any) []any {
 	shown := make([]any, len(args))
 	for i, arg := range args {
@@ -188,7 +188,7 @@ func slice(args []any) (any, error) {
 	return args[0].([]any)[bounds[0]:bounds[1]], nil //nolint:forcetypeassert // checked above
 }
 
-// escaper returns a function: print, then escape.
+// escaper returns a function to print and then escape its arguments.
 func escaper(escape func(string) string) Function {
 	return func(args []any) (any, error) { return escape(fmt.Sprint(printable(args)...)), nil }
 }
@@ -254,7 +254,7 @@ func comparisons() map[string]Function {
 	}
 }
 
-// lessOrEqual returns not less-or-equal, or not less.
+// lessOrEqual returns !(a <= b) with orEqual, and !(a < b) without.
 func lessOrEqual(a, b any, orEqual bool) (bool, error) {
 	isLess, err := less(a, b)
 	if err != nil || isLess {

@@ -1,8 +1,8 @@
 // Package gotemplate executes Go templates over decoded JSON: maps, lists, strings, numbers, booleans and nil.
 //
-// The parser is text/template/parse, and results equal those of text/template for such data; the tests compare the two.
-// text/template itself is not used since it calls methods by name, which values of these types do not have: a program that
-// links it keeps the exported methods of all types, 3 MB of anyctl's 19.
+// The parser is text/template/parse. For such data the results equal the results of text/template; the tests compare both.
+// text/template itself is not used, because it calls methods by name: in a program with it, the linker keeps the exported methods
+// of all types, 3 MB of anyctl's 19. Decoded JSON has no methods to call.
 package gotemplate
 
 import (
@@ -14,14 +14,14 @@ import (
 	"text/template/parse"
 )
 
-// maxDepth bounds templates that call themselves, as in text/template.
+// maxDepth limits recursive templates, as in text/template.
 const maxDepth = 100_000
 
 // Template is a parsed template.
 type Template struct {
 	trees map[string]*parse.Tree
 	root  string
-	// errorOnMissing makes a field that a map lacks an error; otherwise it is <no value>.
+	// errorOnMissing makes a missing map key an error. Otherwise its value is <no value>.
 	errorOnMissing bool
 	functions      map[string]Function
 }
@@ -29,10 +29,10 @@ type Template struct {
 // Function is a function of templates. Its arguments are evaluated values.
 type Function func(args []any) (any, error)
 
-// logic stands for and and or where the parser asks which functions exist.
+// logic is a placeholder for the functions and and or, because the parser needs the names of all functions.
 func logic() {}
 
-// Parse parses a template with functions besides those of text/template.
+// Parse parses a template. functions are added to the functions of text/template.
 func Parse(text string, functions map[string]Function, errorOnMissing bool) (*Template, error) {
 	all := builtins()
 	maps.Copy(all, functions)
@@ -63,16 +63,16 @@ type variable struct {
 	value any
 }
 
-// noValue is the value of a field that does not exist: it is printed as <no value> and is false.
+// noValue is the value of a missing field. It is printed as <no value> and is false.
 type noValue struct{}
 
-// errBreak and errContinue end a loop or a pass of it.
+// errBreak ends a loop, and errContinue an iteration.
 var (
 	errBreak    = errors.New("break")
 	errContinue = errors.New("continue")
 )
 
-// state is an execution.
+// state is the state of an execution.
 type state struct {
 	template  *Template
 	w         io.Writer
