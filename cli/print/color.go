@@ -8,7 +8,7 @@ import (
 	"github.com/anykind/anykind/cli/internal/printable"
 )
 
-// palette colours cells by their words; its zero value leaves them as they are.
+// palette colours cells by their content. The zero value does not change cells.
 type palette struct{ enabled bool }
 
 func (f *Flags) palette(w io.Writer) palette {
@@ -29,8 +29,8 @@ func AllowsColor(w io.Writer) bool {
 	return IsTerminal(w)
 }
 
-// Terminal returns w, or a sanitizing writer to w if w is a terminal: control characters except tab and line break become U+FFFD. Use
-// the writer for errors and warnings of a server. It is safe for concurrent use.
+// Terminal returns w, or a sanitizing writer to w if w is a terminal: control characters except tab and line break become U+FFFD.
+// Use the writer for errors and warnings of a server. It is safe for concurrent use.
 func Terminal(w io.Writer) io.Writer { return printable.Writer(w) }
 
 // IsTerminal reports whether a stream is a terminal.

@@ -12,12 +12,12 @@ import (
 const (
 	minColumnWidth = 6
 	columnPadding  = 3
-	// maxLookAhead limits the bytes of held rows; column widths are chosen then.
+	// maxLookAhead is the limit in bytes of held rows. The column widths are fixed at this limit.
 	maxLookAhead = 1 << 20
 )
 
-// columnWriter aligns columns as kubectl does. It holds rows until the first flush or maxLookAhead bytes; the widths are the maxima of
-// these rows. Later rows are written at once. A wider cell then widens its column.
+// columnWriter aligns columns as kubectl does. It holds rows until the first flush or maxLookAhead bytes, and takes the maximum
+// widths of these rows. Later rows are not held. A wider cell in a later row widens its column.
 type columnWriter struct {
 	w       io.Writer
 	palette palette
@@ -38,7 +38,7 @@ type heldRow struct {
 }
 
 func newColumnWriter(w io.Writer, palette palette) *columnWriter {
-	// Colors are asked for where a terminal shows the output in the end.
+	// Colored output is shown by a terminal, even through a pipe.
 	return &columnWriter{w: printable.Unwrap(w), palette: palette, forTerminal: palette.enabled || printable.IsTerminal(w)}
 }
 
@@ -124,7 +124,7 @@ func (c *columnWriter) flush() error {
 	return c.write()
 }
 
-// escapeTerminal makes a text harmless for terminals, as kubectl does.
+// escapeTerminal escapes ESC and carriage return, as kubectl does.
 func escapeTerminal(text string) string {
 	if !strings.ContainsAny(text, "\x1b\r") {
 		return text

@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/unstructured/jsonpath"
 )
 
-// columnsFormat writes a table whose columns are JSONPath expressions.
+// columnsFormat writes a table with a JSONPath expression per column.
 type columnsFormat struct {
 	headers   []string
 	templates []*jsonpath.Template

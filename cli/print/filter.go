@@ -12,7 +12,7 @@ func pull(objects func(yield func(map[string]any) bool)) (func() (map[string]any
 	return iter.Pull(iter.Seq[map[string]any](objects))
 }
 
-// filter leaves out objects and fields.
+// filter removes objects and fields from the output.
 type filter struct {
 	where             *gojq.Code
 	neat              bool

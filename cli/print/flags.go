@@ -27,9 +27,9 @@ type Flags struct {
 	LabelColumns                    []string
 	SortBy                          string
 
-	// Where is a jq expression: an object is left out if the result is false, null or empty.
+	// Where is a jq expression. An object is printed unless the result is false, null or empty.
 	Where string
-	// Neat leaves out server-set fields.
+	// Neat removes server-set fields.
 	Neat bool
 	// Color is auto, always or never. With auto, tables are coloured on a terminal unless NO_COLOR is set.
 	Color string
@@ -38,7 +38,7 @@ type Flags struct {
 // NewFlags returns Flags with kubectl's defaults.
 func NewFlags() *Flags { return &Flags{AllowMissingTemplateKeys: true, Color: "auto"} }
 
-// formats are the names of formats, each with whether it has an argument.
+// formats maps the name of a format to true if the format has an argument.
 func formats() map[string]bool {
 	return map[string]bool{
 		"json": false, "yaml": false, "kyaml": false, "name": false, "wide": false,
@@ -58,7 +58,7 @@ func Formats() []string {
 	return names
 }
 
-// AddFlags defines all output flags in fs, as get has them.
+// AddFlags defines all output flags in fs, as for get.
 func (f *Flags) AddFlags(fs *pflag.FlagSet) {
 	f.AddObjectFlags(fs)
 	fs.BoolVar(&f.NoHeaders, "no-headers", f.NoHeaders, "When using the default or custom-column output format, don't print headers (default print headers).")
@@ -70,7 +70,7 @@ func (f *Flags) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.Color, "color", f.Color, "Colour tables: auto (on a terminal, unless NO_COLOR is set), always or never.")
 }
 
-// AddObjectFlags defines the format flags of commands that change objects.
+// AddObjectFlags defines the format flags of commands for changing objects.
 func (f *Flags) AddObjectFlags(fs *pflag.FlagSet) {
 	fs.StringVarP(&f.Output, "output", "o", f.Output, "Output format. One of: ("+strings.Join(Formats(), ", ")+").")
 	fs.StringVar(&f.Template, "template", f.Template, "Template string or path to template file to use when -o=go-template, -o=go-template-file. The template format is golang templates [http://golang.org/pkg/text/template/#pkg-overview].")
@@ -79,7 +79,7 @@ func (f *Flags) AddObjectFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.Neat, "neat", f.Neat, "Leave out what servers set: status, managed fields, versions, UIDs and addresses.")
 }
 
-// IsTable reports whether the format is a table of the server.
+// IsTable reports whether the format is a server-side table.
 func (f *Flags) IsTable() bool { return f.Output == "" && f.Template == "" || f.Output == "wide" }
 
 // Validate returns an error for contradictory flags.
@@ -112,7 +112,7 @@ func (f *Flags) format() (name, argument string, err error) {
 	return "", "", fmt.Errorf("unable to match a printer suitable for the output format %q, allowed formats are: %s", output, strings.Join(Formats(), ","))
 }
 
-// Printer writes objects in a format. It is for one goroutine.
+// Printer writes objects in a format. It is not safe for concurrent use.
 type Printer struct {
 	w      io.Writer
 	filter *filter
@@ -122,14 +122,14 @@ type Printer struct {
 
 // formatter is the format-specific part of a printer.
 type formatter interface {
-	// object writes an object by itself.
+	// object writes a single object.
 	object(w io.Writer, object map[string]any) error
 	// list writes all objects as a list.
 	list(w io.Writer, objects func(yield func(map[string]any) bool)) error
 }
 
-// Printer returns a printer that writes to w. The format must not be a table: see Table. If w is a terminal, control characters
-// in objects are replaced.
+// Printer returns a printer to w. The format must not be a table: see Table. If w is a terminal, control characters in objects
+// are replaced.
 func (f *Flags) Printer(w io.Writer) (*Printer, error) {
 	if err := f.Validate(); err != nil {
 		return nil, err

@@ -9,8 +9,8 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// jqFormat runs a jq program for each object; input and inputs read the next objects of a list. Strings are written
-// raw, all further values as JSON, each on a line.
+// jqFormat runs a jq program for each object. The jq functions input and inputs read the next objects of a list. Each result is
+// written on a line: strings raw, and values of other types as JSON.
 type jqFormat struct {
 	code  *gojq.Code
 	input *objectInput
@@ -100,7 +100,7 @@ func (f *jqFormat) list(w io.Writer, objects func(yield func(map[string]any) boo
 	}
 }
 
-// toJQ copies a value with the types that gojq takes: int instead of int64.
+// toJQ copies a value with the types of gojq: int instead of int64.
 func toJQ(value any) any {
 	switch value := value.(type) {
 	case map[string]any:

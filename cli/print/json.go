@@ -63,7 +63,7 @@ func (f *jsonFormat) flush(w io.Writer) error {
 	return err
 }
 
-// jsonEncoder appends JSON to a buffer that it keeps.
+// jsonEncoder appends JSON to its buffer.
 type jsonEncoder struct {
 	buffer []byte
 	// keys is a stack: the sorted keys of each open map.
@@ -157,7 +157,7 @@ func (e *jsonEncoder) float(value float64) {
 	e.buffer = append(e.buffer, data...)
 }
 
-// string escapes what encoding/json escapes, HTML's special characters included.
+// string appends text with the escapes of encoding/json, including HTML's special characters.
 func (e *jsonEncoder) string(text string) {
 	e.buffer = append(e.buffer, '"')
 	done := 0

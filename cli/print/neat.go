@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// neat returns a copy of the object without fields of servers and controllers: what remains can be applied again. It shares
-// unchanged parts with the argument.
+// neat returns a copy of the object without fields of servers and controllers: the copy can be applied again. It shares unchanged
+// parts with the argument.
 func neat(object map[string]any) map[string]any {
 	object = maps.Clone(object)
 	delete(object, "status")
@@ -77,7 +77,7 @@ func neatTemplate(spec map[string]any) map[string]any {
 	return spec
 }
 
-// neatJob leaves out the generated selector and its labels.
+// neatJob removes the generated selector and its labels.
 func neatJob(spec map[string]any) map[string]any {
 	if manual, _ := spec["manualSelector"].(bool); manual {
 		return spec
@@ -132,7 +132,7 @@ func text(fields map[string]any, name string) string {
 	return value
 }
 
-// filterList removes maps from a list, and the list if none is left.
+// filterList removes maps from a list, and removes an empty list.
 func filterList(fields map[string]any, name string, keep func(map[string]any) bool) {
 	list, ok := fields[name].([]any)
 	if !ok {

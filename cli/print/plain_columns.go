@@ -2,13 +2,13 @@ package print
 
 import "io"
 
-// ColumnsWriter writes plain rows, aligned as kubectl aligns them. It is for one goroutine.
+// ColumnsWriter writes plain rows, aligned like kubectl's. It is not safe for concurrent use.
 type ColumnsWriter struct {
 	columns *columnWriter
 	header  []string
 }
 
-// NewColumns returns a writer of rows below a header; nil is none.
+// NewColumns returns a writer of rows below a header. A nil header is not written.
 func NewColumns(w io.Writer, header []string) *ColumnsWriter {
 	return &ColumnsWriter{columns: newColumnWriter(w, palette{}), header: header}
 }
@@ -32,7 +32,7 @@ func (c *ColumnsWriter) Row(cells ...string) error {
 // Flush writes all rows. Later rows keep the column widths.
 func (c *ColumnsWriter) Flush() error { return c.columns.flush() }
 
-// Columns writes a header and rows, aligned as kubectl aligns them; the header is written even if there are no rows.
+// Columns writes a header and rows, aligned like kubectl's. The header is written even without rows.
 func Columns(w io.Writer, header []string, rows [][]string) error {
 	columns := NewColumns(w, header)
 	if len(rows) == 0 && header != nil {

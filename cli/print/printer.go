@@ -10,7 +10,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// Object writes an object by itself. Several calls write several documents.
+// Object writes a single object. Several calls write several documents.
 func (p *Printer) Object(obj *unstructured.Object) error {
 	object, keep, err := p.filter.apply(obj.Object)
 	if err != nil || !keep {
@@ -123,7 +123,7 @@ func (f nameFormat) list(w io.Writer, objects func(yield func(map[string]any) bo
 	return nil
 }
 
-// wholeList returns the list that templates see.
+// wholeList returns all objects as a List, the data of templates.
 func wholeList(objects func(yield func(map[string]any) bool)) map[string]any {
 	items := []any{}
 	for object := range objects {

@@ -10,8 +10,8 @@ import (
 	"github.com/anykind/anykind/unstructured/jsonpath"
 )
 
-// sorter sorts elements by the first value of a path, in the order of kubectl's --sort-by: with the same algorithm, as
-// that is not stable.
+// sorter sorts elements by the first value of a path, in the order of kubectl's --sort-by. It uses kubectl's algorithm, because
+// the algorithm is not stable.
 type sorter[T any] struct {
 	elements []T
 	keys     []any
@@ -94,7 +94,7 @@ func isLess(a, b any) (bool, error) {
 	return false, fmt.Errorf("sort: cannot compare %T with %T", a, b)
 }
 
-// isLessText compares quantities by value and the rest by bytes.
+// isLessText compares quantities by value, and texts that are not quantities by bytes.
 func isLessText(a, b string) bool {
 	quantityA, err := resource.ParseQuantity(a)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// TableOptions configure a Table in addition to the flags.
+// TableOptions configures a Table in addition to the flags.
 type TableOptions struct {
 	// Kind is written before names with WithKind or --show-kind: deployment.apps/web.
 	Kind     schema.GroupKind
@@ -28,7 +28,7 @@ type TableOptions struct {
 	WithSeparator bool
 }
 
-// Table writes rows of server-side tables as kubectl get does. It is for one goroutine.
+// Table writes rows of server-side tables as kubectl get does. It is not safe for concurrent use.
 type Table struct {
 	opts    TableOptions
 	flags   *Flags
@@ -190,7 +190,7 @@ func namespaceOf(obj *unstructured.Object) string {
 	return obj.GetNamespace()
 }
 
-// eventCell pads the types that kubectl pads.
+// eventCell pads ADDED, DELETED and ERROR, as kubectl does.
 func eventCell(eventType string) string {
 	switch eventType {
 	case "ADDED", "DELETED", "ERROR":
@@ -199,7 +199,7 @@ func eventCell(eventType string) string {
 	return eventType
 }
 
-// cellText returns a cell as kubectl writes it: up to the end of its first line.
+// cellText formats a cell as kubectl does: the first line, followed by "..." if more lines follow.
 func cellText(cell any) string {
 	switch cell := cell.(type) {
 	case nil:
@@ -214,5 +214,5 @@ func cellText(cell any) string {
 	}
 }
 
-// Flush writes the rows that are held. Later rows keep the column widths.
+// Flush writes the held rows. Later rows keep the column widths.
 func (t *Table) Flush() error { return t.columns.flush() }

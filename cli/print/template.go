@@ -97,7 +97,7 @@ func base64decode(args []any) (any, error) {
 	return string(data), nil
 }
 
-// exists reports whether the value at the indices is there and not nil.
+// exists reports whether there is a non-nil value at the indices.
 func exists(args []any) (any, error) {
 	if len(args) == 0 {
 		return nil, errors.New("wrong number of args for exists: want at least 1 got 0")

@@ -9,7 +9,7 @@ import (
 )
 
 // Objects writes the objects of an iterator such as dynamic.Resource.List as a list of kind List. If the iterator fails, Objects
-// completes the list without further objects and returns the error.
+// ends the list and returns the error.
 func (f *Flags) Objects(w io.Writer, objects iter.Seq2[*unstructured.Object, error]) error {
 	printer, err := f.Printer(w)
 	if err != nil {

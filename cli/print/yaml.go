@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml/kyaml"
 )
 
-// yamlFormat writes the documents that kubectl writes, with --- between them.
+// yamlFormat writes YAML documents like kubectl, separated by ---.
 type yamlFormat struct{ documents int }
 
 func (f *yamlFormat) object(w io.Writer, object map[string]any) error {
@@ -45,7 +45,7 @@ func (f *yamlFormat) list(w io.Writer, objects func(yield func(map[string]any) b
 	}
 	start := "apiVersion: v1\nitems:\n"
 	for object := range objects {
-		// A list of a single object has the same lines, folded at the same columns.
+		// Encoding a list of a single object folds its lines at the columns of the whole list.
 		data, err := encodeYAML([]any{object})
 		if err != nil {
 			return err
@@ -62,7 +62,7 @@ func (f *yamlFormat) list(w io.Writer, objects func(yield func(map[string]any) b
 	return err
 }
 
-// encodeYAML writes a decoded JSON value as sigs.k8s.io/yaml does, without its detour over JSON.
+// encodeYAML encodes a decoded JSON value like sigs.k8s.io/yaml, but without encoding JSON first.
 func encodeYAML(value any) ([]byte, error) {
 	data, err := yaml.Marshal(withIntegers(value))
 	if err != nil {
@@ -71,7 +71,7 @@ func encodeYAML(value any) ([]byte, error) {
 	return data, nil
 }
 
-// withIntegers replaces floats without a fraction by integers, as JSON writes them. It copies what has such floats only.
+// withIntegers replaces floats without a fraction by integers, as in JSON. It copies only maps and lists with such floats.
 func withIntegers(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -106,7 +106,7 @@ func withIntegers(value any) any {
 	return value
 }
 
-// same reports whether withIntegers has returned what it was given.
+// same reports whether withIntegers returned its argument: the same map or list, or an equal scalar.
 func same(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
