@@ -1,7 +1,7 @@
 // Package printable keeps text of servers, containers and web pages from controlling a terminal.
 //
-// Control characters except tab and line break, direction overrides and invalid UTF-8 become U+FFFD, one for one, so columns stay
-// aligned. A carriage return before a line break stays.
+// Control characters except tab and line break, direction overrides and invalid UTF-8 become U+FFFD. Each character is replaced
+// by a single U+FFFD, so columns stay aligned. A carriage return before a line break stays.
 package printable
 
 import (
@@ -23,7 +23,7 @@ func Text(s string) string {
 	return string(clean)
 }
 
-// Line returns [Text] of s as one line: line breaks become spaces, or nothing at its end.
+// Line returns [Text] of s as a single line. Line breaks become spaces; line breaks at the end are removed.
 func Line(s string) string {
 	return Text(strings.Map(func(r rune) rune {
 		switch r {
@@ -34,8 +34,8 @@ func Line(s string) string {
 	}, strings.ToValidUTF8(strings.TrimRight(s, "\r\n"), string(utf8.RuneError))))
 }
 
-// Lines returns [Text] of s with its line breaks. Lines after the first are indented: they cannot imitate a message. Consecutive empty
-// lines become one.
+// Lines returns [Text] of s with its line breaks. Lines after the first are indented: they cannot imitate a message. Consecutive
+// empty lines become a single empty line.
 func Lines(s string) string {
 	var lines []string
 	for i, line := range strings.Split(strings.TrimRight(s, "\r\n"), "\n") {
@@ -69,8 +69,7 @@ func LineFor(w io.Writer, s string) string {
 	return s
 }
 
-// appendText appends Text of p to clean. rest is an incomplete character or a final carriage return: at most
-// three bytes.
+// appendText appends Text of p to clean. rest is an incomplete character or a final carriage return, at most three bytes.
 func appendText(clean, p []byte) (appended, rest []byte) {
 	for len(p) > 0 {
 		r, size := utf8.DecodeRune(p)
@@ -94,8 +93,8 @@ func controls(r rune) bool {
 		r >= firstEmbedding && r <= lastOverride || r >= firstIsolate && r <= lastIsolate
 }
 
-// Writer returns w, or a writer of [Text] to w if w is a terminal. An incomplete character or a carriage return at the end of a write
-// waits for the next write or for [Flush]. The writer is safe for concurrent use.
+// Writer returns w, or a writer of [Text] to w if w is a terminal. An incomplete character or a carriage return at the end of a
+// write is held until the next write or [Flush]. The writer is safe for concurrent use.
 func Writer(w io.Writer) io.Writer {
 	if _, isWriter := w.(*writer); isWriter || !IsTerminal(w) {
 		return w
@@ -103,7 +102,8 @@ func Writer(w io.Writer) io.Writer {
 	return &writer{out: w}
 }
 
-// Flush writes the held end of a [Writer], an incomplete character or a carriage return, as U+FFFD. Flush ignores other writers.
+// Flush writes the held bytes of a [Writer], an incomplete character or a carriage return, as U+FFFD. It returns nil for a writer
+// of a different type.
 func Flush(w io.Writer) error {
 	if wrapper, ok := w.(*writer); ok {
 		return wrapper.flush()
@@ -119,7 +119,7 @@ func Unwrap(w io.Writer) io.Writer {
 	return w
 }
 
-// IsTerminal reports whether a stream is a terminal, or a [Writer] to one.
+// IsTerminal reports whether a stream is a terminal, or a [Writer] to a terminal.
 func IsTerminal(stream any) bool {
 	if _, isWriter := stream.(*writer); isWriter {
 		return true
