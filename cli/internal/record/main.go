@@ -32,7 +32,7 @@ metadata: {name: web, labels: {app: web}}
 spec: {selector: {app: web}, ports: [{port: 80}]}
 `
 
-// session has the lines of the session. Only the last may fail.
+// session is the command lines of the session. Only the last command may fail.
 var session = [][]string{
 	{"apply", "-f", "shop.yaml"},
 	{"rollout", "status", "deploy/web"},
@@ -87,7 +87,7 @@ func run(ctx context.Context, anyctl, readme, picture string) error {
 	return replaceText(readme, plain(recorded))
 }
 
-// record returns the lines and their outputs, with the colours of a terminal.
+// record runs the session and returns the command lines and their outputs, with terminal colours.
 func record(ctx context.Context, anyctl, dir string) (string, error) {
 	var recorded strings.Builder
 	for i, args := range session {
@@ -107,7 +107,7 @@ func record(ctx context.Context, anyctl, dir string) (string, error) {
 	return recorded.String(), nil
 }
 
-// colored adds the flag for colours to a line whose output is a table.
+// colored adds --color=always to a command line with a table as output.
 func colored(args []string) []string {
 	if args[0] != "get" || strings.Contains(strings.Join(args, " "), "-o") {
 		return args

@@ -20,10 +20,10 @@ var escape = regexp.MustCompile(`\x1b\[(\d+)m`)
 // plain returns the text without colours.
 func plain(text string) string { return escape.ReplaceAllString(text, "") }
 
-// classes are the styles of the codes that package print writes.
+// classes maps the color codes of package print to CSS classes.
 var classes = map[string]string{"1": "b", "31": "r", "32": "g", "33": "y"}
 
-// svg draws the text as a terminal shows it.
+// svg returns an SVG of the text in a terminal.
 func svg(text string) []byte {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	width := 0
@@ -48,7 +48,7 @@ func svg(text string) []byte {
 	return out.Bytes()
 }
 
-// spans converts the colours of a line.
+// spans converts the color codes of a line to tspan elements.
 func spans(line string) string {
 	var out strings.Builder
 	isOpen := false
