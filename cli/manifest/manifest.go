@@ -44,10 +44,10 @@ func (o *Object) Position() string {
 
 // Reader reads the objects of files, folders and standard input.
 type Reader struct {
-	// Paths are files, folders, patterns such as "*.yaml", or "-" for In. Of a folder the .json, .yaml and .yml
-	// files are read, in the order of their names.
+	// Paths are files, folders, patterns such as "*.yaml", or "-" for In. A folder stands for its .json, .yaml and .yml files, in
+	// the order of their names.
 	Paths []string
-	// Recursive reads the folders in folders, too.
+	// Recursive includes the subfolders of folders.
 	Recursive bool
 	// In is read for the path "-".
 	In io.Reader
@@ -55,8 +55,8 @@ type Reader struct {
 	kustomize string
 }
 
-// AddFlags adds -f, -R and -k. Validate rejects -k with a hint. contents completes the help of -f: "that contains the configuration
-// to apply".
+// AddFlags adds -f, -R and -k. Validate rejects -k with a hint. contents completes the help of -f, such as "containing the
+// objects to apply".
 func (r *Reader) AddFlags(fs *pflag.FlagSet, contents string) {
 	fs.StringSliceVarP(&r.Paths, "filename", "f", r.Paths, "The files "+contents+": files, folders, or - for standard input.")
 	fs.BoolVarP(&r.Recursive, "recursive", "R", r.Recursive, "Process the folders used in -f, --filename recursively.")
@@ -67,7 +67,7 @@ func (r *Reader) AddFlags(fs *pflag.FlagSet, contents string) {
 // IsEmpty reports whether neither -f nor -k was given.
 func (r *Reader) IsEmpty() bool { return len(r.Paths) == 0 && r.kustomize == "" }
 
-// Validate returns an error for flags without any readable input, whatever the files are.
+// Validate rejects -k and repeated standard input. It does not read files.
 func (r *Reader) Validate() error {
 	stdins := 0
 	for _, path := range r.Paths {
@@ -84,12 +84,12 @@ func (r *Reader) Validate() error {
 	return nil
 }
 
-// Read returns the objects of all files, in order: several documents of YAML or JSON in a file, and the items of lists,
-// as [unstructured.YAMLDecoder] reads them. A missing path, or a folder without manifests, is an error, and
-// nothing is read. A broken file ends at its error, with the file name, the document and the line. Read returns all valid objects in
-// front of the errors, and the errors of all files.
+// Read returns the objects of all files, in order. A file may have several documents of YAML or JSON; lists are replaced by their
+// items (see [unstructured.YAMLDecoder]). A missing path, or a folder without manifests, is an error before any file is read. A
+// broken file is read up to its error. Read returns the objects before the errors, and the joined errors of all files with file
+// name, document and line.
 //
-// If ctx ends while standard input is read, Read returns. The reading goroutine ends with the input.
+// If ctx is done while standard input is read, Read returns. The reading goroutine ends at the end of the input.
 func (r *Reader) Read(ctx context.Context) ([]*Object, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func Decode(source string, in io.Reader) ([]*Object, error) {
 	return all, nil
 }
 
-// readStdin decodes in until ctx ends: a read of a terminal cannot be interrupted.
+// readStdin decodes in until ctx is done: a read of a terminal cannot be interrupted.
 func readStdin(ctx context.Context, in io.Reader) ([]*Object, error) {
 	if in == nil {
 		return nil, errors.New("there is no standard input")

@@ -13,12 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// defaultEstablishTimeout bounds the wait until a definition of the manifest is established.
+// defaultEstablishTimeout is the default of Resolver.EstablishTimeout.
 const defaultEstablishTimeout = 30 * time.Second
 
 // Resolver finds the resources of the objects of a manifest, including resources defined in the manifest itself.
 type Resolver struct {
-	// EstablishTimeout bounds the wait for the definition of an object's kind, 30 seconds by default.
+	// EstablishTimeout limits the wait for the definition of an object's kind. The default is 30 seconds.
 	EstablishTimeout time.Duration
 
 	client      *dynamic.Client
@@ -67,7 +67,7 @@ func (r *Resolver) resolve(ctx context.Context, obj *Object, definition *unstruc
 	return nil, errors.New("no resource was found") // ForObjects yields each object or an error
 }
 
-// sequence yields definition, unless it is nil, and obj.
+// sequence yields a non-nil definition and obj.
 func sequence(definition, obj *unstructured.Object) iter.Seq2[*unstructured.Object, error] {
 	return func(yield func(*unstructured.Object, error) bool) {
 		if definition == nil || yield(definition, nil) {
@@ -76,7 +76,7 @@ func sequence(definition, obj *unstructured.Object) iter.Seq2[*unstructured.Obje
 	}
 }
 
-// resolveError returns the error of an object without a resource, with kubectl's first words.
+// resolveError formats a NoMatchError like kubectl, and adds the position to any error.
 func resolveError(obj *Object, err error) error {
 	var noMatch *restmapper.NoMatchError
 	if !errors.As(err, &noMatch) {
@@ -90,7 +90,7 @@ func resolveError(obj *Object, err error) error {
 	}
 }
 
-// notServedError is the error of an object of a kind without a resource.
+// notServedError is the error of an object with an unserved kind.
 type notServedError struct {
 	text string
 	err  error
@@ -99,8 +99,8 @@ type notServedError struct {
 func (e *notServedError) Error() string { return e.text }
 func (e *notServedError) Unwrap() error { return e.err }
 
-// DefinitionsFirst returns the objects in the order of their dependencies: a CustomResourceDefinition behind objects of its kind is
-// moved to the front of the first such object. Everything else keeps its order.
+// DefinitionsFirst returns the objects in the order of their dependencies: a CustomResourceDefinition is moved before the first
+// object of its kind. The order is otherwise unchanged.
 func DefinitionsFirst(objects []*Object) []*Object {
 	definitions := map[schema.GroupKind]*Object{}
 	for _, obj := range objects {
