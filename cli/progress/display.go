@@ -6,9 +6,10 @@
 //	…
 //	display.Remove("web")
 //
-// On a terminal the lines of all keys are the last lines, in the order of their first updates. They are cut at the terminal's width,
-// redrawn ten times a second at most, and gone after Close. Further output to the same terminal must go through Above. Elsewhere the
-// latest text of a key is written every few seconds: a log has a few lines of a long wait and no line of a short wait.
+// On a terminal, the last lines are the lines of all keys, in the order of their first updates. They are cut at the terminal's
+// width, redrawn at most every Options.Interval, and removed by Close. Further output to the same terminal must be written to
+// Above. Elsewhere, the latest text of a key is written every Options.PlainInterval: a long wait is logged in a few lines, a
+// short wait not at all.
 package progress
 
 import (
@@ -30,17 +31,17 @@ const (
 	elapsedInterval      = time.Second
 )
 
-// Options configure a Display. The zero value has defaults for all fields.
+// Options configures a Display. The zero value has defaults for all fields.
 type Options struct {
-	// Interval is the shortest time between two redraws of a terminal, 100 milliseconds by default.
+	// Interval is the minimum interval between redraws of a terminal. The default is 100 milliseconds.
 	Interval time.Duration
-	// PlainInterval is the time before each plain line of a key, ten seconds by default.
+	// PlainInterval is the interval before each plain line of a key. The default is ten seconds.
 	PlainInterval time.Duration
-	// MaxLines is the largest number of status lines on a terminal, 8 by default and never more than its height permits; a
-	// last line counts the rest.
+	// MaxLines is the maximum number of status lines on a terminal, also limited by its height. The last line counts the hidden
+	// lines. The default is 8.
 	MaxLines int
-	// Size returns the width and height of a terminal, and false for anything else. By default it is the size of the writer
-	// if the writer is an *os.File.
+	// Size returns the width and height of a terminal, or false without a terminal. The default is the size of the writer if it
+	// is an *os.File.
 	Size func() (width, height int, isTerminal bool)
 }
 
@@ -126,11 +127,11 @@ func (d *Display) Remove(key string) {
 	}
 }
 
-// Above returns a writer of text above the lines. w, standard output for example, writes to the same terminal. Each write should end
+// Above returns a writer of text above the lines. w, such as standard output, writes to the same terminal. Each write should end
 // with a newline.
 func (d *Display) Above(w io.Writer) io.Writer { return &aboveWriter{display: d, w: w} }
 
-// Close removes all lines, restores the console and ends the display. Later updates have no effect.
+// Close removes all lines, restores the console and stops the display. Later updates have no effect.
 func (d *Display) Close() {
 	d.mu.Lock()
 	d.isClosed = true
@@ -181,7 +182,7 @@ func (d *Display) run(stop <-chan struct{}, stopped chan<- struct{}) {
 	}
 }
 
-// refresh draws the tasks if it is time. The caller has locked d.
+// refresh draws the tasks if an interval has passed. The caller must hold d.mu.
 func (d *Display) refresh(now time.Time) {
 	if d.isClosed || len(d.tasks) == 0 {
 		return
@@ -191,13 +192,13 @@ func (d *Display) refresh(now time.Time) {
 		d.printPlain(now)
 		return
 	}
-	// A short task is never drawn.
+	// Tasks shorter than Interval are not drawn.
 	if now.Sub(d.drawnAt) >= d.opts.Interval && now.Sub(d.tasks[0].since) >= d.opts.Interval {
 		d.draw(now, width, height)
 	}
 }
 
-// printPlain writes the text of each key, at most once in PlainInterval.
+// printPlain writes the text of each key, at most once per PlainInterval.
 func (d *Display) printPlain(now time.Time) {
 	for _, t := range d.tasks {
 		if t.text == t.printed || now.Sub(t.printedAt) < d.opts.PlainInterval {
@@ -243,7 +244,7 @@ func (d *Display) lines(now time.Time, width, height int) []string {
 	return lines
 }
 
-// erase removes the lines from the terminal. The caller has locked d.
+// erase removes the lines from the terminal. The caller must hold d.mu.
 func (d *Display) erase() {
 	if len(d.drawn) == 0 {
 		return
@@ -276,7 +277,7 @@ type aboveWriter struct {
 	w       io.Writer
 }
 
-// Unwrap returns the writer below, for printable.LineFor.
+// Unwrap returns the underlying writer, for printable.LineFor.
 func (a *aboveWriter) Unwrap() io.Writer { return a.w }
 
 func (a *aboveWriter) Write(p []byte) (int, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/anykind/anykind/cli/internal/printable"
 )
 
-// singleLine returns a text without line ends and control characters.
+// singleLine returns a text without line breaks and control characters.
 func singleLine(text string) string { return strings.TrimSpace(printable.Line(text)) }
 
 // statusLine returns a text with the elapsed time, cut to a terminal's width.
@@ -28,7 +28,7 @@ func statusLine(text string, elapsed time.Duration, width int) string {
 	return cut(text, room) + suffix
 }
 
-// cut returns text in at most room columns; a cut text ends in an ellipsis.
+// cut returns text in at most room columns. A cut text ends in an ellipsis.
 func cut(text string, room int) string {
 	if room <= 0 {
 		return ""
@@ -47,7 +47,7 @@ func cut(text string, room int) string {
 	return text
 }
 
-// columns returns how many columns of a terminal a text takes.
+// columns returns the width of a text in terminal columns.
 func columns(text string) int {
 	sum := 0
 	for _, r := range text {
@@ -56,7 +56,7 @@ func columns(text string) int {
 	return sum
 }
 
-// columnsOf returns how many columns of a terminal a character takes.
+// columnsOf returns the width of a character in terminal columns.
 func columnsOf(r rune) int {
 	switch kind := eastasian.LookupRune(r).Kind(); {
 	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):

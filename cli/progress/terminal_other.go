@@ -4,5 +4,5 @@ package progress
 
 import "io"
 
-// enableANSI returns nil: terminals understand escape codes.
+// enableANSI returns nil: terminals support escape codes.
 func enableANSI(io.Writer) (restore func()) { return nil }

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// enableANSI makes a console understand escape codes. restore restores its mode; it is nil if the mode was right.
+// enableANSI enables escape codes on a console. restore restores the mode, and is nil for an unchanged mode.
 func enableANSI(out io.Writer) (restore func()) {
 	file, isFile := out.(*os.File)
 	if !isFile {
