@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// completionTimeout bounds a completion: a shell waits for it.
+	// completionTimeout limits a completion, because the shell waits for it.
 	completionTimeout = 5 * time.Second
-	// maxCompletions limits names: at this number no further page is requested.
+	// maxCompletions is the number of names after which no further page is requested.
 	maxCompletions = 1000
 	// sampleSize limits the objects read for completions of labels and fields.
 	sampleSize = 20
@@ -178,8 +178,8 @@ func (c *Connection) names(ctx context.Context, typeName, prefix string) []cobra
 	return names
 }
 
-// isCandidate reports whether name has the prefix and no control characters. Shells show candidates in a terminal, split them at line
-// breaks, and take the text behind a tab for a description.
+// isCandidate reports whether name has the prefix and no control characters. Shells show candidates in a terminal, split them at
+// line breaks, and show the text behind a tab as a description.
 func isCandidate(name, prefix string) bool {
 	return strings.HasPrefix(name, prefix) && !strings.Contains(name, "\t") && printable.Line(name) == name
 }
@@ -259,7 +259,8 @@ func appendPaths(paths []string, path string, object map[string]any) []string {
 	return paths
 }
 
-// sample calls see for some objects of the type in the first argument, in the namespace or else in all namespaces.
+// sample calls see for up to sampleSize objects of the type in the first argument. It lists the namespace, or all namespaces if
+// the namespace has no object of the type.
 func (c *Connection) sample(ctx context.Context, args []string, see func(object map[string]any)) {
 	if len(args) == 0 {
 		return
@@ -283,7 +284,7 @@ func (c *Connection) sample(ctx context.Context, args []string, see func(object 
 	}
 }
 
-// matching returns the candidates with a prefix, sorted, each once.
+// matching returns the candidates with a prefix, sorted and without duplicates.
 func matching(names []string, prefix string) []cobra.Completion {
 	names = slices.DeleteFunc(names, func(name string) bool { return !isCandidate(name, prefix) })
 	slices.Sort(names)

@@ -26,7 +26,7 @@ import (
 )
 
 // Connection has the values of kubectl's connection flags and opens a client with them. Set the fields, or parse the flags of
-// AddFlags, before the first call of any further method. These methods are safe for concurrent use.
+// AddFlags, before calling further methods. These methods are safe for concurrent use.
 type Connection struct {
 	Kubeconfig, Context, Cluster, User string
 	// NamespaceFlag is the value of --namespace; see Namespace.
@@ -60,7 +60,7 @@ type Connection struct {
 	client *dynamic.Client
 }
 
-// NewConnection returns a Connection with kubectl's defaults: its discovery cache, and no time-out of requests.
+// NewConnection returns a Connection with kubectl's defaults: kubectl's discovery cache, and no request timeout.
 func NewConnection() *Connection {
 	c := &Connection{RequestTimeout: "0"}
 	if dir, err := discovery.DefaultCacheDir(); err == nil {
@@ -240,7 +240,7 @@ func (c *Connection) overrideImpersonation(cfg *transport.Config) error {
 	return nil
 }
 
-// Client returns the client, the same for all calls. Its first request opens a connection; Close closes it.
+// Client returns the client. All calls return the same client. Its first request opens a connection; Close closes the connection.
 func (c *Connection) Client(ctx context.Context) (*dynamic.Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -269,7 +269,7 @@ func (c *Connection) Conn(ctx context.Context) (*transport.Conn, error) {
 	return c.conn, nil
 }
 
-// Namespace returns the namespace of the flags or else of the context. explicit reports whether a flag set it.
+// Namespace returns the namespace of the flags or the context, or "default". explicit reports whether a flag set the namespace.
 func (c *Connection) Namespace(ctx context.Context) (namespace string, explicit bool, err error) {
 	if c.NamespaceFlag != "" {
 		return c.NamespaceFlag, true, nil
@@ -284,8 +284,8 @@ func (c *Connection) Namespace(ctx context.Context) (namespace string, explicit 
 	return cfg.Namespace, false, nil
 }
 
-// Handle returns a handle on the resource of a name, in the namespace of the flags or the context. Of the resources of an
-// ambiguous name it takes the first, as kubectl does.
+// Handle returns a handle on the resource with a name, in the namespace of the flags or the context. An ambiguous name means its
+// first resource, as in kubectl.
 func (c *Connection) Handle(ctx context.Context, name string) (*dynamic.Resource, error) {
 	client, err := c.Client(ctx)
 	if err != nil {
@@ -294,8 +294,8 @@ func (c *Connection) Handle(ctx context.Context, name string) (*dynamic.Resource
 	return Resource(ctx, client, name)
 }
 
-// Handles returns handles on the resources of a list of names and categories, separated by commas. A category wins over a
-// resource of the same name; duplicates are left out.
+// Handles returns handles on the resources of a comma-separated list of names and categories. A category takes precedence over a
+// resource of the same name. Duplicates are removed.
 func (c *Connection) Handles(ctx context.Context, list string) ([]*dynamic.Resource, error) {
 	client, err := c.Client(ctx)
 	if err != nil {

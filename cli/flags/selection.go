@@ -16,7 +16,7 @@ import (
 type Selection struct {
 	LabelSelector, FieldSelector string
 	AllNamespaces                bool
-	// ChunkSize is the number of objects in a page; 0 means no pages.
+	// ChunkSize is the number of objects in a page. 0 disables paging.
 	ChunkSize int64
 }
 
@@ -33,13 +33,12 @@ func (s *Selection) AddChunkFlag(fs *pflag.FlagSet) {
 	fs.Int64Var(&s.ChunkSize, "chunk-size", s.ChunkSize, "Return large lists in chunks rather than all at once. Pass 0 to disable. This flag is beta and may change in the future.")
 }
 
-// ListOptions returns the options of a list of the selected objects.
+// ListOptions returns the options for listing the selected objects.
 func (s *Selection) ListOptions() *metav1.ListOptions {
 	return &metav1.ListOptions{LabelSelector: s.LabelSelector, FieldSelector: s.FieldSelector, Limit: s.ChunkSize}
 }
 
-// Resource returns a handle on the resource of a name. Of the resources of an ambiguous name it takes the first, as
-// kubectl does.
+// Resource returns a handle on the resource with a name. An ambiguous name means its first resource, as in kubectl.
 func Resource(ctx context.Context, client *dynamic.Client, name string) (*dynamic.Resource, error) {
 	r, err := client.Resource(ctx, name)
 	var ambiguous *restmapper.AmbiguousError

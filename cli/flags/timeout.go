@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// timeoutTransport returns a wrapper with a timeout for requests and their response bodies, like http.Client.Timeout. Upgraded connections are not limited.
+// timeoutTransport returns a wrapper with a timeout for requests and their response bodies, like http.Client.Timeout. Upgraded
+// connections have no timeout.
 func timeoutTransport(timeout time.Duration) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper {
 		return roundTripperFunc(func(req *http.Request) (*http.Response, error) {
