@@ -4,5 +4,5 @@ package terminal
 
 import "os"
 
-// enableSequences reports whether a terminal obeys control sequences.
+// enableSequences reports whether a terminal supports control sequences.
 func enableSequences(*os.File) bool { return false }

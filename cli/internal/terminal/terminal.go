@@ -1,4 +1,4 @@
-// Package terminal finds out whether a stream is a terminal, and switches it to raw mode for interactive commands.
+// Package terminal detects terminals and switches them to raw mode for interactive commands.
 package terminal
 
 import (
@@ -33,8 +33,8 @@ func UseColor(stream io.Writer) bool {
 	return ok && print.AllowsColor(stream) && enableSequences(file)
 }
 
-// Raw switches a terminal to raw mode: keys are passed on at once without an echo, and out obeys control sequences. restore restores
-// the mode; later calls do nothing.
+// Raw switches a terminal to raw mode: keys are read immediately and without echo, and out supports control sequences. restore
+// restores the mode; repeated calls are no-ops.
 func Raw(file, out *os.File) (restore func(), err error) {
 	state, err := term.MakeRaw(int(file.Fd())) //nolint:gosec // a file descriptor fits an int
 	if err != nil {
@@ -56,7 +56,7 @@ func Size(file *os.File) (stream.TerminalSize, bool) {
 	return stream.TerminalSize{Width: uint16(width), Height: uint16(height)}, true //nolint:gosec // in range
 }
 
-// Sizes sends first, the size of a terminal and each later size, until ctx ends.
+// Sizes sends first, the size of a terminal and each changed size, until ctx is done.
 func Sizes(ctx context.Context, file *os.File, first ...stream.TerminalSize) <-chan stream.TerminalSize {
 	sizes := make(chan stream.TerminalSize)
 	go func() {

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// enableSequences reports whether a terminal obeys control sequences.
+// enableSequences reports whether a terminal supports control sequences.
 func enableSequences(*os.File) bool { return true }
 
 // sizeChanges returns a channel with a value for each change of the terminal size.

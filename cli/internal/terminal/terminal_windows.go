@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// enableSequences makes a console obey control sequences, and reports whether it does.
+// enableSequences enables control sequences on a console, and reports success.
 func enableSequences(file *os.File) bool {
 	handle := windows.Handle(file.Fd())
 	var mode uint32
