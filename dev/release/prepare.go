@@ -135,14 +135,16 @@ func commitRelease(ctx context.Context, root string, modules []*goModule, versio
 			return err
 		}
 	}
+	began := time.Now()
 	if err := tidyAll(ctx, root, modules, false); err != nil {
 		return err
 	}
+	fmt.Printf("release: ok tidy (%s)\n", time.Since(began).Round(time.Second))
 	if _, err := git(ctx, root, "commit", "--allow-empty", "-qam", "Release "+version); err != nil {
 		return err
 	}
 	for _, m := range published(modules) {
-		fmt.Printf("release: %s %s\n", m.path, version)
+		began := time.Now()
 		folder := filepath.Join(root, m.folder)
 		if _, err := output(ctx, proxy.goCommand(folder, "mod", "tidy")); err != nil {
 			return err
@@ -156,15 +158,17 @@ func commitRelease(ctx context.Context, root string, modules []*goModule, versio
 		if err := proxy.add(ctx, root, m, version); err != nil {
 			return err
 		}
+		fmt.Printf("release: %s %s (%s)\n", m.path, version, time.Since(began).Round(time.Second))
 	}
 	for _, m := range modules {
 		if m.published {
 			continue
 		}
-		fmt.Printf("release: build %s\n", m.path)
+		began := time.Now()
 		if _, err := output(ctx, proxy.goCommand(filepath.Join(root, m.folder), "build", "./...")); err != nil {
 			return err
 		}
+		fmt.Printf("release: ok build of %s (%s)\n", m.path, time.Since(began).Round(time.Second))
 	}
 	return nil
 }
