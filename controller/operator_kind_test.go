@@ -43,34 +43,50 @@ func TestOperator_WatchKindWaitsUntilRunEnds(t *testing.T) {
 	})
 }
 
+// leaseServer serves leases once isServed is set. Before, the first request for leases removes them from discovery.
+type leaseServer struct{ isServed, isListed atomic.Bool }
+
+func (s *leaseServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	w := httptest.NewRecorder()
+	switch isLease := strings.HasSuffix(r.URL.Path, "/leases"); {
+	case r.URL.Path == "/api" || r.URL.Path == "/apis":
+		w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+		if r.URL.Path == "/apis" && s.isListed.Load() {
+			_, _ = io.WriteString(w, controllertest.Index)
+		} else {
+			_, _ = io.WriteString(w, `{"kind":"APIGroupDiscoveryList","items":[]}`)
+		}
+	case isLease && s.isServed.Load():
+		_, _ = io.WriteString(w, `{"type":"ADDED","object":{"kind":"Lease","apiVersion":"coordination.k8s.io/v1",`+
+			`"metadata":{"name":"a","namespace":"shop","uid":"u","resourceVersion":"1"}}}`)
+	default:
+		s.isListed.Store(s.isListed.Load() && !isLease)
+		controllertest.NotServed(w)
+	}
+	response := w.Result()
+	response.Request = r
+	return response, nil
+}
+
 func TestOperator_WatchKindWaitsForDeletedKind(t *testing.T) {
 	lease := schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}
-	for name, deletedBefore := range map[string]bool{"before Run": true, "after its lookup": false} {
+	for name, isListed := range map[string]bool{"deleted before Run": false, "deleted after its lookup": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				client, server := controllertest.New(t)
-				leases := controllertest.Leases(t, client)
-				var isListed, isServed atomic.Bool
-				isListed.Store(deletedBefore)
-				server.Override = func(w http.ResponseWriter, r *http.Request) bool {
-					switch isLease := strings.HasPrefix(r.URL.Path, "/apis/"+lease.Group); {
-					case isServed.Load():
-						return false
-					case isLease:
-						isListed.Store(true)
-						controllertest.NotServed(w)
-						return true
-					case r.URL.Path == "/apis" && isListed.Load():
-						w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
-						_, _ = io.WriteString(w, `{"kind":"APIGroupDiscoveryList","items":[]}`)
-						return true
-					}
-					return false
-				}
+				server := &leaseServer{}
+				conn, err := transport.New("http://memory", &http.Client{Transport: server}, nil)
+				require.NoError(t, err)
+				client := dynamic.New(conn, nil)
+				server.isListed.Store(true)
+				_, err = client.ForKind(t.Context(), lease)
+				require.NoError(t, err)
+				server.isListed.Store(isListed)
 				time.AfterFunc(time.Hour, func() {
-					isServed.Store(true)
-					_, err := leases.Create(t.Context(), controllertest.Named("coordination.k8s.io/v1", "Lease", "", "a", ""), nil)
-					assert.NoError(t, err)
+					server.isServed.Store(true)
+					server.isListed.Store(true)
 				})
 				text := &lines{}
 				operator := controller.NewOperator(&controller.Options{Logger: slog.New(slog.NewTextHandler(text, nil))})

@@ -3,12 +3,14 @@ package dynamic_test
 import (
 	"testing"
 
+	"github.com/anykind/anykind/discovery"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -27,6 +29,13 @@ func TestInvalidRequestError_InvalidCalls(t *testing.T) {
 			_, err := resource(t, c, "nodes").Delete(t.Context(), "n", nil)
 			return err
 		}, "(it has: get, list, create)"},
+		"an unserved verb of a mapping": {func(t *testing.T, c *dynamic.Client) error {
+			mapping := &discovery.Resource{
+				GVR: schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, Verbs: []string{"get"}, Subresources: []discovery.Subresource{{Name: "status"}},
+			}
+			_, err := c.ForMapping(mapping).Delete(t.Context(), "n", nil)
+			return err
+		}, "(it has: get)"},
 		"a namespace on a cluster-scoped kind": {func(t *testing.T, c *dynamic.Client) error {
 			_, err := resource(t, c, "nodes").Namespace("shop").Get(t.Context(), "n", nil)
 			return err
