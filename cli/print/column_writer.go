@@ -38,7 +38,7 @@ type heldRow struct {
 }
 
 func newColumnWriter(w io.Writer, palette palette) *columnWriter {
-	// Colored output is shown by a terminal, even through a pipe.
+	// With colors, the output is for a terminal, even through a pipe.
 	return &columnWriter{w: printable.Unwrap(w), palette: palette, forTerminal: palette.enabled || printable.IsTerminal(w)}
 }
 

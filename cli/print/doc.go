@@ -1,5 +1,5 @@
 // Package print writes objects as kubectl get does, for programs built on cobra and pflag: server-side tables, yaml, json,
-// kyaml, name, jsonpath, go-template, custom-columns and jq.
+// kyaml, name, jsonpath, go-template and custom-columns. The format jq is added.
 //
 //	output := print.NewFlags()
 //	output.AddFlags(cmd.Flags())

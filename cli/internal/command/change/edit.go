@@ -89,7 +89,7 @@ func (o *editOptions) run(ctx context.Context, s *command.State, args []string) 
 	return session.run(ctx)
 }
 
-// prepare reads the subresource and removes managed fields.
+// prepare reads the subresource, if any, and removes managed fields unless ShowManagedFields is set.
 func (o *editOptions) prepare(ctx context.Context, t *target) error {
 	t.resource = t.resource.WithDefaults(o.write.defaults())
 	if o.subresource != "" {

@@ -19,7 +19,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// changeCause is an annotation to overwrite without --overwrite.
+// changeCause is an annotation. annotate overwrites it even without --overwrite.
 const changeCause = "kubernetes.io/change-cause"
 
 // metadataField has the differences between label and annotate.

@@ -73,7 +73,7 @@ func (c *apiResourcesCommand) run(cmd *cobra.Command, args []string) error {
 	return errors.Join(c.print(resources), unhealthy(snapshot))
 }
 
-// snapshot returns the served resources: from the discovery cache, up to some hours old, if cached is set, and fresh otherwise.
+// snapshot returns the served resources. With cached they come from the discovery cache and may be hours old.
 func snapshot(ctx context.Context, s *command.State, cached bool) (*discovery.Snapshot, error) {
 	client, err := s.Client(ctx)
 	if err != nil {

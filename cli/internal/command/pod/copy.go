@@ -26,7 +26,7 @@ type copyOptions struct {
 
 	container string
 	quiet     bool
-	// noPreserve does not restore permissions and times in the container.
+	// noPreserve sets stream.CopyOptions.NoPreserve: files in the container get default permissions and the current time.
 	noPreserve bool
 	// retries is the number of retries of a copy from a container after a lost connection. A negative number is unlimited.
 	retries int

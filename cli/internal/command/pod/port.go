@@ -118,7 +118,7 @@ func (f *found) containerPort(name string) (uint16, error) {
 	return 0, fmt.Errorf("Pod '%s' does not have a named port '%s'", f.pod.GetName(), name)
 }
 
-// checkProtocol returns an error for a port declared without TCP.
+// checkProtocol returns an error for a port declared only with protocols other than TCP.
 func (f *found) checkProtocol(number uint16) error {
 	ports, err := declaredPorts(f.pod, "spec", "containers", "[*]", "ports")
 	if err != nil {
