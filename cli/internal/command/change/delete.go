@@ -33,7 +33,7 @@ type deleteOptions struct {
 	raw            string
 }
 
-// deleted is an object with a begun deletion.
+// deleted is an object after its DELETE request.
 type deleted struct {
 	target *target
 	uid    types.UID
@@ -286,7 +286,7 @@ func (o *deleteOptions) awaitAll(ctx context.Context, s *command.State, begun []
 	return count.report(s, errors.Join(errs...))
 }
 
-// timeoutError returns kubectl's error for a timeout, followed by the unmet condition.
+// timeoutError returns kubectl's error for a timeout, followed by the reason. Errors other than a timeout are returned unchanged.
 func timeoutError(ctx context.Context, t *target, err error) error {
 	if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -294,10 +294,10 @@ func timeoutError(ctx context.Context, t *target, err error) error {
 	return fmt.Errorf("timed out waiting for the condition on %s/%s%s", t.resource.Mapping().GVR.Resource, t.name, waitReason(err))
 }
 
-// waitReason returns the unmet condition of a wait error: ": it still exists".
+// waitReason returns the reason of a wait's timeout: ": it still exists".
 func waitReason(err error) string {
 	text := err.Error()
-	_, text, found := strings.Cut(text, "\": ") // follows: wait for deployments.apps "shop/web": …
+	_, text, found := strings.Cut(text, "\": ") // skips: wait for deployments.apps "shop/web": …
 	reason, _, _ := strings.Cut(text, ": context deadline exceeded")
 	if !found || reason == "" {
 		return ""

@@ -28,7 +28,7 @@ type metadataField struct {
 	plural string // field of metadata
 	parse  func(pairs []string) (set map[string]string, remove []string, err error)
 	get    func(*unstructured.Object) map[string]string
-	// overwriteError returns the error for existing values. taken has their keys and values.
+	// overwriteError returns the error for keys with a different value. taken has their keys and current values.
 	overwriteError func(taken [][2]string) error
 	// operation returns the text of a result.
 	operation func(added, removed int) string
