@@ -51,6 +51,13 @@ func newWebhook(t *testing.T) (url, bundle string) {
 			response["patchType"], response["patch"] = "JSONPatch", []byte(patch)
 		case name == "bad-patch" && mutating:
 			response["patchType"], response["patch"] = "JSONPatch", []byte(`[{"op":"remove","path":"/data/none"}]`)
+		case name == "copying" && mutating:
+			patch := `[{"op":"add","path":"/data/a","value":"` + strings.Repeat("x", 1000) + `"}`
+			for i := range 12 {
+				patch += fmt.Sprintf(`,{"op":"copy","from":"/data","path":"/data/%d"}`, i)
+			}
+			patch += "]"
+			response["patchType"], response["patch"] = "JSONPatch", []byte(patch)
 		case name == "no-type" && mutating:
 			response["patch"] = []byte(`[]`)
 		case name == "denied":
@@ -141,7 +148,7 @@ func play(t *testing.T, s *compare.Server) map[string]string {
 	}
 	outcomes := map[string]string{}
 	for _, policy := range []string{"fail", "ignore", "none"} {
-		for _, name := range []string{"patched", "bad-patch", "no-type", "denied", "explained", "warned", "wrong-uid", "broken", "slow", "deletion", "plain"} {
+		for _, name := range []string{"patched", "bad-patch", "copying", "no-type", "denied", "explained", "warned", "wrong-uid", "broken", "slow", "deletion", "plain"} {
 			object, err := create(name, policy, nil)
 			outcomes[policy+" "+name] = s.Outcome(shown(object), err)
 			if err == nil {

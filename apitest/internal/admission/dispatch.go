@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	limitedpatch "github.com/anykind/anykind/apitest/internal/jsonpatch"
 	"github.com/anykind/anykind/apitest/internal/write"
 )
 
@@ -75,7 +76,7 @@ func (a *Admission) mutateOnce(ctx context.Context, hook *invocation, attributes
 	if err != nil {
 		return false, apierrors.NewInternalError(err)
 	}
-	after, err := patch.Apply(before)
+	after, err := limitedpatch.Apply(before, patch)
 	if err != nil {
 		return false, apierrors.NewInternalError(err)
 	}

@@ -19,6 +19,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/anykind/anykind/apitest/internal/builtin"
+	limitedpatch "github.com/anykind/anykind/apitest/internal/jsonpatch"
 )
 
 const maxJSONPatchOperations = 10000
@@ -202,7 +203,7 @@ func (op *operation) applyJSONPatch(content, patch []byte) (patched []byte, stri
 		return nil, nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
 			"The allowed maximum operations in a JSON patch is %d, got %d", maxJSONPatchOperations, len(operations)))
 	}
-	patched, err = operations.Apply(content)
+	patched, err = limitedpatch.Apply(content, operations)
 	if err != nil {
 		return nil, nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
 	}

@@ -64,11 +64,21 @@ func (s *Server) Write(t testing.TB, method, path string, query url.Values, obj 
 	if method == http.MethodPatch {
 		mediaType = "application/merge-patch+json"
 	}
+	answer, err := s.Send(t, method, path, query, mediaType, body)
+	if err != nil {
+		return AnswerOf(t, err)
+	}
+	return answer
+}
+
+// Send sends a body as it is and returns the answer, or the Status as an error.
+func (s *Server) Send(t testing.TB, method, path string, query url.Values, mediaType string, body []byte) (Answer, error) {
+	t.Helper()
 	response, err := s.conn.Do(t.Context(), &transport.Request{
 		Method: method, Path: path, Query: query, Header: http.Header{"Content-Type": {mediaType}}, Body: body,
 	})
 	if err != nil {
-		return AnswerOf(t, err)
+		return Answer{}, err
 	}
 	defer response.Body.Close()
 	content, err := io.ReadAll(response.Body)
@@ -79,7 +89,7 @@ func (s *Server) Write(t testing.TB, method, path string, query url.Values, obj 
 		text := strings.TrimSuffix(strings.TrimPrefix(warning, `299 - "`), `"`)
 		answer.Warnings = append(answer.Warnings, strings.ReplaceAll(text, `\"`, `"`))
 	}
-	return answer
+	return answer, nil
 }
 
 // Delete deletes an object, also after the test's end.
