@@ -19,25 +19,38 @@ type Request struct {
 	Group, Version, Resource, Subresource, Namespace, Name string
 	Method, Path, Query                                    string
 	UserAgent, ContentType                                 string
-	Body                                                   []byte // as it was sent, but JSON if that was Protobuf; read-only
+	Body                                                   []byte // as it was sent, but JSON if that was Protobuf; read-only; nil in old requests, see Options.History
 	Code                                                   int    // of the response, 0 if the connection was dropped before it
 	Revision                                               int64  // the resourceVersion of the last write when the request arrived
 }
+
+// maxBodies is the limit of the bytes of bodies in the history.
+const maxBodies = 64 << 20
 
 // requestLog is the last requests.
 type requestLog struct {
 	mu    sync.Mutex
 	limit int
 	last  []Request
+	// bodies is the size of the bodies in last. Requests before index withBody have no body any more.
+	bodies, withBody int
 }
 
 func (l *requestLog) add(r *serve.Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.last) >= 2*l.limit {
+		l.withBody = max(0, l.withBody-(len(l.last)-l.limit))
 		l.last = slices.Clone(l.last[len(l.last)-l.limit:])
 	}
 	l.last = append(l.last, requestOf(r))
+	l.bodies += cap(r.Body)
+	for l.bodies > maxBodies || len(l.last)-l.withBody > l.limit {
+		oldest := &l.last[l.withBody]
+		l.bodies -= cap(oldest.Body)
+		oldest.Body = nil
+		l.withBody++
+	}
 }
 
 func requestOf(r *serve.Record) Request {

@@ -2,6 +2,7 @@ package apitest_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/anykind/anykind/apitest"
@@ -59,6 +60,36 @@ func TestServer_HistoryIsBounded(t *testing.T) {
 	assert.Equal(t, watch.Added, states[0].Type, "the state that it has")
 	assert.Empty(t, server.StatesOf("configmaps", "default", "none"))
 	assert.Len(t, server.StatesOf("configmaps", "default", "a29"), 1)
+}
+
+func TestServer_BodiesInHistoryAreBounded(t *testing.T) {
+	server := apitest.NewServer(t, nil)
+	body := strings.Repeat("x", 3<<20)
+	for range 30 {
+		do(t, server, "POST", configMapsPath, body)
+	}
+	requests := server.Requests(apitest.OfResource("configmaps"))
+	require.Len(t, requests, 30)
+	bodies := 0
+	for _, request := range requests {
+		bodies += len(request.Body)
+	}
+	assert.LessOrEqual(t, bodies, 64<<20)
+	assert.Greater(t, bodies, 32<<20)
+	assert.Empty(t, requests[0].Body)
+	assert.Equal(t, body, string(requests[29].Body))
+}
+
+func TestServer_OldBodiesAreDropped(t *testing.T) {
+	server := apitest.NewServer(t, &apitest.Options{History: 10})
+	for i := range 35 {
+		do(t, server, "POST", configMapsPath, fmt.Sprint(i))
+	}
+	requests := server.Requests()
+	require.Len(t, requests, 10)
+	for i, request := range requests {
+		assert.Equal(t, fmt.Sprint(25+i), string(request.Body))
+	}
 }
 
 func TestOptions_SeedRepeatsUIDsAndNames(t *testing.T) {

@@ -18,7 +18,7 @@ type Options struct {
 	Now func() time.Time
 	// History is the number of writes and of requests to keep, by default 10,000. It limits how far back a watch can begin, a list
 	// can be made, and StatesOf and Requests look. Memory is bounded by the current objects and 2*History old states. A watch that
-	// lags further behind ends with 410.
+	// lags further behind ends with 410. The bodies of requests take up to 64 MiB. Older requests are kept without their Body.
 	History int
 	// BookmarkInterval is the time between the bookmarks of a watch, by default a minute.
 	BookmarkInterval time.Duration
