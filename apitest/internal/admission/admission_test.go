@@ -68,6 +68,8 @@ func newWebhook(t *testing.T) (url, bundle string) {
 			response["warnings"] = []string{"careful", "very careful"}
 		case name == "wrong-uid":
 			response["uid"] = "other"
+		case name == "large":
+			response["warnings"] = []string{strings.Repeat("x", 3<<20)}
 		case name == "broken":
 			http.Error(w, "out of order", http.StatusInternalServerError)
 			return
@@ -162,4 +164,14 @@ func play(t *testing.T, s *compare.Server) map[string]string {
 
 func TestAdmission_WebhooksAsOnTheServer(t *testing.T) {
 	compare.Answers(t, nil, 30, play)
+}
+
+func TestAdmission_ResponseIsBounded(t *testing.T) {
+	url, bundle := newWebhook(t)
+	s := compare.Apitest(t, nil)
+	configurations := client.Resource(t, s.Client, "validatingwebhookconfigurations")
+	_, err := configurations.Create(t.Context(), configuration("ValidatingWebhookConfiguration", "all", s.Namespace, url, bundle, "Fail", "fail"), nil)
+	require.NoError(t, err)
+	_, err = s.Create(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: large, labels: {policy: fail}}")
+	require.ErrorContains(t, err, "failed to call webhook: the response is larger than apitest's limit of 3145728 bytes")
 }

@@ -23,12 +23,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/anykind/anykind/apitest/internal/access"
+	"github.com/anykind/anykind/apitest/internal/limits"
 	"github.com/anykind/anykind/apitest/internal/write"
 )
 
 const (
 	defaultTimeout = 10 * time.Second
-	maxResponse    = 8 << 20
+	// maxResponse is apitest's own limit. A patch that replaces the largest object in etcd is 2 MiB of base64.
+	maxResponse = limits.MaxBody
 )
 
 // review is an AdmissionReview with a response only.
@@ -209,9 +211,12 @@ func post(ctx context.Context, client *http.Client, target string, body []byte) 
 		return nil, err
 	}
 	defer answer.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(answer.Body, maxResponse))
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxResponse+1))
 	if err != nil {
 		return nil, err
+	}
+	if len(text) > maxResponse {
+		return nil, fmt.Errorf("the response is larger than apitest's limit of %d bytes", maxResponse)
 	}
 	if answer.StatusCode >= 200 && answer.StatusCode < 300 {
 		return text, nil

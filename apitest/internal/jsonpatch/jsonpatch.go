@@ -1,8 +1,8 @@
 // Package jsonpatch applies JSON patches with the API server's limit of copied bytes.
 //
-// The library has this limit too, but as a variable of the whole process, which a test's server must not set. So a patch with
-// copies is replayed first on a document of its own, which computes the size of each copy. The library applies the patch then, and
-// it alone decides about errors: the replay stops at an operation that does not apply.
+// The library's limit is a variable of the process, which belongs to the test. So a patch with copies is first replayed on a separate
+// document to compute the size of each copy. Then the library applies the patch. All other errors are the library's: the replay stops
+// at an operation that does not apply, and the library gets the operations up to it.
 package jsonpatch
 
 import (
@@ -12,7 +12,7 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 )
 
-// MaxCopied is the limit of the bytes that the copies of one patch add. It is kube-apiserver's --json-patch-max-copy-bytes.
+// MaxCopied is the API server's limit of the bytes that the copies of one patch add.
 const MaxCopied = 3 << 20
 
 // Apply returns the patched document. Errors are the library's.
@@ -40,7 +40,7 @@ func apply(document []byte, patch jsonpatch.Patch, limit int64) ([]byte, error) 
 	return nil, fmt.Errorf("apitest: the size of operation %d of the JSON patch is unknown", applied)
 }
 
-// replayed returns the number of operations before the first that does not apply, and the error if that one copies too much.
+// replayed returns the index of the first operation that does not apply, or len(patch), and an error if that operation copies too much.
 func replayed(document []byte, patch jsonpatch.Patch, limit int64) (applied int, tooLarge error) {
 	root := &node{raw: document}
 	if !root.open() {

@@ -9,8 +9,8 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 )
 
-// node is a JSON value, parsed as deep as operations reach, as in the library: what is not parsed is copied with duplicate fields
-// and escape sequences. A nil node is null or absent.
+// node is a JSON value. It is parsed only as deep as operations reach, as in the library: unparsed JSON is copied with its duplicate
+// fields and escape sequences, which count. A nil node is null or absent.
 type node struct {
 	raw    json.RawMessage // nil is null
 	fields map[string]*node

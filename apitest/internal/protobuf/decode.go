@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/anykind/anykind/apitest/internal/limits"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -22,7 +23,55 @@ const MediaType = "application/vnd.kubernetes.protobuf"
 
 var magic = []byte{'k', '8', 's', 0}
 
-var errTruncated = errors.New("unexpected end of the message")
+var (
+	errTruncated = errors.New("unexpected end of the message")
+	errDepth     = errors.New("exceeded max depth")
+
+	// ErrTooLarge is the error of a body that would decode to more than [limits.MaxDecoded].
+	ErrTooLarge = fmt.Errorf("limit of the decoded object is %d", limits.MaxDecoded)
+)
+
+// maxDepth is that of encoding/json.
+const maxDepth = 10_000
+
+// Estimated bytes of values in memory. A map's first entry allocates room for eight. A growing list has up to twice its items.
+const (
+	emptyMap     = 48
+	firstEntries = 272
+	moreEntries  = 80
+	listItem     = 32
+	shortValue   = 16
+	// jsonByte is the estimate for a byte of JSON within a message, in the worst case.
+	jsonByte = 60
+)
+
+// decoder decodes the messages of one body within a budget. Two bytes on the wire may become a map with an entry.
+type decoder struct {
+	*table
+	left  int // of limits.MaxDecoded
+	depth int // of the message
+}
+
+func (d *decoder) take(size int) error {
+	if d.left -= size; d.left < 0 {
+		return ErrTooLarge
+	}
+	return nil
+}
+
+// takeEntry takes the memory of a new entry.
+func (d *decoder) takeEntry(entries map[string]any, key string) error {
+	if _, found := entries[key]; found {
+		return nil
+	}
+	switch n := len(entries); {
+	case n == 0:
+		return d.take(firstEntries)
+	case n >= 8:
+		return d.take(moreEntries)
+	}
+	return nil
+}
 
 // Decode returns the object in a body. The error is for a Status 400.
 func Decode(body []byte) (map[string]any, error) {
@@ -61,7 +110,8 @@ func Decode(body []byte) (map[string]any, error) {
 	if !found {
 		return nil, fmt.Errorf("no kind %q is registered for version %q", kind, apiVersion)
 	}
-	obj, err := table.message(raw, table.types[name])
+	d := &decoder{table: table, left: limits.MaxDecoded}
+	obj, err := d.message(raw, table.types[name])
 	if err != nil {
 		return nil, fmt.Errorf("decode %s: %w", kind, err)
 	}
@@ -117,28 +167,41 @@ func eachField(data []byte, visit func(number int, value field) error) error {
 	return nil
 }
 
-func (t *table) message(data []byte, m *message) (map[string]any, error) {
+func (d *decoder) message(data []byte, m *message) (map[string]any, error) {
+	if d.depth++; d.depth > maxDepth {
+		return nil, errDepth
+	}
+	defer func() { d.depth-- }()
+	if err := d.take(emptyMap); err != nil {
+		return nil, err
+	}
 	obj := map[string]any{}
-	return obj, t.into(obj, data, m)
+	return obj, d.into(obj, data, m)
 }
 
-func (t *table) into(obj map[string]any, data []byte, m *message) error {
+func (d *decoder) into(obj map[string]any, data []byte, m *message) error {
 	return eachField(data, func(number int, value field) error {
 		f, found := m.fields[number]
 		if !found {
 			return nil
 		}
 		if f.name == "." {
-			return t.into(obj, value.bytes, t.types[f.expression[1:]])
+			return d.into(obj, value.bytes, d.types[f.expression[1:]])
 		}
-		return t.set(obj, f, value)
+		return d.set(obj, f, value)
 	})
 }
 
-func (t *table) set(obj map[string]any, f messageField, value field) error {
+func (d *decoder) set(obj map[string]any, f messageField, value field) error {
+	if err := d.takeEntry(obj, f.name); err != nil {
+		return err
+	}
 	switch f.expression[0] {
 	case '[':
-		item, err := t.value(f.expression[1:], value)
+		if err := d.take(listItem); err != nil {
+			return err
+		}
+		item, err := d.value(f.expression[1:], value)
 		if err != nil {
 			return err
 		}
@@ -147,12 +210,15 @@ func (t *table) set(obj map[string]any, f messageField, value field) error {
 	case '{':
 		entries, _ := obj[f.name].(map[string]any)
 		if entries == nil {
+			if err := d.take(emptyMap); err != nil {
+				return err
+			}
 			entries = map[string]any{}
 			obj[f.name] = entries
 		}
-		return t.entry(entries, f.expression[1:], value.bytes)
+		return d.entry(entries, f.expression[1:], value.bytes)
 	default:
-		decoded, err := t.value(f.expression, value)
+		decoded, err := d.value(f.expression, value)
 		if err != nil {
 			return err
 		}
@@ -162,7 +228,7 @@ func (t *table) set(obj map[string]any, f messageField, value field) error {
 }
 
 // entry adds an entry of a map, which is a message of a key and a value. One without a value has the zero value.
-func (t *table) entry(entries map[string]any, expression string, data []byte) error {
+func (d *decoder) entry(entries map[string]any, expression string, data []byte) error {
 	key, value := "", field{}
 	err := eachField(data, func(number int, part field) error {
 		if number == 1 {
@@ -175,11 +241,26 @@ func (t *table) entry(entries map[string]any, expression string, data []byte) er
 	if err != nil {
 		return err
 	}
-	entries[key], err = t.value(expression, value)
+	if err := d.takeEntry(entries, key); err != nil {
+		return err
+	}
+	if err := d.take(len(key)); err != nil {
+		return err
+	}
+	entries[key], err = d.value(expression, value)
 	return err
 }
 
-func (t *table) value(expression string, value field) (any, error) {
+func (d *decoder) value(expression string, value field) (any, error) {
+	if err := d.take(shortValue); err != nil {
+		return nil, err
+	}
+	switch expression[0] {
+	case 's', 'y':
+		if err := d.take(2 * len(value.bytes)); err != nil {
+			return nil, err
+		}
+	}
 	switch expression[0] {
 	case 's':
 		return string(value.bytes), nil
@@ -192,13 +273,16 @@ func (t *table) value(expression string, value field) (any, error) {
 	case 'y':
 		return base64.StdEncoding.EncodeToString(value.bytes), nil
 	case 'm':
-		return t.message(value.bytes, t.types[expression[1:]])
+		return d.message(value.bytes, d.types[expression[1:]])
 	case '!':
-		return t.special(expression[1:], value.bytes)
+		return d.special(expression[1:], value.bytes)
 	case '*', '[':
 		items := []any{}
 		err := eachField(value.bytes, func(_ int, item field) error {
-			decoded, err := t.value(expression[1:], item)
+			if err := d.take(listItem); err != nil {
+				return err
+			}
+			decoded, err := d.value(expression[1:], item)
 			items = append(items, decoded)
 			return err
 		})

@@ -1,9 +1,12 @@
 package protobuf_test
 
 import (
+	"bytes"
 	"encoding/binary"
+	"runtime"
 	"testing"
 
+	"github.com/anykind/anykind/apitest/internal/limits"
 	"github.com/anykind/anykind/apitest/internal/protobuf"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -83,6 +86,62 @@ func TestDecode_BrokenBodies(t *testing.T) {
 	require.ErrorContains(t, err, "does not appear to be a protobuf message")
 	_, err = protobuf.Decode(body("v9", "Secret"))
 	require.ErrorContains(t, err, `no kind "Secret" is registered`)
+}
+
+// nested returns a JSONSchemaProps that is its own field "not", so many times.
+func nested(depth int) []byte {
+	schema := []byte{}
+	for range depth {
+		schema = lengthDelimited(28, schema)
+	}
+	return schema
+}
+
+// definition returns a CustomResourceDefinition of about as many bytes as a body may have, with a part in it again and again.
+func definition(part []byte) []byte {
+	required := lengthDelimited(25, part) // allOf
+	schema := bytes.Repeat(required, (limits.MaxBody-100)/len(required))
+	version := lengthDelimited(7, text(1, "v1"), lengthDelimited(4, lengthDelimited(1, schema)))
+	return body("apiextensions.k8s.io/v1", "CustomResourceDefinition", lengthDelimited(2, version))
+}
+
+func TestDecode_MemoryIsBounded(t *testing.T) {
+	variable := lengthDelimited(7, lengthDelimited(3, lengthDelimited(4))) // env: [{valueFrom: {secretKeyRef: {}}}]
+	container := lengthDelimited(2, bytes.Repeat(variable, 1000))
+	tests := []struct {
+		name     string
+		body     []byte
+		tooLarge bool
+	}{
+		{"nested messages", definition(nested(60)), true},
+		{"nested messages of one byte each", body("v1", "Pod", lengthDelimited(2, bytes.Repeat(container, (limits.MaxBody-100)/len(container)))), true},
+		{"JSON", definition(lengthDelimited(8, lengthDelimited(1, []byte(`{"":{"":{"":{"":{}}}}}`)))), false}, // default
+		{"empty containers", body("v1", "Pod", lengthDelimited(2, bytes.Repeat(lengthDelimited(2), 1<<20))), false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			require.LessOrEqual(t, len(test.body), limits.MaxBody)
+			_, _ = protobuf.Decode(body("v1", "Secret")) // reads the table
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			obj, err := protobuf.Decode(test.body)
+			runtime.ReadMemStats(&after)
+			t.Logf("%d bytes decode to %d MiB, with garbage", len(test.body), (after.TotalAlloc-before.TotalAlloc)>>20)
+			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(2*limits.MaxDecoded))
+			if test.tooLarge {
+				require.ErrorIs(t, err, protobuf.ErrTooLarge)
+				return
+			}
+			require.NoError(t, err)
+			assert.NotEmpty(t, obj["spec"])
+		})
+	}
+}
+
+func TestDecode_DepthIsBounded(t *testing.T) {
+	schema := lengthDelimited(7, lengthDelimited(4, lengthDelimited(1, nested(20_000))))
+	_, err := protobuf.Decode(body("apiextensions.k8s.io/v1", "CustomResourceDefinition", lengthDelimited(2, schema)))
+	require.ErrorContains(t, err, "exceeded max depth")
 }
 
 func FuzzDecode(f *testing.F) {

@@ -8,7 +8,7 @@ import (
 )
 
 // special decodes a message whose JSON is no object of its fields.
-func (t *table) special(form string, data []byte) (any, error) {
+func (d *decoder) special(form string, data []byte) (any, error) {
 	fields := map[int]field{}
 	var lists []field
 	err := eachField(data, func(number int, value field) error {
@@ -27,27 +27,32 @@ func (t *table) special(form string, data []byte) (any, error) {
 	case "duration":
 		return time.Duration(int64(fields[1].number)).String(), nil
 	case "quantity":
-		return string(fields[1].bytes), nil
+		return d.text(fields[1].bytes)
 	case "intstr":
 		if fields[1].number == 1 {
-			return string(fields[3].bytes), nil
+			return d.text(fields[3].bytes)
 		}
 		return int64(int32(fields[2].number)), nil
 	case "json":
+		if err := d.take(jsonByte * len(fields[1].bytes)); err != nil {
+			return nil, err
+		}
 		return decodeJSON(fields[1].bytes)
 	case "orbool":
 		if schema, found := fields[2]; found {
-			return t.schemaProps(schema)
+			return d.schemaProps(schema)
 		}
 		return fields[1].number != 0, nil
 	case "orarray", "orstrings":
 		if schema, found := fields[1]; found {
-			return t.schemaProps(schema)
+			return d.schemaProps(schema)
 		}
-		return t.schemaList(form, lists)
+		return d.schemaList(form, lists)
 	}
 	return nil, fmt.Errorf("unknown form %q", form)
 }
+
+func (d *decoder) text(data []byte) (any, error) { return string(data), d.take(len(data)) }
 
 func decodeTime(form string, fields map[int]field, isZero bool) any {
 	if isZero {
@@ -60,18 +65,21 @@ func decodeTime(form string, fields map[int]field, isZero bool) any {
 	return at.Format(time.RFC3339)
 }
 
-func (t *table) schemaProps(value field) (any, error) {
-	return t.message(value.bytes, t.types["apiextensions/v1.JSONSchemaProps"])
+func (d *decoder) schemaProps(value field) (any, error) {
+	return d.message(value.bytes, d.types["apiextensions/v1.JSONSchemaProps"])
 }
 
-func (t *table) schemaList(form string, values []field) (any, error) {
+func (d *decoder) schemaList(form string, values []field) (any, error) {
 	items := []any{}
 	for _, value := range values {
+		if err := d.take(listItem + len(value.bytes)); err != nil {
+			return nil, err
+		}
 		if form == "orstrings" {
 			items = append(items, string(value.bytes))
 			continue
 		}
-		schema, err := t.schemaProps(value)
+		schema, err := d.schemaProps(value)
 		if err != nil {
 			return nil, err
 		}

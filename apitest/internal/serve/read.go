@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/yaml"
 
+	"github.com/anykind/anykind/apitest/internal/limits"
 	"github.com/anykind/anykind/apitest/internal/podstream"
 	"github.com/anykind/anykind/apitest/internal/table"
 	"github.com/anykind/anykind/apitest/internal/write"
@@ -166,6 +167,9 @@ func decodeBody(body write.Body) (map[string]any, error) {
 	}
 	data := body.Data
 	if body.MediaType == "application/yaml" {
+		if err := limits.CheckAliases(data); err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
 		converted, err := yaml.YAMLToJSON(data)
 		if err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())

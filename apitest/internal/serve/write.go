@@ -14,12 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/anykind/anykind/apitest/internal/access"
+	"github.com/anykind/anykind/apitest/internal/limits"
 	"github.com/anykind/anykind/apitest/internal/protobuf"
 	"github.com/anykind/anykind/apitest/internal/write"
 )
-
-// maxBody is the API server's limit for request bodies.
-const maxBody = 3 << 20
 
 // create handles a POST to a collection. Reviews are answered and not stored.
 func (c *call) create() error {
@@ -140,7 +138,7 @@ func (c *call) answer(result write.Result) error {
 // body reads the request's body, up to the API server's limit.
 func (c *call) body() (write.Body, error) {
 	mediaType, unsupported := c.mediaType()
-	data, err := io.ReadAll(http.MaxBytesReader(c.w, c.req.Body, maxBody))
+	data, err := io.ReadAll(http.MaxBytesReader(c.w, c.req.Body, limits.MaxBody))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
@@ -161,6 +159,9 @@ func (c *call) body() (write.Body, error) {
 // protobufBody decodes a Protobuf body. Writers and the recorded history use JSON.
 func (c *call) protobufBody(data []byte) (write.Body, error) {
 	obj, err := protobuf.Decode(data)
+	if errors.Is(err, protobuf.ErrTooLarge) {
+		return write.Body{}, apierrors.NewRequestEntityTooLargeError(err.Error())
+	}
 	if err != nil {
 		return write.Body{}, apierrors.NewBadRequest(err.Error())
 	}

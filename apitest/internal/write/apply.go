@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
+
+	"github.com/anykind/anykind/apitest/internal/limits"
 )
 
 // patchApply is server-side apply: it merges the applied configuration into live by field ownership.
@@ -15,6 +17,8 @@ func (op *operation) patchApply(live *unstructured.Unstructured, body Body) (*un
 	patch := &unstructured.Unstructured{Object: map[string]any{}}
 	if body.Object != nil {
 		patch.Object = runtime.DeepCopyJSON(body.Object)
+	} else if err := limits.CheckAliases(body.Data); err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: error converting YAML to JSON: %v", err))
 	} else if err := yaml.Unmarshal(body.Data, &patch.Object); err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
 	}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/anykind/anykind/apitest/internal/builtin"
+	"github.com/anykind/anykind/apitest/internal/limits"
 )
 
 // bodyKind has the fields that the API server decodes first. Its type is visible in error texts of encoding/json.
@@ -164,6 +165,9 @@ func internalPackage(group string) string {
 func parseObject(body Body, kind string) (content map[string]any, strict []string, err error) {
 	data := body.Data
 	if body.MediaType == "application/yaml" {
+		if err := limits.CheckAliases(body.Data); err != nil {
+			return nil, nil, unrecognized(kind, err.Error(), body.Data)
+		}
 		if data, err = yaml.YAMLToJSON(body.Data); err != nil {
 			return nil, nil, unrecognized(kind, err.Error(), body.Data)
 		}

@@ -1,14 +1,18 @@
 package write_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/anykind/anykind/apitest/internal/testing/compare"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -78,10 +82,7 @@ func playLimits(t *testing.T, s *compare.Server) map[string]string {
 		}
 	}
 	for name, patch := range expandingPatches {
-		for _, validation := range []string{"Ignore", "Warn"} {
-			query := url.Values{"dryRun": {"All"}, "fieldValidation": {validation}}
-			send(name+" "+validation, http.MethodPatch, path+"/big", query, "application/json-patch+json", patch)
-		}
+		send(name, http.MethodPatch, path+"/big", url.Values{"dryRun": {"All"}}, "application/json-patch+json", patch)
 	}
 	header := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 	for name, body := range map[string]string{
@@ -95,6 +96,43 @@ func playLimits(t *testing.T, s *compare.Server) map[string]string {
 	return outcomes
 }
 
+// The real server has no such limit: it decodes and marshals the text of each alias.
+func TestWrites_TextOfAliasesIsBounded(t *testing.T) {
+	s := compare.Apitest(t, nil)
+	aliases := "metadata: {name: a}\na: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a,", 60) + "]\n"
+	configMaps := "/api/v1/namespaces/" + s.Namespace + "/configmaps"
+	tests := map[string]struct{ method, path, mediaType, header string }{
+		"create": {http.MethodPost, configMaps, "application/yaml", "apiVersion: v1\nkind: ConfigMap\n"},
+		"apply":  {http.MethodPatch, configMaps + "/a", "application/apply-patch+yaml", "apiVersion: v1\nkind: ConfigMap\n"},
+		"delete": {http.MethodDelete, configMaps + "/a", "application/yaml", "apiVersion: v1\nkind: DeleteOptions\n"},
+		"review": {http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", "application/yaml", "apiVersion: authorization.k8s.io/v1\nkind: SelfSubjectAccessReview\n"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := s.Requests.Send(t, test.method, test.path, url.Values{"fieldManager": {"test"}}, test.mediaType, []byte(test.header+aliases))
+			runtime.ReadMemStats(&after)
+			require.ErrorContains(t, err, "yaml: document contains excessive aliasing")
+			assert.True(t, apierrors.IsBadRequest(err), "%v", err)
+			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(50<<20))
+		})
+	}
+}
+
+func TestCreate_ProtobufIsBounded(t *testing.T) {
+	s := compare.Apitest(t, nil)
+	message := func(number byte, content string) string {
+		return string(binary.AppendUvarint([]byte{number<<3 | 2}, uint64(len(content)))) + content
+	}
+	variable := message(7, message(3, message(4, ""))) // env: [{valueFrom: {secretKeyRef: {}}}]
+	pod := message(2, strings.Repeat(message(2, strings.Repeat(variable, 1000)), 500))
+	body := "k8s\x00" + message(1, message(1, "v1")+message(2, "Pod")) + message(2, pod)
+	_, err := s.Requests.Send(t, http.MethodPost, "/api/v1/namespaces/"+s.Namespace+"/pods", nil, "application/vnd.kubernetes.protobuf", []byte(body))
+	require.EqualError(t, err, "Request entity too large: decode Pod: limit of the decoded object is 314572800")
+	assert.True(t, apierrors.IsRequestEntityTooLargeError(err), "%v", err)
+}
+
 func TestPatch_LimitsAsOnTheServer(t *testing.T) {
-	compare.Answers(t, nil, 40, playLimits)
+	compare.Answers(t, nil, 25, playLimits)
 }

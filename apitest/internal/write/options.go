@@ -16,6 +16,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
+
+	"github.com/anykind/anykind/apitest/internal/limits"
 )
 
 // writeOptions are the common options of create, update and patch.
@@ -95,6 +97,9 @@ func orphanDependents(options *metav1.DeleteOptions) *bool {
 func decodeDeleteOptions(body Body, options *metav1.DeleteOptions) error {
 	data := body.Data
 	if body.MediaType == "application/yaml" {
+		if err := limits.CheckAliases(data); err != nil {
+			return apierrors.NewBadRequest(err.Error())
+		}
 		converted, err := yaml.YAMLToJSON(data)
 		if err != nil {
 			return apierrors.NewBadRequest(err.Error())
