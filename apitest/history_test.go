@@ -76,8 +76,8 @@ func TestServer_BodiesInHistoryAreBounded(t *testing.T) {
 	}
 	assert.LessOrEqual(t, bodies, 64<<20)
 	assert.Greater(t, bodies, 32<<20)
-	assert.Empty(t, requests[0].Body)
-	assert.Equal(t, body, string(requests[29].Body))
+	assert.True(t, requests[0].Body == nil, "the oldest body")
+	assert.True(t, body == string(requests[29].Body), "the last body")
 }
 
 func TestServer_OldBodiesAreDropped(t *testing.T) {
