@@ -29,7 +29,6 @@ package unstructured
 import (
 	"fmt"
 
-	"github.com/anykind/anykind/internal/jsonread"
 	"github.com/anykind/anykind/internal/sanitize"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -47,12 +46,18 @@ type Object = unstructured.Unstructured
 // keep their case, and of fields with one name the last stays; invalid UTF-8 becomes U+FFFD; nesting ends at 10000.
 // Nothing in the object points into data. Data that is not an object with a kind and a well-formed apiVersion is
 // rejected: runtime.IsMissingKind reports whether only the kind is missing, and errors.Is(err, io.ErrUnexpectedEOF)
-// whether data ends early. Safe for concurrent use.
+// whether data ends early. An object that exceeds the default of [Limits].Object is a *[LimitError]. Safe for concurrent use.
 //
 // Only errors differ from apimachinery's: it takes a malformed apiVersion for a missing kind, and quotes the whole
 // object, secrets and all.
-func Decode(data []byte) (*Object, error) {
-	r := jsonread.Borrow(data)
+func Decode(data []byte) (*Object, error) { return Limits{}.Decode(data) }
+
+// Decode is [Decode] with the limit l.Object.
+func (l Limits) Decode(data []byte) (*Object, error) {
+	r, err := l.borrow(data)
+	if err != nil {
+		return nil, err
+	}
 	defer r.Release()
 	m, err := r.Object()
 	if err == nil {

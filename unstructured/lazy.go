@@ -25,20 +25,26 @@ type Lazy struct {
 
 // DecodeLazy reads one object, which must be all of data. It accepts and rejects what [Decode] does, with the same
 // errors, but for objects longer than 4 GiB. It keeps a copy of data's object. Safe for concurrent use.
-func DecodeLazy(data []byte) (*Lazy, error) {
-	r := jsonread.Borrow(data)
+func DecodeLazy(data []byte) (*Lazy, error) { return Limits{}.DecodeLazy(data) }
+
+// DecodeLazy is [DecodeLazy] with the limit l.Object, which is for the decoded object here, too.
+func (l Limits) DecodeLazy(data []byte) (*Lazy, error) {
+	r, err := l.borrow(data)
+	if err != nil {
+		return nil, err
+	}
 	defer r.Release()
-	l, err := readLazy(r)
+	obj, err := readLazy(r)
 	if err == nil {
 		err = r.End()
 	}
 	if err == nil {
-		err = l.checkType()
+		err = obj.checkType()
 	}
 	if err != nil {
 		return nil, err
 	}
-	return l, nil
+	return obj, nil
 }
 
 // readLazy reads an object, which must be next.
@@ -211,7 +217,11 @@ type itemType struct {
 	metav1.TypeMeta
 	suffix  []byte
 	offsets jsonread.FieldOffsets // in suffix
+	size    int64                 // memory that it adds to an item, full or lazy
 }
+
+// typeSize is the memory of kind and apiVersion in an item without fields, but for their text.
+const typeSize = 512
 
 func newItemType(list metav1.TypeMeta) *itemType {
 	stream := encoding.BorrowStream(nil)
@@ -221,6 +231,7 @@ func newItemType(list metav1.TypeMeta) *itemType {
 	t.offsets = writeType(stream, t.TypeMeta)
 	stream.WriteRaw("}")
 	t.suffix = bytes.Clone(stream.Buffer())
+	t.size = typeSize + int64(len(t.suffix))
 	return t
 }
 

@@ -25,18 +25,38 @@ type ListDecoder struct {
 	itemType *itemType     // of items that have neither kind nor apiVersion, once it is known
 	waiting  []waitingItem // items that wait for it, and those behind them
 	err      error
+
+	// In bytes of memory; see Limits.
+	limit int64      // of an item, and of what the decoder holds
+	held  int64      // by head and waiting
+	page  *pageLimit // nil for items that the caller does not keep
 }
 
 type waitingItem struct {
 	item    any // an *Object or a *Lazy
 	hasType bool
+	size    int64 // in memory
 }
 
 const listChunk = 32 << 10
 
-// NewListDecoder returns a decoder of the list in r, which it reads to its end. The caller closes r.
-func NewListDecoder(r io.Reader) *ListDecoder {
-	return &ListDecoder{r: jsonread.NewReader(r, listChunk), head: map[string]any{}}
+// NewListDecoder returns a decoder of the list in r, which it reads to its end. The caller closes r. An item that exceeds
+// the default of [Limits].Object is a *[LimitError].
+func NewListDecoder(r io.Reader) *ListDecoder { return Limits{}.NewListDecoder(r) }
+
+// NewListDecoder is [NewListDecoder] with the limit l.Object for each item, and for what the decoder holds itself. A list
+// may have any number of items.
+func (l Limits) NewListDecoder(r io.Reader) *ListDecoder {
+	d := &ListDecoder{r: jsonread.NewReader(r, listChunk), head: map[string]any{}, limit: l.object()}
+	d.r.Limit(d.limit, l.objectError())
+	return d
+}
+
+// NewPageDecoder is [Limits.NewListDecoder] for a caller that keeps the items: together they have the limit l.Page.
+func (l Limits) NewPageDecoder(r io.Reader) *ListDecoder {
+	d := l.NewListDecoder(r)
+	d.page = &pageLimit{limit: l.page()}
+	return d
 }
 
 // NotListError reports that the input is an object, but no list: a Status, perhaps, or a single object where a list
@@ -107,7 +127,12 @@ func nextItem[T any](d *ListDecoder, decoder objectDecoder[T]) (*T, error) {
 			return nextWaiting(d, decoder)
 		}
 		d.r.Shrink(listChunk)
+		d.r.Renew(d.limit)
 		item, hasType, err := decoder.item(d.r, d.itemType)
+		size := d.limit - d.r.Left()
+		if err == nil {
+			err = d.page.add(size)
+		}
 		if err != nil {
 			if _, notObject := errors.AsType[*notObjectError](err); notObject {
 				err = fmt.Errorf("the list's items[%d] %w", d.count, err)
@@ -119,7 +144,8 @@ func nextItem[T any](d *ListDecoder, decoder objectDecoder[T]) (*T, error) {
 		if hasType && len(d.waiting) == 0 {
 			return item, nil
 		}
-		d.waiting = append(d.waiting, waitingItem{item, hasType})
+		d.waiting = append(d.waiting, waitingItem{item, hasType, size})
+		d.held += size
 	}
 	d.waiting = nil
 	return nil, d.err
@@ -138,10 +164,17 @@ func nextWaiting[T any](d *ListDecoder, decoder objectDecoder[T]) (*T, error) {
 		d.err = errors.New("a list must be read by Next alone or by NextLazy alone")
 		return nil, d.err
 	}
-	if !first.hasType {
-		item = decoder.withType(item, d.itemType)
+	if first.hasType {
+		return item, nil
 	}
-	return item, nil
+	d.r.Renew(d.limit - first.size)
+	if d.err = d.r.Charge(d.itemType.size); d.err == nil {
+		d.err = d.page.add(d.itemType.size)
+	}
+	if d.err != nil {
+		return nil, d.err
+	}
+	return decoder.withType(item, d.itemType), nil
 }
 
 // advance reads up to the next item, or to the end.
@@ -150,7 +183,11 @@ func (d *ListDecoder) advance() (err error) {
 		d.inItems, err = d.r.NextElement()
 	}
 	for err == nil && !d.inItems && !d.hasEnded {
-		err = d.readMember()
+		d.r.Renew(d.limit - d.held)
+		if err = d.r.Charge(0); err == nil {
+			err = d.readMember()
+			d.held = d.limit - d.r.Left()
+		}
 	}
 	return err
 }

@@ -30,7 +30,7 @@ func (d fullDecoder) item(r *jsonread.Reader, t *itemType) (obj *Object, hasType
 	obj = r.NewObject(m, false)
 	hasType = obj.GetKind() != "" || obj.GetAPIVersion() != ""
 	if !hasType && t != nil {
-		return d.withType(obj, t), true, nil
+		return d.withType(obj, t), true, r.Charge(t.size)
 	}
 	return obj, hasType, nil
 }
@@ -72,6 +72,9 @@ func (lazyDecoder) item(r *jsonread.Reader, t *itemType) (l *Lazy, hasType bool,
 		return nil, false, &notObjectError{v}
 	}
 	if t != nil && !item.hasType() {
+		if err := r.Charge(t.size); err != nil {
+			return nil, false, err
+		}
 		return item.typed(t), true, nil // one copy, not two
 	}
 	return item.clone(), item.hasType(), nil

@@ -20,8 +20,9 @@ type Event[T any] struct {
 // WatchDecoder reads the events of a watch off its response's body. It reads ahead no further than what its reader
 // has ready: an event is returned as soon as its closing brace is read. One goroutine at a time.
 type WatchDecoder struct {
-	r   *jsonread.Reader
-	err error
+	r     *jsonread.Reader
+	limit int64 // of an event, in bytes of memory
+	err   error
 }
 
 // A watch's buffer is small because programs hold many watches, and grows where events come faster than they are read:
@@ -31,9 +32,14 @@ const (
 	maxWatchBuffer = 32 << 10
 )
 
-// NewWatchDecoder returns a decoder of the events in r, which the caller closes.
-func NewWatchDecoder(r io.Reader) *WatchDecoder {
-	d := &WatchDecoder{r: jsonread.NewReader(r, watchChunk)}
+// NewWatchDecoder returns a decoder of the events in r, which the caller closes. An event that exceeds the default of
+// [Limits].Object is a *[LimitError].
+func NewWatchDecoder(r io.Reader) *WatchDecoder { return Limits{}.NewWatchDecoder(r) }
+
+// NewWatchDecoder is [NewWatchDecoder] with the limit l.Object for each event.
+func (l Limits) NewWatchDecoder(r io.Reader) *WatchDecoder {
+	d := &WatchDecoder{r: jsonread.NewReader(r, watchChunk), limit: l.object()}
+	d.r.Limit(d.limit, l.objectError())
 	d.r.GrowTo(maxWatchBuffer)
 	return d
 }
@@ -50,6 +56,7 @@ func (d *WatchDecoder) NextLazy() (Event[Lazy], error) { return nextEvent(d, laz
 func nextEvent[T any](d *WatchDecoder, decoder objectDecoder[T]) (Event[T], error) {
 	var event Event[T]
 	if d.err == nil {
+		d.r.Renew(d.limit)
 		event, d.err = readEvent(d.r, decoder)
 	}
 	return event, d.err

@@ -18,6 +18,9 @@ type buffer struct {
 	pin     int
 	full    bool // the last read filled buf, so that there may be more
 	maxLen  int  // length up to which buf grows because it was full: larger reads, fewer of them
+
+	maxHeld  int64 // length of input that may be kept for one token or raw object
+	exceeded error // for more
 }
 
 const (
@@ -54,6 +57,9 @@ func (b *buffer) fill() error {
 		b.pin -= keep
 		b.dropped += int64(keep)
 	}
+	if int64(b.end) > b.maxHeld { // all of it is kept
+		return b.exceeded
+	}
 	if b.end == len(b.buf) || b.full && len(b.buf) < b.maxLen {
 		larger := make([]byte, 2*len(b.buf))
 		copy(larger, b.buf)
@@ -79,8 +85,8 @@ func (b *buffer) fill() error {
 func (b *buffer) fillInside() error {
 	err := b.fill()
 	switch err {
-	case nil:
-		return nil
+	case nil, b.exceeded:
+		return err
 	case io.EOF:
 		return fmt.Errorf("JSON input ends early, after byte %d: %w", b.dropped+int64(b.end), io.ErrUnexpectedEOF)
 	default:

@@ -18,7 +18,7 @@ type Interner struct {
 	seed maphash.Seed
 	// recent has the values that were added or found in this generation, by their JSON, older those of the one before.
 	recent, older map[string]any
-	size          int      // bytes of JSON in recent
+	size          int64    // memory of the values in recent, as of a Reader's limit
 	lookups       int      // in recent
 	seen          []uint32 // hashes of JSON that came once, each in one of few slots
 	hits          [256]hitCounter
@@ -28,8 +28,8 @@ type Interner struct {
 
 const (
 	maxInternedJSON    = 32 << 10 // bytes
-	maxGenerationBytes = 4 << 20
-	maxLookups         = 1 << 17 // in a generation
+	maxGenerationSize  = 48 << 20 // bytes of memory, of usual objects about 4 MiB of JSON
+	maxLookups         = 1 << 17  // in a generation
 	seenSlots          = 1 << 11
 	maxScore, minScore = 8, -4
 	probedOf256        = 8
@@ -86,22 +86,22 @@ func (c *hitCounter) shouldProbe() bool {
 	return c.lookups <= probedOf256
 }
 
-func (in *Interner) lookup(text []byte) (v any, found bool) {
-	if in.lookups++; in.lookups > maxLookups || in.size > maxGenerationBytes {
+func (in *Interner) lookup(text []byte, size int64) (v any, found bool) {
+	if in.lookups++; in.lookups > maxLookups || in.size > maxGenerationSize {
 		in.recent, in.older, in.size, in.lookups = make(map[string]any, len(in.recent)), in.recent, 0, 0
 	}
 	if v, found = in.recent[string(text)]; found {
 		return v, true
 	}
 	if v, found = in.older[string(text)]; found {
-		in.add(string(text), v)
+		in.add(string(text), v, size)
 	}
 	return v, found
 }
 
-func (in *Interner) add(text string, v any) {
+func (in *Interner) add(text string, v any, size int64) {
 	in.recent[text] = v
-	in.size += len(text)
+	in.size += size
 }
 
 // seenBefore reports whether this JSON came before, and remembers it.
@@ -123,11 +123,11 @@ func (r *Reader) internedValue(n node) (any, error) {
 	if !counter.shouldProbe() || r.lookahead > maxLookahead*(r.Offset()-r.objectStart)+maxInternedJSON {
 		return r.decodeNode(n)
 	}
-	text := r.scanAhead()
-	if v, found := in.lookup(text); found {
+	text, size := r.scanAhead(), r.scanner.cost
+	if v, found := in.lookup(text, size); found {
 		r.pos += len(text)
 		counter.hit()
-		return v, nil
+		return v, r.Charge(size)
 	}
 	counter.miss()
 	r.lookahead += int64(r.scanner.pos)
@@ -137,7 +137,7 @@ func (r *Reader) internedValue(n node) (any, error) {
 	kept := string(text)
 	v, err := r.decodeNode(n)
 	if err == nil {
-		in.add(kept, v)
+		in.add(kept, v, size)
 	}
 	return v, err
 }

@@ -64,18 +64,20 @@ func TestInterner_IsBounded(t *testing.T) {
 	r := NewReader(interner.Source(nil), 0)
 	read := func(text string) {
 		r.buffer, r.lookahead = buffer{buf: []byte(text), end: len(text)}, 0
+		r.unlimit()
 		_, err := r.internedValue(node{})
 		require.NoError(t, err)
 	}
 	const length = 1 << 10
-	for i := range 3 * maxGenerationBytes / length {
+	const maxValues = maxGenerationSize / length
+	for i := range 3 * maxValues {
 		interner.hits = [256]hitCounter{} // else it would give up
 		for range 2 {
 			read(fmt.Sprintf(`["%0*d"]`, length, i))
 		}
 	}
-	assert.LessOrEqual(t, interner.size, maxGenerationBytes+2*length)
-	assert.Less(t, len(interner.recent)+len(interner.older), 2*maxGenerationBytes/length+2)
+	assert.LessOrEqual(t, interner.size, int64(maxGenerationSize+2*length))
+	assert.Less(t, len(interner.recent)+len(interner.older), 2*maxValues+2)
 
 	read(`{"mine":1}`)
 	read(`{"mine":1}`)

@@ -164,7 +164,7 @@ func (r *Reader) reuseOrDecode(n node) (any, error) {
 		text := r.scanAhead()
 		if len(text) >= r.interner.MinDigested && versions.reuse(n.path, text) {
 			r.pos += len(text)
-			return n.previous, nil
+			return n.previous, r.Charge(r.scanner.cost)
 		}
 	}
 	start, own := r.Offset(), len(versions.digests)

@@ -23,7 +23,7 @@
 // fraction of the cost of decoding it:
 //
 //   - Of the JSON of any map or list, a hash is remembered; when it comes a second time, the value is kept by its JSON in
-//     a generation, at most maxGenerationBytes of JSON or maxLookups lookups long. The generation before is kept, too, and
+//     a generation, at most maxGenerationSize of memory or maxLookups lookups long. The generation before is kept, too, and
 //     what is found there moves to the current one. Lookups are worth their cost for some fields and not for others: each
 //     field name has a counter of hits, and one with few hits is probed probedOf256 times in 256 only.
 //   - Of each object with a UID, the version that was read last is known for as long as somebody else holds it (a weak
@@ -46,6 +46,7 @@ import (
 type Reader struct {
 	buffer
 	depth int
+	left  int64 // memory that the next values may take
 
 	names  *stringTable // of fields
 	values *stringTable // strings that are values
@@ -80,6 +81,7 @@ func NewReader(src io.Reader, size int) *Reader {
 		names:  newStringTable(tableSlots, true),
 		values: newStringTable(tableSlots, false),
 	}
+	r.unlimit()
 	if interned, ok := src.(*internedSource); ok {
 		r.src = interned.Reader
 		r.interner = interned.interner
@@ -97,6 +99,7 @@ func Borrow(data []byte) *Reader {
 	}
 	r.buffer = buffer{buf: data, end: len(data)}
 	r.depth = 0
+	r.unlimit()
 	return r
 }
 
@@ -134,7 +137,12 @@ func (r *Reader) StringBytes() ([]byte, error) {
 	if err := r.Expect('"', "where a string should begin"); err != nil {
 		return nil, err
 	}
-	return r.stringBytes()
+	r.left -= valueCost
+	b, err := r.stringBytes()
+	if err == nil {
+		err = r.checkLeft()
+	}
+	return b, err
 }
 
 // End reads to the end of the input, where nothing but white space may follow.

@@ -16,6 +16,7 @@ type scanner struct {
 	resume int // where to continue in it, if that is not its beginning
 	depth  int
 	limit  int                          // of depth
+	cost   int64                        // of what has been scanned, as of a Reader
 	lists  [(MaxDepth + 63) / 64]uint64 // a bit for each level: whether it is a list
 
 	next       Field // that the next value is
@@ -43,7 +44,7 @@ const (
 )
 
 func (s *scanner) reset(limit int) {
-	s.state, s.pos, s.resume, s.depth, s.limit = expectValue, 0, 0, 0, limit
+	s.state, s.pos, s.resume, s.depth, s.limit, s.cost = expectValue, 0, 0, 0, limit, 0
 	s.next, s.inMetadata, s.offsets = NoField, false, FieldOffsets{}
 }
 
@@ -100,6 +101,10 @@ func (s *scanner) name(b []byte, i int, c byte) (int, scanResult) {
 	if result != scanned {
 		return i, result
 	}
+	s.cost += memberCost
+	if s.state == expectFirstName {
+		s.cost += firstMemberCost
+	}
 	if s.depth == 1 || s.inMetadata && s.depth == 2 {
 		s.expectField(b[i+1 : end-1])
 	}
@@ -134,6 +139,7 @@ func (s *scanner) value(b []byte, i int, c byte) (int, scanResult) {
 	}
 	if result == scanned {
 		s.next, s.state = NoField, expectComma
+		s.cost += valueCost
 	}
 	return i, result
 }
@@ -146,9 +152,11 @@ func (s *scanner) enter(i int, c byte) (int, scanResult) {
 	if c == '[' {
 		s.lists[s.depth/64] |= bit
 		s.state = expectFirstElement
+		s.cost += valueCost + listCost
 	} else {
 		s.lists[s.depth/64] &^= bit
 		s.state = expectFirstName
+		s.cost += valueCost + objectCost
 	}
 	s.depth++
 	if s.depth == 2 {
@@ -184,7 +192,9 @@ func (s *scanner) comma(i int, c byte) (int, scanResult) {
 func (s *scanner) str(b []byte, i int) (int, scanResult) {
 	end, result := stringEnd(b, max(i+1, s.resume))
 	s.resume = 0
-	if result == needsInput {
+	if result == scanned {
+		s.cost += int64(end - i - len(`""`))
+	} else if result == needsInput {
 		s.resume = end
 	}
 	return end, result
@@ -192,18 +202,22 @@ func (s *scanner) str(b []byte, i int) (int, scanResult) {
 
 // RawObject reads an object, whose opening brace is next, as its JSON, which is valid until the next read.
 func (r *Reader) RawObject() ([]byte, FieldOffsets, error) {
-	result, err := r.scanNext(math.MaxUint32)
+	result, err := r.scanNext(min(r.maxHeld, math.MaxUint32))
 	start, offset := r.pos, r.Offset()
+	isLong := result == needsInput || int64(r.scanner.pos) > r.maxHeld
 	switch {
+	case r.scanner.cost > r.left, err == nil && isLong && r.maxHeld < math.MaxUint32:
+		err = r.exceeded
 	case err != nil:
 	case result == invalid:
 		if _, err = r.object(node{}); err == nil {
 			err = fmt.Errorf("cannot scan the object at byte %d", offset) // never: see FuzzLazy
 		}
-	case result == needsInput || int64(r.scanner.pos) > math.MaxUint32:
+	case isLong || int64(r.scanner.pos) > math.MaxUint32:
 		err = fmt.Errorf("the object at byte %d is longer than 4 GiB", offset)
 	default:
 		r.pos += r.scanner.pos
+		r.left -= r.scanner.cost
 		return r.buf[start:r.pos], r.scanner.offsets, nil
 	}
 	return nil, FieldOffsets{}, err

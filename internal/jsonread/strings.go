@@ -16,6 +16,7 @@ func (r *Reader) stringBytes() ([]byte, error) {
 	i := start + plainPrefix(r.buf[start:r.end])
 	if i < r.end && r.buf[i] == '"' {
 		r.pos = i + 1
+		r.left -= int64(i - start)
 		return r.buf[start:i], nil
 	}
 	return r.stringBytesFrom(i)
@@ -37,6 +38,7 @@ func (r *Reader) stringBytesFrom(i int) ([]byte, error) {
 	}
 	raw := r.buf[r.pos+1 : end-1]
 	r.pos = end
+	r.left -= int64(len(raw))
 	if bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
 		return raw, nil
 	}

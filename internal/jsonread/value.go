@@ -8,18 +8,25 @@ func (r *Reader) Value() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case c == '"':
-		b, err := r.stringBytes()
-		if err != nil {
-			return nil, err
-		}
-		return r.values.value(b), nil
-	case c == '{' || c == '[':
+	if c == '{' || c == '[' {
 		if r.interner != nil {
 			return r.internedValue(node{})
 		}
 		return r.decodeNode(node{})
+	}
+	if r.left -= valueCost; r.left < 0 {
+		return nil, r.exceeded
+	}
+	switch {
+	case c == '"':
+		b, err := r.stringBytes()
+		if err == nil {
+			err = r.checkLeft()
+		}
+		if err != nil {
+			return nil, err
+		}
+		return r.values.value(b), nil
 	case c == '-' || '0' <= c && c <= '9':
 		return r.number()
 	case c == 't':
@@ -35,6 +42,14 @@ func (r *Reader) Value() (any, error) {
 
 // TopValue is Value for an item of a list or the object of an event, which is compared with its previous version.
 func (r *Reader) TopValue() (any, error) {
+	v, err := r.topValue()
+	if err == nil && r.Offset()-r.objectStart > r.maxHeld {
+		return nil, r.exceeded // with it RawObject accepts the same
+	}
+	return v, err
+}
+
+func (r *Reader) topValue() (any, error) {
 	c, err := r.Peek()
 	r.objectStart, r.lookahead = r.Offset(), 0
 	switch {
@@ -139,6 +154,7 @@ func (r *Reader) list(n node) ([]any, error) {
 // OpenObject reads an opening brace, which is next, and the first member's name, so that its value is next. Without
 // members it reads the closing brace and more is false.
 func (r *Reader) OpenObject() (name string, more bool, err error) {
+	r.left -= valueCost + objectCost
 	c, err := r.open()
 	if err != nil {
 		return "", false, err
@@ -147,6 +163,7 @@ func (r *Reader) OpenObject() (name string, more bool, err error) {
 		r.close()
 		return "", false, nil
 	}
+	r.left -= firstMemberCost
 	return r.memberName(c)
 }
 
@@ -180,6 +197,7 @@ func (r *Reader) memberName(c byte) (name string, more bool, err error) {
 		return "", false, err
 	}
 	name = r.names.name(b)
+	r.left -= memberCost
 	if c, err = r.Peek(); err != nil {
 		return "", false, err
 	}
@@ -193,6 +211,7 @@ func (r *Reader) memberName(c byte) (name string, more bool, err error) {
 // OpenList reads an opening bracket, which is next, and reports whether an element is next. Without elements it reads
 // the closing bracket.
 func (r *Reader) OpenList() (more bool, err error) {
+	r.left -= valueCost + listCost
 	c, err := r.open()
 	if err == nil && c == ']' {
 		r.close()
@@ -224,6 +243,9 @@ func (r *Reader) open() (byte, error) {
 	r.depth++
 	if r.depth > MaxDepth {
 		return 0, fmt.Errorf("invalid JSON at byte %d: nested deeper than %d", r.Offset(), MaxDepth)
+	}
+	if r.left < 0 {
+		return 0, r.exceeded
 	}
 	r.pos++
 	return r.Peek()

@@ -1,0 +1,60 @@
+package jsonread
+
+import (
+	"math"
+
+	"github.com/anykind/anykind/internal/limits"
+)
+
+// Upper bounds of the memory that is allocated for values, in bytes. A Reader and a scanner charge the same for the same JSON.
+// The worst case is {"":{"":…, 432 bytes for 5 bytes of JSON.
+const (
+	valueCost       = 64  // in a list and on its stack, with a number of its own or the header of a string
+	memberCost      = 32  // more in a map; also the length of the name
+	objectCost      = 48  // of a map
+	firstMemberCost = 288 // of a map's first 8 slots
+	listCost        = 24
+)
+
+// Limit bounds the memory of the values that are read, and the JSON that is held at a time; exceeded is the error. The
+// default is no limit.
+func (r *Reader) Limit(memory int64, exceeded error) {
+	r.left, r.maxHeld, r.exceeded = memory, limits.JSON(memory), exceeded
+}
+
+// Renew sets the memory that the values from here on may take.
+func (r *Reader) Renew(memory int64) { r.left = memory }
+
+// Left returns the memory that the next values may take.
+func (r *Reader) Left() int64 { return r.left }
+
+// Charge counts memory that the caller allocates for what it reads.
+func (r *Reader) Charge(memory int64) error {
+	r.left -= memory
+	return r.checkLeft()
+}
+
+func (r *Reader) checkLeft() error {
+	if r.left < 0 {
+		return r.exceeded
+	}
+	return nil
+}
+
+func (r *Reader) unlimit() { r.left, r.maxHeld, r.exceeded = math.MaxInt64, math.MaxInt64, nil }
+
+// Shrink returns to a buffer of one chunk and to small stacks after a large object.
+func (r *Reader) Shrink(chunk int) {
+	r.buffer.Shrink(chunk)
+	r.members = shrunk(r.members, chunk)
+	r.elements = shrunk(r.elements, chunk)
+	r.scratch = shrunk(r.scratch[:0], maxChunksKept*chunk)
+}
+
+// shrunk returns s, which is empty, or nil if it has more capacity.
+func shrunk[T any](s []T, capacity int) []T {
+	if cap(s) > capacity {
+		return nil
+	}
+	return s
+}

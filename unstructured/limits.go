@@ -1,0 +1,82 @@
+package unstructured
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/anykind/anykind/internal/jsonread"
+	"github.com/anykind/anykind/internal/limits"
+)
+
+// Limits bound the memory of what decoders return, in bytes: a short JSON may decode to 86 times its length. An object that
+// exceeds its limit is a *[LimitError]. 0 means the default, and less than 0 no limit. The package's functions have the
+// defaults. A connection's limits are Limits(conn.MemoryLimits()).
+//
+// The memory of a value is an upper bound that depends on its JSON alone: full and lazy objects have the same limit.
+type Limits struct {
+	// Object is for one object, such as an item of a list or an event of a watch. Its JSON may have an eighth of the limit.
+	// The default, 320 MiB, admits every object that a server stores.
+	Object int64
+	// Page is for objects of a list that are kept together. The default is 2 GiB.
+	Page int64
+}
+
+// LimitError reports input that exceeds one of the [Limits].
+type LimitError struct {
+	Limit  int64 // in bytes of memory
+	IsPage bool  // the limit is Limits.Page, not Limits.Object
+}
+
+func (e *LimitError) Error() string {
+	if e.IsPage {
+		return fmt.Sprintf("the list needs more than %d MiB of memory (set ListOptions.Limit, or raise Limits.Page)", e.Limit>>20)
+	}
+	return fmt.Sprintf("the object needs more than %d MiB of memory (its limit is Limits.Object)", e.Limit>>20)
+}
+
+func (l Limits) object() int64 { return limits.Or(l.Object, limits.DefaultObject) }
+
+func (l Limits) page() int64 { return limits.Or(l.Page, limits.DefaultPage) }
+
+var defaultObjectError = &LimitError{Limit: limits.DefaultObject} // made once: each decoder needs it
+
+func (l Limits) objectError() error {
+	if l.object() == limits.DefaultObject {
+		return defaultObjectError
+	}
+	return &LimitError{Limit: l.object()}
+}
+
+// borrow returns a Reader of one object.
+func (l Limits) borrow(data []byte) (*jsonread.Reader, error) {
+	if int64(len(data)) > limits.JSON(l.object()) {
+		return nil, l.objectError()
+	}
+	r := jsonread.Borrow(data)
+	r.Limit(l.object(), l.objectError())
+	return r, nil
+}
+
+// ReadAll reads a body that holds one object.
+func (l Limits) ReadAll(body io.Reader) ([]byte, error) {
+	longest := limits.JSON(l.object())
+	data, err := io.ReadAll(io.LimitReader(body, longest+1))
+	if err == nil && int64(len(data)) > longest {
+		return nil, l.objectError()
+	}
+	return data, err
+}
+
+// pageLimit bounds the items of a list together; nil has no limit.
+type pageLimit struct{ limit, size int64 }
+
+// add counts the memory of an item.
+func (p *pageLimit) add(size int64) error {
+	if p == nil {
+		return nil
+	}
+	if p.size += size; p.size > p.limit {
+		return &LimitError{Limit: p.limit, IsPage: true}
+	}
+	return nil
+}
