@@ -127,9 +127,12 @@ func nextItem[T any](d *ListDecoder, decoder objectDecoder[T]) (*T, error) {
 			return nextWaiting(d, decoder)
 		}
 		d.r.Shrink(listChunk)
-		d.r.Renew(d.limit)
+		var size int64
+		d.r.BeginPart(d.limit)
 		item, hasType, err := decoder.item(d.r, d.itemType)
-		size := d.limit - d.r.Left()
+		if err == nil {
+			size, err = d.r.EndPart()
+		}
 		if err == nil {
 			err = d.page.add(size)
 		}
@@ -167,7 +170,7 @@ func nextWaiting[T any](d *ListDecoder, decoder objectDecoder[T]) (*T, error) {
 	if first.hasType {
 		return item, nil
 	}
-	d.r.Renew(d.limit - first.size)
+	d.r.BeginPart(d.limit - first.size)
 	if d.err = d.r.Charge(d.itemType.size); d.err == nil {
 		d.err = d.page.add(d.itemType.size)
 	}
@@ -183,12 +186,19 @@ func (d *ListDecoder) advance() (err error) {
 		d.inItems, err = d.r.NextElement()
 	}
 	for err == nil && !d.inItems && !d.hasEnded {
-		d.r.Renew(d.limit - d.held)
-		if err = d.r.Charge(0); err == nil {
-			err = d.readMember()
-			d.held = d.limit - d.r.Left()
-		}
+		err = d.readHeld()
 	}
+	return err
+}
+
+// readHeld is readMember with the memory that is left for what the decoder holds.
+func (d *ListDecoder) readHeld() error {
+	d.r.BeginPart(d.limit - d.held)
+	if err := d.readMember(); err != nil {
+		return err
+	}
+	size, err := d.r.EndPart()
+	d.held += size
 	return err
 }
 

@@ -56,14 +56,13 @@ func (d *WatchDecoder) NextLazy() (Event[Lazy], error) { return nextEvent(d, laz
 func nextEvent[T any](d *WatchDecoder, decoder objectDecoder[T]) (Event[T], error) {
 	var event Event[T]
 	if d.err == nil {
-		d.r.Renew(d.limit)
-		event, d.err = readEvent(d.r, decoder)
+		event, d.err = readEvent(d, decoder)
 	}
 	return event, d.err
 }
 
-func readEvent[T any](r *jsonread.Reader, decoder objectDecoder[T]) (Event[T], error) {
-	eventType, value, err := readEventMembers(r, decoder)
+func readEvent[T any](d *WatchDecoder, decoder objectDecoder[T]) (Event[T], error) {
+	eventType, value, err := readEventMembers(d, decoder)
 	if err != nil {
 		return Event[T]{}, err
 	}
@@ -73,7 +72,7 @@ func readEvent[T any](r *jsonread.Reader, decoder objectDecoder[T]) (Event[T], e
 	}
 	switch t := watch.EventType(name); t {
 	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark, watch.Error:
-		obj, err := decoder.object(r, value, t == watch.Deleted)
+		obj, err := decoder.object(d.r, value, t == watch.Deleted)
 		if err == nil {
 			return Event[T]{Type: t, Object: obj}, nil
 		}
@@ -86,7 +85,8 @@ func readEvent[T any](r *jsonread.Reader, decoder objectDecoder[T]) (Event[T], e
 	}
 }
 
-func readEventMembers[T any](r *jsonread.Reader, decoder objectDecoder[T]) (eventType, object any, err error) {
+func readEventMembers[T any](d *WatchDecoder, decoder objectDecoder[T]) (eventType, object any, err error) {
+	r := d.r
 	r.Shrink(watchChunk)
 	c, err := r.PeekStart()
 	switch {
@@ -97,6 +97,7 @@ func readEventMembers[T any](r *jsonread.Reader, decoder objectDecoder[T]) (even
 	case c != '{':
 		return nil, nil, r.SyntaxError(c, "where a watch event should begin")
 	}
+	r.BeginPart(d.limit)
 	name, more, err := r.OpenObject()
 	for more {
 		switch name {
@@ -111,6 +112,9 @@ func readEventMembers[T any](r *jsonread.Reader, decoder objectDecoder[T]) (even
 			return nil, nil, err
 		}
 		name, more, err = r.NextMember()
+	}
+	if err == nil {
+		_, err = r.EndPart()
 	}
 	return eventType, object, err
 }

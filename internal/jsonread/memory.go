@@ -22,11 +22,20 @@ func (r *Reader) Limit(memory int64, exceeded error) {
 	r.left, r.maxHeld, r.exceeded = memory, limits.JSON(memory), exceeded
 }
 
-// Renew sets the memory that the values from here on may take.
-func (r *Reader) Renew(memory int64) { r.left = memory }
+// part is a part of the input with a limit of its own.
+type part struct{ start, limit int64 }
 
-// Left returns the memory that the next values may take.
-func (r *Reader) Left() int64 { return r.left }
+// BeginPart sets the memory that the values up to EndPart may take. The limit of Limit remains that of tokens and raw objects.
+func (r *Reader) BeginPart(limit int64) { r.part, r.left = part{r.Offset(), limit}, limit }
+
+// EndPart returns the memory that counts since BeginPart, and the error if it exceeds the limit.
+func (r *Reader) EndPart() (memory int64, err error) {
+	memory = max(r.part.limit-r.left, limits.Memory(r.Offset()-r.part.start))
+	if memory > r.part.limit {
+		err = r.exceeded
+	}
+	return memory, err
+}
 
 // Charge counts memory that the caller allocates for what it reads.
 func (r *Reader) Charge(memory int64) error {

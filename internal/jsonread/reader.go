@@ -46,7 +46,8 @@ import (
 type Reader struct {
 	buffer
 	depth int
-	left  int64 // memory that the next values may take
+	part  part  // for which memory is counted
+	left  int64 // that the rest of it may take
 
 	names  *stringTable // of fields
 	values *stringTable // strings that are values

@@ -202,18 +202,17 @@ func (s *scanner) str(b []byte, i int) (int, scanResult) {
 
 // RawObject reads an object, whose opening brace is next, as its JSON, which is valid until the next read.
 func (r *Reader) RawObject() ([]byte, FieldOffsets, error) {
-	result, err := r.scanNext(min(r.maxHeld, math.MaxUint32))
+	result, err := r.scanNext(math.MaxUint32)
 	start, offset := r.pos, r.Offset()
-	isLong := result == needsInput || int64(r.scanner.pos) > r.maxHeld
 	switch {
-	case r.scanner.cost > r.left, err == nil && isLong && r.maxHeld < math.MaxUint32:
+	case r.scanner.cost > r.left:
 		err = r.exceeded
 	case err != nil:
 	case result == invalid:
 		if _, err = r.object(node{}); err == nil {
 			err = fmt.Errorf("cannot scan the object at byte %d", offset) // never: see FuzzLazy
 		}
-	case isLong || int64(r.scanner.pos) > math.MaxUint32:
+	case result == needsInput || int64(r.scanner.pos) > math.MaxUint32:
 		err = fmt.Errorf("the object at byte %d is longer than 4 GiB", offset)
 	default:
 		r.pos += r.scanner.pos

@@ -42,14 +42,6 @@ func (r *Reader) Value() (any, error) {
 
 // TopValue is Value for an item of a list or the object of an event, which is compared with its previous version.
 func (r *Reader) TopValue() (any, error) {
-	v, err := r.topValue()
-	if err == nil && r.Offset()-r.objectStart > r.maxHeld {
-		return nil, r.exceeded // with it RawObject accepts the same
-	}
-	return v, err
-}
-
-func (r *Reader) topValue() (any, error) {
 	c, err := r.Peek()
 	r.objectStart, r.lookahead = r.Offset(), 0
 	switch {

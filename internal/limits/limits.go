@@ -28,3 +28,6 @@ func Or(limit, byDefault int64) int64 {
 
 // JSON returns the length of JSON that is held whole under a limit of memory.
 func JSON(memory int64) int64 { return memory / jsonFactor }
+
+// Memory returns the memory for which JSON of that length counts at least.
+func Memory(json int64) int64 { return json * jsonFactor }
