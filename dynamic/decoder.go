@@ -17,7 +17,7 @@ import (
 // like are the verbs of handles for any of them.
 type decoder[T any] interface {
 	// object must not retain body.
-	object(body []byte) (*T, error)
+	object(limits unstructured.Limits, body []byte) (*T, error)
 	// listItem returns io.EOF itself after the last item.
 	listItem(list *unstructured.ListDecoder) (*T, error)
 	// event returns io.EOF itself at the end of the watch, and the Status of an ERROR event as an error.
@@ -34,8 +34,8 @@ type objectDecoder struct {
 
 func (r *Resource) objectDecoder() decoder[unstructured.Object] { return &objectDecoder{resource: r} }
 
-func (d *objectDecoder) object(body []byte) (*unstructured.Object, error) {
-	obj, err := unstructured.Decode(body)
+func (d *objectDecoder) object(limits unstructured.Limits, body []byte) (*unstructured.Object, error) {
+	obj, err := limits.Decode(body)
 	if err != nil {
 		return nil, notObjectError(err)
 	}
@@ -67,8 +67,8 @@ func (d *objectDecoder) interner() *jsonread.Interner { return d.shared }
 // convertingDecoder decodes lazy objects and converts each to T.
 type convertingDecoder[T any] func(*unstructured.Lazy) (*T, error)
 
-func (convert convertingDecoder[T]) object(body []byte) (*T, error) {
-	obj, err := unstructured.DecodeLazy(body)
+func (convert convertingDecoder[T]) object(limits unstructured.Limits, body []byte) (*T, error) {
+	obj, err := limits.DecodeLazy(body)
 	if err != nil {
 		return nil, notObjectError(err)
 	}

@@ -33,7 +33,7 @@ func (r *Resource) Delete(ctx context.Context, name string, opts *metav1.DeleteO
 		return nil, err
 	}
 	setDeleteOptions(request, r.defaults.deleteOptions(opts))
-	return doAndDecode(ctx, r, request, r.decodeDeleteResult)
+	return doAndDecode(ctx, r, request, r.limits(), r.decodeDeleteResult)
 }
 
 // setDeleteOptions makes opts the body of a request; nil means none.
@@ -47,13 +47,13 @@ func setDeleteOptions(request *transport.Request, opts *metav1.DeleteOptions) {
 	setBody(request, jsonType, body)
 }
 
-func (r *Resource) decodeDeleteResult(body []byte) (*DeleteResult, error) {
-	obj, err := r.objectDecoder().object(body)
+func (r *Resource) decodeDeleteResult(limits unstructured.Limits, body []byte) (*DeleteResult, error) {
+	obj, err := r.objectDecoder().object(limits, body)
 	switch {
 	case err == nil && isStatus(obj):
 		status, err := successStatus(obj)
 		return &DeleteResult{Status: status}, err
-	case err != nil && isKindless(body):
+	case err != nil && len(body) < maxKindless && isKindless(body):
 		return &DeleteResult{Status: &metav1.Status{
 			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess, Code: http.StatusOK,
 		}}, nil

@@ -52,7 +52,8 @@ type Page[T any] struct {
 }
 
 // ListPage sends one list request with opts as they are and decodes the whole response. For the next page pass the page's
-// Continue in opts. [Resource.List] does that by itself and holds one object at a time.
+// Continue in opts. [Resource.List] does that by itself and holds one object at a time. A page that exceeds the connection's
+// MemoryLimits is a *unstructured.LimitError.
 func (r *Resource) ListPage(ctx context.Context, opts *metav1.ListOptions) (*Page[unstructured.Object], error) {
 	return listPageAs(ctx, r, opts, r.objectDecoder())
 }
@@ -69,7 +70,7 @@ func listPageAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOption
 // decodePage decodes the body of a response that is a list; verb is for the error.
 func decodePage[T any](r *Resource, verb string, body io.Reader, decoder decoder[T]) (*Page[T], error) {
 	page := &Page[T]{}
-	items := unstructured.NewListDecoder(decoder.interner().Source(body))
+	items := r.limits().NewPageDecoder(decoder.interner().Source(body))
 	for {
 		item, err := decoder.listItem(items)
 		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
@@ -175,7 +176,7 @@ func (p *listPager[T]) page(ctx context.Context, yield func(*T, error) bool) (mo
 		return false, current.err
 	}
 	defer current.response.Body.Close()
-	items := unstructured.NewListDecoder(p.decoder.interner().Source(current.response.Body))
+	items := p.resource.limits().NewListDecoder(p.decoder.interner().Source(current.response.Body))
 	for {
 		obj, err := p.decoder.listItem(items)
 		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a connection that broke, not the end

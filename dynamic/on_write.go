@@ -1,6 +1,7 @@
 package dynamic
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -71,18 +72,18 @@ func (r *Resource) reportWrite(ends []func(Write), request *transport.Request, b
 		return
 	}
 	var response struct {
-		Kind     string               `json:"kind"`
-		Status   json.RawMessage      `json:"status"`
-		Details  metav1.StatusDetails `json:"details"`
+		Kind     string                  `json:"kind"`
+		Status   json.RawMessage         `json:"status"`
+		Details  struct{ UID types.UID } `json:"details"`
 		Metadata struct {
 			Namespace       string    `json:"namespace"`
 			Name            string    `json:"name"`
 			UID             types.UID `json:"uid"`
 			ResourceVersion string    `json:"resourceVersion"`
 
-			DeletionTimestamp          string   `json:"deletionTimestamp"`
-			DeletionGracePeriodSeconds *int64   `json:"deletionGracePeriodSeconds"`
-			Finalizers                 []string `json:"finalizers"`
+			DeletionTimestamp          string          `json:"deletionTimestamp"`
+			DeletionGracePeriodSeconds *int64          `json:"deletionGracePeriodSeconds"`
+			Finalizers                 json.RawMessage `json:"finalizers"` // not decoded: it may be long
 		} `json:"metadata"`
 	}
 	err := json.Unmarshal(body, &response) // of a delete, the body may be empty
@@ -92,7 +93,7 @@ func (r *Resource) reportWrite(ends []func(Write), request *transport.Request, b
 	// that are kept for another reason have none.
 	// See https://kubernetes.io/docs/concepts/overview/working-with-objects/finalizers/.
 	gracePeriod := meta.DeletionGracePeriodSeconds
-	isDeleted := meta.DeletionTimestamp != "" && len(meta.Finalizers) == 0 && gracePeriod != nil && *gracePeriod == 0
+	isDeleted := meta.DeletionTimestamp != "" && !bytes.ContainsRune(meta.Finalizers, '"') && gracePeriod != nil && *gracePeriod == 0
 	write := Write{cmp.Or(meta.Namespace, r.writeNamespace()), meta.Name, meta.UID, meta.ResourceVersion}
 	switch {
 	case request.Method != http.MethodDelete && isDeleted && err == nil:

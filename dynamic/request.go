@@ -163,8 +163,14 @@ func (r *Resource) doAs(ctx context.Context, request *transport.Request, isList 
 	return response, err
 }
 
+// limits returns the connection's limits of memory.
+func (r *Resource) limits() unstructured.Limits { return unstructured.Limits(r.conn.MemoryLimits()) }
+
 // doAndDecode sends a request, reads the whole response and decodes it. decode must not retain body.
-func doAndDecode[T any](ctx context.Context, r *Resource, request *transport.Request, decode func(body []byte) (*T, error)) (*T, error) {
+func doAndDecode[T any](
+	ctx context.Context, r *Resource, request *transport.Request, limits unstructured.Limits,
+	decode func(limits unstructured.Limits, body []byte) (*T, error),
+) (*T, error) {
 	ends := r.beginWrite(ctx, request)
 	response, err := r.do(ctx, request, false)
 	if err != nil {
@@ -174,11 +180,11 @@ func doAndDecode[T any](ctx context.Context, r *Resource, request *transport.Req
 	buffer, _ := buffers.Get().(*bytes.Buffer)
 	defer recycle(buffer)
 	var decoded *T
-	if _, err = buffer.ReadFrom(response.Body); err != nil {
+	if err = limits.ReadInto(buffer, response.Body); err != nil {
 		err = fmt.Errorf("read the response: %w", err)
 	} else {
 		r.reportWrite(ends, request, buffer.Bytes())
-		decoded, err = decode(buffer.Bytes())
+		decoded, err = decode(limits, buffer.Bytes())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s %s%s: %w", request.Method, r.conn.Server(), request.Path, err)

@@ -54,7 +54,7 @@ func (r *Resource) Evict(ctx context.Context, name string, opts *EvictOptions) e
 	backoff := retry.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second} // kubectl drain's interval is the maximum
 	var budget *DisruptionBudgetError
 	for attempt := 1; ; attempt++ {
-		_, err := doAndDecode(ctx, evictions, request, func([]byte) (*struct{}, error) { return &struct{}{}, nil })
+		_, err := doAndDecode(ctx, evictions, request, evictions.limits(), func(unstructured.Limits, []byte) (*struct{}, error) { return &struct{}{}, nil })
 		if err == nil || !options.Retry {
 			return err
 		}
@@ -127,7 +127,7 @@ func (r *Resource) CreateToken(ctx context.Context, name string, opts *TokenOpti
 	}
 	body, _ := unstructured.Encode(r.withKind(tokenRequest(valueOf(opts)))) // it has only texts and numbers
 	setBody(request, jsonType, body)
-	return doAndDecode(ctx, r, request, decodeToken)
+	return doAndDecode(ctx, r, request, r.limits(), decodeToken)
 }
 
 func tokenRequest(opts TokenOptions) *unstructured.Object {
@@ -146,7 +146,7 @@ func tokenRequest(opts TokenOptions) *unstructured.Object {
 	return &unstructured.Object{Object: map[string]any{"spec": spec}}
 }
 
-func decodeToken(body []byte) (*Token, error) {
+func decodeToken(_ unstructured.Limits, body []byte) (*Token, error) {
 	var response struct {
 		Status struct {
 			Token               string    `json:"token"`

@@ -40,7 +40,7 @@ func (t *Tables) List(ctx context.Context, opts *metav1.ListOptions) (*metav1.Ta
 	if err != nil {
 		return nil, err
 	}
-	return doAndDecode(ctx, t.resource, request, convertingDecoder[metav1.Table](t.resource.convertTable).object)
+	return doAndDecode(ctx, t.resource, request, t.resource.limits().OfPage(), convertingDecoder[metav1.Table](t.resource.convertTable).object)
 }
 
 // TableRow is one row of a table.

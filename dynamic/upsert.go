@@ -80,7 +80,7 @@ func (r *Resource) upsertOnce(ctx context.Context, name string, change func(*uns
 		return nil, "", false, err
 	}
 	if bytes.Equal(before, after) {
-		stored, err = unstructured.Decode(before) // change may have set equal values of other Go types
+		stored, err = unstructured.Limits{Object: -1}.Decode(before) // change may have set equal values of other Go types
 		return stored, UpsertUnchanged, false, err
 	}
 	stored, err = r.Update(ctx, obj, opts)

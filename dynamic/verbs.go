@@ -19,7 +19,7 @@ func getAs[T any](ctx context.Context, r *Resource, name string, opts *metav1.Ge
 	if err != nil {
 		return nil, err
 	}
-	return doAndDecode(ctx, r, request, decoder.object)
+	return doAndDecode(ctx, r, request, r.limits(), decoder.object)
 }
 
 // Create stores a new object and returns it as stored; obj is not changed. An object without kind and apiVersion gets
@@ -66,7 +66,7 @@ func writeAs[T, Options any](ctx context.Context, r *Resource, verb, contentType
 		return nil, fmt.Errorf("%s %s %q: encode the object: %w", verb, r, obj.GetName(), err)
 	}
 	setBody(request, contentType, body)
-	return doAndDecode(ctx, r, request, decoder.object)
+	return doAndDecode(ctx, r, request, r.limits(), decoder.object)
 }
 
 // Patch changes part of an object and returns it as stored. patchType says how patch is written, always as JSON:
@@ -91,5 +91,5 @@ func patchAs[T any](ctx context.Context, r *Resource, name string, patchType typ
 		return nil, r.invalid("patch", name, "the patch is empty (one that changes nothing is {} or, as a JSON patch, [])")
 	}
 	setBody(request, string(patchType), patch)
-	return doAndDecode(ctx, r, request, decoder.object)
+	return doAndDecode(ctx, r, request, r.limits(), decoder.object)
 }

@@ -46,7 +46,7 @@ func openWatchAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptio
 		return nil, err
 	}
 	body, decoder := &errorRecorder{ReadCloser: response.Body}, newDecoder()
-	events := unstructured.NewWatchDecoder(decoder.interner().Source(body))
+	events := r.limits().NewWatchDecoder(decoder.interner().Source(body))
 	return &WatchStream[T]{resource: r, body: body, decoder: decoder, events: events}, nil
 }
 

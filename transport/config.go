@@ -81,6 +81,19 @@ type Options struct {
 	OnWarning func(ctx context.Context, text string)
 	// RepeatWarnings calls OnWarning for each response with a warning, also for a repeated text.
 	RepeatWarnings bool
+	// MemoryLimits are for what packages over the connection decode.
+	MemoryLimits MemoryLimits
+}
+
+// MemoryLimits bound the memory that decoded responses take, in bytes. A few KiB of compressed JSON may decode to GiB. 0
+// means the default, and less than 0 no limit. A response that exceeds its limit is an error: in packages that decode
+// objects, a *unstructured.LimitError.
+type MemoryLimits struct {
+	// Object is for one object, such as an item of a list or an event of a watch. Its JSON may have an eighth of the limit.
+	// The default, 320 MiB, admits every object that an API server stores.
+	Object int64
+	// Page is for the objects of a list that are held together, and for discovery documents. The default is 2 GiB.
+	Page int64
 }
 
 // RateLimiter delays requests.

@@ -1,6 +1,7 @@
 package unstructured
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 
@@ -57,14 +58,18 @@ func (l Limits) borrow(data []byte) (*jsonread.Reader, error) {
 	return r, nil
 }
 
-// ReadAll reads a body that holds one object.
-func (l Limits) ReadAll(body io.Reader) ([]byte, error) {
+// OfPage returns limits for a list that is decoded as one object: Object is l.Page.
+func (l Limits) OfPage() Limits { return Limits{Object: l.page(), Page: l.page()} }
+
+// ReadInto appends a body that holds one object to buffer. A body that is too long for an object within l.Object is a
+// *[LimitError].
+func (l Limits) ReadInto(buffer *bytes.Buffer, body io.Reader) error {
 	longest := limits.JSON(l.object())
-	data, err := io.ReadAll(io.LimitReader(body, longest+1))
-	if err == nil && int64(len(data)) > longest {
-		return nil, l.objectError()
+	n, err := buffer.ReadFrom(io.LimitReader(body, longest+1))
+	if err == nil && n > longest {
+		return l.objectError()
 	}
-	return data, err
+	return err
 }
 
 // pageLimit bounds the items of a list together; nil has no limit.
