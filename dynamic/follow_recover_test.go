@@ -311,6 +311,7 @@ func TestFollow_RelistsAfterDecodeFailures(t *testing.T) {
 		"unknown type":          watchEvent("EATEN", a2),
 		"object is a string":    watchEvent("MODIFIED", `"a"`),
 		"error is not a Status": watchEvent("ERROR", `{"kind":"Pod"}`),
+		"object over its limit": watchEvent("MODIFIED", `{"kind":"Pod","a":[{}`+strings.Repeat(",{}", 10000)+`]}`),
 		"server error":          watchEvent("ERROR", statusOf("500", "InternalError", "")),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -268,7 +268,9 @@ func (l *endlessBody) Read(p []byte) (int, error) {
 func inBubble(t *testing.T, answers ...answer) (*dynamic.Resource, *exchanges) {
 	t.Helper()
 	server := &exchanges{answers: answers}
-	conn, err := transport.New("http://bubble", &http.Client{Transport: bubble{server}}, &transport.Options{Namespace: "home"})
+	conn, err := transport.New("http://bubble", &http.Client{Transport: bubble{server}}, &transport.Options{
+		Namespace: "home", MemoryLimits: transport.MemoryLimits{Object: 1 << 20},
+	})
 	require.NoError(t, err)
 	client := dynamic.New(conn, nil)
 	t.Cleanup(client.Close)

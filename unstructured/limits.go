@@ -30,9 +30,9 @@ type LimitError struct {
 
 func (e *LimitError) Error() string {
 	if e.IsPage {
-		return fmt.Sprintf("the list needs more than %d MiB of memory (set ListOptions.Limit, or raise Limits.Page)", e.Limit>>20)
+		return fmt.Sprintf("the list needs more than %d MiB of memory (set ListOptions.Limit, or raise MemoryLimits.Page)", e.Limit>>20)
 	}
-	return fmt.Sprintf("the object needs more than %d MiB of memory (its limit is Limits.Object)", e.Limit>>20)
+	return fmt.Sprintf("the object needs more than %d MiB of memory (the limit is MemoryLimits.Object)", e.Limit>>20)
 }
 
 func (l Limits) object() int64 { return limits.Or(l.Object, limits.DefaultObject) }
