@@ -242,8 +242,12 @@ func (t *TypedResource[T]) fromObject(obj *unstructured.Object) (*T, error) {
 func (t *TypedResource[T]) decoder() decoder[T] { return convertingDecoder[T](t.convert) }
 
 func (t *TypedResource[T]) convert(lazy *unstructured.Lazy) (*T, error) {
-	typed, err := unstructured.As[T](t.representLazy(lazy))
-	if err != nil {
+	lazy = t.representLazy(lazy)
+	if same, ok := any(lazy).(*T); ok {
+		return same, nil
+	}
+	typed := new(T)
+	if err := t.limits().Into(lazy, typed); err != nil {
 		return nil, t.conversionError(lazy.GetNamespace(), lazy.GetName(), err)
 	}
 	return typed, nil

@@ -19,7 +19,8 @@ import (
 //
 // A value that does not fit into T is an error that names its path and both types: ".spec.replicas: is string, not
 // int32"; of a json.Unmarshaler it is that type's own error behind the path. errors.As finds the cause. A nil obj is an
-// error. Safe for concurrent use as long as obj is not changed.
+// error. A Lazy that would exceed the default of [Limits].Object in T is a *[LimitError]. Safe for concurrent use as long as
+// obj is not changed.
 //
 // Generated types work too, for programs that have them: unstructured.As[corev1.Pod](obj). [Into] is for a type that is
 // known at run time only.
@@ -31,7 +32,7 @@ func As[T any, O *Object | *Lazy](obj O) (*T, error) {
 		return same, nil
 	}
 	into := new(T)
-	if err := convert(obj, reflect.ValueOf(into)); err != nil {
+	if err := convert(obj, reflect.ValueOf(into), Limits{}); err != nil {
 		return nil, err
 	}
 	return into, nil
@@ -40,7 +41,12 @@ func As[T any, O *Object | *Lazy](obj O) (*T, error) {
 // Into is [As] for a type that is known at run time only, such as one of a runtime.Scheme or of a registry of the caller:
 // it replaces what into, a non-nil pointer, points to. Nothing is merged: fields that obj lacks are zero afterwards. The
 // result shares no memory with obj, even if into is an *Object. On an error *into is unchanged.
-func Into[O *Object | *Lazy](obj O, into any) error {
+func Into[O *Object | *Lazy](obj O, into any) error { return convertInto(obj, into, Limits{}) }
+
+// Into is [Into] with the limit l.Object for the result.
+func (l Limits) Into(obj *Lazy, into any) error { return convertInto(obj, into, l) }
+
+func convertInto[O *Object | *Lazy](obj O, into any, limits Limits) error {
 	target := reflect.ValueOf(into)
 	if target.Kind() != reflect.Pointer || target.IsNil() {
 		return fmt.Errorf("cannot read an object into %T: not a pointer to a value", into)
@@ -48,8 +54,15 @@ func Into[O *Object | *Lazy](obj O, into any) error {
 	if isNil(obj) {
 		return fmt.Errorf("cannot read a nil object as %s", target.Type().Elem())
 	}
+	if target.Elem().IsZero() { // no copy is necessary
+		err := convert(obj, target, limits)
+		if err != nil {
+			target.Elem().SetZero()
+		}
+		return err
+	}
 	converted := reflect.New(target.Type().Elem())
-	if err := convert(obj, converted); err != nil {
+	if err := convert(obj, converted, limits); err != nil {
 		return err
 	}
 	target.Elem().Set(converted.Elem())
@@ -57,7 +70,7 @@ func Into[O *Object | *Lazy](obj O, into any) error {
 }
 
 // convert sets what into, a pointer, points to, which is zero, to obj.
-func convert[O *Object | *Lazy](obj O, into reflect.Value) error {
+func convert[O *Object | *Lazy](obj O, into reflect.Value, limits Limits) error {
 	var data []byte
 	switch obj := any(obj).(type) {
 	case *Object:
@@ -73,11 +86,11 @@ func convert[O *Object | *Lazy](obj O, into reflect.Value) error {
 	case *Lazy:
 		data = obj.data
 	}
-	return unmarshalObject(data, into.Interface())
+	return limits.unmarshalObject(data, into.Interface())
 }
 
 // unmarshalObject reads JSON that has been checked into what into points to.
-func unmarshalObject(data []byte, into any) error {
+func (l Limits) unmarshalObject(data []byte, into any) error {
 	switch into := into.(type) {
 	case *Object:
 		m, _, err := readJSON(data)
@@ -86,14 +99,17 @@ func unmarshalObject(data []byte, into any) error {
 	case *Lazy:
 		r := jsonread.Borrow(data)
 		defer r.Release()
-		l, err := readLazy(r)
+		obj, err := readLazy(r)
 		if err == nil {
-			*into = *l
+			*into = *obj
 		}
 		return err
 	default:
+		if err := l.CheckTyped(data, into); err != nil {
+			return err
+		}
 		if err := json.UnmarshalCaseSensitivePreserveInts(data, into); err != nil {
-			return explainMismatch(data, reflect.TypeOf(into).Elem(), err)
+			return explainMismatch(data, reflect.TypeOf(into).Elem(), l.ofMismatch(), err)
 		}
 		return nil
 	}

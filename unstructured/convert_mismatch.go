@@ -16,6 +16,12 @@ import (
 // maxMismatchDepth is how many steps a mismatch is searched: a type may hold itself, and each step converts what is below.
 const maxMismatchDepth = 64
 
+// maxExplained is the memory of an object, decoded and as its type, up to which a mismatch is searched.
+const maxExplained = 32 << 20
+
+// ofMismatch returns limits for the search of a mismatch, which takes several times the memory of the object.
+func (l Limits) ofMismatch() Limits { return Limits{Object: min(l.object()/4, maxExplained)} }
+
 type mismatchError struct {
 	text  string
 	cause error
@@ -27,9 +33,12 @@ func (e *mismatchError) Unwrap() error { return e.cause }
 
 // explainMismatch returns the error for data that cannot be converted. The JSON reader's own error has no indexes and
 // names no path below a json.Unmarshaler, so the value is searched: it is in the child that cannot be converted alone
-// either.
-func explainMismatch(data []byte, into reflect.Type, cause error) error {
-	v, err := decodeValue(slices.Clip(data))
+// either. What exceeds the limits is not searched.
+func explainMismatch(data []byte, into reflect.Type, limits Limits, cause error) error {
+	v, err := limits.decode(data, reflect.New(into).Interface())
+	if _, isLimit := errors.AsType[*LimitError](err); isLimit {
+		return &mismatchError{cause.Error(), cause}
+	}
 	if err != nil {
 		return err
 	}

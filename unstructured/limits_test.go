@@ -1,6 +1,7 @@
 package unstructured
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"runtime"
@@ -260,5 +261,73 @@ func TestLimits_RealObjects(t *testing.T) {
 		ratio := float64(d.page.size) / float64(len(data))
 		t.Logf("%s counts %.1f times its JSON", file, ratio)
 		assert.Less(t, ratio, 16.0, file)
+	}
+}
+
+type largeElement struct {
+	Fill  [60]int64 `json:"-"`
+	Name  string    `json:"name"`
+	Inner *largeElement
+	Map   map[string]largeElement
+	List  []largeElement
+	Any   any
+}
+
+type largeElements struct {
+	A []largeElement          `json:"a"`
+	B map[string]largeElement `json:"b"`
+	C opaqueElements          `json:"c"`
+}
+
+// opaqueElements decode themselves.
+type opaqueElements struct{ of []largeElement }
+
+func (e *opaqueElements) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, &e.of) }
+
+func TestLimits_BoundMemoryOfTypes(t *testing.T) {
+	const limit = 8 << 20
+	for name, text := range map[string]string{
+		"empty elements":  `"a":` + many(1<<18, `{}`),
+		"null":            `"a":` + many(1<<18, `null`),
+		"mismatches":      `"a":` + many(1<<18, `0`),
+		"other case":      `"A":` + many(1<<18, `{}`),
+		"map":             `"b":{` + strings.Trim(many(1<<18, `"%08d":{}`), "[]") + `}`,
+		"pointers":        `"a":` + deep(1<<18, `{"Inner":`, `{}`, `}`),
+		"lists":           `"a":` + many(1<<18, `{"List":[{}]}`),
+		"maps":            `"a":` + many(1<<18, `{"Map":{"a":{}}}`),
+		"any":             `"a":[{"Any":` + many(1<<18, `{"":0}`) + `}]`,
+		"own unmarshaler": `"c":` + many(1<<18, `{}`),
+	} {
+		lazy, err := Limits{Object: -1}.DecodeLazy([]byte(`{"kind":"A","apiVersion":"v1",` + text + `}`))
+		require.NoError(t, err)
+		into := &largeElements{}
+		allocated := allocated(func() { err = Limits{Object: limit}.Into(lazy, into) })
+		assert.Equal(t, &LimitError{Limit: limit}, err, name)
+		assert.Less(t, allocated, int64(limit), name)
+		assert.Zero(t, *into, name)
+
+		assert.Equal(t, &LimitError{Limit: limit}, Limits{Object: limit}.CheckTyped(lazy.JSON(), into), name)
+	}
+}
+
+// TestLimits_TypesOfAdmittedSize decodes what is just within the limit.
+func TestLimits_TypesOfAdmittedSize(t *testing.T) {
+	for name, element := range map[string]string{
+		"empty elements": `{}`, "null": `null`, "mismatches": `0`, "pointers": `{"Inner":{}}`, "lists": `{"List":[{}]}`, "maps": `{"Map":{"a":{}}}`, "any": `{"Any":{"":0}}`,
+	} {
+		const limit = 8 << 20
+		lazy := func(n int) *Lazy {
+			l, err := Limits{Object: -1}.DecodeLazy([]byte(`{"kind":"A","a":[` + strings.Repeat(element+",", n) + element + `]}`))
+			require.NoError(t, err)
+			return l
+		}
+		most := sort.Search(1<<16, func(n int) bool {
+			return Limits{Object: limit}.CheckTyped(lazy(n).JSON(), &largeElements{}) != nil
+		}) - 1
+		require.Greater(t, most, 1000, name)
+		l := lazy(most)
+		allocated := allocated(func() { _ = Limits{Object: limit}.Into(l, &largeElements{}) })
+		t.Logf("%s: allocated %.1f of the limit", name, float64(allocated)/limit)
+		assert.Less(t, allocated, int64(maxGarbage*limit), name)
 	}
 }

@@ -222,6 +222,37 @@ func (r *Reader) RawObject() ([]byte, FieldOffsets, error) {
 	return nil, FieldOffsets{}, err
 }
 
+// Skip reads any value without decoding it, and returns the length of its JSON and the number of values in it or more. It
+// counts no memory.
+func (r *Reader) Skip() (length, values int64, err error) {
+	c, err := r.Peek()
+	if err != nil {
+		return 0, 0, err
+	}
+	if c != '{' && c != '[' {
+		start, left := r.Offset(), r.left
+		if c == '"' {
+			_, err = r.stringBytes()
+		} else {
+			_, err = r.Value()
+		}
+		r.left = left
+		return r.Offset() - start, 1, err
+	}
+	result, err := r.scanNext(math.MaxInt64)
+	if err != nil {
+		return 0, 0, err
+	}
+	if result == invalid {
+		if _, err = r.decodeNode(node{}); err == nil {
+			err = fmt.Errorf("cannot scan the value at byte %d", r.Offset()) // never: see FuzzLazy
+		}
+		return 0, 0, err
+	}
+	r.pos += r.scanner.pos
+	return int64(r.scanner.pos), r.scanner.cost / valueCost, nil
+}
+
 // scanAhead returns the JSON of the object or list that is next, valid until the next read; nil if it is long or
 // invalid.
 func (r *Reader) scanAhead() []byte {

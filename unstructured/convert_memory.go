@@ -1,0 +1,212 @@
+package unstructured
+
+import (
+	"reflect"
+	"strings"
+	"sync"
+
+	"github.com/anykind/anykind/internal/jsonread"
+)
+
+// CheckTyped returns a *[LimitError] if data may take more memory than l.Object in the type that into points to. Data must
+// be JSON. CheckTyped is for decoders of Go types, for which a long list of empty objects is worst.
+func (l Limits) CheckTyped(data []byte, into any) error {
+	t := reflect.TypeOf(into)
+	if t == nil || t.Kind() != reflect.Pointer {
+		return nil
+	}
+	t = t.Elem()
+	limit := l.object()
+	if values := int64(len(data)/2 + 1); values*typeMemoryOf(t).perValue+int64(len(data)) <= limit {
+		return nil
+	}
+	m := memoryMeter{r: jsonread.Borrow(data), left: limit}
+	defer m.r.Release()
+	m.value(t)
+	if m.left < 0 {
+		return l.objectError()
+	}
+	return nil
+}
+
+// decode decodes data that is to be converted to the type that into points to, if both are within the limits.
+func (l Limits) decode(data []byte, into any) (any, error) {
+	if err := l.CheckTyped(data, into); err != nil {
+		return nil, err
+	}
+	r, err := l.borrow(data)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Release()
+	return r.Value()
+}
+
+// memoryMeter adds up the memory of JSON in a Go type, as encoding/json and its like decode it. It ends where the JSON is
+// invalid, since they do, too.
+type memoryMeter struct {
+	r    *jsonread.Reader
+	left int64
+}
+
+// value reads the value that is next, and reports whether to go on.
+func (m *memoryMeter) value(t reflect.Type) bool {
+	for t.Kind() == reflect.Pointer {
+		m.left -= int64(t.Elem().Size())
+		t = t.Elem()
+	}
+	c, err := m.r.Peek()
+	if err != nil {
+		return false
+	}
+	memory := typeMemoryOf(t)
+	switch kind := t.Kind(); {
+	case memory.isOpaque, kind == reflect.Interface, c != '{' && c != '[':
+		size, values, err := m.r.Skip()
+		m.left -= size
+		if memory.isOpaque || kind == reflect.Interface {
+			m.left -= values * memory.perValue
+		}
+		return err == nil && m.left >= 0
+	case c == '{' && kind == reflect.Struct:
+		return m.members(func(name string) reflect.Type {
+			field := memory.field(name)
+			m.left -= field.embedded
+			return field.typ
+		})
+	case c == '{' && kind == reflect.Map:
+		return m.members(func(name string) reflect.Type {
+			m.left -= memory.perValue + int64(len(name))
+			return t.Elem()
+		})
+	case c == '[' && (kind == reflect.Slice || kind == reflect.Array):
+		return m.elements(t.Elem(), growth*int64(t.Elem().Size()))
+	default: // a mismatch
+		_, _, err := m.r.Skip()
+		return err == nil
+	}
+}
+
+// members reads an object whose members have the types that typeOf returns, nil for one that is not decoded.
+func (m *memoryMeter) members(typeOf func(name string) reflect.Type) bool {
+	name, more, err := m.r.OpenObject()
+	for more && err == nil {
+		if t := typeOf(name); t == nil {
+			_, _, err = m.r.Skip()
+		} else if !m.value(t) {
+			return false
+		}
+		if err == nil {
+			name, more, err = m.r.NextMember()
+		}
+	}
+	return err == nil && m.left >= 0
+}
+
+func (m *memoryMeter) elements(t reflect.Type, size int64) bool {
+	more, err := m.r.OpenList()
+	for more && err == nil {
+		m.left -= size
+		if !m.value(t) {
+			return false
+		}
+		more, err = m.r.NextElement()
+	}
+	return err == nil && m.left >= 0
+}
+
+// typeMemory is what the memory of a type depends on.
+type typeMemory struct {
+	isOpaque bool  // it decodes JSON itself
+	perValue int64 // an upper bound for each JSON value in it
+	fields   map[string]fieldMemory
+}
+
+type fieldMemory struct {
+	typ      reflect.Type // nil for a field that is not decoded
+	embedded int64        // memory of embedded pointers on the way to it
+}
+
+const (
+	growth   = 2   // of slices and maps
+	mapSlots = 8   // of the smallest map
+	mapSize  = 64  // of a map without slots
+	anyValue = 432 // the largest cost of a jsonread value
+)
+
+var typeMemories sync.Map // from reflect.Type to *typeMemory
+
+func typeMemoryOf(t reflect.Type) *typeMemory {
+	known, found := typeMemories.Load(t)
+	if !found {
+		known, _ = typeMemories.LoadOrStore(t, newTypeMemory(t))
+	}
+	memory, _ := known.(*typeMemory)
+	return memory
+}
+
+func newTypeMemory(t reflect.Type) *typeMemory {
+	memory := &typeMemory{isOpaque: isUnmarshaler(reflect.PointerTo(t)), perValue: largestPart(t, map[reflect.Type]bool{})}
+	if t.Kind() != reflect.Struct || memory.isOpaque {
+		return memory
+	}
+	memory.fields = map[string]fieldMemory{}
+	for _, f := range reflect.VisibleFields(t) {
+		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if tag == "-" || !f.IsExported() || f.Anonymous && tag == "" {
+			continue
+		}
+		if tag == "" {
+			tag = f.Name
+		}
+		field := fieldMemory{typ: f.Type}
+		for i := range f.Index[:len(f.Index)-1] {
+			if outer := t.FieldByIndex(f.Index[:i+1]).Type; outer.Kind() == reflect.Pointer {
+				field.embedded += int64(outer.Elem().Size())
+			}
+		}
+		for _, name := range []string{tag, folded(tag)} {
+			if known, found := memory.fields[name]; !found || known.typ == nil {
+				memory.fields[name] = field
+			}
+		}
+	}
+	return memory
+}
+
+// field returns the field of that name. encoding/json ignores case.
+func (t *typeMemory) field(name string) fieldMemory {
+	if field, found := t.fields[name]; found {
+		return field
+	}
+	return t.fields[folded(name)]
+}
+
+func folded(name string) string { return strings.ToLower(strings.ToUpper(name)) }
+
+// largestPart returns the size of the largest slice element, map entry or pointer's target in values of t.
+func largestPart(t reflect.Type, seen map[reflect.Type]bool) (size int64) {
+	if seen[t] {
+		return 0
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Pointer:
+		return max(int64(t.Elem().Size()), largestPart(t.Elem(), seen))
+	case reflect.Slice:
+		return max(growth*int64(t.Elem().Size()), largestPart(t.Elem(), seen))
+	case reflect.Array:
+		return largestPart(t.Elem(), seen)
+	case reflect.Map:
+		entry := mapSize + mapSlots*int64(t.Key().Size()+t.Elem().Size())
+		return max(entry, largestPart(t.Key(), seen), largestPart(t.Elem(), seen))
+	case reflect.Interface:
+		return anyValue
+	case reflect.Struct:
+		for i := range t.NumField() {
+			size = max(size, largestPart(t.Field(i).Type, seen))
+		}
+	default:
+	}
+	return size
+}
