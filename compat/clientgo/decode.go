@@ -1,6 +1,7 @@
 package clientgo
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,19 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// maxObject bounds an object's JSON. A server accepts a few MiB of one.
-const maxObject = 64 << 20
-
 // decodeObject reads the object of a response.
-func decodeObject(body io.Reader) (*unstructured.Unstructured, error) {
-	data, err := io.ReadAll(io.LimitReader(body, maxObject+1))
-	if err != nil {
+func decodeObject(body io.Reader, limits anykind.Limits) (*unstructured.Unstructured, error) {
+	var data bytes.Buffer
+	if err := limits.ReadInto(&data, body); err != nil {
 		return nil, fmt.Errorf("read the response: %w", err)
 	}
-	if len(data) > maxObject {
-		return nil, fmt.Errorf("read the response: larger than %d MiB", maxObject>>20)
-	}
-	obj, err := anykind.Decode(data)
+	obj, err := limits.Decode(data.Bytes())
 	if err != nil {
 		return nil, fmt.Errorf("decode the response: %w", err)
 	}
@@ -30,8 +25,8 @@ func decodeObject(body io.Reader) (*unstructured.Unstructured, error) {
 }
 
 // decodeList reads a list while it arrives.
-func decodeList(body io.Reader) (*unstructured.UnstructuredList, error) {
-	decoder := anykind.NewListDecoder(body)
+func decodeList(body io.Reader, limits anykind.Limits) (*unstructured.UnstructuredList, error) {
+	decoder := limits.NewPageDecoder(body)
 	list := &unstructured.UnstructuredList{Object: map[string]any{}, Items: []unstructured.Unstructured{}}
 	for {
 		item, err := decoder.Next()

@@ -23,7 +23,8 @@ import (
 
 // NewDynamic returns client-go's dynamic client over a connection. Its requests are those of client-go's own, and so are its
 // errors: a *apierrors.StatusError if the server rejects a request. They are retried as [transport.Conn.Do] does. Lists and watches
-// are decoded as they arrive. It is safe for concurrent use.
+// are decoded as they arrive. A response that exceeds the connection's MemoryLimits is an *unstructured.LimitError of
+// anykind. The client is safe for concurrent use.
 func NewDynamic(conn *transport.Conn) dynamic.Interface { return &dynamicClient{conn} }
 
 type dynamicClient struct{ conn *transport.Conn }
@@ -41,6 +42,12 @@ type resourceClient struct {
 }
 
 var errNoName = errors.New("name is required")
+
+// maxDiscarded is the length of a response without use up to which its connection is kept.
+const maxDiscarded = 1 << 20
+
+// limits returns the connection's limits of memory.
+func (r *resourceClient) limits() anykind.Limits { return anykind.Limits(r.conn.MemoryLimits()) }
 
 // Namespace implements dynamic.NamespaceableResourceInterface.
 func (r *resourceClient) Namespace(namespace string) dynamic.ResourceInterface {
@@ -116,7 +123,10 @@ func (r *resourceClient) delete(ctx context.Context, name string, subresources [
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(io.Discard, response.Body) // so that the connection can be used again
+	_, err = io.CopyN(io.Discard, response.Body, maxDiscarded) // so that the connection can be used again
+	if err == io.EOF {                                         //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
+		err = nil
+	}
 	return errors.Join(err, response.Body.Close())
 }
 
@@ -137,7 +147,7 @@ func (r *resourceClient) List(ctx context.Context, opts metav1.ListOptions) (*un
 		return nil, err
 	}
 	defer func() { _ = response.Body.Close() }()
-	return decodeList(response.Body)
+	return decodeList(response.Body, r.limits())
 }
 
 // Patch implements dynamic.ResourceInterface.
@@ -185,7 +195,7 @@ func (r *resourceClient) object(
 		return nil, err
 	}
 	defer func() { _ = response.Body.Close() }()
-	return decodeObject(response.Body)
+	return decodeObject(response.Body, r.limits())
 }
 
 // do sends a request with opts as its query.

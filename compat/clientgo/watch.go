@@ -26,7 +26,7 @@ func (r *resourceClient) Watch(ctx context.Context, opts metav1.ListOptions) (wa
 	}
 	reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, http.MethodGet, "ClientWatchDecoding")
 	return watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), &eventDecoder{
-		events: anykind.NewWatchDecoder(response.Body), body: response.Body,
+		events: r.limits().NewWatchDecoder(response.Body), body: response.Body,
 	}, reporter), nil
 }
 

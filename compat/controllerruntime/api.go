@@ -118,12 +118,15 @@ func (a *apiClient) delete(
 	if list != nil {
 		r.options, r.accept = list, metadataListMedia
 	}
-	data, err := a.do(ctx, r)
 	response := &deleteResponse{}
-	if err != nil || t.collection {
+	if t.collection {
+		return response, a.discard(ctx, r)
+	}
+	data, err := a.do(ctx, r)
+	if err != nil {
 		return response, err
 	}
-	if err := json.Unmarshal(data, response); err != nil {
+	if err := unmarshal(data, response, a.limits()); err != nil {
 		return nil, fmt.Errorf("delete %s: the response cannot be decoded: %w", mapping.Resource.GroupResource(), err)
 	}
 	return response, nil
@@ -167,9 +170,9 @@ func (a *apiClient) apply(ctx context.Context, obj, body runtime.ApplyConfigurat
 	}
 	if u, ok := obj.(unstructuredApplyConfiguration); ok {
 		defer restoreKind(u)()
-		return a.decode(response, u)
+		return a.decode(response, u, a.limits())
 	}
-	return json.Unmarshal(response, obj)
+	return unmarshal(response, obj, a.limits())
 }
 
 // applyTarget returns the kind, namespace and name of an ApplyConfiguration.

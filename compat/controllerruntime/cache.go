@@ -12,6 +12,7 @@ import (
 
 	"github.com/anykind/anykind/compat/sharedinformer"
 	"github.com/anykind/anykind/discovery"
+	"github.com/anykind/anykind/unstructured"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -123,10 +124,11 @@ func (f *informerFactory) newInformer(lw toolscache.ListerWatcher, obj runtime.O
 		resource = resource.AllNamespaces()
 	}
 	src := &source{resource: resource}
+	limits := unstructured.Limits(connOf(f.constructors.client).MemoryLimits())
 	of := kindForm{gvk, formOf(obj)}
 	switch of.form {
 	case metadataForm:
-		src.resource, src.decode = resource.Metadata(), metadataDecoder(gvk)
+		src.resource, src.decode = resource.Metadata(), metadataDecoder(gvk, limits)
 	case typedForm:
 		src.decode = typedDecoder(func() (client.Object, error) {
 			fresh, err := f.scheme.New(gvk)
@@ -138,7 +140,7 @@ func (f *informerFactory) newInformer(lw toolscache.ListerWatcher, obj runtime.O
 				return nil, fmt.Errorf("%T is not an object", fresh)
 			}
 			return typed, nil
-		})
+		}, limits)
 	default:
 	}
 	query := recorded.Query()

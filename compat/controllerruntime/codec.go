@@ -36,25 +36,33 @@ func (a *apiClient) encode(obj runtime.Object) ([]byte, error) {
 
 // decode decodes a response into an object as controller-runtime does: a typed object loses its kind, an unstructured one and
 // metadata keep theirs. A Status instead of the object leaves it as it is, and is an error if it is a failure.
-func (a *apiClient) decode(body []byte, into runtime.Object) error {
+func (a *apiClient) decode(body []byte, into runtime.Object, limits unstructured.Limits) error {
 	switch obj := into.(type) {
 	case runtime.Unstructured:
-		return decodeUnstructured(body, obj)
+		return decodeUnstructured(body, obj, limits)
 	case *metav1.PartialObjectMetadata:
 		gvk, metadata := obj.GroupVersionKind(), metav1.PartialObjectMetadata{}
-		if err := json.Unmarshal(body, &metadata); err != nil {
+		if err := unmarshal(body, &metadata, limits); err != nil {
 			return fmt.Errorf("decode metadata: %w", err)
 		}
 		*obj = metadata
 		obj.SetGroupVersionKind(gvk)
 		return nil
 	default:
-		return a.decodeTyped(body, into)
+		return a.decodeTyped(body, into, limits)
 	}
 }
 
-func decodeUnstructured(body []byte, into runtime.Unstructured) error {
-	obj, err := unstructured.Decode(body)
+// unmarshal is json.Unmarshal with a limit of memory.
+func unmarshal(body []byte, into any, limits unstructured.Limits) error {
+	if err := limits.CheckTyped(body, into); err != nil {
+		return err
+	}
+	return json.Unmarshal(body, into)
+}
+
+func decodeUnstructured(body []byte, into runtime.Unstructured, limits unstructured.Limits) error {
+	obj, err := limits.Decode(body)
 	if err != nil {
 		return err
 	}
@@ -85,9 +93,16 @@ func statusError(status *metav1.Status) error {
 }
 
 // decodeTyped decodes into a new object, which replaces what into has, so that no field stays that the response lacks.
-func (a *apiClient) decodeTyped(body []byte, into runtime.Object) error {
+func (a *apiClient) decodeTyped(body []byte, into runtime.Object, limits unstructured.Limits) error {
+	for _, t := range []runtime.Object{into, &metav1.Status{}} {
+		if err := limits.CheckTyped(body, t); err != nil {
+			return err
+		}
+	}
 	target := reflect.New(reflect.TypeOf(into).Elem()).Interface().(runtime.Object)
-	decoder := a.codecs.WithoutConversion().DecoderToVersion(a.codecs.UniversalDeserializer(), nil)
+	// The codecs' own deserializer accepts YAML, too, whose memory is unknown.
+	serializer := jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, a.scheme, a.scheme, jsonserializer.SerializerOptions{})
+	decoder := a.codecs.WithoutConversion().DecoderToVersion(serializer, nil)
 	out, _, err := decoder.Decode(body, nil, target)
 	switch status, isStatus := out.(*metav1.Status); {
 	case err != nil:
@@ -101,8 +116,8 @@ func (a *apiClient) decodeTyped(body []byte, into runtime.Object) error {
 }
 
 // decodeUnstructuredList reads a list item by item.
-func decodeUnstructuredList(body io.Reader, into *unstructuredv1.UnstructuredList) error {
-	decoder := unstructured.NewListDecoder(body)
+func decodeUnstructuredList(body io.Reader, into *unstructuredv1.UnstructuredList, limits unstructured.Limits) error {
+	decoder := limits.NewPageDecoder(body)
 	items := []unstructured.Object{}
 	for {
 		item, err := decoder.Next()
@@ -127,12 +142,12 @@ func decodeUnstructuredList(body io.Reader, into *unstructuredv1.UnstructuredLis
 }
 
 // decodeListObject decodes a list as one object that has the items as a field, such as an *unstructured.Unstructured.
-func decodeListObject(body io.Reader, into runtime.Unstructured) error {
-	data, err := io.ReadAll(body)
-	if err != nil {
+func decodeListObject(body io.Reader, into runtime.Unstructured, limits unstructured.Limits) error {
+	var data bytes.Buffer
+	if err := limits.ReadInto(&data, body); err != nil {
 		return err
 	}
-	list, err := unstructured.Decode(data)
+	list, err := limits.Decode(data.Bytes())
 	if err != nil {
 		return err
 	}
@@ -141,9 +156,13 @@ func decodeListObject(body io.Reader, into runtime.Unstructured) error {
 }
 
 // decodeMetadataList decodes a list whose items get the kind of the list.
-func decodeMetadataList(body io.Reader, into *metav1.PartialObjectMetadataList, item schema.GroupVersionKind) error {
+func decodeMetadataList(body io.Reader, into *metav1.PartialObjectMetadataList, item schema.GroupVersionKind, limits unstructured.Limits) error {
 	gvk, list := into.GroupVersionKind(), metav1.PartialObjectMetadataList{}
-	if err := json.NewDecoder(body).Decode(&list); err != nil {
+	var data bytes.Buffer
+	if err := limits.ReadInto(&data, body); err != nil {
+		return err
+	}
+	if err := unmarshal(data.Bytes(), &list, limits); err != nil {
 		return fmt.Errorf("decode a list of metadata: %w", err)
 	}
 	*into = list
@@ -155,13 +174,13 @@ func decodeMetadataList(body io.Reader, into *metav1.PartialObjectMetadataList, 
 }
 
 // decodeTypedList decodes into a new list, which replaces what into has.
-func (a *apiClient) decodeTypedList(body io.Reader, into runtime.Object) error {
+func (a *apiClient) decodeTypedList(body io.Reader, into runtime.Object, limits unstructured.Limits) error {
 	var data bytes.Buffer
-	if _, err := data.ReadFrom(body); err != nil {
+	if err := limits.ReadInto(&data, body); err != nil {
 		return err
 	}
 	fresh := reflect.New(reflect.TypeOf(into).Elem()).Interface().(runtime.Object)
-	if err := a.decodeTyped(data.Bytes(), fresh); err != nil {
+	if err := a.decodeTyped(data.Bytes(), fresh, limits); err != nil {
 		return err
 	}
 	reflect.ValueOf(into).Elem().Set(reflect.ValueOf(fresh).Elem())

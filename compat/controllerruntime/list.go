@@ -3,7 +3,6 @@ package controllerruntime
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,16 +28,16 @@ func (a *apiClient) list(ctx context.Context, list client.ObjectList, namespace 
 		return err
 	}
 	defer func() { _ = response.Body.Close() }()
-	body := io.LimitReader(response.Body, maxBody)
+	limits := a.limits()
 	switch list := list.(type) {
 	case *unstructuredv1.UnstructuredList:
-		err = decodeUnstructuredList(body, list)
+		err = decodeUnstructuredList(response.Body, list, limits)
 	case *metav1.PartialObjectMetadataList:
-		err = decodeMetadataList(body, list, mapping.GroupVersionKind)
+		err = decodeMetadataList(response.Body, list, mapping.GroupVersionKind, limits.OfPage())
 	case runtime.Unstructured:
-		err = decodeListObject(body, list)
+		err = decodeListObject(response.Body, list, limits.OfPage())
 	default:
-		err = a.decodeTypedList(body, list)
+		err = a.decodeTypedList(response.Body, list, limits.OfPage())
 	}
 	if err != nil {
 		return fmt.Errorf("list %s: %w", mapping.Resource.GroupResource(), err)

@@ -1,6 +1,7 @@
 package controllerruntime
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,15 +10,13 @@ import (
 	"net/url"
 
 	"github.com/anykind/anykind/transport"
+	"github.com/anykind/anykind/unstructured"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/conversion/queryparams"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
-
-// maxBody bounds a response that is held in memory.
-const maxBody = 4 << 30
 
 // target is the part of a path that a call chooses.
 type target struct {
@@ -118,15 +117,31 @@ func (a *apiClient) do(ctx context.Context, r *request) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxBody+1))
-	switch {
-	case err != nil:
+	var body bytes.Buffer
+	if err := a.limits().ReadInto(&body, response.Body); err != nil {
 		return nil, fmt.Errorf("%s %s: read the response: %w", r.method, r.mapping.Resource.GroupResource(), err)
-	case len(body) > maxBody:
-		return nil, fmt.Errorf("%s %s: the response is longer than %d bytes", r.method, r.mapping.Resource.GroupResource(), int64(maxBody))
 	}
-	return body, nil
+	return body.Bytes(), nil
 }
+
+// maxDiscarded is the length of a response without use up to which its connection is kept.
+const maxDiscarded = 1 << 20
+
+// discard sends a request whose response is not used.
+func (a *apiClient) discard(ctx context.Context, r *request) error {
+	response, err := a.send(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if _, err := io.CopyN(io.Discard, response.Body, maxDiscarded); err != nil && err != io.EOF { //nolint:errorlint // a wrapped EOF is a connection that broke
+		return fmt.Errorf("%s %s: read the response: %w", r.method, r.mapping.Resource.GroupResource(), err)
+	}
+	return nil
+}
+
+// limits returns the connection's limits of memory.
+func (a *apiClient) limits() unstructured.Limits { return unstructured.Limits(a.conn.MemoryLimits()) }
 
 // exchange sends an object, if there is one, and decodes the response into another.
 func (a *apiClient) exchange(ctx context.Context, r *request, into runtime.Object) error {
@@ -134,5 +149,5 @@ func (a *apiClient) exchange(ctx context.Context, r *request, into runtime.Objec
 	if err != nil {
 		return err
 	}
-	return a.decode(body, into)
+	return a.decode(body, into, a.limits())
 }

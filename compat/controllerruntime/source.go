@@ -66,10 +66,10 @@ func convert[T any](changes iter.Seq2[dynamic.Change[T], error], decode func(*T)
 }
 
 // metadataDecoder returns a function that decodes metadata of objects of a kind.
-func metadataDecoder(gvk schema.GroupVersionKind) func(*unstructured.Lazy) (client.Object, error) {
+func metadataDecoder(gvk schema.GroupVersionKind, limits unstructured.Limits) func(*unstructured.Lazy) (client.Object, error) {
 	return func(lazy *unstructured.Lazy) (client.Object, error) {
 		obj := &metav1.PartialObjectMetadata{}
-		if err := unstructured.Into(lazy, obj); err != nil {
+		if err := limits.Into(lazy, obj); err != nil {
 			return nil, err
 		}
 		obj.SetGroupVersionKind(gvk)
@@ -78,13 +78,13 @@ func metadataDecoder(gvk schema.GroupVersionKind) func(*unstructured.Lazy) (clie
 }
 
 // typedDecoder returns a function that decodes objects of a Go type, which has no kind then, as in controller-runtime's caches.
-func typedDecoder(newObject func() (client.Object, error)) func(*unstructured.Lazy) (client.Object, error) {
+func typedDecoder(newObject func() (client.Object, error), limits unstructured.Limits) func(*unstructured.Lazy) (client.Object, error) {
 	return func(lazy *unstructured.Lazy) (client.Object, error) {
 		obj, err := newObject()
 		if err != nil {
 			return nil, err
 		}
-		if err := unstructured.Into(lazy, obj); err != nil {
+		if err := limits.Into(lazy, obj); err != nil {
 			return nil, err
 		}
 		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})

@@ -2,7 +2,6 @@ package controllerruntime
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"sync"
 
@@ -49,7 +48,7 @@ func (a *apiClient) watch(ctx context.Context, list client.ObjectList, namespace
 		cancel()
 		return nil, err
 	}
-	decoder := &watchDecoder{api: a, list: list, response: response, cancel: cancel, events: unstructured.NewWatchDecoder(response.Body)}
+	decoder := &watchDecoder{api: a, list: list, response: response, cancel: cancel, events: a.limits().NewWatchDecoder(response.Body)}
 	return watch.NewStreamWatcherWithLogger(klog.FromContext(ctx), decoder, apierrors.NewClientErrorReporter(http.StatusInternalServerError, http.MethodGet, "ClientWatchDecoding")), nil
 }
 
@@ -94,10 +93,10 @@ func (a *apiClient) decodeEvent(event unstructured.Event[unstructured.Lazy], lis
 	switch {
 	case event.Type == watch.Error:
 		status := &metav1.Status{}
-		return status, json.Unmarshal(event.Object.JSON(), status)
+		return status, unmarshal(event.Object.JSON(), status, a.limits())
 	case formOf(list) == metadataForm:
 		obj := &metav1.PartialObjectMetadata{}
-		err := json.Unmarshal(event.Object.JSON(), obj)
+		err := unmarshal(event.Object.JSON(), obj, a.limits())
 		obj.TypeMeta = metav1.TypeMeta{} // as in client-go's metadata client
 		return obj, err
 	}
@@ -109,5 +108,5 @@ func (a *apiClient) decodeEvent(event unstructured.Event[unstructured.Lazy], lis
 	if err != nil {
 		return nil, err
 	}
-	return obj, a.decodeTyped(event.Object.JSON(), obj)
+	return obj, a.decodeTyped(event.Object.JSON(), obj, a.limits())
 }
