@@ -14,13 +14,17 @@ import (
 const aggregatedListKind = "APIGroupDiscoveryList"
 
 // decodeAggregated decodes the groups of an aggregated answer. A part that cannot be decoded fails alone: it is the error of
-// its version, or among the rejected if that has no name.
-func decodeAggregated(body []byte) (groups []Group, rejected []error, err error) {
+// its version, or among the rejected if that has no name. memory is the limit.
+func decodeAggregated(body []byte, memory int64) (groups []Group, rejected []error, err error) {
 	d := &aggregatedDecoder{reader: jsonread.Borrow(body), interner: newInterner()}
 	defer d.reader.Release()
+	d.reader.Limit(memory, errTooLarge)
 	kind, groups, hasItems, err := d.document()
+	if errors.Is(err, errTooLarge) {
+		return nil, nil, err
+	}
 	if err != nil {
-		return decodeItems(body, err)
+		return decodeItems(body, memory, err)
 	}
 	if err := checkKind(kind, aggregatedListKind); err != nil {
 		return nil, nil, err
@@ -35,7 +39,7 @@ func decodeAggregated(body []byte) (groups []Group, rejected []error, err error)
 }
 
 // decodeItems decodes the groups one by one, after whole, the error of decoding all of them.
-func decodeItems(body []byte, whole error) (groups []Group, rejected []error, err error) {
+func decodeItems(body []byte, memory int64, whole error) (groups []Group, rejected []error, err error) {
 	var list struct {
 		Kind  string                `json:"kind"`
 		Items []jsoniter.RawMessage `json:"items"`
@@ -43,9 +47,13 @@ func decodeItems(body []byte, whole error) (groups []Group, rejected []error, er
 	if codec.Unmarshal(body, &list) != nil || list.Kind != aggregatedListKind {
 		return nil, nil, fmt.Errorf("decode %s: %w", aggregatedListKind, sanitize.Error(whole, maxText))
 	}
-	d := &aggregatedDecoder{interner: newInterner()}
+	d := &aggregatedDecoder{interner: newInterner(), memory: memory}
 	for _, item := range list.Items {
+		d.memory -= groupSize + failureSize
 		group, errs := d.decodeItem(item)
+		if d.memory < 0 {
+			return nil, nil, errTooLarge
+		}
 		rejected = append(rejected, errs...)
 		if group != nil {
 			groups = append(groups, *group)
@@ -67,6 +75,9 @@ func (d *aggregatedDecoder) decodeItem(item []byte) (group *Group, rejected []er
 	}
 	group = &Group{Name: head.Metadata.Name}
 	for _, text := range head.Versions {
+		if d.memory -= versionSize + failureSize; d.memory < 0 {
+			return nil, nil
+		}
 		version, err := d.decodeVersion(text)
 		if err == nil {
 			group.Versions = append(group.Versions, version)
@@ -88,8 +99,13 @@ func (d *aggregatedDecoder) decodeItem(item []byte) (group *Group, rejected []er
 func (d *aggregatedDecoder) decodeVersion(text []byte) (version Version, err error) {
 	d.reader = jsonread.Borrow(text)
 	defer d.reader.Release()
+	d.reader.Limit(d.memory, errTooLarge)
+	d.reader.BeginPart(d.memory)
 	version, err = d.version()
-	return version, cmp.Or(err, d.reader.End())
+	err = cmp.Or(err, d.reader.End())
+	used, _ := d.reader.EndPart()
+	d.memory -= used
+	return version, err
 }
 
 // complete adds the group and version to the resources, which precede them in a document, and validates the resources.

@@ -10,6 +10,7 @@ import (
 type aggregatedDecoder struct {
 	reader   *jsonread.Reader
 	interner *interner
+	memory   int64 // that is left for parts that are decoded one by one
 	// resources and subresources are those of the version and the resource being read, copied when their number is known.
 	resources    []Resource
 	subresources []Subresource
@@ -39,6 +40,9 @@ func (d *aggregatedDecoder) document() (kind string, groups []Group, hasItems bo
 }
 
 func (d *aggregatedDecoder) group() (group Group, err error) {
+	if err := d.reader.Charge(groupSize); err != nil {
+		return group, err
+	}
 	err = d.object(func(field string) error {
 		switch field {
 		case "metadata":
@@ -64,6 +68,9 @@ func (d *aggregatedDecoder) group() (group Group, err error) {
 
 func (d *aggregatedDecoder) version() (version Version, err error) {
 	d.resources = d.resources[:0]
+	if err := d.reader.Charge(versionSize); err != nil {
+		return version, err
+	}
 	err = d.object(func(field string) (err error) {
 		var text string
 		switch field {
@@ -97,6 +104,9 @@ func (d *aggregatedDecoder) version() (version Version, err error) {
 
 func (d *aggregatedDecoder) resource() (r Resource, err error) {
 	d.subresources = d.subresources[:0]
+	if err := d.reader.Charge(resourceSize); err != nil {
+		return r, err
+	}
 	err = d.object(func(field string) (err error) {
 		var scope string
 		switch field {
@@ -131,6 +141,9 @@ func (d *aggregatedDecoder) resource() (r Resource, err error) {
 }
 
 func (d *aggregatedDecoder) subresource() (sub Subresource, err error) {
+	if err := d.reader.Charge(subresourceSize); err != nil {
+		return sub, err
+	}
 	err = d.object(func(field string) (err error) {
 		switch field {
 		case "subresource":
@@ -243,6 +256,6 @@ func (d *aggregatedDecoder) null() (bool, error) {
 
 // skip reads a value of a field that is not used.
 func (d *aggregatedDecoder) skip() error {
-	_, err := d.reader.Value()
+	_, _, err := d.reader.Skip()
 	return err
 }

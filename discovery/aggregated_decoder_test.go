@@ -2,9 +2,15 @@ package discovery
 
 import (
 	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"sort"
 	"strings"
 	"testing"
 
+	"github.com/anykind/anykind/internal/limits"
+	"github.com/anykind/anykind/transport"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -34,7 +40,7 @@ func TestDecodeAggregated_AnyOrderAndForm(t *testing.T) {
 			"resources":[{"resource":"th\u0069ngs","Resource":"X","responseKind":{"kind":"Th\u0069ng","x":1},"scope":"Namespaced","singularResource":"thin\u0067",
 			"verbs":["g\u0065t","list"],"shortNames":["t\u0068"],"categories":[ ],"x":[{}],"subresources":` + subresources + `}],"x":{"version":"v2"},"freshness":"Stale"}]}`,
 	} {
-		groups, rejected, err := decodeAggregated(fmt.Appendf(nil, document, text))
+		groups, rejected, err := decodeAggregated(fmt.Appendf(nil, document, text), limits.DefaultPage)
 		require.NoError(t, err, name)
 		assert.Empty(t, rejected, name)
 		assert.Equal(t, want, groups, name)
@@ -42,7 +48,7 @@ func TestDecodeAggregated_AnyOrderAndForm(t *testing.T) {
 	for name, text := range map[string]string{
 		"null": `{"kind":"APIGroupDiscoveryList","items":null}`, "empty": fmt.Sprintf(document, ""), "spaced": " \n" + fmt.Sprintf(document, " ") + "\n",
 	} {
-		groups, _, err := decodeAggregated([]byte(text))
+		groups, _, err := decodeAggregated([]byte(text), limits.DefaultPage)
 		require.NoError(t, err, name)
 		assert.Empty(t, groups, name)
 	}
@@ -50,7 +56,7 @@ func TestDecodeAggregated_AnyOrderAndForm(t *testing.T) {
 		"no items": `{"kind":"APIGroupDiscoveryList"}`, "cut": strings.TrimSuffix(fmt.Sprintf(document, ""), "}"), "more behind it": fmt.Sprintf(document, "") + "{}",
 		"null document": "null", "list": "[]", "another kind": `{"kind":"APIGroupList","items":[]}`, "empty body": "", "object of items": `{"kind":"APIGroupDiscoveryList","items":{}}`,
 	} {
-		_, _, err := decodeAggregated([]byte(text))
+		_, _, err := decodeAggregated([]byte(text), limits.DefaultPage)
 		require.ErrorContains(t, err, "decode APIGroupDiscoveryList: ", name)
 	}
 }
@@ -65,7 +71,7 @@ func TestDecodeAggregated_SharesEqualParts(t *testing.T) {
 	}
 	body := []byte(`{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"example.com"},"versions":[{"version":"v1","resources":[` +
 		strings.Join(resources, ",") + `]}]}]}`)
-	groups, _, err := decodeAggregated(body)
+	groups, _, err := decodeAggregated(body, limits.DefaultPage)
 	require.NoError(t, err)
 	decoded := groups[0].Versions[0].Resources
 	require.Len(t, decoded, count)
@@ -75,8 +81,72 @@ func TestDecodeAggregated_SharesEqualParts(t *testing.T) {
 		assert.Same(t, &decoded[0].Subresources[0].Verbs[0], &r.Subresources[0].Verbs[0])
 	}
 	allocations := testing.AllocsPerRun(10, func() {
-		_, _, _ = decodeAggregated(body)
+		_, _, _ = decodeAggregated(body, limits.DefaultPage)
 	})
 	// Three names and the subresources of each, and the tables.
 	assert.Less(t, allocations, 5.0*count)
+}
+
+func TestDecodeAggregated_LimitsMemory(t *testing.T) {
+	const limit, count = 16 << 20, 1 << 19
+	many := func(element string) string { return "[" + element + strings.Repeat(","+element, count) + "]" }
+	group := func(text string) string {
+		return `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"a"},"versions":[{"version":"v1",` + text + `}]}]}`
+	}
+	for name, body := range map[string]string{
+		"resources":          group(`"resources":` + many(`{}`)),
+		"null resources":     group(`"resources":` + many(`null`)),
+		"subresources":       group(`"resources":[{"subresources":` + many(`{}`) + `}]`),
+		"verbs":              group(`"resources":[{"verbs":` + many(`"a"`) + `}]`),
+		"groups":             `{"kind":"APIGroupDiscoveryList","items":` + many(`{}`) + `}`,
+		"versions":           `{"kind":"APIGroupDiscoveryList","items":[{"versions":` + many(`{}`) + `}]}`,
+		"broken groups":      `{"kind":"APIGroupDiscoveryList","items":` + many(`0`) + `}`,
+		"broken versions":    `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"a"},"versions":` + many(`0`) + `}]}`,
+		"one broken version": strings.Replace(group(`"resources":`+many(`{}`)), `}]}]}`, `},0]}]}`, 1),
+	} {
+		var err error
+		allocated := allocated(func() { _, _, err = decodeAggregated([]byte(body), limit) })
+		require.ErrorIs(t, err, errTooLarge, name)
+		assert.Less(t, allocated, int64(4*limit+32*len(body)), name)
+	}
+	skipped := group(`"x":` + many(`{"":0}`))
+	assert.Less(t, allocated(func() {
+		_, _, err := decodeAggregated([]byte(skipped), limit)
+		require.NoError(t, err)
+	}), int64(4*len(skipped)))
+}
+
+// allocated returns the bytes that f allocates, which are at least those that it holds at any time.
+func allocated(f func()) int64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return int64(after.TotalAlloc - before.TotalAlloc) //nolint:gosec // less than the memory of this machine
+}
+
+func TestCheckMemory_LimitsOtherDocuments(t *testing.T) {
+	conn := connectPipes(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"kind":"APIGroupList","groups":[{}`+strings.Repeat(",{}", 1<<18)+`]}`)
+	}))
+	client := New(conn.WithMemoryLimits(transport.MemoryLimits{Page: 16 << 20}), nil)
+	assert.Less(t, allocated(func() {
+		_, err := client.Refresh(t.Context())
+		require.ErrorIs(t, err, errTooLarge)
+	}), int64(64<<20))
+}
+
+// Documents count a few times their length, far from the limit.
+func TestDecodeAggregated_MemoryOfRealDocuments(t *testing.T) {
+	resource := `{"resource":"things","responseKind":{"group":"example.com","version":"v1","kind":"Thing"},"scope":"Namespaced","singularResource":"thing",
+		"verbs":["delete","deletecollection","get","list","patch","create","update","watch"],"categories":["all"],
+		"subresources":[{"subresource":"status","responseKind":{"group":"example.com","version":"v1","kind":"Thing"},"verbs":["get","patch","update"]}]}`
+	body := `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"a"},"versions":[{"version":"v1","resources":[` + resource + strings.Repeat(","+resource, 10000) + `]}]}]}`
+	smallest := sort.Search(1<<10, func(times int) bool {
+		_, _, err := decodeAggregated([]byte(body), int64(times*len(body)))
+		return err == nil
+	})
+	t.Logf("the memory is %d times the length", smallest)
+	assert.Less(t, int64(smallest), limits.DefaultPage/maxDocument)
 }

@@ -90,8 +90,8 @@ func (c *Client) fetchRoot(ctx context.Context, path string, last *root, decodeL
 	}
 	fetched := &root{aggregated: isAggregated(doc.contentType), etag: doc.etag}
 	if fetched.aggregated {
-		fetched.groups, fetched.rejected, err = decodeAggregated(doc.body)
-	} else {
+		fetched.groups, fetched.rejected, err = decodeAggregated(doc.body, c.memory())
+	} else if err = checkMemory(doc.body, c.memory()); err == nil {
 		fetched.groups, err = decodeLegacy(doc.body)
 	}
 	if err != nil {

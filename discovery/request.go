@@ -67,7 +67,10 @@ func (c *Client) getKind(ctx context.Context, path, mediaType, kind string, into
 	if err != nil {
 		return err
 	}
-	if err := decodeKind(doc.body, kind, into); err != nil {
+	if err = checkMemory(doc.body, c.memory()); err == nil {
+		err = decodeKind(doc.body, kind, into)
+	}
+	if err != nil {
 		return fmt.Errorf("GET %s: %w", path, err)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anykind/anykind/internal/limits"
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/internal/sanitize"
 	"github.com/anykind/anykind/transport"
@@ -32,7 +33,7 @@ const (
 	// watchGrace is how much longer than requested a watch may take to end.
 	watchGrace = 30 * time.Second
 	// maxEvent bounds one event of a watch, and what is buffered.
-	maxEvent = 8 << 20
+	maxEvent = 4 << 20
 )
 
 // sourceWatcher lists and watches one of the watchedSources, and sends the group of every object that changes to dirty.
@@ -157,6 +158,9 @@ func (w *sourceWatcher) watch(ctx context.Context) error {
 			return nil
 		case err != nil:
 			return sanitize.Error(err, maxText)
+		}
+		if err := checkMemory(event.Object, limits.DefaultObject); err != nil {
+			return err
 		}
 		if err := w.handle(ctx, event.Type, event.Object); err != nil {
 			return err

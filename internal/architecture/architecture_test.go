@@ -44,6 +44,7 @@ var allowedImports = map[string][]string{
 	"stream":                    {"transport"},
 	"internal/consistency":      {},
 	"internal/jsonread":         {},
+	"internal/limits":           {},
 	"internal/pathsegment":      {},
 	"internal/resourceversion":  {},
 	"internal/retry":            {},
@@ -55,6 +56,7 @@ var allowedImports = map[string][]string{
 // one package alone uses is that package's own internal, such as transport/internal/oidc, and is not listed.
 var allowedImporters = map[string][]string{
 	"internal/jsonread":        {"discovery", "unstructured", "dynamic"},
+	"internal/limits":          {"discovery", "stream", "unstructured", "internal/jsonread"},
 	"internal/pathsegment":     {"transport", "dynamic"},
 	"internal/resourceversion": {"cache", "controller", "dynamic"},
 	"internal/retry":           {"transport", "transport/kubeconfig/edit", "discovery", "restmapper", "dynamic", "cache", "controller", "controller/events", "controller/leaderelection", "controller/workqueue", "stream"},

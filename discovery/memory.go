@@ -1,0 +1,32 @@
+package discovery
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/anykind/anykind/internal/limits"
+)
+
+// Upper bounds of the memory that a JSON value becomes, in bytes. Slices that grow hold twice their elements, and a version's
+// resources are copied.
+const (
+	resourceSize    = 1 << 10
+	subresourceSize = 512
+	versionSize     = 512
+	groupSize       = 512
+	failureSize     = 1 << 10 // of a part that cannot be decoded
+	elementSize     = 1 << 10 // of a list in any other document, such as a PartialObjectMetadata
+)
+
+var errTooLarge = errors.New("the response needs more memory than its limit (MemoryLimits.Page of the connection)")
+
+// memory returns the memory that a document may take once it is decoded.
+func (c *Client) memory() int64 { return limits.Or(c.conn.MemoryLimits().Page, limits.DefaultPage) }
+
+// checkMemory rejects a document that may take too much memory in a Go type without large maps.
+func checkMemory(body []byte, memory int64) error {
+	if int64(bytes.Count(body, []byte(",")))*elementSize > memory {
+		return errTooLarge
+	}
+	return nil
+}
