@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/anykind/anykind/internal/limits"
 	"github.com/anykind/anykind/internal/retry"
 	"github.com/anykind/anykind/internal/sanitize"
 	"github.com/anykind/anykind/transport"
@@ -116,7 +117,7 @@ func (p *logPods) watch(ctx context.Context, resourceVersion string, handle func
 	response, err := p.conn.Do(ctx, &transport.Request{Path: p.path, Query: query})
 	if err == nil {
 		defer response.Body.Close()
-		err = readEvents(response.Body, handle)
+		err = readEvents(response.Body, objectMemory(p.conn), handle)
 	}
 	if retry.IsExpired(err) {
 		return nil
@@ -124,8 +125,8 @@ func (p *logPods) watch(ctx context.Context, resourceVersion string, handle func
 	return err
 }
 
-func readEvents(body io.Reader, handle func(eventType string, pod *pod)) error {
-	limited := &limitedReader{Reader: body, what: "an event", limit: maxObject}
+func readEvents(body io.Reader, memory int64, handle func(eventType string, pod *pod)) error {
+	limited := &limitedReader{Reader: body, what: "an event", limit: limits.JSON(memory)}
 	for decoder := json.NewDecoder(limited); ; {
 		var event metav1.WatchEvent
 		limited.left = limited.limit
@@ -135,13 +136,13 @@ func readEvents(body io.Reader, handle func(eventType string, pod *pod)) error {
 		switch event.Type {
 		case "ADDED", "MODIFIED", "DELETED":
 			var object pod
-			if err := json.Unmarshal(event.Object.Raw, &object); err != nil {
+			if err := unmarshalWithin(event.Object.Raw, memory, &object); err != nil {
 				return fmt.Errorf("watch pods: %w", err)
 			}
 			handle(event.Type, &object)
 		case "ERROR":
 			status := &apierrors.StatusError{}
-			if err := json.Unmarshal(event.Object.Raw, &status.ErrStatus); err != nil {
+			if err := unmarshalWithin(event.Object.Raw, memory, &status.ErrStatus); err != nil {
 				return fmt.Errorf("watch pods: %w", err)
 			}
 			sanitize.Status(&status.ErrStatus)

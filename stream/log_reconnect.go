@@ -45,7 +45,7 @@ func (p *pod) containerRun(container string) (run containerRun, isRunning bool) 
 // identify determines the container and its run.
 func (l *containerLog) identify() error {
 	var found pod
-	err := getJSON(l.ctx, l.conn, l.podPath, maxObject, &found)
+	err := getJSON(l.ctx, l.conn, l.podPath, &found)
 	if apierrors.IsForbidden(err) {
 		return nil // may read logs, but not pods: the server chooses the container
 	}
@@ -59,7 +59,7 @@ func (l *containerLog) identify() error {
 // identifyAgain updates the run after the log was opened: the container may have been restarted in the meantime.
 func (l *containerLog) identifyAgain() {
 	var found pod
-	if l.run.uid == "" || getJSON(l.ctx, l.conn, l.podPath, maxObject, &found) != nil || found.Metadata.UID != l.run.uid {
+	if l.run.uid == "" || getJSON(l.ctx, l.conn, l.podPath, &found) != nil || found.Metadata.UID != l.run.uid {
 		return
 	}
 	if run, _ := found.containerRun(l.opts.Container); run.restarts > l.run.restarts {
@@ -225,7 +225,7 @@ func (l *containerLog) isOfRunAfter(now containerRun) bool {
 func (l *containerLog) readRun() (now containerRun, isRunning bool, err error) {
 	for {
 		var found pod
-		err := getJSON(l.ctx, l.conn, l.podPath, maxObject, &found)
+		err := getJSON(l.ctx, l.conn, l.podPath, &found)
 		denied := l.denials.Transient(err)
 		switch {
 		case apierrors.IsNotFound(err), err == nil && l.run.uid != "" && found.Metadata.UID != l.run.uid:

@@ -13,7 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/anykind/anykind/internal/limits"
 	"github.com/anykind/anykind/internal/retry"
+	"github.com/anykind/anykind/internal/typememory"
 	"github.com/anykind/anykind/transport"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
@@ -21,12 +23,6 @@ import (
 // defaultContainer is the annotation by which kubectl chooses among a pod's containers:
 // https://kubernetes.io/docs/reference/labels-annotations-taints/#kubectl-kubernetes-io-default-container.
 const defaultContainer = "kubectl.kubernetes.io/default-container"
-
-// Limits of bodies that are held in memory, in bytes. The API server accepts objects of a few MiB.
-const (
-	maxObject = 32 << 20
-	maxPage   = 256 << 20 // a page of a list
-)
 
 // pod has the decoded fields of a pod.
 type pod struct {
@@ -133,7 +129,7 @@ func listPods(ctx context.Context, conn *transport.Conn, path string, query url.
 		query.Set("limit", limit)
 		for more := true; more; {
 			page := new(podList)
-			err := getJSON(ctx, conn, path+"?"+query.Encode(), maxPage, page)
+			err := getPage(ctx, conn, path+"?"+query.Encode(), page)
 			more = yield(page, err) && err == nil && page.Metadata.Continue != ""
 			query.Set("continue", page.Metadata.Continue)
 		}
@@ -153,7 +149,7 @@ func openContainer[T any](ctx context.Context, conn *transport.Conn, podPath, na
 		return opened, rejected
 	}
 	var found pod
-	err := getJSON(ctx, conn, podPath, maxObject, &found)
+	err := getJSON(ctx, conn, podPath, &found)
 	if err == nil {
 		name, err = found.defaultContainer()
 	}
@@ -163,18 +159,47 @@ func openContainer[T any](ctx context.Context, conn *transport.Conn, podPath, na
 	return open(name)
 }
 
-// getJSON decodes an answer of at most limit bytes.
-func getJSON(ctx context.Context, conn *transport.Conn, path string, limit int, into any) error {
+// getJSON decodes an object.
+func getJSON(ctx context.Context, conn *transport.Conn, path string, into any) error {
+	return getWithin(ctx, conn, path, objectMemory(conn), into)
+}
+
+// getPage decodes a page of a list.
+func getPage(ctx context.Context, conn *transport.Conn, path string, into any) error {
+	return getWithin(ctx, conn, path, limits.Or(conn.MemoryLimits().Page, limits.DefaultPage), into)
+}
+
+// objectMemory returns the memory that an object may take.
+func objectMemory(conn *transport.Conn) int64 {
+	return limits.Or(conn.MemoryLimits().Object, limits.DefaultObject)
+}
+
+// getWithin decodes an answer that takes at most so many bytes of memory.
+func getWithin(ctx context.Context, conn *transport.Conn, path string, memory int64, into any) error {
 	response, err := conn.Do(ctx, &transport.Request{Path: path})
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
-	body := &limitedReader{Reader: response.Body, what: "the answer", limit: limit, left: limit}
-	if err := json.NewDecoder(body).Decode(into); err != nil {
+	longest := limits.JSON(memory)
+	body := &limitedReader{Reader: response.Body, what: "the answer", limit: longest, left: longest}
+	var text json.RawMessage
+	err = json.NewDecoder(body).Decode(&text)
+	if err == nil {
+		err = unmarshalWithin(text, memory, into)
+	}
+	if err != nil {
 		return fmt.Errorf("GET %s: %w", path, retry.WithContextError(ctx, err))
 	}
 	return nil
+}
+
+// unmarshalWithin is json.Unmarshal of what takes at most so many bytes of memory.
+func unmarshalWithin(text []byte, memory int64, into any) error {
+	if typememory.Exceeds(text, into, memory) {
+		return retry.Terminal(fmt.Errorf("the answer needs more than %d MiB of memory (the limit is MemoryLimits of the connection)", memory>>20))
+	}
+	return json.Unmarshal(text, into)
 }
 
 // limitedReader fails after limit bytes, where io.LimitedReader would end.
@@ -182,14 +207,14 @@ type limitedReader struct {
 	io.Reader
 
 	what        string
-	limit, left int
+	limit, left int64
 }
 
 func (l *limitedReader) Read(p []byte) (int, error) {
 	if l.left <= 0 {
 		return 0, retry.Terminal(fmt.Errorf("%s is larger than %d MiB", l.what, l.limit>>20))
 	}
-	n, err := l.Reader.Read(p[:min(len(p), l.left)])
-	l.left -= n
+	n, err := l.Reader.Read(p[:min(int64(len(p)), l.left)])
+	l.left -= int64(n)
 	return n, err
 }

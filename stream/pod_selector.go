@@ -57,6 +57,9 @@ func resolvePod(ctx context.Context, target Target, name string, accept func(*po
 	return podRef{podPath(ref.namespace, found.Metadata.Name), found.Metadata.Name}, nil
 }
 
+// maxSelector bounds the JSON of a label selector.
+const maxSelector = 64 << 10
+
 // podOwner has the decoded fields of a service or workload with pods.
 type podOwner struct {
 	Spec struct {
@@ -75,7 +78,7 @@ type servicePort struct {
 // readOwner returns a service or workload and the label selector of its pods.
 func readOwner(ctx context.Context, conn *transport.Conn, ref *objectRef) (owner *podOwner, selector string, err error) {
 	owner = new(podOwner)
-	if err = getJSON(ctx, conn, ref.path, maxObject, owner); err == nil {
+	if err = getJSON(ctx, conn, ref.path, owner); err == nil {
 		selector, err = owner.selector(ref)
 	}
 	return owner, selector, err
@@ -85,6 +88,9 @@ func readOwner(ctx context.Context, conn *transport.Conn, ref *objectRef) (owner
 func (o *podOwner) selector(ref *objectRef) (string, error) {
 	if len(o.Spec.Selector) == 0 || string(o.Spec.Selector) == "null" {
 		return "", fmt.Errorf("%s selects no pods (it has no spec.selector): name a pod, or something that has pods", ref)
+	}
+	if len(o.Spec.Selector) > maxSelector {
+		return "", fmt.Errorf("the selector of %s is longer than %d KiB: name one of its pods", ref, maxSelector>>10)
 	}
 	var full metav1.LabelSelector
 	err := json.Unmarshal(o.Spec.Selector, &full.MatchLabels)

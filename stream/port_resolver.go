@@ -128,10 +128,10 @@ func (r *podResolver) current(ctx context.Context) (*pod, error) {
 func (r *podResolver) read(ctx context.Context, chosen *pod) (*pod, error) {
 	now := new(pod)
 	if r.ref.isPod() {
-		return now, getJSON(ctx, r.conn, r.ref.path, maxObject, now)
+		return now, getJSON(ctx, r.conn, r.ref.path, now)
 	}
 	if chosen != nil {
-		err := getJSON(ctx, r.conn, podPath(r.ref.namespace, chosen.Metadata.Name), maxObject, now)
+		err := getJSON(ctx, r.conn, podPath(r.ref.namespace, chosen.Metadata.Name), now)
 		if err == nil && now.isReady() && now.Metadata.UID == chosen.Metadata.UID {
 			return now, nil
 		}

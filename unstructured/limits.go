@@ -7,6 +7,7 @@ import (
 
 	"github.com/anykind/anykind/internal/jsonread"
 	"github.com/anykind/anykind/internal/limits"
+	"github.com/anykind/anykind/internal/typememory"
 )
 
 // Limits bound the memory of what decoders return, in bytes: a short JSON may decode to 86 times its length. An object that
@@ -70,6 +71,28 @@ func (l Limits) ReadInto(buffer *bytes.Buffer, body io.Reader) error {
 		return l.objectError()
 	}
 	return err
+}
+
+// CheckTyped returns a *[LimitError] if data may take more memory than l.Object in the type that into points to. Data must be
+// JSON. CheckTyped is for decoders of Go types, for which a long list of empty objects is worst.
+func (l Limits) CheckTyped(data []byte, into any) error {
+	if typememory.Exceeds(data, into, l.object()) {
+		return l.objectError()
+	}
+	return nil
+}
+
+// decode decodes data that is to be converted to the type that into points to, if both are within the limits.
+func (l Limits) decode(data []byte, into any) (any, error) {
+	if err := l.CheckTyped(data, into); err != nil {
+		return nil, err
+	}
+	r, err := l.borrow(data)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Release()
+	return r.Value()
 }
 
 // pageLimit bounds the items of a list together; nil has no limit.

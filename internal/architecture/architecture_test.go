@@ -49,18 +49,20 @@ var allowedImports = map[string][]string{
 	"internal/resourceversion":  {},
 	"internal/retry":            {},
 	"internal/sanitize":         {},
+	"internal/typememory":       {},
 	"internal/yamltree":         {},
 }
 
 // allowedImporters lists the internal machinery that several packages share, and the packages that may import it. What
 // one package alone uses is that package's own internal, such as transport/internal/oidc, and is not listed.
 var allowedImporters = map[string][]string{
-	"internal/jsonread":        {"discovery", "unstructured", "dynamic"},
+	"internal/jsonread":        {"discovery", "unstructured", "dynamic", "internal/typememory"},
 	"internal/limits":          {"discovery", "stream", "unstructured", "internal/jsonread"},
 	"internal/pathsegment":     {"transport", "dynamic"},
 	"internal/resourceversion": {"cache", "controller", "dynamic"},
 	"internal/retry":           {"transport", "transport/kubeconfig/edit", "discovery", "restmapper", "dynamic", "cache", "controller", "controller/events", "controller/leaderelection", "controller/workqueue", "stream"},
 	"internal/sanitize":        {"transport", "discovery", "restmapper", "unstructured", "unstructured/jsonpath", "dynamic", "cache", "stream", "readiness", "transport/kubeconfig"},
+	"internal/typememory":      {"stream", "unstructured"},
 	"internal/yamltree":        {"transport/kubeconfig", "transport/kubeconfig/edit", "unstructured"},
 	"internal/consistency":     {"cache", "controller"},
 }

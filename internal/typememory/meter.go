@@ -1,6 +1,10 @@
-package unstructured
+// Package typememory bounds the memory of JSON in a Go type before it is decoded. In a list of structs, two bytes of JSON may
+// become hundreds.
+package typememory
 
 import (
+	"encoding"
+	"encoding/json"
 	"reflect"
 	"strings"
 	"sync"
@@ -8,49 +12,32 @@ import (
 	"github.com/anykind/anykind/internal/jsonread"
 )
 
-// CheckTyped returns a *[LimitError] if data may take more memory than l.Object in the type that into points to. Data must
-// be JSON. CheckTyped is for decoders of Go types, for which a long list of empty objects is worst.
-func (l Limits) CheckTyped(data []byte, into any) error {
+// Exceeds reports whether JSON may take more memory than limit in the type that into, a pointer, points to. Most JSON is so
+// short that its length is enough; otherwise it is read once, without decoding it.
+func Exceeds(data []byte, into any, limit int64) bool {
 	t := reflect.TypeOf(into)
 	if t == nil || t.Kind() != reflect.Pointer {
-		return nil
+		return false
 	}
 	t = t.Elem()
-	limit := l.object()
 	if values := int64(len(data)/2 + 1); values*typeMemoryOf(t).perValue+int64(len(data)) <= limit {
-		return nil
+		return false
 	}
-	m := memoryMeter{r: jsonread.Borrow(data), left: limit}
+	m := meter{r: jsonread.Borrow(data), left: limit}
 	defer m.r.Release()
 	m.value(t)
-	if m.left < 0 {
-		return l.objectError()
-	}
-	return nil
+	return m.left < 0
 }
 
-// decode decodes data that is to be converted to the type that into points to, if both are within the limits.
-func (l Limits) decode(data []byte, into any) (any, error) {
-	if err := l.CheckTyped(data, into); err != nil {
-		return nil, err
-	}
-	r, err := l.borrow(data)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Release()
-	return r.Value()
-}
-
-// memoryMeter adds up the memory of JSON in a Go type, as encoding/json and its like decode it. It ends where the JSON is
+// meter adds up the memory of JSON in a Go type, as encoding/json and its like decode it. It ends where the JSON is
 // invalid, since they do, too.
-type memoryMeter struct {
+type meter struct {
 	r    *jsonread.Reader
 	left int64
 }
 
 // value reads the value that is next, and reports whether to go on.
-func (m *memoryMeter) value(t reflect.Type) bool {
+func (m *meter) value(t reflect.Type) bool {
 	for t.Kind() == reflect.Pointer {
 		m.left -= int64(t.Elem().Size())
 		t = t.Elem()
@@ -88,7 +75,7 @@ func (m *memoryMeter) value(t reflect.Type) bool {
 }
 
 // members reads an object whose members have the types that typeOf returns, nil for one that is not decoded.
-func (m *memoryMeter) members(typeOf func(name string) reflect.Type) bool {
+func (m *meter) members(typeOf func(name string) reflect.Type) bool {
 	name, more, err := m.r.OpenObject()
 	for more && err == nil {
 		if t := typeOf(name); t == nil {
@@ -103,7 +90,7 @@ func (m *memoryMeter) members(typeOf func(name string) reflect.Type) bool {
 	return err == nil && m.left >= 0
 }
 
-func (m *memoryMeter) elements(t reflect.Type, size int64) bool {
+func (m *meter) elements(t reflect.Type, size int64) bool {
 	more, err := m.r.OpenList()
 	for more && err == nil {
 		m.left -= size
@@ -209,4 +196,8 @@ func largestPart(t reflect.Type, seen map[reflect.Type]bool) (size int64) {
 	default:
 	}
 	return size
+}
+
+func isUnmarshaler(t reflect.Type) bool {
+	return t.Implements(reflect.TypeFor[json.Unmarshaler]()) || t.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }

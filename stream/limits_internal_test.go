@@ -1,0 +1,49 @@
+package stream
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/anykind/anykind/transport"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// allocated returns the bytes that f allocates, which are at least those that it holds at any time.
+func allocated(f func()) int64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return int64(after.TotalAlloc - before.TotalAlloc) //nolint:gosec // less than the memory of this machine
+}
+
+func TestGetJSON_LimitsMemory(t *testing.T) {
+	const object, page = 8 << 20, 9 << 20
+	many := func(element string) string { return "[" + element + strings.Repeat(","+element, 1<<17) + "]" }
+	var body string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
+	defer server.Close()
+	conn, err := transport.New(server.URL, server.Client(), &transport.Options{MemoryLimits: transport.MemoryLimits{Object: object, Page: page}})
+	require.NoError(t, err)
+	for _, body = range []string{`{"items":` + many(`{}`) + `}`, `{"ITEMS":` + many(`null`) + `}`, `{"Items":[{"Spec":{"Containers":` + many(`{}`) + `}}]}`} {
+		assert.Less(t, allocated(func() {
+			for _, err := range listPods(t.Context(), conn, "/pods", url.Values{}, "10") {
+				require.ErrorContains(t, err, "needs more than 9 MiB of memory", body[:60])
+			}
+		}), int64(4*page))
+	}
+	body = `{"spec":{"containers":` + many(`{}`) + `}}`
+	require.ErrorContains(t, getJSON(t.Context(), conn, "/pods/a", &pod{}), "needs more than 8 MiB of memory")
+	event := `{"type":"ADDED","object":` + body + `}`
+	require.ErrorContains(t, readEvents(strings.NewReader(event), object, func(string, *pod) {}), "needs more than 8 MiB of memory")
+
+	body = `{"spec":{"selector":{"a":"` + strings.Repeat("b", maxSelector) + `"}}}`
+	_, _, err = readOwner(t.Context(), conn, &objectRef{path: "/services/a"})
+	require.ErrorContains(t, err, "longer than 64 KiB")
+}
