@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"sort"
 	"strings"
@@ -252,16 +253,41 @@ func TestLimits_InternedPartsCount(t *testing.T) {
 	assert.Equal(t, used(strings.NewReader(list)), used(interner.Source(strings.NewReader(list))))
 }
 
-// TestLimits_RealObjects measures how much more than allocated real objects count.
-func TestLimits_RealObjects(t *testing.T) {
-	for _, file := range []string{"pod.json", "configmap.json", "event.json"} {
-		data := sample(t, file)
-		d := Limits{}.NewPageDecoder(strings.NewReader(`{"kind":"AList","apiVersion":"v1","items":[` + string(data) + `]}`))
-		require.NoError(t, readAll(d.Next))
-		ratio := float64(d.page.size) / float64(len(data))
-		t.Logf("%s counts %.1f times its JSON", file, ratio)
-		assert.Less(t, ratio, 16.0, file)
+// counted returns how much more memory than its length JSON counts.
+func counted(t *testing.T, object string) float64 {
+	t.Helper()
+	d := Limits{}.NewPageDecoder(strings.NewReader(`{"kind":"AList","apiVersion":"v1","items":[` + object + `]}`))
+	require.NoError(t, readAll(d.Next))
+	return float64(d.page.size) / float64(len(object))
+}
+
+// TestLimits_DocumentedFigures compares the figures of the documents with the constants and with what is measured.
+func TestLimits_DocumentedFigures(t *testing.T) {
+	worst, pod := 0.0, counted(t, string(sample(t, "pod.json")))
+	for _, shape := range shapes {
+		worst = max(worst, counted(t, objectOf(shape(1<<18))))
 	}
+	const mib = 1 << 20
+	figures := map[string][]string{
+		"../SECURITY.md": {
+			fmt.Sprintf("up to %.1f bytes for one byte", worst),
+			fmt.Sprintf("%d MiB for an object, %d GiB for a page", limits.DefaultObject/mib, limits.DefaultPage>>30),
+		},
+		"../docs/RELIABILITY.md": {
+			fmt.Sprintf("%d MiB for an object, an item of a list or an event, and %d GiB for a page", limits.DefaultObject/mib, limits.DefaultPage>>30),
+			fmt.Sprintf("an eighth of that, %d MiB and %d MiB", limits.JSON(limits.DefaultObject)/mib, limits.JSON(limits.DefaultPage)/mib),
+			fmt.Sprintf("at most %.1f bytes for one byte of JSON; a pod counts %.1f", worst, pod),
+			fmt.Sprintf("less than %d times the limit", maxGarbage),
+		},
+	}
+	for file, texts := range figures {
+		document, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, text := range texts {
+			assert.Contains(t, string(document), text, file)
+		}
+	}
+	assert.LessOrEqual(t, worst*3*mib, float64(limits.DefaultObject), "an API server accepts requests of 3 MiB")
 }
 
 type largeElement struct {

@@ -38,6 +38,9 @@ type Codec[T any] struct {
 	isJSON bool                     // the in-memory form is JSON: encode is free
 }
 
+// admitted are the limits of objects that were decoded before they were packed.
+var admitted = unstructured.Limits{Object: -1}
+
 // New returns a codec. *unstructured.Lazy is JSON in memory and costs the least time; *unstructured.Object and structs are
 // encoded and decoded.
 func New[T any]() *Codec[T] {
@@ -51,9 +54,9 @@ func New[T any]() *Codec[T] {
 	switch c := any(c).(type) {
 	case *Codec[unstructured.Lazy]:
 		c.encode, c.isJSON = func(obj *unstructured.Lazy) ([]byte, error) { return obj.JSON(), nil }, true
-		c.decode = unstructured.DecodeLazy
+		c.decode = admitted.DecodeLazy
 	case *Codec[unstructured.Object]:
-		c.encode, c.decode = unstructured.Encode, unstructured.Decode
+		c.encode, c.decode = unstructured.Encode, admitted.Decode
 	}
 	return c
 }
