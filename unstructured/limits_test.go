@@ -165,12 +165,19 @@ func TestLimits_LazyAsFull(t *testing.T) {
 }
 
 func TestLimits_ErrorOfBrokenInput(t *testing.T) {
-	for _, value := range []string{many(100, "{}") + ",", `[0,0,0,0,0,0,0,0,0,0,x]`, `[x,0,0,0,0,0,0,0,0,0]`, `["` + strings.Repeat("x", 100) + "\\x"} {
+	values := []string{many(100, "{}") + ",", `[0,0,0,0,0,0,0,0,0,0,x]`, `[x,0,0,0,0,0,0,0,0,0]`, `["` + strings.Repeat("x", 100) + "\\x", `{"b":{x`, `{"name"x`, `{"b":{}x`}
+	whole := `{"b":{"c":[1,2,"text",{}]}}`
+	for i := range whole {
+		values = append(values, whole[:i]+"\x00")
+	}
+	for _, value := range values {
 		for limit := range int64(2000) {
 			text := objectOf(value)
-			_, err := Limits{Object: limit + 1}.Decode([]byte(text))
-			_, lazyErr := Limits{Object: limit + 1}.DecodeLazy([]byte(text))
-			require.Equal(t, err, lazyErr, "%s, limit %d", text, limit)
+			for _, text := range []string{text, strings.TrimRight(text, "\x00}")} {
+				_, err := Limits{Object: limit + 1}.Decode([]byte(text))
+				_, lazyErr := Limits{Object: limit + 1}.DecodeLazy([]byte(text))
+				require.Equal(t, err, lazyErr, "%s, limit %d", text, limit)
+			}
 		}
 	}
 }

@@ -138,8 +138,7 @@ func (r *Reader) StringBytes() ([]byte, error) {
 	if err := r.Expect('"', "where a string should begin"); err != nil {
 		return nil, err
 	}
-	r.left -= valueCost
-	b, err := r.stringBytes()
+	b, err := r.stringBytes(valueCost)
 	if err == nil {
 		err = r.checkLeft()
 	}

@@ -62,6 +62,7 @@ func (s *scanner) scan(b []byte) scanResult {
 		switch s.state {
 		case expectFirstName, expectName:
 			if c == '}' && s.state == expectFirstName {
+				s.cost -= firstMemberCost
 				i = s.leave(i)
 				break
 			}
@@ -101,10 +102,7 @@ func (s *scanner) name(b []byte, i int, c byte) (int, scanResult) {
 	if result != scanned {
 		return i, result
 	}
-	s.cost += memberCost
-	if s.state == expectFirstName {
-		s.cost += firstMemberCost
-	}
+	s.cost += memberCost + int64(end-i-len(`""`))
 	if s.depth == 1 || s.inMetadata && s.depth == 2 {
 		s.expectField(b[i+1 : end-1])
 	}
@@ -123,7 +121,10 @@ func (s *scanner) value(b []byte, i int, c byte) (int, scanResult) {
 	var result scanResult
 	switch c {
 	case '"':
-		i, result = s.str(b, i)
+		start := i
+		if i, result = s.str(b, i); result == scanned {
+			s.cost += int64(i - start - len(`""`))
+		}
 	case '{', '[':
 		return s.enter(i, c)
 	case 't':
@@ -156,7 +157,7 @@ func (s *scanner) enter(i int, c byte) (int, scanResult) {
 	} else {
 		s.lists[s.depth/64] &^= bit
 		s.state = expectFirstName
-		s.cost += valueCost + objectCost
+		s.cost += valueCost + objectCost + firstMemberCost // which is taken back if there is none
 	}
 	s.depth++
 	if s.depth == 2 {
@@ -192,9 +193,7 @@ func (s *scanner) comma(i int, c byte) (int, scanResult) {
 func (s *scanner) str(b []byte, i int) (int, scanResult) {
 	end, result := stringEnd(b, max(i+1, s.resume))
 	s.resume = 0
-	if result == scanned {
-		s.cost += int64(end - i - len(`""`))
-	} else if result == needsInput {
+	if result == needsInput {
 		s.resume = end
 	}
 	return end, result
@@ -205,19 +204,20 @@ func (r *Reader) RawObject() ([]byte, FieldOffsets, error) {
 	result, err := r.scanNext(math.MaxUint32)
 	start, offset := r.pos, r.Offset()
 	switch {
-	case r.scanner.cost > r.left:
+	case result == scanned && r.scanner.cost > r.left:
 		err = r.exceeded
-	case err != nil:
-	case result == invalid:
-		if _, err = r.object(node{}); err == nil {
-			err = fmt.Errorf("cannot scan the object at byte %d", offset) // never: see FuzzLazy
-		}
-	case result == needsInput || int64(r.scanner.pos) > math.MaxUint32:
+	case err == nil && result == needsInput || int64(r.scanner.pos) > math.MaxUint32:
 		err = fmt.Errorf("the object at byte %d is longer than 4 GiB", offset)
-	default:
+	case result == scanned:
 		r.pos += r.scanner.pos
 		r.left -= r.scanner.cost
 		return r.buf[start:r.pos], r.scanner.offsets, nil
+	case err == nil || err != r.exceeded: //nolint:errorlint // fill returns it as it is
+		if _, decodeErr := r.object(node{}); decodeErr != nil {
+			err = decodeErr // the limit may be exceeded before
+		} else if err == nil {
+			err = fmt.Errorf("cannot scan the object at byte %d", offset) // never: see FuzzLazy
+		}
 	}
 	return nil, FieldOffsets{}, err
 }
@@ -232,7 +232,7 @@ func (r *Reader) Skip() (length, values int64, err error) {
 	if c != '{' && c != '[' {
 		start, left := r.Offset(), r.left
 		if c == '"' {
-			_, err = r.stringBytes()
+			_, err = r.stringBytes(0)
 		} else {
 			_, err = r.Value()
 		}

@@ -10,21 +10,22 @@ import (
 	"unicode/utf8"
 )
 
-// stringBytes reads a string, whose opening quote is next, and unquotes it. The bytes are valid until the next read.
-func (r *Reader) stringBytes() ([]byte, error) {
+// stringBytes reads a string, whose opening quote is next, and unquotes it. The bytes are valid until the next read. It charges
+// cost and the length.
+func (r *Reader) stringBytes(cost int64) ([]byte, error) {
 	start := r.pos + 1
 	i := start + plainPrefix(r.buf[start:r.end])
 	if i < r.end && r.buf[i] == '"' {
 		r.pos = i + 1
-		r.left -= int64(i - start)
+		r.left -= cost + int64(i-start)
 		return r.buf[start:i], nil
 	}
-	return r.stringBytesFrom(i)
+	return r.stringBytesFrom(i, cost)
 }
 
 // stringBytesFrom is stringBytes for strings that are not plain ASCII or not wholly in the buffer; before i they are
 // plain. Invalid UTF-8 and surrogates without their other half become U+FFFD, one for each.
-func (r *Reader) stringBytesFrom(i int) ([]byte, error) {
+func (r *Reader) stringBytesFrom(i int, cost int64) ([]byte, error) {
 	end, result := stringEnd(r.buf[:r.end], i)
 	for result == needsInput {
 		quote := r.pos
@@ -38,7 +39,7 @@ func (r *Reader) stringBytesFrom(i int) ([]byte, error) {
 	}
 	raw := r.buf[r.pos+1 : end-1]
 	r.pos = end
-	r.left -= int64(len(raw))
+	r.left -= cost + int64(len(raw))
 	if bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
 		return raw, nil
 	}

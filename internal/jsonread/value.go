@@ -8,25 +8,26 @@ func (r *Reader) Value() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c == '{' || c == '[' {
+	switch c {
+	case '{', '[':
 		if r.interner != nil {
 			return r.internedValue(node{})
 		}
 		return r.decodeNode(node{})
+	case '"':
+		b, err := r.stringBytes(valueCost)
+		if err != nil {
+			return nil, err
+		}
+		if r.left < 0 {
+			return nil, r.exceeded
+		}
+		return r.values.value(b), nil
 	}
 	if r.left -= valueCost; r.left < 0 {
 		return nil, r.exceeded
 	}
 	switch {
-	case c == '"':
-		b, err := r.stringBytes()
-		if err == nil {
-			err = r.checkLeft()
-		}
-		if err != nil {
-			return nil, err
-		}
-		return r.values.value(b), nil
 	case c == '-' || '0' <= c && c <= '9':
 		return r.number()
 	case c == 't':
@@ -184,12 +185,11 @@ func (r *Reader) memberName(c byte) (name string, more bool, err error) {
 	if c != '"' {
 		return "", false, r.SyntaxError(c, "where a member's name should begin")
 	}
-	b, err := r.stringBytes()
+	b, err := r.stringBytes(memberCost)
 	if err != nil {
 		return "", false, err
 	}
 	name = r.names.name(b)
-	r.left -= memberCost
 	if c, err = r.Peek(); err != nil {
 		return "", false, err
 	}
