@@ -3,6 +3,7 @@
 package typememory
 
 import (
+	"bytes"
 	"encoding"
 	"encoding/json"
 	"reflect"
@@ -12,21 +13,27 @@ import (
 	"github.com/anykind/anykind/internal/jsonread"
 )
 
-// Exceeds reports whether JSON may take more memory than limit in the type that into, a pointer, points to. Most JSON is so
-// short that its length is enough; otherwise it is read once, without decoding it.
+// Exceeds reports whether JSON may take more memory than limit in the type that into, a pointer, points to. Of most JSON the
+// length or the number of values is enough. Other JSON is read once, without decoding it.
 func Exceeds(data []byte, into any, limit int64) bool {
 	t := reflect.TypeOf(into)
 	if t == nil || t.Kind() != reflect.Pointer {
 		return false
 	}
 	t = t.Elem()
-	if values := int64(len(data)/2 + 1); values*typeMemoryOf(t).perValue+int64(len(data)) <= limit {
+	most := func(values int) int64 { return int64(values)*typeMemoryOf(t).perValue + int64(len(data)) }
+	if most(len(data)/2+1) <= limit || most(countValues(data)) <= limit {
 		return false
 	}
 	m := meter{r: jsonread.Borrow(data), left: limit}
 	defer m.r.Release()
 	m.value(t)
 	return m.left < 0
+}
+
+// countValues returns the number of values in JSON, or more. Each follows one of these bytes.
+func countValues(data []byte) int {
+	return 1 + bytes.Count(data, []byte(",")) + bytes.Count(data, []byte("[")) + bytes.Count(data, []byte("{"))
 }
 
 // meter adds up the memory of JSON in a Go type, as encoding/json and its like decode it. It ends where the JSON is
