@@ -29,7 +29,7 @@ func decodeAggregated(body []byte, memory int64) (groups []Group, rejected []err
 	if err := checkKind(kind, aggregatedListKind); err != nil {
 		return nil, nil, err
 	}
-	if !hasItems { // it may be null
+	if !hasItems { // missing or null
 		return nil, nil, errors.New("decode " + aggregatedListKind + ": no items")
 	}
 	for i := range groups {
@@ -62,7 +62,7 @@ func decodeItems(body []byte, memory int64, whole error) (groups []Group, reject
 	return groups, rejected, nil
 }
 
-// decodeItem decodes one group version by version.
+// decodeItem decodes the versions of one group one at a time.
 func (d *aggregatedDecoder) decodeItem(item []byte) (group *Group, rejected []error) {
 	var head struct {
 		Metadata struct {
@@ -108,7 +108,8 @@ func (d *aggregatedDecoder) decodeVersion(text []byte) (version Version, err err
 	return version, err
 }
 
-// complete adds the group and version to the resources, which precede them in a document, and validates the resources.
+// complete sets the group and version of every resource and validates the resources. In the document the resources precede both
+// names.
 func (g *Group) complete() {
 	for v := range g.Versions {
 		version := &g.Versions[v]
@@ -125,7 +126,7 @@ func (g *Group) complete() {
 	}
 }
 
-// kindIn adds the group and version of its resource to a kind that has no version of its own.
+// kindIn returns kind with the group and version of gv if kind.Version is empty. It returns an empty GVK if kind.Kind is empty.
 func kindIn(gv schema.GroupVersion, kind schema.GroupVersionKind) schema.GroupVersionKind {
 	switch {
 	case kind.Kind == "":

@@ -17,18 +17,19 @@ import (
 // Client discovers the resources of one server and keeps the latest snapshot. It is safe for concurrent use.
 type Client struct {
 	conn *transport.Conn // nil offline
-	disk *diskCache      // nil for none
-	// versionTimeout bounds the request for one group version, and versionGrace how long the others wait for it.
+	disk *diskCache      // nil without Options.CacheDir
+	// versionTimeout bounds the request for a group version. versionGrace bounds the delay that a slow version adds to a
+	// refresh.
 	versionTimeout, versionGrace time.Duration
 	maxDocument                  int64
 
-	// rootsLock is held while both roots are fetched; it guards the fields up to savedAt.
+	// rootsLock is held while both roots are fetched. It guards the fields up to savedAt.
 	rootsLock contextMutex
 	roots     map[string]*root
-	checkedAt time.Time // when both roots were requested last
-	saved     *Snapshot // that disk has
+	checkedAt time.Time // the last request for both roots
+	saved     *Snapshot // the snapshot in the disk cache
 	savedAt   time.Time
-	// rootsStale reports that latest is newer than the roots, which must be fetched as a whole again.
+	// rootsStale reports that latest is newer than roots. The next refresh fetches both roots without ETags.
 	rootsStale atomic.Bool
 
 	limiter      retry.Bucket
@@ -39,26 +40,25 @@ type Client struct {
 	latest *Snapshot
 	// changed is closed when latest is replaced.
 	changed chan struct{}
-	// requestedAt is the time at which all groups of latest were requested; groupRequestedAt has later requests of single ones.
+	// requestedAt is the time of the last request for all groups. groupRequestedAt holds later requests for single groups.
 	requestedAt      time.Time
 	groupRequestedAt map[string]time.Time
-	// invalidatedAt is the time of a call of Invalidate since which not all groups were requested.
+	// invalidatedAt is the time of the last Invalidate call. It is zero once all groups have been requested after the call.
 	invalidatedAt time.Time
-	// timedOut holds the group versions that did not answer within versionTimeout, and when.
+	// timedOut maps each group version without a response within versionTimeout to the time of its timeout.
 	timedOut map[schema.GroupVersion]time.Time
 }
 
 // Options configure a client's first snapshot.
 type Options struct {
-	// CacheDir is the folder of a cache shared with kubectl, such as [DefaultCacheDir]: if its content is younger than six
-	// hours it is the first snapshot, and every answer of the server is written to it. A cache that cannot be read or
-	// written is ignored.
+	// CacheDir is the root of a discovery cache shared with kubectl, such as [DefaultCacheDir]. A cache younger than six hours
+	// provides the first snapshot. Every response of the server is written to the cache. Cache errors are ignored.
 	CacheDir string
-	// Snapshot, unless it is nil, is the first snapshot, such as one that [Load] has read.
+	// Snapshot is the first snapshot, for example from [Load]. It may be nil.
 	Snapshot *Snapshot
 }
 
-// New returns a client without sending a request. nil opts mean defaults.
+// New returns a client. It sends no request. nil opts mean defaults.
 func New(conn *transport.Conn, opts *Options) *Client {
 	opts = cmp.Or(opts, &Options{})
 	client := &Client{
@@ -73,20 +73,19 @@ func New(conn *transport.Conn, opts *Options) *Client {
 	return client
 }
 
-// NewOffline returns a client without a server: Snapshot and Refresh return the given snapshot, and whatever needs a server
-// fails.
+// NewOffline returns a client without a server. Snapshot and Refresh return the given snapshot. Methods that send requests
+// fail.
 func NewOffline(snapshot *Snapshot) *Client { return New(nil, &Options{Snapshot: snapshot}) }
 
 var errOffline = errors.New("no server: the client was made with NewOffline")
 
-// Latest returns the latest snapshot without a request, nil before the first.
+// Latest returns the latest snapshot without a request. It returns nil before the first snapshot.
 func (c *Client) Latest() *Snapshot {
 	latest, _ := c.latestAndChanged()
 	return latest
 }
 
-// Invalidate reports that the server may serve something else than the latest snapshot has, such as after a 404 for a
-// resource. The next search refreshes first.
+// Invalidate marks the latest snapshot as stale, for example after a 404 for a resource. The next search refreshes first.
 func (c *Client) Invalidate() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,7 +99,7 @@ func (c *Client) Fresh() bool {
 	return c.invalidatedAt.IsZero()
 }
 
-// setChecked records that all groups were requested at a time.
+// setChecked records a request for all groups.
 func (c *Client) setChecked(requestedAt time.Time) {
 	c.checkedAt = requestedAt
 	c.mu.Lock()
@@ -110,14 +109,14 @@ func (c *Client) setChecked(requestedAt time.Time) {
 	}
 }
 
-// latestAndChanged also returns a channel that is closed when there is a later snapshot.
+// latestAndChanged returns the latest snapshot and a channel that is closed when a newer snapshot is published.
 func (c *Client) latestAndChanged() (*Snapshot, <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.latest, c.changed
 }
 
-// Snapshot returns the latest snapshot; only the first call sends requests, unless there is a snapshot to start from.
+// Snapshot returns the latest snapshot. If there is none, in memory or in the disk cache, it calls [Client.Refresh].
 func (c *Client) Snapshot(ctx context.Context) (*Snapshot, error) {
 	if snapshot := c.latestOrCached(); snapshot != nil {
 		return snapshot, nil
@@ -125,7 +124,7 @@ func (c *Client) Snapshot(ctx context.Context) (*Snapshot, error) {
 	return c.Refresh(ctx)
 }
 
-// latestOrCached returns the latest snapshot, or else the one in the cache on disk, or nil.
+// latestOrCached returns the latest snapshot, falling back to the disk cache. It returns nil if both are empty.
 func (c *Client) latestOrCached() *Snapshot {
 	if latest := c.Latest(); latest != nil || c.disk == nil {
 		return latest
@@ -142,10 +141,12 @@ func (c *Client) latestOrCached() *Snapshot {
 	return c.latest
 }
 
-// Refresh requests a snapshot now, and returns the same one as before if nothing has changed: a server with aggregated
-// discovery then returns two empty responses. Overlapping calls share an answer, but only one that was requested after the
-// call: what the server served when Refresh was called is in its result. A group version that cannot be read, or does not
-// answer within ten seconds, does not fail the others: see [Version].Err. An error leaves the latest snapshot as it was.
+// Refresh requests a snapshot now. It returns the previous snapshot, the same pointer, if nothing has changed. With aggregated
+// discovery an unchanged server returns two empty responses.
+//
+// Overlapping calls share a request only if it was sent after the call: the result is never older than the call. An unreadable
+// group version, or a version without a response within ten seconds, fails alone: see [Version].Err. An error leaves the latest
+// snapshot unchanged.
 func (c *Client) Refresh(ctx context.Context) (*Snapshot, error) {
 	if c.conn == nil {
 		return c.Latest(), nil
@@ -158,8 +159,8 @@ func (c *Client) Refresh(ctx context.Context) (*Snapshot, error) {
 	return c.fetchLate(ctx, snapshot, func(gv schema.GroupVersion) bool { return !c.timedOutSince(gv, called) })
 }
 
-// refreshRoots fetches both roots and, without aggregated discovery, the group versions, of which late ones are not awaited.
-// It returns the latest snapshot if that was requested after called, or if allow returns false.
+// refreshRoots fetches both roots and, without aggregated discovery, the group versions. It does not wait for late versions. It
+// returns the latest snapshot if both roots were requested after called, or if allow returns false.
 func (c *Client) refreshRoots(ctx context.Context, called time.Time, allow func() (bool, error)) (*Snapshot, error) {
 	if err := c.rootsLock.lock(ctx); err != nil {
 		return nil, c.discoveryError(ctx, err)
@@ -186,7 +187,7 @@ func (c *Client) refreshRoots(ctx context.Context, called time.Time, allow func(
 	return latest, nil
 }
 
-// discoveryError adds the server to an error; nil stays nil.
+// discoveryError adds the server's URL to err. It returns nil for nil.
 func (c *Client) discoveryError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -194,8 +195,8 @@ func (c *Client) discoveryError(ctx context.Context, err error) error {
 	return fmt.Errorf("discover resources of %s: %w", c.conn.Server(), retry.WithContextError(ctx, err))
 }
 
-// saveToDisk updates the cache, now and then also without changes, because its files expire. Errors are ignored: discovery
-// works without a cache. The caller holds rootsLock.
+// saveToDisk writes a changed snapshot to the disk cache. An unchanged snapshot is written every maxDiskAge/6, because cache
+// files expire. Errors are ignored: discovery works without a cache. The caller holds rootsLock.
 func (c *Client) saveToDisk(snapshot *Snapshot, requestedAt time.Time) {
 	if c.disk == nil || snapshot == c.saved && requestedAt.Sub(c.savedAt) < maxDiskAge/6 {
 		return
@@ -205,7 +206,7 @@ func (c *Client) saveToDisk(snapshot *Snapshot, requestedAt time.Time) {
 	}
 }
 
-// contextMutex is a mutex for which a context can stop waiting: a channel with room for one element.
+// contextMutex is a mutex with a lock method that takes a context. It is a channel of capacity 1.
 type contextMutex chan struct{}
 
 func (m contextMutex) lock(ctx context.Context) error {

@@ -6,40 +6,40 @@ import (
 )
 
 const (
-	// settleDelay after the last change all groups are requested, which also puts new groups in the server's order.
+	// settleDelay is the time from the last change to a request for all groups. That request also restores the server's order.
 	settleDelay = 5 * time.Second
-	// resyncInterval is the time between requests for all groups, whatever changes in between.
+	// resyncInterval is the maximum time between requests for all groups.
 	resyncInterval = 30 * time.Second
-	// maxSingleGroups is the number of groups above which requesting all of them is cheaper.
+	// maxSingleGroups is the maximum number of single-group requests. Above it, a request for all groups is cheaper.
 	maxSingleGroups = 10
-	// allGroups takes the place of a group's name.
+	// allGroups stands for all groups in place of a group name.
 	allGroups = "*"
 )
 
-// groupCheckTimes are when a group is requested after a change: discovery documents lag behind the objects by an unknown
-// time.
+// groupCheckTimes are the delays from a change to the requests for its group. Discovery documents lag behind the objects by an
+// unknown time.
 var groupCheckTimes = []time.Duration{20 * time.Millisecond, 100 * time.Millisecond, 300 * time.Millisecond, time.Second, 3 * time.Second}
 
-// dirtyGroups schedules the requests for groups that have changed, and for all groups.
+// dirtyGroups schedules requests for changed groups and for all groups.
 type dirtyGroups struct {
 	groups map[string]groupCheck
 	allAt  time.Time
-	// maxAllAt bounds allAt, which every change postpones.
+	// maxAllAt bounds allAt. Every change postpones allAt.
 	maxAllAt time.Time
 }
 
 type groupCheck struct {
 	at    time.Time
-	index int // in groupCheckTimes
+	index int // index in groupCheckTimes
 }
 
 func newDirtyGroups(now time.Time) *dirtyGroups {
 	return &dirtyGroups{groups: map[string]groupCheck{}, allAt: now.Add(resyncInterval), maxAllAt: now.Add(resyncInterval)}
 }
 
-// mark schedules the checks of a group that has changed.
+// mark schedules the checks of a changed group.
 func (d *dirtyGroups) mark(group string, now time.Time) {
-	// The first check is not postponed, so that a group which changes all the time is requested, too.
+	// The first check is never postponed: a group under constant change is requested, too.
 	if check, scheduled := d.groups[group]; !scheduled || check.index > 0 {
 		d.groups[group] = groupCheck{at: now.Add(groupCheckTimes[0])}
 	}
@@ -49,7 +49,7 @@ func (d *dirtyGroups) mark(group string, now time.Time) {
 	}
 }
 
-// markAll schedules the request for all groups within a second.
+// markAll schedules a request for all groups within a second.
 func (d *dirtyGroups) markAll(now time.Time) {
 	if soon := now.Add(time.Second); d.allAt.After(soon) {
 		d.allAt = soon
@@ -64,7 +64,7 @@ func (d *dirtyGroups) delay(now time.Time) time.Duration {
 	return max(delay, 0)
 }
 
-// next returns the groups to request now, allGroups alone if that is cheaper, and schedules their next checks.
+// next returns the groups to request now and schedules their next checks. It returns allGroups alone if that is cheaper.
 func (d *dirtyGroups) next(now time.Time) []string {
 	var due []string
 	all := false

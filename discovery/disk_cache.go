@@ -18,26 +18,26 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// maxDiskAge is the age of a file's modification time up to which kubectl trusts its cache.
+// maxDiskAge is the maximum age of a cache file by modification time, as in kubectl.
 const maxDiskAge = 6 * time.Hour
 
 const (
 	groupsFile    = "servergroups.json"
 	resourcesFile = "serverresources.json"
-	// noResourcesFile replaces resourcesFile for a version without resources. kubectl neither writes nor looks for it and
-	// sends a request each time; without it the cache would never be complete here.
+	// noResourcesFile replaces resourcesFile for a version without resources. kubectl does not cache such a version and
+	// requests it each time. Without this file the cache would never be complete.
 	noResourcesFile = "noresources.json"
 )
 
-// diskCache reads and writes kubectl's discovery cache of one server in kubectl's layout (client-go's discovery/cached/disk):
-// servergroups.json, and serverresources.json in a folder for each group version. It is safe for concurrent use, also with
-// other programs: every file is replaced as a whole.
+// diskCache reads and writes kubectl's discovery cache of one server, in the layout of client-go's discovery/cached/disk:
+// servergroups.json, and serverresources.json in a folder for each group version. It is safe for concurrent use, also by
+// several processes: every file is replaced atomically.
 type diskCache struct {
 	dir string // the server's folder
 }
 
-// newDiskCache returns the cache of one server in the folder dir, which need not exist, and nil if the server's folder would
-// be outside of it.
+// newDiskCache returns the cache of a server below dir. dir need not exist. It returns nil if the server's folder would be
+// outside of dir.
 func newDiskCache(dir, serverURL string) *diskCache {
 	host := filepath.FromSlash(hostFolder(serverURL))
 	if !filepath.IsLocal(host) {
@@ -46,15 +46,15 @@ func newDiskCache(dir, serverURL string) *diskCache {
 	return &diskCache{dir: filepath.Join(dir, "discovery", host)}
 }
 
-// hostFolder returns a server's folder as kubectl names it (cli-runtime's computeDiscoverCacheDir), including the
-// parentheses that kubectl keeps by oversight.
+// hostFolder returns kubectl's folder name for a server (computeDiscoverCacheDir in cli-runtime). The regular expression has
+// the same bug as kubectl's: it keeps parentheses.
 func hostFolder(serverURL string) string {
 	host := strings.Replace(strings.Replace(serverURL, "https://", "", 1), "http://", "", 1)
 	return regexp.MustCompile(`[^(\w/.)]`).ReplaceAllString(host, "_")
 }
 
-// DefaultCacheDir returns the folder of kubectl's cache: $KUBECACHEDIR, or else .kube/cache in the user's home. It fails if
-// there is no home, and does not check whether the folder exists.
+// DefaultCacheDir returns kubectl's cache folder: $KUBECACHEDIR, or .kube/cache in the user's home. It fails without a home
+// directory. The folder need not exist.
 func DefaultCacheDir() (string, error) {
 	if dir := os.Getenv("KUBECACHEDIR"); dir != "" {
 		return dir, nil
@@ -66,7 +66,7 @@ func DefaultCacheDir() (string, error) {
 	return filepath.Join(home, ".kube", "cache"), nil
 }
 
-// folder returns the folder of a group version. Names from a server or a file must not lead elsewhere.
+// folder returns the folder of a group version. It rejects names that would escape from the cache folder.
 func (d *diskCache) folder(gv schema.GroupVersion) (string, error) {
 	if gv.Group != "" && !isFolderName(gv.Group) || !isFolderName(gv.Version) {
 		return "", fmt.Errorf("group version %q is not a folder name", gv)
@@ -78,8 +78,8 @@ func isFolderName(name string) bool {
 	return filepath.IsLocal(name) && name != "." && !strings.ContainsAny(name, `/\`)
 }
 
-// read returns the cached snapshot, taken when the oldest of its files was requested. The snapshot is nil if and only if
-// there is an error: the cache is missing, expired, incomplete, corrupt or unreadable, and a request is needed.
+// read returns the cached snapshot. TakenAt is the time of the oldest file. It fails if the cache is missing, expired,
+// incomplete, corrupt or unreadable.
 func (d *diskCache) read(now time.Time) (*Snapshot, error) {
 	files := &validFiles{now: now, oldest: now}
 	path := filepath.Join(d.dir, groupsFile)
@@ -91,7 +91,7 @@ func (d *diskCache) read(now time.Time) (*Snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	// kubectl lists a group without its stale versions.
+	// kubectl omits stale versions. Groups without versions are dropped.
 	snapshot := &Snapshot{Groups: slices.DeleteFunc(groups, func(group Group) bool { return len(group.Versions) == 0 })}
 	if len(snapshot.Groups) == 0 {
 		return nil, fmt.Errorf("%s: no groups", path)
@@ -136,7 +136,7 @@ func (d *diskCache) readVersion(files *validFiles, gv schema.GroupVersion) ([]*R
 	return resourcesOf(gv, list.APIResources), nil
 }
 
-// validFiles reads files that are valid now, and records the oldest modification time.
+// validFiles reads unexpired files and records the oldest modification time.
 type validFiles struct{ now, oldest time.Time }
 
 func (f *validFiles) read(path string) ([]byte, error) {
@@ -147,8 +147,8 @@ func (f *validFiles) read(path string) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: not a regular file", path)
 	}
-	// kubectl trusts any file of the future. Here it may come from a clock that was set back a little; one further ahead
-	// would be valid for too long.
+	// A file from the future may be due to a clock that was set back. Unlike kubectl, this limits it to maxDiskAge, too:
+	// otherwise the file would be valid for too long.
 	modified := info.ModTime()
 	if age := f.now.Sub(modified); age > maxDiskAge || age < -maxDiskAge {
 		return nil, fmt.Errorf("%s: expired: written %s ago", path, age.Round(time.Second))
@@ -159,9 +159,9 @@ func (f *validFiles) read(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// write caches the snapshot as requested at a time. Like kubectl, it leaves out stale versions, the resources of unreadable
-// ones, and resources of unknown kind except for their subresources. After an error older files remain with newer ones,
-// each of them complete.
+// write caches the snapshot with requestedAt as the modification time. Like kubectl, it omits stale versions, the resources of
+// unreadable versions, and resources of unknown kind except for their subresources. After an error the cache may contain both
+// old and new files, each of them complete.
 func (d *diskCache) write(snapshot *Snapshot, requestedAt time.Time) error {
 	if len(snapshot.Groups) == 0 {
 		return nil
@@ -173,7 +173,7 @@ func (d *diskCache) write(snapshot *Snapshot, requestedAt time.Time) error {
 			}
 		}
 	}
-	// The groups are written last: they must not list versions that have no file yet.
+	// servergroups.json is written last: it must not list versions without files.
 	return writeDocument(d.dir, groupsFile, groupListOf(snapshot.Groups), requestedAt)
 }
 
@@ -200,8 +200,8 @@ func (d *diskCache) writeVersion(gv schema.GroupVersion, resources []*Resource, 
 	return nil
 }
 
-// writeDocument writes JSON like kubectl, readable by the user's group. A file that is up to date only gets a new
-// modification time, at a tenth of the cost.
+// writeDocument writes a JSON file with kubectl's permissions: readable by the user's group. If the content is unchanged, it
+// only updates the modification time, at a tenth of the cost.
 func writeDocument(folder, name string, document any, requestedAt time.Time) error {
 	data, err := json.Marshal(document)
 	if err != nil {
@@ -216,7 +216,7 @@ func writeDocument(folder, name string, document any, requestedAt time.Time) err
 		return nil
 	}
 	return replaceFile(path, data, 0o660, func(temp string) error {
-		return errors.Join(os.Chmod(temp, 0o660), os.Chtimes(temp, requestedAt, requestedAt)) // this mode, whatever the umask is
+		return errors.Join(os.Chmod(temp, 0o660), os.Chtimes(temp, requestedAt, requestedAt)) // whatever the umask
 	})
 }
 
@@ -228,8 +228,8 @@ func hasContent(path string, data []byte) bool {
 	return err == nil && bytes.Equal(content, data)
 }
 
-// replaceFile replaces a file as a whole, or leaves it as it was. prepare is called for the new file before it takes the place
-// of the old one.
+// replaceFile replaces a file atomically. With an error the old file is left unchanged. prepare is called with the new file
+// before the rename.
 func replaceFile(path string, data []byte, mode fs.FileMode, prepare func(temp string) error) (err error) {
 	// Unlike os.CreateTemp, this applies the umask to the mode.
 	name := fmt.Sprintf("%s.%d", path, rand.Uint64()) //nolint:gosec // unique, not secret

@@ -1,5 +1,5 @@
-// Package discovery reads which resources an API server serves: the groups, their versions, and each resource's kind,
-// scope, verbs, names and subresources.
+// Package discovery lists the resources of an API server: groups, versions, and the kind, scope, verbs, names and subresources
+// of each resource.
 //
 //	client := discovery.New(conn, nil)
 //	snapshot, err := client.Snapshot(ctx)
@@ -10,12 +10,12 @@
 //		fmt.Println(resource.GVR, resource.Verbs)
 //	}
 //
-// [Snapshot.PreferredResources] yields each resource once, filtered. [Client] keeps the latest answer as an immutable
-// [Snapshot]: [Client.Refresh] requests a new one, [Client.Run] keeps it current by watching definitions, [Client.WaitFor]
-// waits until something is served, and [Client.Changes] reports the differences. [Options] share kubectl's cache on disk or
-// start from a saved snapshot. Names that users type are resolved by package restmapper.
+// [Snapshot.PreferredResources] yields each resource once, filtered. [Client] keeps the latest response as an immutable
+// [Snapshot]: [Client.Refresh] requests a new snapshot, [Client.Run] keeps it current by watching definitions, [Client.WaitFor]
+// waits until a resource is served, and [Client.Changes] yields the differences. [Options] share kubectl's cache on disk or
+// start from a saved snapshot. Package restmapper resolves names that users type.
 //
-// A server with aggregated discovery (KEP-3352) is sent two requests, /api and /apis; an older one is also sent one for each
-// group version, in parallel. The API is described at
+// A snapshot costs two requests, /api and /apis, if the server has aggregated discovery (KEP-3352). Older servers take an
+// additional request for each group version, sent in parallel. The API is described at
 // https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api.
 package discovery

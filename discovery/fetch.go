@@ -16,23 +16,23 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
-// acceptAggregated accepts aggregated discovery, newest first, and else what every server has. API servers compare the
+// acceptAggregated accepts aggregated discovery, newest version first, and falls back to plain JSON. API servers expect the
 // parameters in this order.
 const acceptAggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," +
 	"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList," + plainJSON
 
-// root is the last answer of one of the two discovery roots, /api and /apis.
+// root is the last response of a discovery root, /api or /apis.
 type root struct {
 	groups   []Group
 	rejected []error
-	// aggregated reports that the groups' versions came with their resources.
+	// aggregated reports that the versions came with their resources.
 	aggregated bool
-	// etag is sent back to learn whether anything has changed; "" if the server gives none.
+	// etag is sent as If-None-Match with the next request. It is "" if the server sent none.
 	etag string
 }
 
-// fetch requests both roots at once, and then each group version unless both are aggregated. It returns nil if both are
-// unchanged. The caller holds rootsLock.
+// fetch requests both roots in parallel, and then each group version unless both roots are aggregated. It returns nil if both
+// roots are unchanged. The caller holds rootsLock.
 func (c *Client) fetch(ctx context.Context) (*Snapshot, error) {
 	if c.rootsStale.Swap(false) {
 		clear(c.roots)
@@ -74,8 +74,8 @@ func (c *Client) fetchRoots(ctx context.Context) (core, named *root, err error) 
 	return core, named, errors.Join(coreErr, namedErr)
 }
 
-// fetchRoot requests one root, and returns last if the server reports no change since. Only the Content-Type distinguishes
-// an aggregated answer from a legacy one: decoded as the other, each is an empty list.
+// fetchRoot requests a root. It returns last if the server responds 304 Not Modified. The Content-Type alone decides between
+// the aggregated and the legacy decoder: each decodes the other format as an empty list.
 func (c *Client) fetchRoot(ctx context.Context, path string, last *root, decodeLegacy func([]byte) ([]Group, error)) (*root, error) {
 	header := accept(acceptAggregated)
 	if last != nil && last.etag != "" {
@@ -100,7 +100,7 @@ func (c *Client) fetchRoot(ctx context.Context, path string, last *root, decodeL
 	return fetched, nil
 }
 
-// isAggregated accepts the parameters of the Content-Type in any order.
+// isAggregated reports whether contentType is aggregated discovery. The parameters may be in any order.
 func isAggregated(contentType string) bool {
 	mediaType, parameters, err := mime.ParseMediaType(contentType)
 	return err == nil && mediaType == plainJSON &&
@@ -108,19 +108,19 @@ func isAggregated(contentType string) bool {
 		(parameters["v"] == "v2" || parameters["v"] == "v2beta1")
 }
 
-// refreshGroup requests a single group and replaces it in the latest snapshot. It waits for no other request.
+// refreshGroup requests a single group and replaces it in the latest snapshot. It does not wait for rootsLock.
 func (c *Client) refreshGroup(ctx context.Context, name string) error {
 	requestedAt := time.Now()
 	group, err := c.fetchGroup(ctx, name)
 	if err != nil {
 		return fmt.Errorf("discover group %s of %s: %w", name, c.conn.Server(), retry.WithContextError(ctx, err))
 	}
-	// The cache on disk is written by the next full refresh: its files have the time of one request.
+	// The next full refresh writes the disk cache: all cache files have the time of the same request.
 	c.updateGroup(name, requestedAt, func(*Group) *Group { return group })
 	return nil
 }
 
-// fetchGroup returns a group with its versions, nil if the server does not serve it.
+// fetchGroup returns a group with its versions. It returns nil if the server does not serve the group.
 func (c *Client) fetchGroup(ctx context.Context, name string) (*Group, error) {
 	path := "/apis/" + name
 	var served metav1.APIGroup

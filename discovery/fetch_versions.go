@@ -14,27 +14,27 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
-// A server without aggregated discovery forwards a request for a group version to the API server behind it. If that one
-// hangs it must not delay the others: it is late after a grace period, and callers wait for it only if they need it.
+// A server without aggregated discovery proxies requests for group versions to other API servers. If such a backend hangs, its
+// versions are late after a grace period, so that they do not delay the rest. Only callers in need of a late version wait for
+// it.
 const (
-	// maxParallelVersions bounds the requests for group versions at once.
+	// maxParallelVersions bounds the concurrent requests for group versions.
 	maxParallelVersions = 16
-	// defaultVersionGrace is the time without any answer after which the outstanding versions are late; twice the time of
-	// the first answer if that is longer.
+	// The outstanding versions are late after max(defaultVersionGrace, 2 × time of the first response) without any response.
 	defaultVersionGrace = time.Second
-	// defaultVersionTimeout bounds the request for a group version that is waited for.
+	// defaultVersionTimeout bounds each request for a group version.
 	defaultVersionTimeout = 10 * time.Second
-	// timedOutRetry is for how long lookups do not wait again for a version that has timed out.
+	// timedOutRetry is the time before lookups wait again for a version after its timeout.
 	timedOutRetry = 30 * time.Second
 )
 
-// lateError is the error of a group version that has not answered yet.
+// lateError is the error of a group version without a response so far.
 type lateError struct{ after time.Duration }
 
 func (e *lateError) Error() string { return fmt.Sprintf("no answer within %s", e.after) }
 
-// fetchVersions adds the resources to every version of a snapshot. A version that cannot be read gets an error, one that
-// answers much later than the others a lateError, and one that has been removed since no resources.
+// fetchVersions adds the resources to every version of a snapshot. An unreadable version gets an error, a slow version a
+// lateError. A version removed meanwhile gets no resources.
 func (c *Client) fetchVersions(ctx context.Context, snapshot *Snapshot) error {
 	var gvs []schema.GroupVersion
 	var versions []*Version
@@ -60,7 +60,7 @@ func (c *Client) fetchVersions(ctx context.Context, snapshot *Snapshot) error {
 	return retry.ContextError(ctx)
 }
 
-// fetchEach requests group versions in parallel and calls onAnswer for each, never concurrently.
+// fetchEach requests group versions in parallel and calls onAnswer for each response. Calls of onAnswer are serialized.
 func (c *Client) fetchEach(ctx context.Context, gvs []schema.GroupVersion, onAnswer func(i int, resources []*Resource, err error)) {
 	queue := make(chan int, len(gvs))
 	for i := range gvs {
@@ -119,7 +119,7 @@ func (c *Client) getVersion(ctx context.Context, gv schema.GroupVersion) ([]*Res
 	return resources, nil
 }
 
-// hasTimedOut reports whether a group version timed out a short time ago.
+// hasTimedOut reports whether a group version has timed out within timedOutRetry.
 func (c *Client) hasTimedOut(gv schema.GroupVersion) bool {
 	return c.timedOutSince(gv, time.Now().Add(-timedOutRetry))
 }
@@ -130,7 +130,7 @@ func (c *Client) timedOutSince(gv schema.GroupVersion, since time.Time) bool {
 	return c.timedOut[gv].After(since)
 }
 
-// fetchLate waits for the late group versions of a snapshot that are wanted, and returns the snapshot that has their answers.
+// fetchLate waits for the late group versions selected by isWanted. It returns a snapshot with their responses.
 func (c *Client) fetchLate(ctx context.Context, snapshot *Snapshot, isWanted func(schema.GroupVersion) bool) (*Snapshot, error) {
 	var late []schema.GroupVersion
 	for gv, version := range snapshot.Versions() {

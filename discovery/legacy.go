@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Conversions between snapshots and the types of legacy discovery, in which kubectl's cache is written, too.
+// This file converts between snapshots and the types of legacy discovery. kubectl's cache has the legacy format, too.
 
-// decodeCoreVersions decodes the answer of an older server at /api.
+// decodeCoreVersions decodes the legacy response of /api.
 func decodeCoreVersions(body []byte) ([]Group, error) {
 	var versions metav1.APIVersions
 	if err := decodeKind(body, "APIVersions", &versions); err != nil {
@@ -22,7 +22,7 @@ func decodeCoreVersions(body []byte) ([]Group, error) {
 	return []Group{core}, nil
 }
 
-// decodeGroupList decodes the answer of an older server at /apis.
+// decodeGroupList decodes the legacy response of /apis.
 func decodeGroupList(body []byte) ([]Group, error) {
 	var list metav1.APIGroupList
 	if err := decodeKind(body, "APIGroupList", &list); err != nil {
@@ -35,7 +35,7 @@ func decodeGroupList(body []byte) ([]Group, error) {
 	return groups, nil
 }
 
-// groupOf returns a group with its versions, the preferred one first.
+// groupOf returns a group with its versions, preferred version first.
 func groupOf(item *metav1.APIGroup) Group {
 	group := Group{Name: item.Name}
 	if preferred := item.PreferredVersion.Version; preferred != "" {
@@ -49,8 +49,8 @@ func groupOf(item *metav1.APIGroup) Group {
 	return group
 }
 
-// groupListOf is the inverse of [decodeGroupList]. It omits stale versions, which each kubectl would request again and
-// complain about.
+// groupListOf is the inverse of [decodeGroupList]. It omits stale versions: kubectl would request each again and report an
+// error.
 func groupListOf(groups []Group) *metav1.APIGroupList {
 	list := &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
 	for _, group := range groups {
@@ -70,7 +70,7 @@ func groupListOf(groups []Group) *metav1.APIGroupList {
 	return list
 }
 
-// resourcesOf adds each "resource/subresource" entry to its resource, in whatever order they are listed.
+// resourcesOf adds each "resource/subresource" entry to its resource. The entries may be in any order.
 func resourcesOf(gv schema.GroupVersion, entries []metav1.APIResource) []*Resource {
 	var resources []*Resource
 	byName := map[string]*Resource{}
@@ -95,8 +95,8 @@ func resourcesOf(gv schema.GroupVersion, entries []metav1.APIResource) []*Resour
 	return resources
 }
 
-// entriesOf is the inverse of [resourcesOf]. As in client-go, subresources have the singular of their resource, and a
-// resource without a kind is represented by its subresources alone.
+// entriesOf is the inverse of [resourcesOf]. As in client-go, subresources have the singular name of their resource. A resource
+// without a kind is represented by its subresources alone.
 func entriesOf(gv schema.GroupVersion, resources []*Resource) []metav1.APIResource {
 	var entries []metav1.APIResource
 	add := func(entry metav1.APIResource, kind schema.GroupVersionKind) {

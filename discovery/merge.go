@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// How answers become the latest snapshot. Answers about everything and about single groups overlap, so each carries the
-// time of its request: a group is replaced only by what was requested later. Published snapshots never change; a new one is
-// completed from the one before it, and is dropped if both are equal.
+// This file merges responses into the latest snapshot. Requests for all groups and for single groups overlap. Each response
+// carries the time of its request: a group is replaced only by a later request. Published snapshots are immutable. A new
+// snapshot takes over missing parts from its predecessor and is dropped if the two are equal.
 
 // maxRemoved bounds Snapshot.Removed.
 const maxRemoved = 1000
 
-// publishAll makes next the latest snapshot, except for groups that were requested later than next.
+// publishAll makes next the latest snapshot. Groups with a request later than next.TakenAt are kept.
 func (c *Client) publishAll(next *Snapshot) *Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -32,8 +32,8 @@ func (c *Client) publishAll(next *Snapshot) *Snapshot {
 	return c.publish(next)
 }
 
-// updateGroup replaces one group of the latest snapshot by what update returns, and removes it for nil. It does nothing if
-// something newer is known.
+// updateGroup replaces a group of the latest snapshot with the result of update, or removes it if the result is nil. It does
+// nothing if the group was requested later than requestedAt.
 func (c *Client) updateGroup(name string, requestedAt time.Time, update func(*Group) *Group) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,7 +49,7 @@ func (c *Client) updateGroup(name string, requestedAt time.Time, update func(*Gr
 	}
 }
 
-// publish makes next, completed from the snapshot before it, the latest one. The caller holds mu.
+// publish makes next the latest snapshot, merged with the previous snapshot. The caller holds mu.
 func (c *Client) publish(next *Snapshot) *Snapshot {
 	if next = mergePrevious(c.latest, next); next == c.latest {
 		return next
@@ -69,7 +69,7 @@ func groupNamed(groups []Group, name string) *Group {
 	return nil
 }
 
-// replaceGroup puts a copy of replacement into groups, or removes the group for nil.
+// replaceGroup replaces the named group with a copy of replacement, or removes the group if replacement is nil.
 func replaceGroup(groups []Group, name string, replacement *Group) []Group {
 	if replacement == nil {
 		return slices.DeleteFunc(groups, func(g Group) bool { return g.Name == name })
@@ -82,7 +82,7 @@ func replaceGroup(groups []Group, name string, replacement *Group) []Group {
 	return append(groups, replaced...)
 }
 
-// copyGroups copies groups and versions, so that completing a snapshot does not change an earlier answer or snapshot.
+// copyGroups copies groups and versions, so that mergePrevious does not change an earlier response or snapshot.
 func copyGroups(lists ...[]Group) []Group {
 	groups := slices.Concat(lists...)
 	for i := range groups {
@@ -91,8 +91,8 @@ func copyGroups(lists ...[]Group) []Group {
 	return groups
 }
 
-// mergePrevious gives next the last known resources of unreadable versions and the list of removed resources. It returns
-// previous itself if the two are equal.
+// mergePrevious adds the last known resources of unreadable versions and the removed resources to next. It returns previous if
+// the two are equal.
 func mergePrevious(previous, next *Snapshot) *Snapshot {
 	if previous == nil {
 		return next
@@ -110,7 +110,7 @@ func mergePrevious(previous, next *Snapshot) *Snapshot {
 	return next
 }
 
-// mergeRemoved returns the removed resources, the latest first, without those that are served again.
+// mergeRemoved returns the removed resources, latest first. Resources that are served again are dropped.
 func mergeRemoved(previous, next *Snapshot) []RemovedResource {
 	var removed []RemovedResource
 	served := next.resourcesByGVR()
@@ -145,8 +145,8 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// equalResources compares what both forms of discovery contain: one has no storage version hash, and they order verbs and
-// subresources differently.
+// equalResources compares resources across the two formats of discovery. Aggregated discovery has no storage version hash, and
+// the order of verbs and subresources differs.
 func equalResources(a, b *Resource) bool {
 	if a == b {
 		return true
@@ -170,17 +170,17 @@ func sorted(r *Resource) Resource {
 	return sortedCopy
 }
 
-// ResourceChange is a difference between two snapshots in one resource.
+// ResourceChange is a changed resource between two snapshots.
 type ResourceChange struct {
-	// Old is the resource before the change, nil if it is new.
+	// Old is the resource before the change. It is nil for a new resource.
 	Old *Resource
-	// New is the resource after the change, nil if it was removed.
+	// New is the resource after the change. It is nil for a removed resource.
 	New *Resource
 }
 
-// Changes yields the changes of resources after the call, until ctx ends. It sends no requests itself: changes are found by
-// [Client.Run] and by every [Client.Refresh]. A slow consumer receives several changes of a resource as one. Leaving the
-// loop releases everything.
+// Changes yields the changes of resources after the call, until ctx ends. It sends no requests: changes come from [Client.Run]
+// and from every [Client.Refresh]. Several changes of a resource are coalesced for a slow consumer. Leaving the loop releases
+// all resources.
 func (c *Client) Changes(ctx context.Context) iter.Seq[ResourceChange] {
 	last, changed := c.latestAndChanged()
 	return func(yield func(ResourceChange) bool) {
@@ -202,7 +202,7 @@ func (c *Client) Changes(ctx context.Context) iter.Seq[ResourceChange] {
 	}
 }
 
-// difference returns the new and changed resources, and then the removed ones, in the server's order.
+// difference returns the new and changed resources followed by the removed resources, both in the server's order.
 func difference(before, after *Snapshot) []ResourceChange {
 	if before == nil {
 		before = &Snapshot{}

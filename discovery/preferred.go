@@ -6,24 +6,24 @@ import (
 	"slices"
 )
 
-// ResourceFilter selects resources as the flags of kubectl api-resources do. nil and zero values select all.
+// ResourceFilter selects resources like the flags of kubectl api-resources. nil and zero values select all resources.
 type ResourceFilter struct {
-	// Verbs are verbs that the resource must have, all of them: list and watch for a cache, for example.
+	// Verbs are required verbs: a resource must support all of them, for example list and watch for a cache.
 	Verbs []string
-	// Namespaced selects namespaced or cluster-scoped resources; nil selects both.
+	// Namespaced selects namespaced or cluster-scoped resources. nil selects both.
 	Namespaced *bool
-	// Groups are the groups of which one must be the resource's; "" is the core group.
+	// Groups are the accepted groups. "" is the core group.
 	Groups []string
-	// Categories are categories that the resource must be in, all of them.
+	// Categories are required categories: a resource must be in all of them.
 	Categories []string
 }
 
-// PreferredResources yields each resource that the filter selects once, in the server's order: in the first version of its
-// group that has it, which is the server's preferred version unless that lacks the resource or is unhealthy. The filter is
-// applied to that version alone. Resources without verbs, of which only subresources are served, are omitted.
+// PreferredResources yields each selected resource once, in the server's order. The version is the server's preferred version
+// of the group. If that version lacks the resource or is unhealthy, the next version with the resource is used, healthy
+// versions first. The filter applies to this version only. Resources without verbs, with only subresources served, are omitted.
 //
-// A group version that could not be read contributes its last known resources, or none: a caller that must not overlook
-// anything checks [Version.Healthy] of each of [Snapshot.Versions].
+// An unreadable group version contributes its last known resources, or none. Callers that need a complete list check
+// [Version.Healthy] of each of [Snapshot.Versions].
 func (s *Snapshot) PreferredResources(filter *ResourceFilter) iter.Seq[*Resource] {
 	filter = cmp.Or(filter, &ResourceFilter{})
 	return func(yield func(*Resource) bool) {
@@ -54,7 +54,7 @@ func containsAll(list, wanted []string) bool {
 	return !slices.ContainsFunc(wanted, func(s string) bool { return !slices.Contains(list, s) })
 }
 
-// HealthyFirst yields the group's healthy versions and then the others, both in the server's order.
+// HealthyFirst yields the healthy versions followed by the unhealthy versions, both in the server's order.
 func (g *Group) HealthyFirst() iter.Seq[*Version] {
 	return func(yield func(*Version) bool) {
 		for _, isHealthy := range [...]bool{true, false} {

@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// maxDocument bounds a document, which is held whole in memory, after decompression. The discovery document of a server
+	// maxDocument bounds the size of a decompressed document. Documents are held in memory. The discovery document of a server
 	// with 10,000 definitions has about 10 MB.
 	maxDocument = 64 << 20
-	// maxError bounds the text of an error that a server caused, and maxText a quotation in it or a decoder's error, which
-	// quotes its input.
+	// maxError bounds error text from a server. maxText bounds a quotation in error text, and a decoder's error, because it
+	// quotes the input.
 	maxError = 1 << 10
 	maxText  = 200
 )
 
-// document is the body of a response with the headers that matter here.
+// document is a response body with the relevant headers.
 type document struct {
 	body              []byte
 	contentType, etag string
@@ -59,7 +59,7 @@ func accept(mediaTypes string) http.Header { return http.Header{"Accept": {media
 
 var codec = jsoniter.Config{CaseSensitive: true}.Froze()
 
-// object is a document that names its kind.
+// object is a document with a kind.
 type object interface{ GetObjectKind() schema.ObjectKind }
 
 func (c *Client) getKind(ctx context.Context, path, mediaType, kind string, into object) error {
@@ -90,5 +90,5 @@ func checkKind(got, want string) error {
 	return nil
 }
 
-// quoted returns a name from a server for use in an error.
+// quoted sanitizes and quotes a name from a server for error text.
 func quoted(name string) string { return fmt.Sprintf("%q", sanitize.Text(name, maxText)) }

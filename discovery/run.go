@@ -8,19 +8,19 @@ import (
 	"github.com/anykind/anykind/internal/retry"
 )
 
-// refreshTimeout bounds one request of Run: a connection may be dead without an error.
+// refreshTimeout bounds each request of Run: a connection may be dead without an error.
 const refreshTimeout = 30 * time.Second
 
 var runBackoff = retry.Backoff{Min: 200 * time.Millisecond, Max: 10 * time.Second}
 
-// Run keeps the snapshot current until ctx ends. It watches CustomResourceDefinitions and APIServices and requests the
-// groups that they define, and every half minute all groups, because the resources of other API servers change without
-// either; that costs two empty answers if nothing has changed.
+// Run keeps the snapshot current until ctx ends. It watches CustomResourceDefinitions and APIServices and requests the changed
+// groups. It also requests all groups every 30 seconds, because the resources of aggregated API servers change without an
+// event. An unchanged server with aggregated discovery then returns two empty responses.
 //
-// Run survives failures of connections and of the server. It returns the error of ctx, or a *apierrors.StatusError that
-// retrying cannot cure: apierrors.IsForbidden if the user may not list or watch the two. A server that has just started
-// denies everything for a moment, so a denial is returned only after five seconds of nothing else. A new group follows all
-// others until all groups are requested again, some seconds later.
+// Run retries connection failures and server errors. It returns the error of ctx or a terminal *apierrors.StatusError:
+// apierrors.IsForbidden if the user may not list or watch both resources. A starting server denies all requests for a moment,
+// so a denial is returned only after five seconds without a success. A new group is last in the order of groups until the next
+// request for all groups, some seconds later.
 func (c *Client) Run(ctx context.Context) error {
 	if c.conn == nil {
 		return errOffline
@@ -46,7 +46,7 @@ func (c *Client) Run(ctx context.Context) error {
 	return context.Cause(runCtx)
 }
 
-// firstRefresh retries until the server returns a snapshot or an error that is terminal.
+// firstRefresh retries until the server returns a snapshot or a terminal error.
 func (c *Client) firstRefresh(ctx context.Context) error {
 	var denials retry.Denials
 	for n := 1; ; n++ {
@@ -55,7 +55,7 @@ func (c *Client) firstRefresh(ctx context.Context) error {
 		switch {
 		case err == nil:
 			return nil
-		case retry.IsTerminal(err) && !transient: // an ended ctx, too
+		case retry.IsTerminal(err) && !transient: // including an ended ctx
 			return err
 		}
 		if err := runBackoff.Wait(ctx, n); err != nil {
@@ -69,12 +69,12 @@ type refreshResult struct {
 	err   error
 }
 
-// refreshDirty requests the groups that are received from dirty, each in a worker of its own: one that hangs delays no other.
-// It returns when ctx ends or the server denies discovery for longer than it takes to start. Other errors are ignored: the
-// next scheduled check tries again.
+// refreshDirty requests the groups received from dirty. Each group has its own worker, so that a hanging request delays no
+// other group. It returns when ctx ends or the server denies discovery for more than five seconds. Errors of single requests
+// are ignored: the next scheduled check tries again.
 func (c *Client) refreshDirty(ctx context.Context, workers *sync.WaitGroup, dirty <-chan string) error {
 	schedule := newDirtyGroups(time.Now())
-	active := map[string]bool{} // the groups being requested, and whether they have become dirty again
+	active := map[string]bool{} // group in flight → marked dirty meanwhile
 	results := make(chan refreshResult)
 	var denials retry.Denials
 	timer := time.NewTimer(resyncInterval)

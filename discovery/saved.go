@@ -17,18 +17,18 @@ import (
 
 const (
 	savedKind = "anykind discovery snapshot"
-	// savedFormat is incremented if older versions of this package would misread a file; new optional fields do not count.
+	// savedFormat is incremented if older versions of this package would misread a file. New optional fields do not count.
 	savedFormat = 3
 
 	checksumPrefix = "sha256:"
 )
 
-// emptyChecksum is the value of the checksum field while the checksum is computed.
+// emptyChecksum is the placeholder in the checksum field during computation.
 var emptyChecksum = checksumPrefix + strings.Repeat("0", 2*sha256.Size)
 
-// Save writes the snapshot to a file for [Load]. The file is indented JSON with a checksum, and equal snapshots yield equal
-// files. It is replaced as a whole or, with an error, left as it was. Errors of versions are saved as text, and a
-// resource without a kind by its subresources. The umask determines the file's permissions.
+// Save writes the snapshot to a file for [Load]. The file is indented JSON with a checksum. Equal snapshots produce equal
+// files. The file is replaced atomically: with an error the old file is left unchanged. Version errors are saved as text. A
+// resource without a kind is saved by its subresources. The umask determines the file's permissions.
 func (s *Snapshot) Save(path string) error {
 	data, err := encodeSaved(s)
 	if err == nil {
@@ -40,7 +40,7 @@ func (s *Snapshot) Save(path string) error {
 	return nil
 }
 
-// Load reads a file of [Snapshot.Save]. It rejects other files, damaged ones, changes other than in white space, and the
+// Load reads a file written by [Snapshot.Save]. It rejects anything else: damaged files, edits other than white space, and
 // formats of other versions of this package.
 func Load(path string) (*Snapshot, error) {
 	data, err := os.ReadFile(path)
@@ -54,8 +54,8 @@ func Load(path string) (*Snapshot, error) {
 	return snapshot, nil
 }
 
-// encodeSaved returns the content of a file. Its checksum is that of its JSON without white space and with emptyChecksum, so
-// that white space may change, as line ends do in version control, and nothing else.
+// encodeSaved returns the content of a file. The checksum covers the compact JSON with emptyChecksum in place of the checksum.
+// Only white space may change, for example line ends in version control.
 func encodeSaved(s *Snapshot) ([]byte, error) {
 	saved := savedOf(s)
 	saved.Checksum = emptyChecksum
@@ -72,7 +72,7 @@ func checksumOf(compact []byte) string {
 	return fmt.Sprintf("%s%x", checksumPrefix, sha256.Sum256(compact))
 }
 
-// validateChecksum compares the checksum of a file with sum, the one that it contains.
+// validateChecksum compares the checksum of data with sum, the checksum stored in data.
 func validateChecksum(data []byte, sum string) error {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, data); err != nil {
@@ -123,8 +123,8 @@ func decodeVerified(data []byte, checksum string) (*Snapshot, error) {
 	return snapshot, validateGroups(snapshot.Groups)
 }
 
-// The types of a saved file are separate from Snapshot's, so that a change there does not change the format by accident.
-// Resources have the form of legacy discovery.
+// The types of a saved file are separate from Snapshot's types, so that a change of Snapshot does not change the format by
+// accident. Resources have the format of legacy discovery.
 
 type savedHead struct {
 	Kind     string `json:"kind"`

@@ -11,21 +11,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Target is a resource for which [Client.Search] looks.
+// Target is the resource to find in [Client.Search].
 type Target struct {
-	// IsServed reports whether a snapshot has the target.
+	// IsServed reports whether a snapshot contains the target.
 	IsServed func(*Snapshot) bool
-	// MayBeInGroup reports whether the target may be in a group.
+	// MayBeInGroup reports whether the target may be in the named group.
 	MayBeInGroup func(name string) bool
 }
 
-// Search returns a snapshot that has the target, or the latest one if the server does not serve it now. If the latest
-// snapshot lacks the target, or after [Client.Invalidate], it refreshes. If that fails, a snapshot with the target is good enough.
-// It waits for group versions that answer late only if the target may be in them,
-// and for at most a second for a CustomResourceDefinition that may be the target's and is not served yet.
+// Search returns a snapshot with the target, or the latest snapshot if the server does not serve the target now. It refreshes
+// if the latest snapshot lacks the target, or after [Client.Invalidate]. If the refresh fails, it returns the latest snapshot
+// if that has the target. Search waits for late group versions only if the target may be in them. It waits at most a second for
+// an unserved CustomResourceDefinition in a group of the target.
 //
-// Searches send at most 300 requests at once and 50 a second. Beyond that they do not refresh from a server without
-// aggregated discovery, where a refresh takes a request for each group version; the result is then some seconds old.
+// Searches send bursts of at most 300 requests, refilled at 50 a second. Beyond this limit a server without aggregated
+// discovery is not refreshed, because a refresh takes a request for each group version. The result is then some seconds old.
 func (c *Client) Search(ctx context.Context, target *Target) (*Snapshot, error) {
 	called := time.Now()
 	known := c.latestOrCached()
@@ -62,25 +62,25 @@ func (c *Client) limitedRefresh(ctx context.Context, called time.Time) (*Snapsho
 		for _, group := range latest.Groups {
 			requests += len(group.Versions)
 		}
-		return c.limiter.Allow(min(requests, limiterBurst)), nil // one refresh may exceed the burst
+		return c.limiter.Allow(min(requests, limiterBurst)), nil // cap: a refresh may need more requests than the burst
 	})
 }
 
-// limiterBurst and limiterInterval bound the requests of searches as kubectl bounds those of discovery: 50 a second.
+// limiterBurst and limiterInterval bound the requests of searches to kubectl's discovery limit: 50 a second.
 const (
 	limiterBurst    = 300
 	limiterInterval = 20 * time.Millisecond
 )
 
-// A CustomResourceDefinition is Established some milliseconds before discovery has its resource, and longer before each of
-// several servers has. A search therefore repeats while definitions that may be its target's are not served.
+// A CustomResourceDefinition is Established some milliseconds before discovery serves its resource. With several API servers
+// the delay is longer. A search therefore repeats while an unserved definition may be its target.
 const (
-	// newDefinitionWait is how long searches wait for a definition after it was first seen.
+	// newDefinitionWait bounds the wait for a definition after the client first saw it.
 	newDefinitionWait = time.Second
-	// oldDefinitionWait is how long each search waits if the definition is still not served then, or if the user may not
-	// list definitions.
+	// oldDefinitionWait bounds each search's wait if a definition is older than newDefinitionWait, or if the user may not list
+	// definitions.
 	oldDefinitionWait = 100 * time.Millisecond
-	// deniedRetry is the interval at which a user who may not list definitions tries again.
+	// deniedRetry is the interval between attempts to list definitions after a denial.
 	deniedRetry = 5 * time.Minute
 )
 
@@ -101,7 +101,7 @@ func (c *Client) awaitDefinitions(ctx context.Context, called time.Time, target 
 	return latest, nil
 }
 
-// refreshGroups requests groups, or all of them if that takes no more requests.
+// refreshGroups requests the given groups, or all groups if that takes no more requests.
 func (c *Client) refreshGroups(ctx context.Context, latest *Snapshot, groups []string) (*Snapshot, error) {
 	if latest.Aggregated || len(groups) == 0 {
 		return c.limitedRefresh(ctx, time.Now())
@@ -119,19 +119,19 @@ func (c *Client) refreshGroups(ctx context.Context, latest *Snapshot, groups []s
 
 const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-// definitionList is the last list of CustomResourceDefinitions, with which searches decide for how long to wait.
+// definitionList caches the list of CustomResourceDefinitions. It determines the wait of searches.
 type definitionList struct {
 	lock        contextMutex // guards the fields below
 	requestedAt time.Time
 	resources   []schema.GroupResource
 	deniedAt    time.Time
-	// unservedSince is the time at which searches first saw a definition that is not served.
+	// unservedSince maps each unserved definition to the time of its first sighting.
 	unservedSince map[schema.GroupResource]time.Time
 }
 
-// unserved returns the groups that may have the target and have definitions which are not in latest, and how long to wait for
-// those. The definitions are listed after called. If that fails there is nothing to wait for, unless the user may not list
-// them.
+// unserved returns the target's possible groups with unserved definitions, and the time to wait for these definitions. The
+// definitions are listed after called. If the list fails, the wait is 0, or oldDefinitionWait if the user may not list
+// definitions.
 func (d *definitionList) unserved(
 	ctx context.Context, c *Client, called time.Time, target *Target, latest *Snapshot,
 ) (groups []string, wait time.Duration) {
@@ -183,8 +183,8 @@ func (d *definitionList) unserved(
 	return groups, wait
 }
 
-// listDefinitions returns the resources that definitions define. Their names, which are all that is needed, take about 100
-// bytes each in a table.
+// listDefinitions returns the resources that the definitions define. It requests a table: only names are needed, and a row
+// takes about 100 bytes.
 func (c *Client) listDefinitions(ctx context.Context) ([]schema.GroupResource, error) {
 	if err := retry.Sleep(ctx, c.limiter.Reserve(1)); err != nil {
 		return nil, err

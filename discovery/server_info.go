@@ -28,9 +28,9 @@ func (c *Client) ServerVersion(ctx context.Context) (*version.Info, error) {
 	return info, nil
 }
 
-// OpenAPIPaths requests the index of the server's OpenAPI v3 documents: for each path, such as apis/apps/v1, the URL of its
-// document on the server, with a hash that changes with the document. Documents on other hosts are left out.
-// See https://kubernetes.io/docs/concepts/overview/kubernetes-api/#openapi-v3.
+// OpenAPIPaths requests the index of the server's OpenAPI v3 documents. It maps each path, such as apis/apps/v1, to the URL of
+// its document, relative to the server. The URL contains a hash of the document. Documents on other hosts are omitted. See
+// https://kubernetes.io/docs/concepts/overview/kubernetes-api/#openapi-v3.
 func (c *Client) OpenAPIPaths(ctx context.Context) (map[string]string, error) {
 	doc, err := c.get(ctx, "/openapi/v3", accept(plainJSON))
 	if err != nil {
@@ -65,24 +65,24 @@ func isServerRelative(text string) bool {
 
 // Capabilities are optional features of a server.
 type Capabilities struct {
-	Version             string     // of the server, such as v1.36.3
+	Version             string     // version of the server, such as v1.36.3
 	AggregatedDiscovery Capability // all resources in two requests
 	ServerSideApply     Capability // fields merged by field manager
-	WatchList           Capability // the initial list and the following events over one connection
+	WatchList           Capability // the initial list and subsequent events over the same connection
 	WebSocketExec       Capability // exec and attach over WebSockets with half-close, v5.channel.k8s.io
 	PortForwardTunnel   Capability // port-forward over WebSockets
 	CBOR                Capability // objects encoded in binary
 }
 
-// Capability is one feature that a server may support.
+// Capability is an optional feature of a server.
 type Capability struct {
 	Supported bool
-	Reason    string // how Supported was determined
-	Fallback  string // what replaces an unsupported feature
+	Reason    string // basis for Supported
+	Fallback  string // replacement for an unsupported feature
 }
 
-// Capabilities determines the server's features from its version and by trial, and keeps the first result. Feature gates
-// that an administrator has changed are not visible: callers must expect that a supported feature is rejected.
+// Capabilities determines the server's features from its version and by trial. It caches the first result. Changed feature
+// gates are not visible: a server may reject a supported feature.
 func (c *Client) Capabilities(ctx context.Context) (*Capabilities, error) {
 	if known := c.capabilities.Load(); known != nil {
 		return known, nil
@@ -131,7 +131,7 @@ func (c *Client) detectCapabilities(ctx context.Context) (*Capabilities, error) 
 	}, nil
 }
 
-// detectCBOR requests a namespace that every cluster has. Only the encoding of the answer matters, even if it is an error.
+// detectCBOR requests the default namespace. Only the Content-Type of the response matters, even if the response is an error.
 func (c *Client) detectCBOR(ctx context.Context) (Capability, error) {
 	capability := Capability{Reason: "content type of an answer that may be CBOR", Fallback: "JSON"}
 	doc, err := c.get(ctx, "/api/v1/namespaces/default", accept("application/cbor,application/json"))

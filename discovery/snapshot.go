@@ -8,52 +8,52 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Snapshot is the list of resources that the server served at one time. It is immutable and safe for concurrent use: callers must not change it.
+// Snapshot is the list of resources served at a point in time. It is immutable and safe for concurrent use. Callers must not
+// change it.
 type Snapshot struct {
-	// Groups are in the server's order of preference, the core group, whose name is "", first.
+	// Groups are in the server's order of preference. The core group, named "", is first.
 	Groups []Group
 	// TakenAt is the time of the request.
 	TakenAt time.Time
-	// Aggregated reports whether two requests returned everything; otherwise each group version had its own.
+	// Aggregated reports whether two requests returned all resources. Otherwise each group version took its own request.
 	Aggregated bool
-	// Removed are the resources that the client knew and that the server has stopped serving, the latest first; at most
-	// 1000.
+	// Removed are the resources that are no longer served, latest first. At most 1000 are kept.
 	Removed []RemovedResource
-	// Rejected are errors for the groups and versions with names that cannot be used; at most 100.
+	// Rejected has an error for each group or version with an invalid or duplicate name, at most 100.
 	Rejected []error
 }
 
 // RemovedResource is a resource that the server no longer serves.
 type RemovedResource struct {
 	Resource *Resource
-	// DetectedAt is the time at which the client first saw that the resource is gone.
+	// DetectedAt is the time of the first snapshot without the resource.
 	DetectedAt time.Time
 }
 
-// Group is an API group with the versions that the server serves, the preferred one first.
+// Group is an API group with its served versions, preferred version first.
 type Group struct {
 	Name     string
 	Versions []Version
 }
 
-// Version is one version of a group.
+// Version is a version of a group.
 type Version struct {
 	Name string
-	// Resources are in the server's order. If the version is stale or could not be read they are the last known ones, if any.
+	// Resources are in the server's order. If the version is stale or unreadable, they are the last known resources, if any.
 	Resources []*Resource
-	// Stale reports that the server itself could not reach the API server behind this version.
+	// Stale reports that the server could not reach the API server behind the version.
 	Stale bool
-	// Err is why the resources of this version could not be read; nil if they were.
+	// Err is the error of reading the version's resources, or nil.
 	Err error
 }
 
-// Healthy reports whether the version's resources are those that the server has now.
+// Healthy reports whether Resources are current: the version is neither stale nor unreadable.
 func (v *Version) Healthy() bool { return !v.Stale && v.Err == nil }
 
-// Resource is one resource of a group version, with everything that is needed to address it.
+// Resource is a resource of a group version.
 type Resource struct {
 	GVR schema.GroupVersionResource
-	// GVK is the kind of its objects. Its Kind is "" if the server serves only subresources of it.
+	// GVK is the kind of its objects. GVK.Kind is "" if the server serves only subresources.
 	GVK schema.GroupVersionKind
 	// Singular is the singular name in lower case, such as "deployment".
 	Singular   string
@@ -63,22 +63,22 @@ type Resource struct {
 	// Verbs are the verbs of the resource itself, such as "get" and "deletecollection".
 	Verbs        []string
 	Subresources []Subresource
-	// StorageVersionHash changes with the version in which objects are stored; "" with aggregated discovery, which lacks it.
+	// StorageVersionHash changes with the storage version of the objects. It is "" with aggregated discovery.
 	StorageVersionHash string
 }
 
-// Subresource is a part of a resource's objects with a path of its own, such as "status" or "scale".
+// Subresource is a part of an object with its own path, such as "status" or "scale".
 type Subresource struct {
 	Name string
-	// GVK is the kind of its representation, such as autoscaling/v1 Scale; empty if the server does not say.
+	// GVK is the kind of the subresource, such as autoscaling/v1 Scale. It is empty if the server does not report it.
 	GVK   schema.GroupVersionKind
 	Verbs []string
 }
 
-// Supports reports whether the resource itself has the verb.
+// Supports reports whether the resource itself supports verb.
 func (r *Resource) Supports(verb string) bool { return slices.Contains(r.Verbs, verb) }
 
-// Subresource returns the subresource of a name.
+// Subresource returns the subresource with the given name.
 func (r *Resource) Subresource(name string) (*Subresource, bool) {
 	i := slices.IndexFunc(r.Subresources, func(s Subresource) bool { return s.Name == name })
 	if i < 0 {
@@ -87,7 +87,7 @@ func (r *Resource) Subresource(name string) (*Subresource, bool) {
 	return &r.Subresources[i], true
 }
 
-// Supports reports whether the subresource has the verb.
+// Supports reports whether the subresource supports verb.
 func (s *Subresource) Supports(verb string) bool { return slices.Contains(s.Verbs, verb) }
 
 // Versions yields every group version in the server's order.

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxName bounds every name from a server: of groups, resources, kinds, categories.
+	// maxName bounds every name from a server: group, resource, kind, category and others.
 	maxName = validation.DNS1123SubdomainMaxLength
 	// maxRejected bounds Snapshot.Rejected.
 	maxRejected = 100
@@ -35,7 +35,8 @@ func validateVersion(name string) error {
 	return fmt.Errorf("invalid version name %s", quoted(name))
 }
 
-// validateResource validates every name of a resource: those in request paths, and those that are only shown and compared.
+// validateResource validates every name of a resource. Names outside of request paths are validated, too, because they are
+// displayed.
 func validateResource(r *Resource) error {
 	if !isSegment(r.GVR.Resource) {
 		return fmt.Errorf("invalid resource name %s", quoted(r.GVR.Resource))
@@ -65,7 +66,7 @@ func validateSubresource(s *Subresource, group string) error {
 	return nil
 }
 
-// validateKind validates a kind in a group that has been validated.
+// validateKind validates a kind. group is a validated group and is not checked again.
 func validateKind(kind schema.GroupVersionKind, group string) error {
 	if kind.Group != group {
 		if err := validateGroup(kind.Group); err != nil {
@@ -84,8 +85,8 @@ func validateWords(field string, words ...string) error {
 	return nil
 }
 
-// isSegment reports whether a name is exactly one segment of a URL path. Metrics APIs use any other character in the names
-// of resources.
+// isSegment reports whether name is exactly one segment of a URL path. The resource names of metrics APIs contain other special
+// characters.
 func isSegment(name string) bool {
 	return name != "" && name != "." && name != ".." && isWord(name) && !strings.ContainsAny(name, `/\%?#`)
 }
@@ -106,7 +107,7 @@ func isWord(name string) bool {
 	return true
 }
 
-// rejectNames returns the groups and versions whose names are valid and unique, and an error for each other one.
+// rejectNames returns the groups and versions with valid, unique names, and an error for each rejected name.
 func rejectNames(groups []Group) (valid []Group, rejected []error) {
 	valid, rejected = keepUnique(groups, "group", func(g Group) string { return g.Name }, validateGroup)
 	for i := range valid {
@@ -142,7 +143,7 @@ func keepUnique[T any](items []T, what string, nameOf func(T) string, validate f
 	return kept, rejected
 }
 
-// validateResources validates the resources of a version: one invalid name makes the version unreadable.
+// validateResources validates the resources of a version. A single invalid name makes the version unreadable.
 func validateResources(resources []*Resource) error {
 	seen := make(map[string]bool, len(resources))
 	for _, resource := range resources {
@@ -157,7 +158,7 @@ func validateResources(resources []*Resource) error {
 	return nil
 }
 
-// validateGroups validates groups that were read from a file.
+// validateGroups validates groups from a file.
 func validateGroups(groups []Group) error {
 	if _, rejected := rejectNames(slices.Clone(groups)); len(rejected) > 0 {
 		return rejected[0]

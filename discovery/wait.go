@@ -9,22 +9,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// The delay between two refreshes is an eighth of what was waited so far, so that a change that comes late is seen late only
-// in proportion, and a wait of hours costs few requests.
+// The delay between two refreshes is elapsed/8. A late change is seen late only in proportion, and a wait of hours costs few
+// requests.
 const (
 	minWaitDelay = 10 * time.Millisecond
 	maxWaitDelay = 10 * time.Second
 )
 
-// WaitFor returns the first snapshot for which isServed returns true, and which was requested after the call: the latest snapshot may
-// have kinds that were deleted since. It refreshes until ctx ends: at once, and then every ten milliseconds at first and, as the
-// wait lasts, down to every ten seconds. After its first refresh it also looks at every snapshot that others request: with
-// [Client.Run] a new kind is seen as soon as its definition is. Concurrent waits share their refreshes, which count as those of
-// [Client.Search] do. A client without a server has its one snapshot.
+// WaitFor returns the first snapshot for which isServed returns true. The snapshot is never older than the call, because the
+// latest snapshot may contain deleted kinds. WaitFor refreshes at once and then repeatedly until ctx ends, with a delay that
+// grows from ten milliseconds to ten seconds. After its first refresh it also checks every snapshot published by other calls:
+// with [Client.Run] a new kind is seen as soon as its definition. Concurrent waits share refreshes. These count towards the
+// rate limit of [Client.Search]. A client without a server checks its only snapshot.
 //
-// isServed is called in this goroutine, possibly several times with the same snapshot. Failures of connections and of the
-// server are retried. The error is that of ctx, with the last failure, or what the server rejects for good: a denial if it
-// lasts for five seconds.
+// isServed is called in the caller's goroutine, possibly several times with the same snapshot. Connection failures and server
+// errors are retried. WaitFor returns the error of ctx with the last failure, or a terminal rejection by the server. A denial
+// (401 or 403) is terminal after five seconds.
 func (c *Client) WaitFor(ctx context.Context, isServed func(*Snapshot) bool) (*Snapshot, error) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -57,14 +57,14 @@ func (c *Client) WaitFor(ctx context.Context, isServed func(*Snapshot) bool) (*S
 		}
 		isRefreshed = isRefreshed || err == nil
 		failure = err
-		called = time.Now() // a refresh of another call from now on counts as this wait's next refresh
+		called = time.Now() // a refresh by another call after this time counts as this wait's next refresh
 		delay := min(max(called.Sub(start)/8, minWaitDelay), maxWaitDelay)
 		timer.Reset(retry.Jitter(ctx, delay))
 	}
 }
 
-// refreshForWait refreshes as far as the limiter allows, unless the snapshot was requested after called. It does not wait for
-// group versions that have timed out a short time ago.
+// refreshForWait refreshes within the rate limit, unless the latest snapshot was requested after called. It does not wait for
+// group versions in timedOut.
 func (c *Client) refreshForWait(ctx context.Context, called time.Time) error {
 	bounded, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
@@ -76,7 +76,7 @@ func (c *Client) refreshForWait(ctx context.Context, called time.Time) error {
 	return err
 }
 
-// waitError returns the error of a wait whose ctx has ended after the failure of the last refresh, if any.
+// waitError returns the error of ctx, joined with the failure of the last refresh if there is one.
 func (c *Client) waitError(ctx context.Context, failure error) error {
 	if failure != nil {
 		return fmt.Errorf("%w; the last refresh: %w", c.discoveryError(ctx, retry.ContextError(ctx)), failure)

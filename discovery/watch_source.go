@@ -20,35 +20,35 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// watchedSources are the resources whose objects determine what a server serves. Their names end in a group:
-// widgets.example.com, v1.example.com. Only their metadata is requested, because definitions are long.
+// watchedSources are the list paths of the objects that define the served resources. The name of each object ends in a group:
+// widgets.example.com, v1.example.com. Only metadata is requested, because definitions are large.
 var watchedSources = []string{definitionsPath, "/apis/apiregistration.k8s.io/v1/apiservices"}
 
 const (
 	metadataList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 	metadata     = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
-	// minWatchInterval is the time between the beginnings of two watches: a server may end each at once.
+	// minWatchInterval is the minimum time between the starts of two watches. A server may close each watch immediately.
 	minWatchInterval = time.Second
-	// watchGrace is how much longer than requested a watch may take to end.
+	// watchGrace is added to timeoutSeconds for the client's own timeout of a watch.
 	watchGrace = 30 * time.Second
 	// maxEvent bounds one event of a watch, and what is buffered.
 	maxEvent = 4 << 20
 )
 
-// sourceWatcher lists and watches one of the watchedSources, and sends the group of every object that changes to dirty.
+// sourceWatcher lists and watches one of watchedSources. It sends the group of every changed object to dirty.
 type sourceWatcher struct {
 	client *Client
 	path   string
 	dirty  chan<- string
-	known  map[string]string // resource versions by name, nil before the first list
-	// resourceVersion starts the next watch; "" lists first.
+	known  map[string]string // name → resourceVersion; nil before the first list
+	// resourceVersion is the start of the next watch. If it is "", the next request is a list.
 	resourceVersion string
 	denials         retry.Denials
 }
 
-// run returns when ctx ends or the server rejects the list or watch. A path that is not found is retried: a server that
-// starts does not have it yet.
+// run returns when ctx ends or the server rejects the list or watch. Not Found is retried: a starting server does not serve the
+// path yet.
 func (w *sourceWatcher) run(ctx context.Context) error {
 	for failures := 0; ; {
 		start, verb := time.Now(), "watch"
@@ -85,7 +85,7 @@ func (w *sourceWatcher) run(ctx context.Context) error {
 	}
 }
 
-// markDirty sends the group that an object defines. The core group cannot be requested alone.
+// markDirty sends the group of the object name to dirty. The core group cannot be requested alone: it becomes allGroups.
 func (w *sourceWatcher) markDirty(ctx context.Context, name string) {
 	_, group, _ := strings.Cut(name, ".")
 	if group == "" || validateGroup(group) != nil {
@@ -97,7 +97,7 @@ func (w *sourceWatcher) markDirty(ctx context.Context, name string) {
 	}
 }
 
-// list compares the objects with the known ones, and marks the group of each difference.
+// list compares the objects with w.known and marks the group of each difference.
 func (w *sourceWatcher) list(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
@@ -115,7 +115,7 @@ func (w *sourceWatcher) list(ctx context.Context) error {
 	before := w.known
 	w.known, w.resourceVersion = listed, list.ResourceVersion
 	if before == nil {
-		// Changes between the first snapshot and this list are in neither.
+		// Neither the first snapshot nor this list covers the changes between the two.
 		w.markDirty(ctx, allGroups)
 		return nil
 	}
@@ -132,9 +132,9 @@ func (w *sourceWatcher) list(ctx context.Context) error {
 	return nil
 }
 
-// watch marks the groups of changed objects until the server ends the watch, and then returns nil.
+// watch marks the groups of changed objects. It returns nil when the server ends the watch.
 func (w *sourceWatcher) watch(ctx context.Context) error {
-	// A bound, different for each client, ends watches on connections that are dead without an error.
+	// The timeout ends watches on dead connections. It is random so that clients do not reconnect in step.
 	seconds := 240 + int(retry.Random(ctx, 119*time.Second)/time.Second)
 	bounded, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+watchGrace)
 	defer cancel()
