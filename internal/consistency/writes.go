@@ -1,5 +1,5 @@
-// Package consistency carries in a ctx what is written with it: caches record the writes to their objects, and controllers wait until
-// the caches have them.
+// Package consistency records the writes made with a ctx, for read-your-writes consistency. Caches record writes to their
+// objects. Controllers wait until the caches contain these writes.
 package consistency
 
 import (
@@ -8,21 +8,21 @@ import (
 	"sync"
 )
 
-// Writes are the writes that were made with one ctx. The zero value is none. It is safe for concurrent use.
+// Writes is a set of writes made with the same ctx. The zero value is empty. It is safe for concurrent use.
 type Writes struct {
 	mu   sync.Mutex
-	wait map[any]func(context.Context) error // by cache and object
+	wait map[any]func(context.Context) error // keyed by cache and object
 }
 
 type writesKey struct{}
 
-// WithWrites returns a ctx with which [Record] adds to w.
+// WithWrites returns a ctx for [Record] to add writes to w.
 func WithWrites(ctx context.Context, w *Writes) context.Context {
 	return context.WithValue(ctx, writesKey{}, w)
 }
 
-// Record adds a write to the Writes of ctx, if it has any. id identifies the cache and the object; a later write of the same id
-// replaces the earlier one. wait waits until the cache has the write.
+// Record adds a write to the Writes of ctx, if there are any. id identifies the cache and the object. A later write with the
+// same id replaces the earlier write. wait waits until the cache contains the write.
 func Record(ctx context.Context, id any, wait func(context.Context) error) {
 	w, _ := ctx.Value(writesKey{}).(*Writes)
 	if w == nil {
@@ -36,14 +36,14 @@ func Record(ctx context.Context, id any, wait func(context.Context) error) {
 	w.wait[id] = wait
 }
 
-// IsEmpty reports whether nothing was written.
+// IsEmpty reports whether there are no writes.
 func (w *Writes) IsEmpty() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.wait) == 0
 }
 
-// Wait waits until the caches have the writes that were recorded before the call, and returns the errors of those waits.
+// Wait waits until the caches contain the writes recorded before the call. It returns the joined errors of the waits.
 func (w *Writes) Wait(ctx context.Context) error {
 	w.mu.Lock()
 	all := make([]func(context.Context) error, 0, len(w.wait))

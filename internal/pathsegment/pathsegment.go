@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Validate returns why text cannot be a segment of a path; nothing if it can. Empty text is valid here.
+// Validate returns the reasons why text is not a valid path segment, or nil. Empty text is valid.
 func Validate(text string) (reasons []string) {
 	if text == "." || text == ".." {
 		return []string{fmt.Sprintf("may not be '%s'", text)}

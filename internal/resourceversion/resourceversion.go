@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Compare returns -1 if a is older than b, 0 if they are equal and 1 if a is newer. Both are versions of one resource. A
-// version other than a positive decimal number without leading zeros is an error. See https://kep.k8s.io/5504.
+// Compare returns -1 if a is older than b, 0 if they are equal and 1 if a is newer. Both are versions of the same resource.
+// Compare fails unless both are positive decimal numbers without leading zeros. See https://kep.k8s.io/5504.
 func Compare(a, b string) (int, error) {
 	for _, version := range [...]string{a, b} {
 		if !isComparable(version) {

@@ -1,9 +1,9 @@
-// Package client gives tests a client of the sandbox's API server, and namespaces in it.
+// Package client provides tests with a client of the sandbox's API server, and with namespaces.
 //
 //	c := client.Connect(t, "admin")
 //	pods := client.Resource(t, c, "pods").Namespace(client.NewNamespace(t, c))
 //
-// It is apart from package cluster, which tests inside of the packages below dynamic use.
+// It is separate from package cluster, because tests of packages below dynamic use package cluster.
 package client
 
 import (
@@ -21,7 +21,7 @@ import (
 // cleanupTimeout bounds the removal of an object. Controllers may just have been restarted.
 const cleanupTimeout = 3 * time.Minute
 
-// Connect returns a client with a context of the sandbox's kubeconfig: "admin", "token" or "limited". It is closed when
+// Connect returns a client for a context of the sandbox's kubeconfig: "admin", "token" or "limited". The client is closed when
 // the test ends.
 func Connect(t testing.TB, kubeContext string, configure ...func(*transport.Config)) *dynamic.Client {
 	t.Helper()
@@ -40,7 +40,7 @@ func Connect(t testing.TB, kubeContext string, configure ...func(*transport.Conf
 	return c
 }
 
-// Resource returns a handle on the resource of that name.
+// Resource returns a handle on the named resource.
 func Resource(t testing.TB, c *dynamic.Client, name string) *dynamic.Resource {
 	t.Helper()
 	resource, err := c.Resource(t.Context(), name)
@@ -50,7 +50,7 @@ func Resource(t testing.TB, c *dynamic.Client, name string) *dynamic.Resource {
 	return resource
 }
 
-// NewNamespace creates a namespace and returns its name. When the test ends, it and its objects are removed.
+// NewNamespace creates a namespace and returns its name. The namespace and its objects are deleted when the test ends.
 func NewNamespace(t testing.TB, c *dynamic.Client) string {
 	t.Helper()
 	namespaces := Resource(t, c, "namespaces")

@@ -1,10 +1,10 @@
-// Package cluster gives tests the sandbox's real API server and controls its
-// components. Start the sandbox around the tests with `make test`, or:
+// Package cluster provides the sandbox's real API server to tests and controls its components. Start the sandbox around the
+// tests with `make test`, or:
 //
 //	go run -C sandbox . exec -- go test ./...
 //
-// Without a sandbox, a test that needs one is skipped, or fails if
-// ANYKIND_REQUIRE_SANDBOX=1. The user's own KUBECONFIG is never read.
+// Without a sandbox, a test that needs it is skipped, or fails if ANYKIND_REQUIRE_SANDBOX=1. The user's own KUBECONFIG is never
+// read.
 package cluster
 
 import (
@@ -18,24 +18,21 @@ const (
 	requireEnv = "ANYKIND_REQUIRE_SANDBOX" // 1: a missing sandbox fails the test
 )
 
-// Kubeconfig returns the path of the sandbox's kubeconfig. Its contexts are
-// "admin" (a client certificate; the current one), "token" (an administrator with
-// a bearer token) and "limited" (a user who may only get, list and watch
-// configmaps in namespace default).
+// Kubeconfig returns the path of the sandbox's kubeconfig. Its contexts are "admin" (client certificate; the current context),
+// "token" (administrator with a bearer token) and "limited" (permission to get, list and watch configmaps in namespace default
+// only).
 func Kubeconfig(t testing.TB) string {
 	t.Helper()
 	return filepath.Join(dir(t), "kubeconfig")
 }
 
-// Kubeconfigs returns the path of a kubeconfig for each API server of the sandbox,
-// first that of Kubeconfig.
+// Kubeconfigs returns the path of a kubeconfig for each API server of the sandbox. The first is Kubeconfig's.
 func Kubeconfigs(t testing.TB) []string {
 	t.Helper()
 	return status(t).Kubeconfigs
 }
 
-// Kubectl returns the path of a kubectl of the sandbox's version, the only file in its
-// folder.
+// Kubectl returns the path of kubectl in the sandbox's version. It is the only file in its folder.
 func Kubectl(t testing.TB) string {
 	t.Helper()
 	path := status(t).Kubectl
@@ -60,8 +57,7 @@ func dir(t testing.TB) string {
 	return dir
 }
 
-// Skipf skips the test, or fails it if ANYKIND_REQUIRE_SANDBOX=1, which promises that
-// everything is available.
+// Skipf skips the test, or fails it if ANYKIND_REQUIRE_SANDBOX=1.
 func Skipf(t testing.TB, format string, args ...any) {
 	t.Helper()
 	if os.Getenv(requireEnv) == "1" {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// The names of components; further API servers are kube-apiserver-2 and so on.
+// Names of components. Further API servers are kube-apiserver-2 and so on.
 const (
 	Etcd              = "etcd"
 	APIServer         = "kube-apiserver"
@@ -22,14 +22,14 @@ const (
 	Nodes             = "nodes"
 )
 
-// RestartAPIServer restarts the first API server on its port and waits until it is
-// ready. With kill it is stopped by SIGKILL, as in a crash.
+// RestartAPIServer restarts the first API server on the same port and waits until it is ready. kill stops it with SIGKILL, as
+// in a crash.
 func RestartAPIServer(t testing.TB, kill bool) {
 	t.Helper()
 	Restart(t, APIServer, kill)
 }
 
-// Restart restarts a component, as RestartAPIServer does.
+// Restart restarts a component like RestartAPIServer.
 func Restart(t testing.TB, component string, kill bool) {
 	t.Helper()
 	post(t, "/restart", url.Values{"component": {component}, "kill": {strconv.FormatBool(kill)}})
@@ -55,8 +55,7 @@ func Compact(t testing.TB) {
 	post(t, "/compact", nil)
 }
 
-// NeedComponents skips the test, or fails it if ANYKIND_REQUIRE_SANDBOX=1, unless
-// the sandbox was started with all of components.
+// NeedComponents skips the test unless the sandbox runs all components. With ANYKIND_REQUIRE_SANDBOX=1 it fails the test.
 func NeedComponents(t testing.TB, components ...string) {
 	t.Helper()
 	running := status(t).Components
@@ -67,8 +66,8 @@ func NeedComponents(t testing.TB, components ...string) {
 	}
 }
 
-// PodLog returns the path of the file from which every pod's log is read. A line has
-// the form "2006-01-02T15:04:05.999999999Z stdout F text".
+// PodLog returns the path of the log file shared by all pods. A line has the form "2006-01-02T15:04:05.999999999Z stdout F
+// text".
 func PodLog(t testing.TB) string {
 	t.Helper()
 	return status(t).PodLog
@@ -107,7 +106,7 @@ func call(t testing.TB, method, path string, query url.Values, result any) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}}
 	target := url.URL{Scheme: "http", Host: "sandbox", Path: path, RawQuery: query.Encode()}
-	// Not t.Context, which has ended when Stop's cleanup runs.
+	// t.Context has already ended in Stop's cleanup.
 	request, err := http.NewRequestWithContext(context.Background(), method, target.String(), nil)
 	if err != nil {
 		t.Fatalf("call the sandbox: %v", err)

@@ -11,7 +11,7 @@ import (
 	"github.com/anykind/anykind/internal/testing/corpus"
 )
 
-// SendFunc sends a request to the sandbox's API server as an administrator and returns the response's body. A GET accepts
+// SendFunc sends a request to the sandbox's API server as an administrator and returns the body of the response. A GET accepts
 // aggregated discovery.
 type SendFunc func(ctx context.Context, method, path, body string) (string, error)
 
@@ -20,8 +20,8 @@ const (
 	definedLabel    = "defined-by-test"
 )
 
-// Define creates CustomResourceDefinitions of the corpus, without their conversion webhooks, and waits until discovery
-// has them all. They are deleted when the test ends.
+// Define creates CustomResourceDefinitions of the corpus, without conversion webhooks, and waits until discovery serves all of
+// them. They are deleted when the test ends.
 func Define(t testing.TB, send SendFunc, definitions []corpus.File) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -30,7 +30,7 @@ func Define(t testing.TB, send SendFunc, definitions []corpus.File) {
 		if _, err := send(ctx, "DELETE", definitionsPath+"?labelSelector="+definedLabel, "{}"); err != nil {
 			t.Errorf("delete the definitions: %v", err)
 		}
-		// Later tests may compare two lists, between which nothing may change.
+		// Later tests may compare two lists. Nothing may change between the lists.
 		waitForKinds(ctx, t, send, definitions, 0)
 	})
 	var all sync.WaitGroup
@@ -72,7 +72,7 @@ func prepareDefinition(one corpus.File) (string, error) {
 	return string(text), err
 }
 
-// waitForKinds waits until discovery has exactly count of the kinds.
+// waitForKinds waits until discovery serves exactly count of the kinds.
 func waitForKinds(ctx context.Context, t testing.TB, send SendFunc, definitions []corpus.File, count int) {
 	t.Helper()
 	for {
@@ -92,7 +92,7 @@ func waitForKinds(ctx context.Context, t testing.TB, send SendFunc, definitions 
 	}
 }
 
-// countServed returns how many of the kinds a response of aggregated discovery has.
+// countServed returns the number of definitions in an aggregated discovery document.
 func countServed(response string, definitions []corpus.File) (count int, err error) {
 	var groups struct {
 		Items []struct {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Timeout limits the waits for a real cluster.
+// Timeout bounds waits for a real cluster.
 const Timeout = time.Minute
 
 // Connect returns an administrator's client of the cluster.
@@ -22,19 +22,19 @@ func Connect(t testing.TB) *dynamic.Client {
 	return ConnectAs(t, "admin")
 }
 
-// ConnectAs returns a client of one of the kubeconfig's contexts.
+// ConnectAs returns a client for a context of the kubeconfig.
 func ConnectAs(t testing.TB, kubeContext string) *dynamic.Client {
 	t.Helper()
 	return testclient.Connect(t, kubeContext)
 }
 
-// Resource returns a handle on the resource of that name.
+// Resource returns a handle on the named resource.
 func Resource(t testing.TB, client *dynamic.Client, name string) *dynamic.Resource {
 	t.Helper()
 	return testclient.Resource(t, client, name)
 }
 
-// NewNamespace returns an administrator's client and the name of a new namespace, deleted when the test ends.
+// NewNamespace returns an administrator's client and the name of a new namespace. The namespace is deleted when the test ends.
 func NewNamespace(t testing.TB) (client *dynamic.Client, namespace string) {
 	t.Helper()
 	client = Connect(t)

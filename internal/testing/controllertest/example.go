@@ -22,8 +22,8 @@ const exampleIndex = `{"kind":"APIGroupDiscoveryList","items":[
 	{"metadata":{"name":"events.k8s.io"},"versions":[{"version":"v1","resources":[
 		{"resource":"events","responseKind":{"group":"events.k8s.io","version":"v1","kind":"Event"},"scope":"Namespaced","singularResource":"event","verbs":["create","patch"]}]}]}]}`
 
-// ExampleServer returns a client of a server that prints patches to out, answers them with a widget, and other writes with
-// their own body. A program calls transport.Load and dynamic.Connect instead.
+// ExampleServer returns a client of an in-process server. The server prints patches to out and responds with a widget. It
+// echoes other writes. Programs outside of examples call transport.Load and dynamic.Connect instead.
 func ExampleServer(ctx context.Context, out io.Writer) (client *dynamic.Client, closeAll func(), err error) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

@@ -1,5 +1,5 @@
-// Package controllertest has the fixtures of package controller and its nested packages: a server of leases and events in
-// memory, and clients of the cluster.
+// Package controllertest has fixtures for package controller and its nested packages: an in-memory server of leases and events,
+// and clients of the cluster.
 package controllertest
 
 import (
@@ -23,11 +23,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Server is a server of leases and events without a network, so that tests can use synctest's clock and inject faults.
+// Server is an in-memory server of leases and events. Without a network, tests can use synctest's clock and inject faults.
 type Server struct {
-	// Fault is called before each request of New's client; its error breaks the connection.
+	// Fault is called before each request of New's client. Its error breaks the connection.
 	Fault func(*http.Request) error
-	// Override answers requests in place of the server; false passes a request on.
+	// Override handles requests before the server. If it returns false, the server handles the request.
 	Override func(http.ResponseWriter, *http.Request) bool
 
 	mu       sync.Mutex
@@ -36,7 +36,7 @@ type Server struct {
 	requests []string
 }
 
-// Index is the server's aggregated discovery.
+// Index is the server's aggregated discovery document.
 const Index = `{"kind":"APIGroupDiscoveryList","items":[
 	{"metadata":{"name":"coordination.k8s.io"},"versions":[{"version":"v1","resources":[
 		{"resource":"leases","responseKind":{"group":"coordination.k8s.io","version":"v1","kind":"Lease"},"scope":"Namespaced","singularResource":"lease",
@@ -45,7 +45,7 @@ const Index = `{"kind":"APIGroupDiscoveryList","items":[
 		{"resource":"events","responseKind":{"group":"events.k8s.io","version":"v1","kind":"Event"},"scope":"Namespaced","singularResource":"event",
 		 "verbs":["create","delete","get","list","patch","update","watch"]}]}]}]}`
 
-// New returns a new server and a client of it.
+// New returns a server and a client for it.
 func New(t testing.TB) (*dynamic.Client, *Server) {
 	t.Helper()
 	server := &Server{objects: map[string]map[string]any{}}
@@ -57,7 +57,7 @@ func New(t testing.TB) (*dynamic.Client, *Server) {
 	}), server
 }
 
-// NewHanging returns a client of a server that, once hang is called, answers no request before its ctx ends.
+// NewHanging returns a client and a hang function. After hang, requests block until their ctx ends.
 func NewHanging(t testing.TB) (client *dynamic.Client, hang func()) {
 	t.Helper()
 	client, server := New(t)
@@ -66,7 +66,7 @@ func NewHanging(t testing.TB) (client *dynamic.Client, hang func()) {
 	}
 }
 
-// Connect returns a client with a connection of its own, which fault may break for a request.
+// Connect returns a client with its own connection. An error of fault breaks the connection for that request.
 func (s *Server) Connect(t testing.TB, fault func(*http.Request) error) *dynamic.Client {
 	t.Helper()
 	conn, err := transport.New("http://memory", &http.Client{Transport: roundTripper{s, fault}}, nil)
@@ -135,7 +135,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 		Reject(w, http.StatusConflict, "Conflict")
 		return
 	case r.Method == http.MethodPatch:
-		for field, value := range body { // tests send only fields that are replaced as a whole
+		for field, value := range body { // tests send only fields with atomic values
 			existing[field] = value
 		}
 		body = existing
@@ -154,25 +154,25 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// Reject answers with a Status.
+// Reject responds with a Status.
 func Reject(w http.ResponseWriter, code int, reason string) { RejectObject(w, code, reason, "") }
 
-// Answer returns a handler that answers with a Status.
+// Answer returns a handler that responds with a Status.
 func Answer(code int, reason string) func(http.ResponseWriter) {
 	return func(w http.ResponseWriter) { Reject(w, code, reason) }
 }
 
-// NotServed answers like a server that has nothing at a path.
+// NotServed responds like an API server for an unknown path.
 func NotServed(w http.ResponseWriter) { http.Error(w, "404 page not found", http.StatusNotFound) }
 
-// RejectObject answers with a Status about an object.
+// RejectObject responds with a Status about the named object.
 func RejectObject(w http.ResponseWriter, code int, reason, name string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,"message":"it is so","details":{"name":%q}}`, code, reason, name)
 }
 
-// Discard handles a request whose response is lost.
+// Discard handles a request and drops the response.
 func (s *Server) Discard(r *http.Request) { s.answer(httptest.NewRecorder(), r) }
 
 // Clear deletes all objects.
@@ -182,7 +182,7 @@ func (s *Server) Clear() {
 	clear(s.objects)
 }
 
-// Change changes the objects whose path contains part, as another client.
+// Change changes the objects with part in their path, like a write by a different client.
 func (s *Server) Change(part string, change func(object map[string]any)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,7 +195,7 @@ func (s *Server) Change(part string, change func(object map[string]any)) {
 	}
 }
 
-// Hold creates a Lease that a candidate holds for long.
+// Hold creates a Lease that holder holds for 100,000 seconds.
 func (s *Server) Hold(name, holder string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,7 +205,7 @@ func (s *Server) Hold(name, holder string) {
 	}
 }
 
-// Objects returns copies of the objects whose path contains part.
+// Objects returns copies of the objects with part in their path.
 func (s *Server) Objects(part string) (found []map[string]any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -220,7 +220,7 @@ func (s *Server) Objects(part string) (found []map[string]any) {
 	return found
 }
 
-// Requests returns the requests since the last call, without those of discovery.
+// Requests returns the requests since its last call, without discovery requests.
 func (s *Server) Requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -229,9 +229,9 @@ func (s *Server) Requests() []string {
 	return requests
 }
 
-// Logger returns a logger without times, and a function that returns its lines.
+// Logger returns a logger without timestamps, and a function that returns the logged lines.
 func Logger() (*slog.Logger, func() []string) {
-	var text bytes.Buffer // written under the handler's lock; tests read when nothing is logged
+	var text bytes.Buffer // written under the handler's lock; tests read it only when nothing is logged
 	handler := slog.NewTextHandler(&text, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
 			return slog.Attr{}
@@ -246,7 +246,7 @@ func Logger() (*slog.Logger, func() []string) {
 func Setup() error {
 	flags := log.Flags()
 	slog.SetDefault(slog.New(slog.DiscardHandler))
-	log.SetOutput(os.Stderr) // SetDefault has changed both
+	log.SetOutput(os.Stderr) // restore the state before SetDefault
 	log.SetFlags(flags)
 	return os.Setenv("ANYKIND_CACHE_MUTATION_DETECTOR", "true")
 }

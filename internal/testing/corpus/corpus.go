@@ -1,5 +1,5 @@
-// Package corpus gives tests the CustomResourceDefinitions and objects of public projects that the module corpus
-// collects. `make test` collects them and sets ANYKIND_CORPUS; by hand:
+// Package corpus provides CustomResourceDefinitions and objects of public projects to tests. The module corpus collects them.
+// `make test` runs it and sets ANYKIND_CORPUS; by hand:
 //
 //	ANYKIND_CORPUS=$(go run -C corpus .) go test ./...
 //
@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	dirEnv     = "ANYKIND_CORPUS"          // the folder that the program printed
+	dirEnv     = "ANYKIND_CORPUS"          // folder of the corpus
 	requireEnv = "ANYKIND_REQUIRE_SANDBOX" // 1: a missing corpus fails the test
 )
 
-// File is an object of the corpus. For a CustomResourceDefinition, Group and Kind are those that it defines.
+// File is an object of the corpus. Group and Kind of a CustomResourceDefinition are the defined group and kind.
 type File struct {
 	Name   string
 	Group  string
@@ -34,14 +34,15 @@ type index struct {
 	Objects   []File `json:"objects"`
 }
 
-// Definitions returns count CustomResourceDefinitions of projects, spread over the corpus, always the same for a count.
-// It fails the test if the corpus has fewer.
+// Definitions returns count CustomResourceDefinitions of projects, spread over the corpus. The same count returns the same
+// definitions. It fails the test if the corpus has fewer.
 func Definitions(t testing.TB, count int) []File {
 	t.Helper()
 	return pick(t, read(t).CRDs, count)
 }
 
-// Synthetic returns generated definitions for cases that no project has: names, versions and schemas at their limits.
+// Synthetic returns generated definitions for cases without an example in a project: names, versions and schemas at their
+// limits.
 func Synthetic(t testing.TB) []File {
 	t.Helper()
 	all := read(t).Synthetic
@@ -81,7 +82,7 @@ func dir(t testing.TB) string {
 	return dir
 }
 
-// pick returns count of all files, evenly spread, with their JSON.
+// pick returns count of all files, evenly spread, with File.JSON set.
 func pick(t testing.TB, all []File, count int) []File {
 	t.Helper()
 	if count > len(all) {

@@ -1,5 +1,5 @@
-// Package credentials has fixtures for tests of authentication: certificates, a clock, an exec plugin that a test controls,
-// and an OpenID Connect issuer.
+// Package credentials has fixtures for tests of authentication: certificates, a clock, an exec plugin and an OpenID Connect
+// issuer.
 package credentials
 
 import (
@@ -18,11 +18,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Planted stands for every secret: no error, log or print may show it.
+// Planted is part of every secret in tests. It must not occur in any error, log or formatted value.
 const Planted = "s3cret-PLANTED"
 
-// NewCertificate returns a certificate and its key, in PEM: for a client of that name, for a server at 127.0.0.1, and of its
-// own authority.
+// NewCertificate returns a self-signed certificate and its key, PEM-encoded. It serves as client certificate for name, as
+// server certificate for 127.0.0.1, and as CA certificate.
 func NewCertificate(t testing.TB, name string, expires time.Time) (certificate, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// IDToken returns an ID token of a user until a time. No test checks its signature.
+// IDToken returns an ID token for a user with an expiry time. Its signature is not valid.
 func IDToken(name string, expires time.Time) string {
 	encode := func(v any) string {
 		data, _ := json.Marshal(v)
@@ -22,25 +22,25 @@ func IDToken(name string, expires time.Time) string {
 	return encode(map[string]any{"alg": "none"}) + "." + encode(map[string]any{"sub": name, "exp": expires.Unix()}) + ".c2lnbmF0dXJl"
 }
 
-// Issuer is an OpenID Connect provider whose client is ClientID with ClientSecret and RefreshToken.
+// Issuer is an OpenID Connect provider with a single client: ClientID, ClientSecret and RefreshToken.
 type Issuer struct {
 	*httptest.Server
 	// Discovery and Token replace the correct responses.
 	Discovery, Token http.HandlerFunc
 
 	mu       sync.Mutex
-	response map[string]any      // of the token endpoint
-	forms    []map[string]string // that it got
+	response map[string]any      // response of the token endpoint
+	forms    []map[string]string // requests to the token endpoint
 }
 
-// The user of an [Issuer].
+// Client and tokens known to an [Issuer].
 const (
 	ClientID     = "kubectl"
 	ClientSecret = Planted + "-client"
 	RefreshToken = Planted + "-refresh"
 )
 
-// NewIssuer starts an issuer.
+// NewIssuer starts an issuer. It is closed when the test ends.
 func NewIssuer(t *testing.T) *Issuer {
 	t.Helper()
 	issuer := &Issuer{}
@@ -51,15 +51,15 @@ func NewIssuer(t *testing.T) *Issuer {
 	return issuer
 }
 
-// IssuerURL is the URL of its configuration.
+// IssuerURL returns the issuer URL.
 func (i *Issuer) IssuerURL() string { return i.URL + "/realm/" }
 
-// CAData is the certificate that its clients must trust.
+// CAData returns the CA certificate of the issuer's server.
 func (i *Issuer) CAData() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.Certificate().Raw})
 }
 
-// Respond sets the tokens of the next responses. No refresh token means that the old one stays valid.
+// Respond sets the tokens of subsequent responses. Without refreshToken the old refresh token stays valid.
 func (i *Issuer) Respond(idToken, refreshToken string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -69,7 +69,7 @@ func (i *Issuer) Respond(idToken, refreshToken string) {
 	}
 }
 
-// Requests returns the values of the requests for a token.
+// Requests returns the form values of the token requests.
 func (i *Issuer) Requests() []map[string]string {
 	i.mu.Lock()
 	defer i.mu.Unlock()

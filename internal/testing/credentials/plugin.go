@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pluginAddress is the variable that makes the test binary a plugin, which is controlled by the test at that address.
+// pluginAddress is an environment variable. It makes the test binary a plugin controlled by the test at that address.
 const pluginAddress = "ANYKIND_TEST_PLUGIN"
 
 func init() {
@@ -30,7 +30,7 @@ type PluginState struct {
 	Args, Env   []string
 }
 
-// PluginAction has the actions of a plugin, in the order of the fields.
+// PluginAction lists the actions of a plugin. They are executed in the order of the fields.
 type PluginAction struct {
 	Stderr, Stdout string
 	Blank          int  // KiB of white space to print
@@ -75,7 +75,7 @@ func runPlugin(address string) int {
 	}
 }
 
-// Plugin is an exec plugin that a test controls: the test binary itself, with Env in its environment.
+// Plugin is an exec plugin controlled by a test. Its command is the test binary, with Env in its environment.
 type Plugin struct {
 	Command  string
 	Env      map[string]string
@@ -83,7 +83,7 @@ type Plugin struct {
 	runs     atomic.Int32
 }
 
-// NewPlugin returns a plugin that waits in each run for [Plugin.Next].
+// NewPlugin returns a plugin. Each run blocks until the test calls [Plugin.Next].
 func NewPlugin(t *testing.T) *Plugin {
 	t.Helper()
 	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
@@ -91,21 +91,21 @@ func NewPlugin(t *testing.T) *Plugin {
 	t.Cleanup(func() { _ = listener.Close() })
 	command, err := os.Executable()
 	require.NoError(t, err)
-	// The race detector's programs would wait for a second before they exit.
+	// With the race detector a program waits for a second before it exits.
 	env := map[string]string{pluginAddress: listener.Addr().String(), "GORACE": "atexit_sleep_ms=0"}
 	return &Plugin{Command: command, Env: env, listener: listener}
 }
 
-// Runs returns how often the plugin has run.
+// Runs returns the number of runs of the plugin.
 func (p *Plugin) Runs() int { return int(p.runs.Load()) }
 
-// PluginRun is one run of the program.
+// PluginRun is a run of the plugin.
 type PluginRun struct {
 	PluginState
 	Conn net.Conn
 }
 
-// Next waits until the program runs.
+// Next waits for the next run of the plugin.
 func (p *Plugin) Next(t *testing.T) *PluginRun {
 	t.Helper()
 	require.NoError(t, p.listener.SetDeadline(time.Now().Add(20*time.Second)))
@@ -125,13 +125,13 @@ func (p *Plugin) accept() (*PluginRun, error) {
 	return run, json.NewDecoder(conn).Decode(&run.PluginState)
 }
 
-// Do makes the program act.
+// Do sends an action to the plugin.
 func (r *PluginRun) Do(t *testing.T, action PluginAction) {
 	t.Helper()
 	assert.NoError(t, json.NewEncoder(r.Conn).Encode(action))
 }
 
-// AwaitExit waits until the program's process has ended.
+// AwaitExit waits for the exit of the plugin's process.
 func (r *PluginRun) AwaitExit(t *testing.T) {
 	t.Helper()
 	require.NoError(t, r.Conn.SetReadDeadline(time.Now().Add(20*time.Second)))
@@ -140,7 +140,7 @@ func (r *PluginRun) AwaitExit(t *testing.T) {
 	require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
 }
 
-// Serve makes each run do one action, the last one again and again, until the test ends.
+// Serve serves every run until the test ends. The n-th run executes the n-th action. Further runs repeat the last action.
 func (p *Plugin) Serve(t *testing.T, actions ...PluginAction) {
 	t.Helper()
 	done := make(chan struct{})
@@ -165,12 +165,12 @@ func (p *Plugin) Serve(t *testing.T, actions ...PluginAction) {
 // ExecV1 is the newest version of ExecCredential.
 const ExecV1 = "client.authentication.k8s.io/v1"
 
-// TokenOutput is the output of a plugin that has a token.
+// TokenOutput returns the output of a plugin with a token.
 func TokenOutput(token string, expires ...time.Time) string {
 	return execCredential(map[string]any{"token": token}, expires)
 }
 
-// CertificateOutput is the output of a plugin that has a client certificate.
+// CertificateOutput returns the output of a plugin with a client certificate.
 func CertificateOutput(certificate, key []byte, expires ...time.Time) string {
 	return execCredential(map[string]any{"clientCertificateData": string(certificate), "clientKeyData": string(key)}, expires)
 }

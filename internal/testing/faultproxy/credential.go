@@ -12,7 +12,7 @@ import (
 	"github.com/anykind/anykind/transport/kubeconfig"
 )
 
-// tokenFileEnv makes the test's binary a credential plugin, which prints the token in that file.
+// tokenFileEnv makes the test binary a credential plugin. The plugin prints the token in the named file.
 const tokenFileEnv = "ANYKIND_FAULTPROXY_TOKEN"
 
 func init() {
@@ -35,7 +35,7 @@ func runPlugin(path string) int {
 	return 0
 }
 
-// credential is the token that the proxy accepts, and the file from which the plugin reads it.
+// credential is the token accepted by the proxy and the plugin's token file.
 type credential struct {
 	path  string
 	token string
@@ -45,7 +45,7 @@ type credential struct {
 // expire replaces the valid token.
 func (c *credential) expire() error {
 	next := fmt.Sprint("token-", c.count+1)
-	// Atomically, or a plugin might print half of it.
+	// The rename is atomic: a plugin never prints half of a token.
 	if err := os.WriteFile(c.path+".new", []byte(next), 0o600); err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (c *credential) expire() error {
 	return nil
 }
 
-// Config returns a client configuration with a credential plugin, the test's own binary.
+// Config returns a client configuration with a credential plugin. The plugin is the test binary.
 func (p *Proxy) Config() (*transport.Config, error) {
 	command, err := os.Executable()
 	if err != nil {
@@ -64,7 +64,7 @@ func (p *Proxy) Config() (*transport.Config, error) {
 	}
 	return &transport.Config{Server: p.url, Exec: &transport.ExecPlugin{Exec: kubeconfig.Exec{
 		APIVersion: kubeconfig.ExecV1, Command: command, InteractiveMode: kubeconfig.InteractiveNever,
-		// Programs with the race detector would wait for a second before they exit.
+		// With the race detector a program waits for a second before it exits.
 		Env: []kubeconfig.EnvVar{{Name: tokenFileEnv, Value: transport.NewSecret(p.valid.path)}, {Name: "GORACE", Value: transport.NewSecret("atexit_sleep_ms=0")}},
 	}}}, nil
 }

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// fault is the fault of a request. The zero fault is none.
+// fault is the fault of a request. The zero value means no fault.
 type fault struct {
 	name     string
-	status   int           // of a response in place of the server's
+	status   int           // status of an error response in place of the server's
 	expire   bool          // the token expires
 	drop     bool          // the connection is closed without a response
-	delay    time.Duration // before all else
+	delay    time.Duration // delay before the request is handled
 	cut      bool          // the response is cut after cutAfter bytes, after a stall
 	cutAfter int
 	stall    time.Duration
-	half     bool          // it is cut by closing one direction
-	life     time.Duration // after which the server closes a stream; 0 is never
+	half     bool          // the cut closes one direction only
+	life     time.Duration // lifetime of a stream until the server closes it; 0 means no limit
 }
 
 var statuses = map[int]string{
@@ -28,7 +28,7 @@ var statuses = map[int]string{
 	503: `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"the server shuts down","reason":"ServiceUnavailable","code":503}`,
 }
 
-// next returns the next request's fault.
+// next returns the fault of the next request.
 func (p *Proxy) next() fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -45,8 +45,8 @@ func (p *Proxy) next() fault {
 	return f
 }
 
-// draw draws the same number of values for each fault, so that the schedule depends on the seed alone. Cuts are spread
-// over orders of magnitude, so that short and long responses are cut in their middle.
+// draw consumes the same number of random values for each fault, so that the schedule depends on the seed alone. cutAfter
+// varies by orders of magnitude: both short and long responses are cut in the middle.
 func draw(rng *rand.Rand, maxCut int) fault {
 	kind, cutAfter, wait := rng.IntN(20), rng.IntN(maxCut)>>rng.IntN(6), time.Duration(rng.IntN(400))*time.Millisecond
 	switch kind {

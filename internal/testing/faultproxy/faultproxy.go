@@ -1,6 +1,6 @@
-// Package faultproxy is a proxy between a client under test and a real API server. It injects faults on a schedule that
-// a seed determines: error statuses, dropped connections, delays, responses cut in the middle of a frame, half-closed
-// and stalled connections, and expired credentials.
+// Package faultproxy is a proxy between a client under test and a real API server. It injects faults on a schedule determined
+// by a seed: error statuses, dropped connections, delays, responses cut in the middle of a frame, half-closed and stalled
+// connections, and expired credentials.
 package faultproxy
 
 import (
@@ -22,8 +22,8 @@ import (
 	"github.com/anykind/anykind/transport"
 )
 
-// Proxy is a server on loopback. It accepts one token, which expires in storms, and forwards requests as an
-// administrator. In a storm, the n-th request gets the n-th fault of the schedule.
+// Proxy is a server on loopback. It accepts a single valid token and forwards requests as an administrator. In a storm, the
+// n-th request gets the n-th fault of the schedule, and the token may expire.
 type Proxy struct {
 	url      string
 	server   *httptest.Server
@@ -33,7 +33,7 @@ type Proxy struct {
 
 	mu          sync.Mutex
 	storm       bool
-	maxCut      int // bytes after which a response is cut, at most
+	maxCut      int // maximum number of bytes before a cut
 	noWatchList bool
 	valid       *credential
 	rng         *rand.Rand
@@ -42,7 +42,8 @@ type Proxy struct {
 	ended       chan struct{}
 }
 
-// New starts a proxy of the sandbox's API server, which is closed when the test ends. Until Storm it forwards everything.
+// New starts a proxy for the sandbox's API server. The proxy is closed when the test ends. It forwards all requests until Storm
+// is called.
 func New(t testing.TB, seed uint64) *Proxy {
 	t.Helper()
 	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t), Context: "token"})
@@ -82,22 +83,21 @@ func (p *Proxy) Storm(maxCut int) {
 	p.server.CloseClientConnections()
 }
 
-// Calm forwards everything from now on. Stalled responses stall until their time is over; the current token stays
-// valid.
+// Calm ends the storm. Responses in a stall stall for their remaining time. The current token stays valid.
 func (p *Proxy) Calm() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.storm = false
 }
 
-// WithoutWatchList makes the server reject WatchList (https://kep.k8s.io/3157), so that clients list in pages.
+// WithoutWatchList makes the proxy reject WatchList (https://kep.k8s.io/3157). Clients then list in pages.
 func (p *Proxy) WithoutWatchList() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.noWatchList = true
 }
 
-// Faults returns how many requests got each fault, by name.
+// Faults returns the number of requests for each fault name.
 func (p *Proxy) Faults() map[string]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -176,7 +176,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, f fault) {
 	request.Header.Set("Authorization", "Bearer "+p.token)
 	response, err := p.client.Do(request)
 	if err != nil {
-		panic(http.ErrAbortHandler) // as if the server itself could not be reached
+		panic(http.ErrAbortHandler) // as if the server itself were unreachable
 	}
 	defer response.Body.Close()
 	for name, values := range response.Header {
@@ -216,7 +216,7 @@ func (p *Proxy) copy(w http.ResponseWriter, r *http.Request, body io.Reader, f f
 	}
 }
 
-// halfClose closes the direction to the client, and then waits for the client to close its own.
+// halfClose closes the direction to the client and waits for the client to close the connection.
 func halfClose(response *http.ResponseController) {
 	conn, _, err := response.Hijack()
 	if err != nil {
@@ -230,7 +230,7 @@ func halfClose(response *http.ResponseController) {
 	_, _ = io.Copy(io.Discard, conn)
 }
 
-// sleep reports whether the time has passed: false if the client disconnected or the test ended.
+// sleep waits and reports whether the time has passed. It returns false if the client disconnects or the test ends.
 func (p *Proxy) sleep(r *http.Request, wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

@@ -1,4 +1,4 @@
-// Package jsoncases has JSON that is hard to read, most of it invalid, for tests of decoders.
+// Package jsoncases has JSON edge cases, most of them invalid, for tests of decoders.
 package jsoncases
 
 import (
@@ -9,7 +9,7 @@ import (
 	"testing/iotest"
 )
 
-// Values are values of a field, most of them no JSON.
+// Values are values of a field, most of them invalid JSON.
 var Values = map[string]string{
 	"zero": "0", "minus zero": "-0", "minus zero as a fraction": "-0.0", "minus zero with an exponent": "-0e0",
 	"one as a fraction": "1.0", "exponent": "1e3", "signed exponent": "1E+3", "small": "1e-3", "underflow": "1e-400",
@@ -66,17 +66,17 @@ var Documents = map[string]string{
 	"items": `{"kind":"AList","items":[{},null,{"kind":"B"}]}`,
 }
 
-// Nested returns depth lists within each other.
+// Nested returns depth nested lists.
 func Nested(depth int) string {
 	return strings.Repeat("[", depth) + strings.Repeat("]", depth)
 }
 
-// InObject returns an object of any kind with value as a field.
+// InObject returns an object of an unknown kind with value as a field.
 func InObject(value string) []byte {
 	return []byte(`{"apiVersion":"v1","kind":"Thing","value":` + value + `}`)
 }
 
-// Chunked returns readers of data that return it in unusual pieces.
+// Chunked returns readers of data with unusual chunk sizes.
 func Chunked(data []byte) map[string]io.Reader {
 	return map[string]io.Reader{
 		"one byte at a time":  iotest.OneByteReader(bytes.NewReader(data)),
@@ -87,7 +87,7 @@ func Chunked(data []byte) map[string]io.Reader {
 	}
 }
 
-// randomReader returns up to 16 bytes at a time, sometimes none, and io.EOF with or after the last.
+// randomReader returns 0 to 16 bytes from each read, and io.EOF with or after the last bytes.
 type randomReader struct {
 	data   []byte
 	random *rand.Rand

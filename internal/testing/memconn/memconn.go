@@ -1,5 +1,5 @@
-// Package memconn serves HTTP over connections in memory and breaks one of them at a chosen byte. Its connections are
-// net.Pipes, whose time-outs obey the clock of a testing/synctest bubble.
+// Package memconn serves HTTP over in-memory connections and injects a fault at a chosen byte. The connections are net.Pipes,
+// so that deadlines use the clock of a testing/synctest bubble.
 package memconn
 
 import (
@@ -20,26 +20,26 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Kind is the kind of a fault of a connection.
+// Kind is a kind of fault.
 type Kind string
 
-// The kinds of faults; the zero value is none.
+// Kinds of faults. The zero value means no fault.
 const (
-	Cut     Kind = "cut"     // the connection ends before the byte
-	Stall   Kind = "stall"   // nothing arrives from the byte on
+	Cut     Kind = "cut"     // the connection is closed before the byte
+	Stall   Kind = "stall"   // no byte arrives from this byte on
 	Corrupt Kind = "corrupt" // bits of the byte are flipped
 )
 
-// Fault is a fault at one byte of one direction of a connection.
+// Fault is a fault at a byte of a connection, in a single direction.
 type Fault struct {
 	Kind   Kind
-	Flip   byte // the bits that Corrupt flips
+	Flip   byte // the bits to flip for Corrupt
 	Upward bool // to the server
-	At     int  // the byte, from 0
-	Conn   int  // the connection, from 1; 0 is the first
+	At     int  // offset of the byte
+	Conn   int  // ordinal of the connection, from 1; 0 means 1
 }
 
-// String returns the fault as failed tests name it.
+// String returns the fault for messages of failed tests.
 func (f Fault) String() string {
 	return fmt.Sprintf("%s %02x at byte %d, upward %v", f.Kind, f.Flip, f.At, f.Upward)
 }
@@ -47,8 +47,8 @@ func (f Fault) String() string {
 // Listener accepts connections in memory.
 type Listener struct {
 	conns  chan net.Conn
-	closed chan struct{} // by Close
-	over   chan struct{} // by Release
+	closed chan struct{} // closed by Close
+	over   chan struct{} // closed by Release
 	once   sync.Once
 	open   atomic.Int32
 	fault  Fault
@@ -89,7 +89,7 @@ func (l *Listener) Close() error {
 // Addr implements net.Listener.
 func (l *Listener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
 
-// Dial opens a connection. It is a DialContext of http.Transport.
+// Dial opens a connection. It has the signature of http.Transport.DialContext.
 func (l *Listener) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	client, server := net.Pipe()
 	select {
@@ -103,10 +103,10 @@ func (l *Listener) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
-// Open returns how many connections clients have not closed.
+// Open returns the number of connections not closed by clients.
 func (l *Listener) Open() int { return int(l.open.Load()) }
 
-// Release ends what a fault stalls. It is called once, before the server is closed.
+// Release ends stalls. It is called once, before the server is closed.
 func (l *Listener) Release() {
 	close(l.over)
 	l.mu.Lock()
@@ -116,7 +116,7 @@ func (l *Listener) Release() {
 	}
 }
 
-// Transferred returns the bytes of the connection with the fault, before faults.
+// Transferred returns the number of bytes of the faulty connection in each direction, as if there were no fault.
 func (l *Listener) Transferred() (down, up int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -128,7 +128,7 @@ func (l *Listener) Transferred() (down, up int) {
 	return l.faulty.down, l.faulty.up
 }
 
-// Serve starts a server with a fault. stop is called within the same bubble.
+// Serve starts a server with a fault. stop must be called within the same bubble.
 func Serve(t testing.TB, handler http.Handler, fault Fault) (listener *Listener, conn *transport.Conn, stop func()) {
 	t.Helper()
 	listener = Listen(fault)
@@ -160,7 +160,7 @@ func (c *clientConn) Close() error {
 	return c.Conn.Close()
 }
 
-// faultyConn is the server's end of the connection with the fault.
+// faultyConn is the server's end of the faulty connection.
 type faultyConn struct {
 	net.Conn
 	fault   Fault
@@ -170,13 +170,13 @@ type faultyConn struct {
 	once    sync.Once
 
 	mu       sync.Mutex
-	down, up int // bytes so far
+	down, up int // bytes transferred
 }
 
 // sever closes the connection for both sides.
 func (c *faultyConn) sever() { c.once.Do(func() { close(c.severed); _ = c.Conn.Close() }) }
 
-// Close does not reach the client of a stalled connection.
+// Close closes the connection unless it is stalled: the client of a stalled connection must not notice.
 func (c *faultyConn) Close() error {
 	if !c.stalled.Load() {
 		c.sever()
@@ -184,7 +184,7 @@ func (c *faultyConn) Close() error {
 	return nil
 }
 
-// apply applies the fault to p, the bytes from number first on, and returns how many pass.
+// apply applies the fault to p, a chunk at offset first. passed is the number of bytes to transfer.
 func (c *faultyConn) apply(p []byte, first int, upward bool) (passed int, isCut bool) {
 	at := c.fault.At - first
 	if c.fault.Upward != upward || at < 0 || at >= len(p) {
@@ -242,8 +242,8 @@ func (c *faultyConn) Read(p []byte) (int, error) {
 	return passed, err
 }
 
-// SwitchProtocols returns a handler that answers 101 with header lines, such as "Upgrade: websocket\r\n", and a greeting in
-// the same write, and then echoes.
+// SwitchProtocols returns a handler for upgrades. It writes a 101 response with header lines, such as "Upgrade: websocket\r\n",
+// and greeting in a single write. Then it echoes.
 func SwitchProtocols(header, greeting string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		conn, both, err := http.NewResponseController(w).Hijack()
