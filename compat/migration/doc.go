@@ -1,3 +1,3 @@
-// Package migration has the Go snippets of docs/MIGRATION.md: each call of client-go and the call of anykind that replaces it.
-// A test keeps the page and these functions equal.
+// Package migration has the Go snippets of docs/MIGRATION.md: calls of client-go and their replacements in anykind. A test
+// compares the page with these functions.
 package migration

@@ -1,5 +1,5 @@
-// Package restconfig converts between connections of package transport and client-go's rest.Config, in both directions, so that
-// a program logs in once:
+// Package restconfig converts between connections of package transport and client-go's rest.Config, in both directions. A
+// program logs in once:
 //
 //	conn, err := transport.Open(cfg)
 //	…

@@ -9,16 +9,16 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// FromConn returns a client-go config whose requests conn sends: with its credential, its TLS settings, its proxy, its hooks and
-// its HTTP connections. client-go's remotecommand, portforward, transport/spdy and transport/websocket, which open network
-// connections by themselves, go through conn, too.
+// FromConn returns a client-go config for requests over conn, with conn's credential, TLS settings, proxy, hooks and HTTP
+// connections. This includes client-go's remotecommand, portforward, transport/spdy and transport/websocket, although they dial
+// by themselves.
 //
-// QPS is negative, as conn has its own RateLimiter or none. Impersonate may be set, and replaces the user that conn
-// impersonates. Other credentials, TLS options, Proxy and Dial must stay empty: they are those of conn. rest.TLSConfigFor
-// returns nil for the config, and a program that dials with it fails.
+// QPS is negative: only conn's RateLimiter applies. Impersonate may be set and replaces the user impersonated by conn.
+// Credentials, TLS options, Proxy and Dial must stay empty: conn determines them. rest.TLSConfigFor returns nil for the config,
+// so programs cannot dial with it.
 //
-// Each call of client-go's own keeps client-go's user agent, warning handler and retries; conn's OnWarning is called
-// as well as the handler. Close conn after the last use of the config.
+// client-go's user agent, warning handler and retries apply to its calls. conn's OnWarning is called in addition to the warning
+// handler. Close conn after the last use of the config.
 func FromConn(conn *transport.Conn) *rest.Config {
 	own := &roundTripper{conn: conn}
 	return &rest.Config{
@@ -36,9 +36,8 @@ func FromConn(conn *transport.Conn) *rest.Config {
 	}
 }
 
-// WithConn returns a config of [FromConn] with the settings of config that do not choose a server or a credential: APIPath, content
-// types, serializer, user agent, timeout and warning handlers. A config and a connection of [ToConn] are one login for both
-// libraries:
+// WithConn returns FromConn(conn) with settings of config that choose neither server nor credential: APIPath, content types,
+// serializer, user agent, timeout and warning handlers. With [ToConn], both libraries then share a login:
 //
 //	conn, err := restconfig.ToConn(config)
 //	…
@@ -56,8 +55,8 @@ func WithConn(config *rest.Config, conn *transport.Conn) *rest.Config {
 	return own
 }
 
-// roundTripper sends requests over a connection. Headers of an impersonated user, which client-go sets, become a connection that
-// impersonates the user.
+// roundTripper sends requests over a connection. It translates client-go's impersonation headers to an impersonating
+// connection.
 type roundTripper struct{ conn *transport.Conn }
 
 // RoundTrip implements http.RoundTripper.
@@ -84,7 +83,7 @@ func (r *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 // CloseIdleConnections closes the connection's idle connections.
 func (r *roundTripper) CloseIdleConnections() { r.conn.Close() }
 
-// impersonate returns the connection for a request's header, and the header without the impersonated user.
+// impersonate returns the connection for a request's header, and the header without impersonation fields.
 func (r *roundTripper) impersonate(header http.Header) (*transport.Conn, http.Header, error) {
 	var user transport.Impersonation
 	var rest http.Header
@@ -118,7 +117,7 @@ func (r *roundTripper) impersonate(header http.Header) (*transport.Conn, http.He
 	return conn, rest, err
 }
 
-// extraKey returns the key of an extra field as the server reads it from the name of a header.
+// extraKey decodes the key of an extra field from a header name, like the API server.
 func extraKey(escaped string) string {
 	key := strings.ToLower(escaped)
 	if unescaped, err := url.PathUnescape(key); err == nil {

@@ -14,21 +14,21 @@ import (
 	"time"
 )
 
-// client-go's round trippers for SPDY and WebSockets open a network connection by themselves, with a TLS configuration and
-// headers from fields of the rest.Config, and accept no other. dialingRoundTripper lets such a round tripper dial a listener
-// on the loopback interface, which exists for this one request, and sends what comes there over the connection.
+// client-go's round trippers for SPDY and WebSockets dial by themselves, with TLS configuration and headers from the
+// rest.Config. They cannot use an existing connection. dialingRoundTripper makes such a round tripper dial a loopback listener,
+// opened for a single request. It forwards that request over conn.
 //
-// Other programs of the machine can dial the listener, too. Only a request with a random secret is forwarded, once; everybody
-// else is disconnected without an answer, after maxHeader bytes or secretTimeout.
+// Any program on the machine can dial the listener. Only a request with a random secret is forwarded, once. Clients without the
+// secret are disconnected without a response, after maxHeader bytes or secretTimeout.
 
 const (
-	// secretHeader has the secret that a request must present at the listener. It is not forwarded.
+	// secretHeader holds the secret of a request to the listener. It is not forwarded.
 	secretHeader  = "X-Anykind-Loopback"
 	secretTimeout = 10 * time.Second
 	maxHeader     = 1 << 20
 )
 
-// dialingRoundTripper sends the requests of a round tripper that dials over conn.
+// dialingRoundTripper sends the requests of base, a round tripper with its own dialer, over conn.
 type dialingRoundTripper struct {
 	conn *roundTripper
 	base http.RoundTripper
@@ -64,7 +64,7 @@ func listenLoopback() (net.Listener, error) {
 	return listener, nil
 }
 
-// forwarder forwards one request.
+// forwarder forwards a single request.
 type forwarder struct {
 	conn     *roundTripper
 	original *http.Request
@@ -86,7 +86,7 @@ func (f *forwarder) accept() {
 	}
 }
 
-// serve forwards the request of a connection that presents the secret.
+// serve forwards the request of a connection if it contains the secret.
 func (f *forwarder) serve(local net.Conn) {
 	defer func() { _ = local.Close() }()
 	_ = local.SetDeadline(time.Now().Add(secretTimeout))
@@ -111,7 +111,7 @@ func (f *forwarder) serve(local net.Conn) {
 		return
 	}
 	if body, ok := response.Body.(io.ReadWriteCloser); ok && response.StatusCode == http.StatusSwitchingProtocols {
-		detach() // as of a connection that the round tripper opens itself, the context bounds the handshake only
+		detach() // the context bounds the handshake only, as for connections dialed by the round tripper
 		splice(local, reader, response, body)
 		return
 	}
@@ -120,7 +120,7 @@ func (f *forwarder) serve(local net.Conn) {
 	_ = response.Write(local)
 }
 
-// claim reports whether nobody has claimed the request before.
+// claim reports whether this is the first call.
 func (f *forwarder) claim() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -129,14 +129,14 @@ func (f *forwarder) claim() bool {
 	return first
 }
 
-// failure returns why the request was not answered, if that is known.
+// failure returns the error of the forwarded request, or nil.
 func (f *forwarder) failure() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.err
 }
 
-// send sends the request to the URL of the original one.
+// send sends req to the URL of the original request.
 func (f *forwarder) send(ctx context.Context, req *http.Request) (*http.Response, error) {
 	own := req.Clone(ctx)
 	if own.ContentLength == 0 {
@@ -147,7 +147,7 @@ func (f *forwarder) send(ctx context.Context, req *http.Request) (*http.Response
 	return f.conn.RoundTrip(own)
 }
 
-// splice writes the response of an upgrade to the local connection and copies in both directions until both have ended.
+// splice writes the upgrade response to the local connection. It copies in both directions until both have ended.
 func splice(local net.Conn, reader io.Reader, response *http.Response, remote io.ReadWriteCloser) {
 	if _, err := fmt.Fprintf(local, "HTTP/1.1 %s\r\n", response.Status); err != nil {
 		_ = remote.Close()
@@ -159,8 +159,8 @@ func splice(local net.Conn, reader io.Reader, response *http.Response, remote io
 	go func() {
 		defer close(done)
 		if _, err := io.Copy(remote, reader); err != nil {
-			// The server has ended the stream. To close the local connection with unread bytes would reset it, and the last
-			// frames of the server would be lost.
+			// The server has ended the stream. Closing the local connection with unread bytes would reset it and lose the last
+			// frames of the server.
 			_, _ = io.Copy(io.Discard, reader)
 		}
 		_ = remote.Close()

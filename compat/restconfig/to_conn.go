@@ -14,21 +14,20 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// warningCode is the code of every warning header of an API server.
+// warningCode is the code in an API server's warning headers.
 const warningCode = 299
 
-// ToConn returns a connection to the server of a client-go config. client-go itself authenticates its requests: exec plugins,
-// auth providers that the program has imported, tokens and files with tokens, certificates, impersonation, WrapTransport, Proxy
-// and Dial hold for every request, for exec, attach and port-forward included.
+// ToConn returns a connection to the server of a client-go config. client-go authenticates the requests. Exec plugins, auth
+// providers imported by the program, tokens, token files, certificates, impersonation, WrapTransport, Proxy and Dial apply to
+// every request, including exec, attach and port-forward.
 //
-// The user agent and so the default field manager is that of the config, or else client-go's default. RateLimiter or a
-// positive QPS delay requests; client-go's default of 5 requests a second is not applied. Warnings go to the config's handler
-// if it has one. Timeout bounds requests and watches but no streams, as in client-go. Content types, serializers and APIPath
-// have no meaning for a connection.
+// The user agent, and thus the default field manager, is config.UserAgent, or client-go's default. RateLimiter or a positive
+// QPS delay requests. client-go's default of 5 requests a second is not applied. Warnings go to the config's handler if it is
+// set. Timeout bounds requests and watches but no streams, as in client-go. Content types, serializers and APIPath are ignored.
 //
-// After a response of 401, the request is sent again once if the config has an exec plugin, as client-go then has run it.
-// HTTP connections are shared with client-go's clients of an equal config; Close closes those that are idle. The default
-// namespace is "default": dynamic.Client.WithDefaults chooses another.
+// With an exec plugin, a request is retried once after a 401, because client-go has then run the plugin. HTTP connections are
+// shared with client-go's clients of an equal config. Close closes idle connections. The default namespace is "default":
+// dynamic.Client.WithDefaults changes it.
 func ToConn(config *rest.Config) (*transport.Conn, error) {
 	if config == nil {
 		return nil, errors.New("open a connection: the rest.Config is nil")
@@ -44,7 +43,7 @@ func ToConn(config *rest.Config) (*transport.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open a connection to %s: %w", server.Redacted(), err)
 	}
-	// net/http sends an upgrade to another protocol than websocket over the HTTP/2 that the server prefers, which has none.
+	// net/http sends upgrades other than WebSocket over HTTP/2 if the server prefers it. HTTP/2 does not support them.
 	own.NextProtos = []string{"http/1.1"}
 	upgrades, err := rest.TransportFor(own)
 	if err != nil {
@@ -68,7 +67,7 @@ func rateLimiter(config *rest.Config) transport.RateLimiter {
 	return nil
 }
 
-// onWarning returns a callback for the config's handler, which decides itself what it repeats.
+// onWarning returns a callback for the config's handler. The handler dedupes warnings itself.
 func onWarning(config *rest.Config) func(context.Context, string) {
 	switch {
 	case config.WarningHandlerWithContext != nil:
@@ -87,7 +86,7 @@ func onWarning(config *rest.Config) func(context.Context, string) {
 type configRoundTripper struct {
 	next     http.RoundTripper // nil means http.DefaultTransport
 	upgrades http.RoundTripper // speaks HTTP/1.1
-	// retry reports whether another credential may be there after a response of 401.
+	// retry is set if a request after a 401 may use a new credential.
 	retry bool
 }
 
@@ -107,7 +106,7 @@ func (c *configRoundTripper) RoundTrip(req *http.Request) (*http.Response, error
 	if !c.retry {
 		return next.RoundTrip(req)
 	}
-	first := req.Clone(req.Context()) // client-go's exec plugin sets its token in it
+	first := req.Clone(req.Context()) // client-go's exec plugin sets its token in this copy
 	response, err := next.RoundTrip(first)
 	if err != nil || response.StatusCode != http.StatusUnauthorized {
 		return response, err
@@ -131,7 +130,7 @@ func (c *configRoundTripper) CloseIdleConnections() {
 	closeIdle(c.upgrades)
 }
 
-// closeIdle does what apimachinery's net.CloseIdleConnectionsFor does, and logs nothing about round trippers that cannot.
+// closeIdle is like apimachinery's net.CloseIdleConnectionsFor, but logs nothing about unsupported round trippers.
 func closeIdle(next http.RoundTripper) {
 	for next != nil {
 		if closer, ok := next.(interface{ CloseIdleConnections() }); ok {

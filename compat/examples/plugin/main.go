@@ -1,5 +1,5 @@
-// Command kubectl-labels is a kubectl plugin that prints the labels of objects: kubectl labels TYPE[/NAME] ... [-l SELECTOR]. It
-// was written with cli-runtime alone and has moved over to anykind: newGetter is new, and everything else is as it was.
+// Command kubectl-labels is a kubectl plugin. It prints the labels of objects: kubectl labels TYPE[/NAME] ... [-l SELECTOR]. It
+// was written with cli-runtime and migrated to anykind. newGetter is the only new function.
 package main
 
 import (
@@ -26,7 +26,7 @@ func main() {
 	}
 }
 
-// newGetter returns a getter for the cluster, the namespace and the user that the flags choose.
+// newGetter returns a getter for the cluster, namespace and user selected by the flags.
 func newGetter(ctx context.Context, flags *genericclioptions.ConfigFlags) genericclioptions.RESTClientGetter {
 	return clientgo.WrapRESTClientGetter(ctx, flags, nil)
 }
