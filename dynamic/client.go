@@ -17,12 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Client returns handles on the resources of one server. It is safe for concurrent use.
+// Client returns handles on the resources of a server. It is safe for concurrent use.
 type Client struct {
 	conn      *transport.Conn
 	discovery *discovery.Client
 	mapper    *restmapper.Mapper
-	lookup    resourceMapper // mapper, unless WithRESTMapper replaces it
+	lookup    resourceMapper // mapper, or the mapper of WithRESTMapper
 	defaults  Defaults
 }
 
@@ -31,8 +31,8 @@ type resourceMapper interface {
 	Kind(ctx context.Context, gvk schema.GroupVersionKind) (*discovery.Resource, error)
 }
 
-// Connect opens a connection and discovers what the server serves, with two requests to any current server. Close the
-// client when done.
+// Connect opens a connection and discovers the server's resources, with two requests to any current server. The caller must
+// close the client.
 func Connect(ctx context.Context, cfg *transport.Config) (*Client, error) {
 	conn, err := transport.Open(cfg)
 	if err != nil {
@@ -46,8 +46,8 @@ func Connect(ctx context.Context, cfg *transport.Config) (*Client, error) {
 	return client, nil
 }
 
-// New returns a client that uses an open connection and, unless it is nil, a discovery client of the same server: one
-// with a cache or a saved snapshot, or one that is shared. Discovery happens when the first resource is looked up.
+// New returns a client for an open connection. discoveryClient must belong to the same server, for example with a cache, with a
+// saved snapshot, or shared. nil means a new discovery client. Discovery starts with the first lookup of a resource.
 func New(conn *transport.Conn, discoveryClient *discovery.Client) *Client {
 	if discoveryClient == nil {
 		discoveryClient = discovery.New(conn, nil)
@@ -56,13 +56,13 @@ func New(conn *transport.Conn, discoveryClient *discovery.Client) *Client {
 	return &Client{conn: conn, discovery: discoveryClient, mapper: mapper, lookup: mapper}
 }
 
-// Impersonate returns a client whose handles make requests as another user; [transport.Conn.Impersonate] has the rights that
-// it takes and the errors. It shares connections, discovery and mapper with c and costs no request and less than 2 KB of
-// memory beyond the user's own text, so that a program that serves many users may make one for each of its requests.
+// Impersonate returns a client that impersonates user. See [transport.Conn.Impersonate] for the required permissions and for
+// errors. The client shares connections, discovery and mapper with c. It costs no request and less than 2 KB of memory, apart
+// from the text of user. A program with many users may create a client for each incoming request.
 //
-// Nothing else is shared: handles hold no responses, so that each is that of a request made as the user. Discovery continues
-// as the user of c: its snapshots, and its errors, are the same for all, as servers return to all users that may read them.
-// A user who may not read them therefore learns, from handles and the errors of lookups, which resources are served.
+// Handles hold no responses: every response belongs to a request made as user. Discovery still authenticates as the user of c.
+// Its snapshots and errors are shared by all clients. A user without access to discovery therefore learns from handles and
+// lookup errors which resources are served.
 func (c *Client) Impersonate(user transport.Impersonation) (*Client, error) {
 	conn, err := c.conn.Impersonate(user)
 	if err != nil {
@@ -73,11 +73,11 @@ func (c *Client) Impersonate(user transport.Impersonation) (*Client, error) {
 	return &changed, nil
 }
 
-// WithRESTMapper returns a client whose lookups of names, kinds, objects and paths use another mapper, such as one that the
-// program already has for controller-runtime. It shares connections and discovery with c. Errors of the mapper are wrapped.
-// As it does not know verbs and subresources, the server rejects those that it does not have. Names are those of kubectl,
-// short names if the mapper resolves them; a mapper without the methods of meta.RESTMapperWithContext does not
-// observe ctx.
+// WithRESTMapper returns a client with a different mapper for lookups of names, kinds, objects and paths, for example the
+// mapper of controller-runtime. It shares connections and discovery with c. Errors of the mapper are wrapped. A meta.RESTMapper
+// has no verbs and subresources, so unsupported ones are rejected by the server only. Names are parsed as in kubectl, and short
+// names are resolved if the mapper supports them. Without the methods of meta.RESTMapperWithContext the mapper does not observe
+// ctx.
 func (c *Client) WithRESTMapper(mapper meta.RESTMapper) *Client {
 	changed := *c
 	withContext, ok := mapper.(restMapperWithContext)
@@ -88,42 +88,43 @@ func (c *Client) WithRESTMapper(mapper meta.RESTMapper) *Client {
 	return &changed
 }
 
-// Mapper returns the mapper of [Client.Discovery], which also resolves lists of names and categories.
+// Mapper returns the mapper for [Client.Discovery]. It also resolves lists of names and categories.
 func (c *Client) Mapper() *restmapper.Mapper { return c.mapper }
 
-// Close closes idle connections. Requests in flight are not interrupted. Close of a client from [Client.Impersonate] does
-// nothing: the connections are those of the client that it was made from.
+// Close closes idle connections. Requests in flight are not interrupted. On a client from [Client.Impersonate] Close does
+// nothing, because the original client owns the connections.
 func (c *Client) Close() { c.conn.Close() }
 
-// Discovery returns the client that discovers what the server serves.
+// Discovery returns the discovery client.
 func (c *Client) Discovery() *discovery.Client { return c.discovery }
 
-// Resource returns a handle on the resource of that name: "deploy", "deployments", "Deployment", "deployments.apps" or
-// "deployments.v1.apps"; [restmapper.Mapper.Resource] has the rules and the errors. The kind of a
-// CustomResourceDefinition is found once [Resource.Wait] for its condition Established has returned.
+// Resource returns a handle on the named resource: "deploy", "deployments", "Deployment", "deployments.apps" or
+// "deployments.v1.apps". See [restmapper.Mapper.Resource] for the rules and errors. The kind of a new CustomResourceDefinition
+// is found after [Resource.Wait] for its condition Established.
 func (c *Client) Resource(ctx context.Context, name string) (*Resource, error) {
 	return c.newResource(c.lookup.Resource(ctx, name))
 }
 
-// ForKind returns a handle on the resource of a kind; gvk without a version means the version that the server prefers.
+// ForKind returns a handle on the resource of a kind. Without gvk.Version it selects the server's preferred version.
 func (c *Client) ForKind(ctx context.Context, gvk schema.GroupVersionKind) (*Resource, error) {
 	return c.newResource(c.lookup.Kind(ctx, gvk))
 }
 
-// ForGVR returns a handle on a resource without looking it up: no request is sent, and the server rejects what it does not
-// have. As the scope is not known, all verbs use no namespace unless [Resource.Namespace] chooses one or an object to write
-// has one; that is the path of a cluster-scoped resource, or of the objects of all namespaces. Verbs, subresources and kinds are
-// not checked, [Resource.Mapping] has the GVR only, an object to write needs its kind, and [Resource.Metadata] returns objects
-// of the kind PartialObjectMetadata.
+// ForGVR returns a handle on a resource without a lookup. It sends no request. The server rejects an unknown resource.
+//
+// The scope is unknown. Paths have no namespace unless [Resource.Namespace] or the object to write sets it. Such a path belongs
+// to a cluster-scoped resource, or to the objects of all namespaces. Verbs, subresources and kinds are not checked.
+// [Resource.Mapping] has the GVR only. An object to write needs its kind. [Resource.Metadata] returns objects of kind
+// PartialObjectMetadata.
 func (c *Client) ForGVR(gvr schema.GroupVersionResource) *Resource {
 	r := c.ForMapping(&discovery.Resource{GVR: gvr})
 	r.isScopeUnknown, r.namespace = true, ""
 	return r
 }
 
-// ForMapping returns a handle on the resource of a mapping that the caller has, from [Client.Mapper], a discovery.Snapshot or
-// another handle; it must not be changed afterwards. No request is sent. In a mapping from elsewhere, such as one made from a
-// meta.RESTMapping, GVR, GVK and Namespaced suffice: without any verbs and subresources, none are checked.
+// ForMapping returns a handle for a known mapping, from [Client.Mapper], a discovery.Snapshot or an existing handle. The
+// mapping must not be changed afterwards. No request is sent. For a mapping from elsewhere, such as a meta.RESTMapping, GVR,
+// GVK and Namespaced suffice. If Verbs and Subresources are empty, neither is checked.
 func (c *Client) ForMapping(mapping *discovery.Resource) *Resource {
 	if mapping == nil {
 		mapping = &discovery.Resource{} // every call returns an error
@@ -134,7 +135,7 @@ func (c *Client) ForMapping(mapping *discovery.Resource) *Resource {
 	}
 }
 
-// ForObject returns a handle on the resource of obj, in obj's namespace if it has one.
+// ForObject returns a handle on the resource of obj, in obj's namespace if it is set.
 func (c *Client) ForObject(ctx context.Context, obj *unstructured.Object) (*Resource, error) {
 	if obj == nil {
 		return nil, errors.New("find the resource of an object: the object is nil")
@@ -146,11 +147,11 @@ func (c *Client) ForObject(ctx context.Context, obj *unstructured.Object) (*Reso
 	return resource.Namespace(obj.GetNamespace()), nil
 }
 
-// ForPath returns the handle and the object's name for a path of the API, as shown by kubectl -v=6 and audit logs:
-// /apis/apps/v1/namespaces/shop/deployments/web/scale. The name is empty for the path of a collection; a path without a
-// namespace means all of them. [Resource.Path] is the inverse. handle.Named(name) watches, lists or follows what the path
-// names, be it one object or a collection. Unknown resources are errors of
-// [restmapper.Mapper.Resource]. See https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-uris.
+// ForPath returns the handle and object name for an API path, as shown by kubectl -v=6 and in audit logs:
+// /apis/apps/v1/namespaces/shop/deployments/web/scale. For the path of a collection name is "". A path without a namespace
+// means all namespaces. [Resource.Path] is the inverse. handle.Named(name) lists, watches or follows the object or collection
+// at the path. Unknown resources return errors of [restmapper.Mapper.Resource]. See
+// https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-uris.
 func (c *Client) ForPath(ctx context.Context, path string) (r *Resource, name string, err error) {
 	defer func() {
 		if err != nil {
@@ -180,10 +181,10 @@ func (c *Client) ForPath(ctx context.Context, path string) (r *Resource, name st
 	return r.Subresource(parsed.subresource), parsed.name, nil
 }
 
-// PreferredResources returns a handle on each resource that the filter selects, nil for all, in the version that the server
-// prefers and in the server's order: [discovery.Snapshot.PreferredResources] of the latest snapshot, which
-// [discovery.Client.Refresh] makes current. Handles on namespaced resources have the default namespace: see
-// [Resource.AllNamespaces], which may be called on those on cluster-scoped ones, too.
+// PreferredResources returns a handle on each resource selected by filter, in the server's preferred version and order. A nil
+// filter selects all resources. It evaluates [discovery.Snapshot.PreferredResources] on the latest snapshot.
+// [discovery.Client.Refresh] updates the snapshot. Handles on namespaced resources have the default namespace: see
+// [Resource.AllNamespaces]. It may be called on handles on cluster-scoped resources, too.
 func (c *Client) PreferredResources(ctx context.Context, filter *discovery.ResourceFilter) ([]*Resource, error) {
 	snapshot, err := c.discovery.Snapshot(ctx)
 	if err != nil {
@@ -192,13 +193,13 @@ func (c *Client) PreferredResources(ctx context.Context, filter *discovery.Resou
 	return c.newResources(slices.Collect(snapshot.PreferredResources(filter)), nil)
 }
 
-// WaitForResources waits until the server serves all names, which may be those of CustomResourceDefinitions that do not exist
-// yet, and returns handles in the same order. ctx is the time-out; see [restmapper.Mapper.WaitForResources] for the errors.
+// WaitForResources waits until the server serves all names and returns handles in the same order. The CustomResourceDefinitions
+// need not exist yet. ctx bounds the wait. See [restmapper.Mapper.WaitForResources] for the errors.
 func (c *Client) WaitForResources(ctx context.Context, names ...string) ([]*Resource, error) {
 	return c.newResources(c.mapper.WaitForResources(ctx, names...))
 }
 
-// WaitForKinds is [Client.WaitForResources] for kinds; one without a version means the version that the server prefers.
+// WaitForKinds is like [Client.WaitForResources], but for kinds. A kind without a version means the server's preferred version.
 func (c *Client) WaitForKinds(ctx context.Context, kinds ...schema.GroupVersionKind) ([]*Resource, error) {
 	return c.newResources(c.mapper.WaitForKinds(ctx, kinds...))
 }
@@ -208,7 +209,7 @@ type parsedPath struct {
 	namespace, name, subresource string
 }
 
-// parsePath splits a path as the API server does.
+// parsePath splits a path like the API server.
 func parsePath(path string) (parsed parsedPath, err error) {
 	if strings.ContainsAny(path, "?#") {
 		return parsed, errors.New("a query is not part of a path (pass options to the verbs)")
@@ -260,14 +261,14 @@ func (c *Client) newResources(mappings []*discovery.Resource, err error) ([]*Res
 	return resources, nil
 }
 
-// restMapperWithContext has those methods of meta.RESTMapperWithContext of apimachinery 0.37 that metaMapper calls.
+// restMapperWithContext is the subset of meta.RESTMapperWithContext (apimachinery 0.37) needed by metaMapper.
 type restMapperWithContext interface {
 	KindForWithContext(context.Context, schema.GroupVersionResource) (schema.GroupVersionKind, error)
 	ResourceForWithContext(context.Context, schema.GroupVersionResource) (schema.GroupVersionResource, error)
 	RESTMappingWithContext(context.Context, schema.GroupKind, ...string) (*meta.RESTMapping, error)
 }
 
-// restMapperWithoutContext ignores the contexts of calls.
+// restMapperWithoutContext adapts a meta.RESTMapper. It ignores the contexts of calls.
 type restMapperWithoutContext struct{ meta.RESTMapper }
 
 func (m restMapperWithoutContext) KindForWithContext(_ context.Context, resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
@@ -284,7 +285,7 @@ func (m restMapperWithoutContext) RESTMappingWithContext(_ context.Context, gk s
 
 type metaMapper struct{ mapper restMapperWithContext }
 
-// Resource resolves a name as kubectl does: as a resource with version and group, as one with a group, and as a kind.
+// Resource resolves a name in kubectl's order: as resource with version and group, resource with group, kind.
 func (m *metaMapper) Resource(ctx context.Context, name string) (*discovery.Resource, error) {
 	var candidates []func() (*discovery.Resource, error)
 	versioned, resource := schema.ParseResourceArg(name)
@@ -332,7 +333,7 @@ func (m *metaMapper) resource(ctx context.Context, partial schema.GroupVersionRe
 	if err != nil {
 		return nil, err
 	}
-	found.GVR = gvr // of several with that kind
+	found.GVR = gvr // the kind may have several resources
 	return found, nil
 }
 

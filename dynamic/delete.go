@@ -15,18 +15,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// DeleteResult is the response to a delete: exactly one of Object and Status is set. With either the object may still
-// exist: finalizers and a grace period may keep it for a while, with metadata.deletionTimestamp set.
+// DeleteResult is the response to a delete. Exactly one of Object and Status is set. The object may still exist in both cases:
+// finalizers and a grace period may keep it, with metadata.deletionTimestamp set.
 type DeleteResult struct {
-	// Object is the final state of the object, or its current state while it is being deleted.
+	// Object is the object's final state, or its current state during the deletion.
 	Object *unstructured.Object
-	// Status reports success and, depending on the server, which object was deleted.
+	// Status reports success. Its details may identify the deleted object, depending on the server.
 	Status *metav1.Status
 }
 
-// Delete deletes one object. opts may set a grace period, preconditions and the propagation policy:
-// https://kubernetes.io/docs/concepts/architecture/garbage-collection/. To wait until the object is gone, call
-// [Resource.Wait] with [Deleted].
+// Delete deletes an object. opts may set a grace period, preconditions and the propagation policy:
+// https://kubernetes.io/docs/concepts/architecture/garbage-collection/. To wait until the object is gone, call [Resource.Wait]
+// with [Deleted].
 func (r *Resource) Delete(ctx context.Context, name string, opts *metav1.DeleteOptions) (*DeleteResult, error) {
 	request, err := objectRequest[metav1.DeleteOptions](r, "delete", name, nil)
 	if err != nil {
@@ -36,14 +36,14 @@ func (r *Resource) Delete(ctx context.Context, name string, opts *metav1.DeleteO
 	return doAndDecode(ctx, r, request, r.limits(), r.decodeDeleteResult)
 }
 
-// setDeleteOptions makes opts the body of a request; nil means none.
+// setDeleteOptions sets opts as the body of a request. nil means no body.
 func setDeleteOptions(request *transport.Request, opts *metav1.DeleteOptions) {
 	if opts == nil {
 		return
 	}
 	typed := *opts
 	typed.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}
-	body, _ := json.Marshal(typed) // it has only texts, numbers and bools
+	body, _ := json.Marshal(typed) // cannot fail: only strings, numbers and bools
 	setBody(request, jsonType, body)
 }
 
@@ -62,7 +62,7 @@ func (r *Resource) decodeDeleteResult(limits unstructured.Limits, body []byte) (
 	}
 }
 
-// successStatus converts the Status of a response with a success code. It may report a failure all the same.
+// successStatus converts the Status of a successful response. The Status may still report a failure.
 func successStatus(obj *unstructured.Object) (*metav1.Status, error) {
 	status, err := decodeStatus(obj)
 	if err != nil {
@@ -74,11 +74,11 @@ func successStatus(obj *unstructured.Object) (*metav1.Status, error) {
 	return status, nil
 }
 
-// maxKindless is the size below which a body may be without a kind.
+// maxKindless is the maximum size of a body without a kind.
 const maxKindless = 1 << 10
 
-// isKindless reports whether a body holds nothing beyond success: it is empty, null, or an object without kind and items.
-// Aggregated API servers and webhooks send such bodies.
+// isKindless reports whether a body is empty, null, or an object without kind and items. Aggregated API servers and webhooks
+// send such bodies on success.
 func isKindless(body []byte) bool {
 	if body = bytes.TrimSpace(body); len(body) == 0 {
 		return true
@@ -90,11 +90,10 @@ func isKindless(body []byte) bool {
 	return (body[0] == 'n' || body[0] == '{') && json.Unmarshal(body, &object) == nil && object.Kind == "" && object.Items == nil
 }
 
-// DeleteCollection deletes all objects that list selects, of one namespace or of a cluster-scoped resource; nil selects
-// all. It returns the objects in the state in which the server deleted them or began to: as after [Resource.Delete],
-// finalizers and a grace period may keep them for a while. The page is empty if the server returns a Status or nothing. If
-// list has a Limit, pass the page's Continue to delete the next objects. After an error some objects may be deleted. opts
-// are as in Delete and apply to each object.
+// DeleteCollection deletes all objects selected by list, in a single namespace or of a cluster-scoped resource. nil selects all
+// objects. It returns the objects in their state at the deletion: as with [Resource.Delete], finalizers and a grace period may
+// keep them. The page is empty if the server returns a Status or an empty body. If list has a Limit, pass the page's Continue
+// to delete the next objects. After an error some objects may be deleted. opts apply to each object, as in Delete.
 func (r *Resource) DeleteCollection(ctx context.Context, opts *metav1.DeleteOptions, list *metav1.ListOptions) (*Page[unstructured.Object], error) {
 	return deleteCollectionAs(ctx, r, opts, list, r.objectDecoder())
 }
@@ -116,8 +115,8 @@ func deleteCollectionAs[T any](ctx context.Context, r *Resource, opts *metav1.De
 	defer response.Body.Close()
 	body := bufio.NewReaderSize(response.Body, maxKindless)
 	switch head, err := body.Peek(maxKindless); {
-	case err == nil: // it is longer
-	case err != io.EOF: // a wrapped EOF is a connection that broke, not the end
+	case err == nil: // longer than maxKindless
+	case err != io.EOF: // a wrapped EOF is a broken connection, not the end
 		return nil, r.decodeError(verb, fmt.Errorf("read the response: %w", err))
 	case isKindless(head):
 		return &Page[T]{}, nil

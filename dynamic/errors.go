@@ -17,16 +17,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ApplyConflictError lists the fields of an applied object that other managers own with other values. It unwraps to the
-// server's *apierrors.StatusError, so apierrors.IsConflict holds. See
+// ApplyConflictError lists the applied fields owned by other managers with different values. It unwraps to the server's
+// *apierrors.StatusError, so apierrors.IsConflict holds. See
 // https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts.
 type ApplyConflictError struct {
-	// Conflicts are in the server's order, one for each field and manager.
+	// Conflicts has an entry for each field and manager, in the server's order.
 	Conflicts []FieldConflict
 	explained
 }
 
-// explained is the request and the Status that an error of this package explains.
+// explained is the request and Status behind an error of this package.
 type explained struct {
 	request string
 	status  *apierrors.StatusError
@@ -35,17 +35,17 @@ type explained struct {
 // Unwrap returns the server's error.
 func (e *explained) Unwrap() error { return e.status }
 
-// FieldConflict is one field that another manager owns.
+// FieldConflict is a field owned by a different manager.
 type FieldConflict struct {
 	// Field is the path of the field: .spec.template.spec.containers[name="web"].image
 	Field string
 	// Manager is the field's owner.
 	Manager string
-	// Subresource is the one through which the manager wrote the field; empty means the object itself.
+	// Subresource is the subresource through which the manager wrote the field. "" means the object itself.
 	Subresource string
-	// APIVersion is the one in which the manager updated or patched the field; empty if it applied it.
+	// APIVersion is the version of the manager's update or patch. It is "" if the manager applied the field.
 	APIVersion string
-	// Time is the time of that, if known.
+	// Time is the time of the manager's write, if known.
 	Time time.Time
 }
 
@@ -66,23 +66,23 @@ func (c FieldConflict) String() string {
 	return text
 }
 
-// FailedError reports that an object has failed that is waited for with [Ready].
+// FailedError reports the failure of an object during a wait for [Ready].
 type FailedError struct {
-	// Result is the object's status: Failed, and the field and message that say why.
+	// Result is the object's status: Failed, with the field and message of the failure.
 	Result readiness.Result
 }
 
 func (e *FailedError) Error() string { return "it is " + e.Result.String() }
 
-// FieldValidationError lists the fields of a written object that its kind does not have, or that it has twice: Create,
-// Update and Patch return it with FieldValidation "Strict", and Apply always. It unwraps to the server's
-// *apierrors.StatusError, whose text may repeat the whole object, secrets included; its own text has only the fields. See
+// FieldValidationError lists unknown and duplicate fields of a written object. Create, Update and Patch return it with
+// FieldValidation "Strict", Apply with any FieldValidation. It unwraps to the server's *apierrors.StatusError. The text of that
+// error may contain the whole object, secrets included. The text of FieldValidationError has only the fields. See
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation.
 type FieldValidationError struct {
-	// Unknown and Duplicate are paths of fields: spec.template.foo. Those in the operations of a JSON patch begin with the
-	// number of an operation: [0].value.
+	// Unknown and Duplicate are paths of fields: spec.template.foo. In a JSON patch they begin with the index of the operation:
+	// [0].value.
 	Unknown, Duplicate []string
-	applied            bool // servers have another text for Apply
+	applied            bool // the server's text for Apply differs
 	explained
 }
 
@@ -100,7 +100,7 @@ func (e *FieldValidationError) Error() string {
 	return fmt.Sprintf("%s: %s%s (correct what is written)", e.request, strictDecoding, sanitize.Join(fields, maxListed))
 }
 
-// DisruptionBudgetError reports that a disruption budget does not allow to evict a pod now. It unwraps to the server's
+// DisruptionBudgetError reports that a disruption budget does not allow the eviction of a pod now. It unwraps to the server's
 // *apierrors.StatusError, so apierrors.IsTooManyRequests holds. See
 // https://kubernetes.io/docs/tasks/run-application/configure-pdb/.
 type DisruptionBudgetError struct {
@@ -113,8 +113,8 @@ func (e *DisruptionBudgetError) Error() string {
 	return fmt.Sprintf("%s: not allowed now: %s", e.request, sanitize.Text(strings.Join(e.Causes, "; "), sanitize.MaxMessage))
 }
 
-// pathNotFoundError reports a path that the server does not serve. It unwraps to the *apierrors.StatusError of the response, which has no
-// Status of the server.
+// pathNotFoundError reports an unserved path. It unwraps to the *apierrors.StatusError of the response. The response itself has
+// no Status.
 type pathNotFoundError struct {
 	server, resource string
 	explained
@@ -124,10 +124,10 @@ func (e *pathNotFoundError) Error() string {
 	return fmt.Sprintf("%s: the server %s does not serve %s (has its definition or version been removed?)", e.request, e.server, e.resource)
 }
 
-// pathNotFound is the body with which API servers answer requests for paths that they do not serve.
+// pathNotFound is the body of an API server's response for an unserved path.
 const pathNotFound = "404 page not found"
 
-// pathNotFoundError returns the error of a response with pathNotFound, and err itself for other responses.
+// pathNotFoundError returns a pathNotFoundError if the response has the body pathNotFound. Otherwise it returns err.
 func (r *Resource) pathNotFoundError(request *transport.Request, err error) error {
 	var status *apierrors.StatusError
 	if !errors.As(err, &status) || !slices.ContainsFunc(causes(status, metav1.CauseTypeUnexpectedServerResponse), func(cause metav1.StatusCause) bool {
@@ -138,7 +138,7 @@ func (r *Resource) pathNotFoundError(request *transport.Request, err error) erro
 	return &pathNotFoundError{r.conn.Server(), r.String() + " in version " + r.mapping.GVR.Version, explained{request.Method + " " + request.Path, status}}
 }
 
-// detailedError returns the error of this package that a Status describes, which wraps err, or err itself.
+// detailedError converts err to the matching error of this package, or returns err.
 func detailedError(request *transport.Request, err error) error {
 	var status *apierrors.StatusError
 	if !errors.As(err, &status) {
@@ -174,7 +174,7 @@ func causes(status *apierrors.StatusError, causeType metav1.CauseType) (found []
 	return found
 }
 
-// conflictMessage matches how a server describes the manager of a field.
+// conflictMessage matches the server's description of a field's manager.
 var conflictMessage = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^conflict with ("(?:[^"\\]|\\.)*")(?: with subresource ("(?:[^"\\]|\\.)*"))?(?: using (\S+))?(?: at (\S+))?$`)
 })
@@ -191,14 +191,14 @@ func fieldConflicts(status *apierrors.StatusError) (conflicts []FieldConflict) {
 	return conflicts
 }
 
-// Texts of servers, by which kubectl and its users know these errors.
+// Texts of servers, known from kubectl.
 const (
 	strictDecoding = "strict decoding error: "
 	notDeclared    = ": field not declared in schema"
 )
 
-// invalidFields parses the fields in a server's message, all of them or none. The message may have been made one line.
-// Before the last of the known texts it may quote the object.
+// invalidFields parses the fields in a server's message. It returns all fields or none. Line breaks in message may have been
+// removed. The text before the last known prefix may quote the object.
 func invalidFields(message string) (unknown, duplicate []string) {
 	if i := strings.LastIndex(message, strictDecoding); i >= 0 {
 		return parseStrictFields(message[i+len(strictDecoding):])
@@ -210,7 +210,7 @@ func invalidFields(message string) (unknown, duplicate []string) {
 	return nil, nil
 }
 
-// strictField matches one error of strict decoding: unknown field "a", or duplicate field "b", also in the words of the
+// strictField matches a single error of strict decoding: unknown field "a", or duplicate field "b", also in the format of the
 // server's YAML parser.
 var strictField = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:, )?(?:(?:json patch )?(unknown|duplicate) field |(?:yaml: unmarshal errors:)?\s+line \d+: key )` +
@@ -233,8 +233,8 @@ func parseStrictFields(list string) (unknown, duplicate []string) {
 	return unknown, duplicate
 }
 
-// parseUndeclaredFields parses what follows in the error of an apply: (namespace/name; version, Kind=Kind): .spec.foo:
-// field not declared in schema. Several fields are separated by white space.
+// parseUndeclaredFields parses the rest of an apply error: (namespace/name; version, Kind=Kind): .spec.foo: field not declared
+// in schema. Fields are separated by white space.
 func parseUndeclaredFields(list string) (unknown []string) {
 	_, list, found := strings.Cut(list, "): ")
 	if !found {
@@ -252,16 +252,16 @@ func parseUndeclaredFields(list string) (unknown []string) {
 	return unknown
 }
 
-// Limits of text from servers and objects in errors.
+// Limits for text from servers and objects in errors.
 const (
 	maxWord   = 1 << 10 // bytes
 	maxListed = 20      // elements of a list
 )
 
-// printable returns text of a server or object as one short line.
+// printable sanitizes and shortens text from a server or object to a single line.
 func printable(text string) string { return sanitize.Text(text, maxWord) }
 
-// quoted returns text of a server or object in quotes, shortened.
+// quoted quotes and shortens text from a server or object.
 func quoted(text string) string {
 	if len(text) > maxWord {
 		text = sanitize.Text(text, maxWord)

@@ -7,29 +7,29 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// KnownObjects has the objects that the caller of [Resource.Follow] already keeps; see FollowOptions. Follow calls it from its
-// own goroutine, between changes.
+// KnownObjects is the caller's store of objects for [Resource.Follow]; see FollowOptions. Follow calls its methods from its own
+// goroutine, between changes.
 type KnownObjects interface {
-	// Version returns the UID and the resourceVersion of an object as it was received, "" for what the caller has not kept:
-	// a received object is then MODIFIED. namespace is "" for a cluster-scoped one.
+	// Version returns the UID and resourceVersion of the stored object, as received. Either is "" if it was not stored: a
+	// received object is then MODIFIED. namespace is "" for a cluster-scoped object.
 	Version(namespace, name string) (uid types.UID, resourceVersion string, found bool)
-	// Keys returns the namespaces and names of all objects, in any order.
+	// Keys returns the namespaces and names of all stored objects, in any order.
 	Keys() iter.Seq2[string, string]
 }
 
-// objectKey identifies an object. Many have a namespace in common, whose text is there once.
+// objectKey identifies an object. The namespace is interned, because many objects share it.
 type objectKey struct {
 	namespace unique.Handle[string]
 	name      string
 }
 
-// objectVersion identifies one version of one object of a name.
+// objectVersion identifies a version of an object.
 type objectVersion struct {
 	uid             types.UID
 	resourceVersion string
 }
 
-// objectVersions are the versions of the objects that have been emitted. Its strings are those of the objects.
+// objectVersions maps emitted objects to their versions. Its strings are shared with the objects.
 type objectVersions map[objectKey]objectVersion
 
 func (v objectVersions) Version(namespace, name string) (uid types.UID, resourceVersion string, found bool) {
@@ -47,7 +47,7 @@ func (v objectVersions) Keys() iter.Seq2[string, string] {
 	}
 }
 
-// knownVersion returns the version of an object that was emitted last.
+// knownVersion returns the last emitted version of an object.
 func (f *reflector) knownVersion(key objectKey) (version objectVersion, found bool) {
 	if f.emitted != nil {
 		version, found = f.emitted[key]
@@ -57,7 +57,7 @@ func (f *reflector) knownVersion(key objectKey) (version objectVersion, found bo
 	return version, found
 }
 
-// setKnown records an object's version, unless the caller keeps the object.
+// setKnown records an object's version, unless the caller keeps the objects.
 func (f *reflector) setKnown(key objectKey, version objectVersion) {
 	if f.emitted != nil {
 		f.emitted[key] = version
@@ -76,7 +76,7 @@ func (f *reflector) hasKnown() bool {
 	return false
 }
 
-// beginRelist makes all known objects missing until they are received.
+// beginRelist marks all known objects as missing. Received objects are removed from missing.
 func (f *reflector) beginRelist() {
 	f.missing = map[objectKey]struct{}{}
 	for namespace, name := range f.known.Keys() {
@@ -84,7 +84,7 @@ func (f *reflector) beginRelist() {
 	}
 }
 
-// deleteMissing emits the deletion of all objects that were not received in the current relist.
+// deleteMissing emits a deletion for each object not received in the current relist.
 func (f *reflector) deleteMissing() error {
 	for key := range f.missing {
 		version, found := f.knownVersion(key)

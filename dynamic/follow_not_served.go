@@ -14,20 +14,19 @@ import (
 )
 
 const (
-	// notServedGrace is how long a server must answer 404 before the resource counts as not served. A server that starts, or
-	// is behind others of its cluster, answers 404 for a moment. Its discovery is no better evidence: both depend on the
-	// same informers.
+	// notServedGrace is the duration of 404 responses before the resource counts as not served. A starting or lagging server
+	// responds with 404 for a moment. Its discovery is no better evidence: both depend on the same informers.
 	notServedGrace = 5 * time.Second
 	// maxNotServedDelay bounds the delay between requests while the resource is not served.
 	maxNotServedDelay = 2 * time.Second
 	// minDefinitionInterval is the minimum time between two reads of a CustomResourceDefinition.
 	minDefinitionInterval = 10 * time.Second
-	// definitionTimeout bounds one of these reads.
+	// definitionTimeout bounds each read of a CustomResourceDefinition.
 	definitionTimeout = 10 * time.Second
 )
 
-// handleNotServed emits NotServed, once, and then the deletion of all objects if their definition is known to be deleted or
-// replaced.
+// handleNotServed emits NotServed once. If the definition is known to be deleted or replaced, it then emits the deletion of all
+// objects.
 func (f *reflector) handleNotServed() error {
 	if f.state != stateNotServed { // 404 may return after another error
 		f.version, f.state = "", stateNotServed
@@ -53,12 +52,12 @@ func (f *reflector) notServedError(err error) error {
 	return fmt.Errorf("follow %s: not served: %w", f.resource, err)
 }
 
-// unservedPeriod is a time in which every response was 404. The zero value is none.
+// unservedPeriod is a period of only 404 responses. The zero value means no period.
 type unservedPeriod struct {
 	since          time.Time
 	definitionRead time.Time
 	keepReason     string        // why objects are not deleted
-	served         chan struct{} // receives when discovery finds the resource again; nil while there is no period
+	served         chan struct{} // receives when discovery serves the resource again; nil outside of a period
 	stopWatching   func()
 }
 
@@ -84,19 +83,19 @@ func (u *unservedPeriod) begin(ctx context.Context, r *Resource) {
 }
 
 func (u *unservedPeriod) end() {
-	if u.since.IsZero() { // as before almost every event
+	if u.since.IsZero() { // the common case
 		return
 	}
 	u.stopWatching()
 	*u = unservedPeriod{}
 }
 
-// exceedsGrace reports whether the period is longer than that of a starting server.
+// exceedsGrace reports whether the period has lasted notServedGrace.
 func (u *unservedPeriod) exceedsGrace() bool {
 	return !u.since.IsZero() && time.Since(u.since) >= notServedGrace
 }
 
-// wait waits for d, or until discovery finds the resource again, which it reports.
+// wait waits for d, or until discovery serves the resource again. isServed reports the latter.
 func (u *unservedPeriod) wait(ctx context.Context, d time.Duration) (isServed bool, err error) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -109,26 +108,26 @@ func (u *unservedPeriod) wait(ctx context.Context, d time.Duration) (isServed bo
 	return isServed, retry.ContextError(ctx)
 }
 
-// definition is the CustomResourceDefinition of a resource, if it has one. An aggregated API has none, and when it is not
-// served, its objects may well exist. So a missing definition is evidence only if it existed before, and a definition with
-// another UID only if the UID was read right after the last complete list. A definition that is replaced between that list and
-// that read goes unnoticed: the objects are kept until the resource is served again.
+// definition is the CustomResourceDefinition of a resource, if there is one. An aggregated API has none, and its objects may
+// exist while it is not served. A missing definition is therefore evidence only if it existed before. A definition with a
+// different UID is evidence only if the old UID was read right after the last complete list. A replacement between the list and
+// the read goes unnoticed: the objects are kept until the resource is served again.
 type definition struct {
-	ctx          context.Context                              // of Follow
-	read         func(ctx context.Context) (types.UID, error) // nil if the resource cannot be a custom one
+	ctx          context.Context                              // Follow's ctx
+	read         func(ctx context.Context) (types.UID, error) // nil if the resource cannot be a custom resource
 	lookups      sync.WaitGroup
-	cancelLookup context.CancelFunc // of the last lookup
+	cancelLookup context.CancelFunc // cancels the last lookup
 
 	mu      sync.Mutex // guards the fields below
 	existed bool
-	uid     types.UID // "" until it is read
+	uid     types.UID // "" until read
 }
 
-// newDefinition returns the definition of a resource, whose requests end with ctx.
+// newDefinition returns the definition of a resource. Its requests end with ctx.
 func newDefinition(ctx context.Context, r *Resource) *definition {
 	d := &definition{ctx: ctx, cancelLookup: func() {}}
 	gvr := r.mapping.GVR
-	if !strings.Contains(gvr.Group, ".") { // as the group of every custom resource does
+	if !strings.Contains(gvr.Group, ".") { // custom resources have a group with a dot
 		return d
 	}
 	group := schema.GroupVersion{Group: "apiextensions.k8s.io", Version: "v1"}
@@ -147,7 +146,7 @@ func newDefinition(ctx context.Context, r *Resource) *definition {
 	return d
 }
 
-// startLookup reads the definition in the background, after a complete list, until that succeeds or is rejected.
+// startLookup reads the definition in the background, after a complete list. It retries until success or a terminal rejection.
 func (d *definition) startLookup() {
 	if d.read == nil {
 		return
@@ -172,7 +171,7 @@ func (d *definition) startLookup() {
 	})
 }
 
-// record records the UID of the definition, unless it is known or a later lookup has begun, and returns the known UID.
+// record records the UID, unless it is already set or a later lookup has started. It returns the recorded UID.
 func (d *definition) record(ctx context.Context, uid types.UID) types.UID {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -189,8 +188,8 @@ func (d *definition) hasExisted() bool {
 	return d.existed
 }
 
-// reasonToKeep returns "" if the definition existed and has been deleted or replaced, and otherwise why the objects of a
-// resource that is not served must be kept.
+// reasonToKeep returns why the objects of an unserved resource must be kept. It returns "" if the definition existed and has
+// been deleted or replaced.
 func (d *definition) reasonToKeep() string {
 	if d.read == nil {
 		return "it is not a custom resource"

@@ -15,33 +15,33 @@ import (
 )
 
 const (
-	// firstDenialGrace is how long Follow and Wait retry 401 and 403 before the server has accepted a request: longer than
-	// a starting server returns them, and short enough for a user who lacks the rights. Afterwards it is retry's default.
+	// firstDenialGrace is the time for retries of 401 and 403 before the server has accepted a request. It exceeds the startup
+	// time of a server, and is short enough for a user without permissions. Afterwards the default of package retry applies.
 	firstDenialGrace = 2 * time.Second
 	// maxGraceDelay bounds the delay between requests within firstDenialGrace and, at the start, within notServedGrace.
 	maxGraceDelay = 500 * time.Millisecond
-	// minStableTime is how long a stream must last for the next delay to be short again.
+	// minStableTime is the duration of a stream that resets the backoff.
 	minStableTime = 10 * time.Second
-	// maxDecodeFailures is how many streams from one resourceVersion may fail because of their content before a relist.
+	// maxDecodeFailures is the number of streams from the same resourceVersion with invalid content before a relist.
 	maxDecodeFailures = 3
-	// maxUnfinishedWatchLists is how many watches in a row may end within their initial events before a list.
+	// maxUnfinishedWatchLists is the number of consecutive watches cut within their initial events before a list.
 	maxUnfinishedWatchLists = 2
-	// watchListRetryInterval is the time after which WatchList is tried again. ignoredRetryInterval applies once a server has
+	// watchListRetryInterval is the time before WatchList is tried again. ignoredRetryInterval applies after a server has
 	// ignored the parameter twice in a row.
 	watchListRetryInterval = 5 * time.Minute
 	ignoredRetryInterval   = time.Hour
-	// maxIdleTime is how long a server may send nothing while it owes a response: API servers give up after a minute on a
-	// request that is not a watch.
+	// maxIdleTime bounds the silence of a server during a response. API servers time out requests other than watches after a
+	// minute.
 	maxIdleTime = 2 * time.Minute
-	// maxInitialIdleTime is maxIdleTime between initial events. API servers send them without a pause and end them within
-	// some seconds. A list follows, so that it may be short.
+	// maxInitialIdleTime is maxIdleTime between initial events. API servers send them without a pause within some seconds. A
+	// short limit is safe, because a list follows.
 	maxInitialIdleTime = 10 * time.Second
 )
 
 var watchBackoff = retry.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second}
 
-// watchDelay returns the delay after the n-th failure in a row, which ended with err. isFirst shortens it for
-// denials and 404, so that the caller does not wait long for the error.
+// watchDelay returns the delay after the n-th consecutive failure, err. With isFirst, denials and 404 have a shorter delay, so
+// that the caller gets the error soon.
 func watchDelay(n int, err error, isFirst bool) time.Duration {
 	delay := watchBackoff.Delay(n)
 	switch {
@@ -54,14 +54,14 @@ func watchDelay(n int, err error, isFirst bool) time.Duration {
 	}
 }
 
-// recover handles the end of a stream: it waits before the next one, chooses between resuming and relisting, and reports
-// NotServed. err is nil if the server closed the stream. Follow ends with the error that recover returns.
+// recover handles the end of a stream: it emits NotServed, chooses between resuming and relisting, and waits before the next
+// stream. err is nil if the server closed the stream. Follow ends with the error returned by recover.
 func (f *reflector) recover(ctx context.Context, err error, lasted time.Duration) error {
 	if ctx.Err() != nil {
 		return f.contextError(ctx)
 	}
 	if f.version == "" && f.watchList.isUsable() && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)) {
-		f.watchList.disable(watchListRetryInterval) // if the request is invalid for another reason, the list returns that
+		f.watchList.disable(watchListRetryInterval) // if the request is invalid for another reason, the list returns that error
 		return nil
 	}
 	if apierrors.IsNotFound(err) {
@@ -91,8 +91,8 @@ func (f *reflector) recover(ctx context.Context, err error, lasted time.Duration
 	return f.backOff(ctx, Interruption{Err: err, Relist: f.version == "", NotServed: isNotServed}, lasted)
 }
 
-// isTerminal reports whether err ends Follow. After the first Synced no response of the server does, since permissions,
-// credentials and resources may return.
+// isTerminal reports whether err ends Follow. After the first Synced no response is terminal, because permissions, credentials
+// and resources may return.
 func (f *reflector) isTerminal(err error) bool {
 	denied := f.denials.Transient(err)
 	switch {
@@ -105,7 +105,7 @@ func (f *reflector) isTerminal(err error) bool {
 	}
 }
 
-// backOff calls OnInterruption and waits, longer after each stream in a row that did not last.
+// backOff calls OnInterruption and waits. The delay grows with each consecutive short stream.
 func (f *reflector) backOff(ctx context.Context, i Interruption, lasted time.Duration) error {
 	if lasted >= minStableTime {
 		f.failures = 0
@@ -132,7 +132,7 @@ func (f *reflector) backOff(ctx context.Context, i Interruption, lasted time.Dur
 	return nil
 }
 
-// contextError returns the error of a ctx that has ended, with the error that prevented the first Synced.
+// contextError returns the error after the end of ctx. Before the first Synced it includes the last error.
 func (f *reflector) contextError(ctx context.Context) error {
 	if f.hasSynced() || f.lastErr == nil {
 		return fmt.Errorf("follow %s: %w", f.resource, retry.ContextError(ctx))
@@ -140,14 +140,14 @@ func (f *reflector) contextError(ctx context.Context) error {
 	return fmt.Errorf("follow %s: not synced: %w; the last error: %w", f.resource, retry.ContextError(ctx), f.lastErr)
 }
 
-// decodeFailures counts the streams from one resourceVersion that failed because of their content.
+// decodeFailures counts the streams from the same resourceVersion with invalid content.
 type decodeFailures struct {
 	version string
 	count   int
 }
 
-// isExceeded counts the stream from version that ended with err, and reports whether another one from there would most
-// likely fail, too.
+// isExceeded counts a stream from version that ended with err. It reports whether the next stream from version would likely
+// fail, too.
 func (d *decodeFailures) isExceeded(version string, err error) bool {
 	var invalid *invalidEventError
 	if version == "" || !errors.As(err, &invalid) {
@@ -160,10 +160,10 @@ func (d *decodeFailures) isExceeded(version string, err error) bool {
 	return d.count >= maxDecodeFailures
 }
 
-// watchListSupport records whether a watch can begin with all objects. Some servers reject the parameter, some ignore it and
-// never end the initial events, and some proxies cut the stream before. The zero value is that it can.
+// watchListSupport records whether WatchList is usable. Some servers reject the parameter, some ignore it and never end the
+// initial events, and some proxies cut the stream. The zero value means usable.
 type watchListSupport struct {
-	unfinished int // watches in a row
+	unfinished int // consecutive watches
 	retryAt    time.Time
 }
 
@@ -171,7 +171,7 @@ func (w *watchListSupport) isUsable() bool { return !time.Now().Before(w.retryAt
 
 func (w *watchListSupport) disable(interval time.Duration) { w.retryAt = time.Now().Add(interval) }
 
-// record records a watch that ended with err, nil if the server closed it, after or within its initial events.
+// record records the result of a watch: whether its initial events finished, and its error, nil if the server closed it.
 func (w *watchListSupport) record(finished bool, err error) {
 	switch {
 	case finished:
@@ -190,8 +190,8 @@ func (w *watchListSupport) record(finished bool, err error) {
 	}
 }
 
-// mayBeCut reports whether something between client and server may have cut or withheld the response that ended with err:
-// the connection was made, and the server did not answer with an error.
+// mayBeCut reports whether an intermediary may have cut or withheld the response: the connection was made, and err is not an
+// error response of the server.
 func mayBeCut(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
@@ -202,22 +202,23 @@ func mayBeCut(err error) bool {
 	return !errors.As(err, &failed) || failed.Op != "dial"
 }
 
-// Each is an os.ErrDeadlineExceeded, like the time-outs of connections.
+// Both wrap os.ErrDeadlineExceeded, like timeouts of connections.
 var (
 	errIdle              = fmt.Errorf("the server has sent nothing for %s: %w", maxIdleTime, os.ErrDeadlineExceeded)
 	errInitialEventsIdle = fmt.Errorf("the server has not ended the initial events for %s (it may ignore sendInitialEvents): %w",
 		maxInitialIdleTime, os.ErrDeadlineExceeded)
 )
 
-// idleTimeout cancels its ctx when the server sends nothing for maxIdleTime, or maxInitialIdleTime between initial events.
-// It is stopped while the caller handles an object, which may take any time.
+// idleTimeout cancels its ctx when the server sends nothing for maxIdleTime, or maxInitialIdleTime between initial events. It
+// is stopped while the caller handles an object, so that the caller may be slow.
 type idleTimeout struct {
 	*time.Timer
 	resource  *Resource
 	ctx       context.Context
 	cancelCtx context.CancelCauseFunc
-	err       error // of explain
-	// initialEventsEnd is when the initial events of a watch that has sent a change must have ended; zero for none.
+	err       error // returned by explain
+	// initialEventsEnd is the deadline for the end of the initial events after an event other than ADDED; zero means no
+	// deadline.
 	initialEventsEnd time.Time
 }
 
@@ -232,8 +233,8 @@ func (t *idleTimeout) cancel() {
 	t.cancelCtx(nil)
 }
 
-// awaitInitialEvent expects an initial event, or their end, within maxInitialIdleTime. After received, an event that is not
-// ADDED, only their end is left: a server that ignores sendInitialEvents may send changes for ever.
+// awaitInitialEvent resets the timeout to maxInitialIdleTime. received is the type of the last event. After the first event
+// other than ADDED, the deadline is fixed: a server that ignores sendInitialEvents may send changes forever.
 func (t *idleTimeout) awaitInitialEvent(received watch.EventType) {
 	until := time.Now().Add(maxInitialIdleTime)
 	if received != watch.Added && t.initialEventsEnd.IsZero() {
@@ -246,7 +247,7 @@ func (t *idleTimeout) awaitInitialEvent(received watch.EventType) {
 	t.Reset(time.Until(until))
 }
 
-// explain returns err, or the error of the idle timeout if that caused it.
+// explain returns the idle timeout's error if the timeout caused err. Otherwise it returns err.
 func (t *idleTimeout) explain(err error) error {
 	if errors.Is(context.Cause(t.ctx), errIdle) {
 		return fmt.Errorf("follow %s: GET %s: %w", t.resource, t.resource.conn.Server(), t.err)

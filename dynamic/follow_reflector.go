@@ -11,15 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// errStopped reports that the caller left the loop over the changes.
+// errStopped is returned after the caller has left the loop over the changes.
 var errStopped = errors.New("stopped")
 
-// reflector runs one Follow. It lists or watches until that ends, classifies the error and waits (follow_recover.go), and
-// begins again. It compares the objects that it receives with the versions that it has emitted, and emits the difference.
+// reflector runs a Follow: it lists and watches, handles the error (follow_recover.go), waits and repeats. It compares received
+// objects with their emitted versions and emits the difference.
 //
-// A resourceVersion is adopted only when everything up to it has been emitted, so a reflector resumes without a gap and
-// may receive events again, which it recognizes by the object's version. Until the end of the initial list or of a relist
-// there is none, and an error begins that list again. Only a complete one infers deletions.
+// A resourceVersion is adopted only after all changes up to it have been emitted. A reflector thus resumes without a gap. It
+// drops repeated events by the object's version. During an initial list or relist there is no resourceVersion, and an error
+// restarts the list. Only a complete list infers deletions.
 type reflector struct {
 	resource *Resource
 	opts     FollowOptions
@@ -28,11 +28,11 @@ type reflector struct {
 	state   reflectorState
 	version string // resourceVersion to resume from; "" requires a relist
 	known   KnownObjects
-	emitted objectVersions         // known, unless the caller keeps the objects
-	missing map[objectKey]struct{} // known objects that the current relist has not contained yet; nil outside of one
+	emitted objectVersions         // same as known; nil if the caller keeps the objects
+	missing map[objectKey]struct{} // known objects not received in the current relist; nil outside of a relist
 
 	interruptions  int
-	failures       int // streams in a row that did not last
+	failures       int // consecutive short streams
 	lastErr        error
 	denials        retry.Denials
 	decodeFailures decodeFailures
@@ -41,14 +41,14 @@ type reflector struct {
 	definition     *definition
 }
 
-// yieldFunc converts and emits a change, or the error that ends Follow. obj is an *unstructured.Object if only its identity
+// yieldFunc converts and emits a change, or the terminal error of Follow. obj is an *unstructured.Object if only its identity
 // is known. yieldFunc returns false if the caller has left the loop.
 type yieldFunc func(eventType watch.EventType, obj object, finalStateUnknown bool, err error) bool
 
 type reflectorState int
 
 const (
-	stateConnecting  reflectorState = iota // nothing: the server has not accepted a request
+	stateConnecting  reflectorState = iota // before the server has accepted a request
 	stateInitialList                       // Started
 	stateSynced                            // Synced
 	stateNotServed                         // NotServed
@@ -57,7 +57,7 @@ const (
 
 func (f *reflector) hasSynced() bool { return f.state >= stateSynced }
 
-// objectReflector is the part of a reflector that reads objects, as a T.
+// objectReflector is a reflector for objects of type T.
 type objectReflector[T any, P objectPointer[T]] struct {
 	reflector
 	newDecoder func() decoder[T]
@@ -81,7 +81,7 @@ func follow[T any, P objectPointer[T]](ctx context.Context, r *Resource, opts *F
 	}
 }
 
-// run lists and watches until it cannot recover or the caller stops.
+// run lists and watches until a terminal error occurs or the caller stops.
 func (f *objectReflector[T, P]) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	f.definition = newDefinition(ctx, f.resource)
@@ -100,8 +100,8 @@ func (f *objectReflector[T, P]) run(ctx context.Context) error {
 	}
 }
 
-// listAndWatch watches until the server closes the stream, which is no error, or an error occurs. Without a
-// resourceVersion the watch begins with all objects or follows a list.
+// listAndWatch watches until an error occurs or the server closes the stream; the latter returns nil. Without a resourceVersion
+// the watch begins with all objects or follows a list.
 func (f *objectReflector[T, P]) listAndWatch(ctx context.Context) error {
 	isRelist := f.version == ""
 	isWatchList := isRelist && f.watchList.isUsable()
@@ -113,8 +113,7 @@ func (f *objectReflector[T, P]) listAndWatch(ctx context.Context) error {
 			return err
 		}
 	}
-	// The server closes the stream after these seconds, which are random so that many watches do not reconnect together.
-	// A stream that stays open for longer is dead.
+	// The server closes the stream after a random time, so that many watches do not reconnect at once. A longer stream is dead.
 	seconds := 300 + int64(retry.Random(ctx, 299*time.Second)/time.Second)
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+time.Minute)
 	defer cancel()
@@ -123,7 +122,7 @@ func (f *objectReflector[T, P]) listAndWatch(ctx context.Context) error {
 	opts := f.listOptions()
 	opts.ResourceVersion, opts.AllowWatchBookmarks, opts.TimeoutSeconds = f.version, true, &seconds
 	if !isWatchList {
-		idle.Stop() // while nothing changes, nothing is sent
+		idle.Stop() // nothing is sent while nothing changes
 		return f.watch(ctx, opts, idle, false)
 	}
 	opts.SendInitialEvents, opts.ResourceVersionMatch = new(true), metav1.ResourceVersionMatchNotOlderThan
@@ -157,11 +156,10 @@ func (f *objectReflector[T, P]) list(ctx context.Context) error {
 	return f.complete(version) //nolint:contextcheck // the lookup ends with the reflector's ctx
 }
 
-// watch handles the events of one watch. The idle timeout applies until the end of the initial events, if the watch has
-// them.
+// watch handles the events of a watch. With initial events the idle timeout applies until their end.
 func (f *objectReflector[T, P]) watch(ctx context.Context, opts *metav1.ListOptions, idle *idleTimeout, hasInitialEvents bool) error {
 	onAccept := func() decoder[T] {
-		if f.version != "" { // the stream is resumed, which is progress
+		if f.version != "" { // the stream is resumed, so the version is current
 			f.setVersion(f.version)
 		}
 		if hasInitialEvents {
@@ -175,7 +173,7 @@ func (f *objectReflector[T, P]) watch(ctx context.Context, opts *metav1.ListOpti
 		}
 		event := newObjectEvent(received.Type, P(received.Object))
 		if f.version == "" && event.eventType == watch.Bookmark && !event.initialEventsDone {
-			continue // within the initial events it is no progress, neither of the version nor for the idle timeout
+			continue // a bookmark within the initial events changes neither version nor idle timeout
 		}
 		idle.Stop()
 		if err := f.handleEvent(event); err != nil {
@@ -188,7 +186,7 @@ func (f *objectReflector[T, P]) watch(ctx context.Context, opts *metav1.ListOpti
 	return nil
 }
 
-// handleEvent emits the change that an event brings, and adopts its resourceVersion after the initial events.
+// handleEvent emits the change of an event. After the initial events it adopts the event's resourceVersion.
 func (f *reflector) handleEvent(event objectEvent) error {
 	err := f.start()
 	switch {
@@ -201,13 +199,13 @@ func (f *reflector) handleEvent(event objectEvent) error {
 	default:
 		err = f.handleExisting(event)
 	}
-	if err == nil && f.version != "" && event.resourceVersion != "" { // some servers' events have none to resume from
+	if err == nil && f.version != "" && event.resourceVersion != "" { // some servers send events without a resourceVersion
 		f.setVersion(event.resourceVersion)
 	}
 	return err
 }
 
-// start emits Started unless it has been emitted. The server serves the resource.
+// start emits Started unless it has been emitted. Its call means that the server serves the resource.
 func (f *reflector) start() error {
 	f.unserved.end()
 	switch f.state {
@@ -221,18 +219,18 @@ func (f *reflector) start() error {
 	return f.emit(Started, nil, false)
 }
 
-// handleExisting emits an object that exists, unless this version of it has been emitted.
+// handleExisting emits an existing object, unless this version has been emitted.
 func (f *reflector) handleExisting(event objectEvent) error {
 	previous, isKnown := f.knownVersion(event.objectKey)
 	delete(f.missing, event.objectKey)
-	if isKnown && previous == event.objectVersion && event.resourceVersion != "" { // an object without one may have changed
-		return nil // the known strings are those of the object that was emitted
+	if isKnown && previous == event.objectVersion && event.resourceVersion != "" { // it may have changed
+		return nil // keeps the strings of the emitted object
 	}
 	f.setKnown(event.objectKey, event.objectVersion)
 	switch {
 	case !isKnown:
 		return f.emit(watch.Added, event.object, false)
-	case previous.uid != event.uid && previous.uid != "": // a caller may have dropped it
+	case previous.uid != event.uid && previous.uid != "": // KnownObjects may omit the UID
 		if err := f.emitInferredDelete(event.objectKey, previous); err != nil {
 			return err
 		}
@@ -251,7 +249,7 @@ func (f *reflector) handleDeleted(event objectEvent) error {
 	return f.emit(watch.Deleted, event.object, false)
 }
 
-// complete ends the initial list or a relist at a resourceVersion: known objects that it lacks are deleted.
+// complete ends the initial list or a relist at a resourceVersion. Known objects missing from it are deleted.
 func (f *reflector) complete(version string) error {
 	if err := f.deleteMissing(); err != nil {
 		return err

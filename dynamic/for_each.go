@@ -15,33 +15,33 @@ import (
 
 const (
 	defaultForEachWorkers = 10
-	// maxObjectErrors bounds the errors that ForEach holds.
+	// maxObjectErrors bounds the errors collected by ForEach.
 	maxObjectErrors = 1000
 )
 
 // ForEachOptions configure [Resource.ForEach].
 type ForEachOptions struct {
-	// Workers is the number of objects that are processed at the same time; 0 means 10.
+	// Workers is the number of concurrent calls of process. 0 means 10.
 	Workers int
-	// OnProgress is called after every object, in the goroutine that processed it and never concurrently.
+	// OnProgress is called after every object, in the worker's goroutine. Calls are serialized.
 	OnProgress func(ForEachProgress)
 }
 
-// ForEachProgress reports one processed object, and how many there have been.
+// ForEachProgress reports a processed object and the totals so far.
 type ForEachProgress struct {
-	// Key is the object's namespace and name, Err the error of its function, if any.
+	// Key is the object's namespace and name. Err is the error of process, if any.
 	Key types.NamespacedName
 	Err error
-	// Done is the number of processed objects, Failed the number of those with an error.
+	// Done is the number of processed objects, including Failed. Failed is the number of objects with an error.
 	Done, Failed int
-	// Total is the number of objects listed so far plus, where the server counts them, of those on the pages to come. A
-	// server does not count them for a list with a selector; the number is final once the last page has been read.
+	// Total is listed + remainingItemCount. The server does not report remainingItemCount for a list with a selector, so Total
+	// is only final after the last page.
 	Total int
 }
 
-// ObjectError is the error of one object of several: [Resource.ForEach] joins one for each. It unwraps to its cause.
+// ObjectError is the error of a single object. [Resource.ForEach] joins ObjectErrors. It unwraps to its cause.
 type ObjectError struct {
-	// Key is the object's namespace, "" if it is cluster-scoped, and name.
+	// Key is the object's namespace and name. Namespace is "" for a cluster-scoped object.
 	Key      types.NamespacedName
 	Err      error
 	resource string
@@ -58,8 +58,8 @@ func (e *ObjectError) Error() string {
 // Unwrap returns Err.
 func (e *ObjectError) Unwrap() error { return e.Err }
 
-// ForEach calls process for every object that list selects, opts.Workers at a time and in no particular order, and returns
-// when all calls have returned. process gets the handle in the object's namespace, also if ForEach was called for all
+// ForEach calls process for every object selected by list, with opts.Workers concurrent calls and in no particular order. It
+// returns after all calls have returned. process gets the handle in the object's namespace, also if r is a handle on all
 // namespaces:
 //
 //	err := deployments.AllNamespaces().ForEach(ctx, &metav1.ListOptions{LabelSelector: "app=web"}, nil,
@@ -68,17 +68,17 @@ func (e *ObjectError) Unwrap() error { return e.Err }
 //			return err
 //		})
 //
-// An error of process ends nothing. Those of up to 1000 objects are joined, each as an [*ObjectError], and the error says how
-// many more failed; OnProgress gets all of them. The error of a list that fails before its end is joined with them.
+// An error of process does not stop ForEach. ForEach joins the errors of up to 1000 objects, each as an [*ObjectError], and the
+// number of further failed objects. OnProgress gets all errors. An error of the list is joined with them.
 //
-// When ctx ends, no other object is processed; calls of process should return then, as every verb does, and the error wraps
-// that of ctx. To stop at the first error, cancel ctx in process or OnProgress.
+// When ctx ends, no further objects are processed. process should return then, as every verb does. The error wraps ctx's error.
+// To stop at the first error, cancel ctx in process or OnProgress.
 //
-// Objects are as they were listed: a verb may find that one has changed or no longer exists. ForEach holds one page of
-// list.Limit objects, 500 by default, and those in process, however long the list is. It reads each page at once, so process
-// may take its time. If the server no longer has the list's resourceVersion for the next page, after about five minutes,
-// ForEach proceeds by [ExpiryContinue] unless [Resource.Paging] chooses otherwise. To transfer less, call ForEach on a handle
-// from [Resource.Metadata].
+// Objects are in the state of the list: meanwhile they may have changed or been deleted. ForEach holds at most a page of
+// list.Limit objects, 500 by default, and the objects in process, regardless of the length of the list. It reads each page at
+// once, so process may be slow. If the list's resourceVersion expires before the next page, after about five minutes, ForEach
+// applies [ExpiryContinue] unless [Resource.Paging] sets a different policy. To transfer less, call ForEach on a handle from
+// [Resource.Metadata].
 func (r *Resource) ForEach(ctx context.Context, list *metav1.ListOptions, opts *ForEachOptions,
 	process func(ctx context.Context, in *Resource, obj *unstructured.Object) error,
 ) error {
@@ -96,7 +96,7 @@ type forEach struct {
 	resource   *Resource
 	process    func(context.Context, *Resource, *unstructured.Object) error
 	onProgress func(ForEachProgress)
-	slots      chan struct{} // one element for each object in process
+	slots      chan struct{} // an element for each object in process
 	wg         sync.WaitGroup
 
 	mu                sync.Mutex // held during onProgress
@@ -105,14 +105,14 @@ type forEach struct {
 	objectErrors      []error
 }
 
-// pages lists page after page and starts to process their objects.
+// pages lists page by page and starts the processing of the objects.
 func (f *forEach) pages(ctx context.Context, list *metav1.ListOptions) error {
 	pager := &listPager[unstructured.Object]{resource: f.resource, opts: valueOf(list)}
 	if f.resource.paging.OnExpired == nil {
 		proceed := func(error) ExpiryPolicy { return ExpiryContinue }
 		pager.resource = f.resource.Paging(&PagingOptions{OnPage: f.resource.paging.OnPage, OnExpired: proceed})
 	}
-	var stopped error // of ctx, not of the list
+	var stopped error // by ctx, not by the list
 	err := pager.run(ctx, func() (more bool, err error) {
 		page, err := pager.resource.ListPage(ctx, &pager.opts)
 		if err != nil {
@@ -133,13 +133,13 @@ func (f *forEach) pages(ctx context.Context, list *metav1.ListOptions) error {
 	return cmp.Or(stopped, err)
 }
 
-// start processes an object in a goroutine of its own, as soon as a slot is free.
+// start processes an object in a goroutine as soon as a slot is free.
 func (f *forEach) start(ctx context.Context, obj *unstructured.Object) error {
 	select {
 	case f.slots <- struct{}{}:
 	case <-ctx.Done():
 	}
-	if err := retry.ContextError(ctx); err != nil { // both may have been ready
+	if err := retry.ContextError(ctx); err != nil { // select may have chosen the slot
 		return fmt.Errorf("process %s: %w", f.resource, err)
 	}
 	in := f.resource
@@ -169,7 +169,7 @@ func (f *forEach) finish(key types.NamespacedName, err error) {
 	}
 }
 
-// result joins the errors of objects with that of the list.
+// result joins the errors of the objects and the list.
 func (f *forEach) result(err error) error {
 	all := f.objectErrors
 	if more := f.failed - len(all); more > 0 {

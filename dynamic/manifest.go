@@ -12,27 +12,27 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ManifestObject is an object of a manifest, ready to be written: Resource.Apply(ctx, Object, opts).
+// ManifestObject is an object of a manifest with its resource: Resource.Apply(ctx, Object, opts).
 type ManifestObject struct {
-	// Resource is the handle on the object's resource, in the object's namespace or, if it has none, the config's.
+	// Resource is the handle on the object's resource, in the object's namespace, or in the config's if the object has none.
 	Resource *Resource
-	// Object is the object that was read, or a changed copy.
+	// Object is the original object, or a changed copy.
 	Object *unstructured.Object
-	// Warning describes the change; empty if there was none.
+	// Warning describes the change. It is empty for an unchanged object.
 	Warning string
 }
 
-// ForObjects finds the resource of each object of a manifest, such as those of [unstructured.YAMLDecoder.All], and yields
-// both, in order. It reads the next object when the loop comes for it, so the loop's body writes one object before the
-// resource of the next is looked up.
+// ForObjects looks up the resource of each object of a manifest and yields both, in order. objects is, for example,
+// [unstructured.YAMLDecoder.All]. It is read lazily: the loop's body writes an object before the resource of the next object is
+// looked up.
 //
-// An object may be of a kind that a CustomResourceDefinition before it defines. ForObjects then reads the definition,
-// which the body must have created, and waits until it is established and discovery has its kinds; ctx bounds that. An
-// object in front of its definition has no resource.
+// If an earlier CustomResourceDefinition of the manifest defines the kind of an object, ForObjects waits until the definition
+// is established and discovery serves its kinds. The body must have created the definition. ctx bounds the wait. An object in
+// front of its definition has no resource.
 //
-// The namespace of an object that is cluster-scoped is dropped, with a warning, as kubectl apply does silently; the verbs
-// of [Resource] reject it. An error of objects is yielded as it is. An object whose resource is not found, with the errors
-// of [Client.ForKind], ends the loop with an error that names the object.
+// The namespace of a cluster-scoped object is dropped, with a warning; kubectl apply drops it silently. The verbs of [Resource]
+// reject such an object. An error of objects is yielded unchanged. If the resource of an object is not found, the loop ends
+// with an error that names the object and wraps the error of [Client.ForKind].
 func (c *Client) ForObjects(ctx context.Context, objects iter.Seq2[*unstructured.Object, error]) iter.Seq2[*ManifestObject, error] {
 	return func(yield func(*ManifestObject, error) bool) {
 		definitions := manifestDefinitions{}
@@ -48,7 +48,8 @@ func (c *Client) ForObjects(ctx context.Context, objects iter.Seq2[*unstructured
 	}
 }
 
-// manifestDefinitions are the CustomResourceDefinitions of a manifest that have not been waited for, by what they define.
+// manifestDefinitions maps each kind to its CustomResourceDefinition in the manifest. Entries are removed after a successful
+// wait.
 type manifestDefinitions map[schema.GroupKind]*ManifestObject
 
 func (c *Client) forManifestObject(ctx context.Context, obj *unstructured.Object, definitions manifestDefinitions) (*ManifestObject, error) {
@@ -75,7 +76,7 @@ func (c *Client) forManifestObject(ctx context.Context, obj *unstructured.Object
 	return found, nil
 }
 
-// await waits until the definition of a kind is established, if it is one of the manifest's.
+// await waits until the definition of kind is established, if the manifest contains it.
 func (d manifestDefinitions) await(ctx context.Context, kind schema.GroupKind) error {
 	definition := d[kind]
 	if definition == nil {
@@ -92,7 +93,7 @@ func (d manifestDefinitions) await(ctx context.Context, kind schema.GroupKind) e
 	return nil
 }
 
-// withoutNamespace returns a copy of obj without its namespace. The rest is shared.
+// withoutNamespace returns a copy of obj without its namespace. All other fields are shared with obj.
 func withoutNamespace(obj *unstructured.Object) *unstructured.Object {
 	changed := maps.Clone(obj.Object)
 	metadata, _ := changed["metadata"].(map[string]any)

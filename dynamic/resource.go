@@ -12,17 +12,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Resource is a handle on one resource of one server, such as the deployments of apps/v1, in one namespace or in all. It
-// is cheap, immutable and safe for concurrent use: Namespace, AllNamespaces, Named, Subresource, Paging, Metadata and
-// WithDefaults return changed copies.
+// Resource is a handle on a resource of a server, such as the deployments of apps/v1, in a single namespace or in all
+// namespaces. It is cheap, immutable and safe for concurrent use: Namespace, AllNamespaces, Named, Subresource, Paging,
+// Metadata and WithDefaults return changed copies.
 type Resource struct {
 	conn           *transport.Conn
-	discovery      *discovery.Client // of the client that made the handle, nil for none
+	discovery      *discovery.Client // the client's; may be nil
 	mapping        *discovery.Resource
 	namespace      string
 	scope          namespaceScope
-	isScopeUnknown bool   // the mapping does not tell whether the resource is namespaced
-	name           string // of the one object, "" for all
+	isScopeUnknown bool   // the mapping has no scope
+	name           string // object name; "" for all objects
 	subresource    string
 	paging         PagingOptions
 	representation representation
@@ -33,12 +33,12 @@ type Resource struct {
 type namespaceScope int
 
 const (
-	defaultNamespace namespaceScope = iota // the config's; the namespace of an object to write takes precedence
-	chosenNamespace                        // the caller's; an object to write must not have another
+	defaultNamespace namespaceScope = iota // the config's; an object's own namespace takes precedence
+	chosenNamespace                        // the caller's; an object must have the same or none
 	allNamespaces
 )
 
-// Namespace chooses the namespace; the default is the config's, as for kubectl. On a cluster-scoped resource every verb
+// Namespace sets the namespace. The default is the config's namespace, as in kubectl. On a cluster-scoped resource every verb
 // then returns an error.
 func (r *Resource) Namespace(namespace string) *Resource {
 	changed := *r
@@ -46,18 +46,18 @@ func (r *Resource) Namespace(namespace string) *Resource {
 	return &changed
 }
 
-// AllNamespaces makes List, ListPage, Watch and Follow return the objects of every namespace. Create, Update and Apply
-// then take the object's own namespace; other verbs on one object return an error.
+// AllNamespaces makes List, ListPage, Watch and Follow return the objects of every namespace. Create, Update and Apply then use
+// the object's namespace. Get, Patch and Delete return an error.
 func (r *Resource) AllNamespaces() *Resource {
 	changed := *r
 	changed.namespace, changed.scope = "", allNamespaces
 	return &changed
 }
 
-// Named chooses one object; "" chooses all again. List, ListPage, Watch, Follow and DeleteCollection then select that object by
-// the field selector metadata.name, for which RBAC rules with resourceNames suffice, and return no error if it does not exist.
-// Verbs on one object reject another name, and so do Create, Update and Apply, except on a subresource: there the name is that
-// of the path, and the object may be of any kind and have another name or none:
+// Named selects a single object. "" selects all objects again. List, ListPage, Watch, Follow and DeleteCollection then use the
+// field selector metadata.name: RBAC rules with resourceNames suffice, and a missing object is not an error. Verbs for single
+// objects, including Create, Update and Apply, reject a different name. On a subresource, Create, Update and Apply send name in
+// the path. There the object may be of any kind, with a different name or none:
 //
 //	serviceAccounts.Named("robot").Subresource("token").Create(ctx, tokenRequest, nil)
 func (r *Resource) Named(name string) *Resource {
@@ -66,16 +66,16 @@ func (r *Resource) Named(name string) *Resource {
 	return &changed
 }
 
-// Subresource chooses a subresource, such as "status" or "scale", which the verbs then read and write. They return an
-// error if the server does not serve it. Create, Update and Apply write to the object that has the name of their object, or
-// that [Resource.Named] chooses.
+// Subresource selects a subresource, such as "status" or "scale", for subsequent verbs. Verbs return an error if the server
+// does not serve it. Create, Update and Apply write to the object named like the body, or to the object selected by
+// [Resource.Named].
 func (r *Resource) Subresource(name string) *Resource {
 	changed := *r
 	changed.subresource = name
 	return &changed
 }
 
-// isNamespaced reports whether the paths of objects have a namespace.
+// isNamespaced reports whether object paths contain a namespace.
 func (r *Resource) isNamespaced() bool {
 	if r.isScopeUnknown {
 		return r.scope == chosenNamespace
@@ -86,10 +86,10 @@ func (r *Resource) isNamespaced() bool {
 // Mapping returns the group, version, kind, scope, verbs and subresources of the resource. It is shared and read-only.
 func (r *Resource) Mapping() *discovery.Resource { return r.mapping }
 
-// Conn returns the connection that the handle uses, for requests that no verb sends, at a path from [Resource.Path].
+// Conn returns the connection of the handle. It is for requests without a verb in this package, at a path from [Resource.Path].
 func (r *Resource) Conn() *transport.Conn { return r.conn }
 
-// Path returns the path of the object of that name or, for "", of the handle's collection, escaped and ready for a
+// Path returns the path of the named object, or of the handle's collection if name is "". The path is escaped for
 // transport.Request: /apis/apps/v1/namespaces/shop/deployments/web. [Client.ForPath] is the inverse.
 func (r *Resource) Path(name string) (string, error) {
 	var err error
@@ -107,7 +107,7 @@ func (r *Resource) Path(name string) (string, error) {
 	return r.path(name), nil
 }
 
-// String returns the resource as it appears in errors: deployments.apps, pods/status.
+// String returns the resource as in errors: deployments.apps, pods/status.
 func (r *Resource) String() string {
 	name := r.mapping.GVR.GroupResource().String()
 	if r.subresource != "" {
@@ -116,28 +116,28 @@ func (r *Resource) String() string {
 	return name
 }
 
-// Defaults are options of calls that do not set them. The zero value of a field is no default. They apply to the verbs of
-// handles, and not to requests that a caller sends over [Resource.Conn] or that package stream sends.
+// Defaults are default options for calls. Zero fields mean no default. They apply to the verbs of handles, but not to requests
+// over [Resource.Conn] or of package stream.
 type Defaults struct {
-	// Namespace is the namespace of namespaced resources instead of the config's; [Resource.Namespace] and the namespace of
+	// Namespace is the namespace for namespaced resources in place of the config's. [Resource.Namespace] and the namespace of
 	// an object to write take precedence. A handle from [Client.ForGVR] does not use it.
 	Namespace string
-	// FieldManager is the name under which the server records the fields that are written; the call's own takes precedence.
-	// It suffices for Apply.
+	// FieldManager is the owner recorded by the server for written fields. The call's FieldManager takes precedence. With this
+	// default, Apply needs no FieldManager.
 	FieldManager string
-	// FieldValidation is metav1.FieldValidationStrict, FieldValidationWarn or FieldValidationIgnore; the call's own takes
-	// precedence. Apply always rejects fields that the kind does not have.
+	// FieldValidation is metav1.FieldValidationStrict, FieldValidationWarn or FieldValidationIgnore. The call's FieldValidation
+	// takes precedence. Apply always rejects unknown fields.
 	FieldValidation string
-	// DryRun makes every write a dry run: the server validates it and returns the result, but stores and deletes nothing. No
-	// call can turn it off. CreateToken returns a usable token all the same, as the server stores none.
+	// DryRun makes every write a dry run: the server validates the write and returns the result, but stores and deletes
+	// nothing. Calls cannot turn it off. CreateToken still returns a usable token, because the server never stores tokens.
 	DryRun bool
-	// OnWarning is called with every warning of the server, instead of [transport.Options].OnWarning: once for each text
-	// unless RepeatWarnings is set.
+	// OnWarning is called with warnings of the server, instead of [transport.Options].OnWarning: once for each text unless
+	// RepeatWarnings is set.
 	OnWarning func(ctx context.Context, text string)
 }
 
-// WithDefaults returns a client whose handles have these defaults: a field that is set replaces that of the client, one that
-// is not leaves it as it is, and nil changes nothing. It shares connections, discovery and mapper with c.
+// WithDefaults returns a client with the given defaults. Set fields replace the client's defaults. Zero fields and nil keep
+// them. The client shares connections, discovery and mapper with c.
 func (c *Client) WithDefaults(defaults *Defaults) *Client {
 	changed, set := *c, valueOf(defaults)
 	changed.defaults = c.defaults.with(set)
@@ -147,7 +147,7 @@ func (c *Client) WithDefaults(defaults *Defaults) *Client {
 	return &changed
 }
 
-// WithDefaults is [Client.WithDefaults] for one handle.
+// WithDefaults is like [Client.WithDefaults], but for a single handle.
 func (r *Resource) WithDefaults(defaults *Defaults) *Resource {
 	changed, set := *r, valueOf(defaults)
 	changed.defaults = r.defaults.with(set)
@@ -160,7 +160,7 @@ func (r *Resource) WithDefaults(defaults *Defaults) *Resource {
 	return &changed
 }
 
-// with returns d with the fields of others that are set.
+// with returns d with the set fields of others.
 func (d Defaults) with(others Defaults) Defaults {
 	d.Namespace = cmp.Or(others.Namespace, d.Namespace)
 	d.FieldManager = cmp.Or(others.FieldManager, d.FieldManager)
@@ -170,7 +170,7 @@ func (d Defaults) with(others Defaults) Defaults {
 	return d
 }
 
-// addTo adds the defaults that the query of a write does not have. The options of a deletion are in its body.
+// addTo adds the defaults to the query of a write. Set parameters are kept. Options of a deletion are in its body instead.
 func (d *Defaults) addTo(query url.Values, method string, isApply bool) url.Values {
 	if method != http.MethodPost && method != http.MethodPut && method != http.MethodPatch {
 		return query
@@ -190,7 +190,7 @@ func (d *Defaults) addTo(query url.Values, method string, isApply bool) url.Valu
 	return query
 }
 
-// deleteOptions returns opts as a dry run if that is the default.
+// deleteOptions returns opts with the default for DryRun.
 func (d *Defaults) deleteOptions(opts *metav1.DeleteOptions) *metav1.DeleteOptions {
 	if !d.DryRun || opts != nil && slices.Contains(opts.DryRun, metav1.DryRunAll) {
 		return opts

@@ -16,9 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Scale sets the number of replicas of an object, through the subresource scale, which Deployments and any custom kind
-// may have. It returns the Scale as stored: spec.replicas is the number that is requested, status.replicas the number of
-// those that exist. See
+// Scale sets the number of replicas of an object through the subresource scale. Deployments and custom kinds may have it. It
+// returns the stored Scale: spec.replicas is the requested number, status.replicas the current number. See
 // https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#scale-subresource.
 func (r *Resource) Scale(ctx context.Context, name string, replicas int64, opts *metav1.PatchOptions) (*unstructured.Object, error) {
 	patch := `{"spec":{"replicas":` + strconv.FormatInt(replicas, 10) + `}}`
@@ -27,16 +26,16 @@ func (r *Resource) Scale(ctx context.Context, name string, replicas int64, opts 
 
 // EvictOptions are options of Evict.
 type EvictOptions struct {
-	// DeleteOptions are those of the deletion: its grace period, preconditions, dry run.
+	// DeleteOptions are the options of the deletion: grace period, preconditions, dry run.
 	DeleteOptions *metav1.DeleteOptions
-	// Retry repeats the request every few seconds while a disruption budget does not allow the eviction.
+	// Retry retries with backoff, at most five seconds apart, while a disruption budget does not allow the eviction.
 	Retry bool
 }
 
-// Evict deletes a pod if its disruption budgets allow it now; otherwise it returns a [*DisruptionBudgetError] or, with
-// Retry, tries again until ctx ends and then returns an error that wraps both ctx's and the last DisruptionBudgetError.
-// After a successful eviction the pod may still exist for its grace period. apierrors.IsNotFound holds for the error if
-// there is no such pod, and for an [*InvalidRequestError] if the resource has no subresource eviction. See
+// Evict deletes a pod if its disruption budgets allow it now. Otherwise it returns a [*DisruptionBudgetError]. With Retry it
+// tries again until ctx ends, and then returns an error that wraps both ctx's and the last DisruptionBudgetError. After a
+// successful eviction the pod may still exist for its grace period. If the pod does not exist, apierrors.IsNotFound holds for
+// the error. A resource without the subresource eviction is an [*InvalidRequestError], and apierrors.IsNotFound holds, too. See
 // https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/.
 func (r *Resource) Evict(ctx context.Context, name string, opts *EvictOptions) error {
 	evictions := r.Subresource("eviction").withRepresentation(representation{})
@@ -44,14 +43,14 @@ func (r *Resource) Evict(ctx context.Context, name string, opts *EvictOptions) e
 	var query metav1.CreateOptions
 	deleteOptions := r.defaults.deleteOptions(options.DeleteOptions)
 	if deleteOptions != nil {
-		query.DryRun = deleteOptions.DryRun // admission reads it here, the eviction in the body
+		query.DryRun = deleteOptions.DryRun // for admission; the eviction itself reads the body
 	}
 	request, err := objectRequest(evictions, "create", name, &query)
 	if err != nil {
 		return err
 	}
 	setBody(request, jsonType, evictions.encodeEviction(name, deleteOptions))
-	backoff := retry.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second} // kubectl drain's interval is the maximum
+	backoff := retry.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second} // Max is the interval of kubectl drain
 	var budget *DisruptionBudgetError
 	for attempt := 1; ; attempt++ {
 		_, err := doAndDecode(ctx, evictions, request, evictions.limits(), func(unstructured.Limits, []byte) (*struct{}, error) { return &struct{}{}, nil })
@@ -70,7 +69,7 @@ func (r *Resource) Evict(ctx context.Context, name string, opts *EvictOptions) e
 	}
 }
 
-// encodeEviction encodes an Eviction in the version of policy that the server serves.
+// encodeEviction encodes an Eviction in the served version of group policy.
 func (r *Resource) encodeEviction(name string, opts *metav1.DeleteOptions) []byte {
 	var eviction struct {
 		metav1.TypeMeta
@@ -83,11 +82,11 @@ func (r *Resource) encodeEviction(name string, opts *metav1.DeleteOptions) []byt
 	if sub, ok := r.mapping.Subresource(r.subresource); ok {
 		eviction.APIVersion, eviction.Kind = sub.GVK.ToAPIVersionAndKind()
 	}
-	body, _ := json.Marshal(eviction) // it has only texts, numbers and bools
+	body, _ := json.Marshal(eviction) // cannot fail: only strings, numbers and bools
 	return body
 }
 
-// Token is a bearer token of a service account. No verb of package fmt and no logger prints its secret.
+// Token is a bearer token of a service account. Package fmt and loggers never print its secret.
 type Token struct {
 	// Token is the secret.
 	Token string
@@ -95,7 +94,7 @@ type Token struct {
 	ExpiresAt time.Time
 }
 
-// String returns when the token expires, without the secret.
+// String returns the expiry time, without the secret.
 func (t Token) String() string {
 	return "token that expires at " + t.ExpiresAt.UTC().Format(time.RFC3339)
 }
@@ -108,12 +107,12 @@ func (t Token) LogValue() slog.Value { return slog.StringValue(t.String()) }
 
 // TokenOptions are options of CreateToken.
 type TokenOptions struct {
-	// Audiences are the intended audiences of the token; none means the API server.
+	// Audiences are the intended audiences of the token. Without any, the audience is the API server.
 	Audiences []string
-	// Duration is the requested lifetime, at least ten minutes; 0 means the server's default, an hour. The server may
-	// choose another.
+	// Duration is the requested lifetime, at least ten minutes. 0 means the server's default, an hour. The server may choose a
+	// different lifetime.
 	Duration time.Duration
-	// BoundObject is a Pod, Secret or Node, as read from the server, with which the token becomes invalid; nil means none.
+	// BoundObject is a Pod, Secret or Node as read from the server. The token becomes invalid with the object. It may be nil.
 	BoundObject *unstructured.Object
 }
 
@@ -125,7 +124,7 @@ func (r *Resource) CreateToken(ctx context.Context, name string, opts *TokenOpti
 	if err != nil {
 		return nil, err
 	}
-	body, _ := unstructured.Encode(r.withKind(tokenRequest(valueOf(opts)))) // it has only texts and numbers
+	body, _ := unstructured.Encode(r.withKind(tokenRequest(valueOf(opts)))) // cannot fail: only strings and numbers
 	setBody(request, jsonType, body)
 	return doAndDecode(ctx, r, request, r.limits(), decodeToken)
 }

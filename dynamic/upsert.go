@@ -13,28 +13,28 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxConflictAttempts is the number of attempts at a change that conflicts with others.
+// maxConflictAttempts bounds the attempts at a conflicting change.
 const maxConflictAttempts = 10
 
-// UpsertResult is the operation of an Upsert.
+// UpsertResult is the operation performed by Upsert.
 type UpsertResult string
 
-// The results of Upsert.
+// Results of Upsert.
 const (
 	UpsertCreated   UpsertResult = "created"
 	UpsertUpdated   UpsertResult = "updated"
-	UpsertUnchanged UpsertResult = "unchanged" // the object was as required: nothing was written
+	UpsertUnchanged UpsertResult = "unchanged" // no write: the object had the required state
 )
 
-// Upsert creates or updates an object: it reads the object of that name, calls change, creates or updates the object
-// unless change left it equal, and returns it as stored. If the object does not exist, change gets one with apiVersion,
-// kind, name and namespace only; these, the uid and the resourceVersion must not be changed.
+// Upsert creates or updates an object. It reads the object, calls change, and creates or updates the object unless it is
+// unchanged. It returns the stored object. If the object does not exist, change gets an object with apiVersion, kind, name and
+// namespace only. change must not modify these fields, the uid or the resourceVersion.
 //
-// If the object is created, written or deleted by others in between, Upsert reads it again and calls change again, which
-// must depend on no earlier call. It makes ten attempts with backoff, about four seconds in all, and then returns the
-// server's last error, such as one for which apierrors.IsConflict holds. An error of change is returned at once.
+// If a concurrent write conflicts, Upsert reads the object and calls change again. change must not depend on earlier calls.
+// After ten attempts with backoff, about four seconds, Upsert returns the server's last error, such as a conflict for which
+// apierrors.IsConflict holds. An error of change is returned at once.
 //
-// opts apply to the update as well as to the creation. On a subresource, such as "status", the object must exist.
+// opts apply to both update and creation. On a subresource, such as "status", the object must exist.
 func (r *Resource) Upsert(ctx context.Context, name string, change func(*unstructured.Object) error, opts *metav1.UpdateOptions) (*unstructured.Object, UpsertResult, error) {
 	if change == nil {
 		return nil, "", r.invalid("update", name, "the change to make is nil")
@@ -54,7 +54,7 @@ func (r *Resource) Upsert(ctx context.Context, name string, change func(*unstruc
 	return obj, result, nil
 }
 
-// upsertOnce makes one attempt, which is worth a retry if another client wrote at the same time.
+// upsertOnce makes a single attempt. isRetryable reports a concurrent write.
 func (r *Resource) upsertOnce(ctx context.Context, name string, change func(*unstructured.Object) error, opts *metav1.UpdateOptions) (stored *unstructured.Object, result UpsertResult, isRetryable bool, err error) {
 	obj, err := r.Get(ctx, name, nil)
 	isNew := apierrors.IsNotFound(err) && r.subresource == ""
@@ -64,7 +64,7 @@ func (r *Resource) upsertOnce(ctx context.Context, name string, change func(*uns
 	if err != nil {
 		return nil, "", false, err
 	}
-	before, _ := unstructured.Encode(obj) // it was decoded or made here
+	before, _ := unstructured.Encode(obj) // cannot fail: decoded or created here
 	if err := r.applyChange(obj, change); err != nil {
 		return nil, "", false, err
 	}
@@ -87,7 +87,7 @@ func (r *Resource) upsertOnce(ctx context.Context, name string, change func(*uns
 	return stored, UpsertUpdated, apierrors.IsConflict(err) || apierrors.IsNotFound(err), err
 }
 
-// newObject returns an object of the resource with its identity only.
+// newObject returns an object with only kind, name and namespace.
 func (r *Resource) newObject(name string) *unstructured.Object {
 	obj := &unstructured.Object{Object: map[string]any{}}
 	r.setKind(obj)
@@ -98,7 +98,7 @@ func (r *Resource) newObject(name string) *unstructured.Object {
 	return obj
 }
 
-// applyChange calls change and rejects a change of the object's identity.
+// applyChange calls change and rejects changes of the object's identity.
 func (r *Resource) applyChange(obj *unstructured.Object, change func(*unstructured.Object) error) error {
 	name, before := obj.GetName(), identifiers(obj)
 	if err := change(obj); err != nil {
@@ -122,10 +122,10 @@ func identifiers(obj *unstructured.Object) []identifier {
 	}
 }
 
-// RetryOnConflict calls change until it returns nil or an error for which apierrors.IsConflict does not hold, ten times at
-// most with backoff, about four seconds in all, and returns its last error. change must read what it changes each time. If
-// ctx ends in between, the error wraps both ctx's and the last conflict. An *[ApplyConflictError] is returned at once:
-// a repetition does not resolve it. For one object, [Resource.Upsert] is easier. See
+// RetryOnConflict calls change until it returns nil or an error other than a conflict (apierrors.IsConflict), at most ten times
+// with backoff, about four seconds. It returns the last error of change. change must read its objects in each call. If ctx ends
+// in between, the error wraps both ctx's and the last conflict. An *[ApplyConflictError] is returned at once, because a
+// repetition does not resolve it. For a single object, [Resource.Upsert] is easier. See
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions.
 func RetryOnConflict(ctx context.Context, change func(context.Context) error) error {
 	return retryConflicts(ctx, func(ctx context.Context) (isRetryable bool, err error) {

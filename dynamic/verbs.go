@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Get returns one object, or a subresource of it.
+// Get returns an object or its subresource.
 func (r *Resource) Get(ctx context.Context, name string, opts *metav1.GetOptions) (*unstructured.Object, error) {
 	return getAs(ctx, r, name, opts, r.objectDecoder())
 }
@@ -22,24 +22,24 @@ func getAs[T any](ctx context.Context, r *Resource, name string, opts *metav1.Ge
 	return doAndDecode(ctx, r, request, r.limits(), decoder.object)
 }
 
-// Create stores a new object and returns it as stored; obj is not changed. An object without kind and apiVersion gets
-// those of the resource, and one with metadata.generateName and no name gets its name from the server. On a subresource,
-// such as "eviction", the object's name is the name of the object that it is for, unless [Resource.Named] chooses that.
+// Create stores a new object and returns the stored object. obj is not changed. Without kind and apiVersion, obj gets the
+// resource's. With metadata.generateName and no name, the server generates the name. On a subresource, such as "eviction",
+// obj's name is the name of the target object, unless [Resource.Named] selects it.
 func (r *Resource) Create(ctx context.Context, obj *unstructured.Object, opts *metav1.CreateOptions) (*unstructured.Object, error) {
 	return writeAs(ctx, r, "create", jsonType, obj, opts, r.objectDecoder())
 }
 
-// Update replaces an object and returns it as stored; obj is not changed. If obj has a metadata.resourceVersion that is
-// not the current one, apierrors.IsConflict holds for the error: read, change and update again, or use [Resource.Upsert].
+// Update replaces an object and returns the stored object. obj is not changed. If obj.metadata.resourceVersion is set and
+// outdated, apierrors.IsConflict holds for the error: read, change and update again, or use [Resource.Upsert].
 // Subresource("status").Update writes the status only.
 func (r *Resource) Update(ctx context.Context, obj *unstructured.Object, opts *metav1.UpdateOptions) (*unstructured.Object, error) {
 	return writeAs(ctx, r, "update", jsonType, obj, opts, r.objectDecoder())
 }
 
-// Apply sets the fields that obj has (server-side apply), creates the object if it does not exist, and returns it as
-// stored; obj is not changed. A field manager is required, in opts or [Defaults]: it becomes the owner of these fields. Fields that another
-// manager owns with other values are an [*ApplyConflictError], for which apierrors.IsConflict holds, unless opts.Force
-// takes them over. See https://kubernetes.io/docs/reference/using-api/server-side-apply/.
+// Apply sets the fields of obj (server-side apply) and returns the stored object. It creates the object if it does not exist.
+// obj is not changed. A field manager is required, in opts or [Defaults]. It becomes the owner of the fields. If a different
+// manager owns a field with a different value, Apply returns an [*ApplyConflictError], for which apierrors.IsConflict holds.
+// opts.Force takes over such fields. See https://kubernetes.io/docs/reference/using-api/server-side-apply/.
 func (r *Resource) Apply(ctx context.Context, obj *unstructured.Object, opts *metav1.ApplyOptions) (*unstructured.Object, error) {
 	return applyAs(ctx, r, obj, opts, r.objectDecoder())
 }
@@ -54,7 +54,7 @@ func applyAs[T any](ctx context.Context, r *Resource, obj *unstructured.Object, 
 	return writeAs(ctx, r, "patch", string(types.ApplyYAMLPatchType), obj, opts, decoder)
 }
 
-// writeAs validates and sends obj and decodes what the server stored.
+// writeAs validates and sends obj and decodes the stored object.
 func writeAs[T, Options any](ctx context.Context, r *Resource, verb, contentType string, obj *unstructured.Object, opts *Options, decoder decoder[T]) (*T, error) {
 	r, name, err := r.validateWrite(verb, obj)
 	if err != nil {
@@ -69,9 +69,9 @@ func writeAs[T, Options any](ctx context.Context, r *Resource, verb, contentType
 	return doAndDecode(ctx, r, request, r.limits(), decoder.object)
 }
 
-// Patch changes part of an object and returns it as stored. patchType says how patch is written, always as JSON:
+// Patch changes parts of an object and returns the stored object. patch is always JSON. patchType is its format:
 // types.JSONPatchType (RFC 6902), types.MergePatchType (RFC 7386), types.StrategicMergePatchType (built-in kinds only) or
-// types.ApplyYAMLPatchType, for which [Resource.Apply] is easier. See
+// types.ApplyYAMLPatchType. For the latter, [Resource.Apply] is easier. See
 // https://kubernetes.io/docs/tasks/manage-kubernetes-objects/update-api-object-kubectl-patch/.
 func (r *Resource) Patch(ctx context.Context, name string, patchType types.PatchType, patch []byte, opts *metav1.PatchOptions) (*unstructured.Object, error) {
 	return patchAs(ctx, r, name, patchType, patch, opts, r.objectDecoder())

@@ -19,12 +19,12 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Wait waits until all conditions hold at the same time for the object of the name, and returns that version of the object;
-// of an object that is deleted the last version, nil if it never existed. The object need not exist yet, and may be deleted
-// and created again.
+// Wait waits until all conditions hold at the same time for the named object and returns the object. If the object is deleted,
+// Wait returns its last version, or nil if it never existed. The object need not exist yet, and may be deleted and created
+// again.
 //
-// ctx is the time-out. When it ends, the error has the reasons why conditions do not hold, and
-// errors.Is(err, context.DeadlineExceeded) holds:
+// ctx bounds the wait. When it ends, the error has the reasons why conditions do not hold, and errors.Is(err,
+// context.DeadlineExceeded) holds:
 //
 //	wait for deployments.apps "shop/web": condition Available is "False": MinimumReplicasUnavailable: Deployment does not …
 //
@@ -36,7 +36,12 @@ import (
 // server denies every request for a moment. While the server does not serve the resource no condition holds, not even
 // [Deleted]; after five seconds Wait ends with an error for which apierrors.IsNotFound holds.
 //
-// After a Wait for a CustomResourceDefinition that is established, the kinds that it defines can be looked up.
+// Wait recovers from closed and expired watches, server restarts and broken connections, with delays of up to seven seconds. It
+// returns errors of [Matches] and terminal rejections. 401 and 403 are terminal after two seconds or, after the first watch,
+// five seconds, because a starting server denies every request for a moment. While the resource is not served no condition
+// holds, not even [Deleted]. After five seconds Wait returns an error for which apierrors.IsNotFound holds.
+//
+// When Wait returns for an established CustomResourceDefinition, its kinds can be looked up.
 func (r *Resource) Wait(ctx context.Context, name string, conditions ...WaitCondition) (*unstructured.Object, error) {
 	w := &waiter{resource: r, name: name, conditions: conditions, denials: retry.Denials{Grace: firstDenialGrace}}
 	if err := w.validate(); err != nil {
@@ -73,17 +78,17 @@ type waiter struct {
 	conditions []WaitCondition
 
 	object        *unstructured.Object // nil if it does not exist
-	firstUID      types.UID            // of the first object that existed
-	last          *unstructured.Object // the newest version of an object that existed
-	isAbsent      bool                 // the last read did not find the object, so that its absence has no resourceVersion
-	reasons       []string             // why conditions do not hold
-	conditionErr  error                // of the caller's function
-	lastErr       error                // of the last attempt, nil if the object has been observed since
+	firstUID      types.UID            // UID of the first object
+	last          *unstructured.Object // newest version of an existing object
+	isAbsent      bool                 // the last read returned Not Found: the absence has no resourceVersion
+	reasons       []string             // of conditions that do not hold
+	conditionErr  error                // from a caller's function
+	lastErr       error                // of the last attempt; nil if the object was observed since
 	isExpired     bool                 // the object's resourceVersion is too old to watch from
-	hasProgressed bool                 // the last watch has sent an event
+	hasProgressed bool                 // the last watch has delivered an event
 
 	denials        retry.Denials
-	notServedSince time.Time // when the server began to answer only that the path is not served
+	notServedSince time.Time // start of the period with only 404 for the path
 }
 
 func (w *waiter) validate() error {
@@ -107,10 +112,10 @@ func (w *waiter) validate() error {
 	return nil
 }
 
-// getAndWatch gets the object and watches it until the conditions hold or the watch ends.
+// getAndWatch gets and watches the object until the conditions hold or the watch ends.
 func (w *waiter) getAndWatch(ctx context.Context) (done bool, err error) {
-	// A watch without a resourceVersion begins with the object, if it exists, but does not report that it does not exist: if
-	// the object's own resourceVersion has expired, it is read after the watch has begun.
+	// A watch without a resourceVersion begins with the object, but does not report that the object does not exist. If the
+	// object's resourceVersion has expired, the object is read after the start of the watch.
 	watchFirst, from := w.isExpired, ""
 	w.isExpired = false
 	if !watchFirst {
@@ -135,7 +140,7 @@ func (w *waiter) getAndWatch(ctx context.Context) (done bool, err error) {
 	return w.watch(ctx, stream, from != "")
 }
 
-// get reads and evaluates the object. If the server does not serve the path, the object may well exist.
+// get reads and evaluates the object. A 404 for the path is an error: the object may exist.
 func (w *waiter) get(ctx context.Context) (done bool, err error) {
 	obj, err := w.resource.Get(ctx, w.name, nil)
 	if err != nil && !retry.IsObjectNotFound(err) {
@@ -146,7 +151,7 @@ func (w *waiter) get(ctx context.Context) (done bool, err error) {
 }
 
 // watch evaluates the object after each event until the conditions hold or the watch ends. isContinuous reports whether the
-// watch begins at the object's resourceVersion. Any other watch may begin with an older state from the server's cache.
+// watch starts at the object's resourceVersion. Otherwise the watch may start with an older state from the server's cache.
 func (w *waiter) watch(ctx context.Context, stream *WatchStream[unstructured.Object], isContinuous bool) (done bool, err error) {
 	w.denials.Grace = 0 // the server has accepted a watch
 	for {
@@ -168,8 +173,7 @@ func (w *waiter) watch(ctx context.Context, stream *WatchStream[unstructured.Obj
 	}
 }
 
-// handleEvent evaluates the object after an event that is newer than the newest version. If that is not certain, it reads the
-// object instead.
+// handleEvent evaluates the object after an event newer than w.last. If the order is uncertain, it reads the object instead.
 func (w *waiter) handleEvent(ctx context.Context, event unstructured.Event[unstructured.Object], isContinuous bool) (done bool, err error) {
 	isDeleted, isComparable := event.Type == watch.Deleted, false
 	if w.last != nil {
@@ -214,8 +218,8 @@ func (w *waiter) evaluate(obj *unstructured.Object) (done bool, err error) {
 	return len(w.reasons) == 0, nil
 }
 
-// isTerminal reports whether err ends the wait: an error of a condition, 401 and 403 after their grace, 404 for the path
-// after notServedGrace, and what the server rejects otherwise.
+// isTerminal reports whether err ends the wait: an error of a condition, 401 and 403 after the grace period, 404 for the path
+// after notServedGrace, or any other rejection.
 func (w *waiter) isTerminal(err error) bool {
 	denied := w.denials.Transient(err)
 	switch {
@@ -236,7 +240,7 @@ func (w *waiter) target() string {
 	return fmt.Sprintf("%s %q", w.resource, name)
 }
 
-// contextError returns the error of a wait whose ctx has ended.
+// contextError returns the error of a wait after the end of ctx.
 func (w *waiter) contextError(ctx context.Context) error {
 	reason := cmp.Or(strings.Join(w.reasons, "; "), "its state is unknown")
 	err := fmt.Errorf("wait for %s: %s: %w", w.target(), reason, retry.ContextError(ctx))
@@ -246,12 +250,12 @@ func (w *waiter) contextError(ctx context.Context) error {
 	return err
 }
 
-// maxDiscoveryLag bounds how long discovery may lag behind the condition Established of a definition: some hundred
-// milliseconds on one API server, several seconds on several.
+// maxDiscoveryLag bounds the lag of discovery behind the condition Established: some hundred milliseconds with a single API
+// server, several seconds with several.
 const maxDiscoveryLag = 10 * time.Second
 
-// awaitDiscovery waits until discovery has the kinds of obj, an established CustomResourceDefinition; it returns immediately
-// for other objects. If discovery lags longer, or fails, the next lookup reports that.
+// awaitDiscovery waits until discovery serves the kinds of obj, an established CustomResourceDefinition. It returns immediately
+// for other objects. Failures are ignored: the next lookup reports them.
 func (r *Resource) awaitDiscovery(ctx context.Context, obj *unstructured.Object) {
 	kinds := r.definedKinds(obj)
 	if len(kinds) == 0 {
@@ -262,7 +266,8 @@ func (r *Resource) awaitDiscovery(ctx context.Context, obj *unstructured.Object)
 	_, _ = restmapper.New(r.discovery).WaitForKinds(ctx, kinds...)
 }
 
-// definedKinds returns the kind of obj in its served versions if it is an established definition that is not being deleted.
+// definedKinds returns the kinds defined by obj, an established CustomResourceDefinition, in each served version. It returns
+// nil if obj is being deleted.
 func (r *Resource) definedKinds(obj *unstructured.Object) (kinds []schema.GroupVersionKind) {
 	if !isDefinition(r.mapping) || obj == nil || obj.GetDeletionTimestamp() != nil || findCondition(obj, "Established")["status"] != "True" {
 		return nil
@@ -278,14 +283,14 @@ func (r *Resource) definedKinds(obj *unstructured.Object) (kinds []schema.GroupV
 	return kinds
 }
 
-// definedKind returns the kind that a CustomResourceDefinition defines; the API server reports what is wrong with it.
+// definedKind returns the kind defined by a CustomResourceDefinition. The API server validates the definition.
 func definedKind(definition *unstructured.Object) schema.GroupKind {
 	group, _, _ := unstructured.Get[string](definition, "spec", "group")
 	kind, _, _ := unstructured.Get[string](definition, "spec", "names", "kind")
 	return schema.GroupKind{Group: group, Kind: kind}
 }
 
-// isDefinition reports whether a resource is that of CustomResourceDefinitions.
+// isDefinition reports whether mapping is customresourcedefinitions.
 func isDefinition(mapping *discovery.Resource) bool {
 	return mapping.GVR.Group == "apiextensions.k8s.io" && mapping.GVR.Resource == "customresourcedefinitions"
 }

@@ -14,21 +14,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// WaitCondition is a condition of [Resource.Wait]. [Exists], [Deleted], [Ready], [Condition], [ConditionIs], [FieldEquals],
-// [HasField] and [Matches] return one, which may be used repeatedly.
+// WaitCondition is a condition for [Resource.Wait]. [Exists], [Deleted], [Ready], [Condition], [ConditionIs], [FieldEquals],
+// [HasField] and [Matches] create it. It may be used repeatedly.
 type WaitCondition struct {
-	// reason returns why the condition does not hold, or "". obj is nil if it does not exist, and first is the UID of the first
-	// object that existed.
+	// reason returns why the condition does not hold, or "". obj is nil if the object does not exist. first is the UID of the
+	// first object of the wait.
 	reason  func(obj *unstructured.Object, first types.UID) (string, error)
-	invalid error // of the arguments that it was made with
+	invalid error // from the arguments of the constructor
 }
 
-// Exists holds when an object of the name exists.
+// Exists holds if the object exists.
 func Exists() WaitCondition {
 	return objectCondition(func(*unstructured.Object) (string, error) { return "", nil })
 }
 
-// objectCondition returns a condition that does not hold without an object.
+// objectCondition returns a condition that does not hold for a missing object.
 func objectCondition(reason func(*unstructured.Object) (string, error)) WaitCondition {
 	return WaitCondition{reason: func(obj *unstructured.Object, _ types.UID) (string, error) {
 		if obj == nil {
@@ -38,9 +38,9 @@ func objectCondition(reason func(*unstructured.Object) (string, error)) WaitCond
 	}}
 }
 
-// Deleted holds when no object of the name exists, or another one than at first: as with kubectl delete --wait, an object
-// that was created again under the old one's name does not count. If that may happen before Wait is called, as with the
-// pods of a StatefulSet, pass the uids of the old objects.
+// Deleted holds if the object does not exist, or has a different UID than at first: as in kubectl delete --wait, an object
+// recreated under the same name does not count. If the object may be recreated before the call of Wait, like the pods of a
+// StatefulSet, pass the uids of the old objects.
 func Deleted(uids ...types.UID) WaitCondition {
 	return WaitCondition{reason: func(obj *unstructured.Object, first types.UID) (string, error) {
 		old := uids
@@ -59,16 +59,16 @@ func Deleted(uids ...types.UID) WaitCondition {
 	}}
 }
 
-// Ready holds when the status of the object is Current, by the rules of [readiness.Compute] for its kind and those of the
-// caller: a rollout of a Deployment, StatefulSet or DaemonSet is complete, a Pod is ready or has succeeded, a
+// Ready holds if the status of the object is Current. [readiness.Compute] determines the status with its own rules and the
+// given rules: a rollout of a Deployment, StatefulSet or DaemonSet is complete, a Pod is ready or has succeeded, a
 // CustomResourceDefinition is established, the condition Ready of a custom resource is True.
 //
-// Failed ends the wait with a [*FailedError], as kubectl rollout status ends when the progress deadline is exceeded. Two
-// failures of a Pod do not, since the cluster keeps trying: that it cannot be scheduled and that its container crashes. To
-// wait through failures of other kinds, call readiness.Compute in [Matches].
+// Failed ends the wait with a [*FailedError], like kubectl rollout status after the progress deadline. Two failures of a Pod do
+// not end the wait, because the cluster retries: the Pod is unschedulable, or its container crashes. To wait through further
+// failures, call readiness.Compute in [Matches].
 //
-// An object whose status has no observedGeneration cannot show that its status is older than its last change: it may be
-// Current or Failed still from before. An invalid rule makes Wait return an [*InvalidRequestError].
+// Without status.observedGeneration a status cannot be recognized as outdated: the object may be Current or Failed from before
+// its last change. An invalid rule makes Wait return an [*InvalidRequestError].
 func Ready(rules ...readiness.Rule) WaitCondition {
 	for _, rule := range rules {
 		if err := rule.Validate(); err != nil {
@@ -88,23 +88,24 @@ func Ready(rules ...readiness.Rule) WaitCondition {
 	})
 }
 
-// isRetriedPod reports whether an object is a pod that has not ended.
+// isRetriedPod reports whether obj is a pod that has not failed for good.
 func isRetriedPod(obj *unstructured.Object) bool {
 	phase, _, _ := unstructured.Get[string](obj, "status", "phase")
 	return obj.GetAPIVersion() == "v1" && obj.GetKind() == "Pod" && phase != "Failed"
 }
 
-// Condition is [ConditionIs] with the status True.
+// Condition is [ConditionIs] with status True.
 //
-// Condition("Available") does not wait for the rollout of a Deployment: the condition is True as long as enough replicas are
-// available, those of the old version included, and so holds at once even if the rollout never completes. Use [Ready].
+// Condition("Available") does not wait for the rollout of a Deployment: the condition is True while enough replicas are
+// available, including replicas of the old version. It holds at once even if the rollout never completes. Use [Ready].
 func Condition(conditionType string) WaitCondition {
 	return ConditionIs(conditionType, metav1.ConditionTrue)
 }
 
-// ConditionIs holds when the entry of the type in status.conditions has the status, both compared without case, and is up
-// to date: its observedGeneration, or else that of the status, must not be less than metadata.generation. All of this is
-// as in kubectl wait. For a condition's reason use [FieldEquals]: "status.conditions[type=Progressing].reason".
+// ConditionIs holds if the entry in status.conditions with the type has the status, and is up to date. Type and status are
+// compared without case. The entry is outdated if its observedGeneration (default status.observedGeneration) is less than
+// metadata.generation. These rules are kubectl wait's. For a condition's reason use [FieldEquals]:
+// "status.conditions[type=Progressing].reason".
 func ConditionIs(conditionType string, status metav1.ConditionStatus) WaitCondition {
 	if conditionType == "" || status == "" {
 		return WaitCondition{invalid: errors.New("a condition needs a type and a status")}
@@ -114,7 +115,7 @@ func ConditionIs(conditionType string, status metav1.ConditionStatus) WaitCondit
 		if condition == nil {
 			return fmt.Sprintf("condition %s is missing", conditionType), nil
 		}
-		conditionType := condition["type"] // as the object spells it
+		conditionType := condition["type"] // in the object's spelling
 		observed, ok := condition["observedGeneration"].(int64)
 		if !ok {
 			observed, ok, _ = unstructured.Get[int64](obj, "status", "observedGeneration")
@@ -147,8 +148,8 @@ func findCondition(obj *unstructured.Object, conditionType string) map[string]an
 	return nil
 }
 
-// FieldEquals holds when the field at a path of [unstructured.ParsePath], such as "status.phase" or
-// "{.spec.ports[name=http].port}", has the value, of the same JSON type: 3 does not equal "3".
+// FieldEquals holds if the field at path has the value, of the same JSON type: 3 does not equal "3". [unstructured.ParsePath]
+// parses the path, such as "status.phase" or "{.spec.ports[name=http].port}".
 func FieldEquals(path string, value any) WaitCondition {
 	wanted, err := unstructured.From(map[string]any{"value": value}) // with the types of decoded JSON
 	if err != nil {
@@ -167,16 +168,16 @@ func FieldEquals(path string, value any) WaitCondition {
 	})
 }
 
-// HasField holds when the field at a path, as in [FieldEquals], exists and is not null.
+// HasField holds if the field at path exists and is not null. path is as in [FieldEquals].
 func HasField(path string) WaitCondition {
 	return fieldCondition(path, nil, func(*unstructured.Object, any) string { return "" })
 }
 
-// fieldCondition returns a condition on the value at a path, which does not hold if there is none.
+// fieldCondition returns a condition on the value at path. It does not hold without a value.
 func fieldCondition(path string, invalid error, reason func(obj *unstructured.Object, current any) string) WaitCondition {
 	fields, err := unstructured.ParsePath(path)
 	if err == nil {
-		_, _, err = unstructured.Get[any](&unstructured.Object{}, fields...) // rejects a path of several values
+		_, _, err = unstructured.Get[any](&unstructured.Object{}, fields...) // rejects a path to several values
 	}
 	if err != nil {
 		invalid = err
@@ -197,14 +198,14 @@ func fieldCondition(path string, invalid error, reason func(obj *unstructured.Ob
 	})
 }
 
-// equalJSON compares decoded values by their JSON, in which 1 and 1.0 are equal.
+// equalJSON reports whether decoded values have equal JSON. 1 and 1.0 are equal.
 func equalJSON(a, b any) bool {
 	aJSON, aErr := json.Marshal(a)
 	bJSON, bErr := json.Marshal(b)
 	return aErr == nil && bErr == nil && bytes.Equal(aJSON, bJSON)
 }
 
-// describe returns a short text of a value for errors.
+// describe formats a value for errors, shortened.
 func describe(value any) string {
 	switch value.(type) {
 	case map[string]any:
@@ -218,8 +219,8 @@ func describe(value any) string {
 	}
 }
 
-// Matches holds when the object exists and holds returns true; an error of holds ends the wait. text describes the
-// condition, as in "three ready endpoints", for the error of a wait that ends before. holds must not change the object.
+// Matches holds if the object exists and holds returns true. An error of holds ends the wait. text describes the condition in
+// the error of a wait, such as "three ready endpoints". holds must not change the object.
 func Matches(text string, holds func(*unstructured.Object) (bool, error)) WaitCondition {
 	if holds == nil {
 		return WaitCondition{invalid: fmt.Errorf("the function for %q is nil", text)}

@@ -15,27 +15,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// WatchStream is a watch that the server has accepted: [Resource.OpenWatch] opens one. Next is for one goroutine at a time,
-// Close for any.
+// WatchStream is an accepted watch, opened by [Resource.OpenWatch]. Next must not be called concurrently. Close may be called
+// from any goroutine.
 type WatchStream[T any] struct {
 	resource *Resource
 	body     *errorRecorder
 	decoder  decoder[T]
 	events   *unstructured.WatchDecoder
-	err      error // that ended the stream
+	err      error // returned by all later calls of Next
 	isClosed atomic.Bool
 }
 
-// OpenWatch sends the request of a watch and returns the stream once the server has accepted it, or the server's rejection
-// as a *apierrors.StatusError. It watches from opts.ResourceVersion on; without one the stream begins with an ADDED event
-// for each existing object, or the one that [Resource.Named] chooses. opts.AllowWatchBookmarks requests bookmarks. The
-// stream lasts until the server closes it, which it does after some minutes, until ctx ends, or until Close, which must be
-// called. See https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes.
+// OpenWatch sends a watch request and returns the stream once the server has accepted it. A rejection is a
+// *apierrors.StatusError. The watch starts at opts.ResourceVersion. Without it, the stream begins with an ADDED event for each
+// existing object, or for the object selected by [Resource.Named]. opts.AllowWatchBookmarks requests bookmarks. The stream ends
+// when the server closes it, after some minutes, when ctx ends, or on Close. The caller must call Close. See
+// https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes.
 func (r *Resource) OpenWatch(ctx context.Context, opts *metav1.ListOptions) (*WatchStream[unstructured.Object], error) {
 	return openWatchAs(ctx, r, opts, r.objectDecoder)
 }
 
-// openWatchAs calls newDecoder once the server has accepted the watch.
+// openWatchAs opens a watch. It calls newDecoder once the server has accepted the watch.
 func openWatchAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptions, newDecoder func() decoder[T]) (*WatchStream[T], error) {
 	request, err := r.watchRequest(opts)
 	if err != nil {
@@ -50,10 +50,10 @@ func openWatchAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptio
 	return &WatchStream[T]{resource: r, body: body, decoder: decoder, events: events}, nil
 }
 
-// Next waits for the next event and returns it. The error is io.EOF itself if the server has closed the stream; a
-// *apierrors.StatusError, found by errors.As, if it has sent the reason in an ERROR event, which is not returned otherwise
-// (apierrors.IsResourceExpired if the resourceVersion is too old: list again); ctx's if that has ended; and net.ErrClosed, found by
-// errors.Is, after Close. After an error there are no more events, and Next returns it again.
+// Next waits for and returns the next event. It returns io.EOF, unwrapped, when the server has closed the stream. An ERROR
+// event is returned as an error with a *apierrors.StatusError: if apierrors.IsResourceExpired holds, list again. After the end
+// of ctx it returns ctx's error, and after Close an error with net.ErrClosed. errors.Is and errors.As find these errors. After
+// an error, every call returns the same error.
 func (s *WatchStream[T]) Next() (unstructured.Event[T], error) {
 	if s.err != nil {
 		return unstructured.Event[T]{}, s.err
@@ -70,8 +70,8 @@ func (s *WatchStream[T]) Next() (unstructured.Event[T], error) {
 	return unstructured.Event[T]{}, s.err
 }
 
-// endError returns the error for a stream that ended with err: io.EOF and a Status of the server as they are, and an
-// invalidEventError unless the connection broke.
+// endError returns the error for a stream that ended with err. io.EOF is returned unchanged. Errors other than broken
+// connections become an invalidEventError.
 func (s *WatchStream[T]) endError(err error) error {
 	if err == io.EOF { //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
 		return err
@@ -86,15 +86,15 @@ func (s *WatchStream[T]) endError(err error) error {
 	return &invalidEventError{ended}
 }
 
-// Close closes the connection. A Next that waits returns.
+// Close closes the connection. A blocked Next returns.
 func (s *WatchStream[T]) Close() {
 	s.isClosed.Store(true)
 	_ = s.body.Close()
 }
 
-// Watch yields changes over one connection as [Resource.OpenWatch] does, whose rejection is then the only error. It ends
-// without an error when the server closes the stream, and otherwise with that of [WatchStream.Next]. Breaking out of the loop
-// closes the connection.
+// Watch yields changes over a single connection, like [Resource.OpenWatch]. A rejection is the only element then. Watch ends
+// without an error when the server closes the stream, and otherwise with the error of [WatchStream.Next]. Breaking out of the
+// loop closes the connection.
 func (r *Resource) Watch(ctx context.Context, opts *metav1.ListOptions) iter.Seq2[unstructured.Event[unstructured.Object], error] {
 	return watchAs(ctx, r, opts, r.objectDecoder)
 }
@@ -125,13 +125,13 @@ func (r *Resource) watchRequest(opts *metav1.ListOptions) (*transport.Request, e
 	return r.collectionRequest("watch", &watchOpts)
 }
 
-// invalidEventError is the error of a watch whose connection worked and whose content is not an event: bytes that cannot
-// be decoded, or the Status of a server that cannot decode what it stored.
+// invalidEventError reports invalid content on a working connection: bytes that cannot be decoded, or the Status of a server
+// that cannot decode its stored object.
 type invalidEventError struct{ error }
 
 func (e *invalidEventError) Unwrap() error { return e.error }
 
-// errorRecorder is the body of a response and the error of its last read.
+// errorRecorder is a response body. It records the error of its last read.
 type errorRecorder struct {
 	io.ReadCloser
 	err error
