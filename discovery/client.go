@@ -18,8 +18,8 @@ import (
 type Client struct {
 	conn *transport.Conn // nil offline
 	disk *diskCache      // nil without Options.CacheDir
-	// versionTimeout bounds the request for a group version. versionGrace bounds the delay that a slow version adds to a
-	// refresh.
+	// versionTimeout bounds the request for a group version. versionGrace is the minimum grace
+	// period for slow versions.
 	versionTimeout, versionGrace time.Duration
 	maxDocument                  int64
 
@@ -195,8 +195,8 @@ func (c *Client) discoveryError(ctx context.Context, err error) error {
 	return fmt.Errorf("discover resources of %s: %w", c.conn.Server(), retry.WithContextError(ctx, err))
 }
 
-// saveToDisk writes a changed snapshot to the disk cache. An unchanged snapshot is written every maxDiskAge/6, because cache
-// files expire. Errors are ignored: discovery works without a cache. The caller holds rootsLock.
+// saveToDisk writes a changed snapshot to the disk cache. An unchanged snapshot is rewritten after maxDiskAge/6, because
+// cache files expire. Errors are ignored: discovery works without a cache. The caller holds rootsLock.
 func (c *Client) saveToDisk(snapshot *Snapshot, requestedAt time.Time) {
 	if c.disk == nil || snapshot == c.saved && requestedAt.Sub(c.savedAt) < maxDiskAge/6 {
 		return

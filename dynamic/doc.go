@@ -34,8 +34,8 @@
 //   - Many objects: [Resource.List] page by page, [Resource.ListPage] for a single page, [Resource.DeleteCollection];
 //     [Resource.ForEach] processes all selected objects, several at a time.
 //   - Changes: [Resource.Follow] is a reflector and recovers from every interruption; [Resource.Watch] is a single watch, and
-//     [Resource.OpenWatch] reports when the server accepts it; [Resource.Wait] waits until a condition holds, such as [Ready] for a
-//     rollout. Package cache keeps objects in memory.
+//     [Resource.OpenWatch] reports when the server accepts it; [Resource.Wait] waits until a condition holds, such as [Ready] for
+//     a rollout. Package cache keeps objects in memory.
 //   - Subresources by name: [Resource.Scale], [Resource.Evict], [Resource.CreateToken]. Exec, logs and port-forward are in
 //     package stream.
 //   - Other forms of objects: [As] for Go types, [Resource.Metadata] for metadata only, [Resource.Tables] for the output of

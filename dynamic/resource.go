@@ -47,7 +47,7 @@ func (r *Resource) Namespace(namespace string) *Resource {
 }
 
 // AllNamespaces makes List, ListPage, Watch and Follow return the objects of every namespace. Create, Update and Apply then use
-// the object's namespace. Get, Patch and Delete return an error.
+// the object's namespace. Verbs for a single named object, such as Get, return an error.
 func (r *Resource) AllNamespaces() *Resource {
 	changed := *r
 	changed.namespace, changed.scope = "", allNamespaces

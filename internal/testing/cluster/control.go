@@ -66,8 +66,8 @@ func NeedComponents(t testing.TB, components ...string) {
 	}
 }
 
-// PodLog returns the path of the log file shared by all pods. A line has the form "2006-01-02T15:04:05.999999999Z stdout F
-// text".
+// PodLog returns the path of the log file shared by all pods. Format of a line:
+// "2006-01-02T15:04:05.999999999Z stdout F text".
 func PodLog(t testing.TB) string {
 	t.Helper()
 	return status(t).PodLog
