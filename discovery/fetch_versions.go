@@ -20,7 +20,8 @@ import (
 const (
 	// maxParallelVersions bounds the concurrent requests for group versions.
 	maxParallelVersions = 16
-	// defaultVersionGrace: outstanding versions are late after max(defaultVersionGrace, 2 × time of the first response) without any response.
+	// defaultVersionGrace: outstanding versions are late after max(defaultVersionGrace, 2 × time of the first response) without
+	// any response.
 	defaultVersionGrace = time.Second
 	// defaultVersionTimeout bounds each request for a group version.
 	defaultVersionTimeout = 10 * time.Second
