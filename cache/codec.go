@@ -10,25 +10,25 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Codec makes the packers of caches; see Options.Codec. Package cache/packed has one. It is safe for concurrent use.
+// Codec creates a [Packer] for each cache; see Options.Codec and package cache/packed. It is safe for concurrent use.
 type Codec[T any] interface {
-	// NewPacker returns the packer of one cache.
+	// NewPacker returns the packer of a new cache.
 	NewPacker() Packer[T]
 }
 
-// Packer packs the objects of one cache. Only one goroutine uses it at a time.
+// Packer packs the objects of a cache. Calls are sequential.
 type Packer[T any] interface {
-	// Pack returns the packed form of an object, or nil to keep the object as it is.
+	// Pack returns the packed form of obj, or nil to store obj as it is.
 	Pack(obj *T) Packed[T]
 }
 
-// Packed is the packed form of an object, which it does not keep alive. It is safe for concurrent use.
+// Packed is the packed form of an object. It does not reference the object. It is safe for concurrent use.
 type Packed[T any] interface {
-	// Unpack returns an object that equals the packed one. Readers share it.
+	// Unpack returns an object equal to the packed object. Readers share the result.
 	Unpack() (*T, error)
 }
 
-// UnpackError reports that an object cannot be unpacked. Reads do not find the object, and Run ends with the error.
+// UnpackError reports a failed Unpack. Reads omit the object, and Run ends with the error.
 type UnpackError struct {
 	// Cache is the path of the cache's resource.
 	Cache string
@@ -42,13 +42,13 @@ func (e *UnpackError) Error() string {
 // Unwrap returns the error of Unpack.
 func (e *UnpackError) Unwrap() error { return e.Err }
 
-// stored is an object of a cache: as it is, or packed. The zero value is none.
+// stored is a cached object, plain or packed. The zero value is no object.
 type stored[T any] struct {
 	object *T
 	packed *packedObject[T]
 }
 
-// packedObject is a packed object with the metadata that a cache reads without unpacking it.
+// packedObject is a packed object with its metadata, readable without Unpack.
 type packedObject[T any] struct {
 	Packed[T]
 	metadata packedMetadata
@@ -65,7 +65,7 @@ func (c *Cache[T]) store(obj *T) stored[T] {
 	return stored[T]{object: obj}
 }
 
-// load returns an object, nil for none and for one that cannot be unpacked. It is called without the lock.
+// load returns the object of s, or nil for the zero value and after an [UnpackError]. c.mu must not be held.
 func (c *Cache[T]) load(s stored[T]) *T {
 	if s.packed == nil {
 		return s.object
@@ -78,7 +78,7 @@ func (c *Cache[T]) load(s stored[T]) *T {
 	return obj
 }
 
-// loadAll returns the objects that match a selector, nil for all.
+// loadAll returns the objects matching selector. A nil selector matches all.
 func (c *Cache[T]) loadAll(all []stored[T], selector labels.Selector) []*T {
 	objects := make([]*T, 0, len(all))
 	for _, s := range all {
@@ -117,8 +117,8 @@ func (c *Cache[T]) versionOf(s stored[T]) (uid types.UID, resourceVersion string
 	return meta.GetUID(), meta.GetResourceVersion()
 }
 
-// packedMetadata are a UID, a resourceVersion and labels in one string: the labels' names in order, each followed by its value,
-// all ended by a zero byte, which none of them contains: the API server validates them. It takes a fraction of a map's memory.
+// packedMetadata is uid \0 resourceVersion \0 (name \0 value \0)..., sorted by label name, in a fraction of the memory of a map.
+// No field contains a zero byte: the API server validates them.
 type packedMetadata string
 
 func packMetadata(meta metaObject) packedMetadata {
@@ -136,7 +136,7 @@ func (m packedMetadata) cut() (uid types.UID, resourceVersion string, labels pac
 	return types.UID(first), resourceVersion, packedLabels(rest)
 }
 
-// packedLabels are the labels of packedMetadata, as [labels.Labels].
+// packedLabels implements [labels.Labels] for the labels of packedMetadata.
 type packedLabels string
 
 func (l packedLabels) Lookup(label string) (value string, exists bool) {

@@ -5,10 +5,9 @@ import (
 	"sync"
 )
 
-// SharedFactory shares caches, as client-go's SharedInformerFactory does: all users of a resource in the same namespace or
-// namespaces share one stream and one cache, from the first Acquire to the last release. All caches have the same options.
-// All sources must be of one cluster, one user and one form of objects, full or metadata: a cache is found by the source's
-// path alone. It is safe for concurrent use.
+// SharedFactory shares caches, like client-go's SharedInformerFactory: users of the same path (resource and namespace) share a
+// stream and a cache, from the first Acquire to the last release. All caches have the same options. All sources must be of the
+// same cluster, user and object form (full or metadata): the path alone identifies a cache. It is safe for concurrent use.
 type SharedFactory[T any] struct {
 	newCache func(Source[T]) *Cache[T]
 
@@ -22,7 +21,7 @@ type sharedCache[T any] struct {
 	stop  context.CancelFunc
 }
 
-// NewSharedFactory returns a factory of caches with these options.
+// NewSharedFactory returns a factory of caches with opts.
 func NewSharedFactory[T any, P Object[T]](opts *Options[T]) *SharedFactory[T] {
 	return &SharedFactory[T]{
 		newCache: func(source Source[T]) *Cache[T] { return New[T, P](source, opts) },
@@ -30,9 +29,9 @@ func NewSharedFactory[T any, P Object[T]](opts *Options[T]) *SharedFactory[T] {
 	}
 }
 
-// Acquire returns the cache of a source, which runs until each user has called its release; the last release waits until
-// the stream is closed. The cache does not end with ctx, which provides values only. A cache that has ended with an error,
-// see [Cache.WaitForStop], is replaced by the next Acquire. A source without a path is an error.
+// Acquire returns the shared cache of source, and runs it until every user has called release. The last release waits until the
+// stream is closed. ctx provides values only: its end does not stop the cache. Acquire replaces a stopped cache; see
+// [Cache.WaitForStop]. A source without a path is an error.
 func (f *SharedFactory[T]) Acquire(ctx context.Context, source Source[T]) (cache *Cache[T], release func(), err error) {
 	path, err := source.Path("")
 	if err != nil {

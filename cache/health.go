@@ -8,10 +8,11 @@ import (
 	"github.com/anykind/anykind/internal/sanitize"
 )
 
-// Health returns nil if the cache has all initial objects and is kept current, and otherwise the reason why not: Run has not
-// been called or has ended, the cache has not synced, the stream is interrupted by an error, or the server does not serve the
-// resource. After an interruption the cache is healthy again as soon as the server has accepted the next request. Otherwise, if the
-// server rejects some of Options.Namespaces, Health returns a *[RejectedError] until these namespaces have synced.
+// Health returns nil if the cache has synced and its stream is not interrupted. Otherwise it returns the reason: Run has not been
+// called or has ended, the cache has not synced, an error interrupts the stream, or the server does not serve the resource. After
+// an interruption the cache is healthy again as soon as the server has accepted the next request.
+//
+// If the server rejects only a part of Options.Namespaces, Health returns a *[RejectedError] until these namespaces have synced.
 func (c *Cache[T]) Health() error {
 	path := c.String() // not under the lock
 	if isClosed(c.stopped) {
@@ -39,13 +40,13 @@ func (c *Cache[T]) Health() error {
 	}
 }
 
-// maxHealthReason limits the text of one cache, in bytes.
+// maxHealthReason limits the text per cache, in bytes.
 const maxHealthReason = 1 << 10
 
-// HealthHandler returns a handler for readiness probes. Its status is 200 if every cache is healthy (see [Cache.Health]), and
-// otherwise 503. The body has one line of printable text for each unhealthy cache, with paths and errors of the API server. After a
-// *[RejectedError] the body has the line, but the status stays 200: the cache has the other namespaces, and rights may be missing
-// for long. Use the handler for readiness rather than liveness: a restart of the process does not end an interruption.
+// HealthHandler returns a handler for readiness probes. Its status is 200 if every cache is healthy (see [Cache.Health]), and 503
+// otherwise. The body has a line of printable text for each unhealthy cache, with paths and errors of the API server. A
+// *[RejectedError] adds its line but keeps the status 200: the remaining namespaces work, and rights may be missing for long. Use
+// the handler for readiness rather than liveness: a restart of the process does not end an interruption.
 func HealthHandler(caches ...interface{ Health() error }) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")

@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// IndexByLabel returns an index function for the value of a label. Objects without the label are under no value.
+// IndexByLabel returns an index function for the value of a label. Objects without the label have no value.
 func IndexByLabel[T any, P Object[T]](name string) func(*T) []string {
 	return func(obj *T) []string {
 		if value, found := P(obj).GetLabels()[name]; found {
@@ -16,7 +16,7 @@ func IndexByLabel[T any, P Object[T]](name string) func(*T) []string {
 	}
 }
 
-// IndexByOwner is an index function: it returns the UIDs of an object's owners.
+// IndexByOwner is an index function. It returns the UIDs of obj's owners.
 func IndexByOwner[T any, P interface {
 	Object[T]
 	GetOwnerReferences() []metav1.OwnerReference
@@ -30,15 +30,15 @@ func IndexByOwner[T any, P interface {
 
 type index[T any] map[string]*bucket[T]
 
-// bucket has the entries of one value in a slice, which is copied faster than a map. An entry knows its position in each
-// of its buckets, so that it is removed by moving the last entry there.
+// bucket holds the entries of an index value. A slice is faster to copy than a map. Removal swaps with the last entry in constant
+// time: each entry records its positions.
 type bucket[T any] struct {
 	index   index[T]
 	value   string
 	entries []*entry[T]
 }
 
-// position is the place of an entry in a bucket, and the next of its positions: one pointer in an entry without any.
+// position is entries[i] of a bucket, in a linked list per entry: an entry without index values needs a single nil pointer.
 type position[T any] struct {
 	bucket *bucket[T]
 	i      int
@@ -59,7 +59,7 @@ func (c *Cache[T]) indexValues(key Key, obj *T) []indexValue {
 	return all
 }
 
-// isIndexed reports whether an entry is in the indexes under exactly these values.
+// isIndexed reports whether the index values of e are exactly values.
 func (c *Cache[T]) isIndexed(e *entry[T], values []indexValue) bool {
 	count := 0
 	for p := e.positions; p != nil; p = p.next {
@@ -90,7 +90,7 @@ func (x index[T]) add(value string, e *entry[T]) {
 	}
 }
 
-// positionIn returns the entry's position in a bucket, nil if it is not there.
+// positionIn returns the position of e in b, or nil.
 func (e *entry[T]) positionIn(b *bucket[T]) *position[T] {
 	p := e.positions
 	for p != nil && p.bucket != b {

@@ -7,11 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// knownObjects are the objects of a cache as dynamic.KnownObjects, so that their names and versions are in memory once. Only
-// Run's goroutine, which alone changes the objects, uses it, without the lock.
+// knownObjects implements dynamic.KnownObjects with the objects of a cache, so names and versions are in memory once. It reads
+// without the lock: only Run's goroutine uses it, and only Run's goroutine changes the objects.
 type knownObjects[T any] struct{ cache *Cache[T] }
 
-// knownObjects returns nil for a source that may name objects otherwise than the handle that it wraps.
+// knownObjects returns nil for a custom source: such a source may rename the objects of its handle.
 func (c *Cache[T]) knownObjects() dynamic.KnownObjects {
 	switch any(c.source).(type) {
 	case *dynamic.Resource, *dynamic.TypedResource[T]:

@@ -14,14 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// With Options.Namespaces, a goroutine for each namespace follows it and sends what it gets to Run's goroutine, which alone
-// changes the cache. A Follow that ends with an error is started again. It emits every object again but not the deletions
-// that it has missed: objects that the new initial list lacks are removed when it is complete.
+// With Options.Namespaces, each namespace has a goroutine with a Follow. It sends the events to Run's goroutine, the only writer
+// of the cache. A failed Follow is restarted. A restarted Follow emits all objects again but no missed deletions: at the end of
+// the initial list, objects missing from the list are removed.
 
-// namespaceBackoff is the delay before a namespace that the server has rejected is followed again.
+// namespaceBackoff is the delay before the next Follow of a rejected namespace.
 var namespaceBackoff = retry.Backoff{Min: 2 * time.Second, Max: time.Minute}
 
-// namespaceEvent is one event of the stream of a namespace: a change, a version, an interruption, or the end of a Follow.
+// namespaceEvent is an event from the stream of a namespace: a change, a resourceVersion, an interruption or the end of a Follow.
 type namespaceEvent[T any] struct {
 	stream       *namespaceStream[T]
 	change       dynamic.Change[T]
@@ -31,20 +31,20 @@ type namespaceEvent[T any] struct {
 	retryAfter   time.Duration // of ended
 }
 
-// namespaceStream is the stream of a namespace. Its state is owned by Run's goroutine.
+// namespaceStream is the stream of a namespace. Run's goroutine owns its state.
 type namespaceStream[T any] struct {
 	namespace string
 	source    Source[T]
 
 	state      watch.EventType // Synced, NotServed, stateRejected or ""
 	rejections int
-	received   map[Key]struct{} // the keys of a repeated initial list; nil for none
+	received   map[Key]struct{} // the keys of a repeated initial list; nil outside of such a list
 }
 
-// stateRejected is the state of a stream whose Follow has ended.
+// stateRejected is the state of a stream after the end of its Follow.
 const stateRejected watch.EventType = "REJECTED"
 
-// allNamespaces returns the source of all namespaces if source has one.
+// allNamespaces returns source.AllNamespaces() for a handle of package dynamic, and source otherwise.
 func allNamespaces[T any](source Source[T]) Source[T] {
 	var all any = source
 	switch source := all.(type) {
@@ -74,8 +74,8 @@ func (c *Cache[T]) sourceOf(namespace string) (Source[T], error) {
 	}
 }
 
-// followNamespaces keeps the cache current with the streams of all namespaces until ctx ends, a mutation is found, or every
-// namespace is rejected.
+// followNamespaces applies the streams of all namespaces to the cache until ctx ends, a mutation is found, or every namespace is
+// rejected.
 func (c *Cache[T]) followNamespaces(ctx context.Context) error {
 	m := namespaceMerger[T]{cache: c}
 	for namespace := range c.streams {
@@ -111,7 +111,7 @@ func (c *Cache[T]) followNamespaces(ctx context.Context) error {
 	}
 }
 
-// followNamespace sends the events of one namespace until ctx ends.
+// followNamespace sends the events of a namespace until ctx ends.
 func (c *Cache[T]) followNamespace(ctx context.Context, stream *namespaceStream[T], events chan<- namespaceEvent[T]) {
 	send := func(event namespaceEvent[T]) bool {
 		event.stream = stream
@@ -137,7 +137,7 @@ func (c *Cache[T]) followNamespace(ctx context.Context, stream *namespaceStream[
 	}
 }
 
-// followOnce sends the events of one Follow and returns the error that ended it.
+// followOnce sends the events of a single Follow and returns its error.
 func (c *Cache[T]) followOnce(ctx context.Context, stream *namespaceStream[T], send func(namespaceEvent[T]) bool) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -159,13 +159,13 @@ func (c *Cache[T]) followOnce(ctx context.Context, stream *namespaceStream[T], s
 	return errors.New("its source ended without an error")
 }
 
-// namespaceMerger makes one stream of those of all namespaces.
+// namespaceMerger merges the streams of all namespaces.
 type namespaceMerger[T any] struct {
 	cache   *Cache[T]
 	streams []*namespaceStream[T]
 }
 
-// handle handles one event. Its error ends Run.
+// handle applies event to the cache. An error ends Run.
 func (m *namespaceMerger[T]) handle(event namespaceEvent[T]) error {
 	c, stream := m.cache, event.stream
 	switch {
@@ -199,7 +199,8 @@ func (m *namespaceMerger[T]) handle(event namespaceEvent[T]) error {
 	return nil
 }
 
-// handleEnd handles the end of a namespace's Follow, which is started again unless it panicked or all others are rejected, too.
+// handleEnd marks a namespace as rejected after the end of its Follow; followNamespace starts the next Follow. An error ends Run:
+// a panic or Goexit in the stream's goroutine, or the rejection of every namespace.
 func (m *namespaceMerger[T]) handleEnd(event namespaceEvent[T]) error {
 	var panicErr *PanicError
 	if event.retryAfter == 0 || errors.As(event.ended, &panicErr) {
@@ -218,8 +219,8 @@ func (m *namespaceMerger[T]) handleEnd(event namespaceEvent[T]) error {
 	return nil
 }
 
-// setState records the state of a stream. It reports Synced when all namespaces are synced and served, and NotServed when one
-// is not served any more. Rejected namespaces do not count.
+// setState records the state of a stream and reports a change of the merged state. Synced: at least one namespace is synced, and
+// the rest are synced or rejected. NotServed: at least one namespace is not served.
 func (m *namespaceMerger[T]) setState(stream *namespaceStream[T], state watch.EventType) {
 	stream.state = state
 	synced, notServed := false, false
@@ -230,7 +231,7 @@ func (m *namespaceMerger[T]) setState(stream *namespaceStream[T], state watch.Ev
 	for _, s := range m.streams {
 		synced = synced && (s.state == dynamic.Synced || s.state == stateRejected)
 	}
-	isReady := m.cache.synced && !m.cache.notServed // what was reported last
+	isReady := m.cache.synced && !m.cache.notServed // the last reported state
 	switch {
 	case synced && !isReady:
 		m.cache.setServed(dynamic.Synced)
@@ -239,7 +240,7 @@ func (m *namespaceMerger[T]) setState(stream *namespaceStream[T], state watch.Ev
 	}
 }
 
-// removeMissing ends a repeated initial list. It reads without the lock: Run's goroutine alone changes the objects.
+// removeMissing ends a repeated initial list. It reads without the lock: only Run's goroutine changes the objects.
 func (c *Cache[T]) removeMissing(stream *namespaceStream[T]) {
 	if stream.received == nil {
 		return

@@ -9,17 +9,17 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// objects are the entries of a cache by namespace, "" for cluster-scoped ones, and name. A namespace without objects has no map.
+// objects maps namespace ("" for cluster-scoped objects) and name to entries. A namespace without objects has no map.
 type objects[T any] map[string]map[string]*entry[T]
 
 type entry[T any] struct {
 	stored[T]
-	positions *position[T] // in the indexes; nil for none
+	positions *position[T] // linked list of index positions
 }
 
 func (o objects[T]) get(key Key) *entry[T] { return o[key.Namespace][key.Name] }
 
-// set stores an entry. It keeps the strings of the key, which are those of the object's current state.
+// set stores an entry. It keeps key.Name, a string of the object's current version, and clones key.Namespace.
 func (o objects[T]) set(key Key, e *entry[T]) {
 	inNamespace := o[key.Namespace]
 	if inNamespace == nil {
@@ -55,14 +55,14 @@ func (o objects[T]) count() (n int) {
 	return n
 }
 
-// Get returns one object; namespace is "" for a cluster-scoped one.
+// Get returns an object. namespace is "" for a cluster-scoped object.
 func (c *Cache[T]) Get(namespace, name string) (obj *T, found bool) {
 	obj = c.load(c.lookUp(Key{namespace, name}))
 	return obj, obj != nil
 }
 
-// List returns the objects of a namespace, "" for all, that match a selector, nil for all. They are consistent with each
-// other, and in no order. labels.Parse parses selectors.
+// List returns the objects in a namespace ("" for all namespaces) that match selector (nil for all objects), in no order. The
+// result is a consistent snapshot. labels.Parse parses selectors.
 func (c *Cache[T]) List(namespace string, selector labels.Selector) []*T {
 	if selector != nil && selector.Empty() {
 		selector = nil
@@ -100,8 +100,8 @@ func appendStored[T any](all []stored[T], entries map[string]*entry[T]) []stored
 	return all
 }
 
-// ByIndex returns the objects that an index of Options.Indexes has under a value. They are consistent with each other, and
-// in no order. An unknown index is an error.
+// ByIndex returns the objects with a value in an index of Options.Indexes, in no order. The result is a consistent snapshot. An
+// unknown index is an error.
 func (c *Cache[T]) ByIndex(name, value string) ([]*T, error) {
 	if _, found := c.opts.Indexes[name]; !found {
 		return nil, fmt.Errorf("cache %s: unknown index %q (add it to Options.Indexes)", c, name)
@@ -115,7 +115,7 @@ func (c *Cache[T]) listIndexed(name, value string) []stored[T] {
 	return c.indexes[name][value].objects()
 }
 
-// put stores an object's new state and queues it for the consumers.
+// put stores obj and queues the change for the consumers.
 func (c *Cache[T]) put(key Key, obj *T) {
 	c.mutations.put(key, obj)
 	values, current := c.indexValues(key, obj), c.store(obj)
@@ -140,8 +140,8 @@ func (c *Cache[T]) put(key Key, obj *T) {
 	c.waiters.evaluateKey(key)
 }
 
-// remove deletes an object and queues its final state for the consumers: final or, if that is nil, the stored object.
-// unknown reports that the API did not report the deletion.
+// remove deletes an object and queues the deletion for the consumers. A nil final means the stored object. unknown sets
+// FinalStateUnknown.
 func (c *Cache[T]) remove(key Key, final *T, unknown bool) {
 	c.mutations.remove(key)
 	c.mu.Lock()

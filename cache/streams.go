@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// streamState is the state of one stream of a cache: that of a namespace of Options.Namespaces, or the only one. It is written by
-// Run's goroutine, under the cache's lock.
+// streamState is the state of a stream: a namespace of Options.Namespaces, or the cache's single stream. Run's goroutine writes
+// it, under the cache's lock.
 type streamState struct {
 	resourceVersion string // "" before the initial list
-	restores        int    // how often resourceVersion has become lower
+	restores        int    // decreases of resourceVersion
 	synced          bool   // since the first Synced
-	rejected        error  // why it is followed again later; see Options.Namespaces
-	interrupted     error  // of an interruption that has not ended
+	rejected        error  // until the next Follow; see Options.Namespaces
+	interrupted     error  // error of the current interruption
 	interruptedAt   time.Time
 }
 
-// maxInterruption is how long writes are waited for while a stream cannot be resumed.
+// maxInterruption is the longest interruption of a stream during which writes are awaited.
 const maxInterruption = 10 * time.Second
 
-// stalled returns an error if writes to the stream are not waited for: it is rejected, or interrupted for maxInterruption.
+// stalled returns an error if the stream is rejected, or interrupted for at least maxInterruption. Writes are not awaited then.
 func (s *streamState) stalled() error {
 	if s.rejected == nil && time.Since(s.interruptedAt) >= maxInterruption {
 		return s.interrupted
@@ -29,7 +29,8 @@ func (s *streamState) stalled() error {
 	return s.rejected
 }
 
-// streamOf returns the key of streams for the objects of a namespace. It has no entry if the cache does not follow the namespace.
+// streamOf returns the key of c.streams for the objects of a namespace. There is no entry if the cache does not follow the
+// namespace.
 func (c *Cache[T]) streamOf(namespace string) string {
 	if len(c.opts.Namespaces) == 0 {
 		return ""
@@ -37,8 +38,8 @@ func (c *Cache[T]) streamOf(namespace string) string {
 	return namespace
 }
 
-// setResourceVersion records the version of a stream, which is no longer interrupted, and evaluates the waiters. The version may be
-// lower than the last one, after a restore of etcd from a backup.
+// setResourceVersion records the resourceVersion of a stream, ends its interruption, and evaluates the waiters. The
+// resourceVersion may decrease after a restore of etcd from a backup.
 func (c *Cache[T]) setResourceVersion(stream, resourceVersion string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,12 +54,12 @@ func (c *Cache[T]) setResourceVersion(stream, resourceVersion string) {
 	case isNewer(last, resourceVersion):
 		s.restores++
 		c.forgetWrites(stream)
-	default: // the first version, or one without an order
+	default: // the first version, or not comparable
 	}
 	c.waiters.evaluateAll()
 }
 
-// setInterrupted records an interruption of a stream, and evaluates the waiters once it has stalled.
+// setInterrupted records an interruption of a stream, and evaluates the waiters after maxInterruption.
 func (c *Cache[T]) setInterrupted(stream string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,7 +79,7 @@ func (c *Cache[T]) setInterrupted(stream string, err error) {
 	s.interrupted = err
 }
 
-// setSynced records that a stream has had all initial objects.
+// setSynced records the end of the initial list of a stream.
 func (c *Cache[T]) setSynced(stream string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,7 +87,7 @@ func (c *Cache[T]) setSynced(stream string) {
 	c.waiters.evaluateAll()
 }
 
-// setRejected records why a namespace is rejected, nil if it is not.
+// setRejected records the rejection of a namespace; a nil err ends it.
 func (c *Cache[T]) setRejected(namespace string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,8 +99,8 @@ func (c *Cache[T]) setRejected(namespace string, err error) {
 	c.waiters.evaluateAll()
 }
 
-// hasSettled reports whether a namespace has synced and all others have synced or are rejected. It is called under the lock or by
-// Run's goroutine.
+// hasSettled reports whether at least one stream has synced and the rest have synced or are rejected. Callers hold the lock or
+// run in Run's goroutine.
 func (c *Cache[T]) hasSettled() (settled bool) {
 	for _, stream := range c.streams {
 		if !stream.synced && stream.rejected == nil {
@@ -110,11 +111,11 @@ func (c *Cache[T]) hasSettled() (settled bool) {
 	return settled
 }
 
-// RejectedError reports that the server rejects some of Options.Namespaces. The cache has the others.
+// RejectedError reports the rejection of a part of Options.Namespaces. The cache has the remaining namespaces.
 type RejectedError struct {
 	// Cache is the path of the cache's resource.
 	Cache string
-	// Err is the error of a namespace, or the errors of several.
+	// Err is the error of a namespace, or the joined errors of several.
 	Err error
 }
 
@@ -123,7 +124,7 @@ func (e *RejectedError) Error() string { return fmt.Sprintf("cache %s: rejected:
 // Unwrap returns Err.
 func (e *RejectedError) Unwrap() error { return e.Err }
 
-// joinErrors returns the errors of several streams as one, in one line; nil for none.
+// joinErrors joins the errors of the streams into a single line, or returns nil.
 func (c *Cache[T]) joinErrors(errorOf func(*streamState) error) (joined error) {
 	for _, namespace := range slices.Sorted(maps.Keys(c.streams)) {
 		err := errorOf(c.streams[namespace])
@@ -139,7 +140,7 @@ func (c *Cache[T]) joinErrors(errorOf func(*streamState) error) (joined error) {
 
 func rejection(s *streamState) error { return s.rejected }
 
-// interruption returns the error of an interruption, nil for a rejected stream.
+// interruption returns the error of an interruption, or nil for a rejected stream.
 func interruption(s *streamState) error {
 	if s.rejected != nil {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/anykind/anykind/internal/retry"
 )
 
-// HasSynced reports whether the cache has had all initial objects, but for those of rejected namespaces. It stays true while the
+// HasSynced reports whether the cache has received the initial list, except for rejected namespaces. It stays true while the
 // resource is not served.
 func (c *Cache[T]) HasSynced() bool {
 	c.mu.RLock()
@@ -16,9 +16,9 @@ func (c *Cache[T]) HasSynced() bool {
 	return c.synced
 }
 
-// WaitForSync waits until the cache has all objects that existed when Run was called. It returns Run's error if Run ends
-// before, and ctx's error, with the last interruption, if ctx does. If the server rejects some of Options.Namespaces, it
-// returns a *[RejectedError] once the cache has the others; Run continues, and a later call may succeed.
+// WaitForSync waits until the cache has all objects that existed when Run was called. It returns Run's error if Run ends first.
+// If ctx ends first, it returns ctx's error with the last interruption. If the server rejects a part of Options.Namespaces, it
+// returns a *[RejectedError] once the remaining namespaces have synced. Run continues then, and a later call may succeed.
 func (c *Cache[T]) WaitForSync(ctx context.Context) error {
 	var missing error
 	err := c.wait(ctx, &waiter{condition: func() bool {
@@ -48,7 +48,7 @@ func (c *Cache[T]) WaitForSync(ctx context.Context) error {
 	return err
 }
 
-// WaitForStop waits until Run has ended and returns its error, or ctx's if that ends before.
+// WaitForStop waits until Run has ended and returns its error, or ctx's error if ctx ends first.
 func (c *Cache[T]) WaitForStop(ctx context.Context) error {
 	select {
 	case <-c.stopped:
@@ -67,13 +67,12 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// WaitForResourceVersion waits until the cache is at least as new as a resourceVersion of its own resource: with that of an
-// object that was just written, until the cache has the write. See https://kep.k8s.io/5504 for the comparison. It does not wait for
-// namespaces that the server rejects.
+// WaitForResourceVersion waits until the cache has reached a resourceVersion of its own resource. After a write, pass the
+// resourceVersion of the written object. See https://kep.k8s.io/5504 for the comparison. Rejected namespaces are not awaited.
 //
-// If no selector or namespace of the source includes the written object, the cache has no event for it and waits for the
-// server's next bookmark, a minute or so. Most resources answer a Delete with a Status, which has no version: wait for a
-// deletion with [Cache.Changes].
+// If no selector or namespace of the source includes the written object, the cache receives no event for it and waits for the
+// server's next bookmark, a minute or so. Most resources answer a Delete with a Status, without a resourceVersion: use
+// [Cache.Changes] to wait for a deletion.
 func (c *Cache[T]) WaitForResourceVersion(ctx context.Context, resourceVersion string) error {
 	if err := c.checkComparable(resourceVersion); err != nil {
 		return err
@@ -88,7 +87,7 @@ func (c *Cache[T]) WaitForResourceVersion(ctx context.Context, resourceVersion s
 	return nil
 }
 
-// checkComparable returns an error if a resourceVersion cannot be compared with others.
+// checkComparable returns an error if resourceVersion has no order.
 func (c *Cache[T]) checkComparable(resourceVersion string) error {
 	if _, err := resourceversion.Compare(resourceVersion, resourceVersion); err != nil {
 		return fmt.Errorf("cache %s: wait for resourceVersion %q: %w", c, resourceVersion, err)
@@ -96,7 +95,7 @@ func (c *Cache[T]) checkComparable(resourceVersion string) error {
 	return nil
 }
 
-// wait waits until the condition of w holds. missing describes it in the error.
+// wait waits until w.condition holds. missing describes the condition in errors.
 func (c *Cache[T]) wait(ctx context.Context, w *waiter, missing string) error {
 	c.mu.Lock()
 	if w.condition() {
@@ -118,19 +117,19 @@ func (c *Cache[T]) wait(ctx context.Context, w *waiter, missing string) error {
 	c.mu.Lock()
 	isWaiting := c.waiters.remove(w)
 	c.mu.Unlock()
-	if !isWaiting { // ready, too
+	if !isWaiting { // the condition holds, too
 		return nil
 	}
 	return fmt.Errorf("cache %s: %s: %w", c, missing, cause)
 }
 
-// isReached reports whether a resourceVersion is at least target; false if they cannot be compared.
+// isReached reports whether resourceVersion >= target. It is false if they are not comparable.
 func isReached(resourceVersion, target string) bool {
 	order, err := resourceversion.Compare(resourceVersion, target)
 	return err == nil && order >= 0
 }
 
-// isNewer reports whether a resourceVersion is higher than another; false if they cannot be compared, as "" cannot.
+// isNewer reports whether resourceVersion > other. It is false if they are not comparable; "" never is.
 func isNewer(resourceVersion, other string) bool {
 	order, err := resourceversion.Compare(resourceVersion, other)
 	return err == nil && order > 0

@@ -6,20 +6,20 @@ import (
 	"github.com/anykind/anykind/internal/resourceversion"
 )
 
-// The goroutine of Run evaluates the conditions of waiters. So that an event costs the same with any number of waiters, they are
-// indexed by resourceVersion and by key. An event evaluates the waiters for versions that its stream has reached and the waiters
-// for its object. Other changes of a stream's state are rare and evaluate all waiters.
+// Run's goroutine evaluates the conditions of waiters. Waiters are indexed by resourceVersion and by key, so the cost of an event
+// does not depend on their number: an event evaluates the waiters for reached versions of its stream and the waiters for its
+// object. Further changes of a stream's state are rare and evaluate all waiters.
 
-// waiter is a goroutine that waits for a condition. Without a version and a key, the condition depends on the state of streams alone.
+// waiter is a goroutine blocked on a condition. Without version and key, the condition depends on the streams' states alone.
 type waiter struct {
 	condition func() bool   // called under the cache's lock
 	stream    string        // of version
 	version   string        // "" for none
-	key       Key           // of an object; zero for none
+	key       Key           // of an object; may be zero
 	ready     chan struct{} // closed once the condition holds
 }
 
-// waiters are the waiters of a cache, under its lock.
+// waiters are the waiters of a cache. The cache's lock guards them.
 type waiters struct {
 	all       map[*waiter]struct{}
 	byVersion map[string][]*waiter // by stream; the lowest version first
@@ -42,7 +42,7 @@ func (ws *waiters) add(w *waiter) {
 	}
 }
 
-// remove removes a waiter, and reports whether it was one.
+// remove removes w, and reports whether w was still waiting.
 func (ws *waiters) remove(w *waiter) bool {
 	if _, found := ws.all[w]; !found {
 		return false
@@ -63,13 +63,13 @@ func (ws *waiters) remove(w *waiter) bool {
 	return true
 }
 
-// compareVersion compares the version of a waiter. Both versions are comparable.
+// compareVersion compares w.version with version. Both must be comparable.
 func compareVersion(w *waiter, version string) int {
 	order, _ := resourceversion.Compare(w.version, version)
 	return order
 }
 
-// evaluate wakes a waiter if its condition holds.
+// evaluate wakes and removes w if its condition holds.
 func (ws *waiters) evaluate(w *waiter) {
 	if w.condition() {
 		close(w.ready)
@@ -77,21 +77,21 @@ func (ws *waiters) evaluate(w *waiter) {
 	}
 }
 
-// evaluateAll evaluates all waiters, after a change of a stream's state.
+// evaluateAll evaluates all waiters after a change of a stream's state.
 func (ws *waiters) evaluateAll() {
 	for w := range ws.all {
 		ws.evaluate(w)
 	}
 }
 
-// evaluateKey evaluates the waiters for an object.
+// evaluateKey evaluates the waiters for key.
 func (ws *waiters) evaluateKey(key Key) {
 	for _, w := range slices.Clone(ws.byKey[key]) {
 		ws.evaluate(w)
 	}
 }
 
-// evaluateReached evaluates the waiters for the versions that a stream has reached. They leave byVersion.
+// evaluateReached evaluates the waiters with a version <= version, and removes them from byVersion.
 func (ws *waiters) evaluateReached(stream, version string) {
 	of := ws.byVersion[stream]
 	reached := 0

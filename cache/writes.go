@@ -12,25 +12,25 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Tracked writes are remembered by key until the cache has them: the highest resourceVersion that was written and, if the server
-// deleted the object without naming a version, the UID of that object. A write is in the cache once the stream of its namespace has
-// reached the version and the object of that UID is gone. Versions that cannot be compared are ignored. The version and the UID
-// expire after maxWriteAge each. A wait gives up what has expired, and everything while the stream is stalled.
+// Tracked writes are kept by key until the cache has received them. A trackedWrite holds the highest written resourceVersion. If
+// a delete's response has no resourceVersion, it also holds the UID of the deleted object. The write is received once the stream
+// of its namespace has reached the resourceVersion and the object with the UID is gone. Versions without an order are ignored.
+// The version and the UID expire after maxWriteAge each. A wait ends with an error at the expiry and while the stream is stalled.
 //
-// Memory: writes that the cache has and expired writes are removed in passing, whenever there are twice as many as after the last
-// removal. So there are at most twice the writes of maxWriteAge that the cache does not have.
+// Memory: a sweep removes received and expired writes, at twice the number of writes left by the previous sweep. So at most twice
+// the missing writes of maxWriteAge are kept.
 
 const (
-	// maxWriteAge is longer than the interval of a server's bookmarks, a minute.
+	// maxWriteAge is longer than the server's bookmark interval, a minute.
 	maxWriteAge = 2 * time.Minute
-	// minSweep is the number of writes before the first removal.
+	// minSweep is the minimum number of writes for a sweep.
 	minSweep = 1024
 )
 
-// trackedWrites are the remembered writes of a cache, under its lock.
+// trackedWrites are the tracked writes of a cache. The cache's lock guards them.
 type trackedWrites struct {
 	byKey   map[Key]trackedWrite
-	sweepAt int // the number of writes at which some are removed
+	sweepAt int // the number of writes at which the next sweep runs
 }
 
 type trackedWrite struct {
@@ -42,7 +42,7 @@ type trackedWrite struct {
 
 func (w trackedWrite) isEmpty() bool { return w.resourceVersion == "" && w.deleted == "" }
 
-// expires returns when all parts of a write have expired.
+// expires returns max(versionExpires, deletedExpires) of the set parts.
 func (w trackedWrite) expires() (last time.Time) {
 	if w.resourceVersion != "" {
 		last = w.versionExpires
@@ -53,12 +53,14 @@ func (w trackedWrite) expires() (last time.Time) {
 	return last
 }
 
-// TrackWrites returns a handle whose writes are remembered until the cache has them: creates, updates, patches, applies and deletes,
-// also of subresources, by package [dynamic]'s verbs and functions that use the verbs, such as controller.Finalize.
-// [Cache.WaitForWrites] waits for them, and controller.Run waits for the writes of each object's reconciles before the object's next
-// reconcile. r must be a handle on the resource of the cache's source; see [dynamic.Resource.OnWrite] for what is not reported. If
-// the response to a delete has neither a UID nor a resourceVersion, the deleted object is the one in the cache before the request.
-// Memory: the writes of two minutes that the cache does not have.
+// TrackWrites returns a handle that tracks its writes until the cache has received them: creates, updates, patches, applies and
+// deletes, also of subresources. This includes writes by functions on top of package [dynamic]'s verbs, such as
+// controller.Finalize. [Cache.WaitForWrites] waits for the writes. controller.Run waits for the writes by reconciles of an object
+// before the object's next reconcile.
+//
+// r must be a handle on the resource of the cache's source; see [dynamic.Resource.OnWrite] for unreported writes. If the response
+// to a delete has neither a UID nor a resourceVersion, the deleted object is the cached object from before the request. Memory:
+// the missing writes of two minutes.
 func (c *Cache[T]) TrackWrites(r *dynamic.Resource) *dynamic.Resource {
 	return r.OnWrite(func(ctx context.Context, namespace, name string) func(dynamic.Write) {
 		var uid types.UID
@@ -80,9 +82,9 @@ type writeID struct {
 	key   Key
 }
 
-// RecordWrite remembers a write that was made without a handle of [Cache.TrackWrites], by another client for instance. It is a
-// write that the server has accepted; see [dynamic.Write] for its fields. A write without UID and resourceVersion is ignored, and so
-// is a write with a resourceVersion that cannot be compared. Kubernetes' own resources have comparable versions.
+// RecordWrite tracks an accepted write from outside the handles of [Cache.TrackWrites], for instance by a different client. See
+// [dynamic.Write] for its fields. A write is ignored if it has neither a UID nor a resourceVersion, if its resourceVersion is not
+// comparable, or if the cache does not follow its namespace. Resources of Kubernetes itself have comparable resourceVersions.
 func (c *Cache[T]) RecordWrite(w dynamic.Write) {
 	key := Key{w.Namespace, w.Name}
 	c.mu.Lock()
@@ -92,7 +94,7 @@ func (c *Cache[T]) RecordWrite(w dynamic.Write) {
 	}
 	write, expires := c.writes.byKey[key], time.Now().Add(maxWriteAge)
 	switch {
-	case isReached(write.resourceVersion, w.ResourceVersion): // the response of an earlier write
+	case isReached(write.resourceVersion, w.ResourceVersion): // the response to an earlier write
 		return
 	case isReached(w.ResourceVersion, w.ResourceVersion):
 		write.resourceVersion, write.versionExpires = w.ResourceVersion, expires
@@ -116,8 +118,8 @@ func (c *Cache[T]) RecordWrite(w dynamic.Write) {
 	c.writes.sweepAt = 2 * len(c.writes.byKey)
 }
 
-// missing returns the parts of a write that the cache does not have. A deletion counts only once the version is reached: the version
-// may be that of the object's creation.
+// missing returns the parts of write that the cache has not received. The UID counts only once the stream has reached the
+// version: the version may be from the creation of the object.
 func (c *Cache[T]) missing(key Key, write trackedWrite) trackedWrite {
 	stream := c.streams[c.streamOf(key.Namespace)]
 	isBeforeList := stream.resourceVersion == "" && !stream.synced
@@ -131,8 +133,8 @@ func (c *Cache[T]) missing(key Key, write trackedWrite) trackedWrite {
 	return write
 }
 
-// forgetWrites forgets the writes to a stream whose resourceVersion has become lower. After a restore of etcd from a backup their
-// versions may never be reached.
+// forgetWrites drops the writes to a stream after its resourceVersion has decreased: after a restore of etcd from a backup the
+// stream may never reach their versions.
 func (c *Cache[T]) forgetWrites(stream string) {
 	for key := range c.writes.byKey {
 		if c.streamOf(key.Namespace) == stream {
@@ -141,25 +143,25 @@ func (c *Cache[T]) forgetWrites(stream string) {
 	}
 }
 
-// HasWrites reports whether [Cache.WaitForWrites] would return at once, as the cache has the writes.
+// HasWrites reports whether the cache has received the writes, so [Cache.WaitForWrites] would return at once.
 func (c *Cache[T]) HasWrites(keys ...Key) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return len(c.pendingWrites(keys)) == 0
 }
 
-// WaitForWrites waits until the cache has the writes that were made through handles of [Cache.TrackWrites] before the call: to
-// the objects of these keys or, without keys, all. Reads after it find them, or newer states:
+// WaitForWrites waits until the cache has received the writes made through handles of [Cache.TrackWrites] before the call: writes
+// to keys, or all writes without keys. Subsequent reads return the written state or a newer state:
 //
 //	if err := c.WaitForWrites(ctx, key); err != nil {
 //		return err
 //	}
 //	obj, found := c.Get(key.Namespace, key.Name)
 //
-// It returns ctx's error if ctx ends before. It returns an error that names a write if the cache has not received the write two
-// minutes after it was made, if the stream of its namespace cannot be resumed for ten seconds, or if Run ends. Later calls do not
-// wait for these writes. If no selector of the source includes a written object, the cache waits for the server's
-// next bookmark, a minute or so.
+// It returns ctx's error if ctx ends first. It returns an error naming a write if the cache has not received the write two
+// minutes after the request, if the stream of the namespace cannot be resumed for ten seconds, or if Run ends. Later calls do not
+// wait for these writes. If no selector of the source includes a written object, the cache waits for the server's next bookmark,
+// a minute or so.
 func (c *Cache[T]) WaitForWrites(ctx context.Context, keys ...Key) error {
 	c.mu.RLock()
 	pending := c.pendingWrites(keys)
@@ -175,7 +177,7 @@ func (c *Cache[T]) WaitForWrites(ctx context.Context, keys ...Key) error {
 	return failure
 }
 
-// waitForWrite waits for one write, and gives it up after an error other than the end of ctx.
+// waitForWrite waits for a write. It drops the write after an error, except for the end of ctx.
 func (c *Cache[T]) waitForWrite(ctx context.Context, key Key, write pendingWrite) error {
 	waitCtx, cancel := context.WithDeadlineCause(ctx, write.expires(), errExpired)
 	defer cancel()
@@ -202,7 +204,7 @@ func (c *Cache[T]) waitForWrite(ctx context.Context, key Key, write pendingWrite
 	return err
 }
 
-// giveUp forgets the parts of a write. Later writes to the object are kept.
+// giveUp drops the parts of write. Parts of later writes to the object stay.
 func (c *Cache[T]) giveUp(key Key, write trackedWrite) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -219,16 +221,16 @@ func (c *Cache[T]) giveUp(key Key, write trackedWrite) {
 	}
 }
 
-// errExpired is the cause of the end of a wait for writes after maxWriteAge.
+// errExpired is the cause of a context ended by maxWriteAge.
 var errExpired = errors.New("given up")
 
-// pendingWrite has the parts of a write that the cache does not have.
+// pendingWrite is the missing part of a tracked write.
 type pendingWrite struct {
 	trackedWrite
-	restores int // of its stream
+	restores int // streamState.restores at the start of the wait
 }
 
-// pendingWrites returns the writes to the objects of these keys, or all, that the cache does not have.
+// pendingWrites returns the missing writes to keys, or all missing writes without keys.
 func (c *Cache[T]) pendingWrites(keys []Key) map[Key]pendingWrite {
 	var pending map[Key]pendingWrite
 	add := func(key Key, write trackedWrite) {
