@@ -1,4 +1,4 @@
-// Package controller keeps objects in the state that other objects ask for, for any kind:
+// Package controller runs reconcilers for objects of any kind:
 //
 //	widgets, err := client.Resource(ctx, "widgets.example.com")
 //	if err != nil {
@@ -15,13 +15,13 @@
 //		return 0, err
 //	}, nil)
 //
-// [Run] reconciles by key, triggered by its own objects and by others ([Owns], [Watches]); [Operator] calls a handler with
-// each change instead, also of kinds that are not served yet ([Operator.WatchKind]). [RegisterCRDs] makes the server serve a controller's kinds. [Finalize], [SetStatus], [PatchStatus]
-// with [MergeConditions], and [SetControllerReference] are the parts of a reconcile. The nested packages workqueue,
-// leaderelection and events can be used alone.
+// [Run] reconciles by key, triggered by changes of the reconciled objects and of related objects ([Owns], [Watches]). [Operator]
+// calls a handler with each change instead, also for kinds not served yet ([Operator.WatchKind]). [RegisterCRDs] makes the server
+// serve a controller's kinds. [Finalize], [SetStatus], [PatchStatus] with [MergeConditions], and [SetControllerReference] are
+// building blocks of reconciles. The nested packages workqueue, leaderelection and events also work alone.
 //
-// Failures in the background are logged: failed reconciles, resources that are not served, the loss of a Lease. The logger
-// is slog's default or the Logger in the options. Objects are logged by kind and key, never by content.
+// Background failures are logged: failed reconciles, resources not served, the loss of a Lease. The logger is slog's default or
+// the Logger in the options. Objects are logged by kind and key, never by content.
 //
 // See https://kubernetes.io/docs/concepts/architecture/controller/.
 package controller

@@ -9,7 +9,7 @@ import (
 	"github.com/anykind/anykind/unstructured"
 )
 
-// Finalize adds a finalizer to an object and, when the object is being deleted, calls cleanup and removes the finalizer. It
+// Finalize adds a finalizer to a live object. If the object is being deleted, it calls cleanup and then removes the finalizer. It
 // comes first in a reconcile:
 //
 //	obj, deleted, err := controller.Finalize(ctx, widgets, obj, "example.com/disk", cleanup)
@@ -17,22 +17,22 @@ import (
 //		return err
 //	}
 //
-// A live object that lacks the finalizer gets it, and is returned as the server stored it: what the
-// caller creates for it afterwards will be cleaned up. For an object that is being deleted and has the finalizer, it calls
-// cleanup and removes the finalizer if that succeeded; if not, it returns cleanup's error, and the object stays until a
-// later call succeeds. deleted reports that the object is being deleted or gone and that nothing is left to do.
+// A live object without the finalizer gets it, and is returned as stored by the server: anything created for it afterwards will
+// be cleaned up. If an object with the finalizer is being deleted, Finalize calls cleanup and removes the finalizer after a
+// success. After an error of cleanup it returns the error, and the object stays until a later call succeeds. deleted reports that
+// the object is being deleted or gone, and that nothing is left to do.
 //
-// cleanup may run more than once for an object, for instance after a crash or if obj is stale. obj is not changed.
+// cleanup may run more than once per object, for instance after a crash or with a stale obj. obj is not changed.
 //
-// An obj that is not being deleted and has the finalizer is returned as it is, without a request. It must not be older than
-// what this process has read or written: if events are late, an earlier call may have cleaned up and removed the object. With
-// the ctx of a reconcile of [Run] or of a [Handler], Finalize records what it receives, and the next reconcile of the object is
-// postponed until the cache has it.
+// A live obj with the finalizer is returned as it is, without a request. It must not be older than the reads and writes of this
+// process: with a stale obj, an earlier call may already have cleaned up and removed the object. With the ctx of a reconcile of
+// [Run] or of a [Handler], Finalize records the received states, and the next reconcile of the object waits until the cache has
+// them.
 //
-// The finalizer is a name like "example.com/disk". It is added and removed by a JSON patch that tests the values it
-// replaces, so that other finalizers, and another object of the same name, are not changed; after a conflict the object is
-// read again. r may be a handle on any namespace: obj determines its own. The verbs get and patch are needed.
-// See https://kubernetes.io/docs/concepts/overview/working-with-objects/finalizers/.
+// The finalizer is a name like "example.com/disk". A JSON patch adds and removes it, and tests the replaced values and the UID:
+// it changes neither the remaining finalizers nor a new object of the same name. After a conflict the object is read again. r may
+// be a handle on any namespace: obj determines its own. The verbs get and patch are needed. See
+// https://kubernetes.io/docs/concepts/overview/working-with-objects/finalizers/.
 func Finalize(ctx context.Context, r *dynamic.Resource, obj *unstructured.Object, finalizer string, cleanup func(context.Context, *unstructured.Object) error) (live *unstructured.Object, deleted bool, err error) {
 	name := obj.GetName()
 	if obj.GetUID() == "" || finalizer == "" {
@@ -62,8 +62,8 @@ func Finalize(ctx context.Context, r *dynamic.Resource, obj *unstructured.Object
 	return nil, true, nil
 }
 
-// addFinalizer returns the operations that add a finalizer; none if the object has it, or is being deleted: then the
-// server accepts no new one.
+// addFinalizer returns the operations to add a finalizer. It returns none if the object has the finalizer or is being deleted:
+// the server accepts no new finalizer then.
 func addFinalizer(obj *unstructured.Object, finalizer string) []operation {
 	finalizers := obj.GetFinalizers()
 	switch {
@@ -75,7 +75,7 @@ func addFinalizer(obj *unstructured.Object, finalizer string) []operation {
 	return []operation{{"test", "/metadata/finalizers", finalizers}, {"add", "/metadata/finalizers/-", finalizer}}
 }
 
-// removeFinalizer returns the operations that remove a finalizer; none if the object does not have it.
+// removeFinalizer returns the operations to remove a finalizer, or none if the object does not have it.
 func removeFinalizer(obj *unstructured.Object, finalizer string) []operation {
 	i := slices.Index(obj.GetFinalizers(), finalizer)
 	if i < 0 {

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Operator calls handlers with the changes of objects: the short form of a controller, whose handler gets a change instead
+// Operator calls handlers with the changes of objects. It is the short form of a controller: a handler receives a change instead
 // of reading a cache.
 //
 //	operator := controller.NewOperator(nil)
@@ -35,42 +35,43 @@ type Operator struct {
 	start   func(watchFunc) // set while Run accepts watches
 }
 
-// watchFunc runs one watch until ctx ends or it cannot continue.
+// watchFunc runs a watch until ctx ends or it cannot continue.
 type watchFunc func(ctx context.Context) error
 
-// Handler handles one change of an object: watch.Added, also for each object of the initial list, watch.Modified or
-// watch.Deleted. Its Object is the handler's own; Old is the state that the handler handled last, which is shared and
-// read-only. FinalStateUnknown is also set if the state after Object was replaced before the handler could be called.
+// Handler handles a change of an object: watch.Added (also for each object of the initial list), watch.Modified or watch.Deleted.
+// change.Object belongs to the handler. change.Old is the last handled state, shared and read-only. FinalStateUnknown is also set
+// if a newer object of the same name replaced the final state before the call; Object is then the last handled state.
 //
-// Added and Deleted are paired for each UID, also if calls fail: every object whose Added was called gets a Deleted, whose Old is the
-// state of the last failed Added if none succeeded. An object that is deleted before its first Added gets neither.
+// Added and Deleted are paired for each UID, even if calls fail: an object with an Added call gets a Deleted call. If no Added
+// succeeded, its Old is the state of the last failed Added. An object deleted before its first Added gets neither.
 //
-// A handler is not called with an older state of its object than [Finalize], [SetStatus] and [PatchStatus] have received in
-// earlier calls: if events are late, it is called when they arrive, or after 2 minutes. For that these functions must get the
+// The state of a change is never older than the states received by [Finalize], [SetStatus] and [PatchStatus] in earlier calls for
+// the object. If events are late, the handler is called when they arrive, or after 2 minutes. These functions must get the
 // handler's ctx.
 //
-// While the server does not serve the resource there are no changes: objects are deleted only if the API reported it, if a
-// list of all objects lacks them, or if their CustomResourceDefinition is deleted. After an error or a panic, which is
-// logged, the handler is called again with backoff and the state that the object has then.
+// While the server does not serve the resource there are no changes. An object counts as deleted only if the API reports it, if a
+// complete list lacks it, or if its CustomResourceDefinition is deleted or replaced (new UID). Errors and panics are logged, and
+// the handler is called again after a backoff, with the current state of the object.
 type Handler func(ctx context.Context, change cache.Change[unstructured.Object]) error
 
-// NewOperator returns an operator without watches. Of opts, Triggers are not used. Each watch has a queue and
-// Options.Workers of its own: with several watches, Queue.Metrics are called by several goroutines at the same time.
+// NewOperator returns an operator without watches. opts.Triggers is ignored. Each watch has its own queue and Options.Workers
+// workers: with several watches, calls of Queue.Metrics are concurrent.
 func NewOperator(opts *Options) *Operator { return &Operator{opts: *cmp.Or(opts, &Options{})} }
 
-// Watch adds a watch: Run calls handler for every object of a resource, in the handle's namespace or namespaces, and for
-// each of its changes. The changes of one object are handled in order, one at a time. Several changes before the handler is called are
-// merged into one; an object that is created and deleted meanwhile is not handled. A watch that is added while Run is
-// running starts at once, and ends Run if it fails.
+// Watch adds a watch: Run calls handler for every object of resource, in the handle's namespace or namespaces, and for its
+// changes. The changes of an object are handled in order and never concurrently. Changes pending for an object are merged into a
+// single change; an object created and deleted meanwhile is not handled. A watch added during Run starts at once. Run ends if it
+// fails.
 func (o *Operator) Watch(resource *dynamic.Resource, handler Handler) {
 	o.add(func(ctx context.Context) error { return runWatch(ctx, resource, handler, &o.opts) })
 }
 
-// WatchKind is [Operator.Watch] for a kind that the server may not serve, because its CustomResourceDefinition does not
-// exist or is deleted before the watch has synced: while Run is running the watch waits for it, which is logged, and starts when
-// it is served; other watches do not wait. namespace is the one to watch; "" (metav1.NamespaceAll) means all and is required for a cluster-scoped kind. A gvk
-// without a version means the version that the server prefers then. What ends [dynamic.Client.WaitForKinds] before ctx does
-// ends Run.
+// WatchKind is [Operator.Watch] for a kind not necessarily served: its CustomResourceDefinition may not exist yet, or may be
+// deleted before the watch has synced. During Run the watch waits for the kind, logs the wait, and starts once the kind is
+// served. Watches of served kinds do not wait.
+//
+// namespace is the watched namespace; "" (metav1.NamespaceAll) means all and is required for a cluster-scoped kind. A gvk without
+// a version means the server's preferred version at the start. An error of [dynamic.Client.WaitForKinds] ends Run.
 func (o *Operator) WatchKind(client *dynamic.Client, gvk schema.GroupVersionKind, namespace string, handler Handler) {
 	o.add(func(ctx context.Context) error {
 		for {
@@ -90,7 +91,7 @@ func (o *Operator) WatchKind(client *dynamic.Client, gvk schema.GroupVersionKind
 	})
 }
 
-// waitForKind returns the resource of a kind when the server serves it, and logs if that is later.
+// waitForKind returns the resource of a kind once the server serves it. It logs a wait.
 func (o *Operator) waitForKind(ctx context.Context, client *dynamic.Client, gvk schema.GroupVersionKind) (*dynamic.Resource, error) {
 	client.Discovery().Invalidate() // the kind may have been deleted since the latest snapshot
 	resource, err := client.ForKind(ctx, gvk)
@@ -115,8 +116,8 @@ func (o *Operator) add(w watchFunc) {
 	}
 }
 
-// Run watches until ctx ends, until the server rejects the start of a watch, or until a callback in Options panics, which
-// is a [*cache.PanicError]. It waits for running handlers, as [Run] does. It cannot run twice at the same time.
+// Run watches until ctx ends, the server rejects the start of a watch, or a callback in Options panics ([*cache.PanicError]). It
+// waits for running handlers like [Run]. A second concurrent Run is an error.
 func (o *Operator) Run(parent context.Context) error {
 	if !o.running.CompareAndSwap(false, true) {
 		return errors.New("run an operator: it runs already")
@@ -157,24 +158,24 @@ func runWatch(ctx context.Context, resource *dynamic.Resource, handler Handler, 
 	})
 }
 
-// changeTracker finds the changes of each object by comparing the state that the handler handled last with the cache.
+// changeTracker computes the changes of each object: the difference between the last handled state and the cache.
 type changeTracker struct {
 	handler Handler
 	objects *cache.Cache[unstructured.Object]
 
 	mu      sync.Mutex
 	handled map[cache.Key]handledObject
-	deleted map[cache.Key]cache.Change[unstructured.Object] // deletions that may have to be handled
+	deleted map[cache.Key]cache.Change[unstructured.Object] // deletions possibly to be handled
 }
 
-// handledObject is an object of which the handler knows: its Added was called, and no Deleted has succeeded since.
+// handledObject is an object between its first Added call and a successful Deleted call.
 type handledObject struct {
-	state *unstructured.Object // the last that the handler handled; before isAdded, that of the last attempt
-	// isAdded is set once Added has succeeded. A failed Added may have had effects, which Deleted must end.
+	state *unstructured.Object // the last handled state; before isAdded, of the last attempt
+	// isAdded is set after a successful Added. A failed Added may have had effects, to be ended by Deleted.
 	isAdded bool
 }
 
-// enqueue adds the keys of changed objects to the queue until ctx ends or the cache stops, whose error it returns.
+// enqueue adds the keys of changed objects to the queue until ctx ends or the cache stops. It returns the cache's error.
 func (t *changeTracker) enqueue(ctx context.Context, queue *workqueue.Queue[cache.Key], log *slog.Logger) error {
 	served := servedLog{log: log, resource: t.objects.String()}
 	for change := range t.objects.Changes(ctx) {
@@ -193,7 +194,7 @@ func (t *changeTracker) enqueue(ctx context.Context, queue *workqueue.Queue[cach
 	return t.objects.WaitForStop(ctx)
 }
 
-// reconcile calls the handler with the changes of one object. The queue prevents two calls for one object at a time.
+// reconcile calls the handler with the changes of an object. The queue prevents concurrent calls for the same key.
 func (t *changeTracker) reconcile(ctx context.Context, key cache.Key) error {
 	current, _ := t.objects.Get(key.Namespace, key.Name)
 	t.mu.Lock()

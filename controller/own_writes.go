@@ -12,36 +12,36 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A cache lags behind its own process. A reconcile that finds an older state than an earlier reconcile has read or written could
-// take an object for live whose finalizer the earlier one has removed, or create an object twice. So a key is reconciled once
+// A cache lags behind its own process. A reconcile with a stale state could take an object for live after an earlier reconcile
+// has removed its finalizer, or create an object twice. So a key is reconciled once
 //
-//   - the runner's cache has the tracked writes of its object, and the states that Finalize, SetStatus and PatchStatus have received.
-//     A state is recorded when it is read, before it is acted upon: a write whose response is lost needs none of its own.
-//   - the caches have what the last reconcile of the key has written through handles of cache.Cache.TrackWrites with its ctx.
+//   - the runner's cache has the tracked writes of its object, and the states received by Finalize, SetStatus and PatchStatus. A
+//     state is recorded when it is read, before it is acted upon: a write with a lost response needs no record of its own.
+//   - the caches have the writes by the key's last reconcile, made with its ctx through handles of cache.Cache.TrackWrites.
 //
-// Waiting keys keep no worker: the queue holds them. cache.Cache.WaitForWrites bounds each wait, and a key waits once for the writes to
-// its object before a reconcile: other parts of the process may write to the object without pause.
+// Waiting keys keep no worker: the queue holds them. cache.Cache.WaitForWrites bounds each wait. A key waits once for the writes
+// to its object before a reconcile: the rest of the process may write to the object without pause.
 
-// slowWait is the time after which a wait is logged.
+// slowWait is the duration of a wait after which it is logged.
 const slowWait = 10 * time.Second
 
-// reconciledCache is the cache of the objects that a runner reconciles.
+// reconciledCache is the cache of a runner's objects.
 type reconciledCache interface {
 	RecordWrite(w dynamic.Write)
 	HasWrites(keys ...cache.Key) bool
 	WaitForWrites(ctx context.Context, keys ...cache.Key) error
 }
 
-// observer records the states of a runner's objects that its reconciles receive.
+// observer records the states received by reconciles of a runner's objects.
 type observer struct {
 	resource schema.GroupResource
 	objects  reconciledCache
 }
 
-// observerKey is the key of the observer in the ctx of reconciles.
+// observerKey is the context key of the observer.
 type observerKey struct{}
 
-// recordObserved records a state that a reconcile has received from the server, if ctx is that of a reconcile of r's objects.
+// recordObserved records a state received from the server, if ctx belongs to a reconcile of objects of r's resource.
 func recordObserved(ctx context.Context, r *dynamic.Resource, obj *unstructured.Object) {
 	o, _ := ctx.Value(observerKey{}).(*observer)
 	if o == nil || obj == nil || r.Mapping().GVR.GroupResource() != o.resource {
@@ -52,7 +52,8 @@ func recordObserved(ctx context.Context, r *dynamic.Resource, obj *unstructured.
 	})
 }
 
-// reconcileAfterWrites adds a key that a worker has to the queue again once the cache has the writes to its object.
+// reconcileAfterWrites adds a key to the queue again once the cache has the writes to its object. The caller is the worker with
+// the key.
 func (r *runner) reconcileAfterWrites(ctx context.Context, key cache.Key, priority int) {
 	r.hold(ctx, key, func(ctx context.Context) error {
 		err := r.observer.objects.WaitForWrites(ctx, key)
@@ -62,7 +63,7 @@ func (r *runner) reconcileAfterWrites(ctx context.Context, key cache.Key, priori
 	})
 }
 
-// finish calls Done for a key that was reconciled, once the caches have what the reconcile has written.
+// finish calls Done for a reconciled key once the caches have the writes of the reconcile.
 func (r *runner) finish(ctx context.Context, key cache.Key, written *consistency.Writes) {
 	if written.IsEmpty() {
 		r.queue.Done(key)
@@ -71,7 +72,7 @@ func (r *runner) finish(ctx context.Context, key cache.Key, written *consistency
 	r.hold(ctx, key, written.Wait)
 }
 
-// hold keeps a key from the workers until wait returns, whose error it logs.
+// hold keeps a key from the workers until wait returns, and logs wait's error.
 func (r *runner) hold(ctx context.Context, key cache.Key, wait func(context.Context) error) {
 	r.queue.Hold(key)
 	r.workers.Go(func() {

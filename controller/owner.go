@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// AlreadyOwnedError reports that another object is the controller of an object.
+// AlreadyOwnedError reports an object with a different controller.
 type AlreadyOwnedError struct {
 	// Object names the object: Deployment "web".
 	Object string
-	// Controller is the reference to its controller.
+	// Controller is the reference to the current controller.
 	Controller metav1.OwnerReference
 }
 
@@ -21,14 +21,14 @@ func (e *AlreadyOwnedError) Error() string {
 	return fmt.Sprintf("%s is controlled by %s %q (an object has one controller)", e.Object, e.Controller.Kind, e.Controller.Name)
 }
 
-// SetControllerReference makes owner the controller of obj, in obj's metadata.ownerReferences: the garbage collector
-// deletes obj when owner is gone, a foreground deletion of owner waits for obj, and no other object may control it. It
-// replaces an older reference to owner and keeps references to others.
+// SetControllerReference makes owner the controller of obj, in obj's metadata.ownerReferences. The garbage collector deletes obj
+// when owner is gone, a foreground deletion of owner waits for obj, and obj accepts no second controller. An older reference to
+// owner is replaced. References to further owners stay.
 //
-// owner is an object from the server with its own apiVersion and kind, which a PartialObjectMetadata does not have. An
-// object that another one controls is an [*AlreadyOwnedError]. An owner in another namespace than obj, or in a namespace
-// while obj has none yet, is an error, too: the garbage collector would not find it. After an error obj is unchanged. See
-// https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/.
+// owner is an object from the server with its own apiVersion and kind, which a PartialObjectMetadata lacks.
+// SetControllerReference returns an [*AlreadyOwnedError] if obj has a different controller. It also returns an error if owner is
+// namespaced and obj is in a different namespace or has none yet: the garbage collector would not find owner. After an error obj
+// is unchanged. See https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/.
 func SetControllerReference(owner, obj *unstructured.Object) error {
 	reference, err := newOwnerReference(owner, obj)
 	if err != nil {
@@ -42,9 +42,9 @@ func SetControllerReference(owner, obj *unstructured.Object) error {
 	return nil
 }
 
-// SetOwnerReference makes owner one of the owners of obj: the garbage collector deletes obj when the last of them is gone.
-// An owner that is obj's controller stays so. Errors are those of [SetControllerReference], without that of another
-// controller.
+// SetOwnerReference adds owner to the owners of obj. The garbage collector deletes obj when its last owner is gone. If owner is
+// already obj's controller, it stays the controller. It returns the errors of [SetControllerReference] except
+// [*AlreadyOwnedError].
 func SetOwnerReference(owner, obj *unstructured.Object) error {
 	reference, err := newOwnerReference(owner, obj)
 	if err != nil {
@@ -85,7 +85,8 @@ func describe(obj *unstructured.Object) string {
 	return fmt.Sprintf("%s %q", obj.GetKind(), obj.GetName())
 }
 
-// isSameOwner reports whether two references are to the same object, or to one that replaced it; the version may differ.
+// isSameOwner reports whether a and b have the same group, kind and name. The version and the UID (of a replaced owner) may
+// differ.
 func isSameOwner(a, b metav1.OwnerReference) bool {
 	groupA, errA := schema.ParseGroupVersion(a.APIVersion)
 	groupB, errB := schema.ParseGroupVersion(b.APIVersion)

@@ -20,15 +20,15 @@ type operation struct {
 	Value any    `json:"value,omitempty"`
 }
 
-// missing is the value of a test that a field does not exist.
+// missing is the value of a test operation for an absent field.
 var missing = json.RawMessage("null")
 
-// maxPatches limits the attempts to patch an object that others keep changing.
+// maxPatches limits the attempts to patch an object under concurrent changes.
 const maxPatches = 10
 
-// patchObject sends the operations that operationsFor returns for the object, and again for its current state after a conflict,
-// until the server has applied them or none are left. It returns the resulting object, nil if the object is gone. The patches
-// test the UID, so that another object of the name is not changed. r may be a handle on any namespace.
+// patchObject sends the patch operationsFor(obj) until the server has applied it or no operations are left. After a conflict it
+// continues with the object's current state. It returns the resulting object, or nil if the object is gone. The patches test the
+// UID, so a new object of the same name is not changed. r may be a handle on any namespace.
 func patchObject(ctx context.Context, r *dynamic.Resource, obj *unstructured.Object, operationsFor func(*unstructured.Object) []operation) (*unstructured.Object, error) {
 	if namespace := obj.GetNamespace(); namespace != "" {
 		r = r.Namespace(namespace)

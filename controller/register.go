@@ -21,17 +21,17 @@ import (
 
 var crdKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 
-// RegisterCRDs applies the CustomResourceDefinitions of a file, YAML or JSON with one or more documents, and returns a
-// handle on each resource, in the file's order and the server's preferred version. The handles work at once: RegisterCRDs
-// waits until the server has accepted the names, serves every version and lists them in discovery.
+// RegisterCRDs applies the CustomResourceDefinitions of a file, YAML or JSON with one or more documents. It returns a handle on
+// each resource, in the file's order and the server's preferred version. The handles work at once: RegisterCRDs waits until the
+// server has accepted the names, serves every version and lists them in discovery.
 //
-// Definitions are applied by server-side apply with opts; nil opts mean the field manager "anykind", which takes over
-// fields of the file that others have set and keeps their other fields. A definition that exists is updated to the file,
-// and not written if it is equal. Nothing is applied unless the whole file can be read and contains only definitions of
+// Definitions are applied by server-side apply with opts. nil opts mean the field manager "anykind" with Force: it takes over the
+// file's fields from their managers, and keeps fields not in the file. An existing definition is updated to the file, and not
+// written if it is equal. Nothing is applied unless the whole file can be read and contains only definitions of
 // apiextensions.k8s.io/v1.
 //
-// ctx is the time-out. A conflict of names with another definition is an error at once. The verbs patch, get and watch on
-// definitions are needed. See
+// ctx is the timeout. A name conflict with an existing definition is an error 3 seconds after the server reports it. The verbs
+// patch, get and watch on definitions are needed. See
 // https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/.
 func RegisterCRDs(ctx context.Context, client *dynamic.Client, file []byte, opts *metav1.ApplyOptions) ([]*dynamic.Resource, error) {
 	definitions, err := decodeCRDs(file)
@@ -80,7 +80,7 @@ func decodeCRDs(file []byte) (all []*unstructured.Object, err error) {
 	}
 }
 
-// conflictGrace is how long a name conflict in the status may be an older one, of names that the definition had before.
+// conflictGrace is how long a name conflict in the status may be stale, from earlier names of the definition.
 const conflictGrace = 3 * time.Second
 
 // waitEstablished waits until the server has accepted a definition and its names.
@@ -108,14 +108,14 @@ func waitEstablished(ctx context.Context, crds *dynamic.Resource, name string) e
 	return err
 }
 
-// namesAccepted reports whether the server has accepted the names of the current spec, not those of an older one.
+// namesAccepted reports whether status.acceptedNames equals spec.names.
 func namesAccepted(definition *unstructured.Object) bool {
 	requested, _, _ := unstructured.Get[map[string]any](definition, "spec", "names")
 	accepted, found, _ := unstructured.Get[map[string]any](definition, "status", "acceptedNames")
 	return found && reflect.DeepEqual(requested, accepted)
 }
 
-// nameConflict returns the reason why the server does not accept the names, or "".
+// nameConflict returns the reason for rejected names, or "".
 func nameConflict(definition *unstructured.Object) string {
 	condition, _, _ := unstructured.Get[map[string]any](definition, "status", "conditions", "[type=NamesAccepted]")
 	if condition["status"] != "False" {
@@ -124,7 +124,7 @@ func nameConflict(definition *unstructured.Object) string {
 	return fmt.Sprintf("%v: %v", condition["reason"], condition["message"])
 }
 
-// crd has the fields of a definition that say what is served; waitServed removes the versions that are not.
+// crd has the served kind and versions of a definition. waitServed removes versions with served: false.
 type crd struct {
 	Spec struct {
 		Group string `json:"group"`
@@ -141,10 +141,10 @@ type crdVersion struct {
 	Subresources map[string]any `json:"subresources"`
 }
 
-// serveGrace is how long errors in a row of a resource that was just established are retried.
+// serveGrace is how long consecutive errors are retried after a resource is established.
 const serveGrace = 5 * time.Second
 
-// waitServed waits until every version of a definition works, which takes a moment after it is established.
+// waitServed waits until every version of a definition works. This takes a moment after it is established.
 func waitServed(ctx context.Context, client *dynamic.Client, definition *unstructured.Object) (*dynamic.Resource, error) {
 	decoded, err := unstructured.As[crd](definition)
 	if err != nil {
@@ -173,7 +173,7 @@ func waitServed(ctx context.Context, client *dynamic.Client, definition *unstruc
 	}
 }
 
-// missingVersion returns a version that does not work yet, or "".
+// missingVersion returns the first version not served yet, or "".
 func (d *crd) missingVersion(ctx context.Context, client *dynamic.Client) (string, error) {
 	if _, err := client.Discovery().Refresh(ctx); err != nil {
 		return d.Spec.Versions[0].Name, err
@@ -201,7 +201,7 @@ func isServed(ctx context.Context, client *dynamic.Client, kind schema.GroupVers
 			return false, nil
 		}
 	}
-	// Not a list, which might call a conversion webhook that does not run yet.
+	// Not a list: it might call a conversion webhook before it runs.
 	_, err = resource.Get(ctx, "none", nil)
 	switch {
 	case retry.IsObjectNotFound(err), apierrors.IsForbidden(err): // a forbidden resource may be served

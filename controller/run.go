@@ -20,35 +20,33 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ReconcileFunc brings the cluster in line with one object, or with its absence. It gets the key alone, reads the current
-// state from the cache, and may be called any number of times. After an error or a panic, which is logged, it is called
-// again with backoff; with after, it is called again after that time, even if a change has triggered a call before.
+// ReconcileFunc brings the cluster in line with an object, or with its absence. It gets the key alone, reads the current state
+// from the cache, and may be called any number of times. Errors and panics are logged, and the call is repeated after a backoff.
+// With after > 0 the call is repeated after this duration, even if a change triggers an earlier call.
 type ReconcileFunc func(ctx context.Context, key cache.Key) (after time.Duration, err error)
 
 // Options configure [Run] and [Operator]. nil and zero values mean the defaults.
 type Options struct {
-	// Workers is the number of objects that are reconciled at the same time; 0 means one. One object is never reconciled by
-	// two workers.
+	// Workers is the maximum number of concurrent reconciles; 0 means 1. Reconciles of the same object are never concurrent.
 	Workers int
-	// Triggers are other objects whose changes trigger reconciles; see [Owns] and [Watches].
+	// Triggers are caches of related objects. Their changes trigger reconciles; see [Owns] and [Watches].
 	Triggers []Trigger
-	// Grace is how long running reconciles may continue after ctx ended; then their own ctx ends. 0 means 30 seconds. There
-	// is none when the Lease of leaderelection.Run is lost, before or meanwhile: their ctx ends at once.
+	// Grace is how long running reconciles may continue after the end of ctx, before their own ctx ends. 0 means 30 seconds. If
+	// the Lease of leaderelection.Run is lost, before or meanwhile, their ctx ends at once.
 	Grace time.Duration
-	// Queue sets the rate limiter and the metrics of the work queue. OnPanic is not used. In the metrics, a key that waits for
+	// Queue sets the rate limiter and the metrics of the work queue. OnPanic is not used. In the metrics, a key waiting for
 	// writes is done, and then added again with its priority.
 	Queue workqueue.Options
-	// OnReconcile is called after every reconcile, for metrics, by several goroutines at the same time. A panic in it ends
-	// Run.
+	// OnReconcile is called after every reconcile, for metrics. Calls are concurrent. A panic in it ends Run.
 	OnReconcile func(ReconcileResult)
 	// Logger receives every failed reconcile with the kind, the key and the error, and the loss of a Lease; nil means
 	// slog.Default(). slog.New(slog.DiscardHandler) is silent.
 	Logger *slog.Logger
 }
 
-// ReconcileResult is the result of one reconcile.
+// ReconcileResult is the result of a reconcile.
 type ReconcileResult struct {
-	// GVK and GVR are the kind and the resource of Key. Both are zero if the source of a cache is no handle of package
+	// GVK and GVR are the kind and the resource of Key. Both are zero if the source of the cache is not a handle of package
 	// dynamic.
 	GVK      schema.GroupVersionKind
 	GVR      schema.GroupVersionResource
@@ -60,31 +58,32 @@ type ReconcileResult struct {
 
 const (
 	defaultGrace = 30 * time.Second
-	// lowPriority is that of objects of the initial list and of a resync: changes are reconciled first.
+	// lowPriority is the priority of objects in the initial list and in a resync: changes are reconciled first.
 	lowPriority = -100
 )
 
-// Run reconciles every object of a cache, and again whenever it or an object of a Trigger changes, until ctx ends. The
-// caches run concurrently; the first reconcile waits until all of them have synced. Changes are reconciled before objects of
-// the initial lists and of resyncs, which have a low priority; see workqueue.AddOptions. When ctx ends, Run starts no more
-// reconciles, waits for the running ones, and returns ctx's error with its cause. It returns the error of a cache that ends before,
-// and a [*cache.PanicError] if a function in opts panics. If the server rejects some namespaces of a cache, which is logged, Run
-// reconciles the objects of the others.
+// Run reconciles every object of c, and reconciles it again whenever the object or an object of a Trigger changes, until ctx
+// ends. The caches run concurrently; the first reconcile waits until all of them have synced. Changes are reconciled first:
+// objects of initial lists and of resyncs have a low priority; see workqueue.AddOptions.
 //
-// A reconcile finds the writes that earlier reconciles of the key made with their ctx through cache.Cache.TrackWrites handles. It also
-// finds the tracked writes to its own object from before its turn. Until the caches have these writes the key waits; other keys do not
-// wait. Run logs a wait of ten seconds. It also logs a write that a cache has not received within the limits of
-// cache.Cache.WaitForWrites, and continues without the write.
+// When ctx ends, Run starts no more reconciles, waits for running reconciles, and returns ctx's error with its cause. It returns
+// the error of a cache if the cache ends first, and a [*cache.PanicError] if a function in opts panics. If the server rejects a
+// part of a cache's namespaces, Run logs it and reconciles the objects of the remaining namespaces.
 //
-// With the ctx of leaderelection.Run, the ctx of every reconcile ends at once when the Lease is lost, with ErrLeaseLost as
-// its cause: another process may reconcile then. The same holds for any ctx that ends with such a cause.
+// A reconcile reads the writes by earlier reconciles of the key, if they used their ctx and cache.Cache.TrackWrites handles. It
+// also reads the tracked writes to its own object from before its turn. Until the caches have these writes, only this key waits.
+// Run logs a wait of ten seconds. If a cache has not received a write within the limits of cache.Cache.WaitForWrites, Run logs
+// the write and continues without it.
+//
+// With the ctx of leaderelection.Run, the ctx of every reconcile ends at once when the Lease is lost, with the cause
+// ErrLeaseLost: a different process may reconcile then. The same holds for any ctx with such a cause.
 func Run[T any, P cache.Object[T]](ctx context.Context, c *cache.Cache[T], reconcile ReconcileFunc, opts *Options) error {
 	r := newRunner(opts, resourceOf(c), c, reconcile)
 	own := Watches(c, func(obj *T) []cache.Key { return []cache.Key{cache.KeyOf(P(obj))} })
 	return r.run(ctx, append([]Trigger{own}, r.opts.Triggers...))
 }
 
-// resourceOf returns the handle that is a cache's source, nil for another source.
+// resourceOf returns a cache's source if it is a handle of package dynamic, and nil otherwise.
 func resourceOf[T any](c *cache.Cache[T]) *dynamic.Resource {
 	switch source := any(c.Source()).(type) {
 	case *dynamic.Resource:
@@ -96,7 +95,7 @@ func resourceOf[T any](c *cache.Cache[T]) *dynamic.Resource {
 	}
 }
 
-// runner is one Run, or one watch of an operator.
+// runner is a call of Run, or a watch of an operator.
 type runner struct {
 	opts       Options
 	gvk        schema.GroupVersionKind
@@ -104,13 +103,13 @@ type runner struct {
 	reconcile  ReconcileFunc
 	queue      *workqueue.Queue[cache.Key]
 	observer   observer
-	waited     sync.Map                // keys in the queue that have waited for the writes to their object
-	workers    sync.WaitGroup          // and waits for writes
+	waited     sync.Map                // queued keys after the wait for writes to their object
+	workers    sync.WaitGroup          // includes waits for writes
 	stop       context.CancelCauseFunc // ends the runner's ctx
 	firstPanic firstPanic
 }
 
-// newRunner returns a runner of the objects of a resource, which is nil if it is not known.
+// newRunner returns a runner. resource is nil for a cache with a custom source.
 func newRunner(opts *Options, resource *dynamic.Resource, objects reconciledCache, reconcile ReconcileFunc) *runner {
 	r := &runner{opts: *cmp.Or(opts, &Options{}), reconcile: reconcile, observer: observer{objects: objects}}
 	r.opts.Grace = cmp.Or(r.opts.Grace, defaultGrace)
@@ -148,7 +147,7 @@ func (r *runner) run(parent context.Context, triggers []Trigger) error {
 	})
 }
 
-// work runs enqueue and the workers until parent ends or one of them cannot continue.
+// work runs enqueue and the workers until parent ends or any of them fails.
 func (r *runner) work(parent context.Context, enqueue func(ctx context.Context)) error {
 	ctx, stop := context.WithCancelCause(parent)
 	defer stop(nil)
@@ -177,7 +176,7 @@ func (r *runner) work(parent context.Context, enqueue func(ctx context.Context))
 
 func (r *runner) end(err error) { r.stop(r.firstPanic.record(err)) }
 
-// protect calls f, and ends the runner with f's error, its panic or runtime.Goexit.
+// protect calls f, and ends the runner after an error, a panic or runtime.Goexit of f.
 func (r *runner) protect(name string, f func() error) {
 	err := errGoexit
 	defer func() {
@@ -205,7 +204,7 @@ func (r *runner) reconcileKeys(ctx, reconcileCtx context.Context) error {
 	}
 }
 
-// reconcileKey reconciles one object, and logs and retries a failure. It returns a panic of OnReconcile.
+// reconcileKey reconciles an object, and logs and retries a failure. Its error is a panic of OnReconcile.
 func (r *runner) reconcileKey(ctx, reconcileCtx context.Context, key cache.Key) error {
 	written := &consistency.Writes{}
 	defer r.finish(ctx, key, written)
@@ -238,8 +237,7 @@ func (r *runner) callOnReconcile(result ReconcileResult) (err error) {
 	return nil
 }
 
-// endError returns why a ctx that is derived from parent has ended: the end of parent, or the cause that it was canceled
-// with, which the end of parent may have caused.
+// endError returns why ctx, derived from parent, has ended: parent's error if it is the cause, and ctx's cause otherwise.
 func endError(parent, ctx context.Context) error {
 	cause := context.Cause(ctx)
 	if parent.Err() != nil && (errors.Is(cause, context.Cause(parent)) || errors.Is(cause, parent.Err())) {
@@ -248,15 +246,15 @@ func endError(parent, ctx context.Context) error {
 	return cause
 }
 
-// contain sets err to a [*cache.PanicError] if the function that defers it panics. obj is the object that function, one of
-// the caller's, was called for, or nil.
+// contain is a deferred function. After a panic it sets err to a [*cache.PanicError]. function names the user's callback; obj is
+// its object or key, or nil.
 func contain(err *error, function string, obj any) {
 	if value := recover(); value != nil {
 		*err = newPanicError(function, obj, value)
 	}
 }
 
-// newPanicError must be called while the panic unwinds the stack, by a deferred function.
+// newPanicError must be called by a deferred function while the panic unwinds the stack.
 func newPanicError(function string, obj, value any) error {
 	switch obj := obj.(type) {
 	case nil:
@@ -273,10 +271,10 @@ func newPanicError(function string, obj, value any) error {
 	return &cache.PanicError{Where: function, Value: value, Stack: debug.Stack()}
 }
 
-// errGoexit is the error of a goroutine that ended without one, as FailNow ends it in tests.
+// errGoexit is the error of a goroutine ended by runtime.Goexit, for example by FailNow in tests.
 var errGoexit = errors.New("run a controller: one of its goroutines was ended by runtime.Goexit")
 
-// firstPanic keeps the first panic: one that comes after the ctx has ended is not the cause of that end.
+// firstPanic keeps the first panic. A panic after the end of ctx is not the cause of the end.
 type firstPanic struct {
 	first atomic.Pointer[cache.PanicError]
 }
@@ -289,7 +287,7 @@ func (p *firstPanic) record(err error) error {
 	return err
 }
 
-// join adds the first panic to the cause of an end, unless it is that cause.
+// join adds the first panic to cause, unless cause already wraps it.
 func (p *firstPanic) join(cause error) error {
 	if first := p.first.Load(); first != nil && !errors.Is(cause, first) {
 		return fmt.Errorf("%w; meanwhile %w", cause, first)

@@ -17,19 +17,19 @@ import (
 
 const generationField = "observedGeneration"
 
-// SetStatus replaces the object's whole status and returns the object as the server stored it. status has the types of
-// JSON and is not changed.
+// SetStatus replaces the object's whole status and returns the object as stored by the server. status has JSON types and is not
+// changed.
 //
-// It always sends status, even if it equals obj's, which may be stale: after a success the server's status was status. The
-// server stores nothing, and notifies no watcher, if its own is equal.
+// It always sends status, even if it equals obj's possibly stale status: after a success the server's status was status. If the
+// server's status is equal, the server stores nothing and notifies no watcher.
 //
-// observedGeneration is set to obj's metadata.generation, by which readers see whether the status is about the current
-// spec; a value in status takes precedence, and nil leaves the field out, for kinds that do not have it.
+// observedGeneration is set to obj's metadata.generation, so readers can tell whether the status belongs to the current spec. A
+// value in status takes precedence; nil omits the field, for kinds without it.
 //
-// Changes of others outside the status are kept. If obj is gone, or another object has its name, nothing is written and
-// apierrors.IsNotFound reports true for the error. r may be a handle on any namespace: obj determines its own. The verb
-// patch is needed, and get for stale objects, on the status subresource, which a CustomResourceDefinition must enable. See
-// https://github.com/kubernetes/community/blob/main/contributors/devel/sig-architecture/api-conventions.md#spec-and-status.
+// Concurrent changes outside the status are kept. If obj is gone or replaced by a new object of the same name, nothing is written
+// and apierrors.IsNotFound reports true for the error. r may be a handle on any namespace: obj determines its own. The verb
+// patch, and get for stale objects, is needed on the status subresource. A CustomResourceDefinition must enable the subresource.
+// See https://github.com/kubernetes/community/blob/main/contributors/devel/sig-architecture/api-conventions.md#spec-and-status.
 func SetStatus(ctx context.Context, r *dynamic.Resource, obj *unstructured.Object, status map[string]any) (*unstructured.Object, error) {
 	return writeStatus(ctx, r, obj, status, func(_ any, _ bool, status map[string]any) []operation {
 		status = maps.Clone(status)
@@ -40,17 +40,16 @@ func SetStatus(ctx context.Context, r *dynamic.Resource, obj *unstructured.Objec
 	})
 }
 
-// PatchStatus merges status into the object's status and returns the object as the server stored it: maps are merged, lists
-// and values replaced, and fields that are nil removed (RFC 7386). After a success the server's status had every value of
-// status and none of its nil fields, even if obj is stale; of obj's status nothing is sent. Otherwise it is like
-// [SetStatus].
+// PatchStatus merges status into the object's status by RFC 7386: maps are merged, lists and scalars replaced, and nil fields
+// removed. It returns the object as stored by the server. After a success the server's status had every value of status and none
+// of its nil fields, even if obj is stale: nothing of obj's status is sent. Otherwise it is like [SetStatus].
 func PatchStatus(ctx context.Context, r *dynamic.Resource, obj *unstructured.Object, status map[string]any) (*unstructured.Object, error) {
 	return writeStatus(ctx, r, obj, status, func(old any, found bool, status map[string]any) []operation {
 		return mergePatch("/status", old, found, status)
 	})
 }
 
-// writeStatus sends the operations that change an object's old status to status; found reports whether it has an old one.
+// writeStatus sends operations(old, found, status). old is the object's status; found reports whether it has a status.
 func writeStatus(ctx context.Context, r *dynamic.Resource, obj *unstructured.Object, status map[string]any, operations func(old any, found bool, status map[string]any) []operation) (*unstructured.Object, error) {
 	status, err := normalizeStatus(obj, status)
 	var written *unstructured.Object
@@ -87,9 +86,9 @@ func normalizeStatus(obj *unstructured.Object, status map[string]any) (map[strin
 	return normalized, nil
 }
 
-// mergePatch returns the JSON patch that has the effect of a merge patch (RFC 7386) at path, whose old value is known. It
-// sends every value of the merge patch, also those that equal old's, since the server's may differ. It fails if the
-// server's maps are others than old's: the caller then reads the object again.
+// mergePatch converts a merge patch (RFC 7386) for the value old at path to a JSON patch. It sends every value of the merge
+// patch, even if old has the same value: the server's value may differ. The patch fails if the server's maps differ from old's;
+// the caller then reads the object again.
 func mergePatch(path string, old any, found bool, patch any) []operation {
 	fields, isMap := patch.(map[string]any)
 	oldFields, wasMap := old.(map[string]any)
@@ -131,15 +130,14 @@ func withoutNulls(fields map[string]any) map[string]any {
 	return result
 }
 
-// MergeConditions returns obj's status.conditions with some of them added or changed, for [SetStatus] and [PatchStatus]. It
-// does not change obj. The conditions keep their order, new ones come last, and fields that metav1.Condition does not have
-// are kept.
+// MergeConditions returns obj's status.conditions merged with conditions, for [SetStatus] and [PatchStatus]. It does not change
+// obj. Existing conditions keep their order and their fields unknown to metav1.Condition. New conditions come last.
 //
-// lastTransitionTime changes only with the condition's status: to that of the new condition, or to now. An
-// observedGeneration of 0 becomes obj's metadata.generation. See
+// lastTransitionTime changes only with the condition's status: to LastTransitionTime of the new condition, or to now if it is
+// zero. An observedGeneration of 0 becomes obj's metadata.generation. See
 // https://github.com/kubernetes/community/blob/main/contributors/devel/sig-architecture/api-conventions.md#typical-status-properties.
 func MergeConditions(obj *unstructured.Object, conditions ...metav1.Condition) []any {
-	all, _, _ := unstructured.Get[[]any](obj, "status", "conditions") // a value that is no list is replaced
+	all, _, _ := unstructured.Get[[]any](obj, "status", "conditions") // a value of a different type is replaced
 	for _, condition := range conditions {
 		i := slices.IndexFunc(all, func(item any) bool {
 			entry, _ := item.(map[string]any)

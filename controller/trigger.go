@@ -13,15 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Trigger is a cache whose changes trigger reconciles; see [Owns] and [Watches].
+// Trigger is a cache with a mapping from changed objects to keys to reconcile; see [Owns] and [Watches].
 type Trigger struct {
 	waitForSync func(ctx context.Context) error
 	enqueue     func(ctx context.Context, queue *workqueue.Queue[cache.Key], log *slog.Logger) error
 }
 
-// Watches returns a Trigger that reconciles the keys that belong to an object of c whenever that changes: those of its new
-// state and those of its old one. keys must be quick and do no more than read the object; a panic in it ends [Run], since changes
-// would be missed from then on.
+// Watches returns a Trigger for the changes of c. A change reconciles keys(old state) and keys(new state). keys must be quick and
+// only read the object. A panic in keys ends [Run]: it would miss changes from then on.
 func Watches[T any](c *cache.Cache[T], keys func(*T) []cache.Key) Trigger {
 	return Trigger{c.WaitForSync, func(ctx context.Context, queue *workqueue.Queue[cache.Key], log *slog.Logger) error {
 		low, synced := &workqueue.AddOptions{Priority: lowPriority}, false
@@ -55,8 +54,8 @@ func callKeys[T any](keys func(*T) []cache.Key, obj *T) (found []cache.Key, err 
 	return keys(obj), nil
 }
 
-// Owns returns a Trigger that reconciles the controller of an object of c whenever that object changes. owner is a handle on
-// the resource that is reconciled; objects that another kind controls, or none, trigger nothing. See
+// Owns returns a Trigger for the changes of c. A change reconciles the object's controller. owner is a handle on the reconciled
+// resource. Objects without a controller of this kind trigger nothing. See
 // https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/.
 func Owns[T any, P interface {
 	cache.Object[T]
@@ -86,7 +85,7 @@ type servedLog struct {
 	notServed bool
 }
 
-// handle handles the type of a change of the resource's cache.
+// handle logs a change to or from dynamic.NotServed.
 func (l *servedLog) handle(change watch.EventType) {
 	switch {
 	case change == dynamic.NotServed:
