@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// coverage has the blocks of a coverage profile by base name of their file. Blocks do not overlap.
+// coverage maps the base name of a file to the blocks of its coverage profile. Blocks do not overlap.
 type coverage map[string][]block
 
 type block struct {
 	startLine, startColumn, endLine, endColumn, statements, count int
 }
 
-// readCoverage reads a profile of one package.
+// readCoverage parses the coverage profile of a package.
 func readCoverage(profile string) (coverage, error) {
 	blocks := coverage{}
 	for line := range strings.Lines(profile) {
@@ -36,8 +36,8 @@ func readCoverage(profile string) (coverage, error) {
 	return blocks, nil
 }
 
-// covers reports whether tests run the code of a mutant. The expressions of a case are in no block; the block of their body
-// counts.
+// covers reports whether tests run the code of m. The expressions of a case belong to no block: the next block, the body of the
+// case, counts.
 func (c coverage) covers(m mutant) bool {
 	var next *block
 	for _, b := range c[filepath.Base(m.file)] {

@@ -1,9 +1,9 @@
-// Command mutants measures the tests of a package: it changes one expression or statement at a time, runs the tests of the
-// package, and lists the changes that no test notices.
+// Command mutants measures the tests of a package. It changes a single expression or statement at a time, runs the tests of the
+// package, and lists the changes without a failing test.
 //
 //	mutants [-n 40] [-seed 1] [-skip regexp] PACKAGE
 //
-// A mutant is drawn from the lines that the tests cover, compiled with go test -overlay, and never written to the checkout.
+// Mutants are drawn from covered lines, compiled with go test -overlay, and never written to the checkout.
 package main
 
 import (
@@ -69,7 +69,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 		}
 		var result outcome
 		if result, err = tests.test(ctx, m); err != nil {
-			break // the counts say how far it came
+			break // the counts show the progress
 		}
 		if counts[result]++; result == survived {
 			fmt.Fprintln(out, strings.TrimPrefix(m.String(), here+string(filepath.Separator)))

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// mutant is a file with one change: text replaces source[start:end].
+// mutant is a changed file: text replaces source[start:end].
 type mutant struct {
 	file       string // absolute
 	source     []byte
@@ -39,7 +39,7 @@ func (m mutant) String() string {
 		strings.ReplaceAll(before, "\n", "\n-"), strings.ReplaceAll(after, "\n", "\n+"))
 }
 
-// swapped are the operators that replace each other.
+// swapped maps operators to their replacements.
 var swapped = map[token.Token]struct {
 	kind string
 	by   token.Token
@@ -145,7 +145,7 @@ func (g *generator) statement(node ast.Node) {
 	}
 }
 
-// remove removes a statement. Its variables and packages stay in use, so that the mutant compiles.
+// remove removes a statement. The mutant still uses its variables and packages, and compiles.
 func (g *generator) remove(node ast.Node) {
 	g.replace("removed statement", node.Pos(), node.End(), "_ = func() { "+g.textOf(node)+" }")
 }

@@ -91,7 +91,7 @@ func (r *runner) goTest(ctx context.Context, flags ...string) ([]byte, error) {
 	return exec.CommandContext(ctx, "go", append(args, r.importPath)...).CombinedOutput()
 }
 
-// mutants returns the mutants of covered code and counts the others.
+// mutants returns the mutants of covered code and the number of mutants of uncovered code.
 func (r *runner) mutants() (candidates []mutant, uncovered int, err error) {
 	for _, name := range r.sources {
 		source, err := os.ReadFile(name)

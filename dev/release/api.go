@@ -15,8 +15,8 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// incompatibleChanges returns a line for each incompatible change of a public API since the last version: a module, package or
-// name that is gone or different. Without a last version there is nothing to compare.
+// incompatibleChanges returns a line for each incompatible change of a public API since the last version: a removed module,
+// package or name, or a changed declaration. It returns "" if there is no last version.
 func incompatibleChanges(ctx context.Context, root string, modules []*goModule, last string) (string, error) {
 	if last == "" {
 		fmt.Println("release: no earlier version to compare the API with")
@@ -57,8 +57,8 @@ func incompatibleChanges(ctx context.Context, root string, modules []*goModule, 
 	return incompatible.String(), nil
 }
 
-// checkChanges prints the incompatible changes since the last version. It returns an error if the new version must have none: with v1,
-// and unless its minor version is new; or if CHANGELOG announces nothing.
+// checkChanges prints the incompatible changes since the last version. It returns an error if they are not permitted (v1, or no
+// new minor version) or not announced in CHANGELOG.
 func checkChanges(incompatible, last, version, announced string) error {
 	switch {
 	case incompatible == "":

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// check releases a copy of the checkout, with changes that are not committed, and uses the modules as their users do: from modules
-// outside of the repository, without go.work, from a file proxy.
+// check releases a copy of the checkout, with uncommitted changes. It then uses the modules like their users: in modules outside
+// of the repository, without go.work, from a file proxy.
 func check(ctx context.Context, root string) error {
 	temp, err := os.MkdirTemp("", "release-check")
 	if err != nil {
@@ -61,7 +61,7 @@ func check(ctx context.Context, root string) error {
 	return nil
 }
 
-// copyCheckout clones a repository with its tags and commits what is not committed there.
+// copyCheckout clones a repository with its tags and commits its uncommitted changes to the clone.
 func copyCheckout(ctx context.Context, root, clone string) error {
 	if _, err := git(ctx, root, "clone", "-q", "--no-hardlinks", root, clone); err != nil {
 		return err
@@ -107,7 +107,7 @@ func copyFile(from, to string) error {
 	return os.WriteFile(to, content, info.Mode())
 }
 
-// nextMinor returns the next minor version after a version, v0.1.0 after none.
+// nextMinor returns the next minor version after last. It returns v0.1.0 if last is "".
 func nextMinor(last string) (string, error) {
 	if last == "" {
 		return "v0.1.0", nil

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// command is a program to run in a folder, with variables added to the environment.
+// command is a program with its working directory and additional environment variables.
 type command struct {
 	dir  string
 	env  []string
@@ -17,7 +17,7 @@ type command struct {
 	args []string
 }
 
-// output runs a command and returns its standard output without the last line break. An error has what the command printed.
+// output runs a command and returns its standard output without the last line break. Its error includes stdout and stderr.
 func output(ctx context.Context, c command) (string, error) {
 	cmd := exec.CommandContext(ctx, c.name, c.args...)
 	cmd.Dir = c.dir

@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-// declarations declares the names that snippets of documents use without declaring them, such as ctx and client.
+// declarations declares common names of the snippets, such as ctx and client. Snippets use them without a declaration.
 //
 //go:embed declarations.txt
 var declarations string
@@ -40,7 +40,7 @@ func (u *user) vetDocuments(ctx context.Context) error {
 	count := 0
 	for _, document := range append([]string{filepath.Join(u.clone, "README.md")}, documents...) {
 		if filepath.Base(document) == "MIGRATION.md" {
-			continue // migrationPackages have its snippets
+			continue // see migrationPackages
 		}
 		text, err := os.ReadFile(document)
 		if err != nil {
@@ -83,7 +83,7 @@ func (u *user) vetDocuments(ctx context.Context) error {
 // migrationPackages have the snippets of docs/MIGRATION.md.
 var migrationPackages = []string{"compat/migration", "compat/controllerruntime/migration"}
 
-// importable returns the paths of the public packages and of the standard library by the packages' names.
+// importable maps package names to the import paths of public packages and of the standard library.
 func (u *user) importable(ctx context.Context) (map[string]string, error) {
 	standard, err := output(ctx, u.proxy.goCommand(u.clone, "list", "std"))
 	if err != nil {
@@ -109,7 +109,7 @@ func (u *user) importable(ctx context.Context) (map[string]string, error) {
 	return paths, nil
 }
 
-// snippets returns the blocks of Go code of a Markdown text.
+// snippets returns the Go code blocks of a Markdown text.
 func snippets(text string) []string {
 	var all []string
 	for _, block := range strings.Split(text, "\n```go\n")[1:] {
@@ -119,7 +119,7 @@ func snippets(text string) []string {
 	return all
 }
 
-// writeSnippet writes the package of a snippet: a program as it is, declarations or statements with the imports that they need.
+// writeSnippet writes the package of a snippet. A program is written as it is. Declarations and statements get their imports.
 func writeSnippet(dir, snippet string, importable map[string]string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -168,10 +168,11 @@ func writeSnippet(dir, snippet string, importable map[string]string) error {
 		os.WriteFile(filepath.Join(dir, "declarations.go"), []byte(declarations), 0o600))
 }
 
-// unusedVariable matches an error of the compiler.
+// unusedVariable matches the compiler error for an unused variable.
 var unusedVariable = regexp.MustCompile(`(?m)^(.+\.go):(\d+):(\d+): declared and not used: (\w+)$`)
 
-// vetSnippets vets the packages below a folder. A snippet may end before it uses its variables: it gets an assignment to _.
+// vetSnippets vets the packages below dir. A snippet may end before it uses its variables: unused variables get an assignment to
+// _.
 func (u *user) vetSnippets(ctx context.Context, dir string) error {
 	if _, err := output(ctx, u.proxy.goCommand(dir, "build", "-gcflags=-e", "./...")); err != nil {
 		for _, match := range slices.Backward(unusedVariable.FindAllStringSubmatch(err.Error(), -1)) {
@@ -186,7 +187,7 @@ func (u *user) vetSnippets(ctx context.Context, dir string) error {
 	return err
 }
 
-// useVariable inserts "_ = name" after the statement that declares a variable at a line and column.
+// useVariable inserts "_ = name" after the statement with the declaration at line and column.
 func useVariable(path string, line, column int, name string) error {
 	code, err := os.ReadFile(path)
 	if err != nil {

@@ -1,12 +1,12 @@
 // Command release prepares and checks releases of the modules of this repository.
 //
-//	release tidy [-diff]      go mod tidy for every module, with the other modules of the checkout
+//	release tidy [-diff]      go mod tidy for every module, with its siblings in the checkout
 //	release prepare VERSION   commit and tag a release; pushes nothing
 //	release notes VERSION     print CHANGELOG's section of a version
 //	release check             release a copy of the checkout, and install it from a file proxy as a user does
 //
-// All modules of a release have the same version. A published module requires the other modules at that version and has no
-// replace directives; go.work combines the modules for development.
+// All modules of a release have the same version. A published module requires its siblings at this version and has no replace
+// directives; go.work combines the modules for development.
 package main
 
 import (

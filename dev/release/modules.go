@@ -13,7 +13,7 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// rootPath is the path of the main module. The paths of the other modules are below it, like their folders.
+// rootPath is the path of the main module. Module paths are rootPath + "/" + folder.
 const rootPath = "github.com/anykind/anykind"
 
 // goModule is a Go module of the repository.
@@ -21,7 +21,7 @@ type goModule struct {
 	path      string
 	folder    string // relative to the top of the repository; "." for the main module
 	published bool
-	requires  []string // paths of other modules of the repository
+	requires  []string // paths of modules of the repository
 	replaces  bool
 }
 
@@ -33,7 +33,7 @@ func (m *goModule) tag(version string) string {
 	return m.folder + "/" + version
 }
 
-// readModules returns the modules that .ci/modules names, each after the modules that it requires.
+// readModules returns the modules in .ci/modules, each after its requirements.
 func readModules(root string) ([]*goModule, error) {
 	list, err := os.Open(filepath.Join(root, ".ci", "modules"))
 	if err != nil {
@@ -87,7 +87,7 @@ func parseGoMod(path string) (*modfile.File, error) {
 // isOwn reports whether a module path belongs to this repository.
 func isOwn(path string) bool { return path == rootPath || strings.HasPrefix(path, rootPath+"/") }
 
-// sortModules returns the modules by depth and path. The depth is 0 without requirements, or else 1 + that of the deepest requirement.
+// sortModules sorts modules by depth and path. depth = 1 + max(depth of requirements), or 0 without requirements.
 func sortModules(modules map[string]*goModule) ([]*goModule, error) {
 	const visiting = -1
 	depths := map[string]int{}
@@ -127,7 +127,7 @@ func sortModules(modules map[string]*goModule) ([]*goModule, error) {
 	}), nil
 }
 
-// published returns the modules that users require.
+// published returns the modules for users, without the developers' modules.
 func published(modules []*goModule) []*goModule {
 	return slices.DeleteFunc(slices.Clone(modules), func(m *goModule) bool { return !m.published })
 }

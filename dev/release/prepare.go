@@ -13,7 +13,7 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// prepare commits and tags a release. A failure restores the commit and the tags of before.
+// prepare commits and tags a release. After a failure it restores the previous commit and tags.
 func prepare(ctx context.Context, root string, modules []*goModule, version string) error {
 	temp, err := os.MkdirTemp("", "release")
 	if err != nil {
@@ -31,8 +31,8 @@ func prepare(ctx context.Context, root string, modules []*goModule, version stri
 	return nil
 }
 
-// pushCommands returns the commands that publish a release. The tag of the main module comes last and alone: GitHub starts no workflow
-// if more than three tags are pushed at once, and the workflow needs the tags of the programs' modules.
+// pushCommands returns the commands to publish a release. The tag of the main module comes last and alone: GitHub starts no
+// workflow if more than three tags are pushed at once, and the workflow needs the tags of the programs' modules.
 func pushCommands(modules []*goModule, version string) string {
 	others := ""
 	for _, m := range published(modules) {
@@ -109,7 +109,7 @@ func startingPoint(ctx context.Context, root string, modules []*goModule, versio
 	return git(ctx, root, "rev-parse", "HEAD")
 }
 
-// lastVersion returns the largest version that the main module is tagged with, or "".
+// lastVersion returns the largest version tag of the main module, or "".
 func lastVersion(ctx context.Context, root string) (string, error) {
 	tags, err := git(ctx, root, "tag", "--list", "v*")
 	if err != nil {
@@ -124,8 +124,8 @@ func lastVersion(ctx context.Context, root string) (string, error) {
 	return last, nil
 }
 
-// commitRelease makes one commit: CHANGELOG first, since the archive of the main module has it, then go.mod and go.sum of each
-// module after the modules that it requires, since go.sum has the hashes of their archives.
+// commitRelease commits the release in dependency order: CHANGELOG first, as part of the main module's archive, then go.mod and
+// go.sum of each module after its requirements. go.sum has the hashes of their archives.
 func commitRelease(ctx context.Context, root string, modules []*goModule, version string, proxy *fileProxy) error {
 	if err := writeChangelog(filepath.Join(root, "CHANGELOG.md"), version, time.Now()); err != nil {
 		return err
@@ -173,7 +173,7 @@ func commitRelease(ctx context.Context, root string, modules []*goModule, versio
 	return nil
 }
 
-// setRequirements sets the versions of the other modules of the repository in go.mod.
+// setRequirements sets the versions of the repository's modules in m's go.mod.
 func (m *goModule) setRequirements(root, version string) error {
 	path := filepath.Join(root, m.folder, "go.mod")
 	file, err := parseGoMod(path)
@@ -188,7 +188,7 @@ func (m *goModule) setRequirements(root, version string) error {
 	return os.WriteFile(path, modfile.Format(file.Syntax), 0o644) //nolint:gosec // as other sources
 }
 
-// changelogSection returns the text below a heading of CHANGELOG: "Unreleased", or a version, whose heading also has the date.
+// changelogSection returns the text below a heading of CHANGELOG: "Unreleased", or "VERSION, DATE".
 func changelogSection(changelog, name string) string {
 	for _, section := range strings.Split("\n"+changelog, "\n## ")[1:] {
 		heading, text, _ := strings.Cut(section, "\n")
@@ -201,7 +201,7 @@ func changelogSection(changelog, name string) string {
 
 const unreleased = "## Unreleased\n"
 
-// writeChangelog puts the changes under the heading "Unreleased" under the heading of the version.
+// writeChangelog moves the changes from the heading "Unreleased" to the heading of the version.
 func writeChangelog(path, version string, date time.Time) error {
 	content, err := os.ReadFile(path)
 	if err != nil {

@@ -12,16 +12,16 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// fileProxy is a GOPROXY folder with modules of this repository, and an empty module cache: modules of a version that is
-// published nowhere must not enter the user's.
+// fileProxy is a GOPROXY folder with the modules of this repository, and an empty module cache. Unpublished versions must not
+// enter the user's module cache.
 type fileProxy struct {
 	dir string
 	env []string
 }
 
-// newFileProxy returns an empty proxy below a temporary folder. The modules of others come from the user's module cache or proxy. A
-// later run must not reuse the path of the module cache: go keeps the imports of a module's packages in its build cache, by the path
-// of the module alone.
+// newFileProxy returns an empty proxy below a temporary folder. Third-party modules come from the user's module cache or proxy.
+// Each run needs a new path of the module cache: go's build cache keeps the imports of a module's packages by the module's path
+// alone.
 func newFileProxy(ctx context.Context, temp string) (*fileProxy, error) {
 	settings, err := output(ctx, command{name: "go", args: []string{"env", "GOPROXY", "GOMODCACHE"}})
 	if err != nil {
@@ -37,12 +37,12 @@ func newFileProxy(ctx context.Context, temp string) (*fileProxy, error) {
 
 func fileURL(dir string) string { return "file://" + filepath.ToSlash(dir) }
 
-// goCommand returns a command of go in a folder outside of any workspace, with the modules of the proxy.
+// goCommand returns a go command in dir, outside of any workspace, with the modules of the proxy.
 func (p *fileProxy) goCommand(dir string, args ...string) command {
 	return command{dir: dir, env: p.env, name: "go", args: args}
 }
 
-// add publishes a version of a module as it is in the latest commit of the repository.
+// add publishes a version of a module from the latest commit of the repository.
 func (p *fileProxy) add(ctx context.Context, root string, m *goModule, version string) error {
 	dir := filepath.Join(p.dir, m.path, "@v")
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -14,7 +14,7 @@ import (
 
 var errNotTidy = errors.New("go.mod files are not tidy; run make tidy")
 
-// tidyAll tidies every module. The requirements on other modules of the repository mean the checkout, whatever their version.
+// tidyAll tidies every module. Requirements on modules of the repository mean the checkout, at any version.
 func tidyAll(ctx context.Context, root string, modules []*goModule, diff bool) error {
 	var failed error
 	for _, m := range modules {
@@ -30,8 +30,8 @@ func tidyAll(ctx context.Context, root string, modules []*goModule, diff bool) e
 	return failed
 }
 
-// tidy runs go mod tidy on a copy of go.mod that replaces the modules of the repository by their folders. It returns the changed
-// lines and, unless diff is set, writes go.mod and go.sum.
+// tidy runs go mod tidy on a copy of go.mod with replace directives for the folders of the repository's modules. It returns the
+// changed lines and, unless diff is set, writes go.mod and go.sum.
 func (m *goModule) tidy(ctx context.Context, root string, modules []*goModule, diff bool) (string, error) {
 	folder := filepath.Join(root, m.folder)
 	temp, err := os.MkdirTemp("", "tidy")
@@ -135,7 +135,7 @@ func (s sumFile) text(keep func(line string) bool) string {
 	return b.String()
 }
 
-// isOwnSum reports whether a line of go.sum is about a module of this repository: releases write these lines.
+// isOwnSum reports whether a line of go.sum belongs to a module of this repository. Releases write these lines.
 func isOwnSum(line string) bool {
 	path, _, _ := strings.Cut(line, " ")
 	return isOwn(path)
@@ -143,7 +143,7 @@ func isOwnSum(line string) bool {
 
 func isForeign(line string) bool { return !isOwnSum(line) }
 
-// lineChanges returns the lines that one text lacks, with - or + before them.
+// lineChanges returns the removed lines with a prefix "-" and the added lines with a prefix "+".
 func lineChanges(before, after string) string {
 	var b strings.Builder
 	for _, side := range []struct{ sign, text, reference string }{{"-", before, after}, {"+", after, before}} {

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// user installs the released modules in modules of its own.
+// user installs the released modules into temporary modules.
 type user struct {
 	dir     string // the folder of its modules
 	clone   string // the released checkout
@@ -21,7 +21,7 @@ type user struct {
 	modules []*goModule
 }
 
-// listedPackage is what go list -json prints of a package.
+// listedPackage is a package in the output of go list -json.
 type listedPackage struct {
 	ImportPath, Name string
 }
@@ -46,8 +46,8 @@ func (u *user) packages(ctx context.Context, m *goModule) ([]listedPackage, erro
 	}
 }
 
-// getPackages gets the public packages of each module in a module of its own, and builds a program that imports them. Without go mod
-// tidy, which would add checksums that go get leaves out.
+// getPackages runs go get for the public packages of each module, in a new module, and builds a program with all imports. It does
+// not run go mod tidy: tidy would add checksums missing after go get.
 func (u *user) getPackages(ctx context.Context) error {
 	for _, m := range u.modules {
 		all, err := u.packages(ctx, m)
@@ -77,7 +77,7 @@ func (u *user) getPackages(ctx context.Context) error {
 	return nil
 }
 
-// newModule makes a module with one program.
+// newModule creates a module with a program.
 func (u *user) newModule(ctx context.Context, name, program string) (string, error) {
 	dir := filepath.Join(u.dir, name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -93,7 +93,7 @@ func (u *user) newModule(ctx context.Context, name, program string) (string, err
 // programs are the commands for users.
 var programs = []string{"cli/cmd/anyctl", "apitest/cmd/apitest"}
 
-// installPrograms installs the programs, runs one against the other, and runs both by go run.
+// installPrograms installs the programs, runs anyctl against apitest, and runs both by go run.
 func (u *user) installPrograms(ctx context.Context) error {
 	bin := filepath.Join(u.dir, "bin")
 	if err := os.MkdirAll(bin, 0o700); err != nil {
@@ -131,7 +131,7 @@ func (u *user) installPrograms(ctx context.Context) error {
 	return nil
 }
 
-// goRun returns the command that runs a released program.
+// goRun returns a command to run a released program.
 func (u *user) goRun(program string, args ...string) command {
 	return u.proxy.goCommand(u.dir, append([]string{"run", rootPath + "/" + program + "@" + u.version}, args...)...)
 }

@@ -12,8 +12,8 @@ import (
 
 const mainModule = "github.com/anykind/anykind"
 
-// writeGoMod writes the go.mod of the check. It returns the version of apimachinery that the module itself requires if the
-// check's version is older.
+// writeGoMod writes the go.mod of the check. If the check's version of apimachinery is older than the module's own requirement,
+// it returns the required version.
 func (c *check) writeGoMod() (oldest string, err error) {
 	folder := filepath.Join(c.root, c.folder)
 	text, err := os.ReadFile(filepath.Join(folder, "go.mod"))
@@ -43,8 +43,9 @@ func (c *check) writeGoMod() (oldest string, err error) {
 	return "", os.WriteFile(base+".sum", sums, 0o600)
 }
 
-// setVersion makes file require Kubernetes' libraries at a version, other modules of Kubernetes as these libraries require them,
-// and the main module in the checkout. Indirect requirements are left to go mod tidy.
+// setVersion requires Kubernetes' libraries in file at version, and replaces the main module by the checkout at root. It drops
+// the requirements of further Kubernetes modules, because the libraries determine their versions. Indirect requirements are left
+// to go mod tidy. If version is older than the required version of apimachinery, it returns the required version.
 func setVersion(file *modfile.File, version, root string) (oldest string, err error) {
 	for _, required := range file.Require {
 		path := required.Mod.Path

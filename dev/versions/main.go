@@ -2,9 +2,8 @@
 //
 //	versions [-versions v0.34.13,v0.37.2] [-modules .,compat] [-docs docs/VERSIONS.md]
 //
-// Each pair of module and version has a go.mod of its own in a temporary folder. The go.mod and go.work of the checkout stay
-// as they are. A version that is older than the module's own requirement is not tried. With -docs the results are written to
-// the page.
+// Each pair of module and version has its own go.mod in a temporary folder. The go.mod and go.work of the checkout are not
+// changed. Versions older than the module's own requirement are skipped. With -docs the results are written to the page.
 package main
 
 import (
@@ -20,8 +19,9 @@ import (
 	"time"
 )
 
-// supportedVersions are the tested versions of k8s.io/apimachinery and k8s.io/client-go, oldest first: the latest patch of each minor
-// version. go.work selects the newest, so the tests of the checkout are that version's. A test compares the list with Makefile and ci.yml.
+// supportedVersions are the tested versions of k8s.io/apimachinery and k8s.io/client-go, oldest first: the latest patch of each
+// minor version. go.work selects the newest version for the tests of the checkout. A test compares the list with Makefile and
+// ci.yml.
 const supportedVersions = "v0.34.13,v0.35.10,v0.36.6,v0.37.2"
 
 func main() {
@@ -74,7 +74,7 @@ func run(ctx context.Context, t *table, modules []string) error {
 	return errors.Join(failures...)
 }
 
-// check is one module with one version.
+// check is a module with a version of the libraries.
 type check struct {
 	root, folder, version, scratch string
 	module                         string // its path
@@ -113,7 +113,7 @@ func (c *check) run(ctx context.Context) (result string, err error) {
 	return "passes", nil
 }
 
-// command runs the go command in the module with its other go.mod and without a cluster.
+// command runs the go command in the module with c.modfile and without a cluster.
 func (c *check) command(ctx context.Context, args ...string) (string, error) {
 	verb := 1
 	if args[0] == "mod" {
