@@ -14,7 +14,7 @@ import (
 	"github.com/anykind/anykind/transport/internal/credential"
 )
 
-// Conn makes requests to one API server. It is safe for concurrent use, and its requests share connections.
+// Conn sends requests to an API server. It is safe for concurrent use, and its requests share connections.
 type Conn struct {
 	base     *url.URL
 	http     *http.Client
@@ -27,9 +27,9 @@ type Conn struct {
 	closeIdle     func()
 }
 
-// New returns a Conn for a server's URL and an HTTP client that already authenticates, such as that of client-go's
-// rest.HTTPClientFor. The client is copied; redirects are followed on the server's own host only, so that no credential
-// reaches another. A nil client means a plain one, nil opts mean defaults.
+// New returns a Conn for a server's URL and an HTTP client. The client must authenticate by itself, like the client of
+// client-go's rest.HTTPClientFor. It is copied. Redirects are followed only to the server's own host: no credential is sent to a
+// different host. A nil client means a plain http.Client; nil opts mean defaults.
 func New(server string, client *http.Client, opts *Options) (*Conn, error) {
 	base, err := parseServer(server)
 	if err != nil {
@@ -57,8 +57,8 @@ func New(server string, client *http.Client, opts *Options) (*Conn, error) {
 	return conn, nil
 }
 
-// Open returns a Conn for the server of cfg. It reads the files that cfg names and validates their content; the first request
-// dials, and runs the exec plugin if there is one. Call [Conn.Close] when done.
+// Open returns a Conn for the server of cfg. It reads and validates the files named by cfg. The first request dials, and runs the
+// exec plugin if cfg has a plugin. Call [Conn.Close] when done.
 func Open(cfg *Config) (*Conn, error) {
 	if cfg == nil {
 		return nil, errors.New("open a connection: the config is nil (transport.Load finds one)")
@@ -91,7 +91,7 @@ func parseServer(server string) (*url.URL, error) {
 	case base.RawQuery != "" || base.Fragment != "":
 		return nil, fmt.Errorf("server URL %s: it has a query or a fragment (leave them out)", sanitize.URL(server))
 	}
-	// %2F stays as it is: an escaped slash is no separator.
+	// %2F stays as it is: an escaped slash is not a separator.
 	base.RawPath = strings.TrimRight(base.EscapedPath(), "/")
 	if base.Path, err = url.PathUnescape(base.RawPath); err != nil {
 		return nil, fmt.Errorf("server URL %q: invalid escape in its path", sanitize.URL(server))
@@ -99,7 +99,7 @@ func parseServer(server string) (*url.URL, error) {
 	return base, nil
 }
 
-// Server returns the server's URL, without a slash at its end.
+// Server returns the server's URL without a trailing slash.
 func (c *Conn) Server() string { return c.base.String() }
 
 // Namespace returns the default namespace of namespaced resources, never "".
