@@ -21,8 +21,8 @@ import (
 // changing it does not change obj, and vice versa. An integer reads as a float64 if the conversion is exact, since JSON writes
 // 1.0 as 1; a float64 never reads as an integer. An integer outside the range of int (32 bits on some platforms) is an error. A
 // different T is an error. For a float32 or int32, read a float64 or int64 and convert it, with rounding or truncation; [As]
-// rejects numbers outside the range of such a field. obj may have been given values of types that [Decode] never returns:
-// integers of any Go type can be read as integers, and all values as any, without a copy.
+// rejects numbers outside the range of such a field. Integers of further Go types, never returned by [Decode] but possibly set in
+// obj.Object, can be read as integers. All values of such types can be read as any, without a copy.
 //
 // found is false if a field is missing or null, an index is past the end, no element has the keys, or obj is nil. A value, or a
 // field along the path, of an unexpected type is an error with its path and both types: ".spec.replicas: is string, not int64". A

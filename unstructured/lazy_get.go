@@ -7,8 +7,8 @@ import (
 	"github.com/anykind/anykind/internal/jsonread"
 )
 
-// walk returns what walk of the decoded object would. It decodes only the value at the end of the path, or on the way
-// what is no plain field or index.
+// walk returns the same results as walk of the decoded object. It decodes only the value at the end of the path or, for an error,
+// the value before the invalid step.
 func (l *Lazy) walk(fields []string) (any, bool, error) {
 	at := 0
 	for i, field := range fields {
@@ -69,8 +69,8 @@ func (l *Lazy) element(i int, index string) int {
 	return 0
 }
 
-// selectElement returns the index of the element that a by-key step selects in the list at index i; 0 if there is none.
-// It decodes no more of an element than the values of its keys.
+// selectElement returns the index of the element selected by a by-key step in the list at index i, or 0 if there is none. It
+// decodes only the keys' values of an element.
 func (l *Lazy) selectElement(i int, step string) int {
 	keys, _ := parseSelector(step) // isSelector has parsed it
 	for at := range jsonread.Elements(l.data, i) {

@@ -8,18 +8,17 @@ import (
 	"unicode"
 )
 
-// selector is a by-key step of a path, [name=app] or [containerPort=80,protocol=TCP]: it selects the first element of
-// a list that has all of its keys, like the map keys of a list in Kubernetes
-// (https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy).
+// selector is a by-key step of a path, [name=app] or [containerPort=80,protocol=TCP]. It selects the first element with all keys,
+// like the map keys of a list in Kubernetes (https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy).
 type selector []key
 
-// key requires that an element's field is text: the string, or, without quotes, the number or bool that JSON writes so.
+// key requires field name to be the string text or, if unquoted, the number or bool with the JSON form text.
 type key struct {
 	name, text string
 	quoted     bool
 }
 
-// parseSelector parses a step, which begins with [, that is a selector and nothing else.
+// parseSelector parses a step beginning with "[". The selector must be the whole step.
 func parseSelector(step string) (selector, error) {
 	p := pathParser{text: step, pos: 1, end: len(step)}
 	keys, err := p.keys()
@@ -51,13 +50,13 @@ func (k key) matches(v any) bool {
 	return !k.quoted && scalarText(v) == k.text
 }
 
-// scalarText returns a number or bool as JSON writes it, and "" for all else.
+// scalarText returns the JSON form of a number or bool, and "" for any further type.
 func scalarText(v any) string {
 	switch v := v.(type) {
 	case bool:
 		return strconv.FormatBool(v)
 	case float64:
-		data, _ := json.Marshal(v) // empty for what JSON cannot have
+		data, _ := json.Marshal(v) // empty for NaN and infinities
 		return string(data)
 	}
 	if n, ok := integer(v); ok {
@@ -66,8 +65,8 @@ func scalarText(v any) string {
 	return ""
 }
 
-// complete adds the keys that m lacks. A text without quotes has the type that others in the list have for it; where there
-// are none, it is read as JSON.
+// complete adds the missing keys to m. An unquoted text is a string if an element of list has a string in this field. Otherwise
+// it is decoded as JSON, if possible.
 func (s selector) complete(m map[string]any, list []any) {
 	for _, k := range s {
 		if _, has := m[k.name]; !has {
@@ -92,7 +91,7 @@ func (k key) value(list []any) any {
 	return k.text
 }
 
-// keys parses a selector behind its [, up to and with its ].
+// keys parses a selector after its "[", including its "]".
 func (p *pathParser) keys() (selector, error) {
 	var s selector
 	for {
@@ -117,7 +116,7 @@ func (p *pathParser) keys() (selector, error) {
 	}
 }
 
-// word parses a quoted text, or one that ends before a character that would need quotes.
+// word parses a quoted or an unquoted text. An unquoted text ends before a special character or a character of end.
 func (p *pathParser) word(end string) (text string, quoted bool, err error) {
 	if strings.HasPrefix(p.rest(), `"`) {
 		text, err = p.quoted()

@@ -8,21 +8,20 @@ import (
 	"github.com/anykind/anykind/internal/jsonread"
 )
 
-// Set writes value at a path, whose steps are those of [Get], and replaces what is there, of whatever type.
+// Set writes value at a path, with the steps of [Get], and replaces any previous value, whatever its type.
 //
-// Maps that are missing or null on the way are made. At a list, the index behind the last element appends; a by-key
-// step that selects nothing appends an element that has those keys, and begins a list where there is none. An element
-// that is written as a whole gets the keys of its step, and is rejected if it has others. A number for a step where
-// nothing is yet is rejected, since it may be an index or a field's name. Without a path, value is the whole object.
+// Missing and null maps along the path are created. In a list, the index len(list) appends. A by-key step without a match appends
+// an element with these keys, and creates a missing list. If the path ends in a by-key step, value gets the keys of the step, and
+// different keys in value are an error. A numeric step below a missing value is an error: it may be an index or a field's name.
+// Without a path, value is the whole object.
 //
-// The value is copied and normalized to what [Decode] returns for what [Encode] writes: any integer becomes int64 if it
-// fits and otherwise float64, float32 and float64 become float64 or, without a fraction, int64; typed slices, maps,
-// structs with their json tags, pointers, times and json.Marshalers become maps, lists and scalars; nil is null. So
-// DeepCopy, which panics on an int, never does on what Set wrote. A value that JSON cannot have is an error that
-// names its path, as in Encode.
+// The value is copied and normalized like a round trip through [Encode] and [Decode]. Integers become int64 if they fit and
+// otherwise float64. Floats become float64 or, without a fraction, int64. Typed slices, maps, structs with their json tags,
+// pointers, times and json.Marshalers become maps, lists and scalars. nil is null. So DeepCopy, which panics on an int, is safe
+// on the result. A value without a JSON form is an error with its path, as in Encode.
 //
-// Whatever else does not fit is an error that names its path and both types, and so is a whole path given as one field,
-// as in [Get]. An error leaves obj as it was. Set changes obj's maps in place: copy an object that others see, such as one
+// A value of an unexpected type along the path is an error with its path and both types. A whole path given as a single field is
+// an error, as in [Get]. An error leaves obj unchanged. Set changes obj's maps in place: copy a shared object, such as an object
 // of a cache, first.
 func Set(obj *Object, value any, fields ...string) error {
 	if obj == nil {
@@ -53,16 +52,16 @@ func Set(obj *Object, value any, fields ...string) error {
 	return nil
 }
 
-// normalize returns a copy of v as Decode would return it.
+// normalize returns a copy of v with the types of Decode.
 func normalize(v any, fields []string) (any, error) {
 	if len(fields) > jsonread.MaxDepth {
 		return nil, fmt.Errorf("%s: nested deeper than %d", pathText(fields[:1]), jsonread.MaxDepth)
 	}
 	switch obj := v.(type) {
 	case Object:
-		v = obj.Object // it marshals itself by its address alone
+		v = obj.Object // only *Object implements json.Marshaler
 	case Lazy:
-		v = &obj // so does it
+		v = &obj // only *Lazy implements it
 	}
 	switch v := v.(type) {
 	case nil, bool, int64:
@@ -83,13 +82,13 @@ func normalize(v any, fields []string) (any, error) {
 	return decodeValue(data)
 }
 
-// setter is one call of Set. Nothing is changed before everything has been found to fit.
+// setter is the state of a Set call. It changes nothing before the whole path is checked.
 type setter struct {
 	fields []string
 	value  any // a copy
 }
 
-// at returns the new value for v, which is at fields[:i].
+// at returns the new value at fields[:i], given the current value v.
 func (s *setter) at(v any, i int) (any, error) {
 	if i == len(s.fields) {
 		return s.value, nil
@@ -114,7 +113,7 @@ func (s *setter) at(v any, i int) (any, error) {
 	}
 }
 
-// missing returns the new value at fields[:i], where nothing is.
+// missing returns the new value at fields[:i] if there is no current value.
 func (s *setter) missing(i int) (any, error) {
 	field := s.fields[i]
 	switch {
@@ -131,7 +130,7 @@ func (s *setter) missing(i int) (any, error) {
 	return map[string]any{field: child}, nil
 }
 
-// inList sets or appends the element of list that fields[i] selects.
+// inList sets or appends the element of list selected by fields[i].
 func (s *setter) inList(list []any, i int) (any, error) {
 	at, err := elementIndex(list, s.fields, i)
 	if err != nil {
@@ -154,13 +153,13 @@ func (s *setter) inList(list []any, i int) (any, error) {
 		return nil, err
 	}
 	if isNew {
-		return append(list[:len(list):len(list)], element), nil // others may hold what is behind the list's end
+		return append(list[:len(list):len(list)], element), nil // the capacity may be shared
 	}
 	list[at] = element
 	return list, nil
 }
 
-// keyed returns an element that the by-key step fields[i] selects.
+// keyed returns the new element for the by-key step fields[i].
 func (s *setter) keyed(list []any, i int, isNew bool) (any, error) {
 	keys, err := selectorOf(s.fields, i)
 	if err != nil {
@@ -186,11 +185,11 @@ func (s *setter) keyed(list []any, i int, isNew bool) (any, error) {
 	return m, nil
 }
 
-// Delete removes the field or the list's element at a path, whose steps are those of [Get]; the elements behind it
-// move up. found reports whether there was one; a field that is null is one. What becomes empty stays.
+// Delete removes the field or list element at a path, with the steps of [Get]. The elements after it move up. found reports
+// whether the field or element existed, possibly null. Emptied maps and lists stay.
 //
-// A field on the way that is neither map nor list is an error, as in Get, and so are an empty path and a whole path given
-// as one field. Delete changes obj's maps in place, as [Set] does.
+// A field along the path of a type other than map or list is an error, as in Get. An empty path and a whole path given as a
+// single field are errors, too. Delete changes obj's maps in place, like [Set].
 func Delete(obj *Object, fields ...string) (found bool, err error) {
 	if len(fields) == 0 {
 		return false, errors.New("cannot delete without a path: it would be the whole object")
