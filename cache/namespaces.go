@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// With Options.Namespaces, each namespace has a goroutine with a Follow. It sends the events to Run's goroutine, the only writer
-// of the cache. A failed Follow is restarted. A restarted Follow emits all objects again but no missed deletions: at the end of
-// the initial list, objects missing from the list are removed.
+// With Options.Namespaces, each namespace has a goroutine with a Follow. The goroutine sends the events to Run's goroutine, the
+// only writer of the cache. A failed Follow is restarted. A restarted Follow emits all objects again but no missed deletions: at
+// the end of the initial list, objects missing from the list are removed.
 
 // namespaceBackoff is the delay before the next Follow of a rejected namespace.
 var namespaceBackoff = retry.Backoff{Min: 2 * time.Second, Max: time.Minute}
