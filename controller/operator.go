@@ -45,8 +45,8 @@ type watchFunc func(ctx context.Context) error
 // Added and Deleted are paired for each UID, even if calls fail: an object with an Added call gets a Deleted call. If no Added
 // succeeded, its Old is the state of the last failed Added. An object deleted before its first Added gets neither.
 //
-// The state of a change is never older than the states received by [Finalize], [SetStatus] and [PatchStatus] in earlier calls for
-// the object. If events are late, the handler is called when they arrive, or after 2 minutes. These functions must get the
+// A handler is not called with a state older than the states received by [Finalize], [SetStatus] and [PatchStatus] in earlier
+// calls for the object. If events are late, the call waits for them, for at most 2 minutes. These functions must get the
 // handler's ctx.
 //
 // While the server does not serve the resource there are no changes. An object counts as deleted only if the API reports it, if a
@@ -66,9 +66,9 @@ func (o *Operator) Watch(resource *dynamic.Resource, handler Handler) {
 	o.add(func(ctx context.Context) error { return runWatch(ctx, resource, handler, &o.opts) })
 }
 
-// WatchKind is [Operator.Watch] for a kind not necessarily served: its CustomResourceDefinition may not exist yet, or may be
-// deleted before the watch has synced. During Run the watch waits for the kind, logs the wait, and starts once the kind is
-// served. Watches of served kinds do not wait.
+// WatchKind is [Operator.Watch] for a kind that may not be served: its CustomResourceDefinition does not exist yet, or is deleted
+// before the watch has synced. During Run the watch waits for the kind, logs the wait, and starts once the kind is served. The
+// remaining watches do not wait.
 //
 // namespace is the watched namespace; "" (metav1.NamespaceAll) means all and is required for a cluster-scoped kind. A gvk without
 // a version means the server's preferred version at the start. An error of [dynamic.Client.WaitForKinds] ends Run.
