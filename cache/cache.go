@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"os"
 	"runtime/debug"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,9 +56,9 @@ type Options[T any] struct {
 	// nobody else has, and return it, or another object with the same UID, or nil to leave the object out. An object without
 	// its UID or resourceVersion is delivered again after an interruption that made a relist necessary. What Transform returns may
 	// contain parts of other objects; from then on all of it is the cache's and read-only, so a Transform that writes later to
-	// an object that it has kept is wrong. The cache stores a full object with maps and slices that equal ones of other objects
-	// and of its own previous state have. Transform is also called with the final state of a deleted object, but not if that
-	// is unknown: the stored object is delivered then. Lazy.Without drops a field of a lazy object.
+	// an object that it has kept is wrong. Equal maps and slices of full objects are shared, see package cache. Transform is
+	// also called with the final state of a deleted object, but not if that is unknown: the stored object is delivered then.
+	// Lazy.Without drops a field of a lazy object.
 	Transform func(*T) *T
 	// Codec packs the objects, to save memory; nil keeps them as they are. Package cache/packed has one: an object takes a
 	// fraction of its JSON then, and a read some microseconds. Reads may return equal objects instead of the same one.
@@ -69,11 +67,20 @@ type Options[T any] struct {
 	ResyncPeriod time.Duration
 	// OnInterruption is called with every break in the stream; see dynamic.FollowOptions.
 	OnInterruption func(dynamic.Interruption)
+	// DisableInterning stores full objects that share no map or slice with each other or with their previous versions. It takes
+	// more memory and time. For code that changes objects of the cache: a mutation then stays in its object.
+	DisableInterning bool
 	// DetectMutations compares stored objects with copies, which costs memory and time: for tests. If a reader has changed
 	// one, Run ends with a *[MutationError], at the latest when ctx ends. ANYKIND_CACHE_MUTATION_DETECTOR=true in the
 	// environment enables it in every cache of the process.
+	//
+	// Under go test a cache without it compares hashes of a sample: the first 64 objects stored and then one in 64. The variable
+	// with the value false, DisableInterning or a Codec turns that off.
 	DetectMutations bool
 }
+
+// interns reports whether full objects share equal parts. Packed objects share nothing.
+func (o *Options[T]) interns() bool { return o.Codec == nil && !o.DisableInterning }
 
 // Cache is a local copy of a source's objects. It is safe for concurrent use.
 type Cache[T any] struct {
@@ -133,7 +140,7 @@ func New[T any, P Object[T]](source Source[T], opts *Options[T]) *Cache[T] {
 	if c.opts.Codec != nil {
 		c.packer = c.opts.Codec.NewPacker()
 	}
-	if _, isFull := any((*T)(nil)).(*unstructured.Unstructured); isFull && c.opts.Transform != nil && c.packer == nil {
+	if _, isFull := any((*T)(nil)).(*unstructured.Unstructured); isFull && c.opts.Transform != nil && c.opts.interns() {
 		c.interner = newInterner()
 	}
 	for _, namespace := range c.opts.Namespaces {
@@ -142,10 +149,7 @@ func New[T any, P Object[T]](source Source[T], opts *Options[T]) *Cache[T] {
 	if len(c.opts.Namespaces) == 0 {
 		c.streams[""] = &streamState{}
 	}
-	detect, _ := strconv.ParseBool(os.Getenv("ANYKIND_CACHE_MUTATION_DETECTOR"))
-	if detect || c.opts.DetectMutations {
-		c.mutations = &mutationDetector[T]{objects: map[Key]snapshot[T]{}}
-	}
+	c.mutations = newMutationDetector(&c.opts)
 	for name := range c.opts.Indexes {
 		c.indexes[name] = index[T]{}
 	}
@@ -221,7 +225,7 @@ func (c *Cache[T]) follow(parent context.Context) (err error) {
 func (c *Cache[T]) followOptions() *dynamic.FollowOptions {
 	return &dynamic.FollowOptions{
 		LabelSelector: c.opts.LabelSelector, FieldSelector: c.opts.FieldSelector,
-		Intern: c.opts.Transform == nil && c.packer == nil, // Transform writes to objects; packed ones share nothing
+		Intern: c.opts.Transform == nil && c.opts.interns(), // Transform writes to objects
 	}
 }
 

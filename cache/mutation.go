@@ -3,16 +3,24 @@ package cache
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
+	"hash/maphash"
 	"maps"
+	"os"
 	"reflect"
 	"slices"
+	"strconv"
+	"sync"
 	"time"
 )
 
-// An object is compared when it is replaced or deleted, all are when Run ends, and in between after pauses: with many objects
-// a comparison takes seconds, in which no event is applied.
+// A full detector keeps the JSON of every object, a sampling detector the hash of the JSON of a sample. An object is compared
+// when it is replaced or deleted, and when Run ends. A full detector also compares all objects in between, after pauses: with many
+// objects a comparison takes seconds, in which no event is applied.
 const (
+	// sampleInterval: a sampling detector takes the first sampleInterval objects that are stored and then one in sampleInterval.
+	sampleInterval = 64
 	// minCheckPause is the minimum time between two comparisons of all objects.
 	minCheckPause = time.Second
 	// checkPauseFactor is how many times longer than the last comparison the pause is at least.
@@ -24,25 +32,58 @@ type MutationError struct {
 	// Cache is the path of the cache's resource.
 	Cache string
 	Key   Key
-	// Field is the path of a field that was changed. Its value, which may be secret, is not included.
+	// Field is the path of a field that was changed. Its value, which may be secret, is not included. Without
+	// Options.DetectMutations Field is unknown and "".
 	Field string
 }
 
 func (e *MutationError) Error() string {
+	if e.Field == "" {
+		const format = "cache %s: object %s was changed by a reader (change a copy; %s=true finds the field)"
+		return fmt.Sprintf(format, e.Cache, e.Key, detectorVariable)
+	}
 	return fmt.Sprintf("cache %s: object %s was changed by a reader at %s (change a copy)", e.Cache, e.Key, e.Field)
 }
 
-// mutationDetector keeps the JSON of every object as it was stored. A nil one does nothing. It is used by Run's goroutine
-// alone.
+const detectorVariable = "ANYKIND_CACHE_MUTATION_DETECTOR"
+
+// isTest reports whether this process is a test binary, whose flags begin with "test.". testing.Testing would link package testing
+// into every program.
+var isTest = sync.OnceValue(func() bool { return flag.Lookup("test.v") != nil })
+
+// mutationDetector compares stored objects with their state when they were stored. A nil one does nothing. It is used by Run's
+// goroutine alone.
 type mutationDetector[T any] struct {
-	objects   map[Key]snapshot[T]
-	found     *MutationError
-	nextCheck time.Time // when all objects are compared again
+	isSampling bool
+	seed       maphash.Seed
+	stored     int // objects, while sampling
+	objects    map[Key]snapshot[T]
+	found      *MutationError
+	nextCheck  time.Time // when a full detector compares all objects again
 }
 
+// snapshot is the state of an object when it was stored: its JSON or, while sampling, the hash of its JSON.
 type snapshot[T any] struct {
 	object *T
 	json   []byte
+	hash   uint64
+}
+
+// newMutationDetector returns the detector that the options and the environment require, nil for none. A sample of packed objects
+// is useless, since readers get others. Objects that share nothing have no sampling detector, as client-go's do not.
+func newMutationDetector[T any](opts *Options[T]) *mutationDetector[T] {
+	isEnabled, err := strconv.ParseBool(os.Getenv(detectorVariable))
+	isDisabled := err == nil && !isEnabled
+	d := &mutationDetector[T]{objects: map[Key]snapshot[T]{}}
+	switch {
+	case isEnabled || opts.DetectMutations:
+		return d
+	case isDisabled || opts.DisableInterning || opts.Codec != nil || !isTest():
+		return nil
+	default:
+		d.isSampling, d.seed = true, maphash.MakeSeed()
+		return d
+	}
 }
 
 // put records an object, and compares the one that it replaces.
@@ -50,10 +91,19 @@ func (d *mutationDetector[T]) put(key Key, obj *T) {
 	if d == nil {
 		return
 	}
-	data, err := json.Marshal(obj)
 	d.remove(key)
-	if err == nil { // types without JSON cannot be compared
-		d.objects[key] = snapshot[T]{obj, data}
+	if d.isSampling {
+		if d.stored++; d.stored > sampleInterval && d.stored%sampleInterval != 0 {
+			return
+		}
+	}
+	data, err := json.Marshal(obj)
+	switch {
+	case err != nil: // types without JSON cannot be compared
+	case d.isSampling:
+		d.objects[key] = snapshot[T]{object: obj, hash: maphash.Bytes(d.seed, data)}
+	default:
+		d.objects[key] = snapshot[T]{object: obj, json: data}
 	}
 }
 
@@ -72,9 +122,14 @@ func (d *mutationDetector[T]) compare(key Key) {
 		return
 	}
 	current, err := json.Marshal(s.object)
-	if err != nil {
+	switch {
+	case err != nil:
 		d.found = &MutationError{Key: key, Field: fmt.Sprintf("a field that has no JSON now (%v)", err)}
-	} else if !bytes.Equal(s.json, current) {
+	case d.isSampling:
+		if s.hash != maphash.Bytes(d.seed, current) {
+			d.found = &MutationError{Key: key}
+		}
+	case !bytes.Equal(s.json, current):
 		d.found = &MutationError{Key: key, Field: changedField(s.json, current)}
 	}
 }
@@ -85,12 +140,12 @@ func (d *mutationDetector[T]) compareAll() {
 	}
 }
 
-// check compares all objects unless it is too early for that, and reports whether a mutation was found.
+// check reports whether a mutation was found. A full detector compares all objects first, unless it is too early for that.
 func (d *mutationDetector[T]) check() bool {
 	if d == nil {
 		return false
 	}
-	if start := time.Now(); !start.Before(d.nextCheck) {
+	if start := time.Now(); !d.isSampling && !start.Before(d.nextCheck) {
 		d.compareAll()
 		end := time.Now()
 		d.nextCheck = end.Add(max(minCheckPause, checkPauseFactor*end.Sub(start)))

@@ -1,11 +1,14 @@
 package cache
 
 import (
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // slowObject takes a second to encode.
@@ -34,4 +37,76 @@ func TestMutationDetector_SlowComparisonsLeaveTime(t *testing.T) {
 		assert.Equal(t, 10, checks)
 		assert.Equal(t, 630*time.Second, time.Since(start))
 	})
+}
+
+// TestMutationDetector_SamplesObjects stores 1,000 objects: the first 64 and one in 64 of the rest are compared.
+func TestMutationDetector_SamplesObjects(t *testing.T) {
+	t.Setenv(detectorVariable, "")
+	d := newMutationDetector(&Options[unstructured.Unstructured]{})
+	key := func(i int) Key { return Key{Name: strconv.Itoa(i)} }
+	objects := make([]*unstructured.Unstructured, 1000)
+	for i := range objects {
+		objects[i] = &unstructured.Unstructured{Object: map[string]any{"kind": "Pod", "i": int64(i)}}
+		d.put(key(i), objects[i])
+	}
+	assert.Len(t, d.objects, sampleInterval+len(objects)/sampleInterval-1)
+	for i, obj := range objects {
+		if _, isSampled := d.objects[key(i)]; !isSampled {
+			obj.Object["i"] = "changed"
+		}
+	}
+	require.NoError(t, d.result("pods", nil))
+	objects[sampleInterval-1].Object["i"] = "changed"
+	assert.False(t, d.check(), "a sample is not compared after each change")
+	d.put(key(sampleInterval-1), objects[0])
+	assert.True(t, d.check())
+	assert.EqualError(t, d.result("pods", nil),
+		"cache pods: object 63 was changed by a reader (change a copy; ANYKIND_CACHE_MUTATION_DETECTOR=true finds the field)")
+}
+
+func TestNewMutationDetector_DependsOnOptions(t *testing.T) {
+	t.Setenv(detectorVariable, "")
+	assert.True(t, newMutationDetector(&Options[unstructured.Unstructured]{}).isSampling)
+	assert.False(t, newMutationDetector(&Options[unstructured.Unstructured]{DetectMutations: true}).isSampling)
+	assert.Nil(t, newMutationDetector(&Options[unstructured.Unstructured]{DisableInterning: true}))
+	t.Setenv(detectorVariable, "false")
+	assert.Nil(t, newMutationDetector(&Options[unstructured.Unstructured]{}))
+	t.Setenv(detectorVariable, "true")
+	assert.False(t, newMutationDetector(&Options[unstructured.Unstructured]{DisableInterning: true}).isSampling)
+}
+
+// BenchmarkMutationDetector_Put is the cost of one event of a cache with 5,000 pods.
+func BenchmarkMutationDetector_Put(b *testing.B) {
+	for name, variable := range map[string]string{"none": "false", "sample": "", "full": "true"} {
+		b.Run(name, func(b *testing.B) {
+			b.Setenv(detectorVariable, variable)
+			d := newMutationDetector(&Options[unstructured.Unstructured]{})
+			keys, objects := make([]Key, 5000), make([]*unstructured.Unstructured, 5000)
+			for i := range keys {
+				keys[i] = Key{"shop", strconv.Itoa(i)}
+				objects[i] = benchmarkPod(i)
+				d.put(keys[i], objects[i])
+			}
+			b.ResetTimer()
+			for i := range b.N {
+				d.put(keys[i%5000], objects[i%5000])
+			}
+		})
+	}
+}
+
+// benchmarkPod returns a pod of about 3 kB of JSON.
+func benchmarkPod(i int) *unstructured.Unstructured {
+	var containers []any
+	for k := range 10 {
+		containers = append(containers, map[string]any{
+			"name": strconv.Itoa(k), "image": "registry.example.com/shop/web:1.2.3", "ports": []any{map[string]any{"containerPort": int64(80)}},
+			"env":       []any{map[string]any{"name": "A", "value": "1"}, map[string]any{"name": "B", "value": "2"}},
+			"resources": map[string]any{"limits": map[string]any{"cpu": "1", "memory": "1Gi"}},
+		})
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"kind": "Pod", "apiVersion": "v1", "spec": map[string]any{"containers": containers},
+		"metadata": map[string]any{"name": strconv.Itoa(i), "namespace": "shop", "labels": map[string]any{"app": "web"}},
+	}}
 }

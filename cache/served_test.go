@@ -210,7 +210,8 @@ func TestCache_MutationDetectorSwitches(t *testing.T) {
 		option   bool
 		want     bool
 	}{
-		{"", false, false}, {"", true, true}, {"true", false, true}, {"1", false, true}, {"false", false, false}, {"nonsense", false, false},
+		{"", false, true}, {"", true, true}, {"true", false, true}, {"1", false, true}, {"nonsense", false, true},
+		{"false", false, false}, {"false", true, true},
 	} {
 		t.Run(fmt.Sprintf("variable %q, option %t", tc.variable, tc.option), func(t *testing.T) {
 			t.Setenv("ANYKIND_CACHE_MUTATION_DETECTOR", tc.variable)

@@ -3,6 +3,7 @@ package cache_test
 import (
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
 
@@ -43,6 +44,44 @@ func TestTransform_ObjectsShareEqualParts(t *testing.T) {
 			assert.Len(t, specs, 2, "the first has its own, before it is known that it comes again")
 			assert.Len(t, labels, 2)
 		})
+	}
+}
+
+// TestOptions_DisableInterning changes one object, with and without a Transform, and counts the objects that show it.
+func TestOptions_DisableInterning(t *testing.T) {
+	t.Setenv("ANYKIND_CACHE_MUTATION_DETECTOR", "false")
+	for name, transform := range map[string]func(*object) *object{
+		"with a Transform": func(obj *object) *object { return obj }, "without": nil,
+	} {
+		for _, isDisabled := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, ", disabled: ", isDisabled), func(t *testing.T) {
+				c, source := running(t, &cache.Options[object]{Transform: transform, DisableInterning: isDisabled})
+				passed := make(chan bool, 1)
+				source.changes <- func(opts *dynamic.FollowOptions) (change, error) {
+					passed <- opts.Intern
+					return change{}, nil
+				}
+				assert.Equal(t, transform == nil && !isDisabled, <-passed)
+				for i := range 10 {
+					source.emit(watch.Added, nestedPod(fmt.Sprint("web-", i), 1))
+				}
+				source.emit(dynamic.Synced, nil)
+				require.NoError(t, c.WaitForSync(t.Context()))
+				obj, _ := c.Get("shop", "web-5")
+				require.NoError(t, unstructured.Set(obj, "changed", "spec", "containers", "0", "name"))
+				changed := 0
+				for _, obj := range c.List("", nil) {
+					if strings.Contains(fmt.Sprint(obj.Object), "changed") {
+						changed++
+					}
+				}
+				if isDisabled || transform == nil { // the script interns nothing
+					assert.Equal(t, 1, changed)
+				} else {
+					assert.Greater(t, changed, 1)
+				}
+			})
+		}
 	}
 }
 

@@ -41,8 +41,9 @@ type FollowOptions struct {
 	// LabelSelector and FieldSelector select objects, as in ListOptions. An object that no longer matches is Deleted.
 	LabelSelector, FieldSelector string
 	// Intern lets objects share equal parts, such as labels, containers or managed fields, with each other and with their
-	// own previous versions, which saves most of the memory and time. Objects are then read-only; change a DeepCopy. It has
-	// no effect on typed handles.
+	// own previous versions, which saves most of the memory and time. Objects are then read-only; change a DeepCopy. A write
+	// to one object changes every other object that has the part, and later versions, which reuse it. Intern has no effect on
+	// typed handles.
 	Intern bool
 	// KnownObjects has the objects that the caller keeps, such as those of an earlier Follow: they count as emitted, so that
 	// the initial list emits only the differences to them. It must reflect each change before the loop's body ends, and Follow
