@@ -27,23 +27,22 @@
 // [HealthHandler] serves the state of caches to readiness probes. A write is visible in the cache a moment later: write through a
 // handle of [Cache.TrackWrites], and call [Cache.WaitForWrites] before a read that must find it.
 //
-// A relist holds no second copy: objects are received one at a time, those whose version is known are dropped, and the others
-// replace their previous version. With 5,000 pods, all of them changed, the live heap was 55.5 MB before a relist, 55.6 MB in
-// its middle and 54.5 MB after it with full objects, 25.8 MB throughout with lazy ones, and 3.6 to 3.7 MB with packed ones.
+// A relist holds no second copy: a received object with a known version is dropped, any other replaces the stored version.
+// With 5,000 pods, all of them changed, the live heap was 55.5 MB before a relist, 55.6 MB in its middle and 54.5 MB after
+// it with full objects, 25.8 MB throughout with lazy ones, and 3.6 to 3.7 MB with packed ones.
 //
 // # Mutations
 //
-// Objects of a cache are shared by all readers and read-only: change a DeepCopy. Full objects are also interned: equal maps and
-// slices, such as labels, containers and managed fields, are shared between objects and between versions of one object. So a
-// write to one object shows in every object that has an equal part, and in their later versions, which reuse unchanged
-// parts. Nothing corrects the values until the parts change on the server, and indexes keep the values that they had. Options.DisableInterning
-// keeps a mutation in its object, where it lasts until the next version. Lazy and packed objects, structs and metadata of typed
+// Objects of a cache are shared by all readers and read-only: change a DeepCopy. Full objects are also interned: equal maps
+// and slices, such as labels, containers and managed fields, are shared between objects and between versions of one object.
+// So a write to one object changes every object with an equal part. Later versions reuse unchanged parts and so keep the
+// wrong values until the parts change on the server. Indexes keep their old values. Options.DisableInterning keeps a
+// mutation in its object, where it lasts until the next version. Lazy and packed objects, structs and metadata of typed
 // handles share nothing.
 //
 // Under go test every cache compares a sample of its objects and Run ends with a *[MutationError]; check the error of Run.
-// Options.DetectMutations and ANYKIND_CACHE_MUTATION_DETECTOR=true compare all objects and name the field. client-go's informers and
-// their KUBE_CACHE_MUTATION_DETECTOR are in module compat, which does not intern.
+// Options.DetectMutations and ANYKIND_CACHE_MUTATION_DETECTOR=true compare all objects and name the field. client-go's
+// informers and their KUBE_CACHE_MUTATION_DETECTOR are in module compat, which does not intern.
 //
-// With a Transform the live heap is that of what it leaves, but each object is decoded for the Transform alone, which takes more
-// CPU than without a Transform.
+// With a Transform the live heap is that of the transformed objects. Each object is decoded anew, which takes more CPU.
 package cache

@@ -1,6 +1,7 @@
 package clientgo
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
@@ -18,32 +19,52 @@ import (
 // NewDynamicSharedInformerFactory returns client-go's factory of dynamic informers over package cache: see
 // [NewFilteredDynamicSharedInformerFactory].
 func NewDynamicSharedInformerFactory(client *dynamic.Client, resync time.Duration) dynamicinformer.DynamicSharedInformerFactory {
-	return NewFilteredDynamicSharedInformerFactory(client, resync, metav1.NamespaceAll, nil)
+	return NewDynamicSharedInformerFactoryWithOptions(client, resync, nil)
 }
 
-// NewFilteredDynamicSharedInformerFactory returns client-go's factory of dynamic informers, whose informers are caches of package
-// cache: equal parts of objects are held once, and the stream recovers as dynamic.Resource.Follow does. namespace is
-// metav1.NamespaceAll or the one whose objects are cached. tweak, if not nil, sets the selectors; its other changes have
-// no effect.
-//
-// What differs from client-go: a handler that lags gets the latest state of each object instead of all in between. Indexers that
-// are added once an informer runs are computed at each read. The store cannot be written. A transform returns an
-// *unstructured.Unstructured. As with client-go, objects are shared and must not be changed.
+// NewFilteredDynamicSharedInformerFactory returns client-go's factory of dynamic informers over package cache: see
+// [NewDynamicSharedInformerFactoryWithOptions] and the fields of [InformerFactoryOptions].
 func NewFilteredDynamicSharedInformerFactory(
 	client *dynamic.Client, resync time.Duration, namespace string, tweak dynamicinformer.TweakListOptionsFunc,
 ) dynamicinformer.DynamicSharedInformerFactory {
+	return NewDynamicSharedInformerFactoryWithOptions(client, resync, &InformerFactoryOptions{Namespace: namespace, TweakListOptions: tweak})
+}
+
+// InformerFactoryOptions configure the informers of a factory. nil and zero values mean all objects.
+type InformerFactoryOptions struct {
+	// Namespace is the namespace whose objects are cached; metav1.NamespaceAll means all.
+	Namespace string
+	// TweakListOptions sets the selectors. Its other changes have no effect.
+	TweakListOptions dynamicinformer.TweakListOptionsFunc
+	// Intern lets objects share equal maps and slices, with each other and with their previous versions. It saves memory and
+	// time, but a write to an object of the store, which is an error in client-go, too, then changes other objects as well.
+	// Under go test an informer that interns compares a sample of its objects and panics after such a write.
+	Intern bool
+}
+
+// NewDynamicSharedInformerFactoryWithOptions returns client-go's factory of dynamic informers. Its informers are caches of package
+// cache, whose streams recover as dynamic.Resource.Follow does.
+//
+// What differs from client-go: a handler that lags gets the latest state of each object instead of all in between. Indexers that
+// are added once an informer runs are computed at each read. The store cannot be written. A transform returns an
+// *unstructured.Unstructured.
+//
+// As in client-go, readers and handlers get the stored objects and must not change them. A write stays in its object until the next
+// version, unless Intern is set, and indexes keep their values. KUBE_CACHE_MUTATION_DETECTOR=true finds it: Run panics.
+func NewDynamicSharedInformerFactoryWithOptions(
+	client *dynamic.Client, resync time.Duration, opts *InformerFactoryOptions,
+) dynamicinformer.DynamicSharedInformerFactory {
 	return &informerFactory{
-		client: client, resync: resync, namespace: namespace, tweak: tweak,
+		client: client, resync: resync, opts: *cmp.Or(opts, &InformerFactoryOptions{}),
 		informers: map[schema.GroupVersionResource]*genericInformer{},
 	}
 }
 
 // informerFactory implements dynamicinformer.DynamicSharedInformerFactory.
 type informerFactory struct {
-	client    *dynamic.Client
-	resync    time.Duration
-	namespace string
-	tweak     dynamicinformer.TweakListOptionsFunc
+	client *dynamic.Client
+	resync time.Duration
+	opts   InformerFactoryOptions
 
 	mu           sync.Mutex
 	informers    map[schema.GroupVersionResource]*genericInformer
@@ -59,14 +80,17 @@ func (f *informerFactory) ForResource(gvr schema.GroupVersionResource) informers
 		return known
 	}
 	resource := f.client.ForGVR(gvr)
-	if f.namespace != "" {
-		resource = resource.Namespace(f.namespace)
+	if f.opts.Namespace != "" {
+		resource = resource.Namespace(f.opts.Namespace)
 	}
-	var options metav1.ListOptions
-	if f.tweak != nil {
-		f.tweak(&options)
+	var selectors metav1.ListOptions
+	if f.opts.TweakListOptions != nil {
+		f.opts.TweakListOptions(&selectors)
 	}
-	created := &genericInformer{gvr: gvr, informer: newInformer(resource, gvr.String(), f.resync, &options)}
+	created := &genericInformer{gvr: gvr, informer: newInformer(&sharedinformer.Config[object]{
+		Name: gvr.String(), Source: resource, LabelSelector: selectors.LabelSelector, FieldSelector: selectors.FieldSelector,
+		ResyncPeriod: f.resync, Intern: f.opts.Intern,
+	})}
 	f.informers[gvr] = created
 	return created
 }
@@ -76,16 +100,15 @@ type (
 	informer = sharedinformer.Informer[object, *object]
 )
 
-func newInformer(resource *dynamic.Resource, name string, resync time.Duration, selectors *metav1.ListOptions) *informer {
-	return sharedinformer.New[object, *object](&sharedinformer.Config[object]{
-		Name: name, Source: resource, LabelSelector: selectors.LabelSelector, FieldSelector: selectors.FieldSelector,
-		ResyncPeriod: resync, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
-		Export: func(obj *object) any { return obj },
-		Import: func(obj any) (*object, bool) {
-			own, ok := obj.(*object)
-			return own, ok
-		},
-	})
+// newInformer returns an informer. config has all but its indexers and functions.
+func newInformer(config *sharedinformer.Config[object]) *informer {
+	config.Indexers = cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+	config.Export = func(obj *object) any { return obj }
+	config.Import = func(obj any) (*object, bool) {
+		own, ok := obj.(*object)
+		return own, ok
+	}
+	return sharedinformer.New[object, *object](config)
 }
 
 // Start implements dynamicinformer.DynamicSharedInformerFactory.

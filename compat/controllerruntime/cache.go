@@ -146,6 +146,7 @@ func (f *informerFactory) newInformer(lw toolscache.ListerWatcher, obj runtime.O
 	query := recorded.Query()
 	return newInformer(of, namespace, src, &sharedinformer.Config[cached]{
 		LabelSelector: query.Get("labelSelector"), FieldSelector: query.Get("fieldSelector"), ResyncPeriod: resync, Indexers: indexers,
+		Intern: f.constructors.Intern,
 	}), nil
 }
 

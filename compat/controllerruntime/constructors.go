@@ -17,6 +17,12 @@ import (
 // controller-runtime's options; a *rest.Config and an *http.Client that they get are not used, except as documented. They are
 // safe for concurrent use.
 type Constructors struct {
+	// Intern lets unstructured objects of caches without a transform share equal maps and slices, with each other and with their
+	// previous versions. It saves memory and time. Handlers, predicates and reads without a copy get these objects: a write to
+	// one of them changes others, too. Under go test such a cache compares a sample of its objects and panics after a write.
+	// Intern is set before NewCache is called.
+	Intern bool
+
 	ctx    context.Context // of lookups without one
 	client *dynamic.Client
 	config *rest.Config

@@ -2,6 +2,7 @@ package controllerruntime
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 
 	"github.com/anykind/anykind/dynamic"
@@ -13,6 +14,9 @@ import (
 
 // cached is an object of an informer in one of the three forms.
 type cached struct{ client.Object }
+
+// MarshalJSON implements json.Marshaler, for the paths of fields in a cache.MutationError.
+func (c *cached) MarshalJSON() ([]byte, error) { return json.Marshal(c.Object) }
 
 // source is the origin of an informer's objects: a resource, whose objects it converts to the informer's form.
 type source struct {

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,6 +29,10 @@ type Config[T any] struct {
 	// ResyncPeriod is that of handlers without one of their own; 0 means never.
 	ResyncPeriod time.Duration
 	Indexers     toolscache.Indexers
+	// Intern lets unstructured objects share equal maps and slices, see package cache. It saves memory and time, but a write to
+	// one object changes other objects, too. By default objects share nothing, as in client-go. Under go test an informer that
+	// interns compares a sample of its objects.
+	Intern bool
 	// Export returns the object of an informer for one of its cache, and Import the reverse: ok is false for an object of
 	// another type.
 	Export func(*T) any
@@ -35,6 +41,9 @@ type Config[T any] struct {
 
 // Informer is a client-go SharedIndexInformer over a cache. The cache is made when the informer is run, since transforms,
 // indexes and handlers may be added until then.
+//
+// KUBE_CACHE_MUTATION_DETECTOR=true makes the cache compare its objects, as cache.Options.DetectMutations does. RunWithContext
+// panics with the *cache.MutationError, as client-go's detector panics.
 type Informer[T any, P cache.Object[T]] struct {
 	*syncState
 	config    Config[T]
@@ -109,9 +118,12 @@ func (i *Informer[T, P]) RunWithContext(ctx context.Context) {
 	cancel()
 	i.stop()
 	var panicked *cache.PanicError
+	var mutation *cache.MutationError
 	switch {
 	case errors.As(err, &panicked):
 		panic(panicked) //nolint:forbidigo // client-go's informer passes a panic on, too.
+	case errors.As(err, &mutation):
+		panic(mutation) //nolint:forbidigo // client-go's mutation detector does.
 	case ctx.Err() == nil:
 		i.Report(err)
 	}
@@ -126,8 +138,9 @@ func (i *Informer[T, P]) start(ctx context.Context) *cache.Cache[T] {
 	}
 	opts := &cache.Options[T]{
 		LabelSelector: i.config.LabelSelector, FieldSelector: i.config.FieldSelector, ResyncPeriod: i.resync,
-		Indexes: map[string]func(*T) []string{},
+		Indexes: map[string]func(*T) []string{}, DisableInterning: !i.config.Intern,
 	}
+	opts.DetectMutations, _ = strconv.ParseBool(os.Getenv("KUBE_CACHE_MUTATION_DETECTOR"))
 	for name, valuesOf := range i.indexers {
 		if !i.computed.Has(name) {
 			opts.Indexes[name] = i.indexFunc(name, valuesOf)
