@@ -37,8 +37,8 @@
 // and slices, such as labels, containers and managed fields, are shared between objects and between versions of one object.
 // So a write to one object changes every object with an equal part. Later versions reuse unchanged parts and so keep the
 // wrong values until the parts change on the server. Indexes keep their old values. Options.DisableInterning keeps a
-// mutation in its object, where it lasts until the next version. Lazy and packed objects, structs and metadata of typed
-// handles share nothing.
+// mutation in its object, where it lasts until the next version. Lazy and packed objects and structs of typed handles share
+// nothing.
 //
 // Under go test every cache compares a sample of its objects and Run ends with a *[MutationError]; check the error of Run.
 // Options.DetectMutations and ANYKIND_CACHE_MUTATION_DETECTOR=true compare all objects and name the field. client-go's

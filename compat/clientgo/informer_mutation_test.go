@@ -109,4 +109,3 @@ func TestInformer_MutationDetectorPanics(t *testing.T) {
 	assert.Equal(t, ".data.key", mutation.Field)
 	assert.Equal(t, namespace+"/map-7", mutation.Key.String())
 }
-
