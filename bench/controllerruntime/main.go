@@ -10,7 +10,6 @@ import (
 
 	"github.com/anykind/anykind/bench/internal/measure"
 	"github.com/anykind/anykind/compat/controllerruntime"
-	"github.com/anykind/anykind/compat/restconfig"
 	"github.com/anykind/anykind/dynamic"
 	"github.com/anykind/anykind/transport"
 	"github.com/go-logr/logr"
@@ -81,7 +80,8 @@ func (s *side) connectAnykind(ctx context.Context, kubeconfig string) (client.Cl
 	if err != nil {
 		return nil, err
 	}
-	s.config, s.adapters = restconfig.FromConn(conn), controllerruntime.New(ctx, dynamic.New(conn, nil))
+	s.adapters = controllerruntime.New(ctx, dynamic.New(conn, nil))
+	s.config = s.adapters.Config()
 	return s.adapters.NewClient(s.config, client.Options{Scheme: s.scheme})
 }
 

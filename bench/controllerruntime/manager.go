@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/anykind/anykind/bench/internal/measure"
+	"github.com/anykind/anykind/compat/controllerruntime/manager"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/rest"
@@ -64,10 +65,11 @@ func (s *side) newManager(pods *reconciler) (ctrl.Manager, error) {
 		Client:         client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return s.mapper, nil },
 	}
+	config := s.config
 	if s.adapters != nil {
-		options.NewClient, options.NewCache = s.adapters.NewClient, s.adapters.NewCache
+		config, options = manager.Configure(s.adapters, options)
 	}
-	mgr, err := ctrl.NewManager(s.config, options)
+	mgr, err := ctrl.NewManager(config, options)
 	if err != nil {
 		return nil, err
 	}

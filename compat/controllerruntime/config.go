@@ -14,8 +14,8 @@ import (
 )
 
 // FromConfig returns constructors over a connection with the server and the credential of a config, for programs that have no
-// client of anykind. Discovery begins with the first lookup. The manager takes [Constructors.Config] instead of config: what
-// it sends with config does not go over the connection.
+// client of anykind. Discovery begins with the first lookup. Requests with config itself do not go over the connection:
+// manager.Configure and [Constructors.Config] have the config that takes its place.
 func FromConfig(ctx context.Context, config *rest.Config) (*Constructors, error) {
 	if config == nil {
 		return nil, errors.New("must provide non-nil rest.Config")

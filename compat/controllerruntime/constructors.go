@@ -34,10 +34,9 @@ func New(ctx context.Context, client *dynamic.Client) *Constructors {
 	return &Constructors{ctx: ctx, client: client, config: restconfig.FromConn(connOf(client))}
 }
 
-// Config returns a config of the caller's own for ctrl.NewManager and cluster.New. The parts of a manager that the other methods
-// do not make send with it over the same connection: the API reader, events, leader election, the filter of the metrics server
-// and every client of mgr.GetConfig. It has no credential to read: see restconfig.FromConn and, after [FromConfig],
-// restconfig.WithConn.
+// Config returns a config of the caller's own, whose requests take the same connection: for typed clientsets and, by
+// manager.Configure, for the parts of a manager that the other methods do not make. It has no credential to read: see
+// restconfig.FromConn and, after [FromConfig], restconfig.WithConn.
 func (c *Constructors) Config() *rest.Config { return rest.CopyConfig(c.config) }
 
 // connOf returns the connection of a client.

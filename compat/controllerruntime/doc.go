@@ -1,13 +1,12 @@
 // Package controllerruntime lets a program that uses controller-runtime take its client, cache and RESTMapper from anykind, by
-// the config and three options of its manager:
+// one call of its package manager:
 //
-//	from := controllerruntime.New(ctx, client) // a *dynamic.Client
-//	mgr, err := ctrl.NewManager(from.Config(), ctrl.Options{
-//		NewClient: from.NewClient, NewCache: from.NewCache, MapperProvider: from.MapperProvider,
-//	})
+//	from, err := controllerruntime.FromConfig(ctx, config) // or New, with a *dynamic.Client
+//	…
+//	mgr, err := ctrl.NewManager(manager.Configure(from, ctrl.Options{}))
 //
-// Everything else stays as it is: reconcilers, builders, predicates, indexes, schemes, client and cache options. The config is for
-// what a manager makes itself: mgr.GetAPIReader, events and leader election remain controller-runtime's and client-go's. All
+// Everything else stays as it is: reconcilers, builders, predicates, indexes, schemes, client and cache options. What a manager
+// makes itself, mgr.GetAPIReader, events and leader election, remains controller-runtime's and client-go's. All
 // requests take anykind's connection, so credentials, retries, certificates and warnings are those of package transport; names are resolved
 // by live discovery; informers are caches of package cache, which recover by themselves.
 //

@@ -7,6 +7,7 @@ import (
 
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/compat/controllerruntime"
+	"github.com/anykind/anykind/compat/controllerruntime/manager"
 	"github.com/anykind/anykind/controller"
 	"github.com/anykind/anykind/controller/events"
 	"github.com/anykind/anykind/controller/leaderelection"
@@ -36,9 +37,7 @@ func managerInBetween(ctx context.Context, config *rest.Config) (ctrl.Manager, e
 	if err != nil {
 		return nil, err
 	}
-	return ctrl.NewManager(from.Config(), ctrl.Options{
-		NewClient: from.NewClient, NewCache: from.NewCache, MapperProvider: from.MapperProvider,
-	})
+	return ctrl.NewManager(manager.Configure(from, ctrl.Options{}))
 }
 
 func clientBefore(config *rest.Config) (client.Client, error) {

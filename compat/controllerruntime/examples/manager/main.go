@@ -1,5 +1,5 @@
-// Command manager is a program of controller-runtime that has moved over to anykind: the manager's config and the three options
-// NewClient, NewCache and MapperProvider are all that changed. For each ConfigMap with the label copy it keeps a copy in a ConfigMap of the name in that label.
+// Command manager is a program of controller-runtime that has moved over to anykind: only the arguments of ctrl.NewManager changed.
+// For each ConfigMap with the label copy it keeps a copy in a ConfigMap of the name in that label.
 package main
 
 import (
@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/anykind/anykind/compat/controllerruntime"
+	"github.com/anykind/anykind/compat/controllerruntime/manager"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -34,8 +35,7 @@ func run(ctx context.Context, cfg *rest.Config, options ctrl.Options) error {
 	if err != nil {
 		return err
 	}
-	options.NewClient, options.NewCache, options.MapperProvider = from.NewClient, from.NewCache, from.MapperProvider
-	mgr, err := ctrl.NewManager(from.Config(), options)
+	mgr, err := ctrl.NewManager(manager.Configure(from, options))
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,40 @@
+// Package manager configures managers and clusters of controller-runtime for anykind. It is apart from package controllerruntime, since
+// controller-runtime's package manager brings webhooks, metrics and net/http/pprof into a program.
+package manager
+
+import (
+	"github.com/anykind/anykind/compat/controllerruntime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+// Configure returns the arguments of ctrl.NewManager for a manager over anykind:
+//
+//	mgr, err := ctrl.NewManager(manager.Configure(from, ctrl.Options{LeaderElection: true, …}))
+//
+// The options are the given ones with NewClient, NewCache and MapperProvider of from; of these, fields that are set stay. The
+// config is from's: the manager's API reader, events, leader election, metrics authorization and the clients of mgr.GetConfig() send
+// with it over the same connection. Options.LeaderElectionConfig, if set, is a connection of its own.
+func Configure(from *controllerruntime.Constructors, options manager.Options) (*rest.Config, manager.Options) {
+	if options.NewClient == nil {
+		options.NewClient = from.NewClient
+	}
+	if options.NewCache == nil {
+		options.NewCache = from.NewCache
+	}
+	if options.MapperProvider == nil {
+		options.MapperProvider = from.MapperProvider
+	}
+	return from.Config(), options
+}
+
+// ConfigureCluster returns the arguments of cluster.New for a cluster over anykind. Further options follow the returned one:
+//
+//	config, overAnykind := manager.ConfigureCluster(from)
+//	other, err := cluster.New(config, overAnykind, func(o *cluster.Options) { o.Scheme = scheme })
+func ConfigureCluster(from *controllerruntime.Constructors) (*rest.Config, cluster.Option) {
+	return from.Config(), func(options *cluster.Options) {
+		options.NewClient, options.NewCache, options.MapperProvider = from.NewClient, from.NewCache, from.MapperProvider
+	}
+}
