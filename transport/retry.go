@@ -74,7 +74,7 @@ func (c *call) send(ctx context.Context, req *http.Request, roundTrip func() (*h
 	response, err := roundTrip()
 	if err != nil {
 		// For an ended ctx, net/http returns only its cause.
-		err = fmt.Errorf("%s %s: %w", req.Method, printableURL(req), retry.WithContextError(ctx, sanitize.Error(err, sanitize.MaxMessage)))
+		err = &requestError{req.Method, printableURL(req), retry.WithContextError(ctx, sanitize.Error(err, sanitize.MaxMessage))}
 	}
 	c.attempts++
 	c.onAttempt(ctx, req, response, err, time.Since(begin))

@@ -69,7 +69,7 @@ func (d *CachedDiscovery) snapshot(ctx context.Context) (*discovery.Snapshot, er
 			d.fresh = d.fresh || !d.invalid
 			d.mu.Unlock()
 		}
-		return snapshot, err
+		return snapshot, clientGoError(err)
 	}
 	snapshot, err := d.client.Refresh(ctx)
 	if err == nil {
@@ -77,7 +77,7 @@ func (d *CachedDiscovery) snapshot(ctx context.Context) (*discovery.Snapshot, er
 		d.invalid, d.fresh = false, true
 		d.mu.Unlock()
 	}
-	return snapshot, err
+	return snapshot, clientGoError(err)
 }
 
 // Fresh reports whether the resources have been requested after the last Invalidate or, without one, by this value: whether a
@@ -211,7 +211,8 @@ func (d *CachedDiscovery) ServerVersion() (*version.Info, error) {
 
 // ServerVersionWithContext is ServerVersion with a context.
 func (d *CachedDiscovery) ServerVersionWithContext(ctx context.Context) (*version.Info, error) {
-	return d.client.ServerVersion(ctx)
+	info, err := d.client.ServerVersion(ctx)
+	return info, clientGoError(err)
 }
 
 // OpenAPISchema requests the OpenAPI v2 document.

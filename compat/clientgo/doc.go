@@ -4,7 +4,7 @@
 //	…
 //	client := clientgo.NewDynamic(conn) // client-go's dynamic.Interface
 //
-// NewDynamic returns a dynamic.Interface, NewDiscovery a discovery.CachedDiscoveryInterface, NewRESTClientGetter what
-// cli-runtime, Helm and kubectl plugins take, and NewDynamicSharedInformerFactory informers over package cache. For typed
-// clients, see package restconfig.
+// NewDynamic returns a dynamic.Interface, NewDiscovery a discovery.CachedDiscoveryInterface, WrapRESTClientGetter what
+// cli-runtime, Helm and kubectl plugins take, over their own getter and its flags, and NewRESTClientGetter the same for a connection
+// without flags. NewDynamicSharedInformerFactory has informers over package cache. For typed clients, see package restconfig.
 package clientgo

@@ -49,15 +49,11 @@ func TestRESTClientGetter_SameForHelm(t *testing.T) {
 	calls := map[string]map[string]any{}
 	for _, name := range []string{"cli-runtime", "anykind"} {
 		namespace := client.NewNamespace(t, s.client)
-		var getter genericclioptions.RESTClientGetter
+		flags := genericclioptions.NewConfigFlags(true)
+		*flags.KubeConfig, *flags.CacheDir = cluster.Kubeconfig(t), t.TempDir()
+		var getter genericclioptions.RESTClientGetter = flags
 		if name == "anykind" {
-			own, err := clientgo.NewRESTClientGetter(t.Context(), s.conn, s.client.Discovery())
-			require.NoError(t, err)
-			getter = own
-		} else {
-			flags := genericclioptions.NewConfigFlags(true)
-			*flags.KubeConfig, *flags.CacheDir = cluster.Kubeconfig(t), t.TempDir()
-			getter = flags
+			getter = clientgo.WrapRESTClientGetter(t.Context(), flags, nil)
 		}
 		calls[name] = helmCalls(t, getter, namespace)
 		client.DeleteAtEnd(t, client.Resource(t, s.client, "clusterroles"), namespace)

@@ -68,7 +68,11 @@ func newGetterClients(ctx context.Context, config *rest.Config, conn *transport.
 	if err != nil {
 		return nil, err
 	}
-	return &getterClients{config: config, discovery: cached, mapper: restmapper.New(client).RESTMapper(ctx)}, nil
+	var mapper meta.ResettableRESTMapper = restmapper.New(client).RESTMapper(ctx)
+	if own, ok := mapper.(contextMapper); ok {
+		mapper = getterMapper{own, ctx}
+	}
+	return &getterClients{config: config, discovery: cached, mapper: mapper}, nil
 }
 
 // connect returns the clients over the connection. The first successful call makes them.
@@ -87,10 +91,12 @@ func (g *RESTClientGetter) connect() (*getterClients, error) {
 		return nil, err
 	}
 	g.clients, err = newGetterClients(g.ctx, restconfig.WithConn(config, conn), conn, discovery.New(conn, g.options))
-	if err == nil {
-		context.AfterFunc(g.ctx, conn.Close)
+	if err != nil {
+		conn.Close()
+		return nil, err
 	}
-	return g.clients, err
+	context.AfterFunc(g.ctx, conn.Close)
+	return g.clients, nil
 }
 
 // ToRESTConfig returns a config of the caller's own: see restconfig.FromConn and, for a wrapped getter, restconfig.WithConn.
@@ -111,7 +117,8 @@ func (g *RESTClientGetter) ToDiscoveryClient() (clientgo.CachedDiscoveryInterfac
 	return clients.discovery, nil
 }
 
-// ToRESTMapper returns the mapper, which is shared and resolves short names: see restmapper.Mapper.RESTMapper.
+// ToRESTMapper returns the mapper, which is shared and resolves short names: see restmapper.Mapper.RESTMapper. If no server
+// answers, its errors are *url.Error, as those of client-go's mapper.
 func (g *RESTClientGetter) ToRESTMapper() (meta.RESTMapper, error) {
 	clients, err := g.connect()
 	if err != nil {

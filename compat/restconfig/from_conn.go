@@ -69,7 +69,8 @@ func (r *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if conn == r.conn {
-		return conn.RoundTrip(req)
+		response, err := conn.RoundTrip(req)
+		return response, cause(err)
 	}
 	own := req.Clone(req.Context())
 	own.Header = header
@@ -77,7 +78,18 @@ func (r *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if response != nil {
 		response.Request = req
 	}
-	return response, err
+	return response, cause(err)
+}
+
+// cause returns an error of transport.Conn without method and URL, which http.Client adds.
+func cause(err error) error {
+	if failed, ok := err.(interface{ As(target any) bool }); ok {
+		var own *url.Error
+		if failed.As(&own) {
+			return own.Err
+		}
+	}
+	return err
 }
 
 // CloseIdleConnections closes the connection's idle connections.
