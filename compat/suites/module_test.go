@@ -74,7 +74,7 @@ func TestIntroduction_CountsChangedAssertions(t *testing.T) {
 		case dropAssertions:
 			dropped += p.count
 		case replaceText:
-			if strings.HasSuffix(p.file, "_test.go") {
+			if strings.HasSuffix(p.file, "restmapper_test.go") {
 				respelled += p.count
 			}
 		}

@@ -62,7 +62,8 @@ func (p replaceCalls) apply(dir string) error {
 		if len(found) != p.count {
 			return nil, fmt.Errorf("%d calls of %s, want %d", len(found), p.old, p.count)
 		}
-		if p.imports != "" {
+		isImported := slices.ContainsFunc(file.Imports, func(spec *ast.ImportSpec) bool { return spec.Path.Value == strconv.Quote(p.imports) })
+		if p.imports != "" && !isImported {
 			name, _, _ := strings.Cut(p.new, ".")
 			end := positions.Position(file.Name.End()).Offset
 			found = append(found, span{end, end, "\n\nimport " + name + " " + strconv.Quote(p.imports)})

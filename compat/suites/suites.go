@@ -10,19 +10,32 @@ var controllerRuntime = &upstream{
 	name: "controller-runtime", module: "sigs.k8s.io/controller-runtime",
 	requires: []string{".", "compat", "compat/controllerruntime"},
 	patches: []patch{
-		// client.New and cache.New return anykind's versions if the suite's environment requests them.
+		// manager.New and cluster.New get the arguments that package manager of anykind returns, if the suite's environment says so.
 		replaceText{
-			file: "pkg/client/client.go", old: "(Client, error) {\n\t_, c, err := newClient(config, options)\n",
-			new: "(Client, error) {\n\tif AnykindNew != nil {\n\t\treturn AnykindNew(config, options)\n\t}\n\t_, c, err := newClient(config, options)\n",
+			file: "pkg/manager/manager.go", old: "\t// Set default values for options fields\n\toptions, err := setOptionsDefaults(config, options)\n",
+			new: "\tif AnykindConfigure != nil {\n\t\tvar err error\n\t\tif config, options, err = AnykindConfigure(config, options); err != nil {\n" +
+				"\t\t\treturn nil, err\n\t\t}\n\t}\n\toptions, err := setOptionsDefaults(config, options)\n",
 		},
 		replaceText{
-			file: "pkg/client/watch.go", old: "\tbase, c, err := newClient(config, options)\n",
-			new: "\tif AnykindNewWithWatch != nil {\n\t\treturn AnykindNewWithWatch(config, options)\n\t}\n\tbase, c, err := newClient(config, options)\n",
+			file: "pkg/cluster/cluster.go", old: "\toriginalConfig := config\n",
+			new: "\tconfig, opts, configureErr := configureAnykind(config, opts)\n\tif configureErr != nil {\n\t\treturn nil, configureErr\n\t}\n\toriginalConfig := config\n",
 		},
+		// GetConfig returns the config of the new arguments. The given one must stay as it is.
 		replaceText{
-			file: "pkg/cache/cache.go", old: "\topts, err := defaultOpts(cfg, opts)\n",
-			new: "\tif AnykindNew != nil && opts.NewInformer == nil {\n\t\treturn AnykindNew(cfg, opts)\n\t}\n\topts, err := defaultOpts(cfg, opts)\n",
+			file: "pkg/manager/manager_test.go", old: "\t\t\t\tExpect(m.GetConfig()).To(Equal(originalCfg))\n",
+			new: "\t\t\t\tif AnykindConfigure == nil {\n\t\t\t\t\tExpect(m.GetConfig()).To(Equal(originalCfg))\n\t\t\t\t}\n" +
+				"\t\t\t\tExpect(cfg).To(Equal(originalCfg))\n",
 		},
+		// The suites' own clients and caches are anykind's, too.
+		runtimeCalls("client/client_test.go", "client.New", 131), runtimeCalls("client/fieldvalidation_test.go", "client.New", 1),
+		runtimeCalls("client/dryrun_test.go", "client.New", 1), runtimeCalls("client/watch_test.go", "client.NewWithWatch", 2),
+		runtimeCalls("client/consistency_envtest_test.go", "client.New", 2),
+		runtimeCalls("client/consistency_envtest_test.go", "cache.New", 2),
+		runtimeCalls("cache/cache_test.go", "client.New", 11), runtimeCalls("cache/cache_test.go", "cache.New", 14),
+		replaceText{file: "pkg/cache/cache_test.go", old: "(cache.New, ", new: "(anykind.NewCache, ", count: 7},
+		runtimeCalls("cache/informer_cache_test.go", "cache.New", 1), runtimeCalls("builder/controller_test.go", "cache.New", 1),
+		runtimeCalls("controller/controllerutil/controllerutil_suite_test.go", "client.New", 1),
+		runtimeCalls("source/source_suite_test.go", "cache.New", 1), runtimeCalls("internal/controller/controller_test.go", "cache.New", 5),
 		// envtest's config sends its requests over a connection of anykind.
 		replaceText{
 			file: "pkg/envtest/server.go",
@@ -41,6 +54,14 @@ var controllerRuntime = &upstream{
 		// The number of requests of controller-runtime's mapper is an implementation detail.
 		dropAssertions{file: "pkg/client/apiutil/restmapper_test.go", actual: "crt.GetRequestCount()", count: 56},
 	},
+}
+
+// runtimeCalls replaces calls of client.New, client.NewWithWatch or cache.New by those of the overlay's package anykind.
+func runtimeCalls(file, old string, count int) replaceCalls {
+	names := map[string]string{"client.New": "NewClient", "client.NewWithWatch": "NewClientWithWatch", "cache.New": "NewCache"}
+	return replaceCalls{
+		file: "pkg/" + file, old: old, new: "anykind." + names[old], count: count, imports: "sigs.k8s.io/controller-runtime/pkg/anykind",
+	}
 }
 
 // serverSpelling changes the expected kind in the tests of the RESTMapper.
@@ -145,8 +166,8 @@ func controllerRuntimeSuites() (all []*suite) {
 		if p.makesClients {
 			adapted := *plain
 			adapted.name += " with adapters"
-			adapted.with += ", client, cache"
-			adapted.env, adapted.ci = []string{"SUITE_CLIENT=anykind", "SUITE_CACHE=anykind"}, p.ci
+			adapted.with = "RESTMapper, manager, client, cache"
+			adapted.env, adapted.ci = []string{"SUITE_ADAPTERS=anykind"}, p.ci
 			all = append(all, &adapted)
 		}
 	}
