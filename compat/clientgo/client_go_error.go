@@ -13,9 +13,12 @@ import (
 
 // clientGoError returns the error of client-go's discovery for one of anykind's. If no server answered, that is a *url.Error,
 // which kubectl matches without unwrapping: it prints a hint for a refused connection. If every response was 401, that is client-go's
-// text for it. Other errors stay as they are.
+// text for it. A deadline that had passed before the request is context.DeadlineExceeded. Other errors stay as they are.
 func clientGoError(err error) error {
 	if found, ok := everyCause(err, requestError); ok {
+		if found.Err == context.DeadlineExceeded { //nolint:errorlint // the time was over before the request
+			return found.Err
+		}
 		return found
 	}
 	isStatus := func(err error) (*apierrors.StatusError, bool) {

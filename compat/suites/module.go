@@ -35,6 +35,8 @@ type upstream struct {
 	tests []string
 	// requires are the folders of this repository's modules imported by the patched constructors.
 	requires []string
+	// extra is a module with its version that an overlay's test needs and the upstream module does not require, "" for none.
+	extra string
 	// startsServer is set if the tests start Kubernetes' API server in their own process. They compile in a module like the
 	// sandbox's.
 	startsServer bool
@@ -119,7 +121,7 @@ func short(text string) string {
 // key returns a hash of a generated module's inputs.
 func (u *upstream) key(pinned version, root string) (string, error) {
 	sum := sha256.New()
-	fmt.Fprintln(sum, pinned, root, u.tests, u.requires, u.startsServer, u.omits)
+	fmt.Fprintln(sum, pinned, root, u.tests, u.requires, u.extra, u.startsServer, u.omits)
 	for _, p := range u.patches {
 		fmt.Fprintf(sum, "%T %+v\n", p, p)
 	}
@@ -175,6 +177,9 @@ func (u *upstream) write(ctx context.Context, source, dir, root string) error {
 	for _, folder := range u.requires {
 		module := strings.TrimSuffix(anykindModule+"/"+folder, "/.")
 		edit = append(edit, "-require="+module+"@v0.0.0", "-replace="+module+"="+filepath.Join(root, folder))
+	}
+	if u.extra != "" {
+		edit = append(edit, "-require="+u.extra)
 	}
 	if _, err = goCommand(ctx, dir, edit...); err != nil || !u.startsServer {
 		return err

@@ -103,6 +103,15 @@ var fluxSSA = &upstream{
 // helm is Helm's library. Its own tests of package kube use fakes; a test in overlay/helm starts an API server.
 var helm = &upstream{name: "helm", module: "helm.sh/helm/v4", requires: []string{".", "compat"}}
 
+// kubectl is kubectl's code. Its own tests have fake servers; overlay/kubectl has one that starts an API server.
+var kubectl = &upstream{
+	name: "kubectl", module: "k8s.io/kubectl", requires: []string{".", "compat"},
+	extra: "sigs.k8s.io/controller-runtime@v0.24.1", // envtest, with the Kubernetes modules of kubectl
+	patches: []patch{replaceText{
+		file: "pkg/cmd/cmd.go", old: "cmdutil.NewMatchVersionFlags(kubeConfigFlags)", new: "cmdutil.NewMatchVersionFlags(wrapGetter(kubeConfigFlags))",
+	}},
+}
+
 // anykindClients replaces calls of client.New.
 func anykindClients(file string, count int) replaceCalls {
 	return replaceCalls{
@@ -133,7 +142,7 @@ var runtimePackages = []struct {
 
 // suites returns the suites in the order of the table.
 func suites() []*suite {
-	return slices.Concat(clientGoSuites(), kubernetesSuites(), controllerRuntimeSuites(), fluxSuites(), helmSuites())
+	return slices.Concat(clientGoSuites(), kubernetesSuites(), controllerRuntimeSuites(), fluxSuites(), helmSuites(), kubectlSuites())
 }
 
 func clientGoSuites() []*suite {
@@ -183,6 +192,13 @@ func fluxSuites() []*suite {
 func helmSuites() []*suite {
 	return []*suite{{
 		name: "helm/kube", upstream: helm, pkg: "./pkg/kube", run: "^TestClient_SameOverAnykind$", timeout: 10 * time.Minute,
+		with: "RESTClientGetter",
+	}}
+}
+
+func kubectlSuites() []*suite {
+	return []*suite{{
+		name: "kubectl/cmd", upstream: kubectl, pkg: "./pkg/cmd", run: "^TestKubectl_SameOverAnykind$", timeout: 10 * time.Minute,
 		with: "RESTClientGetter",
 	}}
 }
