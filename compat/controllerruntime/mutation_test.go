@@ -76,13 +76,13 @@ var mutatedForms = map[string]ctrlclient.Object{
 	"typed": &corev1.ConfigMap{}, "unstructured": untyped(configMaps, "", ""), "metadata": metadataOf(configMaps, "", ""),
 }
 
-func identity(obj any) (any, error) { return obj, nil }
+func unchanged(obj any) (any, error) { return obj, nil }
 
 func TestCache_MutationStaysInObject(t *testing.T) {
 	from := New(t.Context(), client.Connect(t, "admin"))
 	namespace := createEqualConfigMaps(t, from)
 	for form, obj := range mutatedForms {
-		for name, transform := range map[string]toolscache.TransformFunc{"no transform": nil, "transform": identity} {
+		for name, transform := range map[string]toolscache.TransformFunc{"no transform": nil, "transform": unchanged} {
 			t.Run(form+", "+name, func(t *testing.T) {
 				changed, panicked := mutateInformer(t, from, namespace, obj, transform)
 				assert.Equal(t, 1, changed)

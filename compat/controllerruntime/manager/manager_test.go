@@ -2,6 +2,7 @@ package manager_test
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"slices"
 	"sync"
@@ -58,12 +59,30 @@ func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error
 
 func (t *recordingTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// adminConfig returns a config whose requests are recorded.
+// adminConfig returns a config whose requests are recorded, and closes its connections, which client-go keeps, when the test ends.
 func adminConfig(t *testing.T, over *recorder) *rest.Config {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", cluster.Kubeconfig(t))
 	require.NoError(t, err)
 	config.QPS, config.WrapTransport = -1, over.wrap
+	var mu sync.Mutex
+	var conns []net.Conn
+	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, address)
+		if err == nil {
+			mu.Lock()
+			conns = append(conns, conn)
+			mu.Unlock()
+		}
+		return conn, err
+	}
+	t.Cleanup(func() {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, conn := range conns {
+			_ = conn.Close()
+		}
+	})
 	return config
 }
 
