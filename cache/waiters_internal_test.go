@@ -133,7 +133,7 @@ func BenchmarkCache_Event(b *testing.B) {
 				key := Key{"shop", fmt.Sprint("pod-", i)}
 				write := dynamic.Write{Namespace: key.Namespace, Name: key.Name, UID: types.UID(key.Name)}
 				if i%2 == 0 {
-					write.ResourceVersion = strconv.Itoa(1e12 + i)
+					write.ResourceVersion = strconv.FormatInt(1e12+int64(i), 10)
 				}
 				c.emit(watch.Added, partialPod(key.Name, key.Name, "1"), "1")
 				c.RecordWrite(write)

@@ -40,8 +40,6 @@ type upstream struct {
 	// startsServer is set if the tests start Kubernetes' API server in their own process. They compile in a module like the
 	// sandbox's.
 	startsServer bool
-	// omits are files of this repository omitted in this case, because they need later versions of Kubernetes' modules.
-	omits []string
 }
 
 // version is a line of versions.txt.
@@ -121,7 +119,7 @@ func short(text string) string {
 // key returns a hash of a generated module's inputs.
 func (u *upstream) key(pinned version, root string) (string, error) {
 	sum := sha256.New()
-	fmt.Fprintln(sum, pinned, root, u.tests, u.requires, u.extra, u.startsServer, u.omits)
+	fmt.Fprintln(sum, pinned, root, u.tests, u.requires, u.extra, u.startsServer)
 	for _, p := range u.patches {
 		fmt.Fprintf(sum, "%T %+v\n", p, p)
 	}

@@ -98,9 +98,6 @@ func (u *upstream) hideRequirements(ctx context.Context, server *goMod, folder, 
 		}
 		fmt.Fprintf(&lines, "\nreplace %s => %q\n", ours.Module.Path, filepath.Dir(path))
 	}
-	for _, file := range u.omits {
-		replaced[filepath.Join(root, filepath.FromSlash(file))] = ""
-	}
 	overlay, err := json.Marshal(map[string]any{"Replace": replaced})
 	if err != nil {
 		return "", err

@@ -50,9 +50,3 @@ func TestVersions_KubernetesIsThatOfSandbox(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(source), `KubernetesVersion = "`+versions["k8s.io/kubernetes"].Version+`"`)
 }
-
-func TestKubernetes_OmittedFilesExist(t *testing.T) {
-	for _, file := range kubernetes.omits {
-		assert.FileExists(t, filepath.Join(repository, filepath.FromSlash(file)))
-	}
-}

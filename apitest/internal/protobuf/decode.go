@@ -52,23 +52,23 @@ type decoder struct {
 	depth int // of the message
 }
 
-func (d *decoder) take(size int) error {
+func (d *decoder) charge(size int) error {
 	if d.left -= size; d.left < 0 {
 		return ErrTooLarge
 	}
 	return nil
 }
 
-// takeEntry takes the memory of a new entry.
-func (d *decoder) takeEntry(entries map[string]any, key string) error {
+// chargeEntry charges the memory of a new entry.
+func (d *decoder) chargeEntry(entries map[string]any, key string) error {
 	if _, found := entries[key]; found {
 		return nil
 	}
 	switch n := len(entries); {
 	case n == 0:
-		return d.take(firstEntries)
+		return d.charge(firstEntries)
 	case n >= 8:
-		return d.take(moreEntries)
+		return d.charge(moreEntries)
 	}
 	return nil
 }
@@ -172,7 +172,7 @@ func (d *decoder) message(data []byte, m *message) (map[string]any, error) {
 		return nil, errDepth
 	}
 	defer func() { d.depth-- }()
-	if err := d.take(emptyMap); err != nil {
+	if err := d.charge(emptyMap); err != nil {
 		return nil, err
 	}
 	obj := map[string]any{}
@@ -193,12 +193,12 @@ func (d *decoder) into(obj map[string]any, data []byte, m *message) error {
 }
 
 func (d *decoder) set(obj map[string]any, f messageField, value field) error {
-	if err := d.takeEntry(obj, f.name); err != nil {
+	if err := d.chargeEntry(obj, f.name); err != nil {
 		return err
 	}
 	switch f.expression[0] {
 	case '[':
-		if err := d.take(listItem); err != nil {
+		if err := d.charge(listItem); err != nil {
 			return err
 		}
 		item, err := d.value(f.expression[1:], value)
@@ -210,7 +210,7 @@ func (d *decoder) set(obj map[string]any, f messageField, value field) error {
 	case '{':
 		entries, _ := obj[f.name].(map[string]any)
 		if entries == nil {
-			if err := d.take(emptyMap); err != nil {
+			if err := d.charge(emptyMap); err != nil {
 				return err
 			}
 			entries = map[string]any{}
@@ -241,10 +241,10 @@ func (d *decoder) entry(entries map[string]any, expression string, data []byte) 
 	if err != nil {
 		return err
 	}
-	if err := d.takeEntry(entries, key); err != nil {
+	if err := d.chargeEntry(entries, key); err != nil {
 		return err
 	}
-	if err := d.take(len(key)); err != nil {
+	if err := d.charge(len(key)); err != nil {
 		return err
 	}
 	entries[key], err = d.value(expression, value)
@@ -252,12 +252,12 @@ func (d *decoder) entry(entries map[string]any, expression string, data []byte) 
 }
 
 func (d *decoder) value(expression string, value field) (any, error) {
-	if err := d.take(shortValue); err != nil {
+	if err := d.charge(shortValue); err != nil {
 		return nil, err
 	}
 	switch expression[0] {
 	case 's', 'y':
-		if err := d.take(2 * len(value.bytes)); err != nil {
+		if err := d.charge(2 * len(value.bytes)); err != nil {
 			return nil, err
 		}
 	}
@@ -279,7 +279,7 @@ func (d *decoder) value(expression string, value field) (any, error) {
 	case '*', '[':
 		items := []any{}
 		err := eachField(value.bytes, func(_ int, item field) error {
-			if err := d.take(listItem); err != nil {
+			if err := d.charge(listItem); err != nil {
 				return err
 			}
 			decoded, err := d.value(expression[1:], item)
