@@ -4,7 +4,6 @@ go 1.26.0
 
 require (
 	github.com/anykind/anykind v0.1.0
-	github.com/anykind/anykind/compat v0.1.0
 	github.com/anykind/anykind/compat/controllerruntime v0.0.0
 	github.com/fluxcd/cli-utils v1.2.3
 	github.com/gorilla/websocket v1.5.4-0.20250319132907-e064f32e3674
@@ -25,6 +24,7 @@ require (
 	codeberg.org/go-pdf/fpdf v0.11.1 // indirect
 	git.sr.ht/~sbinet/gg v0.7.0 // indirect
 	github.com/ajstarks/svgo v0.0.0-20211024235047-1546f124cd8b // indirect
+	github.com/anykind/anykind/compat v0.1.0 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/evanphx/json-patch/v5 v5.9.11 // indirect
