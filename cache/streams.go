@@ -142,8 +142,8 @@ func rejection(s *streamState) error { return s.rejected }
 
 // interruption returns the error of an interruption, or nil for a rejected stream.
 func interruption(s *streamState) error {
-	if s.rejected != nil {
-		return nil
+	if s.rejected == nil {
+		return s.interrupted
 	}
-	return s.interrupted
+	return nil
 }

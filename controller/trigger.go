@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/anykind/anykind/cache"
 	"github.com/anykind/anykind/controller/workqueue"
@@ -32,6 +33,7 @@ func Watches[T any](c *cache.Cache[T], keys func(*T) []cache.Key) Trigger {
 			if isResync := change.Old == change.Object; !synced || isResync {
 				opts = low
 			}
+			var all []cache.Key
 			for _, obj := range []*T{change.Old, change.Object} {
 				if obj == nil {
 					continue
@@ -40,7 +42,10 @@ func Watches[T any](c *cache.Cache[T], keys func(*T) []cache.Key) Trigger {
 				if err != nil {
 					return err
 				}
-				for _, key := range found {
+				all = append(all, found...)
+			}
+			for i, key := range all {
+				if !slices.Contains(all[:i], key) { // a worker may have taken the first one already
 					queue.AddWithOptions(key, opts)
 				}
 			}

@@ -107,7 +107,7 @@ func TestDecodeAggregated_LimitsMemory(t *testing.T) {
 		var err error
 		allocated := allocated(func() { _, _, err = decodeAggregated([]byte(body), limit) })
 		require.ErrorIs(t, err, errTooLarge, name)
-		assert.Less(t, allocated, int64(4*limit+32*len(body)), name)
+		assert.Less(t, allocated, int64(8*limit+32*len(body)), name) // with the race detector: twice of what it is without
 	}
 	skipped := group(`"x":` + many(`{"":0}`))
 	assert.Less(t, allocated(func() {

@@ -212,7 +212,7 @@ func (r *Reader) RawObject() ([]byte, FieldOffsets, error) {
 		r.pos += r.scanner.pos
 		r.left -= r.scanner.cost
 		return r.buf[start:r.pos], r.scanner.offsets, nil
-	case err == nil || err != r.exceeded: //nolint:errorlint // fill returns it as it is
+	case err == nil || err != r.exceeded:
 		if _, decodeErr := r.object(node{}); decodeErr != nil {
 			err = decodeErr // the limit may be exceeded before
 		} else if err == nil {

@@ -34,7 +34,7 @@ func (d *decoder) special(form string, data []byte) (any, error) {
 		}
 		return int64(int32(fields[2].number)), nil
 	case "json":
-		if err := d.take(jsonByte * len(fields[1].bytes)); err != nil {
+		if err := d.charge(jsonByte * len(fields[1].bytes)); err != nil {
 			return nil, err
 		}
 		return decodeJSON(fields[1].bytes)
@@ -52,7 +52,7 @@ func (d *decoder) special(form string, data []byte) (any, error) {
 	return nil, fmt.Errorf("unknown form %q", form)
 }
 
-func (d *decoder) text(data []byte) (any, error) { return string(data), d.take(len(data)) }
+func (d *decoder) text(data []byte) (any, error) { return string(data), d.charge(len(data)) }
 
 func decodeTime(form string, fields map[int]field, isZero bool) any {
 	if isZero {
@@ -72,7 +72,7 @@ func (d *decoder) schemaProps(value field) (any, error) {
 func (d *decoder) schemaList(form string, values []field) (any, error) {
 	items := []any{}
 	for _, value := range values {
-		if err := d.take(listItem + len(value.bytes)); err != nil {
+		if err := d.charge(listItem + len(value.bytes)); err != nil {
 			return nil, err
 		}
 		if form == "orstrings" {

@@ -9,7 +9,8 @@ import (
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreTopFunction("k8s.io/klog/v2.(*flushDaemon).run.func1"), // runs as long as the process
-		// a connection of client-go, whose HTTP/2 this is, that becomes idle after idle ones have been closed
+		// Connections of a late request, such as client-go's event "stopped leading", become idle after idle ones have been closed.
 		goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*ClientConn).readLoop"),
+		goleak.IgnoreAnyFunction("net/http.(*http2ClientConn).readLoop"),
 	)
 }
