@@ -25,7 +25,9 @@ func allocated(f func()) int64 {
 
 func TestGetJSON_LimitsMemory(t *testing.T) {
 	const object, page = 8 << 20, 9 << 20
-	many := func(element string) string { return "[" + element + strings.Repeat(","+element, 1<<18) + "]" }
+	many := func(element string) string {
+		return "[" + element + strings.Repeat(","+element, 1_000_000/(len(element)+1)) + "]"
+	} // 1 MB
 	var body string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
 	defer server.Close()

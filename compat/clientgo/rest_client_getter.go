@@ -68,7 +68,7 @@ func newGetterClients(ctx context.Context, config *rest.Config, conn *transport.
 	if err != nil {
 		return nil, err
 	}
-	var mapper meta.ResettableRESTMapper = restmapper.New(client).RESTMapper(ctx)
+	mapper := restmapper.New(client).RESTMapper(ctx)
 	if own, ok := mapper.(contextMapper); ok {
 		mapper = getterMapper{own, ctx}
 	}
