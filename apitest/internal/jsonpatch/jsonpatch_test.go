@@ -26,7 +26,8 @@ func TestApply_CopiesAreBounded(t *testing.T) {
 	_, err = Apply(document, patch)
 	runtime.ReadMemStats(&after)
 	require.EqualError(t, err, "Unable to complete the copy, the accumulated size increase of copy is 4246456, exceeding the limit 3145728")
-	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(20*MaxCopied))
+	// The race detector allocates more.
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(40*MaxCopied))
 }
 
 // random returns JSON of all forms, also with duplicate and escaped fields, and with escaped characters.
