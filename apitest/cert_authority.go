@@ -73,7 +73,9 @@ func (id *certAuthority) sign(template *x509.Certificate) (certPEM, keyPEM []byt
 	if err != nil {
 		return nil, nil, err
 	}
-	template.SerialNumber, template.NotBefore, template.NotAfter = serial, notBefore, notAfter
+	template.SerialNumber = serial
+	template.NotBefore = notBefore
+	template.NotAfter = notAfter
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	der, err := x509.CreateCertificate(rand.Reader, template, id.ca, key.Public(), id.key)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 )
 
 func TestServer_FaultsBeforeAndAfterExecution(t *testing.T) {
-	zero, some := 0, 20
+	zero := 0
+	some := 20
 	eachConnection(t, func(t *testing.T, opts apitest.Options) {
 		tests := []struct {
 			name     string
@@ -31,7 +32,8 @@ func TestServer_FaultsBeforeAndAfterExecution(t *testing.T) {
 		server := apitest.NewServer(t, &opts)
 		for _, test := range tests {
 			fault := test.fault
-			fault.Times, fault.Match = 1, apitest.OfResource("configmaps")
+			fault.Times = 1
+			fault.Match = apitest.OfResource("configmaps")
 			remove := server.Inject(fault)
 			name := "x" + test.name[len(test.name)-3:]
 			response, err := roundTrip(t, server, "POST", configMapsPath, `{"metadata":{"name":"`+name+`"}}`)

@@ -59,8 +59,12 @@ func requestOf(r *serve.Record) Request {
 		UserAgent: r.UserAgent, ContentType: r.ContentType, Body: r.Body, Code: r.Code, Revision: r.Revision,
 	}
 	if r.IsResource {
-		request.Group, request.Version, request.Resource, request.Subresource = r.Group, r.Version, r.Resource, r.Subresource
-		request.Namespace, request.Name = r.Namespace, r.Name
+		request.Group = r.Group
+		request.Version = r.Version
+		request.Resource = r.Resource
+		request.Subresource = r.Subresource
+		request.Namespace = r.Namespace
+		request.Name = r.Name
 	}
 	return request
 }

@@ -28,12 +28,14 @@ const kubectlNamespace = "kubectl"
 
 // TestServer_KubectlEqualsRealServer runs the command lines of testdata/kubectl/lines.txt on the sandbox and on apitest.
 func TestServer_KubectlEqualsRealServer(t *testing.T) {
-	program, lines := cluster.Kubectl(t), readLines(t, "testdata/kubectl/lines.txt")
+	program := cluster.Kubectl(t)
+	lines := readLines(t, "testdata/kubectl/lines.txt")
 	server := apitest.NewServer(t, &apitest.Options{HideWarnings: true})
 	double := newKubectl(t, program, server.Kubeconfig(t))
 	sandbox := newKubectl(t, program, cluster.Kubeconfig(t))
 	t.Cleanup(func() { removeNamespace(t) })
-	compared, equal := 0, 0
+	compared := 0
+	equal := 0
 	for _, line := range lines {
 		line, onlyRuns := strings.CutPrefix(line, "? ")
 		line, onlyStatus := strings.CutPrefix(line, "~ ")
@@ -52,7 +54,8 @@ func TestServer_KubectlEqualsRealServer(t *testing.T) {
 			continue
 		}
 		if onlyStatus {
-			want.output, got.output = "", ""
+			want.output = ""
+			got.output = ""
 		}
 		compared++
 		if assert.Equal(t, want, got, "kubectl %s", line) {
@@ -114,7 +117,8 @@ func (k *kubectl) execute(ctx context.Context, args ...string) (output string, c
 	cmd := exec.CommandContext(ctx, k.program, append([]string{"--namespace=" + kubectlNamespace}, args...)...)
 	cmd.Env = k.env
 	var both bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &both, &both
+	cmd.Stdout = &both
+	cmd.Stderr = &both
 	err := cmd.Run()
 	var exit *exec.ExitError
 	switch {

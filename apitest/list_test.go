@@ -223,7 +223,8 @@ func TestServer_ConversionWebhooksAreNotCalled(t *testing.T) {
 	versions, _, err := unstructured.Get[[]any](definition, "spec", "versions")
 	require.NoError(t, err)
 	other := runtime.DeepCopyJSONValue(versions[0]).(map[string]any)
-	other["name"], other["storage"] = "v2", false
+	other["name"] = "v2"
+	other["storage"] = false
 	require.NoError(t, unstructured.Set(definition, append(versions, other), "spec", "versions"))
 	require.NoError(t, unstructured.Set(definition, map[string]any{"strategy": "Webhook", "webhook": map[string]any{
 		"conversionReviewVersions": []any{"v1"}, "clientConfig": map[string]any{"url": "https://example.com"},

@@ -65,7 +65,8 @@ func (s *Server) loadObjects() error {
 // prepareDefinitions returns definitions in their stored form. It runs on all processors, because it takes most of the start time
 // of a server.
 func (s *Server) prepareDefinitions(resource *kinds.Resource, objects []*unstructured.Object) ([]map[string]any, error) {
-	prepared, errs := make([]map[string]any, len(objects)), make([]error, len(objects))
+	prepared := make([]map[string]any, len(objects))
+	errs := make([]error, len(objects))
 	var group sync.WaitGroup
 	workers := min(goruntime.GOMAXPROCS(0), len(objects))
 	for worker := range workers {
@@ -155,7 +156,8 @@ func (s *Server) setStatus(ctx context.Context, req *write.Request, target strin
 	obj := (&unstructured.Object{Object: created}).DeepCopy()
 	obj.Object["status"] = runtime.DeepCopyJSONValue(status)
 	update := *req
-	update.Name, update.Subresource = obj.GetName(), "status"
+	update.Name = obj.GetName()
+	update.Subresource = "status"
 	if _, err := s.writer.Update(ctx, &update, write.Body{Object: obj.Object}); err != nil {
 		return fmt.Errorf("%s: status: %w", target, err)
 	}

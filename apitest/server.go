@@ -169,7 +169,8 @@ func (s *Server) Close() {
 		return
 	}
 	s.closed = true
-	server, onClose := s.http, s.onClose
+	server := s.http
+	onClose := s.onClose
 	s.mu.Unlock()
 	for _, f := range onClose {
 		f()

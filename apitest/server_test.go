@@ -84,7 +84,8 @@ func TestServer_VerbsOfBuiltinKinds(t *testing.T) {
 func TestServer_VerbsOfCustomResources(t *testing.T) {
 	eachConnection(t, func(t *testing.T, opts apitest.Options) {
 		server := apitest.NewServer(t, &opts)
-		ctx, client := t.Context(), server.Client()
+		ctx := t.Context()
+		client := server.Client()
 		definitions, err := client.Resource(ctx, "crd")
 		require.NoError(t, err)
 		_, err = definitions.Create(ctx, object(t, widgetDefinition), nil)

@@ -26,7 +26,8 @@ import (
 // smallDefinitions returns definitions of custom resources with a small schema.
 func smallDefinitions(count int) (all []*unstructured.Object) {
 	for i := range count {
-		group, plural := fmt.Sprintf("g%d.example.com", i), "widgets"
+		group := fmt.Sprintf("g%d.example.com", i)
+		plural := "widgets"
 		all = append(all, &unstructured.Object{Object: map[string]any{
 			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": plural + "." + group},
 			"spec": map[string]any{

@@ -58,7 +58,8 @@ func endOfClientGo(t *testing.T, cfg *rest.Config, namespace string) end {
 		AsGroups: cfg.Impersonate.Groups, AsExtra: extra(cfg.Impersonate.Extra),
 	}
 	if cfg.Username != "" { // client-go sends no password without a name
-		e.Username, e.Password = cfg.Username, cfg.Password
+		e.Username = cfg.Username
+		e.Password = cfg.Password
 	}
 	if cfg.Proxy != nil {
 		proxy, err := cfg.Proxy(&http.Request{URL: server})
@@ -98,8 +99,11 @@ func endOfAnykind(t *testing.T, cfg *transport.Config) end {
 		Token: token(cfg.Token.Reveal(), cfg.TokenFile), TokenFile: cfg.TokenFile, Username: cfg.Username, Password: cfg.Password.Reveal(),
 		As: cfg.Impersonate.User, AsUID: cfg.Impersonate.UID, AsGroups: cfg.Impersonate.Groups, AsExtra: extra(cfg.Impersonate.Extra),
 	}
-	e.Insecure, e.ServerName, e.CA = cfg.Insecure, cfg.ServerName, dataOrFile(t, cfg.CAData, cfg.CAFile)
-	e.Certificate, e.Key = dataOrFile(t, cfg.CertData, cfg.CertFile), dataOrFile(t, []byte(cfg.KeyData.Reveal()), cfg.KeyFile)
+	e.Insecure = cfg.Insecure
+	e.ServerName = cfg.ServerName
+	e.CA = dataOrFile(t, cfg.CAData, cfg.CAFile)
+	e.Certificate = dataOrFile(t, cfg.CertData, cfg.CertFile)
+	e.Key = dataOrFile(t, []byte(cfg.KeyData.Reveal()), cfg.KeyFile)
 	written := e.Token != "" || e.Username != ""
 	if exec := cfg.Exec; exec != nil && !written && e.Certificate == "" {
 		e.Exec = &execEnd{

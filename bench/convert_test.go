@@ -61,7 +61,8 @@ func TestAs_GeneratedPod(t *testing.T) {
 // TestInto_EqualsClientGoDecoder converts the objects of public projects to the types of client-go's scheme.
 func TestInto_EqualsClientGoDecoder(t *testing.T) {
 	decoder := scheme.Codecs.UniversalDeserializer()
-	compared, kinds := 0, map[string]bool{}
+	compared := 0
+	kinds := map[string]bool{}
 	for _, file := range corpus.Objects(t, 3000) {
 		obj, err := unstructured.Decode(file.JSON)
 		require.NoError(t, err)

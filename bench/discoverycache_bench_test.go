@@ -19,7 +19,8 @@ func BenchmarkResolveFromDisk(b *testing.B) {
 		served.addBuiltIn()
 		served.addDefinitions(count)
 		server := serveDiscovery(b, served.groups)
-		conn, dir := connect(b, server), b.TempDir()
+		conn := connect(b, server)
+		dir := b.TempDir()
 		_, err := discovery.New(conn, &discovery.Options{CacheDir: dir}).Refresh(b.Context())
 		require.NoError(b, err)
 		b.Run(fmt.Sprintf("%d/anykind", count), func(b *testing.B) {

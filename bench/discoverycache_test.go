@@ -22,7 +22,8 @@ import (
 func TestDiskCache_WrittenByClientGo(t *testing.T) {
 	for name, answers := range cachedServers() {
 		t.Run(name, func(t *testing.T) {
-			server, dir := serveCached(t, answers), t.TempDir()
+			server := serveCached(t, answers)
+			dir := t.TempDir()
 			_, _, err := clientGoCached(t, server.URL, dir).ServerGroupsAndResources()
 			require.NoError(t, err)
 
@@ -40,7 +41,8 @@ func TestDiskCache_WrittenByClientGo(t *testing.T) {
 func TestDiskCache_ReadByClientGo(t *testing.T) {
 	for name, answers := range cachedServers() {
 		t.Run(name, func(t *testing.T) {
-			server, dir := serveCached(t, answers), t.TempDir()
+			server := serveCached(t, answers)
+			dir := t.TempDir()
 			wantGroups, wantLists, err := clientGoCached(t, server.URL, t.TempDir()).ServerGroupsAndResources()
 			require.NoError(t, err)
 			_, err = cachedIn(t, server.URL, dir).Refresh(t.Context())
@@ -64,7 +66,8 @@ func TestDiskCache_ReadByClientGo(t *testing.T) {
 func TestDiskCache_EmptyListsAreNotCached(t *testing.T) {
 	answers := cachedServers()["group by group"]
 	answers["/apis/apps/v1beta1"] = `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"apps/v1beta1","resources":[]}`
-	server, dir := serveCached(t, answers), t.TempDir()
+	server := serveCached(t, answers)
+	dir := t.TempDir()
 	asked, err := cachedIn(t, server.URL, dir).Refresh(t.Context())
 	require.NoError(t, err)
 	server.requests.Store(0)
@@ -137,7 +140,8 @@ func spelledOut(lists []*metav1.APIResourceList) []*metav1.APIResourceList {
 		list.TypeMeta = metav1.TypeMeta{} // only what was read from the disk has one
 		for i := range list.APIResources {
 			if entry := &list.APIResources[i]; entry.Version == "" {
-				entry.Group, entry.Version = gv.Group, gv.Version
+				entry.Group = gv.Group
+				entry.Version = gv.Version
 			}
 		}
 	}

@@ -127,7 +127,8 @@ func gigabyte(b *testing.B, run execute) {
 	b.ReportAllocs()
 	for b.Loop() {
 		table := crc32.MakeTable(crc32.Castagnoli)
-		sent, came := &checksumWriter{Hash32: crc32.New(table)}, &checksumWriter{Hash32: crc32.New(table)}
+		sent := &checksumWriter{Hash32: crc32.New(table)}
+		came := &checksumWriter{Hash32: crc32.New(table)}
 		stdin := io.TeeReader(io.LimitReader(&repeatingReader{block: block}, size), sent)
 		if err := run(b.Context(), "cat", stdin, came); err != nil {
 			b.Fatal(err)
@@ -179,7 +180,8 @@ func BenchmarkExecFirstByte(b *testing.B) {
 		var total atomic.Int64
 		runs := int64(0)
 		for b.Loop() {
-			begin, stdin := time.Now(), newGate()
+			begin := time.Now()
+			stdin := newGate()
 			first := &firstByte{then: func() {
 				total.Add(int64(time.Since(begin)))
 				stdin.open()

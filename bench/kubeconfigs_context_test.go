@@ -86,12 +86,21 @@ func mergeCases() []kubeconfigCase {
 		change(list("merge: relative names in the list", "a/config", "c/config"), func(c *kubeconfigCase) { c.chdir = "." }),
 		change(list("merge: a broken file", "a/config", "broken/config", "c/config"), rejected),
 		change(list("merge: a folder", "a/config", "b", "c/config"), rejected),
-		change(list("merge: a context of no file", "a/config", "b/config"), func(c *kubeconfigCase) { c.context, c.rejected = "h", true }),
+		change(list("merge: a context of no file", "a/config", "b/config"), func(c *kubeconfigCase) {
+			c.context = "h"
+			c.rejected = true
+		}),
 		change(list("merge: all missing", "missing", "also/missing"), rejected),
 		change(list("merge: all empty", "empty/config", "d/config"), rejected),
 		list("the file at home"),
 		change(list("an explicit file wins over the list", "a/config", "b/config"), func(c *kubeconfigCase) { c.path = "home/.kube/config" }),
-		change(list("an explicit file is not merged", "a/config", "b/config"), func(c *kubeconfigCase) { c.path, c.rejected = "c/config", true }),
-		change(list("an explicit file must exist", "a/config", "c/config"), func(c *kubeconfigCase) { c.path, c.rejected = "missing", true }),
+		change(list("an explicit file is not merged", "a/config", "b/config"), func(c *kubeconfigCase) {
+			c.path = "c/config"
+			c.rejected = true
+		}),
+		change(list("an explicit file must exist", "a/config", "c/config"), func(c *kubeconfigCase) {
+			c.path = "missing"
+			c.rejected = true
+		}),
 	}
 }

@@ -50,7 +50,12 @@ func with(files map[string]string) func(*kubeconfigCase) {
 }
 
 func withOptions(context, cluster, user, namespace string) func(*kubeconfigCase) {
-	return func(c *kubeconfigCase) { c.context, c.cluster, c.user, c.namespace = context, cluster, user, namespace }
+	return func(c *kubeconfigCase) {
+		c.context = context
+		c.cluster = cluster
+		c.user = user
+		c.namespace = namespace
+	}
 }
 
 func kubeconfigCases() []kubeconfigCase {

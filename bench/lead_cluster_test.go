@@ -85,7 +85,8 @@ func TestLeaderElection_OneLeaderWithClientGo(t *testing.T) {
 	}
 	enough := func(each int) func() bool {
 		return func() bool {
-			ours, theirs := leading.termsOf("anykind"), leading.termsOf("client-go")
+			ours := leading.termsOf("anykind")
+			theirs := leading.termsOf("client-go")
 			return ours >= each && theirs >= each
 		}
 	}

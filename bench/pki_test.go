@@ -21,7 +21,8 @@ import (
 func newPKI(t *testing.T) *strings.Replacer {
 	t.Helper()
 	var files [3][]byte
-	key, wrong := newKey(t), newKey(t)
+	key := newKey(t)
+	wrong := newKey(t)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "bench"}, IsCA: true, BasicConstraintsValid: true,
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),

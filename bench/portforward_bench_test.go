@@ -47,7 +47,8 @@ func BenchmarkPortForward(b *testing.B) {
 // benchmarkForward measures one direction, and the peak of the heap.
 func benchmarkForward(b *testing.B, address string, carry func(b *testing.B, conn net.Conn)) {
 	b.SetBytes(forwarded)
-	stop, peak := make(chan struct{}), make(chan uint64)
+	stop := make(chan struct{})
+	peak := make(chan uint64)
 	go func() {
 		most := uint64(0)
 		for {
@@ -78,7 +79,8 @@ func download(b *testing.B, conn net.Conn) {
 	_, err := fmt.Fprintf(conn, "yes %s | head -c %d\n", strings.TrimSpace(line), forwarded)
 	require.NoError(b, err)
 	require.NoError(b, conn.(*net.TCPConn).CloseWrite())
-	got, want := sha256.New(), sha256.New()
+	got := sha256.New()
+	want := sha256.New()
 	n, err := io.Copy(got, conn)
 	require.NoError(b, err)
 	require.EqualValues(b, forwarded, n)
@@ -94,7 +96,8 @@ func download(b *testing.B, conn net.Conn) {
 func upload(b *testing.B, conn net.Conn) {
 	_, err := io.WriteString(conn, "sha256sum\n")
 	require.NoError(b, err)
-	sum, buffer := sha256.New(), make([]byte, 1<<20)
+	sum := sha256.New()
+	buffer := make([]byte, 1<<20)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(buffer)
 	for range forwarded / len(buffer) {
 		_, _ = sum.Write(buffer)
@@ -129,7 +132,8 @@ func forwardWithClientGo(b *testing.B, pods *dynamic.Resource, pod string) strin
 	require.NoError(b, err)
 	dialer, err := portforward.NewSPDYOverWebsocketDialer(target, config)
 	require.NoError(b, err)
-	stop, ready := make(chan struct{}), make(chan struct{})
+	stop := make(chan struct{})
+	ready := make(chan struct{})
 	forwarder, err := portforward.New(dialer, []string{":2"}, stop, ready, io.Discard, io.Discard)
 	require.NoError(b, err)
 	ended := make(chan error, 1)

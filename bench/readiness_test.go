@@ -89,7 +89,8 @@ func theirStatus(obj *unstructured.Object) (computed status.Status) {
 // compareReadiness compares the status of an object with kstatus's, and returns which difference explains it.
 func compareReadiness(t *testing.T, name string, obj *unstructured.Object) (reason string) {
 	t.Helper()
-	theirs, ours := theirStatus(obj), readiness.Compute(obj)
+	theirs := theirStatus(obj)
+	ours := readiness.Compute(obj)
 	lazy, err := unstructured.As[unstructured.Lazy](obj)
 	require.NoError(t, err)
 	assert.Equal(t, ours, readiness.Compute(lazy), "%s, as a Lazy", name)
@@ -199,7 +200,8 @@ func TestReadiness_KstatusVariations(t *testing.T) {
 	for i, text := range moreObjects {
 		objects[fmt.Sprintf("moreObjects[%d]", i)] = readinessObject(t, text)
 	}
-	compared, occurred := 0, map[string]int{}
+	compared := 0
+	occurred := map[string]int{}
 	for name, obj := range objects {
 		for change, variation := range variations(obj) {
 			compared++

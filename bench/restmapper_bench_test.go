@@ -73,7 +73,8 @@ func mapped(mapper meta.RESTMapper, gk schema.GroupKind) error {
 
 func cold(b *testing.B, server *discoveryServer, resolve func(context.Context) error) {
 	require.NoError(b, resolve(b.Context())) // the connection stands
-	requests, bytes := server.requests.Load(), server.bytes.Load()
+	requests := server.requests.Load()
+	bytes := server.bytes.Load()
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := resolve(b.Context()); err != nil {

@@ -49,13 +49,17 @@ func definition(i int) *apidiscovery.APIResourceDiscovery {
 	}
 	switch {
 	case i%29 == 0 && i < 29*41: // a kind that many groups have, each once
-		kind, plural, singular = "Cluster", "clusters", "cluster"
+		kind = "Cluster"
+		plural = "clusters"
+		singular = "cluster"
 	case i%31 == 0:
 		short = append(short, "dup")
 	case i%37 == 0: // a built-in short name, and a built-in plural
 		short = append(short, "svc", "secrets")
 	case i%43 == 0 && i < 43*41:
-		kind, plural, singular = "Event", "events", "event"
+		kind = "Event"
+		plural = "events"
+		singular = "event"
 	}
 	if i%5 == 0 {
 		categories = append(categories, "all")

@@ -75,7 +75,8 @@ type catalogue struct {
 
 func (c *catalogue) add(group, version string, stale bool, resource *apidiscovery.APIResourceDiscovery) {
 	c.count++
-	resource.ResponseKind.Group, resource.ResponseKind.Version = group, version
+	resource.ResponseKind.Group = group
+	resource.ResponseKind.Version = version
 	g := -1
 	for i := range c.groups {
 		if c.groups[i].Name == group {

@@ -51,7 +51,8 @@ func resourceNames(gv schema.GroupVersion, r *apidiscovery.APIResourceDiscovery)
 	}
 	var all []resourceName
 	for _, name := range bare {
-		grouped, full := name, name
+		grouped := name
+		full := name
 		grouped.text += "." + gv.Group
 		full.text += "." + gv.Version + "." + gv.Group
 		full.versioned = true
@@ -90,7 +91,8 @@ func offlineMapper(t *testing.T, conn *transport.Conn) *restmapper.Mapper {
 // compareNames resolves each name of each resource with both mappers, and counts the differences by reason.
 func compareNames(t *testing.T, served *catalogue, mapper *restmapper.Mapper, theirs meta.RESTMapper) []string {
 	t.Helper()
-	compared, differences := 0, map[string][]string{}
+	compared := 0
+	differences := map[string][]string{}
 	served.each(func(gv schema.GroupVersion, stale bool, resource *apidiscovery.APIResourceDiscovery) {
 		for _, name := range resourceNames(gv, resource) {
 			compared++

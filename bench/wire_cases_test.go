@@ -196,7 +196,9 @@ func deleteCases() map[string]wireCase {
 			func(ctx context.Context, r theirHandle) error { return r.Delete(ctx, name, opts) },
 		}
 	}
-	grace, orphan, version := int64(30), metav1.DeletePropagationOrphan, "7"
+	grace := int64(30)
+	orphan := metav1.DeletePropagationOrphan
+	version := "7"
 	return map[string]wireCase{
 		"delete": {"pods",
 			func(ctx context.Context, r *dynamic.Resource) error { _, err := r.Delete(ctx, "web", nil); return err },

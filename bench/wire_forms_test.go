@@ -60,7 +60,8 @@ func metadataCases() map[string]wireCase {
 			}},
 		"delete a collection, metadata": {"pods",
 			func(ctx context.Context, r *dynamic.Resource) error {
-				opts, selected := allDeleteOptions(), allListOptions()
+				opts := allDeleteOptions()
+				selected := allListOptions()
 				_, err := r.Metadata().DeleteCollection(ctx, &opts, &selected)
 				return err
 			},

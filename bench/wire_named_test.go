@@ -36,7 +36,8 @@ func namedCases() map[string]wireCase {
 				return err
 			}}
 	}
-	grace, pod := int64(5), wireObject("v1", "Pod", "web-0")
+	grace := int64(5)
+	pod := wireObject("v1", "Pod", "web-0")
 	pod.SetUID("u-7")
 	return map[string]wireCase{
 		"Evict": evicting(nil, nil),

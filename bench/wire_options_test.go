@@ -19,8 +19,11 @@ func allListOptions() metav1.ListOptions {
 
 // allWatchOptions are those of a watch.
 func allWatchOptions() metav1.ListOptions {
-	opts, yes := allListOptions(), true
-	opts.Limit, opts.AllowWatchBookmarks, opts.SendInitialEvents = 0, true, &yes
+	opts := allListOptions()
+	yes := true
+	opts.Limit = 0
+	opts.AllowWatchBookmarks = true
+	opts.SendInitialEvents = &yes
 	return opts
 }
 
@@ -49,7 +52,11 @@ func allApplyOptions() metav1.ApplyOptions {
 }
 
 func allDeleteOptions() metav1.DeleteOptions {
-	grace, uid, version, foreground, yes := int64(0), metav1.ObjectMeta{UID: "u-1"}.UID, "7", metav1.DeletePropagationForeground, true
+	grace := int64(0)
+	uid := metav1.ObjectMeta{UID: "u-1"}.UID
+	version := "7"
+	foreground := metav1.DeletePropagationForeground
+	yes := true
 	return metav1.DeleteOptions{
 		GracePeriodSeconds: &grace, PropagationPolicy: &foreground, DryRun: []string{metav1.DryRunAll},
 		Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version},

@@ -89,7 +89,8 @@ func wireDiscovery() map[string]any {
 		}
 		served.add(resource.gvr.Group, resource.gvr.Version, false, described)
 	}
-	core, named := apidiscovery.APIGroupDiscoveryList{}, apidiscovery.APIGroupDiscoveryList{}
+	core := apidiscovery.APIGroupDiscoveryList{}
+	named := apidiscovery.APIGroupDiscoveryList{}
 	for _, group := range served.groups {
 		if group.Name == "" {
 			core.Items = append(core.Items, group)
@@ -197,7 +198,8 @@ func wireClients(t *testing.T, server *wireServer) (*dynamic.Client, clientGo) {
 	theirs.metadata, err = metadata.NewForConfigAndClient(config, http)
 	require.NoError(t, err)
 	config = cgdynamic.ConfigFor(config)
-	config.GroupVersion, config.APIPath = &schema.GroupVersion{Version: "v1"}, "/api"
+	config.GroupVersion = &schema.GroupVersion{Version: "v1"}
+	config.APIPath = "/api"
 	theirs.rest, err = rest.RESTClientForConfigAndClient(config, http)
 	require.NoError(t, err)
 	return ours, theirs

@@ -40,7 +40,8 @@ func TestWire_RequestsAsClientGo(t *testing.T) {
 			other := theirHandle{theirs.dynamic.Resource(gvr), theirs.metadata.Resource(gvr), theirs.rest}
 			if namespaced {
 				resource = resource.Namespace("shop")
-				other.ResourceInterface, other.metadata = theirs.dynamic.Resource(gvr).Namespace("shop"), theirs.metadata.Resource(gvr).Namespace("shop")
+				other.ResourceInterface = theirs.dynamic.Resource(gvr).Namespace("shop")
+				other.metadata = theirs.metadata.Resource(gvr).Namespace("shop")
 			}
 			require.NoError(t, call.ours(t.Context(), resource))
 			our := server.recorded(t)

@@ -250,7 +250,8 @@ func (c *Cache[T]) apply(change dynamic.Change[T]) {
 			c.remove(key, nil, false)
 		}
 	case watch.Deleted:
-		key, final := KeyOf(c.metaOf(change.Object)), (*T)(nil)
+		key := KeyOf(c.metaOf(change.Object))
+		final := (*T)(nil)
 		if !change.FinalStateUnknown {
 			final = c.transform(key, change.Object)
 		}

@@ -291,7 +291,8 @@ func TestRun_PassesSelectors(t *testing.T) {
 		"one of several": func(t *testing.T) *script { _, shop, _ := runningIn(t, opts); return shop },
 	} {
 		t.Run(name, func(t *testing.T) {
-			source, received := start(t), make(chan dynamic.FollowOptions, 1)
+			source := start(t)
+			received := make(chan dynamic.FollowOptions, 1)
 			source.changes <- func(opts *dynamic.FollowOptions) (change, error) {
 				received <- *opts
 				return change{}, nil
@@ -597,7 +598,8 @@ func TestCache_ConcurrentReadersAndConsumers(t *testing.T) {
 
 // follows applies a change to a consumer's versions by name, and checks that they do not go back.
 func follows(t *testing.T, last map[string]string, change cache.Change[object]) {
-	name, version := change.Object.GetName(), change.Object.GetResourceVersion()
+	name := change.Object.GetName()
+	version := change.Object.GetResourceVersion()
 	now, err := strconv.Atoi(version)
 	assert.NoError(t, err)
 	before, _ := strconv.Atoi(last[name])

@@ -85,7 +85,8 @@ type update[T any] struct {
 
 func newConsumer[T any]() *consumer[T] {
 	c := &consumer[T]{pending: map[Key]*pendingChange[T]{}, ready: make(chan struct{}, 1)}
-	c.root.prev, c.root.next = &c.root, &c.root
+	c.root.prev = &c.root
+	c.root.next = &c.root
 	return c
 }
 
@@ -171,16 +172,20 @@ const maxPendingKept = 256
 func (c *consumer[T]) push(p *pendingChange[T]) {
 	c.pending[p.key] = p
 	c.hadMany = c.hadMany || len(c.pending) >= maxPendingKept
-	p.prev, p.next = c.root.prev, &c.root
-	p.prev.next, p.next.prev = p, p
+	p.prev = c.root.prev
+	p.next = &c.root
+	p.prev.next = p
+	p.next.prev = p
 }
 
 func (c *consumer[T]) drop(p *pendingChange[T]) {
 	delete(c.pending, p.key)
 	if c.hadMany && len(c.pending) == 0 { // a map does not shrink
-		c.pending, c.hadMany = map[Key]*pendingChange[T]{}, false
+		c.pending = map[Key]*pendingChange[T]{}
+		c.hadMany = false
 	}
-	p.prev.next, p.next.prev = p.next, p.prev
+	p.prev.next = p.next
+	p.next.prev = p.prev
 }
 
 // next removes and returns the first pending change, nil for none.

@@ -108,7 +108,8 @@ func TestCache_CodecDeliversChanges(t *testing.T) {
 }
 
 func TestCache_CodecFailureEndsRun(t *testing.T) {
-	codec, source := &copyingCodec{}, newScript()
+	codec := &copyingCodec{}
+	source := newScript()
 	c := cache.New(source, &cache.Options[object]{Codec: codec})
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(t.Context()) }()

@@ -20,7 +20,8 @@ func (c *Cache[T]) Health() error {
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	rejected, interrupted := c.joinErrors(rejection), c.joinErrors(interruption)
+	rejected := c.joinErrors(rejection)
+	interrupted := c.joinErrors(interruption)
 	isSynced := c.synced && c.hasSettled()
 	switch {
 	case !c.started.Load():

@@ -24,7 +24,8 @@ func TestIndex_AgreesWithMap(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	held := map[Key]*tagged{}
 	check := func() {
-		byTag, byNamespace := map[string][]*tagged{}, map[string][]*tagged{}
+		byTag := map[string][]*tagged{}
+		byNamespace := map[string][]*tagged{}
 		for key, obj := range held {
 			byNamespace[key.Namespace] = append(byNamespace[key.Namespace], obj)
 			once := map[string]bool{}

@@ -105,7 +105,8 @@ func (in *interner) digestNode(n node) digest {
 	switch value := n.value.(type) {
 	case map[string]any:
 		before, _ := n.previous.(map[string]any)
-		d.opaque, d.unchanged = value == nil, value != nil && before != nil && len(value) == len(before)
+		d.opaque = value == nil
+		d.unchanged = value != nil && before != nil && len(value) == len(before)
 		for name, v := range value {
 			old, found := before[name]
 			member := in.digestValue(node{value: v, previous: old, name: name})
@@ -116,7 +117,9 @@ func (in *interner) digestNode(n node) digest {
 		d.hash = mix(mapHash, d.hash)
 	case []any:
 		before, _ := n.previous.([]any)
-		d.hash, d.opaque, d.unchanged = listHash, value == nil, value != nil && before != nil && len(value) == len(before)
+		d.hash = listHash
+		d.opaque = value == nil
+		d.unchanged = value != nil && before != nil && len(value) == len(before)
 		for k, v := range value {
 			var old any
 			if k < len(before) {
@@ -127,7 +130,8 @@ func (in *interner) digestNode(n node) digest {
 			d.add(element, elementSize)
 		}
 	}
-	in.nodes[i].digest, in.nodes[i].end = d, len(in.nodes)
+	in.nodes[i].digest = d
+	in.nodes[i].end = len(in.nodes)
 	return d
 }
 
@@ -144,7 +148,8 @@ func (in *interner) digestValue(n node) digest {
 	case map[string]any, []any:
 		return in.digestNode(n)
 	case string:
-		d.hash, d.size = mix(stringHash, maphash.String(in.seed, v)), len(v)
+		d.hash = mix(stringHash, maphash.String(in.seed, v))
+		d.size = len(v)
 	case int64:
 		d.hash = mix(intHash, uint64(v)) //nolint:gosec // any bits do
 	case float64:
@@ -222,7 +227,10 @@ func (in *interner) copyOf(i int) any {
 // lookup returns the value with this hash, nil for none.
 func (in *interner) lookup(hash uint64) any {
 	if in.lookups++; in.lookups > maxLookups || in.size > maxGenerationSize {
-		in.recent, in.older, in.size, in.lookups = make(map[uint64]any, len(in.recent)), in.recent, 0, 0
+		in.older = in.recent
+		in.recent = make(map[uint64]any, len(in.older))
+		in.size = 0
+		in.lookups = 0
 	}
 	if v, found := in.recent[hash]; found {
 		return v
@@ -240,7 +248,8 @@ func (in *interner) add(n node, value any) {
 
 // seenBefore reports whether a hash came before, and remembers it.
 func (in *interner) seenBefore(hash uint64) bool {
-	slot, rest := &in.seen[hash%seenSlots], uint32(hash>>32)
+	slot := &in.seen[hash%seenSlots]
+	rest := uint32(hash >> 32)
 	if slot[0] == rest || slot[1] == rest {
 		return true
 	}

@@ -185,7 +185,8 @@ func FuzzInterner(f *testing.F) {
 			original := obj.DeepCopy()
 			previous[i%3] = in.object(obj, previous[i%3])
 			assert.Equal(t, printed(original), printed(obj), "it is written to")
-			held, want = append(held, previous[i%3]), append(want, printed(original))
+			held = append(held, previous[i%3])
+			want = append(want, printed(original))
 		}
 		for i, obj := range held {
 			assert.Equal(t, want[i], printed(obj))

@@ -81,7 +81,8 @@ func newMutationDetector[T any](opts *Options[T]) *mutationDetector[T] {
 	case isDisabled || opts.DisableInterning || opts.Codec != nil || !isTest():
 		return nil
 	default:
-		d.isSampling, d.seed = true, maphash.MakeSeed()
+		d.isSampling = true
+		d.seed = maphash.MakeSeed()
 		return d
 	}
 }

@@ -25,7 +25,8 @@ func TestMutationDetector_SlowComparisonsLeaveTime(t *testing.T) {
 		for _, name := range []string{"a", "b", "c"} {
 			d.put(Key{Name: name}, &slowObject{})
 		}
-		start, checks := time.Now(), 0
+		start := time.Now()
+		checks := 0
 		for range 600 {
 			time.Sleep(time.Second) // until the next event
 			before := time.Now()
@@ -81,7 +82,8 @@ func BenchmarkMutationDetector_Put(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.Setenv(detectorVariable, variable)
 			d := newMutationDetector(&Options[unstructured.Unstructured]{})
-			keys, objects := make([]Key, 5000), make([]*unstructured.Unstructured, 5000)
+			keys := make([]Key, 5000)
+			objects := make([]*unstructured.Unstructured, 5000)
 			for i := range keys {
 				keys[i] = Key{"shop", strconv.Itoa(i)}
 				objects[i] = benchmarkPod(i)

@@ -167,7 +167,8 @@ type namespaceMerger[T any] struct {
 
 // handle applies event to the cache. An error ends Run.
 func (m *namespaceMerger[T]) handle(event namespaceEvent[T]) error {
-	c, stream := m.cache, event.stream
+	c := m.cache
+	stream := event.stream
 	switch {
 	case event.ended != nil:
 		return m.handleEnd(event)
@@ -206,7 +207,8 @@ func (m *namespaceMerger[T]) handleEnd(event namespaceEvent[T]) error {
 	if event.retryAfter == 0 || errors.As(event.ended, &panicErr) {
 		return event.ended
 	}
-	c, stream := m.cache, event.stream
+	c := m.cache
+	stream := event.stream
 	err := fmt.Errorf("namespace %q: %w", stream.namespace, event.ended)
 	c.setRejected(stream.namespace, err)
 	m.setState(stream, stateRejected)
@@ -223,7 +225,8 @@ func (m *namespaceMerger[T]) handleEnd(event namespaceEvent[T]) error {
 // the rest are synced or rejected. NotServed: at least one namespace is not served.
 func (m *namespaceMerger[T]) setState(stream *namespaceStream[T], state watch.EventType) {
 	stream.state = state
-	synced, notServed := false, false
+	synced := false
+	notServed := false
 	for _, s := range m.streams {
 		synced = synced || s.state == dynamic.Synced
 		notServed = notServed || s.state == dynamic.NotServed

@@ -217,7 +217,8 @@ func TestCache_StringNamesNoOtherNamespace(t *testing.T) {
 func TestNamespaces_AllRejectedEndRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, shop, home := runningIn(t, cache.Options[object]{})
-		forbidden, missing := errors.New("pods is forbidden"), errors.New("not found")
+		forbidden := errors.New("pods is forbidden")
+		missing := errors.New("not found")
 		shop.fail(forbidden)
 		home.fail(missing)
 		err := c.WaitForStop(t.Context())

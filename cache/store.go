@@ -118,7 +118,8 @@ func (c *Cache[T]) listIndexed(name, value string) []stored[T] {
 // put stores obj and queues the change for the consumers.
 func (c *Cache[T]) put(key Key, obj *T) {
 	c.mutations.put(key, obj)
-	values, current := c.indexValues(key, obj), c.store(obj)
+	values := c.indexValues(key, obj)
+	current := c.store(obj)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.objects.get(key)

@@ -124,7 +124,8 @@ func (w *checkedConsumer) handle(kind watch.EventType, name string, uid types.UI
 		delete(w.versions, name)
 		delete(w.uids, name)
 	} else {
-		w.versions[name], w.uids[name] = version, uid
+		w.versions[name] = version
+		w.uids[name] = uid
 	}
 }
 
@@ -144,7 +145,8 @@ func (w *checkedConsumer) end() {
 func (w *checkedConsumer) begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ending, w.newest = false, map[string]string{}
+	w.ending = false
+	w.newest = map[string]string{}
 }
 
 func older(a, b string) bool {

@@ -89,10 +89,12 @@ func (s *environment) storm(t *testing.T, of *workload, seed uint64, midway func
 // read lists all objects repeatedly. A list without an error must be complete.
 func (s *environment) read(ctx context.Context, t *testing.T, of *workload) {
 	t.Helper()
-	whole, broken := 0, 0
+	whole := 0
+	broken := 0
 	pages := s.proxied.Paging(&dynamic.PagingOptions{OnExpired: func(error) dynamic.ExpiryPolicy { return dynamic.ExpiryContinue }})
 	for ctx.Err() == nil {
-		seen, failed := map[string]bool{}, false
+		seen := map[string]bool{}
+		failed := false
 		for obj, err := range pages.List(ctx, &metav1.ListOptions{Limit: 250}) {
 			if failed = err != nil; !failed {
 				assert.False(t, seen[obj.GetName()], "%s is listed twice", obj.GetName())

@@ -32,13 +32,15 @@ func envNumber(t *testing.T, name string, defaultValue uint64) uint64 {
 // name: ANYKIND_CHAOS_SEED=n ANYKIND_CHAOS_ROUNDS=1 repeats it.
 func TestCache_CorrectAfterStorms(t *testing.T) {
 	// No controller puts a Secret into a new namespace.
-	secrets, crds := resource(t, "secrets"), resource(t, "crd")
+	secrets := resource(t, "secrets")
+	crds := resource(t, "crd")
 	first := envNumber(t, "ANYKIND_CHAOS_SEED", 1)
 	for seed := first; seed < first+envNumber(t, "ANYKIND_CHAOS_ROUNDS", 6); seed++ {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			of := workloadFor(seed)
 			if seed%6 == 3 { // the custom resource is deleted and recreated in mid-storm
-				of.come, of.stay = of.come+of.stay, 0
+				of.come = of.come + of.stay
+				of.stay = 0
 				createNoteKind(t, crds)
 				notes := noteResource(t)
 				runStorm(t, notes.Namespace(namespace(t)), of, seed, func() {
@@ -78,7 +80,8 @@ func runStorm(t *testing.T, direct *dynamic.Resource, of *workload, seed uint64,
 
 // TestCache_StormsLeaveNoMemory gives every object a long name, so that objects that are kept show on the heap.
 func TestCache_StormsLeaveNoMemory(t *testing.T) {
-	direct, seed := resource(t, "secrets").Namespace(namespace(t)), envNumber(t, "ANYKIND_CHAOS_SEED", 1)
+	direct := resource(t, "secrets").Namespace(namespace(t))
+	seed := envNumber(t, "ANYKIND_CHAOS_SEED", 1)
 	s := newEnvironment(t, direct, seed)
 	s.follow(t)
 	var heap []uint64

@@ -75,7 +75,9 @@ func (s *workload) write(t *testing.T, to *dynamic.Resource, seed uint64, half u
 func (s *workload) writeOne(t *testing.T, to *dynamic.Resource, rng *rand.Rand) {
 	t.Helper()
 	// Few values, so that objects have equal maps, which caches share.
-	n, what, value := rng.IntN(s.stay+s.come), rng.IntN(4), strconv.Itoa(rng.IntN(50))
+	n := rng.IntN(s.stay + s.come)
+	what := rng.IntN(4)
+	value := strconv.Itoa(rng.IntN(50))
 	name := s.name(n)
 	var err error
 	switch {

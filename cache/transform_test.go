@@ -36,7 +36,8 @@ func TestTransform_ObjectsShareEqualParts(t *testing.T) {
 			}
 			source.emit(dynamic.Synced, nil)
 			require.NoError(t, c.WaitForSync(t.Context()))
-			specs, labels := map[uintptr]int{}, map[uintptr]int{}
+			specs := map[uintptr]int{}
+			labels := map[uintptr]int{}
 			for _, obj := range c.List("", nil) {
 				specs[reflect.ValueOf(obj.Object["spec"]).Pointer()]++
 				labels[reflect.ValueOf(obj.Object["metadata"].(map[string]any)["labels"]).Pointer()]++
@@ -110,7 +111,8 @@ func TestTransform_WritesReachNoOtherObject(t *testing.T) {
 			default:
 			}
 			for _, obj := range c.List("", nil) {
-				held, texts = append(held, obj), append(texts, fmt.Sprint(obj.Object))
+				held = append(held, obj)
+				texts = append(texts, fmt.Sprint(obj.Object))
 			}
 		}
 	})

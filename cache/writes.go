@@ -92,14 +92,17 @@ func (c *Cache[T]) RecordWrite(w dynamic.Write) {
 	if c.streams[c.streamOf(key.Namespace)] == nil {
 		return
 	}
-	write, expires := c.writes.byKey[key], time.Now().Add(maxWriteAge)
+	write := c.writes.byKey[key]
+	expires := time.Now().Add(maxWriteAge)
 	switch {
 	case isReached(write.resourceVersion, w.ResourceVersion): // the response to an earlier write
 		return
 	case isReached(w.ResourceVersion, w.ResourceVersion):
-		write.resourceVersion, write.versionExpires = w.ResourceVersion, expires
+		write.resourceVersion = w.ResourceVersion
+		write.versionExpires = expires
 	case w.ResourceVersion == "" && w.UID != "":
-		write.deleted, write.deletedExpires = w.UID, expires
+		write.deleted = w.UID
+		write.deletedExpires = expires
 	default:
 		return
 	}

@@ -258,7 +258,8 @@ func TestWaitForWrites_GivesUpRefreshedWrites(t *testing.T) {
 				c := newIdle()
 				c.emit(watch.Added, partialPod("web", "u1", "1"), "1")
 				c.RecordWrite(tc.first)
-				start, result := time.Now(), make(chan error, 1)
+				start := time.Now()
+				result := make(chan error, 1)
 				go func() { result <- c.WaitForWrites(t.Context(), web) }()
 				for n := range 3 {
 					time.Sleep(30 * time.Second)

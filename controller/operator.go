@@ -198,7 +198,8 @@ func (t *changeTracker) enqueue(ctx context.Context, queue *workqueue.Queue[cach
 func (t *changeTracker) reconcile(ctx context.Context, key cache.Key) error {
 	current, _ := t.objects.Get(key.Namespace, key.Name)
 	t.mu.Lock()
-	last, deleted := t.handled[key], t.deleted[key]
+	last := t.handled[key]
+	deleted := t.deleted[key]
 	old := last.state
 	if old == nil {
 		delete(t.deleted, key)

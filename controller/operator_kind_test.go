@@ -130,7 +130,8 @@ func (denyingServer) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestOperator_WatchKindStartsWithItsDefinition(t *testing.T) {
 	client, namespace := controllertest.NewNamespace(t)
 	log := logged(t)
-	events, configMaps := make(chan cache.Change[unstructured.Object], 100), make(chan string, 100)
+	events := make(chan cache.Change[unstructured.Object], 100)
+	configMaps := make(chan string, 100)
 	operator := controller.NewOperator(nil)
 	group := namespace + ".example.com"
 	handle := func(_ context.Context, event cache.Change[unstructured.Object]) error {

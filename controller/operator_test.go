@@ -31,7 +31,9 @@ func TestOperator_RecreatedObjectIsDeletedAndAdded(t *testing.T) {
 				uid  types.UID
 			}
 			first := create("web")
-			events, inHand, finish := make(chan event, 10), make(chan struct{}), make(chan struct{})
+			events := make(chan event, 10)
+			inHand := make(chan struct{})
+			finish := make(chan struct{})
 			var once sync.Once
 			operator := controller.NewOperator(&controller.Options{Workers: 2})
 			operator.Watch(configMaps, func(_ context.Context, e cache.Change[unstructured.Object]) error {

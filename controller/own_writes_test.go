@@ -48,7 +48,8 @@ type lateServer struct {
 }
 
 func (s *lateServer) RoundTrip(r *http.Request) (*http.Response, error) {
-	header, code := http.Header{}, http.StatusOK
+	header := http.Header{}
+	code := http.StatusOK
 	var body io.Reader = strings.NewReader(`{"kind":"APIGroupDiscoveryList","items":[]}`)
 	switch {
 	case r.URL.Path == "/api" || r.URL.Path == "/apis":
@@ -59,14 +60,16 @@ func (s *lateServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	case r.Method == http.MethodPatch:
 		switch s.patches++; {
 		case s.patches == 1:
-			code, body = http.StatusUnprocessableEntity, strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":422,"reason":"Invalid"}`)
+			code = http.StatusUnprocessableEntity
+			body = strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":422,"reason":"Invalid"}`)
 		case s.patches == 2 && s.losesResponse:
 			return nil, io.ErrUnexpectedEOF
 		default:
 			body = strings.NewReader(s.patched.String())
 		}
 	case strings.HasPrefix(r.URL.Path, "/apis/apiextensions.k8s.io"):
-		code, body = http.StatusForbidden, http.NoBody
+		code = http.StatusForbidden
+		body = http.NoBody
 	case strings.HasSuffix(r.URL.Path, "/web"):
 		body = strings.NewReader(s.live.String())
 	default:
@@ -130,7 +133,8 @@ var runners = map[string]func(ctx context.Context, leases *dynamic.Resource, log
 	"Operator": func(ctx context.Context, leases *dynamic.Resource, log *[]string) error {
 		operator := controller.NewOperator(nil)
 		operator.Watch(leases, func(ctx context.Context, change cache.Change[unstructured.Object]) error {
-			text, err := "the deletion", error(nil)
+			text := "the deletion"
+			err := error(nil)
 			if change.Type != "DELETED" {
 				text, err = finalizeLease(ctx, leases, change.Object)
 			}
@@ -143,7 +147,8 @@ var runners = map[string]func(ctx context.Context, leases *dynamic.Resource, log
 		objects := cache.New(leases, nil)
 		go func() { _ = objects.Run(ctx) }()
 		return controller.Run(ctx, objects, func(ctx context.Context, key cache.Key) (time.Duration, error) {
-			text, err := "the deletion", error(nil)
+			text := "the deletion"
+			err := error(nil)
 			if obj, found := objects.Get(key.Namespace, key.Name); found {
 				text, err = finalizeLease(ctx, leases, obj)
 			}

@@ -37,7 +37,8 @@ func SetControllerReference(owner, obj *unstructured.Object) error {
 	if current := metav1.GetControllerOf(obj); current != nil && !isSameOwner(*current, reference) {
 		return &AlreadyOwnedError{Object: describe(obj), Controller: *current}
 	}
-	reference.Controller, reference.BlockOwnerDeletion = new(true), new(true)
+	reference.Controller = new(true)
+	reference.BlockOwnerDeletion = new(true)
 	upsertOwner(obj, reference)
 	return nil
 }
@@ -52,7 +53,8 @@ func SetOwnerReference(owner, obj *unstructured.Object) error {
 	}
 	for _, current := range obj.GetOwnerReferences() {
 		if isSameOwner(current, reference) {
-			reference.Controller, reference.BlockOwnerDeletion = current.Controller, current.BlockOwnerDeletion
+			reference.Controller = current.Controller
+			reference.BlockOwnerDeletion = current.BlockOwnerDeletion
 		}
 	}
 	upsertOwner(obj, reference)
@@ -66,7 +68,8 @@ func newOwnerReference(owner, obj *unstructured.Object) (metav1.OwnerReference, 
 	fail := func(format string, args ...any) (metav1.OwnerReference, error) {
 		return reference, fmt.Errorf("set owner %s of %s: %s", describe(owner), describe(obj), fmt.Sprintf(format, args...))
 	}
-	from, to := owner.GetNamespace(), obj.GetNamespace()
+	from := owner.GetNamespace()
+	to := obj.GetNamespace()
 	switch {
 	case reference.APIVersion == "" || reference.Kind == "" || reference.Name == "" || reference.UID == "":
 		return fail("incomplete owner (it needs apiVersion, kind, name and uid, as the server sets them)")

@@ -23,7 +23,8 @@ func TestSetControllerReference_OneController(t *testing.T) {
 		return map[string]any{"apiVersion": apiVersion, "kind": kind, "name": name, "uid": uid}
 	}
 	controlling := func(reference map[string]any) map[string]any {
-		reference["controller"], reference["blockOwnerDeletion"] = true, true
+		reference["controller"] = true
+		reference["blockOwnerDeletion"] = true
 		return reference
 	}
 	require.NoError(t, controller.SetOwnerReference(node, pod))
@@ -61,7 +62,8 @@ func TestSetControllerReference_RejectsInvalidOwners(t *testing.T) {
 
 func TestSetOwnerReference_RejectsMetadataOnlyKind(t *testing.T) {
 	for _, version := range []string{"v1", "v1beta1"} {
-		owner, obj := controllertest.Named("meta.k8s.io/"+version, "PartialObjectMetadata", "shop", "web", "1"), controllertest.Named("v1", "Pod", "shop", "p", "")
+		owner := controllertest.Named("meta.k8s.io/"+version, "PartialObjectMetadata", "shop", "web", "1")
+		obj := controllertest.Named("v1", "Pod", "shop", "p", "")
 		want := `set owner PartialObjectMetadata "web" of Pod "p": the owner's kind is that of a metadata-only response (set the apiVersion and kind of the object itself)`
 		assert.EqualError(t, controller.SetControllerReference(owner, obj), want)
 		assert.EqualError(t, controller.SetOwnerReference(owner, obj), want)

@@ -33,7 +33,9 @@ func patchObject(ctx context.Context, r *dynamic.Resource, obj *unstructured.Obj
 	if namespace := obj.GetNamespace(); namespace != "" {
 		r = r.Namespace(namespace)
 	}
-	name, uid, last := obj.GetName(), obj.GetUID(), ""
+	name := obj.GetName()
+	uid := obj.GetUID()
+	last := ""
 	backoff := retry.Backoff{Min: 10 * time.Millisecond, Max: time.Second}
 	var patchErr error
 	for n := range maxPatches {

@@ -83,11 +83,13 @@ func widgets(t testing.TB, client *dynamic.Client, namespace string) *dynamic.Re
 
 func TestRun_ReconcilesOnOwnAndOwnedChanges(t *testing.T) {
 	client, namespace := controllertest.NewNamespace(t)
-	configMaps, secrets := controllertest.Resource(t, client, "cm").Namespace(namespace), controllertest.Resource(t, client, "secrets").Namespace(namespace)
+	configMaps := controllertest.Resource(t, client, "cm").Namespace(namespace)
+	secrets := controllertest.Resource(t, client, "secrets").Namespace(namespace)
 	owner, err := configMaps.Create(t.Context(), object("ConfigMap", "owner"), nil)
 	require.NoError(t, err)
 	keys := make(chan cache.Key, 100)
-	c, owned := following(t, configMaps), following(t, secrets)
+	c := following(t, configMaps)
+	owned := following(t, secrets)
 	stop := startRun(t, c, func(_ context.Context, key cache.Key) (time.Duration, error) {
 		if key.Name != "kube-root-ca.crt" { // comes when the controller manager comes to it
 			keys <- key
@@ -156,7 +158,8 @@ func TestRun_GraceOfRunningReconciles(t *testing.T) {
 
 	for name, grace := range map[string]time.Duration{"in time": 0, "too late": time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
-			inHand, finish := make(chan struct{}), make(chan struct{})
+			inHand := make(chan struct{})
+			finish := make(chan struct{})
 			var cut atomic.Bool
 			var once sync.Once
 			stop := startRun(t, c, func(ctx context.Context, _ cache.Key) (time.Duration, error) {
@@ -243,7 +246,8 @@ func TestOperator_FinalStateWhileHandlerIsBusy(t *testing.T) {
 	configMaps := controllertest.Resource(t, client, "cm").Namespace(namespace)
 	_, err := configMaps.Create(t.Context(), object("ConfigMap", "watched"), nil)
 	require.NoError(t, err)
-	inHand, finish := make(chan struct{}), make(chan struct{})
+	inHand := make(chan struct{})
+	finish := make(chan struct{})
 	last := make(chan string, 1)
 	operator := controller.NewOperator(&controller.Options{Workers: 2})
 	operator.Watch(configMaps, func(_ context.Context, event cache.Change[unstructured.Object]) error {
@@ -281,7 +285,8 @@ func TestOperator_RunsOnceAtATime(t *testing.T) {
 	configMaps := controllertest.Resource(t, client, "cm").Namespace(namespace)
 	_, err := configMaps.Create(t.Context(), object("ConfigMap", "slow"), nil)
 	require.NoError(t, err)
-	inHand, finish := make(chan struct{}), make(chan struct{})
+	inHand := make(chan struct{})
+	finish := make(chan struct{})
 	var once sync.Once
 	operator := controller.NewOperator(nil)
 	operator.Watch(configMaps, func(ctx context.Context, _ cache.Change[unstructured.Object]) error {

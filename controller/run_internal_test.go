@@ -10,7 +10,8 @@ import (
 )
 
 func TestEndError_CauseOfEnd(t *testing.T) {
-	errParent, errOwn := errors.New("the operator asked for it"), errors.New("the cache failed")
+	errParent := errors.New("the operator asked for it")
+	errOwn := errors.New("the cache failed")
 	for name, tc := range map[string]struct {
 		parentCause error // nil for an end without a cause
 		own         error // the cause with which ctx itself is canceled; nil for none

@@ -38,7 +38,8 @@ func TestRun_LostLeaseEndsReconciles(t *testing.T) {
 				healthy := server.Connect(t, func(*http.Request) error { return nil })
 				ctx, stop := context.WithCancel(t.Context())
 				defer stop()
-				objects, handle := running(t, staticSource{"web"}), controllertest.Leases(t, cutOff)
+				objects := running(t, staticSource{"web"})
+				handle := controllertest.Leases(t, cutOff)
 				var all sync.WaitGroup
 				var endedAt, tookOverAt time.Time
 				all.Go(func() {

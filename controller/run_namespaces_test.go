@@ -49,7 +49,8 @@ func (r rejectedSource) Follow(context.Context, *dynamic.FollowOptions) iter.Seq
 
 func TestRun_RejectedNamespaces(t *testing.T) {
 	rejected := rejectedSource{errors.New("pods is forbidden")}
-	one, both := namespacedSource{"shop": staticSource{"web"}, "home": rejected}, namespacedSource{"shop": rejected, "home": rejected}
+	one := namespacedSource{"shop": staticSource{"web"}, "home": rejected}
+	both := namespacedSource{"shop": rejected, "home": rejected}
 	for name, tc := range map[string]struct {
 		own, trigger cache.Source[unstructured.Object]
 		error        string // "" for the end of ctx
@@ -106,7 +107,8 @@ type namespacesServer struct {
 func (s *namespacesServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	_, rest, _ := strings.Cut(r.URL.Path, "/namespaces/")
 	namespace, _, _ := strings.Cut(rest, "/")
-	header, code := http.Header{}, http.StatusOK
+	header := http.Header{}
+	code := http.StatusOK
 	var body io.Reader
 	switch {
 	case r.URL.Path == "/api" || r.URL.Path == "/apis":
@@ -115,7 +117,8 @@ func (s *namespacesServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	case r.Method == http.MethodPatch:
 		body = strings.NewReader(leaseIn(namespace, 50))
 	case namespace == "home" && s.isForbidden.Load():
-		code, body = http.StatusForbidden, strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden","message":"it is so"}`)
+		code = http.StatusForbidden
+		body = strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden","message":"it is so"}`)
 	default:
 		body = &eventReader{r.Context(), s.events[namespace], strings.NewReader("")}
 	}
@@ -166,7 +169,8 @@ func TestRun_ForbiddenNamespaceDelaysItsKeyAlone(t *testing.T) {
 			}
 		})
 		log, lines := controllertest.Logger()
-		start, reconciles := time.Now(), map[string][]time.Duration{}
+		start := time.Now()
+		reconciles := map[string][]time.Duration{}
 		err = controller.Run(ctx, objects, func(ctx context.Context, key cache.Key) (time.Duration, error) {
 			reconciles[key.String()] = append(reconciles[key.String()], time.Since(start))
 			if key.Namespace == "home" && len(reconciles["home/web"]) == 1 {

@@ -55,14 +55,16 @@ func TestRun_WaitsForTrackedWrites(t *testing.T) {
 				_, err := leases.Create(t.Context(), controllertest.Named("coordination.k8s.io/v1", "Lease", "shop", "first", ""), nil)
 				require.NoError(t, err)
 				c := running(t, laggedSource(time.Minute))
-				reconciled, opts := c, &controller.Options{}
+				reconciled := c
+				opts := &controller.Options{}
 				if !own {
 					reconciled = running(t, staticSource{"web"})
 					opts.Triggers = []controller.Trigger{controller.Watches(c, func(*unstructured.Object) []cache.Key { return nil })}
 				}
 				tracked := c.TrackWrites(leases)
 				ctx, cancel := context.WithCancel(t.Context())
-				start, calls := time.Now(), 0
+				start := time.Now()
+				calls := 0
 				err = controller.Run(ctx, reconciled, func(ctx context.Context, _ cache.Key) (time.Duration, error) {
 					if calls++; calls == 1 {
 						_, err := tracked.Create(ctx, controllertest.Named("coordination.k8s.io/v1", "Lease", "shop", "second", ""), nil)
@@ -131,7 +133,8 @@ func TestRun_MissingWritesDelayTheirKeyAlone(t *testing.T) {
 						ticks.emit(watch.Modified, version(controllertest.Pod("tick"), strconv.Itoa(n)))
 					}
 				})
-				start, reconciles := time.Now(), map[string][]time.Duration{}
+				start := time.Now()
+				reconciles := map[string][]time.Duration{}
 				err = controller.Run(ctx, c, func(ctx context.Context, key cache.Key) (time.Duration, error) {
 					at := time.Since(start).Truncate(time.Second)
 					if key.Name == "first" && len(reconciles["first"]) == 0 {
@@ -204,7 +207,8 @@ func TestRun_WritesOfOthersDoNotStarveKey(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				source, requeue := make(versionSource), tc.maxWait/100
+				source := make(versionSource)
+				requeue := tc.maxWait / 100
 				objects := running(t, source)
 				ctx, cancel := context.WithTimeout(t.Context(), 100*tc.maxWait)
 				defer cancel()
@@ -224,7 +228,8 @@ func TestRun_WritesOfOthersDoNotStarveKey(t *testing.T) {
 					}
 				})
 				synctest.Wait()
-				last, reconciles := time.Now(), 0
+				last := time.Now()
+				reconciles := 0
 				err := controller.Run(ctx, objects, func(context.Context, cache.Key) (time.Duration, error) {
 					assert.LessOrEqual(t, time.Since(last), tc.maxWait+requeue)
 					last = time.Now()
@@ -283,7 +288,9 @@ func TestRun_EndsWhileWaitingForWrites(t *testing.T) {
 		tracked := c.TrackWrites(leases)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		start, calls, results := time.Now(), 0, 0
+		start := time.Now()
+		calls := 0
+		results := 0
 		err = controller.Run(ctx, c, func(ctx context.Context, _ cache.Key) (time.Duration, error) {
 			calls++
 			_, err := tracked.Create(ctx, controllertest.Named("coordination.k8s.io/v1", "Lease", "shop", "second", ""), nil)

@@ -144,7 +144,8 @@ func MergeConditions(obj *unstructured.Object, conditions ...metav1.Condition) [
 			return entry["type"] == condition.Type
 		})
 		if i < 0 {
-			all, i = append(all, map[string]any{}), len(all)
+			i = len(all)
+			all = append(all, map[string]any{})
 		}
 		old, _ := all[i].(map[string]any)
 		all[i] = mergeCondition(old, condition, obj.GetGeneration())
@@ -154,8 +155,10 @@ func MergeConditions(obj *unstructured.Object, conditions ...metav1.Condition) [
 
 func mergeCondition(old map[string]any, condition metav1.Condition, generation int64) map[string]any {
 	entry := maps.Clone(old)
-	entry["type"], entry["status"] = condition.Type, string(condition.Status)
-	entry["reason"], entry["message"] = condition.Reason, condition.Message
+	entry["type"] = condition.Type
+	entry["status"] = string(condition.Status)
+	entry["reason"] = condition.Reason
+	entry["message"] = condition.Message
 	if condition.ObservedGeneration != 0 {
 		generation = condition.ObservedGeneration
 	}

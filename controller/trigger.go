@@ -24,7 +24,8 @@ type Trigger struct {
 // only read the object. A panic in keys ends [Run]: it would miss changes from then on.
 func Watches[T any](c *cache.Cache[T], keys func(*T) []cache.Key) Trigger {
 	return Trigger{c.WaitForSync, func(ctx context.Context, queue *workqueue.Queue[cache.Key], log *slog.Logger) error {
-		low, synced := &workqueue.AddOptions{Priority: lowPriority}, false
+		low := &workqueue.AddOptions{Priority: lowPriority}
+		synced := false
 		served := servedLog{log: log, resource: c.String()}
 		for change := range c.Changes(ctx) {
 			served.handle(change.Type)
@@ -66,7 +67,8 @@ func Owns[T any, P interface {
 	cache.Object[T]
 	GetOwnerReferences() []metav1.OwnerReference
 }](c *cache.Cache[T], owner *dynamic.Resource) Trigger {
-	kind, namespaced := owner.Mapping().GVK.GroupKind(), owner.Mapping().Namespaced
+	kind := owner.Mapping().GVK.GroupKind()
+	namespaced := owner.Mapping().Namespaced
 	return Watches(c, func(obj *T) []cache.Key {
 		for _, reference := range P(obj).GetOwnerReferences() {
 			group := schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind).GroupKind()

@@ -97,7 +97,8 @@ func documents(text []byte) [][]byte {
 	var one []byte
 	for line := range bytes.Lines(text) {
 		if bytes.HasPrefix(line, []byte("---")) {
-			all, one = append(all, one), nil
+			all = append(all, one)
+			one = nil
 			continue
 		}
 		one = append(one, line...)

@@ -67,7 +67,8 @@ func download(ctx context.Context, modules []module) error {
 // download downloads a module.
 func (m *module) download(ctx context.Context, dir string) error {
 	command := exec.CommandContext(ctx, "go", "mod", "download", "-json", m.String())
-	command.Dir, command.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
+	command.Dir = dir
+	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	output, failed := command.Output() // the output has the error

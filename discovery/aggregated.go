@@ -115,13 +115,15 @@ func (g *Group) complete() {
 		version := &g.Versions[v]
 		gv := schema.GroupVersion{Group: g.Name, Version: version.Name}
 		for _, r := range version.Resources {
-			r.GVR, r.GVK = gv.WithResource(r.GVR.Resource), kindIn(gv, r.GVK)
+			r.GVR = gv.WithResource(r.GVR.Resource)
+			r.GVK = kindIn(gv, r.GVK)
 			for i := range r.Subresources {
 				r.Subresources[i].GVK = kindIn(gv, r.Subresources[i].GVK)
 			}
 		}
 		if err := validateResources(version.Resources); err != nil {
-			version.Resources, version.Err = nil, err
+			version.Resources = nil
+			version.Err = err
 		}
 	}
 }

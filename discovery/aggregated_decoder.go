@@ -22,7 +22,8 @@ func (d *aggregatedDecoder) document() (kind string, groups []Group, hasItems bo
 		case "kind":
 			kind, err = d.text()
 		case "items":
-			hasItems, groups = true, []Group{}
+			hasItems = true
+			groups = []Group{}
 			err = d.list(func() error {
 				group, err := d.group()
 				groups = append(groups, group)

@@ -202,7 +202,8 @@ func (c *Client) saveToDisk(snapshot *Snapshot, requestedAt time.Time) {
 		return
 	}
 	if c.disk.write(snapshot, requestedAt) == nil {
-		c.saved, c.savedAt = snapshot, requestedAt
+		c.saved = snapshot
+		c.savedAt = requestedAt
 	}
 }
 

@@ -136,7 +136,8 @@ func TestRefresh_LegacyRequestsEachGroupVersion(t *testing.T) {
 	snapshot, err := client.Snapshot(t.Context())
 	require.NoError(t, err)
 
-	core, apps := schema.GroupVersion{Version: "v1"}, schema.GroupVersion{Group: "apps", Version: "v1"}
+	core := schema.GroupVersion{Version: "v1"}
+	apps := schema.GroupVersion{Group: "apps", Version: "v1"}
 	assert.False(t, snapshot.Aggregated)
 	assert.Equal(t, []discovery.Group{
 		{Name: "", Versions: []discovery.Version{{Name: "v1", Resources: []*discovery.Resource{{
@@ -240,7 +241,8 @@ func TestRefresh_ErrorKeepsLatestSnapshot(t *testing.T) {
 // it: they must not take its answer, which may be older than what they ask about, but may share the next one.
 func TestRefresh_OverlappingCallsShareLaterAnswer(t *testing.T) {
 	var round atomic.Int32
-	held, release := make(chan struct{}), make(chan struct{})
+	held := make(chan struct{})
+	release := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/api" {
 			w.WriteHeader(http.StatusNotFound)
@@ -291,7 +293,8 @@ func TestRefresh_OverlappingCallsShareLaterAnswer(t *testing.T) {
 }
 
 func TestRefresh_WaitEndsWithContext(t *testing.T) {
-	held, release := make(chan struct{}), make(chan struct{})
+	held := make(chan struct{})
+	release := make(chan struct{})
 	var once sync.Once
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		once.Do(func() { close(held) })

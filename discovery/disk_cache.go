@@ -187,7 +187,8 @@ func (d *diskCache) writeVersion(gv schema.GroupVersion, resources []*Resource, 
 		GroupVersion: gv.String(),
 		APIResources: entriesOf(gv, resources),
 	}
-	name, other := resourcesFile, noResourcesFile
+	name := resourcesFile
+	other := noResourcesFile
 	if len(list.APIResources) == 0 {
 		name, other = other, name
 	}

@@ -22,7 +22,8 @@ import (
 // kubectlOfSandbox runs kubectl with a cache of its own.
 func kubectlOfSandbox(t *testing.T, cacheDir string) func(stdin string, args ...string) string {
 	t.Helper()
-	kubeconfig, path := cluster.Kubeconfig(t), cluster.Kubectl(t)
+	kubeconfig := cluster.Kubeconfig(t)
+	path := cluster.Kubectl(t)
 	return func(stdin string, args ...string) string {
 		t.Helper()
 		kubectl := exec.CommandContext(t.Context(), path, append([]string{"--kubeconfig", kubeconfig, "--cache-dir", cacheDir}, args...)...)
@@ -98,7 +99,8 @@ func awaitDials(ctx context.Context, t *testing.T, client *Client, served bool) 
 		if err != nil {
 			return false
 		}
-		dials, stale := false, false
+		dials := false
+		stale := false
 		for _, group := range snapshot.Groups {
 			dials = dials || group.Name == diskGroup && group.Versions[0].Healthy() && len(group.Versions[0].Resources) > 0
 			stale = stale || group.Name == "stale."+diskGroup && group.Versions[0].Stale
@@ -137,7 +139,8 @@ func TestDiskCache_KubectlReadsItsFiles(t *testing.T) {
 // TestDiskCache_FilesEqualKubectls compares the two caches file by file.
 func TestDiskCache_FilesEqualKubectls(t *testing.T) {
 	withDialsAndAStaleGroup(t)
-	theirs, ours := t.TempDir(), t.TempDir()
+	theirs := t.TempDir()
+	ours := t.TempDir()
 	kubectlOfSandbox(t, theirs)("", "api-resources")
 	snapshot, err := clientOfSandbox(t).Snapshot(t.Context())
 	require.NoError(t, err)
@@ -212,7 +215,8 @@ func cachedDocument(t *testing.T, path string) string {
 	for i := range list.APIResources {
 		entry := &list.APIResources[i]
 		if (schema.GroupVersion{Group: entry.Group, Version: entry.Version}).String() == list.GroupVersion {
-			entry.Group, entry.Version = "", ""
+			entry.Group = ""
+			entry.Version = ""
 		}
 	}
 	text, err = json.Marshal(&list)

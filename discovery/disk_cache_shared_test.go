@@ -85,7 +85,8 @@ func TestDiskCache_SharedByProcessesStaysWhole(t *testing.T) {
 
 // assertOneOrTheOther checks that each version is whole, as one of the two writers had it.
 func assertOneOrTheOther(t *testing.T, snapshot *Snapshot) {
-	one, other := diskSample(), diskOther()
+	one := diskSample()
+	other := diskOther()
 	if !assert.Len(t, snapshot.Groups, len(one.Groups)) {
 		return
 	}

@@ -18,8 +18,9 @@ const diskServer = "https://10.0.0.1:6443"
 
 // diskSample has one of allGroups that a server may tell, in an order that is not the alphabet's.
 func diskSample() *Snapshot {
-	core, apps, crd := schema.GroupVersion{Version: "v1"}, schema.GroupVersion{Group: "apps", Version: "v1"},
-		schema.GroupVersion{Group: "example.org", Version: "v2"}
+	core := schema.GroupVersion{Version: "v1"}
+	apps := schema.GroupVersion{Group: "apps", Version: "v1"}
+	crd := schema.GroupVersion{Group: "example.org", Version: "v2"}
 	older := schema.GroupVersion{Group: "example.org", Version: "v1"}
 	return &Snapshot{TakenAt: time.Now(), Groups: []Group{
 		{Name: "", Versions: []Version{{Name: "v1", Resources: []*Resource{
@@ -194,7 +195,8 @@ func TestDiskCache_ExpiresAfterSixHours(t *testing.T) {
 }
 
 func TestDiskCache_UnchangedFilesOnlyGetNewTime(t *testing.T) {
-	cache, now := newDiskCache(t.TempDir(), diskServer), time.Now().Truncate(time.Second)
+	cache := newDiskCache(t.TempDir(), diskServer)
+	now := time.Now().Truncate(time.Second)
 	path := filepath.Join(cache.dir, groupsFile)
 	require.NoError(t, cache.write(diskSample(), now.Add(-7*time.Hour)))
 	before, err := os.Stat(path)

@@ -50,7 +50,8 @@ func (c *Client) fetch(ctx context.Context) (*Snapshot, error) {
 	snapshot.Rejected = snapshot.Rejected[:min(len(snapshot.Rejected), maxRejected)]
 	clear(c.roots)
 	if snapshot.Aggregated {
-		c.roots["/api"], c.roots["/apis"] = core, named
+		c.roots["/api"] = core
+		c.roots["/apis"] = named
 	} else if err := c.fetchVersions(ctx, snapshot); err != nil {
 		return nil, err
 	}
@@ -67,9 +68,11 @@ func (c *Client) fetchRoots(ctx context.Context) (core, named *root, err error) 
 	case apierrors.IsNotFound(coreErr) && apierrors.IsNotFound(namedErr):
 		return nil, nil, fmt.Errorf("neither /api nor /apis found (is this a Kubernetes API server?): %w", namedErr)
 	case apierrors.IsNotFound(coreErr): // some servers have no core group
-		core, coreErr = &root{aggregated: true}, nil
+		core = &root{aggregated: true}
+		coreErr = nil
 	case apierrors.IsNotFound(namedErr):
-		named, namedErr = &root{aggregated: true}, nil
+		named = &root{aggregated: true}
+		namedErr = nil
 	}
 	return core, named, errors.Join(coreErr, namedErr)
 }
@@ -140,7 +143,8 @@ func (c *Client) fetchGroup(ctx context.Context, name string) (*Group, error) {
 		gvs = append(gvs, schema.GroupVersion{Group: name, Version: version.Name})
 	}
 	c.fetchEach(ctx, gvs, func(i int, resources []*Resource, err error) {
-		group.Versions[i].Resources, group.Versions[i].Err = resources, err
+		group.Versions[i].Resources = resources
+		group.Versions[i].Err = err
 	})
 	return &group, retry.ContextError(ctx)
 }

@@ -59,9 +59,11 @@ func (p *faultyPeer) serve(conn net.Conn) {
 		if err != nil {
 			return
 		}
-		answer, current := p.api, (*fault)(nil)
+		answer := p.api
+		current := (*fault)(nil)
 		if request.URL.Path == "/apis" {
-			answer, current = p.apis, p.fault.Load()
+			answer = p.apis
+			current = p.fault.Load()
 		}
 		if current == nil {
 			_, _ = conn.Write(answer)
@@ -173,7 +175,8 @@ func TestRefresh_CorruptAtEveryByte(t *testing.T) {
 		if at := f.at - body; at > 0 {
 			damaged = damagedGroup(at)
 		}
-		got, want := groupsByName(snapshot), groupsByName(before)
+		got := groupsByName(snapshot)
+		want := groupsByName(before)
 		for name := range want {
 			if name != damaged {
 				require.Contains(t, got, name, "%+v: %q became %q", f, peer.apis[f.at], peer.apis[f.at]^f.flip)

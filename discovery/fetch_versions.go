@@ -45,17 +45,20 @@ func (c *Client) fetchVersions(ctx context.Context, snapshot *Snapshot) error {
 			continue
 		}
 		version.Err = &lateError{c.versionGrace}
-		gvs, versions = append(gvs, gv), append(versions, version)
+		gvs = append(gvs, gv)
+		versions = append(versions, version)
 	}
 	fetchCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	start, firstAnswer := time.Now(), sync.OnceValue(time.Now)
+	start := time.Now()
+	firstAnswer := sync.OnceValue(time.Now)
 	grace := time.AfterFunc(c.versionTimeout+c.versionGrace, cancel)
 	defer grace.Stop()
 	c.fetchEach(fetchCtx, gvs, func(i int, resources []*Resource, err error) {
 		grace.Reset(max(c.versionGrace, 2*firstAnswer().Sub(start)))
 		if fetchCtx.Err() == nil || err == nil {
-			versions[i].Resources, versions[i].Err = resources, err
+			versions[i].Resources = resources
+			versions[i].Err = err
 		}
 	})
 	return retry.ContextError(ctx)
@@ -153,7 +156,8 @@ func (c *Client) fetchLate(ctx context.Context, snapshot *Snapshot, isWanted fun
 			}
 			for v := range group.Versions {
 				if version := &group.Versions[v]; version.Name == late[i].Version {
-					version.Resources, version.Err = resources, err
+					version.Resources = resources
+					version.Err = err
 				}
 			}
 			return group

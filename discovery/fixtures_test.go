@@ -72,7 +72,8 @@ func aggregated(groups string) string {
 		gv, plural, _ := strings.Cut(entry, " ")
 		freshness := "Current"
 		if rest, stale := strings.CutPrefix(gv, "!"); stale {
-			gv, freshness = rest, "Stale"
+			gv = rest
+			freshness = "Stale"
 		}
 		group, version, _ := strings.Cut(gv, "/")
 		resources := ""

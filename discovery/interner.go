@@ -21,17 +21,21 @@ func newInterner() *interner {
 func (in *interner) resources(resources []*Resource) {
 	for _, r := range resources {
 		in.kind(&r.GVK)
-		r.Verbs, r.Categories = in.list(r.Verbs), in.list(r.Categories)
+		r.Verbs = in.list(r.Verbs)
+		r.Categories = in.list(r.Categories)
 		for i := range r.Subresources {
 			sub := &r.Subresources[i]
 			in.kind(&sub.GVK)
-			sub.Name, sub.Verbs = in.text(sub.Name), in.list(sub.Verbs)
+			sub.Name = in.text(sub.Name)
+			sub.Verbs = in.list(sub.Verbs)
 		}
 	}
 }
 
 func (in *interner) kind(gvk *schema.GroupVersionKind) {
-	gvk.Group, gvk.Version, gvk.Kind = in.text(gvk.Group), in.text(gvk.Version), in.text(gvk.Kind)
+	gvk.Group = in.text(gvk.Group)
+	gvk.Version = in.text(gvk.Version)
+	gvk.Kind = in.text(gvk.Kind)
 }
 
 func (in *interner) text(s string) string {

@@ -88,8 +88,11 @@ func resourcesOf(gv schema.GroupVersion, entries []metav1.APIResource) []*Resour
 			resource.Subresources = append(resource.Subresources, Subresource{Name: sub, GVK: kind, Verbs: entry.Verbs})
 			continue
 		}
-		resource.GVK, resource.Singular, resource.Verbs = kind, entry.SingularName, entry.Verbs
-		resource.ShortNames, resource.Categories = entry.ShortNames, entry.Categories
+		resource.GVK = kind
+		resource.Singular = entry.SingularName
+		resource.Verbs = entry.Verbs
+		resource.ShortNames = entry.ShortNames
+		resource.Categories = entry.Categories
 		resource.StorageVersionHash = entry.StorageVersionHash
 	}
 	return resources
@@ -102,7 +105,8 @@ func entriesOf(gv schema.GroupVersion, resources []*Resource) []metav1.APIResour
 	add := func(entry metav1.APIResource, kind schema.GroupVersionKind) {
 		entry.Kind = kind.Kind
 		if kind.GroupVersion() != gv {
-			entry.Group, entry.Version = kind.Group, kind.Version
+			entry.Group = kind.Group
+			entry.Version = kind.Version
 		}
 		entries = append(entries, entry)
 	}
@@ -110,13 +114,16 @@ func entriesOf(gv schema.GroupVersion, resources []*Resource) []metav1.APIResour
 		entry := metav1.APIResource{Name: r.GVR.Resource, SingularName: r.Singular, Namespaced: r.Namespaced}
 		if r.GVK.Kind != "" {
 			parent := entry
-			parent.Verbs, parent.ShortNames, parent.Categories = r.Verbs, r.ShortNames, r.Categories
+			parent.Verbs = r.Verbs
+			parent.ShortNames = r.ShortNames
+			parent.Categories = r.Categories
 			parent.StorageVersionHash = r.StorageVersionHash
 			add(parent, r.GVK)
 		}
 		for _, sub := range r.Subresources {
 			child := entry
-			child.Name, child.Verbs = r.GVR.Resource+"/"+sub.Name, sub.Verbs
+			child.Name = r.GVR.Resource + "/" + sub.Name
+			child.Verbs = sub.Verbs
 			add(child, sub.GVK)
 		}
 	}

@@ -40,8 +40,10 @@ func (c *Client) updateGroup(name string, requestedAt time.Time, update func(*Gr
 	if c.requestedAt.After(requestedAt) || c.groupRequestedAt[name].After(requestedAt) {
 		return
 	}
-	before, next := c.latest, *c.latest
-	next.TakenAt, next.Groups = requestedAt, copyGroups(before.Groups)
+	before := c.latest
+	next := *c.latest
+	next.TakenAt = requestedAt
+	next.Groups = copyGroups(before.Groups)
 	next.Groups = replaceGroup(next.Groups, name, update(groupNamed(next.Groups, name)))
 	c.groupRequestedAt[name] = requestedAt
 	if c.publish(&next) != before {
@@ -151,9 +153,11 @@ func equalResources(a, b *Resource) bool {
 	if a == b {
 		return true
 	}
-	x, y := sorted(a), sorted(b)
+	x := sorted(a)
+	y := sorted(b)
 	if a.StorageVersionHash == "" || b.StorageVersionHash == "" {
-		x.StorageVersionHash, y.StorageVersionHash = "", ""
+		x.StorageVersionHash = ""
+		y.StorageVersionHash = ""
 	}
 	return reflect.DeepEqual(x, y)
 }
@@ -207,7 +211,8 @@ func difference(before, after *Snapshot) []ResourceChange {
 	if before == nil {
 		before = &Snapshot{}
 	}
-	previous, current := before.resourcesByGVR(), after.resourcesByGVR()
+	previous := before.resourcesByGVR()
+	current := after.resourcesByGVR()
 	var changes []ResourceChange
 	for resource := range after.Resources() {
 		if old := previous[resource.GVR]; old == nil || !equalResources(old, resource) {

@@ -77,7 +77,8 @@ func TestRefresh_FailedVersionsKeepLastResources(t *testing.T) {
 	first := refresh(t, client)
 	assert.Same(t, first, refresh(t, client), "an older server gives no ETag, but says the same")
 
-	client.versionTimeout, client.versionGrace = 200*time.Millisecond, 50*time.Millisecond
+	client.versionTimeout = 200 * time.Millisecond
+	client.versionGrace = 50 * time.Millisecond
 	script.hang["/apis/metrics/v1"] = true
 	script.answers["/apis/denied/v1"] = "403"
 	script.answers["/apis/apps/v1"] = resources("apps/v1", "daemonsets")
@@ -166,7 +167,8 @@ func TestRefresh_KeptGroupIsNotWritten(t *testing.T) {
 	merged := client.publishAll(&Snapshot{TakenAt: published.TakenAt.Add(time.Second), Aggregated: true, Groups: []Group{{Name: "other"}}})
 	reader.Wait()
 	require.NotSame(t, published, merged)
-	kept, before := groupNamed(merged.Groups, "shop"), groupNamed(published.Groups, "shop")
+	kept := groupNamed(merged.Groups, "shop")
+	before := groupNamed(published.Groups, "shop")
 	require.NotNil(t, kept)
 	assert.NotSame(t, &before.Versions[0], &kept.Versions[0])
 }

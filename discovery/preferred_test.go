@@ -13,7 +13,8 @@ func TestSnapshot_PreferredResources(t *testing.T) {
 		parsed, _ := schema.ParseGroupVersion(gv)
 		return &Resource{GVR: parsed.WithResource(name), Namespaced: namespaced, Verbs: verbs, Categories: categories}
 	}
-	read, all := []string{"get", "list"}, []string{"all"}
+	read := []string{"get", "list"}
+	all := []string{"all"}
 	snapshot := &Snapshot{Groups: []Group{
 		{Name: "", Versions: []Version{{Name: "v1", Resources: []*Resource{
 			resource("v1", "pods", true, read, all), resource("v1", "nodes", false, read, nil), resource("v1", "bindings", true, []string{"create"}, nil),

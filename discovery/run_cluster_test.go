@@ -84,7 +84,8 @@ func live(t *testing.T, conn *transport.Conn, group string) (client *discovery.C
 func unique(name string) string { return fmt.Sprintf("%s%d.example.com", name, time.Now().UnixNano()) }
 
 func TestRun_ReportsDefinitionsOfRealServer(t *testing.T) {
-	conn, group := sandbox(t), unique("live")
+	conn := sandbox(t)
+	group := unique("live")
 	client, until := live(t, conn, group)
 	define(t, conn, group)
 	until(func(c discovery.ResourceChange) bool { return c.Old == nil && c.New.GVK.Kind == "Gizmo" })
@@ -103,7 +104,8 @@ func TestRun_ReportsDefinitionsOfRealServer(t *testing.T) {
 }
 
 func TestRun_SurvivesServerRestart(t *testing.T) {
-	conn, group := sandbox(t), unique("survives")
+	conn := sandbox(t)
+	group := unique("survives")
 	_, until := live(t, conn, group)
 	cluster.RestartAPIServer(t, true)
 	define(t, conn, group)
@@ -116,7 +118,8 @@ func TestRun_SurvivesServerRestart(t *testing.T) {
 // TestRun_SurvivesRestartsWithRBACRights has a user whom a starting server denies allGroups until it has read the
 // roles; administrators never see that.
 func TestRun_SurvivesRestartsWithRBACRights(t *testing.T) {
-	admin, name := sandbox(t), fmt.Sprintf("live-%d", time.Now().UnixNano())
+	admin := sandbox(t)
+	name := fmt.Sprintf("live-%d", time.Now().UnixNano())
 	const roles, bindings = "/apis/rbac.authorization.k8s.io/v1/clusterroles", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 	const accounts = "/api/v1/namespaces/default/serviceaccounts"
 	send(t.Context(), t, admin, http.MethodPost, accounts, fmt.Sprintf(`{"metadata":{"name":%q}}`, name))

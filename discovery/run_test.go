@@ -56,7 +56,8 @@ func (s *scriptedServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	s.requests[path] = append(s.requests[path], time.Since(s.began))
-	replaced, every := s.replaced[path], s.replaced["*"]
+	replaced := s.replaced[path]
+	every := s.replaced["*"]
 	s.mu.Unlock()
 	switch {
 	case every != nil:
@@ -253,7 +254,8 @@ func TestRun_ReportsDenialDuringHangingRequest(t *testing.T) {
 func TestRun_SurvivesSingleDenialsOfDiscovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newScriptedServer()
-		deny, denied := []time.Duration{60 * time.Second, 85 * time.Second}, atomic.Int32{}
+		deny := []time.Duration{60 * time.Second, 85 * time.Second}
+		denied := atomic.Int32{}
 		server.replace("/apis", func(w http.ResponseWriter, r *http.Request) {
 			if next := int(denied.Load()); next < len(deny) && time.Since(server.began) >= deny[next] {
 				denied.Add(1)

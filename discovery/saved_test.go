@@ -49,7 +49,8 @@ func TestLoad_RoundTrip(t *testing.T) {
 
 func TestSave_EqualSnapshotsYieldEqualFiles(t *testing.T) {
 	dir := t.TempDir()
-	one, other := filepath.Join(dir, "one"), filepath.Join(dir, "other")
+	one := filepath.Join(dir, "one")
+	other := filepath.Join(dir, "other")
 	sample := savedSample()
 	require.NoError(t, sample.Save(one))
 	sample.TakenAt = sample.TakenAt.In(time.FixedZone("elsewhere", 3600))

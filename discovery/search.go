@@ -156,7 +156,8 @@ func (d *definitionList) unserved(
 		case err != nil:
 			return nil, 0
 		}
-		d.requestedAt, d.resources = requestedAt, listed
+		d.requestedAt = requestedAt
+		d.resources = listed
 	}
 	unservedSince := map[schema.GroupResource]time.Time{}
 	for _, resource := range d.resources {

@@ -51,10 +51,12 @@ type sourceWatcher struct {
 // path yet.
 func (w *sourceWatcher) run(ctx context.Context) error {
 	for failures := 0; ; {
-		start, verb := time.Now(), "watch"
+		start := time.Now()
+		verb := "watch"
 		var err error
 		if w.resourceVersion == "" {
-			verb, err = "list", w.list(ctx)
+			verb = "list"
+			err = w.list(ctx)
 		} else if err = w.watch(ctx); retry.IsExpired(err) || apierrors.IsNotFound(err) {
 			w.resourceVersion = ""
 			if retry.IsExpired(err) {
@@ -113,7 +115,8 @@ func (w *sourceWatcher) list(ctx context.Context) error {
 		listed[list.Items[i].Name] = list.Items[i].ResourceVersion
 	}
 	before := w.known
-	w.known, w.resourceVersion = listed, list.ResourceVersion
+	w.known = listed
+	w.resourceVersion = list.ResourceVersion
 	if before == nil {
 		// Neither the first snapshot nor this list covers the changes between the two.
 		w.markDirty(ctx, allGroups)

@@ -118,7 +118,8 @@ func (c *Client) ForKind(ctx context.Context, gvk schema.GroupVersionKind) (*Res
 // PartialObjectMetadata.
 func (c *Client) ForGVR(gvr schema.GroupVersionResource) *Resource {
 	r := c.ForMapping(&discovery.Resource{GVR: gvr})
-	r.isScopeUnknown, r.namespace = true, ""
+	r.isScopeUnknown = true
+	r.namespace = ""
 	return r
 }
 
@@ -155,7 +156,9 @@ func (c *Client) ForObject(ctx context.Context, obj *unstructured.Object) (*Reso
 func (c *Client) ForPath(ctx context.Context, path string) (r *Resource, name string, err error) {
 	defer func() {
 		if err != nil {
-			r, name, err = nil, "", fmt.Errorf("find the resource at %q: %w", path, err)
+			r = nil
+			name = ""
+			err = fmt.Errorf("find the resource at %q: %w", path, err)
 		}
 	}()
 	parsed, err := parsePath(path)
@@ -225,21 +228,27 @@ func parsePath(path string) (parsed parsedPath, err error) {
 	}
 	switch {
 	case segments[0] == "api" && len(segments) > 2:
-		parsed.gvr.Version, segments = segments[1], segments[2:]
+		parsed.gvr.Version = segments[1]
+		segments = segments[2:]
 	case segments[0] == "apis" && len(segments) > 3:
-		parsed.gvr.Group, parsed.gvr.Version, segments = segments[1], segments[2], segments[3:]
+		parsed.gvr.Group = segments[1]
+		parsed.gvr.Version = segments[2]
+		segments = segments[3:]
 	default:
 		return parsed, errors.New("not of the form /api/VERSION/RESOURCE… or /apis/GROUP/VERSION/RESOURCE…")
 	}
 	// A namespace is itself a resource with subresources.
 	if segments[0] == "namespaces" && len(segments) > 2 && !slices.Contains([]string{"status", "finalize"}, segments[2]) {
-		parsed.namespace, segments = segments[1], segments[2:]
+		parsed.namespace = segments[1]
+		segments = segments[2:]
 	}
 	if len(segments) > 3 {
 		return parsed, fmt.Errorf("segments after the subresource %s", segments[2])
 	}
 	segments = append(segments, "", "")
-	parsed.gvr.Resource, parsed.name, parsed.subresource = segments[0], segments[1], segments[2]
+	parsed.gvr.Resource = segments[0]
+	parsed.name = segments[1]
+	parsed.subresource = segments[2]
 	return parsed, nil
 }
 

@@ -108,7 +108,9 @@ func compareRollout(t *testing.T, of *dynamic.Resource, namespace, kind string, 
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	kubectl, kubeconfig, cacheDir := cluster.Kubectl(t), cluster.Kubeconfig(t), t.TempDir()
+	kubectl := cluster.Kubectl(t)
+	kubeconfig := cluster.Kubeconfig(t)
+	cacheDir := t.TempDir()
 	rolloutStatus := func(args ...string) (string, error) {
 		args = append([]string{"--kubeconfig", kubeconfig, "--cache-dir", cacheDir, "-n", namespace, "rollout", "status", kind + "/web"}, args...)
 		output, err := exec.CommandContext(t.Context(), kubectl, args...).CombinedOutput()

@@ -193,7 +193,8 @@ func TestCreate_DeniedByWebhook(t *testing.T) {
 
 func TestCreate_DeniedByAdmissionPolicy(t *testing.T) {
 	client, namespace := newNamespace(t)
-	policies, bindings := resource(t, client, "validatingadmissionpolicies"), resource(t, client, "validatingadmissionpolicybindings")
+	policies := resource(t, client, "validatingadmissionpolicies")
+	bindings := resource(t, client, "validatingadmissionpolicybindings")
 	_, err := policies.Create(t.Context(), named(namespace, map[string]any{
 		"failurePolicy": "Fail",
 		"matchConstraints": map[string]any{"resourceRules": []any{map[string]any{

@@ -86,13 +86,15 @@ func (m *mirror) readUntil(kind watch.EventType) (seen []watch.EventType) {
 func TestFollow_VersionNotServedAndServedAgain(t *testing.T) {
 	t.Parallel() // after the tests that restart the server
 	client, namespace := newNamespace(t)
-	group, crds := namespace+".example.com", resource(t, client, "crd")
+	group := namespace + ".example.com"
+	crds := resource(t, client, "crd")
 	definition, err := crds.Create(t.Context(), gadgets(group), nil)
 	require.NoError(t, err)
 	removed(t, crds, definition.GetName())
 	_, err = crds.Wait(t.Context(), definition.GetName(), dynamic.Condition("Established"))
 	require.NoError(t, err)
-	beta, stable := resource(t, client, "gadgets.v1beta1."+group).Namespace(namespace), resource(t, client, "gadgets.v1."+group).Namespace(namespace)
+	beta := resource(t, client, "gadgets.v1beta1."+group).Namespace(namespace)
+	stable := resource(t, client, "gadgets.v1."+group).Namespace(namespace)
 	serve := func(served string) {
 		_, err := crds.Patch(t.Context(), definition.GetName(), types.JSONPatchType, []byte(`[{"op":"replace","path":"/spec/versions/1/served","value":`+served+`}]`), nil)
 		require.NoError(t, err)
@@ -125,7 +127,8 @@ func TestFollow_VersionNotServedAndServedAgain(t *testing.T) {
 func TestFollow_DefinitionDeletedWhileDisconnected(t *testing.T) {
 	t.Parallel() // after the tests that restart the server
 	client, namespace := newNamespace(t)
-	group, crds := namespace+".example.com", resource(t, client, "crd")
+	group := namespace + ".example.com"
+	crds := resource(t, client, "crd")
 	_, err := crds.Create(t.Context(), gadgets(group), nil)
 	require.NoError(t, err)
 	_, err = crds.Wait(t.Context(), "gadgets."+group, dynamic.Condition("Established"))

@@ -42,7 +42,8 @@ func (m *mirror) read() watch.EventType {
 	if change.Object == nil {
 		return change.Type
 	}
-	name, version := change.Object.GetName(), change.Object.GetResourceVersion()
+	name := change.Object.GetName()
+	version := change.Object.GetResourceVersion()
 	was, known := m.objects[name]
 	switch change.Type {
 	case watch.Added:

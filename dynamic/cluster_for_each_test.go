@@ -34,10 +34,13 @@ func TestResource_ForEachOnSandbox(t *testing.T) {
 	for kind, of := range map[string]*dynamic.Resource{"configmaps": resource(t, client, "cm"), "widgets": sharedWidgets(t, client, one)} {
 		t.Run(kind, func(t *testing.T) {
 			full := of.Mapping().GVR.Resource + "." + of.Mapping().GVR.Group
-			selected, labelled := "run="+one, "run="+one+",done=yes"
+			selected := "run=" + one
+			labelled := "run=" + one + ",done=yes"
 			var names []string
 			for i := range 60 {
-				name, namespace, run := fmt.Sprintf("o%02d", i), []string{one, two}[i%2], one
+				name := fmt.Sprintf("o%02d", i)
+				namespace := []string{one, two}[i%2]
+				run := one
 				if i%3 == 0 {
 					run = "other"
 				} else {

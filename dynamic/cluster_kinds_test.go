@@ -49,7 +49,8 @@ func TestClient_WaitForKindsOfLaterDefinitions(t *testing.T) {
 		resources []*dynamic.Resource
 		err       error
 	}
-	byName, byKind := make(chan result, 1), make(chan result, 1)
+	byName := make(chan result, 1)
+	byKind := make(chan result, 1)
 	go func() {
 		resources, err := client.WaitForResources(ctx, "lamps."+group, "bulbs.v1."+group, "pods")
 		byName <- result{resources, err}

@@ -34,7 +34,8 @@ func TestSubresource_Status(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotContains(t, created.Object, "status")
 
-	created.Object["spec"], created.Object["status"] = map[string]any{"a": "lost"}, map[string]any{"phase": "Ready"}
+	created.Object["spec"] = map[string]any{"a": "lost"}
+	created.Object["status"] = map[string]any{"phase": "Ready"}
 	updated, err := of.Subresource("status").Update(t.Context(), created, nil)
 	require.NoError(t, err)
 	assert.Equal(t, "Ready", field(t, updated, "status", "phase"))

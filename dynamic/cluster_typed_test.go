@@ -33,7 +33,8 @@ func widgetOf(name string, replicas int) *widget {
 func TestTypedResource_AllVerbs(t *testing.T) {
 	client, namespace := newNamespace(t)
 	untyped := sharedWidgets(t, client, namespace)
-	of, ctx := dynamic.As[widget](untyped), t.Context()
+	of := dynamic.As[widget](untyped)
+	ctx := t.Context()
 
 	created, err := of.Create(ctx, widgetOf("one", 1), nil)
 	require.NoError(t, err)

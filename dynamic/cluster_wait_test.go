@@ -21,7 +21,8 @@ func startWait(t *testing.T, of *dynamic.Resource, name string, conditions ...dy
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	t.Cleanup(cancel)
-	seen, done := make(chan struct{}), make(chan struct{})
+	seen = make(chan struct{})
+	done := make(chan struct{})
 	var isSeen atomic.Bool
 	conditions = append(conditions, dynamic.Matches("", func(*unstructured.Object) (bool, error) {
 		if isSeen.CompareAndSwap(false, true) {
@@ -146,7 +147,8 @@ func allowed(t *testing.T, of *dynamic.Resource, name string) {
 func TestWait_ServerRestarts(t *testing.T) {
 	client, namespace := newNamespace(t)
 	grant(t, client, namespace, map[string][]any{"crashed": {"get", "watch"}, "stopped": {"get", "watch"}})
-	of, limited := resource(t, client, "cm").Namespace(namespace), resource(t, connect(t, "limited"), "cm").Namespace(namespace)
+	of := resource(t, client, "cm").Namespace(namespace)
+	limited := resource(t, connect(t, "limited"), "cm").Namespace(namespace)
 	allowed(t, limited, "crashed")
 	for name, kill := range map[string]bool{"crashed": true, "stopped": false} {
 		_, err := of.Create(t.Context(), configMap(name, map[string]any{"a": "1"}), nil)

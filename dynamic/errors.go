@@ -183,7 +183,9 @@ func fieldConflicts(status *apierrors.StatusError) (conflicts []FieldConflict) {
 	for _, cause := range causes(status, metav1.CauseTypeFieldManagerConflict) {
 		conflict := FieldConflict{Field: cause.Field, Manager: strings.TrimPrefix(cause.Message, "conflict with ")}
 		if match := conflictMessage().FindStringSubmatch(cause.Message); match != nil {
-			conflict.Manager, conflict.Subresource, conflict.APIVersion = unquoted(match[1]), unquoted(match[2]), match[3]
+			conflict.Manager = unquoted(match[1])
+			conflict.Subresource = unquoted(match[2])
+			conflict.APIVersion = match[3]
 			conflict.Time, _ = time.Parse(time.RFC3339, match[4]) // zero if absent
 		}
 		conflicts = append(conflicts, conflict)

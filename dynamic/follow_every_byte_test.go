@@ -170,7 +170,8 @@ type byteCase struct {
 }
 
 func byteCases() map[string]byteCase {
-	events, final := make([]string, 1, 64), map[string]podState{}
+	events := make([]string, 1, 64)
+	final := map[string]podState{}
 	record := func(kind, name, uid string) {
 		version := strconv.Itoa(len(events))
 		events = append(events, watchEvent(kind, podJSON(name, uid, version)))
@@ -193,9 +194,11 @@ func byteCases() map[string]byteCase {
 		}
 	}
 	var pods, added []string
-	objects, log := map[string]podState{}, make([]string, 21)
+	objects := map[string]podState{}
+	log := make([]string, 21)
 	for i := range 20 {
-		name, state := fmt.Sprint("p", i), podState{fmt.Sprint("u", i), strconv.Itoa(i + 1)}
+		name := fmt.Sprint("p", i)
+		state := podState{fmt.Sprint("u", i), strconv.Itoa(i + 1)}
 		objects[name] = state
 		pods = append(pods, podJSON(name, state.uid, state.version))
 		added = append(added, watchEvent("ADDED", podJSON(name, state.uid, state.version)))
@@ -251,7 +254,9 @@ func breakAt(t *testing.T, tc byteCase, fault byteFault, at int) {
 	limit := fault.bound + 30*time.Second // and nothing may change after the bound
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	view, synced, right := map[string]podState{}, false, time.Duration(0)
+	view := map[string]podState{}
+	synced := false
+	right := time.Duration(0)
 	for change, err := range resource(t, client, "pods").Follow(ctx, nil) {
 		if err != nil {
 			require.ErrorIs(t, err, context.DeadlineExceeded)

@@ -29,7 +29,8 @@ const (
 // objects.
 func (f *reflector) handleNotServed() error {
 	if f.state != stateNotServed { // 404 may return after another error
-		f.version, f.state = "", stateNotServed
+		f.version = ""
+		f.state = stateNotServed
 		if err := f.emit(NotServed, nil, false); err != nil {
 			return err
 		}
@@ -67,7 +68,8 @@ func (u *unservedPeriod) begin(ctx context.Context, r *Resource) {
 	}
 	u.since = time.Now()
 	ctx, cancel := context.WithCancel(ctx)
-	changes, served := r.discovery.Changes(ctx), make(chan struct{}, 1)
+	changes := r.discovery.Changes(ctx)
+	served := make(chan struct{}, 1)
 	var done sync.WaitGroup
 	done.Go(func() {
 		for change := range changes {
@@ -79,7 +81,8 @@ func (u *unservedPeriod) begin(ctx context.Context, r *Resource) {
 			}
 		}
 	})
-	u.served, u.stopWatching = served, func() { cancel(); done.Wait() }
+	u.served = served
+	u.stopWatching = func() { cancel(); done.Wait() }
 }
 
 func (u *unservedPeriod) end() {

@@ -103,7 +103,10 @@ func (s *widgetServer) serve(served bool, definition, version int, widgets ...st
 	defer s.mu.Unlock()
 	close(s.cut)
 	s.cut = make(chan struct{})
-	s.served, s.definition, s.version, s.widgets = served, definition, version, widgets
+	s.served = served
+	s.definition = definition
+	s.version = version
+	s.widgets = widgets
 }
 
 // endAfter ends all watches after each of these times, and serves no widgets after the last.
@@ -142,7 +145,9 @@ func widgetJSON(name, uid, version string) string {
 }
 
 func TestFollow_KeepsStateWhileNotServed(t *testing.T) {
-	a1, a2, b := widgetJSON("a", "u1", "1"), widgetJSON("a", "u1", "9"), widgetJSON("b", "u2", "2")
+	a1 := widgetJSON("a", "u1", "1")
+	a2 := widgetJSON("a", "u1", "9")
+	b := widgetJSON("b", "u2", "2")
 	for name, tc := range map[string]struct {
 		before, after int // the status of the definition
 		deleted       []string
@@ -192,7 +197,8 @@ func TestFollow_KeepsStateWhileNotServed(t *testing.T) {
 
 // TestFollow_DefinitionReplacedWhileDisconnected replaces the definition by another one, which does not serve this version.
 func TestFollow_DefinitionReplacedWhileDisconnected(t *testing.T) {
-	a, started := widgetJSON("a", "u1", "1"), []string{"STARTED", "ADDED a u1 1", "SYNCED"}
+	a := widgetJSON("a", "u1", "1")
+	started := []string{"STARTED", "ADDED a u1 1", "SYNCED"}
 	replace := func(s *widgetServer, served bool, definition int, widgets ...string) {
 		s.mu.Lock()
 		s.replaced++
@@ -294,7 +300,8 @@ func TestFollow_DenialsOfStartingServer(t *testing.T) {
 	denied := func(lasts time.Duration) answer {
 		return answer{status: 403, body: statusOf("403", "Forbidden", ""), lasts: lasts}
 	}
-	partial, whole := respond(watchEvent("ADDED", podJSON("a", "u1", "1"))), answer{body: watchEvent("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("2"), stays: true}
+	partial := respond(watchEvent("ADDED", podJSON("a", "u1", "1")))
+	whole := answer{body: watchEvent("ADDED", podJSON("a", "u1", "1")) + initialEventsEnd("2"), stays: true}
 	for name, tc := range map[string]struct {
 		answers []answer
 		want    []string
@@ -336,7 +343,8 @@ func TestFollow_NotFoundBeforeSynced(t *testing.T) {
 					var listed, deleted []string
 					if begun {
 						answers = append([]answer{respond(watchEvent("ADDED", podJSON("a", "u1", "1")))}, answers...)
-						listed, deleted = []string{"STARTED", "ADDED a u1 1"}, []string{"DELETED a u1 1 inferred", "SYNCED"}
+						listed = []string{"STARTED", "ADDED a u1 1"}
+						deleted = []string{"DELETED a u1 1 inferred", "SYNCED"}
 					} else {
 						deleted = []string{"STARTED", "SYNCED"}
 					}
@@ -395,7 +403,9 @@ func (c *cutter) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Path == "/api" || r.URL.Path == "/apis" {
 		return bubble{}.RoundTrip(r)
 	}
-	query, a, b := r.URL.Query(), podJSON("a", "u1", "1"), podJSON("b", "u2", "2")
+	query := r.URL.Query()
+	a := podJSON("a", "u1", "1")
+	b := podJSON("b", "u2", "2")
 	var body io.Reader
 	switch {
 	case query.Get("sendInitialEvents") == "true" && time.Now().Before(c.heals):
@@ -450,7 +460,8 @@ func TestFollow_ListsPagesIfWatchListIsCut(t *testing.T) {
 
 func TestFollow_PrematureBookmarkDoesNotMoveVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := podJSON("a", "u1", "1"), podJSON("b", "u2", "2")
+		a := podJSON("a", "u1", "1")
+		b := podJSON("b", "u2", "2")
 		whole := watchEvent("ADDED", a) + watchEvent("ADDED", b) + initialEventsEnd("3")
 		pods, server := inBubble(t,
 			respond(bookmark("2")+watchEvent("ADDED", a)+bookmark("3")), // ends within the initial list

@@ -96,7 +96,8 @@ func TestFollow_BriefNotFoundLosesNothing(t *testing.T) {
 }
 
 func TestFollow_RetriesAfterIdleTimeout(t *testing.T) {
-	a, b := podJSON("a", "u1", "1"), podJSON("b", "u2", "2")
+	a := podJSON("a", "u1", "1")
+	b := podJSON("b", "u2", "2")
 	page := strings.Replace(podList("3", a), `"3"`, `"3","continue":"more"`, 1)
 	cutList, _, _ := strings.Cut(podList("3", a, b), `,{"kind":"Pod"`)
 	changes := []string{"STARTED", "ADDED a u1 1", "ADDED b u2 2", "SYNCED"}
@@ -141,7 +142,8 @@ func TestFollow_RetriesAfterIdleTimeout(t *testing.T) {
 
 // TestFollow_ServerIgnoresSendInitialEvents relists every six minutes, for more than an hour.
 func TestFollow_ServerIgnoresSendInitialEvents(t *testing.T) {
-	a, b := podJSON("a", "u1", "1"), podJSON("b", "u2", "2")
+	a := podJSON("a", "u1", "1")
+	b := podJSON("b", "u2", "2")
 	expires := answer{then: watchEvent("ERROR", statusOf("410", "Expired", "")), after: 6 * time.Minute}
 	for name, ignored := range map[string]answer{
 		"no object":                   {stays: true},
@@ -151,11 +153,13 @@ func TestFollow_ServerIgnoresSendInitialEvents(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				list, resume := respond(podList("3", a, b)), "resourceVersion=3&watch=true"
+				list := respond(podList("3", a, b))
+				resume := "resourceVersion=3&watch=true"
 				answers := []answer{ignored, list, expires, ignored}
 				want := []string{watchListQuery, "", resume, watchListQuery}
 				for range 10 {
-					answers, want = append(answers, list, expires), append(want, "", resume)
+					answers = append(answers, list, expires)
+					want = append(want, "", resume)
 				}
 				pods, server := inBubble(t, append(answers, ignored, list, answer{stays: true})...)
 				ctx, cancel := context.WithTimeout(t.Context(), 70*time.Minute)
@@ -249,7 +253,8 @@ func TestFollow_ContextErrorAfterSynced(t *testing.T) {
 }
 
 func TestFollow_SlowConsumerIsNotIdleServer(t *testing.T) {
-	a, b := podJSON("a", "u1", "1"), podJSON("b", "u2", "2")
+	a := podJSON("a", "u1", "1")
+	b := podJSON("b", "u2", "2")
 	for name, answers := range map[string][]answer{
 		"list":  {{status: noWatchList}, respond(podList("3", a, b)), {stays: true}},
 		"watch": {{body: watchEvent("ADDED", a) + watchEvent("ADDED", b) + initialEventsEnd("3"), stays: true}},
@@ -304,7 +309,8 @@ func TestFollow_ResumedStreamIsProgress(t *testing.T) {
 }
 
 func TestFollow_RelistsAfterDecodeFailures(t *testing.T) {
-	a1, a2 := podJSON("a", "u1", "1"), podJSON("a", "u1", "6")
+	a1 := podJSON("a", "u1", "1")
+	a2 := podJSON("a", "u1", "6")
 	for name, poison := range map[string]string{
 		"not JSON":              "<html>\n",
 		"not an event":          `{"kind":"Pod"}` + "\n",
@@ -367,7 +373,8 @@ func TestFollow_ListWithoutResourceVersion(t *testing.T) {
 }
 
 func TestFollow_CallbackPanicLeavesNothingOpen(t *testing.T) {
-	a, b := podJSON("a", "u1", "1"), podJSON("b", "u2", "2")
+	a := podJSON("a", "u1", "1")
+	b := podJSON("b", "u2", "2")
 	for name, opts := range map[string]dynamic.FollowOptions{
 		"OnInterruption": {OnInterruption: func(dynamic.Interruption) { panic("in a callback") }},
 		"OnProgress":     {OnProgress: func(string) { panic("in a callback") }},

@@ -120,12 +120,15 @@ func (f *objectReflector[T, P]) listAndWatch(ctx context.Context) error {
 	ctx, idle := f.resource.withIdleTimeout(ctx)
 	defer idle.cancel()
 	opts := f.listOptions()
-	opts.ResourceVersion, opts.AllowWatchBookmarks, opts.TimeoutSeconds = f.version, true, &seconds
+	opts.ResourceVersion = f.version
+	opts.AllowWatchBookmarks = true
+	opts.TimeoutSeconds = &seconds
 	if !isWatchList {
 		idle.Stop() // nothing is sent while nothing changes
 		return f.watch(ctx, opts, idle, false)
 	}
-	opts.SendInitialEvents, opts.ResourceVersionMatch = new(true), metav1.ResourceVersionMatchNotOlderThan
+	opts.SendInitialEvents = new(true)
+	opts.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
 	err := f.watch(ctx, opts, idle, true)
 	f.watchList.record(f.version != "", err)
 	return err
@@ -210,7 +213,8 @@ func (f *reflector) start() error {
 	f.unserved.end()
 	switch f.state {
 	case stateConnecting:
-		f.state, f.denials.Grace = stateInitialList, 0
+		f.state = stateInitialList
+		f.denials.Grace = 0
 	case stateNotServed:
 		f.state = stateReturned
 	default:

@@ -88,7 +88,10 @@ func follow(t *testing.T, r *dynamic.Resource, opts *dynamic.FollowOptions, want
 }
 
 func TestFollow_EmitsEachChangeOnce(t *testing.T) {
-	a1, a2, b1, b2 := podJSON("a", "u1", "1"), podJSON("a", "u1", "2"), podJSON("b", "u2", "3"), podJSON("b", "u2", "5")
+	a1 := podJSON("a", "u1", "1")
+	a2 := podJSON("a", "u1", "2")
+	b1 := podJSON("b", "u2", "3")
+	b2 := podJSON("b", "u2", "5")
 	initial := watchEvent("ADDED", a1) + watchEvent("ADDED", b1) + initialEventsEnd("4")
 	start := []string{"STARTED", "ADDED a u1 1", "ADDED b u2 3", "SYNCED"}
 	relist := watchEvent("ADDED", a1) + watchEvent("ADDED", b2) + initialEventsEnd("9")
@@ -235,7 +238,8 @@ func TestFollow_KnownObjectsCountAsEmitted(t *testing.T) {
 
 func TestFollow_ListsWithoutWatchListSupport(t *testing.T) {
 	const selectors = "fieldSelector=spec.nodeName%3Dn&labelSelector=x"
-	a, b := podJSON("a", "u1", "1"), podJSON("b", "u2", "5")
+	a := podJSON("a", "u1", "1")
+	b := podJSON("b", "u2", "5")
 	for _, refusal := range []answer{{status: 422, body: statusOf("422", "Invalid", "")}, {status: 400, body: statusOf("400", "BadRequest", "")}} {
 		synctest.Test(t, func(t *testing.T) {
 			pods, server := inBubble(t, refusal,

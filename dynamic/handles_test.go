@@ -42,7 +42,8 @@ func kindless(fields map[string]any) *unstructured.Object {
 }
 
 func TestClient_ForGVRRequests(t *testing.T) {
-	pods, widgets := schema.GroupVersionResource{Version: "v1", Resource: "pods"}, schema.GroupVersionResource{Group: "acme.example", Version: "v9", Resource: "widgets"}
+	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	widgets := schema.GroupVersionResource{Group: "acme.example", Version: "v9", Resource: "widgets"}
 	checkRequests(t, map[string]func(*testing.T, *dynamic.Client) error{
 		`GET /apis/acme.example/v9/widgets/web`: func(t *testing.T, c *dynamic.Client) error {
 			_, err := c.ForGVR(widgets).Get(t.Context(), "web", nil)

@@ -74,7 +74,8 @@ func decodePage[T any](r *Resource, verb string, body io.Reader, decoder decoder
 	for {
 		item, err := decoder.listItem(items)
 		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a connection that broke, not the end
-			page.ListMeta, page.TypeMeta = items.Meta(), r.representList(items.TypeMeta())
+			page.ListMeta = items.Meta()
+			page.TypeMeta = r.representList(items.TypeMeta())
 			return page, nil
 		}
 		if err != nil {
@@ -147,7 +148,8 @@ func (p *listPager[T]) run(ctx context.Context, page func() (more bool, err erro
 	for {
 		more, err := page()
 		if err != nil {
-			more, err = true, p.handleExpired(ctx, err)
+			more = true
+			err = p.handleExpired(ctx, err)
 		}
 		if err != nil || !more {
 			return err
@@ -207,7 +209,9 @@ func (p *listPager[T]) endPage(meta metav1.ListMeta) bool {
 // continueFrom sets the options for the page of a continue token, "" for the first page, and reports whether there is a
 // token. It contains the list's resourceVersion, and the server rejects requests that have both.
 func (p *listPager[T]) continueFrom(token string) bool {
-	p.opts.Continue, p.opts.ResourceVersion, p.opts.ResourceVersionMatch = token, "", ""
+	p.opts.Continue = token
+	p.opts.ResourceVersion = ""
+	p.opts.ResourceVersionMatch = ""
 	return token != ""
 }
 

@@ -92,7 +92,8 @@ type damagedBody struct {
 }
 
 func (b damagedBody) of(ctx context.Context, open *atomic.Int64) io.ReadCloser {
-	b.ctx, b.open = ctx, open
+	b.ctx = ctx
+	b.open = open
 	return &b
 }
 
@@ -202,7 +203,8 @@ func (s *listServer) expected(done damage) (want []string, fails bool) {
 				fields = map[string]any{}
 			}
 			if fields["kind"] == nil && fields["apiVersion"] == nil {
-				fields["kind"], fields["apiVersion"] = strings.TrimSuffix(kind, "List"), apiVersion
+				fields["kind"] = strings.TrimSuffix(kind, "List")
+				fields["apiVersion"] = apiVersion
 			}
 			text, _ := json.Marshal(fields)
 			want = append(want, string(text))
@@ -361,11 +363,13 @@ func (f listForm) check(t *testing.T, server *listServer, pods *dynamic.Resource
 	got, err := f.read(ctx, pods)
 	took := time.Since(began)
 	synctest.Wait()
-	want, fails := all, done.kind == stalled || done.kind == reset || done.kind == cut && !server.endsAt(done.at)
+	want := all
+	fails := done.kind == stalled || done.kind == reset || done.kind == cut && !server.endsAt(done.at)
 	switch {
 	case done.kind == corrupt && f.loose:
 		_, body := server.answer("", done)
-		want, fails = got, err != nil || !json.Valid(body.whole())
+		want = got
+		fails = err != nil || !json.Valid(body.whole())
 	case done.kind == corrupt:
 		want, fails = server.expected(done)
 	}

@@ -163,7 +163,8 @@ func TestList_BreakCancelsPrefetch(t *testing.T) {
 		"within the response": func(w http.ResponseWriter) { fmt.Fprint(w, pageStart(""), items("c")); flush(w) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			asked, left := make(chan struct{}), make(chan struct{})
+			asked := make(chan struct{})
+			left := make(chan struct{})
 			pods, _ := serve(t, map[string]http.HandlerFunc{
 				"": page("2", "a", "b"),
 				"2": func(w http.ResponseWriter, r *http.Request) {
@@ -254,7 +255,8 @@ func (b *closableBody) Close() error {
 }
 
 func TestList_ClosesBodies(t *testing.T) {
-	first, second := pageStart("2")+items("a", "b", "c")+`]}`, pageStart("")+items("d")+`]}`
+	first := pageStart("2") + items("a", "b", "c") + `]}`
+	second := pageStart("") + items("d") + `]}`
 	for name, tc := range map[string]struct {
 		answers []answer
 		leaveAt string

@@ -67,7 +67,8 @@ func (c *Client) forManifestObject(ctx context.Context, obj *unstructured.Object
 	}
 	found := &ManifestObject{Resource: resource, Object: obj}
 	if namespace := obj.GetNamespace(); namespace != "" && !resource.mapping.Namespaced {
-		found.Resource, found.Object = c.ForMapping(resource.mapping), withoutNamespace(obj)
+		found.Resource = c.ForMapping(resource.mapping)
+		found.Object = withoutNamespace(obj)
 		found.Warning = fmt.Sprintf("%s %s: dropped namespace %s: %s is cluster-scoped", resource, quoted(obj.GetName()), quoted(namespace), printable(kind.Kind))
 	}
 	if isDefinition(resource.mapping) {

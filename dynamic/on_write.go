@@ -102,7 +102,8 @@ func (r *Resource) reportWrite(ends []func(Write), request *transport.Request, b
 	case request.Method != http.MethodDelete || string(response.Status) == `"`+metav1.StatusFailure+`"`:
 		return
 	default:
-		write.UID, write.ResourceVersion = response.Details.UID, ""
+		write.UID = response.Details.UID
+		write.ResourceVersion = ""
 		write.Name = r.requestName(request)
 	}
 	for _, end := range ends {

@@ -112,7 +112,8 @@ func (r *Resource) path(name string) string {
 }
 
 func setBody(request *transport.Request, contentType string, body []byte) {
-	request.Body, request.Header = body, http.Header{"Content-Type": {contentType}}
+	request.Body = body
+	request.Header = http.Header{"Content-Type": {contentType}}
 }
 
 // withKind returns obj with the kind of the resource or subresource if it has none. obj itself is not changed.

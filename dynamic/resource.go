@@ -42,7 +42,8 @@ const (
 // then returns an error.
 func (r *Resource) Namespace(namespace string) *Resource {
 	changed := *r
-	changed.namespace, changed.scope = namespace, chosenNamespace
+	changed.namespace = namespace
+	changed.scope = chosenNamespace
 	return &changed
 }
 
@@ -50,7 +51,8 @@ func (r *Resource) Namespace(namespace string) *Resource {
 // the object's namespace. Verbs for a single named object, such as Get, return an error.
 func (r *Resource) AllNamespaces() *Resource {
 	changed := *r
-	changed.namespace, changed.scope = "", allNamespaces
+	changed.namespace = ""
+	changed.scope = allNamespaces
 	return &changed
 }
 
@@ -139,7 +141,8 @@ type Defaults struct {
 // WithDefaults returns a client with the given defaults. Set fields replace the client's defaults. Zero fields and nil keep
 // them. The client shares connections, discovery and mapper with c.
 func (c *Client) WithDefaults(defaults *Defaults) *Client {
-	changed, set := *c, valueOf(defaults)
+	changed := *c
+	set := valueOf(defaults)
 	changed.defaults = c.defaults.with(set)
 	if set.OnWarning != nil {
 		changed.conn = c.conn.WithOnWarning(set.OnWarning)
@@ -149,7 +152,8 @@ func (c *Client) WithDefaults(defaults *Defaults) *Client {
 
 // WithDefaults is like [Client.WithDefaults], but for a single handle.
 func (r *Resource) WithDefaults(defaults *Defaults) *Resource {
-	changed, set := *r, valueOf(defaults)
+	changed := *r
+	set := valueOf(defaults)
 	changed.defaults = r.defaults.with(set)
 	if set.OnWarning != nil {
 		changed.conn = r.conn.WithOnWarning(set.OnWarning)

@@ -176,7 +176,8 @@ func (s *exchanges) next(r *http.Request) answer {
 		if time.Since(s.began) < next.lasts {
 			return next
 		}
-		s.answers, s.began = s.answers[1:], time.Time{}
+		s.answers = s.answers[1:]
+		s.began = time.Time{}
 		if next.lasts == 0 {
 			return next
 		}

@@ -78,7 +78,8 @@ func (r *Resource) encodeEviction(name string, opts *metav1.DeleteOptions) []byt
 		} `json:"metadata"`
 		DeleteOptions *metav1.DeleteOptions `json:"deleteOptions,omitempty"`
 	}
-	eviction.Metadata.Name, eviction.DeleteOptions = name, opts
+	eviction.Metadata.Name = name
+	eviction.DeleteOptions = opts
 	if sub, ok := r.mapping.Subresource(r.subresource); ok {
 		eviction.APIVersion, eviction.Kind = sub.GVK.ToAPIVersionAndKind()
 	}

@@ -326,7 +326,8 @@ func TestTypedResource_UpsertKeepsUnchangedValues(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pods, server := exchanging(t, tc.stored, respond(podReply))
 			_, _, err := dynamic.As[roster](pods).Upsert(t.Context(), "web", func(r *roster) error {
-				r.Seats, r.Menu = 8, nil
+				r.Seats = 8
+				r.Menu = nil
 				r.Place.Row = tc.row
 				return nil
 			}, nil)

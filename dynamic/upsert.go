@@ -59,7 +59,8 @@ func (r *Resource) upsertOnce(ctx context.Context, name string, change func(*uns
 	obj, err := r.Get(ctx, name, nil)
 	isNew := apierrors.IsNotFound(err) && r.subresource == ""
 	if isNew {
-		obj, err = r.newObject(name), nil
+		obj = r.newObject(name)
+		err = nil
 	}
 	if err != nil {
 		return nil, "", false, err
@@ -100,7 +101,8 @@ func (r *Resource) newObject(name string) *unstructured.Object {
 
 // applyChange calls change and rejects changes of the object's identity.
 func (r *Resource) applyChange(obj *unstructured.Object, change func(*unstructured.Object) error) error {
-	name, before := obj.GetName(), identifiers(obj)
+	name := obj.GetName()
+	before := identifiers(obj)
 	if err := change(obj); err != nil {
 		return err
 	}

@@ -193,7 +193,8 @@ func (r *Resource) validateWrite(verb string, obj *unstructured.Object) (target 
 	if err := r.validateContent(verb, obj); err != nil {
 		return nil, "", err
 	}
-	name, target = obj.GetName(), r
+	name = obj.GetName()
+	target = r
 	if namespace := obj.GetNamespace(); namespace != "" {
 		switch {
 		case !r.mapping.Namespaced && !r.isScopeUnknown:
@@ -225,7 +226,8 @@ func (r *Resource) validateContent(verb string, obj *unstructured.Object) error 
 	if obj == nil || obj.Object == nil {
 		return r.invalid(verb, "", "the object is nil")
 	}
-	name, kind := obj.GetName(), obj.GroupVersionKind()
+	name := obj.GetName()
+	kind := obj.GroupVersionKind()
 	sub, ok := r.mapping.Subresource(r.subresource)
 	switch {
 	case isPartial(obj) || verb == "update" && r.lacksManagedFields(obj):

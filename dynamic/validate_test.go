@@ -192,7 +192,8 @@ func get(resourceName, name string) func(*testing.T, *dynamic.Client) error {
 
 func TestInvalidRequestError_Classification(t *testing.T) {
 	client, server := script(t, podReply)
-	pods, bindings := resource(t, client, "pods"), resource(t, client, "bindings")
+	pods := resource(t, client, "pods")
+	bindings := resource(t, client, "bindings")
 	_, noSub := pods.Subresource("scale").Get(t.Context(), "web", nil)
 	noEviction := resource(t, client, "nodes").Evict(t.Context(), "n", nil)
 	_, noVerb := bindings.Get(t.Context(), "web", nil)

@@ -15,7 +15,8 @@ import (
 // TestResource_RequestOfEachVerb compares the exact request of each verb: method, path, query, content type and body.
 func TestResource_RequestOfEachVerb(t *testing.T) {
 	type call func(*testing.T, *dynamic.Client) error
-	yes, limit := true, int64(1)
+	yes := true
+	limit := int64(1)
 	for want, tc := range map[string]struct {
 		reply string
 		call  call
@@ -88,7 +89,8 @@ func TestResource_RequestOfEachVerb(t *testing.T) {
 			return err
 		}},
 		`DELETE /api/v1/namespaces/home/pods/web application/json {"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"resourceVersion":"7"},"propagationPolicy":"Foreground"}`: {podReply, func(t *testing.T, c *dynamic.Client) error {
-			version, foreground := "7", metav1.DeletePropagationForeground
+			version := "7"
+			foreground := metav1.DeletePropagationForeground
 			_, err := resource(t, c, "pods").Delete(t.Context(), "web", &metav1.DeleteOptions{
 				Preconditions: &metav1.Preconditions{ResourceVersion: &version}, PropagationPolicy: &foreground})
 			return err

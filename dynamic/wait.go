@@ -116,7 +116,8 @@ func (w *waiter) validate() error {
 func (w *waiter) getAndWatch(ctx context.Context) (done bool, err error) {
 	// A watch without a resourceVersion begins with the object, but does not report that the object does not exist. If the
 	// object's resourceVersion has expired, the object is read after the start of the watch.
-	watchFirst, from := w.isExpired, ""
+	watchFirst := w.isExpired
+	from := ""
 	w.isExpired = false
 	if !watchFirst {
 		if done, err = w.get(ctx); done || err != nil {
@@ -175,7 +176,8 @@ func (w *waiter) watch(ctx context.Context, stream *WatchStream[unstructured.Obj
 
 // handleEvent evaluates the object after an event newer than w.last. If the order is uncertain, it reads the object instead.
 func (w *waiter) handleEvent(ctx context.Context, event unstructured.Event[unstructured.Object], isContinuous bool) (done bool, err error) {
-	isDeleted, isComparable := event.Type == watch.Deleted, false
+	isDeleted := event.Type == watch.Deleted
+	isComparable := false
 	if w.last != nil {
 		order, err := resourceversion.Compare(event.Object.GetResourceVersion(), w.last.GetResourceVersion())
 		isComparable = err == nil
@@ -198,7 +200,9 @@ func (w *waiter) handleEvent(ctx context.Context, event unstructured.Event[unstr
 
 // evaluate stores the current object, nil if it does not exist, and reports whether all conditions hold.
 func (w *waiter) evaluate(obj *unstructured.Object) (done bool, err error) {
-	w.object, w.lastErr, w.reasons = obj, nil, nil
+	w.object = obj
+	w.lastErr = nil
+	w.reasons = nil
 	if obj != nil {
 		w.last = obj
 		if w.firstUID == "" {

@@ -64,7 +64,8 @@ func (s *laggingDiscovery) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func TestWait_EstablishedAwaitsDiscovery(t *testing.T) {
-	established, not := fmt.Sprintf(thingsDefinition, "", "True"), fmt.Sprintf(thingsDefinition, "", "False")
+	established := fmt.Sprintf(thingsDefinition, "", "True")
+	not := fmt.Sprintf(thingsDefinition, "", "False")
 	terminating := fmt.Sprintf(thingsDefinition, `,"deletionTimestamp":"2026-01-02T03:04:05Z"`, "True")
 	for name, c := range map[string]struct {
 		server    laggingDiscovery
@@ -132,7 +133,9 @@ func TestWait_EstablishedKindsResolve(t *testing.T) {
 	client, namespace := newNamespace(t)
 	definitions := resource(t, client, "crd")
 	for i := range 40 {
-		group, plural, kind := fmt.Sprintf("g%d.%s.example.com", i%7, namespace), fmt.Sprintf("things%d", i), fmt.Sprintf("Thing%d", i)
+		group := fmt.Sprintf("g%d.%s.example.com", i%7, namespace)
+		plural := fmt.Sprintf("things%d", i)
+		kind := fmt.Sprintf("Thing%d", i)
 		lookups := []struct {
 			name string
 			find func() (*dynamic.Resource, error)

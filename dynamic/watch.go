@@ -45,7 +45,8 @@ func openWatchAs[T any](ctx context.Context, r *Resource, opts *metav1.ListOptio
 	if err != nil {
 		return nil, err
 	}
-	body, decoder := &errorRecorder{ReadCloser: response.Body}, newDecoder()
+	body := &errorRecorder{ReadCloser: response.Body}
+	decoder := newDecoder()
 	events := r.limits().NewWatchDecoder(decoder.interner().Source(body))
 	return &WatchStream[T]{resource: r, body: body, decoder: decoder, events: events}, nil
 }

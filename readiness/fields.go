@@ -22,7 +22,8 @@ type object struct {
 // fail keeps the first error and the path of its field.
 func (o *object) fail(path string, err error) {
 	if o.err == nil && err != nil {
-		o.err, o.badField = err, path
+		o.err = err
+		o.badField = path
 	}
 }
 

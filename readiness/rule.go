@@ -117,7 +117,8 @@ func (c Check) evaluate(o *object) (result Result, holds bool) {
 	case !found:
 		result.Message = c.Field + " does not exist"
 	case len(c.Values) == 0, slices.Contains(c.Values, text):
-		result.Message, holds = fmt.Sprintf("%s is %s", c.Field, text), true
+		result.Message = fmt.Sprintf("%s is %s", c.Field, text)
+		holds = true
 	default:
 		result.Message = fmt.Sprintf("%s is %s, not %s", c.Field, text, strings.Join(c.Values, " or "))
 	}

@@ -106,7 +106,8 @@ func statefulSet(o *object) Result {
 		)
 	}
 	unmet = cmp.Or(unmet, o.tooFew("currentReplicas", "replicas are of the current revision", desired))
-	current, update := o.string("status", "currentRevision"), o.string("status", "updateRevision")
+	current := o.string("status", "currentRevision")
+	update := o.string("status", "updateRevision")
 	switch {
 	case unmet != Result{}:
 		return unmet

@@ -113,13 +113,15 @@ func (e *UnavailableError) Unwrap() []error { return e.Causes }
 // noMatch returns the error for a query without a match: an UnavailableError if an unreadable version may have it, and otherwise
 // a NoMatchError.
 func (x *index) noMatch(q *query) error {
-	name, isCategory := q.String(), q.isBare() && x.isCategory(q.interpretations[0].name)
+	name := q.String()
+	isCategory := q.isBare() && x.isCategory(q.interpretations[0].name)
 	if causes := x.unreadable(q); len(causes) > 0 && !isCategory {
 		return &UnavailableError{Name: name, Suggestions: x.suggest(q), Causes: causes}
 	}
 	err := &NoMatchError{Name: name, ServedVersions: x.servedVersions(q), RemovedAt: x.removedAt(q), IsCategory: isCategory}
 	if len(err.ServedVersions) == 0 && !isCategory {
-		err.Suggestions, err.UnknownGroup = x.suggest(q), x.unknownGroup(q)
+		err.Suggestions = x.suggest(q)
+		err.UnknownGroup = x.unknownGroup(q)
 	}
 	return err
 }

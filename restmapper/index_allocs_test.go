@@ -19,6 +19,7 @@ func TestMapper_LookupDoesNotAllocate(t *testing.T) {
 		ctx := t.Context()
 		assert.Zero(t, testing.AllocsPerRun(100, func() { _, _ = mapper.Resource(ctx, name) }), name)
 	}
-	ctx, gvk := t.Context(), schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	ctx := t.Context()
+	gvk := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	assert.Zero(t, testing.AllocsPerRun(100, func() { _, _ = mapper.Kind(ctx, gvk) }))
 }

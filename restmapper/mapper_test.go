@@ -56,15 +56,20 @@ func scripted(t *testing.T, lines *string) (*restmapper.Mapper, *atomic.Int32) {
 // groups writes the lines of the core group, or of all others, as aggregated discovery does.
 func groups(lines string, core bool) string {
 	var order []string
-	versions, resources, fresh := map[string][]string{}, map[string][]string{}, map[string]string{}
+	versions := map[string][]string{}
+	resources := map[string][]string{}
+	fresh := map[string]string{}
 	for line := range strings.Lines(strings.TrimSpace(lines)) {
 		fields := strings.Fields(line)
-		freshness, scope := "Current", "Namespaced"
+		freshness := "Current"
+		scope := "Namespaced"
 		if fields[0] == "stale" {
-			freshness, fields = "Stale", fields[1:]
+			freshness = "Stale"
+			fields = fields[1:]
 		}
 		if fields[0] == "cluster" {
-			scope, fields = "Cluster", fields[1:]
+			scope = "Cluster"
+			fields = fields[1:]
 		}
 		group, version, _ := strings.Cut(fields[0], "/")
 		if (group == "") != core {
@@ -82,7 +87,8 @@ func groups(lines string, core bool) string {
 		if resources[gv] == nil {
 			versions[group] = append(versions[group], version)
 		}
-		resources[gv], fresh[gv] = append(resources[gv], resource), freshness
+		resources[gv] = append(resources[gv], resource)
+		fresh[gv] = freshness
 	}
 	var items []string
 	for _, group := range order {

@@ -49,7 +49,8 @@ func (c *missCache) get(q *query, x *index, now time.Time) error {
 		return nil
 	}
 	if current := weak.Make(x); last.index != current {
-		last.index, last.err = current, x.noMatch(q)
+		last.index = current
+		last.err = x.noMatch(q)
 		c.misses[key] = last
 	}
 	return last.err

@@ -69,7 +69,8 @@ func TestMapper_SearchesLessOftenForMissingName(t *testing.T) {
 		mapper, _, requests := unscripted(t, &lines)
 		_, err := mapper.Resource(t.Context(), "pods")
 		require.NoError(t, err)
-		began, asked := time.Now(), requests.Load()
+		began := time.Now()
+		asked := requests.Load()
 		var when []time.Duration
 		for range 10_000 { // ten seconds
 			requireMissing(t, mapper, "deploymnets")

@@ -217,7 +217,8 @@ func (x *index) ofKind(q *query, name string) []*discovery.Resource {
 	in.isKind = false
 	var found []*discovery.Resource
 	for e := range x.named(name) {
-		resource, kind := e.resource, e.resource.GVK.Kind
+		resource := e.resource
+		kind := e.resource.GVK.Kind
 		switch last := len(found) - 1; {
 		case kind == "" || (kind != name && strings.ToLower(kind) != name) || !in.admits(resource) || !q.acceptsVersion(resource.GVR.Version):
 		case last >= 0 && found[last].GVR.GroupVersion() == resource.GVR.GroupVersion():
@@ -232,7 +233,8 @@ func (x *index) ofKind(q *query, name string) []*discovery.Resource {
 // listMappings returns mappings for list kinds, like client-go: kubectl and Helm map the kind of every file, including List and
 // DeploymentList. No server serves these resources.
 func (x *index) listMappings(q *query) []*meta.RESTMapping {
-	listKind, group := q.interpretations[0].name, q.interpretations[0].group
+	listKind := q.interpretations[0].name
+	group := q.interpretations[0].group
 	kind, isList := strings.CutSuffix(listKind, "List")
 	if !isList {
 		return nil

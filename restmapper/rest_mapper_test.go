@@ -107,7 +107,8 @@ func TestRESTMapper_ErrorsAreApimachinerys(t *testing.T) {
 func TestRESTMapper_MissesOfVersionsAreSeparate(t *testing.T) {
 	lines := served + "\nstale s.example.com/v2 gears gear Gear"
 	m, _ := scripted(t, &lines)
-	mapper, kind := m.RESTMapper(t.Context()), schema.GroupKind{Group: "s.example.com", Kind: "Wheel"}
+	mapper := m.RESTMapper(t.Context())
+	kind := schema.GroupKind{Group: "s.example.com", Kind: "Wheel"}
 	_, err := mapper.RESTMapping(kind, "v2")
 	var unavailable *restmapper.UnavailableError
 	require.ErrorAs(t, err, &unavailable)

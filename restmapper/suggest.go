@@ -27,7 +27,8 @@ func (x *index) suggest(q *query) []string {
 			name := resource.GVR.GroupResource().String()
 			best, seen := distances[name]
 			if !seen {
-				names, best = append(names, name), distance
+				names = append(names, name)
+				best = distance
 			}
 			distances[name] = min(best, distance)
 		}
@@ -82,7 +83,9 @@ func boundedDistance(a, b string, limit int) int {
 
 // editDistance returns the Damerau-Levenshtein distance: letters inserted, deleted, replaced, or swapped with the next.
 func editDistance(a, b string) int {
-	before, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	before := make([]int, len(b)+1)
+	row := make([]int, len(b)+1)
+	next := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}

@@ -171,7 +171,8 @@ func TestGoRunPath_MatchesInstalledGo(t *testing.T) {
 	}
 	for range 2 { // freshly built, and from the cache
 		cmd := exec.Command("go", "run", ".")
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod", "PWD="+dir)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod", "PWD="+dir)
 		path, err := cmd.Output()
 		if err != nil {
 			t.Fatal(err)

@@ -50,7 +50,8 @@ func runSandbox(t *testing.T, args ...string) *result {
 func finish(t *testing.T, cmd *exec.Cmd) *result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Stdout = &stdout
+	cmd.Stderr = &stderr
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

@@ -137,7 +137,8 @@ func startSupervisor(ctx context.Context, records recordFolder, opts *cluster.Op
 	}
 	defer read.Close()
 	cmd := exec.Command(self, superviseCommand, string(records), string(optionsJSON))
-	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Stdout = log
+	cmd.Stderr = log
 	cmd.ExtraFiles = []*os.File{write}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()

@@ -120,7 +120,8 @@ func (c *Cmd) StdinPipe() (io.WriteCloser, error) {
 		return nil, errors.New("stream: Stdin is set, or the command is started")
 	}
 	reader, writer := io.Pipe()
-	c.Stdin, c.input = reader, reader
+	c.Stdin = reader
+	c.input = reader
 	return writer, nil
 }
 
@@ -147,7 +148,8 @@ func (c *Cmd) Output() ([]byte, error) {
 	if c.Stdout != nil {
 		return nil, errors.New("stream: Stdout is set")
 	}
-	stdout, stderr := c.newOutputBuffer(), &tailBuffer{}
+	stdout := c.newOutputBuffer()
+	stderr := &tailBuffer{}
 	c.Stdout = stdout
 	if c.Stderr == nil {
 		c.Stderr = stderr
@@ -165,7 +167,8 @@ func (c *Cmd) CombinedOutput() ([]byte, error) {
 		return nil, errors.New("stream: Stdout or Stderr is set")
 	}
 	output := c.newOutputBuffer()
-	c.Stdout, c.Stderr = output, output
+	c.Stdout = output
+	c.Stderr = output
 	err := c.Run()
 	return output.Bytes(), err
 }

@@ -117,7 +117,8 @@ func copyTo(ctx context.Context, target Target, pod, local, remote string, opts 
 	}
 	cmd := Command(ctx, target, pod, "sh", "-c", script, "sh", cmp.Or(folder, "."), name, opts.unpackOptions())
 	stderr := &tailBuffer{}
-	cmd.Container, cmd.Stderr = opts.Container, stderr
+	cmd.Container = opts.Container
+	cmd.Stderr = stderr
 	stdin, _ := cmd.StdinPipe() // a new command's pipes have no error
 	stdout, _ := cmd.StdoutPipe()
 	if err := cmd.Start(); err != nil {
@@ -146,7 +147,8 @@ func copyFrom(ctx context.Context, target Target, pod, remote, local string, opt
 	folder, name := splitRemote(remote)
 	cmd := Command(ctx, target, pod, "tar", "-C", folder, "-cf", "-", "./"+name)
 	stderr := &tailBuffer{}
-	cmd.Container, cmd.Stderr = opts.Container, stderr
+	cmd.Container = opts.Container
+	cmd.Stderr = stderr
 	stdout, _ := cmd.StdoutPipe() // a new command's pipe has no error
 	if err := cmd.Start(); err != nil {
 		return err

@@ -67,10 +67,13 @@ func described(t *testing.T, at string) (lines []string) {
 func TestCopy_RoundTrip(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
-	from, there, back := tree(t), filepath.Join(t.TempDir(), "new/folder/copy"), filepath.Join(t.TempDir(), "back")
+	from := tree(t)
+	there := filepath.Join(t.TempDir(), "new/folder/copy")
+	back := filepath.Join(t.TempDir(), "back")
 	var in, out []stream.CopyProgress
 	for range 2 { // the second time over the first
-		in, out = nil, nil
+		in = nil
+		out = nil
 		require.NoError(t, stream.CopyTo(t.Context(), pods, "web-0", from, there, &stream.CopyOptions{
 			Container: "web", OnProgress: func(p stream.CopyProgress) { in = append(in, p) },
 		}))
@@ -104,7 +107,8 @@ func TestCopy_RoundTrip(t *testing.T) {
 func TestCopy_Errors(t *testing.T) {
 	pods := podsOf(t)
 	run(t, pods, named("web-0"), "web")
-	local, none := filepath.Join(t.TempDir(), "copy"), filepath.Join(t.TempDir(), "none")
+	local := filepath.Join(t.TempDir(), "copy")
+	none := filepath.Join(t.TempDir(), "none")
 	err := stream.CopyFrom(t.Context(), pods, "web-0", none, local, nil)
 	var exited *stream.ExitError
 	require.ErrorAs(t, err, &exited)
@@ -144,7 +148,8 @@ func TestCopyTo_FileOntoFolderAsKubectl(t *testing.T) {
 	run(t, pods, named("web-0"), "web")
 	local := filepath.Join(t.TempDir(), "local.txt")
 	write(t, local, "text")
-	ours, theirs := t.TempDir(), t.TempDir()
+	ours := t.TempDir()
+	theirs := t.TempDir()
 	for _, folder := range []string{ours, theirs} {
 		require.NoError(t, os.MkdirAll(filepath.Join(folder, "existing"), 0o755))
 	}

@@ -38,7 +38,8 @@ func shellServer(t *testing.T) http.HandlerFunc {
 			cmd.Stdin = &stdin
 		}
 		var out, err bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &out, &err
+		cmd.Stdout = &out
+		cmd.Stderr = &err
 		// The first line is waited for before the input is sent.
 		if strings.Contains(strings.Join(command, " "), "echo folder") {
 			probe := exec.CommandContext(r.Context(), "test", "-d", command[4]+"/"+command[5]) //nolint:gosec // the library's own
@@ -95,7 +96,8 @@ func requireFile(t *testing.T, path, want string) {
 func TestCopyTo_FileOntoFolder(t *testing.T) {
 	needShell(t)
 	dir := t.TempDir()
-	local, folder := filepath.Join(dir, "local.txt"), filepath.Join(dir, "folder")
+	local := filepath.Join(dir, "local.txt")
+	folder := filepath.Join(dir, "folder")
 	write(t, local, "text")
 	write(t, filepath.Join(folder, "other"), "other")
 	require.NoError(t, os.Symlink("folder", filepath.Join(dir, "link")))
@@ -120,7 +122,8 @@ func TestCopyTo_FileOntoFolder(t *testing.T) {
 func TestCopyTo_NoPreserve(t *testing.T) {
 	needShell(t)
 	dir := t.TempDir()
-	local, old := filepath.Join(dir, "local"), time.Date(2021, 2, 3, 4, 5, 6, 0, time.UTC)
+	local := filepath.Join(dir, "local")
+	old := time.Date(2021, 2, 3, 4, 5, 6, 0, time.UTC)
 	write(t, filepath.Join(local, "file"), "text")
 	require.NoError(t, os.Chmod(filepath.Join(local, "file"), 0o777)) //nolint:gosec // what the copy must not keep
 	require.NoError(t, os.Chtimes(filepath.Join(local, "file"), old, old))
@@ -133,7 +136,8 @@ func TestCopyTo_NoPreserve(t *testing.T) {
 		return info.Mode()
 	}
 	serving(t, shellServer(t), func(t *testing.T, pods pods) {
-		kept, plain := filepath.Join(t.TempDir(), "kept"), filepath.Join(t.TempDir(), "plain")
+		kept := filepath.Join(t.TempDir(), "kept")
+		plain := filepath.Join(t.TempDir(), "plain")
 		require.NoError(t, stream.CopyTo(t.Context(), pods, "web-0", local, kept, nil))
 		require.NoError(t, stream.CopyTo(t.Context(), pods, "web-0", local, plain, &stream.CopyOptions{NoPreserve: true}))
 		for folder, isKept := range map[string]bool{kept: true, plain: false} {

@@ -57,7 +57,8 @@ func (b byteTest) run(t *testing.T) {
 	t.Run("faults", func(t *testing.T) {
 		for _, f := range faults {
 			for _, upward := range []bool{false, true} {
-				f, size := f, down
+				f := f
+				size := down
 				if f.Upward = upward; upward {
 					size = up
 				}
@@ -165,7 +166,8 @@ func smallArchive(t *testing.T) []byte {
 }
 
 func TestCopyFrom_EveryByte(t *testing.T) {
-	archive, dir := smallArchive(t), t.TempDir()
+	archive := smallArchive(t)
+	dir := t.TempDir()
 	var copies atomic.Int64
 	byteTest{bound: 70 * time.Second, conn: 1, step: sparseStep(), flips: []byte{0x15}, handler: scriptedFaults(func(ws *websocket.Conn) {
 		send(ws, "\x01"+string(archive), success)
@@ -284,7 +286,8 @@ func askPort(t *testing.T, pods pods) (seen portOutcome) {
 	}
 	_ = conn.(halfCloser).CloseWrite()
 	answer, err := io.ReadAll(conn)
-	seen.answer, seen.err = string(answer), err
+	seen.answer = string(answer)
+	seen.err = err
 	return seen
 }
 
@@ -297,7 +300,8 @@ func answeringPort(t *testing.T, f memconn.Fault) http.HandlerFunc {
 		}
 		defer func() { _ = ws.Close() }()
 		n := &node{ws: ws}
-		streams, asked := 0, ""
+		streams := 0
+		asked := ""
 		for {
 			frame, ok := n.strict()
 			switch {
@@ -337,7 +341,8 @@ func (n *node) strict() (f frame, ok bool) {
 		if _, err := io.ReadFull(n, header); err != nil {
 			return f, false
 		}
-		first, second := binary.BigEndian.Uint32(header), binary.BigEndian.Uint32(header[4:])
+		first := binary.BigEndian.Uint32(header)
+		second := binary.BigEndian.Uint32(header[4:])
 		if second&0xffffff > 1<<20 {
 			return f, false
 		}
@@ -349,7 +354,8 @@ func (n *node) strict() (f frame, ok bool) {
 			if first>>16 != 0x8003 || len(f.payload) < 4 {
 				return f, false
 			}
-			f.kind, f.stream = uint16(first), binary.BigEndian.Uint32(f.payload)
+			f.kind = uint16(first)
+			f.stream = binary.BigEndian.Uint32(f.payload)
 		}
 		if f.kind != ping {
 			return f, true

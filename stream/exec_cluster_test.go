@@ -31,7 +31,9 @@ func kubectl(t *testing.T, stdin string, args ...string) (stdout, stderr string,
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), cluster.Kubectl(t), append([]string{"--kubeconfig", cluster.Kubeconfig(t)}, args...)...)
 	var out, errOut bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errOut
+	cmd.Stdin = strings.NewReader(stdin)
+	cmd.Stdout = &out
+	cmd.Stderr = &errOut
 	err := cmd.Run()
 	stderr = kubectlsOwn.ReplaceAllString(errOut.String(), "")
 	var exited *exec.ExitError
@@ -182,7 +184,8 @@ func TestExec_ManyCommandsLeakNothing(t *testing.T) {
 		assert.Equal(t, "x\n", string(out))
 	}
 	once()
-	goroutines, files := runtime.NumGoroutine(), openFiles(t)
+	goroutines := runtime.NumGoroutine()
+	files := openFiles(t)
 	var workers sync.WaitGroup
 	for range 4 {
 		workers.Go(func() {

@@ -57,7 +57,8 @@ func TestLogLines_SelectorSameAsKubectl(t *testing.T) {
 // asLimited returns a handle on the same pods for the user "limited", who may list them and read the log of web-0 alone.
 func asLimited(t *testing.T, pods *dynamic.Resource) *dynamic.Resource {
 	t.Helper()
-	admin, namespace := connect(t, "admin"), namespaceOf(t, pods)
+	admin := connect(t, "admin")
+	namespace := namespaceOf(t, pods)
 	const group = "rbac.authorization.k8s.io"
 	for resource, object := range map[string]map[string]any{
 		"roles": {"rules": []any{
@@ -95,7 +96,8 @@ func TestLogLines_ForbiddenLogKeepsOthers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var started, ended []string
-	failed, deleted := map[string]error{}, false
+	failed := map[string]error{}
+	deleted := false
 	opts := &stream.LogOptions{
 		Follow:  true,
 		Filter:  func(s stream.LogSource) bool { return s.Container != "second" },

@@ -124,7 +124,8 @@ func (l *containerLog) filter(raw []byte) (piece logPiece, isNew bool) {
 		l.line.isOld = l.isOld(stamp, l.line.hash)
 		l.lineCount++
 		if l.cutLine.isOpen && l.cutLine.hash == l.line.hash {
-			l.line.returned, l.cutLine = l.cutLine.returned, lineState{}
+			l.line.returned = l.cutLine.returned
+			l.cutLine = lineState{}
 		}
 	}
 	l.line.isOpen = raw[len(raw)-1] != '\n'
@@ -155,7 +156,8 @@ func (l *containerLog) noteProgress() {
 		l.notice = l.line.hash
 		return
 	}
-	l.notice, l.retries = 0, 0
+	l.notice = 0
+	l.retries = 0
 	if l.oldest.IsZero() {
 		l.oldest = l.clock.limit(l.line.stamp)
 	}
@@ -206,12 +208,17 @@ func (l *containerLog) request() *transport.Request {
 	switch {
 	case !l.recent.last.IsZero():
 		l.since = l.recent.since()
-		opts.SinceTime, opts.SinceSeconds, opts.TailLines = l.since, 0, nil
+		opts.SinceTime = l.since
+		opts.SinceSeconds = 0
+		opts.TailLines = nil
 	case l.firstDate.IsZero():
 	case opts.TailLines != nil:
-		opts.SinceTime, opts.SinceSeconds, opts.TailLines = l.firstDate, 0, nil
+		opts.SinceTime = l.firstDate
+		opts.SinceSeconds = 0
+		opts.TailLines = nil
 	case opts.SinceSeconds > 0:
-		opts.SinceTime, opts.SinceSeconds = l.firstDate.Add(-time.Duration(opts.SinceSeconds)*time.Second), 0
+		opts.SinceTime = l.firstDate.Add(-time.Duration(opts.SinceSeconds) * time.Second)
+		opts.SinceSeconds = 0
 	}
 	return &transport.Request{Path: l.podPath + "/log", Query: opts.query(l.opts.Container)}
 }
@@ -238,7 +245,8 @@ func (l *containerLog) connected(response *http.Response) {
 // continueAfter makes l skip the lines of the container's previous run, after its log is read. The run of a connection's lines is
 // uncertain: the node learns of a restart before the API server.
 func (l *containerLog) continueAfter(previous *containerLog) {
-	l.recent, l.oldest = previous.recent, previous.oldest
+	l.recent = previous.recent
+	l.oldest = previous.oldest
 	previous.recent = recentLines{}
 	l.waitingSince.Store(0)
 }

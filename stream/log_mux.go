@@ -101,7 +101,8 @@ func (m *logMux) result(parent context.Context) error {
 func (m *logMux) run() error {
 	var denials retry.Denials
 	for n := 1; ; n++ {
-		begun, listedBefore := time.Now(), m.listed
+		begun := time.Now()
+		listedBefore := m.listed
 		err := m.listAndWatch()
 		isDenied := denials.Transient(err)
 		if err != nil && (!m.listed || retry.IsTerminal(err) && (!listedBefore || !isDenied)) {
@@ -176,7 +177,9 @@ func (m *logMux) addLocked(pod *pod) {
 		}
 		opts := m.opts
 		if m.listed {
-			opts.TailLines, opts.SinceSeconds, opts.SinceTime = nil, 0, time.Time{}
+			opts.TailLines = nil
+			opts.SinceSeconds = 0
+			opts.SinceTime = time.Time{}
 		}
 		ctx, cancel := context.WithCancelCause(m.ctx)
 		reader := &runReader{restarts: container.RestartCount, cancel: cancel, done: make(chan struct{})}

@@ -78,7 +78,8 @@ func (n *logNode) change(pod string, change func(*logPod)) {
 
 func (c *logContainer) restart() {
 	c.restarts++
-	c.previous, c.lines = c.lines, nil
+	c.previous = c.lines
+	c.lines = nil
 }
 
 func (n *logNode) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -173,7 +174,9 @@ func (n *logNode) log(w http.ResponseWriter, r *http.Request, name string) {
 		return
 	}
 	container := pod.containers[r.FormValue("container")]
-	run, lines, previous := container.restarts, container.lines, r.FormValue("previous") != ""
+	run := container.restarts
+	lines := container.lines
+	previous := r.FormValue("previous") != ""
 	if previous {
 		lines = container.previous
 	}
@@ -183,7 +186,8 @@ func (n *logNode) log(w http.ResponseWriter, r *http.Request, name string) {
 	if tail, err := strconv.Atoi(r.FormValue("tailLines")); err == nil {
 		skip = max(0, len(lines)-tail)
 	}
-	limit, well := 0, true
+	limit := 0
+	well := true
 	if n.breaks != nil {
 		limit, well = n.breaks()
 	}

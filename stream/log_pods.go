@@ -67,7 +67,8 @@ func (p *logPods) list(ctx context.Context) (*podList, error) {
 		if err != nil {
 			return nil, err
 		}
-		all.Items, all.Metadata = append(all.Items, page.Items...), page.Metadata
+		all.Items = append(all.Items, page.Items...)
+		all.Metadata = page.Metadata
 	}
 	return &all, nil
 }
@@ -103,7 +104,8 @@ func (l *podList) check(opts *LogOptions, pods *logPods) error {
 	}
 	more := ""
 	if len(names) > maxShownNames {
-		names, more = names[:maxShownNames], " and others"
+		names = names[:maxShownNames]
+		more = " and others"
 	}
 	return fmt.Errorf("no pod has a container %q, but %q%s", opts.Container, names, more)
 }

@@ -131,7 +131,8 @@ func (l *containerLog) ended(err error) error {
 	case l.connects == 0 || !isGone:
 		return err
 	case l.breakErr == nil:
-		l.complete, l.isGone = true, apierrors.IsNotFound(err)
+		l.complete = true
+		l.isGone = apierrors.IsNotFound(err)
 		return nil
 	default:
 		return l.lostLines(err)
@@ -188,7 +189,8 @@ func (l *containerLog) withoutRun(err error) error {
 	case errors.Is(err, errPodGone) && l.breakErr != nil:
 		return l.lostLines(err)
 	case errors.Is(err, errPodGone), isUnreadable && l.breakErr == nil:
-		l.complete, l.isGone = true, !isUnreadable
+		l.complete = true
+		l.isGone = !isUnreadable
 		return nil
 	case isUnreadable:
 		return nil
@@ -208,7 +210,9 @@ func (l *containerLog) compareRun(now containerRun, isRunning bool) error {
 	case missed > 1:
 		l.complete = true
 	case missed == 1:
-		l.isFinal, l.opts.Follow, l.opts.Previous = true, false, true
+		l.isFinal = true
+		l.opts.Follow = false
+		l.opts.Previous = true
 	case !isRunning:
 		// A connection broken by the node may look like a regular end. A new connection shows the missing lines.
 		l.isFinal = true

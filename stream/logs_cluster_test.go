@@ -42,7 +42,8 @@ func TestLogs_SameAsKubectl(t *testing.T) {
 	run(t, pods, named("web-0"), "web")
 	write := logged(t)
 	write("one", "two", "", "three ü")
-	zero, two := int64(0), int64(2)
+	zero := int64(0)
+	two := int64(2)
 	for flags, opts := range map[string]*stream.LogOptions{
 		"":                                  nil,
 		"--timestamps":                      {Timestamps: true},
@@ -160,7 +161,8 @@ func TestLogLines_Origins(t *testing.T) {
 		}
 	})
 	zero := int64(0)
-	seen, joined := map[string]map[string]int{}, false
+	seen := map[string]map[string]int{}
+	joined := false
 	for line, err := range stream.LogLines(ctx, pods.AllNamespaces(), &stream.LogOptions{Selector: "app=web", Follow: true, TailLines: &zero}) {
 		require.NoError(t, err)
 		if line.Namespace != namespaceOf(t, pods) {

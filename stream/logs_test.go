@@ -61,7 +61,8 @@ var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // follow reads the log of the container app of web-0 to its end, while act goes on, and gives what was read.
 func follow(t *testing.T, n *logNode, opts stream.LogOptions, act func()) (text string, err error) {
-	opts.Container, opts.Follow = "app", true
+	opts.Container = "app"
+	opts.Follow = true
 	serving(t, n.ServeHTTP, func(t *testing.T, pods pods) {
 		log, openErr := stream.Logs(t.Context(), pods, "web-0", &opts)
 		require.NoError(t, openErr)
@@ -224,7 +225,10 @@ func TestLogs_FollowWaitsForServer(t *testing.T) {
 			n.write(app, time.Now(), strings.Repeat("x", 30))
 			time.Sleep(time.Minute)
 		}
-		n.change("web-0", func(*logPod) { away, n.breaks = false, nil })
+		n.change("web-0", func(*logPod) {
+			away = false
+			n.breaks = nil
+		})
 		n.write(app, time.Now(), "after")
 		time.Sleep(time.Minute)
 		n.change("web-0", func(*logPod) { app.running = false })

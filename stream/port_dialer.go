@@ -199,6 +199,8 @@ func (d *PortDialer) takeSessions() (open []*spdy.Session) {
 			}
 		}
 	}
-	d.closed, d.tunnels, d.resolvers = true, nil, nil
+	d.closed = true
+	d.tunnels = nil
+	d.resolvers = nil
 	return open
 }

@@ -120,7 +120,8 @@ func (r *podResolver) current(ctx context.Context) (*pod, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.pod, r.readAt = chosen, time.Now()
+	r.pod = chosen
+	r.readAt = time.Now()
 	return chosen, nil
 }
 

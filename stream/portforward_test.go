@@ -226,7 +226,8 @@ func TestPortDialer_LaggingReader(t *testing.T) {
 			require.NoError(t, err)
 			return conn
 		}
-		slow, quick := open(), open()
+		slow := open()
+		quick := open()
 		defer closed(t, slow)
 		defer closed(t, quick)
 		_, err := io.WriteString(slow, "much")

@@ -45,9 +45,11 @@ func (p proxy) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, fmt.Errorf("%s %s: %w", req.Method, sanitize.URL(req.URL.String()), err)
 	}
-	server.RawQuery, server.ForceQuery = req.URL.RawQuery, req.URL.ForceQuery
+	server.RawQuery = req.URL.RawQuery
+	server.ForceQuery = req.URL.ForceQuery
 	proxied := req.Clone(req.Context())
-	proxied.URL, proxied.Host = server, ""
+	proxied.URL = server
+	proxied.Host = ""
 	response, err := p.target.Conn().RoundTrip(proxied)
 	if err != nil {
 		return nil, err
@@ -62,7 +64,8 @@ func (p proxy) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // prefix returns the proxy path of the request's program.
 func (p proxy) prefix(req *http.Request) (string, error) {
-	name, port := req.URL.Hostname(), req.URL.Port()
+	name := req.URL.Hostname()
+	port := req.URL.Port()
 	switch {
 	case req.URL.Scheme != "http" && req.URL.Scheme != "https":
 		return "", fmt.Errorf("the scheme must be http or https")
@@ -124,7 +127,10 @@ func restoreLocation(location string, sent *url.URL, prefix string, requested *u
 	if err != nil {
 		return location
 	}
-	to.Scheme, to.Host, to.Path, to.RawPath = requested.Scheme, requested.Host, back.Path, back.RawPath
+	to.Scheme = requested.Scheme
+	to.Host = requested.Host
+	to.Path = back.Path
+	to.RawPath = back.RawPath
 	if to.Path == "" {
 		to.Path = "/"
 	}

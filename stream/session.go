@@ -94,7 +94,8 @@ func (s *session) Read(p []byte) (n int, err error) {
 		if s.message == nil {
 			err = s.handleNext()
 		} else if n, err = s.message.Read(p); err == io.EOF { //nolint:errorlint // itself: the message's end
-			s.message, err = nil, nil
+			s.message = nil
+			err = nil
 		}
 	}
 	s.readErr = err

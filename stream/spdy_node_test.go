@@ -71,7 +71,8 @@ func (n *node) Read(p []byte) (int, error) {
 		}
 		count, err := n.message.Read(p)
 		if err == io.EOF {
-			n.message, err = nil, nil
+			n.message = nil
+			err = nil
 		}
 		if count > 0 || err != nil {
 			return count, err
@@ -103,14 +104,16 @@ func (n *node) next() (f frame, ok bool) {
 		if _, err := io.ReadFull(n, header); err != nil {
 			return f, false
 		}
-		first, second := binary.BigEndian.Uint32(header), binary.BigEndian.Uint32(header[4:])
+		first := binary.BigEndian.Uint32(header)
+		second := binary.BigEndian.Uint32(header[4:])
 		f = frame{stream: first, flags: header[4], payload: make([]byte, second&0xffffff)}
 		if _, err := io.ReadFull(n, f.payload); err != nil {
 			return f, false
 		}
 		if first>>31 == 1 {
 			assert.EqualValues(n.t, 3, first>>16&0x7fff, "the version")
-			f.kind, f.stream = uint16(first), binary.BigEndian.Uint32(f.payload)
+			f.kind = uint16(first)
+			f.stream = binary.BigEndian.Uint32(f.payload)
 		}
 		if f.kind != ping {
 			return f, true

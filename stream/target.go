@@ -35,9 +35,12 @@ func newObjectRef(target Target, name string) (*objectRef, error) {
 	ref := &objectRef{name: name, path: path}
 	switch {
 	case len(parts) == 6 && parts[0] == "api" && parts[2] == "namespaces":
-		ref.namespace, ref.resource = parts[3], parts[4]
+		ref.namespace = parts[3]
+		ref.resource = parts[4]
 	case len(parts) == 7 && parts[0] == "apis" && parts[3] == "namespaces":
-		ref.group, ref.namespace, ref.resource = parts[1], parts[4], parts[5]
+		ref.group = parts[1]
+		ref.namespace = parts[4]
+		ref.resource = parts[5]
 	default:
 		return nil, fmt.Errorf("%s is neither a pod nor has pods in its namespace: name a pod, a service or a workload", path)
 	}

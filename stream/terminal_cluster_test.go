@@ -22,7 +22,9 @@ func TestExec_TerminalSize(t *testing.T) {
 		"sh", "-c", `read begin; while [ "$(stty size)" = "0 0" ]; do sleep 0.05; done; stty size; tty >/dev/null && echo terminal`)
 	var stdout bytes.Buffer
 	sizes := make(chan stream.TerminalSize)
-	cmd.TTY, cmd.Resize, cmd.Stdout = true, sizes, &stdout
+	cmd.TTY = true
+	cmd.Resize = sizes
+	cmd.Stdout = &stdout
 	stdin, err := cmd.StdinPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())

@@ -131,7 +131,8 @@ func (d *PortDialer) reserve(pod podRef) (t *tunnel, reused bool, err error) {
 // bestTunnel returns the tunnel with the fewest connections, or nil if a new tunnel is better.
 func bestTunnel(tunnels []*tunnel, maxTunnels int) *tunnel {
 	var best *tunnel
-	least, usable := 0, 0
+	least := 0
+	usable := 0
 	for _, t := range tunnels {
 		load := t.load()
 		if !load.Accepting || load.Behind {
@@ -139,7 +140,8 @@ func bestTunnel(tunnels []*tunnel, maxTunnels int) *tunnel {
 		}
 		usable++
 		if best == nil || load.Live < least {
-			best, least = t, load.Live
+			best = t
+			least = load.Live
 		}
 	}
 	if best != nil && (least == 0 || usable >= maxTunnels) {
@@ -151,7 +153,8 @@ func bestTunnel(tunnels []*tunnel, maxTunnels int) *tunnel {
 func (d *PortDialer) fill(ctx context.Context, t *tunnel) {
 	session, err := t.open(ctx, d.Target.Conn(), func() { d.update(t.pod.path) })
 	d.mu.Lock()
-	t.session, t.err = session, err
+	t.session = session
+	t.err = err
 	closed := d.closed
 	d.mu.Unlock()
 	close(t.ready)

@@ -43,7 +43,8 @@ func newAttempt(req *http.Request, prefix string) Attempt {
 	case parts[0] == "api" && len(parts) > 2:
 		parts = parts[2:]
 	case parts[0] == "apis" && len(parts) > 3:
-		group, parts = parts[1], parts[3:]
+		group = parts[1]
+		parts = parts[3:]
 	default:
 		attempt.Verb = strings.ToLower(req.Method)
 		return attempt

@@ -118,7 +118,8 @@ func (c *Config) execConfig() execplugin.Config {
 			DisableCompression: c.DisableCompression,
 		},
 	}
-	config.Args, config.Env = slices.Clone(config.Args), slices.Clone(config.Env)
+	config.Args = slices.Clone(config.Args)
+	config.Env = slices.Clone(config.Env)
 	if len(c.Exec.ClusterConfig) > 0 { // nil can be encoded, empty JSON cannot
 		config.Cluster.Config = bytes.Clone(c.Exec.ClusterConfig)
 	}

@@ -31,7 +31,8 @@ func countingPlugin(t *testing.T) (plugin *transport.ExecPlugin, runs func() int
 		t.Skip("the plugin is a shell script")
 	}
 	dir := t.TempDir()
-	path, log := filepath.Join(dir, "login"), filepath.Join(dir, "runs")
+	path := filepath.Join(dir, "login")
+	log := filepath.Join(dir, "runs")
 	require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, `#!/bin/sh
 echo run >>%[1]s
 printf '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"token-%%d"}}' $(wc -l <%[1]s)

@@ -65,8 +65,13 @@ func TestConfig_ExecConfigIsACopy(t *testing.T) {
 		Allowlist: []string{"aws"}, ClusterConfig: []byte("1"),
 	}
 	cfg := Config{Exec: plugin}
-	before, after := cfg.execConfig(), cfg.execConfig()
-	plugin.Args[0], plugin.Allowlist[0], plugin.Command, plugin.ClusterConfig[0], plugin.Env[0].Name = "b", "b", "b", '2', "B"
+	before := cfg.execConfig()
+	after := cfg.execConfig()
+	plugin.Args[0] = "b"
+	plugin.Allowlist[0] = "b"
+	plugin.Command = "b"
+	plugin.ClusterConfig[0] = '2'
+	plugin.Env[0].Name = "B"
 	assert.Equal(t, before, after)
 	assert.Equal(t, []string{"aws", "a", "aws", "1", "A"},
 		[]string{after.Command, after.Args[0], after.Allowlist[0], string(after.Cluster.Config), after.Env[0].Name})

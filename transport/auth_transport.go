@@ -29,7 +29,8 @@ func (c *call) withUser(ctx context.Context) context.Context {
 // original context, replaced by a wrapper, has neither a credential nor an impersonated user.
 func (p *pool) RoundTrip(req *http.Request) (*http.Response, error) {
 	user, ok := req.Context().Value(requestUserKey{}).(requestUser)
-	c, toHost := user.credential, ok && req.URL.Host == user.conn.base.Host
+	c := user.credential
+	toHost := ok && req.URL.Host == user.conn.base.Host
 	if c == nil || !toHost {
 		c = &credential.Credential{}
 	}

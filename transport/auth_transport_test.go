@@ -96,9 +96,12 @@ func TestConn_DoPresentsCredentialToItsServerOnly(t *testing.T) {
 	answer := func(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprint(w, peerName(r), r.Header.Get("Authorization"), r.Header.Get("Impersonate-User"))
 	}
-	cfg, other := serveClients(t, answer), serveClients(t, answer)
+	cfg := serveClients(t, answer)
+	other := serveClients(t, answer)
 	certificate, key := credentials.NewCertificate(t, "ann", time.Now().Add(time.Hour))
-	cfg.CertData, cfg.KeyData, cfg.Impersonate.User = certificate, NewSecret(string(key)), "eve"
+	cfg.CertData = certificate
+	cfg.KeyData = NewSecret(string(key))
+	cfg.Impersonate.User = "eve"
 	assert.Equal(t, "anneve", bodyOf(t, open(t, cfg), &Request{Path: "/"}))
 	cfg.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
 		return redirected{next, strings.TrimPrefix(other.Server, "https://")}
@@ -237,7 +240,8 @@ func TestConn_DoReportsFailedRefresh(t *testing.T) {
 
 func TestConn_DoRefreshesIDTokenAfter401(t *testing.T) {
 	expires := time.Now().Add(time.Hour)
-	first, second := credentials.IDToken("1", expires), credentials.IDToken("2", expires)
+	first := credentials.IDToken("1", expires)
+	second := credentials.IDToken("2", expires)
 	for name, tc := range map[string]struct {
 		accepted string
 		ok       bool
@@ -266,7 +270,8 @@ func TestConn_DoRefreshesIDTokenAfter401(t *testing.T) {
 }
 
 func TestConn_DoSharesRefresh(t *testing.T) {
-	issuer, expires := credentials.NewIssuer(t), time.Now().Add(time.Hour)
+	issuer := credentials.NewIssuer(t)
+	expires := time.Now().Add(time.Hour)
 	issuer.Respond(credentials.IDToken("ann", expires), credentials.Planted+"-rotated")
 	cfg := serveClients(t, func(http.ResponseWriter, *http.Request) {})
 	cfg.OIDC = oidcOf(issuer)
@@ -285,8 +290,10 @@ func TestConn_DoSharesRefresh(t *testing.T) {
 }
 
 func TestConn_DoSendsIDTokenWithCertificate(t *testing.T) {
-	issuer, expires := credentials.NewIssuer(t), time.Now().Add(time.Hour)
-	first, second := credentials.IDToken("1", expires), credentials.IDToken("2", expires)
+	issuer := credentials.NewIssuer(t)
+	expires := time.Now().Add(time.Hour)
+	first := credentials.IDToken("1", expires)
+	second := credentials.IDToken("2", expires)
 	issuer.Respond(second, "")
 	cfg := serveClients(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer "+second {
@@ -296,7 +303,8 @@ func TestConn_DoSendsIDTokenWithCertificate(t *testing.T) {
 		_, _ = fmt.Fprint(w, peerName(r))
 	})
 	certificate, key := credentials.NewCertificate(t, "ann", expires)
-	cfg.CertData, cfg.KeyData = certificate, NewSecret(string(key))
+	cfg.CertData = certificate
+	cfg.KeyData = NewSecret(string(key))
 	cfg.OIDC = oidcOf(issuer)
 	cfg.OIDC.IDToken = NewSecret(first)
 	conn := open(t, cfg)

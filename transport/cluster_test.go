@@ -55,7 +55,8 @@ func TestOpen_CredentialsOnRealServer(t *testing.T) {
 	tokenFile := sandbox(t, "token")
 	path := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(path, []byte(tokenFile.Token.Reveal()+"\n"), 0o600))
-	tokenFile.Token, tokenFile.TokenFile = transport.Secret{}, path
+	tokenFile.Token = transport.Secret{}
+	tokenFile.TokenFile = path
 	impersonating := sandbox(t, "admin")
 	impersonating.Impersonate = transport.Impersonation{User: "jane", Groups: []string{"shop"}}
 
@@ -106,7 +107,8 @@ func TestConn_DoStatusErrorsOfRealServer(t *testing.T) {
 func TestConn_DoRejectsUntrustedServer(t *testing.T) {
 	cfg := sandbox(t, "token")
 	_, other := serveTLS(t)
-	cfg.CAData, cfg.CAFile = other, ""
+	cfg.CAData = other
+	cfg.CAFile = ""
 	conn, err := transport.Open(cfg)
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
@@ -152,7 +154,8 @@ func TestNew_OwnHTTPClient(t *testing.T) {
 }
 
 func TestExecPlugin_CredentialsOnRealServer(t *testing.T) {
-	admin, token := sandbox(t, "admin"), sandbox(t, "token")
+	admin := sandbox(t, "admin")
+	token := sandbox(t, "token")
 	for name, tc := range map[string]struct{ answer, user string }{
 		"a token":       {credentials.TokenOutput(token.Token.Reveal()), "token-admin"},
 		"a certificate": {credentials.CertificateOutput(admin.CertData, []byte(admin.KeyData.Reveal())), "admin"},

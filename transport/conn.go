@@ -75,7 +75,8 @@ func Open(cfg *Config) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn.authenticator, conn.closeIdle = authenticator, pool.closeIdle
+	conn.authenticator = authenticator
+	conn.closeIdle = pool.closeIdle
 	conn.impersonate = impersonationHeader(cfg.Impersonate)
 	return conn, nil
 }

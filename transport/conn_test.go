@@ -62,7 +62,8 @@ func TestOpen_AuthenticatesOverHTTP2(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, data, 0o600))
 		return path
 	}
-	authorityFile, tokenFile := file("ca", authority), file("token", []byte("from-file\n"))
+	authorityFile := file("ca", authority)
+	tokenFile := file("token", []byte("from-file\n"))
 
 	for name, tc := range map[string]struct {
 		cfg  transport.Config

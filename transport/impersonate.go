@@ -45,7 +45,8 @@ func (c *Conn) WithMemoryLimits(limits MemoryLimits) *Conn {
 // derive returns a Conn with c's network connections and credential. Only c's Close closes them.
 func (c *Conn) derive() *Conn {
 	derived := *c
-	derived.warnings, derived.closeIdle = &warningSet{}, func() {}
+	derived.warnings = &warningSet{}
+	derived.closeIdle = func() {}
 	return &derived
 }
 

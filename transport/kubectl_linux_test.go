@@ -30,7 +30,8 @@ const (
 
 // TestKubectlProcess is no test but the kubectl of the tests below, which a shell script wraps without becoming it.
 func TestKubectlProcess(*testing.T) {
-	mode, args := os.Getenv(fakeKubectl), flag.Args()
+	mode := os.Getenv(fakeKubectl)
+	args := flag.Args()
 	if mode == "" || len(args) == 0 {
 		return
 	}

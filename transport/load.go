@@ -110,7 +110,8 @@ func (l *locator) load(ctx context.Context, opts *LoadOptions) (*Config, error) 
 // fromPod uses the service account mounted into a pod by Kubernetes. Its token and certificate authority are files renewed by
 // Kubernetes: https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/.
 func (l *locator) fromPod() (*Config, error) {
-	host, port := l.env("KUBERNETES_SERVICE_HOST"), l.env("KUBERNETES_SERVICE_PORT")
+	host := l.env("KUBERNETES_SERVICE_HOST")
+	port := l.env("KUBERNETES_SERVICE_PORT")
 	if host == "" || port == "" {
 		return nil, absent("not in a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
 	}

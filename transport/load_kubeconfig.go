@@ -31,7 +31,8 @@ func LoadKubeconfig(path string) (*kubeconfig.File, error) {
 
 // fromKubeconfig resolves a context of opts.Kubeconfig, or of the files.
 func (l *locator) fromKubeconfig(opts *LoadOptions) (*Config, error) {
-	file, from := opts.Kubeconfig, "LoadOptions.Kubeconfig"
+	file := opts.Kubeconfig
+	from := "LoadOptions.Kubeconfig"
 	if file != nil && opts.Path != "" {
 		return nil, errors.New("LoadOptions: Path and Kubeconfig exclude each other (drop one)")
 	}

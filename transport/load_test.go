@@ -54,7 +54,8 @@ func (l *locator) inHome(t *testing.T, data string) {
 // inPod makes the machine a pod.
 func (l *locator) inPod(t *testing.T, env map[string]string) {
 	t.Helper()
-	env["KUBERNETES_SERVICE_HOST"], env["KUBERNETES_SERVICE_PORT"] = "fd00::1", "443"
+	env["KUBERNETES_SERVICE_HOST"] = "fd00::1"
+	env["KUBERNETES_SERVICE_PORT"] = "443"
 	write(t, filepath.Join(l.serviceAccountDir, "token"), "s3cret")
 	write(t, filepath.Join(l.serviceAccountDir, "ca.crt"), "authority")
 	write(t, filepath.Join(l.serviceAccountDir, "namespace"), "robots\n")
@@ -152,7 +153,8 @@ func TestLoad_ErrorHasReasonForEachPlace(t *testing.T) {
 	}
 
 	env["KUBECONFIG"] = os.DevNull
-	env["KUBERNETES_SERVICE_HOST"], env["KUBERNETES_SERVICE_PORT"] = "10.0.0.1", "443"
+	env["KUBERNETES_SERVICE_HOST"] = "10.0.0.1"
+	env["KUBERNETES_SERVICE_PORT"] = "443"
 	at.behindProxy(t, "<html>a web server")
 	_, err = at.load(t.Context(), &LoadOptions{})
 	for _, want := range []string{
@@ -342,7 +344,8 @@ func TestLoad_InClusterFirst(t *testing.T) {
 		return cfg.Server
 	}
 	assert.Equal(t, "https://one", server(first), "outside a pod the kubeconfig is next")
-	env["KUBERNETES_SERVICE_HOST"], env["KUBERNETES_SERVICE_PORT"] = "fd00::1", "443"
+	env["KUBERNETES_SERVICE_HOST"] = "fd00::1"
+	env["KUBERNETES_SERVICE_PORT"] = "443"
 	assert.Equal(t, "https://one", server(first), "a pod without a service account")
 	at.inPod(t, env)
 	assert.Equal(t, "https://[fd00::1]:443", server(first))

@@ -90,7 +90,9 @@ func (p *pool) transport(certificate *tls.Certificate) (*http.Transport, error) 
 		roots := x509.NewCertPool()
 		switch {
 		case roots.AppendCertsFromPEM(authorities):
-			p.authorities, p.roots, changed = authorities, roots, true
+			p.authorities = authorities
+			p.roots = roots
+			changed = true
 		case p.roots == nil:
 			return nil, errors.New("certificate authority: no PEM certificate in it")
 		}
@@ -110,7 +112,8 @@ func (p *pool) replace(certificate *tls.Certificate) {
 		retired.CloseIdleConnections()
 	}
 	p.retired = p.retired[max(0, len(p.retired)-maxRetired):]
-	p.current, p.certificate = p.template.Clone(), certificate
+	p.current = p.template.Clone()
+	p.certificate = certificate
 	p.current.TLSClientConfig.RootCAs = p.roots
 	if certificate != nil {
 		// Not Certificates: net/http withholds them if the server's list of authorities lacks the issuer. The server may still
@@ -126,7 +129,8 @@ func (p *pool) replace(certificate *tls.Certificate) {
 // connection.
 func http1(pooled *http.Transport) *http.Transport {
 	transport := pooled.Clone()
-	transport.DisableKeepAlives, transport.ForceAttemptHTTP2 = true, false
+	transport.DisableKeepAlives = true
+	transport.ForceAttemptHTTP2 = false
 	transport.TLSClientConfig.NextProtos = []string{"http/1.1"}
 	return transport
 }

@@ -66,7 +66,10 @@ func freezable(t *testing.T, address string, frozen <-chan struct{}) (way string
 			_ = near.Close()
 			return
 		}
-		t.Cleanup(func() { _, _ = near.Close(), far.Close() })
+		t.Cleanup(func() {
+			_ = near.Close()
+			_ = far.Close()
+		})
 		for _, pair := range [][2]net.Conn{{near, far}, {far, near}} {
 			go func() {
 				buffer := make([]byte, 32<<10)
@@ -119,10 +122,12 @@ func serveCommonName(leave <-chan struct{}) http.HandlerFunc {
 func TestPool_ReplacesClientCertificate(t *testing.T) {
 	leave := make(chan struct{})
 	server := httptest.NewUnstartedServer(serveCommonName(leave))
-	server.EnableHTTP2, server.TLS = true, &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	server.EnableHTTP2 = true
+	server.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
 	server.StartTLS()
 	defer server.Close()
-	dir, tomorrow := t.TempDir(), time.Now().Add(24*time.Hour)
+	dir := t.TempDir()
+	tomorrow := time.Now().Add(24 * time.Hour)
 	renew := func(name string) {
 		certificate, key := newCertificate(t, name, tomorrow)
 		write(t, filepath.Join(dir, "crt"), certificate)

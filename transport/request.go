@@ -83,7 +83,8 @@ func (c *Conn) newRequest(ctx context.Context, req *Request) (*http.Request, err
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", req.Method, target.Path, err)
 	}
-	httpRequest.URL, httpRequest.Host = target, target.Host // already parsed
+	httpRequest.URL = target
+	httpRequest.Host = target.Host // already parsed
 	maps.Copy(httpRequest.Header, req.Header)
 	if httpRequest.Header.Get("Accept") == "" {
 		httpRequest.Header.Set("Accept", "application/json")

@@ -95,7 +95,10 @@ func (c *call) onAttempt(ctx context.Context, req *http.Request, response *http.
 		return
 	}
 	attempt := newAttempt(req, c.conn.base.Path)
-	attempt.Number, attempt.Delay, attempt.Duration, attempt.Err = c.attempts, delay, duration, err
+	attempt.Number = c.attempts
+	attempt.Delay = delay
+	attempt.Duration = duration
+	attempt.Err = err
 	if response != nil {
 		attempt.StatusCode = response.StatusCode
 	}

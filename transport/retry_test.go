@@ -221,7 +221,8 @@ func TestConn_DoTruncatedBody(t *testing.T) {
 }
 
 func TestConn_DoCanceledWithoutResponse(t *testing.T) {
-	asked, leave := make(chan struct{}, 1), make(chan struct{})
+	asked := make(chan struct{}, 1)
+	leave := make(chan struct{})
 	conn := serve(t, func(http.ResponseWriter, *http.Request) {
 		asked <- struct{}{}
 		<-leave

@@ -246,14 +246,17 @@ func newPlan(t reflect.Type, known map[reflect.Type]*plan) *plan {
 			p.kind = kind
 		}
 	case reflect.Pointer:
-		p.kind, p.elem = kind, newPlan(t.Elem(), known)
+		p.kind = kind
+		p.elem = newPlan(t.Elem(), known)
 	case reflect.Slice:
 		if t.Elem().Kind() != reflect.Uint8 || t == reflect.TypeFor[[]byte]() {
-			p.kind, p.elem = kind, newPlan(t.Elem(), known)
+			p.kind = kind
+			p.elem = newPlan(t.Elem(), known)
 		}
 	case reflect.Map:
 		if t.Key().Kind() == reflect.String && !isUnmarshaler(reflect.PointerTo(t.Key())) {
-			p.kind, p.elem = kind, newPlan(t.Elem(), known)
+			p.kind = kind
+			p.elem = newPlan(t.Elem(), known)
 		}
 	case reflect.Struct:
 		p.fields = map[string]fieldPlan{}
@@ -272,7 +275,8 @@ func isUnmarshaler(t reflect.Type) bool {
 // addFields adds the fields of a struct and of those embedded in it, which its own hide. Where encoding/json has finer
 // rules, it gives up.
 func addFields(fields map[string]fieldPlan, t reflect.Type, index []int, known map[reflect.Type]*plan) bool {
-	own, embedded := map[string]fieldPlan{}, map[string]fieldPlan{}
+	own := map[string]fieldPlan{}
+	embedded := map[string]fieldPlan{}
 	for i := range t.NumField() {
 		f := t.Field(i)
 		tag := f.Tag.Get("json")

@@ -48,7 +48,9 @@ func explainMismatch(data []byte, into reflect.Type, limits Limits, cause error)
 		if childCause == nil {
 			break
 		}
-		fields, v, cause = append(fields, field), child, childCause
+		fields = append(fields, field)
+		v = child
+		cause = childCause
 		if childType == nil {
 			return &mismatchError{fmt.Sprintf("%s: %v", pathText(fields), cause), cause}
 		}

@@ -131,7 +131,8 @@ func store(target, v any, fields []string) error {
 	case *int:
 		var n int64
 		n, ok = integer(v)
-		*target, ok = int(n), ok && int64(int(n)) == n
+		*target = int(n)
+		ok = ok && int64(int(n)) == n
 	case *float64:
 		*target, ok = float(v)
 	case *[]any:

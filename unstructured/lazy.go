@@ -185,7 +185,8 @@ func (l *Lazy) Without(fields ...string) *Lazy {
 	if l == nil || len(l.data) == 0 || len(fields) == 0 {
 		return l
 	}
-	parent, last := 0, len(fields)-1
+	parent := 0
+	last := len(fields) - 1
 	for _, field := range fields[:last] {
 		if parent = l.member(parent, field); parent == 0 || l.data[parent] != '{' {
 			return l
@@ -248,9 +249,11 @@ func writeType(stream *jsoniter.Stream, t metav1.TypeMeta) (offsets jsonread.Fie
 // typed is clone with a kind and an apiVersion.
 func (l Lazy) typed(t *itemType) *Lazy {
 	body := bytes.TrimRight(l.data[:len(l.data)-1], " \t\r\n")
-	suffix, shift := t.suffix, len(body)
+	suffix := t.suffix
+	shift := len(body)
 	if len(body) == 1 { // the brace alone
-		suffix, shift = suffix[1:], 0
+		suffix = suffix[1:]
+		shift = 0
 	}
 	for _, f := range []jsonread.Field{jsonread.FieldKind, jsonread.FieldAPIVersion} {
 		l.offsets.Set(f, shift+t.offsets.Index(f))

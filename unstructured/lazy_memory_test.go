@@ -90,11 +90,13 @@ func TestLazy_TakesMemoryOfItsJSON(t *testing.T) {
 	const n = 10_000
 	kept := make([]*Lazy, 0, n)
 	d := NewListDecoder(things(n))
-	before, size := liveHeap(), int64(0)
+	before := liveHeap()
+	size := int64(0)
 	for range n {
 		l, err := d.NextLazy()
 		require.NoError(t, err)
-		kept, size = append(kept, l), size+int64(len(l.JSON()))
+		kept = append(kept, l)
+		size = size + int64(len(l.JSON()))
 	}
 	assert.Less(t, liveHeap()-before, size*5/4)
 	runtime.KeepAlive(kept)
@@ -168,7 +170,8 @@ func TestDecoders_MemoryOfVeryLargeObject(t *testing.T) {
 		"watch":      func() error { _, err := frames.Next(); return err },
 		"lazy watch": func() error { _, err := frames.NextLazy(); return err },
 	} {
-		items, frames = NewListDecoder(bytes.NewReader(list)), NewWatchDecoder(bytes.NewReader(events))
+		items = NewListDecoder(bytes.NewReader(list))
+		frames = NewWatchDecoder(bytes.NewReader(events))
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		require.NoError(t, next(), name)

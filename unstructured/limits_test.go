@@ -189,7 +189,8 @@ func TestLimits_EndlessInput(t *testing.T) {
 				func(d *ListDecoder) error { return readAll(d.Next) },
 				func(d *ListDecoder) error { return readAll(d.NextLazy) },
 			} {
-				begun, chunk := false, strings.Repeat(text, 1000)
+				begun := false
+				chunk := strings.Repeat(text, 1000)
 				endless := &endlessly{n: 1 << 30, text: func(int) string {
 					if !begun {
 						begun = true
@@ -240,7 +241,8 @@ func TestLimits_LongKind(t *testing.T) {
 	} {
 		const page = 16 << 20
 		tooLong := &LimitError{Limit: page, IsPage: true}
-		full, lazy := Limits{Page: page}.NewPageDecoder(strings.NewReader(list)), Limits{Page: page}.NewPageDecoder(strings.NewReader(list))
+		full := Limits{Page: page}.NewPageDecoder(strings.NewReader(list))
+		lazy := Limits{Page: page}.NewPageDecoder(strings.NewReader(list))
 		assert.Equal(t, tooLong, readAll(full.Next))
 		assert.Less(t, allocated(func() { assert.Equal(t, tooLong, readAll(lazy.NextLazy)) }), int64(maxGarbage*page))
 
@@ -270,7 +272,8 @@ func counted(t *testing.T, object string) float64 {
 
 // TestLimits_DocumentedFigures compares the figures of the documents with the constants and with what is measured.
 func TestLimits_DocumentedFigures(t *testing.T) {
-	worst, pod := 0.0, counted(t, string(sample(t, "pod.json")))
+	worst := 0.0
+	pod := counted(t, string(sample(t, "pod.json")))
 	for _, shape := range shapes {
 		worst = max(worst, counted(t, objectOf(shape(1<<18))))
 	}

@@ -161,7 +161,8 @@ func nextWaiting[T any](d *ListDecoder, decoder objectDecoder[T]) (*T, error) {
 		return nil, d.err
 	}
 	first := d.waiting[0]
-	d.waiting[0], d.waiting = waitingItem{}, d.waiting[1:]
+	d.waiting[0] = waitingItem{}
+	d.waiting = d.waiting[1:]
 	item, ok := first.item.(*T)
 	if !ok {
 		d.err = errors.New("a list must be read by Next alone or by NextLazy alone")

@@ -26,7 +26,8 @@ func ParsePath(text string) ([]string, error) {
 		if !strings.HasSuffix(text, "}") {
 			return nil, p.unexpected("is without its }")
 		}
-		p.pos, p.end = 1, len(text)-1
+		p.pos = 1
+		p.end = len(text) - 1
 	}
 	if p.rest() == "." {
 		return nil, nil

@@ -165,7 +165,8 @@ func TestSet_EqualsApimachinery(t *testing.T) {
 	names := []string{"a", "b", "c"}
 	values := []any{"x", int64(1), 1.5, true, map[string]any{"a": int64(1)}, []any{"x"}, map[string]any{}}
 	for range 300 {
-		ours, theirs := &Object{Object: map[string]any{}}, map[string]any{}
+		ours := &Object{Object: map[string]any{}}
+		theirs := map[string]any{}
 		for range 20 {
 			path := make([]string, 1+random.IntN(3))
 			for i := range path {

@@ -54,7 +54,8 @@ func (d *YAMLDecoder) Next() (*Object, error) {
 		return nil, d.err
 	}
 	first := d.items[0]
-	d.items[0], d.items = nil, d.items[1:]
+	d.items[0] = nil
+	d.items = d.items[1:]
 	return first, nil
 }
 
@@ -82,7 +83,8 @@ func (d *YAMLDecoder) Position() (document, line int) { return d.count, d.line }
 // them.
 func (d *YAMLDecoder) next() (objs []*Object, err error) {
 	for {
-		one, isMore := d.rest, len(d.rest.text) > 0
+		one := d.rest
+		isMore := len(d.rest.text) > 0
 		d.rest = document{}
 		if !isMore {
 			if one, err = d.documents.next(); err != nil {
@@ -178,7 +180,8 @@ func escapeForYAML(data []byte) []byte {
 	var out []byte
 	done := 0
 	for i := 0; i < len(data); {
-		c, size := rune(data[i]), 1
+		c := rune(data[i])
+		size := 1
 		if c >= utf8.RuneSelf {
 			c, size = utf8.DecodeRune(data[i:])
 		}

@@ -59,7 +59,8 @@ func (t *yamlChecker) measure(n *yaml.Node) (yamlExtent, error) {
 		if !found {
 			return e, errors.New("an alias stands for what it is in")
 		}
-		e.expanded, e.depth = target.expanded, target.depth
+		e.expanded = target.expanded
+		e.depth = target.depth
 		return e, nil
 	}
 	if n.Kind == yaml.MappingNode {

@@ -60,7 +60,8 @@ func appendItems(objs []*Object, m map[string]any, indexes []int) ([]*Object, er
 			return objs, &listItemError{at, fmt.Errorf("is %s, not an object", typeName(v))}
 		}
 		if item["kind"] == nil && item["apiVersion"] == nil && itemKind != "" {
-			item["kind"], item["apiVersion"] = itemKind, m["apiVersion"]
+			item["kind"] = itemKind
+			item["apiVersion"] = m["apiVersion"]
 		}
 		err := checkType(item)
 		if err == nil {

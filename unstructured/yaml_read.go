@@ -22,7 +22,9 @@ import (
 func readYAML(one document) (m map[string]any, line int, err error) {
 	defer func() {
 		if recover() != nil { // the YAML libraries have been known to panic on broken input
-			m, line, err = nil, one.content().line, errors.New("the YAML cannot be read")
+			m = nil
+			line = one.content().line
+			err = errors.New("the YAML cannot be read")
 		}
 	}()
 	root, at, err := parseTree(one.text)

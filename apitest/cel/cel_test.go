@@ -99,7 +99,8 @@ func TestRules_AsRealServer(t *testing.T) {
 	t.Cleanup(func() { theirs.Delete(t, definitionsPath+"/ruleds.cel.example.com") })
 	rejected := 0
 	for _, s := range steps() {
-		want, got := send(t, theirs, s), send(t, ours, s)
+		want := send(t, theirs, s)
+		got := send(t, ours, s)
 		assert.Empty(t, realserver.Differences(want, got), "%v", s)
 		if want.Object == nil {
 			rejected++

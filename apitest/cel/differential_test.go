@@ -12,7 +12,8 @@ import (
 
 // TestDifferential_RulesAgainstSandbox plays operations on custom resources with rules.
 func TestDifferential_RulesAgainstSandbox(t *testing.T) {
-	sandbox, double := difftest.Sandbox(t), difftest.Double(t, &apitest.Options{Rules: cel.Rules{}})
+	sandbox := difftest.Sandbox(t)
+	double := difftest.Double(t, &apitest.Options{Rules: cel.Rules{}})
 	c := difftest.Config{Seed: 1, Operations: 600, WithRules: true, Permitted: "../internal/testing/difftest/permitted.txt"}
 	result := difftest.Run(t, sandbox, double, c)
 	t.Log(result.Summary())

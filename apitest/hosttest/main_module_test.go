@@ -61,9 +61,11 @@ func clusterTests(t *testing.T, folder string) (names []string) {
 
 // TestMainModule_ClusterTestsPass runs the cluster tests of the library, as they are, on apitest, without those of exclusions.txt.
 func TestMainModule_ClusterTestsPass(t *testing.T) {
-	kubectl, reasons := cluster.Kubectl(t), exclusions(t)
+	kubectl := cluster.Kubectl(t)
+	reasons := exclusions(t)
 	t.Setenv("HOSTTEST_KUBECTL", kubectl)
-	passed, excluded := 0, 0
+	passed := 0
+	excluded := 0
 	for _, pkg := range []string{"cache", "controller/leaderelection", "discovery", "dynamic", "restmapper", "transport", "transport/rbac"} {
 		folder := sandbox(t)
 		tests := clusterTests(t, filepath.Join("..", "..", filepath.FromSlash(pkg)))
@@ -83,7 +85,8 @@ func TestMainModule_ClusterTestsPass(t *testing.T) {
 			if results[name] != "pass" { // a busy machine may exceed a deadline of the test: it runs once more, alone
 				t.Logf("%s %s is run again: %s", pkg, name, output[name])
 				again, text := runTests(t, folder, pkg, []string{name})
-				results[name], output[name] = again[name], text[name]
+				results[name] = again[name]
+				output[name] = text[name]
 			}
 			if assert.Equal(t, "pass", results[name], "%s %s\n%s", pkg, name, output[name]) {
 				passed++
@@ -107,7 +110,8 @@ func runTests(t *testing.T, folder, pkg string, names []string) (results, output
 	stdout, err := command.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, command.Start())
-	results, output = map[string]string{}, map[string]string{}
+	results = map[string]string{}
+	output = map[string]string{}
 	for lines := bufio.NewScanner(stdout); lines.Scan(); {
 		var event struct{ Action, Test, Output string }
 		if json.Unmarshal(lines.Bytes(), &event) != nil {

@@ -62,7 +62,9 @@ func kubeconfig(t *testing.T, server *apitest.Server) []byte {
 		named = append(named, map[string]any{"name": name, "user": user})
 		contexts = append(contexts, map[string]any{"name": name, "context": map[string]any{"cluster": "apitest", "user": name}})
 	}
-	config["users"], config["contexts"], config["current-context"] = named, contexts, "admin"
+	config["users"] = named
+	config["contexts"] = contexts
+	config["current-context"] = "admin"
 	data, err = yaml.Marshal(config)
 	require.NoError(t, err)
 	return data

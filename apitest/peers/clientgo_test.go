@@ -40,14 +40,16 @@ func config(t *testing.T, server *apitest.Server) *rest.Config {
 func client(t *testing.T, server *apitest.Server, contentType string) *kubernetes.Clientset {
 	t.Helper()
 	cfg := config(t, server)
-	cfg.ContentType, cfg.AcceptContentTypes = contentType, contentType+",application/json"
+	cfg.ContentType = contentType
+	cfg.AcceptContentTypes = contentType + ",application/json"
 	clientset, err := kubernetes.NewForConfig(cfg)
 	require.NoError(t, err)
 	return clientset
 }
 
 func deployment() *appsv1.Deployment {
-	replicas, surge := int32(0), intstr.FromString("25%")
+	replicas := int32(0)
+	surge := intstr.FromString("25%")
 	labels := map[string]string{"app": "web"}
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Labels: labels},
@@ -90,7 +92,9 @@ func TestClientGo_TypedObjectsInBothForms(t *testing.T) {
 		updated, err = deployments.UpdateStatus(t.Context(), updated, metav1.UpdateOptions{})
 		require.NoError(t, err)
 		assert.EqualValues(t, 3, updated.Status.Replicas)
-		updated.ManagedFields, updated.UID, updated.CreationTimestamp = nil, "", metav1.Time{}
+		updated.ManagedFields = nil
+		updated.UID = ""
+		updated.CreationTimestamp = metav1.Time{}
 		specs[contentType] = updated
 
 		secret, err := clientset.CoreV1().Secrets("default").Create(t.Context(), &corev1.Secret{

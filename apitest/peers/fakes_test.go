@@ -131,7 +131,8 @@ func (w world) configMap(name string) *corev1.ConfigMap {
 // web is a deployment that a server accepts.
 func (w world) web(name string) *appsv1.Deployment {
 	obj := deployment()
-	obj.Name, obj.Namespace = name, w.namespace
+	obj.Name = name
+	obj.Namespace = w.namespace
 	return obj
 }
 
@@ -161,7 +162,8 @@ func lies() []lie {
 				return err.Error()
 			}
 			stale := obj.DeepCopy()
-			obj.Data, stale.Data = map[string]string{"a": "1"}, map[string]string{"a": "2"}
+			obj.Data = map[string]string{"a": "1"}
+			stale.Data = map[string]string{"a": "2"}
 			if err := w.update(ctx, obj); err != nil {
 				return err.Error()
 			}
@@ -169,7 +171,8 @@ func lies() []lie {
 		}},
 		{"generateName", "named", "unnamed", "named", func(ctx context.Context, w world, _ time.Duration) string {
 			obj := w.configMap("")
-			obj.GenerateName, obj.Labels = "generated-", nil
+			obj.GenerateName = "generated-"
+			obj.Labels = nil
 			err := w.create(ctx, obj)
 			return outcome(err, map[bool]string{true: "named", false: "unnamed"}[len(obj.Name) > len(obj.GenerateName)])
 		}},

@@ -152,7 +152,9 @@ func checkNotifier(ctx context.Context, client *dynamic.Client, out *output) err
 	time.Sleep(time.Minute)
 	printed := 0
 	for _, line := range out.lines() {
-		name, before, after := "", "", ""
+		name := ""
+		before := ""
+		after := ""
 		switch _, err := fmt.Sscanf(line, "mine: %s changed from %s to %s", &name, &before, &after); {
 		case strings.Contains(line, "no longer watching"):
 		case err != nil:

@@ -40,7 +40,8 @@ func faultsOf(r request, req *http.Request, body []byte) ([]fault, alternatives)
 		faults := []fault{crashAfter, responseLost, requestLost, internalError, unavailable, tooManyRequests}
 		weights := []int{50, 30, 15, 15, 15, 15}
 		if hasPrecondition(r, body) {
-			faults, weights = append(faults, conflict), append(weights, 50)
+			faults = append(faults, conflict)
+			weights = append(weights, 50)
 		}
 		return faults, alternatives{"write", weights}
 	case r.verb == "watch" && isFromVersion(req):
@@ -86,7 +87,8 @@ func (f fault) response(req *http.Request, r request) *http.Response {
 		return nil
 	}
 	status := err.Status()
-	status.Kind, status.APIVersion = "Status", "v1"
+	status.Kind = "Status"
+	status.APIVersion = "v1"
 	data, _ := json.Marshal(status)
 	header := http.Header{"Content-Type": {"application/json"}}
 	if f == tooManyRequests {

@@ -27,7 +27,8 @@ func createOne(ctx context.Context, configMaps *dynamic.Resource) error {
 }
 
 func TestFind_Assertions(t *testing.T) {
-	errPhase, errFlag := errors.New("the phase is wrong"), errors.New("flag --class is missing")
+	errPhase := errors.New("the phase is wrong")
+	errFlag := errors.New("flag --class is missing")
 	for name, tc := range map[string]struct {
 		run   func(ctx context.Context, configMaps *dynamic.Resource) error
 		check func(context.Context, *dynamic.Client) error

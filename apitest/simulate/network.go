@@ -101,7 +101,8 @@ func (l *link) arrive(req *http.Request, r request, key string, body []byte, sen
 	if err != nil {
 		return nil, err
 	}
-	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
+	response.Body = io.NopCloser(bytes.NewReader(data))
+	response.ContentLength = int64(len(data))
 	result := strconv.Itoa(response.StatusCode)
 	if happens != noFault {
 		result += ", " + happens.String()

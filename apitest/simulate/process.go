@@ -36,7 +36,8 @@ type process struct {
 func (r *run) startProcess() error {
 	p := &process{run: r, ended: make(chan struct{}), seen: map[objectID]*unstructured.Object{}, leases: map[objectID]string{}}
 	ctx, cancel := context.WithCancelCause(workqueue.WithScheduler(r.ctx, p.workqueueScheduler()))
-	p.ctx, p.cancel = ctx, cancel
+	p.ctx = ctx
+	p.cancel = cancel
 	exposed, client, err := r.connect(p)
 	if err != nil {
 		return err
@@ -175,7 +176,8 @@ func (r *run) noteEnd(err error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.failures, r.failed = r.failures+1, err
+	r.failures = r.failures + 1
+	r.failed = err
 }
 
 func (r *run) programFailures() int {

@@ -20,12 +20,14 @@ func parse(req *http.Request) (r request, ok bool) {
 	case len(parts) > 2 && parts[0] == "api":
 		parts = parts[2:]
 	case len(parts) > 3 && parts[0] == "apis":
-		group, parts = parts[1], parts[3:]
+		group = parts[1]
+		parts = parts[3:]
 	default:
 		return r, false
 	}
 	if len(parts) > 2 && parts[0] == "namespaces" {
-		r.namespace, parts = parts[1], parts[2:]
+		r.namespace = parts[1]
+		parts = parts[2:]
 	}
 	r.resource = parts[0]
 	if group != "" {

@@ -68,7 +68,8 @@ type result struct {
 // runOnce runs a scenario in its own bubble. want is the expected final state, nil for any.
 func runOnce(t *testing.T, s *Scenario, c *choices, want state, keepTrace bool) (res *result) {
 	t.Helper()
-	c.made, c.texts = map[string]int{}, map[string]string{}
+	c.made = map[string]int{}
+	c.texts = map[string]string{}
 	var r *run
 	defer func() {
 		if value := recover(); value != nil { // the bubble cannot end
@@ -148,7 +149,9 @@ func (r *run) execute(want state) state {
 	ctx, cancel := context.WithCancel(ctx)
 	r.ctx = ctx
 	opts := r.scenario.Server
-	opts.InMemory, opts.HideWarnings, opts.Seed = true, true, r.choices.seed+1
+	opts.InMemory = true
+	opts.HideWarnings = true
+	opts.Seed = r.choices.seed + 1
 	server, err := apitest.Start(&opts)
 	if err != nil {
 		cancel()
@@ -268,9 +271,11 @@ func (r *run) settle() {
 		disturbed := time.Until(r.disturbedUntil)
 		r.mu.Unlock()
 		r.scheduler.run(max(disturbed, 0), r.hasFailed)
-		before, failures := r.objectVersions(), r.programFailures()
+		before := r.objectVersions()
+		failures := r.programFailures()
 		r.scheduler.run(r.scenario.quiet(), r.hasFailed)
-		changed, failed = changes(before, r.objectVersions()), r.failureSince(failures)
+		changed = changes(before, r.objectVersions())
+		failed = r.failureSince(failures)
 		if r.hasFailed() || len(changed) == 0 && failed == nil {
 			return
 		}

@@ -133,7 +133,8 @@ func (s *scheduler) nextDue() (due time.Time, found bool) {
 	defer s.mu.Unlock()
 	for _, w := range s.waiting {
 		if d := s.dueOf(w); !found || d.Before(due) {
-			due, found = d, true
+			due = d
+			found = true
 		}
 	}
 	return due, found

@@ -14,7 +14,8 @@ func sortedKeys(made map[string]int) []string { return slices.Sorted(maps.Keys(m
 // choices. It returns the last failed run and its choices.
 func (f *finder) shrink(res *result, c *choices) (best *result, bestChoices *choices) {
 	found := f.runs
-	best, bestChoices = res, c
+	best = res
+	bestChoices = c
 	try := func(keys []string) bool {
 		fixed := map[string]int{}
 		for _, key := range keys {
@@ -25,7 +26,8 @@ func (f *finder) shrink(res *result, c *choices) (best *result, bestChoices *cho
 		if got.failure == nil || got.failure.class != res.failure.class {
 			return false
 		}
-		best, bestChoices = got, candidate
+		best = got
+		bestChoices = candidate
 		return true
 	}
 	keys := sortedKeys(res.made)
@@ -35,7 +37,8 @@ func (f *finder) shrink(res *result, c *choices) (best *result, bestChoices *cho
 			for from := 0; from < len(keys) && f.runs-found < maxShrinkRuns; {
 				rest := slices.Concat(keys[:from], keys[min(from+size, len(keys)):])
 				if try(rest) {
-					keys, removed = rest, true
+					keys = rest
+					removed = true
 				} else {
 					from += size
 				}

@@ -31,7 +31,8 @@ var churnSeries = []series{
 func churnComparisons(objects, changes int) []comparison {
 	var all []comparison
 	what := fmt.Sprintf("after %d changes among %d pods, of which every fifth is a replacement", changes, objects)
-	dynamicInformer, typedInformer := churnSeries[0], churnSeries[1]
+	dynamicInformer := churnSeries[0]
+	typedInformer := churnSeries[1]
 	for _, form := range []struct {
 		suffix string
 		series
@@ -74,11 +75,14 @@ func (s *server) churnInEtcd(ctx context.Context, namespace string, count, objec
 	}
 	return func(ctx context.Context) error {
 		defer store.close()
-		begin, pause := time.Now(), max(pace, time.Second/time.Duration(objects))
+		begin := time.Now()
+		pause := max(pace, time.Second/time.Duration(objects))
 		change := func(ctx context.Context, i int) error {
 			time.Sleep(time.Until(begin.Add(time.Duration(i) * pause)))
-			pod, round := i%objects, i/objects
-			key, uid := podKey(namespace, podName(pod)), fmt.Sprintf("%x-%d-%d", begin.UnixNano(), pod, round/replacedEvery)
+			pod := i % objects
+			round := i / objects
+			key := podKey(namespace, podName(pod))
+			uid := fmt.Sprintf("%x-%d-%d", begin.UnixNano(), pod, round/replacedEvery)
 			value, err := churned(pods[pod], i, types.UID(uid), time.Now())
 			if err == nil && round%replacedEvery == 0 {
 				err = store.remove(ctx, key)
@@ -120,11 +124,13 @@ func churned(value []byte, sequence int, uid types.UID, at time.Time) ([]byte, e
 	}
 	for i := range pod.Status.ContainerStatuses {
 		status := &pod.Status.ContainerStatuses[i]
-		status.RestartCount, status.ContainerID = int32(sequence), fmt.Sprintf("containerd://%s-%d", uid, sequence) //nolint:gosec // far below 2^31
+		status.RestartCount = int32(sequence)
+		status.ContainerID = fmt.Sprintf("containerd://%s-%d", uid, sequence) //nolint:gosec // far below 2^31
 	}
 	for i := range pod.ManagedFields {
 		pod.ManagedFields[i].Time = &metav1.Time{Time: at}
 	}
-	pod.APIVersion, pod.Kind = "v1", "Pod"
+	pod.APIVersion = "v1"
+	pod.Kind = "Pod"
 	return runtime.Encode(stored, pod)
 }

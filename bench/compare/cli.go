@@ -75,7 +75,8 @@ func cliComparisons(pods []int, definitions int) []comparison {
 			add(task, count, 0.4)
 		}
 	}
-	short, long := slices.Min(pods), slices.Max(pods)
+	short := slices.Min(pods)
+	long := slices.Max(pods)
 	for _, task := range []string{"cli-table", "cli-json", "cli-yaml", "cli-name"} {
 		if short != long {
 			all = append(all, comparison{
@@ -115,7 +116,8 @@ func (s *sides) buildCLI(ctx context.Context) error {
 	if err := program.Build(ctx, "", module+"processcost", filepath.Join(s.dir, "processcost"), nil, []string{"CGO_ENABLED=0"}); err != nil {
 		return err
 	}
-	s.anyctl, s.kubectl = path, kubectl
+	s.anyctl = path
+	s.kubectl = kubectl
 	return nil
 }
 

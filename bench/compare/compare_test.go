@@ -31,7 +31,8 @@ func TestCompare_PrintsLinesAndPage(t *testing.T) {
 	}
 	opts, err := parse(append(args, "-bench", "packages"))
 	require.NoError(t, err)
-	opts.lines, opts.progress = &lines, &progress
+	opts.lines = &lines
+	opts.progress = &progress
 	require.NoError(t, compare(t.Context(), opts), "%s", &progress)
 	assert.Contains(t, progress.String(), "rounds of program/1 ")
 	partial, err := os.ReadFile(filepath.Join(docs, "BENCHMARKS.md"))
@@ -43,7 +44,8 @@ func TestCompare_PrintsLinesAndPage(t *testing.T) {
 	progress.Reset()
 	opts, err = parse(append(args, "-resume"))
 	require.NoError(t, err)
-	opts.lines, opts.progress = &lines, &progress
+	opts.lines = &lines
+	opts.progress = &progress
 	require.NoError(t, compare(t.Context(), opts), "%s", &progress)
 	assert.NotContains(t, progress.String(), "rounds of program/1 ", "measured again")
 

@@ -184,7 +184,8 @@ func heapComparisons(pods []int) []comparison {
 			cost{run{"ours", "iterate", count}, "heap"}, cost{run{"theirs", "iterate", count}, "heap"},
 		})
 	}
-	short, long := slices.Min(pods), slices.Max(pods)
+	short := slices.Min(pods)
+	long := slices.Max(pods)
 	if short == long {
 		return all
 	}
@@ -197,7 +198,8 @@ func heapComparisons(pods []int) []comparison {
 // callComparisons compares single calls.
 func callComparisons(count int) []comparison {
 	var all []comparison
-	ours, theirs := run{"ours", "calls", count}, run{"theirs", "calls", count}
+	ours := run{"ours", "calls", count}
+	theirs := run{"theirs", "calls", count}
 	for _, verb := range []string{"get", "create", "update"} {
 		for _, figure := range []struct {
 			name, figure, what string

@@ -76,7 +76,8 @@ const valuesPage = 500
 
 // values returns the values of all keys with the prefix, in order.
 func (e *etcd) values(ctx context.Context, prefix string) ([][]byte, error) {
-	first, end := []byte(prefix), []byte(prefix)
+	first := []byte(prefix)
+	end := []byte(prefix)
 	end[len(end)-1]++
 	var values [][]byte
 	for {
@@ -110,7 +111,8 @@ func (e *etcd) remove(ctx context.Context, key string) error {
 
 // requestJSON sends a GET, or a POST of body as JSON, and decodes the response.
 func requestJSON(ctx context.Context, client *http.Client, url string, body, result any) error {
-	method, text := http.MethodGet, []byte(nil)
+	method := http.MethodGet
+	text := []byte(nil)
 	if body != nil {
 		var err error
 		if text, err = json.Marshal(body); err != nil {

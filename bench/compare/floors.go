@@ -23,7 +23,8 @@ var floorTasks = map[string]string{
 
 // floorOf returns the lowest cost of the same work, and the maximum ratio to it.
 func floorOf(c cost) (floor cost, aim float64, found bool) {
-	floor, aim = c, floorAim
+	floor = c
+	aim = floorAim
 	if c.figure == "held" {
 		aim = floorHeapAim
 	}

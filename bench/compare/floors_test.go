@@ -10,7 +10,8 @@ import (
 )
 
 func TestComparison_WithFloor(t *testing.T) {
-	ours, theirs := cost{run{"ours", "calls", 3}, "get-alloc"}, cost{run{"theirs", "calls", 3}, "get-alloc"}
+	ours := cost{run{"ours", "calls", 3}, "get-alloc"}
+	theirs := cost{run{"theirs", "calls", 3}, "get-alloc"}
 	floor := cost{run{"ours", "floor-calls", 3}, "get-alloc"}
 	for name, test := range map[string]struct {
 		c    comparison

@@ -84,8 +84,10 @@ func extrapolated(counts []int, values []float64, at int) float64 {
 func growthPlot(title, unit, figure string, scale float64, counts []int, kept *results) ([]byte, error) {
 	p := newPlot(title, unit)
 	p.X.Label.Text = "objects"
-	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
-	p.X.Tick.Marker, p.Y.Tick.Marker = plot.LogTicks{Prec: -1}, plot.LogTicks{Prec: -1}
+	p.X.Scale = plot.LogScale{}
+	p.Y.Scale = plot.LogScale{}
+	p.X.Tick.Marker = plot.LogTicks{Prec: -1}
+	p.Y.Tick.Marker = plot.LogTicks{Prec: -1}
 	for i, s := range growthSeries {
 		points := make(plotter.XYs, len(counts))
 		for j, count := range counts {
@@ -95,7 +97,9 @@ func growthPlot(title, unit, figure string, scale float64, counts []int, kept *r
 		if err != nil {
 			return nil, fmt.Errorf("plot %s: %w", s.label, err)
 		}
-		line.Color, marks.Color, marks.Shape = plotutil.Color(i), plotutil.Color(i), plotutil.Shape(i)
+		line.Color = plotutil.Color(i)
+		marks.Color = plotutil.Color(i)
+		marks.Shape = plotutil.Shape(i)
 		p.Add(line, marks)
 		p.Legend.Add(s.label, line, marks)
 	}
@@ -112,7 +116,8 @@ func changePlot(events int, kept *results) ([]byte, error) {
 	values := make(plotter.Values, len(bars))
 	labels := make([]string, len(bars))
 	for i, s := range bars {
-		values[i], labels[i] = kept.of(s.cost(events, "event-cpu"))*1e6, s.label
+		values[i] = kept.of(s.cost(events, "event-cpu")) * 1e6
+		labels[i] = s.label
 	}
 	chart, err := plotter.NewBarChart(values, vg.Points(40))
 	if err != nil {
@@ -121,14 +126,17 @@ func changePlot(events int, kept *results) ([]byte, error) {
 	chart.Color = plotutil.Color(2)
 	p.Add(chart)
 	p.NominalX(labels...)
-	p.Y.Min, p.Y.Max = 0, slices.Max(values)*1.1
+	p.Y.Min = 0
+	p.Y.Max = slices.Max(values) * 1.1
 	return svg(p, 560, 300)
 }
 
 func newPlot(title, unit string) *plot.Plot {
 	p := plot.New()
-	p.Title.Text, p.Y.Label.Text = title, unit
-	p.Legend.Top, p.Legend.Left = true, true
+	p.Title.Text = title
+	p.Y.Label.Text = unit
+	p.Legend.Top = true
+	p.Legend.Left = true
 	p.Add(plotter.NewGrid())
 	return p
 }

@@ -13,7 +13,9 @@ func TestGrowthRows_ExtrapolateAndCheck(t *testing.T) {
 	counts := []int{10, 20, 100}
 	figures := map[cost]float64{}
 	for _, s := range growthSeries { // 100 bytes and 4 for each object; the largest is 1 % above that line
-		figures[s.cost(10, "held")], figures[s.cost(20, "held")], figures[s.cost(100, "held")] = 140, 180, 505
+		figures[s.cost(10, "held")] = 140
+		figures[s.cost(20, "held")] = 180
+		figures[s.cost(100, "held")] = 505
 	}
 	kept := resultsWith(t, figures)
 	rows := growthRows(counts, kept)

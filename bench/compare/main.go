@@ -105,7 +105,8 @@ func parseCounts(name, list string) ([]int, error) {
 
 // compare runs the chosen comparisons and prints a line for each.
 func compare(ctx context.Context, opts *options) error {
-	chosen, groups := opts.chosen(), opts.chosenGroups()
+	chosen := opts.chosen()
+	groups := opts.chosenGroups()
 	if len(groups) == 0 {
 		return fmt.Errorf("no comparison has the prefix %s", strings.Join(opts.match, " or "))
 	}

@@ -37,7 +37,8 @@ func controllerRuntimeComparisons(pods []int) []comparison {
 			{"-typed-lazy", "cache-lazy", "cache-typed", "a cache of lazy objects, against the same", 0.5, 1},
 			{"-metadata", "cache-metadata", "cache-metadata", "a cache of metadata, against controller-runtime's over protobuf", 0.9, 1},
 		} {
-			ours, theirs := run{"ours", form.ours, count}, run{controllerRuntime, form.theirs, count}
+			ours := run{"ours", form.ours, count}
+			theirs := run{controllerRuntime, form.theirs, count}
 			add("cache-controllerruntime"+form.suffix+"-heap", "live heap of "+form.what, "held", form.heapAim, ours, theirs)
 			add("cache-controllerruntime"+form.suffix+"-cpu", "CPU until it is synced: "+form.what, "sync-cpu", form.cpuAim, ours, theirs)
 		}
@@ -90,7 +91,8 @@ func managerRows(pods []int, kept *results) []managerRow {
 			row := managerRow{Form: form.task, Pods: count}
 			afterRun, beforeRun := form.runs(count)
 			for _, figure := range managerFigures {
-				before, after := kept.of(cost{beforeRun, figure.figure}), kept.of(cost{afterRun, figure.figure})
+				before := kept.of(cost{beforeRun, figure.figure})
+				after := kept.of(cost{afterRun, figure.figure})
 				scale := 1.0
 				if figure.unit == "MB" {
 					scale = 1e-6

@@ -13,7 +13,8 @@ func TestManagerRows_BeforeAndAfter(t *testing.T) {
 	for i, form := range managerForms {
 		after, before := form.runs(50)
 		for figure, values := range map[string][2]float64{"start-wall": {0.5, 0.25}, "start-cpu": {1, float64(i)}, "held": {40e6, 10e6}} {
-			figures[cost{before, figure}], figures[cost{after, figure}] = values[0], values[1]
+			figures[cost{before, figure}] = values[0]
+			figures[cost{after, figure}] = values[1]
 		}
 	}
 	rows := managerRows([]int{50}, resultsWith(t, figures))

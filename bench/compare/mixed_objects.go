@@ -80,7 +80,8 @@ func (s *mixedSet) resources() []string {
 // object returns the i-th object. Of twenty objects, eight are pods, four custom resources, three events, two config maps, two
 // secrets and one is a deployment.
 func (s *mixedSet) object(i int) *mixed {
-	group, rng := i/20, rand.New(rand.NewPCG(uint64(i), 21)) //nolint:gosec // the same objects in every run
+	group := i / 20
+	rng := rand.New(rand.NewPCG(uint64(i), 21)) //nolint:gosec // the same objects in every run
 	switch nth := i % 20; {
 	case nth < 8:
 		return mixedPod(group*8+nth, rng)
@@ -205,7 +206,8 @@ func mixedEvent(namespace string, i int, rng *rand.Rand) *mixed {
 // mixedCustom returns a custom resource with the fields of an example of its kind.
 func mixedCustom(kind customKind, i, example int) *mixed {
 	obj := maps.Clone(kind.examples[example%len(kind.examples)])
-	obj["apiVersion"], obj["kind"] = kind.group+"/v1", kind.kind
+	obj["apiVersion"] = kind.group + "/v1"
+	obj["kind"] = kind.kind
 	return &mixed{
 		name: fmt.Sprintf("custom-%05d", i), resource: kind.resource(), object: obj,
 		patch: func(at string) fields {

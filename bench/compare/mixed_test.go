@@ -19,7 +19,8 @@ import (
 func TestMixedSet_ObjectsOfEveryResource(t *testing.T) {
 	example := fields{"spec": fields{"size": 1.0}}
 	set := &mixedSet{"here", []customKind{{"a.bench", "as", "A", []map[string]any{example}}, {"b.bench", "bs", "B", []map[string]any{example}}}}
-	counts, paths := map[string]int{}, map[string]bool{}
+	counts := map[string]int{}
+	paths := map[string]bool{}
 	for i := range 200 {
 		obj := set.object(i)
 		counts[obj.resource]++
@@ -62,9 +63,11 @@ func TestReadKinds_SpreadOverCorpus(t *testing.T) {
 	corpus.Definitions(t, 1) // skips without the corpus
 	kinds, err := readKinds(customKinds)
 	require.NoError(t, err)
-	names, groups := map[string]bool{}, map[string]bool{}
+	names := map[string]bool{}
+	groups := map[string]bool{}
 	for _, kind := range kinds {
-		names[kind.plural+"."+kind.group], groups[kind.group] = true, true
+		names[kind.plural+"."+kind.group] = true
+		groups[kind.group] = true
 		assert.GreaterOrEqual(t, len(kind.examples), minExamples, kind.kind)
 		assert.True(t, json.Valid(kind.definition()), kind.kind)
 	}

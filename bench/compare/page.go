@@ -90,7 +90,8 @@ func writePage(ctx context.Context, opts *options, server *server, sides *sides,
 		p.ChangePlot = ""
 	}
 	if len(growth) < 2 { // too few for a line
-		p.HeapPlot, p.SyncPlot = "", ""
+		p.HeapPlot = ""
+		p.SyncPlot = ""
 	}
 	if kept.PodBytes == "" {
 		if kept.PodBytes, err = server.podSize(ctx, opts.pods[0]); err != nil {

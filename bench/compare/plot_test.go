@@ -46,7 +46,8 @@ func TestResult_Missed(t *testing.T) {
 
 func TestPlot_IsXMLAndCutsBars(t *testing.T) {
 	long := half()
-	long.name, long.oursCost = "long", 1
+	long.name = "long"
+	long.oursCost = 1
 	drawn := string(ratioPlot([]result{half(), long}))
 	decoder := xml.NewDecoder(strings.NewReader(drawn))
 	for {

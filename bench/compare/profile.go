@@ -69,7 +69,8 @@ func (s *sides) profile(ctx context.Context, opts *options, server *server, r ru
 	args := []string{"tool", "pprof", "-top", "-cum", "-nodecount=30", hidden}
 	taken := profile{Task: r.task, Kind: kind, What: fmt.Sprintf("CPU of anykind's task %s (%d)", r.task, r.count)}
 	if kind == "allocs" {
-		args, taken.What = append(args, "-sample_index=alloc_space"), fmt.Sprintf("Memory that anykind's task %s (%d) allocates", r.task, r.count)
+		args = append(args, "-sample_index=alloc_space")
+		taken.What = fmt.Sprintf("Memory that anykind's task %s (%d) allocates", r.task, r.count)
 	}
 	top, err := s.run(exec.CommandContext(ctx, "go", append(args, filepath.Join(s.dir, r.side), file+"."+kind)...))
 	if err != nil {

@@ -29,7 +29,9 @@ func resultsWith(t *testing.T, figures map[cost]float64) *results {
 }
 
 func TestGroupRuns_ByStageAndCount(t *testing.T) {
-	list, whole, event := run{"ours", "list", 50}, run{"ours", "whole", 50}, run{"ours", "cache-event", 50}
+	list := run{"ours", "list", 50}
+	whole := run{"ours", "whole", 50}
+	event := run{"ours", "cache-event", 50}
 	short := run{"theirs", "list", 20}
 	assert.Equal(t, []group{
 		{"list/20", []run{short}}, {"list/50", []run{list, whole}}, {"cache-event/50", []run{event}},
@@ -40,8 +42,10 @@ func TestResults_KeptInFile(t *testing.T) {
 	docs := t.TempDir()
 	kept, err := openResults(docs)
 	require.NoError(t, err)
-	ours, theirs := run{"ours", "list", 50}, run{"theirs", "list", 50}
-	lists, v := group{"list/50", []run{ours, theirs}}, versions{Go: "go1"}
+	ours := run{"ours", "list", 50}
+	theirs := run{"theirs", "list", 50}
+	lists := group{"list/50", []run{ours, theirs}}
+	v := versions{Go: "go1"}
 	require.NoError(t, kept.add(lists, v, map[cost]float64{{ours, "cpu"}: 1, {theirs, "cpu"}: 2}))
 	kept.Profiles = []profile{{Task: "list"}, {Task: "watch"}}
 

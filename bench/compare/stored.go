@@ -73,7 +73,8 @@ func changed(value []byte, at time.Time) ([]byte, error) {
 			entry.FieldsV1.SetRawBytes(ownsChange(entry.FieldsV1.GetRawBytes()))
 		}
 	}
-	pod.APIVersion, pod.Kind = "v1", "Pod"
+	pod.APIVersion = "v1"
+	pod.Kind = "Pod"
 	return runtime.Encode(stored, pod)
 }
 

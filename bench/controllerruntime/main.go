@@ -49,7 +49,8 @@ func prepare(ctx context.Context, s *measure.Settings) (map[string]measure.Task,
 	tasks := map[string]measure.Task{}
 	for _, f := range forms {
 		tasks["cache"+f.suffix] = pods.cache(f)
-		tasks["manager-"+f.name], tasks["manager-"+f.name+overAnykind] = pods.manager(f), pods.manager(f)
+		tasks["manager-"+f.name] = pods.manager(f)
+		tasks["manager-"+f.name+overAnykind] = pods.manager(f)
 	}
 	return tasks, nil
 }

@@ -35,7 +35,8 @@ type builtMember struct {
 
 // build returns the object in data.
 func (b *builder) build(data []byte) map[string]any {
-	b.data, b.pos = data, 0
+	b.data = data
+	b.pos = 0
 	return b.object()
 }
 
@@ -57,7 +58,8 @@ func (b *builder) buildList(src io.Reader, apiVersion, kind string, each func(*u
 		}
 		for b.pos++; b.data[b.pos] != ']'; b.skipComma() {
 			item := b.object()
-			item["apiVersion"], item["kind"] = apiVersion, kind
+			item["apiVersion"] = apiVersion
+			item["kind"] = kind
 			each(&unstructured.Object{Object: item})
 			if len(b.data)-b.pos < longestItem {
 				b.chunk = b.chunk[:copy(b.chunk, b.data[b.pos:])]
@@ -78,7 +80,8 @@ func (b *builder) fill(src io.Reader) error {
 	b.chunk = slices.Grow(b.chunk, 2*longestItem-len(b.chunk))
 	n, err := io.ReadFull(src, b.chunk[len(b.chunk):2*longestItem])
 	b.chunk = b.chunk[:len(b.chunk)+n]
-	b.data, b.pos = b.chunk, 0
+	b.data = b.chunk
+	b.pos = 0
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return nil
 	}
@@ -109,7 +112,8 @@ func (b *builder) value() any {
 }
 
 func (b *builder) object() map[string]any {
-	base, start := len(b.members), b.pos
+	base := len(b.members)
+	start := b.pos
 	for b.pos++; b.data[b.pos] != '}'; {
 		name := b.name()
 		b.pos++ // the colon
@@ -141,7 +145,8 @@ func (b *builder) share(start int, v any) any {
 }
 
 func (b *builder) list() []any {
-	base, start := len(b.elements), b.pos
+	base := len(b.elements)
+	start := b.pos
 	for b.pos++; b.data[b.pos] != ']'; {
 		b.elements = append(b.elements, b.value())
 		b.skipComma()
@@ -204,7 +209,8 @@ const (
 
 // slot returns the slot of a short string.
 func slot(text []byte) uint64 {
-	x, n := uint64(len(text)), len(text)
+	x := uint64(len(text))
+	n := len(text)
 	switch {
 	case n >= 8:
 		x += binary.LittleEndian.Uint64(text) ^ binary.LittleEndian.Uint64(text[n-8:])*0x9E3779B97F4A7C15

@@ -36,7 +36,8 @@ func TestBuilder_BuildsWhatListDecoderDoes(t *testing.T) {
 func TestBuilder_SharesEqualParts(t *testing.T) {
 	b := &builder{shared: map[string]any{}}
 	const object = `{"name":"%","spec":{"list":[{"a":"b"},{"a":"b"}],"more":{"a":"b"}}}`
-	first, second := b.build([]byte(strings.Replace(object, "%", "1", 1))), b.build([]byte(strings.Replace(object, "%", "2", 1)))
+	first := b.build([]byte(strings.Replace(object, "%", "1", 1)))
+	second := b.build([]byte(strings.Replace(object, "%", "2", 1)))
 	assert.Equal(t, "1", first["name"])
 	assert.Equal(t, "2", second["name"])
 	assert.Equal(t, map[string]any{"list": []any{map[string]any{"a": "b"}, map[string]any{"a": "b"}}, "more": map[string]any{"a": "b"}}, first["spec"])

@@ -24,7 +24,8 @@ func main() {
 func run(program string, args []string) error {
 	command := exec.Command(program, args...)
 	lines := &lineCounter{}
-	command.Stdout, command.Stderr = lines, os.Stderr
+	command.Stdout = lines
+	command.Stderr = os.Stderr
 	begin := time.Now()
 	if err := command.Run(); err != nil {
 		return err

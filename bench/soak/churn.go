@@ -42,7 +42,8 @@ func (w *world) churn(ctx context.Context) {
 // change makes a single change.
 func (w *world) change(ctx context.Context, rng *rand.Rand) error {
 	r := w.resources[rng.IntN(len(w.resources))]
-	n, kind := rng.IntN(w.perResource()), rng.IntN(10)
+	n := rng.IntN(w.perResource())
+	kind := rng.IntN(10)
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	if kind == 0 {

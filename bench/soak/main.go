@@ -148,7 +148,8 @@ func churnAndSample(ctx context.Context, world *world, user *user, sides []*proc
 		case <-within.Done():
 			stop()
 			all.Wait()
-			result.changes, result.faults = world.changes.Load(), world.faultCounts()
+			result.changes = world.changes.Load()
+			result.faults = world.faultCounts()
 			return ctx.Err()
 		}
 	}

@@ -41,9 +41,11 @@ func (r *result) table() string {
 		fmt.Fprintf(&out, "| %s | %d |\n", name, r.faults[name])
 	}
 	out.WriteString("\n| | anykind's caches | client-go's dynamic informers | ratio |\n|---|---|---|---|\n")
-	ours, theirs := r.samples["ours"], r.samples["theirs"]
+	ours := r.samples["ours"]
+	theirs := r.samples["theirs"]
 	row := func(name string, of func(samples []soak.Sample) float64, format string) {
-		a, b := of(ours), of(theirs)
+		a := of(ours)
+		b := of(theirs)
 		fmt.Fprintf(&out, "| %s | "+format+" | "+format+" | %.2f |\n", name, a, b, a/b)
 	}
 	last := func(samples []soak.Sample) soak.Sample { return samples[len(samples)-1] }

@@ -79,12 +79,14 @@ func (s *side) typedInformerOf(gvr schema.GroupVersionResource, obj runtime.Obje
 	}
 	group := gvr.GroupVersion()
 	config := rest.CopyConfig(s.config)
-	config.APIPath, config.GroupVersion = "/apis", &group
+	config.APIPath = "/apis"
+	config.GroupVersion = &group
 	if group.Group == "" {
 		config.APIPath = "/api"
 	}
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-	config.AcceptContentTypes, config.ContentType = "application/vnd.kubernetes.protobuf,application/json", "application/vnd.kubernetes.protobuf"
+	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	config.ContentType = "application/vnd.kubernetes.protobuf"
 	client, err := rest.RESTClientFor(config)
 	if err != nil {
 		return nil, err

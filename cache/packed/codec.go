@@ -53,10 +53,12 @@ func New[T any]() *Codec[T] {
 	}
 	switch c := any(c).(type) {
 	case *Codec[unstructured.Lazy]:
-		c.encode, c.isJSON = func(obj *unstructured.Lazy) ([]byte, error) { return obj.JSON(), nil }, true
+		c.encode = func(obj *unstructured.Lazy) ([]byte, error) { return obj.JSON(), nil }
+		c.isJSON = true
 		c.decode = admitted.DecodeLazy
 	case *Codec[unstructured.Object]:
-		c.encode, c.decode = unstructured.Encode, admitted.Decode
+		c.encode = unstructured.Encode
+		c.decode = admitted.Decode
 	}
 	return c
 }

@@ -79,10 +79,12 @@ func (l *learner) collect(uid types.UID, data []byte) *dictionary {
 	if uid != "" {
 		added.id = maphash.String(idSeed, string(uid))
 	}
-	isKnown, total := false, 0
+	isKnown := false
+	total := 0
 	for i := range l.samples {
 		if added.id != 0 && l.samples[i].id == added.id {
-			l.samples[i], isKnown = added, true
+			l.samples[i] = added
+			isKnown = true
 		}
 		total += l.samples[i].size
 	}
@@ -126,13 +128,20 @@ func (l *learner) observe(data []byte, packed int) {
 func (l *learner) drop() {
 	l.current.encoder = nil
 	l.backoff = min(max(2*l.backoff, maxMisses), maxBackoff)
-	l.current, l.samples, l.misses, l.remaining = nil, nil, 0, l.backoff
+	l.current = nil
+	l.samples = nil
+	l.misses = 0
+	l.remaining = l.backoff
 }
 
 // renew makes the next dictionary unless maxDictionaries are alive.
 func (l *learner) renew() {
 	samples := l.samples
-	l.samples, l.excess, l.observed, l.average, l.baseline = nil, 0, 0, 0, 1
+	l.samples = nil
+	l.excess = 0
+	l.observed = 0
+	l.average = 0
+	l.baseline = 1
 	l.renewAt = min(max(2*l.renewAt, renewAfter), maxRenewAfter)
 	if l.alive.Load() >= maxDictionaries {
 		return

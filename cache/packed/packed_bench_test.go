@@ -16,7 +16,8 @@ func benchmarkObjects(b *testing.B) (lazy []*unstructured.Lazy, all []cache.Pack
 	for i := range 1000 {
 		obj, err := unstructured.DecodeLazy(widget(i%20, i))
 		require.NoError(b, err)
-		lazy, all = append(lazy, obj), append(all, pack(packer, obj))
+		lazy = append(lazy, obj)
+		all = append(all, pack(packer, obj))
 	}
 	return lazy, all, packer
 }

@@ -59,7 +59,8 @@ func TestPacker_TakesNoMoreThanLazy(t *testing.T) {
 				kept   []*unstructured.Lazy
 				packed []cache.Packed[unstructured.Lazy]
 			}
-			lazy, small := liveBytes(func() any { return all() }), liveBytes(func() any {
+			lazy := liveBytes(func() any { return all() })
+			small := liveBytes(func() any {
 				var caches []packedCache
 				for _, objects := range all() {
 					c := packedCache{packer: newPacker()}

@@ -50,7 +50,8 @@ func widget(shape, i int) []byte {
 }
 
 func TestPacked_EqualsObject(t *testing.T) {
-	lazy, full := packed.New[unstructured.Lazy]().NewPacker(), packed.New[unstructured.Object]().NewPacker()
+	lazy := packed.New[unstructured.Lazy]().NewPacker()
+	full := packed.New[unstructured.Object]().NewPacker()
 	typed := packed.New[metav1.PartialObjectMetadata]().NewPacker()
 	type forms struct {
 		json  []byte
@@ -89,7 +90,8 @@ func TestPacked_CorpusRoundTrips(t *testing.T) {
 	for _, file := range corpus.Objects(t, 1000) {
 		obj, err := unstructured.DecodeLazy(file.JSON)
 		require.NoError(t, err, file)
-		want, all = append(want, obj), append(all, pack(packer, obj))
+		want = append(want, obj)
+		all = append(all, pack(packer, obj))
 	}
 	for i, packed := range all {
 		got, err := packed.Unpack()
@@ -121,7 +123,8 @@ func TestPacked_ReadsWhileDictionariesChange(t *testing.T) {
 					continue
 				}
 				i := random.IntN(len(all))
-				object, name := all[i], names[i]
+				object := all[i]
+				name := names[i]
 				mu.Unlock()
 				got, err := object.Unpack()
 				if assert.NoError(t, err) {
@@ -135,7 +138,8 @@ func TestPacked_ReadsWhileDictionariesChange(t *testing.T) {
 			obj := decodeLazy(t, widget(shape, i))
 			object := pack(packer, obj)
 			mu.Lock()
-			all, names = append(all, object), append(names, obj.GetName())
+			all = append(all, object)
+			names = append(names, obj.GetName())
 			mu.Unlock()
 		}
 	}

@@ -19,7 +19,8 @@ var hostileNames = []string{"a\x1b[2J", "a\u009b", "a\nb", "a\rb", "a\tdescripti
 // hostileServer serves config maps with the names, also as labels and fields, beside "apple" and "äpfel".
 func hostileServer(t *testing.T) *httptest.Server {
 	t.Helper()
-	rows, fields := []any{}, map[string]any{}
+	rows := []any{}
+	fields := map[string]any{}
 	for _, name := range append([]string{"apple", "äpfel"}, hostileNames...) {
 		rows = append(rows, map[string]any{"cells": []any{name}, "object": nil})
 		fields[name] = "x"

@@ -161,13 +161,16 @@ func TestConnection_CompletesFromServer(t *testing.T) {
 	}}, nil)
 	require.NoError(t, err)
 	for i := range 30 { // of a namespace that comes first in a list of all
-		defaults, name := client.Resource(t, admin, "configmaps").Namespace("default"), fmt.Sprint("other-", i)
+		defaults := client.Resource(t, admin, "configmaps").Namespace("default")
+		name := fmt.Sprint("other-", i)
 		_, err := defaults.Create(t.Context(), &unstructured.Object{Object: map[string]any{"metadata": map[string]any{"name": name}}}, nil)
 		require.NoError(t, err)
 		client.DeleteAtEnd(t, defaults, name)
 	}
 	c := flags.NewConnection()
-	c.Kubeconfig, c.CacheDir, c.NamespaceFlag = cluster.Kubeconfig(t), t.TempDir(), namespace
+	c.Kubeconfig = cluster.Kubeconfig(t)
+	c.CacheDir = t.TempDir()
+	c.NamespaceFlag = namespace
 	defer c.Close()
 	cmd := &cobra.Command{}
 	cmd.SetContext(t.Context())

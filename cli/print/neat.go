@@ -92,7 +92,8 @@ func neatJob(spec map[string]any) map[string]any {
 	template = maps.Clone(template)
 	metadata = maps.Clone(metadata)
 	metadata["labels"] = without(labels, "controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")
-	template["metadata"], spec["template"] = metadata, template
+	template["metadata"] = metadata
+	spec["template"] = template
 	return spec
 }
 

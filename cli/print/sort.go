@@ -36,7 +36,8 @@ func newSorter[T any](elements []T, path string, object func(T) map[string]any) 
 			return nil, fmt.Errorf("sorting error: %w", err)
 		}
 		if s.missing[i] = len(values) == 0; !s.missing[i] {
-			s.keys[i], found = values[0], true
+			s.keys[i] = values[0]
+			found = true
 		}
 	}
 	if !found {

@@ -64,7 +64,8 @@ func TestPrinter_TerminalGetsNoControls(t *testing.T) {
 	}
 
 	f := NewFlags()
-	f.Color, f.NoHeaders = "never", true
+	f.Color = "never"
+	f.NoHeaders = true
 	table, err := f.Table(tty, nil)
 	require.NoError(t, err)
 	columns := []metav1.TableColumnDefinition{{Name: "Name"}, {Name: "Ready"}}

@@ -56,7 +56,8 @@ func everyCause[T error](err error, match func(error) (T, bool)) (first T, ok bo
 				return first, false
 			}
 			if i == 0 {
-				first, ok = found, true
+				first = found
+				ok = true
 			}
 		}
 		return first, ok

@@ -104,7 +104,8 @@ func TestNewDynamic_SameAsClientGo(t *testing.T) {
 
 func callEach(t *testing.T, c clientgodynamic.Interface, namespace string) (outcomes []outcome) {
 	t.Helper()
-	ctx, maps := t.Context(), c.Resource(configMaps).Namespace(namespace)
+	ctx := t.Context()
+	maps := c.Resource(configMaps).Namespace(namespace)
 	add := func(obj *unstructured.Unstructured, err error) *unstructured.Unstructured {
 		outcomes = append(outcomes, outcomeOf(obj, err))
 		return obj
@@ -198,7 +199,8 @@ func sortedLists(lists []*metav1.APIResourceList) []*metav1.APIResourceList {
 		for i := range list.APIResources {
 			r := &list.APIResources[i]
 			if gv, err := schema.ParseGroupVersion(list.GroupVersion); err == nil && r.Group == "" && r.Version == "" {
-				r.Group, r.Version = gv.Group, gv.Version
+				r.Group = gv.Group
+				r.Version = gv.Version
 			}
 			r.StorageVersionHash = "" // aggregated discovery lacks it
 			if len(r.ShortNames) == 0 {
@@ -216,7 +218,8 @@ func sortedLists(lists []*metav1.APIResourceList) []*metav1.APIResourceList {
 
 func TestNewDiscovery_SameAsClientGo(t *testing.T) {
 	s := newSandbox(t)
-	oracle, cached := s.discoveryOracle(t), s.discovery(t)
+	oracle := s.discoveryOracle(t)
+	cached := s.discovery(t)
 
 	assert.False(t, cached.Fresh())
 	wantGroups, wantLists, err := oracle.ServerGroupsAndResources()

@@ -38,7 +38,8 @@ func decodeList(body io.Reader, limits anykind.Limits) (*unstructured.Unstructur
 		}
 		list.Items = append(list.Items, *item)
 	}
-	kind, meta := decoder.TypeMeta(), decoder.Meta()
+	kind := decoder.TypeMeta()
+	meta := decoder.Meta()
 	list.SetAPIVersion(kind.APIVersion)
 	list.SetKind(kind.Kind)
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&meta)

@@ -74,7 +74,8 @@ func (d *CachedDiscovery) snapshot(ctx context.Context) (*discovery.Snapshot, er
 	snapshot, err := d.client.Refresh(ctx)
 	if err == nil {
 		d.mu.Lock()
-		d.invalid, d.fresh = false, true
+		d.invalid = false
+		d.fresh = true
 		d.mu.Unlock()
 	}
 	return snapshot, clientGoError(err)
@@ -95,7 +96,9 @@ func (d *CachedDiscovery) FreshWithContext(context.Context) bool { return d.Fres
 func (d *CachedDiscovery) Invalidate() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.invalid, d.fresh, d.openAPI = true, false, nil
+	d.invalid = true
+	d.fresh = false
+	d.openAPI = nil
 }
 
 // InvalidateWithContext is Invalidate.

@@ -18,7 +18,8 @@ func convert(snapshot *discovery.Snapshot) (
 	*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error,
 ) {
 	groups := &metav1.APIGroupList{Groups: make([]metav1.APIGroup, 0, len(snapshot.Groups))}
-	resources, failed := map[schema.GroupVersion]*metav1.APIResourceList{}, map[schema.GroupVersion]error{}
+	resources := map[schema.GroupVersion]*metav1.APIResourceList{}
+	failed := map[schema.GroupVersion]error{}
 	for i := range snapshot.Groups {
 		group := &snapshot.Groups[i]
 		converted := metav1.APIGroup{Name: group.Name}

@@ -45,7 +45,8 @@ func failedGroups(err error) map[schema.GroupVersion]string {
 // TestNewDiscovery_UnavailableGroupSameAsClientGo compares partial results.
 func TestNewDiscovery_UnavailableGroupSameAsClientGo(t *testing.T) {
 	s := newSandbox(t)
-	oracle, cached := s.discoveryOracle(t), s.discovery(t)
+	oracle := s.discoveryOracle(t)
+	cached := s.discovery(t)
 	registerUnavailable(t, s)
 	for _, c := range []clientgodiscovery.CachedDiscoveryInterface{oracle, cached} {
 		eventually(t, func() bool {

@@ -47,7 +47,8 @@ func flip(fields ...string) *unstructured.Unstructured {
 // calls are calls with their options.
 func calls(t *testing.T) map[string]func(dynamic.ResourceInterface) error {
 	ctx := t.Context()
-	seconds, uid := int64(3), types.UID("u")
+	seconds := int64(3)
+	uid := types.UID("u")
 	deletion := metav1.DeleteOptions{GracePeriodSeconds: &seconds, Preconditions: &metav1.Preconditions{UID: &uid}, DryRun: []string{"All"}}
 	list := metav1.ListOptions{LabelSelector: "a=b,c", FieldSelector: "metadata.name=x", Limit: 5, Continue: "c?&", TimeoutSeconds: &seconds,
 		ResourceVersion: "7", ResourceVersionMatch: metav1.ResourceVersionMatchExact, AllowWatchBookmarks: true}

@@ -220,7 +220,8 @@ func patchFile(manifest string, patchType types.PatchType) func(context.Context,
 			if err != nil {
 				return nil, err
 			}
-			force, options := true, &metav1.PatchOptions{}
+			force := true
+			options := &metav1.PatchOptions{}
 			if patchType == types.ApplyPatchType {
 				options.Force = &force
 			} else if err := info.Get(); err != nil {
@@ -355,7 +356,8 @@ func raw(path string) func(context.Context, genericclioptions.RESTClientGetter) 
 		if err != nil {
 			return nil, err
 		}
-		config.GroupVersion, config.NegotiatedSerializer = &schema.GroupVersion{}, resource.UnstructuredPlusDefaultContentConfig().NegotiatedSerializer
+		config.GroupVersion = &schema.GroupVersion{}
+		config.NegotiatedSerializer = resource.UnstructuredPlusDefaultContentConfig().NegotiatedSerializer
 		client, err := rest.RESTClientFor(config)
 		if err != nil {
 			return nil, err

@@ -142,7 +142,8 @@ func run(
 		result, err := c.run(ctx, getter)
 		one := trace{Result: fmt.Sprint(result), Requests: recorded.requests}
 		if err != nil {
-			one.Err, one.Reason = err.Error(), apierrors.ReasonForError(err)
+			one.Err = err.Error()
+			one.Reason = apierrors.ReasonForError(err)
 		}
 		traces[c.name] = one
 	}
@@ -170,7 +171,8 @@ func writeKubeconfigs(t *testing.T, home string) *kubeconfigs {
 	}
 	config, err := clientcmd.LoadFromFile(files.plain)
 	require.NoError(t, err)
-	admin, token := config.Contexts["admin"], config.Contexts["token"]
+	admin := config.Contexts["admin"]
+	token := config.Contexts["token"]
 	files.token = config.AuthInfos[token.AuthInfo].Token
 	files.server = config.Clusters[admin.Cluster].Server
 	require.NoError(t, clientcmdapi.FlattenConfig(config))
@@ -186,7 +188,8 @@ func writeKubeconfigs(t *testing.T, home string) *kubeconfigs {
 	other.Server = strings.Replace(other.Server, "127.0.0.1", "localhost", 1)
 	own.Clusters["other"] = &other
 	impersonating := *own.AuthInfos[admin.AuthInfo]
-	impersonating.Impersonate, impersonating.ImpersonateGroups = "jane", []string{"system:masters"}
+	impersonating.Impersonate = "jane"
+	impersonating.ImpersonateGroups = []string{"system:masters"}
 	own.AuthInfos["jane"] = &impersonating
 	own.Contexts["jane"] = &clientcmdapi.Context{Cluster: admin.Cluster, AuthInfo: "jane", Namespace: "default"}
 	require.NoError(t, clientcmd.WriteToFile(*own, files.home))
@@ -203,7 +206,8 @@ func writeKubeconfigs(t *testing.T, home string) *kubeconfigs {
 // and over the same getter wrapped.
 func TestWrapRESTClientGetter_SameAsConfigFlags(t *testing.T) {
 	s := newSandbox(t)
-	home, away := client.NewNamespace(t, s.client), client.NewNamespace(t, s.client)
+	home := client.NewNamespace(t, s.client)
+	away := client.NewNamespace(t, s.client)
 	files := writeKubeconfigs(t, home)
 	closed := "https://127.0.0.1:1"
 	for _, c := range []struct {

@@ -50,7 +50,8 @@ func TestRESTClientGetter_SameForHelm(t *testing.T) {
 	for _, name := range []string{"cli-runtime", "anykind"} {
 		namespace := client.NewNamespace(t, s.client)
 		flags := genericclioptions.NewConfigFlags(true)
-		*flags.KubeConfig, *flags.CacheDir = cluster.Kubeconfig(t), t.TempDir()
+		*flags.KubeConfig = cluster.Kubeconfig(t)
+		*flags.CacheDir = t.TempDir()
 		var getter genericclioptions.RESTClientGetter = flags
 		if name == "anykind" {
 			getter = clientgo.WrapRESTClientGetter(t.Context(), flags, nil)

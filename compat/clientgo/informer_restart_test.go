@@ -36,12 +36,14 @@ func TestInformer_RestartSameAsClientGo(t *testing.T) {
 	create("kept")
 	create("deleted")
 	stop := make(chan struct{})
-	recorders, informers := map[string]*recorder{}, map[string]cache.SharedIndexInformer{}
+	recorders := map[string]*recorder{}
+	informers := map[string]cache.SharedIndexInformer{}
 	for name, factory := range map[string]dynamicinformer.DynamicSharedInformerFactory{
 		"client-go": dynamicinformer.NewFilteredDynamicSharedInformerFactory(s.clients(t)["client-go"], 0, namespace, withoutRootCA),
 		"anykind":   clientgo.NewFilteredDynamicSharedInformerFactory(s.client, 0, namespace, withoutRootCA),
 	} {
-		recorders[name], informers[name] = &recorder{}, factory.ForResource(configMaps).Informer()
+		recorders[name] = &recorder{}
+		informers[name] = factory.ForResource(configMaps).Informer()
 		_, err := informers[name].AddEventHandler(recorders[name])
 		require.NoError(t, err)
 		factory.Start(stop)

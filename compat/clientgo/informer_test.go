@@ -74,14 +74,16 @@ func TestInformer_SameAsClientGo(t *testing.T) {
 	_, err := maps.Create(t.Context(), configMap("first", "1"), nil)
 	require.NoError(t, err)
 	stop := make(chan struct{})
-	recorders, informers := map[string]*recorder{}, map[string]cache.SharedIndexInformer{}
+	recorders := map[string]*recorder{}
+	informers := map[string]cache.SharedIndexInformer{}
 	for name, factory := range map[string]dynamicinformer.DynamicSharedInformerFactory{
 		"client-go": dynamicinformer.NewFilteredDynamicSharedInformerFactory(s.clients(t)["client-go"], 0, namespace, withoutRootCA),
 		"anykind":   clientgo.NewFilteredDynamicSharedInformerFactory(s.client, 0, namespace, withoutRootCA),
 	} {
 		generic := factory.ForResource(configMaps)
 		assert.Same(t, generic.Informer(), factory.ForResource(configMaps).Informer())
-		recorders[name], informers[name] = &recorder{}, generic.Informer()
+		recorders[name] = &recorder{}
+		informers[name] = generic.Informer()
 		registration, err := generic.Informer().AddEventHandler(recorders[name])
 		require.NoError(t, err)
 		assert.False(t, registration.HasSynced())
@@ -169,7 +171,8 @@ func TestInformer_TransformAndResync(t *testing.T) {
 		own := obj.(*unstructured.Unstructured)
 		return own, unstructured.SetNestedField(own.Object, "changed", "data", "key")
 	}))
-	often, never := &recorder{}, &recorder{}
+	often := &recorder{}
+	never := &recorder{}
 	_, err = informer.AddEventHandlerWithResyncPeriod(often, 50*time.Millisecond)
 	require.NoError(t, err)
 	_, err = informer.AddEventHandler(never)
@@ -189,7 +192,8 @@ func TestInformer_TransformAndResync(t *testing.T) {
 
 // TestInformer_RetriesRejectedList grants a right after the first list has been rejected.
 func TestInformer_RetriesRejectedList(t *testing.T) {
-	s, limited := newSandbox(t), client.Connect(t, "limited")
+	s := newSandbox(t)
+	limited := client.Connect(t, "limited")
 	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	namespace := client.NewNamespace(t, s.client)
 	factory := clientgo.NewFilteredDynamicSharedInformerFactory(limited, 0, namespace, nil)

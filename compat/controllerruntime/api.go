@@ -77,7 +77,8 @@ func (a *apiClient) write(ctx context.Context, r *request, obj, body client.Obje
 	if r.body, err = a.encode(body); err != nil {
 		return err
 	}
-	r.accept, r.contentType = jsonMedia, jsonMedia
+	r.accept = jsonMedia
+	r.contentType = jsonMedia
 	return a.exchange(ctx, r, body)
 }
 
@@ -116,7 +117,8 @@ func (a *apiClient) delete(
 	}
 	r := &request{method: http.MethodDelete, mapping: mapping, target: t, accept: jsonMedia, contentType: jsonMedia, body: body}
 	if list != nil {
-		r.options, r.accept = list, metadataListMedia
+		r.options = list
+		r.accept = metadataListMedia
 	}
 	response := &deleteResponse{}
 	if t.collection {

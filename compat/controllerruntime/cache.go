@@ -128,7 +128,8 @@ func (f *informerFactory) newInformer(lw toolscache.ListerWatcher, obj runtime.O
 	of := kindForm{gvk, formOf(obj)}
 	switch of.form {
 	case metadataForm:
-		src.resource, src.decode = resource.Metadata(), metadataDecoder(gvk, limits)
+		src.resource = resource.Metadata()
+		src.decode = metadataDecoder(gvk, limits)
 	case typedForm:
 		src.decode = typedDecoder(func() (client.Object, error) {
 			fresh, err := f.scheme.New(gvk)

@@ -33,7 +33,8 @@ func (c *Constructors) newClient(config *rest.Config, options client.Options) (*
 	base := &cachingClient{api: newAPIClient(connOf(c.client), options.Scheme, options.Mapper, warningHandler(config))}
 	var wrapped client.Client = base
 	if options.Cache != nil && options.Cache.Reader != nil {
-		base.cache, base.cacheUnstructured = options.Cache.Reader, options.Cache.Unstructured
+		base.cache = options.Cache.Reader
+		base.cacheUnstructured = options.Cache.Unstructured
 		base.uncached = map[schema.GroupVersionKind]bool{}
 		for _, obj := range options.Cache.DisableFor {
 			gvk, err := base.GroupVersionKindFor(obj)

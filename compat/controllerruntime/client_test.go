@@ -26,7 +26,8 @@ import (
 func compare(t *testing.T, options ctrlclient.Options, steps []step) {
 	t.Helper()
 	ours, theirs := sides(t)
-	our, their := ours.client(t, options), theirs.client(t, options)
+	our := ours.client(t, options)
+	their := theirs.client(t, options)
 	for _, step := range steps {
 		want, wantErr := step.run(t.Context(), theirs, their)
 		got, gotErr := step.run(t.Context(), ours, our)

@@ -41,7 +41,8 @@ func (a *apiClient) decode(body []byte, into runtime.Object, limits unstructured
 	case runtime.Unstructured:
 		return decodeUnstructured(body, obj, limits)
 	case *metav1.PartialObjectMetadata:
-		gvk, metadata := obj.GroupVersionKind(), metav1.PartialObjectMetadata{}
+		gvk := obj.GroupVersionKind()
+		metadata := metav1.PartialObjectMetadata{}
 		if err := unmarshal(body, &metadata, limits); err != nil {
 			return fmt.Errorf("decode metadata: %w", err)
 		}
@@ -136,8 +137,10 @@ func decodeUnstructuredList(body io.Reader, into *unstructuredv1.UnstructuredLis
 		return err
 	}
 	kind := decoder.TypeMeta()
-	metadata.Object["apiVersion"], metadata.Object["kind"] = kind.APIVersion, kind.Kind
-	into.Object, into.Items = metadata.Object, items
+	metadata.Object["apiVersion"] = kind.APIVersion
+	metadata.Object["kind"] = kind.Kind
+	into.Object = metadata.Object
+	into.Items = items
 	return nil
 }
 
@@ -157,7 +160,8 @@ func decodeListObject(body io.Reader, into runtime.Unstructured, limits unstruct
 
 // decodeMetadataList decodes a list whose items get the kind of the list.
 func decodeMetadataList(body io.Reader, into *metav1.PartialObjectMetadataList, item schema.GroupVersionKind, limits unstructured.Limits) error {
-	gvk, list := into.GroupVersionKind(), metav1.PartialObjectMetadataList{}
+	gvk := into.GroupVersionKind()
+	list := metav1.PartialObjectMetadataList{}
 	var data bytes.Buffer
 	if err := limits.ReadInto(&data, body); err != nil {
 		return err

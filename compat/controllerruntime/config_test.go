@@ -27,7 +27,8 @@ func (c *countingWarnings) HandleWarningHeader(_ int, _, text string) {
 // TestFromConfig_WarnsOnce creates an object with an unknown field by each client of a manager.
 func TestFromConfig_WarnsOnce(t *testing.T) {
 	namespace := client.NewNamespace(t, client.Connect(t, "admin"))
-	config, warnings := adminConfig(t), &countingWarnings{}
+	config := adminConfig(t)
+	warnings := &countingWarnings{}
 	config.WarningHandler = warnings
 	from, err := FromConfig(t.Context(), config)
 	require.NoError(t, err)

@@ -236,7 +236,8 @@ func (r *deleteResponse) write(obj client.Object, uid types.UID) *dynamic.Write 
 		w.UID = cmp.Or(r.Details.UID, uid)
 		return w
 	}
-	w.UID, w.ResourceVersion = r.UID, r.ResourceVersion
+	w.UID = r.UID
+	w.ResourceVersion = r.ResourceVersion
 	return w
 }
 

@@ -48,7 +48,8 @@ func checkConsistency(t *testing.T, s *side, c ctrlclient.Client, name string) {
 	t.Helper()
 	ctx := t.Context()
 	key := ctrlclient.ObjectKey{Namespace: s.namespace, Name: name}
-	obj, got := s.configMap(name), &corev1.ConfigMap{}
+	obj := s.configMap(name)
+	got := &corev1.ConfigMap{}
 	require.NoError(t, c.Create(ctx, obj))
 	require.NoError(t, c.Get(ctx, key, got))
 	obj.Data["k"] = "updated"
@@ -118,7 +119,8 @@ func TestConsistentClient_DeleteWithoutUID(t *testing.T) {
 		_, _ = io.WriteString(write, `{"type":"ADDED","object":`+configMap+`}{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1",`+
 			`"metadata":{"resourceVersion":"5","annotations":{"k8s.io/initial-events-end":"true"}}}}`)
 	})
-	key, got := ctrlclient.ObjectKey{Namespace: "shop", Name: "web"}, &corev1.ConfigMap{}
+	key := ctrlclient.ObjectKey{Namespace: "shop", Name: "web"}
+	got := &corev1.ConfigMap{}
 	require.NoError(t, c.Get(ctx, key, got))
 	require.NoError(t, c.Delete(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}))
 	ended, end := context.WithCancel(ctx)

@@ -19,7 +19,8 @@ type informer struct {
 
 // newInformer returns an informer. config has its options, without names and functions.
 func newInformer(of kindForm, namespace string, src *source, config *sharedinformer.Config[cached]) *informer {
-	config.Name, config.Source = of.gvk.String(), src
+	config.Name = of.gvk.String()
+	config.Source = src
 	config.Export = func(obj *cached) any { return obj.Object }
 	config.Import = func(obj any) (*cached, bool) {
 		own, ok := obj.(client.Object)

@@ -42,7 +42,8 @@ func TestClient_MemoryLimits(t *testing.T) {
 	object := limited(t, limits, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","managedFields":[{}`+strings.Repeat(`,{}`, 100000)+
 		`]},"spec":{"containers":[{}`+strings.Repeat(`,{}`, 100000)+`]}}`)
 	yaml := limited(t, limits, `{apiVersion: v1, kind: Pod, spec: {containers: [{}`+strings.Repeat(`,{}`, 100000)+`]}}`)
-	ctx, key := t.Context(), ctrlclient.ObjectKey{Namespace: "home", Name: "web"}
+	ctx := t.Context()
+	key := ctrlclient.ObjectKey{Namespace: "home", Name: "web"}
 	pod := func() *corev1.Pod { return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "home", Name: "web"}} }
 	untyped := &unstructuredv1.Unstructured{}
 	untyped.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
@@ -51,7 +52,8 @@ func TestClient_MemoryLimits(t *testing.T) {
 	listObject := &unstructuredv1.Unstructured{}
 	listObject.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
 	listObject.Object["items"] = []any{} // a list that is no UnstructuredList
-	metadata, metadataList := &metav1.PartialObjectMetadata{}, &metav1.PartialObjectMetadataList{}
+	metadata := &metav1.PartialObjectMetadata{}
+	metadataList := &metav1.PartialObjectMetadataList{}
 	metadata.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
 	metadataList.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
 	for name, c := range map[string]struct {

@@ -32,7 +32,8 @@ func TestPage_HasEveryFunction(t *testing.T) {
 		require.NoError(t, err)
 		for _, declaration := range file.Decls {
 			if function, ok := declaration.(*ast.FuncDecl); ok {
-				begin, end := files.Position(function.Pos()).Offset, files.Position(function.End()).Offset
+				begin := files.Position(function.Pos()).Offset
+				end := files.Position(function.End()).Offset
 				functions = append(functions, string(source[begin:end]))
 			}
 		}
@@ -58,7 +59,8 @@ func TestPage_TablesNameDeclarations(t *testing.T) {
 		addDeclarations(t, declared, filepath.Join("../..", folder, "*.go"))
 	}
 	references := 0
-	span, reference := regexp.MustCompile("`[^`]+`"), regexp.MustCompile(`\b([A-Za-z]+)\.([A-Z]\w*)`)
+	span := regexp.MustCompile("`[^`]+`")
+	reference := regexp.MustCompile(`\b([A-Za-z]+)\.([A-Z]\w*)`)
 	for line := range strings.Lines(page(t)) {
 		cells := strings.Split(strings.TrimSpace(line), " | ")
 		if !strings.HasPrefix(line, "| ") || len(cells) != 2 {

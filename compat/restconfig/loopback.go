@@ -43,7 +43,9 @@ func (d *dialingRoundTripper) RoundTrip(req *http.Request) (*http.Response, erro
 	f := &forwarder{conn: d.conn, original: req, secret: []byte(rand.Text()), listener: listener}
 	go f.accept() //nolint:contextcheck // the connection outlives the context of the request
 	own := req.Clone(req.Context())
-	own.URL.Scheme, own.URL.Host, own.Host = "http", listener.Addr().String(), ""
+	own.URL.Scheme = "http"
+	own.URL.Host = listener.Addr().String()
+	own.Host = ""
 	own.Header.Set(secretHeader, string(f.secret))
 	response, err := d.base.RoundTrip(own)
 	_ = listener.Close()
@@ -142,7 +144,9 @@ func (f *forwarder) send(ctx context.Context, req *http.Request) (*http.Response
 	if own.ContentLength == 0 {
 		own.Body = nil
 	}
-	own.URL, own.RequestURI, own.Host = f.original.URL, "", ""
+	own.URL = f.original.URL
+	own.RequestURI = ""
+	own.Host = ""
 	own.Header.Del(secretHeader)
 	return f.conn.RoundTrip(own)
 }

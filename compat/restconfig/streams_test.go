@@ -191,7 +191,8 @@ func TestFromConn_PortForward(t *testing.T) {
 // checkPortForward echoes through a forwarded port, twice.
 func checkPortForward(t *testing.T, dialer httpstream.Dialer) {
 	t.Helper()
-	stop, ready := make(chan struct{}), make(chan struct{})
+	stop := make(chan struct{})
+	ready := make(chan struct{})
 	forwarder, err := portforward.New(dialer, []string{fmt.Sprintf("0:%d", echoPort)}, stop, ready, io.Discard, io.Discard)
 	require.NoError(t, err)
 	done := make(chan error, 1)

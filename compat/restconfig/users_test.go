@@ -119,7 +119,11 @@ func execTokens(t *testing.T, config *rest.Config, tokens ...string) *credential
 		actions = append(actions, credentials.PluginAction{Stdout: credentials.TokenOutput(token)})
 	}
 	plugin.Serve(t, actions...)
-	config.BearerToken, config.CertData, config.KeyData, config.CertFile, config.KeyFile = "", nil, nil, "", ""
+	config.BearerToken = ""
+	config.CertData = nil
+	config.KeyData = nil
+	config.CertFile = ""
+	config.KeyFile = ""
 	config.ExecProvider = &clientcmdapi.ExecConfig{
 		APIVersion: credentials.ExecV1, Command: plugin.Command, InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
 	}
@@ -167,7 +171,8 @@ func TestFromConn_RejectsOtherCredentials(t *testing.T) {
 	config.BearerToken = "other"
 	_, err := clientGo(t, config).Resource(reviews).Create(t.Context(), newReview(), metav1.CreateOptions{})
 	require.ErrorContains(t, err, "header Authorization: not allowed")
-	config.BearerToken, config.Impersonate.Groups = "", []string{"a"}
+	config.BearerToken = ""
+	config.Impersonate.Groups = []string{"a"}
 	_, err = clientGo(t, config).Resource(reviews).Create(t.Context(), newReview(), metav1.CreateOptions{})
 	require.ErrorContains(t, err, "impersonate: the user is missing")
 }
@@ -181,7 +186,10 @@ func TestToConn_Users(t *testing.T) {
 		"token file": func(t *testing.T, c *rest.Config) {
 			c.BearerTokenFile = filepath.Join(t.TempDir(), "token")
 			require.NoError(t, os.WriteFile(c.BearerTokenFile, []byte(sandboxConfig(t, "token").BearerToken), 0o600))
-			c.CertFile, c.KeyFile, c.CertData, c.KeyData = "", "", nil, nil
+			c.CertFile = ""
+			c.KeyFile = ""
+			c.CertData = nil
+			c.KeyData = nil
 		},
 		"exec plugin": func(t *testing.T, c *rest.Config) { execTokens(t, c, sandboxConfig(t, "token").BearerToken) },
 	} {

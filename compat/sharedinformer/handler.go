@@ -87,7 +87,8 @@ func (i *Informer[T, P]) RemoveEventHandler(registration toolscache.ResourceEven
 // startHandler is called under the lock, after the start.
 func (i *Informer[T, P]) startHandler(h *handler[T]) {
 	h.ctx, h.remove = context.WithCancel(i.ctx)
-	h.rounds.tick, h.rounds.next = i.resync, time.Now().Add(h.rounds.period)
+	h.rounds.tick = i.resync
+	h.rounds.next = time.Now().Add(h.rounds.period)
 	c := i.Cache()
 	i.running.Go(func() {
 		defer h.remove()
@@ -113,7 +114,8 @@ func follow[T any, P cache.Object[T]](h *handler[T], c *cache.Cache[T]) {
 		for i := 0; i < len(initial) && h.ctx.Err() == nil; i++ {
 			handle[T, P](h, initial[i])
 		}
-		initial, isInitial = nil, false
+		initial = nil
+		isInitial = false
 	}
 }
 
@@ -168,6 +170,7 @@ func (r *resyncRounds) includes(now time.Time) bool {
 	case now.Add(r.tick / 2).Before(r.next):
 		return false
 	}
-	r.next, r.end = now.Add(r.period), now.Add(r.tick/2)
+	r.next = now.Add(r.period)
+	r.end = now.Add(r.tick / 2)
 	return true
 }

@@ -104,7 +104,8 @@ var errRejected = errors.New("rejected")
 // TestInformer_FollowsAgainAfterRejection rejects a list after some of its objects, and serves others then.
 func TestInformer_FollowsAgainAfterRejection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		started, synced := dynamic.Change[object]{Type: dynamic.Started}, dynamic.Change[object]{Type: dynamic.Synced}
+		started := dynamic.Change[object]{Type: dynamic.Started}
+		synced := dynamic.Change[object]{Type: dynamic.Synced}
 		informer := newInformer(
 			scriptedStream{nil, errRejected},
 			scriptedStream{[]dynamic.Change[object]{started, change(watch.Added, "a", "1"), change(watch.Added, "b", "1")}, errRejected},
@@ -112,7 +113,8 @@ func TestInformer_FollowsAgainAfterRejection(t *testing.T) {
 				started, change(watch.Added, "b", "2"), synced, change(watch.Added, "c", "3"),
 			}, nil},
 		)
-		handled, reported := &recorder{}, &recorder{}
+		handled := &recorder{}
+		reported := &recorder{}
 		registration, err := informer.AddEventHandler(handled)
 		require.NoError(t, err)
 		require.NoError(t, informer.SetWatchErrorHandlerWithContext(func(_ context.Context, r *toolscache.Reflector, err error) {
@@ -163,7 +165,8 @@ func TestResyncRounds_ChooseByPeriod(t *testing.T) {
 			got := 0
 			for tick := 1; tick <= 12; tick++ {
 				now := begin.Add(time.Duration(tick*c.tick) * time.Second)
-				first, second := rounds.includes(now), rounds.includes(now.Add(10*time.Millisecond))
+				first := rounds.includes(now)
+				second := rounds.includes(now.Add(10 * time.Millisecond))
 				assert.Equal(t, first, second, "tick %d", tick)
 				if first {
 					got++

@@ -68,7 +68,8 @@ func TestUpstream_KeyDependsOnPatches(t *testing.T) {
 }
 
 func TestIntroduction_CountsChangedAssertions(t *testing.T) {
-	dropped, respelled := 0, 0
+	dropped := 0
+	respelled := 0
 	for _, p := range controllerRuntime.patches {
 		switch p := p.(type) {
 		case dropAssertions:

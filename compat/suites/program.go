@@ -53,7 +53,8 @@ func (p *testProgram) results(ctx context.Context) ([]result, error) {
 		}
 		for _, second := range again {
 			if second.name == one.name && second.outcome == passed {
-				results[i].outcome, results[i].repeats = passed, 1
+				results[i].outcome = passed
+				results[i].repeats = 1
 			}
 		}
 	}
@@ -96,7 +97,8 @@ func (p *testProgram) attempt(ctx context.Context, pattern string, withSpecs boo
 			"-ginkgo.json-report="+specReport)
 	}
 	command := exec.CommandContext(ctx, p.path, args...)
-	command.Dir, command.Env = p.dir, p.environment(scratch)
+	command.Dir = p.dir
+	command.Env = p.environment(scratch)
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = stopGrace
 	events, output, runErr := testEvents(ctx, command)
@@ -141,7 +143,8 @@ func testEvents(ctx context.Context, command *exec.Cmd) (events []testEvent, out
 	convert := exec.CommandContext(context.WithoutCancel(ctx), "go", "tool", "test2json", "-t")
 	reader, writer := io.Pipe()
 	var text tail
-	command.Stdout, command.Stderr = io.MultiWriter(writer, &text), &text
+	command.Stdout = io.MultiWriter(writer, &text)
+	command.Stderr = &text
 	convert.Stdin = reader
 	lines, err := convert.StdoutPipe()
 	if err != nil {
@@ -208,7 +211,8 @@ func goResults(events []testEvent) []result {
 			if !nested {
 				break
 			}
-			parent, rest = parent+first, remaining
+			parent = parent + first
+			rest = remaining
 			parents[parent] = true
 			parent += "/"
 		}

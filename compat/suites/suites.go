@@ -176,7 +176,8 @@ func controllerRuntimeSuites() (all []*suite) {
 			adapted := *plain
 			adapted.name += " with adapters"
 			adapted.with = "RESTMapper, manager, client, cache"
-			adapted.env, adapted.ci = []string{"SUITE_ADAPTERS=anykind"}, p.ci
+			adapted.env = []string{"SUITE_ADAPTERS=anykind"}
+			adapted.ci = p.ci
 			all = append(all, &adapted)
 		}
 	}

@@ -166,7 +166,8 @@ func (r *Recorder) run(ctx context.Context) {
 // write writes the new occurrences of a series, or removes an ended series.
 func (r *Recorder) write(ctx context.Context, s *series) {
 	r.mu.Lock()
-	count, last := s.count, s.last
+	count := s.count
+	last := s.last
 	if count == s.written {
 		if rest := maxSeriesGap - time.Since(last); rest > 0 {
 			r.queue.AddAfter(s, rest) // it was repeated when it was about to end

@@ -143,7 +143,8 @@ func (c *candidate) observe(lease *unstructured.Object) (record, error) {
 		return record{}, fmt.Errorf("read the lease: %w", err)
 	}
 	if decoded.Spec != c.observed {
-		c.observed, c.observedAt = decoded.Spec, time.Now()
+		c.observed = decoded.Spec
+		c.observedAt = time.Now()
 	}
 	return c.observed, nil
 }
@@ -183,7 +184,9 @@ func (c *candidate) create(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	c.answered, c.lease, c.sentAt = true, lease, now
+	c.answered = true
+	c.lease = lease
+	c.sentAt = now
 	return true, nil
 }
 
@@ -195,7 +198,8 @@ func (c *candidate) update(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.lease, c.sentAt = lease, now
+	c.lease = lease
+	c.sentAt = now
 	return nil
 }
 

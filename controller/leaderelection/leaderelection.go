@@ -154,8 +154,10 @@ func (r record) applyTo(lease *unstructured.Object) *unstructured.Object {
 		spec = map[string]any{}
 		changed.Object["spec"] = spec
 	}
-	spec["holderIdentity"], spec["leaseDurationSeconds"] = r.Holder, r.DurationSeconds
-	spec["acquireTime"], spec["renewTime"] = r.Acquired, r.Renewed
+	spec["holderIdentity"] = r.Holder
+	spec["leaseDurationSeconds"] = r.DurationSeconds
+	spec["acquireTime"] = r.Acquired
+	spec["renewTime"] = r.Renewed
 	spec["leaseTransitions"] = r.Transitions
 	return changed
 }

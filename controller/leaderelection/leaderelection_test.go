@@ -484,7 +484,8 @@ func TestRun_ReturnsTerminalErrors(t *testing.T) {
 				if tc.method == http.MethodPut {
 					server.Hold("op", "")
 				}
-				handle, began := controllertest.Leases(t, client), time.Now()
+				handle := controllertest.Leases(t, client)
+				began := time.Now()
 				err := leaderelection.Run(t.Context(), handle, "op", as("one"), leadUntilDone)
 				assert.True(t, tc.check(err), "%v", err)
 				assert.ErrorContains(t, err, `leader election leases.coordination.k8s.io "op": `)
@@ -656,7 +657,9 @@ func injectFaults(t *testing.T, seed uint64) {
 	defer stop()
 	var all sync.WaitGroup
 	var mu sync.Mutex
-	leading, terms, token := "", 0, int64(-1)
+	leading := ""
+	terms := 0
+	token := int64(-1)
 	for n := range 5 {
 		random := rand.New(rand.NewPCG(seed, uint64(n)))
 		var turn sync.Mutex
@@ -701,7 +704,8 @@ func injectFaults(t *testing.T, seed uint64) {
 					mu.Lock()
 					assert.Empty(t, leading, "%s leads at the same time", name)
 					assert.Greater(t, mine, token, "a later leader has a higher token")
-					leading, token = name, mine
+					leading = name
+					token = mine
 					terms++
 					mu.Unlock()
 					select {

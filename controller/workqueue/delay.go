@@ -28,10 +28,12 @@ func (q *Queue[K]) delay(it *item[K], after time.Duration, priority int) {
 	}
 	switch {
 	case it.heapIndex == 0:
-		it.due, it.delayedPriority = due, priority
+		it.due = due
+		it.delayedPriority = priority
 		heap.Push(&q.delayed, it)
 	case due < it.due:
-		it.due, it.delayedPriority = due, max(it.delayedPriority, priority)
+		it.due = due
+		it.delayedPriority = max(it.delayedPriority, priority)
 		heap.Fix(&q.delayed, it.heapIndex-1)
 	default:
 		it.delayedPriority = max(it.delayedPriority, priority)
@@ -92,7 +94,8 @@ func (h delayHeap[K]) Less(i, j int) bool { return h[i].due < h[j].due }
 
 func (h delayHeap[K]) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
-	h[i].heapIndex, h[j].heapIndex = i+1, j+1
+	h[i].heapIndex = i + 1
+	h[j].heapIndex = j + 1
 }
 
 func (h *delayHeap[K]) Push(x any) {

@@ -209,7 +209,8 @@ func (q *Queue[K]) Done(key K) {
 		return
 	}
 	isHeld := it.held
-	it.working, it.held = false, false
+	it.working = false
+	it.held = false
 	q.working--
 	if !isHeld {
 		q.reportDone(it)
@@ -253,7 +254,8 @@ func (q *Queue[K]) itemOf(key K) *item[K] {
 		return it
 	}
 	if last := len(q.spare) - 1; last >= 0 {
-		it, q.spare = q.spare[last], q.spare[:last]
+		it = q.spare[last]
+		q.spare = q.spare[:last]
 	} else {
 		it = new(item[K])
 	}

@@ -108,14 +108,16 @@ func TestQueue_PrioritiesAgreeWithModel(t *testing.T) {
 		priorities := map[int]int{}
 		var order []int // as they were added or raised
 		for range 60 {
-			key, priority := random.IntN(20), random.IntN(7)-3
+			key := random.IntN(20)
+			priority := random.IntN(7) - 3
 			q.AddWithOptions(key, &workqueue.AddOptions{Priority: priority})
 			if old, known := priorities[key]; known && priority <= old {
 				continue
 			} else if known {
 				order = without(order, key)
 			}
-			priorities[key], order = priority, append(order, key)
+			priorities[key] = priority
+			order = append(order, key)
 		}
 		var want []int
 		for passes := 0; len(order) > 0; {
@@ -124,9 +126,11 @@ func TestQueue_PrioritiesAgreeWithModel(t *testing.T) {
 			if passes++; priorities[lowest] == priorities[next] {
 				passes = 0
 			} else if passes == 16 {
-				next, passes = order[0], 0
+				next = order[0]
+				passes = 0
 			}
-			want, order = append(want, next), without(order, next)
+			want = append(want, next)
+			order = without(order, next)
 		}
 		require.Equal(t, want, got(t, q))
 	}
@@ -200,9 +204,11 @@ func TestQueue_ManyDelaysInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.New[int](nil)
 		random := rand.New(rand.NewPCG(3, 4))
-		began, due := time.Now(), map[int]time.Duration{}
+		began := time.Now()
+		due := map[int]time.Duration{}
 		for range 5000 {
-			key, delay := random.IntN(2000), time.Duration(1+random.IntN(100_000))*time.Millisecond
+			key := random.IntN(2000)
+			delay := time.Duration(1+random.IntN(100_000)) * time.Millisecond
 			q.AddAfter(key, delay)
 			if old, known := due[key]; !known || delay < old {
 				due[key] = delay
@@ -702,7 +708,8 @@ func TestQueue_KnownKeyAllocatesNothing(t *testing.T) {
 
 func TestQueue_ReusesItemsOfFinishedKeys(t *testing.T) {
 	q := workqueue.New[int](nil)
-	ctx, key := t.Context(), 0
+	ctx := t.Context()
+	key := 0
 	assert.Zero(t, testing.AllocsPerRun(1000, func() {
 		key = (key + 1) % 50 // each is finished before the next is added
 		q.Add(key)

@@ -25,8 +25,11 @@ type priorityList[K comparable] struct {
 
 func (r *readyList[K]) push(it *item[K]) {
 	list := r.listOf(it.priority)
-	it.list, it.prev, it.next = list, list.root.prev, &list.root
-	it.prev.next, it.next.prev = it, it
+	it.list = list
+	it.prev = list.root.prev
+	it.next = &list.root
+	it.prev.next = it
+	it.next.prev = it
 	r.sequence++
 	it.sequence = r.sequence
 	r.count++
@@ -44,7 +47,8 @@ func (r *readyList[K]) listOf(priority int) *priorityList[K] {
 	})
 	if !found {
 		list := &priorityList[K]{priority: priority}
-		list.root.prev, list.root.next = &list.root, &list.root
+		list.root.prev = &list.root
+		list.root.next = &list.root
 		r.lists = slices.Insert(r.lists, i, list)
 	}
 	return r.lists[i]
@@ -72,8 +76,11 @@ func (r *readyList[K]) oldest() *item[K] {
 
 func (r *readyList[K]) remove(it *item[K]) {
 	list := it.list
-	it.prev.next, it.next.prev = it.next, it.prev
-	it.list, it.prev, it.next = nil, nil, nil
+	it.prev.next = it.next
+	it.next.prev = it.prev
+	it.list = nil
+	it.prev = nil
+	it.next = nil
 	r.count--
 	if list.root.next == &list.root && len(r.lists) > 1 {
 		r.lists = slices.DeleteFunc(r.lists, func(other *priorityList[K]) bool { return other == list })

@@ -13,7 +13,8 @@ import (
 func (q *Queue[K]) wait(ctx context.Context) bool {
 	var woken chan struct{}
 	if last := len(q.idle) - 1; last >= 0 {
-		woken, q.idle = q.idle[last], q.idle[:last]
+		woken = q.idle[last]
+		q.idle = q.idle[:last]
 	} else {
 		woken = make(chan struct{}, 1)
 	}

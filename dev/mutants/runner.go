@@ -115,7 +115,8 @@ func (r *runner) mutants() (candidates []mutant, uncovered int, err error) {
 
 // test runs the tests of a mutant.
 func (r *runner) test(ctx context.Context, m mutant) (outcome, error) {
-	changed, overlay := filepath.Join(r.folder, "changed.go"), filepath.Join(r.folder, "overlay.json")
+	changed := filepath.Join(r.folder, "changed.go")
+	overlay := filepath.Join(r.folder, "overlay.json")
 	if err := os.WriteFile(changed, m.content(), 0o600); err != nil {
 		return "", err
 	}

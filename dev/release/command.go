@@ -23,7 +23,8 @@ func output(ctx context.Context, c command) (string, error) {
 	cmd.Dir = c.dir
 	cmd.Env = append(os.Environ(), c.env...)
 	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Stdout = &stdout
+	cmd.Stderr = &stderr
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("%s %s in %s: %w\n%s%s", c.name, strings.Join(c.args, " "), c.dir, err, stdout.String(), stderr.String())
 	}

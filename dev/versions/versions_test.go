@@ -66,7 +66,8 @@ func TestReplaceTable_BetweenMarkers(t *testing.T) {
 // TestSupportedVersions_SameEverywhere compares the list with the targets and jobs that test its versions.
 func TestSupportedVersions_SameEverywhere(t *testing.T) {
 	supported := strings.Split(supportedVersions, ",")
-	oldest, newest := supported[0], supported[len(supported)-1]
+	oldest := supported[0]
+	newest := supported[len(supported)-1]
 	makefile, err := os.ReadFile("../../Makefile")
 	require.NoError(t, err)
 	assert.Contains(t, string(makefile), "go run ./dev/versions -versions "+oldest+"\n")

@@ -89,12 +89,14 @@ func watchChanges(ctx context.Context, client *discovery.Client, out io.Writer) 
 		ended <- client.Run(ctx)
 	}()
 	for change := range changes {
-		verb, resource := "changed", change.New
+		verb := "changed"
+		resource := change.New
 		switch {
 		case change.Old == nil:
 			verb = "added"
 		case change.New == nil:
-			verb, resource = "removed", change.Old
+			verb = "removed"
+			resource = change.Old
 		}
 		if _, err := fmt.Fprintf(out, "%-7s  %s  %s\n", verb, resource.GVR.GroupResource(), resource.GVK); err != nil {
 			cancel()

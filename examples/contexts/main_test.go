@@ -151,7 +151,8 @@ func TestRun_TenContextsOfRealServer(t *testing.T) {
 			"--user="+strings.TrimSpace(kubectl("config", "view", "-o", "jsonpath={.contexts[?(@.name=='admin')].context.user}"))).Run())
 	}
 	t.Setenv("KUBECONFIG", own)
-	namespaces, pods := strings.Count(kubectl("get", "namespaces", "-o", "name"), "\n"), strings.Count(kubectl("get", "pods", "-A", "-o", "name"), "\n")
+	namespaces := strings.Count(kubectl("get", "namespaces", "-o", "name"), "\n")
+	pods := strings.Count(kubectl("get", "pods", "-A", "-o", "name"), "\n")
 	var out bytes.Buffer
 	require.NoError(t, run(t.Context(), &out, nil, 3, time.Minute))
 	rows := regexp.MustCompile(fmt.Sprintf(`(?m)^c\d +v1\.\S+ +%d +%d$`, namespaces, pods)).FindAllString(out.String(), -1)

@@ -105,14 +105,17 @@ func execute(ctx context.Context, p *pod, args []string) error {
 		return errors.New("usage: pod exec [-i] [-t] POD COMMAND [ARGUMENT…]")
 	}
 	cmd := stream.Command(ctx, p.pods, flags.Arg(0), flags.Args()[1:]...)
-	cmd.Container, cmd.Stdout, cmd.Stderr = p.container, p.out, p.err
+	cmd.Container = p.container
+	cmd.Stdout = p.out
+	cmd.Stderr = p.err
 	if *input {
 		cmd.Stdin = p.in
 	}
 	if *tty {
 		terminal := rawTerminal(ctx)
 		defer terminal.restore()
-		cmd.TTY, cmd.Resize = true, terminal.sizes
+		cmd.TTY = true
+		cmd.Resize = terminal.sizes
 	}
 	return cmd.Run()
 }

@@ -100,7 +100,9 @@ func TestLogs(t *testing.T) {
 
 func TestCopy(t *testing.T) {
 	name := newPod(t)
-	from, there, back := filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "there"), filepath.Join(t.TempDir(), "back")
+	from := filepath.Join(t.TempDir(), "from")
+	there := filepath.Join(t.TempDir(), "there")
+	back := filepath.Join(t.TempDir(), "back")
 	require.NoError(t, os.WriteFile(from, []byte("text"), 0o600))
 	_, stderr, err := pods(t, "", "cp", from, name+":"+there)
 	require.NoError(t, err)

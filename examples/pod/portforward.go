@@ -15,7 +15,8 @@ func portForward(ctx context.Context, p *pod, args []string) error {
 	if len(args) != 2 {
 		return errors.New("usage: pod port-forward POD|RESOURCE/NAME [LOCAL:]PORT")
 	}
-	target, name := p.pods, args[0]
+	target := p.pods
+	name := args[0]
 	if resource, of, pair := strings.Cut(args[0], "/"); pair {
 		found, err := p.client.Resource(ctx, resource)
 		if err != nil {
@@ -24,7 +25,8 @@ func portForward(ctx context.Context, p *pod, args []string) error {
 		if p.namespace != "" {
 			found = found.Namespace(p.namespace)
 		}
-		target, name = found, of
+		target = found
+		name = of
 	}
 	local, port, given := strings.Cut(args[1], ":")
 	if !given {

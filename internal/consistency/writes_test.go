@@ -16,7 +16,8 @@ func TestWrites_WaitsForWhatItsCtxWrote(t *testing.T) {
 		consistency.Record(ctx, id, func(context.Context) error { waited = append(waited, id); return err })
 	}
 	record(t.Context(), "without Writes", nil)
-	written, others := &consistency.Writes{}, &consistency.Writes{}
+	written := &consistency.Writes{}
+	others := &consistency.Writes{}
 	record(consistency.WithWrites(t.Context(), others), "of another ctx", nil)
 	assert.True(t, written.IsEmpty())
 	assert.NoError(t, written.Wait(t.Context()))

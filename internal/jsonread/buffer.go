@@ -99,13 +99,17 @@ func (b *buffer) Shrink(chunk int) {
 	if rest := b.buf[b.pos:b.end]; len(b.buf) > maxChunksKept*chunk && len(rest) <= chunk {
 		b.dropped += int64(b.pos)
 		b.buf = make([]byte, chunk)
-		b.pos, b.end = 0, copy(b.buf, rest)
+		b.pos = 0
+		b.end = copy(b.buf, rest)
 	}
 }
 
 // pinHere keeps the bytes from pos on in memory until unpin, or until they are more than maxPinned.
-func (b *buffer) pinHere() { b.pinned, b.pin = true, b.pos }
-func (b *buffer) unpin()   { b.pinned = false }
+func (b *buffer) pinHere() {
+	b.pinned = true
+	b.pin = b.pos
+}
+func (b *buffer) unpin() { b.pinned = false }
 
 // PeekStart skips white space and returns the next byte without consuming it; io.EOF at the end of the input.
 func (b *buffer) PeekStart() (byte, error) { return b.peek((*buffer).fill) }

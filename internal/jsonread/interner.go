@@ -88,7 +88,10 @@ func (c *hitCounter) shouldProbe() bool {
 
 func (in *Interner) lookup(text []byte, size int64) (v any, found bool) {
 	if in.lookups++; in.lookups > maxLookups || in.size > maxGenerationSize {
-		in.recent, in.older, in.size, in.lookups = make(map[string]any, len(in.recent)), in.recent, 0, 0
+		in.older = in.recent
+		in.recent = make(map[string]any, len(in.older))
+		in.size = 0
+		in.lookups = 0
 	}
 	if v, found = in.recent[string(text)]; found {
 		return v, true
@@ -107,7 +110,8 @@ func (in *Interner) add(text string, v any, size int64) {
 // seenBefore reports whether this JSON came before, and remembers it.
 func (in *Interner) seenBefore(text []byte) bool {
 	h := maphash.Bytes(in.seed, text)
-	slot, rest := &in.seen[h%seenSlots], uint32(h>>32)
+	slot := &in.seen[h%seenSlots]
+	rest := uint32(h >> 32)
 	if *slot == rest {
 		return true
 	}
@@ -123,7 +127,8 @@ func (r *Reader) internedValue(n node) (any, error) {
 	if !counter.shouldProbe() || r.lookahead > maxLookahead*(r.Offset()-r.objectStart)+maxInternedJSON {
 		return r.decodeNode(n)
 	}
-	text, size := r.scanAhead(), r.scanner.cost
+	text := r.scanAhead()
+	size := r.scanner.cost
 	if v, found := in.lookup(text, size); found {
 		r.pos += len(text)
 		counter.hit()

@@ -63,7 +63,8 @@ func TestInterner_IsBounded(t *testing.T) {
 	interner := NewInterner()
 	r := NewReader(interner.Source(nil), 0)
 	read := func(text string) {
-		r.buffer, r.lookahead = buffer{buf: []byte(text), end: len(text)}, 0
+		r.buffer = buffer{buf: []byte(text), end: len(text)}
+		r.lookahead = 0
 		r.unlimit()
 		_, err := r.internedValue(node{})
 		require.NoError(t, err)

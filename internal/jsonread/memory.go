@@ -19,14 +19,19 @@ const (
 // Limit bounds the memory of the values that are read, and the JSON that is held at a time; exceeded is the error. The
 // default is no limit.
 func (r *Reader) Limit(memory int64, exceeded error) {
-	r.left, r.maxHeld, r.exceeded = memory, limits.JSON(memory), exceeded
+	r.left = memory
+	r.maxHeld = limits.JSON(memory)
+	r.exceeded = exceeded
 }
 
 // part is a part of the input with a limit of its own.
 type part struct{ start, limit int64 }
 
 // BeginPart sets the memory that the values up to EndPart may take. The limit of Limit remains that of tokens and raw objects.
-func (r *Reader) BeginPart(limit int64) { r.part, r.left = part{r.Offset(), limit}, limit }
+func (r *Reader) BeginPart(limit int64) {
+	r.part = part{r.Offset(), limit}
+	r.left = limit
+}
 
 // EndPart returns the memory that counts since BeginPart, and the error if it exceeds the limit.
 func (r *Reader) EndPart() (memory int64, err error) {
@@ -50,7 +55,11 @@ func (r *Reader) checkLeft() error {
 	return nil
 }
 
-func (r *Reader) unlimit() { r.left, r.maxHeld, r.exceeded = math.MaxInt64, math.MaxInt64, nil }
+func (r *Reader) unlimit() {
+	r.left = math.MaxInt64
+	r.maxHeld = math.MaxInt64
+	r.exceeded = nil
+}
 
 // Shrink returns to a buffer of one chunk and to small stacks after a large object.
 func (r *Reader) Shrink(chunk int) {

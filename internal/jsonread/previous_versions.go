@@ -46,7 +46,10 @@ const (
 
 // begin forgets the object that was being read.
 func (p *previousVersions) begin() {
-	p.uid, p.previous, p.digests, p.hasDuplicate = "", nil, p.digests[:0], false
+	p.uid = ""
+	p.previous = nil
+	p.digests = p.digests[:0]
+	p.hasDuplicate = false
 }
 
 // add returns the object that has been read, and remembers it. Of a deleted object there is no next version.
@@ -134,7 +137,8 @@ func (r *Reader) nodeMember(n node, name string) (any, error) {
 	}
 	v, err := r.Value()
 	if uid, isString := v.(string); isString && n.metadata && name == "uid" {
-		versions.uid, versions.previous = uid, versions.last[uid].Value()
+		versions.uid = uid
+		versions.previous = versions.last[uid].Value()
 	}
 	return v, err
 }
@@ -167,7 +171,8 @@ func (r *Reader) reuseOrDecode(n node) (any, error) {
 			return n.previous, r.Charge(r.scanner.cost)
 		}
 	}
-	start, own := r.Offset(), len(versions.digests)
+	start := r.Offset()
+	own := len(versions.digests)
 	versions.digests = append(versions.digests, digest{})
 	v, err := r.internedValue(n)
 	if err == nil && r.pinned && r.Offset()-start >= int64(r.interner.MinDigested) {

@@ -31,7 +31,8 @@ func TestPreviousVersions_ReuseUnchangedSubtrees(t *testing.T) {
 	all := decodeAll(t, testInterner(), objects(
 		versionOf(1, spec+`,"status":{"ready":true,"conditions":[{"type":"A","status":"True"},{"type":"B","status":"True"}]}`),
 		versionOf(2, spec+`,"status":{"ready":true,"conditions":[{"type":"A","status":"True"},{"type":"B","status":"False"}]}`)))
-	before, now := all[0], all[1]
+	before := all[0]
+	now := all[1]
 	assert.Equal(t, address(t, before, "spec"), address(t, now, "spec"))
 	assert.Equal(t, address(t, before, "metadata", "labels"), address(t, now, "metadata", "labels"))
 	assert.NotEqual(t, address(t, before, "status"), address(t, now, "status"))
@@ -218,11 +219,14 @@ func TestPreviousVersions_SkipDuplicateMembers(t *testing.T) {
 		"in metadata":   {`"metadata":{"uid":"u1","labels":{"a":"1"},"labels":{"a":"2"}}`, `"metadata":{"uid":"u1","labels":{"a":"1"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			twice, once := rest.twice, rest.once
+			twice := rest.twice
+			once := rest.once
 			if name != "in metadata" {
-				twice, once = `"metadata":{"uid":"u1"},`+twice, `"metadata":{"uid":"u1"},`+once
+				twice = `"metadata":{"uid":"u1"},` + twice
+				once = `"metadata":{"uid":"u1"},` + once
 			}
-			twice, once = `{"kind":"Thing",`+twice+"}", `{"kind":"Thing",`+once+"}"
+			twice = `{"kind":"Thing",` + twice + "}"
+			once = `{"kind":"Thing",` + once + "}"
 			assertDecodedAsAlone(t, twice, once, twice, once)
 		})
 	}

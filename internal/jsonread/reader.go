@@ -107,7 +107,9 @@ func Borrow(data []byte) *Reader {
 // Release returns r to the pool without anything that it read but field names: values may be secret.
 func (r *Reader) Release() {
 	r.buffer = buffer{}
-	r.members, r.elements, r.scratch = emptied(r.members), emptied(r.elements), emptied(r.scratch)
+	r.members = emptied(r.members)
+	r.elements = emptied(r.elements)
+	r.scratch = emptied(r.scratch)
 	clear(r.scratch[:cap(r.scratch)])
 	r.values.forget()
 	pool.Put(r)

@@ -44,14 +44,22 @@ const (
 )
 
 func (s *scanner) reset(limit int) {
-	s.state, s.pos, s.resume, s.depth, s.limit, s.cost = expectValue, 0, 0, 0, limit, 0
-	s.next, s.inMetadata, s.offsets = NoField, false, FieldOffsets{}
+	s.state = expectValue
+	s.pos = 0
+	s.resume = 0
+	s.depth = 0
+	s.limit = limit
+	s.cost = 0
+	s.next = NoField
+	s.inMetadata = false
+	s.offsets = FieldOffsets{}
 }
 
 // scan continues in b, which begins with the object and may have grown since the last call. Once it is scanned, pos is
 // behind it.
 func (s *scanner) scan(b []byte) scanResult {
-	i, result := s.pos, scanned
+	i := s.pos
+	result := scanned
 	for i < len(b) {
 		c := b[i]
 		if isSpace(c) {
@@ -139,7 +147,8 @@ func (s *scanner) value(b []byte, i int, c byte) (int, scanResult) {
 		return i, invalid
 	}
 	if result == scanned {
-		s.next, s.state = NoField, expectComma
+		s.next = NoField
+		s.state = expectComma
 		s.cost += valueCost
 	}
 	return i, result
@@ -202,7 +211,8 @@ func (s *scanner) str(b []byte, i int) (int, scanResult) {
 // RawObject reads an object, whose opening brace is next, as its JSON, which is valid until the next read.
 func (r *Reader) RawObject() ([]byte, FieldOffsets, error) {
 	result, err := r.scanNext(math.MaxUint32)
-	start, offset := r.pos, r.Offset()
+	start := r.pos
+	offset := r.Offset()
 	switch {
 	case result == scanned && r.scanner.cost > r.left:
 		err = r.exceeded
@@ -230,7 +240,8 @@ func (r *Reader) Skip() (length, values int64, err error) {
 		return 0, 0, err
 	}
 	if c != '{' && c != '[' {
-		start, left := r.Offset(), r.left
+		start := r.Offset()
+		left := r.left
 		if c == '"' {
 			_, err = r.stringBytes(0)
 		} else {
@@ -283,7 +294,8 @@ func stringEnd(b []byte, i int) (int, scanResult) {
 	for {
 		for ; len(b)-i >= 8; i += 8 {
 			x := binary.LittleEndian.Uint64(b[i:])
-			quote, backslash := x^(ones*'"'), x^(ones*'\\')
+			quote := x ^ (ones * '"')
+			backslash := x ^ (ones * '\\')
 			if odd := ((x-ones*' ')&^x | (quote-ones)&^quote | (backslash-ones)&^backslash) & highs; odd != 0 {
 				i += bits.TrailingZeros64(odd) / 8
 				break

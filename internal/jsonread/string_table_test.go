@@ -43,7 +43,8 @@ func TestStringTable_PackedStringsStay(t *testing.T) {
 	var want, got []any
 	for i := range 1000 {
 		text := strings.Repeat(fmt.Sprint(i), i%9)
-		want, got = append(want, text), append(got, table.value([]byte(text)))
+		want = append(want, text)
+		got = append(got, table.value([]byte(text)))
 	}
 	assert.Equal(t, want, got)
 	table.forget()

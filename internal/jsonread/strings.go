@@ -67,15 +67,19 @@ func appendUnquoted(dst, raw []byte) []byte {
 	for len(raw) > 0 {
 		switch n := plainPrefix(raw); {
 		case n > 0:
-			dst, raw = append(dst, raw[:n]...), raw[n:]
+			dst = append(dst, raw[:n]...)
+			raw = raw[n:]
 		case raw[0] != '\\':
 			c, size := utf8.DecodeRune(raw)
-			dst, raw = utf8.AppendRune(dst, c), raw[size:]
+			dst = utf8.AppendRune(dst, c)
+			raw = raw[size:]
 		case raw[1] != 'u':
-			dst, raw = append(dst, unescaped[raw[1]]), raw[2:]
+			dst = append(dst, unescaped[raw[1]])
+			raw = raw[2:]
 		default:
 			c, size := unquoteRune(raw)
-			dst, raw = utf8.AppendRune(dst, c), raw[size:]
+			dst = utf8.AppendRune(dst, c)
+			raw = raw[size:]
 		}
 	}
 	return dst
@@ -83,7 +87,8 @@ func appendUnquoted(dst, raw []byte) []byte {
 
 // unquoteRune reads the \u escape that raw begins with, two of them if they are a pair, and returns their length.
 func unquoteRune(raw []byte) (c rune, size int) {
-	c, size = hex4(raw[2:]), len(`\u0000`)
+	c = hex4(raw[2:])
+	size = len(`\u0000`)
 	if !utf16.IsSurrogate(c) {
 		return c, size
 	}
@@ -116,7 +121,8 @@ func plainPrefix(b []byte) int {
 	n := 0
 	for ; len(b)-n >= 8; n += 8 {
 		x := binary.LittleEndian.Uint64(b[n:])
-		quote, backslash := x^(ones*'"'), x^(ones*'\\')
+		quote := x ^ (ones * '"')
+		backslash := x ^ (ones * '\\')
 		if odd := (x | (x - ones*' ') | (quote - ones) | (backslash - ones)) & highs; odd != 0 {
 			return n + bits.TrailingZeros64(odd)/8
 		}

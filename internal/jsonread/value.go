@@ -44,7 +44,8 @@ func (r *Reader) Value() (any, error) {
 // TopValue is Value for an item of a list or the object of an event, which is compared with its previous version.
 func (r *Reader) TopValue() (any, error) {
 	c, err := r.Peek()
-	r.objectStart, r.lookahead = r.Offset(), 0
+	r.objectStart = r.Offset()
+	r.lookahead = 0
 	switch {
 	case err != nil || c != '{':
 		return r.Value()

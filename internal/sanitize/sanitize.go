@@ -109,7 +109,8 @@ func (e *sanitizedError) Unwrap() error { return e.error }
 // URL returns a URL without its user, password, query and fragment, even if it cannot be parsed. A password may contain a
 // character that ends a URL's host: then only the scheme is left.
 func URL(raw string) string {
-	at, query := strings.LastIndex(raw, "@"), strings.IndexAny(raw, "?#")
+	at := strings.LastIndex(raw, "@")
+	query := strings.IndexAny(raw, "?#")
 	switch {
 	case at >= 0 && query >= 0 && query < at:
 		switch scheme, _, _ := strings.Cut(strings.ToLower(raw), "://"); scheme {

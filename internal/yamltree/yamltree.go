@@ -17,7 +17,9 @@ func Parse(data []byte, maxDocuments int) (documents []*yaml.Node, line int, err
 	reader := &lineReader{rest: data}
 	defer func() {
 		if recover() != nil { // the YAML library has been known to panic on broken input
-			documents, line, err = nil, reader.line, errors.New("its YAML cannot be read")
+			documents = nil
+			line = reader.line
+			err = errors.New("its YAML cannot be read")
 		}
 	}()
 	decoder := yaml.NewDecoder(reader)

@@ -70,7 +70,8 @@ func TestStart_TwoAPIServers(t *testing.T) {
 	c := startCluster(t, &Options{
 		Components: []Component{Etcd, APIServer}, APIServers: 2, FeatureGates: map[string]bool{"WatchList": false},
 	})
-	first, second := newCaller(t, c.Kubeconfigs[0], "admin"), newCaller(t, c.Kubeconfigs[1], "admin")
+	first := newCaller(t, c.Kubeconfigs[0], "admin")
+	second := newCaller(t, c.Kubeconfigs[1], "admin")
 	var old object
 	first.must(http.MethodPost, configMaps, configMap("shared", "value"), &old)
 

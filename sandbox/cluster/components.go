@@ -26,7 +26,8 @@ func (c *Cluster) createMembers(cache *build.Cache, ports []int) error {
 	var urls []string
 	for i := range c.options.APIServers {
 		server := c.newAPIServer(i, next(), etcd.url)
-		members, urls = append(members, server), append(urls, server.url)
+		members = append(members, server)
+		urls = append(urls, server.url)
 	}
 	if err := c.writeKubeconfigs(urls); err != nil {
 		return err
@@ -64,7 +65,8 @@ func (c *Cluster) complete(m *member, cache *build.Cache) {
 		m.name = string(m.component)
 	}
 	binary := c.options.binary(m.component)
-	m.version, m.path = binary.Version, cache.Path(binary)
+	m.version = binary.Version
+	m.path = cache.Path(binary)
 	m.log = filepath.Join(c.Dir, "logs", m.name+".log")
 	m.args = append(m.args, c.options.ExtraArgs[m.component]...)
 	if binary.Staging {
@@ -92,7 +94,8 @@ func keyValues(pairs iter.Seq2[string, string]) string {
 }
 
 func (c *Cluster) newEtcd(clientPort, peerPort int) *member {
-	url, peer := httpsURL(clientPort), httpsURL(peerPort)
+	url := httpsURL(clientPort)
+	peer := httpsURL(peerPort)
 	return &member{
 		component: Etcd, url: url,
 		credentials: &Credentials{CA: c.pki.cert("etcd-ca"), Cert: c.pki.cert("etcd-client"), Key: c.pki.key("etcd-client")},

@@ -66,11 +66,14 @@ func (m *member) status() ComponentStatus {
 	s := ComponentStatus{Name: m.name, Version: m.version, URL: m.url, Log: m.log, State: "stopped", Credentials: m.credentials}
 	switch {
 	case m.died != nil:
-		s.State, s.Error = "died", m.died.Error()
+		s.State = "died"
+		s.Error = m.died.Error()
 	case m.process != nil && m.ready:
-		s.State, s.Pid = "ready", m.process.Pid()
+		s.State = "ready"
+		s.Pid = m.process.Pid()
 	case m.process != nil:
-		s.State, s.Pid = "starting", m.process.Pid()
+		s.State = "starting"
+		s.Pid = m.process.Pid()
 	}
 	return s
 }

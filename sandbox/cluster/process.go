@@ -47,7 +47,9 @@ type member struct {
 func (m *member) set(p *process.Process, ready bool, died *DiedError) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.process, m.ready, m.died = p, ready, died
+	m.process = p
+	m.ready = ready
+	m.died = died
 }
 
 // detach removes and returns the process, or nil: its end is expected from now on.
@@ -55,7 +57,9 @@ func (m *member) detach() *process.Process {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p := m.process
-	m.process, m.ready, m.died = nil, false, nil
+	m.process = nil
+	m.ready = false
+	m.died = nil
 	return p
 }
 
@@ -66,7 +70,9 @@ func (m *member) recordDeath(p *process.Process, err *DiedError) bool {
 	if m.process != p {
 		return false
 	}
-	m.process, m.ready, m.died = nil, false, err
+	m.process = nil
+	m.ready = false
+	m.died = err
 	return true
 }
 
@@ -203,7 +209,8 @@ func (c *Cluster) run(m *member) (_ *process.Process, logStart int64, err error)
 	}
 	cmd := exec.Command(m.path, m.commandLine()...)
 	cmd.Dir = c.Dir
-	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Stdout = log
+	cmd.Stderr = log
 	p, err := c.family.Start(cmd)
 	if err != nil {
 		return nil, 0, err

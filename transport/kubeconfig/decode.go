@@ -60,7 +60,8 @@ func typeMismatch(err *json.UnmarshalTypeError, at path) string {
 		}
 	}
 	found, _, _ := strings.Cut(err.Value, " ") // without a number's digits
-	want, hint := "mapping", ""
+	want := "mapping"
+	hint := ""
 	switch kind := err.Type.Kind(); {
 	case kind == reflect.String:
 		want = "string"
@@ -68,7 +69,8 @@ func typeMismatch(err *json.UnmarshalTypeError, at path) string {
 			hint = " (put it in quotes)"
 		}
 	case kind == reflect.Bool:
-		want, hint = "bool", " (write true or false, without quotes)"
+		want = "bool"
+		hint = " (write true or false, without quotes)"
 	case kind == reflect.Slice && err.Type.Elem().Kind() == reflect.Uint8:
 		want = "base64 string"
 	case kind == reflect.Slice:

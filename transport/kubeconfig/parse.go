@@ -28,9 +28,11 @@ type ParseError struct {
 
 // Error returns "path:line:column: not a kubeconfig: problem", in the form of compilers and editors.
 func (e *ParseError) Error() string {
-	lineFormat, columnFormat := ":%d", ":%d"
+	lineFormat := ":%d"
+	columnFormat := ":%d"
 	if e.Path == "" {
-		lineFormat, columnFormat = "line %d", ", column %d"
+		lineFormat = "line %d"
+		columnFormat = ", column %d"
 	}
 	position := e.Path
 	if e.Line > 0 {

@@ -33,7 +33,9 @@ func TestTypes_PrintNoSecret(t *testing.T) {
 		Extensions:  kubeconfig.Extensions{"e": raw},
 		Preferences: kubeconfig.Preferences{Extensions: kubeconfig.Extensions{"e": raw}},
 	}
-	user, cluster, context := file.Users["u"], file.Clusters["c"], file.Contexts["x"]
+	user := file.Users["u"]
+	cluster := file.Clusters["c"]
+	context := file.Contexts["x"]
 	values := map[string]any{
 		"File": *file, "*File": file, "User": user, "*User": &user, "Cluster": cluster, "Context": context,
 		"Exec": *user.Exec, "*Exec": user.Exec, "EnvVar": user.Exec.Env[0], "AuthProvider": *user.AuthProvider,

@@ -97,7 +97,10 @@ func (u User) hasBasic() bool { return u.Username != "" || !u.Password.IsZero() 
 
 // withoutTLS drops the settings ignored by kubectl without TLS: credentials could be read on the network.
 func withoutTLS(c Cluster, u User) (Cluster, User) {
-	c.TLSServerName, c.InsecureSkipTLSVerify, c.CertificateAuthority, c.CertificateAuthorityData = "", false, "", nil
+	c.TLSServerName = ""
+	c.InsecureSkipTLSVerify = false
+	c.CertificateAuthority = ""
+	c.CertificateAuthorityData = nil
 	return c, User{
 		Impersonate: u.Impersonate, ImpersonateUID: u.ImpersonateUID,
 		ImpersonateGroups: u.ImpersonateGroups, ImpersonateUserExtra: u.ImpersonateUserExtra,
@@ -108,13 +111,15 @@ func withoutTLS(c Cluster, u User) (Cluster, User) {
 // usedCredentials returns a copy of the user with only the credentials used by kubectl.
 func usedCredentials(u User) User {
 	if !u.hasCertificate() {
-		u.ClientKey, u.ClientKeyData = "", SecretData{}
+		u.ClientKey = ""
+		u.ClientKeyData = SecretData{}
 	}
 	if u.Username == "" {
 		u.Password = Secret{}
 	}
 	if u.hasToken() || u.hasBasic() {
-		u.Exec, u.AuthProvider = nil, nil
+		u.Exec = nil
+		u.AuthProvider = nil
 	}
 	if u.hasCertificate() {
 		u.Exec = nil
@@ -143,7 +148,9 @@ func serverURL(server string) (full string, ok bool) {
 			return "", false
 		}
 	}
-	parsed.RawQuery, parsed.Fragment, parsed.ForceQuery = "", "", false
+	parsed.RawQuery = ""
+	parsed.Fragment = ""
+	parsed.ForceQuery = false
 	return parsed.String(), true
 }
 

@@ -227,7 +227,9 @@ const sentinel = "sentinel.example.com"
 func grant(t *testing.T, admin *dynamic.Client, name string, roles []*unstructured.Object) *dynamic.Client {
 	t.Helper()
 	for i, role := range roles {
-		version, kind, namespace := role.GetAPIVersion(), role.GetKind(), role.GetNamespace()
+		version := role.GetAPIVersion()
+		kind := role.GetKind()
+		namespace := role.GetNamespace()
 		metadata := func() map[string]any {
 			fields := map[string]any{"name": name, "labels": map[string]any{"test": "rbac"}}
 			if namespace != "" {
@@ -295,7 +297,8 @@ func TestRoles_AreSufficientAndSmallest(t *testing.T) {
 	admin, err := dynamic.Connect(t.Context(), cfg)
 	require.NoError(t, err)
 	t.Cleanup(admin.Close)
-	one, two := newNamespace(t, admin), newNamespace(t, admin)
+	one := newNamespace(t, admin)
+	two := newNamespace(t, admin)
 	create(t, admin, map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "web", "namespace": one}})
 	cfg.OnAttempt = recorder.OnAttempt
 	recorded, err := dynamic.Connect(t.Context(), cfg)

@@ -129,7 +129,8 @@ func TestRecorder_RolesByRequest(t *testing.T) {
 			recorder := rbac.NewRecorder(tc.opts)
 			send(t, recorder, tc.requests...)
 			assert.ElementsMatch(t, tc.want, rules(recorder.Roles("r")))
-			first, second := recorder.Roles("r"), recorder.Roles("r")
+			first := recorder.Roles("r")
+			second := recorder.Roles("r")
 			assert.Equal(t, first, second, "the order is the same each time")
 		})
 	}

@@ -36,9 +36,11 @@ func (r *Recorder) Roles(name string) []*unstructured.Object {
 }
 
 func newRole(namespace, name string, rules []any) *unstructured.Object {
-	kind, metadata := "ClusterRole", map[string]any{"name": name}
+	kind := "ClusterRole"
+	metadata := map[string]any{"name": name}
 	if namespace != "" {
-		kind, metadata["namespace"] = "Role", namespace
+		kind = "Role"
+		metadata["namespace"] = namespace
 	}
 	return &unstructured.Object{Object: map[string]any{
 		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata, "rules": rules,
@@ -63,7 +65,8 @@ func (r *Recorder) rules(namespace string) []any {
 		if one.isPath {
 			fields["nonResourceURLs"] = list(one.resources)
 		} else {
-			fields["apiGroups"], fields["resources"] = []any{one.group}, list(one.resources)
+			fields["apiGroups"] = []any{one.group}
+			fields["resources"] = list(one.resources)
 		}
 		if len(one.names) > 0 {
 			fields["resourceNames"] = list(one.names)

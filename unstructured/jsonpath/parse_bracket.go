@@ -82,7 +82,8 @@ const operatorChars = "!<>="
 func (p *templateParser) filter() ([]step, error) {
 	open := p.pos
 	begin := open + len("[?(")
-	end, operatorAt := begin, -1
+	end := begin
+	operatorAt := -1
 	for ; end < len(p.text) && p.text[end] != ')'; end++ {
 		switch c := p.text[end]; {
 		case c == '\n':

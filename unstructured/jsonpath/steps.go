@@ -211,7 +211,8 @@ func (n index) apply(_ *evaluation, input []any) ([]any, error) {
 func (s slice) apply(_ *evaluation, input []any) ([]any, error) {
 	var out []any
 	err := lists(input, func(list []any) error {
-		start, end := s.start, len(list)
+		start := s.start
+		end := len(list)
 		if start < 0 {
 			start += len(list)
 		}

@@ -166,7 +166,9 @@ func execute(ctx context.Context, s settings, command []string) error {
 	}
 	defer os.RemoveAll(cache)
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Stdin = os.Stdin
+	cmd.Stdout = os.Stdout
+	cmd.Stderr = os.Stderr
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+path, "KUBECACHEDIR="+cache)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	err = cmd.Run()

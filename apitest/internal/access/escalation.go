@@ -77,7 +77,8 @@ func (a *Access) confirmBinding(user *User, grant Grant) error {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(grant.Object, &wanted); err != nil {
 		return err
 	}
-	kind, name := wanted.RoleRef.Kind, wanted.RoleRef.Name
+	kind := wanted.RoleRef.Kind
+	name := wanted.RoleRef.Name
 	if kind == "Role" || kind == "ClusterRole" {
 		bind := Attributes{Verb: "bind", Group: wanted.RoleRef.APIGroup, Resource: strings.ToLower(kind) + "s", Namespace: grant.Namespace, Name: name}
 		if allowed, _ := a.rbacAllows(user, bind); allowed {

@@ -143,10 +143,13 @@ func (s subject) matches(user *User, namespace string) bool {
 
 // describe formats the binding as in the API server's reasons: NAME/NAMESPACE.
 func (b binding) describe(s subject) string {
-	kind, name, subjectName := "ClusterRoleBinding", b.Metadata.Name, s.Name
+	kind := "ClusterRoleBinding"
+	name := b.Metadata.Name
+	subjectName := s.Name
 	namespace := s.Namespace
 	if b.Metadata.Namespace != "" {
-		kind, name = "RoleBinding", name+"/"+b.Metadata.Namespace
+		kind = "RoleBinding"
+		name = name + "/" + b.Metadata.Namespace
 		if namespace == "" {
 			namespace = b.Metadata.Namespace
 		}

@@ -83,7 +83,8 @@ func (a *Access) Review(user *User, resource, namespace string, object map[strin
 		if spec.Namespace == "" {
 			return nil, apierrors.NewBadRequest("no namespace on request")
 		}
-		answer["metadata"], answer["spec"] = map[string]any{}, map[string]any{}
+		answer["metadata"] = map[string]any{}
+		answer["spec"] = map[string]any{}
 		answer["status"] = a.rulesStatus(user, spec.Namespace)
 		return answer, nil
 	}
@@ -129,7 +130,8 @@ func (s reviewSpec) validate(resource, namespace string, metadata metav1.ObjectM
 	metadata.ManagedFields = nil
 	rest := "must be empty"
 	if isLocal {
-		metadata.Namespace, rest = "", "must be empty except for namespace"
+		metadata.Namespace = ""
+		rest = "must be empty except for namespace"
 	}
 	if text, err := json.Marshal(metadata); err == nil && string(text) != "{}" {
 		errs = append(errs, field.Invalid(field.NewPath("metadata"), metadata, rest))
@@ -145,7 +147,8 @@ func (s reviewSpec) validate(resource, namespace string, metadata metav1.ObjectM
 
 // rulesStatus returns the status of a SelfSubjectRulesReview.
 func (a *Access) rulesStatus(user *User, namespace string) map[string]any {
-	resources, paths := []any{}, []any{}
+	resources := []any{}
+	paths := []any{}
 	add := func(_ string, r rule) bool {
 		if len(r.Resources) > 0 {
 			resources = append(resources, withoutEmpty(map[string]any{

@@ -125,7 +125,8 @@ func mismatches(asked, owner metav1.ObjectMeta) field.ErrorList {
 
 func tokenAnswer(request map[string]any, owner metav1.ObjectMeta, audiences []string, seconds int64, now time.Time, token string) map[string]any {
 	answer := runtime.DeepCopyJSON(request)
-	answer["apiVersion"], answer["kind"] = reviewGroup+"/v1", "TokenRequest"
+	answer["apiVersion"] = reviewGroup + "/v1"
+	answer["kind"] = "TokenRequest"
 	answer["metadata"] = map[string]any{
 		"name": owner.Name, "namespace": owner.Namespace, "uid": string(owner.UID), "creationTimestamp": now.UTC().Format(time.RFC3339),
 	}
@@ -136,7 +137,8 @@ func tokenAnswer(request map[string]any, owner metav1.ObjectMeta, audiences []st
 	if _, found := spec["boundObjectRef"]; !found {
 		spec["boundObjectRef"] = nil
 	}
-	spec["audiences"], spec["expirationSeconds"] = list(audiences), seconds
+	spec["audiences"] = list(audiences)
+	spec["expirationSeconds"] = seconds
 	answer["spec"] = spec
 	answer["status"] = map[string]any{
 		"token":               token,
@@ -225,6 +227,7 @@ func (a *Access) reviewToken(token string, audiences []string) (map[string]any, 
 func newID() string {
 	var id [16]byte
 	_, _ = rand.Read(id[:])
-	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
+	id[6] = id[6]&0x0f | 0x40
+	id[8] = id[8]&0x3f | 0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }

@@ -48,22 +48,26 @@ func newWebhook(t *testing.T) (url, bundle string) {
 		switch name := review.Request.Name; {
 		case name == "patched" && mutating:
 			patch := `[{"op":"add","path":"/metadata/labels/added","value":"yes"},{"op":"replace","path":"/data/a","value":"changed"}]`
-			response["patchType"], response["patch"] = "JSONPatch", []byte(patch)
+			response["patchType"] = "JSONPatch"
+			response["patch"] = []byte(patch)
 		case name == "bad-patch" && mutating:
-			response["patchType"], response["patch"] = "JSONPatch", []byte(`[{"op":"remove","path":"/data/none"}]`)
+			response["patchType"] = "JSONPatch"
+			response["patch"] = []byte(`[{"op":"remove","path":"/data/none"}]`)
 		case name == "copying" && mutating:
 			patch := `[{"op":"add","path":"/data/a","value":"` + strings.Repeat("x", 1000) + `"}`
 			for i := range 12 {
 				patch += fmt.Sprintf(`,{"op":"copy","from":"/data","path":"/data/%d"}`, i)
 			}
 			patch += "]"
-			response["patchType"], response["patch"] = "JSONPatch", []byte(patch)
+			response["patchType"] = "JSONPatch"
+			response["patch"] = []byte(patch)
 		case name == "no-type" && mutating:
 			response["patch"] = []byte(`[]`)
 		case name == "denied":
 			response["allowed"] = false
 		case name == "explained":
-			response["allowed"], response["status"] = false, map[string]any{"message": "not today", "code": 409, "reason": "Conflict"}
+			response["allowed"] = false
+			response["status"] = map[string]any{"message": "not today", "code": 409, "reason": "Conflict"}
 		case name == "warned":
 			response["warnings"] = []string{"careful", "very careful"}
 		case name == "wrong-uid":
@@ -74,7 +78,8 @@ func newWebhook(t *testing.T) (url, bundle string) {
 			http.Error(w, "out of order", http.StatusInternalServerError)
 			return
 		case name == "deletion" && review.Request.Operation == "DELETE":
-			response["allowed"], response["status"] = false, map[string]any{"message": "kept"}
+			response["allowed"] = false
+			response["status"] = map[string]any{"message": "kept"}
 		case name == "slow":
 			select {
 			case <-req.Context().Done():

@@ -238,7 +238,8 @@ func (r *review) verify(uid, version string, mutating bool) error {
 		}
 		return nil
 	}
-	hasPatch, hasType := len(r.Response.Patch) > 0, r.Response.PatchType != ""
+	hasPatch := len(r.Response.Patch) > 0
+	hasType := r.Response.PatchType != ""
 	kind := schema.FromAPIVersionAndKind(r.APIVersion, r.Kind)
 	want := schema.GroupVersionKind{Group: "admission.k8s.io", Version: "v1", Kind: "AdmissionReview"}
 	switch {

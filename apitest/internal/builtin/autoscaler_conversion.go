@@ -69,7 +69,8 @@ func autoscalerToV1(obj object) {
 			ensure(ensure(obj, "metadata"), "annotations")[name] = string(content)
 		}
 	}
-	spec, status := child(obj, "spec"), child(obj, "status")
+	spec := child(obj, "spec")
+	status := child(obj, "status")
 	var others []metricV1
 	for _, metric := range objects(spec, "metrics") {
 		utilization := child(metric, "resource", "target")["averageUtilization"]

@@ -113,31 +113,39 @@ func newSourceV1(kind string, source object) *sourceV1 {
 }
 
 func sourceToV1(kind string, source object) *sourceV1 {
-	out, target := newSourceV1(kind, source), child(source, "target")
+	out := newSourceV1(kind, source)
+	target := child(source, "target")
 	switch kind {
 	case "object":
-		out.TargetValue, out.AverageValue = orZero(target["value"]), target["averageValue"]
+		out.TargetValue = orZero(target["value"])
+		out.AverageValue = target["averageValue"]
 	case "pods":
 		out.TargetAverageValue = orZero(target["averageValue"])
 	case "external":
-		out.TargetValue, out.TargetAverageValue = target["value"], target["averageValue"]
+		out.TargetValue = target["value"]
+		out.TargetAverageValue = target["averageValue"]
 	default:
-		out.TargetAverageUtilization, out.TargetAverageValue = target["averageUtilization"], target["averageValue"]
+		out.TargetAverageUtilization = target["averageUtilization"]
+		out.TargetAverageValue = target["averageValue"]
 	}
 	return out
 }
 
 func statusToV1(kind string, source object) *sourceV1 {
-	out, current := newSourceV1(kind, source), child(source, "current")
+	out := newSourceV1(kind, source)
+	current := child(source, "current")
 	switch kind {
 	case "object":
-		out.CurrentValue, out.AverageValue = orZero(current["value"]), current["averageValue"]
+		out.CurrentValue = orZero(current["value"])
+		out.AverageValue = current["averageValue"]
 	case "pods":
 		out.CurrentAverageValue = orZero(current["averageValue"])
 	case "external":
-		out.CurrentValue, out.CurrentAverageValue = orZero(current["value"]), current["averageValue"]
+		out.CurrentValue = orZero(current["value"])
+		out.CurrentAverageValue = current["averageValue"]
 	default:
-		out.CurrentAverageUtilization, out.CurrentAverageValue = current["averageUtilization"], orZero(current["averageValue"])
+		out.CurrentAverageUtilization = current["averageUtilization"]
+		out.CurrentAverageValue = orZero(current["averageValue"])
 	}
 	return out
 }

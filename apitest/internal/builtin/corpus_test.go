@@ -15,7 +15,9 @@ import (
 
 func TestCreate_CorpusAsRealServer(t *testing.T) {
 	server := newRealServer(t)
-	compared, notValidated, kinds := 0, 0, map[string]int{}
+	compared := 0
+	notValidated := 0
+	kinds := map[string]int{}
 	for _, file := range corpus.Objects(t, 3000) {
 		var obj map[string]any
 		require.NoError(t, utiljson.Unmarshal(file.JSON, &obj))

@@ -44,7 +44,8 @@ func (d *decoder) location() (owner, fields string) {
 	var names []string
 	for _, s := range d.path {
 		if s.field != nil {
-			owner, names = s.owner, append(names, s.field.path)
+			owner = s.owner
+			names = append(names, s.field.path)
 		}
 	}
 	return owner, strings.Join(names, ".")

@@ -95,7 +95,8 @@ func defaultLimitRange(item object) {
 	if text(item, "type") != "Container" {
 		return
 	}
-	limits, requests := ensure(item, "default"), ensure(item, "defaultRequest")
+	limits := ensure(item, "default")
+	requests := ensure(item, "defaultRequest")
 	for name, quantity := range child(item, "max") {
 		setIfAbsent(limits, name, quantity)
 	}

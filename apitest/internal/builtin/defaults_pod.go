@@ -166,7 +166,8 @@ func AdmitUpdate(resource schema.GroupResource, obj, old map[string]any) {
 	if resource.String() != "pods" {
 		return
 	}
-	spec, before := ensure(obj, "spec"), child(old, "spec")
+	spec := ensure(obj, "spec")
+	before := child(old, "spec")
 	for _, name := range []string{"priority", "preemptionPolicy"} {
 		if spec[name] == nil {
 			copyField(spec, before, name)
@@ -197,7 +198,8 @@ func admitPod(pod object) {
 // tolerates reports whether a pod has a NoExecute toleration for the taint.
 func tolerates(spec object, key string) bool {
 	for _, toleration := range objects(spec, "tolerations") {
-		k, effect := text(toleration, "key"), text(toleration, "effect")
+		k := text(toleration, "key")
+		effect := text(toleration, "effect")
 		if (k == key || k == "") && (effect == "NoExecute" || effect == "") {
 			return true
 		}

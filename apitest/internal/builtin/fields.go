@@ -12,7 +12,8 @@ import (
 func SelectableFields(resource schema.GroupResource, obj map[string]any) fields.Set {
 	metadata := child(obj, "metadata")
 	set := fields.Set{"metadata.name": text(metadata, "name"), "metadata.namespace": text(metadata, "namespace")}
-	spec, status := child(obj, "spec"), child(obj, "status")
+	spec := child(obj, "spec")
+	status := child(obj, "status")
 	switch resource.String() {
 	case "pods":
 		podFields(set, spec, status)
@@ -25,7 +26,8 @@ func SelectableFields(resource schema.GroupResource, obj map[string]any) fields.
 	case "secrets":
 		set["type"] = text(obj, "type")
 	case "services":
-		set["spec.clusterIP"], set["spec.type"] = text(spec, "clusterIP"), text(spec, "type")
+		set["spec.clusterIP"] = text(spec, "clusterIP")
+		set["spec.type"] = text(spec, "type")
 	case "replicationcontrollers":
 		set["status.replicas"] = fmt.Sprint(number(status, "replicas"))
 	case "jobs.batch":
@@ -40,7 +42,8 @@ func SelectableFields(resource schema.GroupResource, obj map[string]any) fields.
 		}
 	case "resourceslices.resource.k8s.io":
 		delete(set, "metadata.namespace")
-		set["spec.nodeName"], set["spec.driver"] = text(spec, "nodeName"), text(spec, "driver")
+		set["spec.nodeName"] = text(spec, "nodeName")
+		set["spec.driver"] = text(spec, "driver")
 	case "events":
 		eventFields(set, obj, "involvedObject", "source", "reportingComponent")
 	case "events.events.k8s.io":
@@ -61,7 +64,8 @@ func podFields(set fields.Set, spec, status object) {
 	if ips := objects(status, "podIPs"); len(ips) > 0 {
 		ip = text(ips[0], "ip")
 	}
-	set["status.podIP"], set["status.podIPs"] = ip, "" // the server supports status.podIPs without a value
+	set["status.podIP"] = ip
+	set["status.podIPs"] = "" // the server supports status.podIPs without a value
 	set["spec.host"] = text(spec, "nodeName")
 }
 
@@ -70,7 +74,9 @@ func eventFields(set fields.Set, event object, regarding, source, reporting stri
 	for _, name := range []string{"kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"} {
 		set[regarding+"."+name] = text(target, name)
 	}
-	set["reason"], set["type"], set[reporting] = text(event, "reason"), text(event, "type"), text(event, reporting)
+	set["reason"] = text(event, "reason")
+	set["type"] = text(event, "type")
+	set[reporting] = text(event, reporting)
 	set["source"] = text(child(event, source), "component")
 	if set["source"] == "" {
 		set["source"] = set[reporting]

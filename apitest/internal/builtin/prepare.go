@@ -117,7 +117,8 @@ func PrepareForUpdate(resource schema.GroupResource, subresource string, obj, ol
 	if !ok {
 		return
 	}
-	metadata, oldMetadata := ensure(obj, "metadata"), child(old, "metadata")
+	metadata := ensure(obj, "metadata")
+	oldMetadata := child(old, "metadata")
 	copyField(metadata, oldMetadata, "generation")
 	if subresource == "status" {
 		prepareStatus(resource, obj, old)
@@ -150,7 +151,8 @@ func prepareStatus(resource schema.GroupResource, obj, old object) {
 			copyField(obj, old, name)
 		}
 	}
-	metadata, oldMetadata := child(obj, "metadata"), child(old, "metadata")
+	metadata := child(obj, "metadata")
+	oldMetadata := child(old, "metadata")
 	switch resource.String() {
 	case "pods":
 		copyField(metadata, oldMetadata, "ownerReferences")
@@ -243,7 +245,8 @@ func createDefinition(definition object) {
 
 // createJob sets a job's selector and pod labels, unless manualSelector is set.
 func createJob(job object) {
-	spec, metadata := ensure(job, "spec"), ensure(job, "metadata")
+	spec := ensure(job, "spec")
+	metadata := ensure(job, "metadata")
 	if truth(spec, "manualSelector") {
 		return
 	}
@@ -287,11 +290,14 @@ func qosClass(spec object) string {
 	if resources := child(spec, "resources"); resources != nil { // pod-level resources take precedence
 		containers = []object{{"resources": resources}}
 	}
-	specified, guaranteed := false, true
+	specified := false
+	guaranteed := true
 	for _, container := range containers {
-		requests, limits := child(container, "resources", "requests"), child(container, "resources", "limits")
+		requests := child(container, "resources", "requests")
+		limits := child(container, "resources", "limits")
 		for _, name := range []string{"cpu", "memory"} {
-			request, limit := quantity(requests[name]), quantity(limits[name])
+			request := quantity(requests[name])
+			limit := quantity(limits[name])
 			specified = specified || !request.IsZero() || !limit.IsZero()
 			if limit.IsZero() || requests[name] != nil && request.Cmp(limit) != 0 {
 				guaranteed = false

@@ -76,7 +76,8 @@ func allocateClusterIP(spec object, inUse *serviceUse) field.ErrorList {
 	case inUse.ips[ip]:
 		return field.ErrorList{field.Invalid(at, ip, "failed to allocate IP "+ip+": provided IP is already allocated")}
 	}
-	spec["clusterIP"], spec["clusterIPs"] = ip, []any{ip}
+	spec["clusterIP"] = ip
+	spec["clusterIPs"] = []any{ip}
 	return nil
 }
 
@@ -138,7 +139,8 @@ func newServiceUse(except object, services iter.Seq[object]) *serviceUse {
 	use := &serviceUse{map[string]bool{}, map[string]bool{}}
 	own := child(except, "metadata")
 	for service := range services {
-		metadata, spec := child(service, "metadata"), child(service, "spec")
+		metadata := child(service, "metadata")
+		spec := child(service, "spec")
 		if text(metadata, "name") == text(own, "name") && text(metadata, "namespace") == text(own, "namespace") {
 			continue
 		}
@@ -187,7 +189,8 @@ func IngressWarning(ingress map[string]any) string {
 
 // updateService removes server-set fields of the old service type from an update to a new type, unless the update changes them.
 func updateService(service, old object) {
-	spec, before := ensure(service, "spec"), child(old, "spec")
+	spec := ensure(service, "spec")
+	before := child(old, "spec")
 	typ := text(spec, "type")
 	drop := func(condition func(spec object) bool, name string) {
 		if condition(before) && !condition(spec) && equality.Semantic.DeepEqual(spec[name], before[name]) {
@@ -227,7 +230,8 @@ func addsNodePorts(spec, old object) bool {
 // ServiceWarnings returns warnings for deprecated fields of a service, and for fields ignored for its type.
 func ServiceWarnings(service map[string]any) []string {
 	spec := child(service, "spec")
-	isExternal, hasIPs := text(spec, "type") == "ExternalName", len(list(spec, "externalIPs")) > 0
+	isExternal := text(spec, "type") == "ExternalName"
+	hasIPs := len(list(spec, "externalIPs")) > 0
 	isHeadless := text(spec, "type") == "ClusterIP" && text(spec, "clusterIP") == "None"
 	var warnings []string
 	for _, rule := range []struct {

@@ -94,9 +94,11 @@ func typeName(expression string) string {
 	for {
 		switch {
 		case strings.HasPrefix(expression, "[]"):
-			prefix, expression = prefix+"[]", expression[2:]
+			prefix = prefix + "[]"
+			expression = expression[2:]
 		case strings.HasPrefix(expression, "*"):
-			prefix, expression = prefix+"*", expression[1:]
+			prefix = prefix + "*"
+			expression = expression[1:]
 		case strings.HasPrefix(expression, "map["):
 			key, element, _ := strings.Cut(expression[4:], "]")
 			return fmt.Sprintf("%smap[%s]%s", prefix, shortName(key), typeName(element))

@@ -60,7 +60,8 @@ var validators = sync.OnceValue(func() map[string]func(obj, old object) field.Er
 
 // NotValidated returns the fields of an object that the API server validates but Validate does not, for warnings.
 func NotValidated(resource schema.GroupResource, obj map[string]any) []string {
-	spec, at := child(obj, "spec"), "spec"
+	spec := child(obj, "spec")
+	at := "spec"
 	switch name := resource.String(); name {
 	case "namespaces", "serviceaccounts", "nodes", "events", "events.events.k8s.io", "endpoints", "controllerrevisions.apps",
 		"customresourcedefinitions.apiextensions.k8s.io":
@@ -69,11 +70,14 @@ func NotValidated(resource schema.GroupResource, obj map[string]any) []string {
 		return notValidatedOfAutoscaler(spec)
 	case "pods":
 	case "deployments.apps", "replicasets.apps", "statefulsets.apps", "daemonsets.apps", "jobs.batch", "replicationcontrollers":
-		spec, at = child(spec, "template", "spec"), "spec.template.spec"
+		spec = child(spec, "template", "spec")
+		at = "spec.template.spec"
 	case "podtemplates":
-		spec, at = child(obj, "template", "spec"), "template.spec"
+		spec = child(obj, "template", "spec")
+		at = "template.spec"
 	case "cronjobs.batch":
-		spec, at = child(spec, "jobTemplate", "spec", "template", "spec"), "spec.jobTemplate.spec.template.spec"
+		spec = child(spec, "jobTemplate", "spec", "template", "spec")
+		at = "spec.jobTemplate.spec.template.spec"
 	default:
 		if validators()[name] == nil {
 			return []string{"the rules of " + name + " beyond types and metadata"}

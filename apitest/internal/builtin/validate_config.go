@@ -77,7 +77,8 @@ func validateSecret(secret, old object) field.ErrorList {
 
 // validateSecretType checks the data required by the secret's type.
 func validateSecretType(secret object) field.ErrorList {
-	data, path := child(secret, "data"), field.NewPath("data")
+	data := child(secret, "data")
+	path := field.NewPath("data")
 	require := func(keys ...string) (errs field.ErrorList) {
 		for _, key := range keys {
 			if _, ok := data[key]; !ok {

@@ -81,7 +81,8 @@ func (c *checker) environment(at *field.Path, container object) {
 	}
 	for i, source := range objects(container, "envFrom") {
 		at := at.Child("envFrom").Index(i)
-		config, secret := child(source, "configMapRef"), child(source, "secretRef")
+		config := child(source, "configMapRef")
+		secret := child(source, "secretRef")
 		switch {
 		case config == nil && secret == nil:
 			c.invalid(at, "", "must specify one of: `configMapRef` or `secretRef`")
@@ -155,7 +156,8 @@ func (c *checker) volumeMounts(at *field.Path, container object, volumes map[str
 
 // resources checks requests against limits. Only CPU, memory and ephemeral storage may be requested below their limit.
 func (c *checker) resources(at *field.Path, resources object) {
-	limits, requests := child(resources, "limits"), child(resources, "requests")
+	limits := child(resources, "limits")
+	requests := child(resources, "requests")
 	for _, name := range []string{"limits", "requests"} {
 		for resource, value := range child(resources, name) {
 			at := at.Child(name).Key(resource)
@@ -166,7 +168,8 @@ func (c *checker) resources(at *field.Path, resources object) {
 		}
 	}
 	for resource, value := range requests {
-		request, limit := quantity(value), quantity(limits[resource])
+		request := quantity(value)
+		limit := quantity(limits[resource])
 		overcommit := !strings.Contains(resource, "/") && !strings.HasPrefix(resource, "hugepages-")
 		switch {
 		case limits[resource] == nil && !overcommit:

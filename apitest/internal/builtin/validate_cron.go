@@ -14,11 +14,13 @@ import (
 // schedule checks the schedule of a CronJob. A TZ in the schedule, from before spec.timeZone existed, is tolerated only if old
 // has it, too.
 func (c *checker) schedule(at *field.Path, spec, old object) {
-	schedule, at := text(spec, "schedule"), at.Child("schedule")
+	schedule := text(spec, "schedule")
+	at = at.Child("schedule")
 	if err := parseSchedule(schedule); err != nil {
 		c.invalid(at, schedule, err.Error())
 	}
-	hasZone, hadZone := strings.Contains(schedule, "TZ"), strings.Contains(text(old, "schedule"), "TZ")
+	hasZone := strings.Contains(schedule, "TZ")
+	hadZone := strings.Contains(text(old, "schedule"), "TZ")
 	switch {
 	case hasZone && !hadZone:
 		c.invalid(at, schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead")

@@ -14,7 +14,8 @@ import (
 
 // validateNamespace checks spec.finalizers of a new namespace. An update keeps them.
 func validateNamespace(namespace, old object) field.ErrorList {
-	c, at := &checker{}, field.NewPath("spec", "finalizers")
+	c := &checker{}
+	at := field.NewPath("spec", "finalizers")
 	if old != nil {
 		return nil
 	}
@@ -29,7 +30,9 @@ func validateNamespace(namespace, old object) field.ErrorList {
 }
 
 func validateLease(lease, _ object) field.ErrorList {
-	c, at, spec := &checker{}, field.NewPath("spec"), child(lease, "spec")
+	c := &checker{}
+	at := field.NewPath("spec")
+	spec := child(lease, "spec")
 	if n, ok := spec["leaseDurationSeconds"].(int64); ok && n <= 0 {
 		c.invalid(at.Child("leaseDurationSeconds"), n, "must be greater than 0")
 	}
@@ -43,7 +46,9 @@ func validateLease(lease, _ object) field.ErrorList {
 }
 
 func validateBudget(budget, _ object) field.ErrorList {
-	c, at, spec := &checker{}, field.NewPath("spec"), child(budget, "spec")
+	c := &checker{}
+	at := field.NewPath("spec")
+	spec := child(budget, "spec")
 	if spec["minAvailable"] != nil && spec["maxUnavailable"] != nil {
 		c.invalid(at, printedBudget(spec), "minAvailable and maxUnavailable cannot be both set")
 	}
@@ -70,7 +75,9 @@ func printedBudget(spec object) any {
 }
 
 func validateAutoscaler(autoscaler, _ object) field.ErrorList {
-	c, at, spec := &checker{}, field.NewPath("spec"), child(autoscaler, "spec")
+	c := &checker{}
+	at := field.NewPath("spec")
+	spec := child(autoscaler, "spec")
 	minimum, hasMinimum := spec["minReplicas"].(int64)
 	maximum := number(spec, "maxReplicas")
 	if hasMinimum && minimum < 1 {
@@ -116,12 +123,15 @@ func accessModes(c *checker, at *field.Path, spec object) {
 }
 
 func validateClaim(claim, old object) field.ErrorList {
-	c, at, spec := &checker{}, field.NewPath("spec"), child(claim, "spec")
+	c := &checker{}
+	at := field.NewPath("spec")
+	spec := child(claim, "spec")
 	accessModes(c, at, spec)
 	if selector := child(spec, "selector"); selector != nil {
 		c.selector(at.Child("selector"), selector)
 	}
-	storage, inStorage := child(spec, "resources", "requests")["storage"], at.Child("resources").Key("storage")
+	storage := child(spec, "resources", "requests")["storage"]
+	inStorage := at.Child("resources").Key("storage")
 	if q := quantity(storage); storage == nil {
 		c.add(field.Required(inStorage, ""))
 	} else if q.Sign() <= 0 {
@@ -142,7 +152,8 @@ func validateClaim(claim, old object) field.ErrorList {
 	if !equality.Semantic.DeepEqual(munged, before) {
 		c.add(field.Forbidden(at, "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"))
 	}
-	size, oldSize := quantity(storage), quantity(child(before, "resources", "requests")["storage"])
+	size := quantity(storage)
+	oldSize := quantity(child(before, "resources", "requests")["storage"])
 	if size.Cmp(oldSize) < 0 && size.Cmp(quantity(child(old, "status", "capacity")["storage"])) <= 0 {
 		c.add(field.Forbidden(at.Child("resources", "requests", "storage"), "field can not be less than status.capacity"))
 	}
@@ -150,7 +161,9 @@ func validateClaim(claim, old object) field.ErrorList {
 }
 
 func validateVolume(volume, _ object) field.ErrorList {
-	c, at, spec := &checker{}, field.NewPath("spec"), child(volume, "spec")
+	c := &checker{}
+	at := field.NewPath("spec")
+	spec := child(volume, "spec")
 	accessModes(c, at, spec)
 	if capacity := child(spec, "capacity"); len(capacity) == 0 {
 		c.add(field.Required(at.Child("capacity"), ""))
@@ -187,7 +200,8 @@ func validateStorageClass(class, old object) field.ErrorList {
 }
 
 func validateWebhooks(configuration, _ object) field.ErrorList {
-	c, names := &checker{}, map[string]bool{}
+	c := &checker{}
+	names := map[string]bool{}
 	for i, hook := range objects(configuration, "webhooks") {
 		at := field.NewPath("webhooks").Index(i)
 		name := text(hook, "name")
@@ -273,7 +287,9 @@ func validatePriorityClass(class, old object) field.ErrorList {
 }
 
 func validateAdmissionPolicy(policy, _ object) field.ErrorList {
-	c, at, spec := &checker{}, field.NewPath("spec"), child(policy, "spec")
+	c := &checker{}
+	at := field.NewPath("spec")
+	spec := child(policy, "spec")
 	if len(list(spec, "validations"))+len(list(spec, "auditAnnotations")) == 0 {
 		for _, name := range []string{"validations", "auditAnnotations"} {
 			c.add(field.Required(at.Child(name), "validations or auditAnnotations must contain at least one item"))
@@ -295,7 +311,9 @@ func validateAdmissionPolicy(policy, _ object) field.ErrorList {
 }
 
 func validateAdmissionBinding(binding, _ object) field.ErrorList {
-	c, at, spec := &checker{}, field.NewPath("spec"), child(binding, "spec")
+	c := &checker{}
+	at := field.NewPath("spec")
+	spec := child(binding, "spec")
 	c.require(at, spec, "policyName")
 	if ref := child(spec, "paramRef"); ref != nil && text(ref, "parameterNotFoundAction") == "" {
 		c.add(field.Required(at.Child("paramRef", "parameterNotFoundAction"), ""))

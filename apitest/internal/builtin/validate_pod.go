@@ -15,7 +15,8 @@ import (
 
 func validatePod(pod, old object) field.ErrorList {
 	c := &checker{}
-	spec, at := child(pod, "spec"), field.NewPath("spec")
+	spec := child(pod, "spec")
+	at := field.NewPath("spec")
 	c.podSpec(at, spec)
 	if old != nil {
 		c.podUpdate(at, spec, child(old, "spec"))
@@ -102,7 +103,9 @@ func (c *checker) podSpec(at *field.Path, spec object) {
 func (c *checker) tolerations(at *field.Path, tolerations []object) {
 	for i, toleration := range tolerations {
 		at := at.Index(i)
-		key, operator, value := text(toleration, "key"), text(toleration, "operator"), text(toleration, "value")
+		key := text(toleration, "key")
+		operator := text(toleration, "operator")
+		value := text(toleration, "value")
 		if key != "" {
 			c.add(metavalidation.ValidateLabelName(key, at.Child("key"))...)
 		} else if operator != "Exists" {
@@ -131,7 +134,8 @@ func (c *checker) tolerations(at *field.Path, tolerations []object) {
 func (c *checker) volumes(at *field.Path, spec object) map[string]bool {
 	names := map[string]bool{}
 	for i, volume := range objects(spec, "volumes") {
-		at, own := at.Index(i), &checker{}
+		at := at.Index(i)
+		own := &checker{}
 		own.volumeSource(at, volume)
 		name := text(volume, "name")
 		if name == "" {

@@ -67,7 +67,9 @@ func validateClusterRoleBinding(binding, old object) field.ErrorList {
 type roleRef struct{ APIGroup, Kind, Name string }
 
 func validateBinding(binding, old object, kinds ...string) field.ErrorList {
-	c, at, ref := &checker{}, field.NewPath("roleRef"), child(binding, "roleRef")
+	c := &checker{}
+	at := field.NewPath("roleRef")
+	ref := child(binding, "roleRef")
 	if group := text(ref, "apiGroup"); group != rbacGroup {
 		c.add(field.NotSupported(at.Child("apiGroup"), group, []string{rbacGroup}))
 	}
@@ -87,7 +89,8 @@ func validateBinding(binding, old object, kinds ...string) field.ErrorList {
 }
 
 func (c *checker) subject(at *field.Path, subject object, namespaced bool) {
-	name, group := text(subject, "name"), text(subject, "apiGroup")
+	name := text(subject, "name")
+	group := text(subject, "apiGroup")
 	c.require(at, subject, "name")
 	switch kind := text(subject, "kind"); kind {
 	case "ServiceAccount":

@@ -12,8 +12,11 @@ import (
 )
 
 func validateService(service, old object) field.ErrorList {
-	c, at, spec := &checker{}, field.NewPath("spec"), child(service, "spec")
-	typ, headless := text(spec, "type"), text(spec, "clusterIP") == "None"
+	c := &checker{}
+	at := field.NewPath("spec")
+	spec := child(service, "spec")
+	typ := text(spec, "type")
+	headless := text(spec, "clusterIP") == "None"
 	ports := objects(spec, "ports")
 	if len(ports) == 0 && !headless && typ != "ExternalName" {
 		c.add(field.Required(at.Child("ports"), ""))
@@ -75,14 +78,17 @@ func (c *checker) clusterIPUpdate(at *field.Path, spec, old object) {
 	if old == nil || text(old, "type") == "ExternalName" || text(spec, "type") == "ExternalName" {
 		return
 	}
-	before, after := list(old, "clusterIPs"), list(spec, "clusterIPs")
+	before := list(old, "clusterIPs")
+	after := list(spec, "clusterIPs")
 	if len(before) > 0 && len(after) > 0 && before[0] != after[0] {
 		c.invalid(at.Child("clusterIPs").Index(0), after, "may not change once set")
 	}
 }
 
 func (c *checker) servicePorts(at *field.Path, ports []object, typ string) {
-	names, nodePorts, numbers := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	names := map[string]bool{}
+	nodePorts := map[string]bool{}
+	numbers := map[string]bool{}
 	for i, port := range ports {
 		at := at.Index(i)
 		if name := text(port, "name"); name != "" {
@@ -129,8 +135,11 @@ type duplicatePort struct {
 }
 
 func validateIngress(ingress, _ object) field.ErrorList {
-	c, at, spec := &checker{}, field.NewPath("spec"), child(ingress, "spec")
-	rules, backend := objects(spec, "rules"), child(spec, "defaultBackend")
+	c := &checker{}
+	at := field.NewPath("spec")
+	spec := child(ingress, "spec")
+	rules := objects(spec, "rules")
+	backend := child(spec, "defaultBackend")
 	if len(rules) == 0 && backend == nil {
 		c.invalid(at, spec["rules"], "either `defaultBackend` or `rules` must be specified")
 	}
@@ -208,7 +217,8 @@ func (c *checker) ingressPath(at *field.Path, rule object) {
 }
 
 func (c *checker) ingressBackend(at *field.Path, backend object) {
-	service, resource := child(backend, "service"), child(backend, "resource")
+	service := child(backend, "service")
+	resource := child(backend, "resource")
 	switch {
 	case service != nil && resource != nil:
 		c.invalid(at, "", "cannot set both resource and service backends")
@@ -222,7 +232,8 @@ func (c *checker) ingressBackend(at *field.Path, backend object) {
 			c.invalid(at.Child("service", "name"), text(service, "name"), validation.IsDNS1123Label(text(service, "name"))...)
 		}
 		port := child(service, "port")
-		name, n := text(port, "name"), number(port, "number")
+		name := text(port, "name")
+		n := number(port, "number")
 		switch {
 		case name != "" && n != 0:
 			c.invalid(at, "", "cannot set both port name & port number")
@@ -237,7 +248,9 @@ func (c *checker) ingressBackend(at *field.Path, backend object) {
 }
 
 func validateNetworkPolicy(policy, _ object) field.ErrorList {
-	c, at, spec := &checker{}, field.NewPath("spec"), child(policy, "spec")
+	c := &checker{}
+	at := field.NewPath("spec")
+	spec := child(policy, "spec")
 	c.selector(at.Child("podSelector"), child(spec, "podSelector"))
 	for direction, peers := range map[string]string{"ingress": "from", "egress": "to"} {
 		for i, rule := range objects(spec, direction) {

@@ -38,10 +38,13 @@ func (c *checker) workload(at *field.Path, spec object, kind, name string) {
 }
 
 func validateDeployment(deployment, old object) field.ErrorList {
-	c, at, spec := &checker{}, field.NewPath("spec"), child(deployment, "spec")
+	c := &checker{}
+	at := field.NewPath("spec")
+	spec := child(deployment, "spec")
 	c.nonNegative(at, spec, "replicas")
 	c.workload(at, spec, "ReplicaSet", "deployment")
-	strategy, inStrategy := child(spec, "strategy"), at.Child("strategy")
+	strategy := child(spec, "strategy")
+	inStrategy := at.Child("strategy")
 	rolling := child(strategy, "rollingUpdate")
 	switch text(strategy, "type") {
 	case "Recreate":
@@ -74,7 +77,9 @@ func (c *checker) selectorUpdate(at *field.Path, spec, old object) {
 }
 
 func validateReplicaSet(set, old object) field.ErrorList {
-	c, at, spec := &checker{}, field.NewPath("spec"), child(set, "spec")
+	c := &checker{}
+	at := field.NewPath("spec")
+	spec := child(set, "spec")
 	c.nonNegative(at, spec, "replicas")
 	c.workload(at, spec, "ReplicaSet", "deployment")
 	c.selectorUpdate(at, spec, old)
@@ -82,13 +87,17 @@ func validateReplicaSet(set, old object) field.ErrorList {
 }
 
 func validateDaemonSet(set, old object) field.ErrorList {
-	c, at, spec := &checker{}, field.NewPath("spec"), child(set, "spec")
+	c := &checker{}
+	at := field.NewPath("spec")
+	spec := child(set, "spec")
 	c.workload(at, spec, "DaemonSet", "daemonset")
-	strategy, inStrategy := child(spec, "updateStrategy"), at.Child("updateStrategy")
+	strategy := child(spec, "updateStrategy")
+	inStrategy := at.Child("updateStrategy")
 	switch text(strategy, "type") {
 	case "OnDelete":
 	case "RollingUpdate":
-		rolling, at := child(strategy, "rollingUpdate"), inStrategy.Child("rollingUpdate")
+		rolling := child(strategy, "rollingUpdate")
+		at := inStrategy.Child("rollingUpdate")
 		unavailable := c.intOrPercent(at.Child("maxUnavailable"), rolling["maxUnavailable"])
 		surge := c.intOrPercent(at.Child("maxSurge"), rolling["maxSurge"])
 		c.notMoreThanAll(at.Child("maxUnavailable"), rolling["maxUnavailable"])
@@ -119,7 +128,9 @@ func daemonSetStrategy(strategy object) any {
 }
 
 func validateStatefulSet(set, old object) field.ErrorList {
-	c, at, spec := &checker{}, field.NewPath("spec"), child(set, "spec")
+	c := &checker{}
+	at := field.NewPath("spec")
+	spec := child(set, "spec")
 	switch policy := text(spec, "podManagementPolicy"); policy {
 	case "OrderedReady", "Parallel":
 	default:
@@ -159,7 +170,8 @@ func withClaims(spec, template object) object {
 	copied := runtimeCopy(child(spec, "template"))
 	podSpec, _ := template["spec"].(object)
 	podSpec["volumeClaimTemplateNames"] = names
-	copied["spec"], out["template"] = podSpec, copied
+	copied["spec"] = podSpec
+	out["template"] = copied
 	return out
 }
 
@@ -173,7 +185,9 @@ func runtimeCopy(obj object) object {
 }
 
 func validateJob(job, old object) field.ErrorList {
-	c, at, spec := &checker{}, field.NewPath("spec"), child(job, "spec")
+	c := &checker{}
+	at := field.NewPath("spec")
+	spec := child(job, "spec")
 	c.jobSpec(at, spec)
 	c.jobSelector(at, spec)
 	if old != nil {
@@ -206,7 +220,8 @@ func (c *checker) jobSpec(at *field.Path, spec object) {
 
 // jobSelector checks that the selector of a job matches its pod template.
 func (c *checker) jobSelector(at *field.Path, spec object) {
-	selector, set := child(spec, "selector"), stringMap(child(spec, "template", "metadata"), "labels")
+	selector := child(spec, "selector")
+	set := stringMap(child(spec, "template", "metadata"), "labels")
 	if selector == nil {
 		c.add(field.Required(at.Child("selector"), ""))
 	}
@@ -217,12 +232,14 @@ func (c *checker) jobSelector(at *field.Path, spec object) {
 
 // generatedSelector checks the generated selector and labels, unless manualSelector is set.
 func (c *checker) generatedSelector(at *field.Path, job, spec object) {
-	selector, set := child(spec, "selector"), stringMap(child(spec, "template", "metadata"), "labels")
+	selector := child(spec, "selector")
+	set := stringMap(child(spec, "template", "metadata"), "labels")
 	if truth(spec, "manualSelector") || selector == nil {
 		return
 	}
 	metadata := child(job, "metadata")
-	uid, name := text(metadata, "uid"), text(metadata, "name")
+	uid := text(metadata, "uid")
+	name := text(metadata, "name")
 	inLabels := at.Child("template", "metadata", "labels")
 	for _, label := range []struct{ key, value string }{
 		{"controller-uid", uid}, {"batch.kubernetes.io/controller-uid", uid}, {"job-name", name}, {"batch.kubernetes.io/job-name", name},
@@ -239,7 +256,9 @@ func (c *checker) generatedSelector(at *field.Path, job, spec object) {
 }
 
 func validateCronJob(cron, old object) field.ErrorList {
-	c, at, spec := &checker{}, field.NewPath("spec"), child(cron, "spec")
+	c := &checker{}
+	at := field.NewPath("spec")
+	spec := child(cron, "spec")
 	if c.require(at, spec, "schedule") {
 		c.schedule(at, spec, child(old, "spec"))
 	}
@@ -257,7 +276,9 @@ func validateCronJob(cron, old object) field.ErrorList {
 }
 
 func validateReplicationController(controller, _ object) field.ErrorList {
-	c, at, spec := &checker{}, field.NewPath("spec"), child(controller, "spec")
+	c := &checker{}
+	at := field.NewPath("spec")
+	spec := child(controller, "spec")
 	c.nonNegative(at, spec, "replicas", "minReadySeconds")
 	if len(child(spec, "selector")) == 0 {
 		c.add(field.Required(at.Child("selector"), ""))

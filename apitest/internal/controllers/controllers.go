@@ -111,7 +111,8 @@ func (c *Controller) wait(ctx context.Context, more <-chan struct{}) error {
 func (c *Controller) earliest() (earliest time.Time, ok bool) {
 	for _, at := range c.later {
 		if !ok || at.Before(earliest) {
-			earliest, ok = at, true
+			earliest = at
+			ok = true
 		}
 	}
 	return earliest, ok

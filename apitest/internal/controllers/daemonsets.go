@@ -23,7 +23,8 @@ func (c *Controller) reconcileDaemonSet(ctx context.Context, key store.Key, set 
 	for _, pod := range active {
 		byNode[text(child(pod, "spec"), "nodeName")] = pod
 	}
-	wanted, updated := map[string]bool{}, int64(0)
+	wanted := map[string]bool{}
+	updated := int64(0)
 	rolling := text(child(set, "spec", "updateStrategy"), "type") == "RollingUpdate"
 	for _, node := range nodes {
 		if !selectsNode(set, node) {
@@ -73,8 +74,10 @@ func (c *Controller) daemonSetStatus(ctx context.Context, key store.Key, set obj
 	status := ensure(changed, "status")
 	ready, available := c.countReady(key, active, number(child(set, "spec"), "minReadySeconds"))
 	status["observedGeneration"] = child(set, "metadata")["generation"]
-	status["currentNumberScheduled"], status["desiredNumberScheduled"] = int64(len(active)), wanted
-	status["numberMisscheduled"], status["numberReady"] = int64(0), ready
+	status["currentNumberScheduled"] = int64(len(active))
+	status["desiredNumberScheduled"] = wanted
+	status["numberMisscheduled"] = int64(0)
+	status["numberReady"] = ready
 	setCounts(status, map[string]int64{"numberAvailable": available, "numberUnavailable": max(0, wanted-available), "updatedNumberScheduled": updated})
 	return c.update(ctx, key, "status", changed, set)
 }

@@ -55,7 +55,8 @@ func (c *Controller) reconcileDeployment(ctx context.Context, key store.Key, dep
 
 // find lists the ReplicaSets.
 func (r *rollout) find() {
-	r.current, r.old = nil, nil
+	r.current = nil
+	r.old = nil
 	template := copyOf(child(r.deployment, "spec", "template"))
 	for _, set := range r.controlled("apps", "replicasets", r.deployment) {
 		own := copyOf(child(set, "spec", "template"))
@@ -209,7 +210,8 @@ func (r *rollout) scale(ctx context.Context) error {
 		return nil
 	}
 	size := number(child(r.current, "spec"), "replicas")
-	total, available := size, number(child(r.current, "status"), "availableReplicas")
+	total := size
+	available := number(child(r.current, "status"), "availableReplicas")
 	missing := size - available
 	for _, set := range r.old {
 		total += number(child(set, "spec"), "replicas")

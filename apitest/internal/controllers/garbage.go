@@ -112,7 +112,8 @@ func (c *Controller) finishForeground(ctx context.Context, key store.Key, obj ob
 // collectDangling deletes obj if no live owner is left. Otherwise it removes the dangling owner references.
 func (c *Controller) collectDangling(ctx context.Context, key store.Key, obj object) error {
 	refs := owners(obj)
-	gone, waiting := map[string]bool{}, 0
+	gone := map[string]bool{}
+	waiting := 0
 	for _, ref := range refs {
 		state := c.ownerState(ref, key.Namespace)
 		switch state {

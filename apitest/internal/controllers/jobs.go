@@ -15,7 +15,9 @@ func (c *Controller) reconcileJob(ctx context.Context, key store.Key, job object
 	}
 	spec := child(job, "spec")
 	all, active := c.podsOf(job)
-	succeeded, failed, done := int64(0), int64(0), map[string]bool{}
+	succeeded := int64(0)
+	failed := int64(0)
+	done := map[string]bool{}
 	for _, pod := range all {
 		switch text(child(pod, "status"), "phase") {
 		case "Succeeded":
@@ -30,7 +32,8 @@ func (c *Controller) reconcileJob(ctx context.Context, key store.Key, job object
 	if !fixed { // work queue: complete after the first success, when no pod is active
 		completions = max(1, succeeded+int64(len(active)))
 	}
-	changed, now := copyOf(job), c.timestamp()
+	changed := copyOf(job)
+	now := c.timestamp()
 	status := ensure(changed, "status")
 	switch {
 	case truth(spec, "suspend"):
@@ -58,7 +61,9 @@ func (c *Controller) reconcileJob(ctx context.Context, key store.Key, job object
 	_, active = c.podsOf(job)
 	ready, _ := c.countReady(key, active, 0)
 	setCounts(status, map[string]int64{"active": int64(len(active)), "succeeded": succeeded, "failed": failed})
-	status["ready"], status["terminating"], status["uncountedTerminatedPods"] = ready, int64(0), object{}
+	status["ready"] = ready
+	status["terminating"] = int64(0)
+	status["uncountedTerminatedPods"] = object{}
 	return c.update(ctx, key, "status", changed, job)
 }
 

@@ -67,7 +67,8 @@ func (c *Controller) empty(ctx context.Context, key store.Key, namespace object)
 
 // deleteContent deletes the objects of a namespace. It returns the number of remaining objects by resource and by finalizer.
 func (c *Controller) deleteContent(ctx context.Context, namespace string) (remaining, waiting map[string]int, err error) {
-	remaining, waiting = map[string]int{}, map[string]int{}
+	remaining = map[string]int{}
+	waiting = map[string]int{}
 	seen := map[string]bool{}
 	for _, resource := range c.Registry.Resources() {
 		name := resource.Plural + "." + resource.Group

@@ -58,13 +58,18 @@ func (c *Controller) bind(ctx context.Context, key store.Key) error {
 }
 
 func (c *Controller) startPod(ctx context.Context, key store.Key, pod object) error {
-	changed, now := copyOf(pod), c.timestamp()
+	changed := copyOf(pod)
+	now := c.timestamp()
 	status := ensure(changed, "status")
 	c.lastIP++
 	ip := fmt.Sprintf("10.244.%d.%d", c.lastIP/250%250, c.lastIP%250+2)
-	status["phase"], status["startTime"], status["observedGeneration"] = "Running", now, child(pod, "metadata")["generation"]
-	status["hostIP"], status["hostIPs"] = "192.168.0.1", []any{object{"ip": "192.168.0.1"}}
-	status["podIP"], status["podIPs"] = ip, []any{object{"ip": ip}}
+	status["phase"] = "Running"
+	status["startTime"] = now
+	status["observedGeneration"] = child(pod, "metadata")["generation"]
+	status["hostIP"] = "192.168.0.1"
+	status["hostIPs"] = []any{object{"ip": "192.168.0.1"}}
+	status["podIP"] = ip
+	status["podIPs"] = []any{object{"ip": ip}}
 	for _, kind := range []string{"PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"} {
 		c.setPodCondition(status, kind, "True", "", now)
 	}
@@ -77,7 +82,8 @@ func (c *Controller) startPod(ctx context.Context, key store.Key, pod object) er
 }
 
 func (c *Controller) finishPod(ctx context.Context, key store.Key, pod object) error {
-	changed, now := copyOf(pod), c.timestamp()
+	changed := copyOf(pod)
+	now := c.timestamp()
 	status := ensure(changed, "status")
 	status["phase"] = "Succeeded"
 	for _, kind := range []string{"Ready", "ContainersReady"} {

@@ -105,7 +105,8 @@ func (c *Controller) replicaSetStatus(ctx context.Context, key store.Key, set ob
 	_, active := c.podsOf(set)
 	changed := copyOf(set)
 	status := ensure(changed, "status")
-	status["replicas"], status["observedGeneration"] = int64(len(active)), child(set, "metadata")["generation"]
+	status["replicas"] = int64(len(active))
+	status["observedGeneration"] = child(set, "metadata")["generation"]
 	ready, available := c.countReady(key, active, number(child(set, "spec"), "minReadySeconds"))
 	setCounts(status, map[string]int64{"readyReplicas": ready, "availableReplicas": available, "fullyLabeledReplicas": int64(len(active))})
 	return c.update(ctx, key, "status", changed, set)

@@ -93,7 +93,8 @@ func (c *Controller) revisionFor(set object, ordinal int64, update string) strin
 
 func (c *Controller) createOrdinal(ctx context.Context, set object, ordinal int64, revision string) error {
 	name := fmt.Sprintf("%s-%d", nameOf(set), ordinal)
-	spec, template := child(set, "spec"), child(set, "spec", "template")
+	spec := child(set, "spec")
+	template := child(set, "spec", "template")
 	namespace := text(child(set, "metadata"), "namespace")
 	stored, found := c.Store.Get(store.Key{Group: "apps", Resource: "controllerrevisions", Namespace: namespace, Name: revision})
 	if recorded := child(stored, "data", "spec", "template"); found && recorded != nil {
@@ -123,9 +124,11 @@ func (c *Controller) createOrdinal(ctx context.Context, set object, ordinal int6
 func (c *Controller) createClaim(ctx context.Context, set, template object, name string) error {
 	claim := copyOf(template)
 	delete(claim, "status")
-	claim["apiVersion"], claim["kind"] = "v1", "PersistentVolumeClaim"
+	claim["apiVersion"] = "v1"
+	claim["kind"] = "PersistentVolumeClaim"
 	metadata := ensure(claim, "metadata")
-	metadata["name"], metadata["namespace"] = name, child(set, "metadata")["namespace"]
+	metadata["name"] = name
+	metadata["namespace"] = child(set, "metadata")["namespace"]
 	for label, value := range child(set, "spec", "selector", "matchLabels") {
 		ensure(metadata, "labels")[label] = value
 	}
@@ -164,7 +167,8 @@ func (c *Controller) statefulSetStatus(ctx context.Context, key store.Key, set o
 	if current == "" {
 		current = update
 	}
-	updated, unchanged := int64(0), int64(0)
+	updated := int64(0)
+	unchanged := int64(0)
 	for _, pod := range active {
 		switch text(child(pod, "metadata", "labels"), revisionLabel) {
 		case update:
@@ -179,9 +183,12 @@ func (c *Controller) statefulSetStatus(ctx context.Context, key store.Key, set o
 	if current == update {
 		unchanged = updated
 	}
-	status["observedGeneration"], status["collisionCount"] = child(set, "metadata")["generation"], int64(0)
-	status["currentRevision"], status["updateRevision"] = current, update
-	status["replicas"], status["availableReplicas"] = int64(len(active)), available
+	status["observedGeneration"] = child(set, "metadata")["generation"]
+	status["collisionCount"] = int64(0)
+	status["currentRevision"] = current
+	status["updateRevision"] = update
+	status["replicas"] = int64(len(active))
+	status["availableReplicas"] = available
 	setCounts(status, map[string]int64{"readyReplicas": ready, "currentReplicas": unchanged, "updatedReplicas": updated})
 	if reflect.DeepEqual(changed, set) {
 		return nil

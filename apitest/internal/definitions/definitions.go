@@ -214,9 +214,11 @@ func (c *Controller) finalize(name string, stored store.Object) {
 	if !slices.Contains(finalizersOf(stored), finalizer) {
 		return
 	}
-	reason, message := "NeverEstablished", "resource was never established"
+	reason := "NeverEstablished"
+	message := "resource was never established"
 	if isTrue(stored, "Established") {
-		reason, message = "InstanceDeletionCompleted", "removed all instances"
+		reason = "InstanceDeletionCompleted"
+		message = "removed all instances"
 		id := store.Key{Group: groupOf(stored), Resource: pluralOf(stored)}
 		c.setDeleting(id, true)
 		c.deleteObjects(id)

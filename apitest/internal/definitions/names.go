@@ -25,7 +25,8 @@ func acceptNames(definition map[string]any, others *takenNames, now string) (rel
 		if name.field == "kind" || name.field == "listKind" {
 			taken = others.kinds
 		}
-		value, err := wanted[name.field], checkNames(wanted[name.field], accepted[name.field], taken)
+		value := wanted[name.field]
+		err := checkNames(wanted[name.field], accepted[name.field], taken)
 		if err != nil {
 			value = accepted[name.field]
 			conflict = condition{kind: "NamesAccepted", status: "False", reason: name.reason, message: err.Error()}

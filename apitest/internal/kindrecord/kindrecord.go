@@ -48,7 +48,9 @@ func run(program []byte, version string) ([]byte, error) {
 	for _, args := range [][]string{{"mod", "tidy"}, {"run", "."}} {
 		output.Reset()
 		command := exec.Command("go", args...)
-		command.Dir, command.Stdout, command.Stderr = dir, &output, os.Stderr
+		command.Dir = dir
+		command.Stdout = &output
+		command.Stderr = os.Stderr
 		if err := command.Run(); err != nil {
 			return nil, fmt.Errorf("go %s: %w", args[0], err)
 		}

@@ -43,7 +43,8 @@ func builtinResource(g recorded.Group, version string, r recorded.Resource) *Res
 	for _, s := range r.Subresources {
 		sub := Subresource{Name: s.Name, Group: s.Group, Version: s.Version, Kind: s.Kind, Verbs: s.Verbs}
 		if s.Version == "" {
-			sub.Group, sub.Version = g.Name, version
+			sub.Group = g.Name
+			sub.Version = version
 		}
 		resource.Subresources[s.Name] = sub
 		resource.subresourceNames = append(resource.subresourceNames, s.Name)

@@ -54,7 +54,8 @@ func (v *groupVersion) resourceList() *metav1.APIResourceList {
 			sub := r.Subresources[name]
 			one := metav1.APIResource{Name: r.Plural + "/" + name, Namespaced: r.Namespaced, Kind: sub.Kind, Verbs: sub.Verbs}
 			if sub.Group != r.Group || sub.Version != r.Version {
-				one.Group, one.Version = sub.Group, sub.Version
+				one.Group = sub.Group
+				one.Version = sub.Version
 			}
 			list.APIResources = append(list.APIResources, one)
 		}
@@ -111,7 +112,8 @@ type aggregatedDocuments struct {
 }
 
 func (s *snapshot) makeAggregated() (documents aggregatedDocuments, err error) {
-	core, groups := []*groupDiscovery{}, []*groupDiscovery{}
+	core := []*groupDiscovery{}
+	groups := []*groupDiscovery{}
 	for _, g := range s.groups {
 		if g.name == "" {
 			core = append(core, g.aggregated())

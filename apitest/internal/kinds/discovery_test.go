@@ -46,9 +46,11 @@ func compareDiscovery(t *testing.T, server *realServer, registry *Registry) {
 		}
 	}
 	for _, path := range paths {
-		want, got := server.get(t, path, ""), registry.getText(t, path, "")
+		want := server.get(t, path, "")
+		got := registry.getText(t, path, "")
 		if strings.Count(path, "/") == 3 {
-			want, got = sortResources(t, want), sortResources(t, got)
+			want = sortResources(t, want)
+			got = sortResources(t, got)
 		}
 		assert.JSONEq(t, want, got, path)
 	}
@@ -67,7 +69,8 @@ func sortResources(t *testing.T, text string) string {
 }
 
 func TestServeHTTP_NegotiatesAsServer(t *testing.T) {
-	server, registry := connect(t), New(nil)
+	server := connect(t)
+	registry := New(nil)
 	for _, accept := range []string{
 		"", "*/*", "application/json", "application/yaml", "text/html", aggregatedType,
 		strings.ReplaceAll(aggregatedType, "v2", "v2beta1"), strings.ReplaceAll(aggregatedType, "v2", "v9"),

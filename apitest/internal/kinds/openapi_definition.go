@@ -282,7 +282,8 @@ func operationID(name string, capitalize bool) string {
 			capitalize = true
 			continue
 		case capitalize:
-			char, capitalize = unicode.ToUpper(char), false
+			char = unicode.ToUpper(char)
+			capitalize = false
 		}
 		id.WriteRune(char)
 	}

@@ -71,7 +71,8 @@ func versionDocument(resources []*Resource) (string, error) {
 		return "", err
 	}
 	var document map[string]any
-	paths, own := map[string]json.RawMessage{}, map[string]string{}
+	paths := map[string]json.RawMessage{}
+	own := map[string]string{}
 	for _, r := range resources {
 		one, err := r.template(all, "v3", own)
 		if err != nil {
@@ -122,7 +123,8 @@ func (r *Resource) template(all *recorded.OpenAPI, release string, own map[strin
 	}
 	replacer := r.templateReplacer()
 	for key, definition := range overrides {
-		key, definition = replacer.Replace(key), replacer.Replace(definition)
+		key = replacer.Replace(key)
+		definition = replacer.Replace(definition)
 		if key == modelName(r.Group, r.Version, r.ListKind) {
 			if definition, err = r.addSelectableFields(definition); err != nil {
 				return nil, err
@@ -173,7 +175,8 @@ func (s *snapshot) openapiV2() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	paths, own := map[string]json.RawMessage{}, maps.Clone(definitions)
+	paths := map[string]json.RawMessage{}
+	own := maps.Clone(definitions)
 	for _, r := range s.resources {
 		if r.Definition == nil {
 			continue

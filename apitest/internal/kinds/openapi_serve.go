@@ -121,7 +121,8 @@ func (s *snapshot) serveV3(w http.ResponseWriter, req *http.Request, path string
 	if err != nil {
 		return err
 	}
-	body, contentType := []byte(text), "application/json"
+	body := []byte(text)
+	contentType := "application/json"
 	if form == formProtobuf {
 		document, err := openapi_v3.ParseDocument(body)
 		if err != nil {

@@ -84,7 +84,8 @@ func assertSameDocument(t *testing.T, want, got, name string) bool {
 		}
 		return parts
 	}
-	wanted, gotten := flat(want), flat(got)
+	wanted := flat(want)
+	gotten := flat(got)
 	same := assert.Equal(t, slices.Sorted(maps.Keys(wanted)), slices.Sorted(maps.Keys(gotten)), name)
 	for key := range wanted {
 		same = assert.Equal(t, wanted[key], gotten[key], "%s: %s", name, key) && same

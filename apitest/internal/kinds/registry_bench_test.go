@@ -25,7 +25,8 @@ func BenchmarkRegistry_SetDefinition(b *testing.B) {
 		definition := widgets("v1")
 		names := definition["spec"].(map[string]any)["names"].(map[string]any)
 		plural := string(rune('a'+i/26)) + string(rune('a'+i%26))
-		names["plural"], names["kind"] = plural, "Kind"+plural
+		names["plural"] = plural
+		names["kind"] = "Kind" + plural
 		definition["metadata"].(map[string]any)["name"] = plural + ".example.com"
 		definitions = append(definitions, definition)
 	}

@@ -100,7 +100,8 @@ func TestRegistry_SetDefinitionRejects(t *testing.T) {
 		"another name": func(d, _ map[string]any) { d["metadata"].(map[string]any)["name"] = "gadgets.example.com" },
 		"no storage":   func(_, spec map[string]any) { spec["versions"] = []any{} },
 		"built-in kind": func(d, spec map[string]any) {
-			spec["group"], spec["names"].(map[string]any)["plural"] = "apps", "deployments"
+			spec["group"] = "apps"
+			spec["names"].(map[string]any)["plural"] = "deployments"
 			d["metadata"].(map[string]any)["name"] = "deployments.apps"
 		},
 	} {

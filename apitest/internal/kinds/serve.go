@@ -70,9 +70,11 @@ func (s *snapshot) serveDiscovery(w http.ResponseWriter, req *http.Request, part
 		s.serveRoot(w, req, parts[0])
 		return
 	}
-	groupName, versionName := "", ""
+	groupName := ""
+	versionName := ""
 	if parts[0] == "apis" {
-		groupName, parts = parts[1], parts[1:]
+		groupName = parts[1]
+		parts = parts[1:]
 	}
 	if len(parts) > 1 {
 		versionName = parts[1]

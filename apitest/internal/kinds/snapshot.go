@@ -109,7 +109,8 @@ func mergeGroups(builtins []*group, definitions map[string][]*Resource) []*group
 			case !copied[resource.Group]:
 				g = &group{name: g.name, priority: g.priority, versions: slices.Clone(g.versions)}
 			}
-			groups[g.name], copied[g.name] = g, true
+			groups[g.name] = g
+			copied[g.name] = true
 			g.add(resource)
 		}
 	}

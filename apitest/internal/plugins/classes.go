@@ -48,9 +48,11 @@ func newestDefault(classes []map[string]any, annotations ...string) (name string
 		isDefault := slices.ContainsFunc(annotations, func(annotation string) bool {
 			return text(child(metadata, "annotations"), annotation) == "true"
 		})
-		created, other := text(metadata, "creationTimestamp"), text(metadata, "name")
+		created := text(metadata, "creationTimestamp")
+		other := text(metadata, "name")
 		if isDefault && (name == "" || created > newest || created == newest && other < name) {
-			name, newest = other, created
+			name = other
+			newest = created
 		}
 	}
 	return name
@@ -166,7 +168,8 @@ func (r *Request) checkOverhead() error {
 	if err != nil {
 		return err
 	}
-	given, defined := child(r.Object, "spec", "overhead"), child(class, "overhead", "podFixed")
+	given := child(r.Object, "spec", "overhead")
+	defined := child(class, "overhead", "podFixed")
 	switch {
 	case defined == nil && given != nil:
 		return errors.New("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")

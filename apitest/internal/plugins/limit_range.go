@@ -17,7 +17,8 @@ func (r *Request) setLimits() {
 		return
 	}
 	for _, limitRange := range r.list("", "limitranges", r.Namespace) {
-		requests, limits := object{}, object{}
+		requests := object{}
+		limits := object{}
 		for _, item := range objects(child(limitRange, "spec"), "limits") {
 			if text(item, "type") == "Container" {
 				for name, value := range child(item, "defaultRequest") {
@@ -105,7 +106,9 @@ func (r *Request) limitErrors(item object) (errs []error) {
 // podResources returns the requests or limits of a pod: max(sum over containers and sidecars, largest init container plus earlier
 // sidecars). CPU and memory of spec.resources take precedence.
 func podResources(spec object, field string) resourceList {
-	total, sidecars, inits := resourceList{}, resourceList{}, resourceList{}
+	total := resourceList{}
+	sidecars := resourceList{}
+	inits := resourceList{}
 	for _, container := range objects(spec, "containers") {
 		total.add(quantities(child(container, "resources"), field))
 	}
@@ -194,7 +197,8 @@ func checkMaximum(kind, name, what string, maximum resource.Quantity, values res
 
 func checkRatio(kind, name string, maximum resource.Quantity, requests, set resourceList) error {
 	usage := fmt.Sprintf("%s max limit to request ratio per %s is %s", name, kind, maximum.String())
-	request, limit := requests[name], set[name]
+	request := requests[name]
+	limit := set[name]
 	switch {
 	case request.IsZero():
 		return fmt.Errorf("%s, but no request is specified or request is 0", usage)

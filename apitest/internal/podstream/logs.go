@@ -70,8 +70,11 @@ func (h *Handler) logOptions(query url.Values, name string) (LogOptions, error) 
 		errs = append(errs, err)
 		return &value
 	}
-	opts.Follow, opts.Previous, opts.Timestamps = flag("follow"), flag("previous"), flag("timestamps")
-	opts.TailLines, opts.LimitBytes = number("tailLines"), number("limitBytes")
+	opts.Follow = flag("follow")
+	opts.Previous = flag("previous")
+	opts.Timestamps = flag("timestamps")
+	opts.TailLines = number("tailLines")
+	opts.LimitBytes = number("limitBytes")
 	seconds := number("sinceSeconds")
 	if seconds != nil {
 		since := h.Now().Add(-time.Duration(*seconds) * time.Second)

@@ -119,7 +119,8 @@ func (h *Handler) pod(req *http.Request, target Target) (Pod, error) {
 	if target.Subresource == "portforward" {
 		return pod, nil
 	}
-	containers, initial := containerNames(object, "containers"), containerNames(object, "initContainers")
+	containers := containerNames(object, "containers")
+	initial := containerNames(object, "initContainers")
 	switch {
 	case pod.Container != "":
 		for _, names := range [][]string{containers, initial, containerNames(object, "ephemeralContainers")} {

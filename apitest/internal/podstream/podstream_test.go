@@ -191,7 +191,9 @@ func TestHandler_Proxy(t *testing.T) {
 // kubectlOf returns a function that runs kubectl on the server and ends it after a while.
 func kubectlOf(t *testing.T, server *apitest.Server) func(stdin string, arguments ...string) (stdout, stderr string, err error) {
 	t.Helper()
-	path, kubeconfig, cache := cluster.Kubectl(t), server.Kubeconfig(t), filepath.Join(t.TempDir(), "cache")
+	path := cluster.Kubectl(t)
+	kubeconfig := server.Kubeconfig(t)
+	cache := filepath.Join(t.TempDir(), "cache")
 	return func(stdin string, arguments ...string) (string, string, error) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -199,7 +201,8 @@ func kubectlOf(t *testing.T, server *apitest.Server) func(stdin string, argument
 		cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "KUBECACHEDIR="+cache)
 		cmd.Stdin = strings.NewReader(stdin)
 		var stdout, stderr bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		cmd.Stdout = &stdout
+		cmd.Stderr = &stderr
 		err := cmd.Run()
 		return stdout.String(), stderr.String(), err
 	}

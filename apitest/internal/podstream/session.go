@@ -35,9 +35,11 @@ func (h *Handler) session(w http.ResponseWriter, req *http.Request, subresource 
 		value, err := strconv.ParseBool(query.Get(key))
 		return value && err == nil
 	}
-	run, option := h.Hooks.Exec, "Exec"
+	run := h.Hooks.Exec
+	option := "Exec"
 	if subresource == "attach" {
-		run, option = h.Hooks.Attach, "Attach"
+		run = h.Hooks.Attach
+		option = "Attach"
 	}
 	requested := requestedStreams{stdin: flag("stdin"), stdout: flag("stdout"), stderr: flag("stderr") && !flag("tty"), tty: flag("tty")}
 	if !requested.stdin && !requested.stdout && !flag("stderr") {

@@ -115,7 +115,8 @@ func Decode(body []byte) (map[string]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decode %s: %w", kind, err)
 	}
-	obj["apiVersion"], obj["kind"] = apiVersion, kind
+	obj["apiVersion"] = apiVersion
+	obj["kind"] = kind
 	return obj, nil
 }
 
@@ -155,7 +156,8 @@ func eachField(data []byte, visit func(number int, value field) error) error {
 			if m <= 0 || size > uint64(len(data)-m) {
 				return errTruncated
 			}
-			value.bytes, n = data[m:m+int(size)], m+int(size)
+			value.bytes = data[m : m+int(size)]
+			n = m + int(size)
 		default:
 			return fmt.Errorf("wire type %d is not supported", value.wire)
 		}
@@ -229,7 +231,8 @@ func (d *decoder) set(obj map[string]any, f messageField, value field) error {
 
 // entry adds an entry of a map, which is a message of a key and a value. One without a value has the zero value.
 func (d *decoder) entry(entries map[string]any, expression string, data []byte) error {
-	key, value := "", field{}
+	key := ""
+	value := field{}
 	err := eachField(data, func(number int, part field) error {
 		if number == 1 {
 			key = string(part.bytes)

@@ -9,7 +9,9 @@ import (
 func (c *call) warnOfDeprecation() {
 	spec, _ := c.resource.Definition["spec"].(map[string]any)
 	versions, _ := spec["versions"].([]any)
-	isDeprecated, text, better := false, "", ""
+	isDeprecated := false
+	text := ""
+	better := ""
 	for _, v := range versions {
 		one, _ := v.(map[string]any)
 		name, _ := one["name"].(string)

@@ -80,7 +80,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	recorder := &statusRecorder{ResponseWriter: w}
 	defer func() {
 		if h.Observe != nil {
-			record.Code, record.Duration = recorder.code, h.Now().Sub(record.Time)
+			record.Code = recorder.code
+			record.Duration = h.Now().Sub(record.Time)
 			h.Observe(record)
 		}
 	}()
@@ -104,7 +105,8 @@ func (c *call) authorize() error {
 	if err != nil {
 		return err
 	}
-	c.user, c.record.User = user, user.Name
+	c.user = user
+	c.record.User = user.Name
 	attributes := access.Attributes{Verb: c.info.Verb, Path: c.req.URL.Path}
 	if c.info.IsResource {
 		attributes = access.Attributes{

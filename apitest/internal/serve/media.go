@@ -51,7 +51,8 @@ func negotiate(req *http.Request, isWatch bool, as ...string) (media, bool) {
 			if !slices.Contains(as, form) || clause.Params["g"] != "meta.k8s.io" || version != "v1" && version != "v1beta1" {
 				continue
 			}
-			m.as, m.asOf = form, version
+			m.as = form
+			m.asOf = version
 		}
 		m.yaml = isYAML
 		if pretty, err := strconv.ParseBool(clause.Params["pretty"]); err == nil {

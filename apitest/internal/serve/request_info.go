@@ -40,7 +40,8 @@ func parseRequestInfo(req *http.Request) *RequestInfo {
 		return info
 	}
 	info.IsResource = true
-	info.Version, parts = parts[0], parts[1:]
+	info.Version = parts[0]
+	parts = parts[1:]
 	info.Verb = verbOfMethod(req.Method)
 	if parts[0] == "watch" && len(parts) > 1 {
 		info.isDeprecatedWatch = true

@@ -59,7 +59,8 @@ func (c *call) watch() error {
 	}
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
-	s.timeout, s.deadline = timer.C, time.Now().Add(limit)
+	s.timeout = timer.C
+	s.deadline = time.Now().Add(limit)
 	if opts.AllowWatchBookmarks {
 		s.bookmark = time.NewTimer(s.untilBookmark())
 		defer s.bookmark.Stop()
@@ -71,7 +72,9 @@ func (c *call) watch() error {
 // open begins the watch at the requested resourceVersion. Without it, or with 0, the first events are the current objects;
 // sendInitialEvents overrides this.
 func (s *watchStream) open() (initial []store.Object, err error) {
-	group, plural, namespace := s.resource.Group, s.resource.Plural, s.namespace()
+	group := s.resource.Group
+	plural := s.resource.Plural
+	namespace := s.namespace()
 	from := int64(0)
 	if version := s.opts.ResourceVersion; version != "" && version != "0" {
 		if from, err = parseVersion(version); err != nil {

@@ -188,7 +188,8 @@ func (s *Store) List(group, plural, namespace string, at int64) ([]Object, int64
 		return nil, at, nil
 	}
 	objects := make([]Object, 0, c.live)
-	from, prefix := 0, ""
+	from := 0
+	prefix := ""
 	if namespace != "" {
 		prefix = namespace + "/"
 		from, _ = slices.BinarySearch(c.keys, prefix)

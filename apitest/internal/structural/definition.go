@@ -14,7 +14,8 @@ import (
 // ValidateDefinition returns the API server's validation errors of a decoded and defaulted CustomResourceDefinition. CEL rules
 // are validated by RuleCompiler.ValidateDefinition. old is nil for a creation.
 func ValidateDefinition(definition, old map[string]any) field.ErrorList {
-	spec, at := object(definition, "spec"), field.NewPath("spec")
+	spec := object(definition, "spec")
+	at := field.NewPath("spec")
 	var errs field.ErrorList
 	if required := text(object(spec, "names"), "plural") + "." + text(spec, "group"); text(object(definition, "metadata"), "name") != required {
 		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), text(object(definition, "metadata"), "name"),
@@ -83,7 +84,9 @@ func hasDefault(schema any) bool {
 
 func validateVersions(spec map[string]any, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	stored, seen, unique := 0, map[string]bool{}, true
+	stored := 0
+	seen := map[string]bool{}
+	unique := true
 	versions := array(spec, "versions")
 	for i, version := range versions {
 		version, _ := version.(map[string]any)
@@ -134,9 +137,11 @@ func validateParts(versions []any, at *field.Path) field.ErrorList {
 		common := isCommon(versions, part.name)
 		for i, version := range versions {
 			version, _ := version.(map[string]any)
-			at, status := at.Child("versions").Index(i).Child(part.name), object(version, "subresources")["status"] != nil
+			at := at.Child("versions").Index(i).Child(part.name)
+			status := object(version, "subresources")["status"] != nil
 			if common {
-				at, status = field.NewPath("spec", part.common), anyStatus
+				at = field.NewPath("spec", part.common)
+				status = anyStatus
 			}
 			if errs = append(errs, validatePart(part.name, version, status, at)...); common {
 				break
@@ -203,7 +208,8 @@ func validateScale(scale map[string]any, at *field.Path) field.ErrorList {
 		{"specReplicasPath", ".spec.", "should be a json path under .spec"},
 		{"statusReplicasPath", ".status.", "should be a json path under .status"},
 	} {
-		value, at := text(scale, one.name), at.Child("scale."+one.name)
+		value := text(scale, one.name)
+		at := at.Child("scale." + one.name)
 		switch {
 		case value == "":
 			errs = append(errs, field.Required(at, ""))
@@ -255,7 +261,8 @@ func validateSelectable(selectable []any, root *node, at *field.Path) field.Erro
 	seen := map[string]bool{}
 	for i, one := range selectable {
 		one, _ := one.(map[string]any)
-		path, at := text(one, "jsonPath"), at.Index(i).Child("jsonPath")
+		path := text(one, "jsonPath")
+		at := at.Index(i).Child("jsonPath")
 		if path == "" {
 			errs = append(errs, field.Required(at, ""))
 			continue
@@ -292,9 +299,11 @@ func validateNames(names map[string]any, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, name := range []string{"plural", "singular", "kind", "listKind"} {
 		value := text(names, name)
-		label, prefix := value, ""
+		label := value
+		prefix := ""
 		if name == "kind" || name == "listKind" {
-			label, prefix = strings.ToLower(value), "may have mixed case, but should otherwise match: "
+			label = strings.ToLower(value)
+			prefix = "may have mixed case, but should otherwise match: "
 		}
 		if value == "" {
 			errs = append(errs, field.Required(at.Child(name), ""))
@@ -319,7 +328,8 @@ func validateNames(names map[string]any, at *field.Path) field.ErrorList {
 func validateConversion(conversion map[string]any, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	webhook := object(conversion, "webhook")
-	config, versions := object(webhook, "clientConfig"), array(webhook, "conversionReviewVersions")
+	config := object(webhook, "clientConfig")
+	versions := array(webhook, "conversionReviewVersions")
 	switch strategy := text(conversion, "strategy"); strategy {
 	case "None":
 		if config != nil {
@@ -356,7 +366,8 @@ func established(definition map[string]any) bool {
 
 func validateNamesUpdate(spec, old map[string]any, established bool, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	names, oldNames := object(spec, "names"), object(old, "names")
+	names := object(spec, "names")
+	oldNames := object(old, "names")
 	if established {
 		errs = append(errs, apivalidation.ValidateImmutableField(spec["scope"], old["scope"], at.Child("scope"))...)
 		errs = append(errs, apivalidation.ValidateImmutableField(names["kind"], oldNames["kind"], at.Child("names", "kind"))...)

@@ -40,7 +40,9 @@ func extensionErrors(schema map[string]any, at *field.Path) field.ErrorList {
 // listErrors checks the requirements of lists of type set and map.
 func listErrors(schema map[string]any, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	listType, keys, items := text(schema, "x-kubernetes-list-type"), array(schema, "x-kubernetes-list-map-keys"), object(schema, "items")
+	listType := text(schema, "x-kubernetes-list-type")
+	keys := array(schema, "x-kubernetes-list-map-keys")
+	items := object(schema, "items")
 	if listType == "set" && text(schema, "type") == "array" {
 		switch text(items, "type") {
 		case "array":
@@ -115,7 +117,8 @@ func ruleErrors(schema map[string]any, at *field.Path) field.ErrorList {
 	for i, rule := range array(schema, "x-kubernetes-validations") {
 		rule, _ := rule.(map[string]any)
 		at := at.Child("x-kubernetes-validations").Index(i)
-		expression, message := strings.TrimSpace(text(rule, "rule")), strings.TrimSpace(text(rule, "message"))
+		expression := strings.TrimSpace(text(rule, "rule"))
+		message := strings.TrimSpace(text(rule, "message"))
 		switch {
 		case expression == "":
 			errs = append(errs, field.Required(at.Child("rule"), "rule is not specified"))

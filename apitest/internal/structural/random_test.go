@@ -74,7 +74,8 @@ func (g *generator) object(schema map[string]any, depth int) map[string]any {
 		obj["unknownField"] = g.any()
 	}
 	if schema["x-kubernetes-embedded-resource"] == true {
-		obj["apiVersion"], obj["kind"] = "v1", "Widget"
+		obj["apiVersion"] = "v1"
+		obj["kind"] = "Widget"
 		obj["metadata"] = map[string]any{"name": "widget", "unknownField": "x", "labels": map[string]any{"a": "b"}}
 	}
 	return obj

@@ -50,7 +50,8 @@ properties:
 
 func TestSchema_RatchetingAsRealServer(t *testing.T) {
 	server := compare.Sandbox(t).Requests
-	definition, strict := decoded(t, ratchetDefinition), decoded(t, strictSpec)
+	definition := decoded(t, ratchetDefinition)
+	strict := decoded(t, strictSpec)
 	setSpec(definition, decoded(t, looseSpec))
 	require.NotNil(t, server.Write(t, http.MethodPost, definitionsPath, nil, definition).Object)
 	const path, name = "/apis/structural.example.com/v1/ratchets", "/ratchets.structural.example.com"

@@ -25,7 +25,8 @@ const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions
 
 func TestSchema_CorpusAsRealServer(t *testing.T) {
 	sandbox := compare.Sandbox(t)
-	server, namespace := sandbox.Requests, sandbox.Namespace
+	server := sandbox.Requests
+	namespace := sandbox.Namespace
 	kinds := map[string]definedKind{}
 	files := corpus.Definitions(t, 25)
 	for i, file := range files {
@@ -41,7 +42,8 @@ func TestSchema_CorpusAsRealServer(t *testing.T) {
 			server.Delete(t, definitionsPath+"/"+k.name)
 		}
 	})
-	compared, rejected := 0, 0
+	compared := 0
+	rejected := 0
 	for i, file := range files {
 		k, ok := kinds[file.Name]
 		if !ok {
@@ -57,7 +59,8 @@ func TestSchema_CorpusAsRealServer(t *testing.T) {
 		g := &generator{rand.New(rand.NewPCG(1, uint64(i)))}
 		for n := range 30 {
 			obj := g.object(k.schema, 6)
-			obj["apiVersion"], obj["kind"] = k.group+"/"+k.version, k.kind
+			obj["apiVersion"] = k.group + "/" + k.version
+			obj["kind"] = k.kind
 			obj["metadata"] = map[string]any{"name": fmt.Sprintf("object-%d", n), "labels": map[string]any{"a": "b"}}
 			want := realserver.Normalize(server.Write(t, http.MethodPost, path, url.Values{"dryRun": {"All"}, "fieldValidation": {"Warn"}}, obj))
 			got := realserver.Normalize(create(t, compiled, k, namespace, obj))

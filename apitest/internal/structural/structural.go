@@ -42,8 +42,11 @@ func structuralErrors(schema map[string]any, where position, at *field.Path) fie
 		return nil
 	}
 	var errs field.ErrorList
-	typ, items := text(schema, "type"), object(schema, "items")
-	embedded, preserve, intOrString := truth(schema, "x-kubernetes-embedded-resource"), truth(schema, "x-kubernetes-preserve-unknown-fields"), truth(schema, "x-kubernetes-int-or-string")
+	typ := text(schema, "type")
+	items := object(schema, "items")
+	embedded := truth(schema, "x-kubernetes-embedded-resource")
+	preserve := truth(schema, "x-kubernetes-preserve-unknown-fields")
+	intOrString := truth(schema, "x-kubernetes-int-or-string")
 	if typ == "array" && items == nil {
 		errs = append(errs, field.Required(at.Child("items"), "must be specified"))
 	}

@@ -22,7 +22,8 @@ func scalingMetrics(o object) string {
 	if o.text("apiVersion") == "autoscaling/v1" {
 		o = withMetrics(o)
 	}
-	metrics, current := o.list("spec", "metrics"), o.list("status", "currentMetrics")
+	metrics := o.list("spec", "metrics")
+	current := o.list("status", "currentMetrics")
 	var all []string
 	for i, metric := range metrics {
 		status := object{}
@@ -51,13 +52,16 @@ func scalingMetric(metric, status object) string {
 	case "Object":
 		field = "object"
 	case "Resource":
-		field, isResource = "resource", true
+		field = "resource"
+		isResource = true
 	case "ContainerResource":
-		field, isResource = "containerResource", true
+		field = "containerResource"
+		isResource = true
 	default:
 		return "<unknown type>"
 	}
-	target, current := metric.at(field, "target"), status.at(field, "current")
+	target := metric.at(field, "target")
+	current := status.at(field, "current")
 	has := status.has(field)
 	switch {
 	case isResource && target.has("averageValue"):
@@ -100,7 +104,8 @@ func withMetrics(o object) object {
 	cpu := func(field string, value any) map[string]any {
 		return map[string]any{"type": "Resource", "resource": map[string]any{"name": "cpu", field: map[string]any{"averageUtilization": value}}}
 	}
-	metrics, current := o.annotatedMetrics(metricsAnnotation), o.annotatedMetrics(currentMetricsAnnotation)
+	metrics := o.annotatedMetrics(metricsAnnotation)
+	current := o.annotatedMetrics(currentMetricsAnnotation)
 	if target := o.value("spec", "targetCPUUtilizationPercentage"); target != nil {
 		metrics = append(metrics, cpu("target", target))
 	}
@@ -141,7 +146,8 @@ func (o object) annotatedMetrics(annotation string) []any {
 }
 
 func convertMetric(source map[string]any) map[string]any {
-	target, current := map[string]any{}, map[string]any{}
+	target := map[string]any{}
+	current := map[string]any{}
 	for from, to := range map[string]string{
 		"AverageUtilization": "averageUtilization", "AverageValue": "averageValue", "Value": "value",
 	} {

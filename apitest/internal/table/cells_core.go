@@ -97,23 +97,33 @@ func nodeAddress(o object, addressType string) string {
 // printEvent prints events of both groups. They are the same objects with different field names.
 func printEvent(o object) []any {
 	involved := o.at("involvedObject")
-	firstField, lastField, countField, sourceField, messageField := "firstTimestamp", "lastTimestamp", "count", "source", "message"
+	firstField := "firstTimestamp"
+	lastField := "lastTimestamp"
+	countField := "count"
+	sourceField := "source"
+	messageField := "message"
 	controllerField := "reportingComponent"
 	if strings.HasPrefix(o.text("apiVersion"), "events.k8s.io/") {
 		involved = o.at("regarding")
-		firstField, lastField, countField = "deprecatedFirstTimestamp", "deprecatedLastTimestamp", "deprecatedCount"
-		sourceField, messageField, controllerField = "deprecatedSource", "note", "reportingController"
+		firstField = "deprecatedFirstTimestamp"
+		lastField = "deprecatedLastTimestamp"
+		countField = "deprecatedCount"
+		sourceField = "deprecatedSource"
+		messageField = "note"
+		controllerField = "reportingController"
 	}
 	first := o.since(o.time(firstField))
 	if o.time(firstField).IsZero() {
 		first = o.since(o.time("eventTime"))
 	}
-	last, count := first, o.number(countField)
+	last := first
+	count := o.number(countField)
 	if moment := o.time(lastField); !moment.IsZero() {
 		last = o.since(moment)
 	}
 	if o.has("series") {
-		last, count = o.since(o.time("series", "lastObservedTime")), o.number("series", "count")
+		last = o.since(o.time("series", "lastObservedTime"))
+		count = o.number("series", "count")
 	} else if count == 0 {
 		count = 1
 	}
@@ -150,14 +160,17 @@ func printResourceQuota(o object) []any {
 }
 
 func printComponentStatus(o object) []any {
-	status, message, failure := "Unknown", "", ""
+	status := "Unknown"
+	message := ""
+	failure := ""
 	for _, condition := range o.list("conditions") {
 		if condition.text("type") == "Healthy" {
 			status = "Unhealthy"
 			if condition.text("status") == "True" {
 				status = "Healthy"
 			}
-			message, failure = condition.text("message"), condition.text("error")
+			message = condition.text("message")
+			failure = condition.text("error")
 			break
 		}
 	}

@@ -92,7 +92,8 @@ func printEndpoints(o object) []any {
 	}
 	var all []string
 	for _, subset := range subsets {
-		addresses, ports := subset.list("addresses"), subset.list("ports")
+		addresses := subset.list("addresses")
+		ports := subset.list("ports")
 		if len(ports) == 0 { // of a headless service
 			for _, address := range addresses {
 				all = append(all, address.text("ip"))

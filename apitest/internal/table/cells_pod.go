@@ -71,7 +71,8 @@ func newPodSummary(o object) *podSummary {
 // finished.
 func (s *podSummary) addInitContainers() {
 	for i, container := range s.pod.list("status", "initContainerStatuses") {
-		restarts, finished := container.number("restartCount"), container.time("lastState", "terminated", "finishedAt")
+		restarts := container.number("restartCount")
+		finished := container.time("lastState", "terminated", "finishedAt")
 		s.restarts += restarts
 		s.lastRestart = later(s.lastRestart, finished)
 		isSidecar := s.sidecars[container.text("name")]
@@ -79,7 +80,8 @@ func (s *podSummary) addInitContainers() {
 			s.sidecarStarts += restarts
 			s.lastSidecar = later(s.lastSidecar, finished)
 		}
-		terminated, waiting := container.at("state", "terminated"), container.text("state", "waiting", "reason")
+		terminated := container.at("state", "terminated")
+		waiting := container.text("state", "waiting", "reason")
 		switch {
 		case terminated.content != nil && terminated.number("exitCode") == 0:
 			continue
@@ -101,14 +103,17 @@ func (s *podSummary) addInitContainers() {
 }
 
 func (s *podSummary) addContainers() {
-	s.restarts, s.lastRestart = s.sidecarStarts, s.lastSidecar
-	isRunning, failure := false, ""
+	s.restarts = s.sidecarStarts
+	s.lastRestart = s.lastSidecar
+	isRunning := false
+	failure := ""
 	statuses := s.pod.list("status", "containerStatuses")
 	for i := len(statuses) - 1; i >= 0; i-- {
 		container := statuses[i]
 		s.restarts += container.number("restartCount")
 		s.lastRestart = later(s.lastRestart, container.time("lastState", "terminated", "finishedAt"))
-		terminated, waiting := container.at("state", "terminated"), container.text("state", "waiting", "reason")
+		terminated := container.at("state", "terminated")
+		waiting := container.text("state", "waiting", "reason")
 		switch {
 		case waiting != "":
 			s.reason = waiting

@@ -120,7 +120,9 @@ func printPriorityLevel(o object) []any {
 	if limited := o.at("spec", "limited"); limited.content != nil {
 		cells[2] = limited.value("nominalConcurrencyShares")
 		if queuing := limited.at("limitResponse", "queuing"); queuing.content != nil {
-			cells[3], cells[4], cells[5] = queuing.number("queues"), queuing.number("handSize"), queuing.number("queueLengthLimit")
+			cells[3] = queuing.number("queues")
+			cells[4] = queuing.number("handSize")
+			cells[5] = queuing.number("queueLengthLimit")
 		}
 	}
 	return cells

@@ -44,9 +44,11 @@ func printPersistentVolume(o object) []any {
 }
 
 func printPersistentVolumeClaim(o object) []any {
-	capacity, modes := "", ""
+	capacity := ""
+	modes := ""
 	if o.text("spec", "volumeName") != "" {
-		capacity, modes = o.quantity("status", "capacity", "storage"), accessModes(o.texts("status", "accessModes"))
+		capacity = o.quantity("status", "capacity", "storage")
+		modes = accessModes(o.texts("status", "accessModes"))
 	}
 	return []any{
 		o.name(), volumePhase(o), o.text("spec", "volumeName"), capacity, modes, storageClass(o),

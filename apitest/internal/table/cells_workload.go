@@ -105,7 +105,8 @@ func printJob(o object) []any {
 }
 
 func jobCompletions(o object) string {
-	succeeded, parallelism := o.number("status", "succeeded"), o.number("spec", "parallelism")
+	succeeded := o.number("status", "succeeded")
+	parallelism := o.number("spec", "parallelism")
 	switch {
 	case o.has("spec", "completions"):
 		return fmt.Sprintf("%d/%d", succeeded, o.number("spec", "completions"))
@@ -116,7 +117,8 @@ func jobCompletions(o object) string {
 }
 
 func jobDuration(o object) string {
-	start, end := o.time("status", "startTime"), o.time("status", "completionTime")
+	start := o.time("status", "startTime")
+	end := o.time("status", "completionTime")
 	switch {
 	case start.IsZero():
 		return ""

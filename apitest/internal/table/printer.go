@@ -39,7 +39,8 @@ func newPrinter(resource *kinds.Resource, now time.Time) (p *printer, warning st
 	case known:
 		p.cells = found
 	case hasDefaultColumns(columns):
-		p.cells, p.isDefault = defaultCells, true
+		p.cells = defaultCells
+		p.isDefault = true
 	default:
 		p.cells = p.fallbackCells
 		warning = fmt.Sprintf("apitest: not printed: cells of %s besides name and age", key)

@@ -164,7 +164,8 @@ func setKinds(resource *kinds.Resource, obj map[string]any) {
 	items, _ := obj["items"].([]any)
 	for _, item := range items {
 		one, _ := item.(map[string]any)
-		one["kind"], one["apiVersion"] = resource.Kind, resource.APIVersion()
+		one["kind"] = resource.Kind
+		one["apiVersion"] = resource.APIVersion()
 	}
 }
 

@@ -95,7 +95,8 @@ func withoutAnnotations(value any, names []string) any {
 	if len(names) == 0 || annotations == nil {
 		return value
 	}
-	metadata, annotations = maps.Clone(metadata), maps.Clone(annotations)
+	metadata = maps.Clone(metadata)
+	annotations = maps.Clone(annotations)
 	for _, name := range names {
 		delete(annotations, name)
 	}
@@ -134,7 +135,8 @@ func (p *printer) typed(obj map[string]any) map[string]any {
 		return obj
 	}
 	obj = maps.Clone(obj)
-	obj["kind"], obj["apiVersion"] = p.resource.Kind, p.resource.APIVersion()
+	obj["kind"] = p.resource.Kind
+	obj["apiVersion"] = p.resource.APIVersion()
 	return obj
 }
 

@@ -19,7 +19,8 @@ func TestOf_BuiltinKindsEqualServer(t *testing.T) {
 	}
 	_, err := server.send(t.Context(), http.MethodDelete, "/api/v1/namespaces/default/pods/deleted", "", nil)
 	require.NoError(t, err)
-	compared, rows := 0, 0
+	compared := 0
+	rows := 0
 	for _, resource := range server.registry.Resources() {
 		if !resource.HasVerb("list") || resource.Plural == "componentstatuses" {
 			continue
@@ -28,7 +29,8 @@ func TestOf_BuiltinKindsEqualServer(t *testing.T) {
 		if count == 0 {
 			t.Logf("no object of %s", resource.GroupVersionResource())
 		}
-		compared, rows = compared+1, rows+count
+		compared = compared + 1
+		rows = rows + count
 	}
 	t.Logf("%d tables with %d rows", compared, rows)
 	pods := server.registry.Lookup("", "v1", "pods")

@@ -79,7 +79,8 @@ func TestWriter_AutoscalerVersionsAsOnServer(t *testing.T) {
 			record := func(what string, obj *unstructured.Object, err error) {
 				all[name+" "+what] = s.Outcome(withoutIdentity(obj), err)
 			}
-			version, other := name[:2], map[string]string{"v1": "v2", "v2": "v1"}[name[:2]]
+			version := name[:2]
+			other := map[string]string{"v1": "v2", "v2": "v1"}[name[:2]]
 			own := strings.ReplaceAll(name, " ", "-")
 			given := s.Object(t, fmt.Sprintf(`{apiVersion: autoscaling/%s, kind: HorizontalPodAutoscaler, metadata: {name: %s}, spec: {%s}}`, version, own, spec))
 			created, err := handles[version].Create(t.Context(), given, nil)

@@ -23,7 +23,8 @@ func isBindings(resource *kinds.Resource) bool {
 // createBinding executes a POST to the resource bindings, an alias of the subresource binding of the pod with that name.
 func (w *Writer) createBinding(ctx context.Context, req *Request, body Body) (Result, error) {
 	binding := *req
-	binding.Resource, binding.Subresource = w.registry.Lookup("", "v1", "pods"), "binding"
+	binding.Resource = w.registry.Lookup("", "v1", "pods")
+	binding.Subresource = "binding"
 	if body.Err != nil {
 		return Result{}, body.Err
 	}

@@ -115,7 +115,8 @@ func (op *operation) parse(body Body) (content map[string]any, kind schema.Group
 	}
 	if u.GetAPIVersion() == "" {
 		op.isUntyped = op.resource.Definition != nil
-		kind.Group, kind.Version = want.Group, want.Version
+		kind.Group = want.Group
+		kind.Version = want.Version
 	}
 	u.SetGroupVersionKind(kind)
 	if kind != want {
@@ -216,9 +217,11 @@ func summary(data []byte) string {
 	if len(data) == 0 {
 		return "<empty>"
 	}
-	text, ending := data, ""
+	text := data
+	ending := ""
 	if len(data) > maxLength {
-		text, ending = data[:maxLength], " ..."
+		text = data[:maxLength]
+		ending = " ..."
 	}
 	if data[0] == '{' {
 		return string(text) + ending

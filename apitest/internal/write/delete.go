@@ -253,7 +253,8 @@ func (op *operation) deletionFinalizers(obj *unstructured.Unstructured, options 
 		finalizers = append(finalizers, metav1.FinalizerDeleteDependents)
 	default: // background deletion needs no finalizer
 	}
-	a, b := slices.Sorted(slices.Values(before)), slices.Sorted(slices.Values(finalizers))
+	a := slices.Sorted(slices.Values(before))
+	b := slices.Sorted(slices.Values(finalizers))
 	if slices.Equal(slices.Compact(a), slices.Compact(b)) {
 		return before, false
 	}
@@ -263,7 +264,9 @@ func (op *operation) deletionFinalizers(obj *unstructured.Unstructured, options 
 // propagation returns the policy of a deletion. Options take precedence over the object's finalizers, and these over the kind's
 // default.
 func (op *operation) propagation(finalizers []string, options *metav1.DeleteOptions) metav1.DeletionPropagation {
-	group, plural, orphan := op.resource.Group, op.resource.Plural, orphanDependents(options)
+	group := op.resource.Group
+	plural := op.resource.Plural
+	orphan := orphanDependents(options)
 	switch {
 	case plural == "events" && (group == "" || group == "events.k8s.io"):
 		return metav1.DeletePropagationBackground

@@ -50,9 +50,11 @@ func (w *Writer) DeleteCollection(ctx context.Context, req *Request, body Body, 
 func (op *operation) deleteItem(ctx context.Context, obj map[string]any, options *metav1.DeleteOptions) error {
 	item := &unstructured.Unstructured{Object: obj}
 	req := *op.req
-	req.Namespace, req.Name = item.GetNamespace(), item.GetName()
+	req.Namespace = item.GetNamespace()
+	req.Name = item.GetName()
 	one := op.begin(ctx, &req)
-	one.options.dryRun, one.isOfMany = options.DryRun, true
+	one.options.dryRun = options.DryRun
+	one.isOfMany = true
 	_, _, err := one.delete(options)
 	op.warnings = append(op.warnings, one.warnings...)
 	return err

@@ -38,7 +38,8 @@ func (op *operation) deleteNamespace(old *unstructured.Unstructured, options *me
 
 // namespaceFinalizers returns the finalizers adapted to the propagation policy of the options.
 func namespaceFinalizers(finalizers []string, options *metav1.DeleteOptions) []string {
-	want, orphan := map[string]bool{}, orphanDependents(options)
+	want := map[string]bool{}
+	orphan := orphanDependents(options)
 	switch {
 	case orphan != nil:
 		want[metav1.FinalizerOrphanDependents] = *orphan

@@ -191,7 +191,9 @@ func checkBudget(budget *unstructured.Unstructured) error {
 }
 
 func budgetReason(budget *unstructured.Unstructured) string {
-	name, current, desired := budget.GetName(), statusNumber(budget, "currentHealthy"), statusNumber(budget, "desiredHealthy")
+	name := budget.GetName()
+	current := statusNumber(budget, "currentHealthy")
+	desired := statusNumber(budget, "desiredHealthy")
 	reason, message := conditionReason(budget, "DisruptionAllowed")
 	switch {
 	case message != "" && reason == "SyncFailed":

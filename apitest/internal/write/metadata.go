@@ -205,7 +205,8 @@ func (r *random) uid() types.UID {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	high, low := r.seeded.Uint64(), r.seeded.Uint64()
+	high := r.seeded.Uint64()
+	low := r.seeded.Uint64()
 	return types.UID(fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", high>>32, high>>16&0xffff, high&0xfff, low>>48&0xfff, low&0xffffffffffff))
 }
 

@@ -178,7 +178,8 @@ func asRead(resource *kinds.Resource, obj map[string]any) map[string]any {
 	if spec["type"] != "ExternalName" || spec["internalTrafficPolicy"] == nil {
 		return obj
 	}
-	obj, spec = maps.Clone(obj), maps.Clone(spec)
+	obj = maps.Clone(obj)
+	spec = maps.Clone(spec)
 	delete(spec, "internalTrafficPolicy")
 	obj["spec"] = spec
 	return obj

@@ -150,7 +150,8 @@ func (op *operation) patched(live *unstructured.Unstructured, object map[string]
 
 // otherKindPatched returns what is wrong with a patch that changes the kind of a built-in object.
 func (op *operation) otherKindPatched(object map[string]any) string {
-	kind, want := (&unstructured.Unstructured{Object: object}).GroupVersionKind(), op.kind()
+	kind := (&unstructured.Unstructured{Object: object}).GroupVersionKind()
+	want := op.kind()
 	isCustom := op.resource.Definition != nil && op.subresource != "scale"
 	if isCustom && kind.Kind == "" {
 		content, _ := json.Marshal(object)

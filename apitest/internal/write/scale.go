@@ -58,7 +58,8 @@ func newScale(resource *kinds.Resource, obj *unstructured.Unstructured) (scale *
 	if err != nil {
 		return nil, false, err
 	}
-	spec, status := map[string]any{}, map[string]any{"replicas": current}
+	spec := map[string]any{}
+	status := map[string]any{"replicas": current}
 	if replicas != 0 {
 		spec["replicas"] = replicas
 	}

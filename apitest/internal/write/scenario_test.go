@@ -102,7 +102,8 @@ func play(t *testing.T, p player, namespace string, requests []request) []answer
 	var answers []answer
 	for _, req := range requests {
 		shown := req.method + " " + req.path + " " + summaryOf(req.body)
-		req.path, req.body = expand(req.path), expand(req.body)
+		req.path = expand(req.path)
+		req.body = expand(req.body)
 		code, warnings, body := p.send(t, req)
 		if req.label != "" {
 			labels[req.label] = body
@@ -194,12 +195,16 @@ func targetOf(t *testing.T, path string) requestTarget {
 	parts := strings.Split(strings.Trim(parsed.Path, "/"), "/")
 	target := requestTarget{query: parsed.Query()}
 	if parts[0] == "api" {
-		target.version, parts = parts[1], parts[2:]
+		target.version = parts[1]
+		parts = parts[2:]
 	} else {
-		target.group, target.version, parts = parts[1], parts[2], parts[3:]
+		target.group = parts[1]
+		target.version = parts[2]
+		parts = parts[3:]
 	}
 	if parts[0] == "namespaces" && len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize" {
-		target.namespace, parts = parts[1], parts[2:]
+		target.namespace = parts[1]
+		parts = parts[2:]
 	}
 	target.plural = parts[0]
 	if len(parts) > 1 {

@@ -130,7 +130,8 @@ func (p *writerPlayer) answer(t *testing.T, result write.Result, err error) (cod
 		require.ErrorAs(t, err, &status)
 		content := status.Status()
 		content.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-		code, value = int(content.Code), content
+		code = int(content.Code)
+		value = content
 	}
 	content, err := json.Marshal(value)
 	require.NoError(t, err)

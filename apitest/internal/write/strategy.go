@@ -196,7 +196,8 @@ func setAbsentChecks(of func(group string, plurals []string, change func(*strate
 	of(flowGroup, []string{"flowschemas", "prioritylevelconfigurations"}, noneOfStatus)
 	of(admissionGroup, []string{"validatingadmissionpolicies"}, noneOfStatus)
 	of("internal.apiserver.k8s.io", []string{"storageversions"}, func(s *strategy) {
-		s.checks.update, s.checks.status = []metadataCheck{}, []metadataCheck{}
+		s.checks.update = []metadataCheck{}
+		s.checks.status = []metadataCheck{}
 	})
 
 	anyFinalizer := func(s *strategy) { s.anyFinalizer = true }

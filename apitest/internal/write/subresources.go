@@ -15,7 +15,8 @@ func (op *operation) coerce(obj map[string]any) (decoded map[string]any, unknown
 
 // resetMetadata copies the metadata of old to obj, except for managedFields.
 func resetMetadata(obj, old *unstructured.Unstructured) {
-	managed, version := obj.GetManagedFields(), obj.GetResourceVersion()
+	managed := obj.GetManagedFields()
+	version := obj.GetResourceVersion()
 	obj.Object["metadata"] = old.DeepCopy().Object["metadata"]
 	obj.SetManagedFields(managed)
 	obj.SetResourceVersion(version)
@@ -26,7 +27,8 @@ func keepExceptEphemeral(obj, old *unstructured.Unstructured) {
 	containers, found, _ := unstructured.NestedSlice(obj.Object, "spec", "ephemeralContainers")
 	before := old.DeepCopy()
 	resetMetadata(obj, old)
-	obj.Object["status"], obj.Object["spec"] = before.Object["status"], before.Object["spec"]
+	obj.Object["status"] = before.Object["status"]
+	obj.Object["spec"] = before.Object["spec"]
 	spec := childOf(obj.Object, "spec")
 	setOrDelete(spec, "ephemeralContainers", containers, found)
 }
@@ -55,7 +57,8 @@ func keepExceptResources(obj, old *unstructured.Unstructured) {
 		}
 	}
 	resetMetadata(obj, old)
-	obj.Object["status"], obj.Object["spec"] = before.Object["status"], spec
+	obj.Object["status"] = before.Object["status"]
+	obj.Object["spec"] = spec
 }
 
 // keepExceptConditions resets all of a CertificateSigningRequest except its status conditions.
@@ -71,13 +74,15 @@ func keepExceptConditions(op *operation, obj, old *unstructured.Unstructured) {
 		}
 	}
 	before := old.DeepCopy()
-	obj.Object["spec"], obj.Object["status"] = before.Object["spec"], before.Object["status"]
+	obj.Object["spec"] = before.Object["spec"]
+	obj.Object["status"] = before.Object["status"]
 	setOrDelete(childOf(obj.Object, "status"), "conditions", conditions, found)
 }
 
 // setRequestor sets the requesting user of a CertificateSigningRequest.
 func (op *operation) setRequestor(obj *unstructured.Unstructured) {
-	spec, user := childOf(obj.Object, "spec"), op.req.User
+	spec := childOf(obj.Object, "spec")
+	user := op.req.User
 	for _, name := range []string{"username", "uid", "groups", "extra"} {
 		delete(spec, name)
 	}

@@ -179,7 +179,8 @@ func (op *operation) beforeUpdate(obj, old *unstructured.Unstructured, admit fun
 
 // keepManagedTimes restores the times of managedFields if nothing else changes, to make the update a no-op.
 func keepManagedTimes(obj, old *unstructured.Unstructured) {
-	entries, before := obj.GetManagedFields(), old.GetManagedFields()
+	entries := obj.GetManagedFields()
+	before := old.GetManagedFields()
 	if len(entries) != len(before) || len(entries) == 0 {
 		return
 	}

@@ -220,7 +220,8 @@ func TestWriter_AdmissionChanges(t *testing.T) {
 	recorder.mutate = func(attributes *write.Attributes) error {
 		attributes.Warn("changed")
 		spec, _ := attributes.Object["spec"].(map[string]any)
-		spec["color"], spec["unknown"] = "blue", true
+		spec["color"] = "blue"
+		spec["unknown"] = true
 		return nil
 	}
 	body := write.Body{Object: map[string]any{
@@ -283,7 +284,8 @@ func TestWriter_FieldManagerOfUserAgent(t *testing.T) {
 	}
 	for agent, want := range map[string]string{"kubectl/v1.36 (linux)": "kubectl", "a\x00b": "ab", long: long[:128]} {
 		req := f.request(t, configMaps)
-		req.UserAgent, req.Query = agent, url.Values{"dryRun": {metav1.DryRunAll}}
+		req.UserAgent = agent
+		req.Query = url.Values{"dryRun": {metav1.DryRunAll}}
 		result, err := f.writer.Create(t.Context(), req, write.Body{Object: map[string]any{
 			"metadata": map[string]any{"name": "x"}, "data": map[string]any{"a": "b"},
 		}})

@@ -65,5 +65,6 @@ func (m *Meter) Resident(kind string) {
 	m.Figures[kind+"-rss"] = float64(residentBytes("VmRSS"))
 	var now runtime.MemStats
 	runtime.ReadMemStats(&now)
-	m.Figures[kind+"-live"], m.Figures[kind+"-spans"] = float64(now.HeapAlloc), float64(now.HeapInuse)
+	m.Figures[kind+"-live"] = float64(now.HeapAlloc)
+	m.Figures[kind+"-spans"] = float64(now.HeapInuse)
 }

@@ -41,5 +41,6 @@ func (m *Meter) SeeChange(name, changed string) {
 	m.Figures["event-cpu"] = (cpuTime() - m.events.cpu) / float64(m.seen)
 	m.Figures["event-wall"] = time.Since(m.events.at).Seconds()
 	slices.Sort(m.delays)
-	m.Figures["event-delay"], m.Figures["event-delay-99"] = m.delays[len(m.delays)/2], m.delays[len(m.delays)*99/100]
+	m.Figures["event-delay"] = m.delays[len(m.delays)/2]
+	m.Figures["event-delay-99"] = m.delays[len(m.delays)*99/100]
 }

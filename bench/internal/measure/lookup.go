@@ -28,7 +28,8 @@ const lookupRounds = 200
 // Lookups looks up the pods of every node repeatedly and adds the figure "lookup-wall", the average time of a lookup. find
 // returns the number of found pods.
 func (m *Meter) Lookups(find func(node string) (int, error)) error {
-	nodes, all := Nodes(), 0
+	nodes := Nodes()
+	all := 0
 	start := time.Now()
 	for range lookupRounds {
 		for _, node := range nodes {

@@ -86,7 +86,8 @@ func measureTask(ctx context.Context, task Task, s *Settings) (Figures, error) {
 	if err := task(ctx, m); err != nil {
 		return nil, err
 	}
-	m.Figures["wall"], m.Figures["cpu"] = time.Since(start.at).Seconds(), cpuTime()-start.cpu
+	m.Figures["wall"] = time.Since(start.at).Seconds()
+	m.Figures["cpu"] = cpuTime() - start.cpu
 	runtime.ReadMemStats(&after)
 	m.Figures["alloc"] = float64(after.TotalAlloc - before.TotalAlloc)
 	m.Figures["allocs"] = float64(after.Mallocs - before.Mallocs)

@@ -81,7 +81,8 @@ func TestMeter_SampleHeap(t *testing.T) {
 		require.NoError(t, err)
 		return figures["heap"]
 	}
-	dropped, held := iterate(false), iterate(true)
+	dropped := iterate(false)
+	held := iterate(true)
 	assert.Greater(t, held-dropped, float64(count*each)*0.9)
 	assert.Less(t, held-dropped, float64(count*each)*1.5)
 }

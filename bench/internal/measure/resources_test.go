@@ -29,7 +29,8 @@ func TestResidentBytes_Fields(t *testing.T) {
 	for i := 0; i < len(held); i += 1 << 10 {
 		held[i] = 1
 	}
-	now, peak := residentBytes("VmRSS"), residentBytes("VmHWM")
+	now := residentBytes("VmRSS")
+	peak := residentBytes("VmHWM")
 	runtime.KeepAlive(held)
 	assert.Greater(t, now, uint64(len(held)))
 	assert.GreaterOrEqual(t, peak, now)

@@ -25,7 +25,8 @@ func (m *Meter) Stage(kind string, do func() error) error {
 	if err := do(); err != nil {
 		return err
 	}
-	m.Figures[kind+"-wall"], m.Figures[kind+"-cpu"] = time.Since(start.at).Seconds(), cpuTime()-start.cpu
+	m.Figures[kind+"-wall"] = time.Since(start.at).Seconds()
+	m.Figures[kind+"-cpu"] = cpuTime() - start.cpu
 	m.Figures[kind+"-peak"] = float64(heapSys())
 	m.Figures[kind+"-rss"] = float64(residentBytes("VmHWM"))
 	return nil

@@ -17,7 +17,8 @@ import (
 // the dependencies are then already compiled for a test. folder is the folder of the package's module, "" for this module.
 func Build(ctx context.Context, folder, pkg, program string, args, env []string) error {
 	if hasRaceDetector() {
-		args, env = []string{"-race"}, nil
+		args = []string{"-race"}
+		env = nil
 	}
 	command := exec.CommandContext(ctx, "go", slices.Concat([]string{"build", "-C", cmp.Or(folder, "."), "-o", program}, args, []string{pkg})...)
 	command.Env = append(os.Environ(), env...)

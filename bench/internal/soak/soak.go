@@ -82,7 +82,8 @@ func Main(start func(ctx context.Context, config *Config) (Side, error)) {
 }
 
 func serve(ctx context.Context, in io.Reader, out io.Writer, start func(ctx context.Context, config *Config) (Side, error)) error {
-	lines, answers := bufio.NewReader(in), json.NewEncoder(out)
+	lines := bufio.NewReader(in)
+	answers := json.NewEncoder(out)
 	line, err := lines.ReadBytes('\n')
 	if err != nil {
 		return fmt.Errorf("read the configuration: %w", err)

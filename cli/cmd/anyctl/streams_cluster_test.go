@@ -152,7 +152,8 @@ func TestCp_RetriesLostConnection(t *testing.T) {
 
 func TestCp_BothDirections(t *testing.T) {
 	namespace := runningPod(t, false)
-	folder, inside := t.TempDir(), t.TempDir() // containers of the sandbox have this machine's files
+	folder := t.TempDir()
+	inside := t.TempDir() // containers of the sandbox have this machine's files
 	source := filepath.Join(folder, "source")
 	require.NoError(t, os.MkdirAll(filepath.Join(source, "below"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(source, "a"), []byte("hello"), 0o600))

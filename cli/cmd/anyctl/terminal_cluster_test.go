@@ -90,7 +90,9 @@ func startWith(t *testing.T, variable string, args ...string) *screen {
 	require.NoError(t, err)
 	s.cmd = exec.Command(anyctl(t), args...)
 	s.cmd.Env = append(os.Environ(), "KUBECONFIG="+cluster.Kubeconfig(t), "HOME="+t.TempDir(), "TERM=xterm", variable)
-	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = tty, tty, tty
+	s.cmd.Stdin = tty
+	s.cmd.Stdout = tty
+	s.cmd.Stderr = tty
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	require.NoError(t, s.cmd.Start())
 	read := make(chan struct{})
@@ -302,7 +304,8 @@ func TestLogs_ClosedPipe(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, reader.Close())
 			var stderr bytes.Buffer
-			cmd.Stdout, cmd.Stderr = writer, &stderr
+			cmd.Stdout = writer
+			cmd.Stderr = &stderr
 			require.Error(t, cmd.Run()) // by SIGPIPE, or code 1
 			require.NoError(t, writer.Close())
 			assert.Empty(t, stderr.String())

@@ -20,7 +20,9 @@ const resource = "certificates.cert-manager.io"
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	connection, selection, output := flags.NewConnection(), &flags.Selection{}, print.NewFlags()
+	connection := flags.NewConnection()
+	selection := &flags.Selection{}
+	output := print.NewFlags()
 	command := &cobra.Command{
 		Use: "certificates", Short: "List certificates", Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), connection, selection, output) },

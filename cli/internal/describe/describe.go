@@ -69,7 +69,8 @@ func nameFields(obj *unstructured.Object) []field {
 
 // labelFields returns an object's labels and annotations.
 func labelFields(obj *unstructured.Object) []field {
-	labels, annotations := mapAt(obj.Object, "metadata", "labels"), map[string]any{}
+	labels := mapAt(obj.Object, "metadata", "labels")
+	annotations := map[string]any{}
 	for name, value := range mapAt(obj.Object, "metadata", "annotations") {
 		if name != lastApplied {
 			annotations[name] = value

@@ -78,7 +78,9 @@ func writeField(w io.Writer, f *field, first, margin string, width int) {
 	label := printable(f.label) + ":"
 	gap := strings.Repeat(" ", max(len(indent), width-utf8.RuneCountInString(label)))
 	if f.label == "" {
-		label, gap, width = "", "", 0
+		label = ""
+		gap = ""
+		width = 0
 	}
 	switch {
 	case len(f.lines) > 0:

@@ -140,7 +140,8 @@ func nodePodsFields(node map[string]any, pods []*unstructured.Object, now time.T
 // podResources returns the requests and limits of a pod: max(sum over containers and sidecars, largest init container), plus
 // spec.overhead for requests.
 func podResources(pod map[string]any) map[string]*total {
-	sum, initMax := map[string]*total{}, map[string]*total{}
+	sum := map[string]*total{}
+	initMax := map[string]*total{}
 	at := func(totals map[string]*total, name string) *total {
 		if totals[name] == nil {
 			totals[name] = &total{}

@@ -95,7 +95,8 @@ func (w *walker) walk(set map[string]any, value any, at string, depth int) {
 
 // step returns the path step of a member, the member's value, and whether the member is on or below w.path.
 func (w *walker) step(key string, value any, depth int) (step string, next any, matches bool) {
-	wanted, isBelow := "", depth == len(w.path)
+	wanted := ""
+	isBelow := depth == len(w.path)
 	if !isBelow {
 		wanted = w.path[depth]
 	}

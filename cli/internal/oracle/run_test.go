@@ -42,8 +42,11 @@ func (p *program) run(t *testing.T, c *oracleCase, namespace string, kubectl *pr
 	ctx, cancel := context.WithTimeout(t.Context(), runTimeout)
 	defer cancel()
 	cmd := p.command(ctx, t, c, namespace)
-	stdout, stderr := newSignalBuffer(), newSignalBuffer()
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(c.stdin), stdout, stderr
+	stdout := newSignalBuffer()
+	stderr := newSignalBuffer()
+	cmd.Stdin = strings.NewReader(c.stdin)
+	cmd.Stdout = stdout
+	cmd.Stderr = stderr
 	require.NoError(t, cmd.Start())
 	for _, step := range c.during {
 		if !stdout.waitFor(ctx, step.waitFor) {
@@ -178,7 +181,8 @@ func splitLine(line string) ([]string, error) {
 		case quote != 0:
 			current.WriteRune(char)
 		case char == '\'' || char == '"':
-			quote, started = char, true
+			quote = char
+			started = true
 		case char == ' ' && started:
 			args = append(args, current.String())
 			current.Reset()

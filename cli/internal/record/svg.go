@@ -31,7 +31,8 @@ func svg(text string) []byte {
 		width = max(width, utf8.RuneCountInString(plain(line)))
 	}
 	var out bytes.Buffer
-	w, h := float64(width)*charWidth+2*margin, len(lines)*lineHeight+2*margin
+	w := float64(width)*charWidth + 2*margin
+	h := len(lines)*lineHeight + 2*margin
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%d" viewBox="0 0 %.0f %d">`+"\n", w, h, w, h)
 	out.WriteString("<style>text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#d4d4d4;white-space:pre}" +
 		".b{font-weight:bold;fill:#fff}.r{fill:#f14c4c}.g{fill:#23d18b}.y{fill:#e5e510}</style>\n")

@@ -35,6 +35,8 @@ func Configure(from *controllerruntime.Constructors, options manager.Options) (*
 //	other, err := cluster.New(config, overAnykind, func(o *cluster.Options) { o.Scheme = scheme })
 func ConfigureCluster(from *controllerruntime.Constructors) (*rest.Config, cluster.Option) {
 	return from.Config(), func(options *cluster.Options) {
-		options.NewClient, options.NewCache, options.MapperProvider = from.NewClient, from.NewCache, from.MapperProvider
+		options.NewClient = from.NewClient
+		options.NewCache = from.NewCache
+		options.MapperProvider = from.MapperProvider
 	}
 }

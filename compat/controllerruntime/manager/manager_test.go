@@ -64,7 +64,8 @@ func adminConfig(t *testing.T, over *recorder) *rest.Config {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", cluster.Kubeconfig(t))
 	require.NoError(t, err)
-	config.QPS, config.WrapTransport = -1, over.wrap
+	config.QPS = -1
+	config.WrapTransport = over.wrap
 	var mu sync.Mutex
 	var conns []net.Conn
 	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -134,7 +135,8 @@ func TestConfigure_CarriesAllRequests(t *testing.T) {
 			_, err = clientset.CoreV1().Secrets(namespace).List(t.Context(), metav1.ListOptions{})
 			require.NoError(t, err)
 			configMap := &corev1.ConfigMap{}
-			configMap.Namespace, configMap.GenerateName = namespace, "about-"
+			configMap.Namespace = namespace
+			configMap.GenerateName = "about-"
 			require.NoError(t, mgr.GetClient().Create(t.Context(), configMap))
 			mgr.GetEventRecorder("test").Eventf(configMap, nil, corev1.EventTypeNormal, "Tested", "Test", "a note")
 
@@ -162,7 +164,8 @@ func TestConfigureCluster_CarriesAllRequests(t *testing.T) {
 			defer other.GetHTTPClient().CloseIdleConnections()
 			require.NoError(t, other.GetAPIReader().List(t.Context(), &corev1.PodList{}, ctrlclient.InNamespace(namespace)))
 			secret := &corev1.Secret{}
-			secret.Namespace, secret.GenerateName = namespace, "about-"
+			secret.Namespace = namespace
+			secret.GenerateName = "about-"
 			require.NoError(t, other.GetClient().Create(t.Context(), secret))
 			assert.Contains(t, over.all(), "GET /api/v1/namespaces/"+namespace+"/pods")
 			assert.Contains(t, over.all(), "POST /api/v1/namespaces/"+namespace+"/secrets")

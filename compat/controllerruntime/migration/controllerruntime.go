@@ -213,7 +213,8 @@ func controllerBefore(mgr ctrl.Manager, reconciler reconcile.Reconciler) error {
 }
 
 func controllerAfter(ctx context.Context, deployments, configMaps *dynamic.Resource) error {
-	reconciled, owned := cache.New[unstructured.Object](deployments, nil), cache.New[unstructured.Object](configMaps, nil)
+	reconciled := cache.New[unstructured.Object](deployments, nil)
+	owned := cache.New[unstructured.Object](configMaps, nil)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return reconciled.Run(ctx) })
 	group.Go(func() error { return owned.Run(ctx) })

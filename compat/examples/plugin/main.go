@@ -35,7 +35,8 @@ func newGetter(ctx context.Context, flags *genericclioptions.ConfigFlags) generi
 func newCommand(
 	streams genericiooptions.IOStreams, newGetter func(context.Context, *genericclioptions.ConfigFlags) genericclioptions.RESTClientGetter,
 ) *cobra.Command {
-	flags, selector := genericclioptions.NewConfigFlags(true), ""
+	flags := genericclioptions.NewConfigFlags(true)
+	selector := ""
 	command := &cobra.Command{
 		Use: "kubectl-labels TYPE[/NAME] ...", Short: "Print the labels of objects", Args: cobra.MinimumNArgs(1), SilenceUsage: true,
 		RunE: func(command *cobra.Command, args []string) error {

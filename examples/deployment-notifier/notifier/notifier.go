@@ -45,7 +45,8 @@ func Run(ctx context.Context, client *dynamic.Client, out io.Writer) error {
 		if change.Object == nil {
 			continue
 		}
-		uid, generation := change.Object.GetUID(), change.Object.GetGeneration()
+		uid := change.Object.GetUID()
+		generation := change.Object.GetGeneration()
 		running, exists := notifiers[uid]
 		if exists && (change.Type == watch.Deleted || running.generation != generation) {
 			running.stop()

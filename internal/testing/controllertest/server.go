@@ -148,7 +148,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodDelete {
 		s.version++
 		metadata := body["metadata"].(map[string]any)
-		metadata["resourceVersion"], metadata["uid"] = strconv.Itoa(s.version), path
+		metadata["resourceVersion"] = strconv.Itoa(s.version)
+		metadata["uid"] = path
 		s.objects[path] = body
 	}
 	_ = json.NewEncoder(w).Encode(body)

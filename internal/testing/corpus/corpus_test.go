@@ -14,7 +14,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestDefinitions_SpreadOverTheCorpus(t *testing.T) {
 	definitions := Definitions(t, 300)
 	require.Len(t, definitions, 300)
-	names, groups := map[string]bool{}, map[string]bool{}
+	names := map[string]bool{}
+	groups := map[string]bool{}
 	for _, one := range definitions {
 		var definition struct {
 			Kind     string
@@ -27,7 +28,8 @@ func TestDefinitions_SpreadOverTheCorpus(t *testing.T) {
 		require.NoError(t, json.Unmarshal(one.JSON, &definition), one.File)
 		assert.Equal(t, "CustomResourceDefinition", definition.Kind)
 		assert.Equal(t, []string{one.Name, one.Group, one.Kind}, []string{definition.Metadata.Name, definition.Spec.Group, definition.Spec.Names.Kind})
-		names[one.Name], groups[one.Group] = true, true
+		names[one.Name] = true
+		groups[one.Group] = true
 	}
 	assert.Len(t, names, 300)
 	assert.Greater(t, len(groups), 40)

@@ -64,7 +64,8 @@ func runPlugin(address string) int {
 		if action.Child {
 			child := exec.Command(os.Args[0])
 			child.Path, _ = os.Executable()
-			child.Stdout, child.Stderr = os.Stdout, os.Stderr
+			child.Stdout = os.Stdout
+			child.Stderr = os.Stderr
 			if child.Start() != nil {
 				return 105
 			}

@@ -52,7 +52,8 @@ func (c *credential) expire() error {
 	if err := os.Rename(c.path+".new", c.path); err != nil {
 		return err
 	}
-	c.token, c.count = next, c.count+1
+	c.token = next
+	c.count = c.count + 1
 	return nil
 }
 

@@ -48,7 +48,9 @@ func (p *Proxy) next() fault {
 // draw consumes the same number of random values for each fault, so that the schedule depends on the seed alone. cutAfter
 // varies by orders of magnitude: both short and long responses are cut in the middle.
 func draw(rng *rand.Rand, maxCut int) fault {
-	kind, cutAfter, wait := rng.IntN(20), rng.IntN(maxCut)>>rng.IntN(6), time.Duration(rng.IntN(400))*time.Millisecond
+	kind := rng.IntN(20)
+	cutAfter := rng.IntN(maxCut) >> rng.IntN(6)
+	wait := time.Duration(rng.IntN(400)) * time.Millisecond
 	switch kind {
 	case 0:
 		return fault{name: "410", status: 410}

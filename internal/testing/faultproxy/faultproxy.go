@@ -78,7 +78,8 @@ func New(t testing.TB, seed uint64) *Proxy {
 // streams must reconnect.
 func (p *Proxy) Storm(maxCut int) {
 	p.mu.Lock()
-	p.storm, p.maxCut = true, maxCut
+	p.storm = true
+	p.maxCut = maxCut
 	p.mu.Unlock()
 	p.server.CloseClientConnections()
 }

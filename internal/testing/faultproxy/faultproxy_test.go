@@ -19,13 +19,17 @@ func schedule(seed uint64, maxCut int) (all []fault) {
 }
 
 func TestDraw_DependsOnSeed(t *testing.T) {
-	first, again, other := schedule(7, 4_000), schedule(7, 4_000), schedule(8, 4_000)
+	first := schedule(7, 4_000)
+	again := schedule(7, 4_000)
+	other := schedule(8, 4_000)
 	assert.Equal(t, first, again)
 	assert.NotEqual(t, first, other)
 }
 
 func TestDraw_AllFaultsAndCuts(t *testing.T) {
-	met, early, late := map[string]bool{}, 0, 0
+	met := map[string]bool{}
+	early := 0
+	late := 0
 	for _, f := range schedule(1, 1<<18) {
 		met[f.name] = true
 		assert.Less(t, f.cutAfter, 1<<18)

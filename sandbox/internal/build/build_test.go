@@ -84,7 +84,8 @@ func checkNothingHalfBuilt(t *testing.T, cache *Cache, binaries ...Binary) {
 }
 
 func TestCache_BuildsOnceAndReports(t *testing.T) {
-	calls, cache := withFakeGo(t), openCache(t)
+	calls := withFakeGo(t)
+	cache := openCache(t)
 	server := Kubernetes("kube-apiserver", "v1.34.4")
 	var out bytes.Buffer
 	for range 2 {
@@ -109,7 +110,8 @@ func TestCache_BuildsOnceAndReports(t *testing.T) {
 }
 
 func TestCache_BuildAfterInterruption(t *testing.T) {
-	calls, cache := withFakeGo(t), openCache(t)
+	calls := withFakeGo(t)
+	cache := openCache(t)
 	hold(t, calls)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
@@ -140,7 +142,8 @@ func TestCache_BuildRemovesLeftovers(t *testing.T) {
 }
 
 func TestCache_ConcurrentBuilds(t *testing.T) {
-	calls, cache := withFakeGo(t), openCache(t)
+	calls := withFakeGo(t)
+	cache := openCache(t)
 	hold(t, calls)
 	var second bytes.Buffer
 	var both sync.WaitGroup

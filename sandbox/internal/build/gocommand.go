@@ -42,8 +42,10 @@ func goCommand(ctx context.Context, family *process.Family, dir, scratch string,
 	defer stderr.Close()
 
 	cmd := exec.Command(path, args...)
-	cmd.Dir, cmd.Env = dir, goEnvironment(dir, scratch)
-	cmd.Stdout, cmd.Stderr = stdout, stderr
+	cmd.Dir = dir
+	cmd.Env = goEnvironment(dir, scratch)
+	cmd.Stdout = stdout
+	cmd.Stderr = stderr
 	p, err := family.Start(cmd)
 	if err != nil {
 		return nil, err

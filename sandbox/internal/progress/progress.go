@@ -64,7 +64,8 @@ func (r *Report) Begin(format string, args ...any) *Step {
 	if r == nil {
 		return s
 	}
-	s.stop, s.stopped = make(chan struct{}), make(chan struct{})
+	s.stop = make(chan struct{})
+	s.stopped = make(chan struct{})
 	if !r.terminal {
 		r.Printf("%s", s.what)
 	}

@@ -47,7 +47,10 @@ type meter struct {
 }
 
 func (m *meter) begin(path string, size int64) {
-	m.now.Path, m.now.Size, m.now.Done, m.reported = path, size, 0, 0
+	m.now.Path = path
+	m.now.Size = size
+	m.now.Done = 0
+	m.reported = 0
 	if m.report != nil {
 		m.report(m.now)
 	}

@@ -58,12 +58,16 @@ func (p *packer) pack(at, name, below string, entry fs.DirEntry) error {
 	if err != nil {
 		return err
 	}
-	header.Name, header.ModTime = name, header.ModTime.Truncate(time.Second)
+	header.Name = name
+	header.ModTime = header.ModTime.Truncate(time.Second)
 	if info.IsDir() {
 		header.Name += "/"
 	}
 	// Local owners mean nothing in the container.
-	header.Uid, header.Gid, header.Uname, header.Gname = 0, 0, "", ""
+	header.Uid = 0
+	header.Gid = 0
+	header.Uname = ""
+	header.Gname = ""
 	if err := p.writer.WriteHeader(header); err != nil {
 		return err
 	}

@@ -11,7 +11,8 @@ import (
 
 func TestPack_FileReplacedByLink(t *testing.T) {
 	dir := t.TempDir()
-	secret, local := filepath.Join(dir, "secret"), filepath.Join(dir, "local")
+	secret := filepath.Join(dir, "secret")
+	local := filepath.Join(dir, "local")
 	require.NoError(t, os.WriteFile(secret, []byte("secret"), 0o600))
 	require.NoError(t, os.WriteFile(local, []byte("public"), 0o600))
 	err := Pack(io.Discard, local, "x", func(now Progress) {

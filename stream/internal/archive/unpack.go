@@ -99,7 +99,8 @@ func (u *unpacker) relativeName(name string) (string, error) {
 	if slices.Contains(strings.Split(name, "/"), "..") {
 		return "", errors.New("the archive holds .. in a name")
 	}
-	below, inside := path.Clean(name), true
+	below := path.Clean(name)
+	inside := true
 	if u.name != "." {
 		if below == u.name {
 			below = "."

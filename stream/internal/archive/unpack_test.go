@@ -149,9 +149,11 @@ func TestUnpack_ReplacesExistingLinks(t *testing.T) {
 func TestUnpack_KeepsModesTimesAndLinks(t *testing.T) {
 	when := time.Date(2020, 2, 3, 4, 5, 6, 0, time.UTC)
 	closed := folder("data/closed/")
-	closed.Mode, closed.ModTime = 0o500, when
+	closed.Mode = 0o500
+	closed.ModTime = when
 	private := file("data/closed/private")
-	private.Mode, private.ModTime = 0o6640, when
+	private.Mode = 0o6640
+	private.ModTime = when
 	archive := archived(t,
 		folder("data/"), closed, private, file("data/missing/parent"), symlink("data/closed/up", "../missing/parent"),
 		link("data/hard", "data/closed/private"), symlink("data/dangling", "nowhere"),

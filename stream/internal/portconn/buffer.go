@@ -55,10 +55,12 @@ func (q *byteQueue) write(p []byte) {
 	q.size += len(p)
 	for len(p) > 0 {
 		if len(q.held) == 0 || q.tail == chunkSize {
-			q.held, q.tail = append(q.held, chunks.Get().(*[chunkSize]byte)), 0
+			q.held = append(q.held, chunks.Get().(*[chunkSize]byte))
+			q.tail = 0
 		}
 		n := copy(q.held[len(q.held)-1][q.tail:], p)
-		p, q.tail = p[n:], q.tail+n
+		p = p[n:]
+		q.tail = q.tail + n
 	}
 }
 
@@ -67,14 +69,19 @@ func (q *byteQueue) read(p []byte) int {
 	for done < len(p) && q.size > 0 {
 		first := q.held[0][q.head:]
 		n := copy(p[done:], first[:min(len(first), q.size)])
-		done, q.head, q.size = done+n, q.head+n, q.size-n
+		done = done + n
+		q.head = q.head + n
+		q.size = q.size - n
 		if q.head == chunkSize || q.size == 0 {
 			chunks.Put(q.held[0])
-			q.held[0], q.held, q.head = nil, q.held[1:], 0
+			q.held[0] = nil
+			q.held = q.held[1:]
+			q.head = 0
 		}
 	}
 	if q.size == 0 {
-		q.held, q.tail = nil, 0
+		q.held = nil
+		q.tail = 0
 	}
 	return done
 }

@@ -49,7 +49,8 @@ func (c *carrier) CloseWrite() error { return nil }
 func (c *carrier) Close()            { c.closed++ }
 
 func newConn(buffer *ReceiveBuffer) (*Conn, *carrier) {
-	conn, carried := New(Addr{"web-0", 80}, Addr{"here", 1}, buffer), &carrier{}
+	conn := New(Addr{"web-0", 80}, Addr{"here", 1}, buffer)
+	carried := &carrier{}
 	conn.SetCarrier(carried)
 	return conn, carried
 }

@@ -28,7 +28,8 @@ var errDataAfterEnd = fmt.Errorf("the peer sent data after the end of the data: 
 func (c *Conn) WaitRoom(done <-chan struct{}) {
 	for !isClosed(done) {
 		c.mu.Lock()
-		unread, closed := c.unread.size, c.closed
+		unread := c.unread.size
+		closed := c.closed
 		c.mu.Unlock()
 		if closed || c.buffer.admits(unread) {
 			return

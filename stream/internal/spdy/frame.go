@@ -51,7 +51,8 @@ func (r *frameReader) next() (frame, error) {
 	if _, err := io.ReadFull(r.in, r.buffer[:]); err != nil {
 		return frame{}, err
 	}
-	first, second := binary.BigEndian.Uint32(r.buffer[:]), binary.BigEndian.Uint32(r.buffer[4:])
+	first := binary.BigEndian.Uint32(r.buffer[:])
+	second := binary.BigEndian.Uint32(r.buffer[4:])
 	f := frame{stream: first, flags: byte(second >> 24), length: int(second & maxLength)}
 	if first&controlBit == 0 {
 		if f.stream == 0 {
@@ -62,7 +63,8 @@ func (r *frameReader) next() (frame, error) {
 	if v := first >> 16 & 0x7fff; v != version {
 		return frame{}, fmt.Errorf("SPDY: the node sent a frame of version %d, not %d", v, version)
 	}
-	f.kind, f.stream = uint16(first), 0 //nolint:gosec // the lower half
+	f.kind = uint16(first)
+	f.stream = 0 //nolint:gosec // the lower half
 	return f, r.fixed(&f)
 }
 
@@ -85,7 +87,8 @@ func (r *frameReader) fixed(f *frame) error {
 		return err
 	}
 	f.length -= size
-	f.stream, f.status = binary.BigEndian.Uint32(r.buffer[:]), binary.BigEndian.Uint32(r.buffer[4:])
+	f.stream = binary.BigEndian.Uint32(r.buffer[:])
+	f.status = binary.BigEndian.Uint32(r.buffer[4:])
 	if f.kind != typePing {
 		f.stream &= maxStreamID
 	}

@@ -118,7 +118,8 @@ func (s *Session) forgetLocked(p *Pair) {
 // answerLocked ends Open, once: with an error, unless the node has accepted the pair.
 func (p *Pair) answerLocked(err error) {
 	if !p.isAnswered {
-		p.isAnswered, p.err = true, err
+		p.isAnswered = true
+		p.err = err
 		close(p.answered)
 	}
 }

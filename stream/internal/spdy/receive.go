@@ -211,7 +211,8 @@ func (s *Session) receivePing(number uint32) {
 		s.answersPings = true
 		return
 	}
-	s.pong, s.pongDue = number, true
+	s.pong = number
+	s.pongDue = true
 	signal(s.wake)
 }
 

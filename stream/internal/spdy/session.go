@@ -200,11 +200,13 @@ func (s *Session) enqueue(port uint16, to Receiver) (*Pair, time.Duration, error
 		session: s, port: port, to: to, answered: make(chan struct{}), errorID: s.lastID + 2, dataID: s.lastID + 4,
 	}
 	if s.lastID == 0 {
-		pair.errorID, pair.dataID = 1, 3
+		pair.errorID = 1
+		pair.dataID = 3
 	}
 	s.lastID = pair.dataID
 	s.retired = s.lastID >= lastUsableStream
-	s.pairs[pair.errorID], s.pairs[pair.dataID] = pair, pair
+	s.pairs[pair.errorID] = pair
+	s.pairs[pair.dataID] = pair
 	s.live++
 	s.openings = append(s.openings, pair)
 	signal(s.wake)
@@ -280,12 +282,14 @@ func (s *Session) Close(err error) {
 	s.end.Do(func() {
 		err = s.options.BreakError(err)
 		s.mu.Lock()
-		s.err, s.retired = err, true
+		s.err = err
+		s.retired = true
 		if s.closeTimer != nil {
 			s.closeTimer.Stop()
 		}
 		open := s.pairsLocked(0)
-		s.pairs, s.outbox = map[uint32]*Pair{}, outbox{}
+		s.pairs = map[uint32]*Pair{}
+		s.outbox = outbox{}
 		for _, pair := range open {
 			pair.answerLocked(err)
 		}

@@ -306,7 +306,8 @@ func TestPair_SendGivesUp(t *testing.T) {
 			require.NoError(t, err)
 			synctest.Wait()
 		}
-		late, gone := make(chan struct{}), make(chan struct{})
+		late := make(chan struct{})
+		gone := make(chan struct{})
 		time.AfterFunc(time.Second, func() { close(late) })
 		_, err := pair.Send([]byte("data"), nil, late)
 		require.ErrorContains(t, err, "timeout")

@@ -161,8 +161,10 @@ func (s *Session) appendDue(to []byte) []byte {
 
 func (s *Session) appendOpening(to []byte, p *Pair) []byte {
 	first := !s.hasOpened
-	s.hasOpened, p.opened = true, true
-	port, request := strconv.Itoa(int(p.port)), strconv.Itoa(int(p.dataID))
+	s.hasOpened = true
+	p.opened = true
+	port := strconv.Itoa(int(p.port))
+	request := strconv.Itoa(int(p.dataID))
 	to = appendSynStream(to, p.errorID, first,
 		header{"streamtype", "error"}, header{"port", port}, header{"requestid", request})
 	to = appendData(to, p.errorID, flagFin, nil) // this side reports no errors

@@ -131,7 +131,8 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 			}
 		}
 		if n, err = c.message.Read(p); err == io.EOF { //nolint:errorlint // itself: the message's end
-			c.message, err = nil, nil
+			c.message = nil
+			err = nil
 		}
 	}
 	return n, err
@@ -172,7 +173,8 @@ func (c *timeoutConn) Read(p []byte) (int, error) {
 	_ = c.SetReadDeadline(time.Now().Add(readTimeout)) // on failure, reading fails, too
 	n, err := c.Conn.Read(p)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		c.timedOut, err = true, ErrUnresponsive
+		c.timedOut = true
+		err = ErrUnresponsive
 	}
 	return n, err
 }

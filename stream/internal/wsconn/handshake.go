@@ -118,7 +118,8 @@ func (c *loopbackConn) Write(p []byte) (int, error) {
 	if key, _, ended := bytes.Cut(key, []byte("\r\n")); found && ended && bytes.HasSuffix(c.request.Bytes(), []byte("\r\n\r\n")) {
 		c.answer = fmt.Appendf(nil, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
 			"Sec-WebSocket-Accept: %s\r\nSec-WebSocket-Protocol: %s\r\n\r\n", acceptKey(string(key)), c.protocol)
-		c.answered, c.request = true, bytes.Buffer{}
+		c.answered = true
+		c.request = bytes.Buffer{}
 	}
 	return len(p), nil
 }

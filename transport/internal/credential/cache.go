@@ -51,7 +51,8 @@ func (c *Cache) Credential(ctx context.Context) (*Credential, error) { return c.
 
 // Set makes a credential the current one. It must not be called concurrently with other methods.
 func (c *Cache) Set(credential *Credential) {
-	c.current, c.expires = credential, credential.Expires
+	c.current = credential
+	c.expires = credential.Expires
 }
 
 // IsFresh reports whether a credential with this expiry can still be used.
@@ -132,7 +133,8 @@ func (c *Cache) finish(call *call, fetched *Credential, err error) {
 			c.renewals = 0
 		}
 		c.renewals++
-		c.renewedAt, c.renewErr = c.Now(), err
+		c.renewedAt = c.Now()
+		c.renewErr = err
 	}
 	if fetched != nil {
 		c.store(fetched, call.renewal)

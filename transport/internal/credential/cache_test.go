@@ -180,7 +180,8 @@ func TestCache_CanceledWaiterLeavesFetchRunning(t *testing.T) {
 func TestCache_LastWaiterCancelsFetch(t *testing.T) {
 	s := newFakeFetch()
 	ctx, cancel := context.WithCancel(t.Context())
-	one, two := s.request(ctx), s.request(ctx)
+	one := s.request(ctx)
+	two := s.request(ctx)
 	s.awaitWaiters(t, 2)
 	cancel()
 	require.ErrorIs(t, (<-one).err, context.Canceled)
@@ -210,7 +211,8 @@ func TestCache_MustCompleteWithoutWaiters(t *testing.T) {
 func TestCache_ErrorNotCached(t *testing.T) {
 	s := newFakeFetch()
 	broken := errors.New("broken")
-	one, two := s.request(t.Context()), s.request(t.Context())
+	one := s.request(t.Context())
+	two := s.request(t.Context())
 	s.awaitWaiters(t, 2)
 	s.results <- result{err: broken}
 	require.ErrorIs(t, (<-one).err, broken)

@@ -45,7 +45,8 @@ func (f *File) Content(now time.Time) ([]byte, error) {
 	data, err := os.ReadFile(f.path)
 	switch {
 	case err == nil && len(data) > 0:
-		f.data, f.readAt = data, now
+		f.data = data
+		f.readAt = now
 	case len(f.data) > 0:
 	case err != nil:
 		return nil, err
@@ -129,9 +130,12 @@ func (s *Static) Credential(context.Context) (*Credential, error) {
 		return nil, err
 	case err != nil:
 		// Certificate and key are replaced in two steps. The old pair stays in use until both are replaced.
-		content[1], content[2], certificate = s.used[1], s.used[2], s.current.Certificate
+		content[1] = s.used[1]
+		content[2] = s.used[2]
+		certificate = s.current.Certificate
 	}
-	s.used, s.current = content, &Credential{Authorization: s.basic, Certificate: certificate}
+	s.used = content
+	s.current = &Credential{Authorization: s.basic, Certificate: certificate}
 	if token := bytes.TrimSpace(content[0]); len(token) > 0 {
 		s.current.Authorization = "Bearer " + string(token)
 	}

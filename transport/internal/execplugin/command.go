@@ -92,7 +92,8 @@ func (a *Authenticator) run(ctx context.Context) ([]byte, error) {
 	output := &limitedBuffer{limit: maxOutput, onOverflow: cancel}
 	cmd := a.command(ctx, path, interactive)
 	cmd.Env = append(cmd.Env, "KUBERNETES_EXEC_INFO="+info)
-	cmd.Stdout, cmd.Stderr = output, a.stderr
+	cmd.Stdout = output
+	cmd.Stderr = a.stderr
 	if err := a.runError(cmd.Run(), cmd, output); err != nil {
 		return nil, err
 	}

@@ -51,7 +51,9 @@ func newAuthenticator(t *testing.T, cfg *Config) *Authenticator {
 	t.Helper()
 	a, err := New(*cfg)
 	require.NoError(t, err)
-	a.stdinIsTerminal, a.hasTerminal, a.stderr = func() bool { return false }, func() bool { return false }, io.Discard
+	a.stdinIsTerminal = func() bool { return false }
+	a.hasTerminal = func() bool { return false }
+	a.stderr = io.Discard
 	return a
 }
 
@@ -87,7 +89,10 @@ func TestAuthenticator_PassesExecInfoArgsEnv(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fake := credentials.NewPlugin(t)
 			cfg := configOf(fake)
-			cfg.CA, cfg.Cluster, cfg.APIVersion, cfg.ProvideClusterInfo = tc.authority, tc.server, tc.apiVersion, tc.provide
+			cfg.CA = tc.authority
+			cfg.Cluster = tc.server
+			cfg.APIVersion = tc.apiVersion
+			cfg.ProvideClusterInfo = tc.provide
 			if tc.config != "" {
 				cfg.Cluster.Config = json.RawMessage(tc.config)
 			}
@@ -134,7 +139,8 @@ func TestAuthenticator_PassesStdinByInteractiveMode(t *testing.T) {
 			plugin := configOf(fake)
 			plugin.InteractiveMode = tc.mode
 			a := newAuthenticator(t, plugin)
-			a.stdinIsTerminal, a.hasTerminal = func() bool { return tc.terminal }, func() bool { return tc.terminal }
+			a.stdinIsTerminal = func() bool { return tc.terminal }
+			a.hasTerminal = func() bool { return tc.terminal }
 			result := a.request(t.Context())
 			run := fake.Next(t)
 			run.Do(t, credentials.PluginAction{Stdout: credentials.TokenOutput("t")})
@@ -218,7 +224,8 @@ func TestAuthenticator_InstallHint(t *testing.T) {
 		"without its interpreter": {kubeconfig.Exec{Command: "script", InstallHint: "hint"}, []string{"not found", "hint"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tc.plugin.APIVersion, tc.plugin.Args = kubeconfig.ExecV1, []string{credentials.Planted}
+			tc.plugin.APIVersion = kubeconfig.ExecV1
+			tc.plugin.Args = []string{credentials.Planted}
 			_, err := newAuthenticator(t, newConfig(tc.plugin, nil)).Credential(t.Context())
 			for _, want := range append(tc.want, `exec plugin "`+tc.plugin.Command) {
 				require.ErrorContains(t, err, want)
@@ -231,7 +238,8 @@ func TestAuthenticator_InstallHint(t *testing.T) {
 func TestAuthenticator_UnreadableCertificateAuthority(t *testing.T) {
 	fake := credentials.NewPlugin(t)
 	plugin := configOf(fake)
-	plugin.ProvideClusterInfo, plugin.CA = true, credential.NewFile(nil, "/missing/ca")
+	plugin.ProvideClusterInfo = true
+	plugin.CA = credential.NewFile(nil, "/missing/ca")
 	_, err := newAuthenticator(t, plugin).Credential(t.Context())
 	require.ErrorIs(t, err, os.ErrNotExist)
 	assert.Zero(t, fake.Runs())
@@ -283,10 +291,12 @@ func program(t *testing.T, dir, name string) string {
 }
 
 func TestConfig_LookPathObeysAllowlist(t *testing.T) {
-	bin, elsewhere := t.TempDir(), t.TempDir()
+	bin := t.TempDir()
+	elsewhere := t.TempDir()
 	t.Setenv("PATH", bin)
 	t.Chdir(elsewhere)
-	good, evil := program(t, bin, "aws"), program(t, elsewhere, "aws")
+	good := program(t, bin, "aws")
+	evil := program(t, elsewhere, "aws")
 	other := program(t, bin, "other")
 
 	for name, tc := range map[string]struct {

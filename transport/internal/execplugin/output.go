@@ -39,7 +39,8 @@ func parseOutput(data []byte, apiVersion string) (*credential.Credential, error)
 	if (status.ClientCertificateData == "") != (status.ClientKeyData == "") {
 		return nil, errors.New("it printed only one of clientCertificateData and clientKeyData: they need each other")
 	}
-	certificate, key := []byte(status.ClientCertificateData), []byte(status.ClientKeyData)
+	certificate := []byte(status.ClientCertificateData)
+	key := []byte(status.ClientKeyData)
 	if parsed.Certificate, err = credential.ParsePair(certificate, key); err != nil {
 		return nil, errors.New("the client certificate and key that it printed are no PEM pair that belongs together")
 	}

@@ -118,7 +118,8 @@ func (a *Authenticator) withCertificate(ctx context.Context, token *credential.C
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.combined == nil || a.token != token || a.combined.Certificate != pair.Certificate {
-		a.combined, a.token = token.WithCertificate(pair.Certificate), token
+		a.combined = token.WithCertificate(pair.Certificate)
+		a.token = token
 	}
 	return a.combined, nil
 }
@@ -168,7 +169,9 @@ func (a *Authenticator) load(ctx context.Context) *credential.Credential {
 		return nil
 	}
 	isNew := idToken != a.idToken
-	a.stored, a.refreshToken, a.idToken = refreshToken, refreshToken, idToken
+	a.stored = refreshToken
+	a.refreshToken = refreshToken
+	a.idToken = idToken
 	loaded, err := parseIDToken(idToken)
 	if err != nil || !isNew || !a.tokens.IsFresh(loaded.Expires) {
 		return nil

@@ -24,17 +24,20 @@ func (s *store) load(context.Context) (idToken, refreshToken string, err error) 
 
 func (s *store) save(_ context.Context, idToken, refreshToken string) error {
 	if s.broken == nil {
-		s.idToken, s.refreshToken = idToken, refreshToken
+		s.idToken = idToken
+		s.refreshToken = refreshToken
 	}
 	return s.broken
 }
 
 // storedOIDC returns an authenticator whose tokens are kept in a store.
 func storedOIDC(t *testing.T) (a *Authenticator, issuer *credentials.Issuer, kept *store, c *credentials.Clock) {
-	issuer, c = credentials.NewIssuer(t), credentials.NewClock()
+	issuer = credentials.NewIssuer(t)
+	c = credentials.NewClock()
 	cfg := configOf(t, issuer)
 	kept = &store{refreshToken: cfg.RefreshToken}
-	cfg.LoadTokens, cfg.SaveTokens = kept.load, kept.save
+	cfg.LoadTokens = kept.load
+	cfg.SaveTokens = kept.save
 	return newAuthenticator(t, cfg, c), issuer, kept, c
 }
 
@@ -47,7 +50,8 @@ func refreshTokens(issuer *credentials.Issuer) (sent []string) {
 
 func TestAuthenticator_LoadsTokensOfOtherProcess(t *testing.T) {
 	a, issuer, kept, c := storedOIDC(t)
-	kept.idToken, kept.refreshToken = credentials.IDToken("other", c.Now().Add(time.Hour)), "rotated"
+	kept.idToken = credentials.IDToken("other", c.Now().Add(time.Hour))
+	kept.refreshToken = "rotated"
 	got, err := a.Credential(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, "Bearer "+kept.idToken, got.Authorization)

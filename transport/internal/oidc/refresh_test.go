@@ -38,8 +38,11 @@ func newAuthenticator(t *testing.T, cfg Config, c *credentials.Clock) *Authentic
 }
 
 func TestAuthenticator_RefreshesAtExpiry(t *testing.T) {
-	issuer, c := credentials.NewIssuer(t), credentials.NewClock()
-	first, second, third := credentials.IDToken("1", c.Now().Add(time.Hour)), credentials.IDToken("2", c.Now().Add(2*time.Hour)), credentials.IDToken("3", c.Now().Add(3*time.Hour))
+	issuer := credentials.NewIssuer(t)
+	c := credentials.NewClock()
+	first := credentials.IDToken("1", c.Now().Add(time.Hour))
+	second := credentials.IDToken("2", c.Now().Add(2*time.Hour))
+	third := credentials.IDToken("3", c.Now().Add(3*time.Hour))
 	cfg := configOf(t, issuer)
 	cfg.IDToken = first
 	var saved []string
@@ -80,7 +83,8 @@ func TestAuthenticator_RefreshesAtExpiry(t *testing.T) {
 }
 
 func TestAuthenticator_RefreshesOpaqueIDToken(t *testing.T) {
-	issuer, c := credentials.NewIssuer(t), credentials.NewClock()
+	issuer := credentials.NewIssuer(t)
+	c := credentials.NewClock()
 	good := credentials.IDToken("ann", c.Now().Add(time.Hour))
 	issuer.Respond(good, "")
 	cfg := configOf(t, issuer)
@@ -91,7 +95,8 @@ func TestAuthenticator_RefreshesOpaqueIDToken(t *testing.T) {
 }
 
 func TestAuthenticator_SendsClientSecretInForm(t *testing.T) {
-	issuer, c := credentials.NewIssuer(t), credentials.NewClock()
+	issuer := credentials.NewIssuer(t)
+	c := credentials.NewClock()
 	good := credentials.IDToken("ann", c.Now().Add(time.Hour))
 	issuer.Token = func(w http.ResponseWriter, r *http.Request) {
 		if r.PostFormValue("client_secret") != credentials.Planted+"-client" || r.PostFormValue("client_id") != "kubectl" {
@@ -156,8 +161,10 @@ func TestAuthenticator_IssuerErrorsHaveHintsNotSecrets(t *testing.T) {
 		"an expired ID token":      {nil, respond(200, jsonType, `{"access_token":"a","id_token":"`+old+`"}`), "check this machine's clock"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			issuer, c := credentials.NewIssuer(t), credentials.NewClock()
-			issuer.Discovery, issuer.Token = tc.discover, tc.token
+			issuer := credentials.NewIssuer(t)
+			c := credentials.NewClock()
+			issuer.Discovery = tc.discover
+			issuer.Token = tc.token
 			_, err := newAuthenticator(t, configOf(t, issuer), c).Credential(t.Context())
 			require.ErrorContains(t, err, tc.want)
 			require.ErrorContains(t, err, "oidc: refresh the ID token")
@@ -169,7 +176,8 @@ func TestAuthenticator_IssuerErrorsHaveHintsNotSecrets(t *testing.T) {
 }
 
 func TestAuthenticator_FollowsRedirectOnSameHost(t *testing.T) {
-	issuer, c := credentials.NewIssuer(t), credentials.NewClock()
+	issuer := credentials.NewIssuer(t)
+	c := credentials.NewClock()
 	issuer.Respond(credentials.IDToken("ann", c.Now().Add(time.Hour)), "")
 	issuer.Discovery = func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.RawQuery == "" {
@@ -194,9 +202,11 @@ func TestAuthenticator_RejectsUntrustedIssuer(t *testing.T) {
 }
 
 func TestAuthenticator_ExpiredWithoutRefreshToken(t *testing.T) {
-	issuer, c := credentials.NewIssuer(t), credentials.NewClock()
+	issuer := credentials.NewIssuer(t)
+	c := credentials.NewClock()
 	cfg := configOf(t, issuer)
-	cfg.IDToken, cfg.RefreshToken = credentials.IDToken("ann", c.Now().Add(time.Hour)), ""
+	cfg.IDToken = credentials.IDToken("ann", c.Now().Add(time.Hour))
+	cfg.RefreshToken = ""
 	a := newAuthenticator(t, cfg, c)
 	got, err := a.Credential(t.Context())
 	require.NoError(t, err)
@@ -211,9 +221,11 @@ func TestAuthenticator_ExpiredWithoutRefreshToken(t *testing.T) {
 }
 
 func TestAuthenticator_CanceledCallerLeavesRefreshRunning(t *testing.T) {
-	issuer, c := credentials.NewIssuer(t), credentials.NewClock()
+	issuer := credentials.NewIssuer(t)
+	c := credentials.NewClock()
 	good := credentials.IDToken("ann", c.Now().Add(time.Hour))
-	asked, answer := make(chan struct{}), make(chan struct{})
+	asked := make(chan struct{})
+	answer := make(chan struct{})
 	issuer.Token = func(w http.ResponseWriter, _ *http.Request) {
 		close(asked)
 		<-answer
@@ -244,7 +256,8 @@ func TestAuthenticator_CanceledCallerLeavesRefreshRunning(t *testing.T) {
 }
 
 func TestAuthenticator_SaveErrorFailsOneRequest(t *testing.T) {
-	issuer, c := credentials.NewIssuer(t), credentials.NewClock()
+	issuer := credentials.NewIssuer(t)
+	c := credentials.NewClock()
 	good := credentials.IDToken("ann", c.Now().Add(time.Hour))
 	issuer.Respond(good, credentials.Planted+"-rotated")
 	cfg := configOf(t, issuer)
@@ -261,7 +274,8 @@ func TestAuthenticator_SaveErrorFailsOneRequest(t *testing.T) {
 }
 
 func TestAuthenticator_SavesRefreshTokenWithoutIDToken(t *testing.T) {
-	issuer, c := credentials.NewIssuer(t), credentials.NewClock()
+	issuer := credentials.NewIssuer(t)
+	c := credentials.NewClock()
 	issuer.Token = respond(200, "application/json", `{"access_token":"a","refresh_token":"rotated"}`)
 	cfg := configOf(t, issuer)
 	var saved string

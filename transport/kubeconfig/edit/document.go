@@ -114,7 +114,8 @@ func (d *Document) RenameContext(name, newName string) error {
 	case d.entry("contexts", newName) != nil:
 		return fmt.Errorf("rename context %q: this file has a context %q", name, newName)
 	}
-	d.changed[part{"contexts", name}], d.changed[part{"contexts", newName}] = true, true
+	d.changed[part{"contexts", name}] = true
+	d.changed[part{"contexts", newName}] = true
 	setField(entry, "name", stringNode(newName, isFlow(entry)))
 	return nil
 }

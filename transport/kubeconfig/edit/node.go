@@ -16,7 +16,9 @@ import (
 func setField(mapping *yaml.Node, name string, value *yaml.Node) {
 	if i := yamltree.FieldIndex(mapping, name); i >= 0 {
 		old := mapping.Content[i+1]
-		value.HeadComment, value.LineComment, value.FootComment = old.HeadComment, old.LineComment, old.FootComment
+		value.HeadComment = old.HeadComment
+		value.LineComment = old.LineComment
+		value.FootComment = old.FootComment
 		mapping.Content[i+1] = value
 		return
 	}
@@ -197,7 +199,8 @@ func expandMergeKeys(mapping *yaml.Node) {
 		mapping.Content = append(mapping.Content, key, value)
 	}
 	for i := 0; i+1 < len(content); i += 2 {
-		key, value := content[i], content[i+1]
+		key := content[i]
+		value := content[i+1]
 		if key.ShortTag() != "!!merge" {
 			set(key, value)
 			continue

@@ -42,7 +42,8 @@ type groupDiscovery struct {
 type priorities struct{ group, version int }
 
 func recordResources(ctx context.Context, api *server) (*recorded.Groups, recorded.Columns, error) {
-	all, columns := &recorded.Groups{}, recorded.Columns{}
+	all := &recorded.Groups{}
+	columns := recorded.Columns{}
 	if err := api.get(ctx, "/version", "", &all.Version); err != nil {
 		return nil, nil, err
 	}
@@ -105,7 +106,9 @@ func recordGroup(ctx context.Context, api *server, root string, found groupDisco
 			for _, s := range r.Subresources {
 				sub := recorded.Subresource{Name: s.Subresource, Verbs: s.Verbs}
 				if s.ResponseKind != nil {
-					sub.Group, sub.Version, sub.Kind = s.ResponseKind.Group, s.ResponseKind.Version, s.ResponseKind.Kind
+					sub.Group = s.ResponseKind.Group
+					sub.Version = s.ResponseKind.Version
+					sub.Kind = s.ResponseKind.Kind
 				}
 				one.Subresources = append(one.Subresources, sub)
 			}
@@ -135,12 +138,15 @@ func recordVersion(ctx context.Context, api *server, root string, group *recorde
 		one := &version.Resources[i]
 		for _, r := range legacy.APIResources {
 			if r.Name == one.Plural {
-				one.KindGroup, one.KindVersion = r.Group, r.Version
+				one.KindGroup = r.Group
+				one.KindVersion = r.Version
 				one.StorageVersionHash = r.StorageVersionHash
 			}
 			for s := range one.Subresources {
 				if r.Name == one.Plural+"/"+one.Subresources[s].Name {
-					one.Subresources[s].Group, one.Subresources[s].Version, one.Subresources[s].Kind = r.Group, r.Version, r.Kind
+					one.Subresources[s].Group = r.Group
+					one.Subresources[s].Version = r.Version
+					one.Subresources[s].Kind = r.Kind
 				}
 			}
 		}

@@ -65,7 +65,8 @@ func readPool(t testing.TB, withRules bool) *pool {
 		text, err := yaml.YAMLToJSON([]byte(document))
 		require.NoError(t, err)
 		name := definitionName(t, text)
-		p.definitions[name], p.own = string(text), append(p.own, name)
+		p.definitions[name] = string(text)
+		p.own = append(p.own, name)
 	}
 	for _, object := range corpus.Objects(t, 6000) {
 		key := object.Group + "/" + object.Kind
@@ -74,7 +75,8 @@ func readPool(t testing.TB, withRules bool) *pool {
 	for _, candidate := range corpus.Definitions(t, 400) {
 		hasRules := strings.Contains(string(candidate.JSON), `"x-kubernetes-validations"`)
 		if len(candidate.JSON) < maxDefinition && hasRules == withRules && len(p.objects[candidate.Group+"/"+candidate.Kind]) > 0 {
-			p.definitions[candidate.Name], p.order = withoutConversion(t, candidate.JSON), append(p.order, candidate.Name)
+			p.definitions[candidate.Name] = withoutConversion(t, candidate.JSON)
+			p.order = append(p.order, candidate.Name)
 		}
 	}
 	return p
@@ -146,8 +148,10 @@ func (p *pool) kind(t testing.TB, name string) *kind {
 			continue
 		}
 		if k.version == "" || version.Storage {
-			k.version, k.schema = version.Name, version.Schema.OpenAPIV3Schema
-			k.status, k.scale = version.Subresources.Status != nil, version.Subresources.Scale != nil
+			k.version = version.Name
+			k.schema = version.Schema.OpenAPIV3Schema
+			k.status = version.Subresources.Status != nil
+			k.scale = version.Subresources.Scale != nil
 		}
 		k.versions = append(k.versions, version.Name)
 	}

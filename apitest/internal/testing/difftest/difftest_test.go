@@ -32,7 +32,8 @@ func number(t testing.TB, name string, otherwise int) int {
 
 // TestDifferential_ApitestAgainstSandbox is the differential test. What may differ for good is in permitted.txt.
 func TestDifferential_ApitestAgainstSandbox(t *testing.T) {
-	sandbox, double := difftest.Sandbox(t), difftest.Double(t, nil)
+	sandbox := difftest.Sandbox(t)
+	double := difftest.Double(t, nil)
 	c := difftest.Config{
 		Seed: number(t, "ANYKIND_APITEST_SEED", 1), Operations: number(t, "ANYKIND_APITEST_OPERATIONS", partialRun), Permitted: "permitted.txt",
 	}

@@ -121,7 +121,10 @@ func (g *generator) draw(one task, k *kind) {
 	verbs()[one.verb].draw(g, k)
 	for i := before; i < len(g.ops); i++ {
 		op := &g.ops[i]
-		op.Class, op.Verb, op.Kind, op.Fault = k.class, one.verb, k.name, one.fault
+		op.Class = k.class
+		op.Verb = one.verb
+		op.Kind = k.name
+		op.Fault = one.fault
 		if op.Method != http.MethodGet && g.once(3) {
 			op.Writer = g.choose("alice", "bob")
 		}
@@ -190,7 +193,8 @@ func base(k *kind, name string) string {
 
 // sentinel sets the last event of a watch: an object with the labels, or for a watch of a single name, an annotation.
 func (g *generator) sentinel(op *Operation, k *kind, labels map[string]any, only string) {
-	op.LastOperation, op.SentinelPath = len(g.ops)+2+g.r.IntN(60), k.collection(k.version)
+	op.LastOperation = len(g.ops) + 2 + g.r.IntN(60)
+	op.SentinelPath = k.collection(k.version)
 	if !k.namespaced {
 		labels["run"] = "${p}"
 	}
@@ -200,7 +204,8 @@ func (g *generator) sentinel(op *Operation, k *kind, labels map[string]any, only
 		op.SentinelPatch = encode(map[string]any{"metadata": map[string]any{"labels": labels, "annotations": map[string]any{"sentinel": fmt.Sprint(len(g.ops))}}})
 	}
 	object := decodeObject(k.bodies[0])
-	object["apiVersion"], object["kind"] = k.apiVersion(k.version), k.name
+	object["apiVersion"] = k.apiVersion(k.version)
+	object["kind"] = k.name
 	object["metadata"] = map[string]any{"name": name, "labels": labels, "annotations": map[string]any{"sentinel": fmt.Sprint(len(g.ops))}}
 	op.Sentinel = encode(object)
 }

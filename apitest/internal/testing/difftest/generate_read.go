@@ -22,13 +22,15 @@ func (g *generator) get(k *kind) {
 	case 3:
 		op.Path += "/" + g.choose("status", "scale", "status")
 	case 4:
-		op.Accept, op.Query = tableAccept, "includeObject="+g.choose("None", "Object", "Metadata")
+		op.Accept = tableAccept
+		op.Query = "includeObject=" + g.choose("None", "Object", "Metadata")
 	}
 	switch {
 	case g.fault == faultOptions && g.once(3):
 		op.Accept = g.choose("text/html", "application/json;as=Wrong;v=v1;g=meta.k8s.io", "application/json;as=Table;v=v9;g=meta.k8s.io")
 	case g.fault == faultOptions:
-		op.Accept, op.Query = g.choose("", tableAccept), g.choose("includeObject=Wrong", "resourceVersion=abc", "resourceVersion=-1", "pretty=x", "unknown=x")
+		op.Accept = g.choose("", tableAccept)
+		op.Query = g.choose("includeObject=Wrong", "resourceVersion=abc", "resourceVersion=-1", "pretty=x", "unknown=x")
 	case g.fault == faultState && g.once(3):
 		op.Path = k.collection(version) + "/" + k.objectName(0) + "/nothing"
 	case g.fault == faultState && k.namespaced && g.once(3):
@@ -187,7 +189,8 @@ func (g *generator) watch(k *kind) {
 			parameters = append(parameters, g.own(k))
 		}
 		if g.once(4) {
-			op.Accept, parameters = g.choose("text/html", "application/json;as=Wrong;v=v1;g=meta.k8s.io"), parameters[:1]
+			op.Accept = g.choose("text/html", "application/json;as=Wrong;v=v1;g=meta.k8s.io")
+			parameters = parameters[:1]
 		}
 	case faultState:
 		parameters = append(parameters, "resourceVersion=${oldrv:"+key+"}")

@@ -91,9 +91,12 @@ func (g *generator) status(k *kind) {
 	}
 	op.Body = g.malformed(encode(body))
 	if g.once(2) {
-		op.Method, op.ContentType = http.MethodPatch, g.mediaType(mergePatch)
+		op.Method = http.MethodPatch
+		op.ContentType = g.mediaType(mergePatch)
 	} else {
-		op.Method, op.ContentType, op.Base = http.MethodPut, g.mediaType(jsonType), base(k, name)
+		op.Method = http.MethodPut
+		op.ContentType = g.mediaType(jsonType)
+		op.Base = base(k, name)
 	}
 	g.add(op)
 }
@@ -125,12 +128,17 @@ func (g *generator) scale(k *kind) {
 		if g.fault == faultBody && g.once(6) {
 			whole["apiVersion"] = g.choose("apps/v1", "autoscaling/v9", "")
 		}
-		op.Method, op.ContentType, op.Body = http.MethodPut, g.mediaType(jsonType), g.malformed(encode(mergeMaps(whole, body)))
+		op.Method = http.MethodPut
+		op.ContentType = g.mediaType(jsonType)
+		op.Body = g.malformed(encode(mergeMaps(whole, body)))
 	case g.once(3):
-		op.Method, op.ContentType = http.MethodPatch, g.mediaType(jsonPatch)
+		op.Method = http.MethodPatch
+		op.ContentType = g.mediaType(jsonPatch)
 		op.Body = g.malformed(encode([]any{map[string]any{"op": "replace", "path": "/spec/replicas", "value": replicas}}))
 	default:
-		op.Method, op.ContentType, op.Body = http.MethodPatch, g.mediaType(mergePatch), g.malformed(encode(body))
+		op.Method = http.MethodPatch
+		op.ContentType = g.mediaType(mergePatch)
+		op.Body = g.malformed(encode(body))
 	}
 	op.Query = g.options()
 	g.add(op)
@@ -240,7 +248,8 @@ func (g *generator) apply(k *kind) {
 	case g.fault == faultOptions:
 		parameters = append(parameters, g.choose("force=x", "fieldValidation=Wrong", "dryRun=Some", "fieldManager="+strings.Repeat("m", 130), "pretty=x"))
 	}
-	mediaType, body := g.mediaType(applyPatch), g.change(k, object, true)
+	mediaType := g.mediaType(applyPatch)
+	body := g.change(k, object, true)
 	if metadata, isMap := body["metadata"].(map[string]any); isMap && metadata["selfLink"] != nil {
 		// With a selfLink, a no-op apply is a write if a second has passed since the last write.
 		mergeMaps(metadata, map[string]any{"annotations": map[string]any{"operation": fmt.Sprint(len(g.ops))}})
@@ -304,7 +313,8 @@ func (g *generator) deleteCollection(k *kind) {
 		if g.once(2) {
 			selector = g.choose("bad key=x", "app in (")
 		} else {
-			op.Query, field = g.choose("dryRun=Some", "propagationPolicy=Wrong", "gracePeriodSeconds=x", ""), "spec.nothing=x"
+			op.Query = g.choose("dryRun=Some", "propagationPolicy=Wrong", "gracePeriodSeconds=x", "")
+			field = "spec.nothing=x"
 		}
 	case faultBody:
 		_, op.Body = g.deleteOptions("")

@@ -63,7 +63,8 @@ func (k *kind) body(r *rand.Rand) map[string]any {
 		}
 		delete(object, "metadata")
 	}
-	object["apiVersion"], object["kind"] = k.apiVersion(k.version), k.name
+	object["apiVersion"] = k.apiVersion(k.version)
+	object["kind"] = k.name
 	return object
 }
 

@@ -150,7 +150,9 @@ func (p *player) remember(op Operation, path, body string) {
 	if object.Kind == "Scale" {
 		return
 	}
-	p.objects[path], p.objects[op.Writer+" "+path], p.last = body, body, object.Metadata.ResourceVersion
+	p.objects[path] = body
+	p.objects[op.Writer+" "+path] = body
+	p.last = object.Metadata.ResourceVersion
 	if _, found := p.first[path]; !found {
 		p.first[path] = object.Metadata.ResourceVersion
 	}

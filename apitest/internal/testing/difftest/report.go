@@ -17,7 +17,8 @@ func signature(op Operation, line string) string {
 
 // Describe returns the unexplained differences with an example per signature, the most frequent first.
 func (r *Result) Describe(examples int) string {
-	counts, example := map[string]int{}, map[string]string{}
+	counts := map[string]int{}
+	example := map[string]string{}
 	for _, one := range r.Unexplained {
 		for _, line := range one.lines {
 			key := signature(one.op, line)
@@ -62,7 +63,8 @@ func (r *Result) Fewest() (combinations int, combination string, count int) {
 			for _, fault := range append([]string{faultNone}, all[name].faults...) {
 				n := r.Counts[task{class, name, fault}]
 				if combinations == 0 || n < count {
-					combination, count = fmt.Sprintf("%s %s, fault %s", class, name, fault), n
+					combination = fmt.Sprintf("%s %s, fault %s", class, name, fault)
+					count = n
 				}
 				combinations++
 			}
@@ -107,7 +109,8 @@ func (r *Result) Table() string {
 		"a verb, a class of kinds and a class of faults was played at least %d times:\n\n", r.Seed, r.Operations, r.Corpus, r.Restarts, r.Compactions, combinations, fewest)
 	text.WriteString("| verb | on custom resources | different | on built-in kinds | different |\n|---|---|---|---|---|\n")
 	for _, name := range append(sortedKeys(verbs()), "final") {
-		custom, builtin := cells[[2]string{name, "custom"}], cells[[2]string{name, "builtin"}]
+		custom := cells[[2]string{name, "custom"}]
+		builtin := cells[[2]string{name, "builtin"}]
 		if name == "final" {
 			name = "list at the end"
 		}

@@ -21,7 +21,8 @@ func shrink(operations []Operation, limit int, fails func([]Operation) bool) []O
 			}
 			limit--
 			if fails(rest) {
-				operations, smaller = rest, true
+				operations = rest
+				smaller = true
 			}
 		}
 		if limit <= 0 || size == 1 && !smaller {

@@ -68,7 +68,8 @@ func ids(operations []Operation) []int {
 
 // TestResult_ShrinkPrintsPair plays a block on two scripted servers, one of which answers a read otherwise after a certain write.
 func TestResult_ShrinkPrintsPair(t *testing.T) {
-	good, faulty := scriptedServer(t, false), scriptedServer(t, true)
+	good := scriptedServer(t, false)
+	faulty := scriptedServer(t, true)
 	thing := &kind{class: "custom", definition: "things.shrink.example", group: "shrink.example", version: "v1", plural: "things", name: "Thing", namespaced: true}
 	definitions := &pool{definitions: map[string]string{thing.definition: `{}`}}
 	b := &block{kinds: []*kind{thing}, operations: scriptedBlock(thing)}
@@ -88,10 +89,17 @@ func scriptedBlock(k *kind) []Operation {
 	operations := numbered(90)
 	for i := range operations {
 		op := &operations[i]
-		op.Class, op.Verb, op.Kind, op.Fault = k.class, "get", k.name, faultNone
-		op.Method, op.Path = http.MethodGet, k.collection(k.version)+"/object-"+strconv.Itoa(i%3)
+		op.Class = k.class
+		op.Verb = "get"
+		op.Kind = k.name
+		op.Fault = faultNone
+		op.Method = http.MethodGet
+		op.Path = k.collection(k.version) + "/object-" + strconv.Itoa(i%3)
 		if i%4 == 0 {
-			op.Verb, op.Method, op.ContentType, op.Body = "patch-merge", http.MethodPatch, mergePatch, fmt.Sprintf(`{"spec":{"size":%d}}`, i)
+			op.Verb = "patch-merge"
+			op.Method = http.MethodPatch
+			op.ContentType = mergePatch
+			op.Body = fmt.Sprintf(`{"spec":{"size":%d}}`, i)
 		}
 	}
 	operations[29] = Operation{
@@ -99,8 +107,12 @@ func scriptedBlock(k *kind) []Operation {
 		Path: k.collection(k.version) + "/object-7", ContentType: mergePatch, Body: `{"spec":{"mark":"it's a \"quoted\" ` + "`text`" + `"}}`,
 	}
 	for _, i := range []int{9, 69, 79} {
-		operations[i].Verb, operations[i].Method, operations[i].ContentType, operations[i].Body = "get", http.MethodGet, "", ""
-		operations[i].Path, operations[i].OwnView = k.collection(k.version)+"/object-7", true
+		operations[i].Verb = "get"
+		operations[i].Method = http.MethodGet
+		operations[i].ContentType = ""
+		operations[i].Body = ""
+		operations[i].Path = k.collection(k.version) + "/object-7"
+		operations[i].OwnView = true
 	}
 	operations[49] = Operation{ID: 50, Class: "all", Verb: "compact", Fault: faultNone, Method: methodCompact}
 	operations[50] = Operation{ID: 51, Class: "all", Verb: "restart", Fault: faultNone, Method: methodRestart}

@@ -149,7 +149,8 @@ func conflictsError(err *dynamic.ApplyConflictError) error {
 	managers := slices.SortedFunc(maps.Keys(fields), func(a, b string) int {
 		return cmp.Or(cmp.Compare(place(a), place(b)), strings.Compare(a, b))
 	})
-	first, lines := "", ""
+	first := ""
+	lines := ""
 	for _, manager := range managers {
 		line := "conflicts with " + printable.Line(manager) + ":"
 		if first == "" {

@@ -57,7 +57,8 @@ func (o *deleteOptions) addFlags(fs *pflag.FlagSet, s *command.State) {
 	o.objects.addFiles(fs, s, "containing the resource to delete")
 	o.objects.selection.AddFlags(fs)
 	o.objects.addAll(fs)
-	o.objects.isStrict, o.objects.definitionsLast = true, true
+	o.objects.isStrict = true
+	o.objects.definitionsLast = true
 	o.write.addDryRun(fs)
 	fs.StringVar(&o.cascade, "cascade", "background", `Must be "background", "orphan", or "foreground". Selects the deletion cascading strategy for the dependents (e.g. Pods created by a ReplicationController).`)
 	fs.Lookup("cascade").NoOptDefVal = "background"
@@ -222,7 +223,8 @@ func (o *deleteOptions) delete(ctx context.Context, s *command.State, t *target)
 		if result.Object != nil {
 			one.uid = result.Object.GetUID()
 		} else if details := result.Status.Details; details != nil {
-			one.uid, one.isGone = details.UID, details.UID != ""
+			one.uid = details.UID
+			one.isGone = details.UID != ""
 		}
 	}
 	return one, o.printDeleted(s, t)

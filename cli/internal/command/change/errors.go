@@ -39,7 +39,8 @@ const maxFailedNames = 20
 
 // String returns the counts and the failed objects: "2 of 3 objects created; not created: web.yaml: document 3, line 41".
 func (t *tally) String() string {
-	names, more := t.failed, ""
+	names := t.failed
+	more := ""
 	if len(names) > maxFailedNames {
 		more = fmt.Sprintf(", and %d more", len(names)-maxFailedNames)
 		names = names[:maxFailedNames]

@@ -76,9 +76,11 @@ func parseDryRun(text string, warn func(format string, args ...any)) (dryRun, er
 	if err != nil {
 		return dryRunNone, fmt.Errorf("Invalid dry-run value (%v). Must be \"none\", \"server\", or \"client\".", text)
 	}
-	mode, name := dryRunNone, "none"
+	mode := dryRunNone
+	name := "none"
 	if isClient {
-		mode, name = dryRunClient, "client"
+		mode = dryRunClient
+		name = "client"
 	}
 	warn("Warning: --dry-run=%s is deprecated (boolean value) and can be replaced with --dry-run=%s.", text, name)
 	return mode, nil

@@ -183,7 +183,9 @@ func deploymentStatus(obj *unstructured.Object) (string, bool, error) {
 		return "", false, fmt.Errorf("deployment %q exceeded its progress deadline", name)
 	}
 	replicas, hasReplicas := number(obj, "spec.replicas")
-	updated, all, available := count(obj, "status.updatedReplicas"), count(obj, "status.replicas"), count(obj, "status.availableReplicas")
+	updated := count(obj, "status.updatedReplicas")
+	all := count(obj, "status.replicas")
+	available := count(obj, "status.availableReplicas")
 	prefix := fmt.Sprintf("Waiting for deployment %q rollout to finish: ", name)
 	switch {
 	case hasReplicas && updated < replicas:
@@ -211,7 +213,9 @@ func daemonSetStatus(obj *unstructured.Object) (string, bool, error) {
 	if obj.GetGeneration() > count(obj, "status.observedGeneration") {
 		return "Waiting for daemon set spec update to be observed...", false, nil
 	}
-	desired, updated, available := count(obj, "status.desiredNumberScheduled"), count(obj, "status.updatedNumberScheduled"), count(obj, "status.numberAvailable")
+	desired := count(obj, "status.desiredNumberScheduled")
+	updated := count(obj, "status.updatedNumberScheduled")
+	available := count(obj, "status.numberAvailable")
 	prefix := fmt.Sprintf("Waiting for daemon set %q rollout to finish: ", obj.GetName())
 	switch {
 	case updated < desired:

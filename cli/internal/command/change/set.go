@@ -148,7 +148,8 @@ func (o *setOptions) set(ctx context.Context, t *target, operation, unchanged st
 		t.resource = t.resource.WithDefaults(o.write.defaults())
 	}
 	if o.subresource != "" && !isLocal {
-		t.resource, t.object = t.resource.Subresource(o.subresource), nil
+		t.resource = t.resource.Subresource(o.subresource)
+		t.object = nil
 	}
 	var result *unstructured.Object
 	isChanged := false

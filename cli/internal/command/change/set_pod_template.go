@@ -214,7 +214,8 @@ func setServiceAccountCommand(s *command.State) *cobra.Command {
 			if len(args) == 0 {
 				return errors.New("serviceaccount is required")
 			}
-			account, resources := args[len(args)-1], args[:len(args)-1]
+			account := args[len(args)-1]
+			resources := args[:len(args)-1]
 			const operation = "serviceaccount updated"
 			return o.run(cmd.Context(), s, resources, operation, operation, func(t *target, obj *unstructured.Object) error {
 				specPath, err := podSpecPath(obj)

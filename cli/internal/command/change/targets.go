@@ -113,10 +113,12 @@ func newTarget(resource *dynamic.Resource, obj *unstructured.Object, source, nam
 		return nil
 	}
 	if own := obj.GetNamespace(); own != "" && resource.Mapping().Namespaced {
-		resource, namespace = resource.Namespace(own), own
+		resource = resource.Namespace(own)
+		namespace = own
 	}
 	t := namedTarget(resource, obj.GetName(), namespace)
-	t.object, t.source = obj, source
+	t.object = obj
+	t.source = source
 	return t
 }
 

@@ -64,7 +64,8 @@ func parseWaitCondition(text string) (waitCondition, error) {
 		if err != nil {
 			return waitCondition{}, err
 		}
-		c.condition, c.failure = condition, failure
+		c.condition = condition
+		c.failure = failure
 	default:
 		return waitCondition{}, fmt.Errorf("unrecognized condition: %q", text)
 	}

@@ -79,16 +79,19 @@ func (o *clusterOptions) run(cmd *cobra.Command, s *command.State, name string) 
 
 // change sets the fields of the changed flags. A certificate authority and insecure mode exclude each other.
 func (o *clusterOptions) change(cmd *cobra.Command, s *command.State, path string, entry *kubeconfig.Cluster) (err error) {
-	flags, c := cmd.Flags(), s.Connection
+	flags := cmd.Flags()
+	c := s.Connection
 	if flags.Changed("server") {
-		entry.Server, entry.TLSServerName = c.Server, ""
+		entry.Server = c.Server
+		entry.TLSServerName = ""
 	}
 	if flags.Changed("tls-server-name") {
 		entry.TLSServerName = c.TLSServerName
 	}
 	if flags.Changed("insecure-skip-tls-verify") {
 		if entry.InsecureSkipTLSVerify = c.Insecure; c.Insecure {
-			entry.CertificateAuthority, entry.CertificateAuthorityData = "", nil
+			entry.CertificateAuthority = ""
+			entry.CertificateAuthorityData = nil
 		}
 	}
 	if flags.Changed("proxy-url") {
@@ -97,11 +100,13 @@ func (o *clusterOptions) change(cmd *cobra.Command, s *command.State, path strin
 	switch {
 	case !flags.Changed("certificate-authority"):
 	case o.embed:
-		entry.CertificateAuthority, entry.InsecureSkipTLSVerify = "", false
+		entry.CertificateAuthority = ""
+		entry.InsecureSkipTLSVerify = false
 		entry.CertificateAuthorityData, err = os.ReadFile(c.CertificateAuthority)
 	default:
 		if entry.CertificateAuthority, err = inFolder(path, c.CertificateAuthority); c.CertificateAuthority != "" {
-			entry.InsecureSkipTLSVerify, entry.CertificateAuthorityData = false, nil
+			entry.InsecureSkipTLSVerify = false
+			entry.CertificateAuthorityData = nil
 		}
 	}
 	return err

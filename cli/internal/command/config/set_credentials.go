@@ -136,7 +136,8 @@ func (o *credentialsOptions) run(cmd *cobra.Command, s *command.State, name stri
 }
 
 func (o *credentialsOptions) changeCertificate(flags *pflag.FlagSet, s *command.State, path string, entry *kubeconfig.User) (err error) {
-	certificate, key := s.Connection.ClientCertificate, s.Connection.ClientKey
+	certificate := s.Connection.ClientCertificate
+	key := s.Connection.ClientKey
 	switch {
 	case !flags.Changed("client-certificate"):
 	case o.embed:
@@ -157,7 +158,8 @@ func (o *credentialsOptions) changeCertificate(flags *pflag.FlagSet, s *command.
 		return err
 	}
 	data, err := os.ReadFile(key)
-	entry.ClientKey, entry.ClientKeyData = "", kubeconfig.NewSecretData(data)
+	entry.ClientKey = ""
+	entry.ClientKeyData = kubeconfig.NewSecretData(data)
 	return err
 }
 
@@ -174,7 +176,8 @@ func changeToken(flags *pflag.FlagSet, s *command.State, entry *kubeconfig.User)
 	}
 	switch {
 	case c.Token != "":
-		entry.Username, entry.Password = "", kubeconfig.Secret{}
+		entry.Username = ""
+		entry.Password = kubeconfig.Secret{}
 	case c.Username != "" || c.Password != "":
 		entry.Token = kubeconfig.Secret{}
 	}
@@ -208,7 +211,8 @@ func (o *credentialsOptions) changeExec(flags *pflag.FlagSet, entry *kubeconfig.
 		exec = *entry.Exec
 	}
 	if flags.Changed("exec-command") {
-		exec.Command, exec.Args = o.command, nil
+		exec.Command = o.command
+		exec.Args = nil
 	} else if entry.Exec == nil {
 		return
 	}

@@ -152,7 +152,9 @@ func (v *configView) context(c kubeconfig.Context) (map[string]any, error) {
 
 func (v *configView) user(u kubeconfig.User) (map[string]any, error) {
 	plain := plainUser(u)
-	plain.Extensions, plain.Exec, plain.AuthProvider = nil, nil, nil
+	plain.Extensions = nil
+	plain.Exec = nil
+	plain.AuthProvider = nil
 	fields, err := toMap(plain)
 	if err != nil {
 		return nil, err

@@ -85,9 +85,11 @@ func (c *getCommand) run(cmd *cobra.Command, args []string) error {
 		return command.UsageError(cmd, "Required resource not specified.")
 	}
 	if isWatch && c.output.SortBy != "" {
-		name, ignored := "--watch", "will be ignored for watch events received"
+		name := "--watch"
+		ignored := "will be ignored for watch events received"
 		if !c.watch {
-			name, ignored = "--watch-only", "will be ignored"
+			name = "--watch-only"
+			ignored = "will be ignored"
 		}
 		c.Errorf("warning: %s requested, --sort-by %s", name, ignored)
 	}

@@ -192,7 +192,9 @@ func (c *getCommand) watchList(ctx context.Context, target command.Target, emit 
 // watchOnce emits the changes of a watch until the server closes it, and returns the resourceVersion for the next watch.
 func (c *getCommand) watchOnce(ctx context.Context, target command.Target, version string, emit func(watchEvent) error) (string, error) {
 	opts := c.selection.ListOptions()
-	opts.Limit, opts.ResourceVersion, opts.AllowWatchBookmarks = 0, version, true
+	opts.Limit = 0
+	opts.ResourceVersion = version
+	opts.AllowWatchBookmarks = true
 	handle := target.Resource.Named(target.Name)
 	if c.output.IsTable() {
 		stream, err := handle.Tables(c.include(target)).OpenWatch(ctx, opts)

@@ -199,7 +199,9 @@ func isPathVerb(verb string) bool {
 }
 
 func (a *access) setResource(mapping *discovery.Resource) {
-	a.group, a.version, a.resource = mapping.GVR.Group, mapping.GVR.Version, mapping.GVR.Resource
+	a.group = mapping.GVR.Group
+	a.version = mapping.GVR.Version
+	a.resource = mapping.GVR.Resource
 }
 
 // spec returns the spec of a SelfSubjectAccessReview.

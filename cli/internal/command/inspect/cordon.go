@@ -134,9 +134,11 @@ func (o *nodeOptions) report(kind, name, operation string) {
 
 // setUnschedulable sets spec.unschedulable of nodes. Errors are printed and, as in kubectl, do not change the exit code.
 func (o *nodeOptions) setUnschedulable(ctx context.Context, nodes []node, unschedulable bool) {
-	verb, state := "uncordon", "uncordoned"
+	verb := "uncordon"
+	state := "uncordoned"
 	if unschedulable {
-		verb, state = "cordon", "cordoned"
+		verb = "cordon"
+		state = "cordoned"
 	}
 	for _, n := range nodes {
 		is, _, err := unstructured.Get[bool](n.Object, "spec", "unschedulable")

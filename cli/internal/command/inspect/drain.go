@@ -102,7 +102,8 @@ func (d *drainer) run(ctx context.Context, nodes []node) error {
 				return err
 			}
 			d.Errorf("error: unable to drain node %q due to error: %s, continuing command...", n.GetName(), serverMessage(err))
-			errs, pending = append(errs, serverMessage(err)), append(pending, n.GetName())
+			errs = append(errs, serverMessage(err))
+			pending = append(pending, n.GetName())
 			continue
 		}
 		d.report("node", n.GetName(), "drained")

@@ -78,9 +78,11 @@ func writeOwners(s *command.State, owners []fieldowner.Owner) error {
 	w := tabwriter.NewWriter(s.Out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(w, "FIELD\tMANAGER\tOPERATION\tSUBRESOURCE\tAGE\tTIME")
 	for _, owner := range owners {
-		age, at := "<unknown>", "<unknown>"
+		age := "<unknown>"
+		at := "<unknown>"
 		if !owner.Time.IsZero() {
-			age, at = duration.HumanDuration(time.Since(owner.Time)), metav1.NewTime(owner.Time).UTC().Format(time.RFC3339)
+			age = duration.HumanDuration(time.Since(owner.Time))
+			at = metav1.NewTime(owner.Time).UTC().Format(time.RFC3339)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", owner.Field, owner.Manager, owner.Operation, cmp.Or(owner.Subresource, "-"), age, at)
 	}

@@ -80,9 +80,11 @@ func addVerbs(all []rule, add rule, verbs []string) []rule {
 
 // sortKey returns the sort key of kubectl: verbs, groups, resources, names and paths.
 func (r *rule) sortKey() string {
-	groups, resources := []string{}, []string{}
+	groups := []string{}
+	resources := []string{}
 	if len(r.paths) == 0 {
-		groups, resources = []string{r.group}, []string{r.resource}
+		groups = []string{r.group}
+		resources = []string{r.resource}
 	}
 	return fmt.Sprintf("{Verbs:%v,APIGroups:%v,Resources:%v,ResourceNames:%v,NonResourceURLs:%v,}", r.verbs, groups, resources, r.names, r.paths)
 }

@@ -52,7 +52,8 @@ func (o *treeOptions) run(ctx context.Context, args []string) error {
 		return err
 	}
 	var subjects []ownertree.Subject
-	namespace, sameNamespace := "", true
+	namespace := ""
+	sameNamespace := true
 	_, err = o.Visit(ctx, targets, &o.selection, func(_ context.Context, in *dynamic.Resource, obj *unstructured.Object) error {
 		if obj.GetUID() == "" {
 			return errors.New(obj.GetKind() + "/" + obj.GetName() + " has no UID, so that nothing can be owned by it")

@@ -191,7 +191,8 @@ func sizeText(bytes int64) string {
 	if bytes < unit {
 		return fmt.Sprintf("%d B", bytes)
 	}
-	value, suffix := float64(bytes)/unit, 0
+	value := float64(bytes) / unit
+	suffix := 0
 	for value >= unit && suffix < len("KMGT")-1 {
 		value /= unit
 		suffix++

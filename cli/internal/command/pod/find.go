@@ -45,7 +45,8 @@ func findPod(ctx context.Context, s *command.State, argument string, timeout tim
 ) (*found, error) {
 	kind, name, hasKind := strings.Cut(argument, "/")
 	if !hasKind {
-		kind, name = "pods", argument
+		kind = "pods"
+		name = argument
 	}
 	if kind == "" || name == "" || strings.Contains(name, "/") {
 		return nil, errors.New("arguments in resource/name form must have a single resource and name")
@@ -69,7 +70,9 @@ func findPodOf(ctx context.Context, s *command.State, resource *dynamic.Resource
 		return nil, err
 	}
 	if isPods(resource) {
-		f.pods, f.pod, f.count = resource, f.object, 1
+		f.pods = resource
+		f.pod = f.object
+		f.count = 1
 		return f, nil
 	}
 	if f.selector, err = podSelector(f.object); err != nil {

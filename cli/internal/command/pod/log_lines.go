@@ -46,7 +46,8 @@ func (o *logOptions) printLines(ctx context.Context, target *dynamic.Resource) e
 
 // checkPods prints a message if no pods match the selector. It returns an error if following their logs needs too many requests.
 func (o *logOptions) checkPods(ctx context.Context, pods *dynamic.Resource, selector string) error {
-	count, streams := 0, 0
+	count := 0
+	streams := 0
 	for pod, err := range pods.List(ctx, &metav1.ListOptions{LabelSelector: selector}) {
 		if err != nil {
 			return err
@@ -116,7 +117,8 @@ func (l *logLimit) admit(source stream.LogSource) bool {
 	defer l.mu.Unlock()
 	key := sourceKey(source)
 	if l.active == nil {
-		l.active, l.warned = map[string]bool{}, map[string]bool{}
+		l.active = map[string]bool{}
+		l.warned = map[string]bool{}
 	}
 	if len(l.active) < max(1, l.max) || l.active[key] {
 		l.active[key] = true

@@ -48,7 +48,8 @@ func logsCommand(s *command.State) *cobra.Command {
 			"  anyctl logs deploy/web --all-pods --since=1h",
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.tailSet, o.namedContainer = cmd.Flags().Changed("tail"), cmd.Flags().Changed("container")
+			o.tailSet = cmd.Flags().Changed("tail")
+			o.namedContainer = cmd.Flags().Changed("container")
 			if err := o.validate(cmd, args); err != nil {
 				return err
 			}

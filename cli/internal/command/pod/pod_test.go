@@ -97,7 +97,8 @@ func TestPainter_PrefixWithoutControls(t *testing.T) {
 func TestLogLimit(t *testing.T) {
 	warned := 0
 	limit := &logLimit{max: 1, warn: func(string, ...any) { warned++ }}
-	one, two := stream.LogSource{Pod: "one"}, stream.LogSource{Pod: "two"}
+	one := stream.LogSource{Pod: "one"}
+	two := stream.LogSource{Pod: "two"}
 	assert.True(t, limit.admit(one))
 	assert.True(t, limit.admit(one), "after a restart")
 	assert.False(t, limit.admit(two))

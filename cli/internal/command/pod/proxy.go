@@ -198,10 +198,13 @@ func (o *proxyOptions) handler(conn *transport.Conn, server *url.URL) http.Handl
 		Transport:     conn,
 		FlushInterval: -1, // forwards watch events and log lines without delay
 		Rewrite: func(r *httputil.ProxyRequest) {
-			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = server.Scheme, server.Host, ""
+			r.Out.URL.Scheme = server.Scheme
+			r.Out.URL.Host = server.Host
+			r.Out.Host = ""
 			if o.appendServerPath {
 				joined := server.JoinPath(r.In.URL.EscapedPath())
-				r.Out.URL.Path, r.Out.URL.RawPath = joined.Path, joined.RawPath
+				r.Out.URL.Path = joined.Path
+				r.Out.URL.RawPath = joined.RawPath
 			}
 		},
 		ModifyResponse: func(r *http.Response) error {

@@ -82,7 +82,9 @@ func (o *session) streams(ctx context.Context, firstSizes func(stream.TerminalSi
 	if size, ok := terminal.Size(out); ok && firstSizes != nil {
 		first = firstSizes(size)
 	}
-	opts.TTY, opts.Stderr, opts.Resize = true, nil, terminal.Sizes(ctx, out, first...)
+	opts.TTY = true
+	opts.Stderr = nil
+	opts.Resize = terminal.Sizes(ctx, out, first...)
 	return run(opts)
 }
 

@@ -80,7 +80,8 @@ func requestMetrics(registry prometheus.Registerer) func(context.Context, transp
 		Buckets: []float64{0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60},
 	}, []string{"verb", "host"})
 	return func(_ context.Context, attempt transport.Attempt) {
-		host, code := "", "<error>"
+		host := ""
+		code := "<error>"
 		if target, err := url.Parse(attempt.URL); err == nil {
 			host = target.Host
 		}

@@ -56,7 +56,8 @@ func TestRun_CountsRequestsAndKeys(t *testing.T) {
 		}
 		return 0, nil
 	}
-	registry, ended := prometheus.NewRegistry(), make(chan error, 1)
+	registry := prometheus.NewRegistry()
+	ended := make(chan error, 1)
 	go func() { ended <- run(ctx, cfg, registry, reconcile) }()
 	select {
 	case <-done:

@@ -32,7 +32,8 @@ func attributesOf(list []attribute.KeyValue) map[string]string {
 func TestListNamespaces_HasSpanOfRequest(t *testing.T) {
 	cfg, err := transport.Load(t.Context(), &transport.LoadOptions{Path: cluster.Kubeconfig(t), Context: "admin"})
 	require.NoError(t, err)
-	spans, printed := tracetest.NewInMemoryExporter(), &bytes.Buffer{}
+	spans := tracetest.NewInMemoryExporter()
+	printed := &bytes.Buffer{}
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans), sdktrace.WithSyncer(printer{printed}))
 	traceRequests(cfg, provider)
 	require.NoError(t, listNamespaces(t.Context(), cfg, provider))
@@ -69,7 +70,8 @@ func TestTraceRequests_EachAttemptHasSpan(t *testing.T) {
 		w.WriteHeader(http.StatusForbidden)
 	}))
 	defer server.Close()
-	cfg, spans := &transport.Config{Server: server.URL}, tracetest.NewInMemoryExporter()
+	cfg := &transport.Config{Server: server.URL}
+	spans := tracetest.NewInMemoryExporter()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
 	traceRequests(cfg, provider)
 	conn, err := transport.Open(cfg)

@@ -28,7 +28,8 @@ func runOwner(ctx context.Context, client *dynamic.Client, isCorrected bool) err
 	if err != nil {
 		return err
 	}
-	databases, configMaps := newCache(r.databases), newCache(r.configMaps)
+	databases := newCache(r.databases)
+	configMaps := newCache(r.configMaps)
 	trigger := controller.Watches(configMaps, func(configMap *unstructured.Object) []cache.Key {
 		reference := metav1.GetControllerOf(configMap)
 		if reference == nil {

@@ -204,7 +204,8 @@ func (o *bindingOptions) generate(kind, name string) (*unstructured.Object, erro
 	const group = "rbac.authorization.k8s.io"
 	reference := object{"apiGroup": group, "kind": "ClusterRole", "name": o.clusterRole}
 	if o.role != "" {
-		reference["kind"], reference["name"] = "Role", o.role
+		reference["kind"] = "Role"
+		reference["name"] = o.role
 	}
 	var subjects []any
 	for _, user := range o.users {

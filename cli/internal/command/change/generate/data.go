@@ -156,7 +156,8 @@ func configMap() *Generator {
 		Failure: "failed to create configmap: ", HasData: true,
 		AddFlags: func(fs *pflag.FlagSet) { sources.addFlags(fs, "configmap") },
 		Generate: simple(func(name string) (*unstructured.Object, error) {
-			text, binary := object{}, object{}
+			text := object{}
+			binary := object{}
 			err := sources.read(func(key string, value []byte) error {
 				if problems := validation.IsConfigMapKey(key); len(problems) > 0 {
 					return fmt.Errorf("%q is not a valid key name for a ConfigMap: %s", key, strings.Join(problems, ","))

@@ -56,7 +56,8 @@ func TestConfigMap_FilesAndFolders(t *testing.T) {
 
 func TestTLSSecret_ChecksPair(t *testing.T) {
 	folder := t.TempDir()
-	cert, key := filepath.Join(folder, "cert.pem"), filepath.Join(folder, "key.pem")
+	cert := filepath.Join(folder, "cert.pem")
+	key := filepath.Join(folder, "key.pem")
 	certificate, private := credentials.NewCertificate(t, "web", time.Now().Add(time.Hour))
 	require.NoError(t, os.WriteFile(cert, certificate, 0o600))
 	require.NoError(t, os.WriteFile(key, private, 0o600))

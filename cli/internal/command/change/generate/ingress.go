@@ -81,7 +81,8 @@ func ingressBackend(text string) (object, bool) {
 // addRules adds a rule for each host and a TLS entry for each secret.
 func (o *ingressOptions) addRules(spec object) error {
 	var hosts, secrets, tlsHosts []string
-	paths, hostsOf := map[string][]any{}, map[string][]any{}
+	paths := map[string][]any{}
+	hostsOf := map[string][]any{}
 	for _, rule := range o.rules {
 		main, tls, hasTLS := strings.Cut(rule, ",")
 		host, path, err := parseIngressRule(rule, main)
@@ -147,7 +148,8 @@ func parseIngressRule(rule, text string) (host string, path object, err error) {
 	}
 	pathType := "Exact"
 	if prefix, isPrefix := strings.CutSuffix(location, "*"); isPrefix {
-		location, pathType = prefix, "Prefix"
+		location = prefix
+		pathType = "Prefix"
 	}
 	return host, object{"path": "/" + location, "pathType": pathType, "backend": backend}, nil
 }

@@ -115,7 +115,8 @@ func targetPort(text string) (any, error) {
 	var target any = text
 	var problems []string
 	if number, err := strconv.Atoi(text); err == nil {
-		target, problems = int64(number), validation.IsValidPortNum(number)
+		target = int64(number)
+		problems = validation.IsValidPortNum(number)
 	} else {
 		problems = validation.IsValidPortName(text)
 	}
