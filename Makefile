@@ -11,7 +11,7 @@ NULL := $(if $(filter Windows_NT,$(OS)),NUL,/dev/null)
 # The other modules are for developers: one platform of each system says enough, and tests and lint compile Linux's.
 DEVELOPER_PLATFORMS := darwin/arm64 windows/amd64
 SANDBOX := go run -C sandbox .
-CORPUS := go run -C corpus .
+CORPUS := go run -C dev/corpus .
 
 # The race detector needs a C compiler, which a newcomer may not have. CI insists on it.
 RACE ?= $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
@@ -55,13 +55,13 @@ SUITES ?=
 
 .PHONY: compat
 compat: ## run the test suites of client-go, controller-runtime and others over anykind, and write docs/COMPATIBILITY.md
-	go run -C compat/suites . $(if $(SUITES),,-docs ../../docs) $(SUITES)
+	go run -C dev/suites . $(if $(SUITES),,-docs ../../docs) $(SUITES)
 
 # Every module is tested, also after one that failed. RESULTS has the output of each as JSON, and the rows of the table.
 RESULTS := .bin/test
 
 .PHONY: test
-test: $(GOTESTSUM) ## run every test of every module against a real cluster; make test MODULES=bench for one module
+test: $(GOTESTSUM) ## run every test of every module against a real cluster; make test MODULES=dev/bench for one module
 	@$(if $(RACE),,echo 'make: without a C compiler there is no race detector; the tests run without it')
 	@rm -rf $(RESULTS); mkdir -p $(RESULTS)
 	@for module in $(MODULES); do \
@@ -162,8 +162,8 @@ mutants: ## change PACKAGE in N (40) places drawn from SEED (1), one at a time, 
 
 .PHONY: soak
 soak: ## run caches beside client-go's informers for MINUTES (25) of churn and faults, and write docs/RELIABILITY.md
-	$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR)/bench -- \
-		go run ./soak -minutes $(MINUTES) -seed $(SEED) -docs ../docs
+	$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR)/dev/bench -- \
+		go run ./soak -minutes $(MINUTES) -seed $(SEED) -docs ../../docs
 
 .PHONY: corpus
 corpus: ## collect CustomResourceDefinitions and objects of public projects, and print the folder that has them
@@ -268,14 +268,14 @@ anyctl: ## build the command line program to .bin/anyctl, stripped, and print it
 
 .PHONY: record
 record: anyctl ## run the README's session of anyctl on a real cluster, and write it to README.md and docs/anyctl.svg
-	$(SANDBOX) exec --dir $(CURDIR)/cli -- go run ./internal/record -anyctl ../.bin/anyctl -readme ../README.md -svg ../docs/anyctl.svg
+	$(SANDBOX) exec --dir $(CURDIR)/cli -- go run ./internal/record -anyctl ../.bin/anyctl -readme ../../README.md -svg ../../docs/anyctl.svg
 
 .PHONY: bench
 bench: ## measure beside apimachinery and client-go; without BENCH and PODS everything, and write docs/BENCHMARKS.md and the figures of README.md
 ifeq ($(BENCH)$(PODS)$(RESUME),)
 	go test -run '^$$' -bench . -benchmem ./unstructured
-	$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR)/bench -- env ANYKIND_CORPUS="$$($(CORPUS))" go test -run '^$$' -bench . -benchmem .
+	$(SANDBOX) exec --components etcd,kube-apiserver $(SANDBOX_FLAGS) --dir $(CURDIR)/dev/bench -- env ANYKIND_CORPUS="$$($(CORPUS))" go test -run '^$$' -bench . -benchmem .
 endif
-	$(SANDBOX) exec --components etcd,kube-apiserver,kubectl $(SANDBOX_FLAGS) --dir $(CURDIR)/bench -- \
+	$(SANDBOX) exec --components etcd,kube-apiserver,kubectl $(SANDBOX_FLAGS) --dir $(CURDIR)/dev/bench -- \
 		env ANYKIND_CORPUS="$$($(CORPUS))" go run ./compare -bench '$(BENCH)' -pods '$(PODS)' \
-		$(if $(BENCH)$(PODS),$(if $(UPDATE),-docs ../docs -readme ../README.md),-docs ../docs -readme ../README.md $(if $(RESUME),-resume))
+		$(if $(BENCH)$(PODS),$(if $(UPDATE),-docs ../../docs -readme ../../README.md),-docs ../../docs -readme ../../README.md $(if $(RESUME),-resume))

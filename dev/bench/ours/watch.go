@@ -1,0 +1,24 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+
+	"github.com/anykind/anykind/dev/bench/internal/measure"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// watch reads the changes since the resourceVersion.
+func (s *side) watch(ctx context.Context, m *measure.Meter) error {
+	for event, err := range s.pods.Watch(ctx, &metav1.ListOptions{ResourceVersion: m.ResourceVersion}) {
+		if err != nil {
+			return err
+		}
+		m.See(event.Object.GetName())
+		if m.Done() {
+			break
+		}
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anykind/anykind/dev/bench/internal/soak"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestParse_RejectsWhatCannotRun(t *testing.T) {
+	t.Setenv("KUBECONFIG", "kubeconfig")
+	t.Setenv("ANYKIND_SANDBOX", "sandbox")
+	opts, err := parse([]string{"-minutes", "0.5", "-seed", "7"})
+	require.NoError(t, err)
+	assert.Equal(t, 30*time.Second, opts.length)
+	assert.Equal(t, uint64(7), opts.seed)
+	for _, args := range [][]string{{"-minutes", "0"}, {"-rate", "0"}, {"-objects", "99"}, {"-minutes", "x"}} {
+		_, err := parse(args)
+		assert.Error(t, err, args)
+	}
+	t.Setenv("ANYKIND_SANDBOX", "")
+	_, err = parse(nil)
+	assert.ErrorContains(t, err, "make soak")
+}
+
+func TestWorld_Has35Sources(t *testing.T) {
+	w := &world{resources: builtIn}
+	for n := range customKinds {
+		w.resources = append(w.resources, resource{group: group, plural: "soaks", custom: n})
+	}
+	assert.Len(t, w.sources(), 35)
+}
+
+func TestSilentProxy_DropsWhileFrozenAndAfter(t *testing.T) {
+	echo, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer echo.Close()
+	go func() {
+		for {
+			conn, err := echo.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				_, _ = io.Copy(conn, conn)
+				_ = conn.Close()
+			}()
+		}
+	}()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	proxy, err := newSilentProxy(ctx, echo.Addr().String())
+	require.NoError(t, err)
+	dial := func() net.Conn {
+		conn, err := net.Dial("tcp", proxy.listener.Addr().String())
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+		return conn
+	}
+	answers := func(conn net.Conn) error {
+		_, err := conn.Write([]byte("x"))
+		require.NoError(t, err)
+		require.NoError(t, conn.SetReadDeadline(time.Now().Add(200*time.Millisecond)))
+		_, err = conn.Read(make([]byte, 1))
+		return err
+	}
+	old := dial()
+	require.NoError(t, answers(old))
+	proxy.set(true)
+	assert.ErrorIs(t, answers(old), os.ErrDeadlineExceeded)
+	assert.ErrorIs(t, answers(dial()), os.ErrDeadlineExceeded, "a new connection is silent as well")
+	proxy.set(false)
+	assert.ErrorIs(t, answers(old), os.ErrDeadlineExceeded, "a silent connection stays so")
+	assert.NoError(t, answers(dial()))
+}
+
+func TestResult_WritesBetweenMarks(t *testing.T) {
+	sample := func(cpu float64, rss uint64) soak.Sample {
+		return soak.Sample{CPU: cpu, RSS: rss, HeapInuse: rss, Events: 1}
+	}
+	r := &result{
+		opts: &options{length: time.Minute, rate: 150, objects: 1000, seed: 1}, changes: 9, faults: map[string]int{"etcd compacted": 2},
+		samples: map[string][]soak.Sample{"ours": {sample(1, 10e6), sample(3, 20e6)}, "theirs": {sample(1, 10e6), sample(5, 40e6)}},
+		left:    []soak.Sample{{Goroutines: 3}, {Goroutines: 4}},
+	}
+	path := filepath.Join(t.TempDir(), "RELIABILITY.md")
+	assert.ErrorContains(t, r.write(path), "must exist")
+	require.NoError(t, os.WriteFile(path, []byte("before\n"+beginMark+"old\n"+endMark+"after\n"), 0o600))
+	require.NoError(t, r.write(path))
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.True(t, strings.HasPrefix(string(text), "before\n"+beginMark) && strings.HasSuffix(string(text), endMark+"after\n"))
+	assert.NotContains(t, string(text), "old")
+	assert.Contains(t, string(text), "| CPU, seconds | 2.0 | 4.0 | 0.50 |")
+	assert.Contains(t, string(text), "| largest RSS, MB | 20 | 40 | 0.50 |")
+	assert.Contains(t, string(text), "| etcd compacted | 2 |")
+	require.NoError(t, os.WriteFile(path, []byte("no marks"), 0o600))
+	assert.ErrorContains(t, r.write(path), "lacks the line")
+}

@@ -1,0 +1,46 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+
+	"github.com/anykind/anykind/dev/bench/internal/measure"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// calls creates, reads, changes and deletes pods, in sequence.
+func (s *side) calls(ctx context.Context, m *measure.Meter) error {
+	pods := make([]*unstructured.Unstructured, m.Count)
+	err := m.Calls("create", m.Count, func(i int) (err error) {
+		pods[i], err = s.pods.Create(ctx, &unstructured.Unstructured{Object: measure.NewPod()}, metav1.CreateOptions{})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = m.Calls("get", m.Count, func(i int) (err error) {
+		pods[i], err = s.pods.Get(ctx, pods[i].GetName(), metav1.GetOptions{})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = m.Calls("update", m.Count, func(i int) (err error) {
+		pods[i].SetAnnotations(map[string]string{"changed": "yes"})
+		pods[i], err = s.pods.Update(ctx, pods[i], metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	now := int64(0)
+	for _, pod := range pods {
+		m.See(pod.GetName())
+		if err := s.pods.Delete(ctx, pod.GetName(), metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+
+	"github.com/anykind/anykind/dev/bench/internal/measure"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+)
+
+// cacheTyped fills an informer of typed objects, received as protobuf.
+func (s *side) cacheTyped(ctx context.Context, m *measure.Meter) error {
+	informer, err := s.typedInformer()
+	if err != nil {
+		return err
+	}
+	return filling(ctx, m, informer)
+}
+
+// cacheTypedStripped is cacheTyped without managedFields, the usual Transform.
+func (s *side) cacheTypedStripped(ctx context.Context, m *measure.Meter) error {
+	informer, err := s.typedInformer()
+	if err != nil {
+		return err
+	}
+	err = informer.SetTransform(func(obj any) (any, error) {
+		pod, err := meta.Accessor(obj)
+		if err != nil {
+			return nil, err
+		}
+		pod.SetManagedFields(nil)
+		return obj, nil
+	})
+	if err != nil {
+		return err
+	}
+	return filling(ctx, m, informer)
+}
+
+// cacheMetadata fills an informer of metadata, received as protobuf.
+func (s *side) cacheMetadata(ctx context.Context, m *measure.Meter) error {
+	client, err := metadata.NewForConfig(s.config)
+	if err != nil {
+		return err
+	}
+	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+	return filling(ctx, m, metadatainformer.NewFilteredMetadataInformer(client, podsResource, s.namespace, 0, indexers, nil).Informer())
+}
+
+// cacheEventTyped receives each change of the objects of an informer of typed objects.
+func (s *side) cacheEventTyped(ctx context.Context, m *measure.Meter) error {
+	informer, err := s.typedInformer()
+	if err != nil {
+		return err
+	}
+	return receiving(ctx, m, informer)
+}
+
+// typedInformer returns the typed informer of the pods.
+func (s *side) typedInformer() (cache.SharedIndexInformer, error) {
+	return s.typedInformerOf(podsResource, &corev1.Pod{}, corev1.AddToScheme)
+}
+
+// typedInformerOf returns an informer like the typed client's factories.
+func (s *side) typedInformerOf(gvr schema.GroupVersionResource, obj runtime.Object, addToScheme func(*runtime.Scheme) error) (cache.SharedIndexInformer, error) {
+	scheme := runtime.NewScheme()
+	if err := addToScheme(scheme); err != nil {
+		return nil, err
+	}
+	group := gvr.GroupVersion()
+	config := rest.CopyConfig(s.config)
+	config.APIPath = "/apis"
+	config.GroupVersion = &group
+	if group.Group == "" {
+		config.APIPath = "/api"
+	}
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	client, err := rest.RESTClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	objects := cache.NewListWatchFromClient(client, gvr.Resource, s.namespace, fields.Everything())
+	return cache.NewSharedIndexInformer(objects, obj, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}), nil
+}

@@ -1,0 +1,32 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/anykind/anykind/dev/bench/internal/measure"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// watch reads the changes since the resourceVersion.
+func (s *side) watch(ctx context.Context, m *measure.Meter) error {
+	watching, err := s.pods.Watch(ctx, metav1.ListOptions{ResourceVersion: m.ResourceVersion})
+	if err != nil {
+		return err
+	}
+	defer watching.Stop()
+	for event := range watching.ResultChan() {
+		pod, ok := event.Object.(*unstructured.Unstructured)
+		if !ok {
+			return fmt.Errorf("%s: %v", event.Type, event.Object)
+		}
+		m.See(pod.GetName())
+		if m.Done() {
+			break
+		}
+	}
+	return nil
+}
