@@ -126,7 +126,8 @@ func TestPrinter_Formats(t *testing.T) {
 		{"jsonpath={.items[*].metadata.name}", "one two"},
 		{"jsonpath-as-json={.items[*].data.size}", "[\n    10,\n    9\n]\n"},
 		{"go-template={{range .items}}{{.metadata.name}};{{.data.none}}{{exists . \"data\" \"text\"}} {{end}}", "one;<no value>true two;<no value>false "},
-		{"go-template={{base64decode \"aGk=\"}}{{exists .items 5}}{{exists .none}}", "hifalsefalse"},
+		{"go-template={{base64decode \"aGk=\"}}{{exists .items 5}}{{exists .items 1}}{{exists .none}}", "hifalsetruefalse"},
+		{"go-template={{exists .items (index .items 0).data.size}}{{exists .kind 0}}{{eq (index .items 1).data.size 9}}", "falsefalsetrue"},
 		{"custom-columns=NAME:.metadata.name,TEXT:data.text", "NAME   TEXT\none    short\ntwo    <none>\n"},
 		{"jq=.metadata.name", "one\ntwo\n"},
 		{"jq=[., inputs] | map(.data.size) | add", "19\n"},
@@ -138,6 +139,24 @@ func TestPrinter_Formats(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, c.want, output)
 		})
+	}
+}
+
+func TestPrinter_TemplateErrorsHaveData(t *testing.T) {
+	for _, c := range []struct{ template, option, cause string }{
+		{"a{{.kind.more}}", "true", `template: output:1:8: executing "output" at <.kind.more>: can't evaluate field more in type interface {}`},
+		{"a{{.none}}", "false", `template: output:1:4: executing "output" at <.none>: map has no entry for key "none"`},
+	} {
+		var output strings.Builder
+		printer, err := parsed(t, "-o", "go-template="+c.template, "--allow-missing-template-keys="+c.option).Printer(&output)
+		require.NoError(t, err)
+		err = printer.Object(configMap("one", nil))
+		require.EqualError(t, err, fmt.Sprintf("error executing template %q: %s", c.template, c.cause))
+		assert.Equal(t, "aError executing template: "+c.cause+". Printing more information for debugging the template:\n"+
+			"\ttemplate was:\n\t\t"+c.template+"\n"+
+			"\traw data was:\n\t\t"+`{"apiVersion":"v1","data":null,"kind":"ConfigMap","metadata":{"name":"one","namespace":"shop"}}`+"\n"+
+			"\tobject given to template engine was:\n\t\tmap[apiVersion:v1 data:map[] kind:ConfigMap metadata:map[name:one namespace:shop]]\n\n",
+			output.String())
 	}
 }
 

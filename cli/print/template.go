@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"text/template"
 
-	"github.com/anykind/anykind/cli/print/internal/gotemplate"
 	"github.com/anykind/anykind/unstructured/jsonpath"
 )
 
@@ -56,25 +55,41 @@ func (f *jsonPathFormat) list(w io.Writer, objects func(yield func(map[string]an
 // templateFormat executes a Go template over an object or the whole list.
 type templateFormat struct {
 	text     string
-	template *gotemplate.Template
+	template *template.Template
 }
 
 func newTemplateFormat(text string, allowMissingKeys bool) (*templateFormat, error) {
-	functions := map[string]gotemplate.Function{"exists": exists, "base64decode": base64decode}
-	parsed, err := gotemplate.Parse(text, functions, !allowMissingKeys)
+	missingKey := "missingkey=error"
+	if allowMissingKeys {
+		missingKey = "missingkey=default"
+	}
+	functions := template.FuncMap{"exists": exists, "base64decode": base64decode}
+	parsed, err := template.New("output").Funcs(functions).Option(missingKey).Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("error parsing template %s, %w", text, err)
 	}
 	return &templateFormat{text: text, template: parsed}, nil
 }
 
+// object writes the template's output. As in kubectl, an error is explained in the output, with the template and the data.
 func (f *templateFormat) object(w io.Writer, object map[string]any) error {
 	var output bytes.Buffer
-	if err := f.template.Execute(&output, object); err != nil {
-		return fmt.Errorf("error executing template %q: %w", f.text, err)
+	failed := f.template.Execute(&output, object)
+	if failed != nil {
+		data, err := json.Marshal(object)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&output, "Error executing template: %v. Printing more information for debugging the template:\n", failed)
+		fmt.Fprintf(&output, "\ttemplate was:\n\t\t%v\n", f.text)
+		fmt.Fprintf(&output, "\traw data was:\n\t\t%s\n", data)
+		fmt.Fprintf(&output, "\tobject given to template engine was:\n\t\t%+v\n\n", object)
+		failed = fmt.Errorf("error executing template %q: %w", f.text, failed)
 	}
-	_, err := output.WriteTo(w)
-	return err
+	if _, err := output.WriteTo(w); err != nil {
+		return err
+	}
+	return failed
 }
 
 func (f *templateFormat) list(w io.Writer, objects func(yield func(map[string]any) bool)) error {
@@ -82,44 +97,39 @@ func (f *templateFormat) list(w io.Writer, objects func(yield func(map[string]an
 }
 
 // base64decode decodes a text, such as a value of a Secret.
-func base64decode(args []any) (any, error) {
-	if len(args) != 1 {
-		return nil, fmt.Errorf("wrong number of args for base64decode: want 1 got %d", len(args))
-	}
-	text, ok := args[0].(string)
-	if !ok {
-		return nil, errors.New("base64 decode failed: not a text")
-	}
+func base64decode(text string) (string, error) {
 	data, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
-		return nil, fmt.Errorf("base64 decode failed: %w", err)
+		return "", fmt.Errorf("base64 decode failed: %w", err)
 	}
 	return string(data), nil
 }
 
-// exists reports whether there is a non-nil value at the indices.
-func exists(args []any) (any, error) {
-	if len(args) == 0 {
-		return nil, errors.New("wrong number of args for exists: want at least 1 got 0")
-	}
-	item := args[0]
-	for _, index := range args[1:] {
+// exists reports whether item has a non-nil value at the indices: keys of maps and positions in lists.
+func exists(item any, indices ...any) bool {
+	for _, index := range indices {
 		switch value := item.(type) {
 		case map[string]any:
 			name, ok := index.(string)
 			if !ok {
-				return false, nil
+				return false
 			}
 			item = value[name]
 		case []any:
-			at, ok := index.(int64)
-			if !ok || at < 0 || at >= int64(len(value)) {
-				return false, nil
+			at := -1
+			switch index := index.(type) {
+			case int:
+				at = index
+			case int64: // a number of the object
+				at = int(index)
+			}
+			if at < 0 || at >= len(value) {
+				return false
 			}
 			item = value[at]
 		default:
-			return false, nil
+			return false
 		}
 	}
-	return item != nil && !gotemplate.IsMissing(item), nil
+	return item != nil
 }
